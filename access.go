@@ -10,38 +10,38 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Access says for whom a view of the store works, and how far it reaches. The zero value is the local user with
-// everything of theirs: what an embedding program that knows no users wants.
+// Access says for which user a view of the store works, and what it can reach. The zero value is the local user with
+// all their data: right for an embedding program without users.
 type Access struct {
-	// User is the id of the user: whose collections they are, and who owns what is stored outside of others' projects.
-	// Empty means the local user. An id that nobody has becomes that of a new user with the first write, unless it is the
-	// name of another (ErrConflict).
+	// User is the id of the user: the owner of the collections, and of data stored outside others' projects. Empty means
+	// the local user. An unknown id becomes a new user's with the first write, unless it is another user's name
+	// (ErrConflict).
 	User string `json:"user"`
 
-	// Projects limits the view to these projects: ids, or OWNER/ID (the owner's user id or account name) for a project
-	// that somebody else shares under an id that is not unique. Nothing outside them is visible, memories without a
-	// project included. Nil means no limit; an empty slice that is not nil means nothing at all.
+	// Projects limits the view to these projects: ids, or OWNER/ID (the owner's user id or account name) for another
+	// user's shared project whose id is not unique. Nothing outside them is visible, memories without a project included.
+	// Nil means no limit; a non-nil empty slice means no access at all.
 	Projects []string `json:"projects"`
 
-	// Through says what acts for the user, such as "tool" or "page": the trash shows the first 64 characters beside who
-	// deleted something.
+	// Through says what acts for the user, such as "tool" or "page": the trash shows its first 64 characters beside the
+	// user who deleted an item.
 	Through string `json:"through,omitempty"`
 
 	// ReadOnly refuses every write through the view with ErrReadOnly.
 	ReadOnly bool `json:"read_only"`
 }
 
-// LocalUser is the id of the user for whom a store works when no other is named.
+// LocalUser is the id of the user for whom a store works by default.
 const LocalUser = "local"
 
-// Access returns the access that this view was made with.
+// Access returns the access of this view.
 func (s *Store) Access() Access {
 	a := s.access
 	a.Projects = slices.Clone(a.Projects)
 	return a
 }
 
-// checkOperator refuses what is for the whole store through a view of one user.
+// checkOperator refuses, through a user's view, methods that are for the whole store.
 func (s *Store) checkOperator(what string) error {
 	if s.operator {
 		return nil
@@ -50,7 +50,7 @@ func (s *Store) checkOperator(what string) error {
 		"%s is for the whole store; call it on the Store that Open returned, not on a view of a user", what)
 }
 
-// checkAccount refuses what is about a user's account through a view that is limited to projects.
+// checkAccount refuses, through a view limited to projects, methods about a user's account.
 func (s *Store) checkAccount(what string) error {
 	if s.access.Projects == nil {
 		return nil
@@ -61,12 +61,12 @@ func (s *Store) checkAccount(what string) error {
 
 // scope is an Access in terms of rows, found at the beginning of each transaction.
 type scope struct {
-	user     int64   // row of the user; 0: has stored nothing yet and is member of nothing
-	limited  bool    // only what lies in projects
+	user     int64   // row of the user; 0: has stored nothing yet and is a member of no project
+	limited  bool    // sees data in projects only
 	projects []int64 // rows, when limited
 }
 
-// scope looks the view's user and projects up. It writes nothing.
+// scope looks up the view's user and projects. It writes nothing.
 func (s *Store) scope(tx db.Tx) (scope, error) {
 	sc := scope{limited: s.access.Projects != nil}
 	var err error
@@ -76,7 +76,7 @@ func (s *Store) scope(tx db.Tx) (scope, error) {
 	for _, id := range s.access.Projects {
 		p, err := findProject(tx, scope{user: sc.user}, id, "")
 		if errors.Is(err, ErrInvalid) {
-			continue // two projects are shared under this id, and the limit does not say which: neither
+			continue // two projects are shared under this ambiguous id: allow neither
 		}
 		if err != nil {
 			return sc, err
@@ -98,12 +98,12 @@ func (s *Store) userRow(tx db.Tx) (int64, error) {
 		return 0, err
 	}
 	if !tx.Writable() {
-		s.users.Store(s.access.User, rows[0]) // in a write transaction the row might yet be rolled back
+		s.users.Store(s.access.User, rows[0]) // a write transaction might still roll the row back
 	}
 	return rows[0], nil
 }
 
-// addUser makes the row of a view's user, whose id must not look like somebody else's name.
+// addUser creates the row of a view's user, whose id must not look like another user's name.
 func (s *Store) addUser(tx db.Tx) (int64, error) {
 	if err := checkIDFree(tx, "user", s.access.User); err != nil {
 		return 0, err
@@ -111,21 +111,21 @@ func (s *Store) addUser(tx db.Tx) (int64, error) {
 	return db.Insert(tx, `INSERT INTO users (uid, created_at) VALUES (?, ?) RETURNING id`, s.access.User, s.now())
 }
 
-// The conditions below are the only ones in the package that decide about visibility. They speak of a row of
-// partition p and of its collection c; every statement that touches memories joins these two.
+// The conditions below are the only ones in the package that decide visibility. They refer to a row of partition p and
+// its collection c; every statement that touches memories joins these two.
 
-// sharedWith selects the rows of the projects that a user owns or is member of (two arguments: the user, twice);
-// writableBy the same for those in which the user may write.
+// sharedWith selects the rows of the projects that a user owns or is a member of (two arguments: the user, twice);
+// writableBy selects the ones in which the user may write.
 const (
 	sharedWith = `SELECT id FROM project WHERE owner_id = ? UNION ALL SELECT project_id FROM project_member WHERE user_id = ?`
 	writableBy = sharedWith + ` AND role IN ('writer', 'owner')`
 )
 
-// visible is the condition for seeing a partition: what lies in a project belongs to the project, so only its people
-// see it; everything else is seen by the owner of the collection alone. A limited view sees its projects only.
+// visible is the condition for seeing a partition: data in a project belongs to the project, so only its members see
+// it; only the owner of the collection sees the rest. A limited view sees its projects only.
 func (sc scope) visible() (condition string, args []any) { return sc.partitions(sharedWith) }
 
-// writable is the condition for changing what lies in a partition.
+// writable is the condition for changing data in a partition.
 func (sc scope) writable() (condition string, args []any) { return sc.partitions(writableBy) }
 
 func (sc scope) partitions(projects string) (condition string, args []any) {
@@ -140,7 +140,7 @@ func (sc scope) limit(condition string, args ...any) (string, []any) {
 	return condition + ` AND p.project_id IN ` + db.Integers, append(args, db.List(sc.projects))
 }
 
-// visibleProject is the condition for seeing a project j and the list of its people.
+// visibleProject is the condition for seeing a project j and its members.
 func (sc scope) visibleProject() (condition string, args []any) {
 	condition, args = `j.id IN (`+sharedWith+`)`, []any{sc.user, sc.user}
 	if !sc.limited {
@@ -149,19 +149,19 @@ func (sc scope) visibleProject() (condition string, args []any) {
 	return condition + ` AND j.id IN ` + db.Integers, append(args, db.List(sc.projects))
 }
 
-// projectRole is what the caller is in a project j that is visible: the owner of record is an owner, too.
+// projectRole is the caller's role in a visible project j: the owner of record is an owner, too.
 func (sc scope) projectRole() (expression string, args []any) {
 	return `CASE WHEN j.owner_id = ? THEN 'owner' ELSE (SELECT role FROM project_member WHERE project_id = j.id AND user_id = ?) END`, []any{sc.user, sc.user}
 }
 
-// The conditions for files speak of a row of file f, left-joined with the partition p and the collection c of the
-// memory that it is linked to (fromFile). A file in a project, its own or its memory's, is seen by the people of the
-// project; any other one by the owner of the memory, or without a memory by its own.
+// The conditions for files refer to a row of file f, left-joined with the partition p and the collection c of the
+// memory it is linked to (fromFile). The members of a project see its files, which lie there directly or through their
+// memory. Only the owner of the memory sees any other file, or the file's own owner if it has no memory.
 
-// fromFile joins what the conditions about files speak of.
+// fromFile joins the tables that the conditions for files refer to.
 const fromFile = `FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id`
 
-// projectOfFile is the row of the project that a file lies in, NULL for none.
+// projectOfFile is the row of a file's project, NULL for none.
 const projectOfFile = `CASE WHEN f.memory_id IS NULL THEN f.project_id ELSE p.project_id END`
 
 // visibleFile is the condition for seeing a file.
@@ -180,7 +180,7 @@ func (sc scope) file(projects string) (condition string, args []any) {
 	return condition + ` AND ` + projectOfFile + ` IN ` + db.Integers, append(args, db.List(sc.projects))
 }
 
-// ownerName is how an error names a user whose things the caller can see: by the account's name, or without one by id.
+// ownerName is how an error names a user whose data the caller can see: by account name, or by id if there is none.
 func ownerName(tx db.Tx, uid string) string {
 	names, err := db.Column[string](tx, `SELECT name FROM users WHERE uid = ? AND name IS NOT NULL`, uid)
 	if err != nil || len(names) == 0 {
@@ -200,55 +200,53 @@ type Scope string
 // The values of [Scope].
 const (
 	ScopeMemoryRead  Scope = "memory:read"
-	ScopeMemoryWrite Scope = "memory:write" // memory:read is in it
+	ScopeMemoryWrite Scope = "memory:write" // includes memory:read
 	ScopeFilesRead   Scope = "files:read"
-	ScopeFilesWrite  Scope = "files:write" // files:read is in it
-	ScopeAccount     Scope = "account"     // the user's tokens, OAuth clients and shares: who else may come to what the user has
-	ScopeAdmin       Scope = "admin"       // users, clients and the store as a whole; counts only while the user is an admin
+	ScopeFilesWrite  Scope = "files:write" // includes files:read
+	ScopeAccount     Scope = "account"     // the user's tokens, OAuth clients and shares: who else may access their data
+	ScopeAdmin       Scope = "admin"       // users, clients and the whole store; counts only while the user is an admin
 )
 
-// Scopes returns all scopes there are, in the order of their constants.
+// Scopes returns all scopes, in the order of their constants.
 func Scopes() []Scope {
 	return append(DefaultScopes(), ScopeAccount, ScopeAdmin)
 }
 
-// DefaultScopes returns the scopes of a credential that was given without naming any: memories and files. ScopeAccount
-// and ScopeAdmin open the door to others, so a credential has them only when they were named.
+// DefaultScopes returns the scopes of a credential that was created without naming any: memories and files.
+// ScopeAccount and ScopeAdmin allow creating further access, so a credential has them only when they were named.
 func DefaultScopes() []Scope {
 	return []Scope{ScopeMemoryRead, ScopeMemoryWrite, ScopeFilesRead, ScopeFilesWrite}
 }
 
-// Principal is who a credential speaks for, and how far: what [Accounts.CheckToken], [Accounts.CheckAccessToken] and
-// [Accounts.CheckSession] find out.
+// Principal says for whom a credential acts, and with which rights. [Accounts.CheckToken], [Accounts.CheckAccessToken]
+// and [Accounts.CheckSession] return it.
 //
-// Access makes the view of the store that the credential reaches: the user, the credential's projects, and read-only
-// for a credential that carries none of memory:write, files:write and account. A view knows no scopes: which of
-// memories and files a credential may read and write, and whether it may manage anything, is asked of Allows before
-// each call.
+// Access makes the credential's view of the store: its user, its projects, and read-only if it carries none of
+// memory:write, files:write and account. A view knows no scopes: before each call, ask Allows whether the credential
+// may read or write memories or files, or manage anything.
 type Principal struct {
 	User     User    `json:"user"`
 	Scopes   []Scope `json:"scopes"`
-	Access   Access  `json:"access"`              // for As: see there
-	TokenID  string  `json:"token_id,omitempty"`  // of an MCP token; empty for anything else
-	ClientID string  `json:"client_id,omitempty"` // of an OAuth client; empty for anything else
-	// of an OAuth grant, also of one through which an MCP token was made; empty for anything else
+	Access   Access  `json:"access"`              // for Store.As
+	TokenID  string  `json:"token_id,omitempty"`  // of an MCP token; otherwise empty
+	ClientID string  `json:"client_id,omitempty"` // of an OAuth client; otherwise empty
+	// of an OAuth grant, also of a grant that created an MCP token; otherwise empty
 	GrantID   string `json:"grant_id,omitempty"`
-	SessionID string `json:"session_id,omitempty"` // of a person's session in a browser; empty for anything else
+	SessionID string `json:"session_id,omitempty"` // of a person's session in a browser; otherwise empty
 
-	// ConfirmedAt is when the person of a session last showed who they are, with a password or at a provider; zero for
-	// anything else.
+	// ConfirmedAt is when the person of a session last authenticated, with a password or at a provider; otherwise zero.
 	ConfirmedAt time.Time `json:"confirmed_at,omitzero"`
 }
 
-// accessOf is what the view of a credential is made with.
+// accessOf returns the access for the view of a credential.
 func accessOf(user string, scopes []Scope, projects []string) Access {
 	writes := slices.Contains(scopes, ScopeMemoryWrite) || slices.Contains(scopes, ScopeFilesWrite) ||
 		slices.Contains(scopes, ScopeAccount)
 	return Access{User: user, Projects: projects, ReadOnly: !writes}
 }
 
-// Allows reports whether the credential carries a scope; a write scope carries the read scope beside it. The admin
-// scope counts only for a user who is an admin.
+// Allows reports whether the credential carries a scope; a write scope includes its read scope. The admin scope counts
+// only if the user is an admin.
 func (p Principal) Allows(scope Scope) bool {
 	switch scope {
 	case ScopeMemoryRead:

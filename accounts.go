@@ -15,8 +15,8 @@ import (
 // codes and keys of OAuth. Get it with [Store.Accounts].
 //
 // On the Store that [Open] returned it manages all accounts. On a view it is limited to the account of the view's user:
-// their own tokens, sessions, identities, clients and grants. Other methods give ErrForbidden there, and on a view that
-// is limited to projects all but Me do.
+// their own tokens, sessions, identities, clients and grants. Other methods return ErrForbidden there, as do all but Me
+// on a view limited to projects.
 type Accounts struct {
 	s *Store
 }
@@ -26,21 +26,20 @@ func (s *Store) Accounts() *Accounts {
 	return &Accounts{s}
 }
 
-// operator returns the store for a method that is about all accounts, and refuses it on a view.
+// operator returns the store for a method about all accounts, and refuses it on a view.
 func (h *Accounts) operator(method string) (*Store, error) {
 	return h.s, h.s.checkOperator(method)
 }
 
-// own returns the store for a method about the account of the user, and refuses it on a view that is limited to
-// projects.
+// own returns the store for a method about the user's account, and refuses it on a view limited to projects.
 func (h *Accounts) own(method string) (*Store, error) {
 	return h.s, h.s.checkAccount(method)
 }
 
-// Identity is who a user is at an external identity provider.
+// Identity is a user's identity at an external identity provider.
 type Identity struct {
 	Issuer    string    `json:"issuer"`  // OpenID Connect Core 1.0, section 2: iss
-	Subject   string    `json:"subject"` // sub, which only the issuer can tell apart from others
+	Subject   string    `json:"subject"` // sub, unique only within the issuer
 	Email     string    `json:"email,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 }
@@ -66,9 +65,9 @@ const (
 	maxIdentities = 32
 )
 
-// LinkIdentity lets a user sign in as who they are at an identity provider. The caller must have seen the provider say
-// so. An identity that belongs to another user is ErrConflict; linking one's own again renews its email address. More
-// than 32 identities of a user are ErrTooLarge. A view that is limited to projects may not, nor may a user without an
+// LinkIdentity lets a user sign in with an identity at a provider. The caller must have verified it with the provider.
+// An identity that belongs to another user is ErrConflict; linking one's own again updates its email address. More than
+// 32 identities of a user are ErrTooLarge. A view limited to projects may not call it, nor may a user without an
 // account.
 func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, error) {
 	s, err := h.own("LinkIdentity")
@@ -140,7 +139,7 @@ func identities(tx db.Tx, user int64) ([]Identity, error) {
 }
 
 // Identities returns the identities linked to a user (id or name; empty: the view's user), the oldest first. Only the
-// operator's store may name another user; a view that is limited to projects may not ask.
+// operator's store may name another user; a view limited to projects may not call it.
 func (h *Accounts) Identities(ctx context.Context, user string) ([]Identity, error) {
 	s, err := h.own("Identities")
 	if err != nil {
@@ -158,8 +157,8 @@ func (h *Accounts) Identities(ctx context.Context, user string) ([]Identity, err
 	return all, err
 }
 
-// UnlinkIdentity ends that a user can sign in by an identity; one that is not linked to the user is ErrNotFound.
-// Through the user's own view, the only way to sign in that the user has is ErrConflict.
+// UnlinkIdentity unlinks an identity, so that the user can no longer sign in with it; one that is not linked to the
+// user is ErrNotFound. Through the user's own view, unlinking the only way to sign in is ErrConflict.
 func (h *Accounts) UnlinkIdentity(ctx context.Context, i IdentityRef) error {
 	s, err := h.own("UnlinkIdentity")
 	if err != nil {
@@ -192,8 +191,8 @@ func (h *Accounts) UnlinkIdentity(ctx context.Context, i IdentityRef) error {
 	})
 }
 
-// UserByIdentity returns the user to whom an identity is linked, to be signed in. ErrNotFound means that it is linked
-// to nobody, ErrUnauthenticated that the user is disabled. Only for the operator's store.
+// UserByIdentity returns the user to whom an identity is linked, to sign them in. ErrNotFound means that the identity
+// is not linked, ErrUnauthenticated that the user is disabled. Only for the operator's store.
 func (h *Accounts) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
 	s, err := h.operator("UserByIdentity")
 	if err != nil {
@@ -220,12 +219,12 @@ func (h *Accounts) UserByIdentity(ctx context.Context, issuer, subject string) (
 	return found[0].User, nil
 }
 
-// MaxPreferences is the number of bytes that a user's preferences may have, as JSON. They are an object in which
-// programs that show the store to people keep how these like it; the store itself reads nothing in it.
+// MaxPreferences limits the size of a user's preferences, in bytes of JSON. They are an object in which programs with a
+// user interface keep their settings; the store itself does not read it.
 const MaxPreferences = 64 << 10
 
 // Preferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing, else
-// json.Number. A view that is limited to projects may not ask.
+// json.Number. A view limited to projects may not call it.
 func (s *Store) Preferences(ctx context.Context) (map[string]any, error) {
 	if err := s.checkAccount("Preferences"); err != nil {
 		return nil, err
@@ -238,15 +237,14 @@ func (s *Store) Preferences(ctx context.Context) (map[string]any, error) {
 	return found, err
 }
 
-// SetPreferences replaces the user's preferences and returns them; nil empties them. More than 64 KiB as JSON are
-// ErrTooLarge. A view that is limited to projects may not.
+// SetPreferences replaces the user's preferences and returns them; nil clears them. More than 64 KiB as JSON are
+// ErrTooLarge. A view limited to projects may not call it.
 func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (map[string]any, error) {
 	return s.changePreferences(ctx, "SetPreferences", all, func(_, given map[string]any) any { return given })
 }
 
-// UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns what they are then:
-// keys replace, null removes, objects merge. Patches at the same moment all take effect. Otherwise it is as
-// SetPreferences.
+// UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns the result: keys
+// replace, null removes, objects merge. Concurrent patches all take effect. Otherwise it is like SetPreferences.
 func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (map[string]any, error) {
 	return s.changePreferences(ctx, "UpdatePreferences", patch,
 		func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
@@ -289,7 +287,7 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 	return changed, nil
 }
 
-// encodePreferences gives preferences as JSON, within their limit.
+// encodePreferences returns preferences as JSON, within their limit.
 func encodePreferences(object map[string]any) ([]byte, error) {
 	encoded, err := json.Marshal(object)
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Activity is a call that somebody has made: who, with what, on what, when, how long, and how it ended. It holds
-// nothing of what was stored, searched for or answered.
+// Activity is a recorded call: who made it, with which credential, on what, when, how long it took, and its outcome. It
+// holds nothing of the data that was stored, searched for or returned.
 type Activity struct {
 	ID         string     `json:"id"`
 	User       string     `json:"user"`                // user id
-	UserName   string     `json:"user_name,omitempty"` // empty: no account, or not any more
-	Credential Credential `json:"credential"`          // what was called with
-	Client     string     `json:"client"`              // what the program calls itself; empty if it does not
+	UserName   string     `json:"user_name,omitempty"` // empty: no account, or no longer
+	Credential Credential `json:"credential"`          // how the call was authenticated
+	Client     string     `json:"client"`              // the program's own name; empty if it gives none
 	// or the method and pattern of a route, such as "GET /api/files/{id}"
 	Tool   string `json:"tool"`
 	Action string `json:"action"` // of the tool; empty for those without actions
-	// that was named, or in which lay what it was about; empty: none, or none that is visible through this view
+	// named by the call, or the project of its memory or file; empty: none, or none visible through this view
 	ProjectID  string    `json:"project_id,omitempty"`
-	MemoryID   string    `json:"memory_id,omitempty"` // that it was about; it may have been deleted since
+	MemoryID   string    `json:"memory_id,omitempty"` // the call's memory; it may have been deleted since
 	FileID     string    `json:"file_id,omitempty"`   // likewise
 	Outcome    Outcome   `json:"outcome"`
 	StartedAt  time.Time `json:"started_at"`
@@ -33,12 +33,12 @@ type Activity struct {
 	Bytes      int64     `json:"bytes"`       // of the answer; 0: not known
 }
 
-// Credential is what a call was made with.
+// Credential identifies how a call was authenticated.
 type Credential struct {
 	// empty: none was needed, as in an embedding program or over standard input
 	Kind CredentialKind `json:"kind"`
 	ID   string         `json:"id,omitempty"`   // of the MCP token, the OAuth client or the session
-	Name string         `json:"name,omitempty"` // of the token or the client; empty when it is gone
+	Name string         `json:"name,omitempty"` // of the token or the client; empty if it no longer exists
 }
 
 // CredentialKind is the kind of a [Credential].
@@ -47,7 +47,7 @@ type CredentialKind string
 // The values of [CredentialKind].
 const (
 	CredentialToken   CredentialKind = "token"   // an MCP token
-	CredentialClient  CredentialKind = "client"  // an OAuth client that the user has let in
+	CredentialClient  CredentialKind = "client"  // an OAuth client that the user has authorized
 	CredentialSession CredentialKind = "session" // a person in a browser
 )
 
@@ -57,7 +57,7 @@ type Outcome string
 // The values of [Outcome] besides the kinds of errors.
 const (
 	OutcomeOK        Outcome = "ok"
-	OutcomeCancelled Outcome = "cancelled" // the caller went away, or its time was over
+	OutcomeCancelled Outcome = "cancelled" // the caller went away, or its deadline passed
 	OutcomeError     Outcome = "error"     // in an [ActivityQuery]: every outcome but OutcomeOK
 )
 
@@ -90,20 +90,22 @@ func Outcomes() []Outcome {
 	return all
 }
 
-// NewActivity is a call to be recorded. What is not known is left empty.
+// NewActivity is a call to record. Leave unknown fields empty.
 type NewActivity struct {
-	// Principal is whom the call was made for and with what: Access and the ids of the credential count. The zero value is
-	// the local user without a credential. Project is looked up as this one sees it.
+	// Principal says for whom the call was made and with which credential: Access and the ids of the credential count. The
+	// zero value is the local user without a credential. Project is looked up through this access.
 	Principal Principal
 
-	// what the program calls itself: a User-Agent, or name and version. It is kept in one line of at most 100 bytes, without tokens
+	// the program's own name: a User-Agent, or name and version. It is kept as one line of at most 100 bytes, without
+	// tokens
 	Client string
-	// needed: the name of the tool, or method and pattern of a route, never what a caller made up; at most 200 bytes
+	// required: the name of the tool, or method and pattern of a route, never text from a caller; at most 200 bytes
 	Tool   string
 	Action string // likewise
-	// that the call named; one that the principal cannot see is left out. Empty: that of the memory or file, as long as it is there
+	// named by the call; left out if the principal cannot see it. Empty: the project of the memory or file, while it
+	// exists
 	Project  ProjectRef
-	MemoryID string  // that it was about. Give one that the principal could see: it is not looked up
+	MemoryID string  // the call's memory. It must be visible to the principal: it is not looked up
 	FileID   string  // likewise
 	Outcome  Outcome // empty: OutcomeOK
 
@@ -117,14 +119,14 @@ const (
 	maxActivityTool   = 200 // bytes
 )
 
-// RecordActivity records a call. It costs microseconds: what was recorded is written to the file in the background,
-// once a second or when 256 calls are waiting, so that a crash loses at most what came in the last second. Close writes
-// what is left, unless another process holds the file for seconds. While 32,768 calls are waiting it waits for the
-// writer, at most two seconds, or until ctx ends. When the file cannot be written to for that long, the oldest of those
-// that wait are lost; [Stats] and [ActivityPage] count them. Beyond [Options.KeepActivity] and [Options.MaxActivity]
-// the oldest calls are deleted.
+// RecordActivity records a call. It costs microseconds: recorded calls are written to the file in the background, once
+// a second or when 256 calls are waiting, so that a crash loses at most the calls of the last second. Close writes the
+// rest, unless another process holds the file for seconds. While 32,768 calls are waiting, RecordActivity waits for the
+// writer, at most two seconds, or until ctx ends. When the file cannot be written to for that long, the oldest waiting
+// calls are lost; [Stats] and [ActivityPage] count them. Beyond [Options.KeepActivity] and [Options.MaxActivity] the
+// oldest calls are deleted.
 //
-// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) error {
 	s, err := h.operator("RecordActivity")
 	if err != nil {
@@ -151,31 +153,31 @@ func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) error {
 // MaxActivityLimit is the most calls that [Insights.Activities] returns at once.
 const MaxActivityLimit = 1000
 
-// ActivityQuery asks for recorded calls. Everything that is set must fit.
+// ActivityQuery asks for recorded calls. A call must match every field that is set.
 type ActivityQuery struct {
-	User       string         // id or name; empty: the view's user, or everybody for the operator's store
+	User       string         // id or name; empty: the view's user, or all users for the operator's store
 	Credential CredentialKind // and
 	ID         string         // of the credential
 	Client     string         // exactly so
 	Tool       string
 	Action     string
-	ProjectID  string // one that is visible
+	ProjectID  string // a visible one
 	Outcome    Outcome
 	Since      time.Time // calls that began then or later; zero: no bound
 	Until      time.Time // calls that began before; zero: no bound
 
 	Limit  int    // calls to return, 1 to 1,000; zero means 100
-	Before string // id of a call: only those recorded before it, as for the next page; empty: from the newest on
+	Before string // id of a call: only calls recorded before it, as for the next page; empty: from the newest on
 }
 
 // ActivityPage is a page of recorded calls.
 type ActivityPage struct {
-	Activities []Activity `json:"activities"` // what was recorded last comes first; never nil
+	Activities []Activity `json:"activities"` // the last recorded first; never nil
 	HasMore    bool       `json:"has_more"`   // there are more: ask again with Before set to the id of the last one
 	Lost       int        `json:"lost"`       // calls, of all users, that could not be recorded since the store was opened
 }
 
-// shortWhile is how far apart two times are between which calls are looked up by their time.
+// shortWhile is the longest time range for which calls are looked up by time.
 const shortWhile = time.Hour
 
 func (q *ActivityQuery) check() error {
@@ -203,9 +205,9 @@ func (q *ActivityQuery) check() error {
 	return nil
 }
 
-// Activities returns recorded calls, those of this handle up to this moment included: a user's view sees the user's
-// own, the operator's store all. A view that is limited to projects may not ask, and another user's calls are
-// ErrForbidden through a view.
+// Activities returns recorded calls, including this handle's up to this moment: a user's view sees the user's own, the
+// operator's store all. A view limited to projects may not call it, and another user's calls are ErrForbidden through a
+// view.
 func (h *Insights) Activities(ctx context.Context, q ActivityQuery) (ActivityPage, error) {
 	s, err := h.own("Activities")
 	if err != nil {
@@ -233,7 +235,7 @@ func (h *Insights) Activities(ctx context.Context, q ActivityQuery) (ActivityPag
 	return page, err
 }
 
-// activityCondition turns a query into a condition on a; an empty one when nothing can fit.
+// activityCondition turns a query into a condition on a; empty when nothing can match.
 func (s *Store) activityCondition(tx db.Tx, sc scope, q ActivityQuery) (condition string, args []any, err error) {
 	condition = `true`
 	add := func(part string, values ...any) {
@@ -264,7 +266,7 @@ func (s *Store) activityCondition(tx db.Tx, sc scope, q ActivityQuery) (conditio
 		{"action", q.Action},
 	} {
 		if equal.value != "" {
-			add(`+a.`+equal.column+` = ?`, equal.value) // the order by id is what shall be used
+			add(`+a.`+equal.column+` = ?`, equal.value) // the query must use the order by id
 		}
 	}
 	switch q.Outcome {
@@ -275,7 +277,7 @@ func (s *Store) activityCondition(tx db.Tx, sc scope, q ActivityQuery) (conditio
 		add(`a.outcome = ?`, string(q.Outcome))
 	}
 	switch short := !q.Since.IsZero() && q.Until.Sub(q.Since) <= shortWhile; {
-	case short && !q.Until.IsZero(): // its calls are found sooner by their times than one after the other
+	case short && !q.Until.IsZero(): // looking up calls by time is faster than a scan
 		add(`a.id IN (SELECT id FROM activity `+db.ByActivityStarted+` WHERE started_at >= ? AND started_at < ?)`,
 			q.Since.UnixMicro(), q.Until.UnixMicro())
 	default:
@@ -296,7 +298,7 @@ func (s *Store) activityCondition(tx db.Tx, sc scope, q ActivityQuery) (conditio
 	return condition, args, nil
 }
 
-// activityUser returns whose calls are asked for; empty: everybody's.
+// activityUser returns the user whose calls are asked for; empty: all users.
 func (s *Store) activityUser(tx db.Tx, named string) (string, error) {
 	if s.operator && named == "" {
 		return "", nil
@@ -308,7 +310,7 @@ func (s *Store) activityUser(tx db.Tx, named string) (string, error) {
 		return "", newError(KindForbidden, "user", "user is %s, whose calls only the operator's store tells", show(named))
 	}
 	u, err := findUser(tx, named)
-	if errors.Is(err, ErrNotFound) { // somebody of whom there is nothing but calls
+	if errors.Is(err, ErrNotFound) { // a user known from calls only
 		found, err2 := db.Column[string](tx, `SELECT user_uid FROM activity WHERE user_uid = ? LIMIT 1`, named)
 		if err2 != nil || len(found) > 0 {
 			return named, err2
@@ -343,7 +345,8 @@ func (s *Store) loadActivities(tx db.Tx, sc scope, condition string, args ...any
 	return found, err
 }
 
-// cleanClient brings what a program calls itself to a short line. Nobody should put a token there, but somebody might.
+// cleanClient shortens a program's own name to one line. It removes tokens: a client should not put one there, but
+// might.
 func cleanClient(client string) string {
 	client = cleanUserAgent(client)
 	words := strings.Fields(client)
@@ -358,7 +361,7 @@ func cleanClient(client string) string {
 	return cutLine(strings.Join(words, " "), maxActivityClient)
 }
 
-// cutLine keeps the beginning of a text, of at most so many bytes.
+// cutLine keeps the beginning of a text, up to most bytes.
 func cutLine(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -369,7 +372,7 @@ func cutLine(text string, most int) string {
 	return strings.TrimSpace(text[:most])
 }
 
-// activityRecord says what a row of a call must be. It is in no export: it tells what happened to this file.
+// activityRecord describes a valid row of a call. Exports leave calls out: they are the history of this file.
 func activityRecord() record {
 	word := func(argument, value string) error {
 		if len(value) > 2*check.MaxName {

@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// activityLog holds calls that wait to be written. A call must not wait for a commit of its own log entry, so they are
-// written together, in the background.
+// activityLog holds calls that wait to be written. A call must not wait for the commit of its own log entry, so entries
+// are written together, in the background.
 type activityLog struct {
 	s    *shared
 	keep time.Duration // how long calls are kept
@@ -21,15 +21,15 @@ type activityLog struct {
 	mu      sync.Mutex
 	waiting []waitingActivity
 	dropped int           // calls that were lost because too many waited
-	warned  int           // of them, how many the log has heard of
+	warned  int           // how many of them were logged
 	room    chan struct{} // closed, and replaced, when something was written
-	failing time.Time     // until when nothing waits for room, since waiting has been in vain; zero: it may
-	closed  bool          // nothing is taken any more
+	failing time.Time     // until when calls do not wait for room, since waiting was in vain; zero: they may wait
+	closed  bool          // no longer accepts calls
 
-	writing chan struct{} // holds one token: whoever has it writes
-	some    chan struct{} // something waits
+	writing chan struct{} // holds one token: its holder writes
+	some    chan struct{} // a call waits
 	many    chan struct{} // a batch waits
-	flushes int           // of whoever writes: how many there were
+	flushes int           // number of flushes so far; guarded by writing
 	ctx     context.Context
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
@@ -45,9 +45,9 @@ const (
 	activityBatch    = 256 // calls that are written at once
 	activityRoom     = 32 << 10
 	activityInterval = time.Second
-	activityPatience = 5 * time.Second // with other processes that write
+	activityPatience = 5 * time.Second // with other writing processes
 	activityWait     = 2 * time.Second // for room, when too many calls wait
-	boundEvery       = 64              // batches between two looks at how many calls there are
+	boundEvery       = 64              // batches between two counts of all calls
 	purgeBatch       = 5000            // rows that one transaction deletes
 
 	defaultKeepActivity = 30 * 24 * time.Hour
@@ -68,7 +68,7 @@ func (l *activityLog) start() {
 	go l.run()
 }
 
-// stop ends the work in the background and writes what is left.
+// stop ends the background work and writes the remaining calls.
 func (l *activityLog) stop() {
 	l.mu.Lock()
 	l.closed = true
@@ -82,9 +82,8 @@ func (l *activityLog) stop() {
 	}
 }
 
-// add takes a call; it reports false when the store is closed. When too many wait it waits for the writer, for a
-// moment: calls may come faster than they are written, and none is lost for that. If nothing is written in that time,
-// the oldest are dropped and counted.
+// add accepts a call; it reports false when the store is closed. When too many calls wait, it waits briefly for the
+// writer, so that a burst of calls loses none. If nothing is written in that time, it drops and counts the oldest.
 func (l *activityLog) add(ctx context.Context, a waitingActivity) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +93,7 @@ func (l *activityLog) add(ctx context.Context, a waitingActivity) bool {
 	if l.closed {
 		return false
 	}
-	if len(l.waiting) >= activityRoom { // in steps, for moving what stays takes time
+	if len(l.waiting) >= activityRoom { // in steps, since moving the rest takes time
 		l.dropped += activityBatch
 		l.waiting = append(l.waiting[:0], l.waiting[activityBatch:]...)
 	}
@@ -108,7 +107,7 @@ func (l *activityLog) add(ctx context.Context, a waitingActivity) bool {
 	return true
 }
 
-// waitForRoom waits until something was written, with the lock given back meanwhile.
+// waitForRoom waits until a batch was written, and releases the lock meanwhile.
 func (l *activityLog) waitForRoom(ctx context.Context) {
 	timer := time.NewTimer(activityWait)
 	defer timer.Stop()
@@ -169,7 +168,7 @@ func (l *activityLog) run() {
 	}
 }
 
-// flush writes everything that waited when it began.
+// flush writes all calls that were waiting when it began.
 func (l *activityLog) flush(ctx context.Context) error {
 	l.mu.Lock()
 	left := len(l.waiting)
@@ -194,7 +193,7 @@ func (l *activityLog) flush(ctx context.Context) error {
 	return nil
 }
 
-// warn tells the log how many calls were lost since it was told last.
+// warn logs how many calls were lost since the last warning.
 func (l *activityLog) warn() {
 	l.mu.Lock()
 	lost := l.dropped - l.warned
@@ -212,7 +211,7 @@ func (l *activityLog) lost() int {
 	return l.dropped
 }
 
-// writeBatch writes some calls and returns how many. What could not be written waits again, at the front.
+// writeBatch writes some calls and returns how many. Calls that could not be written wait again, at the front.
 func (l *activityLog) writeBatch(ctx context.Context) (int, error) {
 	l.mu.Lock()
 	n := min(len(l.waiting), activityBatch)
@@ -304,7 +303,7 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 	return err
 }
 
-// projectOfSubject is the row of the project in which lies what a call was about, if it is still there; nil: none.
+// projectOfSubject is the row of the project of a call's memory or file, if it still exists; nil: none.
 func projectOfSubject(tx db.Tx, a waitingActivity) (any, error) {
 	for _, subject := range []struct{ id, query string }{
 		{a.MemoryID, `SELECT p.project_id FROM memory m JOIN partition p ON p.id = m.partition_id WHERE m.uid = ? AND p.project_id IS NOT NULL`},
@@ -329,7 +328,7 @@ func firstOrNil(rows []int64) any {
 	return rows[0]
 }
 
-// activityProjects finds the rows of the projects that calls named, as far as their callers see them.
+// activityProjects finds the rows of the projects that calls named, if their callers can see them.
 type activityProjects struct {
 	s     *shared
 	tx    db.Tx
@@ -354,7 +353,7 @@ func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
 	}
 	found, err := findProject(p.tx, sc, ref.ID, ref.Name)
 	switch {
-	case errors.Is(err, ErrInvalid): // it fits none, or two
+	case errors.Is(err, ErrInvalid): // it matches none, or two
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -364,9 +363,9 @@ func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
 	return p.known[key], nil
 }
 
-// deleteOld deletes a part of the calls that are too old or too many, and counts them.
+// deleteOld deletes a batch of the calls that are too old or too many, and counts them.
 func (l *activityLog) deleteOld(tx db.Tx, now int64) (int64, error) {
-	// Of those that are too many the newest one is found from the end of the table, which the primary key knows.
+	// The newest surplus call is found from the end of the table, by the primary key.
 	result, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE id <= (SELECT id FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) LIMIT ?2)`, l.most, purgeBatch)
 	if err != nil {
 		return 0, err

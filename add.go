@@ -14,19 +14,19 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// NewMemory describes a memory to store. Only Content is needed.
+// NewMemory describes a memory to store. Only Content is required.
 type NewMemory struct {
-	// Collection is the name of one of the caller's own collections. Empty means DefaultCollection, which is made when
-	// first needed; any other must exist. What goes into a project of somebody else's lies in the owner's collection of
-	// that name, which is made when first needed.
+	// Collection is the name of one of the caller's own collections. Empty means DefaultCollection, which is created when
+	// first needed; any other must exist. A memory for another user's project goes to the owner's collection of that name,
+	// which is created when first needed.
 	Collection string
 
 	Content string // 1 byte to 1 MiB of valid UTF-8
 
-	// The known keys; empty means not set. The same keys inside Metadata count where the field is empty.
+	// The known keys; empty means not set. Where a field is empty, the same key in Metadata counts.
 	EventType string // 1 to 64 characters
 	State     string // 1 to 64 characters
-	// the project it belongs to; an unknown one is made, unless it is the name of another (ErrConflict)
+	// the project it belongs to; an unknown one is created, unless it is another project's name (ErrConflict)
 	ProjectID      string
 	ProjectName    string // the same by name
 	Importance     Importance
@@ -41,23 +41,22 @@ type NewMemory struct {
 	// Embedding is a vector of the caller's own, for a collection with OwnVectors.
 	Embedding []float32
 
-	// Similar asks for hints at memories that say nearly the same: how many at most, 0 to 20. Zero asks for none,
-	// which is quicker.
+	// Similar is the maximum number of near duplicates to report, 0 to 20. Zero asks for none, which is faster.
 	Similar int
 }
 
 // Stored is a memory as it was stored or changed.
 type Stored struct {
 	Memory
-	Indexed  bool      // found by meaning from now on; false: by its words only, until its vector has been made
-	Similar  []Similar // near duplicates that were there before, the most similar first
-	Warnings []string  // what a caller should know though the memory is stored
+	Indexed  bool      // found by meaning from now on; false: by its words only, until it has a vector
+	Similar  []Similar // earlier near duplicates, the most similar first
+	Warnings []string  // what the caller should know although the memory is stored
 
-	// ProjectCreated says that there was no such project and this made it.
+	// ProjectCreated reports whether this call created the project.
 	ProjectCreated bool
 }
 
-// MarshalJSON gives the memory's form with indexed, similar, project_created and warnings.
+// MarshalJSON returns the memory's form with indexed, similar, project_created and warnings.
 func (s Stored) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
@@ -65,7 +64,7 @@ func (s Stored) MarshalJSON() ([]byte, error) {
 	}{s.Memory.json(), storedJSON{s.Indexed, s.Similar, s.ProjectCreated, s.Warnings}})
 }
 
-// storedJSON is what a stored memory has beside its other members.
+// storedJSON holds the additional members of a stored memory.
 type storedJSON struct {
 	Indexed        bool      `json:"indexed"`
 	Similar        []Similar `json:"similar,omitempty"`
@@ -73,20 +72,20 @@ type storedJSON struct {
 	Warnings       []string  `json:"warnings,omitempty"`
 }
 
-// Similar is a hint at a memory that says nearly the same.
+// Similar is a near duplicate of a memory.
 type Similar struct {
 	ID         string  `json:"id"`
 	Score      float64 `json:"score"` // cosine similarity, 0.9 to 1
 	Content    string  `json:"content"`
 	Collection string  `json:"collection_name"`
-	SharedBy   string  `json:"shared_by,omitempty"` // as [Memory] has it
+	SharedBy   string  `json:"shared_by,omitempty"` // as in [Memory]
 }
 
-// AddMemory stores a memory and returns it as stored. When it returns, the memory is durable and every search finds
-// it. If the embedder fails, the memory is stored all the same, is found by its words, and is embedded later.
+// AddMemory stores a memory and returns it as stored. When it returns, the memory is durable and every search finds it.
+// If the embedder fails, the memory is stored anyway, can be found by its words, and is embedded later.
 //
-// A project has one rule of each type: storing another one of event type project-rule changes the rule that there is.
-// It keeps its id, its collection, and what is not given.
+// A project has one rule of each type: storing another memory of event type project-rule changes the existing rule,
+// which keeps its id, its collection, and every field not given.
 func (s *Store) AddMemory(ctx context.Context, m NewMemory) (Stored, error) {
 	added, err := s.AddMemories(ctx, []NewMemory{m}, nil)
 	if err != nil {
@@ -95,19 +94,18 @@ func (s *Store) AddMemory(ctx context.Context, m NewMemory) (Stored, error) {
 	return added[0], nil
 }
 
-// Progress hears how far a long piece of work has come: stage names what is being done, done of total are finished. It
-// is called from the goroutine that does the work, in the midst of it: it should return quickly and must not call the
-// store.
+// Progress receives the progress of a long operation: stage names the current step, done of total are finished. It is
+// called from the goroutine that does the work: it should return quickly and must not call the store.
 type Progress func(stage string, done, total int)
 
 // BatchOptions change how [Store.AddMemories] works. Nil means the zero value.
 type BatchOptions struct {
-	// Progress hears of the stages "embed" (counted in passages) and "store" (in memories). Nil means nobody does.
+	// Progress receives the stages "embed" (counted in passages) and "store" (in memories). Nil disables it.
 	Progress Progress
 }
 
 // AddMemories stores many memories in one commit: either all of them or, after an error, none. The error names the
-// position of the memory at fault.
+// position of the invalid memory.
 func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
 	var o BatchOptions
 	if options != nil {
@@ -150,7 +148,7 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 				return atPosition(err, i, len(drafts))
 			}
 			a.Similar = slices.DeleteFunc(slices.Clone(similar[i]),
-				func(s Similar) bool { return s.ID == a.ID }) // a rule that was there
+				func(s Similar) bool { return s.ID == a.ID }) // an existing rule
 			if !a.Indexed && !drafts[i].wordsOnly {
 				a.Warnings = append(a.Warnings, warnings...)
 			}
@@ -182,18 +180,18 @@ func atPosition(err error, i, n int) error {
 	return err
 }
 
-// draft is a memory that is valid, split and embedded: all that can be done before the transaction.
+// draft is a memory that is checked, split and embedded: all the work that can be done before the transaction.
 type draft struct {
 	attributes
 	collection string
 	content    string
-	vector     []float32 // the one that the caller brings, of unit length; else nil
+	vector     []float32 // the caller's own, of unit length; else nil
 	similar    int
-	wordsOnly  bool // the collection takes own vectors, and none came along
+	wordsOnly  bool // the collection takes the caller's vectors, and none was given
 	passages   []passage
 }
 
-// newDraft checks a memory, but for content of white space only, which imports may hold.
+// newDraft checks a memory, but allows content of white space only, which imports may hold.
 func newDraft(m NewMemory) (draft, error) {
 	d := draft{collection: cmp.Or(m.Collection, DefaultCollection), content: m.Content, similar: m.Similar}
 	if err := check.Name("collection_name", d.collection); err != nil {
@@ -242,7 +240,7 @@ func newDraft(m NewMemory) (draft, error) {
 	return d, nil
 }
 
-// checkPlaces looks, before anything is embedded, whether the collections exist and which of them embed no texts.
+// checkPlaces checks, before anything is embedded, that the collections exist, and which of them embed no texts.
 func (s *Store) checkPlaces(ctx context.Context, drafts []draft) error {
 	if err := s.checkWritable(); err != nil {
 		return err
@@ -265,7 +263,7 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []draft) error {
 	})
 }
 
-// foreseen is the collection that a draft goes to if it is stored now.
+// foreseen is the collection that a draft would go to if it were stored now.
 func (s *Store) foreseen(tx db.Tx, sc scope, d *draft) (collectionPlace, error) {
 	id := d.projectID
 	if id == "" && d.projectName == "" && len(s.access.Projects) == 1 {
@@ -275,7 +273,7 @@ func (s *Store) foreseen(tx db.Tx, sc scope, d *draft) (collectionPlace, error) 
 	if id != "" || d.projectName != "" {
 		p, _, err := s.projectToWrite(tx, sc, id, d.projectName)
 		if err == nil && p != nil {
-			err = p.checkWritable() // before the collection: to readers, every name that the owner may have is the same
+			err = p.checkWritable() // before the collection: readers must not learn which names the owner has
 		}
 		if err == nil && p != nil {
 			owner, err = projectOwner(tx, sc, p.row)
@@ -295,7 +293,7 @@ func (w *memoryWriter) add(d *draft) (Stored, error) {
 	return w.insert(d)
 }
 
-// insert makes a new memory and everything that hangs on it.
+// insert creates a memory and its dependent rows.
 func (w *memoryWriter) insert(d *draft) (Stored, error) {
 	place, err := w.place(d.collection, d.projectID, d.projectName)
 	if err != nil {
@@ -345,7 +343,7 @@ func null(value string) any {
 	return value
 }
 
-// orEmpty gives metadata that is an object even if it is empty.
+// orEmpty returns metadata that is never nil.
 func orEmpty(metadata map[string]any) map[string]any {
 	if metadata == nil {
 		return map[string]any{}

@@ -12,7 +12,7 @@ import (
 // Importance says how much a memory matters.
 type Importance string
 
-// The values of [Importance]. The empty value means not said.
+// The values of [Importance]. The empty value means not set.
 const (
 	ImportanceLow      Importance = "low"
 	ImportanceMedium   Importance = "medium"
@@ -20,10 +20,10 @@ const (
 	ImportanceCritical Importance = "critical"
 )
 
-// Classification says what a memory is for.
+// Classification says what kind of memory it is.
 type Classification string
 
-// The values of [Classification]. The empty value means not said.
+// The values of [Classification]. The empty value means not set.
 const (
 	ClassDo    Classification = "do"
 	ClassDont  Classification = "dont"
@@ -50,8 +50,8 @@ var (
 	ruleTypes       = []RuleType{RuleDo, RuleDont, RuleTodo}
 )
 
-// attributes are what is known of a memory besides its content: the known keys of the interface, which are columns,
-// and the caller's own metadata.
+// attributes are a memory's data besides its content: the known keys of the interface, which are columns, and the
+// caller's own metadata.
 type attributes struct {
 	eventType, state       string
 	projectID, projectName string
@@ -62,11 +62,11 @@ type attributes struct {
 	own                    map[string]any
 }
 
-// knownKeys are the keys of shown metadata that are columns.
+// knownKeys are the metadata keys that are columns.
 var knownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
 	"rule_type", "tags", "related_memory_ids"}
 
-// attributesOf takes metadata as callers give and see it apart. It has come through canonical.
+// attributesOf splits metadata, as callers give and see it, into attributes. The metadata must be canonical.
 func attributesOf(metadata map[string]any) (attributes, error) {
 	known := map[string]any{}
 	own := map[string]any{}
@@ -82,8 +82,8 @@ func attributesOf(metadata map[string]any) (attributes, error) {
 	return a, err
 }
 
-// patch applies a JSON merge patch (RFC 7396) to the attributes as they are shown in metadata: null removes a key,
-// objects merge, everything else replaces. The patch has come through canonical.
+// patch applies a JSON merge patch (RFC 7396) to the attributes as callers see them in metadata: null removes a key,
+// objects merge, other values replace. The patch must be canonical.
 func (a attributes) patch(patch map[string]any) (attributes, error) {
 	a.own = maps.Clone(a.own)
 	for _, key := range slices.Sorted(maps.Keys(patch)) {
@@ -190,7 +190,7 @@ func (a *attributes) check() error {
 	return nil
 }
 
-// shown is the metadata as callers see it: the known keys that are set, and the caller's own.
+// shown returns the metadata as callers see it: the known keys that are set, and the caller's own.
 func (a attributes) shown() map[string]any {
 	shown := make(map[string]any, len(a.own)+4)
 	maps.Copy(shown, a.own)

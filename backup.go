@@ -13,11 +13,11 @@ import (
 
 // BackupOptions change how [Upkeep.Backup] and [Upkeep.BackupTo] work. Nil means the zero value.
 type BackupOptions struct {
-	// Progress hears of the stage "copy", counted in pages of the file. Nil means nobody does.
+	// Progress receives the stage "copy", counted in pages of the file. Nil disables it.
 	Progress Progress
 }
 
-// copied is the progress in the form of the storage layer, nil for none.
+// copied adapts a Progress to the storage layer, nil for none.
 func copied(progress Progress) func(done, total int) {
 	if progress == nil {
 		return nil
@@ -26,13 +26,13 @@ func copied(progress Progress) func(done, total int) {
 }
 
 // Backup writes a copy of the whole store, as it is at one moment, to a new file, while others read and write. The copy
-// is a store itself: [Open] opens it, and [Restore] makes another of it. It appears under its name only once it is
-// whole and durable; after an error or the context's end nothing is left of it. It has the permissions of the store's
-// file.
+// is a store itself: [Open] opens it, and [Restore] copies it to a new store. It appears under its name only once it is
+// complete and durable; after an error or the end of the context nothing is left of it. It has the permissions of the
+// store's file.
 //
-// The path must not exist, nor a file of its name with -wal, -shm or -journal behind it: ErrConflict. A disk without
-// room is ErrFull, a folder that does not exist ErrNotFound, one that cannot be written ErrInvalid. A store in memory
-// can be backed up, too; its other calls wait meanwhile.
+// The path must not exist, nor the path with -wal, -shm or -journal appended: ErrConflict. A full disk is ErrFull, a
+// missing folder ErrNotFound, one that is not writable ErrInvalid. An in-memory store can be backed up, too; its other
+// calls wait meanwhile.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions) error {
@@ -49,10 +49,10 @@ func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions
 	return newFileError("path", path, s.db.Upkeep().Backup(ctx, path, copied(options.Progress)))
 }
 
-// BackupTo writes what [Upkeep.Backup] would write to a file to w, and returns the number of bytes. An error of w ends
-// it and is the error's cause. The copy is first made beside the store's file (or in the system's folder for temporary
-// files, where that cannot be written), so that a slow w does not hold a moment of the store open; that needs as much
-// room again.
+// BackupTo writes the file that [Upkeep.Backup] would create to w, and returns the number of bytes. An error of w ends
+// it and is the cause of the returned error. The copy is first made beside the store's file (or, if that folder is not
+// writable, in the system's temporary folder), so that a slow w does not hold a snapshot of the store open; that needs
+// as much disk space again.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptions) (int64, error) {
@@ -77,7 +77,7 @@ func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptio
 	return n, wrap(err)
 }
 
-// untilDone is a reader that ends with a context.
+// untilDone is a reader that fails once its context ends.
 type untilDone struct {
 	ctx context.Context
 	io.Reader
@@ -90,19 +90,19 @@ func (r untilDone) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// Restoration says what [Restore] does.
+// Restoration says which backup [Restore] copies, and where to.
 type Restoration struct {
-	From string // a store's file: a backup, or any other that may be read
-	To   string // the file to make; it must not exist
+	From string // a store's file: a backup, or any other readable one
+	To   string // the file to create; it must not exist
 
-	// Progress hears of the stages "check" and "copy" (counted in pages of the file). Nil means nobody does.
+	// Progress receives the stages "check" and "copy" (counted in pages of the file). Nil disables it.
 	Progress Progress
 }
 
-// Restore makes a new store of a backup. The backup is checked before anything is written: a file that is no store is
-// ErrForeign, a damaged one ErrCorrupt, one of a newer version ErrNewer. It stays as it is, and an older version is
-// brought up to date when the new store is opened. As with [Upkeep.Backup], the new file appears once it is whole, and
-// a path that is taken is ErrConflict. To replace a store, close it and move its file away first.
+// Restore creates a new store from a backup. The backup is checked before anything is written: a file that is not a
+// store is ErrForeign, a damaged one ErrCorrupt, one of a newer version ErrNewer. The backup stays unchanged; an older
+// version is upgraded when the new store is opened. As with [Upkeep.Backup], the new file appears once it is complete,
+// and an existing path is ErrConflict. To replace a store, close it and move its file away first.
 func Restore(ctx context.Context, r Restoration) error {
 	if r.From == "" || r.From == ":memory:" {
 		return invalid("From", "From is %s; give the path of a backup", show(r.From))
@@ -135,7 +135,7 @@ func Restore(ctx context.Context, r Restoration) error {
 	return newFileError("To", r.To, file.Backup(ctx, r.To, copied(r.Progress)))
 }
 
-// checkNewPath checks the path of a file that is to be made.
+// checkNewPath checks the path of a file to create.
 func checkNewPath(argument, path string) error {
 	if path == "" || path == ":memory:" {
 		return invalid(argument, "%s is %s; give the path of a file that does not exist yet", argument, show(path))
@@ -143,7 +143,7 @@ func checkNewPath(argument, path string) error {
 	return checkPath(argument, path)
 }
 
-// newFileError adds to what wrap knows the errors of making a file.
+// newFileError is wrap for the errors of creating a file.
 func newFileError(argument, path string, err error) error {
 	var cause *fs.PathError
 	if errors.As(err, &cause) && errors.Is(err, fs.ErrExist) {

@@ -12,13 +12,13 @@ import (
 	"unicode/utf8"
 )
 
-// How a context is brought within a token budget.
+// How a context is fitted into a token budget.
 
-// bytesPerToken is what a token is taken for: the usual rule of thumb for English text.
+// bytesPerToken is the estimated size of a token: the usual rule of thumb for English text.
 const bytesPerToken = 4
 
-// minShown is how many bytes of a memory's content are worth showing; below that a memory loses what is around its
-// content first.
+// minShown is how many bytes of a memory's content are worth showing; before its content gets shorter than that, a
+// memory loses its other fields.
 const minShown = 120
 
 // jsonSize is the length of a value as JSON.
@@ -30,10 +30,10 @@ func jsonSize(v any) int {
 	return len(encoded)
 }
 
-// tokens is the size of the context with its own size in it.
+// tokens is the size of the context, including the field tokens itself.
 func (c Context) tokens() int {
 	c.Tokens = 0
-	size := jsonSize(c) - 1 // without the digit of tokens
+	size := jsonSize(c) - 1 // without the digit for tokens
 	tokens := 0
 	for {
 		n := (size + len(strconv.Itoa(tokens)) + bytesPerToken - 1) / bytesPerToken
@@ -44,7 +44,7 @@ func (c Context) tokens() int {
 	}
 }
 
-// shorten cuts the content after so many characters, and leaves out own metadata that is too long for a preview.
+// shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview.
 func (m *ContextMemory) shorten(characters int) {
 	if cut := cutText(m.Content, characters); cut != m.Content {
 		m.Content, m.Truncated = cut, true
@@ -54,7 +54,7 @@ func (m *ContextMemory) shorten(characters int) {
 	}
 }
 
-// cutText returns the beginning of a text of at most so many characters: whole words if that costs little.
+// cutText returns the beginning of a text, up to a number of characters: whole words if that costs little.
 func cutText(content string, characters int) string {
 	if len(content) <= characters {
 		return content
@@ -80,7 +80,7 @@ func cutText(content string, characters int) string {
 	return strings.TrimRightFunc(content[:end], unicode.IsSpace)
 }
 
-// cutBytes returns the beginning of a text of at most so many bytes, whole characters.
+// cutBytes returns the beginning of a text, up to most bytes, in whole characters.
 func cutBytes(content string, most int) string {
 	if len(content) <= most {
 		return content
@@ -92,8 +92,8 @@ func cutBytes(content string, most int) string {
 	return content[:most]
 }
 
-// within shortens the memory until its JSON has at most so many bytes: its content, and if little of that would be left
-// everything around it. What is needed to know which memory it is stays, so it may be larger nevertheless.
+// within shortens the memory until its JSON has at most most bytes: it cuts the content and, if little of that would
+// remain, drops the other fields. The fields that identify the memory stay, so the result may still be larger.
 func (m *ContextMemory) within(most int) {
 	if jsonSize(m) <= most {
 		return
@@ -110,12 +110,12 @@ func (m *ContextMemory) within(most int) {
 		if size <= room {
 			return
 		}
-		characters = min(characters-1, characters*room/size) // some bytes are longer in JSON
+		characters = min(characters-1, characters*room/size) // some bytes take more room in JSON
 	}
 	m.Content = ""
 }
 
-// part is a memory of a context that must be there, if only in short.
+// part is a memory that a context must contain, even if shortened.
 type part struct {
 	name   string
 	memory *ContextMemory
@@ -131,7 +131,7 @@ func (c *Context) mandatory() []part {
 	return slices.DeleteFunc(parts, func(p part) bool { return p.memory == nil })
 }
 
-// fit brings the context within a token budget, 0 for none.
+// fit shortens the context to a token budget, 0 for none.
 func (c *Context) fit(budget int) {
 	if budget == 0 || c.tokens() <= budget {
 		return
@@ -142,9 +142,9 @@ func (c *Context) fit(budget int) {
 	rest.clear()
 	rest.Warnings = append(slices.Clone(c.Warnings), shortenedWarning(budget, parts),
 		leftOutWarning(budget, 1, len(general), len(project), len(related)))
-	room := bytesPerToken*budget - bytesPerToken*rest.tokens() // with the longest warnings that can come
+	room := bytesPerToken*budget - bytesPerToken*rest.tokens() // with the longest possible warnings
 
-	// The parts share the room: what a short one does not need is for the longer ones.
+	// The parts share the room: short ones leave their rest to longer ones.
 	var shortened []part
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(jsonSize(a.memory), jsonSize(b.memory)) })
 	for i, p := range parts {
@@ -180,7 +180,7 @@ func (c *Context) fit(budget int) {
 	}
 }
 
-// clear takes everything out of the context that a budget is shared by.
+// clear removes everything from the context that shares the budget.
 func (c *Context) clear() {
 	c.Identity, c.IdentitySuggestion, c.GeneralDoDont, c.Related = nil, nil, nil, nil
 	if c.ProjectRules != nil {
@@ -188,8 +188,7 @@ func (c *Context) clear() {
 	}
 }
 
-// fitList takes memories of a list as long as there is room, and shortens the one that is too long for what is left of
-// it.
+// fitList keeps memories of a list while there is room, and shortens the one that exceeds the remaining room.
 func fitList(list []ContextMemory, room int) (kept []ContextMemory, left, roomLeft int) {
 	kept = []ContextMemory{}
 	for i, m := range list {
@@ -233,10 +232,10 @@ func leftOutWarning(budget, suggestion, general, project, related int) string {
 		strings.Join(lists, ", "))
 }
 
-// How a main memory and a module's state are brought within a token budget.
+// How a main memory and a module's state are fitted into a token budget.
 
 // DefaultTokenBudget is how many tokens the tools get_project_main_memory and get_module_state answer with if the call
-// does not say. A token is taken for 4 bytes of JSON.
+// does not say. 1 token = 4 bytes of JSON (estimate).
 const DefaultTokenBudget = 8000
 
 const (
@@ -244,8 +243,8 @@ const (
 	mostCounts  = 30  // event types or states that a summary within a budget counts
 )
 
-// Within returns the main memory shortened until its JSON has about so many tokens (at least [MinTokenBudget]). One
-// that fits stays whole. Otherwise the main memory has up to half of the room, files an eighth, and related memories
+// Within returns the main memory shortened until its JSON has about budget tokens (at least [MinTokenBudget]). If it
+// fits, it stays whole. Otherwise the main memory gets up to half of the room, files an eighth, and related memories
 // the rest: in previews, the nearest first. Warnings say what was left out, and how to get it.
 func (m MainMemory) Within(budget int) MainMemory {
 	budget = max(budget, MinTokenBudget)
@@ -288,9 +287,9 @@ func (m MainMemory) Within(budget int) MainMemory {
 	return m
 }
 
-// Within returns the state shortened until its JSON has about so many tokens (at least [MinTokenBudget]). One that fits
-// stays whole. Otherwise the summary keeps what is most frequent, files and open tasks have up to an eighth of the room
-// each, and memories the rest, in previews. Warnings say what was left out, and how to get it.
+// Within returns the state shortened until its JSON has about budget tokens (at least [MinTokenBudget]). If it fits, it
+// stays whole. Otherwise the summary keeps the most frequent entries, files and open tasks get up to an eighth of the
+// room each, and memories the rest, in previews. Warnings say what was left out, and how to get it.
 func (m ModuleState) Within(budget int) ModuleState {
 	budget = max(budget, MinTokenBudget)
 	room := bytesPerToken * budget
@@ -334,8 +333,8 @@ func (m ModuleState) Within(budget int) ModuleState {
 	return m
 }
 
-// shorten cuts the content after so many characters, and leaves out own metadata that is too long for a preview. It
-// reports whether something is missing then.
+// shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview. It reports
+// whether anything was left out.
 func (m *Memory) shorten(characters int) bool {
 	preview := ContextMemory{Memory: *m}
 	preview.shorten(characters)
@@ -343,7 +342,7 @@ func (m *Memory) shorten(characters int) bool {
 	return preview.Truncated
 }
 
-// fitting returns the beginning of a list whose JSON has at most so many bytes.
+// fitting returns the beginning of a list whose JSON has at most room bytes.
 func fitting[T any](list []T, room int) []T {
 	for i := range list {
 		if room -= jsonSize(list[i]) + len(`,`); room < 0 {

@@ -19,16 +19,16 @@ import (
 
 // CheckOptions change how [Upkeep.Check] works. Nil means the zero value: it looks, and changes nothing.
 type CheckOptions struct {
-	// Repair mends what can be made again from what is sound: counts, full text, passages, vectors, indexes of the file;
-	// and it deletes rows that belong to nothing. It deletes no memory and no file.
+	// Repair rebuilds derived data (counts, full text, passages, vectors, indexes of the file) from intact data, and
+	// deletes rows that belong to nothing. It deletes no memory and no file.
 	Repair bool
 
-	// Accept takes what is damaged, lost or was never verified for what was stored, as it is: after that, it counts as
-	// sound. Look at the report first, and put right what can be put right. With Repair only.
+	// Accept takes damaged, lost or never verified data, as it is, for what was stored: from then on it counts as intact.
+	// Read the report first, and repair what can be repaired. With Repair only.
 	Accept bool
 
-	// Progress hears of the stages "file", "references", "hashes", "memories", "full text", "files" and, with Repair,
-	// "repair" and then the others once more. Nil means nobody does.
+	// Progress receives the stages "file", "references", "hashes", "memories", "full text", "files" and, with Repair,
+	// "repair" and then the others once more. Nil disables it.
 	Progress Progress
 }
 
@@ -37,47 +37,46 @@ const maxFindings = 1000
 
 // CheckReport is what [Upkeep.Check] found.
 type CheckReport struct {
-	// nothing is wrong, or nothing any more: all that was found is repaired, and all is verified
+	// nothing is wrong, or no longer: every finding is repaired, and all data is verified
 	OK       bool           `json:"ok"`
 	Findings []Finding      `json:"findings"` // the first 1,000; never nil
 	Total    int            `json:"total"`    // how many there are
 	Repaired int            `json:"repaired"` // how many of them have been repaired
-	Checked  map[string]int `json:"checked"`  // what was looked at: table -> rows
+	Checked  map[string]int `json:"checked"`  // checked rows per table
 
-	// What is stored has hashes. Verified is how many rows (or lists of rows, such as the tags of a memory) are what was
-	// stored. Unverified is how many have no hash, or, at least, cannot be read; Damaged lists those that are not what was
-	// stored, the first 1,000.
+	// Stored data has hashes. Verified counts the rows (or lists of rows, such as the tags of a memory) that match their
+	// hash. Unverified counts the rows without a hash and, as a lower bound, unreadable rows. Damaged lists the rows that
+	// do not match, the first 1,000.
 	Verified   int          `json:"verified"`
 	Unverified int          `json:"unverified"`
 	Damaged    []DamagedRow `json:"damaged"` // never nil
 
-	// HashedSince is when a store that was made by a version without hashes got them, of what it held then: what was
-	// damaged before that is not found. Zero: hashes were kept from the first.
+	// HashedSince is when a store made by a version without hashes got them for the data it held then: earlier damage to
+	// that data is not found. Zero: hashes were kept from the start.
 	HashedSince time.Time `json:"hashed_since,omitzero"`
 }
 
-// Finding is something that is wrong in the file.
+// Finding is a problem in the file.
 type Finding struct {
-	Table      string `json:"table"`        // where; "file" for what SQLite says of the file as a whole
-	ID         string `json:"id,omitempty"` // of the memory, file or collection that it is about, as callers know it
+	Table      string `json:"table"`        // where; "file" for SQLite's findings about the file as a whole
+	ID         string `json:"id,omitempty"` // of the memory, file or collection it concerns, as callers know it
 	Problem    string `json:"problem"`
-	Repairable bool   `json:"repairable"` // a repair can mend it without losing anything that was stored
+	Repairable bool   `json:"repairable"` // a repair can fix it without losing stored data
 	Repaired   bool   `json:"repaired"`
 }
 
-// Check looks at everything in the store, as it is at one moment: whether SQLite finds the file sound, references lead
-// somewhere, values are such as the store takes, passages, vectors and full text are those of the contents, counts are
-// right, and files have the bytes that were stored. What is wrong is in the report and no error; an error means that
-// the check could not be finished. A store opened with ReadOnly is checked without a change of its file.
+// Check examines the whole store as it is at one moment: SQLite finds the file sound, references lead somewhere, values
+// are valid, passages, vectors and full text match the contents, counts are right, and files have the bytes that were
+// stored. Problems are in the report and are not an error; an error means that the check could not finish. A store
+// opened with ReadOnly is checked without changing its file.
 //
-// What is stored has hashes, so a byte that has changed in it is found, and a row that is lost is named. No repair can
-// make it again: the store is not OK until it has been deleted or accepted. To get at what is left of a file that is
-// badly damaged, see [Recover].
+// Stored data has hashes, so Check finds a changed byte and names a lost row. No repair can restore either: the store
+// is not OK until the damaged data is deleted or accepted. To save what remains of a badly damaged file, see [Recover].
 //
-// With Repair it mends what it can, in short transactions between those of others, and looks again. Vectors that were
-// damaged are made again in the background; [Upkeep.WaitEmbedded] waits for them. Those of a collection with vectors of
-// the caller's own cannot be made again: its memories are then found by their words. On a store that is read-only that
-// is ErrReadOnly.
+// With Repair it repairs what it can, in short transactions between those of other writers, and checks again. Damaged
+// vectors are rebuilt in the background; [Upkeep.WaitEmbedded] waits for them. Those of a collection with the caller's
+// own vectors cannot be rebuilt: its memories are then found by their words only. On a read-only store, Repair is
+// ErrReadOnly.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (CheckReport, error) {
@@ -121,7 +120,7 @@ func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (CheckReport,
 	return report, nil
 }
 
-// compareReports says what a repair has mended: what was found before and not after it.
+// compareReports returns what a repair fixed: findings from before it that are gone after it.
 func compareReports(before, after *inspection) CheckReport {
 	report := before.report
 	report.Checked, report.Verified, report.Unverified, report.Damaged = after.report.Checked, after.report.Verified,
@@ -134,7 +133,7 @@ func compareReports(before, after *inspection) CheckReport {
 			report.Repaired++
 		}
 	}
-	for _, f := range after.report.Findings { // what came to light, or went wrong, since
+	for _, f := range after.report.Findings { // found, or gone wrong, since
 		if before.found[f.key()] {
 			continue
 		}
@@ -145,10 +144,10 @@ func compareReports(before, after *inspection) CheckReport {
 	return report
 }
 
-// key tells findings apart.
+// key identifies a finding.
 func (f Finding) key() string { return f.Table + "\x00" + f.ID + "\x00" + f.Problem }
 
-// inspection is one look at everything, in one snapshot.
+// inspection is one pass over the whole store, in one snapshot.
 type inspection struct {
 	s        *Store
 	tx       db.Tx
@@ -156,16 +155,16 @@ type inspection struct {
 	report   CheckReport
 	found    map[string]bool // keys of all findings, also of those past the report's limit
 	repairs  repairs
-	accept   bool // what no repair can make again is to be accepted
+	accept   bool // accept data that no repair can rebuild
 
-	lostMemories map[int64]bool // which the hashes know, and nothing else
+	lostMemories map[int64]bool // known only to the hashes
 
 	profiles map[int64]profile
-	current  int64            // the profile that all vectors have; 0 while the store changes to another one
-	terms    map[int64]uint64 // passage -> sum of what full text should hold of it; 0 for none
+	current  int64            // the profile of all vectors; 0 while the store changes to another one
+	terms    map[int64]uint64 // passage -> sum of the terms that full text should hold for it; 0 for none
 }
 
-// inspectAll looks at everything and notes what is wrong and how it can be mended.
+// inspectAll checks the whole store and notes each problem and its repair.
 func (s *Store) inspectAll(ctx context.Context, accept bool, progress Progress) (*inspection, error) {
 	in := newInspection(s, progress)
 	in.accept = accept
@@ -180,7 +179,7 @@ func newInspection(s *Store, progress Progress) *inspection {
 	}
 }
 
-// look goes through everything in one transaction.
+// look checks everything in one transaction.
 func (in *inspection) look(tx db.Tx) error {
 	in.tx = tx
 	type step struct {
@@ -207,7 +206,7 @@ func (in *inspection) look(tx db.Tx) error {
 	}...) {
 		err := step.look()
 		if aboutContent(err) {
-			// What lies behind the damage cannot be read; the rest can.
+			// The rows behind the damage cannot be read; the rest can.
 			text := step.table == "passage_text"
 			in.find(Finding{Table: step.table, Problem: "cannot be read to the end: " + err.Error(), Repairable: text})
 			in.repairs.fullText = in.repairs.fullText || text
@@ -220,8 +219,8 @@ func (in *inspection) look(tx db.Tx) error {
 	return nil
 }
 
-// aboutContent reports whether an error says that what is in the file is damaged: SQLite and full text have many words
-// for that, so it is everything that is not about something else.
+// aboutContent reports whether an error means that the file's data is damaged. SQLite and full text have many words for
+// that, so every error without another known cause counts.
 func aboutContent(err error) bool {
 	if err == nil {
 		return false
@@ -237,7 +236,7 @@ func aboutContent(err error) bool {
 	return true
 }
 
-// find notes something that is wrong.
+// find notes a problem.
 func (in *inspection) find(f Finding) {
 	if in.found[f.key()] {
 		return
@@ -249,7 +248,7 @@ func (in *inspection) find(f Finding) {
 	}
 }
 
-// checkFile has SQLite look at the structure of the file, its indexes and full text.
+// checkFile has SQLite check the structure of the file, its indexes and full text.
 func (in *inspection) checkFile() error {
 	in.progress("file", 0, 1)
 	problems, err := in.s.db.Upkeep().Check(in.tx, maxFindings)
@@ -265,17 +264,18 @@ func (in *inspection) checkFile() error {
 	return nil
 }
 
-// orphans are the rows of a table whose reference leads nowhere.
+// orphans are rows of a table with a dangling reference.
 type orphans struct{ table, column, parent, key string }
 
 func (o orphans) condition() string {
 	return fmt.Sprintf(`"%s" IS NOT NULL AND "%s" NOT IN (SELECT "%s" FROM "%s")`, o.column, o.column, o.key, o.parent)
 }
 
-// kept are the tables whose rows no repair deletes: what people have stored, and all that would take such rows with it.
+// kept are the tables whose rows no repair deletes: data that people stored, and tables whose deletion would take such
+// rows along.
 var kept = []string{"trash", "trash_item", "memory", "file", "partition", "collection", "project", "users"}
 
-// checkReferences looks for references that lead nowhere.
+// checkReferences finds dangling references.
 func (in *inspection) checkReferences() error {
 	in.progress("references", 0, 1)
 	all, err := in.s.db.Upkeep().Broken(in.tx)
@@ -292,9 +292,9 @@ func (in *inspection) checkReferences() error {
 			f.Repairable = true
 			in.repairs.unlink = append(in.repairs.unlink, orphans{b.Table, b.Column, b.Parent, b.Key})
 		case b.Table == "memory_revision" &&
-			b.Parent == "partition": // who may see the state is not known; it is somebody's all the same
+			b.Parent == "partition": // who may see the state is unknown, but it still belongs to a user
 		case b.Parent == "memory" &&
-			len(in.lostMemories) > 0: // what hangs on a memory that is lost is all that is left of it
+			len(in.lostMemories) > 0: // rows of a lost memory are all that remains of it
 		case b.OnDelete == "CASCADE" && !slices.Contains(kept, b.Table):
 			f.Repairable = true
 			in.repairs.orphans = append(in.repairs.orphans, orphans{b.Table, b.Column, b.Parent, b.Key})
@@ -305,7 +305,7 @@ func (in *inspection) checkReferences() error {
 	return nil
 }
 
-// readProfiles reads which vectors there may be.
+// readProfiles reads the valid vector profiles.
 func (in *inspection) readProfiles() error {
 	in.profiles = map[int64]profile{}
 	err := in.tx.Each(func(row db.Rows) error {
@@ -335,7 +335,7 @@ func (in *inspection) readProfiles() error {
 	return err
 }
 
-// checkPartitions compares the counts with what is counted.
+// checkPartitions compares the stored counts with actual ones.
 func (in *inspection) checkPartitions() error {
 	return in.tx.Each(func(row db.Rows) error {
 		var id, next, following int64
@@ -381,7 +381,7 @@ func (in *inspection) checkPartitions() error {
 		FROM partition p LEFT JOIN collection c ON c.id = p.collection_id LEFT JOIN project j ON j.id = p.project_id ORDER BY p.id`)
 }
 
-// checkRevisions looks whether the former states of memories can be read.
+// checkRevisions checks that past versions of memories can be read.
 func (in *inspection) checkRevisions() error {
 	return in.tx.Each(func(row db.Rows) error {
 		var memory, content, attributes string
@@ -489,7 +489,7 @@ func (in *inspection) checkChunks(f exportFile) error {
 	return nil
 }
 
-// checkTrash looks whether what is in the trash can be restored.
+// checkTrash checks that the trash can be restored.
 func (in *inspection) checkTrash() error {
 	wrong := func(table, id, format string, args ...any) {
 		in.find(Finding{Table: table, ID: id, Problem: fmt.Sprintf(format, args...)})
@@ -509,7 +509,7 @@ func (in *inspection) checkTrash() error {
 				wrong("trash", id, "cannot be: %v", err)
 			}
 		}
-		if memories != counted && until > 0 { // what is being erased counts no more
+		if memories != counted && until > 0 { // an entry being erased no longer counts
 			wrong("trash", id, "counts %d memories and has %d", memories, counted)
 		}
 		if revisions != countedRevisions && until > 0 {

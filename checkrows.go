@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// checkedMemory is a memory with what hangs on it, as it stands in the file.
+// checkedMemory is a memory with its dependent rows, as stored in the file.
 type checkedMemory struct {
 	row, partition int64
 	ownProfile     int64 // of the collection's own vectors, 0 for none
@@ -38,7 +38,7 @@ type checkedPassage struct {
 	vector        []byte
 }
 
-// checkMemories goes through all memories and their passages.
+// checkMemories checks all memories and their passages.
 func (in *inspection) checkMemories() error {
 	var total, done int
 	if err := in.tx.QueryRow(`SELECT count(*) FROM memory`).Scan(&total); err != nil {
@@ -93,7 +93,7 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 	return memories, err
 }
 
-// checkMemory looks at one memory. Nothing of what is stored of it can be made again; all that finds it can.
+// checkMemory checks one memory. Its stored data cannot be rebuilt; everything derived for searches can.
 func (in *inspection) checkMemory(m *checkedMemory) {
 	in.report.Checked["passage"] += len(m.passages)
 	wrong := func(format string, args ...any) {
@@ -127,12 +127,11 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 		}
 		in.terms[p.id] = sumOfTerms("content", text.Indexed(m.content[p.start:p.start+p.length])) +
 			sumOfTerms("tags", text.Indexed(tags))
-		tags = "" // they stand with the first passage only
+		tags = "" // only the first passage has them
 	}
 }
 
-// wrongPassages says what is wrong with a memory's passages so that they have to be made again; nothing if they are
-// right.
+// wrongPassages returns the problem for which a memory's passages must be rebuilt; empty if they are right.
 func (in *inspection) wrongPassages(m *checkedMemory) string {
 	if len(m.passages) == 0 {
 		return "the memory has no passages, so nothing finds it"
@@ -163,7 +162,7 @@ func (in *inspection) wrongPassages(m *checkedMemory) string {
 	return ""
 }
 
-// wrongProfile says why nothing would ever make a passage's vector what it should be.
+// wrongProfile returns why a passage's vector would never be brought up to date.
 func (in *inspection) wrongProfile(m *checkedMemory, p checkedPassage) string {
 	profile, known := in.profiles[p.profile]
 	switch {
@@ -187,7 +186,7 @@ func (in *inspection) wrongProfile(m *checkedMemory, p checkedPassage) string {
 	return ""
 }
 
-// wrongVector says what is wrong with a passage's vector.
+// wrongVector returns the problem with a passage's vector.
 func (in *inspection) wrongVector(p checkedPassage) string {
 	if p.vector == nil {
 		return ""
@@ -210,8 +209,8 @@ func (in *inspection) wrongVector(p checkedPassage) string {
 	return ""
 }
 
-// sumOfTerms is a number that tells apart which terms stand in which order in a column of full text. It is a sum over
-// the terms, so that it can be made in whatever order they come.
+// sumOfTerms fingerprints the terms of a full-text column and their positions. It is a sum over the terms, so they may
+// come in any order.
 func sumOfTerms(column, terms string) (sum uint64) {
 	for i := 0; terms != ""; i++ {
 		var term string
@@ -221,7 +220,7 @@ func sumOfTerms(column, terms string) (sum uint64) {
 	return sum
 }
 
-// sumOfTerm is FNV-1a of a term, its place and its column, stirred.
+// sumOfTerm is FNV-1a of a term, its position and its column, then mixed.
 func sumOfTerm(column string, offset int, term string) uint64 {
 	const prime = 1099511628211
 	h := uint64(14695981039346656037)
@@ -271,11 +270,11 @@ func (in *inspection) checkFullText() error {
 }
 
 func (in *inspection) compareFullText(rows map[int64]uint64) {
-	remade := make(map[int64]bool, len(in.repairs.memories)) // whose full text is written anew with the passages
+	remade := make(map[int64]bool, len(in.repairs.memories)) // their full text is rewritten with the passages
 	for _, id := range in.passagesOf(in.repairs.memories) {
 		remade[id] = true
 	}
-	// Under another profile, another version of this package may have made other terms.
+	// Another version of this package may have made other terms under another profile.
 	sameTerms := in.current != 0 && in.current == in.s.profile
 	var wrong []int64
 	for id, want := range in.terms {
@@ -307,14 +306,15 @@ func (in *inspection) compareFullText(rows map[int64]uint64) {
 func (in *inspection) passagesOf(memories []int64) []int64 {
 	ids, err := db.Column[int64](in.tx, `SELECT id FROM passage WHERE memory_id IN `+db.Integers, jsonList(memories))
 	if err != nil {
-		return nil // then they are reported; writing them anew mends them, too
+		return nil // then they are reported; rewriting them repairs them, too
 	}
 	return ids
 }
 
-// What a store refuses to take cannot stand in it either: it could not be shown as JSON, or come back from an export.
+// A value that the store would refuse must not be in the file either: JSON could not show it, or an import could not
+// read it back.
 
-// checkRecords looks at the values of one kind of row, by the rules by which an import takes them.
+// checkRecords checks the values of one kind of row by the rules of imports.
 func (in *inspection) checkRecords(r record) error {
 	values, into := r.room()
 	return in.tx.Each(func(row db.Rows) error {
@@ -331,7 +331,7 @@ func (in *inspection) checkRecords(r record) error {
 	}, r.selection+` ORDER BY `+r.ordered)
 }
 
-// stands says why a stored value cannot be what it is; nil if it can.
+// stands returns why a stored value is invalid; nil if it is valid.
 func (f recordField) stands(value any) error {
 	var text string
 	switch v := value.(type) {
@@ -361,7 +361,7 @@ func (f recordField) stands(value any) error {
 	return f.check(f.name, text)
 }
 
-// checkFoldedNames looks whether the names that people sign in with, and those of projects, can be found.
+// checkFoldedNames checks that sign-in names and project names can be looked up.
 func (in *inspection) checkFoldedNames() error {
 	return in.tx.Each(func(row db.Rows) error {
 		var table, id, name, key string
@@ -377,7 +377,7 @@ func (in *inspection) checkFoldedNames() error {
 		UNION ALL SELECT 'project', uid, name, name_key FROM project UNION ALL SELECT 'project_alias', name, name, name_key FROM project_alias`)
 }
 
-// checkAttributes looks at what is known of a memory besides its content.
+// checkAttributes checks a memory's attributes: everything besides its content.
 func (m *checkedMemory) checkAttributes() error {
 	object, err := jsonobject.Decode([]byte(m.metadata))
 	if err != nil || object == nil {
@@ -404,7 +404,7 @@ func (m *checkedMemory) checkAttributes() error {
 	return checkStoredTags(m.tags)
 }
 
-// checkShown looks at metadata as it is shown to callers.
+// checkShown checks metadata as callers see it.
 func checkShown(object map[string]any) error {
 	object, err := jsonobject.Canonical("metadata", object)
 	if err != nil {
@@ -417,7 +417,7 @@ func checkShown(object map[string]any) error {
 	return a.check()
 }
 
-// checkStoredTags looks at tags, each of which has a line break behind it.
+// checkStoredTags checks tags, each followed by a line break.
 func checkStoredTags(lines string) error {
 	if lines == "" {
 		return nil
@@ -431,13 +431,13 @@ func checkStoredTags(lines string) error {
 	return err
 }
 
-// DamagedRow is a row of the file that is not what was stored, or is not there any more.
+// DamagedRow is a row of the file that differs from what was stored, or is missing.
 type DamagedRow struct {
 	Table string `json:"table"`
 	Row   int64  `json:"row"` // its number in the table
-	// of the memory, file, user ... that it is about, as callers know it; empty: not known any more
+	// of the memory, file, user ... it belongs to, as callers know it; empty: no longer known
 	ID   string `json:"id,omitempty"`
-	Lost bool   `json:"lost"` // it is not there any more
+	Lost bool   `json:"lost"` // it is missing
 }
 
 // checkHashes compares rows with their hashes.
@@ -463,7 +463,7 @@ func (in *inspection) checkHashes() error {
 			return nil
 		})
 		if aboutContent(err) {
-			in.report.Unverified++ // that many at least
+			in.report.Unverified++ // at least that many
 			in.find(Finding{Table: t.Name, Problem: "cannot be read to the end: " + err.Error()})
 			err = nil
 		}
@@ -474,7 +474,7 @@ func (in *inspection) checkHashes() error {
 	return nil
 }
 
-// doubt notes a row that only the operator can say is right.
+// doubt notes a row that only the operator can confirm.
 func (in *inspection) doubt(t kernel.HashedTable, h kernel.RowHash, problem string) {
 	id := in.named(t, h)
 	in.find(Finding{Table: t.Name, ID: id, Problem: fmt.Sprintf("%s (row %d)", problem, h.ID), Repairable: in.accept})
@@ -489,14 +489,14 @@ func (in *inspection) damage(t kernel.HashedTable, h kernel.RowHash, problem str
 	in.report.damaged(DamagedRow{Table: t.Name, Row: h.ID, ID: in.named(t, h)})
 }
 
-// damaged lists a damaged row, as many as are listed.
+// damaged adds a damaged row to the list, up to its limit.
 func (r *CheckReport) damaged(row DamagedRow) {
 	if len(r.Damaged) < maxFindings {
 		r.Damaged = append(r.Damaged, row)
 	}
 }
 
-// lose notes a row that is gone.
+// lose notes a missing row.
 func (in *inspection) lose(t kernel.HashedTable, h kernel.RowHash) {
 	problem := t.What + " is lost: it was stored, and is not in the file any more"
 	if t.Kind == kernel.MemoryKind {
@@ -507,7 +507,7 @@ func (in *inspection) lose(t kernel.HashedTable, h kernel.RowHash) {
 	in.report.damaged(DamagedRow{Table: t.Name, Row: h.ID, ID: in.named(t, h), Lost: true})
 }
 
-// named finds the id by which callers know a row. Of a memory that is lost the index of the ids may still know it.
+// named finds the id by which callers know a row. For a lost memory, the index of ids may still hold it.
 func (in *inspection) named(t kernel.HashedTable, h kernel.RowHash) string {
 	names, err := db.Column[string](in.tx, `SELECT coalesce((`+t.Named+`), '')`, h.ID)
 	if err == nil && len(names) > 0 && names[0] != "" {
@@ -522,7 +522,7 @@ func (in *inspection) named(t kernel.HashedTable, h kernel.RowHash) string {
 	return ""
 }
 
-// intactRevision says which former state of a damaged memory is sound.
+// intactRevision returns which past version of a damaged memory is intact.
 func (in *inspection) intactRevision(memory int64) string {
 	for _, t := range kernel.HashedTables() {
 		if t.Kind != kernel.RevisionKind {
@@ -542,13 +542,13 @@ func (in *inspection) intactRevision(memory int64) string {
 	return ""
 }
 
-// acceptedRow is a row that is to be taken for what was stored.
+// acceptedRow is a row to accept as it is.
 type acceptedRow struct {
 	table kernel.HashedTable
 	kernel.RowHash
 }
 
-// takeRows takes rows as they were when they were looked at. What has changed since is left.
+// takeRows accepts rows as they were when checked. Rows that have changed since are left alone.
 func takeRows(tx db.Tx, rows []acceptedRow) error {
 	for _, r := range rows {
 		columns, err := kernel.HashedColumns(tx, r.table)

@@ -16,35 +16,35 @@ import (
 )
 
 // ClientRegistration is what an OAuth client says about itself: the metadata of RFC 7591, section 2. It reads and
-// writes the JSON of a registration request, response, or client id metadata document: members that it has no field for
-// are in Extra, and what is empty is left out.
+// writes the JSON of a registration request, response, or client id metadata document: members without a field are in
+// Extra, and empty ones are left out.
 type ClientRegistration struct {
 	RedirectURIs []string // redirect_uris: 1 to 20 that CheckRedirectURI allows
-	ClientName   string   // client_name: what people are shown; at most 200 characters
+	ClientName   string   // client_name: the name that people see; at most 200 characters
 
 	// TokenEndpointAuthMethod is how the client authenticates itself: AuthSecretBasic, AuthSecretPost or AuthNone. Empty
-	// means AuthSecretBasic; for a client id metadata document, AuthNone, the only one that is possible there.
+	// means AuthSecretBasic; for a client id metadata document, AuthNone, the only possible value there.
 	TokenEndpointAuthMethod string
 
-	// GrantTypes and ResponseTypes are what the client will use; empty means all that there is. What is not supported is
-	// dropped; authorization_code, and code, must be among them. Without refresh_token a client gets no refresh tokens.
+	// GrantTypes and ResponseTypes are the types that the client will use; empty means all. Unsupported ones are dropped;
+	// authorization_code, and code, must be among them. Without refresh_token a client gets no refresh tokens.
 	GrantTypes    []string
 	ResponseTypes []string
 
 	// Scope is the scopes that the client may ask for, separated by spaces; unknown ones are dropped. It limits nothing:
-	// the user does.
+	// the user decides.
 	Scope string
 
 	ClientURI, LogoURI, TosURI, PolicyURI string // http or https, for people
 	Contacts                              []string
 	SoftwareID, SoftwareVersion           string
 
-	// Extra is every other member, as JSON has it.
+	// Extra is every other member, as raw JSON.
 	Extra map[string]any
 }
 
-// How a client authenticates itself (RFC 7591, section 2). A client with a secret may send it either way, whichever of
-// the two it has registered.
+// How a client authenticates itself (RFC 7591, section 2). A client with a secret may send it either way, regardless of
+// which one it registered.
 const (
 	AuthNone        = "none" // it cannot keep a secret; PKCE protects its codes
 	AuthSecretBasic = "client_secret_basic"
@@ -58,14 +58,14 @@ const (
 	maxClientName     = 200 // characters
 )
 
-// The grant and response types that there are.
+// The grant and response types.
 const (
 	grantCode    = "authorization_code"
 	grantRefresh = "refresh_token"
 	responseCode = "code"
 )
 
-// issuedMembers are what the server says about a client, and the client cannot.
+// issuedMembers are the members that only the server sets.
 var issuedMembers = []string{
 	"client_id", "client_id_issued_at", "client_secret", "client_secret_expires_at",
 	"registration_access_token", "registration_client_uri", "software_statement",
@@ -91,7 +91,7 @@ func (r *ClientRegistration) members() map[string]any {
 }
 
 // UnmarshalJSON reads a JSON object. A member of a wrong type is ErrInvalid with the code invalid_client_metadata; null
-// is as good as absent.
+// counts as absent.
 func (r *ClientRegistration) UnmarshalJSON(encoded []byte) error {
 	*r = ClientRegistration{}
 	var object map[string]json.RawMessage
@@ -153,7 +153,7 @@ func invalidMetadata(argument, format string, args ...any) *Error {
 	return oauthError(KindInvalid, OAuthInvalidClientMetadata, argument, format, args...)
 }
 
-// checked returns the registration in the form in which it is stored.
+// checked returns the registration, validated and in its stored form.
 func (r ClientRegistration) checked(kind ClientKind) (ClientRegistration, error) {
 	var err error
 	if r.RedirectURIs, err = checkRedirectURIs(r.RedirectURIs); err != nil {
@@ -196,7 +196,7 @@ func (r ClientRegistration) checked(kind ClientKind) (ClientRegistration, error)
 	return r.copied()
 }
 
-// copied returns what JSON makes of a registration, so that nothing is shared with the caller.
+// copied returns a deep copy of a registration, made by way of JSON, so that nothing is shared with the caller.
 func (r ClientRegistration) copied() (ClientRegistration, error) {
 	object := r.object()
 	if err := jsonobject.CheckTexts("metadata", object, 0); err != nil {
@@ -239,7 +239,7 @@ func checkRedirectURIs(uris []string) ([]string, error) {
 	return uris, nil
 }
 
-// checkClientName refuses names that would not look on a screen as they read. An empty name is none.
+// checkClientName refuses names that would look different on a screen than they are. An empty name means none.
 func checkClientName(name string) error {
 	if name == "" {
 		return nil
@@ -273,7 +273,7 @@ func (r *ClientRegistration) checkAuthMethod(kind ClientKind) error {
 		OAuthInvalidClientMetadata)
 }
 
-// supported drops what a client will use elsewhere. The first of all there is must remain.
+// supported drops the values that this server does not support. The first of all must remain.
 func supported(name string, wanted []string, all ...string) ([]string, error) {
 	if len(wanted) == 0 {
 		return all, nil
@@ -285,7 +285,7 @@ func supported(name string, wanted []string, all ...string) ([]string, error) {
 	return slices.DeleteFunc(all, func(value string) bool { return !slices.Contains(wanted, value) }), nil
 }
 
-// checkPublicURI checks a URI that people may be shown as a link.
+// checkPublicURI checks a URI that people may see as a link.
 func checkPublicURI(name, value string) error {
 	if value == "" {
 		return nil
@@ -298,9 +298,9 @@ func checkPublicURI(name, value string) error {
 	return nil
 }
 
-// MatchRedirectURI reports whether a redirect URI that a client names is one that it has registered: the same string,
+// MatchRedirectURI reports whether a redirect URI that a client gives is one that it has registered: the same string,
 // byte by byte. An http URI on a loopback address may differ in its port, which an application learns when it starts
-// (RFC 8252, 7.3); host, path and query must be the same. What [CheckRedirectURI] refuses matches nothing.
+// (RFC 8252, 7.3); host, path and query must be the same. A URI that [CheckRedirectURI] refuses matches nothing.
 func MatchRedirectURI(registered, given string) bool { return redirect.Match(registered, given) }
 
 // CheckRedirectURI says whether a client may register a redirect URI: https anywhere, http on a loopback address

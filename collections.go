@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// DefaultCollection is the collection that memories are stored in when none is named. It is made when first needed.
+// DefaultCollection is the collection for memories stored without naming one. It is created when first needed.
 const DefaultCollection = "default"
 
 // Collection is a named set of memories of one owner.
@@ -22,13 +22,13 @@ type Collection struct {
 	Description string    `json:"description"`
 	Owner       string    `json:"owner"`        // user id
 	VectorSize  int       `json:"vector_size"`  // dimensions of its vectors
-	Embedder    string    `json:"embedder"`     // the model that makes its vectors; "own" when callers bring them
+	Embedder    string    `json:"embedder"`     // the model that makes its vectors; "own" when callers supply them
 	MemoryCount int       `json:"memory_count"` // of the memories visible through this view
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 
-// OwnVectors is the Embedder of a [Collection] whose vectors the callers bring along.
+// OwnVectors is the Embedder of a [Collection] whose vectors the callers supply.
 const OwnVectors = kernel.OwnVectors
 
 // NewCollection describes a collection to add.
@@ -36,12 +36,12 @@ type NewCollection struct {
 	Name        string // 1 to 128 characters, unique among the owner's collections
 	Description string // for people and models; at most 4,096 characters
 
-	// VectorSize is the number of dimensions; zero means the embedder's. Another size than the embedder's is an error
+	// VectorSize is the number of dimensions; zero means the embedder's. A size other than the embedder's is an error
 	// unless OwnVectors is set.
 	VectorSize int
 
-	// OwnVectors makes a collection in which no text is embedded: each [NewMemory] may bring its Embedding, of exactly
-	// VectorSize dimensions, and searches bring theirs as [Query].Vector. Words are found as everywhere.
+	// OwnVectors creates a collection in which no text is embedded: each [NewMemory] may have an Embedding, of exactly
+	// VectorSize dimensions, and searches pass theirs as [Query].Vector. Search by words works as in any other collection.
 	OwnVectors bool
 }
 
@@ -77,7 +77,7 @@ func checkDescription(description string) error {
 	return check.UTF8("description", description)
 }
 
-// AddCollection adds a collection. A name that the owner has already is ErrConflict.
+// AddCollection adds a collection. A name that the owner already has is ErrConflict.
 func (s *Store) AddCollection(ctx context.Context, c NewCollection) (Collection, error) {
 	if err := c.check(s.embedder); err != nil {
 		return Collection{}, err
@@ -122,8 +122,8 @@ func (s *Store) addCollection(tx db.Tx, sc scope, c NewCollection) (int64, error
 	return row, err
 }
 
-// GetCollection returns a collection by name: the caller's own, or else one that holds memories shared with the
-// caller. An unknown one is ErrNotFound.
+// GetCollection returns a collection by name: the caller's own, or else one that holds memories shared with the caller.
+// An unknown name is ErrNotFound.
 func (s *Store) GetCollection(ctx context.Context, name string) (Collection, error) {
 	var found Collection
 	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
@@ -133,8 +133,8 @@ func (s *Store) GetCollection(ctx context.Context, name string) (Collection, err
 	return found, err
 }
 
-// Collections returns the collections visible through this view, by name: the caller's own, and those in which
-// memories shared with the caller lie. A view limited to projects sees those that hold memories of these projects.
+// Collections returns the collections visible through this view, by name: the caller's own, and collections that hold
+// memories shared with the caller. A view limited to projects sees the collections with memories of these projects.
 func (s *Store) Collections(ctx context.Context) ([]Collection, error) {
 	var all []Collection
 	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
@@ -212,16 +212,16 @@ func ownCollection(tx db.Tx, sc scope, name string) (row, profile int64, found b
 	return row, profile, found, err
 }
 
-// collectionPlace is the collection that a write goes to.
+// collectionPlace is the target collection of a write.
 type collectionPlace struct {
-	row     int64 // 0: it is made with the write
-	profile int64 // of its own vectors; 0: the store's embedder makes them
+	row     int64 // 0: it is created with the write
+	profile int64 // of the callers' vectors; 0: the store's embedder makes them
 }
 
-// collectionFor finds the collection of an owner: the caller, or the owner of a project that the caller stores into. In
-// the latter case the caller can name the default collection, one that holds memories which the caller sees, and one
-// that the caller has, too, which is made for the owner. Names of the owner's other collections are as unknown as any
-// other.
+// collectionFor finds the collection of an owner: the caller, or the owner of the project that the caller writes to. In
+// the latter case the caller can name the default collection, a collection with memories that the caller can see, or
+// one with the name of the caller's own, which is created for the owner. The names of the owner's other collections are
+// treated as unknown.
 func (s *Store) collectionFor(tx db.Tx, sc scope, name string, owner int64) (collectionPlace, error) {
 	var at collectionPlace
 	var found bool
@@ -256,7 +256,7 @@ func (s *Store) collectionFor(tx db.Tx, sc scope, name string, owner int64) (col
 	return at, nil
 }
 
-// addFor makes the collection in which a write goes to a project of an owner.
+// addFor creates the collection for a write to an owner's project.
 func (s *Store) addFor(tx db.Tx, sc scope, name string, owner int64, at collectionPlace) (int64, error) {
 	row, err := s.addCollection(tx, scope{user: owner}, NewCollection{Name: name})
 	if err == nil && at.profile != 0 {
@@ -268,7 +268,7 @@ func (s *Store) addFor(tx db.Tx, sc scope, name string, owner int64, at collecti
 	return row, err
 }
 
-// unknownCollection is the error for a name that fits no visible collection; it names the nearest one.
+// unknownCollection is the error for a name that matches no visible collection; it names the nearest one.
 func (s *Store) unknownCollection(tx db.Tx, sc scope, name string) error {
 	all, err := s.listCollections(tx, sc, "")
 	if err != nil {
@@ -324,8 +324,8 @@ func (u CollectionUpdate) check() error {
 	return nil
 }
 
-// UpdateCollection renames one of the caller's own collections, or replaces its description. A name that the owner has
-// already is ErrConflict.
+// UpdateCollection renames one of the caller's own collections, or replaces its description. A name that the owner
+// already has is ErrConflict.
 func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionUpdate) (Collection, error) {
 	if err := u.check(); err != nil {
 		return Collection{}, err
@@ -385,13 +385,13 @@ type CollectionDeletion struct {
 	// WithMemories deletes the memories in it, too. Without it a collection that is not empty is ErrConflict.
 	WithMemories bool
 
-	// ForGood erases it: it does not go to the trash.
+	// ForGood erases it instead of moving it to the trash.
 	ForGood bool
 }
 
-// DeleteCollection deletes one of the caller's own collections, which goes to the trash as one entry. Memories go by
-// the thousand, so that other writers get their turn; after an error some of them may be gone, and a second call
-// deletes the rest into the same entry.
+// DeleteCollection deletes one of the caller's own collections, which goes to the trash as one entry. It deletes
+// memories a thousand at a time, so that other writers get their turn; after an error some of them may be gone, and a
+// second call moves the rest to the same entry.
 func (s *Store) DeleteCollection(ctx context.Context, d CollectionDeletion) error {
 	ctx = db.Freeing(ctx)
 	err := inPortions(func(p portion) (done bool, err error) {
@@ -410,7 +410,7 @@ func (s *Store) DeleteCollection(ctx context.Context, d CollectionDeletion) erro
 	return nil
 }
 
-// deleteCollection deletes as much as one transaction should, and reports whether that was all.
+// deleteCollection deletes one transaction's share, and reports whether that was all.
 func (s *Store) deleteCollection(tx db.Tx, sc scope, d CollectionDeletion, p portion) (done bool, err error) {
 	row, err := s.writableCollection(tx, sc, d.Name)
 	if err != nil {
@@ -441,8 +441,8 @@ func (s *Store) deleteCollection(tx db.Tx, sc scope, d CollectionDeletion, p por
 // deletedAtOnce is how many memories one transaction deletes.
 const deletedAtOnce = 1000
 
-// writableCollection returns the row of a collection that the caller may change: an own one, through a view that is
-// not limited to projects.
+// writableCollection returns the row of a collection that the caller may change: one of their own, through a view not
+// limited to projects.
 func (s *Store) writableCollection(tx db.Tx, sc scope, name string) (int64, error) {
 	visible, err := s.collection(tx, sc, name)
 	if err != nil {

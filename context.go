@@ -13,24 +13,24 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
-// ContextQuery says what an interaction is about. The zero value asks for what holds everywhere.
+// ContextQuery says what an interaction is about. The zero value asks for the context that applies everywhere.
 type ContextQuery struct {
-	// Query is what the interaction is about, in plain language: the related memories and the conversation are those that
-	// fit it best. Empty means the newest ones.
+	// Query describes the interaction, in plain language: the context has the related memories and the conversation that
+	// match it best. Empty means the newest ones.
 	Query string
 
-	ProjectID   string // the project that is worked on; an unknown one is empty
+	ProjectID   string // the current project; an unknown one is empty
 	ProjectName string // the same by name
 
-	// DetectedIdentity is what the caller knows of who it is and whom it talks to. As long as no identity is stored it
-	// widens the query and comes back as a suggestion to store it. At most 16 KiB as JSON.
+	// DetectedIdentity is what the caller knows about itself and the person it talks to. While no identity is stored, it
+	// widens the query and the answer suggests storing it. At most 16 KiB as JSON.
 	DetectedIdentity map[string]any
 
 	Related int // related memories to return, 1 to 50; zero means 7
 	Preview int // characters to show of each related memory, 50 to 100,000; zero means 600
 
-	// TokenBudget bounds the answer, in tokens: a token is taken for 4 bytes of the answer's JSON. At least 500; zero
-	// means no bound. See [Store.GetContext] for what gives way.
+	// TokenBudget bounds the answer, in tokens: 1 token = 4 bytes of the answer's JSON (estimate). At least 500; zero
+	// means no bound. [Store.GetContext] says how the answer is shortened.
 	TokenBudget int
 }
 
@@ -43,7 +43,7 @@ const (
 	minPreview      = 50
 	maxPreview      = 100_000
 	maxDetected     = 16 << 10 // bytes of a detected identity, as JSON
-	maxWidening     = 2000     // bytes of it that widen a query
+	maxWidening     = 2000     // bytes of it that may widen a query
 	maxDoDont       = 50       // memories in each list of dos and don'ts
 	maxOwnInPreview = 1 << 10  // bytes of own metadata, as JSON, that a preview still shows
 )
@@ -53,23 +53,23 @@ type Context struct {
 	// Identity is the newest active memory of event type IDENTITY in the caller's own collections; nil if there is none.
 	Identity *ContextMemory `json:"identity"`
 
-	// IdentitySuggestion is the call that would store the detected identity. Nil unless one was given, none is stored, and
-	// this view may write and is not limited to projects.
+	// IdentitySuggestion is the call that would store the detected identity. Nil unless an identity was given, none is
+	// stored, and this view may write and is not limited to projects.
 	IdentitySuggestion *ToolCall `json:"identity_suggestion"`
 
-	// ConversationID is the id of the active memory of event type conversation or case that fits the query best, or,
-	// without a query, of the newest one: in the project if one is given, else in the caller's own collections, and only
-	// one that the caller may update. Empty if there is none.
+	// ConversationID is the id of the active memory of event type conversation or case that matches the query best, or,
+	// without a query, of the newest one: in the project if one is given, else in the caller's own collections, and only a
+	// memory that the caller may update. Empty if there is none.
 	ConversationID string `json:"conversation_memory_id"`
 
 	// previews of related memories: the project's first, then others; each once
 	Related []ContextMemory `json:"related_memories"`
 	Guide   []string        `json:"get_context_do_dont"` // how to work with the memory, for a model
 
-	// GeneralDoDont holds the caller's general rules and dos and don'ts: those that lie in no project.
+	// GeneralDoDont holds the caller's general rules and dos and don'ts: the ones outside projects.
 	GeneralDoDont []ContextMemory `json:"general_do_dont"`
 
-	// ProjectDoDont holds the project's short dos and don'ts; nil when no project is given. ProjectRules took their place.
+	// ProjectDoDont holds the project's short dos and don'ts; nil when no project is given. ProjectRules replaces them.
 	ProjectDoDont []ContextMemory `json:"project_do_dont"`
 
 	ProjectRules *ContextRules `json:"project_rules"` // nil when no project is given
@@ -78,7 +78,7 @@ type Context struct {
 	Tokens int `json:"tokens"`
 }
 
-// ContextRules are the rules of a project; nil for what it has not.
+// ContextRules are the rules of a project; nil for missing ones.
 type ContextRules struct {
 	Do   *ContextMemory `json:"do"`
 	Dont *ContextMemory `json:"dont"`
@@ -89,7 +89,7 @@ type ContextRules struct {
 type ContextMemory struct {
 	Memory
 	Score     float64 // relevance to the query, 0 to 1; 0 when nothing was searched for
-	Truncated bool    // only a part is shown: Content ends early, or long metadata is left out. GetMemory gives the whole
+	Truncated bool    // shortened: Content ends early, or long metadata is left out. GetMemory returns the whole
 }
 
 // ToolCall is a call of one of the tools.
@@ -98,7 +98,7 @@ type ToolCall struct {
 	Arguments map[string]any `json:"arguments"`
 }
 
-// MarshalJSON gives the memory's form with score and truncated where they say something.
+// MarshalJSON returns the memory's form with score and truncated where they are not zero.
 func (m ContextMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		ID         string         `json:"id"`
@@ -115,13 +115,13 @@ func (m ContextMemory) MarshalJSON() ([]byte, error) {
 		contextMemoryJSON{m.Score, m.Truncated}})
 }
 
-// contextMemoryJSON is what a memory of a context has beside its other members.
+// contextMemoryJSON holds the additional members of a context's memory.
 type contextMemoryJSON struct {
 	Score     float64 `json:"score,omitempty"`
 	Truncated bool    `json:"truncated,omitempty"`
 }
 
-// MarshalJSON gives the form of the interface: identity and conversation_memory_id are null when there is none,
+// MarshalJSON returns the form of the interface: identity and conversation_memory_id are null when there is none,
 // project_do_dont is null and project_rules absent when no project was given.
 func (c Context) MarshalJSON() ([]byte, error) {
 	form := struct {
@@ -146,7 +146,7 @@ func (c Context) MarshalJSON() ([]byte, error) {
 	return json.Marshal(form)
 }
 
-// emptyList gives a list that JSON shows as [] even if it is nil.
+// emptyList returns a list that JSON writes as [] even if it is nil.
 func emptyList[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -154,7 +154,7 @@ func emptyList[T any](list []T) []T {
 	return list
 }
 
-// guide is what every context says of how to work with the memory.
+// guide is the advice in every context on how to work with the memory.
 func guide() []string {
 	return []string{
 		"Call get_context first, with a query and the project that you work on.",
@@ -207,12 +207,12 @@ func (q *ContextQuery) check() error {
 	return nil
 }
 
-// GetContext gathers what an agent should know when an interaction begins: who it is, the rules that it has to follow,
-// the conversation to go on with, and the memories that are related to what it is asked. All of it is of one moment.
+// GetContext gathers what an agent should know when an interaction begins: its identity, the rules to follow, the
+// conversation to continue, and the memories related to the query. All of it is from one snapshot.
 //
-// Where an answer would not fit into the token budget, it is filled in this order: the identity and the project's rules
-// and todo (if they do not all fit, the longest ones are shortened), the suggested identity, general and project dos
-// and don'ts, related memories. Whatever is shortened is marked as truncated, and a warning says what was left out.
+// If an answer does not fit into the token budget, it is filled in this order: the identity and the project's rules and
+// todo (if they do not all fit, the longest ones are shortened), the suggested identity, general and project dos and
+// don'ts, related memories. Shortened memories are marked as truncated, and a warning says what was left out.
 func (s *Store) GetContext(ctx context.Context, q ContextQuery) (Context, error) {
 	if err := q.check(); err != nil {
 		return Context{}, err
@@ -234,8 +234,8 @@ func (s *Store) GetContext(ctx context.Context, q ContextQuery) (Context, error)
 	return c, nil
 }
 
-// contextText is the text that related memories are searched for by: the query, and, as long as no identity is stored,
-// what the caller knows of it.
+// contextText is the search text for related memories: the query and, while no identity is stored, the detected
+// identity.
 func (s *Store) contextText(ctx context.Context, q ContextQuery) (string, error) {
 	if len(q.DetectedIdentity) == 0 {
 		return q.Query, nil

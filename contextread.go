@@ -15,8 +15,8 @@ import (
 // case.
 const (
 	EventIdentity     = "IDENTITY"     // who the agent is, and how it addresses the user
-	EventConversation = "conversation" // a conversation that goes on
-	EventCase         = "case"         // the same for a case that is worked on
+	EventConversation = "conversation" // an ongoing conversation
+	EventCase         = "case"         // the same for a case in progress
 	EventProjectMain  = "project-main" // what a project is about
 )
 
@@ -32,7 +32,7 @@ const (
 const active = `coalesce(lower(m.state), 'active') = 'active' AND length(m.event_type) > 0
 	AND lower(m.event_type) IN ` + db.Texts
 
-// wordList is the list of words that are compared without regard to case, as lower folds it.
+// wordList is a list of words for comparison without regard to case, folded as lower does.
 func wordList(words ...string) string {
 	folded := make([]string, len(words))
 	for i, word := range words {
@@ -41,7 +41,7 @@ func wordList(words ...string) string {
 	return db.List(folded)
 }
 
-// visiblePlace is a visible partition, with what decides about its part in a context.
+// visiblePlace is a visible partition, with the properties that decide its part in a context.
 type visiblePlace struct {
 	selectedPartition
 	project  int64 // 0: none
@@ -67,7 +67,7 @@ func visiblePlaces(tx db.Tx, sc scope) ([]visiblePlace, error) {
 	return places, err
 }
 
-// selectPlaces makes a selection of those places that fit.
+// selectPlaces returns a selection of the matching places.
 func selectPlaces(places []visiblePlace, fits func(visiblePlace) bool) selection {
 	var sel selection
 	for _, p := range places {
@@ -103,12 +103,12 @@ type contextReader struct {
 	tx     db.Tx
 	sc     scope
 	query  ContextQuery
-	sought bool // there is a text to be relevant to
+	sought bool // there is a search text
 	want   want
 
 	places  []visiblePlace
 	project *projectRow    // nil: none given, or unknown
-	shown   map[int64]bool // memories that the context has already
+	shown   map[int64]bool // memories already in the context
 	found   Results        // collects the warnings of searches
 }
 
@@ -142,8 +142,8 @@ func (r *contextReader) gather() (c Context, err error) {
 	if err := r.direct(&c); err != nil {
 		return c, err
 	}
-	// A limited view does not know whether an identity lies outside its projects, and one stored in them would take its
-	// place.
+	// A limited view does not know whether an identity exists outside its projects, and one stored inside them would
+	// replace it.
 	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.sc.limited && !r.access.ReadOnly && !r.db.ReadOnly() {
 		c.IdentitySuggestion = suggestIdentity(r.query.DetectedIdentity)
 	}
@@ -169,7 +169,7 @@ func (r *contextReader) inProject(p visiblePlace) bool {
 	return r.project != nil && p.project == r.project.row
 }
 
-// direct fills in what is found by filters alone, whatever the query is.
+// direct fills in what filters alone find, regardless of the query.
 func (r *contextReader) direct(c *Context) error {
 	identity, err := r.newestActive(r.tx, selectPlaces(r.places, ownPlace), EventIdentity)
 	if err != nil {
@@ -220,7 +220,7 @@ func (r *contextReader) direct(c *Context) error {
 	return nil
 }
 
-// load reads memories by row and notes that the context shows them. 0 is none.
+// load reads memories by row and marks them as shown in the context. Row 0 means none.
 func (r *contextReader) load(rows []int64) (map[int64]Memory, error) {
 	rows = slices.DeleteFunc(rows, func(row int64) bool { return row == 0 })
 	stored, err := r.loadRows(r.tx, r.sc, rows)
@@ -235,8 +235,8 @@ const ruleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m ` + db.B
 	db.Integers + `
 	AND m.event_type = '` + EventProjectRule + `' AND m.rule_type IS NOT NULL ORDER BY m.updated_at DESC, m.id DESC`
 
-// ruleRows returns the rows of the rules in a selection by their type. Where an older file holds several of one type,
-// the newest counts.
+// ruleRows returns the rows of the rules in a selection by their type. If an older file holds several of one type, the
+// newest counts.
 func (s *shared) ruleRows(tx db.Tx, sel selection) (map[RuleType]int64, error) {
 	rules := map[RuleType]int64{}
 	if len(sel.partitions) == 0 {
@@ -271,9 +271,8 @@ const doDontQuery = `SELECT m.id, m.updated_at, ` + urgency + ` FROM memory m ` 
 	AND coalesce(lower(m.state), '') <> '` + StateArchived + `'
 	ORDER BY ` + urgency + `, m.updated_at DESC, m.id DESC`
 
-// doDont returns the rows of the dos and don'ts in a selection that are no rules and not archived, behind some others:
-// the most important ones first, of equally important ones the newest. One that says nothing of its importance counts
-// as medium.
+// doDont returns the rows of the dos and don'ts in a selection that are neither rules nor archived, after the rows in
+// first: by importance, then the newest first. A memory without importance counts as medium.
 func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int64, error) {
 	first = slices.DeleteFunc(first, func(row int64) bool { return row == 0 })
 	if len(sel.partitions) == 0 {
@@ -301,13 +300,15 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 	return rows, err
 }
 
-// conversation returns the id of the conversation or case to go on with, "" for none.
+// conversation returns the id of the conversation or case to continue, "" for none.
 func (r *contextReader) conversation() (string, error) {
 	sel := selectPlaces(r.places, func(p visiblePlace) bool {
 		if r.named() {
 			return p.writable && r.inProject(p)
 		}
-		return p.own && !p.shared // what is said here would otherwise be stored where other people read it, and they could choose what is continued
+		// Otherwise the conversation would be stored where other people can read it, and they could choose which one
+		// continues.
+		return p.own && !p.shared
 	})
 	row, err := r.newestActive(r.tx, sel, EventConversation, EventCase)
 	if err != nil || row == 0 {
@@ -328,7 +329,7 @@ func (r *contextReader) conversation() (string, error) {
 	return id, err
 }
 
-// search ranks a selection by what the context is sought for.
+// search ranks a selection by the search text.
 func (r *contextReader) search(sel selection, limit int) (hits []index.Hit, ideal float32, err error) {
 	ranking, err := r.ranking(r.tx, r.want, sel, &r.found)
 	if err != nil {
@@ -339,8 +340,8 @@ func (r *contextReader) search(sel selection, limit int) (hits []index.Hit, idea
 	return hits, ranking.ideal, err
 }
 
-// related returns previews of the memories that fit the query best, or of the newest ones: of the project first, then
-// of everything else, without those that the context shows already.
+// related returns previews of the memories that match the query best, or of the newest ones: the project's first, then
+// all others, without memories already in the context.
 func (r *contextReader) related() ([]ContextMemory, error) {
 	var list []ContextMemory
 	for _, sel := range []selection{
@@ -387,7 +388,7 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 	return page.Hits, err
 }
 
-// newestOfAll takes the newest memories of each partition from its index: nothing goes through all of them.
+// newestOfAll takes the newest memories of each partition from its index, without a full scan.
 var newestOfAll = newestQuery{byTime: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e JOIN memory m ON m.id IN (
 		SELECT n.id FROM memory n WHERE n.partition_id = e.value AND n.updated_at BETWEEN ?2 AND ?3 ORDER BY n.updated_at DESC LIMIT ?4)
 	ORDER BY m.updated_at DESC, m.id DESC LIMIT ?4`,

@@ -1,6 +1,6 @@
 // Package souvenir is a memory for AI agents: a Go package over one SQLite file. It stores memories (text, metadata,
-// vectors) in named collections and finds them again by meaning and by word, offline, with no key, no C compiler and
-// no download: a small embedding model is part of the package.
+// vectors) in named collections and finds them again by meaning and by word, offline, without a key, a C compiler or a
+// download: a small embedding model is part of the package.
 //
 // # Quick start
 //
@@ -25,30 +25,31 @@
 //	}
 //	fmt.Println(found.Hits[0].Content)
 //
-// # What is where
+// # Overview
 //
 // A [Store] is opened with [Open] and is safe for concurrent use; several processes may have the same file open.
-// [Store.As] gives a view of it for one user, limited if wished to some projects or to reading.
+// [Store.As] returns a view of it for one user, optionally limited to some projects or to reading.
 //
 //   - Memories: [Store.AddMemory], [Store.AddMemories], [Store.GetMemory], [Store.UpdateMemory], [Store.DeleteMemory],
-//     [Store.Memories]; [Store.Revisions] is the history of one, [Store.RelatedMemories] walks over links. They lie in
-//     collections ([Store.AddCollection]). [Store.Search] finds them.
-//   - Projects: [Store.AddProject], [Store.MainMemory], [Store.ModuleState]. They are shared by invitation: [Store.AddMember],
-//     [Store.ProjectInvitations], [Store.AcceptProjectInvitation], [Store.BlockSender].
+//     [Store.Memories]; [Store.Revisions] returns the history of one, [Store.RelatedMemories] follows links. They lie
+//     in collections ([Store.AddCollection]). [Store.Search] finds them.
+//   - Projects: [Store.AddProject], [Store.MainMemory], [Store.ModuleState]. They are shared by invitation:
+//     [Store.AddMember], [Store.ProjectInvitations], [Store.AcceptProjectInvitation], [Store.BlockSender].
 //   - What an agent begins with: [Store.GetContext], [Store.SetIdentityMemory].
 //   - Rules and the to-do document of a project: [Store.SetRule], [Store.SetTodo], [Store.UpdateTodoSection],
 //     [Store.CompleteTask], [ParseTodo].
 //   - Files: [Store.AddFile], [Store.OpenFile], [Store.Files].
-//   - People: [Accounts.AddUser], [Accounts.CheckPassword], [Accounts.AddSession], [Accounts.CheckSession], [Accounts.AddInvitation],
-//     [Accounts.AddToken], [Accounts.CheckToken], [Store.Preferences].
+//   - People: [Accounts.AddUser], [Accounts.CheckPassword], [Accounts.AddSession], [Accounts.CheckSession],
+//     [Accounts.AddInvitation], [Accounts.AddToken], [Accounts.CheckToken], [Store.Preferences].
 //   - The state of an OAuth 2.1 server: [Accounts.RegisterClient], [Accounts.Authorize], [Accounts.ExchangeCode],
 //     [Accounts.RefreshTokens], [Accounts.CheckAccessToken].
-//   - Upkeep: [Upkeep.Backup], [Restore], [Upkeep.Check], [Upkeep.Export], [Upkeep.Import], [Upkeep.Reindex], [Upkeep.Purge].
+//   - Upkeep: [Upkeep.Backup], [Restore], [Upkeep.Check], [Upkeep.Export], [Upkeep.Import], [Upkeep.Reindex],
+//     [Upkeep.Purge].
 //
 // # Promises
 //
-// A write that was answered survives a crash and a loss of power, and every later search, in any process, finds it.
-// Errors, but for those of contexts, are of type [*Error] and say which argument is wrong and what would be right;
-// match them with errors.Is and ErrInvalid, ErrNotFound and the other Err values. Methods honour their context, also
-// while they wait for a lock. Nothing leaves the process unless an [Embedder] of your own does so.
+// A write that has returned is durable, even after a crash or loss of power, and every later search, in any process,
+// finds it. Errors, except those of contexts, are of type [*Error] and say which argument is wrong and what would be
+// right; match them with errors.Is and ErrInvalid, ErrNotFound and the other Err values. Methods honour their context,
+// even while they wait for a lock. Nothing leaves the process unless an [Embedder] of your own does so.
 package souvenir

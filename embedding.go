@@ -21,7 +21,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// Purpose says what a text is embedded for; some models treat questions and what answers them differently.
+// Purpose says what a text is embedded for; some models treat questions and answers differently.
 type Purpose int
 
 // The values of [Purpose].
@@ -32,17 +32,17 @@ const (
 
 // Embedder turns texts into vectors that are near each other when the texts mean the same.
 type Embedder interface {
-	// Model is the identity of the model, with its version and whatever else changes the vectors, such as prompts.
-	// Vectors of different models are never compared, even if they have the same size.
+	// Model identifies the model, with its version and anything else that changes the vectors, such as prompts. Vectors of
+	// different models are never compared, even if they have the same size.
 	Model() string
 
 	// Dimensions is the length of every vector: 1 to 16,384.
 	Dimensions() int
 
-	// Embed returns one vector for each text, in order. It is called with 1 to [EmbedBatch] texts, from several
-	// goroutines at once. The vectors need not have unit length; the store normalises copies of them. It must honour its
-	// context: Close waits for it. Its errors reach the log and the operator only, as they may hold texts, addresses and
-	// keys; callers read that the embedder failed. A panic counts as an error.
+	// Embed returns one vector for each text, in order. It is called with 1 to [EmbedBatch] texts, from several goroutines
+	// at once. The vectors need not have unit length; the store normalises copies of them. It must honour its context:
+	// Close waits for it. Only the log and the operator see its errors, which may hold texts, addresses and keys; callers
+	// only learn that the embedder failed. A panic counts as an error.
 	Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)
 }
 
@@ -54,11 +54,11 @@ type InputLimiter interface {
 // EmbedBatch is the largest number of texts passed to one call of [Embedder.Embed].
 const EmbedBatch = 128
 
-// defaultMaxInput is the passage size, in bytes, for embedders that do not say: some 250 words, which is what small
+// defaultMaxInput is the passage size, in bytes, for embedders that do not say: about 250 words, a length that small
 // models embed well.
 const defaultMaxInput = 1600
 
-// EmbedderFunc makes an [Embedder] of a function. Model and dimensions are as in the interface.
+// EmbedderFunc makes an [Embedder] from a function. Model and dimensions are as in the interface.
 func EmbedderFunc(model string, dimensions int,
 	embed func(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)) Embedder {
 	return embedderFunc{model, dimensions, embed}
@@ -97,8 +97,8 @@ func (b builtin) Embed(ctx context.Context, purpose Purpose, texts []string) ([]
 	return vectors, nil
 }
 
-// guardedEmbedder keeps an embedder's panics from ending the process. What the embedder says about itself is asked
-// once, when the store is opened.
+// guardedEmbedder keeps an embedder's panics from ending the process. The embedder's model and limits are read once,
+// when the store is opened.
 type guardedEmbedder struct {
 	Embedder
 	model                string
@@ -167,8 +167,8 @@ func maxInput(e Embedder) int {
 	return defaultMaxInput
 }
 
-// profile identifies how vectors, and the terms beside them, came about. Only vectors of one profile are compared; a
-// file of another one is embedded and indexed anew.
+// profile identifies how vectors, and the terms beside them, were made. Only vectors of one profile are compared; a
+// file with another profile is embedded and indexed again.
 type profile struct {
 	model      string
 	dimensions int
@@ -183,13 +183,12 @@ func profileOf(e Embedder) profile {
 	return p
 }
 
-// ownProfile is the profile of vectors that callers bring. Their model is the callers' concern.
+// ownProfile is the profile of vectors that callers supply. Their model is the callers' concern.
 func ownProfile(dimensions int) profile {
 	return profile{model: OwnVectors, dimensions: dimensions, key: fmt.Sprintf("%s:%d", OwnVectors, dimensions)}
 }
 
-// callEmbedder calls the embedder. One that is not built in waits for another program, and takes no processor
-// meanwhile.
+// callEmbedder calls the embedder. An external one waits for another program, and uses no processor meanwhile.
 func (s *shared) callEmbedder(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
 	if _, ours := s.embedder.(builtin); !ours {
 		defer fairqueue.Pause(ctx)()
@@ -197,8 +196,8 @@ func (s *shared) callEmbedder(ctx context.Context, purpose Purpose, texts []stri
 	return s.embedder.Embed(ctx, purpose, texts)
 }
 
-// embed embeds texts in batches and returns unit vectors, or an error that says what is wrong with the embedder's
-// answer. That error is for the log and the operator only: it may hold texts, addresses and keys. Progress may be nil.
+// embed embeds texts in batches and returns unit vectors, or an error about the embedder's answer. That error is for
+// the log and the operator only: it may hold texts, addresses and keys. Progress may be nil.
 func (s *shared) embed(ctx context.Context, purpose Purpose, texts []string, progress func(done int)) ([][]float32,
 	error) {
 	vectors := make([][]float32, 0, len(texts))
@@ -229,25 +228,25 @@ func (s *shared) embed(ctx context.Context, purpose Purpose, texts []string, pro
 	return vectors, nil
 }
 
-// worker embeds in the background what could not be embedded when it was stored, and everything anew when the store
-// changes to another model. It also removes what crashes left of files, and
-// erases what has been in the trash for long enough.
+// worker embeds, in the background, texts that could not be embedded when they were stored, and all texts again when
+// the store changes to another model. It also removes remains of files after crashes, and erases expired entries of the
+// trash.
 type worker struct {
 	s       *shared
 	ctx     context.Context
 	cancel  context.CancelFunc
-	signal  chan struct{} // of one place: more than one wake-up is one
+	signal  chan struct{} // capacity 1: several wake-ups merge into one
 	done    sync.WaitGroup
-	erased  atomic.Bool  // something was erased, and its traces are to be removed now
+	erased  atomic.Bool  // something was erased, and its traces must be removed now
 	failure atomic.Value // string: the last error, empty after a success
 }
 
 const (
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
-	// lookAround is how often the worker looks for work that another process left: one that lacks the embedder, or ended.
+	// lookAround is how often the worker looks for work left by a process without the embedder, or one that has ended.
 	lookAround = 30 * time.Second
-	// lookForTraces is how often it removes the traces of single deletions for good, which takes longer.
+	// lookForTraces is how often it removes the traces of single permanent deletions, which takes longer.
 	lookForTraces = time.Hour
 )
 
@@ -268,7 +267,7 @@ func (w *worker) stop() {
 	w.done.Wait()
 }
 
-// wake makes the worker look for work now, also when it waits to try again after a failure.
+// wake makes the worker look for work now, even while it waits to retry after a failure.
 func (w *worker) wake() {
 	select {
 	case w.signal <- struct{}{}:
@@ -313,7 +312,7 @@ func (w *worker) run() {
 	}
 }
 
-// erase erases what has been in the trash for long enough, and removes the traces of what was erased.
+// erase erases expired entries of the trash, and removes the traces of erased data.
 func (w *worker) erase(scrubbed *time.Time) {
 	var erased int
 	e, err := w.s.deadline(w.ctx, false)
@@ -329,7 +328,7 @@ func (w *worker) erase(scrubbed *time.Time) {
 	}
 }
 
-// work does all there is to do. What the embedder refuses does not keep it from the rest.
+// work does all pending work. Texts that the embedder refuses do not stop the rest.
 func (w *worker) work() error {
 	after, first := int64(0), error(nil)
 	for {
@@ -346,8 +345,8 @@ func (w *worker) work() error {
 	return cmp.Or(w.changeModel(), first)
 }
 
-// embedEach embeds texts; if that fails, one by one, so that a text which the embedder refuses costs no other its
-// vector. It returns nil for those refused, and an error when something failed; vectors are nil when all did.
+// embedEach embeds texts; if that fails, one by one, so that a refused text does not cost the others their vectors. It
+// returns nil for refused texts, and an error when any failed; vectors is nil when all failed.
 func (s *shared) embedEach(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors, err := s.embed(ctx, ForDocument, texts, nil)
 	if err == nil || len(texts) == 1 || ctx.Err() != nil {
@@ -359,7 +358,7 @@ func (s *shared) embedEach(ctx context.Context, texts []string) ([][]float32, er
 			vectors[i], some = one[0], true
 		}
 		if i == 2 && !some || ctx.Err() != nil {
-			break // it refuses everything: it is out of order, and need not be asked a hundred times
+			break // it refuses everything, so it is broken: stop asking
 		}
 	}
 	if !some {
@@ -374,7 +373,8 @@ type pendingPassage struct {
 	text string
 }
 
-// embedPending embeds one batch of the waiting passages after one, and returns the last of them; 0 if there are none.
+// embedPending embeds one batch of the waiting passages that follow after, and returns the last of them; 0 if there are
+// none.
 func (w *worker) embedPending(after int64) (last int64, err error) {
 	var pending []pendingPassage
 	err = w.s.db.Read(w.ctx, func(tx db.Tx) error {
@@ -406,7 +406,7 @@ func (w *worker) embedPending(after int64) (last int64, err error) {
 			if vectors[i] == nil {
 				continue
 			}
-			// Ids of passages are never used again: if the content has changed since, there is no such passage any more.
+			// Ids of passages are never reused: if the content has changed since, the passage no longer exists.
 			if _, err := tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`,
 				kernel.EncodeVector(vectors[i]), p.id); err != nil {
 				return err

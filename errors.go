@@ -9,16 +9,16 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-// Kind says what sort of thing went wrong, so that a program can decide without reading the message: a string.
+// Kind classifies an error, so that a program can decide without reading the message: a string.
 type Kind = fault.Kind
 
 // The kinds of an [Error].
 const (
-	KindInvalid         = fault.KindInvalid         // an argument is wrong; the message says which, its value and what would be right
+	KindInvalid         = fault.KindInvalid         // an argument is wrong; the message names it, its value and the fix
 	KindNotFound        = fault.KindNotFound        // it does not exist, or is not visible through this view
 	KindUnauthenticated = fault.KindUnauthenticated // who is calling could not be established
 	KindForbidden       = fault.KindForbidden       // visible, but this view may not do that to it
-	KindConflict        = fault.KindConflict        // it exists already, or somebody else changed it first
+	KindConflict        = fault.KindConflict        // it exists already, or another caller changed it first
 	KindTooLarge        = fault.KindTooLarge        // past a limit; the message names the limit
 	KindReadOnly        = fault.KindReadOnly        // the store, or the view, is opened for reading only
 	KindClosed          = fault.KindClosed          // the store has been closed
@@ -75,7 +75,7 @@ func oneOf[S ~string](values []S) string { return fault.OneOf(values) }
 
 func orNil(err *Error) error { return fault.OrNil(err) }
 
-// whole quotes a reference that callers are to give back, however long.
+// whole quotes a reference that callers pass back, in full length.
 func whole(value string) string { return strconv.Quote(value) }
 
 // storeErrors maps the storage layer's classes to kinds, in one place.

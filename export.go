@@ -18,39 +18,39 @@ import (
 
 // ExportOptions change what [Upkeep.Export] writes. Nil means the zero value: everything but credentials.
 type ExportOptions struct {
-	// Credentials adds what people and programs sign in with: hashes of passwords, MCP tokens and refresh tokens,
-	// identities at other providers, OAuth clients and grants, and the private keys that sign access tokens. Whoever has
-	// such a file can sign tokens for everybody in the store: keep it as you keep the store. One-time codes are never
+	// Credentials adds the credentials of people and programs: hashes of passwords, MCP tokens and refresh tokens,
+	// identities at other providers, OAuth clients and grants, and the private keys that sign access tokens. The holder of
+	// such a file can sign tokens for every user of the store: protect it like the store itself. One-time codes are never
 	// exported.
 	Credentials bool
 
 	// WithoutFiles leaves the files out.
 	WithoutFiles bool
 
-	// WithoutVectors leaves out the vectors that an embedder can make again from the texts. Those that callers brought are
-	// always there.
+	// WithoutVectors leaves out the vectors that an embedder can rebuild from the texts. Callers' own vectors are always
+	// included.
 	WithoutVectors bool
 
-	// Progress hears of the stages "memories" (counted in memories) and "files" (in bytes). Nil means nobody does.
+	// Progress receives the stages "memories" (counted in memories) and "files" (in bytes). Nil disables it.
 	Progress Progress
 }
 
-// ExportSummary says what an export holds.
+// ExportSummary summarizes an export.
 type ExportSummary struct {
 	Counts map[string]int `json:"counts"` // lines of each kind, such as "memory"
 	Bytes  int64          `json:"bytes"`
 	SHA256 string         `json:"sha256"` // hex; as in the last line: of all lines before it
 }
 
-// Export writes everything that the store holds, all users' things, as JSON Lines; a view writes what its user owns:
-// preferences, collections, projects, memories and files, and neither credentials nor who else is a member. It is one
-// consistent state, that in which the store is when it begins, however long it takes. [Upkeep.Import] reads it;
-// docs/export-format.md describes it. It needs little memory whatever the size, and nobody waits for it; but what is
-// written to the store meanwhile stays in the write-ahead log until it is done. (A store in memory has no log: there,
+// Export writes the whole store, all users' data, as JSON Lines; a view writes the data that its user owns:
+// preferences, collections, projects, memories and files, but neither credentials nor other members. The export is one
+// consistent snapshot of the store at its beginning, however long it takes. [Upkeep.Import] reads it;
+// docs/export-format.md describes it. It needs little memory for a store of any size and blocks no other call; but data
+// written to the store meanwhile stays in the write-ahead log until it is done. (An in-memory store has no log: there,
 // writers wait.)
 //
-// After an error w holds the beginning of an export, which Import recognizes as cut off. w must not call the store. A
-// view that is limited to projects may not export.
+// After an error, w holds the beginning of an export, which Import recognizes as truncated. w must not call the store.
+// A view limited to projects may not export.
 func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions) (ExportSummary, error) {
 	s, err := h.own("Export")
 	if err != nil {
@@ -89,7 +89,7 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 type exporter struct {
 	ExportOptions
 	tx     db.Tx
-	user   *int64        // row of the user whose things are written; nil: everybody's
+	user   *int64        // row of the user whose data is written; nil: all users'
 	w      *bufio.Writer // into the caller's, the hash and the size
 	hash   hash.Hash
 	size   byteCount
@@ -106,7 +106,7 @@ func (n *byteCount) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// all writes the lines in the order that lets an import go through them once: what is referred to comes first.
+// all writes the lines in an order that lets an import read them once: each line comes after the lines it refers to.
 func (e *exporter) all(now string) error {
 	if err := e.encode(exportHeader{Souvenir: exportMark, Version: exportVersion, CreatedAt: now,
 		Sealed: true}); err != nil {
@@ -145,8 +145,7 @@ func (e *exporter) encode(value any) error {
 	return err
 }
 
-// owned is the condition that something is of those whose things are written; owner is its column, or what stands for
-// it.
+// owned is the condition that the exported user owns a row; owner is its column or an expression for it.
 func (e *exporter) owned(owner string) string {
 	if e.user == nil {
 		return `true`
@@ -154,7 +153,7 @@ func (e *exporter) owned(owner string) string {
 	return owner + ` = ` + strconv.FormatInt(*e.user, 10)
 }
 
-// inOwned is the condition that a partition is one of theirs.
+// inOwned is the condition that the exported user owns a partition.
 func (e *exporter) inOwned(partition string) string {
 	if e.user == nil {
 		return `true`
@@ -163,7 +162,7 @@ func (e *exporter) inOwned(partition string) string {
 		e.owned(`c.owner_id`) + `)`
 }
 
-// write ends the line that has been put together.
+// write ends and writes the current line.
 func (e *exporter) write(kind string) error {
 	line, err := e.line.end()
 	if err != nil {
@@ -192,7 +191,7 @@ func (e *exporter) records(r record) error {
 	}, r.selection+` WHERE `+e.owned(cmp.Or(r.owner, `NULL`))+` ORDER BY `+r.ordered)
 }
 
-// room is where a row of a record is read into.
+// room returns the variables that a row of a record is read into.
 func (r record) room() (values, into []any) {
 	values, into = make([]any, len(r.fields)), make([]any, len(r.fields))
 	for i := range values {
@@ -221,7 +220,7 @@ func (l *lineWriter) value(f recordField, value any) {
 	}
 }
 
-// exportPlace is where a memory lies, in names.
+// exportPlace is where a memory lies, by name.
 type exportPlace struct{ owner, collection, projectOwner, project string }
 
 // place returns the names of a partition.
@@ -230,7 +229,7 @@ func (e *exporter) place(partition int64) (exportPlace, error) {
 		return p, nil
 	}
 	if len(e.places) >= 4096 {
-		clear(e.places) // memories of one place lie together more often than not
+		clear(e.places) // memories of one place usually lie together
 	}
 	var p exportPlace
 	err := e.tx.QueryRow(`SELECT u.uid, c.name, coalesce(o.uid, ''), coalesce(j.uid, '') FROM partition p
@@ -244,17 +243,17 @@ func (e *exporter) place(partition int64) (exportPlace, error) {
 	return p, err
 }
 
-// project writes the owner of a project where it is another one than the owner of what lies in it.
+// project writes the owner of a project if the owner of the memory or file is another user.
 func (e *exporter) project(owner string, p exportPlace) {
 	if p.project != "" && p.projectOwner != owner {
 		e.line.text("project_owner", p.projectOwner)
 	}
 }
 
-// side reads the rows that belong to memories or files beside these, in the same order.
+// side reads the rows that belong to memories or files alongside them, in the same order.
 type side struct {
 	rows db.Rows
-	of   int64 // whose row it is that has been read; 0: none has been
+	of   int64 // id that the current row belongs to; 0: none has been read
 	scan func(db.Rows, *int64) error
 }
 
@@ -353,7 +352,7 @@ func (e *exporter) file(f exportFile) {
 	l.begin(kindFile)
 	l.text("id", f.id)
 	l.text("owner", f.owner)
-	if e.user == nil || f.memoryOwner == f.owner { // others' memories are not in the export of one user's things
+	if e.user == nil || f.memoryOwner == f.owner { // others' memories are not in the export of one user's data
 		l.optional("memory_id", f.memory)
 	}
 	if e.user == nil && f.memoryOwner != f.owner {
@@ -374,8 +373,8 @@ func (e *exporter) file(f exportFile) {
 
 var errChunks = errors.New("its pieces are not what was stored")
 
-// chunks writes the content of a file. It is compared with its hash on the way: an export that goes through is of what
-// was stored.
+// chunks writes the content of a file. It is compared with its hash on the way: a successful export holds the content
+// that was stored.
 func (e *exporter) chunks(f exportFile, wrote func(n int)) error {
 	whole, n, size := sha256.New(), int64(0), int64(0)
 	err := e.tx.Each(func(row db.Rows) error {

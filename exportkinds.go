@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// The kinds of lines of an export, in the order in which they come.
+// The kinds of lines of an export, in their order.
 const (
 	kindUser         = "user"
 	kindIdentity     = "identity"
@@ -44,7 +44,7 @@ const (
 	countForm      // a whole number
 )
 
-// What a field is when the line lacks it, besides a value of its own (nil for NULL).
+// The value of a field that is missing in the line, besides a value of its own (nil for NULL).
 type absent int
 
 const (
@@ -59,25 +59,25 @@ type recordField struct {
 	absent     any
 	credential bool // left out of an export without credentials
 	fixed      bool // never changes
-	passing    bool // changes with every use: no reason for a conflict
+	passing    bool // changes with every use: never a conflict
 	check      func(argument, value string) error
 }
 
-// record is a kind of line that stands for one row and follows one pattern. What hangs together (memories, files) has
-// code of its own.
+// record is a kind of line that stands for one row and follows one pattern. Composite kinds (memories, files) have
+// their own code.
 type record struct {
 	kind       string
-	table      string // whose rows it stands for
+	table      string // table of its rows
 	credential bool   // whole lines are credentials
-	kept       bool   // an import never replaces one: it is about who may sign in
-	owner      string // column with the row of the user whose it is; empty: nobody's own
-	key        int    // the first fields tell one from the other
+	kept       bool   // an import never replaces one: it decides who may sign in
+	owner      string // column with the row of its owner; empty: it has no owner
+	key        int    // how many of the first fields are the key
 	fields     []recordField
 
-	// selection gives the fields in their order; keyed limits it to one row by the key, ordered puts all in order.
+	// selection returns the fields in their order; keyed limits it to one row by the key, ordered sorts all rows.
 	selection, keyed, ordered string
 
-	// insert and update take the fields as ?1, ?2 and so on, followed by the rows that refs gives.
+	// insert and update take the fields as ?1, ?2 and so on, followed by the rows that refs returns.
 	insert, update string
 	refs           func(t *importTx, values []any) ([]any, error)
 }
@@ -147,7 +147,7 @@ func checkSlashless(argument, value string) error {
 	return check.Name(argument, value)
 }
 
-// personRecords are about people and what they have.
+// personRecords are about people and their data.
 func personRecords() []record {
 	return []record{
 		{
@@ -282,7 +282,7 @@ func placeRecords() []record {
 			},
 		},
 		{
-			// ?5 is the name folded. A name that one of the owner's projects has now is no former one.
+			// ?5 is the name folded. A current name of one of the owner's projects is not a former one.
 			kind: kindFormerName, table: "project_alias", owner: `a.owner_id`, key: 3,
 			fields: []recordField{
 				{name: "owner", absent: LocalUser, check: check.Name},
@@ -328,7 +328,7 @@ func placeRecords() []record {
 	}
 }
 
-// oauthRecords are the state of the authorization server. Codes are not among them: they live for minutes.
+// oauthRecords are the state of the authorization server. Codes are left out: they live for minutes.
 func oauthRecords() []record {
 	return []record{
 		{
@@ -393,7 +393,7 @@ func oauthRecords() []record {
 	}
 }
 
-// tokenRecords are what programs act with for a user.
+// tokenRecords are the credentials of programs that act for a user.
 func tokenRecords() []record {
 	return []record{
 		{
@@ -440,7 +440,7 @@ func tokenRecords() []record {
 	}
 }
 
-// secretRecords are what the authorization server signs with and renews.
+// secretRecords are the authorization server's signing keys and refresh tokens.
 func secretRecords() []record {
 	return []record{
 		{
@@ -470,7 +470,7 @@ func secretRecords() []record {
 			},
 			selection: `SELECT kid, algorithm, private_key, created_at, retired_at FROM signing_key`,
 			keyed:     `kid = ?`, ordered: `id`,
-			// Where a key signs already, another one can only verify what it has signed.
+			// If the store already has a signing key, another one can only verify what it has signed.
 			insert: `INSERT INTO signing_key (kid, algorithm, private_key, created_at, retired_at) SELECT ?1, ?2, ?3, ?4,
 				CASE WHEN ?5 IS NULL AND EXISTS (SELECT 1 FROM signing_key WHERE algorithm = ?2 AND retired_at IS NULL) THEN ?6 ELSE ?5 END WHERE true ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, _ []any) ([]any, error) { return []any{t.now}, nil },
@@ -478,7 +478,7 @@ func secretRecords() []record {
 	}
 }
 
-// records are all kinds that follow one pattern, in the order in which they are exported.
+// records are all kinds that follow one pattern, in export order.
 func records() []record {
 	return slices.Concat(personRecords(), placeRecords(), oauthRecords(), tokenRecords(), secretRecords())
 }

@@ -20,7 +20,7 @@ import (
 
 const (
 	exportVersion = 1
-	maxLine       = 8 << 20 // bytes: what 1 MiB of content needs in which every byte is escaped
+	maxLine       = 8 << 20 // bytes: enough for 1 MiB of content with every byte escaped
 	exportTime    = "2006-01-02T15:04:05.000000Z07:00"
 )
 
@@ -30,8 +30,7 @@ type exportHeader struct {
 	Version   int    `json:"version"`
 	CreatedAt string `json:"created_at,omitempty"`
 
-	// Sealed promises a last line with counts and a hash, so that a file cut off is noticed. Files written by hand do
-	// without.
+	// Sealed promises a last line with counts and a hash, so that truncation is noticed. Files written by hand have none.
 	Sealed bool `json:"sealed,omitempty"`
 }
 
@@ -43,8 +42,8 @@ type exportEnd struct {
 	SHA256 string         `json:"sha256"` // hex; of all lines before, each with a newline at its end
 }
 
-// lineWriter puts one line together. It is several times as quick as encoding/json, which would take most of the time
-// of an export.
+// lineWriter builds one line. It is several times as fast as encoding/json, which would take most of the time of an
+// export.
 type lineWriter struct {
 	buf  []byte
 	kind string
@@ -69,7 +68,7 @@ func (l *lineWriter) text(name, value string) {
 	l.string(name, value)
 }
 
-// optional leaves an empty text out.
+// optional omits an empty text.
 func (l *lineWriter) optional(name, value string) {
 	if value != "" {
 		l.text(name, value)
@@ -111,7 +110,7 @@ func (l *lineWriter) base64(value []byte) {
 	l.buf = append(l.buf, '"')
 }
 
-// json takes a value that is JSON already.
+// json writes a value that is already JSON.
 func (l *lineWriter) json(name, value string) {
 	l.key(name)
 	l.raw(name, value)
@@ -129,7 +128,7 @@ func (l *lineWriter) raw(name, value string) {
 	l.buf = append(l.buf, compact...)
 }
 
-// compactJSON is quick where there is nothing to leave out, as in what encoding/json writes.
+// compactJSON removes white space. It is fast if there is none, as in the output of encoding/json.
 func compactJSON(value string) (string, error) {
 	if !strings.ContainsAny(value, " \t\r\n") && json.Valid([]byte(value)) {
 		return value, nil
@@ -178,7 +177,7 @@ func (l *lineWriter) metadata(known []knownKey, tags []string, own string) {
 
 type knownKey struct{ name, value string }
 
-// member begins a member of an object, which need not be the first.
+// member begins a member of an object, with a comma if needed.
 func (l *lineWriter) member(name string) {
 	if l.buf[len(l.buf)-1] == '{' {
 		l.buf = append(l.buf, '"')
@@ -189,7 +188,7 @@ func (l *lineWriter) member(name string) {
 	l.key(name)
 }
 
-// string escapes what RFC 8259, section 7, demands, and nothing else.
+// string escapes what RFC 8259, section 7, requires, and nothing else.
 func (l *lineWriter) string(name, s string) {
 	if !utf8.ValidString(s) {
 		l.fail(name, errors.New("it is not UTF-8"))
@@ -235,12 +234,12 @@ func (l *lineWriter) end() ([]byte, error) {
 	return l.buf, l.err
 }
 
-// lineReader reads lines, none longer than maxLine. Blank ones, a byte order mark and carriage returns at the ends of
-// lines are as if they were not there.
+// lineReader reads lines, none longer than maxLine. It ignores blank lines, a byte order mark and carriage returns at
+// the ends of lines.
 type lineReader struct {
 	r     *bufio.Reader
 	line  []byte
-	n     int // number of the line read last, from 1
+	n     int // number of the last line read, from 1
 	bytes int64
 }
 
@@ -287,7 +286,7 @@ func (l *lineReader) read() ([]byte, error) {
 	}
 }
 
-// lineKind returns the type of a line, and an error for what is no JSON object with one.
+// lineKind returns the type of a line, and an error if the line is not a JSON object with a type.
 func lineKind(line []byte) (string, error) {
 	if rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok {
 		if i := bytes.IndexAny(rest, `"\`); i > 0 && rest[i] == '"' {
@@ -306,7 +305,7 @@ func lineKind(line []byte) (string, error) {
 	return *kind.Type, nil
 }
 
-// decodeLine reads a JSON object into a struct, and says in the package's words what is wrong with it.
+// decodeLine reads a JSON object into a struct, and returns errors in the package's own words.
 func decodeLine(line []byte, into any) error {
 	if !utf8.Valid(line) {
 		return check.NotUTF8("line", string(line))
@@ -349,7 +348,7 @@ func parseTime(name, value string) (int64, error) {
 	return t.UnixMicro(), checkTime(name, t.UnixMicro())
 }
 
-// checkTime refuses a time that RFC 3339 cannot write, so that JSON cannot show it.
+// checkTime refuses a time that RFC 3339, and so JSON, cannot represent.
 func checkTime(name string, micros int64) error {
 	if year := toTime(micros).Year(); year < 0 || year > 9999 {
 		return invalid(name, "%s is in the year %d (UTC); times of the years 0 to 9999 are allowed", name, year)

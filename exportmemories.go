@@ -6,10 +6,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// vectorsLine is how many bytes of vectors go into one line, about.
+// vectorsLine is about how many bytes of vectors go into one line.
 const vectorsLine = 256 << 10
 
-// exportMemory is a memory as it lies in the file, and where.
+// exportMemory is a memory as stored, and its place.
 type exportMemory struct {
 	exportPlace
 	row                                                    int64
@@ -28,14 +28,14 @@ type exportPassage struct {
 	vector        []byte
 }
 
-// exportRevision is a former state of a memory.
+// exportRevision is a past version of a memory.
 type exportRevision struct {
 	number, partition, created int64
 	content, attributes        string
 }
 
-// memories writes the memories, each followed by its vectors and its former states. What belongs to memories is read
-// beside them in their order, each table once from its beginning to its end.
+// memories writes the memories, each followed by its vectors and its past versions. Their dependent tables are read
+// alongside in the same order, each once from beginning to end.
 func (e *exporter) memories() error {
 	var total int
 	if err := e.tx.QueryRow(`SELECT coalesce(sum(memories), 0) FROM partition WHERE ` +
@@ -105,7 +105,7 @@ func (e *exporter) memory(row db.Rows) (exportMemory, error) {
 	return m, err
 }
 
-// memoryLine gives a memory the form of the interface, with what else must not be lost.
+// memoryLine writes a memory in the form of the interface, with the other fields that must not be lost.
 func (e *exporter) memoryLine(m exportMemory) {
 	l := &e.line
 	l.begin(kindMemory)
@@ -192,7 +192,7 @@ func (l *lineWriter) passage(p exportPassage) {
 	l.buf = append(l.buf, '}')
 }
 
-// revisionSide reads the former states.
+// revisionSide reads the past versions.
 type revisionSide struct {
 	*side
 	revision exportRevision
@@ -208,8 +208,8 @@ func (e *exporter) revisions() (*revisionSide, error) {
 	return r, err
 }
 
-// write writes the former states of a memory, each with the place where it lay then: who may see it. Those from before
-// the memory came into a project of its owner's are not the owner's to read.
+// write writes the past versions of a memory, each with its place at that time, which decides who may see it. The owner
+// may not read versions from before the memory came into the owner's project.
 func (r *revisionSide) write(e *exporter, m exportMemory) error {
 	return r.each(m.row, func() error {
 		v, l := r.revision, &e.line
@@ -231,8 +231,8 @@ func (r *revisionSide) write(e *exporter, m exportMemory) error {
 	})
 }
 
-// links writes which memories each memory links to, in its order. They come after all memories, since links go round in
-// circles.
+// links writes which memories each memory links to, in its order. They come after all memories, since links may be
+// circular.
 func (e *exporter) links() error {
 	var id, owner string
 	var updated int64

@@ -19,11 +19,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/filetype"
 )
 
-// How the bytes of a file come into the store and leave it. They lie in chunks, several of which are written in one
-// transaction, so that a large file neither needs memory nor keeps others from writing. A file that needs more than one
-// transaction is in the state "arriving" until the last; one that is deleted for good is "leaving" until its last chunk
-// is gone. Only files that are "stored" are ever seen, and purgeFiles removes those that a crash left. One that is
-// "trashed" can be restored.
+// How file contents are stored and removed. They lie in chunks; one transaction writes several of them, so that a large
+// file neither needs memory nor blocks other writers. A file that needs more than one transaction is in the state
+// "arriving" until the last; one that is deleted for good is "leaving" until its last chunk is gone. Only "stored"
+// files are visible, and purgeFiles removes files that a crash left behind. A "trashed" file can be restored.
 
 const (
 	chunkSize   = 256 << 10
@@ -34,37 +33,37 @@ const (
 	abandoned   = 24 * time.Hour // without progress, an arriving file counts as given up
 )
 
-// NewFile describes a file to store. Nothing in it is needed.
+// NewFile describes a file to store. All fields are optional.
 type NewFile struct {
 	Filename    string // kept as CleanFilename leaves it; empty: "file", with the extension of the type
-	MIMEType    string // empty, or application/octet-stream: found out from the content and the name
+	MIMEType    string // empty, or application/octet-stream: detected from the content and the name
 	Description string // at most 4,096 characters
 	Category    string // at most 64 characters
 	Tags        []string
 
-	// MemoryID links the file to a memory, in whose project it then lies. The memory must be one that the caller may
-	// change.
+	// MemoryID links the file to a memory, and the file then lies in that memory's project. The caller must be allowed to
+	// change the memory.
 	MemoryID string
 
-	// ProjectID or ProjectName say in which project a file without a memory lies; an unknown one is made. A view that is
-	// limited to one project stores there when none is named.
+	// ProjectID or ProjectName say in which project a file without a memory lies; an unknown one is created. A view
+	// limited to one project stores there when no project is named.
 	ProjectID   string
 	ProjectName string
 
-	// Size is how many bytes the content has, to be sure that all of them are stored. Zero means unknown.
+	// Size is the expected number of bytes; AddFile verifies it. Zero means unknown.
 	Size int64
 
-	// Progress hears how many bytes are stored ("store"), of how many: Size. Nil means nobody does.
+	// Progress receives the stage "store": the bytes stored, of Size. Nil disables it.
 	Progress Progress
 }
 
-// AddFile stores what content gives until its end, a few MiB at a time, and returns the file. When it returns, the file
-// is durable and visible; after an error nothing of it is. Content that is longer than Options.MaxFile, or for which
-// Options.FileQuota has no room, is ErrTooLarge; one that is not of Size bytes, ErrInvalid; and so is one that
-// contradicts a declared type of image, sound, film or PDF. An error of content itself is ErrInvalid, too, and wrapped.
+// AddFile reads content to its end, stores it a few MiB at a time, and returns the file. When it returns, the file is
+// durable and visible; after an error, no part of it is. Content longer than Options.MaxFile, or too large for
+// Options.FileQuota, is ErrTooLarge. Content that does not have Size bytes, or that contradicts a declared type of
+// image, audio, video or PDF, is ErrInvalid. An error of content itself is ErrInvalid, too, and wrapped.
 //
-// No transaction is open while content is read. The context is looked at between reads: content that blocks must end
-// its read by itself.
+// No transaction is open while content is read. The context is checked between reads: a blocked Read of content must
+// end by itself.
 func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (File, error) {
 	u, err := s.newUpload(f, content)
 	if err != nil {
@@ -76,7 +75,7 @@ func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (File
 	defer u.giveUp(ctx)
 	size := int64(batchSize)
 	if f.Size > 0 {
-		size = min(size, f.Size+1) // one more, to meet the end
+		size = min(size, f.Size+1) // one more, to see the end
 	}
 	for buffer := make([]byte, size); ; {
 		n, err := readFull(ctx, untrusted{content}, buffer)
@@ -105,16 +104,16 @@ type upload struct {
 	NewFile
 	s        *Store
 	id       string
-	declared string    // its type; MIMEType is what was found out
-	whole    hash.Hash // of all that was read
+	declared string    // the declared type; MIMEType is the detected one
+	whole    hash.Hash // of everything read
 	size     int64     // bytes read
-	heir     int64     // row of the owner of the project that it goes to; 0: the caller
+	heir     int64     // row of the owner of its project; 0: the caller
 	row      int64     // 0: nothing of it is stored yet
 	chunks   int64     // stored
 	complete bool
 }
 
-// newUpload checks what a new file is said to be.
+// newUpload checks the description of a new file.
 func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 	u := &upload{NewFile: f, s: s, id: s.newID(), whole: sha256.New()}
 	if content == nil {
@@ -147,7 +146,7 @@ func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 	return u, err
 }
 
-// checkFileSize refuses what is larger than files may be.
+// checkFileSize refuses a file over the size limit.
 func (s *Store) checkFileSize(size int64) error {
 	if size > s.maxFile {
 		return newError(KindTooLarge, "size", "the file has %d bytes or more; at most %d are allowed", size, s.maxFile)
@@ -177,7 +176,7 @@ func checkType(declared string) (string, error) {
 	return formatted, nil
 }
 
-// typeOfFile returns the type of a file: declared by its sender (empty: not), of this name, beginning with these bytes.
+// typeOfFile returns the type of a file from the type its sender declared (empty: none), its name and its first bytes.
 func typeOfFile(declared, filename string, head []byte) (string, error) {
 	found, contradiction := filetype.Of(declared, filename, head)
 	if contradiction != "" {
@@ -188,10 +187,10 @@ func typeOfFile(declared, filename string, head []byte) (string, error) {
 	return found, nil
 }
 
-// errUndone ends a transaction that is only tried.
+// errUndone rolls back a trial transaction.
 var errUndone = errors.New("only tried")
 
-// checkPlace finds out, before anything is read, whether the file may be stored where it shall be.
+// checkPlace checks, before anything is read, whether the file may be stored at its destination.
 func (u *upload) checkPlace(ctx context.Context) error {
 	err := u.s.write(ctx, func(tx db.Tx, sc scope) error {
 		memory, project, err := u.place(tx, &sc)
@@ -203,10 +202,10 @@ func (u *upload) checkPlace(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if owner != sc.user { // whose row may go with this transaction
+		if owner != sc.user { // whose row may be rolled back with this transaction
 			u.heir = owner
 		}
-		return errUndone // a project that it would make is made with the file
+		return errUndone // a new project is created with the file
 	})
 	if errors.Is(err, errUndone) {
 		return nil
@@ -224,8 +223,8 @@ func (u *upload) place(tx db.Tx, sc *scope) (memory, project int64, err error) {
 	return 0, project, err
 }
 
-// untrusted is a caller's reader, held to the rules of io.Reader. An impossible count is an error. The end is io.EOF
-// itself: an error that wraps it tells of something that ended too early, and what has come is not all.
+// untrusted is a caller's reader, held to the rules of io.Reader. An impossible count is an error. Only io.EOF itself
+// is the end: an error that wraps it means that the content ended too early and is incomplete.
 type untrusted struct{ io.Reader }
 
 func (r untrusted) Read(p []byte) (int, error) {
@@ -239,7 +238,7 @@ func (r untrusted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readFull fills the buffer; at the end of content it returns io.EOF with the rest. It looks at the context between two
+// readFull fills the buffer; at the end of content it returns io.EOF with the rest. It checks the context between
 // reads.
 func readFull(ctx context.Context, content io.Reader, buffer []byte) (n int, err error) {
 	for idle := 0; n < len(buffer) && err == nil; {
@@ -258,7 +257,7 @@ func readFull(ctx context.Context, content io.Reader, buffer []byte) (n int, err
 	return n, err
 }
 
-// unreadable is the error for content that failed. What ends a call ends it as everywhere.
+// unreadable is the error for content that failed. Context errors stay as they are.
 func (u *upload) unreadable(n int64, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -268,7 +267,7 @@ func (u *upload) unreadable(n int64, err error) error {
 	return e
 }
 
-// take notes what was read, before it is stored.
+// take accounts for data that was read, before it is stored.
 func (u *upload) take(data []byte, last bool) error {
 	first := u.size == 0
 	u.size += int64(len(data))
@@ -294,7 +293,7 @@ func (u *upload) take(data []byte, last bool) error {
 	return nil
 }
 
-// store writes one batch of chunks. With the last one the file is there.
+// store writes one batch of chunks. The last one completes the file.
 func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error) {
 	pieces := slices.Collect(slices.Chunk(data, chunkSize))
 	sums := make([][32]byte, len(pieces))
@@ -326,7 +325,7 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 	return added, nil
 }
 
-// storeRow makes or touches the row of an arriving file, and sees that its owner has room for it.
+// storeRow creates or touches the row of an arriving file, and checks that its owner has room for it.
 func (u *upload) storeRow(tx db.Tx, sc scope) (row int64, err error) {
 	now, size, row, owner := u.s.now(), max(u.size, u.Size), u.row, cmp.Or(u.heir, sc.user)
 	if row == 0 {
@@ -352,8 +351,7 @@ func (u *upload) storeRow(tx db.Tx, sc scope) (row int64, err error) {
 	return row, u.s.checkFileQuota(tx, sc, owner, size)
 }
 
-// checkFileQuota refuses what makes the files of an owner larger than they may be, those that were just written among
-// them.
+// checkFileQuota refuses a write that takes an owner's files, including the bytes just written, over the quota.
 func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 	if s.quota == 0 {
 		return nil
@@ -365,7 +363,7 @@ func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 	switch {
 	case all <= s.quota:
 		return nil
-	case owner != sc.user: // how much the owner has is nobody else's business
+	case owner != sc.user: // the owner's usage is private
 		return newError(KindTooLarge, "size",
 			"the owner of this project has no room left for files of %d bytes; files in a project count for its owner, who may have %d bytes",
 			size, s.quota)
@@ -375,8 +373,8 @@ func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 		size, show(s.access.User), all, s.quota)
 }
 
-// fileOwner returns the row of the user to whom a file belongs: that of the memory's collection, or else of the
-// project; without both it is the caller.
+// fileOwner returns the row of the user to whom a file belongs: the owner of the memory's collection, else of the
+// project, else the caller.
 func fileOwner(tx db.Tx, sc scope, memory, project int64) (owner int64, err error) {
 	if memory == 0 {
 		return projectOwner(tx, sc, project)
@@ -385,7 +383,7 @@ func fileOwner(tx db.Tx, sc scope, memory, project int64) (owner int64, err erro
 	return owner, err
 }
 
-// giveFile gives a file to the owner of the project that it has come into.
+// giveFile gives a file to the owner of its new project.
 func (s *Store) giveFile(tx db.Tx, sc scope, file, project int64) error {
 	owner, err := projectOwner(tx, sc, project)
 	if err != nil {
@@ -394,7 +392,7 @@ func (s *Store) giveFile(tx db.Tx, sc scope, file, project int64) error {
 	return s.giveFiles(tx, sc, owner, `id = ?`, file)
 }
 
-// moveFiles gives the files of a memory to the owner to whom the memory goes.
+// moveFiles gives the files of a memory to the memory's new owner.
 func (s *Store) moveFiles(tx db.Tx, sc scope, memory, owner int64) error {
 	return s.giveFiles(tx, sc, owner, `memory_id = ?`, memory)
 }
@@ -412,7 +410,7 @@ func (s *Store) giveFiles(tx db.Tx, sc scope, owner int64, condition string, arg
 	return s.checkFileQuota(tx, sc, owner, size)
 }
 
-// finish makes an arriving file one that is stored.
+// finish turns an arriving file into a stored one.
 func (u *upload) finish(tx db.Tx, sc scope, row int64) (File, error) {
 	memory, project, err := u.place(tx, &sc)
 	if err != nil {
@@ -423,7 +421,7 @@ func (u *upload) finish(tx db.Tx, sc scope, row int64) (File, error) {
 		return File{}, err
 	}
 	if err := u.s.giveFiles(tx, sc, owner, `id = ?`,
-		row); err != nil { // hardly ever: the place has changed since it was looked at
+		row); err != nil { // rare: the place has changed since checkPlace
 		return File{}, err
 	}
 	now := u.s.now()
@@ -438,7 +436,7 @@ func (u *upload) finish(tx db.Tx, sc scope, row int64) (File, error) {
 	return added.File, err
 }
 
-// giveUp removes what has been stored of a file that is not complete, also when the context has ended.
+// giveUp removes the stored part of an incomplete file, even when the context has ended.
 func (u *upload) giveUp(ctx context.Context) {
 	if u.complete || u.row == 0 {
 		return
@@ -448,8 +446,8 @@ func (u *upload) giveUp(ctx context.Context) {
 	}
 }
 
-// DeleteFile deletes a file. It goes to the trash, from which [Store.RestoreTrashed] brings it back under its id,
-// unless Options.KeepTrash switches the trash off; [Store.EraseFile] deletes for good.
+// DeleteFile deletes a file. It goes to the trash, from which [Store.RestoreTrashed] restores it under its id, unless
+// Options.KeepTrash turns the trash off; [Store.EraseFile] deletes for good.
 func (s *Store) DeleteFile(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	if s.options.KeepTrash < 0 {
@@ -464,7 +462,7 @@ func (s *Store) DeleteFile(ctx context.Context, id string) error {
 	})
 }
 
-// removeStoredFile deletes a file for good, unless allowed says no. The bytes of a large one are removed in several
+// removeStoredFile deletes a file for good, if allowed permits it. The bytes of a large one are removed in several
 // transactions, so that others can write in between.
 func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db.Tx, scope, storedFile) error) error {
 	ctx = db.Freeing(ctx)
@@ -512,7 +510,7 @@ func (s *shared) removeFile(ctx context.Context, row int64) error {
 	return nil
 }
 
-// removeChunks removes some chunks of a leaving file, and the file with the last of them; then there is no more.
+// removeChunks removes some chunks of a leaving file, and the file with the last of them; more is then false.
 func removeChunks(tx db.Tx, row int64) (more bool, err error) {
 	result, err := tx.Exec(`DELETE FROM file_chunk WHERE id IN (SELECT id FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT ?)`,
 		row<<chunkBits, (row+1)<<chunkBits, deleteBatch)
@@ -523,9 +521,9 @@ func removeChunks(tx db.Tx, row int64) (more bool, err error) {
 	return false, err
 }
 
-// purgeFiles removes what crashes left: files that were being deleted, and those that were being stored and of which
-// nothing has come since a time, which counts as 24 hours ago if it is later: another process may be storing them right
-// now. It returns how many they were.
+// purgeFiles removes files that crashes left behind: files that were being deleted, and files that were being stored
+// and got no data since olderThan. A time within the last 24 hours counts as 24 hours ago: another process may still be
+// storing them. It returns how many it removed.
 func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, error) {
 	before := min(olderThan.UnixMicro(), s.now()-abandoned.Microseconds())
 	var rows []int64
@@ -545,8 +543,8 @@ func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, erro
 	return len(rows), nil
 }
 
-// removeAbandoned removes a file that is leaving, or arriving and without progress since a time. It is leaving first,
-// so that whatever keeps it from being removed now, it will be.
+// removeAbandoned removes a file that is leaving, or arriving and without progress since a time. It is marked as
+// leaving first, so that it is removed later if this attempt fails.
 func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
 	var leaving bool
 	err := s.db.Write(ctx, func(tx db.Tx) error {
@@ -564,6 +562,6 @@ func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
 
 // CleanFilename returns a name under which a file can be stored on any system: without folders (of both separators),
 // control characters, characters that change the direction of writing, and what Windows reserves; in Unicode's
-// normalization form C; at most 255 bytes, of which the extension is kept. A name of which nothing is left becomes
-// "file". Cleaning a clean name changes nothing.
+// normalization form C; at most 255 bytes, keeping the extension. A name with nothing left becomes "file". Cleaning a
+// clean name changes nothing.
 func CleanFilename(name string) string { return cmp.Or(filetype.CleanFilename(name), "file") }

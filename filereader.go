@@ -13,24 +13,24 @@ import (
 
 // FileReader reads the bytes of a file in any order; it is an io.ReadSeekCloser, an io.ReaderAt and an io.WriterTo. It
 // holds no transaction between two reads. Each piece is compared with its SHA-256 before a byte of it is handed out:
-// damage is ErrCorrupt. A file that is deleted in the meantime, or is no longer visible, is ErrNotFound from the next
-// piece (of 256 KiB) on. Make one with [Store.OpenFile].
+// damage is ErrCorrupt. A file that was deleted in the meantime, or is no longer visible, is ErrNotFound from the next
+// piece (of 256 KiB) on. [Store.OpenFile] returns one.
 //
-// ReadAt may be called by several goroutines at once, also while one of them reads.
+// Several goroutines may call ReadAt at once, even while one of them reads.
 type FileReader struct {
-	ctx   context.Context // of OpenFile: an io.Reader has no other way to end
+	ctx   context.Context // of OpenFile: an io.Reader can be cancelled in no other way
 	store *Store
 	file  storedFile
 
-	mu     sync.Mutex // guards the rest, and is not held while the store is read
+	mu     sync.Mutex // guards the fields below, and is not held while the store is read
 	offset int64      // of the next Read
 	closed bool
-	number int64  // of the chunk that was read last
+	number int64  // of the chunk read last
 	chunk  []byte // nil: none yet; never written to
 }
 
-// OpenFile opens a file for reading. The context ends all reading from it, too. One that does not exist, or that this
-// view may not see, is ErrNotFound; one of which not all bytes are there is ErrCorrupt.
+// OpenFile opens a file for reading. The context also ends all reading from it. A file that does not exist, or that
+// this view may not see, is ErrNotFound; one with missing bytes is ErrCorrupt.
 func (s *Store) OpenFile(ctx context.Context, id string) (*FileReader, error) {
 	r := &FileReader{ctx: ctx, store: s}
 	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
@@ -53,14 +53,14 @@ func (s *Store) OpenFile(ctx context.Context, id string) (*FileReader, error) {
 	return r, nil
 }
 
-// chunksOf is how many chunks a file of some bytes has.
+// chunksOf is how many chunks a file of this size has.
 func chunksOf(size int64) int64 { return (size + chunkSize - 1) / chunkSize }
 
 func (r *FileReader) damaged(format string, args ...any) error {
 	return damaged(fmt.Errorf(format, args...), "file %s (%s)", r.file.ID, show(r.file.Filename))
 }
 
-// File returns what is known about the file, as it was when it was opened.
+// File returns the file's details, as they were when it was opened.
 func (r *FileReader) File() File { return r.file.File }
 
 // Read reads the next bytes.
@@ -77,8 +77,8 @@ func (r *FileReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt reads len(p) bytes from an offset on, fewer with io.EOF at the end. It neither uses nor moves the place at
-// which Read is.
+// ReadAt reads len(p) bytes from an offset, fewer with io.EOF at the end. It neither uses nor moves the position of
+// Read.
 func (r *FileReader) ReadAt(p []byte, offset int64) (n int, err error) {
 	if offset < 0 {
 		return 0, invalid("offset", "offset is %d; 0 or more is allowed", offset)
@@ -91,7 +91,7 @@ func (r *FileReader) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, err
 }
 
-// WriteTo writes all that is left to w.
+// WriteTo writes the rest of the file to w.
 func (r *FileReader) WriteTo(w io.Writer) (written int64, err error) {
 	for {
 		r.mu.Lock()
@@ -119,7 +119,7 @@ func (r *FileReader) WriteTo(w io.Writer) (written int64, err error) {
 	}
 }
 
-// Seek moves the place at which Read goes on, also past the end.
+// Seek moves the position of Read, even past the end.
 func (r *FileReader) Seek(offset int64, whence int) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +147,7 @@ func (r *FileReader) Close() error {
 
 func errReaderClosed() error { return newError(KindClosed, "", "the file's reader is closed") }
 
-// check is why nothing can be read, nil if something can.
+// check returns why nothing can be read, nil if reading is possible.
 func (r *FileReader) check() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +163,7 @@ func (r *FileReader) move(n int64) {
 	r.offset += n
 }
 
-// from returns the bytes from an offset to the end of its chunk, which nobody may write to; io.EOF past the end.
+// from returns the bytes from an offset to the end of its chunk, which must not be modified; io.EOF past the end.
 func (r *FileReader) from(offset int64) ([]byte, error) {
 	if err := r.check(); err != nil {
 		return nil, err

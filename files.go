@@ -16,12 +16,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// File is a document that is kept beside the memories: its bytes lie in the store, too, and [Store.OpenFile] reads
-// them. A file that lies in a project belongs to the project: its people see it, and nobody else does. Any other one is
-// seen by its owner.
+// File is a document kept beside the memories: its contents lie in the store, too, and [Store.OpenFile] reads them. A
+// file in a project belongs to the project: only its members see it. Any other file is visible to its owner only.
 type File struct {
 	ID string `json:"id"` // UUID
-	// the memory that it is linked to; empty: none, or none that is visible through this view
+	// the memory it is linked to; empty: none, or none that is visible through this view
 	MemoryID    string   `json:"memory_id"`
 	Filename    string   `json:"filename"`  // as CleanFilename leaves it
 	MIMEType    string   `json:"mime_type"` // RFC 2045, such as "text/plain; charset=utf-8"
@@ -30,14 +29,14 @@ type File struct {
 	Description string   `json:"description"`
 	Tags        []string `json:"tags"` // in the order given
 	Category    string   `json:"category"`
-	Owner       string   `json:"owner"` // user id of who stored it; of what lies in a project, the project's owner
-	// the project it lies in: its memory's, or its own while it is linked to none; empty: none
+	Owner       string   `json:"owner"` // user id of the user who stored it; for a file in a project, the project's owner
+	// the project it lies in: its memory's, or its own while it has no memory; empty: none
 	ProjectID string    `json:"project_id"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// FileSummary is what search results tell of a file.
+// FileSummary is a file as search results show it.
 type FileSummary struct {
 	ID       string `json:"id"`
 	Filename string `json:"filename"`
@@ -45,10 +44,10 @@ type FileSummary struct {
 	Size     int64  `json:"size"` // bytes
 }
 
-// Summary returns what search results tell of the file.
+// Summary returns the file as search results show it.
 func (f File) Summary() FileSummary { return FileSummary{f.ID, f.Filename, f.MIMEType, f.Size} }
 
-// MarshalJSON gives the form of the interface: id, memory_id (null without one), filename, mime_type, size,
+// MarshalJSON returns the form of the interface: id, memory_id (null without one), filename, mime_type, size,
 // description, tags, category, created_at (RFC 3339, UTC); and besides sha256, owner, project_id (left out without one)
 // and updated_at.
 func (f File) MarshalJSON() ([]byte, error) {
@@ -78,7 +77,7 @@ func (f File) MarshalJSON() ([]byte, error) {
 		f.CreatedAt, f.UpdatedAt})
 }
 
-// GetFile returns what is known about a file. One that does not exist, or that this view may not see, is ErrNotFound.
+// GetFile returns a file's details. A file that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) GetFile(ctx context.Context, id string) (File, error) {
 	var f storedFile
 	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
@@ -88,24 +87,24 @@ func (s *Store) GetFile(ctx context.Context, id string) (File, error) {
 	return f.File, err
 }
 
-// FileList says which files [Store.Files] goes through, and in which order. Everything that is set must fit; what is
-// named and cannot be seen has no files.
+// FileList says which files [Store.Files] returns, and in which order. A file must match every field that is set; a
+// memory or project that is not visible has no files.
 type FileList struct {
 	MemoryID    string   // only files linked to this memory
 	ProjectID   string   // only files that lie in this project
 	ProjectName string   // the same by name
 	Category    string   // only files of this category
 	Tags        []string // files with any of these tags
-	Filename    string   // only files whose name contains this, whatever the case of its Latin letters
-	MIMEType    string   // only files of this type, whatever its parameters: text/plain, or image/* for all images
+	Filename    string   // only files whose name contains this, ignoring the case of Latin letters
+	MIMEType    string   // only files of this type, ignoring its parameters: text/plain, or image/* for all images
 
 	// Sort is one of the four orders by time; empty means SortCreatedDesc, the newest first.
 	Sort SortOrder
 }
 
-// Files goes through all visible files that fit when it begins. It holds no lock and no transaction while the caller
-// works, so other methods may be called in the loop: a file is shown as it is when its turn comes, and one that is gone
-// by then is left out. The sequence ends after the first error.
+// Files iterates over all visible files that match when it begins. It holds no lock and no transaction while the caller
+// works, so the loop may call other methods: each file is returned as it is when its turn comes, and deleted files are
+// skipped. The sequence ends after the first error.
 func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
 	const page = 256
 	return func(yield func(File, error) bool) {
@@ -133,7 +132,7 @@ func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
 	}
 }
 
-// fileRows returns the rows of the files that a listing goes through, in its order.
+// fileRows returns the rows of the files of a listing, in its order.
 func (s *Store) fileRows(ctx context.Context, l FileList) (rows []int64, err error) {
 	if err := l.check(); err != nil {
 		return nil, err
@@ -145,7 +144,7 @@ func (s *Store) fileRows(ctx context.Context, l FileList) (rows []int64, err err
 	return rows, err
 }
 
-// check validates what is asked for and brings the tags to their stored form.
+// check validates the query and brings the tags to their stored form.
 func (l *FileList) check() error {
 	l.Sort = cmp.Or(l.Sort, SortCreatedDesc)
 	if _, err := fileOrder(l.Sort); err != nil {
@@ -173,7 +172,7 @@ func (l *FileList) check() error {
 	return err
 }
 
-// rows returns the rows of the files that fit, in order.
+// rows returns the rows of the matching files, in order.
 func (l FileList) rows(tx db.Tx, sc scope) ([]int64, error) {
 	order, err := fileOrder(l.Sort)
 	if err != nil {
@@ -201,7 +200,7 @@ func (l FileList) rows(tx db.Tx, sc scope) ([]int64, error) {
 		condition += ` AND ` + db.Within + `(lower(f.filename), lower(?)) > 0`
 		args = append(args, l.Filename)
 	}
-	if kind, all := strings.CutSuffix(l.MIMEType, "*"); l.MIMEType != "" { // parameters stand behind a semicolon
+	if kind, all := strings.CutSuffix(l.MIMEType, "*"); l.MIMEType != "" { // parameters follow a semicolon
 		end := ``
 		if !all {
 			end = `;`
@@ -223,22 +222,22 @@ const MaxFileLimit = 1000
 type FileQuery struct {
 	FileList     // which files, in which order
 	Limit    int // files to return, 1 to 1,000; zero means 1,000
-	Offset   int // files to leave out before the first, 0 or more; past the last there are none
+	Offset   int // files to skip, 0 or more; past the last there are none
 }
 
 // FilePage is a page of files.
 type FilePage struct {
 	Files  []File `json:"files"`  // never nil
-	Total  int    `json:"total"`  // how many fit, on all pages
+	Total  int    `json:"total"`  // matching files, on all pages
 	Offset int    `json:"offset"` // as in the query
-	Limit  int    `json:"limit"`  // as it was applied
+	Limit  int    `json:"limit"`  // as applied
 }
 
-// HasMore reports whether there are files behind this page.
+// HasMore reports whether there are files after this page.
 func (p FilePage) HasMore() bool { return p.Offset+len(p.Files) < p.Total }
 
-// FilePage returns some of the visible files that fit, and how many there are. Files that are stored or deleted between
-// two pages shift those behind them; [Store.Files] goes through all of one moment.
+// FilePage returns a page of the visible files that match, and their total number. Files stored or deleted between two
+// pages shift the following ones; [Store.Files] lists the files of one moment.
 func (s *Store) FilePage(ctx context.Context, q FileQuery) (FilePage, error) {
 	q.Limit = cmp.Or(q.Limit, MaxFileLimit)
 	switch {
@@ -267,7 +266,7 @@ func (s *Store) FilePage(ctx context.Context, q FileQuery) (FilePage, error) {
 	return p, err
 }
 
-// loadInOrder returns those of some files (rows) that are there, in the order of the rows.
+// loadInOrder returns the files of these rows that exist and are visible, in the order of the rows.
 func loadInOrder(tx db.Tx, sc scope, rows []int64) ([]storedFile, error) {
 	found, err := loadFiles(tx, sc, `f.id IN `+db.Integers, jsonList(rows))
 	place := make(map[int64]int, len(rows))
@@ -294,24 +293,24 @@ func fileOrder(order SortOrder) (string, error) {
 		oneOf(sortOrders[1:]))
 }
 
-// FileUpdate describes a change of what is known about a file. Fields that are not set change nothing.
+// FileUpdate describes a change of a file's details. Fields that are not set change nothing.
 type FileUpdate struct {
 	Filename    *string  // the new name, kept as CleanFilename leaves it
 	Description *string  // the new description
 	Category    *string  // the new category
-	Tags        []string // the new tags; nil keeps those there are, an empty slice that is not nil removes them
+	Tags        []string // the new tags; nil keeps the current ones, a non-nil empty slice removes them
 
-	// MemoryID links the file to this memory, in whose project it then lies, instead of the one before. Empty unlinks it:
-	// it stays in that project. Nil keeps what there is.
+	// MemoryID links the file to this memory instead of the current one; the file then lies in its project. Empty unlinks
+	// the file, which stays in that project. Nil keeps the link.
 	MemoryID *string
 
-	// Project moves a file that is linked to no memory, or is being unlinked, to a project; the zero value, out of its
-	// project. An unknown project is made. Nil keeps what there is.
+	// Project moves a file that is linked to no memory, or is being unlinked, to a project; the zero value moves it out of
+	// its project. An unknown project is created. Nil keeps the project.
 	Project *ProjectRef
 }
 
-// UpdateFile changes what is known about a file and returns it. Only its owner can move it to another project, be it by
-// a link; in a project of somebody else's it then belongs to that project.
+// UpdateFile changes a file's details and returns it. Only its owner can move it to another project, directly or by a
+// link; in another user's project it then belongs to that project.
 func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, error) {
 	if err := u.check(); err != nil {
 		return File{}, err
@@ -387,12 +386,12 @@ func (u *FileUpdate) check() error {
 	return err
 }
 
-// linkedAndPlaced refuses a file that shall be linked to a memory and lie in a project.
+// linkedAndPlaced refuses a file with both a memory to link to and a project of its own.
 func linkedAndPlaced() error {
 	return invalid("project_id", "memory_id and a project are both given; a file that is linked to a memory lies in the memory's project, so name one of the two")
 }
 
-// describe applies what needs no look at anything else.
+// describe applies the changes that depend on nothing else.
 func (u FileUpdate) describe(f *File) {
 	if u.Filename != nil {
 		f.Filename = CleanFilename(*u.Filename)
@@ -408,7 +407,7 @@ func (u FileUpdate) describe(f *File) {
 	}
 }
 
-// relink applies the part of a change that is about where the file lies.
+// relink applies the changes of the file's memory and project.
 func (s *Store) relink(tx db.Tx, sc *scope, u FileUpdate, before storedFile, after *storedFile) error {
 	switch {
 	case u.MemoryID != nil && *u.MemoryID != "":
@@ -437,7 +436,7 @@ func (s *Store) relink(tx db.Tx, sc *scope, u FileUpdate, before storedFile, aft
 	return nil
 }
 
-// memoryToLink returns the memory that a file shall be linked to: one that the caller may change.
+// memoryToLink returns the memory to link a file to, which the caller must be allowed to change.
 func (s *Store) memoryToLink(tx db.Tx, sc scope, id string) (storedMemory, error) {
 	m, err := s.memory(tx, sc, id)
 	switch {
@@ -450,7 +449,7 @@ func (s *Store) memoryToLink(tx db.Tx, sc scope, id string) (storedMemory, error
 	return m, err
 }
 
-// projectForFile is projectForWriting, after which a limited view sees the project that has just been made for it.
+// projectForFile is projectForWriting, and lets a limited view see a project just created for it.
 func (s *Store) projectForFile(tx db.Tx, sc *scope, id, name string) (int64, error) {
 	target, err := s.projectForWriting(tx, *sc, id, name)
 	if err == nil && sc.limited && !slices.Contains(sc.projects, target.row) {
@@ -492,7 +491,7 @@ type storedFile struct {
 	File
 	row      int64
 	memory   int64 // 0 for none
-	project  int64 // that it lies in; 0 for none
+	project  int64 // it lies in; 0 for none
 	writable bool  // the caller may change it
 }
 
@@ -508,7 +507,8 @@ func (s *Store) file(tx db.Tx, sc scope, id string) (storedFile, error) {
 	return found[0], nil
 }
 
-// fileForWriting returns a file that the caller may change: invisible is not found, visible only is forbidden.
+// fileForWriting returns a file that the caller may change: an invisible one is ErrNotFound, a read-only one
+// ErrForbidden.
 func (s *Store) fileForWriting(tx db.Tx, sc scope, id string) (storedFile, error) {
 	f, err := s.file(tx, sc, id)
 	if err == nil && !f.writable {
@@ -535,7 +535,7 @@ func (s *Store) filesOf(tx db.Tx, sc scope, memories []int64) (map[int64][]File,
 	return files, nil
 }
 
-// addFiles counts the files of each hit, and with summaries tells what they are.
+// addFiles counts the files of each hit and, with summaries, adds their summaries.
 func addFiles(tx db.Tx, sc scope, hits []Hit, summaries bool) error {
 	var some bool
 	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file)`).Scan(&some); err != nil || !some || len(hits) == 0 {

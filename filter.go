@@ -19,24 +19,23 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
-// Filter limits a search or a listing to memories whose fields fit. The keys are the known keys of a memory
+// Filter limits a search or a listing to memories whose fields match. The keys are the known keys of a memory
 // (event_type, state, importance, classification, rule_type, tags, related_memory_ids, project_id, project_name,
-// collection_name, id, created_at, updated_at) or any key of its own metadata; all of them must fit. A value is
+// collection_name, id, created_at, updated_at) or any key of its own metadata; all of them must match. A value is
 //
 //   - a string, number or bool: equal to it (for lists, such as tags: contains it);
 //   - nil: the key is not set;
 //   - a slice of these: equal to any of its elements, as [In];
 //   - a [Condition], or a map in its JSON form: {"in": [...]}, {"ne": x}, {"gte": x, "lt": y}, {"all": [...]}.
 //
-// Times are compared as time.Time, RFC 3339 ("2026-03-01T09:00:00Z") or a date ("2026-03-01"), which is the whole day
-// (UTC): what is equal to it lies in that day, what is at most it before the day's end, what is more than it after
-// that.
+// Times are compared as time.Time, RFC 3339 ("2026-03-01T09:00:00Z") or a date ("2026-03-01"), which means the whole
+// day (UTC): times in that day are equal to it, times before the day's end are at most it, and later times are greater.
 type Filter map[string]any
 
-// Condition is what a [Filter] demands of one key. All of its fields that are set must hold.
+// Condition is a [Filter]'s condition on one key. All of its fields that are set must hold.
 type Condition struct {
 	In  []any // equal to any of these, at most 1,000
-	Not any   // not equal to it, or not set; a slice: to none of them
+	Not any   // not equal to it, or not set; a slice: equal to none of its elements
 	All []any // for lists: contains all of these, at most 64
 	// Bounds, of one type: numbers, strings, or times.
 	AtLeast, MoreThan, AtMost, LessThan any
@@ -44,16 +43,16 @@ type Condition struct {
 	equal *any // {"eq": ...} of the JSON form
 }
 
-// In fits what equals any of the values.
+// In matches a key that equals any of the values.
 func In[T any](values ...T) Condition { return Condition{In: anys(values)} }
 
-// Not fits what does not equal the value, and what is not set.
+// Not matches a key that does not equal the value or is not set.
 func Not(value any) Condition { return Condition{Not: value} }
 
-// All fits lists that contain all of the values.
+// All matches lists that contain all of the values.
 func All[T any](values ...T) Condition { return Condition{All: anys(values)} }
 
-// Between fits what is at least low and at most high.
+// Between matches a key that is at least low and at most high.
 func Between(low, high any) Condition { return Condition{AtLeast: low, AtMost: high} }
 
 func anys[T any](values []T) []any {
@@ -72,7 +71,7 @@ const (
 
 // field is how one key is compared in SQL.
 type field struct {
-	value func(v any) (any, error) // turns a value into what is bound, or says what would be right
+	value func(v any) (any, error) // converts a value for binding; its error says what would be right
 
 	// anyOf is the condition that the field, or one of its elements, is among some values.
 	anyOf func(values []any) (sql string, args []any)
@@ -81,7 +80,7 @@ type field struct {
 	isSet   func() (sql string, args []any)
 }
 
-// knownFields are the keys that are columns. Everything else is a key of the caller's own metadata.
+// knownFields are the keys that are columns. All other keys are the caller's own metadata.
 var knownFields = map[string]field{
 	"event_type":      column("m.event_type", textValue),
 	"state":           column("m.state", textValue),
@@ -96,8 +95,8 @@ var knownFields = map[string]field{
 	"tags":            list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`),
 }
 
-// among goes on after an expression: that it is one of some values. One of them is bound as it is, several as a list of
-// the given form.
+// among continues an expression with the condition that it equals one of the values. A single value is bound as it is,
+// several as a list of the given form.
 func among(values []any, list string) (sql string, arg any) {
 	if len(values) == 1 {
 		return ` = ?`, values[0]
@@ -123,7 +122,7 @@ func column(expression string, value func(any) (any, error), args ...any) field 
 	}
 }
 
-// timeSpan is the time that a value stands for, in microseconds: a day, or a moment, which is one long.
+// timeSpan is the time that a value stands for, in microseconds: a day, or a moment, which is 1 µs long.
 type timeSpan struct{ from, to int64 }
 
 // timeColumn compares a column of times with moments and with days.
@@ -169,11 +168,11 @@ func timeColumn(expression string) field {
 	}
 }
 
-// inRows begins a condition that names the memories that fit by their rows, from another table.
+// inRows begins a condition that selects the matching memories by row, from another table.
 const inRows = `m.id IN (`
 
-// list compares the rows of another table, selected as the memories they belong to: one that fits is enough. The
-// selection ends in a condition, for which args are bound.
+// list compares the rows of another table, selected as the memories they belong to: one match is enough. The selection
+// ends in a condition, for which args are bound.
 func list(memories, expression string, args ...any) field {
 	return field{
 		value: textValue,
@@ -193,7 +192,7 @@ func (sc scope) names() field {
 	return column(`(SELECT j.name_key FROM project j WHERE j.id = p.project_id)`, foldedName)
 }
 
-// links compares the ids of related memories, of those only that the caller can see.
+// links compares the ids of related memories that the caller can see.
 func (sc scope) links() field {
 	visible, args := sc.visible()
 	return list(`SELECT l.memory_id FROM memory_link l JOIN memory r ON r.id = l.related_id JOIN partition p ON p.id = r.partition_id
@@ -201,9 +200,9 @@ func (sc scope) links() field {
 }
 
 // metadataField compares a key of the caller's own metadata: text with text, numbers and booleans (as 1 and 0) with
-// each other; of a list, one element that fits is enough.
+// each other; for a list, one matching element is enough.
 func metadataField(key string) field {
-	// A damaged row is no error here: it fits nothing, and whoever reads it is told.
+	// A damaged row is no error here: it matches nothing, and reading it reports the damage.
 	return field{
 		value: scalarValue,
 		anyOf: func(values []any) (string, []any) {
@@ -237,7 +236,7 @@ func (sc scope) fieldOf(key string) field {
 	return metadataField(key)
 }
 
-// compile turns the filter into one SQL condition on m, p and c, and its arguments. An empty filter gives "".
+// compile turns the filter into one SQL condition on m, p and c, and its arguments. An empty filter returns "".
 func (f Filter) compile(sc scope) (string, []any, error) {
 	if len(f) > maxConditions {
 		return "", nil, newError(KindTooLarge, "filter", "filter has %d keys; at most %d are allowed", len(f), maxConditions)
@@ -267,8 +266,8 @@ func (f Filter) compile(sc scope) (string, []any, error) {
 
 const allowedOperators = `"eq", "in", "ne", "gte", "gt", "lte", "lt" and "all"`
 
-// toCondition brings every form of a filter's value to a Condition. Like those of conditionBuilder, its errors go on
-// where the name of the key ends.
+// toCondition converts every form of a filter's value to a Condition. Like the errors of conditionBuilder, its errors
+// continue after the name of the key.
 func toCondition(value any) (Condition, error) {
 	switch v := value.(type) {
 	case Condition:
@@ -399,8 +398,8 @@ func (b *conditionBuilder) add(sql string, args []any) {
 	b.parts, b.args = append(b.parts, sql), append(b.args, args...)
 }
 
-// anyOf adds "equals any of the values", of which nil stands for "is not set"; or its contrary, which what is not set
-// fits, too.
+// anyOf adds "equals any of the values", where nil stands for "is not set"; or its negation, which also matches a key
+// that is not set.
 func (b *conditionBuilder) anyOf(values []any, negate bool) error {
 	if len(values) > maxAlternatives {
 		return fmt.Errorf(" has %d values; at most %d are allowed%w", len(values), maxAlternatives, errTooMany)
@@ -436,7 +435,7 @@ func textValue(v any) (any, error) {
 	return nil, fmt.Errorf(" is %s; a string is expected", jsonobject.Show(v))
 }
 
-// foldedName is a text in the form in which names of projects are compared.
+// foldedName folds a text for comparison with names of projects.
 func foldedName(v any) (any, error) {
 	text, err := textValue(v)
 	if name, ok := text.(string); ok && err == nil {
@@ -463,7 +462,7 @@ func timeValue(v any) (timeSpan, error) {
 		` is %s; a time is expected, such as "2026-03-01T09:00:00Z", or a day, such as "2026-03-01"`, jsonobject.Show(v))
 }
 
-// scalarValue brings a value to the form in which JSON holds it.
+// scalarValue converts a value to its JSON form.
 func scalarValue(v any) (any, error) {
 	if t, ok := v.(time.Time); ok {
 		return t.Format(time.RFC3339Nano), nil // as encoding/json stores it

@@ -12,14 +12,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// Node is a memory as a picture of many shows it.
+// Node is a memory as a graph or map shows it.
 type Node struct {
 	ID         string `json:"id"`
-	Label      string `json:"label"` // the first line of its content, or the beginning of that
+	Label      string `json:"label"` // the first line of its content, or the beginning of that line
 	Collection string `json:"collection_name"`
 	Owner      string `json:"owner"`                // user id of the collection's owner
 	ProjectID  string `json:"project_id,omitempty"` // empty: none
-	// user id; ids of projects are unique among an owner's only
+	// user id; project ids are unique per owner only
 	ProjectOwner   string         `json:"project_owner,omitempty"`
 	EventType      string         `json:"event_type,omitempty"`
 	State          string         `json:"state,omitempty"`
@@ -36,35 +36,34 @@ const MaxNodes = 5000
 
 // GraphQuery says which memories a graph shows, and which of them it connects.
 type GraphQuery struct {
-	List // of more memories than Limit, the first in its order; an empty Sort means SortUpdatedDesc
+	List // if more than Limit match, the first ones in its order; an empty Sort means SortUpdatedDesc
 
 	Limit int // nodes, 1 to 5,000; zero means 1,000
 
-	// Neighbours is with how many others each memory is connected because they are like it: 1 to 10; zero means 3, a
-	// negative number none.
+	// Neighbours is how many similar memories each memory is connected to: 1 to 10; zero means 3, a negative number none.
 	Neighbours int
 
-	// Similar is the cosine similarity from which on memories are like each other: up to 1; zero means 0.6.
+	// Similar is the minimum cosine similarity of similar memories: up to 1; zero means 0.6.
 	Similar float64
 
-	// Duplicates, above 0, connects near duplicates instead: memories that say the same with at least this likelihood.
+	// Duplicates, above 0, connects near duplicates instead: memories that say the same with at least this probability.
 	Duplicates float64
 }
 
-// Graph is memories and how they hang together.
+// Graph is memories and their connections.
 type Graph struct {
 	Nodes    []Node   `json:"nodes"`              // never nil
 	Edges    []Edge   `json:"edges"`              // never nil
-	Total    int      `json:"total"`              // memories that fit; those past the limit are not shown
+	Total    int      `json:"total"`              // matching memories, including any beyond the limit
 	Warnings []string `json:"warnings,omitempty"` // what a caller should know
 }
 
 // Edge connects two nodes of a graph.
 type Edge struct {
-	From int      `json:"from"` // place in Nodes; of EdgeSimilar the lower one
+	From int      `json:"from"` // index in Nodes; for EdgeSimilar the lower one
 	To   int      `json:"to"`
 	Kind EdgeKind `json:"kind"`
-	// for EdgeSimilar: cosine similarity, or how likely they say the same, of duplicates
+	// for EdgeSimilar: cosine similarity or, for duplicates, the probability that they say the same
 	Score float64 `json:"score,omitempty"`
 }
 
@@ -74,7 +73,7 @@ type EdgeKind string
 // The values of [EdgeKind].
 const (
 	EdgeRelated EdgeKind = "related" // From links to To
-	EdgeSimilar EdgeKind = "similar" // they say similar things
+	EdgeSimilar EdgeKind = "similar" // they are similar in meaning
 )
 
 const (
@@ -101,9 +100,9 @@ func (q *GraphQuery) check() error {
 	return nil
 }
 
-// Graph returns memories with the links between them, and with which others each is most similar, of those that are
-// shown. A memory of several passages is compared by what these have in common. Memories with vectors of callers' own
-// are connected by links only.
+// Graph returns memories with the links between them, and connects each to the most similar of the others shown. A
+// memory of several passages is compared by their common direction. Memories with callers' own vectors are connected by
+// links only.
 func (h *Insights) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
 	s := h.s
 	if err := q.check(); err != nil {
@@ -140,7 +139,7 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
 	return g, err
 }
 
-// duplicates keeps the pairs of memories that say the same, with how likely that is in place of the cosine.
+// duplicates keeps the pairs of memories that say the same, and replaces the cosine with that probability.
 func (s *Store) duplicates(tx db.Tx, nodes []Node, places []int, pairs []index.Pair, least float64) ([]index.Pair,
 	error) {
 	var rows []int64
@@ -167,26 +166,26 @@ func (s *Store) duplicates(tx db.Tx, nodes []Node, places []int, pairs []index.P
 	return same, nil
 }
 
-// checkEvery is after how many comparisons it is seen whether somebody still waits for them.
+// checkEvery is the number of comparisons between two checks of the context.
 const checkEvery = 256
 
 // MapQuery says which memories a map shows.
 type MapQuery struct {
-	List // of more memories than Limit, the first in its order; an empty Sort means SortUpdatedDesc
+	List // if more than Limit match, the first ones in its order; an empty Sort means SortUpdatedDesc
 
 	Limit int // points, 1 to 5,000; zero means 5,000
 }
 
-// Map is memories laid out by meaning: those that say similar things lie close together.
+// Map is memories laid out by meaning: similar ones lie close together.
 type Map struct {
 	Points []Point `json:"points"` // never nil
-	Total  int     `json:"total"`  // memories that fit; those past the limit are not shown
+	Total  int     `json:"total"`  // matching memories, including any beyond the limit
 
-	// Unplaced is how many of those within the limit have no place: they wait to be embedded, or have vectors of callers'
-	// own.
+	// Unplaced is how many memories within the limit have no place: they wait to be embedded, or have callers' own
+	// vectors.
 	Unplaced int `json:"unplaced"`
 
-	// Explained is how much of the memories' variety the directions x and y show: 0 to 1.
+	// Explained is the share of the memories' variance that the directions x and y show: 0 to 1.
 	Explained [2]float64 `json:"explained"`
 
 	Warnings []string `json:"warnings,omitempty"` // what a caller should know
@@ -200,7 +199,7 @@ type Point struct {
 }
 
 // Map lays memories out by the first two principal components of their vectors. The same memories always get the same
-// places.
+// positions.
 func (h *Insights) Map(ctx context.Context, q MapQuery) (Map, error) {
 	s := h.s
 	q.Limit = cmp.Or(q.Limit, MaxNodes)
@@ -236,7 +235,7 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (Map, error) {
 	return m, err
 }
 
-// picture is memories that shall be shown together.
+// picture is a set of memories to show together.
 type picture struct {
 	s        *Store
 	nodes    []Node
@@ -274,7 +273,7 @@ func (s *Store) picture(tx db.Tx, sc scope, l List, limit int) (*picture, error)
 
 // loadNodes reads memories that the caller may see, in the order of the rows.
 func loadNodes(tx db.Tx, rows []int64) ([]Node, error) {
-	const labelled = 600 // characters in which the first line is looked for
+	const labelled = 600 // characters searched for the first line
 	nodes := make([]Node, 0, len(rows))
 	err := tx.Each(func(row db.Rows) error {
 		var n Node
@@ -321,7 +320,7 @@ func (p *picture) links(tx db.Tx) ([]Edge, error) {
 	return edges, err
 }
 
-// means returns the directions of the nodes that have one, one behind the other, and the places of these nodes.
+// means returns the directions of the nodes that have one, concatenated, and the places of these nodes.
 func (p *picture) means(tx db.Tx) (means []float32, places []int, err error) {
 	ready, err := p.s.embeddingReady(tx)
 	if err != nil {

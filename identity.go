@@ -10,10 +10,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
-// IdentityMemory describes who an agent is and how it deals with its user. It is kept as a memory of event type
-// IDENTITY, whose metadata holds what the fields say; empty means not set.
+// IdentityMemory describes who an agent is and how it treats its user. It is stored as a memory of event type IDENTITY,
+// with the fields as metadata; empty means not set.
 type IdentityMemory struct {
-	Content        string   // who the agent is, in plain language; needed
+	Content        string   // who the agent is, in plain language; required
 	Personality    string   // personality
 	Nicknames      []string // nicknames: what the agent is called
 	Address        string   // address: how it addresses the user
@@ -24,7 +24,7 @@ type IdentityMemory struct {
 	ExpectedRevision int
 }
 
-// metadata is the identity as a patch of metadata: what is not set is removed.
+// metadata returns the identity as a metadata patch: fields that are not set are removed.
 func (i IdentityMemory) metadata() map[string]any {
 	patch := map[string]any{"personality": nil, "nicknames": nil, "address": nil, "emotional_state": nil}
 	for key, value := range map[string]string{"personality": i.Personality, "address": i.Address,
@@ -39,8 +39,8 @@ func (i IdentityMemory) metadata() map[string]any {
 	return patch
 }
 
-// GetIdentityMemory returns the caller's identity: the newest active memory of event type IDENTITY (whatever its case)
-// in the caller's own collections. None is ErrNotFound.
+// GetIdentityMemory returns the caller's identity: the newest active memory of event type IDENTITY (in any case) in the
+// caller's own collections. If there is none, it is ErrNotFound.
 func (s *Store) GetIdentityMemory(ctx context.Context) (Memory, error) {
 	var identity Memory
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
@@ -86,8 +86,8 @@ func (s *Store) identityMemory(tx db.Tx, sc scope) (*storedMemory, error) {
 	return &found[0], nil
 }
 
-// SetIdentityMemory stores the caller's identity, or changes the one that is stored: its content and the metadata of an
-// [IdentityMemory]; everything else about it stays. It is kept as a revision like with any update.
+// SetIdentityMemory stores the caller's identity, or changes the stored one: its content and the metadata of an
+// [IdentityMemory]; everything else about it stays. As with any update, the past version is kept as a revision.
 func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored, error) {
 	if i.ExpectedRevision < 0 {
 		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any",
@@ -136,8 +136,8 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 	return stored, err
 }
 
-// checkIdentityMemory refuses an identity in a project of somebody else's: anyone who may write into a project could
-// otherwise decide who its owner's agents are, everywhere.
+// checkIdentityMemory refuses an identity in another user's project: otherwise any user who may write to a project
+// could decide, everywhere, who its owner's agents are.
 func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *place) error {
 	if at.owner == w.sc.user || !strings.EqualFold(after.EventType, EventIdentity) {
 		return nil
@@ -147,7 +147,7 @@ func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *place) error 
 		show(after.EventType), show(cmp.Or(at.projectName, at.projectID)), ownerName(w.tx, at.ownerID))
 }
 
-// setIdentityMemory adds the identity or writes it over the one that is there.
+// setIdentityMemory adds the identity or overwrites the existing one.
 func (w *memoryWriter) setIdentityMemory(d *draft, patch map[string]any, expected int) (Stored, error) {
 	before, err := w.store.identityMemory(w.tx, w.sc)
 	switch {

@@ -17,78 +17,77 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// OnConflict says what an import does with something that the store has already in another state.
+// OnConflict says what an import does with an item that the store already has in another state.
 type OnConflict string
 
 // The values of [OnConflict]. The empty value means ConflictKeep.
 const (
-	ConflictKeep    OnConflict = "keep"    // what the store has stays as it is
-	ConflictReplace OnConflict = "replace" // what the store has becomes what the export has
+	ConflictKeep    OnConflict = "keep"    // keep the store's item
+	ConflictReplace OnConflict = "replace" // overwrite it with the export's
 )
 
 // ImportOptions change how [Upkeep.Import] works. Nil means the zero value.
 type ImportOptions struct {
-	// OnConflict decides about what has the same id (or name) and owner, and another state: memories, revisions, files,
-	// collections, projects, members and preferences. Accounts and credentials are always kept, and so is what
-	// belongs to somebody else.
+	// OnConflict decides about items with the same id (or name) and owner but another state: memories, revisions, files,
+	// collections, projects, members and preferences. Accounts and credentials are always kept, and so are other users'
+	// items.
 	OnConflict OnConflict
 
-	// Progress hears of the stages "check" and "import", counted in lines; the total is 0 while it is not known. Nil means
-	// nobody does.
+	// Progress receives the stages "check" and "import", counted in lines; the total is 0 while unknown. Nil disables it.
 	Progress Progress
 }
 
-// ImportCount says what became of the things of one kind.
+// ImportCount counts the results for the items of one kind.
 type ImportCount struct {
 	Added     int `json:"added"`
-	Unchanged int `json:"unchanged"` // were there already, just so
-	Replaced  int `json:"replaced"`  // were there in another state; with ConflictReplace
-	Conflicts int `json:"conflicts"` // were not imported
+	Unchanged int `json:"unchanged"` // already there, in the same state
+	Replaced  int `json:"replaced"`  // already there in another state; with ConflictReplace
+	Conflicts int `json:"conflicts"` // not imported
 }
 
-// ImportConflict is something that was not imported because of what the store has.
+// ImportConflict is an item that was not imported because of a conflict with the store.
 type ImportConflict struct {
 	Line   int    `json:"line"`
 	Kind   string `json:"kind"` // such as "memory"
-	ID     string `json:"id"`   // or what else names it
+	ID     string `json:"id"`   // or its name
 	Reason string `json:"reason"`
 }
 
-// ImportReport says what an import did.
+// ImportReport is the result of an import.
 type ImportReport struct {
-	// by kind, such as "memory"; vectors and chunks count with what they belong to
+	// by kind, such as "memory"; vectors and chunks count with their memory or file
 	Counts    map[string]ImportCount `json:"counts"`
 	Conflicts []ImportConflict       `json:"conflicts,omitempty"`
 
-	// MissingLinks counts links between memories, and of files to memories, one of whose ends is not in the store.
+	// MissingLinks counts links between memories, and from files to memories, with one end not in the store.
 	MissingLinks int `json:"missing_links,omitempty"`
 
-	// Ignored counts lines of types that this version does not know, and lines that belong to a memory or file whose own
-	// line is not before them.
+	// Ignored counts lines of types that this version does not know, and lines of a memory or file whose own line does not
+	// come before them.
 	Ignored int `json:"ignored,omitempty"`
 
-	Warnings []string `json:"warnings,omitempty"` // what a caller should know though the import is done
+	Warnings []string `json:"warnings,omitempty"` // what the caller should know although the import is done
 	Line     int      `json:"line"`               // everything up to this line is in the store
 }
 
 // maxConflicts is how many conflicts a report lists.
 const maxConflicts = 100
 
-// Import reads what [Upkeep.Export] wrote, or a file in the same form made by hand, into this store, empty or not. Ids,
-// times, revisions and owners stay what they are, and search finds what was imported at once. What the store has
-// already is left alone, so that an import can be repeated: the second one changes nothing. Vectors are taken over when
-// they are of this store's model, otherwise texts are embedded like those of AddMemories.
+// Import reads the output of [Upkeep.Export], or a handmade file in the same form, into this store, empty or not. Ids,
+// times, revisions and owners stay the same, and search finds imported memories at once. Items that the store already
+// has are left alone, so that an import can be repeated: the second one changes nothing. Vectors of this store's model
+// are kept; otherwise texts are embedded as by AddMemories.
 //
-// The header is checked before anything is written: what is no export is ErrForeign, one of a newer version ErrNewer.
-// If r is an io.Seeker, all of it is: that an export is complete and as it was written, that every line made by hand is
-// valid. Otherwise that is found out on the way, and what came before is kept. So it is when the import ends early for
-// any other reason: each line's thing is in the store as a whole or not at all, the report's Line says how far it came,
-// and the same import again goes on there. Errors name the line and the field.
+// The header is checked before anything is written: a file that is not an export is ErrForeign, an export of a newer
+// version ErrNewer. If r is an io.Seeker, the whole file is checked first: an export must be complete and unchanged,
+// and every handmade line valid. Otherwise errors are found on the way, and earlier lines stay imported. The same holds
+// when the import ends early for any other reason: each line is imported atomically, the report's Line says how far the
+// import came, and repeating it continues there. Errors name the line and the field.
 //
-// Options.MaxFile and Options.FileQuota are about uploads and do not keep files of an export out.
+// Options.MaxFile and Options.FileQuota apply to uploads and do not limit imports.
 //
-// It is the operator's: it makes users, and with credentials in the export these can sign in. Import files of your own
-// only.
+// Only the operator's store may import: it creates users, and with credentials in the export these can sign in. Import
+// only your own files.
 func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions) (ImportReport, error) {
 	s, err := h.operator("Import")
 	im := importer{s: s, report: ImportReport{Counts: map[string]ImportCount{}}}
@@ -112,7 +111,7 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 		im.Progress = func(string, int, int) {}
 	}
 	if seeker, ok := r.(io.ReadSeeker); ok {
-		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // a pipe is a file that cannot seek
+		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // a pipe is a file but cannot seek
 			if err := im.check(ctx, seeker); err != nil {
 				return im.report, wrap(err)
 			}
@@ -121,7 +120,7 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 			}
 		}
 	}
-	defer func() { // also when r panics
+	defer func() { // even when r panics
 		if im.file != nil {
 			im.file.drop(ctx)
 		}
@@ -133,9 +132,9 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 	return im.report, wrap(err)
 }
 
-// CheckExport reads an export, or a file in the same form made by hand, as [Upkeep.Import] does before it writes
-// anything, and returns the error that Import would return then. It needs no store, so that none is made for what
-// cannot be imported. Progress hears of the stage "check"; nil means nobody does.
+// CheckExport checks an export, or a handmade file in the same form, as [Upkeep.Import] does before it writes anything,
+// and returns the error that Import would return. It needs no store, so that none is created for an invalid file.
+// Progress receives the stage "check"; nil disables it.
 func CheckExport(ctx context.Context, r io.Reader, progress Progress) error {
 	if r == nil {
 		return invalid("r", "r is nil; give a reader of an export")
@@ -154,32 +153,32 @@ type importer struct {
 	report ImportReport
 	total  int // lines, once they have been counted
 
-	batch   []importItem // what the next transaction writes
+	batch   []importItem // items for the next transaction
 	size    int          // bytes of their lines
 	last    int          // line of the last of them
-	current *memoryItem  // whose vectors and revisions come
-	late    []*linkItem  // links that lines made by hand have, which may be to memories further below
+	current *memoryItem  // whose vectors and revisions are being read
+	late    []*linkItem  // links in handmade lines, which may point to memories further below
 	file    *incomingFile
-	// id and owner of memories -> to whom they belong since, of lines for which memoryItem.moved is true
+	// id and owner of memories -> their new owner, for lines whose memoryItem.moved is true
 	moved map[[2]string]string
 	now   int64
 
-	noEmbedder bool // it has failed: the rest is left to the worker
-	waiting    bool // something waits for the worker
+	noEmbedder bool // the embedder has failed: the rest is left to the worker
+	waiting    bool // texts wait for the worker
 }
 
-// importItem is what a line stands for: valid, and all that can be known of it without the store.
+// importItem is the content of a line: valid, and prepared as far as possible without the store.
 type importItem interface {
 	line() int
 	apply(t *importTx) error
 }
 
-// lineNumber is the line that something comes from.
+// lineNumber is the line that an item comes from.
 type lineNumber int
 
 func (n lineNumber) line() int { return int(n) }
 
-// An import writes so much at a time at most: each transaction is short enough for others to wait for.
+// The most that an import writes at a time: each transaction is short enough for other writers to wait.
 const (
 	importBatch = 500
 	importBytes = 8 << 20
@@ -236,7 +235,7 @@ func (c *seal) add(kind string, line []byte) {
 	}
 }
 
-// close compares with the last line.
+// close compares the export with its last line.
 func (c *seal) close(line []byte) error {
 	var end exportEnd
 	if err := decodeLine(line, &end); err != nil {
@@ -252,7 +251,7 @@ func (c *seal) close(line []byte) error {
 	return nil
 }
 
-// scan goes through all lines after the header and calls each for those that are not the last one.
+// scan reads all lines after the header and calls each for every line but the last one.
 func (c *seal) scan(ctx context.Context, lines *lineReader, each func(kind string, line []byte) error) error {
 	if err := c.open(lines); err != nil {
 		return err
@@ -292,7 +291,7 @@ func (c *seal) scan(ctx context.Context, lines *lineReader, each func(kind strin
 	}
 }
 
-// atLine says in which line an error lies.
+// atLine adds the line number to an error.
 func atLine(err error, n int) error {
 	var known *Error
 	if errors.As(err, &known) && fromInput(known) {
@@ -303,7 +302,7 @@ func atLine(err error, n int) error {
 	return err
 }
 
-// fromInput reports whether an error is about what is imported, and not about the store.
+// fromInput reports whether an error is about the input, and not about the store.
 func fromInput(err *Error) bool {
 	switch err.Kind {
 	case KindInvalid, KindTooLarge, KindNotFound, KindConflict, KindForbidden:
@@ -312,8 +311,8 @@ func fromInput(err *Error) bool {
 	return false
 }
 
-// check goes through all of an export before anything is written. One that is sealed is as it was written if its hash
-// is; of others each line is read as if it were imported.
+// check reads the whole export before anything is written. For a sealed export, the hash proves that it is unchanged;
+// otherwise each line is parsed as for an import.
 func (im *importer) check(ctx context.Context, r io.Reader) error {
 	var c seal
 	lines := newLineReader(r)
@@ -366,8 +365,8 @@ func (im *importer) run(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// dropIncomplete leaves out the memory whose lines were being read when an export was found to be cut off: without its
-// vectors it would be stored as it never was, and the next import would find it unchanged.
+// dropIncomplete drops the memory whose lines were being read when the export turned out to be truncated: it would be
+// stored without its vectors, and the next import would find it unchanged.
 func (im *importer) dropIncomplete() {
 	i := slices.IndexFunc(im.batch,
 		func(item importItem) bool { return im.current != nil && item == importItem(im.current) })
@@ -376,7 +375,7 @@ func (im *importer) dropIncomplete() {
 	}
 }
 
-// parse returns what a line stands for; nil for a type that this version does not know.
+// parse returns the item of a line; nil for a type that this version does not know.
 func (im *importer) parse(kind string, line []byte, n int) (importItem, error) {
 	switch kind {
 	case kindMemory:
@@ -398,7 +397,7 @@ func (im *importer) parse(kind string, line []byte, n int) (importItem, error) {
 	return nil, nil
 }
 
-// take brings one line into the batch, and writes the batch when it is time to.
+// take adds one line to the batch, and writes the batch when it is full.
 func (im *importer) take(ctx context.Context, kind string, line []byte, n int) error {
 	item, err := im.parse(kind, line, n)
 	if err != nil {
@@ -465,12 +464,12 @@ func (im *importer) take(ctx context.Context, kind string, line []byte, n int) e
 	return nil
 }
 
-// ownerNow is to whom a memory belongs whose owner was another one when the export was written.
+// ownerNow returns the current owner of a memory that had another owner when the export was written.
 func (im *importer) ownerNow(memory, owner string) string {
 	return cmp.Or(im.moved[[2]string{memory, owner}], owner)
 }
 
-// lateLinks makes the links that were found in memories themselves.
+// lateLinks creates the links that were found in the memories' own lines.
 func (im *importer) lateLinks(ctx context.Context) error {
 	if err := im.flush(ctx); err != nil {
 		return err
@@ -517,8 +516,8 @@ func (im *importer) flush(ctx context.Context) error {
 	return fault
 }
 
-// write runs fn in a transaction and adds what it did to the report. It is no caller's: the local user is not made for
-// it.
+// write runs fn in a transaction and adds what it did to the report. It acts for no user: it does not create the local
+// user.
 func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 	var t *importTx
 	err := im.s.db.Write(ctx, func(tx db.Tx) error {
@@ -542,7 +541,7 @@ func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 	return wrap(err)
 }
 
-// merge adds what a transaction did to the report, once it is durable.
+// merge adds the results of a transaction to the report, once they are durable.
 func (im *importer) merge(t *importTx) {
 	for kind, n := range t.counts {
 		sum := im.report.Counts[kind]

@@ -15,16 +15,16 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
-// incomingFile is a file whose chunks are being read. It lies in the store under an id that nobody knows, in a state in
-// which nobody sees it, until it is complete and its hash is right.
+// incomingFile is a file whose chunks are being read. It lies in the store under a secret id, in a state that makes it
+// invisible, until it is complete and its hash is right.
 type incomingFile struct {
 	lineNumber
 	exportFile
 	im      *importer
-	skip    bool  // it is not imported: its chunks are read over
-	stored  int64 // row of the file of this id that is replaced; 0: none
-	left    int64 // row of the file whose chunks are to be removed; 0: none
-	arrives int64 // row; 0 until something of it has been written
+	skip    bool  // it is not imported: its chunks are skipped
+	stored  int64 // row of the file with this id to replace; 0: none
+	left    int64 // row of the file whose chunks must be removed; 0: none
+	arrives int64 // row; 0 until a part of it has been written
 	got     int64 // bytes so far
 	written int64 // chunks that are written
 	waiting []fileChunk
@@ -36,7 +36,7 @@ type fileChunk struct{ hash, data []byte }
 // waitingChunks is how many chunks are written in one transaction.
 const waitingChunks = 16
 
-func (*incomingFile) apply(*importTx) error { return nil } // files are written as they come
+func (*incomingFile) apply(*importTx) error { return nil } // files are written as their chunks arrive
 
 func parseFile(line []byte, n int) (importItem, error) {
 	var given struct {
@@ -90,7 +90,7 @@ func parseFile(line []byte, n int) (importItem, error) {
 	return f, err
 }
 
-// check validates what is said about a file.
+// check validates the details of a file.
 func (f *exportFile) check() error {
 	if clean := CleanFilename(f.filename); clean != f.filename {
 		return invalid("filename", "filename is %s; a name that is good on every system is expected, such as %s",
@@ -111,7 +111,7 @@ func (f *exportFile) check() error {
 	return nil
 }
 
-// chunkItem is a piece of the file before it.
+// chunkItem is a piece of the preceding file.
 type chunkItem struct {
 	lineNumber
 	file string
@@ -155,7 +155,7 @@ func (im *importer) begin(ctx context.Context, f *incomingFile) error {
 	return im.advance(ctx, f.line())
 }
 
-// compare looks whether the store has a file of this id, and in which state.
+// compare checks whether the store has a file with this id, and in which state.
 func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, err error) {
 	if f.memory != "" {
 		there, err := db.Column[int64](tx, memoryOf, f.memory, f.memoryOwner)
@@ -163,14 +163,14 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 			return 0, added, err
 		}
 		if len(there) > 0 {
-			f.owner, f.project = f.memoryOwner, "" // it lies in the memory's
+			f.owner, f.project = f.memoryOwner, "" // it lies in the memory's project
 		} else {
-			f.memory = "" // it is not linked, for want of the memory
+			f.memory = "" // not linked: the memory is missing
 			f.im.report.MissingLinks++
 		}
 	}
 	if f.project != "" {
-		f.owner = f.projectOwner // to whom everything in the project belongs
+		f.owner = f.projectOwner // who owns everything in the project
 	}
 	var s exportFile
 	var tags string
@@ -229,7 +229,7 @@ func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
 	return im.advance(ctx, c.line())
 }
 
-// advance writes what has come of the file when it is much, or all.
+// advance writes the received chunks of the file once there are enough, or all.
 func (im *importer) advance(ctx context.Context, line int) error {
 	f := im.file
 	complete := f.got == f.size
@@ -328,7 +328,7 @@ func (f *incomingFile) finish(t *importTx) error {
 	return replaceFileTags(t.tx, f.arrives, f.tags)
 }
 
-// place returns the rows of what the file is linked to and lies in, 0 for nothing.
+// place returns the rows of the file's memory and project, 0 for none.
 func (f *incomingFile) place(t *importTx) (memory, project int64, err error) {
 	if f.memory != "" {
 		rows, err := db.Column[int64](t.tx, memoryOf, f.memory, f.memoryOwner)
@@ -358,15 +358,15 @@ func (f *incomingFile) incomplete() error {
 		f.line(), f.got, f.size)
 }
 
-// drop removes what has come of a file that will not be completed.
+// drop removes the received part of a file that will not be completed.
 func (f *incomingFile) drop(ctx context.Context) {
-	if f.written > 0 { // else nothing has been committed, and the row may be another's by now
+	if f.written > 0 { // otherwise nothing has been committed, and the row may belong to another file by now
 		f.remove(ctx, f.arrives)
 	}
 }
 
-// remove removes a file that nobody sees, also when the context has ended. What it cannot remove is cleared away like
-// an upload that was broken off.
+// remove removes an invisible file, even when the context has ended. If it fails, the file is cleaned up later like an
+// aborted upload.
 func (f *incomingFile) remove(ctx context.Context, row int64) {
 	if row == 0 {
 		return
@@ -384,7 +384,7 @@ func (f *incomingFile) remove(ctx context.Context, row int64) {
 	}
 }
 
-// revisionItem is a former state of the memory before it.
+// revisionItem is a past version of the preceding memory.
 type revisionItem struct {
 	lineNumber
 	of                    *memoryItem
@@ -454,7 +454,7 @@ func parseRevision(line []byte, n int) (importItem, error) {
 	return r, err
 }
 
-// apply writes the state, unless the memory that the store has is another one.
+// apply writes the version, unless the store has another memory under this id.
 func (r *revisionItem) apply(t *importTx) error {
 	if r.of.outcome == conflicting || r.number >= r.of.stands {
 		t.count(kindRevision, conflicting)
@@ -483,13 +483,13 @@ func (r *revisionItem) apply(t *importTx) error {
 	return err
 }
 
-// linkItem is which memories a memory links to.
+// linkItem lists the memories that a memory links to.
 type linkItem struct {
 	lineNumber
 	memory, owner string
-	updated       *int64 // links are of the state of this time
+	updated       *int64 // time of the state that the links belong to
 	related       []string
-	kept          bool // the memory's line has them, and the store has kept another memory
+	kept          bool // the memory's line has them, and the store kept another memory
 }
 
 func parseLink(line []byte, n int) (importItem, error) {
@@ -512,8 +512,8 @@ func parseLink(line []byte, n int) (importItem, error) {
 	return l, err
 }
 
-// apply adds the links that are not there, unless the memory that the store has is another one. A link to what is not
-// in the store is counted.
+// apply adds the missing links, unless the store has another memory under this id. It counts links to memories that are
+// not in the store.
 func (l *linkItem) apply(t *importTx) error {
 	if l.kept {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// memoryItem is a memory to import. It may lack anything but its content.
+// memoryItem is a memory to import. Everything but its content is optional.
 type memoryItem struct {
 	lineNumber
 	draft            draft
@@ -26,14 +26,14 @@ type memoryItem struct {
 	metadata         string // the own keys, as they are stored
 	revision         *int64
 	created, updated *int64
-	profile          string // of the vectors that come along; empty: there are none
+	profile          string // of the vectors in the export; empty: none
 	spans            []vectorSpan
-	brought          bool      // the vectors come from lines of their own, and are left out where they do not fit
-	links            *linkItem // those that its own line has
+	brought          bool      // the vectors come from separate lines, and are dropped if they do not match
+	links            *linkItem // the links in its own line
 	row              int64
 	outcome          outcome
 	ownSize          int   // dimensions of the own vectors of its collection; 0: the store's embedder makes them
-	stands           int64 // the revision that it has in the store
+	stands           int64 // its revision in the store
 }
 
 // vectorSpan is the vector of a passage.
@@ -42,7 +42,7 @@ type vectorSpan struct {
 	vector        []float32
 }
 
-// maxRevision keeps numbers of revisions where one more is a number still.
+// maxRevision bounds revision numbers, so that an increment does not overflow.
 const maxRevision = 1 << 40
 
 func parseMemory(line []byte, n int) (importItem, error) {
@@ -109,12 +109,12 @@ func parseMemory(line []byte, n int) (importItem, error) {
 		item.id, err = item.derivedID()
 	}
 	if item.moved() && strings.EqualFold(item.draft.eventType, EventIdentity) {
-		item.draft.state = StateArchived // it is a member's, and must not become that of the project's owner
+		item.draft.state = StateArchived // it is a member's, and must not become the identity of the project's owner
 	}
 	return item, err
 }
 
-// moved reports whether the line is from before what lies in a project belonged to the project's owner.
+// moved reports whether the line dates from before memories in a project belonged to the project's owner.
 func (m *memoryItem) moved() bool {
 	return m.owner != m.projectOwner && (m.draft.projectID != "" || m.draft.projectName != "")
 }
@@ -139,8 +139,8 @@ func parseOptionalTime(name string, value *string) (*int64, error) {
 	return &micros, err
 }
 
-// derivedID gives a memory without an id one that is made of all that is known of it, so that the same file imported
-// again changes nothing: a UUID of version 8 (RFC 9562, section 5.8).
+// derivedID derives an id from all fields of a memory without one, so that importing the same file again changes
+// nothing: a UUID of version 8 (RFC 9562, section 5.8).
 func (m *memoryItem) derivedID() (string, error) {
 	encoded, err := json.Marshal([]any{m.owner, m.projectOwner, m.draft.collection, m.draft.content, m.draft.shown(),
 		m.created})
@@ -153,7 +153,7 @@ func (m *memoryItem) derivedID() (string, error) {
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:], nil
 }
 
-// vectorsItem is the vectors of the memory before it, or some of them.
+// vectorsItem holds vectors of the preceding memory, all or some.
 type vectorsItem struct {
 	lineNumber
 	memory, profile string
@@ -192,7 +192,7 @@ func parseVectors(line []byte, n int) (importItem, error) {
 	return item, nil
 }
 
-// unitOrSame brings a vector to unit length. One that has it already stays as it is, bit for bit.
+// unitOrSame normalizes a vector to unit length. A vector of unit length stays the same, bit for bit.
 func unitOrSame(v []float32) ([]float32, error) {
 	var sum float64
 	for _, x := range v {
@@ -204,7 +204,7 @@ func unitOrSame(v []float32) ([]float32, error) {
 	return kernel.UnitVector(v, len(v))
 }
 
-// vectors takes vectors that belong to the memory; false when they do not.
+// vectors accepts vectors that belong to the memory; false when they do not.
 func (m *memoryItem) vectors(v *vectorsItem) bool {
 	if m.draft.vector != nil && !m.brought || len(m.spans)+len(v.spans) > 1+len(m.draft.content) {
 		return false
@@ -213,13 +213,13 @@ func (m *memoryItem) vectors(v *vectorsItem) bool {
 		m.profile = v.profile
 	}
 	if m.profile != v.profile {
-		return true // of several models: what the first does not cover is made anew
+		return true // of several models: passages that the first does not cover are embedded again
 	}
 	m.spans, m.brought = append(m.spans, v.spans...), true
 	return true
 }
 
-// settle gives the memory the vectors that came along, if they are of this store's model, or the caller's own. false:
+// settle gives the memory the vectors from the export, if they are of this store's model or the caller's own. false:
 // they do not cover it.
 func (m *memoryItem) settle(ours string, embedder Embedder) bool {
 	spans := m.spans
@@ -250,8 +250,8 @@ func (m *memoryItem) settle(ours string, embedder Embedder) bool {
 	return true
 }
 
-// prepare does what takes long, before the transaction: it embeds what came without vectors, unless it is there
-// already.
+// prepare does the slow work before the transaction: it embeds memories without vectors, unless the store already has
+// them.
 func (im *importer) prepare(ctx context.Context, items []importItem) error {
 	var due, missing []*memoryItem
 	err := im.s.db.Read(ctx, func(tx db.Tx) error {
@@ -292,7 +292,7 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 			continue
 		}
 		if m.brought && len(m.draft.vector) != m.ownSize {
-			m.draft.vector = nil // the collection takes no such vectors
+			m.draft.vector = nil // the collection does not take such vectors
 		}
 		m.draft.wordsOnly = m.ownSize > 0 && m.draft.vector == nil
 		missing = append(missing, m)
@@ -326,7 +326,7 @@ type storedState struct {
 	tagList     string
 }
 
-// compare looks whether the store has a memory of this id, and in which state. The row is 0 if it has none.
+// compare checks whether the store has a memory with this id, and in which state. The row is 0 if it has none.
 func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err error) {
 	for _, owner := range []*string{&m.owner, &m.projectOwner} {
 		if *owner, err = idOfOwner(tx, *owner); err != nil {
@@ -334,7 +334,7 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 		}
 	}
 	if m.draft.projectID != "" || m.draft.projectName != "" {
-		m.owner = m.projectOwner // to whom everything in the project belongs
+		m.owner = m.projectOwner // who owns everything in the project
 	}
 	if m.links != nil {
 		m.links.owner = m.owner
@@ -367,8 +367,8 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	return s.row, conflicting, nil
 }
 
-// idOfOwner is the id of the user who is meant by an owner: who writes a file by hand knows the names of accounts, not
-// their ids. An id comes first; what is neither becomes the id of somebody new.
+// idOfOwner returns the id of the user that an owner field means: authors of handmade files know account names, not
+// ids. An id takes precedence; a value that is neither becomes the id of a new user.
 func idOfOwner(tx db.Tx, owner string) (string, error) {
 	found, err := db.Column[string](tx, `SELECT uid FROM users WHERE uid = ?`, owner)
 	if err == nil && len(found) == 0 && len(owner) <= maxFolded {
@@ -380,7 +380,7 @@ func idOfOwner(tx db.Tx, owner string) (string, error) {
 	return found[0], nil
 }
 
-// equals reports whether the store has the memory as the line says it is, as far as it says.
+// equals reports whether the memory in the store matches the fields that the line sets.
 func (m *memoryItem) equals(s storedState) bool {
 	d := &m.draft
 	project := s.project == d.projectID
@@ -396,7 +396,7 @@ func (m *memoryItem) equals(s storedState) bool {
 		said(m.revision, s.revision) && said(m.created, s.created) && said(m.updated, s.updated)
 }
 
-// apply writes the memory and everything that is made of it.
+// apply writes the memory and its derived data.
 func (m *memoryItem) apply(t *importTx) error {
 	var err error
 	if m.row, m.outcome, err = m.compare(t.tx, t.replace); err != nil {
@@ -435,11 +435,11 @@ func (m *memoryItem) apply(t *importTx) error {
 	return nil
 }
 
-// place returns where something lies, and makes what is missing of it.
+// place returns where an item lies, and creates the missing parts of that place.
 func (t *importTx) place(owner, collection, projectOwner, projectID, projectName string) (*place, error) {
 	named := projectID != "" || projectName != ""
 	if named {
-		owner = projectOwner // as compare has it
+		owner = projectOwner // as in compare
 	}
 	ownerRow, err := t.owner(owner)
 	if err != nil {
@@ -464,7 +464,7 @@ func (t *importTx) place(owner, collection, projectOwner, projectID, projectName
 	return at, err
 }
 
-// secondRule returns the rule that a project, or an owner without a project, has in the place of this one.
+// secondRule returns another rule of the same type that the project, or the owner without a project, already has.
 func (m *memoryItem) secondRule(t *importTx, at *place) (string, error) {
 	if m.draft.ruleType == "" {
 		return "", nil
@@ -479,7 +479,7 @@ func (m *memoryItem) secondRule(t *importTx, at *place) (string, error) {
 	return others[0], nil
 }
 
-// write inserts the memory, or puts it in the place of the one that the store has.
+// write inserts the memory, or replaces the one in the store.
 func (m *memoryItem) write(t *importTx, at *place) error {
 	d := &m.draft
 	created, revision := t.now, int64(1)
@@ -527,11 +527,11 @@ func (m *memoryItem) write(t *importTx, at *place) error {
 	return m.writePassages(t, at)
 }
 
-// writePassages writes what is embedded and searched.
+// writePassages writes the passages, which are embedded and searched.
 func (m *memoryItem) writePassages(t *importTx, at *place) error {
 	passages, own := m.draft.passages, m.draft.vector
 	if m.brought && own != nil && len(own) != at.ownSize {
-		passages, own = nil, nil // the collection has been made another one meanwhile
+		passages, own = nil, nil // the collection has another vector size by now
 	}
 	if passages == nil {
 		passages = split(m.draft.content, maxInput(t.s.embedder))

@@ -26,7 +26,7 @@ type importTx struct {
 	waiting   bool
 
 	users       map[string]int64
-	folded      map[string]string // ids of users, folded -> as they are; nil until it is needed
+	folded      map[string]string // folded user id -> user id; nil until needed
 	collections map[collectionName]int64
 	projects    map[projectName]int64
 	places      map[[2]int64]*place // by collection and project
@@ -42,7 +42,7 @@ type projectName struct {
 	id, name string
 }
 
-// outcome is what became of something.
+// outcome is the result for one item.
 type outcome int
 
 const (
@@ -74,10 +74,10 @@ func (t *importTx) conflict(line int, kind, id, reason string) {
 	}
 }
 
-// rows makes arguments of a row.
+// rows turns a row into arguments.
 func (t *importTx) rows(row int64, err error) ([]any, error) { return []any{row}, err }
 
-// known returns the row of something that must be there.
+// known returns the row of an item that must exist.
 func (t *importTx) known(argument, query string, args ...any) (int64, error) {
 	found, err := db.Column[int64](t.tx, query, args...)
 	if err == nil && len(found) == 0 {
@@ -94,12 +94,12 @@ func (t *importTx) known(argument, query string, args ...any) (int64, error) {
 	return found[0], nil
 }
 
-// person returns the row of a user who must be there.
+// person returns the row of a user who must exist.
 func (t *importTx) person(argument string, uid any) (int64, error) {
 	return t.known(argument, `SELECT id FROM users WHERE uid = ?`, uid)
 }
 
-// owner returns the row of a user and makes one who is new, as a first write does.
+// owner returns the row of a user, and creates a new user as a first write does.
 func (t *importTx) owner(uid any) (int64, error) {
 	id := fmt.Sprint(uid)
 	if row, ok := t.users[id]; ok {
@@ -120,7 +120,7 @@ func (t *importTx) owner(uid any) (int64, error) {
 	return found[0], nil
 }
 
-// collection returns the row of a collection and makes one that is new.
+// collection returns the row of a collection, and creates a new one if it is missing.
 func (t *importTx) collection(owner int64, name string) (int64, error) {
 	key := collectionName{owner, name}
 	if row, ok := t.collections[key]; ok {
@@ -141,7 +141,7 @@ func (t *importTx) collection(owner int64, name string) (int64, error) {
 	return row, nil
 }
 
-// project returns the row of a project of an owner, by its id or else by its name, and makes one that is new; 0 when
+// project returns the row of a project of an owner, by its id or else by its name, and creates a missing one; 0 when
 // none is named.
 func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	if id == "" && name == "" {
@@ -181,16 +181,16 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	return found[0], nil
 }
 
-// knownProject returns the row of a project that must be there.
+// knownProject returns the row of a project that must exist.
 func (t *importTx) knownProject(owner, id any) (int64, error) {
 	return t.known("project_id", `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ?`, owner, id)
 }
 
-// recordItem is a line that stands for one row.
+// recordItem is a line for one row.
 type recordItem struct {
 	lineNumber
 	*record
-	values []any // as at rest; what is absent is absent
+	values []any // as at rest; missing fields are absent
 }
 
 func parseRecord(r *record, line []byte, n int) (importItem, error) {
@@ -216,7 +216,7 @@ func parseRecord(r *record, line []byte, n int) (importItem, error) {
 	return item, nil
 }
 
-// missingField stands for what a line lacks.
+// missingField stands for a field missing from a line.
 var missingField = any(absentField{})
 
 type absentField struct{}
@@ -307,8 +307,8 @@ func (item *recordItem) apply(t *importTx) error {
 	return nil
 }
 
-// compare reports whether a row is as the line says, and gives values what the line does not say. fixed: it differs in
-// what never changes.
+// compare reports whether a row matches the line, and fills values with the fields that the line omits. fixed: a field
+// that never changes differs.
 func (item *recordItem) compare(values, existing []any) (same, fixed bool) {
 	same = true
 	for i, f := range item.fields {
@@ -327,7 +327,7 @@ func (item *recordItem) compare(values, existing []any) (same, fixed bool) {
 	return same, fixed
 }
 
-// sameButForSpace reports whether a value of a line is the stored one but for white space.
+// sameButForSpace reports whether a value of a line equals the stored one, ignoring white space.
 func sameButForSpace(line, stored any) bool {
 	text, ok := stored.(string)
 	if !ok {
@@ -363,7 +363,7 @@ func (item *recordItem) insertRow(t *importTx, values []any) error {
 	return nil
 }
 
-// named is what a report calls a row of these values.
+// named is the name of a row with these values in a report.
 func (r *record) named(values []any) string {
 	named := make([]string, r.key)
 	for i := range named {
@@ -378,7 +378,7 @@ func (r *record) named(values []any) string {
 	return strings.Join(named, "/")
 }
 
-// The places of a user's fields.
+// The positions of a user's fields.
 const (
 	userName = iota + 1
 	userEmail
@@ -389,14 +389,14 @@ const (
 	userPassword
 )
 
-// applyUser adds a user. Whoever is in the store without an account, because of what they stored, gets that of the
-// line. A name that somebody else has is left out: what belongs to the user comes in all the same, under the id.
+// applyUser adds a user. A user who is in the store without an account, because of stored data, gets the account of the
+// line. A name that another user has is left out: the user's data is imported anyway, under the id.
 func (item *recordItem) applyUser(t *importTx, values, existing []any, found bool) error {
 	signsIn := func(v []any) bool {
 		return v[userName] != nil || v[userEmail] != nil || v[userRole] != string(RoleUser) || v[userPassword] != nil
 	}
 	switch {
-	case found && !signsIn(values): // nothing but an id, or what a deleted account leaves
+	case found && !signsIn(values): // only an id, or the remains of a deleted account
 		t.count(item.kind, unchanged)
 		return nil
 	case found && (signsIn(existing) || existing[userDisabled] != nil):
@@ -435,8 +435,8 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 	return err
 }
 
-// taken reports whether a name, or the id that goes with it, stands for somebody else. It is the rule of checkNameFree
-// and checkIDFree; all ids are folded only once for a transaction.
+// taken reports whether a name, or its id, identifies another user. It applies the rule of checkNameFree and
+// checkIDFree, but folds all ids only once per transaction.
 func (t *importTx) taken(id, name string) (bool, error) {
 	key := foldname.Key(name)
 	others, err := db.Column[int64](t.tx, `SELECT 1 FROM users WHERE name_key IN (?, ?) AND uid <> ?`, key,

@@ -13,9 +13,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Insights answers what a dashboard shows about memories: overview, graph and map, the tags and modules in use,
-// recorded activity, and who may do what with a memory or a file. Get it with [Store.Insights]; it sees what its view
-// sees.
+// Insights provides the data of a dashboard: overview, graph and map, the tags and modules in use, recorded activity,
+// and who may do what with a memory or a file. Get it with [Store.Insights]; it covers the data visible through its
+// view.
 type Insights struct {
 	s *Store
 }
@@ -25,39 +25,39 @@ func (s *Store) Insights() *Insights {
 	return &Insights{s}
 }
 
-// own returns the store for a method about all that the user has, and refuses it on a view that is limited to projects.
+// own returns the store for a method about all of the user's data, and refuses it on a view limited to projects.
 func (h *Insights) own(method string) (*Store, error) {
 	return h.s, h.s.checkAccount(method)
 }
 
 // OverviewQuery says how far back an overview looks.
 type OverviewQuery struct {
-	// Days is for how many days, today included, it is told how many memories were stored: 1 to 366; zero means 30.
+	// Days is the number of days, including today, to count stored memories for: 1 to 366; zero means 30.
 	Days int
 
-	// Location is where days begin and end. Nil means UTC.
+	// Location is the time zone of the days. Nil means UTC.
 	Location *time.Location
 
-	// MemoriesOnly leaves out what is told of files and clients: Files is 0 and Clients empty. It takes half the time.
+	// MemoriesOnly skips files and clients: Files is 0 and Clients empty. It takes half the time.
 	MemoriesOnly bool
 }
 
-// Overview is how much there is for a view to see, and of what.
+// Overview counts the data visible through a view, by kind.
 type Overview struct {
 	Memories int `json:"memories"`
 	Files    int `json:"files"`
 
-	// The memories by project (without one: an empty ID), by collection and by event type (without one: an empty Name), of
-	// each the 100 that have the most.
+	// The memories by project (without one: an empty ID), by collection and by event type (without one: an empty Name),
+	// the 100 largest of each.
 	Projects    []ProjectCount    `json:"projects"`
 	Collections []CollectionCount `json:"collections"`
 	EventTypes  []EventTypeCount  `json:"event_types"`
 
-	// Clients are the programs whose calls were recorded for the user, the 100 with the most. A view that is limited to
-	// projects is told none.
+	// Clients are the programs whose calls were recorded for the user, the 100 with the most calls. It is empty for a view
+	// limited to projects.
 	Clients []ClientCount `json:"clients"`
 
-	// Days are how many of the memories were stored on each day, the oldest first; the last one is today.
+	// Days counts the memories stored on each day, the oldest first; the last one is today.
 	Days []DayCount `json:"days"`
 
 	Embedding EmbeddingStatus `json:"embedding"`
@@ -87,9 +87,9 @@ type EventTypeCount struct {
 
 // ClientCount is how often a program has called.
 type ClientCount struct {
-	Name     string    `json:"client"` // what it calls itself; empty if it does not
+	Name     string    `json:"client"` // the program's own name; empty if it gives none
 	Calls    int       `json:"calls"`
-	LastCall time.Time `json:"last_call"` // when the call that began last began
+	LastCall time.Time `json:"last_call"` // when the last call began
 }
 
 // DayCount is how many memories were stored on a day.
@@ -98,13 +98,13 @@ type DayCount struct {
 	Memories int    `json:"memories"`
 }
 
-// IndexState says where searches are made.
+// IndexState says where searches run.
 type IndexState string
 
 // The values of [IndexState].
 const (
 	IndexInMemory IndexState = "memory"  // in the index beside the file
-	IndexLoading  IndexState = "loading" // on disk, while the index is loaded, or before the first search begins to
+	IndexLoading  IndexState = "loading" // on disk, while the index is being loaded, or before the first search loads it
 	IndexOnDisk   IndexState = "disk"    // on disk: there is no index, or it does not fit into Options.IndexMemory
 )
 
@@ -114,7 +114,7 @@ const (
 	maxCounts           = 100
 )
 
-// Overview tells how much is visible through this view, and of what.
+// Overview counts the data visible through this view, by kind.
 func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (Overview, error) {
 	s := h.s
 	q.Days = cmp.Or(q.Days, defaultOverviewDays)
@@ -161,7 +161,7 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (Overview, err
 		}
 		return nil
 	})
-	counted := <-clients // also after an error, so that nothing goes on
+	counted := <-clients // even after an error, so that no goroutine keeps running
 	if o.Clients = counted.clients; err == nil {
 		err = counted.err
 	}
@@ -194,7 +194,7 @@ func (o *Overview) countCollections(tx db.Tx, partitions string) error {
 		WHERE p.id IN `+db.Integers+` GROUP BY c.id, c.name, u.uid ORDER BY 3 DESC, 1, 2 LIMIT ?`, partitions, maxCounts)
 }
 
-// countEventTypes counts along an index, partition by partition, so that nothing has to be sorted.
+// countEventTypes counts along an index, partition by partition, to avoid a sort.
 func (o *Overview) countEventTypes(tx db.Tx, partitions string) error {
 	counts, rest := map[string]int{}, o.Memories
 	err := tx.Each(func(row db.Rows) error {
@@ -227,8 +227,8 @@ type countedClients struct {
 	err     error
 }
 
-// clientCounts counts the recorded calls in a snapshot of its own while the memories are counted: calls are no part of
-// what these are, and each of the two takes about as long.
+// clientCounts counts the recorded calls in its own snapshot while the memories are counted: the two counts are
+// independent, and take about the same time.
 func (s *Store) clientCounts(ctx context.Context, none bool) <-chan countedClients {
 	counted := make(chan countedClients, 1)
 	if none || s.access.Projects != nil {
@@ -268,14 +268,14 @@ func daysUntil(now time.Time, n int) []day {
 	}
 	for i := range days {
 		begin := midnight(n - 1 - i)
-		// By noon the name of the day is certain, even where there is no midnight.
+		// Noon determines the day reliably, even where a day has no midnight.
 		days[i] = day{time.Date(now.Year(), now.Month(), now.Day()-(n-1-i), 12, 0, 0, 0, time.UTC).Format(time.DateOnly),
 			begin.UnixMicro(), midnight(n - 2 - i).UnixMicro()}
 	}
 	return days
 }
 
-// countDays counts ranges of an index. Partitions in which nothing was stored in all that time are passed over first.
+// countDays counts ranges of an index. It first skips partitions without memories from that period.
 func (o *Overview) countDays(tx db.Tx, partitions string, days []day) error {
 	o.Days = make([]DayCount, len(days))
 	begins, ends := make([]int64, len(days)), make([]int64, len(days))
@@ -295,27 +295,27 @@ func (o *Overview) countDays(tx db.Tx, partitions string, days []day) error {
 		partitions, days[0].begin, db.List(begins), db.List(ends))
 }
 
-// MemoryStatus says how a memory lies in the store: to whom it and its project belong, what the caller may do with it,
-// and how it is found.
+// MemoryStatus describes a memory's place in the store: the owners of the memory and its project, the caller's rights,
+// and how it is indexed.
 type MemoryStatus struct {
 	Owner     string `json:"owner"`                // user id of its collection's owner
 	OwnerName string `json:"owner_name,omitempty"` // of that account, if there is one
 
-	// The project it lies in; empty: none. ProjectOwner is the user id of the project's owner, with whose id the project
-	// is named without doubt: OWNER/ID.
+	// The project it lies in; empty: none. ProjectOwner is the user id of the project's owner: OWNER/ID names the project
+	// unambiguously.
 	ProjectID        string `json:"project_id,omitempty"`
 	ProjectOwner     string `json:"project_owner,omitempty"`
 	ProjectOwnerName string `json:"project_owner_name,omitempty"`
 
 	Writable bool `json:"writable"` // the caller may change and delete it
 
-	Passages   int  `json:"passages"`    // the pieces in which it is searched
-	Pending    int  `json:"pending"`     // those of them that wait to be embedded: they are found by words only
+	Passages   int  `json:"passages"`    // the pieces it is indexed as
+	Pending    int  `json:"pending"`     // passages that wait to be embedded: they are found by words only
 	OwnVectors bool `json:"own_vectors"` // its collection takes vectors from callers
 }
 
-// GetMemoryStatus returns how a memory lies in the store. One that does not exist, or that this view may not see, is
-// ErrNotFound.
+// GetMemoryStatus returns a memory's place in the store. A memory that does not exist, or that this view may not see,
+// is ErrNotFound.
 func (h *Insights) GetMemoryStatus(ctx context.Context, id string) (MemoryStatus, error) {
 	s := h.s
 	var m MemoryStatus
@@ -342,20 +342,20 @@ func (h *Insights) GetMemoryStatus(ctx context.Context, id string) (MemoryStatus
 	return m, err
 }
 
-// FileStatus is how a file lies in the store, as the caller sees it.
+// FileStatus is a file's place in the store, as the caller sees it.
 type FileStatus struct {
-	Owner     string `json:"owner"`                // user id of its owner; of what lies in a project, the project's owner
+	Owner     string `json:"owner"`                // user id of its owner; for a file in a project, the project's owner
 	OwnerName string `json:"owner_name,omitempty"` // of that account, if there is one
 
 	// The project it lies in; empty: none that is visible through this view. ProjectOwner is the user id of the project's
-	// owner, with whose id the project is named without doubt: OWNER/ID.
+	// owner: OWNER/ID names the project unambiguously.
 	ProjectID    string `json:"project_id,omitempty"`
 	ProjectOwner string `json:"project_owner,omitempty"`
 
 	Writable bool `json:"writable"` // the caller may change and delete it
 }
 
-// GetFileStatus returns how a file lies in the store. One that does not exist, or that this view may not see, is
+// GetFileStatus returns a file's place in the store. A file that does not exist, or that this view may not see, is
 // ErrNotFound.
 func (h *Insights) GetFileStatus(ctx context.Context, id string) (FileStatus, error) {
 	s := h.s
@@ -413,13 +413,13 @@ type Module struct {
 }
 
 const (
-	maxModules    = 100 // that are listed
+	maxModules    = 100 // listed at most
 	maxModuleName = 128 // characters
 )
 
-// Modules are named in the metadata of memories or by a tag; one that names its module in both ways is counted for its
-// metadata. A tag without "module:" before it may name one, too, but nothing tells it from any other tag. The range of
-// the index is a little wider than the tags it is for. The first query goes along its index, so that nothing is sorted.
+// Modules are named in the metadata of memories or by a tag; a memory that does both is counted by its metadata. A tag
+// without the prefix "module:" may name one, too, but looks like any other tag. The range of the index is a little
+// wider than the tags it is for. The first query follows its index, to avoid a sort.
 const (
 	modulesInMetadata = `SELECT max(` + db.Module + `), count(*) FROM memory ` + db.ByModule + `
 		WHERE ` + db.Module + ` IS NOT NULL AND partition_id IN ` + db.Integers1 + ` GROUP BY lower(` + db.Module + `)`
@@ -432,8 +432,8 @@ const (
 )
 
 // Modules returns the modules that the memories of a project name, by module_name in their metadata or by a tag
-// module:NAME, or for the zero ProjectRef those that all visible memories name: of them the 100 with the most memories,
-// the most first. Names that differ in case only are one. An unknown project has none, which is no error.
+// module:NAME. The zero ProjectRef means all visible memories. It returns the 100 modules with the most memories, the
+// most first. Names that differ only in case are the same module. An unknown project has none, which is not an error.
 func (h *Insights) Modules(ctx context.Context, project ProjectRef) ([]Module, error) {
 	s := h.s
 	if err := check.Project(project.ID, project.Name); err != nil {

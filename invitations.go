@@ -18,50 +18,50 @@ const (
 	InvitationSetup   InvitationPurpose = "setup"   // the first account of a store, which is an admin's
 )
 
-// Invitation lets somebody make an account, once.
+// Invitation lets a person create an account, once.
 type Invitation struct {
 	ID        string            `json:"id"`
 	Purpose   InvitationPurpose `json:"purpose"`
 	Role      Role              `json:"role"` // of the account
 	Email     string            `json:"email,omitempty"`
 	Note      string            `json:"note,omitempty"`
-	CreatedBy string            `json:"created_by,omitempty"` // id of the admin who made it; empty: the operator
+	CreatedBy string            `json:"created_by,omitempty"` // id of the admin who created it; empty: the operator
 	CreatedAt time.Time         `json:"created_at"`
 	ExpiresAt time.Time         `json:"expires_at"`
 	UsedAt    time.Time         `json:"used_at,omitzero"`  // zero: not yet
-	UsedBy    string            `json:"used_by,omitempty"` // id of the user who came by it
+	UsedBy    string            `json:"used_by,omitempty"` // id of the user who accepted it
 }
 
 // NewInvitation describes an invitation to add.
 type NewInvitation struct {
 	Purpose InvitationPurpose // empty means InvitationAccount
 	Role    Role              // empty means RoleUser, and RoleAdmin with InvitationSetup, which allows no other
-	Email   string            // whom it is for: becomes the account's address unless another is given; empty: none
-	Note    string            // for those who manage invitations: at most 200 characters, in one line
+	Email   string            // the invited person's: becomes the account's address unless another is given; empty: none
+	Note    string            // for the managers of invitations: at most 200 characters, in one line
 
-	// CreatedBy is the id or name of the admin who makes it. The invitation counts only as long as this user is an admin
-	// who is not disabled. Empty means the operator.
+	// CreatedBy is the id or name of the admin who creates it. The invitation is valid only while this user is an admin
+	// and not disabled. Empty means the operator.
 	CreatedBy string
 
 	// ExpiresAt ends the invitation, at most a year from now. Zero means in 7 days, and in 24 hours with InvitationSetup.
 	ExpiresAt time.Time
 }
 
-// AddedInvitation is a new invitation with its value, which can never be seen again.
+// AddedInvitation is a new invitation with its value, which cannot be read again.
 type AddedInvitation struct {
 	Invitation
 	Value string `json:"invitation"` // inv_ and 43 letters and digits, for a link
 }
 
-// InvitationAcceptance describes an account to make by an invitation.
+// InvitationAcceptance describes an account to create with an invitation.
 type InvitationAcceptance struct {
 	Value    string
 	Name     string // as in NewUser
-	Password string // as in NewUser, and needed unless there is an identity
+	Password string // as in NewUser; required unless there is an identity
 	Email    string // as in NewUser; empty: that of the invitation
 
-	// Identity is who the user is at an identity provider, which the caller has seen the provider say; CreatedAt does not
-	// count. The zero value means that there is none.
+	// Identity is who the user is at an identity provider, which the caller has verified with the provider; CreatedAt is
+	// ignored. The zero value means none.
 	Identity Identity
 }
 
@@ -75,8 +75,8 @@ const (
 	maxNote             = 200  // characters
 )
 
-// HasAccounts reports whether anybody has an account, disabled or not. While nobody has, an invitation for
-// [InvitationSetup] can make the first one. It is cheap. Only for the operator's store.
+// HasAccounts reports whether any account exists, disabled or not. While there is none, an invitation for
+// [InvitationSetup] can create the first one. It is cheap. Only for the operator's store.
 func (h *Accounts) HasAccounts(ctx context.Context) (bool, error) {
 	s, err := h.operator("HasAccounts")
 	if err != nil {
@@ -95,10 +95,10 @@ func hasAccounts(tx db.Tx) (has bool, err error) {
 	return has, err
 }
 
-// AddInvitation adds an invitation. Its value is in the answer and nowhere else; the store keeps a hash. One for
-// [InvitationSetup] takes the place of an earlier one, and is ErrConflict once somebody has an account. At most 1,000
-// invitations may wait to be used (ErrTooLarge). A CreatedBy who is no admin is ErrForbidden, an unknown one
-// ErrNotFound. Only for the operator's store.
+// AddInvitation adds an invitation. Only the answer holds its value; the store keeps a hash. One for [InvitationSetup]
+// replaces an earlier one, and is ErrConflict once an account exists. At most 1,000 invitations may wait to be used
+// (ErrTooLarge). A CreatedBy who is not an admin is ErrForbidden, an unknown one ErrNotFound. Only for the operator's
+// store.
 func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (AddedInvitation, error) {
 	s, err := h.operator("AddInvitation")
 	if err != nil {
@@ -119,7 +119,7 @@ func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (AddedInv
 	return added, nil
 }
 
-// checkInvitation checks a new invitation by itself and fills in what its zero values mean.
+// checkInvitation checks a new invitation by itself and fills in defaults.
 func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 	role, lifetime := RoleUser, invitationLifetime
 	n.Purpose = cmp.Or(n.Purpose, InvitationAccount)
@@ -199,11 +199,11 @@ func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitati
 	return added, err
 }
 
-// storedInvitation is an invitation with what stays inside the store.
+// storedInvitation is an invitation with internal fields.
 type storedInvitation struct {
 	Invitation
 	row       int64
-	withdrawn bool // who made it is no admin any more
+	withdrawn bool // its creator is no longer an admin
 }
 
 // loadInvitations reads the invitations for which a condition on i holds (and what follows WHERE).
@@ -228,8 +228,8 @@ func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitatio
 	return found, err
 }
 
-// Invitations returns the invitations, the newest first: those that were used or have expired as well, for 30 days.
-// Only for the operator's store.
+// Invitations returns the invitations, the newest first, and includes used and expired ones for 30 days. Only for the
+// operator's store.
 func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
 	s, err := h.operator("Invitations")
 	if err != nil {
@@ -247,8 +247,8 @@ func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
 	return all, err
 }
 
-// DeleteInvitation takes an invitation back. The account of one that has been used stays. An unknown one is
-// ErrNotFound. Only for the operator's store.
+// DeleteInvitation revokes an invitation. If it was used, its account stays. An unknown one is ErrNotFound. Only for
+// the operator's store.
 func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
 	s, err := h.operator("DeleteInvitation")
 	if err != nil {
@@ -263,9 +263,9 @@ func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
 	})
 }
 
-// CheckInvitation returns the invitation of a value, if an account can be made by it now. Anything else is ErrNotFound,
-// with the argument invitation, in words for who holds the link: it is not known, has been used, or has expired. Only
-// for the operator's store; it works read-only, too.
+// CheckInvitation returns the invitation with this value, if it can create an account now. Otherwise it is ErrNotFound,
+// with the argument invitation and a message for the holder of the link: unknown, used or expired. Only for the
+// operator's store; it works read-only, too.
 func (h *Accounts) CheckInvitation(ctx context.Context, value string) (Invitation, error) {
 	s, err := h.operator("CheckInvitation")
 	if err != nil {
@@ -282,7 +282,8 @@ func (h *Accounts) CheckInvitation(ctx context.Context, value string) (Invitatio
 	return found.Invitation, nil
 }
 
-// usableInvitation finds an invitation that counts. It is looked up by its hash, so nobody can learn a value by trying.
+// usableInvitation finds a valid invitation. It looks it up by its hash, so guessing reveals nothing about stored
+// values.
 func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, error) {
 	refuse := func(format string, args ...any) (storedInvitation, error) {
 		return storedInvitation{}, newError(KindNotFound, "invitation", format, args...)
@@ -313,10 +314,10 @@ func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, erro
 	return found[0], nil
 }
 
-// AcceptInvitation makes an account by an invitation, which is used up with it: of several who try at once, in
-// whichever process, one succeeds. An invitation that does not count is refused as by [Accounts.CheckInvitation]; what
-// is wrong with the account as by [Accounts.AddUser], and with the identity as by [Accounts.LinkIdentity]: then the
-// invitation is still good. Only for the operator's store.
+// AcceptInvitation creates an account with an invitation and uses it up: of several concurrent attempts, in any
+// process, one succeeds. An invalid invitation gets the errors of [Accounts.CheckInvitation], an invalid account those
+// of [Accounts.AddUser], and an invalid identity those of [Accounts.LinkIdentity]; the invitation then stays valid.
+// Only for the operator's store.
 func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance) (User, error) {
 	s, err := h.operator("AcceptInvitation")
 	if err != nil {
@@ -325,7 +326,7 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 	if err := s.checkWritable(); err != nil {
 		return User{}, err
 	}
-	// First of all: who holds no invitation has no password hashed, and learns nothing about names.
+	// First of all: without an invitation, no password is hashed and no name is revealed.
 	i, err := h.CheckInvitation(ctx, a.Value)
 	if err != nil {
 		return User{}, err
@@ -377,8 +378,8 @@ func purgeInvitations(tx db.Tx, now int64) (int64, error) {
 	return result.RowsAffected, err
 }
 
-// invitationRecord says what a row of an invitation must be. It is in no export: what admits people to one store admits
-// nobody to another.
+// invitationRecord describes a valid invitation row. Exports leave invitations out: one store's invitations are not
+// valid in another.
 func invitationRecord() record {
 	return record{
 		table: "invitation", key: 1,

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// What a memory's MarshalJSON writes, UnmarshalJSON reads. A type that embeds [Memory] needs a method of its own:
-// Memory's would read the memory alone.
+// UnmarshalJSON reads the output of MarshalJSON. A type that embeds [Memory] needs its own method: Memory's would read
+// only the memory.
 
-// UnmarshalJSON reads what MarshalJSON writes: the known keys of metadata go into their fields. One that has another
-// type there stays in Metadata, which is never nil.
+// UnmarshalJSON reads the output of MarshalJSON: the known keys of metadata go into their fields. A known key with a
+// value of another type stays in Metadata, which is never nil.
 func (m *Memory) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
@@ -66,7 +66,7 @@ func texts(value any) ([]string, bool) {
 	return all, ok && len(list) > 0
 }
 
-// withMemory reads a memory, and what stands beside its members.
+// withMemory reads a memory and the additional members beside it.
 func withMemory(data []byte, m *Memory, beside any) error {
 	if err := json.Unmarshal(data, beside); err != nil {
 		return err
@@ -74,7 +74,7 @@ func withMemory(data []byte, m *Memory, beside any) error {
 	return m.UnmarshalJSON(data)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (h *Hit) UnmarshalJSON(data []byte) error {
 	var beside hitJSON
 	var m Memory
@@ -85,7 +85,7 @@ func (h *Hit) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (s *Stored) UnmarshalJSON(data []byte) error {
 	var beside storedJSON
 	var m Memory
@@ -97,7 +97,7 @@ func (s *Stored) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (r *StoredRule) UnmarshalJSON(data []byte) error {
 	var given storedRuleJSON
 	if err := json.Unmarshal(data, &given); err != nil {
@@ -108,7 +108,7 @@ func (r *StoredRule) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. The document is that of the content.
+// UnmarshalJSON reads the output of MarshalJSON. The document is parsed from the content.
 func (t *StoredTodo) UnmarshalJSON(data []byte) error {
 	var rule StoredRule
 	if err := rule.UnmarshalJSON(data); err != nil {
@@ -121,7 +121,7 @@ func (t *StoredTodo) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. The document is that of the content.
+// UnmarshalJSON reads the output of MarshalJSON. The document is parsed from the content.
 func (t *Todo) UnmarshalJSON(data []byte) error {
 	var beside struct {
 		Warnings []string `json:"warnings"`
@@ -137,7 +137,7 @@ func (t *Todo) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (m *ContextMemory) UnmarshalJSON(data []byte) error {
 	var beside contextMemoryJSON
 	var memory Memory
@@ -148,7 +148,7 @@ func (m *ContextMemory) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (m *ModuleMemory) UnmarshalJSON(data []byte) error {
 	var beside moduleMemoryJSON
 	var memory Memory
@@ -159,7 +159,7 @@ func (m *ModuleMemory) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (r *Related) UnmarshalJSON(data []byte) error {
 	var beside relatedJSON
 	var m Memory
@@ -171,7 +171,7 @@ func (r *Related) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON gives hits (never null), total, offset, limit, sort_order, has_more and warnings.
+// MarshalJSON returns hits (never null), total, offset, limit, sort_order, has_more and warnings.
 func (r Results) MarshalJSON() ([]byte, error) {
 	type plain Results
 	r.Hits = emptyList(r.Hits)
@@ -181,7 +181,7 @@ func (r Results) MarshalJSON() ([]byte, error) {
 	}{plain(r), r.HasMore()})
 }
 
-// MarshalJSON gives files (never null), total, offset, limit and has_more.
+// MarshalJSON returns files (never null), total, offset, limit and has_more.
 func (p FilePage) MarshalJSON() ([]byte, error) {
 	type plain FilePage
 	p.Files = emptyList(p.Files)

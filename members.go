@@ -12,38 +12,38 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// MemberRole is what somebody may do in a project.
+// MemberRole says what a member may do in a project.
 type MemberRole string
 
 // The values of [MemberRole].
 const (
-	MemberReader MemberRole = "reader" // finds and reads what lies in the project, and sees who its people are
-	MemberWriter MemberRole = "writer" // also stores into it, changes and deletes what lies there
-	MemberOwner  MemberRole = "owner"  // also renames it and decides about its members
+	MemberReader MemberRole = "reader" // finds and reads the project's memories and files, and sees its members
+	MemberWriter MemberRole = "writer" // also stores, changes and deletes memories and files in it
+	MemberOwner  MemberRole = "owner"  // also renames it and manages its members
 )
 
 var memberRoles = []MemberRole{MemberReader, MemberWriter, MemberOwner}
 
-// MemberStatus says whether a part in a project has begun.
+// MemberStatus says whether a membership has begun.
 type MemberStatus string
 
 // The values of [MemberStatus].
 const (
 	MemberAccepted MemberStatus = "accepted" // the user is a member
-	MemberInvited  MemberStatus = "invited"  // the user, if there is one of that name, has not accepted yet, and sees nothing of the project
+	MemberInvited  MemberStatus = "invited"  // the user, if one exists, has not accepted, and sees nothing yet
 )
 
-// Member is somebody who has a part in a project, or is invited to it.
+// Member is a member of a project, or a user invited to it.
 type Member struct {
-	User      string       `json:"user"`           // user id; of somebody who is invited, what the sender typed
-	Name      string       `json:"name,omitempty"` // of the account, if there is one; empty of somebody who is invited
+	User      string       `json:"user"`           // user id; for an invited user, what the sender typed
+	Name      string       `json:"name,omitempty"` // of the account, if there is one; empty for an invited user
 	Role      MemberRole   `json:"role"`
 	Status    MemberStatus `json:"status"`
 	CreatedAt time.Time    `json:"created_at"` // since when
 }
 
-// Members returns the people of a project: its owner of record first, then the others in the order in which they came.
-// Everybody who sees the project sees them. A project that cannot be seen is ErrNotFound.
+// Members returns the people of a project: its owner of record first, then the others in the order they joined. Each
+// user who can see the project can see them. A project that is not visible is ErrNotFound.
 func (s *Store) Members(ctx context.Context, project ProjectRef) ([]Member, error) {
 	if err := checkNamed(project); err != nil {
 		return nil, err
@@ -64,21 +64,21 @@ func (s *Store) Members(ctx context.Context, project ProjectRef) ([]Member, erro
 	return all, err
 }
 
-// NewMember describes somebody to add to a project.
+// NewMember describes a user to add to a project.
 type NewMember struct {
 	Project ProjectRef
 	User    string     // the id of a user, or the name of an account
-	Role    MemberRole // needed
+	Role    MemberRole // required
 }
 
 // AddMember invites a user to a project, or adds one.
 //
 // Through a view of a user it invites: the answer has the status [MemberInvited], and nothing of the project is visible
-// to the user before [Store.AcceptProjectInvitation]. The answer is the same for a name that nobody has, and to
-// somebody who has blocked the sender, so it tells nobody which users there are. An invitation is pending for 30 days;
-// the same user invited again gets a new one. At most [MaxSentInvitations] of one sender may be pending (ErrTooLarge).
-// The owner of record and members with the role owner may invite, through a view that is not limited to projects; to
-// others it is ErrForbidden. A member is ErrConflict.
+// to the user before [Store.AcceptProjectInvitation]. The answer is the same for an unknown name, and for a user who
+// has blocked the sender, so it does not reveal which users exist. An invitation is pending for 30 days; the same user
+// invited again gets a new one. A sender may have at most [MaxSentInvitations] pending (ErrTooLarge). The owner of
+// record and members with the role owner may invite, through a view that is not limited to projects; others get
+// ErrForbidden. Inviting a member is ErrConflict.
 //
 // The operator's store, which is the authority over the file, adds: the user is a member from the next call on and
 // finds the project's memories and files. There, the ID OWNER/ID names a project of any user; a user that the store
@@ -129,7 +129,7 @@ func (s *Store) addMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 	return loadMember(tx, p, u.ID)
 }
 
-// memberAlready refuses to add one of a project's people.
+// memberAlready refuses to add a user who is already a member.
 func memberAlready(p projectRow, m person, named string) error {
 	if m.ofRecord {
 		return newError(KindConflict, "user", "user %s owns project %s and needs no other role in it", show(named),
@@ -139,24 +139,24 @@ func memberAlready(p projectRow, m person, named string) error {
 		show(named), m.Role, show(p.ref()))
 }
 
-// MemberUpdate describes a change of somebody's part in a project.
+// MemberUpdate describes a change of a member's role in a project.
 type MemberUpdate struct {
 	Project ProjectRef
 	User    string // the id of a user, or the name of an account
 	Role    MemberRole
 }
 
-// UpdateMember gives a member another role, or a pending invitation, which is named as it was typed. Who may is said at
-// [Store.AddMember].
+// UpdateMember changes the role of a member, or of a pending invitation, which is named as it was typed.
+// [Store.AddMember] says who may.
 //
-// A lower role counts from the next call on. A higher one needs the member's consent, because what a writer's agents
+// A lower role takes effect with the next call. A higher one needs the member's consent, because what a writer's agents
 // store under the project's name goes there: through a view it makes an invitation, the answer has the status
-// [MemberInvited], and the member keeps the old role until [Store.AcceptProjectInvitation]. The role that a member has
-// already withdraws such an invitation. The operator's store, which names projects as in AddMember, gives any role at
-// once.
+// [MemberInvited], and the member keeps the old role until [Store.AcceptProjectInvitation]. Setting the role that the
+// member already has withdraws such an invitation. The operator's store, which names projects as in AddMember, gives
+// any role at once.
 //
-// Somebody who is neither member nor invited is ErrNotFound, whether there is such a user or not; the owner of record
-// stays what they are (ErrForbidden). The pending invitations of an owner who becomes something else end.
+// A user who is neither a member nor invited is ErrNotFound, whether the user exists or not; the role of the owner of
+// record cannot change (ErrForbidden). When an owner gets another role, the invitations they sent end.
 func (s *Store) UpdateMember(ctx context.Context, u MemberUpdate) (Member, error) {
 	if err := checkMember(u.Project, u.User, u.Role); err != nil {
 		return Member{}, err
@@ -189,8 +189,7 @@ func (s *Store) UpdateMember(ctx context.Context, u MemberUpdate) (Member, error
 	return updated, nil
 }
 
-// setRole gives a member a role. It ends an invitation to another one, and as a former owner the member invites nobody
-// any longer.
+// setRole gives a member a role. It ends an invitation to another role; a former owner's sent invitations end, too.
 func setRole(tx db.Tx, p projectRow, m person, role MemberRole) (Member, error) {
 	_, err := tx.Exec(`UPDATE project_member SET role = ? WHERE project_id = ? AND user_id = ?`, string(role), p.row,
 		m.row)
@@ -208,18 +207,18 @@ func setRole(tx db.Tx, p projectRow, m person, role MemberRole) (Member, error) 
 	return loadMember(tx, p, m.User)
 }
 
-// MemberDeletion describes whose part in a project ends.
+// MemberDeletion describes a member to remove from a project.
 type MemberDeletion struct {
 	Project ProjectRef
 	User    string // the id of a user, or the name of an account
 }
 
-// DeleteMember ends somebody's part in a project with the next call. What they stored there belongs to the project and
-// stays there: they no longer find it, nor its history, its files or links to it. Who may remove others is said at
-// [Store.AddMember]; every member may leave. The owner of record cannot (ErrForbidden).
+// DeleteMember removes a member from a project, with effect from the next call. What they stored there belongs to the
+// project and stays there: they no longer find it, nor its history, its files or links to it. [Store.AddMember] says
+// who may remove others; every member may leave. The owner of record cannot (ErrForbidden).
 //
-// With a member go the invitations to a higher role. A pending invitation, named as it was typed, is withdrawn.
-// Somebody who is neither member nor invited is ErrNotFound, whether there is such a user or not.
+// Removing a member ends their invitations to a higher role. A pending invitation, named as it was typed, is withdrawn.
+// A user who is neither a member nor invited is ErrNotFound, whether the user exists or not.
 func (s *Store) DeleteMember(ctx context.Context, d MemberDeletion) error {
 	if err := checkMember(d.Project, d.User, MemberReader); err != nil {
 		return err
@@ -249,14 +248,14 @@ func (s *Store) DeleteMember(ctx context.Context, d MemberDeletion) error {
 	})
 }
 
-// endInvitationsOf ends the pending invitations to a project that somebody sent who owns it no longer.
+// endInvitationsOf ends the pending invitations to a project that a former owner sent.
 func endInvitationsOf(tx db.Tx, project, sender int64) error {
 	_, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND sender_id = ?`, project, sender)
 	return err
 }
 
-// operatorProject returns the project that a reference names to the operator: OWNER/ID a project of any user, anything
-// else what it names to the local user.
+// operatorProject returns the project that a reference names for the operator: OWNER/ID names a project of any user,
+// anything else is looked up as the local user's.
 func operatorProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 	slash := strings.LastIndexByte(ref.ID, '/')
 	if slash < 0 {
@@ -293,7 +292,7 @@ func checkMember(project ProjectRef, user string, role MemberRole) error {
 	return nil
 }
 
-// person is a member with what stays inside the store.
+// person is a member with internal fields.
 type person struct {
 	Member
 	row      int64 // of the user
@@ -327,7 +326,7 @@ func personNamed(people []person, user string) int {
 	return i
 }
 
-// findMember returns one of a project's people whose part can be changed.
+// findMember returns a member whose role can be changed.
 func findMember(tx db.Tx, p projectRow, user string) (person, error) {
 	people, err := loadPeople(tx, p.row)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
 
-// Limits of what a memory may hold.
+// Limits of a memory.
 const (
 	MaxContent  = check.MaxContent  // bytes of content: 1 MiB
 	MaxMetadata = check.MaxMetadata // bytes of metadata, as JSON: 64 KiB
@@ -24,11 +24,11 @@ const (
 	MaxWord     = check.MaxWord     // characters of event_type and of state: 64
 )
 
-// Memory is a text that is remembered, with what is known about it.
+// Memory is a stored text with its metadata.
 type Memory struct {
 	ID         string
 	Collection string // name of the collection it lies in
-	Owner      string // user id of its collection's owner; of what lies in a project, the project's owner
+	Owner      string // user id of its collection's owner; for a memory in a project, the project's owner
 	Content    string
 
 	// The known keys; empty means not set.
@@ -40,7 +40,7 @@ type Memory struct {
 	Classification Classification
 	RuleType       RuleType // of project rules only
 	Tags           []string // in the order given
-	Related        []string // ids of the memories that this one links to, as far as they are visible through this view
+	Related        []string // ids of the memories that this one links to, if they are visible through this view
 
 	// Metadata holds the caller's own keys only; ShownMetadata adds the known ones.
 	Metadata map[string]any
@@ -49,9 +49,8 @@ type Memory struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
-	// SharedBy is who owns the project that the memory lies in, where that is not the view's user: the name of the
-	// account, or the user id if there is none. Empty for the user's own. What somebody else shares is not the user's own
-	// word.
+	// SharedBy is the owner of the memory's project, if that is not the view's user: the name of the account, or the user
+	// id if there is none. Empty for the user's own. A memory shared by another user is not the user's own word.
 	SharedBy string
 }
 
@@ -84,11 +83,11 @@ func (m Memory) json() memoryJSON {
 		m.SharedBy}
 }
 
-// MarshalJSON gives the form of the interface: id, content, collection_name, owner, metadata with the known keys
-// inside, revision, created_at and updated_at (RFC 3339, UTC), and shared_by where somebody else owns the project.
+// MarshalJSON returns the form of the interface: id, content, collection_name, owner, metadata with the known keys
+// inside, revision, created_at and updated_at (RFC 3339, UTC), and shared_by if another user owns the project.
 func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(m.json()) }
 
-// GetMemory returns a memory by id. One that does not exist, or that this view may not see, is ErrNotFound.
+// GetMemory returns a memory by id. A memory that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) GetMemory(ctx context.Context, id string) (Memory, error) {
 	var m Memory
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
@@ -100,8 +99,8 @@ func (s *Store) GetMemory(ctx context.Context, id string) (Memory, error) {
 }
 
 // DeleteMemory deletes a memory with its history and the links from and to it. It goes to the trash, from which
-// [Store.RestoreTrashed] brings it back under its id, unless Options.KeepTrash switches the trash off;
-// [Store.EraseMemory] deletes for good.
+// [Store.RestoreTrashed] restores it under its id, unless Options.KeepTrash turns the trash off; [Store.EraseMemory]
+// deletes for good.
 func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -113,7 +112,7 @@ func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 	})
 }
 
-// List says which memories [Store.Memories] goes through, and in which order.
+// List says which memories [Store.Memories] returns, and in which order.
 type List struct {
 	Collections []string // names; none means all
 	ProjectID   string   // only memories of this project; empty means no such limit
@@ -125,9 +124,9 @@ type List struct {
 	Sort SortOrder
 }
 
-// Memories goes through all visible memories that fit when it begins. It holds no lock and no transaction while the
-// caller works, so other methods may be called in the loop: a memory is shown as it is when its turn comes, and one
-// that is gone by then is left out. The sequence ends after the first error.
+// Memories iterates over all visible memories that match when it begins. It holds no lock and no transaction while the
+// caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
+// memories are skipped. The sequence ends after the first error.
 func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
 	const page = 256
 	return func(yield func(Memory, error) bool) {
@@ -155,7 +154,7 @@ func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
 	}
 }
 
-// listRows returns the rows of the memories that a listing goes through, in its order.
+// listRows returns the rows of the memories of a listing, in its order.
 func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
 	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
 		Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc)}
@@ -195,7 +194,8 @@ func (s *Store) memory(tx db.Tx, sc scope, id string) (storedMemory, error) {
 	return found[0], nil
 }
 
-// memoryForWriting returns a memory that the caller may change: invisible is not found, visible only is forbidden.
+// memoryForWriting returns a memory that the caller may change: an invisible one is ErrNotFound, a read-only one
+// ErrForbidden.
 func (s *Store) memoryForWriting(tx db.Tx, sc scope, id string) (storedMemory, error) {
 	m, err := s.memory(tx, sc, id)
 	if err == nil && !m.writable {
@@ -248,10 +248,10 @@ func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) 
 	return found, err
 }
 
-// fromMemory joins what the conditions of visibility speak of.
+// fromMemory joins the tables that the visibility conditions refer to.
 const fromMemory = `FROM memory m JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id`
 
-// loadRows reads the visible ones of some memories, in the order of the rows given.
+// loadRows reads the visible memories among the given rows, in their order.
 func (s *Store) loadRows(tx db.Tx, sc scope, rows []int64) ([]storedMemory, error) {
 	if len(rows) == 0 {
 		return nil, nil
@@ -289,7 +289,7 @@ func decodeStrings(encoded string) ([]string, error) {
 	return list, err
 }
 
-// Direction says which way a link goes, seen from the memory where a walk began.
+// Direction is the direction of a link, seen from the start of a walk.
 type Direction string
 
 // The values of [Direction].
@@ -298,16 +298,16 @@ const (
 	Incoming Direction = "incoming" // the other one links to it
 )
 
-// Related is a memory that was reached over links.
+// Related is a memory reached over links.
 type Related struct {
 	Memory
 	Depth     int       // 1: linked directly
 	Direction Direction // of the link over which it was reached
-	Path      []string  // ids from the memory where the walk began to this one, both included
-	Truncated bool      // only a part is shown; see [MainMemory.Within]
+	Path      []string  // ids from the start of the walk to this memory, both included
+	Truncated bool      // shortened; see [MainMemory.Within]
 }
 
-// MarshalJSON gives the memory's form with depth, direction and path.
+// MarshalJSON returns the memory's form with depth, direction and path.
 func (r Related) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
@@ -315,7 +315,7 @@ func (r Related) MarshalJSON() ([]byte, error) {
 	}{r.Memory.json(), relatedJSON{r.Depth, r.Direction, r.Path, r.Truncated}})
 }
 
-// relatedJSON is what a related memory has beside its other members.
+// relatedJSON holds the additional members of a related memory.
 type relatedJSON struct {
 	Depth     int       `json:"depth"`
 	Direction Direction `json:"direction"`
@@ -326,8 +326,8 @@ type relatedJSON struct {
 // maxWalk bounds how far a walk over links may go.
 const maxWalk = 10
 
-// RelatedMemories walks the links of a memory in both directions, up to depth links away (1 to 10), nearest first.
-// Each memory appears once, on one of its shortest paths; what this view may not see ends a path.
+// RelatedMemories follows the links of a memory in both directions, up to depth links away (1 to 10), nearest first.
+// Each memory appears once, on one of its shortest paths; a memory that this view may not see ends a path.
 func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) ([]Related, error) {
 	if depth < 1 || depth > maxWalk {
 		return nil, invalid("depth", "depth is %d; 1 to %d are allowed", depth, maxWalk)
@@ -344,7 +344,7 @@ func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) ([]Re
 	return all, err
 }
 
-// walk goes along links, up to depth of them and to most memories (0: any number), and reports whether there are more.
+// walk follows links, up to depth links and most memories (0: any number), and reports whether there are more.
 func (s *Store) walk(tx db.Tx, sc scope, start storedMemory, depth, most int) (all []Related, more bool, err error) {
 	type step struct {
 		from      int64

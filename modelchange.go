@@ -8,23 +8,23 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// How a store and its embedding model come together.
+// How a store tracks its embedding model.
 //
 // The file says, in two settings, which profile new vectors must have (the target) and which profile all vectors have
-// (ready). They are the same but for the time in which the store changes to another model: then vectors are not
-// compared at all, search goes by words, and a worker embeds memory by memory anew, in any process that has the
-// target's embedder, until ready is the target. Stopping and starting again goes on where it stopped.
+// (ready). They differ only while the store changes to another model: then vectors are not compared at all, search uses
+// words only, and a worker embeds memory by memory again, in any process that has the target's embedder, until ready is
+// the target. After a restart it continues where it stopped.
 
 const (
 	settingTarget = "embedding_target"
 	settingReady  = "embedding_ready"
 
-	// How far the last change has come: the profile that it leaves, and the last memory that has been embedded anew.
+	// Progress of the last change: the profile that it leaves, and the last memory embedded again.
 	settingLeaves  = "embedding_leaves"
 	settingChanged = "embedding_changed"
 )
 
-// profileRow returns the row of a profile and makes it when it is missing.
+// profileRow returns the row of a profile, and creates it if it is missing.
 func (s *shared) profileRow(tx db.Tx, p profile) (int64, error) {
 	rows, err := db.Column[int64](tx, `SELECT id FROM profile WHERE key = ?`, p.key)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 			if err := kernel.SetSetting(tx, settingTarget, s.profile); err != nil {
 				return err
 			}
-			if ready != 0 { // else an earlier change was not finished
+			if ready != 0 { // otherwise an earlier change did not finish
 				if err := kernel.SetSetting(tx, settingLeaves, ready); err != nil {
 					return err
 				}
@@ -100,27 +100,27 @@ func (s *shared) embeddingReady(tx db.Tx) (bool, error) {
 	return ready == s.profile && ready != 0, err
 }
 
-// EmbeddingStatus tells how far a store's vectors have come.
+// EmbeddingStatus is the progress of a store's vectors.
 type EmbeddingStatus struct {
 	Model      string `json:"model"`
 	Dimensions int    `json:"dimensions"`
 	Passages   int    `json:"passages"` // of the memories visible through the view
-	Pending    int    `json:"pending"`  // those of them that wait to be embedded
-	Changing   bool   `json:"changing"` // the store is changing to this model; searches go by words until it is done
+	Pending    int    `json:"pending"`  // passages that wait to be embedded
+	Changing   bool   `json:"changing"` // the store is changing to this model; searches use words only until it is done
 
-	// How far a change of the model has come: Changed of Memories have been embedded anew, as far as they are visible
-	// through the view and the store makes their vectors. Changed only grows until the change is done, and is Memories
-	// then. From is the model that the store leaves; empty when it is not changing.
+	// Progress of a model change: Changed of Memories have been embedded again. Both count the memories that are visible
+	// through the view and whose vectors the store makes. Changed only grows until the change is done, and is Memories
+	// then. From is the previous model; empty when the store is not changing.
 	Memories int    `json:"memories"`
 	Changed  int    `json:"changed"`
 	From     string `json:"from,omitempty"`
 
-	// LastError is why embedding in the background failed last; empty once it works again. It is set for the Store that
-	// Open returned only: an embedder's error may hold texts, addresses and keys.
+	// LastError is the last failure of background embedding; empty once it works again. It is set for the Store that Open
+	// returned only: an embedder's error may hold texts, addresses and keys.
 	LastError string `json:"last_error,omitempty"`
 }
 
-// EmbeddingStatus reports the state of the vectors, as far as they are visible through this view.
+// EmbeddingStatus reports the state of the vectors visible through this view.
 func (h *Upkeep) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
 	s := h.s
 	var e EmbeddingStatus
@@ -134,7 +134,7 @@ func (h *Upkeep) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
 	return e, err
 }
 
-// embeddingStatus tells the state of the vectors of some partitions.
+// embeddingStatus reports the state of the vectors of some partitions.
 func (s *Store) embeddingStatus(tx db.Tx, partitions string, e *EmbeddingStatus) (err error) {
 	*e = EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions()}
 	if s.operator {
@@ -150,8 +150,8 @@ func (s *Store) embeddingStatus(tx db.Tx, partitions string, e *EmbeddingStatus)
 	return s.changeStatus(tx, partitions, e)
 }
 
-// changeStatus tells how far a change of the model has come in some partitions. It counts along an index, and only
-// while there is a change.
+// changeStatus reports the progress of a model change in some partitions. It counts along an index, and only while
+// there is a change.
 func (s *Store) changeStatus(tx db.Tx, partitions string, e *EmbeddingStatus) error {
 	ready, err := s.embeddingReady(tx)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *Store) changeStatus(tx db.Tx, partitions string, e *EmbeddingStatus) er
 
 // pendingPassages counts the passages of some partitions that wait to be embedded, up to a limit (negative: none).
 func pendingPassages(tx db.Tx, partitions string, limit int) (n int, err error) {
-	var some bool // hardly ever, and told sooner than for the partitions
+	var some bool // rarely true, and cheaper to find than per partition
 	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL)`).Scan(
 		&some); err != nil || !some {
 		return 0, err
@@ -204,8 +204,8 @@ func (s *Store) superseded(ctx context.Context) (superseded bool, err error) {
 }
 
 // WaitEmbedded waits until every passage visible through this view has its vector, and the store has changed to its
-// embedder's model. It returns the context's error if that comes first, ErrReadOnly or ErrConflict
-// if it will never come. A failing embedder is waited for.
+// embedder's model. It returns the context's error if the context ends first, and ErrReadOnly or ErrConflict if the
+// vectors will never come. It waits for a failing embedder.
 func (h *Upkeep) WaitEmbedded(ctx context.Context) error {
 	s := h.s
 	s.worker.wake()
@@ -234,7 +234,7 @@ func (h *Upkeep) WaitEmbedded(ctx context.Context) error {
 	}
 }
 
-// outdated is a memory whose passages are of another profile than the target.
+// outdated is a memory whose passages have another profile than the target.
 type outdated struct {
 	row, partition int64
 	revision       int
@@ -242,8 +242,8 @@ type outdated struct {
 	tags           []string
 }
 
-// changeModel splits and embeds anew, memory by memory, what has vectors of another profile, if the file's target is
-// ours. When nothing is left, vectors may be compared again.
+// changeModel splits and embeds again, memory by memory, the memories with vectors of another profile, if the file's
+// target is ours. When none is left, vectors may be compared again.
 func (w *worker) changeModel() error {
 	const batch = 64
 	for after := int64(0); ; {
@@ -265,7 +265,7 @@ func (w *worker) changeModel() error {
 			}
 			after = memories[len(memories)-1].row
 		case after > 0:
-			after = 0 // once more from the start: for what another process has stored meanwhile
+			after = 0 // again from the start: for memories that another process has stored meanwhile
 		default:
 			return w.finishChange()
 		}
@@ -303,8 +303,8 @@ func outdatedMemories(tx db.Tx, target, after int64, limit int) ([]outdated, err
 	return all, err
 }
 
-// splitAndEmbed makes passages of contents, with vectors of this process's embedder. A text that it refuses gets none
-// and waits for it under the embedder's profile; it is an error when it refuses all of them.
+// splitAndEmbed makes passages of contents, with vectors of this process's embedder. A text that the embedder refuses
+// gets no vector and waits for one under the embedder's profile; it is an error if the embedder refuses all texts.
 func (s *shared) splitAndEmbed(ctx context.Context, contents []string) ([][]passage, error) {
 	var texts []string
 	var into []*passage
@@ -351,13 +351,13 @@ func (w *worker) embedAnew(memories []outdated) error {
 				return err
 			}
 			if len(same) == 0 {
-				continue // changed since: what changed it has embedded it, or will be found in the next round
+				continue // changed since: the writer has embedded it, or the next round finds it
 			}
 			if err := writer.replacePassages(m.row, m.partition, passages[i], nil, m.tags); err != nil {
 				return err
 			}
 		}
-		// The next rounds, for what other processes have stored meanwhile, take nothing back.
+		// The next rounds, for memories that other processes have stored meanwhile, do not move the progress back.
 		last, err := kernel.Setting(tx, settingChanged)
 		if err == nil && memories[len(memories)-1].row > last {
 			err = kernel.SetSetting(tx, settingChanged, memories[len(memories)-1].row)
@@ -369,7 +369,7 @@ func (w *worker) embedAnew(memories []outdated) error {
 	})
 }
 
-// replacePassages writes the passages of a memory anew, without any change of the memory itself.
+// replacePassages rewrites the passages of a memory, without changing the memory itself.
 func (w *memoryWriter) replacePassages(memory, partition int64, passages []passage, own []float32,
 	tags []string) error {
 	at, err := w.placeByRow(partition)
@@ -386,7 +386,7 @@ func (w *memoryWriter) replacePassages(memory, partition int64, passages []passa
 	return err
 }
 
-// finishChange lets vectors be compared again, unless something outdated has turned up since.
+// finishChange lets vectors be compared again, unless outdated memories have turned up since.
 func (w *worker) finishChange() error { return w.s.db.Write(w.ctx, w.endChange) }
 
 func (w *worker) endChange(tx db.Tx) error {

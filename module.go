@@ -22,7 +22,7 @@ type ModuleQuery struct {
 	// module_name, or if one of its tags is the name, or module:NAME.
 	Module string
 
-	ProjectID   string // only memories of this project; an unknown one has none. Empty means all that is visible
+	ProjectID   string // only memories of this project; an unknown one has none. Empty means all visible memories
 	ProjectName string // the same by name
 
 	Limit int // memories to return, 1 to 100; zero means 10
@@ -31,12 +31,12 @@ type ModuleQuery struct {
 // DefaultModuleLimit is how many memories of a module are returned if a query does not say.
 const DefaultModuleLimit = 10
 
-// ModuleState is what is known of a module.
+// ModuleState is the state of a module.
 type ModuleState struct {
 	Module string `json:"module_name"`
-	// its own ones, the last updated first; behind them, those that are related to it by meaning
+	// its own ones, the last updated first; then memories related to it by meaning
 	Memories []ModuleMemory `json:"memories"`
-	// linked to the module's own memories or to one of Memories, and those whose tags name the module
+	// linked to the module's own memories or to one of Memories, or with tags that name the module
 	Files    []File        `json:"files"`
 	Summary  ModuleSummary `json:"summary"`
 	Warnings []string      `json:"warnings"` // what a caller should know
@@ -48,7 +48,7 @@ type ModuleMemory struct {
 	Match ModuleMatch
 	Score float64 // relevance to the module's name, 0 to 1; 0 for its own memories
 
-	Truncated bool // only a part is shown; see [ModuleState.Within]
+	Truncated bool // shortened; see [ModuleState.Within]
 }
 
 // ModuleMatch says why a memory belongs to a module.
@@ -57,27 +57,27 @@ type ModuleMatch string
 // The values of [ModuleMatch].
 const (
 	MatchModuleName ModuleMatch = "module_name" // its metadata names the module
-	MatchTag        ModuleMatch = "tag"         // one of its tags does
-	MatchMeaning    ModuleMatch = "meaning"     // it is about something like it
+	MatchTag        ModuleMatch = "tag"         // one of its tags names it
+	MatchMeaning    ModuleMatch = "meaning"     // it is similar in meaning
 )
 
 // ModuleSummary counts the module's own memories, however many of them are returned.
 type ModuleSummary struct {
 	Total      int            `json:"total"`
-	EventTypes map[string]int `json:"by_event_type"` // of those that have one
-	States     map[string]int `json:"by_state"`      // of those that have one
-	Newest     []ModuleChange `json:"newest"`        // the five that were updated last
-	OpenTasks  []ModuleTask   `json:"open_tasks"`    // of the project's todo, those that name the module
+	EventTypes map[string]int `json:"by_event_type"` // of memories that have one
+	States     map[string]int `json:"by_state"`      // of memories that have one
+	Newest     []ModuleChange `json:"newest"`        // the five last updated
+	OpenTasks  []ModuleTask   `json:"open_tasks"`    // tasks of the project's todo that name the module
 }
 
 // ModuleChange is a memory of a module that was stored or updated lately.
 type ModuleChange struct {
 	ID        string    `json:"id"`
-	Line      string    `json:"line"` // the first line of its content, or the beginning of that
+	Line      string    `json:"line"` // the first line of its content, or the beginning of that line
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// ModuleTask is a task that is still to be done.
+// ModuleTask is an open task.
 type ModuleTask struct {
 	ID   string `json:"task_id"`
 	Text string `json:"text"`
@@ -87,12 +87,12 @@ const (
 	moduleNewest = 5
 	moduleLine   = 120 // characters of a line
 
-	// leastCosine is how similar to a module's name a memory without any word of it must be. With the built-in model what
-	// has nothing to do with a name mostly stays below 0.15.
+	// leastCosine is the minimum similarity to a module's name for a memory without any word of it. With the built-in
+	// model, memories unrelated to a name mostly stay below 0.15.
 	leastCosine = 0.2
 )
 
-// MarshalJSON gives the memory's form with match, and score for what was found by meaning.
+// MarshalJSON returns the memory's form with match, and score for memories found by meaning.
 func (m ModuleMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
@@ -100,14 +100,14 @@ func (m ModuleMemory) MarshalJSON() ([]byte, error) {
 	}{m.Memory.json(), moduleMemoryJSON{m.Match, m.Score, m.Truncated}})
 }
 
-// moduleMemoryJSON is what a memory of a module has beside its other members.
+// moduleMemoryJSON holds the additional members of a module's memory.
 type moduleMemoryJSON struct {
 	Match     ModuleMatch `json:"match"`
 	Score     float64     `json:"score,omitempty"`
 	Truncated bool        `json:"truncated,omitempty"`
 }
 
-// MarshalJSON gives an object of module_name, memories, files, summary and warnings.
+// MarshalJSON returns an object of module_name, memories, files, summary and warnings.
 func (m ModuleState) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Module   string         `json:"module_name"`
@@ -133,7 +133,7 @@ func (q *ModuleQuery) check() error {
 	return nil
 }
 
-// ModuleState returns what is known of a module: its own memories and those related to it, their files, and a summary.
+// ModuleState returns the state of a module: its own memories and related ones, their files, and a summary.
 func (s *Store) ModuleState(ctx context.Context, q ModuleQuery) (ModuleState, error) {
 	if err := q.check(); err != nil {
 		return ModuleState{}, err
@@ -209,7 +209,7 @@ func (r *moduleReader) gather() error {
 	return r.openTasks()
 }
 
-// spellings are the forms of a name that have to be looked for where only ASCII letters are folded.
+// spellings are the forms of a name to look for where only ASCII letters are folded.
 func spellings(name string) []string {
 	first, size := utf8.DecodeRuneInString(name)
 	lower := strings.ToLower(name)
@@ -268,8 +268,8 @@ func (r *moduleReader) count() error {
 	return err
 }
 
-// byMeaning fills the memories up with those that are related to the module's name: they share words with it, or mean
-// something like it.
+// byMeaning fills up the memories with ones related to the module's name: they share words with it, or are similar in
+// meaning.
 func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	room := r.query.Limit - len(r.state.Memories)
 	if room <= 0 || len(r.sel.partitions) == 0 {
@@ -304,7 +304,7 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	return rows, nil
 }
 
-// files fills in the files of some memories, in their order, and then those whose tags name the module.
+// files fills in the files of some memories, in their order, and then files whose tags name the module.
 func (r *moduleReader) files(memories []int64) error {
 	linked, err := r.filesOf(r.tx, r.sc, memories)
 	if err != nil {
@@ -357,7 +357,7 @@ func (r *moduleReader) openTasks() error {
 	return nil
 }
 
-// names reports whether a text names something, in any case, as words of its own.
+// names reports whether a text contains a name, in any case, as whole words.
 func names(text, name string) bool {
 	text, name = strings.ToLower(text), strings.ToLower(name)
 	if name == "" {
@@ -383,7 +383,7 @@ func wordRune(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
 }
 
-// firstLine returns the first line of a text that says something, at most 120 characters of it.
+// firstLine returns the first non-empty line of a text, at most 120 characters of it.
 func firstLine(content string) string {
 	for line := range strings.Lines(content) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -393,26 +393,27 @@ func firstLine(content string) string {
 	return ""
 }
 
-// MainMemory is what to know first of a project.
+// MainMemory is the starting point for a project.
 type MainMemory struct {
 	Project Project `json:"project"`
 	Memory  Memory  `json:"memory"` // the newest active memory of event type project-main in the project
 
-	Files []File `json:"files"` // that are linked to it
+	Files []File `json:"files"` // linked to it
 
-	// Related are the memories up to two links away from it, in both directions, nearest first; each once. At most 1,000.
+	// Related are the memories up to two links away from it, in both directions, the nearest first, each once. At most
+	// 1,000.
 	Related []Related `json:"related_memories"`
 
 	Warnings []string `json:"warnings,omitempty"` // what a caller should know, for example what was left out
 }
 
-// maxMainRelated is how many related memories are read: the nearest.
+// maxMainRelated is how many related memories are read, the nearest first.
 const maxMainRelated = 1000
 
 // mainMemoryDepth is how many links away from a main memory its related memories may be.
 const mainMemoryDepth = 2
 
-// MarshalJSON gives an object of project, memory, files, related_memories and warnings.
+// MarshalJSON returns an object of project, memory, files, related_memories and warnings.
 func (m MainMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Project  Project   `json:"project"`
@@ -423,8 +424,8 @@ func (m MainMemory) MarshalJSON() ([]byte, error) {
 	}{m.Project, m.Memory, emptyList(m.Files), emptyList(m.Related), m.Warnings})
 }
 
-// MainMemory returns the main memory of a project, with its files and what it is related to. A project that is unknown,
-// or that has no active memory of event type project-main (whatever its case), is ErrNotFound.
+// MainMemory returns the main memory of a project, with its files and related memories. An unknown project, or one
+// without an active memory of event type project-main (in any case), is ErrNotFound.
 func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (MainMemory, error) {
 	if err := checkNamed(project); err != nil {
 		return MainMemory{}, err

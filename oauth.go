@@ -21,12 +21,12 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// The state of an OAuth 2.1 authorization server: clients (oauthclients.go), what users allowed them (oauthgrants.go,
-// oauthtokens.go), and the access tokens (accesstokens.go, signing.go). All of the protocol that needs no HTTP is
-// decided here.
+// The state of an OAuth 2.1 authorization server: clients (oauthclients.go), the users' grants to them (oauthgrants.go,
+// oauthtokens.go), and the access tokens and their keys (this file). All of the protocol that needs no HTTP is
+// implemented here.
 
-// OAuthError is the cause of an [Error] that is for an OAuth client: what the error response of RFC 6749, 7591, 7009 or
-// 8707 says. It encodes to the body of that response. Get it with errors.As.
+// OAuthError is the cause of an [Error] meant for an OAuth client: the error response of RFC 6749, 7591, 7009 or 8707.
+// It encodes to the body of that response. Get it with errors.As.
 type OAuthError struct {
 	Code        string `json:"error"`             // one of the OAuth codes below
 	Description string `json:"error_description"` // printable ASCII without quotes and backslashes (RFC 6749, 5.2)
@@ -36,13 +36,13 @@ type OAuthError struct {
 const (
 	OAuthInvalidRequest        = "invalid_request"         // RFC 6749
 	OAuthInvalidClient         = "invalid_client"          // RFC 6749
-	OAuthInvalidGrant          = "invalid_grant"           // RFC 6749: a code or refresh token that is worth nothing
+	OAuthInvalidGrant          = "invalid_grant"           // RFC 6749: an invalid code or refresh token
 	OAuthUnauthorizedClient    = "unauthorized_client"     // RFC 6749
-	OAuthUnsupportedGrantType  = "unsupported_grant_type"  // RFC 6749; for those who read requests
+	OAuthUnsupportedGrantType  = "unsupported_grant_type"  // RFC 6749; for code that parses requests
 	OAuthInvalidScope          = "invalid_scope"           // RFC 6749
 	OAuthAccessDenied          = "access_denied"           // RFC 6749
 	OAuthUnavailable           = "temporarily_unavailable" // RFC 6749
-	OAuthInvalidToken          = "invalid_token"           // RFC 6750: an access token that is worth nothing
+	OAuthInvalidToken          = "invalid_token"           // RFC 6750: an invalid access token
 	OAuthInvalidRedirectURI    = "invalid_redirect_uri"    // RFC 7591
 	OAuthInvalidClientMetadata = "invalid_client_metadata" // RFC 7591
 	OAuthInvalidTarget         = "invalid_target"          // RFC 8707
@@ -51,14 +51,14 @@ const (
 // Error returns code and description.
 func (e *OAuthError) Error() string { return e.Code + ": " + e.Description }
 
-// oauthError is an error that tells an OAuth client what its message says.
+// oauthError returns an error whose message is also the description for an OAuth client.
 func oauthError(kind Kind, code, argument, format string, args ...any) *Error {
 	e := newError(kind, argument, format, args...)
 	e.Err = &OAuthError{Code: code, Description: asDescription(e.Message)}
 	return e
 }
 
-// asOAuth gives an error of another method an OAuth code. Errors that are no fault of the client stay what they are.
+// asOAuth gives an error of another method an OAuth code. Errors that the client did not cause stay unchanged.
 func asOAuth(err error, code string) error {
 	var known *Error
 	if !errors.As(err, &known) {
@@ -80,45 +80,45 @@ func asDescription(message string) string {
 	}, strings.ReplaceAll(message, "…", "..."))
 }
 
-// Lifetimes. A refresh token lives on with each use.
+// Lifetimes. Each use of a refresh token extends it.
 const (
 	codeLifetime    = 5 * time.Minute
 	accessLifetime  = time.Hour
 	refreshLifetime = 30 * 24 * time.Hour
 
-	// refreshGrace is how long a client may use a refresh token again that it has just used: several of its processes
-	// may share one, and an answer may get lost.
+	// refreshGrace is how long a client may reuse a refresh token after its first use: several of its processes may share
+	// one, and an answer may get lost.
 	refreshGrace = 60 * time.Second
 
-	// unusedLifetime is how long a client that registered itself is kept when nobody consents to it, and how long codes
-	// are kept, so that their reuse is noticed.
+	// unusedLifetime is how long a client that registered itself is kept without any consent, and how long codes are kept,
+	// so that their reuse is detected.
 	unusedLifetime = 24 * time.Hour
 
-	// revokedLifetime is how long a revoked grant is kept, so that one can look up what had been allowed.
+	// revokedLifetime is how long a revoked grant is kept, so that what it allowed can be looked up.
 	revokedLifetime = 30 * 24 * time.Hour
 
 	purgeInterval = time.Hour
 )
 
-// oauthState is what a store keeps in memory for OAuth.
+// oauthState is the state that a store keeps in memory for OAuth.
 type oauthState struct {
-	keys   sync.Map     // key id -> signingKey; what a key id stands for never changes
+	keys   sync.Map     // key id -> signingKey; the key of an id never changes
 	purged atomic.Int64 // when this process last purged
 
 	verified verifiedTokens
 }
 
-// operate runs fn in a transaction like write, for what belongs to the store and to no user.
+// operate runs fn in a transaction like write, for data that belongs to the store and to no user.
 func (s *Store) operate(ctx context.Context, fn func(db.Tx) error) error {
 	return wrap(s.db.Write(ctx, fn))
 }
 
-// inspect runs fn on a snapshot like read, for what belongs to the store and to no user.
+// inspect runs fn on a snapshot like read, for data that belongs to the store and to no user.
 func (s *Store) inspect(ctx context.Context, fn func(db.Tx) error) error {
 	return wrap(s.db.Read(ctx, fn))
 }
 
-// purgeNowAndThen purges once in a while, in the midst of a write that is rare anyway.
+// purgeNowAndThen purges occasionally, as part of a write that is rare anyway.
 func (s *shared) purgeNowAndThen(tx db.Tx) error {
 	now := s.now()
 	last := s.oauth.purged.Load()
@@ -128,9 +128,9 @@ func (s *shared) purgeNowAndThen(tx db.Tx) error {
 	return purgeOAuth(tx, now)
 }
 
-// purgeOAuth deletes what can never count again: clients that registered themselves and to which nobody consented,
-// codes and refresh tokens that have expired, grants that were revoked long ago or that nobody can use any more, and
-// signing keys that signed nothing that has not expired.
+// purgeOAuth deletes what can never be valid again: clients that registered themselves and got no consent, expired
+// codes and refresh tokens, grants that were revoked long ago or can no longer be used, and signing keys whose tokens
+// have all expired.
 func purgeOAuth(tx db.Tx, now int64) error {
 	before := func(d time.Duration) int64 { return now - d.Microseconds() }
 	for _, step := range []struct {
@@ -162,21 +162,22 @@ func newIdentifier() string { return randomText(16) }
 
 func randomText(size int) string {
 	random := make([]byte, size)
-	_, _ = rand.Read(random) // it never fails: without randomness the program ends
+	_, _ = rand.Read(random) // never fails: without randomness the program crashes
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(random))
 }
 
-// digest is how secrets, codes and tokens are kept. They are random and long, so that a plain hash is enough.
+// digest returns the hash that secrets, codes and tokens are stored as. They are random and long, so a plain hash is
+// enough.
 func digest(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
 }
 
-// maxURI is the most bytes of any URI that a client registers or names.
+// maxURI is the most bytes of a URI that a client registers or names.
 const maxURI = 2048
 
-// canonicalResource brings a resource indicator (RFC 8707: an absolute URI without a fragment) to the form in which it
-// is stored and becomes the audience: scheme and host in lower case, without a slash at the end. Empty stays empty.
+// canonicalResource converts a resource indicator (RFC 8707: an absolute URI without a fragment) to the form that is
+// stored and becomes the audience: scheme and host in lower case, without a slash at the end. Empty stays empty.
 func canonicalResource(resource string) (string, error) {
 	if resource == "" {
 		return "", nil
@@ -204,22 +205,21 @@ func joinScopes(scopes []Scope) string {
 	return strings.Join(words, " ")
 }
 
-// The keys that access tokens are signed with. They lie in the file, so that all processes on it accept each other's
-// tokens, and tokens outlive a restart.
+// The keys that sign access tokens. They are stored in the file, so that all processes on it accept each other's
+// tokens, and tokens stay valid across a restart.
 
-// algorithm is the only one: Ed25519 (RFC 8037).
+// algorithm is the only signature algorithm: Ed25519 (RFC 8037).
 const algorithm = "EdDSA"
 
-// SigningKey is the public half of a key that access tokens are signed with. It encodes to a JSON Web Key (RFC 7517,
-// RFC 8037).
+// SigningKey is the public half of a key that signs access tokens. It encodes to a JSON Web Key (RFC 7517, RFC 8037).
 type SigningKey struct {
 	ID        string // kid
 	Public    ed25519.PublicKey
 	CreatedAt time.Time
-	RetiredAt time.Time // since when it signs no more; zero: it is the one that signs
+	RetiredAt time.Time // when it stopped signing; zero: it is the signing key
 }
 
-// MarshalJSON gives kty, crv, x, kid, use and alg.
+// MarshalJSON returns kty, crv, x, kid, use and alg.
 func (k SigningKey) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Type      string `json:"kty"`
@@ -241,8 +241,8 @@ func (k signingKey) public() ed25519.PublicKey {
 	return ed25519.PublicKey(k.private[ed25519.PrivateKeySize-ed25519.PublicKeySize:])
 }
 
-// SigningKeys returns the keys whose tokens are accepted, the one that signs first; none before the first token. Only
-// for the operator's store.
+// SigningKeys returns the keys whose tokens are accepted, the signing key first; none before the first token. Only for
+// the operator's store.
 func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 	s, err := h.operator("SigningKeys")
 	if err != nil {
@@ -274,8 +274,8 @@ func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 	return all, err
 }
 
-// RotateSigningKey makes a new key for the tokens to come. The old one signs nothing more; what it has signed is
-// accepted until it expires, at most an hour later. Only for the operator's store.
+// RotateSigningKey makes a new key for future tokens. The old one no longer signs; tokens that it signed are accepted
+// until they expire, at most an hour later. Only for the operator's store.
 func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	s, err := h.operator("RotateSigningKey")
 	if err != nil {
@@ -301,8 +301,8 @@ func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	return made, nil
 }
 
-// currentKey returns the key that signs and makes it when there is none. It asks the file each time, since another
-// process may have rotated it; only one process at a time writes, so that two do not make one each.
+// currentKey returns the signing key, and makes one if there is none. It reads the file each time, since another
+// process may have rotated the key; only one process writes at a time, so two cannot both make one.
 func (s *shared) currentKey(tx db.Tx) (signingKey, error) {
 	ids, err := db.Column[string](tx, `SELECT kid FROM signing_key WHERE algorithm = ? AND retired_at IS NULL`, algorithm)
 	if err != nil {
@@ -329,7 +329,7 @@ func (s *shared) addSigningKey(tx db.Tx) (signingKey, error) {
 	return key, err
 }
 
-// signingKey returns a key by its id, from memory or else from the file.
+// signingKey returns a key by its id, from memory or from the file.
 func (s *shared) signingKey(tx db.Tx, id string) (key signingKey, found bool, err error) {
 	if known, ok := s.oauth.keys.Load(id); ok {
 		return known.(signingKey), true, nil
@@ -353,19 +353,19 @@ func newSigningKey(id string, seed []byte) (signingKey, error) {
 	return signingKey{id: id, private: ed25519.NewKeyFromSeed(seed)}, nil
 }
 
-// Access tokens: JWTs of the profile of RFC 9068. They are not stored; each is checked against its grant whenever it is
-// used, so that what is revoked ends at once.
+// Access tokens: JWTs of the profile of RFC 9068. They are not stored; each use is checked against the grant, so that a
+// revocation takes effect at once.
 
 const (
 	accessTokenType = "at+jwt" // RFC 9068, 2.1: no other JWT passes for an access token
 
-	// clockLeeway is how far the clocks of two processes on a file may differ.
+	// clockLeeway is the most that the clocks of two processes on a file may differ.
 	clockLeeway = 5 * time.Second
 
 	maxAccessToken = 8 << 10 // bytes
 )
 
-// accessClaims is what an access token says.
+// accessClaims are the claims of an access token.
 type accessClaims struct {
 	jwt.RegisteredClaims
 	UserID   string `json:"user_id"`
@@ -386,16 +386,16 @@ func (s *shared) signAccessToken(t issued) (string, error) {
 	return token.SignedString(t.key.private)
 }
 
-// AccessTokenCheck is an access token and what it must be for.
+// AccessTokenCheck is an access token with the issuer and audience to check it against.
 type AccessTokenCheck struct {
 	Token    string
 	Issuer   string   // the issuer identifier of the authorization server
 	Audience []string // the resources that are served here; the token must be for one of them
 }
 
-// CheckAccessToken returns who an access token speaks for. A token that this store did not sign, that has expired, is
-// for another resource, or whose grant, client or user is no more, is ErrUnauthenticated with the code invalid_token.
-// Only for the operator's store.
+// CheckAccessToken returns the principal of an access token. A token that this store did not sign, that has expired, is
+// for another resource, or whose grant, client or user is no longer valid, is ErrUnauthenticated with the code
+// invalid_token. Only for the operator's store.
 func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Principal, error) {
 	s, err := h.operator("CheckAccessToken")
 	if err != nil {
@@ -419,16 +419,16 @@ func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Pr
 	return p, err
 }
 
-// readAccessToken returns what a token says that this store has signed, whenever that was, and the id of the key.
+// readAccessToken returns the claims of a token signed by this store, expired or not, and the id of the key.
 func (s *shared) readAccessToken(ctx context.Context, token string) (claims accessClaims, key string, err error) {
 	if len(token) > maxAccessToken || strings.Trim(token, base64URL+".") != "" {
 		return claims, "", badAccessToken(
-			"it is no JWT of this service") // a decoder skips line breaks: two texts would be one token
+			"it is no JWT of this service") // decoders skip line breaks: two texts would be the same token
 	}
 	if known, ok := s.oauth.verified.get(token); ok {
 		return known.claims, known.key, nil
 	}
-	var failed error // to read the key, which says nothing about the token
+	var failed error // reading the key failed, which says nothing about the token
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{algorithm}), jwt.WithStrictDecoding(),
 		jwt.WithoutClaimsValidation())
 	_, err = parser.ParseWithClaims(token, &claims, func(t *jwt.Token) (any, error) {
@@ -454,11 +454,11 @@ func (s *shared) readAccessToken(ctx context.Context, token string) (claims acce
 	return claims, key, nil
 }
 
-// verifiedTokens are the access tokens whose signature was found to be right lately, since that is most of the work of
-// a check. It says nothing of whether they are still valid: that is looked at each time. They are known by their hash.
+// verifiedTokens caches access tokens whose signature was verified recently, since that is most of the work of a check.
+// Their validity is still checked each time. The keys are hashes of the tokens.
 type verifiedTokens struct {
 	mu         sync.Mutex
-	young, old map[[sha256.Size]byte]verifiedToken // old is what young was before it was full
+	young, old map[[sha256.Size]byte]verifiedToken // old is the previous young, which was full
 }
 
 type verifiedToken struct {
@@ -466,7 +466,7 @@ type verifiedToken struct {
 	key    string // id of the key that signed it
 }
 
-const maxVerified = 2_000 // in each of the two maps; a token takes half a kilobyte
+const maxVerified = 2_000 // in each of the two maps; a token takes about 0.5 kB
 
 func (v *verifiedTokens) get(token string) (verifiedToken, bool) {
 	hash := sha256.Sum256([]byte(token))
@@ -494,7 +494,7 @@ func (v *verifiedTokens) keep(hash [sha256.Size]byte, verified verifiedToken) {
 	v.young[hash] = verified
 }
 
-// base64URL is its alphabet (RFC 4648, 5).
+// base64URL is the alphabet of base64url (RFC 4648, 5).
 const base64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // verificationKey returns the public half of a key, nil if it is unknown.
@@ -514,7 +514,7 @@ func (s *shared) verificationKey(ctx context.Context, id string) (any, error) {
 	return key.public(), nil
 }
 
-// checkClaims sees that a token is valid now, here, and for this service.
+// checkClaims checks that a token is valid now, from this issuer, and for this service.
 func (s *shared) checkClaims(claims accessClaims, c AccessTokenCheck) error {
 	var audience []string
 	for _, resource := range c.Audience {
@@ -530,7 +530,7 @@ func (s *shared) checkClaims(claims accessClaims, c AccessTokenCheck) error {
 	switch {
 	case err == nil && claims.IssuedAt != nil && claims.Subject == claims.UserID &&
 		claims.ExpiresAt.Sub(claims.IssuedAt.Time) <= accessLifetime:
-		return nil // whoever stole a key that was replaced since can date a token back, and not make it last
+		return nil // a thief of a replaced key can backdate a token, but not make it last longer
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return badAccessToken("it has expired")
 	case errors.Is(err, jwt.ErrTokenInvalidAudience):
@@ -541,7 +541,7 @@ func (s *shared) checkClaims(claims accessClaims, c AccessTokenCheck) error {
 	return badAccessToken("its claims are not those of an access token that is valid now")
 }
 
-// principalOf sees that nothing has ended that a token needs, and says who it speaks for.
+// principalOf checks that everything a token depends on is still valid, and returns its principal.
 func principalOf(tx db.Tx, claims accessClaims, key string) (Principal, error) {
 	grants, err := loadGrants(tx, `g.uid = ? AND c.disabled_at IS NULL AND EXISTS (SELECT 1 FROM signing_key k
 		WHERE k.kid = ? AND (k.retired_at IS NULL OR k.retired_at >= ?))`, claims.GrantID, key, claims.IssuedAt.UnixMicro())
@@ -567,7 +567,7 @@ func badAccessToken(why string) error {
 	return oauthError(KindUnauthenticated, OAuthInvalidToken, "token", "Invalid token: %s", why)
 }
 
-// isBadAccessToken reports whether an error is about the token and not about reading it.
+// isBadAccessToken reports whether an error is about the token itself, not about reading it.
 func isBadAccessToken(err error) bool {
 	var cause *OAuthError
 	return errors.As(err, &cause) && cause.Code == OAuthInvalidToken

@@ -16,21 +16,21 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/redirect"
 )
 
-// Client is an OAuth client: a program that may ask users to let it in.
+// Client is an OAuth client: a program that may ask users for access.
 type Client struct {
 	ID       string // client_id
 	Kind     ClientKind
-	Owner    string // user id of who made it; empty unless it is of kind ClientAdmin
+	Owner    string // user id of its creator; empty unless it is of kind ClientAdmin
 	Metadata ClientRegistration
-	Active   bool // false: deactivated, for good
-	Made     bool // through a token or by an application, with which it ends, and not by a person
+	Active   bool // false: permanently deactivated
+	Made     bool // by a token or an application, which it ends with, and not by a person
 
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	ExpiresAt time.Time // of kind ClientDocument: when its document is to be fetched again; else zero
+	ExpiresAt time.Time // of kind ClientDocument: when to fetch its document again; else zero
 }
 
-// ClientKind says how a client came to be known.
+// ClientKind says how a client became known.
 type ClientKind string
 
 // The values of [ClientKind].
@@ -40,7 +40,7 @@ const (
 	ClientDocument   ClientKind = "document"   // its client_id is the URL of a client id metadata document
 )
 
-// MarshalJSON gives client_id, name, redirect_uris, token_endpoint_auth_method, kind, owner, active, created_at and
+// MarshalJSON returns client_id, name, redirect_uris, token_endpoint_auth_method, kind, owner, active, created_at and
 // updated_at.
 func (c Client) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
@@ -57,15 +57,15 @@ func (c Client) MarshalJSON() ([]byte, error) {
 		c.CreatedAt, c.UpdatedAt})
 }
 
-// RegisteredClient is a client with its secret, which is told this once and kept as a hash only.
+// RegisteredClient is a client with its secret, which is returned only this once; the store keeps a hash.
 type RegisteredClient struct {
 	Client
 	Secret string // empty with AuthNone
 }
 
-// MarshalJSON gives the response of RFC 7591, section 3.2.1: all metadata, client_id, client_id_issued_at, and, with a
-// secret, client_secret and client_secret_expires_at, which is 0: it does not expire. A client that a user made has its
-// name as name, too.
+// MarshalJSON returns the response of RFC 7591, section 3.2.1: all metadata, client_id, client_id_issued_at, and, with
+// a secret, client_secret and client_secret_expires_at, which is 0: it does not expire. For a client that a user made,
+// it adds name with the client's name.
 func (c RegisteredClient) MarshalJSON() ([]byte, error) {
 	object := c.Metadata.object()
 	object["client_id"] = c.ID
@@ -81,13 +81,12 @@ func (c RegisteredClient) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// maxClients is how many clients may have made themselves known, by registration or document.
+// maxClients is the most clients known by registration or document.
 const maxClients = 100_000
 
-// RegisterClient registers a client that nobody has to know beforehand (RFC 7591). Metadata that cannot be stored is
-// ErrInvalid or ErrTooLarge with the code invalid_client_metadata or invalid_redirect_uri. A client to which nobody
-// consents within a day is forgotten; when there are 100,000 clients, those that nobody lets in any more are forgotten,
-// too. Only for the operator's store.
+// RegisterClient registers a client dynamically (RFC 7591). Metadata that cannot be stored is ErrInvalid or ErrTooLarge
+// with the code invalid_client_metadata or invalid_redirect_uri. A client that no user consents to within a day is
+// deleted; at 100,000 clients, clients without a grant are deleted, too. Only for the operator's store.
 func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (RegisteredClient, error) {
 	s, err := h.operator("RegisterClient")
 	if err != nil {
@@ -117,8 +116,8 @@ func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (Re
 	return RegisteredClient{Client: c.Client, Secret: secret}, nil
 }
 
-// checkRoomForClient keeps strangers from filling the file. When it is full, those go that nobody has let in any more:
-// all clients know how to register again. Deactivated documents stay, since they would come back by themselves.
+// checkRoomForClient keeps strangers from filling the file. When full, it evicts clients without a grant: all clients
+// know how to register again. Deactivated documents stay, since they would otherwise come back.
 func (s *Store) checkRoomForClient(tx db.Tx) error {
 	count := func() (n int, err error) {
 		err = tx.QueryRow(`SELECT count(*) FROM oauth_client WHERE kind IN ('registered', 'document')`).Scan(&n)
@@ -145,20 +144,20 @@ func (s *Store) checkRoomForClient(tx db.Tx) error {
 	return err
 }
 
-// NewClient describes a client that a user makes. Only RedirectURIs are needed.
+// NewClient describes a client to add. Only RedirectURIs is required.
 type NewClient struct {
 	ID           string   // client_id: 1 to 128 characters of printable ASCII without spaces, unique; empty: a random one
 	Secret       string   // 1 to 256 such characters; empty: a random one
-	Name         string   // what people are shown, at most 200 characters; empty: the ID
+	Name         string   // the display name, at most 200 characters; empty: the ID
 	RedirectURIs []string // 1 to 20 that CheckRedirectURI allows
 	AuthMethod   string   // empty means AuthSecretBasic
 
-	// What the client is made through, and with which it is deactivated: the TokenID and GrantID of a [Principal]. Empty:
-	// by a person.
+	// The parents of the client, which it is deactivated with: the TokenID and GrantID of a [Principal]. Empty: made by a
+	// person.
 	TokenID, GrantID string
 }
 
-// AddClient makes a client of the view's user. An ID that is taken is ErrConflict.
+// AddClient adds a client of the view's user. An ID that is taken is ErrConflict.
 func (h *Accounts) AddClient(ctx context.Context, n NewClient) (RegisteredClient, error) {
 	s, err := h.own("AddClient")
 	if err != nil {
@@ -193,7 +192,7 @@ func (h *Accounts) AddClient(ctx context.Context, n NewClient) (RegisteredClient
 	return RegisteredClient{Client: c.Client, Secret: secret}, nil
 }
 
-// maker is what a client is made through, as it is stored.
+// maker returns the stored form of a client's parent.
 func (n NewClient) maker(tx db.Tx, user, now int64) (string, error) {
 	u := storedUser{row: user}
 	if n.TokenID != "" { // which ends with its grant, if it has one
@@ -224,7 +223,7 @@ func (n NewClient) check() error {
 	return checkVisibleASCII("client_secret", n.Secret, 256)
 }
 
-// checkVisibleASCII checks what goes through forms, headers and paths. The value of a secret is not repeated.
+// checkVisibleASCII checks a value for forms, headers and paths. Errors do not repeat a secret.
 func checkVisibleASCII(argument, value string, most int) error {
 	if len(value) > most {
 		return newError(KindTooLarge, argument, "%s is %d characters long; at most %d are allowed", argument, len(value),
@@ -238,16 +237,16 @@ func checkVisibleASCII(argument, value string, most int) error {
 	return nil
 }
 
-// DocumentClient is a client whose id is the URL of its client id metadata document. Who fetches the document sees to
-// it that its client_id is the URL that it was fetched from.
+// DocumentClient is a client whose id is the URL of its client id metadata document. The caller that fetches the
+// document must check that its client_id is the URL that it was fetched from.
 type DocumentClient struct {
 	URL          string // client_id: https, with a path, without fragment, user, query or dot segments
 	Registration ClientRegistration
-	ExpiresAt    time.Time // when it is to be fetched again; zero: at the next use
+	ExpiresAt    time.Time // when to fetch it again; zero: at the next use
 }
 
-// SetDocumentClient notes or renews what a client's document says. One that has been deactivated is ErrUnauthenticated
-// with invalid_client. Only for the operator's store.
+// SetDocumentClient stores or updates a client from its document. A deactivated client is ErrUnauthenticated with
+// invalid_client. Only for the operator's store.
 func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Client, error) {
 	s, err := h.operator("SetDocumentClient")
 	if err != nil {
@@ -294,9 +293,8 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Cli
 	return set, err
 }
 
-// CheckDocumentURL says whether a client_id can be the URL of a client id metadata document: https, with a path,
-// without user, query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with
-// invalid_client.
+// CheckDocumentURL checks that a client_id can be the URL of a client id metadata document: https, with a path, without
+// user, query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with invalid_client.
 func CheckDocumentURL(id string) error {
 	u, err := url.Parse(id)
 	if err != nil || len(id) > maxURI || u.Scheme != "https" || !redirect.IsHostAndPort(u.Host) || u.Path == "" ||
@@ -309,8 +307,8 @@ func CheckDocumentURL(id string) error {
 	return nil
 }
 
-// GetClient returns a client, deactivated or not. An unknown one is ErrNotFound with invalid_client. Only for the
-// operator's store.
+// GetClient returns a client, active or not. An unknown one is ErrNotFound with invalid_client. Only for the operator's
+// store.
 func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, error) {
 	s, err := h.operator("GetClient")
 	if err != nil {
@@ -351,7 +349,7 @@ func (h *Accounts) Clients(ctx context.Context) ([]Client, error) {
 	return all, err
 }
 
-// ownClients is the condition for the clients that a view may see and change.
+// ownClients returns the condition for the clients that a view may see and change.
 func (s *Store) ownClients(sc scope) (condition string, args []any) {
 	if s.operator {
 		return `TRUE`, nil
@@ -373,8 +371,8 @@ func (s *Store) ownClient(tx db.Tx, sc scope, clientID string) (storedClient, er
 	return found[0], nil
 }
 
-// RegenerateClientSecret gives a client a new secret; the old one is refused from then on. Tokens stay what they are.
-// The operator may do so for any client, others for their own. A client without a secret or a deactivated one is
+// RegenerateClientSecret gives a client a new secret; the old one is refused from then on. Tokens stay valid. The
+// operator may do so for any client, others for their own. A client without a secret or a deactivated one is
 // ErrInvalid.
 func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) (RegisteredClient, error) {
 	s, err := h.own("RegenerateClientSecret")
@@ -403,7 +401,7 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 	return RegisteredClient{Client: c.Client, Secret: secret}, nil
 }
 
-// DeactivateClient deactivates a client for good: its grants, codes and tokens end at once. Doing so again changes
+// DeactivateClient permanently deactivates a client: its grants, codes and tokens end at once. Doing so again changes
 // nothing. The operator may do so with any client, others with their own.
 func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) error {
 	s, err := h.own("DeactivateClient")
@@ -428,13 +426,13 @@ func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) error 
 	})
 }
 
-// ClientCredentials are what a client says who it is, from the Authorization header or from the form.
+// ClientCredentials authenticate a client. They come from the Authorization header or the form.
 type ClientCredentials struct {
 	ID     string
-	Secret string // not needed, and not looked at, for a client with AuthNone
+	Secret string // ignored for a client with AuthNone
 }
 
-// CheckClient returns the active client that credentials are of. An unknown or deactivated client, and a wrong or
+// CheckClient returns the active client that credentials belong to. An unknown or deactivated client, and a wrong or
 // missing secret, are ErrUnauthenticated with the code invalid_client. Only for the operator's store.
 func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (Client, error) {
 	s, err := h.operator("CheckClient")
@@ -457,7 +455,7 @@ func checkClient(tx db.Tx, c ClientCredentials) (storedClient, error) {
 	right := client.Metadata.TokenEndpointAuthMethod == AuthNone
 	if !right {
 		right = subtle.ConstantTimeCompare(client.secret,
-			digest(c.Secret)) == 1 // of an unknown client there is nothing to be equal to
+			digest(c.Secret)) == 1 // an unknown client has no secret to match
 	}
 	if !found || !client.Active || !right {
 		return storedClient{}, invalidClient(c.ID)
@@ -474,22 +472,22 @@ func activeClient(tx db.Tx, clientID string) (storedClient, error) {
 	return c, err
 }
 
-// invalidClient is one error for all that may be wrong with a client, so that nobody learns by trying.
+// invalidClient is the one error for everything wrong with a client, so that probing reveals nothing.
 func invalidClient(clientID string) error {
 	return oauthError(KindUnauthenticated, OAuthInvalidClient, "client_id",
 		"Invalid client: client_id %s is unknown or deactivated, or client_secret is wrong", show(clientID))
 }
 
-// storedClient is a client with what stays inside the store.
+// storedClient is a client with the fields that stay inside the store.
 type storedClient struct {
 	Client
 	row    int64
 	owner  *int64 // row of the user, nil for none
 	secret []byte // SHA-256; nil for none
-	maker  string // the token or the grant through which it was made; empty: none
+	maker  string // the token or the grant that made it; empty: none
 }
 
-// uses reports whether a client has registered for a grant type.
+// uses reports whether a client registered for a grant type.
 func (c storedClient) uses(grantType string) bool {
 	return slices.Contains(c.Metadata.GrantTypes, grantType)
 }
@@ -567,7 +565,8 @@ func (s *Store) updateClient(tx db.Tx, c *storedClient) error {
 	return err
 }
 
-// encoded returns what of a client's metadata is stored as JSON. What has a column of its own is not repeated.
+// encoded returns a client's redirect URIs and the rest of its metadata as JSON, without the fields that have a column
+// of their own.
 func (c storedClient) encoded() (uris, rest string, err error) {
 	list, err := json.Marshal(c.Metadata.RedirectURIs)
 	if err != nil {
@@ -579,7 +578,7 @@ func (c storedClient) encoded() (uris, rest string, err error) {
 	return string(list), string(object), err
 }
 
-// expires is when a document is to be fetched again, as it is stored.
+// expires returns the stored form of when to fetch a document again.
 func (c storedClient) expires() any {
 	if c.Kind != ClientDocument {
 		return nil

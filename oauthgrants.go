@@ -15,16 +15,16 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/redirect"
 )
 
-// Authorization is what a client asks for at the authorization endpoint, and what the user allows of it.
+// Authorization is a client's request at the authorization endpoint, and what the user allows of it.
 type Authorization struct {
 	ClientID    string
-	RedirectURI string // one that the client has registered, see MatchRedirectURI
+	RedirectURI string // one that the client registered, see MatchRedirectURI
 
-	// Scopes is what is allowed: at least one. ScopeAdmin counts only while the user is an admin.
+	// Scopes are the allowed scopes: at least one. ScopeAdmin counts only while the user is an admin.
 	Scopes []Scope
 
-	// Refused is what the client asked for and the user does not allow, to be remembered for when it asks again. What is
-	// in Scopes, too, does not count. Nil means nothing.
+	// Refused are the scopes that the client asked for and the user does not allow; they are stored for its next request.
+	// Scopes that are also in Scopes do not count. Nil means none.
 	Refused []Scope
 
 	// Projects limits the client to these projects, named as in Access.Projects; each must be visible. Nil means no limit;
@@ -32,30 +32,28 @@ type Authorization struct {
 	Projects []string
 
 	// CodeChallenge is the SHA-256 of the client's code verifier in base64url (RFC 7636). A client with AuthNone must send
-	// one. CodeChallengeMethod is S256; without it, and with plain, a challenge is refused.
+	// one. CodeChallengeMethod must be S256; a challenge with plain or without a method is refused.
 	CodeChallenge       string
 	CodeChallengeMethod string
 
-	// Resource is where the tokens will be used (RFC 8707). Whoever knows what there is has checked it; here it is
-	// compared, with or without a slash at its end. Empty means the audience that is given when tokens are issued.
+	// Resource is where the tokens will be used (RFC 8707). The caller, which knows the available resources, has checked
+	// it; here it is only compared, ignoring a trailing slash. Empty means the audience passed when tokens are issued.
 	Resource string
 
-	// SessionID is the session of the same user in which this is allowed: ending that one from elsewhere ends the grant.
-	// Empty: none.
+	// SessionID is the session in which the user allows this: ending it from elsewhere ends the grant. Empty: none.
 	SessionID string
 }
 
-// AuthorizationCode is what the client gets to exchange for tokens.
+// AuthorizationCode is the code that the client exchanges for tokens.
 type AuthorizationCode struct {
 	Code      string    `json:"code"`
 	GrantID   string    `json:"grant_id"`
 	ExpiresAt time.Time `json:"expires_at"` // five minutes after it was made
 }
 
-// CheckAuthorization sees whether what a client asks for could be granted by a user, before the user is asked. It looks
-// at Projects and an empty Scopes leniently: these are the user's. Errors about client_id and redirect_uri (the
-// Argument of the Error) must be shown to the user; with any other, the client may be told by redirect. Only for the
-// operator's store.
+// CheckAuthorization checks whether a user could grant a client's request, before the user is asked. It is lenient
+// about Projects and empty Scopes: the user chooses these. Errors about client_id and redirect_uri (the Argument of the
+// Error) must be shown to the user; any other may be sent to the client by redirect. Only for the operator's store.
 func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (Client, error) {
 	s, err := h.operator("CheckAuthorization")
 	if err != nil {
@@ -75,8 +73,8 @@ func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (Cli
 	return client.Client, nil
 }
 
-// Authorize notes that the view's user lets a client in, and returns the code for the client. An unknown or deactivated
-// client is ErrUnauthenticated with invalid_client; what else is wrong is ErrInvalid, or ErrTooLarge, with
+// Authorize records that the view's user authorizes a client, and returns the code for the client. An unknown or
+// deactivated client is ErrUnauthenticated with invalid_client; other faults are ErrInvalid, or ErrTooLarge, with
 // invalid_request, invalid_scope or invalid_target; an unknown project is ErrNotFound; a user who is disabled is
 // ErrForbidden with access_denied.
 func (h *Accounts) Authorize(ctx context.Context, a Authorization) (AuthorizationCode, error) {
@@ -111,7 +109,7 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (Authorizatio
 		if code, err = s.addGrant(tx, sc, client, a, projects); err != nil {
 			return err
 		}
-		return s.purgeNowAndThen(tx) // now that the client is one that is used
+		return s.purgeNowAndThen(tx) // now that the client is in use
 	})
 	if err != nil {
 		return AuthorizationCode{}, err
@@ -119,7 +117,7 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (Authorizatio
 	return code, nil
 }
 
-// checked returns the client that an authorization is about, and the authorization in the form in which it is stored.
+// checked returns the client of an authorization, and the authorization in its stored form.
 func (a Authorization) checked(tx db.Tx) (storedClient, Authorization, error) {
 	client, err := activeClient(tx, a.ClientID)
 	if err != nil {
@@ -148,7 +146,7 @@ func (a Authorization) checked(tx db.Tx) (storedClient, Authorization, error) {
 	return client, a, err
 }
 
-// checkChallenge sees that a code will be protected as well as its client can.
+// checkChallenge checks that a code will be protected as well as its client can.
 func (a Authorization) checkChallenge(client storedClient) error {
 	refuse := func(argument, format string, args ...any) error {
 		return oauthError(KindInvalid, OAuthInvalidRequest, argument, format, args...)
@@ -178,8 +176,8 @@ func (a Authorization) checkChallenge(client storedClient) error {
 	return nil
 }
 
-// verifies reports whether a verifier is the one that a challenge was made of. Without a challenge there must be none:
-// else somebody may have taken the challenge out of the request (RFC 9700, 4.8.2).
+// verifies reports whether a verifier matches a challenge. Without a challenge there must be no verifier: otherwise an
+// attacker may have removed the challenge from the request (RFC 9700, 4.8.2).
 func verifies(verifier, challenge string) bool {
 	if challenge == "" {
 		return verifier == ""
@@ -188,7 +186,7 @@ func verifies(verifier, challenge string) bool {
 		[]byte(challenge)) == 1
 }
 
-// checkMayAuthorize refuses consents of users who have been disabled since they signed in.
+// checkMayAuthorize refuses consent from users who have been disabled since they signed in.
 func checkMayAuthorize(tx db.Tx, sc scope) error {
 	disabled, err := db.Column[bool](tx, `SELECT disabled_at IS NOT NULL FROM users WHERE id = ?`, sc.user)
 	if err == nil && slices.Contains(disabled, true) {
@@ -197,7 +195,7 @@ func checkMayAuthorize(tx db.Tx, sc scope) error {
 	return err
 }
 
-// checkSessionLives refuses what comes from a session that has just ended.
+// checkSessionLives refuses a request from a session that has just ended.
 func (s *Store) checkSessionLives(tx db.Tx, sc scope, id string) error {
 	if id == "" {
 		return nil
@@ -246,22 +244,22 @@ func (s *Store) addGrant(tx db.Tx, sc scope, client storedClient, a Authorizatio
 	return code, err
 }
 
-// Grant is what a user has allowed a client that has come for its tokens: a connected application.
+// Grant is what a user has allowed a client that has fetched its tokens: a connected application.
 type Grant struct {
 	ID         string    `json:"id"`
 	ClientID   string    `json:"client_id"`
 	ClientName string    `json:"client_name"`
 	Hosts      []string  `json:"redirect_hosts"` // where the client's redirect URIs lead: a host, or "scheme:"
 	Scopes     []Scope   `json:"scopes"`
-	Refused    []Scope   `json:"refused,omitempty"` // what it asked for besides, and was not allowed
+	Refused    []Scope   `json:"refused,omitempty"` // what it also asked for, and was not allowed
 	Projects   []string  `json:"projects"`          // null: all
 	Resource   string    `json:"resource,omitempty"`
 	CreatedAt  time.Time `json:"created_at"`
 	LastUsedAt time.Time `json:"last_used_at"`         // when the client last got tokens, which it does every hour of use
-	SessionID  string    `json:"session_id,omitempty"` // the session in which it was allowed, which may have ended
+	SessionID  string    `json:"session_id,omitempty"` // the session in which it was allowed; may have ended
 }
 
-// Grants returns what the view's user has allowed and not taken back, the newest first.
+// Grants returns the grants of the view's user that are not revoked, the newest first.
 func (h *Accounts) Grants(ctx context.Context) ([]Grant, error) {
 	s, err := h.own("Grants")
 	if err != nil {
@@ -280,8 +278,8 @@ func (h *Accounts) Grants(ctx context.Context) ([]Grant, error) {
 	return all, err
 }
 
-// RevokeGrant takes back what the view's user has allowed: the client's code and all its tokens end at once. Doing so
-// again changes nothing; an unknown grant is ErrNotFound.
+// RevokeGrant revokes a grant of the view's user: the client's code and all its tokens end at once. Doing so again
+// changes nothing; an unknown grant is ErrNotFound.
 func (h *Accounts) RevokeGrant(ctx context.Context, id string) error {
 	s, err := h.own("RevokeGrant")
 	if err != nil {
@@ -299,7 +297,7 @@ func (h *Accounts) RevokeGrant(ctx context.Context, id string) error {
 	})
 }
 
-// endGrant ends a grant with all that hangs on it.
+// endGrant ends a grant with everything that depends on it.
 func (s *shared) endGrant(tx db.Tx, grant int64) error {
 	now := s.now()
 	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, now,
@@ -317,7 +315,7 @@ type storedGrant struct {
 	ended       bool   // revoked, or its user is disabled
 }
 
-// loadGrants reads the grants for which a condition on g, c and u holds (and what follows WHERE).
+// loadGrants reads the grants for which a condition on g, c and u holds (the text after WHERE).
 func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) {
 	var found []storedGrant
 	err := tx.Each(func(row db.Rows) error {

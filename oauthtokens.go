@@ -8,15 +8,15 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// The token endpoint: codes and refresh tokens in, tokens out. What ends a grant here is committed although the caller
-// gets an error: functions return that error beside the transaction's own.
+// The token endpoint: codes and refresh tokens in, tokens out. Ending a grant here is committed even though the caller
+// gets an error: functions return that error separately from the transaction's own.
 
 // TokenSet is the answer of the token endpoint (RFC 6749, 5.1).
 type TokenSet struct {
 	AccessToken  string `json:"access_token"`            // a JWT
 	TokenType    string `json:"token_type"`              // Bearer
 	ExpiresIn    int    `json:"expires_in"`              // seconds
-	RefreshToken string `json:"refresh_token,omitempty"` // empty for a client that has not registered for refresh_token
+	RefreshToken string `json:"refresh_token,omitempty"` // empty for a client not registered for refresh_token
 	Scope        string `json:"scope"`                   // separated by spaces
 }
 
@@ -24,20 +24,20 @@ type TokenSet struct {
 type CodeExchange struct {
 	Client ClientCredentials
 	Code   string
-	// the one of the authorization; it may be left out (OAuth 2.1) where a code challenge protects the code
+	// the one from the authorization; may be left out (OAuth 2.1) if a code challenge protects the code
 	RedirectURI string
 	Verifier    string // of the code challenge, if there was one
-	Resource    string // empty, or that of the authorization
+	Resource    string // empty, or the one from the authorization
 
 	Issuer   string // the issuer identifier of the authorization server
-	Audience string // who the access token is for when no resource was named
+	Audience string // the access token's audience if no resource was named
 }
 
-// ExchangeCode exchanges a code for tokens, once. The client is checked first, and with wrong credentials nothing
-// happens to the code: ErrUnauthenticated, invalid_client. A code that is unknown, expired, of another client, or of a
-// user or grant that is no more, and one that comes with another redirect URI, is ErrInvalid with invalid_grant. A code
-// that was used before, or that comes with a wrong verifier, ends its grant with all tokens. Another resource is
-// invalid_target. Only for the operator's store.
+// ExchangeCode exchanges a code for tokens, once. The client is checked first; wrong credentials leave the code unused:
+// ErrUnauthenticated, invalid_client. A code that is unknown, expired, of another client, of a user or grant that is no
+// longer valid, or sent with another redirect URI, is ErrInvalid with invalid_grant. A code that was used before, or
+// that comes with a wrong verifier, ends its grant with all tokens. Another resource is invalid_target. Only for the
+// operator's store.
 func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, error) {
 	s, err := h.operator("ExchangeCode")
 	if err != nil {
@@ -88,17 +88,17 @@ func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, 
 type TokenRefresh struct {
 	Client       ClientCredentials
 	RefreshToken string
-	Scopes       []Scope // fewer scopes for this access token; nil means all that were granted
-	Resource     string  // empty, or that of the authorization
+	Scopes       []Scope // a subset of the scopes for this access token; nil means all that were granted
+	Resource     string  // empty, or the one from the authorization
 
 	Issuer   string // as in CodeExchange
 	Audience string // as in CodeExchange
 }
 
-// RefreshTokens exchanges a refresh token for new tokens. The old one may be used again by the same client for a
-// minute; after that its use ends the grant with all tokens. A refresh token ends 30 days after it was given out.
-// Errors are those of ExchangeCode; more scopes than were granted are invalid_scope, and a client that is not
-// registered for refresh_token is unauthorized_client. Only for the operator's store.
+// RefreshTokens exchanges a refresh token for new tokens. The same client may use the old one again for a minute; after
+// that, its use ends the grant with all tokens. A refresh token expires 30 days after it was issued. Errors are those
+// of ExchangeCode; more scopes than were granted are invalid_scope, and a client that is not registered for
+// refresh_token is unauthorized_client. Only for the operator's store.
 func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet, error) {
 	s, err := h.operator("RefreshTokens")
 	if err != nil {
@@ -148,8 +148,8 @@ func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet,
 	})
 }
 
-// issue runs fn in a transaction and makes tokens of what it gives, unless it refuses: then the transaction is
-// committed all the same.
+// issue runs fn in a transaction and issues tokens from its result. If fn refuses, it issues none, but the transaction
+// is still committed.
 func (s *Store) issue(ctx context.Context, fn func(tx db.Tx) (t issued, refused, err error)) (TokenSet, error) {
 	var t issued
 	var refused error
@@ -171,7 +171,7 @@ func (s *Store) issue(ctx context.Context, fn func(tx db.Tx) (t issued, refused,
 		RefreshToken: t.refresh, Scope: joinScopes(t.scopes)}, nil
 }
 
-// issued is what an access token is made of, and the refresh token beside it.
+// issued holds the contents of an access token, and the refresh token issued with it.
 type issued struct {
 	key                          signingKey
 	issuer, audience             string
@@ -181,7 +181,7 @@ type issued struct {
 	refresh                      string
 }
 
-// grantTokens notes that a client gets tokens.
+// grantTokens records that a client gets tokens.
 func (s *Store) grantTokens(tx db.Tx, t *issued, client storedClient, g storedGrant) error {
 	now := s.now()
 	t.user, t.client, t.grant, t.tokenID, t.at = g.user, client.ID, g.ID, s.newID(), toTime(now)
@@ -200,7 +200,7 @@ func (s *Store) grantTokens(tx db.Tx, t *issued, client storedClient, g storedGr
 	return err
 }
 
-// checkIssuer sees to what the server must say about itself.
+// checkIssuer checks the issuer and the audience that the server passes.
 func checkIssuer(issuer, audience string) error {
 	switch {
 	case issuer == "":
@@ -211,8 +211,8 @@ func checkIssuer(issuer, audience string) error {
 	return nil
 }
 
-// audience is who a token will be for: the resource that was granted, or else the one that there is. The request may
-// name it again.
+// audience returns the audience of a token: the resource that was granted, or else the default. The request may name it
+// again.
 func (g storedGrant) audience(requested, otherwise string) (string, error) {
 	granted, err := canonicalResource(cmp.Or(g.Resource, otherwise))
 	if err != nil {
@@ -226,12 +226,12 @@ func (g storedGrant) audience(requested, otherwise string) (string, error) {
 	return granted, err
 }
 
-// carries reports whether a scope was granted, by itself or in another one.
+// carries reports whether a scope was granted, directly or as part of another one.
 func (g storedGrant) carries(scope Scope) bool {
 	return Principal{User: User{Role: RoleAdmin}, Scopes: g.Scopes}.Allows(scope)
 }
 
-// narrowed returns the scopes of a new access token: those that are wanted, if they were granted.
+// narrowed returns the scopes of a new access token: the requested ones, if they were granted.
 func (g storedGrant) narrowed(wanted []Scope) ([]Scope, error) {
 	if len(wanted) == 0 {
 		return g.Scopes, nil
@@ -249,8 +249,8 @@ func invalidCode(why string) error {
 	return oauthError(KindInvalid, OAuthInvalidGrant, "code", "Invalid authorization code: %s", why)
 }
 
-// withinGrace reports whether a refresh token was used so recently, so many microseconds ago, that its use again is no
-// theft. A clock that was set back makes nothing recent of what was used long ago.
+// withinGrace reports whether a refresh token was used so recently that its reuse is no theft; passed is the time
+// since, in microseconds. A clock that was set back does not make an old use recent.
 func withinGrace(passed int64) bool {
 	return -refreshGrace.Microseconds() <= passed && passed <= refreshGrace.Microseconds()
 }
@@ -281,7 +281,7 @@ func loadCode(tx db.Tx, code string) (c storedCode, found bool, err error) {
 	return c, true, err
 }
 
-// useCode marks a code as used. In a transaction that has seen it unused nobody else can have used it.
+// useCode marks a code as used. A transaction that has seen the code unused excludes any other use of it.
 func (s *Store) useCode(tx db.Tx, code string) error {
 	_, err := tx.Exec(`UPDATE oauth_code SET used_at = ? WHERE hash = ? AND used_at IS NULL`, s.now(), digest(code))
 	return err
@@ -291,7 +291,7 @@ func (s *Store) useCode(tx db.Tx, code string) error {
 type storedRefreshToken struct {
 	storedGrant
 	expires int64
-	rotated int64 // when another one took its place; 0: it is the newest
+	rotated int64 // when another one replaced it; 0: it is the newest
 }
 
 func loadRefreshToken(tx db.Tx, token string) (t storedRefreshToken, found bool, err error) {
@@ -307,7 +307,7 @@ func loadRefreshToken(tx db.Tx, token string) (t storedRefreshToken, found bool,
 	return t, true, err
 }
 
-// loadGrant reads a grant that must be there.
+// loadGrant reads a grant that must exist.
 func loadGrant(tx db.Tx, row int64) (storedGrant, error) {
 	found, err := loadGrants(tx, `g.id = ?`, row)
 	if err != nil {
@@ -321,12 +321,12 @@ func loadGrant(tx db.Tx, row int64) (storedGrant, error) {
 
 // Revocation is a request to the revocation endpoint.
 type Revocation struct {
-	Client ClientCredentials // zero: none are sent, and whoever holds the token may end it
+	Client ClientCredentials // zero: none were sent, and holding the token is enough
 	Token  string            // an access token or a refresh token
 }
 
-// RevokeToken ends the grant of a token, and with it all its tokens (RFC 7009). A token that is unknown, or that
-// another client has got, is no error and changes nothing. Without credentials of a client, holding the token is
+// RevokeToken ends the grant of a token, and with it all the grant's tokens (RFC 7009). A token that is unknown, or
+// belongs to another client, is not an error and changes nothing. Without client credentials, holding the token is
 // enough. Wrong credentials are ErrUnauthenticated with invalid_client, and a missing token is ErrInvalid with
 // invalid_request. Only for the operator's store.
 func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) error {
@@ -334,7 +334,7 @@ func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) error {
 	if err != nil {
 		return err
 	}
-	claims, _, err := s.readAccessToken(ctx, r.Token) // whether it has expired does not matter
+	claims, _, err := s.readAccessToken(ctx, r.Token) // an expired token is fine, too
 	if err != nil && !isBadAccessToken(err) {
 		return err
 	}

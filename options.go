@@ -11,59 +11,58 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Options change how [Open] works. The zero value of each field, and a nil *Options, mean the default named there.
+// Options change how [Open] works. The zero value of a field means its documented default; a nil *Options means all
+// defaults.
 type Options struct {
-	// Embedder turns texts into vectors. Nil means [Builtin]: offline, no key, no download. A nil pointer or function in
-	// it is ErrInvalid.
+	// Embedder turns texts into vectors. Nil means [Builtin]: offline, no key, no download. An interface that holds a nil
+	// pointer or function is ErrInvalid.
 	Embedder Embedder
 
-	// ReadOnly opens the file without ever writing to it; every write gives ErrReadOnly. False means read and write,
-	// or read-only if the file's permissions allow no more.
+	// ReadOnly opens the file without ever writing to it; every write returns ErrReadOnly. False means read and write, or
+	// read-only if the file's permissions allow only that.
 	ReadOnly bool
 
-	// Readers is the number of searches and reads that may run at the same moment; more wait their turn.
-	// Zero means the number of processors, at least 4. At most 1,000.
+	// Readers is the number of searches and reads that may run at once; further ones wait. Zero means the number of
+	// processors, at least 4. At most 1,000.
 	Readers int
 
-	// IndexMemory bounds the memory, in bytes, of the search index that is held beside the file. Past it, and while a
-	// large index is still loading, search runs on disk: the same ranking, more slowly. Zero means 1 GiB (about
-	// 500,000 short memories of the built-in model); a negative value means no index in memory at all.
+	// IndexMemory bounds the memory, in bytes, of the in-memory search index. Above it, and while a large index is still
+	// loading, search runs on disk: the same ranking, but slower. Zero means 1 GiB (about 500,000 short memories of the
+	// built-in model); a negative value means no index in memory at all.
 	IndexMemory int64
 
-	// MaxFile is the most bytes that a file may have. Zero means 100 MiB, a negative value no limit.
+	// MaxFile is the maximum size of a file, in bytes. Zero means 100 MiB, a negative value no limit.
 	MaxFile int64
 
-	// FileQuota is the most bytes that all files of one owner may have together. Zero means no quota. What is being stored
-	// counts, and what is in the trash; what a crash left unfinished does so for 24 hours.
+	// FileQuota is the maximum total size of one owner's files, in bytes. Zero means no quota. Uploads in progress count,
+	// and so do files in the trash; uploads interrupted by a crash count for 24 hours.
 	FileQuota int64
 
-	// Quota bounds the memories of each owner. The zero value bounds nothing; imports are never bounded.
+	// Quota bounds the memories of each owner. The zero value means no quota; imports are never limited.
 	Quota Quota
 
-	// KeepActivity is how long calls that [Upkeep.RecordActivity] has recorded are kept. Zero means 30 days. At most 100
-	// years.
+	// KeepActivity is how long to keep calls recorded by [Upkeep.RecordActivity]. Zero means 30 days. At most 100 years.
 	KeepActivity time.Duration
 
-	// MaxActivity is how many of them are kept. Zero means 100,000.
+	// MaxActivity is how many recorded calls to keep. Zero means 100,000.
 	MaxActivity int
 
-	// KeepTrash is how long what was deleted can be restored. Zero means 30 days; a negative value means no trash:
-	// deletions are for good. At most 100 years. What is in the trash keeps the time that it was given.
+	// KeepTrash is how long deleted items can be restored. Zero means 30 days; a negative value means no trash: deletions
+	// are permanent. At most 100 years. Entries already in the trash keep their expiry.
 	KeepTrash time.Duration
 
-	// Reserve is how many bytes a file beside the store (its name with -reserve behind) holds back, so that something can
-	// be deleted when the disk is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
+	// Reserve is the size in bytes of a file beside the store (its name plus -reserve) that holds back disk space, so that
+	// deleting works when the disk is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
 	Reserve int64
 
-	// Logger hears about background work and what it could not do. Nil means silence.
+	// Logger receives the progress and failures of background work. Nil means no logging.
 	Logger *slog.Logger
 
-	// Now tells the time. Nil means time.Now. Tests set it to have the same times in each run. It is called from several
-	// goroutines at once.
+	// Now returns the current time. Nil means time.Now. Tests set it for reproducible times. It must be safe for
+	// concurrent use.
 	Now func() time.Time
 
-	// NewID makes the id of a new memory, project or file. Nil means UUIDv7 (RFC 9562), whose order is the order of
-	// creation.
+	// NewID returns the id for a new memory, project or file. Nil means UUIDv7 (RFC 9562), which sorts by creation time.
 	NewID func() string
 }
 
@@ -74,7 +73,7 @@ const (
 	defaultKeepTrash   = 30 * 24 * time.Hour
 )
 
-// withDefaults returns a copy in which no field is zero, or says which field is wrong.
+// withDefaults returns a copy with the defaults filled in, or an error that names the invalid field.
 func (o *Options) withDefaults() (Options, error) {
 	var full Options
 	if o != nil {
@@ -136,30 +135,30 @@ func (o *Options) withDefaults() (Options, error) {
 	return full, nil
 }
 
-// Quota bounds what one owner may store. A field that is zero bounds nothing. What a member stores into a project
-// counts for the project's owner. The trash may hold as many memories and past versions again: past that, nothing is
-// stored until it has been emptied.
+// Quota limits what one owner may store. A zero field means no limit. What a member stores into a project counts
+// towards the project owner's quota. The trash may hold the same number of memories and past versions again: above
+// that, nothing is stored until it has been emptied.
 type Quota struct {
 	Memories  int `json:"memories"`  // memories
 	Revisions int `json:"revisions"` // past versions of memories; Purge removes old ones
-	Items     int `json:"items"`     // collections, projects and files, of each of them; with those in the trash
-	// bytes of contents and metadata, present, past and in the trash; files are bounded by Options.FileQuota
+	Items     int `json:"items"`     // collections, projects and files, each; including the trash
+	// bytes of contents and metadata: current, past and in the trash; Options.FileQuota limits files
 	Bytes int64 `json:"bytes"`
 }
 
-// Usage is what one owner has stored, and how much that may be.
+// Usage is what one owner has stored, and the owner's quota.
 type Usage struct {
 	Memories  int   `json:"memories"`
 	Revisions int   `json:"revisions"`  // past versions of memories
-	Bytes     int64 `json:"bytes"`      // of contents and metadata, present, past and in the trash
-	FileBytes int64 `json:"file_bytes"` // of files, those being stored and those in the trash included
+	Bytes     int64 `json:"bytes"`      // of contents and metadata: current, past and in the trash
+	FileBytes int64 `json:"file_bytes"` // of files, including uploads in progress and the trash
 
-	Quota     Quota `json:"-"` // zero fields: no bound
-	FileQuota int64 `json:"-"` // bytes; zero: no bound
+	Quota     Quota `json:"-"` // zero fields: no limit
+	FileQuota int64 `json:"-"` // bytes; zero: no limit
 }
 
-// Usage returns what lies in the collections of the view's user, and the quota. A view limited to projects gets
-// ErrForbidden.
+// Usage returns the usage of the view's user, counted in the user's collections, and the quota. A view limited to
+// projects gets ErrForbidden.
 func (h *Insights) Usage(ctx context.Context) (Usage, error) {
 	s, err := h.own("Usage")
 	if err != nil {
@@ -175,7 +174,7 @@ func (h *Insights) Usage(ctx context.Context) (Usage, error) {
 	return u, err
 }
 
-// used counts what lies in the collections of an owner, by row; of bytes also those in the trash.
+// used counts the contents of an owner's collections (owner is a row); bytes include the trash.
 func used(tx db.Tx, owner int64) (memories, revisions int, bytes int64, err error) {
 	err = tx.QueryRow(`SELECT coalesce(sum(p.memories), 0), coalesce(sum(p.revisions), 0),
 			coalesce(sum(p.bytes), 0) + (SELECT coalesce(sum(size), 0) FROM trash WHERE owner_id = ?1 AND kind <> 'file')
@@ -184,10 +183,10 @@ func used(tx db.Tx, owner int64) (memories, revisions int, bytes int64, err erro
 	return memories, revisions, bytes, err
 }
 
-// checkQuota refuses a transaction that has stored more than the owners of some partitions may.
+// checkQuota refuses a transaction that exceeds the quota of an owner whose partitions it has grown.
 func (w *memoryWriter) checkQuota() error {
 	quota := w.store.options.Quota
-	quota.Items = 0 // is looked at where one is added
+	quota.Items = 0 // checked where an item is added
 	if len(w.grown) == 0 || quota == (Quota{}) {
 		return nil
 	}
@@ -214,7 +213,7 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 	if err != nil {
 		return err
 	}
-	if w.restoring { // what is in the trash has counted for the bytes
+	if w.restoring { // bytes in the trash already counted
 		quota.Bytes = 0
 	} else if err := w.checkTrashRoom(quota, owner); err != nil {
 		return err
@@ -231,7 +230,7 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 	default:
 		return nil
 	}
-	if owner != w.sc.user { // how much the owner has stored elsewhere is not for members to know
+	if owner != w.sc.user { // members must not learn how much the owner has stored elsewhere
 		return newError(KindTooLarge, "content",
 			"the owner of this project has no room for more %s; ask for some, or delete what the project no longer needs", what)
 	}
@@ -243,8 +242,8 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 		held, what, most)
 }
 
-// checkTrashRoom refuses to store while the owner's trash holds more than the quota: otherwise storing and deleting in
-// turn would fill the disk.
+// checkTrashRoom refuses to store while the owner's trash holds more than the quota: otherwise alternately storing and
+// deleting would fill the disk.
 func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
 	var memories, revisions int
 	err := w.tx.QueryRow(`SELECT coalesce(sum(memories), 0), coalesce(sum(revisions), 0) FROM trash WHERE owner_id = ?`,
@@ -289,7 +288,7 @@ func (s *shared) checkItems(tx db.Tx, sc scope, kind TrashKind, owner int64) err
 		held, kind, most)
 }
 
-// grow notes that more lies in a partition than before.
+// grow records that a partition holds more than before.
 func (w *memoryWriter) grow(partition int64) {
 	if w.grown == nil {
 		w.grown = map[int64]bool{}

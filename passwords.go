@@ -21,25 +21,25 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 )
 
-// Credentials are what somebody signs in with.
+// Credentials are the name and password that a user signs in with.
 type Credentials struct {
-	Name     string // case, width and ways of writing a character make no difference
+	Name     string // case, width and the encoding of a character make no difference
 	Password string
 }
 
-// PasswordChange describes a change of one's own password.
+// PasswordChange describes a change of the user's own password.
 type PasswordChange struct {
-	Old string // the present one; empty if there is none
+	Old string // the current one; empty if there is none
 
-	// New is at least 8 characters and at most 1,024 bytes long, without control characters, and none that anybody tries
-	// first: the user's name, a common word, a row of the keyboard or a short piece repeated, with little added. Different
-	// ways of writing the same characters are the same password (RFC 8265, OpaqueString).
+	// New is at least 8 characters and at most 1,024 bytes long, without control characters, and not easy to guess: the
+	// user's name, a common word, a row of the keyboard or a short repeated piece, with little added, is refused.
+	// Different encodings of the same characters are the same password (RFC 8265, OpaqueString).
 	New string
 
-	KeepSession string // id of a session that does not end, such as the one in which the user does this; empty: all end
+	KeepSession string // id of a session that stays, such as the caller's own; empty: all end
 
-	// End is what else ends in the same commit: AccessGrants, AccessTokens. Whoever knew the old password may have made
-	// some. Nil: nothing.
+	// End is what else ends in the same commit: AccessGrants, AccessTokens. A person who knew the old password may have
+	// made some. Nil: nothing.
 	End []AccessKind
 }
 
@@ -48,9 +48,9 @@ const (
 	maxPassword = 1024               // bytes
 )
 
-// CheckPassword returns the user who has this name and password. Anything else is ErrUnauthenticated, in the same words
-// and after the same work, whether there is no such user, the password is wrong or missing, or the user is disabled.
-// How often may be tried is for the caller to limit. Only for the operator's store; it works read-only, too.
+// CheckPassword returns the user with this name and password. Anything else is ErrUnauthenticated, with the same
+// message and after the same work, whether the user does not exist, the password is wrong or missing, or the user is
+// disabled. The caller must limit the number of attempts. Only for the operator's store; it works read-only, too.
 func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, error) {
 	s, err := h.operator("CheckPassword")
 	if err != nil {
@@ -80,9 +80,9 @@ func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, erro
 	return u.User, nil
 }
 
-// ChangePassword sets the password of this view's user, and ends the user's sessions but KeepSession. MCP tokens and
-// OAuth grants go on, unless End names them. A wrong old one is ErrUnauthenticated, with the argument old_password; a
-// user without an account is ErrConflict. A view that is limited to projects may not.
+// ChangePassword sets the password of this view's user, and ends the user's sessions except KeepSession. MCP tokens and
+// OAuth grants stay valid, unless End names them. A wrong old password is ErrUnauthenticated, with the argument
+// old_password; a user without an account is ErrConflict. A view that is limited to projects may not call it.
 func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) error {
 	s, err := h.own("ChangePassword")
 	if err != nil {
@@ -129,7 +129,7 @@ func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) error {
 	})
 }
 
-// replaceHash writes a new hash unless the user has got another one since u was read.
+// replaceHash writes a new hash, unless the stored one has changed since u was read.
 func (s *Store) replaceHash(tx db.Tx, u storedUser, hash string) error {
 	result, err := tx.Exec(`UPDATE users SET password = ?, updated_at = ? WHERE id = ? AND coalesce(password, '') = ?`,
 		hash, s.now(), u.row, u.password)
@@ -140,10 +140,10 @@ func (s *Store) replaceHash(tx db.Tx, u storedUser, hash string) error {
 	return err
 }
 
-// newPassword checks a password and returns its hash. It takes its time and memory on purpose.
+// newPassword checks a password and returns its hash. It is slow and uses much memory on purpose.
 func (s *Store) newPassword(ctx context.Context, argument, password, name string) (string, error) {
 	prepared, ok := preparePassword(password)
-	switch { // the password itself is in none of the messages
+	switch { // no message contains the password itself
 	case len(password) > maxPassword || len(prepared) > maxPassword:
 		return "", newError(KindTooLarge, argument, "%s is longer than %d bytes, which are the most allowed", argument,
 			maxPassword)
@@ -172,8 +172,8 @@ func (s *Store) hashPassword(ctx context.Context, prepared string) (string, erro
 	return made.String(), err
 }
 
-// preparePassword brings a password to the form in which it is hashed, by the profile OpaqueString of RFC 8265: every
-// space is a plain one, and the characters are in Unicode's form NFC.
+// preparePassword converts a password to the form that is hashed, by the profile OpaqueString of RFC 8265: it maps
+// every space to the ASCII space, and normalizes to Unicode NFC.
 func preparePassword(password string) (prepared string, ok bool) {
 	if len(password) > maxPassword || !utf8.ValidString(password) || strings.ContainsFunc(password, unicode.IsControl) {
 		return "", false
@@ -186,8 +186,8 @@ func preparePassword(password string) (prepared string, ok bool) {
 	}, password)), true
 }
 
-// isPassword compares a password with a stored hash. Without a hash, or with what can be no password, it does the same
-// work and says no: how long it takes tells nothing.
+// isPassword compares a password with a stored hash. Without a hash, or with an impossible password, it does the same
+// work and returns false, so that its duration reveals nothing.
 func (s *Store) isPassword(ctx context.Context, stored, password string) (bool, error) {
 	prepared, ok := preparePassword(password)
 	h := passwordHash{hashCost: presentCost, salt: make([]byte, saltSize), key: make([]byte, keySize)}
@@ -206,18 +206,18 @@ func (s *Store) isPassword(ctx context.Context, stored, password string) (bool, 
 	return subtle.ConstantTimeCompare(key, h.key) == 1 && ok, nil
 }
 
-// renewHash replaces a hash that was made with less work than new ones are. It is no reason to refuse anybody.
+// renewHash replaces a hash that was made with less work than new ones. Its failure does not fail the sign-in.
 func (s *Store) renewHash(ctx context.Context, u storedUser, password string) {
 	h, err := parseHash(u.password)
 	if err != nil || !h.weakerThan(presentCost) || s.db.ReadOnly() {
 		return
 	}
-	prepared, _ := preparePassword(password) // it was the right one
+	prepared, _ := preparePassword(password) // the password was correct
 	hash, err := s.hashPassword(ctx, prepared)
 	if err == nil {
 		err = s.operate(ctx, func(tx db.Tx) error {
 			_, err := tx.Exec(`UPDATE users SET password = ? WHERE id = ? AND password = ?`, hash, u.row,
-				u.password) // the account stays as it is
+				u.password) // the account does not change
 			return err
 		})
 	}
@@ -226,23 +226,23 @@ func (s *Store) renewHash(ctx context.Context, u storedUser, password string) {
 	}
 }
 
-// hashCost is how much work a hash takes.
+// hashCost is the cost of a hash.
 type hashCost struct {
 	memory  uint32 // KiB
 	time    uint32 // passes
 	threads uint8
 }
 
-// presentCost is what new hashes take: the OWASP Password Storage Cheat Sheet's choice with the least memory that it
-// still counts as equally strong to the larger ones, since a small machine may hash for several people at once.
+// presentCost is the cost of new hashes. Of the settings that the OWASP Password Storage Cheat Sheet counts as equally
+// strong, it takes one with little memory, since a small machine may hash for several people at once.
 var presentCost = hashCost{memory: 19 << 10, time: 2, threads: 1}
 
 const (
 	saltSize = 16
 	keySize  = 32
 
-	// What a hash in a file may ask for, so that a damaged or planted one exhausts nothing: four times the memory of
-	// the second choice of RFC 9106, and some seconds of work.
+	// Limits for a stored hash, so that a damaged or planted one cannot exhaust the machine: four times the memory of the
+	// second choice of RFC 9106, and a few seconds of work.
 	maxHashMemory  = 256 << 10 // KiB
 	maxHashTime    = 8
 	maxHashThreads = 16
@@ -256,7 +256,7 @@ type passwordHash struct {
 	salt, key []byte
 }
 
-// String gives the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$SALT$KEY, in base64 without padding.
+// String returns the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$SALT$KEY, in base64 without padding.
 func (h passwordHash) String() string {
 	b64 := base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.time, h.threads,
@@ -290,8 +290,8 @@ func parseHash(encoded string) (passwordHash, error) {
 	return h, nil
 }
 
-// derive computes the key that a password has with the salt, the cost and the length of key of h. So many as there are
-// processors may do so at once: each takes its megabytes, and whoever sends many sign-ins must not take all memory.
+// derive computes the key of a password with the salt, cost and key length of h. At most one derivation per processor
+// runs at once: each uses megabytes, and a flood of sign-ins must not use all memory.
 func (s *Store) derive(ctx context.Context, prepared string, h passwordHash) ([]byte, error) {
 	select {
 	case s.hashing <- struct{}{}:
@@ -305,8 +305,8 @@ func (s *Store) derive(ctx context.Context, prepared string, h passwordHash) ([]
 	return argon2.IDKey([]byte(prepared), h.salt, h.time, h.memory, h.threads, uint32(len(h.key))), nil
 }
 
-// What holds a secret prints without it, with every verb of fmt: values end up in messages and logs by mistake. As JSON
-// they are what they are.
+// Types that hold a secret print without it, with every verb of fmt: values end up in messages and logs by mistake.
+// Their JSON is complete.
 
 // formatWithout prints a struct as %+v does, with some of its fields hidden.
 func formatWithout(f fmt.State, value any, hidden ...string) {

@@ -17,23 +17,23 @@ type ProjectInvitation struct {
 	ID            string     `json:"id"`
 	ProjectID     string     `json:"project_id"`
 	ProjectName   string     `json:"project_name"`
-	Owner         string     `json:"owner"`                // user id of the project's owner of record
-	OwnerName     string     `json:"owner_name,omitempty"` // of the account, if there is one
+	Owner         string     `json:"owner"`                // user id of the owner of record
+	OwnerName     string     `json:"owner_name,omitempty"` // of the account, if any
 	InvitedBy     string     `json:"invited_by"`           // user id of the sender
 	InvitedByName string     `json:"invited_by_name,omitempty"`
-	Role          MemberRole `json:"role"` // that the user would have
-	// that the user has as a member; empty of somebody who is none yet
+	Role          MemberRole `json:"role"` // the role that is offered
+	// the user's role as a member; empty for a user who is not a member yet
 	CurrentRole MemberRole `json:"current_role,omitempty"`
 	CreatedAt   time.Time  `json:"created_at"`
 	ExpiresAt   time.Time  `json:"expires_at"`
 }
 
-// InvitedMember is a pending invitation, as the owners of the project see it. It is the same whether or not there is a
-// user of that name, and whether or not that user has declined it, or has blocked the sender.
+// InvitedMember is a pending invitation, as the owners of the project see it. It is the same whether or not a user with
+// that name exists, has declined it, or has blocked the sender.
 type InvitedMember struct {
-	// as the sender typed it; of a member who is to have a higher role, the name
+	// as the sender typed it; for a member offered a higher role, the name
 	User          string     `json:"user"`
-	Role          MemberRole `json:"role"`       // that the user would have
+	Role          MemberRole `json:"role"`       // the role that is offered
 	InvitedBy     string     `json:"invited_by"` // user id of the sender
 	InvitedByName string     `json:"invited_by_name,omitempty"`
 	CreatedAt     time.Time  `json:"created_at"`
@@ -43,7 +43,7 @@ type InvitedMember struct {
 // BlockedSender is a user whose invitations are not delivered.
 type BlockedSender struct {
 	User      string    `json:"user"`           // user id
-	Name      string    `json:"name,omitempty"` // of the account, if there is one
+	Name      string    `json:"name,omitempty"` // of the account, if any
 	CreatedAt time.Time `json:"created_at"`     // since when
 }
 
@@ -51,22 +51,22 @@ const (
 	// MaxSentInvitations is how many pending invitations to projects one user may have sent.
 	MaxSentInvitations = 100
 
-	// MaxReceivedInvitations is how many pending invitations to projects one user may have received. Past it, the newest
-	// one of the sender who has most of them is dropped.
+	// MaxReceivedInvitations is how many pending invitations to projects one user may have received. Above that, the
+	// newest invitation of the sender with the most of them is dropped.
 	MaxReceivedInvitations = 100
 
 	projectInvitationLifetime = 30 * 24 * time.Hour
 
-	declineLasts = 30 * 24 * time.Hour // no invitation to the project is delivered to who has declined one
-	maxDeclined  = 3                   // of one sender within declineLasts; then none of this sender is delivered
+	declineLasts = 30 * 24 * time.Hour // after a decline, no invitation to the project is delivered to that user
+	maxDeclined  = 3                   // declines of one sender within declineLasts; then none of this sender is delivered
 )
 
 // pendingInvitation is the condition for an invitation i to a project j by a user s that can be accepted (one argument:
-// the time). A sender who no longer owns the project, or is disabled, invites nobody.
+// the time). Invitations of a sender who no longer owns the project, or is disabled, do not count.
 const pendingInvitation = `i.expires_at > ? AND s.disabled_at IS NULL AND (j.owner_id = i.sender_id
 	OR EXISTS (SELECT 1 FROM project_member WHERE project_id = j.id AND user_id = i.sender_id AND role = 'owner'))`
 
-// sentInvitation is a pending invitation with what stays inside the store.
+// sentInvitation is a pending invitation with the fields that stay inside the store.
 type sentInvitation struct {
 	ProjectInvitation
 	row, project, sender int64
@@ -92,8 +92,8 @@ func loadSentInvitations(tx db.Tx, now int64, condition string, args ...any) ([]
 	return found, err
 }
 
-// inviteMember invites somebody to a project. What it answers, and what it looks up, is the same whether or not there
-// is such a user, and whether or not the invitation is delivered.
+// inviteMember invites a user to a project. Its answer and its look-ups are the same whether or not the user exists,
+// and whether or not the invitation is delivered.
 func (s *Store) inviteMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 	p, err := managedProject(tx, sc, n.Project)
 	if err != nil {
@@ -109,8 +109,8 @@ func (s *Store) inviteMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 	return s.sendInvitation(tx, sc, p, n.User, n.User, n.Role)
 }
 
-// inviteHigher invites a member to a higher role, in place of another invitation of theirs to the project. What they
-// are stays as it is until they accept.
+// inviteHigher offers a member a higher role, and replaces any other invitation of theirs to the project. Their role
+// does not change until they accept.
 func (s *Store) inviteHigher(tx db.Tx, sc scope, p projectRow, m person, role MemberRole) (Member, error) {
 	if err := endInvitationsTo(tx, p.row, User{ID: m.User, Name: m.Name}, m.row); err != nil {
 		return Member{}, err
@@ -123,15 +123,15 @@ func (s *Store) inviteHigher(tx db.Tx, sc scope, p projectRow, m person, role Me
 	return invited, nil
 }
 
-// sendInvitation sends an invitation to a project. invited is what its owners see, to the id or the name of the user
-// whom it is for.
+// sendInvitation sends an invitation to a project. invited is what its owners see; to is the id or the name of the
+// recipient.
 func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to string, role MemberRole) (Member, error) {
 	now := s.now()
 	if _, err := purgeProjectInvitations(tx, now); err != nil {
 		return Member{}, err
 	}
 	_, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, p.row,
-		invited) // the new one takes its place
+		invited) // the new one replaces it
 	if err != nil {
 		return Member{}, err
 	}
@@ -148,7 +148,7 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 	if err != nil {
 		return Member{}, err
 	}
-	// Of one project, one is delivered, under whatever name it was sent: the latest.
+	// Only the latest invitation to a project is delivered, regardless of the name it was sent to.
 	if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE project_id = ? AND recipient_id = ?`,
 		p.row, recipient); err != nil {
 		return Member{}, err
@@ -161,8 +161,8 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 	return Member{User: invited, Role: role, Status: MemberInvited, CreatedAt: toTime(now)}, dropSurplus(tx, recipient)
 }
 
-// recipientOf returns the row of the user to whom an invitation is delivered, 0 for nobody. It asks the same of
-// everybody, also of nobody.
+// recipientOf returns the row of the user to whom an invitation is delivered, 0 for none. It runs the same queries for
+// every user, even for one who does not exist.
 func recipientOf(tx db.Tx, sender, project int64, named string, now int64) (int64, error) {
 	u, err := findUser(tx, named)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -180,8 +180,8 @@ func recipientOf(tx db.Tx, sender, project int64, named string, now int64) (int6
 	return found[0], nil
 }
 
-// dropSurplus bounds what a user has received: the newest invitation of whoever has sent most goes, so that nobody can
-// crowd out others.
+// dropSurplus bounds the invitations that a user has received: it drops the newest invitation of the sender with the
+// most, so that no sender can crowd out others.
 func dropSurplus(tx db.Tx, recipient int64) error {
 	received, err := db.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE recipient_id = ?`, recipient)
 	if err != nil || received[0] <= MaxReceivedInvitations {
@@ -192,8 +192,8 @@ func dropSurplus(tx db.Tx, recipient int64) error {
 	return err
 }
 
-// InvitedMembers returns the pending invitations to a project, the newest first: for those who may add members, see
-// [Store.AddMember].
+// InvitedMembers returns the pending invitations to a project, the newest first. It is for users who may add members,
+// see [Store.AddMember].
 func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) ([]InvitedMember, error) {
 	if err := checkNamed(project); err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) ([]Invit
 	return all, err
 }
 
-// findInvited returns the pending invitation that somebody typed so.
+// findInvited returns the pending invitation for a user as the sender typed it.
 func findInvited(tx db.Tx, p projectRow, user string, now int64) (sentInvitation, error) {
 	found, err := loadSentInvitations(tx, now, `i.project_id = ?`, p.row)
 	if err != nil {
@@ -231,8 +231,8 @@ func findInvited(tx db.Tx, p projectRow, user string, now int64) (sentInvitation
 	return found[i], nil
 }
 
-// updateInvited gives a pending invitation another role. It is a new one to the recipient: nobody accepts what they
-// have not seen.
+// updateInvited gives a pending invitation another role. It becomes a new invitation for the recipient, so that no one
+// accepts a role they have not seen.
 func (s *Store) updateInvited(tx db.Tx, p projectRow, u MemberUpdate) (Member, error) {
 	i, err := findInvited(tx, p, u.User, s.now())
 	if err != nil {
@@ -251,8 +251,8 @@ func withdrawInvited(tx db.Tx, p projectRow, user string, now int64) error {
 	return err
 }
 
-// endInvitationsTo ends the pending invitations of a user, who is a member now, to a project, under whichever name they
-// were sent.
+// endInvitationsTo ends the pending invitations of a user, who is a member now, to a project, under any name they were
+// sent to.
 func endInvitationsTo(tx db.Tx, project int64, u User, row int64) error {
 	if _, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND (recipient_id = ? OR invited = ?)`,
 		project, row, u.ID); err != nil || u.Name == "" {
@@ -267,9 +267,9 @@ func endInvitationsTo(tx db.Tx, project int64, u User, row int64) error {
 	return err
 }
 
-// ProjectInvitations returns the invitations to projects that wait for this view's user, the newest first. One that is
-// answered, withdrawn or older than 30 days is not among them, and neither is one whose sender no longer owns the
-// project. A view limited to projects is ErrForbidden.
+// ProjectInvitations returns the pending invitations of this view's user to projects, the newest first. It leaves out
+// invitations that are answered, withdrawn or older than 30 days, or whose sender no longer owns the project. A view
+// limited to projects is ErrForbidden.
 func (s *Store) ProjectInvitations(ctx context.Context) ([]ProjectInvitation, error) {
 	if err := s.checkAccount("ProjectInvitations"); err != nil {
 		return nil, err
@@ -285,8 +285,7 @@ func (s *Store) ProjectInvitations(ctx context.Context) ([]ProjectInvitation, er
 	return all, err
 }
 
-// answerInvitation runs fn on an invitation that waits for this view's user. Anything else is ErrNotFound, whatever the
-// reason.
+// answerInvitation runs fn on a pending invitation of this view's user. Anything else is ErrNotFound, for any reason.
 func (s *Store) answerInvitation(ctx context.Context, what, id string,
 	fn func(db.Tx, scope, sentInvitation) error) error {
 	if err := s.checkAccount(what); err != nil {
@@ -305,8 +304,8 @@ func (s *Store) answerInvitation(ctx context.Context, what, id string,
 	})
 }
 
-// AcceptProjectInvitation makes this view's user a member of the project that an invitation is to, or gives a member
-// the higher role that it offers, from the next call on. One that does not wait for the user is ErrNotFound, and a view
+// AcceptProjectInvitation makes this view's user a member of the project, or gives a member the higher role that the
+// invitation offers, from the next call on. An invitation that is not pending for the user is ErrNotFound, and a view
 // limited to projects ErrForbidden. It is for people: no tool offers it.
 func (s *Store) AcceptProjectInvitation(ctx context.Context, id string) (Project, error) {
 	var accepted Project
@@ -333,9 +332,9 @@ func (s *Store) AcceptProjectInvitation(ctx context.Context, id string) (Project
 	return accepted, err
 }
 
-// DeclineProjectInvitation declines an invitation. For 30 days no other one to this project is delivered to this view's
-// user, and after three declined ones of a sender none of that sender. Senders are not told: to them it is pending
-// until it expires. Errors are those of [Store.AcceptProjectInvitation].
+// DeclineProjectInvitation declines an invitation. For 30 days no other invitation to this project is delivered to this
+// view's user, and after three declined ones from a sender, none from that sender. Senders are not notified: they see
+// it as pending until it expires. Errors are those of [Store.AcceptProjectInvitation].
 func (s *Store) DeclineProjectInvitation(ctx context.Context, id string) error {
 	return s.answerInvitation(ctx, "DeclineProjectInvitation", id,
 		func(tx db.Tx, sc scope, i sentInvitation) error { return s.decline(tx, sc, i) })
@@ -351,8 +350,8 @@ func (s *Store) decline(tx db.Tx, sc scope, i sentInvitation) error {
 	return err
 }
 
-// BlockSender declines an invitation, and blocks who sent it: no invitation of theirs is delivered to this view's user
-// until [Store.UnblockSender]. They are not told. Projects that are shared already stay so. Errors are those of
+// BlockSender declines an invitation, and blocks its sender: none of their invitations is delivered to this view's user
+// until [Store.UnblockSender]. They are not notified. Projects already shared stay shared. Errors are those of
 // [Store.AcceptProjectInvitation].
 func (s *Store) BlockSender(ctx context.Context, id string) (BlockedSender, error) {
 	var blocked BlockedSender
@@ -372,8 +371,8 @@ func (s *Store) BlockSender(ctx context.Context, id string) (BlockedSender, erro
 	return blocked, err
 }
 
-// BlockedSenders returns the users whose invitations are not delivered to this view's user, the last blocked first. A
-// view limited to projects is ErrForbidden.
+// BlockedSenders returns the users whose invitations are not delivered to this view's user, the most recently blocked
+// first. A view limited to projects is ErrForbidden.
 func (s *Store) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
 	if err := s.checkAccount("BlockedSenders"); err != nil {
 		return nil, err
@@ -408,7 +407,7 @@ func (s *Store) UnblockSender(ctx context.Context, user string) error {
 	})
 }
 
-// purgeProjectInvitations deletes expired invitations, which it counts, and declines that count no longer.
+// purgeProjectInvitations deletes expired invitations, which it counts, and declines that no longer count.
 func purgeProjectInvitations(tx db.Tx, now int64) (int64, error) {
 	if _, err := tx.Exec(`DELETE FROM declined_invitation WHERE declined_at <= ?`,
 		now-declineLasts.Microseconds()); err != nil {

@@ -10,23 +10,22 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// How a project is found by what callers name it.
+// Finding a project by the name or id that callers give.
 //
-// Names are compared folded (internal/foldname), and those that a project had before lead to it (project_alias). A name
-// is looked for in this order: the caller's own projects, the caller's own by former names, others' that are shared
-// with the caller, others' by former names. A former name of somebody else's project counts only if the caller was a
-// member while the project had it: otherwise its owner could collect names that members think are new.
+// Names are compared folded (internal/foldname), and a project's former names resolve to it (project_alias). The order
+// of look-up is: the caller's own projects, the caller's own by former names, shared projects, shared projects by
+// former names. A former name of another user's project counts only if the caller was a member while the project had
+// it: otherwise its owner could collect names that members think are new.
 
-// maxAliases is how many former names of a project are kept.
+// maxAliases is how many former names are kept for a project.
 const maxAliases = 16
 
-// maxAmbiguous is how many projects the error for a name or id that fits several lists.
+// maxAmbiguous is how many projects the error for an ambiguous name or id lists.
 const maxAmbiguous = 20
 
-// findProject looks a project up as callers name it, among those that the caller can see: by id (own first, then
-// shared; OWNER/ID decides between two shared ones), else by name. Nil means unknown. Id and name that disagree, and a
-// name or id that two projects share, are errors.
-// A limited view knows of its own projects only, also in errors.
+// findProject looks up a project as callers name it, among the visible ones: by id (own first, then shared; OWNER/ID
+// decides between two shared ones), else by name. Nil means unknown. It is an error if id and name disagree, or if two
+// projects match. A limited view knows only its own projects, also in errors.
 func findProject(tx db.Tx, sc scope, id, name string) (*projectRow, error) {
 	if id == "" {
 		fitting, err := findNamed(tx, sc, name)
@@ -55,7 +54,7 @@ func disagreeingID(id, name string, named projectRow) error {
 		show(name), show(id), whole(named.ref()))
 }
 
-// agreeing returns the project that was found by an id, if the name that came with it is its name, or was.
+// agreeing returns the project found by an id, if the name given with it is its current or a former name.
 func agreeing(tx db.Tx, sc scope, found projectRow, id, name string) (*projectRow, error) {
 	if foldname.Key(found.name) == foldname.Key(name) {
 		return &found, nil
@@ -85,7 +84,7 @@ func findProjectID(tx db.Tx, sc scope, id string) (*projectRow, error) {
 	if err != nil || len(fitting) == 0 {
 		return nil, err
 	}
-	// A user id is never somebody's else, a name may be chosen to look like one.
+	// User ids are unique, but a name may be chosen to look like one.
 	for _, first := range []func(p projectRow) bool{
 		func(p projectRow) bool { return ofOwner && p.owner == owner },
 		func(p projectRow) bool { return p.own },
@@ -97,7 +96,7 @@ func findProjectID(tx db.Tx, sc scope, id string) (*projectRow, error) {
 	return onlyProject("project_id", id, fitting)
 }
 
-// onlyProject returns the one project that fits; several are an error that lists them.
+// onlyProject returns the one matching project; several are an error that lists them.
 func onlyProject(argument, value string, fitting []projectRow) (*projectRow, error) {
 	if len(fitting) == 1 {
 		fitting[0].argument = argument
@@ -105,7 +104,7 @@ func onlyProject(argument, value string, fitting []projectRow) (*projectRow, err
 	}
 	refs := make([]string, 0, maxAmbiguous)
 	for _, p := range fitting[:min(len(fitting), maxAmbiguous)] {
-		refs = append(refs, whole(p.ref())) // whole: it is there to be copied
+		refs = append(refs, whole(p.ref())) // not shortened: it is meant to be copied
 	}
 	more := ""
 	if n := len(fitting) - len(refs); n > 0 {
@@ -115,7 +114,7 @@ func onlyProject(argument, value string, fitting []projectRow) (*projectRow, err
 		len(fitting), strings.Join(refs, ", "), more)
 }
 
-// findNamed returns the visible projects that a name fits and that no others go before; more than one is ambiguous.
+// findNamed returns the visible projects that match a name with the highest precedence; more than one is ambiguous.
 func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
 	key := foldname.Key(name)
 	if key == "" {
@@ -152,7 +151,7 @@ func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
 	}
 	best := slices.MinFunc(all, func(a, b projectRow) int { return cmp.Compare(rank(a), rank(b)) })
 	all = slices.DeleteFunc(all, func(p projectRow) bool { return rank(p) != rank(best) })
-	// Of one owner's projects, from before names were compared folded, the exact name decides; between owners nothing
+	// Among one owner's projects from before names were compared folded, the exact name decides; between owners, nothing
 	// does.
 	exact := func(p projectRow) bool { return p.name == name && p.owner == all[0].owner }
 	if !slices.ContainsFunc(all, func(p projectRow) bool { return p.owner != all[0].owner }) &&
@@ -177,7 +176,7 @@ func findProjects(tx db.Tx, sc scope, condition string, args ...any) ([]projectR
 	return found, err
 }
 
-// notes are what a caller should know of how a project was found.
+// notes returns what a caller should know about how a project was found.
 func (p *projectRow) notes() []string {
 	if p == nil || p.former == "" {
 		return nil
@@ -185,7 +184,7 @@ func (p *projectRow) notes() []string {
 	return []string{fmt.Sprintf("project %s is named %s now; use that name", show(p.former), show(p.name))}
 }
 
-// checkFreeName refuses a name that one of the caller's projects has: it would name two.
+// checkFreeName refuses a name that one of the caller's projects has: it would be ambiguous.
 func checkFreeName(tx db.Tx, sc scope, argument, name string, except int64) error {
 	return tx.Each(func(row db.Rows) error {
 		var id, taken string
@@ -203,7 +202,8 @@ func checkFreeName(tx db.Tx, sc scope, argument, name string, except int64) erro
 		foldname.Key(name), except)
 }
 
-// addProject adds a project to those of the scope's user. A former name that it gets leads to it alone from then on.
+// addProject adds a project of the scope's user. If its name is a former name of others, it resolves only to the new
+// project from then on.
 func (s *Store) addProject(tx db.Tx, sc scope, id, name string) (int64, error) {
 	if strings.Contains(id, "/") {
 		return 0, invalid("project_id", "project_id %s names nobody's project; the id of a new project has no slash",
@@ -223,7 +223,7 @@ func (s *Store) addProject(tx db.Tx, sc scope, id, name string) (int64, error) {
 		sc.user, id, name, key, now, now)
 }
 
-// renameProject gives a project another name. The name before, if it is not the same when folded, becomes a former one.
+// renameProject renames a project. The previous name becomes a former name, unless it is equal when folded.
 func (s *Store) renameProject(tx db.Tx, p projectRow, name string) error {
 	now, key := s.now(), foldname.Key(name)
 	statements := []struct {
@@ -249,7 +249,7 @@ func (s *Store) renameProject(tx db.Tx, p projectRow, name string) error {
 	return nil
 }
 
-// fillProjectNames computes the keys of names in a file from before they were stored, and those of user names with
+// fillProjectNames computes the name keys in a file from before they were stored, and the keys of user names with
 // letters that were folded wrongly then.
 func fillProjectNames(tx db.Tx) error {
 	for _, statement := range []struct{ selection, update string }{
@@ -278,11 +278,11 @@ func fillProjectNames(tx db.Tx) error {
 	return nil
 }
 
-// maxNearNames is how many projects are looked through for names like a new one, the newest first.
+// maxNearNames is how many projects are searched for names similar to a new one, the newest first.
 const maxNearNames = 10_000
 
-// nearNames returns what a caller should know of a project that a write has just made: that there are others whose
-// names differ by a typing error or two.
+// nearNames returns warnings about a project that a write has just created: other projects whose names differ by only a
+// typo or two.
 func nearNames(tx db.Tx, sc scope, made int64) ([]string, error) {
 	const most = 3
 	visible, args := sc.visibleProject()

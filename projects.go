@@ -13,23 +13,23 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// Project is something that memories are about, and what people share with each other. It comes into being with
-// [Store.AddProject], or with the first memory that is stored into it.
+// Project groups memories about one subject, and is what people share with each other. [Store.AddProject] creates it,
+// or the first memory stored into it.
 type Project struct {
 	ID          string     `json:"project_id"` // unique among the owner's projects only
 	Name        string     `json:"project_name"`
 	Owner       string     `json:"owner"`                // user id
-	OwnerName   string     `json:"owner_name,omitempty"` // of the owner's account, if there is one
+	OwnerName   string     `json:"owner_name,omitempty"` // of the owner's account, if any
 	Role        MemberRole `json:"role"`                 // the caller's
-	Members     int        `json:"member_count"`         // its people, the owner among them
-	MemoryCount int        `json:"memory_count"`         // of the memories visible through this view
+	Members     int        `json:"member_count"`         // including the owner
+	MemoryCount int        `json:"memory_count"`         // memories visible through this view
 	CreatedAt   time.Time  `json:"created_at"`
 	UpdatedAt   time.Time  `json:"updated_at"` // when it was renamed
 
 	own bool // the caller is the owner of record
 }
 
-// Ref is how the caller names the project without doubt: its ID for an own one, else OWNER/ID.
+// Ref names the project unambiguously: its ID for the caller's own project, else OWNER/ID.
 func (p Project) Ref() string { return projectRef(p.own, p.Owner, p.ID) }
 
 func projectRef(own bool, owner, id string) string {
@@ -39,13 +39,12 @@ func projectRef(own bool, owner, id string) string {
 	return owner + "/" + id
 }
 
-// ProjectRef names a project: by ID (or OWNER/ID for one that somebody else shares under an id that is not unique,
-// where OWNER is the owner's user id or account name), by Name, or by both, which must then agree. The zero value names
-// none.
+// ProjectRef names a project: by ID (or OWNER/ID for a shared one whose id is not unique, where OWNER is the owner's
+// user id or account name), by Name, or by both, which must then agree. The zero value names none.
 //
-// Names are compared without regard to case, width, spaces, ways of writing one character, and characters that are not
-// shown. A name leads to one of the caller's own projects, by its name or by one that it had before; else to one that
-// somebody else shares with the caller.
+// Names are compared without regard to case, width, spaces, the encoding of a character, and invisible characters. A
+// name resolves to one of the caller's own projects, by its current or a former name; else to one that another user
+// shares with the caller.
 type ProjectRef struct {
 	ID   string
 	Name string
@@ -57,9 +56,9 @@ type NewProject struct {
 	Name string // 1 to 128 characters; empty means the ID
 }
 
-// AddProject adds a project of the caller's. An id or a name that one of the caller's projects has already is
-// ErrConflict. Names are compared as in [ProjectRef]; one that a project had before, or that somebody else's has, is
-// free. A view limited to projects may add those that it is limited to.
+// AddProject adds a project owned by the caller. An id or a name that one of the caller's projects already has is
+// ErrConflict. Names are compared as in [ProjectRef]; former names, and names of other users' projects, are free. A
+// view limited to projects may add only projects within its limit.
 func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 	if err := checkNamed(ProjectRef(n)); err != nil {
 		return Project{}, err
@@ -88,7 +87,7 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 	return added, err
 }
 
-// checkNewProject refuses what is taken, and what a limited view may not add.
+// checkNewProject refuses a name or id that is taken, and a project that a limited view may not add.
 func (s *Store) checkNewProject(tx db.Tx, sc scope, n NewProject) error {
 	if sc.limited {
 		beyond := !slices.Contains(s.access.Projects, n.ID)
@@ -113,7 +112,7 @@ func (s *Store) checkNewProject(tx db.Tx, sc scope, n NewProject) error {
 			show(n.ID))
 	}
 	if sc.limited {
-		return nil // which names the projects outside its limit have is not for it to know
+		return nil // the view must not learn the names of projects outside its limit
 	}
 	return checkFreeName(tx, sc, "project_name", cmp.Or(n.Name, n.ID), 0)
 }
@@ -135,8 +134,7 @@ func (s *Store) GetProject(ctx context.Context, ref ProjectRef) (Project, error)
 	return found, err
 }
 
-// Projects returns the projects visible through this view: the caller's own first, then those that others share with
-// the caller, each by name.
+// Projects returns the projects visible through this view: the caller's own first, then the shared ones, each by name.
 func (s *Store) Projects(ctx context.Context) ([]Project, error) {
 	var all []Project
 	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
@@ -146,15 +144,15 @@ func (s *Store) Projects(ctx context.Context) ([]Project, error) {
 	return all, err
 }
 
-// ProjectUpdate describes a change of a project. Fields that are nil change nothing.
+// ProjectUpdate describes a change to a project. Nil fields change nothing.
 type ProjectUpdate struct {
 	Name *string // 1 to 128 characters
 }
 
-// UpdateProject renames a project: all memories in it show the new name at once, and are found by it. The last 16 names
-// that it had still lead to it, until another project of its owner gets them. Only its owners may, through a view that
-// is not limited to projects; to others it is ErrForbidden. A name that another project of the caller's has is
-// ErrConflict.
+// UpdateProject renames a project: all memories in it have the new name at once, and are found by it. Its last 16
+// former names still resolve to it, until another project of its owner gets them. Only its owners may rename it,
+// through a view that is not limited to projects; for others it is ErrForbidden. A name that another project of the
+// caller's has is ErrConflict.
 func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpdate) (Project, error) {
 	if err := checkNamed(ref); err != nil {
 		return Project{}, err
@@ -171,7 +169,7 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 			return err
 		}
 		if u.Name != nil && *u.Name != p.name {
-			if p.own { // which names the other projects of its owner have is nobody else's business
+			if p.own { // only the owner may learn the names of the owner's other projects
 				if err := checkFreeName(tx, sc, "name", *u.Name, p.row); err != nil {
 					return err
 				}
@@ -190,18 +188,18 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 type ProjectDeletion struct {
 	Project ProjectRef
 
-	// WithMemories deletes the memories in it, too, whoever stored them; files stay with its owner, outside of any
+	// WithMemories also deletes the memories in it, no matter who stored them; files stay with its owner, outside any
 	// project. Without it a project that holds memories or files is ErrConflict.
 	WithMemories bool
 
-	// ForGood erases it with its memories: they do not go to the trash.
+	// ForGood permanently erases it with its memories: they do not go to the trash.
 	ForGood bool
 }
 
-// DeleteProject deletes a project of the caller's, which goes to the trash as one entry; members lose it when its last
-// memory has gone. Only the owner of record may, through a view that is not limited to projects. Memories go by the
-// thousand, so that other writers get their turn; after an error some of them may be gone, and a second call deletes
-// the rest.
+// DeleteProject deletes a project of the caller's, which goes to the trash as one entry; members lose access when its
+// last memory is gone. Only the owner of record may delete it, through a view that is not limited to projects. Memories
+// are deleted in batches of a thousand, so that other writers get their turn; after an error some of them may be gone,
+// and a second call deletes the rest.
 func (s *Store) DeleteProject(ctx context.Context, d ProjectDeletion) error {
 	ctx = db.Freeing(ctx)
 	if err := checkNamed(d.Project); err != nil {
@@ -223,7 +221,7 @@ func (s *Store) DeleteProject(ctx context.Context, d ProjectDeletion) error {
 	return nil
 }
 
-// deleteProject deletes as much as one transaction should, and reports whether that was all.
+// deleteProject deletes one portion, and reports whether that was all.
 func (s *Store) deleteProject(tx db.Tx, sc scope, d ProjectDeletion, most portion) (done bool, err error) {
 	p, err := managedProject(tx, sc, d.Project)
 	if err != nil {
@@ -257,7 +255,7 @@ func (s *Store) deleteProject(tx db.Tx, sc scope, d ProjectDeletion, most portio
 	if err := t.finishProject(entry, p); err != nil {
 		return false, err
 	}
-	// What memories elsewhere were while they lay in the project remains, for its owner.
+	// Past versions of moved memories, from their time in the project, remain for its owner.
 	for _, statement := range []string{
 		`UPDATE file SET project_id = NULL WHERE project_id = ?`,
 		`INSERT INTO partition (collection_id) SELECT DISTINCT p.collection_id FROM partition p JOIN memory_revision r ON r.partition_id = p.id
@@ -275,15 +273,15 @@ func (s *Store) deleteProject(tx db.Tx, sc scope, d ProjectDeletion, most portio
 	return true, nil
 }
 
-// Owner is somebody whose projects the caller can see.
+// Owner is a user whose projects the caller can see.
 type Owner struct {
 	ID       string    `json:"owner_id"`       // user id
-	Name     string    `json:"name,omitempty"` // of the account, if there is one
-	Projects []Project `json:"projects"`       // those that the caller can see, with the caller's role in each
+	Name     string    `json:"name,omitempty"` // of the account, if any
+	Projects []Project `json:"projects"`       // the ones that the caller can see, with the caller's role in each
 }
 
-// Owners returns the owners of the projects visible through this view: the caller first, even without any, then the
-// others by name.
+// Owners returns the owners of the projects visible through this view: the caller first, even without projects, then
+// the others by name.
 func (s *Store) Owners(ctx context.Context) ([]Owner, error) {
 	var owners []Owner
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
@@ -346,8 +344,8 @@ func loadProject(tx db.Tx, sc scope, row int64) (Project, error) {
 	return found[0], nil
 }
 
-// canonicalProjects brings a list of references, for the Projects of an Access that will be used later, to the form
-// OWNER/ID, which keeps its meaning whatever projects come and go. Each must be visible. Nil stays nil: no limit.
+// canonicalProjects converts a list of references, for the Projects of an Access that will be used later, to the form
+// OWNER/ID, which keeps its meaning as projects come and go. Each must be visible. Nil stays nil: no limit.
 func canonicalProjects(tx db.Tx, sc scope, argument string, refs []string) ([]string, error) {
 	if refs == nil {
 		return nil, nil
@@ -373,18 +371,18 @@ func canonicalProjects(tx db.Tx, sc scope, argument string, refs []string) ([]st
 	return canonical, nil
 }
 
-// projectRow is a project as one of its people sees it.
+// projectRow is a project as one of its members sees it.
 type projectRow struct {
 	row       int64
 	uid, name string
 	owner     string // the owner's user id
 	own       bool   // the caller owns it
 	role      MemberRole
-	argument  string // by which it was named
-	former    string // the name that it had, where it was found by that
+	argument  string // the argument that named it
+	former    string // the former name, if it was found by that
 }
 
-// ref is how the caller can name the project without doubt.
+// ref names the project unambiguously for the caller.
 func (p projectRow) ref() string { return projectRef(p.own, p.owner, p.uid) }
 
 // checkNamed checks a reference that must name a project.
@@ -395,7 +393,7 @@ func checkNamed(ref ProjectRef) error {
 	return check.Project(ref.ID, ref.Name)
 }
 
-// knownProject returns the project that a reference names; one that cannot be seen is not found.
+// knownProject returns the project that a reference names; one that is not visible is ErrNotFound.
 func knownProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 	p, err := findProject(tx, sc, ref.ID, ref.Name)
 	switch {
@@ -411,7 +409,7 @@ func knownProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 		show(ref.ID))
 }
 
-// managedProject returns a project whose name and people the caller may change.
+// managedProject returns a project whose name and members the caller may change.
 func managedProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 	p, err := knownProject(tx, sc, ref)
 	switch {
@@ -435,8 +433,8 @@ type projectTarget struct {
 	warnings []string
 }
 
-// projectForWriting finds the project that a write names and makes an unknown one for the caller: an unknown id becomes
-// the new project's id. A view limited to a single project stores there when none is named.
+// projectForWriting finds the project that a write names and creates an unknown one for the caller: an unknown id
+// becomes the new project's id. A view limited to a single project stores there when none is named.
 func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectTarget, error) {
 	if id == "" && name == "" {
 		switch {
@@ -470,7 +468,7 @@ func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectT
 		return projectTarget{}, err
 	}
 	made := projectTarget{row: row, created: true, warnings: warnings}
-	if !sc.limited { // which names the projects outside its limit have is not for it to know
+	if !sc.limited { // the view must not learn the names of projects outside its limit
 		near, err := nearNames(tx, sc, row)
 		if err != nil {
 			return projectTarget{}, err
@@ -480,7 +478,7 @@ func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectT
 	return made, nil
 }
 
-// newProjectFor makes the project that a write names.
+// newProjectFor creates the project that a write names.
 func (s *Store) newProjectFor(tx db.Tx, sc scope, id, name string) (int64, error) {
 	for _, given := range []struct{ argument, value string }{{"project_id", id}, {"project_name", name}} {
 		if given.value != "" && (given.argument == "project_name" || name == "") {
@@ -504,9 +502,9 @@ func (p *projectRow) checkWritable() error {
 	return nil
 }
 
-// projectToWrite finds the project that a write names. Nil means a new one of the caller's. Unlike [findProject] it
-// lets no share stand in the way of a name that the caller wants: where a name fits no own project, and others only
-// that the caller may not write in, or several, a new one is made, with a warning.
+// projectToWrite finds the project that a write names. Nil means a new one of the caller's. Unlike [findProject], it
+// does not let shared projects block a name: if the name matches no own project, and either several shared ones or only
+// shared ones that the caller may not write to, a new one is created, with a warning.
 func (s *Store) projectToWrite(tx db.Tx, sc scope, id, name string) (*projectRow, []string, error) {
 	if id == "" {
 		fitting, err := findNamed(tx, sc, name)
@@ -550,16 +548,16 @@ func (s *Store) projectToWrite(tx db.Tx, sc scope, id, name string) (*projectRow
 			err = newError(KindForbidden, "project_id", "%s", s.goneProjects())
 		}
 	}
-	return nil, nil, err // two projects may have the id that the view is limited to
+	return nil, nil, err // two projects may have the id in the view's limit
 }
 
-// goneProjects says why a limited view sees nothing.
+// goneProjects explains why a limited view sees nothing.
 func (s *Store) goneProjects() string {
 	return "this credential is limited to the project " + oneOf(s.access.Projects) +
 		", which no longer exists or is no longer shared with this user; use a credential for another project"
 }
 
-// beyondLimit refuses an unknown project that a limited view may not make.
+// beyondLimit refuses an unknown project that a limited view may not create.
 func (s *Store) beyondLimit(sc scope, id, name string) error {
 	if !sc.limited || id != "" && slices.Contains(s.access.Projects, id) {
 		return nil
@@ -568,7 +566,7 @@ func (s *Store) beyondLimit(sc scope, id, name string) error {
 		oneOf(s.access.Projects), show(id+name))
 }
 
-// notTheirs says why a name that others' projects have has made a new one.
+// notTheirs explains why a name of other users' projects has created a new one.
 func notTheirs(tx db.Tx, name string, fitting []projectRow) string {
 	first := fitting[0]
 	if len(fitting) > 1 {
@@ -579,10 +577,10 @@ func notTheirs(tx db.Tx, name string, fitting []projectRow) string {
 		show(name), whole(first.ref()), ownerName(tx, first.owner))
 }
 
-// checkMeantName refuses an unknown id that is the name of one of the caller's projects, or was: that project is meant,
-// and a new one, of the same name, could not be told from it by name.
+// checkMeantName refuses an unknown id that is a current or former name of one of the caller's projects: the caller
+// means that project, and a new one would have the same name.
 func checkMeantName(tx db.Tx, sc scope, id, name string) error {
-	if name != "" || sc.limited { // which names the projects outside its limit have is not for it to know
+	if name != "" || sc.limited { // the view must not learn the names of projects outside its limit
 		return nil
 	}
 	key := foldname.Key(id)

@@ -21,44 +21,44 @@ import (
 
 // RecoveryOptions change how [Recover] works. Nil means the zero value.
 type RecoveryOptions struct {
-	// Embedder makes the vectors of the new store, in the background and whenever it is opened. Nil means [Builtin].
+	// Embedder makes the vectors of the new store, in the background and each time it is opened. Nil means [Builtin].
 	Embedder Embedder
 
-	// Progress hears of the stages "read" and "copy", counted in tables, and of those of [Upkeep.Check]. Nil means nobody
-	// does.
+	// Progress receives the stages "read" and "copy", counted in tables, and the stages of [Upkeep.Check]. Nil means no
+	// progress reports.
 	Progress Progress
 }
 
-// RecoveryReport is what [Recover] could get.
+// RecoveryReport describes what [Recover] recovered.
 type RecoveryReport struct {
-	OK     bool                      `json:"ok"`     // all that was stored is in the new store, and verified
-	Tables map[string]RecoveredTable `json:"tables"` // by name; those of which anything was there or is lost
-	Notes  []string                  `json:"notes"`  // what is wrong with the file, and what was made up for it; never nil
-	Check  CheckReport               `json:"check"`  // of the new store: what is damaged, lost or not verified
+	OK     bool                      `json:"ok"`     // everything stored is in the new store, and verified
+	Tables map[string]RecoveredTable `json:"tables"` // by name; tables with recovered or lost rows
+	Notes  []string                  `json:"notes"`  // problems of the file, and rows made in place of lost ones; never nil
+	Check  CheckReport               `json:"check"`  // of the new store: damaged, lost and unverified rows
 }
 
-// RecoveredTable is what became of the rows of a table.
+// RecoveredTable counts the recovered and lost rows of a table.
 type RecoveredTable struct {
 	Rows    int `json:"rows"`    // that are in the new store
-	Stray   int `json:"stray"`   // of those: found in pages that nothing led to any more
-	Cut     int `json:"cut"`     // of those: of which the end could not be read
-	Damaged int `json:"damaged"` // of those, or of lists of those: not what was stored
-	Lost    int `json:"lost"`    // that were stored, and are not there
-	// that could be read, and fit nowhere: what they belong to is lost, or they contradict another
+	Stray   int `json:"stray"`   // of these: found in pages that are no longer referenced
+	Cut     int `json:"cut"`     // of these: truncated, since the end could not be read
+	Damaged int `json:"damaged"` // of these, or of lists of these: not as stored
+	Lost    int `json:"lost"`    // stored, but missing
+	// readable, but left out: the row they belong to is lost, or they contradict another row
 	Refused int `json:"refused"`
 }
 
-// Recover makes a new store, out, of all that can still be read of a damaged one, in, also of one that [Open] refuses.
-// It reads the pages of the file, with those of the write-ahead log beside it, by itself: rows behind damaged pages are
-// found wherever they lie, and what the file says is deleted stays out. The file stays as it is; no program may write
-// it meanwhile, nor this one have it open.
+// Recover makes a new store, out, from everything still readable in a damaged one, in, even if [Open] refuses it. It
+// reads the pages of the file and of the write-ahead log beside it without SQLite: it finds rows behind damaged pages
+// anywhere in the file, and leaves out rows that the file marks as deleted. The file itself does not change; no program
+// may write to it meanwhile, and this one must not have it open.
 //
-// What was not read as it was stored is never called verified: it is in the report, and [Upkeep.Check] of the new store
-// goes on saying so until it is deleted or accepted. Memories that are lost come back in their newest former state, if
-// there is one. Passages, full text and vectors are made again, but for vectors of the caller's own. Sessions and codes
-// are left out: people sign in again.
+// Rows that were not read as stored never count as verified: the report lists them, and [Upkeep.Check] of the new store
+// reports them until they are deleted or accepted. Lost memories are restored to their newest past version, if there is
+// one. Passages, full text and vectors are made again, except for the caller's own vectors. Sessions and codes are left
+// out: people sign in again.
 //
-// The path out must not exist: ErrConflict. A file in which nothing of a store is found is ErrForeign, one of a newer
+// If the path out exists, the error is ErrConflict. A file without any part of a store is ErrForeign, one of a newer
 // version ErrNewer.
 func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (RecoveryReport, error) {
 	if options == nil {
@@ -107,7 +107,7 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (Rec
 	return report, r.into(ctx, in, out, options)
 }
 
-// checkFree refuses the path of a file that exists, or beside which a log of another lies.
+// checkFree refuses the path of an existing file, and a path with another file's log beside it.
 func checkFree(argument, path string) error {
 	if err := checkNewPath(argument, path); err != nil {
 		return err
@@ -120,7 +120,7 @@ func checkFree(argument, path string) error {
 	return nil
 }
 
-// into makes the new store beside its place, and gives it its name when it is whole.
+// into makes the new store beside its final path, and renames it when it is complete.
 func (r *recovery) into(ctx context.Context, in, out string, options *RecoveryOptions) error {
 	folder, err := os.MkdirTemp(filepath.Dir(out), ".souvenir-recover-*")
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *recovery) into(ctx context.Context, in, out string, options *RecoveryOp
 	if err := r.finish(ctx, part, options); err != nil {
 		return newFileError("out", out, err)
 	}
-	if err := checkFree("out", out); err != nil { // somebody may have been faster
+	if err := checkFree("out", out); err != nil { // another process may have created it meanwhile
 		return err
 	}
 	if err := os.Link(part, out); err != nil {
@@ -155,14 +155,14 @@ func (r *recovery) into(ctx context.Context, in, out string, options *RecoveryOp
 	return nil
 }
 
-// finish brings the new store up to date, makes again what is made of what was recovered, and looks at all of it.
+// finish migrates the new store, rebuilds the derived data, and checks all of it.
 func (r *recovery) finish(ctx context.Context, path string, options *RecoveryOptions) error {
 	s, err := Open(ctx, path, &Options{Embedder: options.Embedder, IndexMemory: -1})
 	if err != nil {
 		return err
 	}
 	err = s.db.Write(ctx, r.mendTrash)
-	if err == nil && !r.hashed { // there was nothing by which anything could be verified
+	if err == nil && !r.hashed { // there were no hashes to verify anything with
 		err = s.db.Write(ctx, func(tx db.Tx) error { _, err := tx.Exec(`DELETE FROM row_hash`); return err })
 	}
 	if err == nil {
@@ -193,7 +193,7 @@ func (r *recovery) finish(ctx context.Context, path string, options *RecoveryOpt
 	return nil
 }
 
-// note keeps something that the reader of the report should know, once.
+// note adds a note to the report, once.
 func (r *recovery) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if len(r.report.Notes) >= maxFindings {
@@ -217,25 +217,25 @@ type recovery struct {
 	hashed   bool
 	rows     int // that are in the new store
 
-	tables []*recoveredTable // those that others refer to first
+	tables []*recoveredTable // referenced tables first
 	roots  map[string]uint32 // table or index -> its first page
 	hashes map[int]map[int64][]byte
 
-	present    map[string]map[int64]bool // table -> the ids of its rows in the new store, of tables that are referred to
-	ownPlaces  map[int64]bool            // partitions whose vectors are the caller's own
-	ownVectors map[int64]bool            // collections of such
-	names      map[int64]string          // memory -> uid, as the index has it
+	present    map[string]map[int64]bool // referenced table -> the ids of its rows in the new store
+	ownPlaces  map[int64]bool            // partitions with the caller's own vectors
+	ownVectors map[int64]bool            // collections with the caller's own vectors
+	names      map[int64]string          // memory -> uid, from the index
 }
 
 // recoveredTable is a table of the file's schema.
 type recoveredTable struct {
 	name    string
 	columns []recoveredColumn
-	order   []int // the columns in the order in which records have them
-	rowID   int   // the column that is the row's number; -1 for none
-	tree    bool  // it has row ids, other than those that are an index themselves
+	order   []int // the columns in the order of the records
+	rowID   int   // the column that is the rowid; -1 for none
+	tree    bool  // it has rowids, unlike WITHOUT ROWID tables
 	hash    *kernel.HashedTable
-	strays  []uint32 // pages of it that nothing leads to
+	strays  []uint32 // its pages that are not referenced
 }
 
 type recoveredColumn struct {
@@ -245,7 +245,7 @@ type recoveredColumn struct {
 	parent     string // the table whose id it is; empty: none
 }
 
-// migrationsUpTo are the first migrations only.
+// migrationsUpTo holds only the first migrations.
 type migrationsUpTo struct {
 	fs.FS
 	version int
@@ -256,7 +256,7 @@ func (f migrationsUpTo) Glob(pattern string) ([]string, error) {
 	return names[:min(f.version, len(names))], err
 }
 
-// config is how a file of the same version is made, without what keeps hashes.
+// config returns the configuration for a file of the same version, without maintaining hashes.
 func (r *recovery) config(path string) sqlite.Config {
 	config := fileConfig(path, time.Now)
 	config.Migrations = migrationsUpTo{config.Migrations, r.version}
@@ -264,7 +264,7 @@ func (r *recovery) config(path string) sqlite.Config {
 	return config
 }
 
-// notRecovered are tables that are made anew, or are for a short time only.
+// notRecovered lists tables that are rebuilt, or hold short-lived rows.
 var notRecovered = []string{"setting", "change", "session", "oauth_code", "row_hash"}
 
 // readSchema learns from the migrations which tables a file of this version has.
@@ -338,7 +338,7 @@ func (t *recoveredTable) readColumns(tx db.Tx) error {
 	return nil
 }
 
-// sortTables puts tables behind those that they refer to.
+// sortTables sorts tables after the tables that they reference.
 func (r *recovery) sortTables() {
 	var sorted []*recoveredTable
 	placed := map[string]bool{}
@@ -352,7 +352,7 @@ func (r *recovery) sortTables() {
 				sorted = append(sorted, t)
 			}
 		}
-		if len(sorted) == before { // a circle: whatever comes first
+		if len(sorted) == before { // a cycle: break it anywhere
 			for _, t := range r.tables {
 				if !placed[t.name] {
 					placed[t.name] = true
@@ -372,7 +372,8 @@ func (r *recovery) table(name string) *recoveredTable {
 	return nil
 }
 
-// values puts the values of a record into the order of the table's columns. Not ok: it is no row of the table.
+// values puts the values of a record into the order of the table's columns. ok is false if it is not a row of the
+// table.
 func (t *recoveredTable) values(row salvage.Row) ([]any, bool) {
 	if len(row.Values) > len(t.columns) {
 		return nil, false
@@ -414,7 +415,7 @@ func (t *recoveredTable) values(row salvage.Row) ([]any, bool) {
 	return values, true
 }
 
-// sum is the hash that a row has, and the key by which it is kept.
+// sum returns the hash of a row, and the key that it is stored under.
 func (t *recoveredTable) sum(values []any) (key int64, sum []byte) {
 	var names []string
 	var hashed []any
@@ -437,7 +438,7 @@ func (t *recoveredTable) sum(values []any) (key int64, sum []byte) {
 	return key, sum
 }
 
-// readFile finds out which page belongs to which table, and reads the hashes.
+// readFile assigns the pages to tables, and reads the hashes.
 func (r *recovery) readFile(ctx context.Context) error {
 	r.roots, r.hashes, r.names = map[string]uint32{}, map[int]map[int64][]byte{}, map[int64]string{}
 	found := &salvage.Found{Pages: map[uint32]bool{}}
@@ -508,7 +509,7 @@ func (r *recovery) keepHash(row salvage.Row) {
 	r.hashes[int(kind)][id] = hash
 }
 
-// readStrays finds the pages of tables that no tree leads to: what is behind a damaged page.
+// readStrays finds table pages that no tree references: the ones behind a damaged page.
 func (r *recovery) readStrays(ctx context.Context, found *salvage.Found) error {
 	free := r.file.Free()
 	var strays []uint32
@@ -555,7 +556,7 @@ func (r *recovery) readStrays(ctx context.Context, found *salvage.Found) error {
 	return nil
 }
 
-// fits counts the rows that could be of a table.
+// fits counts the rows that could belong to a table.
 func (r *recovery) fits(t *recoveredTable, rows []salvage.Row) (n int) {
 	for _, row := range rows {
 		if _, ok := t.values(row); ok && len(row.Values) > len(t.columns)/2 {
@@ -565,7 +566,7 @@ func (r *recovery) fits(t *recoveredTable, rows []salvage.Row) (n int) {
 	return n
 }
 
-// verifies counts the rows whose hash says that they are of a table.
+// verifies counts the rows whose hash shows that they belong to a table.
 func (r *recovery) verifies(t *recoveredTable, rows []salvage.Row) (n int) {
 	if t.hash == nil {
 		return 0

@@ -27,8 +27,7 @@ const (
 	recoverBytes = 8 << 20
 )
 
-// write makes a new file of the old one's version, with the rows that could be read and the hashes that they should
-// have.
+// write makes a new file of the old one's version, with the rows that could be read and their expected hashes.
 func (r *recovery) write(ctx context.Context, path string) (err error) {
 	file, err := sqlite.Open(ctx, r.config(path))
 	if err != nil {
@@ -64,7 +63,7 @@ type recoveredRow struct {
 	stray, cut bool
 }
 
-// writeTable copies what can be read of a table.
+// writeTable copies the readable rows of a table.
 func (r *recovery) writeTable(ctx context.Context, file db.DB, t *recoveredTable) error {
 	w := &tableWriter{r: r, t: t, db: file, ctx: ctx, sums: map[int64][]byte{}, seen: map[int64]bool{}}
 	found := &salvage.Found{Pages: map[uint32]bool{}}
@@ -94,7 +93,7 @@ type tableWriter struct {
 	count RecoveredTable
 	batch []recoveredRow
 	bytes int
-	sums  map[int64][]byte // of a set: what its rows come to
+	sums  map[int64][]byte // of a set: the combined hash of its rows
 	seen  map[int64]bool   // row ids
 }
 
@@ -138,14 +137,14 @@ func (w *tableWriter) take(row salvage.Row, stray bool) error {
 	return nil
 }
 
-// own says whether a passage has a vector of the caller's own, which nobody can make again.
+// own reports whether a passage has the caller's own vector, which cannot be made again.
 func (w *tableWriter) own(values []any) bool {
 	id, _ := values[w.t.rowID].(int64)
 	return w.r.ownPlaces[id>>kernel.PassageBits]
 }
 
-// takeStrays takes the rows of pages that nothing leads to: all of a row that the hashes know, or that nothing is known
-// of; none that was deleted.
+// takeStrays takes the rows of unreferenced pages: rows whose key has a hash, or all rows of a table without hashes. It
+// takes no rows that the hashes show to be deleted.
 func (w *tableWriter) takeStrays() error {
 	var rows []salvage.Row
 	for _, n := range w.t.strays {
@@ -172,8 +171,8 @@ func (w *tableWriter) takeStrays() error {
 	return w.takeSets(rows)
 }
 
-// takeSets takes the rows of sets that nothing leads to. Pages of an index may look the same, so what counts is that a
-// set comes to its hash: with the rows of one page, or with those of all. Of tags, nothing else looks like them.
+// takeSets takes the unreferenced rows of sets. Pages of an index may look the same, so they count only if a set
+// matches its hash: with the rows of one page, or with the rows of all. Nothing else looks like tags.
 func (w *tableWriter) takeSets(rows []salvage.Row) error {
 	h := w.t.hash
 	sets := map[int64]map[uint32][]salvage.Row{}
@@ -211,7 +210,7 @@ func (w *tableWriter) takeSets(rows []salvage.Row) error {
 	return nil
 }
 
-// sumWith is what a set comes to with further rows.
+// sumWith returns the combined hash of a set with further rows.
 func (w *tableWriter) sumWith(key int64, rows []salvage.Row) []byte {
 	whole := w.sums[key]
 	for _, row := range rows {
@@ -226,7 +225,7 @@ func (w *tableWriter) sumWith(key int64, rows []salvage.Row) []byte {
 	return whole
 }
 
-// flush writes the batch. A row that does not fit keeps no other from its place.
+// flush writes the batch. A row that does not fit does not hold up the others.
 func (w *tableWriter) flush() error {
 	batch := w.batch
 	w.batch, w.bytes = nil, 0
@@ -307,12 +306,12 @@ func (r *recovery) keep(t *recoveredTable, values []any) {
 	}
 }
 
-// mend makes a row fit into the new file: values that a cut took away, texts that are none, and references that lead
-// nowhere. Hashes tell what was changed by that. Not fits: what it belongs to is lost.
+// mend makes a row fit into the new file: it replaces truncated values, invalid texts, and dangling references. The
+// hashes reveal these changes. fits is false if the row it belongs to is lost.
 func (w *tableWriter) mend(tx db.Tx, row recoveredRow) (fits bool, err error) {
 	for i, c := range w.t.columns {
 		if w.t.name == "partition" && slices.Contains(w.t.hash.Except, c.name) {
-			row.values[i] = int64(0) // counts, which begin anew
+			row.values[i] = int64(0) // counts, which start again
 			continue
 		}
 		switch v := row.values[i].(type) {
@@ -353,7 +352,7 @@ func (w *tableWriter) mend(tx db.Tx, row recoveredRow) (fits bool, err error) {
 	return true, nil
 }
 
-// mendedText is a text that can be shown, and an object where one is expected.
+// mendedText returns valid text, and a JSON object where one is expected.
 func mendedText(column, value string) string {
 	if !utf8.ValidString(value) {
 		value = strings.ToValidUTF8(value, "\ufffd")
@@ -371,8 +370,8 @@ func mendedText(column, value string) string {
 	return string(kept)
 }
 
-// standIn makes a row for one that is lost and that others hang on. What hung on a lost owner or place is the local
-// user's, whom nobody but the operator can be.
+// standIn makes a row in place of a lost one that others reference. Rows of a lost owner or place go to the local user,
+// which only the operator can be.
 func (r *recovery) standIn(tx db.Tx, table string, id int64) (bool, error) {
 	now := time.Now().UnixMicro()
 	name := fmt.Sprintf("recovered-%d", id)
@@ -438,7 +437,7 @@ func (r *recovery) keepID(table string, id int64) {
 	r.present[table][id] = true
 }
 
-// reviveMemories brings memories back that are lost, in the newest of their former states that is left.
+// reviveMemories restores lost memories from the newest past version that is left.
 func (r *recovery) reviveMemories(ctx context.Context, file db.DB, t *recoveredTable) error {
 	column := func(name string) int {
 		return slices.IndexFunc(t.columns, func(c recoveredColumn) bool { return c.name == name })
@@ -470,7 +469,7 @@ func (r *recovery) reviveMemories(ctx context.Context, file db.DB, t *recoveredT
 	for _, n := range t.strays {
 		rows, _, _ := r.file.Leaf(n, &salvage.Found{Pages: map[uint32]bool{}})
 		for _, row := range rows {
-			_ = look(row) // it gives no error
+			_ = look(row) // it returns no error
 		}
 	}
 	for id, values := range newest {
@@ -519,7 +518,7 @@ func (r *recovery) revive(tx db.Tx, id, number, created, partition int64, conten
 	return nil
 }
 
-// mendTrash counts what the entries of the trash still hold, and takes files out of it whose entries are lost.
+// mendTrash recounts the contents of the trash entries, and takes out files whose entries are lost.
 func (r *recovery) mendTrash(tx db.Tx) error {
 	for _, count := range []struct{ column, kind string }{{"memories", "memory"}, {"revisions", "revision"}} {
 		if _, err := tx.Exec(`UPDATE trash SET `+count.column+` = (SELECT count(*) FROM trash_item i
@@ -539,8 +538,8 @@ func (r *recovery) mendTrash(tx db.Tx) error {
 	return err
 }
 
-// writeHashes writes the hashes that the rows should have, so that a check of the new file says what is damaged and
-// what is lost.
+// writeHashes writes the expected hashes of the rows, so that a check of the new file reports the damaged and the lost
+// rows.
 func (r *recovery) writeHashes(tx db.Tx) error {
 	if !r.hashed {
 		return nil
@@ -553,7 +552,7 @@ func (r *recovery) writeHashes(tx db.Tx) error {
 			}
 		}
 	}
-	// Numbers of rows that are lost are not used again.
+	// Row ids of lost rows are not reused.
 	for _, t := range r.tables {
 		if t.hash == nil || t.hash.Set {
 			continue

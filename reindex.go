@@ -11,26 +11,26 @@ import (
 
 // ReindexingOptions change how [Upkeep.Reindex] works. Nil means the zero value.
 type ReindexingOptions struct {
-	// Progress hears of the stage "reindex", counted in memories. Nil means nobody does.
+	// Progress receives the stage "reindex", counted in memories. Nil means no progress reports.
 	Progress Progress
 }
 
-// How far a reindexing has come, in settings of the file: for which profile it is, the last memory that is done, and
-// the last one there was when it began. Later ones need none.
+// The progress of a reindexing, in settings of the file: its profile, the last memory done, and the last memory when it
+// began. Later memories need no reindexing.
 const (
 	settingReindexProfile = "reindex_profile"
 	settingReindexDone    = "reindex_done"
 	settingReindexLast    = "reindex_last"
 )
 
-// Reindex makes everything that finds memories again from their contents: it splits, analyses and embeds them anew with
-// the store's embedder. Vectors of the caller's own stay. Searches and writes go on meanwhile and see each memory
-// either before or after. It returns when all is done. Interrupted, by its context, an error or the end of the process,
-// it goes on where it stopped when it is called again.
+// Reindex rebuilds everything that finds memories from their contents: it splits, analyses and embeds them again with
+// the store's embedder. The caller's own vectors stay. Searches and writes continue meanwhile and see each memory
+// either before or after. Reindex returns when all is done. If its context, an error or the end of the process
+// interrupts it, the next call continues where it stopped.
 //
-// An embedder that fails is an error. A single text that it refuses is not: it is found by its words until it can be
-// embedded, as [Upkeep.EmbeddingStatus] tells. A read-only store is ErrReadOnly; one that another process has changed
-// to another model meanwhile is ErrConflict.
+// An embedder that fails is an error. A single text that it refuses is not: search finds it by its words until it can
+// be embedded, see [Upkeep.EmbeddingStatus]. A read-only store is ErrReadOnly; one that another process has changed to
+// another model meanwhile is ErrConflict.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Reindex(ctx context.Context, options *ReindexingOptions) error {
@@ -60,14 +60,14 @@ func (h *Upkeep) Reindex(ctx context.Context, options *ReindexingOptions) error 
 	return nil
 }
 
-// reindexing is a Reindex under way.
+// reindexing is a Reindex in progress.
 type reindexing struct {
 	s           *Store
-	after, last int64 // rows of memories: the last one that is done, and the last one to do
+	after, last int64 // rows of memories: the last one done, and the last one to do
 	done, total int   // memories
 }
 
-// begin reads how far an earlier one came, or notes the beginning of a new one.
+// begin reads the progress of an earlier run, or records the start of a new one.
 func (r *reindexing) begin(ctx context.Context) error {
 	return r.s.db.Write(ctx, func(tx db.Tx) error {
 		if err := r.s.checkTarget(tx); err != nil {
@@ -101,7 +101,7 @@ func (r *reindexing) begin(ctx context.Context) error {
 	})
 }
 
-// checkTarget refuses to make vectors that the file does not want any more.
+// checkTarget refuses to make vectors of a profile that the file no longer targets.
 func (s *shared) checkTarget(tx db.Tx) error {
 	target, err := kernel.Setting(tx, settingTarget)
 	if err == nil && target != s.profile {
@@ -111,7 +111,7 @@ func (s *shared) checkTarget(tx db.Tx) error {
 	return err
 }
 
-// step does some memories. One that changes meanwhile is left for the next step, with those after it.
+// step reindexes some memories. It leaves a memory that changes meanwhile, and the ones after it, to the next step.
 func (r *reindexing) step(ctx context.Context) error {
 	const batch = 64
 	var memories []plainMemory
@@ -155,7 +155,7 @@ func (r *reindexing) step(ctx context.Context) error {
 	return nil
 }
 
-// replace writes passages of memories and returns the last memory that is done.
+// replace writes passages of memories and returns the last memory done.
 func (r *reindexing) replace(tx db.Tx, memories []plainMemory, passages [][]passage) (after int64, err error) {
 	if err := r.s.checkTarget(tx); err != nil {
 		return 0, err
@@ -171,7 +171,7 @@ func (r *reindexing) replace(tx db.Tx, memories []plainMemory, passages [][]pass
 			return 0, err
 		}
 		switch {
-		case len(now) == 0: // it is gone
+		case len(now) == 0: // it was deleted
 		case !now[0].same(m):
 			return after, w.flush()
 		case m.ownVectors:
@@ -187,7 +187,7 @@ func (r *reindexing) replace(tx db.Tx, memories []plainMemory, passages [][]pass
 	return after, w.flush()
 }
 
-// finish ends a reindexing, and with it a change of model that it has done on the way.
+// finish ends a reindexing, and a change of model that it has completed along with it.
 func (r *reindexing) finish(ctx context.Context) error {
 	return r.s.db.Write(ctx, func(tx db.Tx) error {
 		for _, key := range []string{settingReindexProfile, settingReindexDone, settingReindexLast} {
@@ -199,7 +199,7 @@ func (r *reindexing) finish(ctx context.Context) error {
 	})
 }
 
-// plainMemory is a memory as background work needs it.
+// plainMemory holds the fields of a memory that background work needs.
 type plainMemory struct {
 	row, partition int64
 	ownVectors     bool // its collection takes vectors from callers

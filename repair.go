@@ -10,27 +10,27 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// repairs is what can be done about what an inspection found. Each of them is right whatever has happened since, so
-// none needs to look whether the damage is still there.
+// repairs are the repairs for what an inspection found. Each is correct no matter what has changed since, so none needs
+// to check whether the damage is still there.
 type repairs struct {
-	indexes  bool      // make the file's indexes again
-	fullText bool      // make full text again, all of it
+	indexes  bool      // rebuild the file's indexes
+	fullText bool      // rebuild all of full text
 	orphans  []orphans // rows to delete
 	unlink   []orphans // references to remove
-	chunks   bool      // delete the pieces of no file
-	places   []int64   // partitions to be given to the owners of their projects
+	chunks   bool      // delete chunks without a file
+	places   []int64   // partitions to give to the owners of their projects
 	counts   []int64   // partitions to count again
-	memories []int64   // memories whose passages are to be made again
-	vectors  []int64   // passages whose vectors are to be made again
-	texts    []int64   // rows of full text to be written again, or deleted
+	memories []int64   // memories whose passages must be rebuilt
+	vectors  []int64   // passages whose vectors must be rebuilt
+	texts    []int64   // rows of full text to rewrite or delete
 
-	accept []acceptedRow // rows to be taken as they are; done only if the caller wants that
+	accept []acceptedRow // rows to accept as they are; only if the caller asks for it
 }
 
-// repairBatch is how many rows are mended in one transaction: writers wait for no more than that.
+// repairBatch is how many rows one transaction repairs: other writers wait at most that long.
 const repairBatch = 64
 
-// repair does what can be done. What SQLite cannot do because of damage is left; the next inspection finds it again.
+// repair makes the repairs. It skips steps that fail in SQLite because of damage; the next inspection finds them again.
 func (s *Store) repair(ctx context.Context, r *repairs, progress Progress) error {
 	steps := s.repairSteps(ctx, r)
 	for i, step := range steps {
@@ -46,7 +46,7 @@ func (s *Store) repair(ctx context.Context, r *repairs, progress Progress) error
 	return nil
 }
 
-// repairSteps puts repairs into an order in which each finds sound what it needs.
+// repairSteps orders the repairs so that each finds the data that it needs intact.
 func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() error) {
 	one := func(statement string, args ...any) {
 		steps = append(steps, func() error {
@@ -63,7 +63,7 @@ func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() err
 				if !aboutContent(err) {
 					return err
 				}
-				for i := range batch { // one that cannot be mended keeps no other from it
+				for i := range batch { // one that cannot be repaired does not hold up the others
 					one := s.db.Write(ctx, func(tx db.Tx) error { return fn(tx, batch[i:i+1]) })
 					if one != nil && !aboutContent(one) {
 						return one
@@ -108,12 +108,12 @@ func distinctRows(rows []int64) []int64 {
 	return slices.Compact(slices.Sorted(slices.Values(rows)))
 }
 
-// partitionBytes counts what the memories of the partition ?1 take.
+// partitionBytes counts the bytes of the memories in partition ?1.
 const partitionBytes = `(SELECT coalesce(sum(octet_length(content) + octet_length(metadata)), 0) FROM memory WHERE partition_id = ?1)
 	+ (SELECT coalesce(sum(octet_length(content) + octet_length(attributes)), 0) FROM memory_revision WHERE partition_id = ?1)`
 
-// giveToOwners gives partitions to the owners of the projects that they lie in, as collections of the same names, or of
-// a number behind it where the owner has one with other vectors.
+// giveToOwners gives partitions to the owners of their projects, as collections of the same names, with a number
+// appended if the owner has one with other vectors.
 func giveToOwners(tx db.Tx, partitions []int64) error {
 	for _, p := range partitions {
 		var owner, profile int64
@@ -144,7 +144,7 @@ func giveToOwners(tx db.Tx, partitions []int64) error {
 	return nil
 }
 
-// recount makes the counts of partitions what is there.
+// recount corrects the counts of partitions.
 func recount(tx db.Tx, partitions []int64) error {
 	for _, p := range partitions {
 		in := kernel.PassageRange(p)
@@ -161,8 +161,8 @@ func recount(tx db.Tx, partitions []int64) error {
 	return nil
 }
 
-// remakePassages makes the passages of memories again, from their contents. Their vectors are made later, but for those
-// of the caller's own, which are kept if they are sound.
+// remakePassages rebuilds the passages of memories from their contents. Their vectors are made later; the caller's own
+// vectors are kept if they are intact.
 func (s *Store) remakePassages(tx db.Tx, memories []int64) error {
 	w, err := s.newWriter(tx, scope{})
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Store) remakePassages(tx db.Tx, memories []int64) error {
 	return w.flush()
 }
 
-// remakeOwn makes the passages of a memory in a collection of the caller's own vectors again. Its vector is kept; a
+// remakeOwn rebuilds the passages of a memory in a collection with the caller's own vectors. It keeps the vector; a
 // damaged one is lost.
 func (s *shared) remakeOwn(w *memoryWriter, m plainMemory) error {
 	at, err := w.placeByRow(m.partition)
@@ -203,7 +203,7 @@ func (s *shared) remakeOwn(w *memoryWriter, m plainMemory) error {
 	return w.replacePassages(m.row, m.partition, passages, own, m.tags)
 }
 
-// soundOwnVector returns the vector of the caller's own that a memory has; nil if it has none, or a damaged one.
+// soundOwnVector returns the caller's own vector of a memory; nil if it is missing or damaged.
 func soundOwnVector(tx db.Tx, at *place, memory int64) ([]float32, error) {
 	blobs, err := db.Column[[]byte](tx,
 		`SELECT vector FROM passage WHERE memory_id = ? AND vector IS NOT NULL ORDER BY id`, memory)
@@ -220,7 +220,7 @@ func soundOwnVector(tx db.Tx, at *place, memory int64) ([]float32, error) {
 	return nil, nil
 }
 
-// rebuildFullText writes full text anew, in steps.
+// rebuildFullText rebuilds full text, in steps.
 func (s *Store) rebuildFullText(ctx context.Context) error {
 	for after := int64(-1); ; {
 		var batch []int64
@@ -238,7 +238,7 @@ func (s *Store) rebuildFullText(ctx context.Context) error {
 	}
 }
 
-// rewriteFullText writes the rows of some passages into full text, and deletes those of passages that do not exist.
+// rewriteFullText rewrites the full-text rows of some passages, and deletes the rows of passages that do not exist.
 func rewriteFullText(tx db.Tx, passages []int64) error {
 	if err := tx.Words().Drop(passages...); err != nil {
 		return err

@@ -11,24 +11,25 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// ruleEdit is a change of the one rule of a type that a project has. Its next state may depend on the present one: it
-// is made in the write transaction, so that no edit of others in between is lost.
+// ruleEdit is a change to a project's one rule of a type. The new state may depend on the current one: it is computed
+// in the write transaction, so that no concurrent edit is lost.
 type ruleEdit struct {
 	project  ProjectRef
 	ruleType RuleType
 	expected int // revision; 0: any
 
-	// next gives the new state of the rule from the present one, nil when there is none yet. It is called more than once.
+	// next returns the new state of the rule, given the current one, nil if there is none yet. It is called more than
+	// once.
 	next func(present *ruleState) (ruleState, error)
 }
 
-// ruleState is what an edit of a rule may change.
+// ruleState is the part of a rule that an edit may change.
 type ruleState struct {
 	content       string
 	tags, related []string
 }
 
-// newRuleState validates what a caller wants a rule to be.
+// newRuleState validates the state that a caller requests for a rule.
 func newRuleState(content string, tags, related []string) (ruleState, error) {
 	if err := check.NewContent(content); err != nil {
 		return ruleState{}, err
@@ -47,7 +48,7 @@ func newRuleState(content string, tags, related []string) (ruleState, error) {
 	return r, nil
 }
 
-// over is the state when r is stored over the present one: nil lists leave what is there.
+// over returns the state after storing r over the current one: nil lists keep the current values.
 func (r ruleState) over(present *ruleState) (ruleState, error) {
 	if present != nil && r.tags == nil {
 		r.tags = present.tags
@@ -58,7 +59,7 @@ func (r ruleState) over(present *ruleState) (ruleState, error) {
 	return r, nil
 }
 
-// after is the rule's state after the edit, given those that are present.
+// after returns the rule's state after the edit, given the existing rules of its type.
 func (e ruleEdit) after(present []storedMemory) (ruleState, error) {
 	var before *ruleState
 	revision := 0
@@ -80,9 +81,9 @@ func (e ruleEdit) after(present []storedMemory) (ruleState, error) {
 	return next, check.NewContent(next.content)
 }
 
-// editRule makes the change. The text that it leads to is split and embedded before the transaction; if others have
-// edited the rule meanwhile, this is done again for what is new in it. An edit that lost twice is stored nevertheless,
-// and its new passages are embedded in the background.
+// editRule makes the change. It splits and embeds the resulting text before the transaction; if others have edited the
+// rule meanwhile, it does so again for the new parts. After losing twice, the edit is stored anyway, and its new
+// passages are embedded in the background.
 func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
 	if e.expected < 0 {
 		return StoredRule{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any",
@@ -119,8 +120,8 @@ func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
 
 var errUnprepared = errors.New("the rule was changed while its text was embedded")
 
-// prepareRule makes the passages that the edit leads to now and that are not ready yet. What the memory has a vector of
-// already is not embedded again.
+// prepareRule makes the passages that the edit now results in and that are not ready yet. It reuses the memory's
+// existing vectors.
 func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready map[string]passage) (warnings []string, err error) {
 	var content string
 	var ownVectors bool
@@ -169,8 +170,9 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready map[string]pa
 	return warnings, err
 }
 
-// rulesToWrite returns the rules that an edit changes, as presentRules does, of the project that it would be stored in.
-// An edit of what must be there does not go to a new project: then what the caller can only read is in its way.
+// rulesToWrite returns the rules that an edit changes, as presentRules does, for the project that it would be stored
+// in. An edit of a rule that must exist does not create a project: then a project that the caller can only read is an
+// error.
 func (s *Store) rulesToWrite(tx db.Tx, sc scope, e ruleEdit) ([]storedMemory, error) {
 	var present []storedMemory
 	var err error
@@ -182,7 +184,7 @@ func (s *Store) rulesToWrite(tx db.Tx, sc scope, e ruleEdit) ([]storedMemory, er
 			present, err = s.rulesAt(tx, sc, p.row, e.ruleType)
 		}
 		if errors.Is(err, ErrForbidden) {
-			err = nil // it may not be made; whether it would be is seen below and when it is stored
+			err = nil // it may not be created; whether it would be is checked below and when the rule is stored
 		}
 	}
 	if err != nil {
@@ -202,7 +204,7 @@ func (s *Store) rulesToWrite(tx db.Tx, sc scope, e ruleEdit) ([]storedMemory, er
 	return present, nil
 }
 
-// passageVectors adds the vectors of this store's model that a memory's passages have, by text.
+// passageVectors adds the vectors of a memory's passages that are of this store's model, by text.
 func (s *Store) passageVectors(tx db.Tx, m storedMemory, known map[string][]float32) error {
 	return tx.Each(func(row db.Rows) error {
 		var start, length int
@@ -220,8 +222,8 @@ func (s *Store) passageVectors(tx db.Tx, m storedMemory, known map[string][]floa
 		s.profile)
 }
 
-// storeRule makes the change in the transaction. Passages that are not ready end it with errUnprepared, unless it is
-// the last try: then they are stored without vectors.
+// storeRule makes the change in the transaction. If passages are not ready, it returns errUnprepared, except on the
+// last try: then they are stored without vectors.
 func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready map[string]passage, last bool) (StoredRule, error) {
 	w, err := s.newWriter(tx, sc)
 	if err != nil {
@@ -273,8 +275,8 @@ func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready map[string]passa
 	return stored, w.flush()
 }
 
-// assemble cuts content into passages and takes their terms and vectors from those that are ready. It reports whether
-// all of them were.
+// assemble splits content into passages and takes their terms and vectors from the ready ones. It reports whether all
+// of them were ready.
 func assemble(content string, size int, ready map[string]passage) (passages []passage, complete bool) {
 	complete = true
 	for _, span := range text.Split(content, size) {

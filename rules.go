@@ -14,30 +14,31 @@ import (
 )
 
 // A rule is a memory of event type project-rule. A project has at most one of each RuleType; outside all projects each
-// user has at most one general do and dont. Storing again changes that memory in place, and its history tells how it
-// came about. Whatever makes a memory a rule, or moves one, looks for another one in its write transaction.
+// user has at most one general do and dont. Storing again changes that memory in place, and its history records the
+// earlier versions. Every write that makes a memory a rule, or moves a rule, looks for another one in its own
+// transaction.
 
-// NewRule describes the rule that a project, or its user, shall have.
+// NewRule describes a rule to store for a project or a user.
 type NewRule struct {
-	ProjectID   string   // the project; an unknown one is made. With neither, the rule is one for all of the user's work.
-	ProjectName string   // the same by name
+	ProjectID   string   // the project; an unknown one is created. With neither, the rule is general: for all of the user's work.
+	ProjectName string   // the project by name
 	Type        RuleType // RuleDo or RuleDont; SetTodo stores the todo
 	Content     string   // Markdown, 1 byte to 1 MiB
 
-	Tags    []string // nil keeps those that the rule has; an empty list removes them
+	Tags    []string // nil keeps the rule's tags; an empty list removes them
 	Related []string // ids of visible memories to link to; nil and empty as with Tags
 
 	// ExpectedRevision makes the call fail with ErrConflict when the rule has another revision. Zero means any.
 	ExpectedRevision int
 }
 
-// StoredRule is a rule as it was stored.
+// StoredRule is a rule as stored.
 type StoredRule struct {
 	Stored
-	Created bool // there was none before
+	Created bool // no such rule existed before
 }
 
-// MarshalJSON gives the form of the interface: id, created, updated, revision, indexed, memory, project_created and
+// MarshalJSON returns the form of the interfaces: id, created, updated, revision, indexed, memory, project_created and
 // warnings.
 func (r StoredRule) MarshalJSON() ([]byte, error) { return json.Marshal(r.json()) }
 
@@ -45,7 +46,7 @@ func (r StoredRule) json() storedRuleJSON {
 	return storedRuleJSON{r.ID, r.Created, !r.Created, r.Revision, nil, r.Indexed, r.Memory, r.ProjectCreated, r.Warnings}
 }
 
-// storedRuleJSON is the form of a rule that was stored, and of a todo.
+// storedRuleJSON is the JSON form of a stored rule or todo.
 type storedRuleJSON struct {
 	ID             string        `json:"id"`
 	Created        bool          `json:"created"`
@@ -58,7 +59,7 @@ type storedRuleJSON struct {
 	Warnings       []string      `json:"warnings,omitempty"`
 }
 
-// Rules are the rules of a project, or the general ones of a user. Nil means that there is none.
+// Rules are the rules of a project, or the general ones of a user. Nil means none.
 type Rules struct {
 	Do       *Memory  `json:"do"`
 	Dont     *Memory  `json:"dont"`
@@ -66,9 +67,9 @@ type Rules struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// SetRule stores a rule in place of the one of its type that the project, or without a project the user, has. A view
+// SetRule stores a rule, replacing the rule of its type that the project, or without a project the user, has. A view
 // that is limited to projects stores no general rules (ErrForbidden) and sees none. The memory keeps its id and gets a
-// new revision. A new one goes into the collection default. The same content again makes no revision.
+// new revision. A new one goes into the collection default. Storing the same content again makes no revision.
 func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
 	if r.Type == RuleTodo {
 		return StoredRule{}, invalid("rule_type", "rule_type is %q, which SetTodo stores; SetRule takes %s", r.Type,
@@ -97,8 +98,8 @@ func checkRuleType(t RuleType) error {
 	return check.Enum("rule_type", t, ruleTypes)
 }
 
-// GetRule returns the rule of a type that a project has, or for the zero ProjectRef the user's general one. ErrNotFound
-// means that there is none, or that the project cannot be seen.
+// GetRule returns a project's rule of a type, or for the zero ProjectRef the user's general one. ErrNotFound means that
+// there is no such rule, or that the project is not visible.
 func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleType) (Memory, error) {
 	if err := cmp.Or(checkRuleType(ruleType), check.Project(project.ID, project.Name)); err != nil {
 		return Memory{}, err
@@ -117,8 +118,8 @@ func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleTy
 	return m, err
 }
 
-// Rules returns the rules of a project, or for the zero ProjectRef the user's general ones, whatever their state. An
-// unknown project has none, which is no error.
+// Rules returns the rules of a project, or for the zero ProjectRef the user's general ones, in any state. An unknown
+// project has none, which is not an error.
 func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
 	if err := check.Project(project.ID, project.Name); err != nil {
 		return Rules{}, err
@@ -160,8 +161,8 @@ func (s *Store) rules(tx db.Tx, sc scope, project ProjectRef) (Rules, error) {
 	return r, nil
 }
 
-// DeleteRule deletes the rule of a type that a project has, or for the zero ProjectRef the user's general one, as
-// DeleteMemory does. ErrNotFound means that there is none.
+// DeleteRule deletes a project's rule of a type, or for the zero ProjectRef the user's general one, as DeleteMemory
+// does. ErrNotFound means that there is no such rule.
 func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) error {
 	ctx = db.Freeing(ctx)
 	if err := cmp.Or(checkRuleType(ruleType), check.Project(project.ID, project.Name)); err != nil {
@@ -178,7 +179,7 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 		if err != nil {
 			return err
 		}
-		for _, m := range present { // superfluous ones, too: they would come up in its place
+		for _, m := range present { // superfluous ones, too: otherwise they would take its place
 			if !m.writable {
 				return forbiddenRule(m)
 			}
@@ -195,8 +196,8 @@ func forbiddenRule(m storedMemory) error {
 		show(cmp.Or(m.ProjectName, m.ProjectID)))
 }
 
-// presentRules returns the rule of a type that a project has, for reading: the one that counts first, then superfluous
-// ones. Without a project it is the general one, which a limited view does not see.
+// presentRules returns a project's rules of a type, for reading: the one that counts first, then superfluous ones.
+// Without a project it returns general rules, which a limited view does not see.
 func (s *Store) presentRules(tx db.Tx, sc scope, project ProjectRef, ruleType RuleType) ([]storedMemory, error) {
 	var row int64
 	if project != (ProjectRef{}) {
@@ -209,8 +210,8 @@ func (s *Store) presentRules(tx db.Tx, sc scope, project ProjectRef, ruleType Ru
 	return s.rulesAt(tx, sc, row, ruleType)
 }
 
-// rulesAt returns the rules of a type in a project (0: general ones), the newest change first. There is more than one
-// only in files from before rules were unique.
+// rulesAt returns the rules of a type in a project (0: general ones), the most recently changed first. Only files from
+// before rules were unique have more than one.
 func (s *Store) rulesAt(tx db.Tx, sc scope, project int64, ruleType RuleType) ([]storedMemory, error) {
 	condition, where := `p.project_id = ?`, project
 	if project == 0 {
@@ -233,7 +234,7 @@ func (s *Store) rulesAt(tx db.Tx, sc scope, project int64, ruleType RuleType) ([
 	return found, err
 }
 
-// superfluous says which of several rules of one type do not count.
+// superfluous returns the rules of one type that do not count.
 func superfluous(present []storedMemory) []string {
 	if len(present) < 2 {
 		return nil
@@ -246,7 +247,7 @@ func superfluous(present []storedMemory) []string {
 		len(present), present[0].RuleType, show(present[0].ID), strings.Join(ids, ", "))}
 }
 
-// noRule says that there is no such rule, in the same words whether the project is unknown, invisible or has none.
+// noRule is the error for a missing rule: the same message whether the project is unknown, invisible or has none.
 func (s *Store) noRule(project ProjectRef, ruleType RuleType) error {
 	what := fmt.Sprintf("no rule of rule_type %q", ruleType)
 	if ruleType == RuleTodo {
@@ -266,8 +267,8 @@ func (s *Store) noRule(project ProjectRef, ruleType RuleType) error {
 	return newError(KindNotFound, "rule_type", "there is no general rule of rule_type %q", ruleType)
 }
 
-// checkGeneralRule refuses to change a general rule through a limited view. It would have to mean the rule of a project
-// that nobody named.
+// checkGeneralRule refuses to change a general rule through a limited view. Such a call would have to mean the rule of
+// a project that it does not name.
 func (s *Store) checkGeneralRule(project ProjectRef) error {
 	if project != (ProjectRef{}) || s.access.Projects == nil {
 		return nil
@@ -277,13 +278,13 @@ func (s *Store) checkGeneralRule(project ProjectRef) error {
 			"give project_id or project_name to change that project's rule", oneOf(s.access.Projects))
 }
 
-// todoNeedsProject says so.
+// todoNeedsProject is the error for a todo without a project.
 func todoNeedsProject() error {
 	return invalid("project_id", "project_id and project_name are both empty; a todo belongs to a project, so one of the two is needed")
 }
 
-// addRule stores a draft that is a rule: as a new memory, or over the rule that there is. What the draft does not say
-// stays as it is.
+// addRule stores a draft that is a rule: as a new memory, or over the existing rule. Fields that the draft leaves unset
+// keep their values.
 func (w *memoryWriter) addRule(d *draft) (Stored, error) {
 	if err := w.store.checkGeneralRule(ProjectRef{ID: d.projectID, Name: d.projectName}); err != nil {
 		return Stored{}, err
@@ -320,7 +321,7 @@ func (w *memoryWriter) addRule(d *draft) (Stored, error) {
 	return stored, err
 }
 
-// overlaid returns the attributes with those of others that are set in the place of theirs. The project stays.
+// overlaid returns the attributes, replaced by the ones that are set in others. The project stays.
 func (a attributes) overlaid(others attributes) attributes {
 	a.state = cmp.Or(others.state, a.state)
 	a.importance = cmp.Or(others.importance, a.importance)
@@ -336,8 +337,8 @@ func (a attributes) overlaid(others attributes) attributes {
 	return a
 }
 
-// checkRule sees that a memory's new state keeps to what rules are: in one of a project's few places for rules only if
-// that is free, and in that of the todo only a todo document.
+// checkRule checks that a memory's new state respects the rules' invariants: at most one rule of each type in a
+// project, and only a todo document as its todo.
 func (w *memoryWriter) checkRule(before, after storedMemory, at *place) error {
 	if after.RuleType == "" {
 		return nil

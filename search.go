@@ -19,8 +19,8 @@ import (
 // SortOrder is the order of search results and listings.
 type SortOrder string
 
-// The values of [SortOrder]. Among equals the id decides, so that pages neither repeat nor skip. Orders by time use the
-// stored times, also those given by a clock that was ahead.
+// The values of [SortOrder]. The id breaks ties, so that pages neither repeat nor skip results. Orders by time use the
+// stored times, even from a clock that was ahead.
 const (
 	SortRelevance   SortOrder = "relevance" // best first
 	SortUpdatedAsc  SortOrder = "updated_at_asc"
@@ -38,24 +38,24 @@ const (
 	MaxQuery     = 64 << 10 // bytes of search text
 )
 
-// Query says what to search for. Everything that is set must fit.
+// Query says what to search for. A memory must match every field that is set.
 type Query struct {
-	// Text is searched for by meaning and by word, in plain language: no character of it has a special sense.
+	// Text is searched for by meaning and by word, in plain language: no character has a special meaning.
 	Text string
 
-	// Vector is searched for instead of the text's own vector: of the embedder's model, or for collections with
-	// OwnVectors. With Text, words count as well.
+	// Vector replaces the text's own vector: it is of the embedder's model, or for collections with OwnVectors. With Text,
+	// words count as well.
 	Vector []float32
 
 	Collections    []string // names; none means all
-	ProjectID      string   // only memories of this project; an unknown one has none
-	ProjectName    string   // the same by name
+	ProjectID      string   // only memories of this project; an unknown project has none
+	ProjectName    string   // the project by name
 	Classification Classification
 	Tags           []string // memories with any of these tags
 	Filter         Filter
 
 	// Sort is the order. Empty means SortRelevance if there is a text or a vector, else SortUpdatedDesc. An order by time
-	// with a text or a vector goes through those memories only that are at least half as relevant as the best one.
+	// with a text or a vector covers only memories that are at least half as relevant as the best one.
 	Sort SortOrder
 
 	Limit  int // results to return, 1 to 100; zero means 7
@@ -64,35 +64,35 @@ type Query struct {
 	IncludeFiles bool // summaries of each hit's files; without it they are only counted
 }
 
-// Results are a page of what a search found.
+// Results are a page of search results.
 type Results struct {
 	Hits   []Hit     `json:"hits"`
-	Total  int       `json:"total"` // of the memories found, over all pages
+	Total  int       `json:"total"` // memories found, on all pages
 	Offset int       `json:"offset"`
 	Limit  int       `json:"limit"`
 	Sort   SortOrder `json:"sort_order"` // the order that was used
-	// what a caller should know, for example that a part of the store is found by words only for now
+	// what a caller should know, for example that a part of the store is currently found by words only
 	Warnings []string `json:"warnings,omitempty"`
 }
 
 // HasMore reports whether there are results after this page.
 func (r Results) HasMore() bool { return r.Offset+len(r.Hits) < r.Total }
 
-// Hit is a memory that was found.
+// Hit is a memory found by a search.
 type Hit struct {
 	Memory
 	Rank  int     // place in the whole result, from 1
 	Score float64 // relevance, 0 to 1; 0 when nothing was searched for
-	Parts Parts   // what the score is made of
+	Parts Parts   // the components of the score
 
-	// Start and End are byte offsets into Content: the passage that fits best.
+	// Start and End are byte offsets into Content: the best matching passage.
 	Start, End int
 
 	FileCount int           // files linked to the memory
-	Files     []FileSummary // the newest first; with Query.IncludeFiles only
+	Files     []FileSummary // the newest first; only with Query.IncludeFiles
 }
 
-// MarshalJSON gives the memory's form with rank, score, parts, start, end, file_count and files (never null).
+// MarshalJSON returns the memory's form with rank, score, parts, start, end, file_count and files (never null).
 func (h Hit) MarshalJSON() ([]byte, error) {
 	files := h.Files
 	if files == nil {
@@ -104,7 +104,7 @@ func (h Hit) MarshalJSON() ([]byte, error) {
 	}{h.Memory.json(), hitJSON{h.Rank, h.Score, h.Parts, h.Start, h.End, h.FileCount, files}})
 }
 
-// hitJSON is what a hit has beside the members of its memory.
+// hitJSON has the fields of a hit besides its memory's.
 type hitJSON struct {
 	Rank      int           `json:"rank"`
 	Score     float64       `json:"score"`
@@ -115,22 +115,22 @@ type hitJSON struct {
 	Files     []FileSummary `json:"files"`
 }
 
-// Parts are what a relevance is made of.
+// Parts are the components of a relevance score.
 type Parts struct {
-	// cosine similarity of the best passage to the query, -1 to 1; 0 when there is no vector
+	// cosine similarity of the best passage to the query, -1 to 1; 0 without a vector
 	Vector float64 `json:"vector"`
-	Text   float64 `json:"text"` // how well the words fit, as a part of the best possible BM25 score: 0 to 1
+	Text   float64 `json:"text"` // how well the words match, as a fraction of the best possible BM25 score: 0 to 1
 }
 
-// Group is the part of a page that lies in one collection.
+// Group is the part of a page from one collection.
 type Group struct {
 	Collection string `json:"collection_name"`
-	// user id of the collection's owner: collections of different owners may have one name
+	// user id of the collection's owner: collections of different owners may have the same name
 	Owner string `json:"owner"`
 	Hits  []Hit  `json:"hits"`
 }
 
-// Groups returns the page's hits by collection, in the order of each collection's best one.
+// Groups returns the page's hits by collection, in the order of each collection's best hit.
 func (r Results) Groups() []Group {
 	var groups []Group
 	type collection struct{ owner, name string }
@@ -175,7 +175,7 @@ func (q *Query) check() error {
 		return err
 	}
 	if q.Sort == SortRelevance && !q.sought() {
-		q.Sort = SortUpdatedDesc // nothing to be relevant to; Results.Sort says so
+		q.Sort = SortUpdatedDesc // nothing to rank by; Results.Sort says so
 	}
 	if q.Vector != nil {
 		unit, err := kernel.UnitVector(q.Vector, len(q.Vector))
@@ -189,7 +189,7 @@ func (q *Query) check() error {
 
 const maxOffset = 1 << 30
 
-// sought reports whether there is something to be relevant to.
+// sought reports whether the query has a text or a vector.
 func (q *Query) sought() bool { return strings.TrimSpace(q.Text) != "" || len(q.Vector) > 0 }
 
 // Search finds memories.
@@ -225,11 +225,11 @@ func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 	return results, nil
 }
 
-// want is what a search looks for, once its text is analysed and embedded.
+// want is a query whose text has been analysed and embedded.
 type want struct {
 	terms    []text.Term
 	vector   []float32 // of unit length; nil: words only
-	own      bool      // the caller brought the vector, which may be compared with own vectors, too
+	own      bool      // the caller's vector, which may be compared with own vectors, too
 	warnings []string
 }
 
@@ -239,7 +239,7 @@ func (s *Store) want(ctx context.Context, q Query) (want, error) {
 		return w, nil
 	}
 	sought := q.Text
-	if most := maxInput(s.embedder); len(sought) > most { // its beginning stands for it; all of its words count
+	if most := maxInput(s.embedder); len(sought) > most { // embeds only its beginning; all of its words count
 		first := text.Split(sought, most)[0]
 		sought = sought[first.Start:first.End]
 	}
@@ -273,9 +273,9 @@ func (s *Store) searchByTime(tx db.Tx, sc scope, q Query, sel selection, results
 }
 
 // The hybrid ranking. Both parts of a score lie between 0 and 1, so that a score means the same in every query: the
-// cosine similarity, and BM25 as a part of the best that the query's words could reach. Rare names and identifiers of
-// the query take four fifths of the words' part (index.Exact). The constants were fitted on the development part of
-// LoCoMo and on Cranfield (docs/benchmarks.md).
+// cosine similarity, and BM25 as a fraction of the best score that the query's words could reach. Rare names and
+// identifiers in the query make up four fifths of the words' part (index.Exact). The constants were fitted on the
+// development part of LoCoMo and on Cranfield (docs/benchmarks.md).
 const vectorWeight = 0.35
 
 var bm25 = index.BM25{K1: 0.9, B: 0.75, Pivot: 80}
@@ -300,13 +300,13 @@ func fuse(hasText, hasVector bool) func(index.Stats) func(index.Parts) float32 {
 	}
 }
 
-// exactness translates what the analysis of a search text found into what the index weighs.
+// exactness converts the analysis of a search text to the weights of the index.
 var exactness = map[text.Exactness]index.Exactness{text.Name: index.Name, text.Identifier: index.Identifier}
 
-// ranking is what the index in memory and the search on disk are asked alike, and answer alike.
+// ranking is the request to both the index in memory and the search on disk; both give the same answer.
 type ranking struct {
 	index.Query
-	ideal float32 // set when the query has run: the best possible BM25
+	ideal float32 // the best possible BM25, set once the query has run
 }
 
 // searchByRelevance fills in the page of a query that has a text or a vector.
@@ -337,7 +337,7 @@ func (s *Store) searchByRelevance(tx db.Tx, sc scope, q Query, w want, sel selec
 	return s.showHits(tx, sc, hits, r.ideal, results)
 }
 
-// maxRanked bounds how many relevant memories an order by time goes through.
+// maxRanked limits how many relevant memories an order by time covers.
 const maxRanked = 10_000
 
 // checkVectorSize checks the vector of a query for which nothing is stored yet.
@@ -362,7 +362,7 @@ func (s *Store) checkVectorSize(tx db.Tx, sc scope, q Query) error {
 		len(q.Vector), size)
 }
 
-// ranking says what is to be ranked and how.
+// ranking returns what to rank and how.
 func (s *Store) ranking(tx db.Tx, w want, sel selection, results *Results) (*ranking, error) {
 	r := &ranking{}
 	r.BM25 = bm25
@@ -408,8 +408,8 @@ func (s *Store) ranking(tx db.Tx, w want, sel selection, results *Results) (*ran
 	return r, nil
 }
 
-// comparable returns in which partitions the vector can be compared, and the sizes of the vectors in all of them. Ready
-// says whether all vectors that the store makes are of the same model by now.
+// comparable returns the partitions in which the vector can be compared, and the sizes of the vectors in all of them.
+// ready reports whether all vectors made by the store are of the same model by now.
 func (s *Store) comparable(w want, sel selection, ready bool) (compare map[int64]bool, sizes []int) {
 	compare = map[int64]bool{}
 	for _, p := range sel.partitions {
@@ -450,7 +450,7 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection
 	return err
 }
 
-// rank finds the best memories: in memory if the index is there, else on disk.
+// rank finds the best memories: in memory if the index is loaded, else on disk.
 func (s *Store) rank(tx db.Tx, r *ranking) ([]index.Hit, int, error) {
 	ix, err := s.index.Current(tx)
 	if err != nil {
@@ -463,7 +463,7 @@ func (s *Store) rank(tx db.Tx, r *ranking) ([]index.Hit, int, error) {
 	return ix.Search(tx.Context(), r.Query)
 }
 
-// orderByTime takes those hits that are at least half as relevant as the best one, and returns a page of them by time.
+// orderByTime takes the hits that are at least half as relevant as the best one, and returns a page of them by time.
 func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total int, err error) {
 	byRow := map[int64]index.Hit{}
 	var rows []int64
@@ -505,8 +505,8 @@ func (s *Store) showHits(tx db.Tx, sc scope, hits []index.Hit, ideal float32, re
 	return err
 }
 
-// passageOf returns where a passage lies in a content: all of it where the passage does not fit. The index may know of
-// a change that this snapshot does not, and then the passage is one of another content.
+// passageOf returns the offsets of a passage in a content, or the whole content if the passage does not fit. The index
+// may reflect a change that this snapshot does not contain; then the passage belongs to other content.
 func passageOf(content string, span index.Span) (start, end int) {
 	start, end = int(span.Start), int(span.End)
 	if start > end || end > len(content) || !utf8.ValidString(content[start:end]) {
@@ -515,10 +515,10 @@ func passageOf(content string, span index.Span) (start, end int) {
 	return start, end
 }
 
-// LoadIndex begins to load what searches compare into memory, and does not wait for it: a program that answers many
-// searches calls it when it begins, so that the first of them need not go to disk. Without it, the first search does
-// the same once it is answered. Where IndexMemory allows no index, or there is one, nothing happens. Only for the
-// operator's store.
+// LoadIndex starts loading the search index into memory, and does not wait for it: a program that answers many searches
+// calls it at its start, so that the first of them need not read from disk. Without it, the first search starts loading
+// after it is answered. If IndexMemory allows no index, or one is loaded, nothing happens. Only for the operator's
+// store.
 func (h *Upkeep) LoadIndex(ctx context.Context) error {
 	s, err := h.operator("LoadIndex")
 	if err != nil {

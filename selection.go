@@ -12,10 +12,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// selection is the part of the store that a query is about.
+// selection is the part of the store that a query covers.
 type selection struct {
 	partitions []selectedPartition
-	condition  string // further condition on m, p and c; "" for none
+	condition  string // additional condition on m, p and c; "" for none
 	args       []any
 	warnings   []string
 }
@@ -23,12 +23,12 @@ type selection struct {
 type selectedPartition struct {
 	id       int64
 	memories int
-	fitting  int      // of them that fit the condition, once they are counted
-	last     timedRow // that was read
-	ownSize  int      // dimensions of the collection's own vectors; 0: the embedder makes them
+	fitting  int      // memories that match the condition, once counted
+	last     timedRow // the last row read
+	ownSize  int      // dimensions of the collection's own vectors; 0: the embedder makes its vectors
 }
 
-// partitionList is the ids for json_each.
+// partitionList returns the ids for json_each.
 func (sel selection) partitionList() string {
 	ids := make([]int64, len(sel.partitions))
 	for i, p := range sel.partitions {
@@ -124,7 +124,7 @@ func (sel *selection) addFilters(sc scope, q Query) error {
 	return nil
 }
 
-// where is the selection as a condition on m, p and c.
+// where returns the selection as a condition on m, p and c.
 func (sel selection) where() (condition string, args []any) {
 	condition, args = `m.partition_id IN `+db.Integers, []any{sel.partitionList()}
 	if sel.condition != "" {
@@ -134,7 +134,7 @@ func (sel selection) where() (condition string, args []any) {
 	return condition, args
 }
 
-// count counts the memories that are selected, in each partition.
+// count counts the selected memories in each partition.
 func (sel *selection) count(tx db.Tx) (total int, err error) {
 	fitting := map[int64]int{}
 	if sel.condition != "" {
@@ -158,13 +158,13 @@ func (sel *selection) count(tx db.Tx) (total int, err error) {
 	return total, err
 }
 
-// all returns the rows of the selection in an order by time.
+// all returns the rows of the selection, ordered by time.
 func (sel selection) all(tx db.Tx, order SortOrder) ([]int64, error) {
 	condition, args := sel.where()
 	return db.Column[int64](tx, `SELECT m.id `+fromMemory+` WHERE `+condition+` ORDER BY `+timeOrder(order), args...)
 }
 
-// page returns rows of a counted selection in an order by time, up to limit of them after skipping offset.
+// page returns up to limit rows of a counted selection, ordered by time, after skipping offset.
 func (sel selection) page(tx db.Tx, order SortOrder, limit, offset int) ([]int64, error) {
 	if sel.worthMerging(limit + offset) {
 		return sel.merged(tx, order, limit, offset)
@@ -174,12 +174,13 @@ func (sel selection) page(tx db.Tx, order SortOrder, limit, offset int) ([]int64
 		append(append([]any{sel.partitionList()}, sel.args...), limit, offset)...)
 }
 
-// mostMerged is how many rows of all partitions are worth reading along indexes, rather than letting SQLite sort them.
+// mostMerged is the most rows of all partitions that are worth reading along indexes, rather than letting SQLite sort
+// them.
 const mostMerged = 200_000
 
-// worthMerging tells whether the first rows of each partition are found with less work along the index of an order than
-// by sorting all that fit. Without a condition these are the first rows of the index; with one, a part of those that
-// are looked at. The rows of inRows would be gathered anew for each partition.
+// worthMerging reports whether reading the first rows of each partition along the index of an order is less work than
+// sorting all matching rows. Without a condition these are the first rows of the index; with one, only a part of the
+// rows read matches. The rows of inRows would be collected again for each partition.
 func (sel selection) worthMerging(first int) bool {
 	lookedAt, fitting := 0, 0
 	for _, p := range sel.partitions {
@@ -192,8 +193,8 @@ func (sel selection) worthMerging(first int) bool {
 		(sel.condition == "" || !strings.Contains(sel.condition, inRows) && lookedAt < fitting)
 }
 
-// merged does what page does, from the first rows of each partition: at first somewhat more than its share, and all
-// that a page could have where these do not reach as far as the page does.
+// merged does the same as page, from the first rows of each partition: at first somewhat more than its share, and then
+// all that the page could need from partitions whose first rows end before the page does.
 func (sel selection) merged(tx db.Tx, order SortOrder, limit, offset int) ([]int64, error) {
 	total := 0
 	for _, p := range sel.partitions {
@@ -201,7 +202,7 @@ func (sel selection) merged(tx db.Tx, order SortOrder, limit, offset int) ([]int
 	}
 	first := min(limit+offset, total)
 	var all []timedRow
-	var further []selectedPartition // which may have more
+	var further []selectedPartition // partitions that may have more rows
 	for _, p := range sel.partitions {
 		if p.fitting == 0 {
 			continue
@@ -242,7 +243,7 @@ func (sel selection) merged(tx db.Tx, order SortOrder, limit, offset int) ([]int
 	return rows, nil
 }
 
-// timedRow is a memory with what it is ordered by.
+// timedRow is a memory with its sort key.
 type timedRow struct {
 	at, row int64
 	id      string
@@ -259,7 +260,7 @@ func inTime(order SortOrder) func(a, b timedRow) int {
 	}
 }
 
-// first returns the first rows of a partition in an order by time, along the index of that order.
+// first returns the first rows of a partition, ordered by time, along the index of that order.
 func (sel selection) first(tx db.Tx, p selectedPartition, order SortOrder, limit int) (rows []timedRow, err error) {
 	column, index := `m.updated_at`, db.ByUpdated
 	if order == SortCreatedAsc || order == SortCreatedDesc {
@@ -276,14 +277,14 @@ func (sel selection) first(tx db.Tx, p selectedPartition, order SortOrder, limit
 	return rows, err
 }
 
-// fromPartitions goes through memories partition by partition, with what a condition may speak of, along an index if
-// one is named.
+// fromPartitions is the FROM clause that reads memories partition by partition, with the tables that a condition may
+// use, along an index if one is named.
 func fromPartitions(index string) string {
 	return `FROM partition p ` + db.InOrder + ` collection c ON c.id = p.collection_id ` + db.InOrder + ` memory m ` +
 		index + ` ON m.partition_id = p.id`
 }
 
-// further is the condition as what goes on after another one.
+// further returns the condition in the form that follows another one.
 func (sel selection) further() string {
 	if sel.condition == "" {
 		return ""
@@ -291,7 +292,7 @@ func (sel selection) further() string {
 	return ` AND ` + sel.condition
 }
 
-// timeOrder is an order by time in SQL.
+// timeOrder is an order by time, in SQL.
 func timeOrder(order SortOrder) string {
 	switch order {
 	case SortCreatedAsc:
@@ -304,30 +305,30 @@ func timeOrder(order SortOrder) string {
 	return `m.updated_at DESC, m.uid`
 }
 
-// maxAhead is how far a stored time may lie in the future before the clock that gave it counts as wrong.
+// maxAhead is how far a stored time may be in the future before its clock counts as wrong.
 const maxAhead = 10 * time.Minute
 
-// mostAhead is how many memories with a time in the future compete for being the newest.
+// mostAhead is how many memories with a time in the future are candidates for the newest.
 const mostAhead = 1000
 
-// changedRow is a memory and when it changed last, for orders in which the newest change comes first.
+// changedRow is a memory and the time of its last change, for orders with the newest change first.
 type changedRow struct {
 	row, at int64
 }
 
-// estimate places a change in time: by its own time, or where that is in the future, behind the memory stored before
+// estimate is the estimated time of a change: its own time, or if that is in the future, after the memory stored before
 // it.
 type estimate struct {
 	at     int64
-	anchor int64 // the row whose time it has: its own, or that of the memory stored before it
-	stored int64 // its own time, whatever it says
+	anchor int64 // the row whose time it uses: its own, or the memory stored before it
+	stored int64 // its own time, even if wrong
 }
 
-// horizon is the latest time that counts as right.
+// horizon returns the latest time that counts as right.
 func (s *shared) horizon() int64 { return s.now() + maxAhead.Microseconds() }
 
-// newestFirst sorts memories by their last change, if any of their times is in the future: as they are stored, those
-// would be the newest for as long as the clock was ahead. Otherwise it leaves them in the order that they have.
+// newestFirst sorts memories by their last change if any of their times is in the future: by their stored times, these
+// would stay the newest for as long as the clock was ahead. Otherwise it keeps their order.
 func (s *shared) newestFirst(tx db.Tx, rows []changedRow) error {
 	horizon := s.horizon()
 	var ahead []int64
@@ -359,13 +360,12 @@ func (s *shared) newestFirst(tx db.Tx, rows []changedRow) error {
 	return nil
 }
 
-// estimateChanges returns when memories whose times are in the future changed, as far as the store can tell: no earlier
-// than the last memory stored before them, since rows are numbered in the order of storing, and no earlier than their
-// last revision with a time that can be right. Each lookup ends at the row of the one before, so all together read a
-// row once.
+// estimateChanges estimates when memories whose times are in the future changed: no earlier than the last memory stored
+// before them, since rows are numbered in the order of storing, and no earlier than their last revision with a
+// plausible time. Each look-up ends at the row of the previous one, so together they read each row once.
 func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, error) {
 	estimates := make(map[int64]estimate, len(rows))
-	anchored := map[int64][]int64{} // the memories that take the time of another one
+	anchored := map[int64][]int64{} // memories that use the time of another one
 	last := int64(0)
 	err := tx.Each(func(row db.Rows) error {
 		var id, anchor, created, revised int64
@@ -395,7 +395,7 @@ func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, err
 	for anchor := range anchored {
 		anchors = append(anchors, anchor)
 	}
-	// The latest of some: a memory restored from the trash or imported has a time long before it got its row.
+	// Takes the latest of several: a memory restored from the trash or imported has a time long before it got its row.
 	return estimates, tx.Each(func(row db.Rows) error {
 		var anchor, at int64
 		err := row.Scan(&anchor, &at)
@@ -410,15 +410,15 @@ func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, err
 		FROM `+db.Numbered1+` a`, jsonList(anchors), now)
 }
 
-// newestQuery reads memories and the time of their last change. Both take the same arguments, then the earliest time,
-// the latest one, and how many at most.
+// newestQuery reads memories and the time of their last change. Both queries take the same arguments, then the earliest
+// time, the latest time, and the limit.
 type newestQuery struct {
-	byTime string // the last changed ones first
-	byRow  string // the last stored ones first
+	byTime string // most recently changed first
+	byRow  string // most recently stored first
 }
 
-// newest returns the rows of the memories of a query that changed last. Only where one has a time in the future is
-// there more to read than these: some that have such a time, which may be the newest, and as many that have not.
+// newest returns the rows of the memories of a query that changed last. Only if one has a time in the future does it
+// read more: some memories with such a time, which may be the newest, and as many without.
 func (s *shared) newest(tx db.Tx, limit int, q newestQuery, args ...any) ([]int64, error) {
 	horizon := s.horizon()
 	rows, err := readChanged(tx, q.byTime, append(slices.Clone(args), 0, math.MaxInt64, limit)...)
@@ -461,9 +461,8 @@ func onlyRows(changes []changedRow) []int64 {
 	return rows
 }
 
-// timeOfChange returns the time of a change to a memory or file that changed last at another time. It is not before
-// that one, unless that one is in the future, and the clock is likely to be right now: it is past the time of some
-// memory.
+// timeOfChange returns the time of a change to a memory or file that changed last at another time. It is not before the
+// last change, unless that is in the future and the clock is likely to be right now: past the time of some memory.
 func (s *shared) timeOfChange(tx db.Tx, before time.Time) (int64, error) {
 	now, last := s.now(), before.UnixMicro()
 	if last <= s.horizon() {

@@ -15,36 +15,37 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// Session is a sign-in of a person in a browser.
+// Session is a person's sign-in in a browser.
 type Session struct {
 	ID         string    `json:"id"`
 	CreatedAt  time.Time `json:"created_at"`
 	LastUsedAt time.Time `json:"last_used_at"` // to the minute
 	ExpiresAt  time.Time `json:"expires_at"`   // 14 days after the last use, and at most 90 days after the sign-in
-	UserAgent  string    `json:"user_agent"`   // what the browser called itself; empty if it did not
+	UserAgent  string    `json:"user_agent"`   // the User-Agent that the browser sent; empty if none
 
-	// ConfirmedAt is when the person last showed who they are: at the sign-in, or with [Accounts.ConfirmSession].
+	// ConfirmedAt is when the person last proved their identity: at the sign-in, or with [Accounts.ConfirmSession].
 	ConfirmedAt time.Time `json:"confirmed_at"`
 }
 
-// NewSession describes the sign-in of somebody whose credentials have been checked.
+// NewSession describes the sign-in of a user whose credentials have been checked.
 type NewSession struct {
 	User string // id or name of a user with an account
 
-	// UserAgent is the browser's User-Agent header, for people to tell their sessions apart. It is kept without characters
-	// that cannot be seen, up to 256 bytes.
+	// UserAgent is the browser's User-Agent header, which lets people tell their sessions apart. It is stored without
+	// invisible characters, up to 256 bytes.
 	UserAgent string
 
-	// Replaces is the id of a session of the same user in the same browser, which ends; what was made in it counts as made
-	// in the new one. Any other id, and none, ends nothing.
+	// Replaces is the id of a session of the same user in the same browser to end; what was made in it counts as made in
+	// the new one. Any other id, or an empty one, ends nothing.
 	Replaces string
 
-	// Confirmed is when the person showed who they are, if that was before now, as at a provider that has known them for a
-	// while. Zero means now.
+	// Confirmed is when the person proved their identity, if earlier than now, such as at a provider where they signed in
+	// before. Zero means now.
 	Confirmed time.Time
 
-	// Since is when checking the credentials began, by the store's clock. If the account has been changed after that, as
-	// by a new password, the sign-in is refused: what was checked may count no more. Zero means that nothing is compared.
+	// Since is when checking the credentials began, by the store's clock. If the account has changed after that, for
+	// example its password, the sign-in is refused: the credentials checked may no longer be valid. Zero means no
+	// comparison.
 	Since time.Time
 }
 
@@ -54,33 +55,32 @@ type AddedSession struct {
 	Value string `json:"session"` // ses_ and 43 letters and digits, for a cookie
 }
 
-// AccessKind is a way in which something speaks for a user.
+// AccessKind is a kind of access on behalf of a user.
 type AccessKind string
 
 // The values of [AccessKind].
 const (
-	AccessSessions AccessKind = "sessions" // browsers in which the user has signed in
-	AccessGrants   AccessKind = "grants"   // applications that the user has let in by OAuth, with codes and tokens
+	AccessSessions AccessKind = "sessions" // browsers where the user is signed in
+	AccessGrants   AccessKind = "grants"   // applications that the user authorized through OAuth, with codes and tokens
 	AccessTokens   AccessKind = "tokens"   // MCP tokens
 )
 
-// AccessKinds returns all kinds there are.
+// AccessKinds returns all kinds.
 func AccessKinds() []AccessKind { return []AccessKind{AccessSessions, AccessGrants, AccessTokens} }
 
-// AccessEnd says what shall speak for a user no more.
+// AccessEnd selects the access of a user to end.
 type AccessEnd struct {
 	Kinds       []AccessKind // at least one
-	KeepSession string       // id of a session that stays, such as the one in which the user asks for this; empty: none
+	KeepSession string       // id of a session that stays, such as the caller's own; empty: none
 }
 
-// SessionSelection says which sessions to end.
+// SessionSelection selects sessions to end.
 type SessionSelection struct {
 	Only   string // id of the one session that ends; empty: all
 	Except string // id of a session that stays; empty: none
 
-	// KeepMade lets tokens go on that were made in these sessions, and applications that were let in there: the person
-	// signs out, and all is well. False ends them, too: somebody else may have made them. Tokens that were made
-	// WithSession end either way.
+	// KeepMade keeps the tokens made and the applications authorized in these sessions: an ordinary sign-out. False ends
+	// them, too: an intruder may have made them. Tokens made WithSession end either way.
 	KeepMade bool
 }
 
@@ -92,10 +92,10 @@ const (
 	maxUserAgent    = 256 // bytes
 )
 
-// AddSession notes that a user has signed in in a browser. Its value is in the answer and nowhere else; the store keeps
-// a hash. Of more than 100 sessions of a user, the one that was unused longest ends. An unknown user is ErrNotFound,
-// one without an account ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated. Only
-// for the operator's store.
+// AddSession records that a user has signed in in a browser. Only the answer contains its value; the store keeps a
+// hash. When a user has more than 100 sessions, the least recently used one ends. An unknown user is ErrNotFound, one
+// without an account ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated. Only for
+// the operator's store.
 func (h *Accounts) AddSession(ctx context.Context, n NewSession) (AddedSession, error) {
 	s, err := h.operator("AddSession")
 	if err != nil {
@@ -124,7 +124,7 @@ func (h *Accounts) AddSession(ctx context.Context, n NewSession) (AddedSession, 
 	return added, nil
 }
 
-// checkMaySignIn refuses who is disabled, and who has been changed since a time.
+// checkMaySignIn refuses a user who is disabled, or whose account has changed since a time.
 func (u storedUser) checkMaySignIn(tx db.Tx, since time.Time) error {
 	if u.Disabled {
 		return newError(KindUnauthenticated, "", "this user is disabled")
@@ -139,7 +139,7 @@ func (u storedUser) checkMaySignIn(tx db.Tx, since time.Time) error {
 	return err
 }
 
-// replaceSession ends a session whose place another one takes, with what was made in it.
+// replaceSession ends a session that another one replaces, and moves what was made in it to the new one.
 func replaceSession(tx db.Tx, u storedUser, old, fresh string) error {
 	deleted, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, old, u.row)
 	if err != nil || deleted.RowsAffected == 0 {
@@ -174,7 +174,7 @@ func (s *Store) addSession(tx db.Tx, u storedUser, n NewSession, value string) (
 	return added, err
 }
 
-// cleanUserAgent brings what a browser calls itself to a form that can be shown in one line.
+// cleanUserAgent reduces a User-Agent to one line of visible text.
 func cleanUserAgent(userAgent string) string {
 	const enough = 4 * maxUserAgent // headers may be long, and all past this is cut off anyway
 	userAgent = strings.ToValidUTF8(userAgent[:min(len(userAgent), enough)], "")
@@ -218,12 +218,12 @@ func loadSessions(tx db.Tx, condition string, args ...any) ([]storedSession, err
 	return found, err
 }
 
-// CheckSession returns whom a session speaks for: the user, with all scopes that a person has, which is admin for
-// admins only. One that is unknown, ended or expired, or whose user is disabled, is ErrUnauthenticated, in the same
-// words. Being used, a session lasts for 14 days more, up to 90 days after the sign-in. Only for the operator's store;
-// it works read-only, too, and then a session does not last longer for it.
+// CheckSession returns the user of a session, with all scopes of a person, which include admin for admins only. A
+// session that is unknown, ended or expired, or whose user is disabled, is ErrUnauthenticated, with the same message.
+// Each use extends a session to 14 days from then, up to 90 days after the sign-in. Only for the operator's store; it
+// works read-only, too, but then does not extend the session.
 //
-// It is looked up by its hash: see [Accounts.CheckToken].
+// The session is looked up by its hash: see [Accounts.CheckToken].
 func (h *Accounts) CheckSession(ctx context.Context, value string) (Principal, error) {
 	s, err := h.operator("CheckSession")
 	if err != nil {
@@ -260,7 +260,7 @@ func (h *Accounts) CheckSession(ctx context.Context, value string) (Principal, e
 		ConfirmedAt: sessions[0].ConfirmedAt}, nil
 }
 
-// noteSession remembers that a session was used, and lets it last longer.
+// noteSession records the use of a session, and extends it.
 func (s *Store) noteSession(ctx context.Context, e storedSession, now int64) {
 	used := e.LastUsedAt.UnixMicro()
 	expires := min(now+sessionIdle.Microseconds(), e.CreatedAt.Add(sessionLifetime).UnixMicro())
@@ -270,8 +270,8 @@ func (s *Store) noteSession(ctx context.Context, e storedSession, now int64) {
 	})
 }
 
-// Sessions returns the user's sessions, the newest first; those that have expired are not among them. A view that is
-// limited to projects may not ask.
+// Sessions returns the user's sessions that have not expired, the newest first. A view that is limited to projects may
+// not call it.
 func (h *Accounts) Sessions(ctx context.Context) ([]Session, error) {
 	s, err := h.own("Sessions")
 	if err != nil {
@@ -289,8 +289,8 @@ func (h *Accounts) Sessions(ctx context.Context) ([]Session, error) {
 	return all, err
 }
 
-// ConfirmSession notes that the person in front of a session of the view's user has just shown anew who they are. One
-// that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not.
+// ConfirmSession records that the person using a session of the view's user has just proved their identity again. A
+// session that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
 func (h *Accounts) ConfirmSession(ctx context.Context, id string) error {
 	s, err := h.own("ConfirmSession")
 	if err != nil {
@@ -311,9 +311,9 @@ func noSession(id string) error {
 	return newError(KindNotFound, "id", "id %s is no session of this user", show(id))
 }
 
-// DeleteSession ends one of the user's sessions at once, with the tokens that were made and the applications that were
-// let in there: the wrong person may sit in front of it. To sign out, use [Accounts.DeleteSessions]. One that is
-// unknown, or has ended, is ErrNotFound. A view that is limited to projects may not.
+// DeleteSession ends one of the user's sessions at once, with the tokens made and the applications authorized in it:
+// the wrong person may be using it. To sign out, use [Accounts.DeleteSessions]. A session that is unknown, or has
+// ended, is ErrNotFound. A view that is limited to projects may not call it.
 func (h *Accounts) DeleteSession(ctx context.Context, id string) error {
 	s, err := h.own("DeleteSession")
 	if err != nil {
@@ -331,8 +331,8 @@ func (h *Accounts) DeleteSession(ctx context.Context, id string) error {
 	})
 }
 
-// DeleteSessions ends sessions of the user at once: signs out. That there is none is no error. A view that is limited
-// to projects may not.
+// DeleteSessions ends sessions of the user at once: it signs the user out. It is not an error if there are none. A view
+// that is limited to projects may not call it.
 func (h *Accounts) DeleteSessions(ctx context.Context, d SessionSelection) error {
 	s, err := h.own("DeleteSessions")
 	if err != nil {
@@ -351,8 +351,8 @@ func (h *Accounts) DeleteSessions(ctx context.Context, d SessionSelection) error
 	})
 }
 
-// EndAccess ends at once what speaks for the user: browsers, applications, MCP tokens, or all of them. Applications
-// that the user lets in again, and new tokens, work. A view that is limited to projects may not.
+// EndAccess ends access on behalf of the user at once: sessions, applications, MCP tokens, or all of them. Applications
+// that the user authorizes again, and new tokens, work. A view that is limited to projects may not call it.
 func (h *Accounts) EndAccess(ctx context.Context, e AccessEnd) error {
 	s, err := h.own("EndAccess")
 	if err != nil {
@@ -396,13 +396,13 @@ func (s *Store) endKinds(tx db.Tx, user int64, e AccessEnd) error {
 	return nil
 }
 
-// endSessions ends the sessions of a user (a row) but the one of an id.
+// endSessions ends the sessions of a user (a row), except the one with an id.
 func endSessions(tx db.Tx, user int64, except string) error {
 	_, err := tx.Exec(`DELETE FROM session WHERE user_id = ? AND uid <> ?`, user, except)
 	return err
 }
 
-// endGrants ends what a user has allowed applications.
+// endGrants ends a user's OAuth grants.
 func endGrants(tx db.Tx, user, now int64) error {
 	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now,
 		user); err != nil {
@@ -426,8 +426,8 @@ func purgeSessions(tx db.Tx, now int64) (int64, error) {
 	return result.RowsAffected, err
 }
 
-// sessionRecord says what a row of a session must be. It is in no export: whoever has moved to another file signs in
-// again.
+// sessionRecord describes the row of a session. Exports leave sessions out: after a move to another file, people sign
+// in again.
 func sessionRecord() record {
 	return record{
 		table: "session", key: 1,
@@ -445,24 +445,24 @@ func sessionRecord() record {
 	}
 }
 
-// Credentials have parents: what is made through a token, an application or a browser's session ends with it.
+// Credentials have parents: a credential made through a token, an application or a browser's session ends with it.
 //
-//   - A token made through a token (parent_id) has no more scopes, projects and time than that, and inherits its grant and its session.
-//     Deleting a token ends all that descends from it in the same transaction.
+//   - A token made through a token (parent_id) has at most its parent's scopes, projects and lifetime, and inherits
+//     its grant and its session. Deleting a token ends all its descendants in the same transaction.
 //   - A token made by an application ends with the grant, which each check looks at.
-//   - A token made, or an application allowed, in a session ends when somebody ends that session from elsewhere: whoever does so
-//     means that the wrong person sat there. Signing out and expiry leave it alone, unless the token was made to end with them
-//     (with_session), which each check looks at.
+//   - A token made, or an application allowed, in a session ends when the user ends that session from elsewhere: that
+//     means that the wrong person used it. Signing out and expiry leave it alone, unless the token was made to end
+//     with them (with_session), which each check looks at.
 //   - A client that a token or an application made is deactivated when that ends.
 
-// parents are what a new token is made through, as it is stored.
+// parents are the stored parents of a new token.
 type parents struct {
 	token, grant     any // rows; nil: none
 	session, browser string
 	withSession      bool
 }
 
-// limits are what a new token may not exceed.
+// limits are the limits of a new token.
 type limits struct {
 	what     string // the parent, for errors
 	carries  func(Scope) bool
@@ -470,7 +470,7 @@ type limits struct {
 	expires  time.Time // zero: never
 }
 
-// inherit finds what a new token is made through, limits it to that, and fills in what was left open.
+// inherit finds the parents of a new token, limits it to them, and fills in the fields left empty.
 func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents, error) {
 	var p parents
 	if n.TokenID != "" {
@@ -515,7 +515,7 @@ func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents
 	return p, nil
 }
 
-// liveToken finds a token of a user that is in force.
+// liveToken finds a valid token of a user.
 func liveToken(tx db.Tx, u storedUser, id string, now int64) (storedToken, error) {
 	found, err := loadTokens(tx, now, `t.uid = ? AND t.user_id = ?`, id, u.row)
 	if err == nil && (len(found) == 0 || found[0].wasRevoked || found[0].expired) {
@@ -527,7 +527,7 @@ func liveToken(tx db.Tx, u storedUser, id string, now int64) (storedToken, error
 	return found[0], nil
 }
 
-// liveGrant finds an OAuth grant of a user that is in force.
+// liveGrant finds a valid OAuth grant of a user.
 func liveGrant(tx db.Tx, u storedUser, id string) (storedGrant, error) {
 	found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL AND c.disabled_at IS NULL`, id,
 		u.row)
@@ -540,7 +540,7 @@ func liveGrant(tx db.Tx, u storedUser, id string) (storedGrant, error) {
 	return found[0], nil
 }
 
-// within refuses a new token that exceeds a limit, and takes the limit's for what was left open.
+// within refuses a new token that exceeds a limit, and fills in the limit for fields left empty.
 func (n *NewToken) within(l limits) error {
 	if n.Scopes == nil {
 		n.Scopes = slices.DeleteFunc(DefaultScopes(), func(s Scope) bool { return !l.carries(s) })
@@ -575,7 +575,7 @@ func (n *NewToken) within(l limits) error {
 	return nil
 }
 
-// endDescendants ends all tokens that were made through one (a row), and through these.
+// endDescendants ends all tokens made through a token (a row), directly or indirectly.
 func endDescendants(tx db.Tx, token, now int64) error {
 	_, err := tx.Exec(`WITH RECURSIVE made (id) AS (
 			SELECT id FROM token WHERE parent_id = ?1 UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id)
@@ -586,8 +586,8 @@ func endDescendants(tx db.Tx, token, now int64) error {
 	return endMadeClients(tx, now)
 }
 
-// endMadeIn ends what was made in the sessions of a user for which a condition on e holds: tokens, with all that
-// descends from them, and applications.
+// endMadeIn ends what was made in the sessions e for which a condition holds: tokens, with all their descendants, and
+// grants of applications.
 func endMadeIn(tx db.Tx, now int64, condition string, args ...any) error {
 	sessions, err := db.Column[string](tx, `SELECT e.uid FROM session e WHERE `+condition, args...)
 	if err != nil {
@@ -606,7 +606,7 @@ func endMadeIn(tx db.Tx, now int64, condition string, args ...any) error {
 	return endMadeClients(tx, now)
 }
 
-// endMadeClients deactivates the clients whose maker has ended.
+// endMadeClients deactivates the clients whose parent has ended.
 func endMadeClients(tx db.Tx, now int64) error {
 	_, err := tx.Exec(`UPDATE oauth_client SET disabled_at = ?1, updated_at = ?1 WHERE maker <> '' AND disabled_at IS NULL
 		AND NOT EXISTS (SELECT 1 `+fromToken+` WHERE oauth_client.maker = 'token ' || t.uid AND NOT `+tokenEnded+

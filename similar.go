@@ -11,14 +11,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
-// ownDuplicate is the cosine similarity from which on vectors of callers' own belong to near duplicates: nothing is
-// known of their model.
+// ownDuplicate is the cosine similarity at which callers' own vectors count as near duplicates: their model is unknown.
 const ownDuplicate = 0.9
 
-// candidates is how many memories with similar vectors are compared by their texts.
+// candidates is how many memories with similar vectors have their texts compared.
 const candidates = 16
 
-// similarTo finds, for each draft that asks for it, the visible memories that say nearly the same. It runs before the
+// similarTo finds, for each draft that asks for it, the visible memories that say almost the same. It runs before the
 // drafts are stored, so none finds itself.
 func (s *Store) similarTo(ctx context.Context, drafts []draft) ([][]Similar, error) {
 	all := make([][]Similar, len(drafts))
@@ -42,7 +41,7 @@ func (s *Store) similarTo(ctx context.Context, drafts []draft) ([][]Similar, err
 func (s *Store) similar(tx db.Tx, sc scope, d *draft) ([]Similar, error) {
 	w := want{vector: d.passages[0].vector}
 	var q Query
-	if d.vector != nil { // comparable within its collection only
+	if d.vector != nil { // comparable only within its collection
 		w, q = want{vector: d.vector, own: true}, Query{Collections: []string{d.collection}}
 	}
 	sel, err := s.selection(tx, sc, q)
@@ -78,8 +77,7 @@ func (s *Store) similar(tx db.Tx, sc scope, d *draft) ([]Similar, error) {
 	return similar, err
 }
 
-// sayTheSame keeps of hits those whose text is likely to say the same as another, and scores them by how likely that
-// is.
+// sayTheSame keeps the hits whose text is likely to say the same as another text, and scores them by that likelihood.
 func (s *Store) sayTheSame(tx db.Tx, content string, hits []index.Hit) ([]index.Hit, error) {
 	if len(hits) == 0 {
 		return nil, nil
@@ -104,8 +102,8 @@ func (s *Store) sayTheSame(tx db.Tx, content string, hits []index.Hit) ([]index.
 	return same, nil
 }
 
-// likeness compares two texts; below least it is some number below least. The cosine counts where it is of the built-in
-// model, for which the likeness was calibrated; another embedder only finds what to compare.
+// likeness compares two texts; a result below least is not exact. The cosine counts only with the built-in model, for
+// which the likeness was calibrated; another embedder only finds candidates.
 func (s *Store) likeness(least float64, a, b alike.Text, cosine float64) float64 {
 	if s.embedder.Model() != Builtin().Model() {
 		if most := alike.LikenessFrom(least, a, b, 1); most < least {
@@ -116,7 +114,7 @@ func (s *Store) likeness(least float64, a, b alike.Text, cosine float64) float64
 	return alike.LikenessFrom(least, a, b, cosine)
 }
 
-// beginnings reads as much of memories as is compared.
+// beginnings reads the part of memories that is compared.
 func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 	texts := make(map[int64]alike.Text, len(rows))
 	err := tx.Each(func(row db.Rows) error {
@@ -131,8 +129,8 @@ func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 	return texts, err
 }
 
-// near finds the memories of a selection without filters whose vectors are similar to another: none where there is
-// nothing to compare it with.
+// near finds the memories of a selection without filters whose vectors are similar to another: none if there is nothing
+// to compare.
 func (s *Store) near(tx db.Tx, w want, sel selection, least float32, limit int) ([]index.Hit, error) {
 	ready, err := s.embeddingReady(tx)
 	if err != nil {
@@ -158,8 +156,8 @@ func (s *Store) near(tx db.Tx, w want, sel selection, least float32, limit int) 
 	return slices.DeleteFunc(hits, func(h index.Hit) bool { return h.Score < least }), err
 }
 
-// Likeness returns how likely it is that two texts say the same, 0 to 1, by the built-in model and by what they have of
-// words, numbers, names and negations: what the score of [Similar] is, too.
+// Likeness returns how likely it is that two texts say the same, 0 to 1, by the built-in model and by their words,
+// numbers, names and negations. It is also the score of [Similar].
 func Likeness(a, b string) float64 {
 	x, y := alike.Read(a), alike.Read(b)
 	return alike.Likeness(x, y, alike.CosineOf(x, y))

@@ -22,7 +22,7 @@ import (
 // open. Make one with [Open]; [Store.As] makes further views of it for other users.
 //
 // The Store that Open returns is the operator's: besides the local user's memories it has the methods for the whole
-// store (users, OAuth state, backup, export, checks). Views that As makes belong to a user, and these methods give
+// store (users, OAuth state, backup, export, checks). Views that As makes belong to a user, and these methods return
 // ErrForbidden there.
 type Store struct {
 	*shared
@@ -30,17 +30,17 @@ type Store struct {
 	operator bool // it is what Open returned
 }
 
-// shared is what all views of a store have in common.
+// shared is the state common to all views of a store.
 type shared struct {
 	db       db.DB
 	embedder Embedder
-	profile  int64 // row of the embedder's profile; 0 when a read-only file does not know it
+	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache
 	worker   *worker
 	activity *activityLog
 	users    sync.Map      // user id -> row; a deleted user's row stays
 	uses     sync.Map      // id of an MCP token or a session -> when this handle last noted its use
-	hashing  chan struct{} // passwords being hashed
+	hashing  chan struct{} // limits concurrent password hashing
 	oauth    oauthState
 	log      *slog.Logger
 	clock    func() time.Time
@@ -55,11 +55,11 @@ type shared struct {
 // applicationID marks a Souvenir file in the header of SQLite's file format: "Suvn".
 const applicationID = 0x5375766e
 
-// Open opens the store in a file and makes the file if it does not exist; its folder must exist. ":memory:" makes a
+// Open opens the store in a file, and creates the file if it does not exist; its folder must exist. ":memory:" makes a
 // store that lives until Close and is private to it. Nil options mean the defaults.
 //
-// A file that is not a Souvenir store is ErrForeign, one of a newer version ErrNewer, a damaged one ErrCorrupt; none
-// of them is touched. A file that may only be read is opened read-only.
+// A file that is not a Souvenir store is ErrForeign, one of a newer version ErrNewer, a damaged one ErrCorrupt; none of
+// them is touched. A file that may only be read is opened read-only.
 func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	o, err := options.withDefaults()
 	if err != nil {
@@ -92,7 +92,7 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	s.index.DB = file
 	s.activity = newActivityLog(s.shared, o.KeepActivity, o.MaxActivity)
 	if err := s.startEmbedding(ctx); err != nil {
-		_ = file.Close() // what went wrong first is what counts
+		_ = file.Close() // the first error is the one that counts
 		return nil, wrap(err)
 	}
 	s.index.Profile = s.profile
@@ -100,7 +100,7 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	return s, nil
 }
 
-// fileConfig is how the file of a store is opened: with what keeps its hashes.
+// fileConfig returns the configuration for opening the file of a store, including the upkeep of its hashes.
 func fileConfig(path string, now func() time.Time) sqlite.Config {
 	return sqlite.Config{
 		Path:             path,
@@ -113,7 +113,7 @@ func fileConfig(path string, now func() time.Time) sqlite.Config {
 	}
 }
 
-// checkPath refuses what cannot be the name of a file.
+// checkPath refuses a path that cannot name a file.
 func checkPath(argument, path string) error {
 	if strings.ContainsRune(path, 0) {
 		return invalid(argument, "%s %q contains a zero byte; no file can be named so", argument, path)
@@ -121,7 +121,7 @@ func checkPath(argument, path string) error {
 	return nil
 }
 
-// openError adds to what wrap knows the errors of a path.
+// openError handles the errors of a path in addition to the ones that wrap handles.
 func openError(argument, path string, err error) error {
 	var cause *fs.PathError
 	switch {
@@ -137,7 +137,7 @@ func openError(argument, path string, err error) error {
 }
 
 // Close ends background work, waits for calls that are running, and closes the file. It closes all views of the store.
-// Calls after the first do nothing and return what the first did. Methods of a closed store return ErrClosed.
+// Calls after the first do nothing and return the same result. Methods of a closed store return ErrClosed.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.worker.stop()
@@ -149,7 +149,7 @@ func (s *Store) Close() error {
 }
 
 // As returns a view of the store for the given access. It is cheap; make one for each request. Views share everything
-// but what they may see. As of a view is not limited by it: hand a view to code that you trust.
+// except their access. As called on a view is not limited by that view: give views only to code that you trust.
 func (s *Store) As(access Access) *Store {
 	if access.User == "" {
 		access.User = LocalUser
@@ -170,8 +170,8 @@ func (s *Store) read(ctx context.Context, fn func(db.Tx, scope) error) error {
 	}))
 }
 
-// write runs fn in a transaction of its own: all of it is durable when write returns nil, none of it when it returns
-// an error. fn may run more than once and must set its results anew each time.
+// write runs fn in a transaction of its own: everything is durable when write returns nil, nothing when it returns an
+// error. fn may run more than once and must set its results anew each time.
 func (s *Store) write(ctx context.Context, fn func(db.Tx, scope) error) error {
 	if err := s.checkWritable(); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (s *Store) write(ctx context.Context, fn func(db.Tx, scope) error) error {
 	}))
 }
 
-// checkWritable refuses what would write through a view or a handle for reading, or for a user who cannot be.
+// checkWritable refuses writes through a read-only view or handle, or for an invalid user.
 func (s *Store) checkWritable() error {
 	if s.access.ReadOnly {
 		return newError(KindReadOnly, "", "this view of the store is for reading only")
@@ -206,7 +206,7 @@ func (s *Store) checkWritable() error {
 	return check.Name("user", s.access.User)
 }
 
-// now is the time in the form in which it is stored: microseconds since 1970 UTC.
+// now returns the time in its stored form: microseconds since 1970 UTC.
 func (s *shared) now() int64 { return s.clock().UnixMicro() }
 
 func toTime(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

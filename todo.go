@@ -15,26 +15,26 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-// NewTodo describes the todo document that a project shall have.
+// NewTodo describes a todo document to store for a project.
 type NewTodo struct {
-	ProjectID   string // the project; an unknown one is made
-	ProjectName string // the same by name; one of the two is needed
+	ProjectID   string // the project; an unknown one is created
+	ProjectName string // the project by name; one of the two is required
 	Content     string // as ParseTodo takes it; 1 byte to 1 MiB
 
-	Tags    []string // nil keeps those that the todo has; an empty list removes them
+	Tags    []string // nil keeps the todo's tags; an empty list removes them
 	Related []string // ids of visible memories to link to; nil and empty as with Tags
 
 	// ExpectedRevision makes the call fail with ErrConflict when the todo has another revision. Zero means any.
 	ExpectedRevision int
 }
 
-// StoredTodo is a todo as it was stored.
+// StoredTodo is a todo as stored.
 type StoredTodo struct {
 	StoredRule
 	Document TodoDocument
 }
 
-// MarshalJSON gives the form of a stored rule with progress.
+// MarshalJSON returns the form of a stored rule with progress.
 func (t StoredTodo) MarshalJSON() ([]byte, error) {
 	form, progress := t.json(), progressOf(t.Document)
 	form.Progress = &progress
@@ -56,10 +56,10 @@ func progressOf(d TodoDocument) TodoProgress {
 type Todo struct {
 	Memory
 	Document TodoDocument
-	Warnings []string // that the content is no todo document, for example; Document is empty then
+	Warnings []string // for example, that the content is not a todo document; Document is then empty
 }
 
-// MarshalJSON gives the memory's form with sections, tasks, progress and warnings.
+// MarshalJSON returns the memory's form with sections, tasks, progress and warnings.
 func (t Todo) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
@@ -70,8 +70,8 @@ func (t Todo) MarshalJSON() ([]byte, error) {
 	}{t.Memory.json(), t.Document.Sections, t.Document.Tasks, progressOf(t.Document), t.Warnings})
 }
 
-// SetTodo stores a todo document in place of the one that the project has. The memory keeps its id and gets a new
-// revision. Content that is no todo document is ErrInvalid.
+// SetTodo stores a todo document, replacing the project's present one. The memory keeps its id and gets a new revision.
+// Content that is not a todo document is ErrInvalid.
 func (s *Store) SetTodo(ctx context.Context, t NewTodo) (StoredTodo, error) {
 	state, err := newRuleState(t.Content, t.Tags, t.Related)
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Store) SetTodo(ctx context.Context, t NewTodo) (StoredTodo, error) {
 	return StoredTodo{stored, document}, nil
 }
 
-// checkTodoProject sees that a project is named, also through a view that is limited to a single one.
+// checkTodoProject checks that a project is named, even through a view that is limited to a single one.
 func checkTodoProject(project ProjectRef) error {
 	if project == (ProjectRef{}) {
 		return todoNeedsProject()
@@ -102,7 +102,7 @@ func checkTodoProject(project ProjectRef) error {
 	return nil
 }
 
-// GetTodo returns the todo of a project. ErrNotFound means that it has none, or that the project cannot be seen.
+// GetTodo returns the todo of a project. ErrNotFound means that it has none, or that the project is not visible.
 func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (Todo, error) {
 	if err := check.Project(project.ID, project.Name); err != nil {
 		return Todo{}, err
@@ -133,20 +133,20 @@ func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (Todo, error) {
 
 // TodoSectionUpdate describes a new body for one section of a project's todo.
 type TodoSectionUpdate struct {
-	ProjectID   string // one of the two is needed
+	ProjectID   string // one of the two is required
 	ProjectName string
 	Section     Section
 
-	// Content is the new body, without the heading, which stays. It has no heading of the second level and ends the fenced
-	// code that it begins. Empty empties the section.
+	// Content is the new body, without the heading, which stays. It must not contain a second-level heading or leave
+	// fenced code open. Empty clears the section.
 	Content string
 
 	// ExpectedRevision makes the call fail with ErrConflict when the todo has another revision. Zero means any.
 	ExpectedRevision int
 }
 
-// UpdateTodoSection replaces the body of one section. The other sections, and all headings, keep every byte, also when
-// others edit them at the same time. A blank line is seen to before the next heading.
+// UpdateTodoSection replaces the body of one section. The other sections, and all headings, keep every byte, even if
+// others edit them at the same time. It ensures a blank line before the next heading.
 func (s *Store) UpdateTodoSection(ctx context.Context, u TodoSectionUpdate) (StoredTodo, error) {
 	section := sectionLike(string(u.Section))
 	if section == "" {
@@ -180,12 +180,12 @@ func (s *Store) UpdateTodoSection(ctx context.Context, u TodoSectionUpdate) (Sto
 
 // TaskRef names a task of a project's todo.
 type TaskRef struct {
-	ProjectID   string // one of the two is needed
+	ProjectID   string // one of the two is required
 	ProjectName string
 	TaskID      string // the whole id, as in the section Tasks; its case does not matter
 }
 
-// CompletedTask is a task that is done.
+// CompletedTask is a completed task.
 type CompletedTask struct {
 	Task             Task         `json:"task"`
 	AlreadyCompleted bool         `json:"already_completed"` // it was done before; nothing was changed
@@ -194,9 +194,9 @@ type CompletedTask struct {
 	Warnings         []string     `json:"warnings,omitempty"`
 }
 
-// CompleteTask ticks a task's checkbox in the section Tasks: one byte of the document changes, and of edits at the same
-// time none is lost. A task that is done already stays as it is, without a new revision. An unknown task is
-// ErrNotFound; the message lists those that there are.
+// CompleteTask ticks a task's checkbox in the section Tasks: one byte of the document changes, and no concurrent edit
+// is lost. A task that is already done does not change, and makes no new revision. An unknown task is ErrNotFound; the
+// message lists the existing ones.
 func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (CompletedTask, error) {
 	if c.TaskID == "" {
 		return CompletedTask{}, invalid("task_id", "task_id is empty; the id of a task is needed, such as T1")
@@ -218,7 +218,7 @@ func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (CompletedTask, err
 	return completed, nil
 }
 
-// editTodo changes the todo of a project by a function of the document as it is.
+// editTodo changes the todo of a project by a function of the current document.
 func (s *Store) editTodo(ctx context.Context, project ProjectRef, expected int,
 	edit func(TodoDocument, string) (string, error)) (StoredTodo, error) {
 	if err := checkTodoProject(project); err != nil {
@@ -254,9 +254,9 @@ func unreadableTodo(err error) error {
 		"the todo of this project cannot be edited by section or task; store it anew. Its %s", known.Message)
 }
 
-// replace returns the document, which is content, with another body for a section. The heading and every byte outside
-// the section stay. The body gets the document's line endings, a blank line after the heading if there was one, and a
-// blank line before the next heading.
+// replace returns content, the document's text, with another body for a section. The heading and every byte outside the
+// section stay. The body gets the document's line endings, a blank line after the heading if there was one, and a blank
+// line before the next heading.
 func (d TodoDocument) replace(content string, section Section, body string) (changed string, warnings []string,
 	err error) {
 	s := d.Section(section)
@@ -289,7 +289,7 @@ func (d TodoDocument) replace(content string, section Section, body string) (cha
 	return content[:s.Start] + before + body + after + content[s.End:], warnings, nil
 }
 
-// lineEnding is the line ending that a text ends its first line with; empty when it has but one line.
+// lineEnding returns the line ending of a text's first line; empty if it has only one line.
 func lineEnding(text string) string {
 	at := strings.IndexAny(text, "\r\n")
 	switch {
@@ -301,8 +301,8 @@ func lineEnding(text string) string {
 	return text[at : at+1]
 }
 
-// sectionBody checks a new body of a section and takes off what surrounds it: blank lines, and the section's own
-// heading, which callers like to repeat. The heading that follows is indented by so many columns.
+// sectionBody checks a new body of a section and strips blank lines around it, and the section's own heading, which
+// callers often repeat. next is the indentation of the next heading, in columns.
 func sectionBody(section Section, body string, next int) (trimmed string, warnings []string, err error) {
 	from := 0 // where the body begins
 	empty := true
@@ -341,7 +341,7 @@ func sectionBody(section Section, body string, next int) (trimmed string, warnin
 	return strings.TrimRight(body[from:], " \t\r\n"), warnings, nil
 }
 
-// complete returns the document, which is content, with a task done: one byte is another one, or none if it was done
+// complete returns content, the document's text, with a task done: it changes one byte, or none if the task was done
 // before.
 func (d TodoDocument) complete(content, id string) (changed string, done Task, err error) {
 	if plain, rest := taskID(strings.TrimSpace(id)); rest == "" && plain != "" {
@@ -359,7 +359,7 @@ func (d TodoDocument) complete(content, id string) (changed string, done Task, e
 	return content[:t.box] + "x" + content[t.box+1:], t, nil
 }
 
-// unknownTask says which tasks there are, those with the nearest numbers first.
+// unknownTask is the error for an unknown task; it lists the existing ones, nearest numbers first.
 func (d TodoDocument) unknownTask(id string) error {
 	if len(d.Tasks) == 0 {
 		return newError(KindNotFound, "task_id",
@@ -367,7 +367,7 @@ func (d TodoDocument) unknownTask(id string) error {
 			show(id))
 	}
 	number := func(id string) int {
-		n, _ := strconv.Atoi(strings.TrimLeft(id, "Tt")) // no number counts as 0
+		n, _ := strconv.Atoi(strings.TrimLeft(id, "Tt")) // a missing number counts as 0
 		return n
 	}
 	ids := make([]string, len(d.Tasks))
@@ -392,7 +392,7 @@ func abs(n int) int {
 	return n
 }
 
-// advice says what a caller should know about a document that is in order.
+// advice returns what a caller should know about a valid document.
 func (d TodoDocument) advice() []string {
 	if len(d.unnamed) == 0 {
 		return nil
@@ -406,8 +406,8 @@ func (d TodoDocument) advice() []string {
 		len(d.unnamed), strings.Join(written, ", "))}
 }
 
-// Checkboxes returns the lines of the section that have a checkbox, in order, with a task id or without: an ID is empty
-// where there is none. Lines count from the beginning of the document. The section is one that [ParseTodo] has found.
+// Checkboxes returns the lines of the section that have a checkbox, in order, with or without a task id: without one,
+// ID is empty. Lines count from the beginning of the document. The section must come from [ParseTodo].
 func (s TodoSection) Checkboxes() []Task {
 	var all []Task
 	scan := newTodoScanner(s.Body)
@@ -424,8 +424,8 @@ func (s TodoSection) Checkboxes() []Task {
 	return all
 }
 
-// Tick returns the document in which [ParseTodo] or [TodoSection.Checkboxes] has found the task, with its checkbox
-// ticked or not: at most one byte is another one.
+// Tick returns the document in which [ParseTodo] or [TodoSection.Checkboxes] found the task, with its checkbox ticked
+// or cleared: at most one byte changes.
 func (t Task) Tick(content string, done bool) string {
 	if t.Done == done || t.box < 1 || t.box >= len(content) {
 		return content

@@ -30,10 +30,10 @@ func (s Section) Heading() string {
 	return "## " + strings.ToUpper(string(s[:1])) + string(s[1:])
 }
 
-// TodoDocument is a todo document taken apart.
+// TodoDocument is a parsed todo document.
 type TodoDocument struct {
 	Sections []TodoSection `json:"sections"` // the five, in order
-	Tasks    []Task        `json:"tasks"`    // of the section Tasks, in order
+	Tasks    []Task        `json:"tasks"`    // from the section Tasks, in order
 
 	unnamed []int // lines of the section Tasks with a checkbox and no task id
 }
@@ -41,7 +41,7 @@ type TodoDocument struct {
 // TodoSection is one part of a todo document.
 type TodoSection struct {
 	Section Section `json:"section"`
-	Body    string  `json:"body"`  // what follows the heading's line, up to the next section's heading
+	Body    string  `json:"body"`  // the text after the heading's line, up to the next section's heading
 	Start   int     `json:"start"` // byte offsets of the body in the document
 	End     int     `json:"end"`
 	Line    int     `json:"line"` // of the heading, from 1
@@ -56,10 +56,10 @@ type Task struct {
 	Done bool   `json:"done"`
 	Line int    `json:"line"` // from 1
 
-	box int // byte offset of what stands between the brackets
+	box int // byte offset of the character between the brackets
 }
 
-// Progress counts the tasks: how many are done, of how many.
+// Progress counts the tasks: how many are done, and how many there are.
 func (d TodoDocument) Progress() (done, total int) {
 	for _, t := range d.Tasks {
 		if t.Done {
@@ -69,15 +69,15 @@ func (d TodoDocument) Progress() (done, total int) {
 	return done, len(d.Tasks)
 }
 
-// ParseTodo takes a todo document apart: Markdown with the headings ## Constitution, ## Spec, ## Plan, ## Tasks and
-// ## Gaps, once each, in this order, and no other heading of that level. What stands before the first one belongs to no
-// section. Headings and fenced code are recognised as by CommonMark 0.31.2 (sections 4.2 and 4.5); fenced code holds
-// neither headings nor tasks.
+// ParseTodo parses a todo document: Markdown with the headings ## Constitution, ## Spec, ## Plan, ## Tasks and ## Gaps,
+// once each, in this order, and no other heading of that level. Text before the first one belongs to no section.
+// Headings and fenced code are recognised as by CommonMark 0.31.2 (sections 4.2 and 4.5); fenced code holds neither
+// headings nor tasks.
 //
-// A task is a list item (-, * or +, however far indented) of the section Tasks with a checkbox and an id, which is T
-// and digits. Two tasks of one id are an error.
+// A task is a list item (-, * or +, at any indentation) of the section Tasks with a checkbox and an id, which is T and
+// digits. Two tasks with the same id are an error.
 //
-// An error is ErrInvalid and says what is wrong, on which lines, and what would be right.
+// Errors are ErrInvalid. They list the problems with their lines, and how to fix them.
 func ParseTodo(content string) (TodoDocument, error) {
 	d, wrong := parseTodo(content)
 	if wrong.count == 0 {
@@ -88,7 +88,7 @@ func ParseTodo(content string) (TodoDocument, error) {
 		wrong, headingList(todoSections))
 }
 
-// problems are what is wrong with a text; the first few are told.
+// problems collects the problems of a text; the error lists the first few.
 type problems struct {
 	told  []string
 	count int
@@ -115,10 +115,10 @@ func headingList(sections []Section) string {
 	return strings.Join(headings, ", ")
 }
 
-// parseTodo returns the document as far as it is one, and what is wrong with it.
+// parseTodo returns the document as far as it can be parsed, and its problems.
 func parseTodo(content string) (d TodoDocument, wrong problems) {
 	d.Tasks = []Task{}
-	strays := map[Section]string{} // lines that may be meant as headings that are missing
+	strays := map[Section]string{} // lines that may be meant as the missing headings
 	section := Section("")
 	tasks := taskLines{}
 	scan := newTodoScanner(content)
@@ -135,7 +135,7 @@ func parseTodo(content string) (d TodoDocument, wrong problems) {
 		}
 		h, isHeading := scan.heading()
 		if isHeading && h.level == 2 {
-			scan.inner = fence{} // no list item goes on behind it
+			scan.inner = fence{} // no list item continues after it
 			if s := d.place(h, scan.number, scan.line(), &wrong); s != "" {
 				d.end(scan.start)
 				d.Sections = append(d.Sections,
@@ -163,12 +163,12 @@ func parseTodo(content string) (d TodoDocument, wrong problems) {
 	return d, wrong
 }
 
-const byteOrderMark = "\ufeff" // no part of the first line
+const byteOrderMark = "\ufeff" // not part of the first line
 
 // taskLines are the lines of tasks, by folded id.
 type taskLines map[string]int
 
-// add notes a task's line, and reports whether its id is new.
+// add records a task's line, and reports whether its id is new.
 func (l taskLines) add(t Task, wrong *problems) bool {
 	id := strings.ToUpper(t.ID)
 	if first := l[id]; first != 0 {
@@ -186,7 +186,8 @@ func (d *TodoDocument) end(at int) {
 	}
 }
 
-// place says which section a heading of the second level begins, if it is at its place.
+// place returns the section that a second-level heading begins, if any, and reports a heading that is wrong or out of
+// order.
 func (d *TodoDocument) place(h heading, line int, written string, wrong *problems) Section {
 	i := slices.IndexFunc(todoSections, func(s Section) bool { return s.Heading() == "## "+h.text })
 	if i < 0 {
@@ -213,7 +214,7 @@ func (d *TodoDocument) place(h heading, line int, written string, wrong *problem
 	return s
 }
 
-// missing tells of the sections that are not there, and what may have been meant.
+// missing reports the missing sections, and which lines may have been meant as their headings.
 func (d *TodoDocument) missing(strays map[Section]string, wrong *problems) {
 	var missing []string
 	for _, s := range todoSections {
@@ -231,7 +232,7 @@ func (d *TodoDocument) missing(strays map[Section]string, wrong *problems) {
 	}
 }
 
-// Section returns one section of the document; the zero value when there is none of that name.
+// Section returns one section of the document; the zero value if there is none of that name.
 func (d TodoDocument) Section(s Section) TodoSection {
 	for _, section := range d.Sections {
 		if section.Section == s {
@@ -241,7 +242,7 @@ func (d TodoDocument) Section(s Section) TodoSection {
 	return TodoSection{}
 }
 
-// sectionLike returns the section that a heading's text means, whatever its case and punctuation; "" for none.
+// sectionLike returns the section that a heading's text means, regardless of case and punctuation; "" for none.
 func sectionLike(text string) Section {
 	name := strings.ToLower(strings.Trim(text, " \t*_`:.#"))
 	for _, s := range todoSections {
@@ -252,34 +253,34 @@ func sectionLike(text string) Section {
 	return ""
 }
 
-// todoScanner goes through the lines of a Markdown text and knows which of them are fenced code. It keeps no more than
-// one line, so a text is read in a time proportional to its length.
+// todoScanner scans the lines of a Markdown text and tracks fenced code. It keeps only one line, so it reads a text in
+// linear time.
 type todoScanner struct {
 	text       string
 	at         int // where the next line begins
-	start, end int // the present line, without its ending
-	number     int // of the present line, from 1
+	start, end int // the current line, without its ending
+	number     int // of the current line, from 1
 	code       bool
-	opened     int   // line of the fence that is open, or was open last
-	fence      fence // the one that is open; the zero value for none
-	// one in a list item: either the item begins with it, or it is indented too far to be seen from outside and hides tasks only
+	opened     int   // line of the open fence, or of the last one
+	fence      fence // the open one; the zero value for none
+	// a fence in a list item: the item begins with it, or it is indented too far to count outside; it hides only tasks
 	inner  fence
 	before string
 }
 
-// fence is what opened fenced code: so many of a character, after so many columns.
+// fence is an opening code fence: its character, its length and its indentation.
 type fence struct {
 	character byte
 	length    int
 	indent    int
-	item      bool // a list item begins with it, so indent is certain: whatever is indented less ends it
+	item      bool // a list item begins with it, so indent is exact: any line indented less ends it
 }
 
 func newTodoScanner(text string) *todoScanner { return &todoScanner{text: text} }
 
 func (s *todoScanner) line() string { return s.text[s.start:s.end] }
 
-// next goes on to the next line. Lines end with LF, CR LF or CR.
+// next advances to the next line. Lines end with LF, CR LF or CR.
 func (s *todoScanner) next() bool {
 	if s.at >= len(s.text) {
 		return false
@@ -300,7 +301,7 @@ func (s *todoScanner) next() bool {
 	return true
 }
 
-// follow sees whether the present line is fenced code.
+// follow updates the fence state for the current line.
 func (s *todoScanner) follow() {
 	columns, rest := indentation(s.line())
 	f, info := fenceOf(rest)
@@ -345,7 +346,7 @@ func (s *todoScanner) follow() {
 	}
 }
 
-// indentation counts the columns of white space before a line's text; a tab goes on to the next multiple of four.
+// indentation counts the columns of white space before a line's text; a tab advances to the next multiple of four.
 func indentation(line string) (columns int, rest string) {
 	for i := range len(line) {
 		switch line[i] {
@@ -374,7 +375,7 @@ func fenceOf(text string) (f fence, info string) {
 }
 
 // itemFence returns the code fence that a list item, whose text begins at a column, begins with: "- ```" or "1. ```".
-// Tabs behind the bullet are no such item.
+// An item with tabs after the bullet does not count.
 func itemFence(column int, item string) fence {
 	const fewest = len("- ```")
 	for len(item) >= fewest {
@@ -385,7 +386,7 @@ func itemFence(column int, item string) fence {
 			return fence{}
 		}
 		text := strings.TrimLeft(digits[1:], " ")
-		if spaces := len(digits) - 1 - len(text); spaces < 1 || spaces > 4 { // more of them begin indented code
+		if spaces := len(digits) - 1 - len(text); spaces < 1 || spaces > 4 { // more begin indented code
 			return fence{}
 		}
 		column += len(item) - len(text)
@@ -393,7 +394,7 @@ func itemFence(column int, item string) fence {
 			f.indent, f.item = column, true
 			return f
 		}
-		item = text // an item may begin with another one
+		item = text // an item may begin with another item
 	}
 	return fence{}
 }
@@ -403,7 +404,7 @@ type heading struct {
 	text  string
 }
 
-// heading takes the present line as an ATX heading, if it is one.
+// heading parses the current line as an ATX heading, if it is one.
 func (s *todoScanner) heading() (heading, bool) {
 	columns, rest := indentation(s.line())
 	text := strings.TrimLeft(rest, "#")
@@ -418,7 +419,7 @@ func (s *todoScanner) heading() (heading, bool) {
 	return heading{level, text}, true
 }
 
-// stray describes the present line if it looks as if it were meant as a section's heading and is none.
+// stray describes the current line if it looks like a section's heading but is not one.
 func (s *todoScanner) stray(h heading, isHeading bool) (like Section, stray string) {
 	columns, rest := indentation(s.line())
 	written, number := s.line(), s.number
@@ -437,7 +438,7 @@ func (s *todoScanner) stray(h heading, isHeading bool) (like Section, stray stri
 	return like, fmt.Sprintf("line %d is %s, which must read %s", number, show(written), show(like.Heading()))
 }
 
-// task takes the present line as a list item with a checkbox, if it is one. Its ID is empty when it has none.
+// task parses the current line as a list item with a checkbox, if it is one. Its ID is empty if it has none.
 func (s *todoScanner) task() (Task, bool) {
 	_, item := indentation(s.line())
 	if s.inner.length > 0 || len(item) < 5 || !strings.ContainsRune("-*+", rune(item[0])) {
@@ -457,8 +458,8 @@ func (s *todoScanner) task() (Task, bool) {
 	return t, true
 }
 
-// taskID takes a task's text apart into its id and what follows. The id may be emphasised or in brackets and followed
-// by punctuation: "T1 text", "**T1**: text", "[T1] text". T1a and T1.2 are none.
+// taskID splits a task's text into its id and the rest. The id may be emphasised or in brackets and followed by
+// punctuation: "T1 text", "**T1**: text", "[T1] text". T1a and T1.2 are not ids.
 func taskID(text string) (id, rest string) {
 	const emphasis = "*_`["
 	named := strings.TrimLeft(text, emphasis)

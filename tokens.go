@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Token is an MCP token as its user sees it: everything but the token itself.
+// Token is an MCP token as its user sees it: everything except the token value.
 type Token struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`
@@ -25,28 +25,28 @@ type Token struct {
 	LastUsedAt time.Time `json:"last_used_at"` // to the minute; zero: never, null in JSON
 	ExpiresAt  time.Time `json:"expires_at"`   // zero: never, null in JSON
 
-	// GrantID is the OAuth grant with which the token ends, because an application made it, and ClientName what that is
-	// called. Both are empty for a token that ends with none.
+	// GrantID is the OAuth grant that the token ends with, because an application made it, and ClientName the
+	// application's name. Both are empty for a token that ends with no grant.
 	GrantID    string `json:"grant_id,omitempty"`
 	ClientName string `json:"client_name,omitempty"`
 
-	// TokenID is the token through which it was made and with which it ends, and TokenName that one's name. Both are empty
-	// for a token that was not made through one.
+	// TokenID is the token that made this one and that it ends with, and TokenName its name. Both are empty for a token
+	// that no other token made.
 	TokenID   string `json:"token_id,omitempty"`
 	TokenName string `json:"token_name,omitempty"`
 
-	// SessionID is the sign-in in which it was made, and Browser what the browser of that called itself, also after it has
-	// ended. Both are empty for a token that was made in none. Ending that sign-in from elsewhere ends the token.
-	// WithSession says that signing out, and expiry of the sign-in, end it, too.
+	// SessionID is the session in which it was made, and Browser that session's User-Agent, even after the session has
+	// ended. Both are empty for a token that was not made in a session. Ending the session from elsewhere ends the token.
+	// WithSession means that signing out, and expiry of the session, end it, too.
 	SessionID   string `json:"session_id,omitempty"`
 	Browser     string `json:"browser,omitempty"`
 	WithSession bool   `json:"with_session,omitempty"`
 }
 
-// MarshalJSON writes a time that is zero as null.
+// MarshalJSON writes zero times as null.
 func (t Token) MarshalJSON() ([]byte, error) { return json.Marshal(t.json()) }
 
-// MarshalJSON writes the token's members and its value.
+// MarshalJSON writes the token's fields and its value.
 func (t AddedToken) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		tokenJSON
@@ -67,10 +67,10 @@ func (t *AddedToken) UnmarshalJSON(encoded []byte) error {
 	return err
 }
 
-// tokenFields are the members of a Token without its methods.
+// tokenFields has the fields of a Token without its methods.
 type tokenFields Token
 
-// tokenJSON is a Token whose times that are zero are null.
+// tokenJSON is a Token with zero times as null.
 type tokenJSON struct {
 	tokenFields
 	LastUsedAt *time.Time `json:"last_used_at"`
@@ -91,31 +91,30 @@ func timeOrNil(t time.Time) *time.Time {
 
 // NewToken describes an MCP token to add.
 type NewToken struct {
-	Name string // 1 to 128 characters, to know it by; need not be unique
-	// id or name of the user it is for; empty: the view's user. Only the operator's store may name another
+	Name string // 1 to 128 characters, for display; need not be unique
+	// id or name of the token's user; empty: the view's user. Only the operator's store may name another
 	User     string
-	Scopes   []Scope  // nil: DefaultScopes, as far as its parent carries them. Only an admin's token may carry ScopeAdmin
+	Scopes   []Scope  // nil: the DefaultScopes that its parent carries. Only an admin's token may carry ScopeAdmin
 	Projects []string // limits the token to these projects, named as in Access.Projects; nil: no limit. At most 100
 
-	// ExpiresAt or ExpiresIn ends the token; both zero means never.
+	// ExpiresAt or ExpiresIn sets when the token expires; both zero means never.
 	ExpiresAt time.Time
 	ExpiresIn time.Duration
 
-	// What the token is made through, and with which it ends: whoever lets a credential make tokens gives the TokenID,
-	// GrantID and SessionID of its [Principal]. It gets no more scopes and projects than that has and does not outlive it;
-	// Scopes, Projects and ExpiresAt that are left out become those of the parent. Giving one takes something from the
-	// token and adds nothing, so any view may. Empty: none.
-	// a token of the same user; its grant and its session become those of the new one, whatever is given here
+	// The parents of the token, which it ends with: a caller that lets a credential make tokens sets TokenID, GrantID and
+	// SessionID from its [Principal]. The token gets at most its parent's scopes and projects and does not outlive it;
+	// Scopes, Projects and ExpiresAt default to the parent's. A parent only restricts the token, so any view may set one.
+	// Empty: none. a token of the same user; the new token inherits its grant and session, regardless of the values here
 	TokenID   string
 	GrantID   string // an OAuth grant of the same user
-	SessionID string // a session of the same user; not looked at beside TokenID
+	SessionID string // a session of the same user; ignored with a TokenID
 
-	// WithSession ends the token however the session ends. Without it, signing out and the expiry of the session leave the
-	// token alone, and only ending the session from elsewhere ends it.
+	// WithSession ends the token when the session ends in any way. Without it, signing out and expiry of the session leave
+	// the token alone, and only ending the session from elsewhere ends it.
 	WithSession bool
 }
 
-// AddedToken is a new token with its value, which can never be seen again.
+// AddedToken is a new token with its value, which is never shown again.
 type AddedToken struct {
 	Token
 	Value string `json:"token"` // mcp_ and 43 letters and digits
@@ -129,12 +128,13 @@ const (
 	keepDeadTokens   = 30 * 24 * time.Hour
 )
 
-// AddToken adds an MCP token: a credential for programs that act for the user. Its value is in the answer and nowhere
-// else; the store keeps a hash. At most 1,000 tokens of a user may be valid at once. A parent that is not the user's,
-// or has ended, is ErrNotFound; what exceeds it is ErrForbidden. A view that is limited to projects may not.
+// AddToken adds an MCP token: a credential for programs that act for the user. Only the answer contains its value; the
+// store keeps a hash. At most 1,000 tokens of a user may be valid at once. A parent that is not the user's, or has
+// ended, is ErrNotFound; a token that exceeds its parent is ErrForbidden. A view that is limited to projects may not
+// add tokens.
 //
-// The view does not know with which credential its caller has come: whoever lets one credential make another names it
-// as the parent.
+// The view does not know which credential its caller used: code that lets one credential make another must name it as
+// the parent.
 func (h *Accounts) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
 	s, err := h.own("AddToken")
 	if err != nil {
@@ -183,7 +183,7 @@ func (h *Accounts) AddToken(ctx context.Context, n NewToken) (AddedToken, error)
 	return added, nil
 }
 
-// expiry is when a new token ends; zero: never.
+// expiry returns when a new token expires; zero: never.
 func (s *Store) expiry(n NewToken) (time.Time, error) {
 	now := toTime(s.now())
 	switch {
@@ -207,8 +207,8 @@ func (s *Store) expiry(n NewToken) (time.Time, error) {
 	return n.ExpiresAt.UTC().Truncate(time.Microsecond), nil
 }
 
-// newValue makes a secret of 256 random bits behind a start that says what it is for, spelt in letters and digits: no
-// program that handles it, shell, URL or form, has to quote anything, and a double click marks all of it.
+// newValue makes a secret of 256 random bits after a prefix for its purpose, in letters and digits: shells, URLs and
+// forms need no quoting, and a double click selects all of it.
 func newValue(start string) string {
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails
@@ -216,7 +216,7 @@ func newValue(start string) string {
 	return start + strings.Repeat("0", valueDigits-len(digits)) + digits
 }
 
-// isValue reports whether a text looks like what newValue makes: anything else need not be looked up.
+// isValue reports whether a text has the form of newValue's results: anything else need not be looked up.
 func isValue(start, value string) bool {
 	return strings.HasPrefix(value, start) && len(value) == len(start)+valueDigits
 }
@@ -270,7 +270,7 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 	return added, err
 }
 
-// storedToken is a token with what stays inside the store.
+// storedToken is a token with the fields that stay inside the store.
 type storedToken struct {
 	Token
 	row, user           int64
@@ -278,16 +278,16 @@ type storedToken struct {
 	expired, wasRevoked bool
 }
 
-// fromToken joins a token t with what it ends with, if any: the grant g, the client c of that, the token p through
-// which it was made and the session e; tokenEnded is the condition for its having been ended, by itself or with these.
-// A session that has expired and is still there, loadTokens knows.
+// fromToken joins a token t with its parents, if any: the grant g with its client c, the token p that made it and the
+// session e. tokenEnded is the condition for a token that was ended, by itself or with these. loadTokens handles
+// sessions that have expired but still have a row.
 const (
 	fromToken = `FROM token t LEFT JOIN oauth_grant g ON g.id = t.grant_id LEFT JOIN oauth_client c ON c.id = g.client_id
 		LEFT JOIN token p ON p.id = t.parent_id LEFT JOIN session e ON e.uid = t.session`
 	tokenEnded = `(t.revoked_at IS NOT NULL OR g.revoked_at IS NOT NULL OR c.disabled_at IS NOT NULL OR p.revoked_at IS NOT NULL OR t.with_session = 1 AND e.id IS NULL)`
 )
 
-// loadTokens reads the tokens for which a condition on t holds, as they are at a time.
+// loadTokens reads the tokens t for which a condition holds, in their state at a time.
 func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedToken, error) {
 	var found []storedToken
 	err := tx.Each(func(row db.Rows) error {
@@ -329,8 +329,8 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 	return found, err
 }
 
-// Tokens returns the user's tokens, the newest first: those that have expired as well, but not those that have been
-// deleted or have ended with their grant. A view that is limited to projects may not ask.
+// Tokens returns the user's tokens, the newest first, including expired ones, but not tokens that were deleted or have
+// ended with their grant. A view that is limited to projects may not call it.
 func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
 	s, err := h.own("Tokens")
 	if err != nil {
@@ -348,8 +348,8 @@ func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
 	return all, err
 }
 
-// DeleteToken ends one of the user's tokens at once, with all that was made through it. One that is unknown, or has
-// been deleted, is ErrNotFound. A view that is limited to projects may not.
+// DeleteToken ends one of the user's tokens at once, with everything made through it. A token that is unknown, or
+// already deleted, is ErrNotFound. A view that is limited to projects may not call it.
 func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 	s, err := h.own("DeleteToken")
 	if err != nil {
@@ -370,13 +370,12 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 	})
 }
 
-// CheckToken returns whom an MCP token speaks for and how far. One that is unknown, deleted or expired, whose user is
-// disabled, or whose grant has ended or is one of a deactivated client, is ErrUnauthenticated, in the same words. Only
-// for the operator's store; it works read-only, too.
+// CheckToken returns the user and the rights of an MCP token. A token that is unknown, deleted or expired, whose user
+// is disabled, or whose grant has ended or belongs to a deactivated client, is ErrUnauthenticated, with the same
+// message. Only for the operator's store; it works read-only, too.
 //
-// The token is looked up by its hash. How long that takes depends on how many bytes of the hash agree with those of a
-// stored one, and whoever sends tokens can neither choose these nor learn from them which token has such a hash: the
-// look-up needs no comparison in constant time.
+// The token is looked up by its hash. The time that takes depends on how many bytes of the hash match a stored one, but
+// senders can neither choose these bytes nor derive a token from them: the look-up needs no constant-time comparison.
 func (h *Accounts) CheckToken(ctx context.Context, value string) (Principal, error) {
 	s, err := h.operator("CheckToken")
 	if err != nil {
@@ -423,12 +422,11 @@ func badToken() error {
 // use is the use of a credential.
 type use struct {
 	of, id string
-	last   *int64 // when the file says it was used last; nil: never
+	last   *int64 // last use recorded in the file; nil: never
 	now    int64
 }
 
-// noteUse has write remember that a credential was used: once a minute, and never so that the caller has to wait for it
-// much or fails because of it.
+// noteUse calls write to record the use of a credential: once a minute, without making the caller wait long or fail.
 func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
 	const (
 		every    = int64(time.Minute / time.Microsecond)
@@ -437,7 +435,7 @@ func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
 	if u.last != nil && u.now-*u.last < every || s.db.ReadOnly() {
 		return
 	}
-	// One caller tries; while another process holds the file, not every call shall wait.
+	// Only one caller tries, so that not every call waits while another process holds the file.
 	key := u.of + " " + u.id
 	tried, again := s.uses.LoadOrStore(key, u.now)
 	if again && (u.now-tried.(int64) < every || !s.uses.CompareAndSwap(key, tried, u.now)) {
@@ -450,7 +448,7 @@ func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
 	}
 }
 
-// purgeTokens deletes what is left of tokens that were deleted or expired more than 30 days ago, and counts them.
+// purgeTokens deletes tokens that were deleted or expired more than 30 days ago, and counts them.
 func (s *Store) purgeTokens(tx db.Tx, now int64) (int64, error) {
 	before := now - keepDeadTokens.Microseconds()
 	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE with_session = 1 AND revoked_at IS NULL

@@ -12,11 +12,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// The trash keeps what was deleted, for Options.KeepTrash. What lies there has left the tables that answer callers: it
-// is in no listing, search, count or walk along links. An entry is what was deleted by one call: a memory, a file, or a
-// project or collection with all of its memories. trashmove.go fills it, trashrestore.go and trasherase.go empty it.
+// The trash keeps deleted items for Options.KeepTrash. They leave the live tables, so no listing, search, count or
+// traversal of links finds them. An entry is what one call deleted: a memory, a file, or a project or collection with
+// all of its memories. trashmove.go fills the trash; trashrestore.go and this file empty it.
 
-// TrashKind says what an entry of the trash was.
+// TrashKind is the kind of an entry of the trash.
 type TrashKind string
 
 // The values of [TrashKind].
@@ -29,30 +29,30 @@ const (
 
 var trashKinds = []TrashKind{TrashMemory, TrashFile, TrashProject, TrashCollection}
 
-// TrashEntry is something that was deleted and can be restored.
+// TrashEntry is a deleted item that can be restored.
 type TrashEntry struct {
-	ID            string    `json:"id"` // of a memory or a file: the id that it had and will have again
+	ID            string    `json:"id"` // for a memory or a file: its original id, which a restore keeps
 	Kind          TrashKind `json:"kind"`
 	Title         string    `json:"title"`                     // the beginning of the memory, or the name
 	Collection    string    `json:"collection_name,omitempty"` // the collection it was, or lay in
 	ProjectID     string    `json:"project_id,omitempty"`      // the project it was, or lay in
 	ProjectName   string    `json:"project_name,omitempty"`
-	Owner         string    `json:"owner"`                     // user id of the owner of the place where it lay
+	Owner         string    `json:"owner"`                     // user id of the owner of its original place
 	Memories      int       `json:"memories"`                  // how many memories it holds
 	Size          int64     `json:"size"`                      // bytes
 	DeletedBy     string    `json:"deleted_by"`                // user id
-	DeletedByName string    `json:"deleted_by_name,omitempty"` // of the account, if there is one
-	Through       string    `json:"deleted_through,omitempty"` // Access.Through of who deleted it
+	DeletedByName string    `json:"deleted_by_name,omitempty"` // of the account, if any
+	Through       string    `json:"deleted_through,omitempty"` // Access.Through of the call that deleted it
 	DeletedAt     time.Time `json:"deleted_at"`
-	Until         time.Time `json:"restorable_until"` // from then on it is erased
-	Own           bool      `json:"own"`              // the caller owns the place, and so may erase it
+	Until         time.Time `json:"restorable_until"` // erased after this time
+	Own           bool      `json:"own"`              // the caller owns the place and may erase it
 }
 
 // TrashQuery asks for a page of the trash, the newest deletion first.
 type TrashQuery struct {
 	Kinds  []TrashKind // only entries of these kinds; empty means all
 	Limit  int         // entries to return, 1 to 1,000; zero means 100
-	Offset int         // entries to leave out before the first, 0 or more
+	Offset int         // entries to skip, 0 or more
 }
 
 // MaxTrashLimit is the most entries that [Store.ListTrash] returns at once.
@@ -63,14 +63,14 @@ type TrashPage struct {
 	Entries []TrashEntry `json:"entries"` // never nil
 	Total   int          `json:"total"`   // on all pages
 	Offset  int          `json:"offset"`  // as in the query
-	Limit   int          `json:"limit"`   // as it was applied
+	Limit   int          `json:"limit"`   // the limit applied
 }
 
-// HasMore reports whether there are entries behind this page.
+// HasMore reports whether there are entries after this page.
 func (p TrashPage) HasMore() bool { return p.Offset+len(p.Entries) < p.Total }
 
-// ListTrash returns what was deleted and can still be restored: in places of the caller's own, and memories and files
-// from projects in which the caller may write. A view limited to projects sees what lay in these.
+// ListTrash returns deleted items that can still be restored: from the caller's own places, and memories and files from
+// projects in which the caller may write. A view limited to projects sees items from these projects.
 func (s *Store) ListTrash(ctx context.Context, q TrashQuery) (TrashPage, error) {
 	q.Limit = cmp.Or(q.Limit, 100)
 	switch {
@@ -107,7 +107,8 @@ func (s *Store) ListTrash(ctx context.Context, q TrashQuery) (TrashPage, error) 
 	return p, err
 }
 
-// GetTrashed returns an entry of the trash. One that does not exist, or that this view may not see, is ErrNotFound.
+// GetTrashed returns an entry of the trash. An entry that does not exist, or that this view may not see, is
+// ErrNotFound.
 func (s *Store) GetTrashed(ctx context.Context, id string) (TrashEntry, error) {
 	var e trashEntry
 	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
@@ -121,13 +122,13 @@ func (s *Store) GetTrashed(ctx context.Context, id string) (TrashEntry, error) {
 type trashEntry struct {
 	TrashEntry
 	row, owner          int64
-	collection, project int64 // 0 for none, or one that does not exist
+	collection, project int64 // 0 for none, or if it no longer exists
 	item, data          string
 }
 
-// visibleTrash is the condition for seeing and restoring an entry t: the owner of the place, and for single memories
-// and files whoever may write in the project; within the projects of a limited view. Projects and collections are their
-// owners' alone.
+// visibleTrash returns the condition for seeing and restoring an entry t: the user owns the place, or for single
+// memories and files may write in the project; within the projects of a limited view. Only their owners see projects
+// and collections.
 func (sc scope) visibleTrash() (condition string, args []any) {
 	single := `t.kind IN ('memory', 'file')`
 	condition = `(t.owner_id = ? OR t.project_id IN (` + writableBy + `) AND ` + single + `)`
@@ -171,22 +172,21 @@ func loadTrash(tx db.Tx, sc scope, condition string, args ...any) ([]trashEntry,
 	return found, err
 }
 
-// How things are erased: from the trash, or at once. The file overwrites what is deleted (secure_delete); besides that,
-// the words of what was deleted stand in full text until its parts are merged, and earlier states of pages in the
-// write-ahead log until that is copied and cut. scrub sees to both.
+// Erasure, from the trash or at once. SQLite overwrites deleted content in the file (secure_delete). But the words of
+// deleted content stay in the full-text index until its segments are merged, and earlier states of pages stay in the
+// write-ahead log until that is checkpointed and truncated. scrub does both.
 
 const (
-	// settingErasure is not 0 while the file may have traces of what was deleted for good. It counts up with each such
-	// deletion.
+	// settingErasure is not 0 while the file may contain traces of erased data. Each erasure increments it.
 	settingErasure = "erasure_due"
 
-	scrubNow = 20_000 // passages of a store up to which an erasure waits for the traces to be gone, too
+	scrubNow = 20_000 // most passages in a store for which an erasure also waits until the traces are gone
 )
 
-// EraseTrashed erases an entry of the trash for good. Only the owner of the place where it lay may: to others who see
-// it, it is ErrForbidden. When it returns, nothing of it is left in the file; in a store of more than 20,000 passages,
-// that is so after the next [Upkeep.Purge], or when background work has come to it, within minutes. Backups are not
-// touched.
+// EraseTrashed permanently erases an entry of the trash. Only the owner of its original place may erase it: for others
+// who see it, it is ErrForbidden. When it returns, nothing of the entry is left in the file; in a store of more than
+// 20,000 passages, traces remain until the next [Upkeep.Purge], or until background work removes them, within minutes.
+// Backups are not touched.
 func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	err := s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -210,8 +210,7 @@ func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 	return wrap(s.scrubSoon(ctx))
 }
 
-// EmptyTrash erases all entries of the trash that are the caller's to erase, as EraseTrashed does, and returns how
-// many.
+// EmptyTrash erases all entries of the trash that the caller may erase, as EraseTrashed does, and returns their number.
 func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 	ctx = db.Freeing(ctx)
 	var emptied, last int64
@@ -219,7 +218,7 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 	err := inPortions(func(p portion) (done bool, err error) {
 		var some int64
 		err = s.write(ctx, func(tx db.Tx, sc scope) (err error) {
-			if last == 0 { // what is deleted from now on stays
+			if last == 0 { // entries deleted from now on stay
 				if err := tx.QueryRow(`SELECT coalesce(max(id), 0) FROM trash`).Scan(&last); err != nil {
 					return err
 				}
@@ -247,9 +246,8 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 	return int(emptied), wrap(s.scrubSoon(ctx))
 }
 
-// EraseMemory deletes a memory for good, with its history: it does not go to the trash. Only the owner of the place
-// where it lies may; to others who may write there it is ErrForbidden. What EraseTrashed says of the file holds here,
-// too.
+// EraseMemory permanently deletes a memory with its history: it does not go to the trash. Only the owner of its place
+// may erase it; for others who may write there it is ErrForbidden. Traces in the file are removed as for EraseTrashed.
 func (s *Store) EraseMemory(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	err := s.write(ctx, func(tx db.Tx, sc scope) error {
@@ -274,7 +272,7 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 	return wrap(s.scrubSoon(ctx))
 }
 
-// EraseFile deletes a file for good: it does not go to the trash. Only the owner of the place where it lies may; to
+// EraseFile permanently deletes a file: it does not go to the trash. Only the owner of its place may erase it; for
 // others who may write there it is ErrForbidden.
 func (s *Store) EraseFile(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
@@ -292,8 +290,8 @@ func (s *Store) EraseFile(ctx context.Context, id string) error {
 	return wrap(s.scrubSoon(ctx))
 }
 
-// eraseExpired erases the entries whose time is over at a time, in short transactions, and returns how many. With 0
-// these are the ones that somebody has erased.
+// eraseExpired erases the entries that have expired at a time, in short transactions, and returns their number. With
+// time 0 it erases the entries that users have marked for erasure.
 func (s *shared) eraseExpired(ctx context.Context, now int64) (erased int, err error) {
 	for {
 		var rows []int64
@@ -335,8 +333,8 @@ func (s *shared) eraseEntry(ctx context.Context, row int64) error {
 	return nil
 }
 
-// eraseStep erases as much of an entry as one transaction should, and reports whether that was all. The files that it
-// returns are leaving, and still to be removed.
+// eraseStep erases one portion of an entry, and reports whether that was all. The files that it returns are being
+// deleted and must still be removed.
 func eraseStep(tx db.Tx, row int64, p portion) (files []int64, done bool, err error) {
 	var items []int64
 	found, left := 0, p.bytes
@@ -384,8 +382,7 @@ func eraseStep(tx db.Tx, row int64, p portion) (files []int64, done bool, err er
 	return files, true, nil
 }
 
-// eraseTrashOf erases as much of a user's trash as one transaction should, and reports whether that was all. Files are
-// left to purgeFiles.
+// eraseTrashOf erases one portion of a user's trash, and reports whether that was all. purgeFiles removes the files.
 func (t *trasher) eraseTrashOf(user int64, p portion) (done bool, err error) {
 	entries, err := db.Column[int64](t.tx, `SELECT id FROM trash WHERE owner_id = ? LIMIT ?`, user, p.rows)
 	if err != nil {
@@ -399,7 +396,7 @@ func (t *trasher) eraseTrashOf(user int64, p portion) (done bool, err error) {
 	return len(entries) < p.rows, nil
 }
 
-// scrubSoon removes the traces of what was erased: now if the store is small, else in the background.
+// scrubSoon removes the traces of erased data: now if the store is small, else in the background.
 func (s *shared) scrubSoon(ctx context.Context) error {
 	var passages int
 	err := s.db.Read(ctx, func(tx db.Tx) error {
@@ -416,8 +413,8 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 	return nil
 }
 
-// scrub removes what is left in the file of what was deleted for good. It works in short transactions. Where readers
-// hold the log, it stays due.
+// scrub removes the traces of erased data from the file, in short transactions. While readers hold the log, it stays
+// due.
 func (s *shared) scrub(ctx context.Context) error {
 	var due int64
 	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
@@ -449,7 +446,7 @@ func (s *shared) scrub(ctx context.Context) error {
 	})
 }
 
-// noteErasure notes that something is deleted for good.
+// noteErasure records an erasure.
 func noteErasure(tx db.Tx) error {
 	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = setting.value + 1`, settingErasure)
 	return err

@@ -11,17 +11,17 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// How things come into the trash.
+// Moving items to the trash.
 
 const (
 	trashVersion = 1
 	maxTitle     = 120      // characters of the title of an entry
 	maxThrough   = 64       // characters of Access.Through that are kept
-	trashBytes   = 16 << 20 // that one transaction moves, about
+	trashBytes   = 16 << 20 // approximate limit that one transaction moves
 )
 
-// portion is how much one transaction deletes or erases at most: on a full disk what is deleted goes through the log,
-// and so must fit into what is held in reserve.
+// portion limits what one transaction deletes or erases: on a full disk, deletions go through the log, and so must fit
+// into the reserve.
 type portion struct {
 	rows  int // memories, entries of the trash, or parts of one
 	bytes int64
@@ -29,13 +29,13 @@ type portion struct {
 
 func fullPortion() portion { return portion{deletedAtOnce, trashBytes} }
 
-// smaller returns a portion of which more fit into a disk, and whether there is one.
+// smaller returns a smaller portion, and whether there is one.
 func (p portion) smaller() (portion, bool) {
 	return portion{max(p.rows/8, 1), max(p.bytes/8, 1)}, p.rows > 1
 }
 
-// inPortions calls fn, which works in a transaction of its own, until it reports that all is done. Where the disk has
-// no room for a portion, it tries a smaller one.
+// inPortions calls fn, which uses its own transaction, until it reports that all is done. If the disk has no room for a
+// portion, it tries a smaller one.
 func inPortions(fn func(p portion) (done bool, err error)) error {
 	for p := fullPortion(); ; {
 		done, err := fn(p)
@@ -51,10 +51,10 @@ func inPortions(fn func(p portion) (done bool, err error)) error {
 	}
 }
 
-// trashedPlace is where a memory lay. Rows may be gone, and their numbers be used again, by the time it is restored, so
-// it says what they were, too.
+// trashedPlace is the original place of a memory. Its rows may be gone, and their ids reused, by the time it is
+// restored, so it also stores what they were.
 type trashedPlace struct {
-	Owner             string `json:"owner"` // of the collection, as everywhere here: user ids
+	Owner             string `json:"owner"` // of the collection; owners here are user ids
 	Collection        string `json:"collection"`
 	CollectionRow     int64  `json:"collection_row"`
 	CollectionCreated int64  `json:"collection_created"`
@@ -65,7 +65,7 @@ type trashedPlace struct {
 	ProjectRow        int64  `json:"project_row,omitempty"`
 	ProjectCreated    int64  `json:"project_created,omitempty"`
 
-	owner int64 // row of who owns it: the project's owner, else the collection's
+	owner int64 // row of its owner: the project's owner, else the collection's
 }
 
 // trashedMemory is a memory in the trash, as JSON. Times are microseconds since 1970.
@@ -78,7 +78,7 @@ type trashedMemory struct {
 	Importance     string           `json:"importance,omitempty"`
 	Classification string           `json:"classification,omitempty"`
 	RuleType       string           `json:"rule_type,omitempty"`
-	Metadata       string           `json:"metadata"` // JSON, as it lay in the file
+	Metadata       string           `json:"metadata"` // JSON, as stored in the file
 	Tags           []string         `json:"tags,omitempty"`
 	Revision       int64            `json:"revision"`
 	Created        int64            `json:"created_at"`
@@ -95,17 +95,17 @@ type trashedPassage struct {
 	Vector  []byte `json:"vector,omitempty"`
 }
 
-// trashedRevision is a former state of a memory.
+// trashedRevision is a past version of a memory.
 type trashedRevision struct {
 	Version    int          `json:"v"`
-	Place      trashedPlace `json:"place"` // where it lay then: who may see this state
+	Place      trashedPlace `json:"place"` // its place at that time: decides who may see this version
 	Number     int64        `json:"revision"`
 	Content    string       `json:"content"`
 	Attributes string       `json:"attributes"` // JSON
 	Created    int64        `json:"created_at"`
 }
 
-// trasher deletes within one transaction: into the trash, or for good when that is asked for or the trash is off.
+// trasher deletes within one transaction: into the trash, or permanently if requested or if the trash is off.
 type trasher struct {
 	s       *Store
 	tx      db.Tx
@@ -113,7 +113,7 @@ type trasher struct {
 	forGood bool
 	places  map[int64]trashedPlace // of partitions
 	rows    int                    // memories that this transaction may delete
-	left    int64                  // bytes that it may still move
+	left    int64                  // bytes that it may move
 }
 
 func (s *Store) newTrasher(tx db.Tx, sc scope, p portion) *trasher {
@@ -121,7 +121,7 @@ func (s *Store) newTrasher(tx db.Tx, sc scope, p portion) *trasher {
 		left: p.bytes}
 }
 
-// place returns where the memories of a partition lie.
+// place returns the place of a partition's memories.
 func (t *trasher) place(partition int64) (trashedPlace, error) {
 	if known, ok := t.places[partition]; ok {
 		return known, nil
@@ -164,7 +164,7 @@ func (t *trasher) add(e trashEntry) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(taken) > 0 { // it was deleted before, came into the store again, such as by an import, and is deleted again
+	if len(taken) > 0 { // deleted before, stored again (such as by an import), and now deleted again
 		if _, err := t.tx.Exec(`UPDATE trash SET uid = ? WHERE id = ?`, t.s.newID(), taken[0]); err != nil {
 			return 0, err
 		}
@@ -177,7 +177,7 @@ func (t *trasher) add(e trashEntry) (int64, error) {
 		e.Size, t.sc.user, leading(t.s.access.Through, maxThrough), now, now+t.s.options.KeepTrash.Microseconds())
 }
 
-// titleOf is the beginning of a memory, in one line.
+// titleOf returns the beginning of a memory, in one line.
 func titleOf(content string) string {
 	head := leading(content, 4*maxTitle)
 	title := strings.Join(strings.FieldsFunc(head,
@@ -198,8 +198,9 @@ func leading(value string, most int) string {
 	return value
 }
 
-// memories deletes memories of the partitions p for which a condition holds into an entry, or for good, as many as one
-// transaction should, and reports whether these were all. Who calls it has seen to it that the caller may delete them.
+// memories deletes one portion of the memories of the partitions p for which a condition holds, into an entry or
+// permanently, and reports whether these were all. The calling function must have checked that the user may delete
+// them.
 func (t *trasher) memories(entry int64, condition string, arg int64) (done bool, err error) {
 	rows, err := db.Column[int64](t.tx, `SELECT m.id FROM partition p JOIN memory m ON m.partition_id = p.id
 		WHERE `+condition+` LIMIT ?`, arg, t.rows)
@@ -221,7 +222,7 @@ func (t *trasher) memories(entry int64, condition string, arg int64) (done bool,
 	return done, nil
 }
 
-// eraseMemories deletes memories for good.
+// eraseMemories deletes memories permanently.
 func (t *trasher) eraseMemories(rows ...int64) error {
 	if len(rows) == 0 {
 		return nil
@@ -238,7 +239,7 @@ func (t *trasher) eraseMemories(rows ...int64) error {
 	return noteErasure(t.tx)
 }
 
-// move takes a memory with all that belongs to it out of the tables of the living.
+// move moves a memory with everything that belongs to it out of the live tables.
 func (t *trasher) move(entry, row int64) error {
 	var m trashedMemory
 	var id, tags string
@@ -291,7 +292,7 @@ func (t *trasher) move(entry, row int64) error {
 	return err
 }
 
-// put writes a part of an entry. What was damaged stays known as such.
+// put writes a part of an entry. A damaged part stays marked as damaged.
 func (t *trasher) put(entry int64, kind, id string, part any, sound bool) error {
 	data, err := json.Marshal(part)
 	if err != nil {
@@ -306,7 +307,7 @@ func (t *trasher) put(entry int64, kind, id string, part any, sound bool) error 
 	return err
 }
 
-// moveRevisions writes the former states of a memory, which go with it, and returns how many they are and their size in
+// moveRevisions writes the past versions of a memory, which move with it, and returns their number and their size in
 // bytes.
 func (t *trasher) moveRevisions(entry, row int64, id string) (count int, size int64, err error) {
 	numbers, err := db.Column[int64](t.tx, `SELECT id FROM memory_revision WHERE memory_id = ? ORDER BY revision`, row)
@@ -335,7 +336,7 @@ func (t *trasher) moveRevisions(entry, row int64, id string) (count int, size in
 	return len(numbers), size, nil
 }
 
-// keepLinks notes the links from and to a memory that leaves, and its files, which stay.
+// keepLinks records the links from and to a deleted memory, and its files, which stay.
 func (t *trasher) keepLinks(row int64) error {
 	for _, statement := range []string{
 		`INSERT INTO trash_link (kind, source, target, position) SELECT 'memory', m.uid, r.uid, l.position FROM memory_link l
@@ -351,7 +352,7 @@ func (t *trasher) keepLinks(row int64) error {
 	return nil
 }
 
-// file deletes a file, as an entry of its own. Its pieces stay where they are.
+// file deletes a file, as an entry of its own. Its chunks stay in place.
 func (t *trasher) file(f storedFile) error {
 	owner, err := ownerOfFilePlace(t.tx, f)
 	if err != nil {
@@ -380,19 +381,19 @@ func (t *trasher) file(f storedFile) error {
 	return err
 }
 
-// ownerOfFilePlace returns who owns the place where a file lies: the project's owner, else that of its memory's
-// collection, else its own.
+// ownerOfFilePlace returns the owner of a file's place: the project's owner, else that of its memory's collection, else
+// its own.
 func ownerOfFilePlace(tx db.Tx, f storedFile) (owner int64, err error) {
 	err = tx.QueryRow(`SELECT coalesce(j.owner_id, c.owner_id, f.owner_id) `+fromFile+` LEFT JOIN project j ON j.id = `+
 		projectOfFile+` WHERE f.id = ?`, f.row).Scan(&owner)
 	return owner, err
 }
 
-// trashedFileID is the id that the file of an entry has meanwhile: one that no caller can name, so that its own is
+// trashedFileID returns the id of an entry's file while in the trash: no caller can name it, so the original id is
 // free.
 func trashedFileID(entry int64) string { return fmt.Sprintf("trash/%d", entry) }
 
-// trashedCollection is what a collection was, as JSON.
+// trashedCollection is a collection in the trash, as JSON.
 type trashedCollection struct {
 	Version     int    `json:"v"`
 	Description string `json:"description,omitempty"`
@@ -401,8 +402,8 @@ type trashedCollection struct {
 	Updated     int64  `json:"updated_at"`
 }
 
-// collection returns the entry for a collection (row) that is being deleted, 0 when it is deleted for good. What is
-// left of an earlier call goes on.
+// collection returns the entry for a collection (row) that is being deleted, 0 if it is deleted permanently. It
+// continues the entry of an unfinished earlier call.
 func (t *trasher) collection(row int64) (int64, error) {
 	if t.forGood {
 		return 0, nil
@@ -427,7 +428,7 @@ func (t *trasher) collection(row int64) (int64, error) {
 	return t.add(e)
 }
 
-// trashedProject is what a project was, as JSON.
+// trashedProject is a project in the trash, as JSON.
 type trashedProject struct {
 	Version int             `json:"v"`
 	Created int64           `json:"created_at"`
@@ -436,7 +437,7 @@ type trashedProject struct {
 	Former  []trashedName   `json:"former_names,omitempty"`
 }
 
-// trashedName is a name that a project had before.
+// trashedName is a former name of a project.
 type trashedName struct {
 	Name  string `json:"name"`
 	Key   string `json:"name_key"`
@@ -464,8 +465,8 @@ func (t *trasher) project(p projectRow) (int64, error) {
 	})
 }
 
-// finishProject notes what a project is whose memories are all gone: its times, its members, its former names, and the
-// files of its owner that lie in it and stay.
+// finishProject records a project whose memories are all gone: its times, its members, its former names, and its
+// owner's files in it, which stay.
 func (t *trasher) finishProject(entry int64, p projectRow) error {
 	if entry == 0 {
 		return nil
@@ -505,7 +506,7 @@ func (t *trasher) finishProject(entry int64, p projectRow) error {
 	return err
 }
 
-// first returns the first of some rows, 0 if there is none.
+// first returns the first row of a list, 0 if it is empty.
 func first(rows []int64) int64 {
 	if len(rows) == 0 {
 		return 0

@@ -12,20 +12,20 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// How things come out of the trash, back to where they lay.
+// Restoring items from the trash to their original place.
 
-const restoreBatch = 200 // memories that one transaction brings back at most
+const restoreBatch = 200 // most memories that one transaction restores
 
-// RestoreTrashed brings an entry of the trash back: a memory with its id, times, revision, history and vectors, and
-// with those of its links and files that still exist and are free; a file; a project with its members and memories; a
+// RestoreTrashed restores an entry of the trash: a memory with its id, times, revision, history and vectors, and with
+// its links and files as far as they still exist and are free; a file; a project with its members and memories; a
 // collection. It returns the entry.
 //
-// The caller must be allowed to write where it lay. What would exceed a quota of memories or past versions is
-// ErrTooLarge. A memory whose id is taken again, or whose place as a rule is, is ErrConflict, as is a collection whose
-// name or a project whose id is; what lay in a project or collection that is in the trash itself is ErrNotFound, and
-// the error says what to restore first. A project or collection comes back by the hundred, so that other writers get
-// their turn, and what cannot come back keeps nothing else from it: it stays in the trash, and the error says why.
-// After an error, call again to go on.
+// The caller must be allowed to write to the original place. Exceeding a quota of memories or past versions is
+// ErrTooLarge. A memory whose id, or whose place as a rule, is taken is ErrConflict, as is a collection whose name or a
+// project whose id is taken. An item from a project or collection that is itself in the trash is ErrNotFound, and the
+// error says what to restore first. A project or collection is restored in batches, so that other writers get their
+// turn. A part that cannot be restored does not hold up the rest: it stays in the trash, and the error says why. After
+// an error, call again to continue.
 func (s *Store) RestoreTrashed(ctx context.Context, id string) (TrashEntry, error) {
 	var restored *TrashEntry
 	var refused error
@@ -49,7 +49,7 @@ func (s *Store) RestoreTrashed(ctx context.Context, id string) (TrashEntry, erro
 			return r.w.flush()
 		})
 		switch {
-		case err != nil && restored != nil && errors.Is(err, ErrNotFound): // another caller has brought the rest back
+		case err != nil && restored != nil && errors.Is(err, ErrNotFound): // another caller has restored the rest
 			return *restored, nil
 		case err != nil:
 			return TrashEntry{}, err
@@ -65,16 +65,16 @@ func (s *Store) RestoreTrashed(ctx context.Context, id string) (TrashEntry, erro
 	return *restored, nil
 }
 
-// restorer brings back an entry within one transaction.
+// restorer restores an entry within one transaction.
 type restorer struct {
 	s       *Store
 	tx      db.Tx
 	sc      scope
 	w       *memoryWriter
 	entry   trashEntry
-	after   int64 // row of the last part that was looked at
+	after   int64 // row of the last part processed
 	indexed bool
-	refused error // why a part of a project or collection did not come back
+	refused error // why a part of a project or collection was not restored
 }
 
 func (s *Store) newRestorer(tx db.Tx, sc scope, e trashEntry, after int64) (*restorer, error) {
@@ -86,7 +86,7 @@ func (s *Store) newRestorer(tx db.Tx, sc scope, e trashEntry, after int64) (*res
 	return &restorer{s: s, tx: tx, sc: sc, w: w, entry: e, after: after, indexed: true}, err
 }
 
-// restore brings back as much as one transaction should, and reports whether that was all.
+// restore restores one portion, and reports whether that was all.
 func (r *restorer) restore() (done bool, err error) {
 	switch r.entry.Kind {
 	case TrashFile:
@@ -113,7 +113,7 @@ func (r *restorer) restore() (done bool, err error) {
 	return true, err
 }
 
-// file brings a file back, to its memory if that exists, else into its project.
+// file restores a file, to its memory if that exists, else into its project.
 func (r *restorer) file() error {
 	e := r.entry
 	taken, err := db.Column[int64](r.tx, `SELECT id FROM file WHERE uid = ?`, e.item)
@@ -142,7 +142,8 @@ func (r *restorer) file() error {
 	return r.attachFiles(`l.source = ?`, e.item)
 }
 
-// checkNotTrashed says what has to be restored first: the project or collection in which something lay.
+// checkNotTrashed returns an error if the project or collection of an item is itself in the trash and must be restored
+// first.
 func (r *restorer) checkNotTrashed(kind TrashKind, owner int64, item string) error {
 	found, err := db.Column[string](r.tx,
 		`SELECT uid FROM trash WHERE kind = ? AND owner_id = ? AND item = ? AND restorable_until > ? ORDER BY id DESC`,
@@ -154,8 +155,7 @@ func (r *restorer) checkNotTrashed(kind TrashKind, owner int64, item string) err
 		show(item), show(found[0]))
 }
 
-// collection makes the collection of the entry anew, unless it is there: it was deleted in part, or is restored in
-// part.
+// collection recreates the collection of the entry, unless it exists because it was partly deleted or partly restored.
 func (r *restorer) collection() error {
 	e := &r.entry
 	if e.collection != 0 {
@@ -169,7 +169,7 @@ func (r *restorer) collection() error {
 	switch {
 	case err != nil:
 		return err
-	case found && e.item == DefaultCollection: // made again by what was stored since
+	case found && e.item == DefaultCollection: // created again by a later write
 		e.collection = there
 	case found:
 		return newError(KindConflict, "id", "collection %s exists again; rename or delete that one first", show(e.item))
@@ -190,8 +190,8 @@ func (r *restorer) collection() error {
 	return err
 }
 
-// project makes the project of the entry anew, with its members but for those who have blocked its owner since, unless
-// it is there.
+// project recreates the project of the entry, unless it exists, with its members except users who have blocked its
+// owner since.
 func (r *restorer) project() error {
 	e := &r.entry
 	if e.project == 0 {
@@ -199,7 +199,7 @@ func (r *restorer) project() error {
 			return err
 		}
 	}
-	// The files first: they go to their memories with these.
+	// Files first: they are linked to their memories when these are restored.
 	if _, err := r.tx.Exec(`UPDATE file SET project_id = ?1 WHERE uid IN (SELECT uid FROM trash_item WHERE entry_id = ?2 AND kind = 'file')
 		AND state = 'stored' AND memory_id IS NULL AND project_id IS NULL AND owner_id = ?3`, e.project, e.row,
 		e.owner); err != nil {
@@ -245,7 +245,7 @@ func (r *restorer) addProject() error {
 			return err
 		}
 	}
-	for _, n := range p.Former { // as far as no other project has taken them
+	for _, n := range p.Former { // except names that another project has taken
 		if _, err := r.tx.Exec(`INSERT INTO project_alias (owner_id, name_key, name, project_id, created_at) SELECT ?1, ?2, ?3, ?4, ?5
 			WHERE NOT EXISTS (SELECT 1 FROM project WHERE owner_id = ?1 AND name_key = ?2) ON CONFLICT DO NOTHING`, e.owner,
 			n.Key, n.Name, e.project, n.Until); err != nil {
@@ -257,7 +257,7 @@ func (r *restorer) addProject() error {
 	return err
 }
 
-// trashItem is a part of an entry as it lies in the file.
+// trashItem is a part of an entry as stored in the file.
 type trashItem struct {
 	row      int64
 	id, data string
@@ -271,7 +271,7 @@ func (i trashItem) into(part any) error {
 	return nil
 }
 
-// memories brings back the next memories of the entry, and reports whether these were the last.
+// memories restores the next memories of the entry, and reports whether these were the last.
 func (r *restorer) memories() (done bool, err error) {
 	rows, err := db.Column[int64](r.tx,
 		`SELECT id FROM trash_item WHERE entry_id = ? AND kind = 'memory' AND id > ? ORDER BY id LIMIT ?`,
@@ -304,8 +304,8 @@ func (r *restorer) memories() (done bool, err error) {
 	return len(rows) < restoreBatch, nil
 }
 
-// prepare decodes a memory and finds its place. It is an error where the memory cannot come back, and nothing is
-// written of it then.
+// prepare decodes a memory and finds its place. It returns an error if the memory cannot be restored; nothing of it is
+// written then.
 func (r *restorer) prepare(item trashItem) (m trashedMemory, at *place, err error) {
 	if err := item.into(&m); err != nil {
 		return m, nil, err
@@ -325,7 +325,7 @@ func (r *restorer) prepare(item trashItem) (m trashedMemory, at *place, err erro
 		storedMemory{Memory: Memory{ID: item.id, Content: m.Content, RuleType: RuleType(m.RuleType)}}, at)
 }
 
-// place finds where a memory lay, and makes what is gone of it for good.
+// place finds the original place of a memory, and recreates the parts that were permanently deleted.
 func (r *restorer) place(p trashedPlace) (*place, error) {
 	collection, err := r.collectionOf(p)
 	if err != nil {
@@ -358,7 +358,7 @@ func (r *restorer) collectionOf(p trashedPlace) (int64, error) {
 		NewCollection{Name: p.Collection, OwnVectors: p.OwnSize != 0, VectorSize: p.OwnSize})
 }
 
-// collectionOf selects a collection of an owner: the same one, whatever its name is now, or one that has its name.
+// collectionOf selects a collection of an owner: the same one, even if renamed, or one that has its name.
 const collectionOf = `SELECT c.id FROM collection c JOIN users u ON u.id = c.owner_id WHERE u.uid = ? AND (c.id = ? AND c.created_at = ? OR c.name = ?)
 	ORDER BY c.id = ? DESC`
 
@@ -386,8 +386,8 @@ func (r *restorer) projectOf(p trashedPlace) (int64, error) {
 const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND (j.id = ? AND j.created_at = ? OR j.uid = ?)
 	ORDER BY j.id = ? DESC`
 
-// formerPlace finds the partition in which a memory lay in a former state, 0 if it is gone: the state goes with it, as
-// those of memories that were not deleted. Without its project the state is for the collection's owner.
+// formerPlace finds the partition of a past version, 0 if it is gone: the version is then dropped, as for memories that
+// were not deleted. If its project is gone, the version belongs to the collection's owner.
 func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int64, error) {
 	if p == of.Place {
 		return at.partition, nil
@@ -423,7 +423,7 @@ func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int
 	return found.partition, nil
 }
 
-// memory writes a memory into its place, with all that belongs to it, and takes it out of the trash.
+// memory writes a memory into its place, with everything that belongs to it, and removes it from the trash.
 func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
 	row, err := db.Insert(r.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
 			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
@@ -465,7 +465,7 @@ func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
 	return err
 }
 
-// carryDoubt keeps a row that is made of a damaged part of the trash known as damaged.
+// carryDoubt marks a row restored from a damaged part of the trash as damaged.
 func (r *restorer) carryDoubt(item int64, kind int, row int64) error {
 	sound, err := kernel.RowSound(r.tx, kernel.TrashItemKind, item)
 	if err != nil || sound {
@@ -474,7 +474,7 @@ func (r *restorer) carryDoubt(item int64, kind int, row int64) error {
 	return kernel.DoubtRow(r.tx, kind, row)
 }
 
-// revisions writes the former states of a memory, and returns how many they are and how many bytes they have.
+// revisions writes the past versions of a memory, and returns their number and their size in bytes.
 func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (count int, size int64, err error) {
 	items, err := db.Column[int64](r.tx,
 		`SELECT id FROM trash_item WHERE entry_id = ? AND uid = ? AND kind = 'revision' ORDER BY id`, r.entry.row, id)
@@ -511,8 +511,8 @@ func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (
 	return len(items), size, nil
 }
 
-// passages are those of a memory in the trash, and the vector of its owner's own, if any. Where the store has another
-// model since, the text is cut for that one, and waits for its vectors.
+// passages returns the passages of a memory in the trash, and its owner's own vector, if any. If the store's model has
+// changed since, the text is split for the new one, and its vectors are made later.
 func (r *restorer) passages(m trashedMemory, at *place) (passages []passage, own []float32, err error) {
 	keys := map[string]int64{}
 	for _, p := range m.Passages {
@@ -545,8 +545,8 @@ func (r *restorer) passages(m trashedMemory, at *place) (passages []passage, own
 	return passages, own, nil
 }
 
-// attach gives a memory that is back its links, as far as their other ends exist, and its files, as far as they have
-// not been given to another.
+// attach restores a memory's links, as far as their other ends exist, and its files, unless they have been linked to
+// another memory.
 func (r *restorer) attach(id string) error {
 	for _, statement := range []string{
 		`INSERT INTO memory_link (memory_id, related_id, position) SELECT m.id, r.id, l.position FROM trash_link l

@@ -15,25 +15,25 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// MemoryUpdate describes a change of a memory. Fields that are not set change nothing.
+// MemoryUpdate describes a change to a memory. Unset fields change nothing.
 type MemoryUpdate struct {
 	Content *string // the new content; nil keeps it
 
-	// Metadata is a JSON merge patch (RFC 7396) of the memory's metadata as shown: keys replace, null removes, objects
+	// Metadata is a JSON merge patch (RFC 7396) of the memory's metadata as returned: keys replace, null removes, objects
 	// merge. The known keys (event_type, state, project_id, project_name, importance, classification, rule_type, tags,
 	// related_memory_ids) are patched in the same way. Another project moves the memory there, which only its Owner may
-	// do: in a project of somebody else's it then belongs to that project.
+	// do: in another user's project it then belongs to that project.
 	Metadata map[string]any
 
 	// Embedding is the new content's vector, in a collection with OwnVectors.
 	Embedding []float32
 
-	// ExpectedRevision makes the update fail with ErrConflict when the memory has another revision: somebody else
-	// changed it since it was read. Zero means any.
+	// ExpectedRevision makes the update fail with ErrConflict when the memory has another revision, because it changed
+	// since it was read. Zero means any.
 	ExpectedRevision int
 }
 
-// UpdateMemory changes a memory and keeps the state before as a revision. New content is embedded in the same commit.
+// UpdateMemory changes a memory and keeps the previous state as a revision. New content is embedded in the same commit.
 // An update that changes nothing makes no revision.
 func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (Stored, error) {
 	if u.ExpectedRevision < 0 {
@@ -58,7 +58,7 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (St
 	})
 }
 
-// newContent checks new content and the vector that comes with it, if any.
+// newContent checks new content and its vector, if any.
 func newContent(content string, vector []float32) (*draft, error) {
 	if err := check.NewContent(content); err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func newContent(content string, vector []float32) (*draft, error) {
 	return &d, nil
 }
 
-// change is what updates and restorations have in common: content (nil: stays as it is) is embedded, and then, in one
-// transaction, the memory gets it and the attributes that patch makes of those it has.
+// change is the common part of updates and restorations: it embeds content (nil: unchanged), and then, in one
+// transaction, writes it and the attributes that patch returns for the present ones.
 func (s *Store) change(ctx context.Context, id string, expected int, content *draft,
 	patch func(*memoryWriter, attributes) (attributes, error)) (Stored, error) {
 	if err := s.checkWritable(); err != nil {
@@ -147,7 +147,7 @@ func (s *Store) embedChange(ctx context.Context, id string, expected int, conten
 	return &drafts[0], warnings, err
 }
 
-// expect compares the revision with the one that a caller expects, 0 for any.
+// expect compares the revision with the one the caller expects, 0 for any.
 func (m storedMemory) expect(revision int) error {
 	if revision == 0 || revision == m.Revision {
 		return nil
@@ -163,8 +163,8 @@ func (m *Memory) setAttributes(a attributes) {
 	m.Tags, m.Related, m.Metadata = a.tags, a.related, a.own
 }
 
-// update writes a memory's new state over the one before. content holds the passages of new content; nil when the
-// content stays as it is.
+// update writes a memory's new state over the previous one. content holds the passages of new content; nil if the
+// content does not change.
 func (w *memoryWriter) update(before, after storedMemory, content *draft) (Stored, error) {
 	at, err := w.placeOf(before, after)
 	if err != nil {
@@ -233,8 +233,8 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 	return result, err
 }
 
-// indexed reports whether a memory is found by meaning: no passage with words in it lacks a vector of
-// the model that the store has or changes to.
+// indexed reports whether a memory is found by meaning: every passage with words has a vector of the model that the
+// store uses or is changing to.
 func (w *memoryWriter) indexed(memory int64) (bool, error) {
 	var indexed bool
 	err := w.tx.QueryRow(`SELECT NOT EXISTS (SELECT 1 FROM passage WHERE memory_id = ? AND blank = 0 AND (vector IS NULL
@@ -243,11 +243,10 @@ func (w *memoryWriter) indexed(memory int64) (bool, error) {
 	return indexed, err
 }
 
-// placeOf returns where the memory goes: where it is, or to another project, into the collection of the same name of
+// placeOf returns where the memory goes: its present place, or in another project the collection of the same name of
 // that project's owner.
 func (w *memoryWriter) placeOf(before, after storedMemory) (*place, error) {
-	// What the memory shows of its project, given back in whole or in part, is no move: another project may be named
-	// alike.
+	// The project's id or name as read from the memory is not a move: another project may have the same one.
 	sameID := after.ProjectID == before.ProjectID || after.ProjectID == "" && after.ProjectName != ""
 	sameName := foldname.Key(after.ProjectName) == foldname.Key(before.ProjectName) || after.ProjectName == "" &&
 		after.ProjectID != ""
@@ -269,8 +268,8 @@ func (w *memoryWriter) placeOf(before, after storedMemory) (*place, error) {
 	return w.placeIn(before.Collection, project)
 }
 
-// rewritePassages writes the passages anew: for new content, another place, or other tags. Where the content stays, so
-// do the vectors.
+// rewritePassages rewrites the passages for new content, another place, or other tags. If the content stays, so do the
+// vectors.
 func (w *memoryWriter) rewritePassages(before, after storedMemory, at *place, recontent bool, content *draft) (bool,
 	[]string, error) {
 	var passages []passage
@@ -287,7 +286,7 @@ func (w *memoryWriter) rewritePassages(before, after storedMemory, at *place, re
 		case at.ownProfile != 0:
 			own = passages[0].vector
 		case passages[0].profile != w.target && w.target == w.store.profile:
-			passages = split(after.Content, maxInput(w.store.embedder)) // cut for another model
+			passages = split(after.Content, maxInput(w.store.embedder)) // split for another model
 		}
 	}
 	if _, err := w.tx.Exec(`DELETE FROM passage WHERE memory_id = ?`, before.row); err != nil {
@@ -300,12 +299,12 @@ func (w *memoryWriter) rewritePassages(before, after storedMemory, at *place, re
 type Revision struct {
 	Number    int            `json:"revision"`
 	Content   string         `json:"content"`
-	Metadata  map[string]any `json:"metadata"`   // as shown: the known keys and the memory's own
+	Metadata  map[string]any `json:"metadata"`   // as returned: the known keys and the memory's own
 	CreatedAt time.Time      `json:"created_at"` // when the memory came into this state
 	Current   bool           `json:"current"`    // it is in this state now
 }
 
-// Revisions returns the history of a memory, the present state first.
+// Revisions returns the history of a memory, the current state first.
 func (s *Store) Revisions(ctx context.Context, id string) ([]Revision, error) {
 	var all []Revision
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
@@ -322,9 +321,9 @@ func (s *Store) Revisions(ctx context.Context, id string) ([]Revision, error) {
 	return all, err
 }
 
-// RestoreRevision brings a memory back to the content and metadata of an earlier revision. It is an update like any
-// other: it makes a new revision, and the state before it is kept. Links to memories that are gone are left out. A
-// vector of the caller's own is not part of a revision.
+// RestoreRevision restores the content and metadata of an earlier revision of a memory. It is an update like any other:
+// it makes a new revision, and keeps the previous state. Links to memories that no longer exist are left out. A vector
+// of the caller's own is not part of a revision.
 func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Stored, error) {
 	var current storedMemory
 	var former []Revision
@@ -360,7 +359,7 @@ func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Sto
 	})
 }
 
-// renamed gives the attributes of a former state the name that their project has now.
+// renamed sets the current name of the project in the attributes of a past version.
 func (w *memoryWriter) renamed(a, now attributes) (attributes, error) {
 	switch a.projectID {
 	case "":
@@ -378,8 +377,8 @@ func (w *memoryWriter) renamed(a, now attributes) (attributes, error) {
 	return a, nil
 }
 
-// keepRevision records the state that a memory is in before it changes. All links are kept, also those that this
-// caller cannot see.
+// keepRevision records the state of a memory before a change. It keeps all links, including links that this caller
+// cannot see.
 func (w *memoryWriter) keepRevision(m storedMemory) error {
 	a := m.attributes()
 	var err error
@@ -396,9 +395,9 @@ func (w *memoryWriter) keepRevision(m storedMemory) error {
 	return err
 }
 
-// formerRevisions reads the states before the present one, newest first; only one of them when number is not 0. A state
-// from before the memory came into a project is for those who could see it there, and of the links only those to
-// memories that the caller can see now are left.
+// formerRevisions reads the past versions, newest first; only one of them if number is not 0. A version from before the
+// memory moved into a project is for callers who can see its earlier place, and only links to memories that the caller
+// can see now are included.
 func formerRevisions(tx db.Tx, sc scope, m storedMemory, number int) ([]Revision, error) {
 	visible, args := sc.visible()
 	var all []Revision
@@ -431,7 +430,7 @@ func formerRevisions(tx db.Tx, sc scope, m storedMemory, number int) ([]Revision
 		if err != nil {
 			return nil, damaged(err, "revision %d of memory %s", r.Number, m.ID)
 		}
-		all[i].Metadata = a.shown() // with the types that the present state has
+		all[i].Metadata = a.shown() // with the types of the current state
 	}
 	return all, nil
 }

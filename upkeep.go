@@ -12,48 +12,49 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// Upkeep keeps a store in order: backup, check, export, import, statistics, the activity log, embeddings and indexes.
-// Get it with [Store.Upkeep].
+// Upkeep maintains a store: backup, check, export, import, statistics, the activity log, embeddings and indexes. Get it
+// with [Store.Upkeep].
 //
-// It is for the Store that [Open] returned. On a view all methods give ErrForbidden, except Export, EmbeddingStatus and
-// WaitEmbedded, which are limited to what the view's user has.
+// It is for the Store that [Open] returned. On a view all methods return ErrForbidden, except Export, EmbeddingStatus
+// and WaitEmbedded, which are limited to the data of the view's user.
 type Upkeep struct {
 	s *Store
 }
 
-// Upkeep returns the methods that keep the store in order.
+// Upkeep returns the methods that maintain the store.
 func (s *Store) Upkeep() *Upkeep {
 	return &Upkeep{s}
 }
 
-// operator returns the store for a method that is about the whole store, and refuses it on a view.
+// operator returns the store for a method that concerns the whole store, and refuses a view.
 func (h *Upkeep) operator(method string) (*Store, error) {
 	return h.s, h.s.checkOperator(method)
 }
 
-// own returns the store for a method about all that the user has, and refuses it on a view that is limited to projects.
+// own returns the store for a method that concerns all data of the user, and refuses a view that is limited to
+// projects.
 func (h *Upkeep) own(method string) (*Store, error) {
 	return h.s, h.s.checkAccount(method)
 }
 
-// Configuration is how a store works: the options that Open was given, with their defaults, and what they are about.
+// Configuration describes how a store works: the options passed to Open, with their defaults, and what they apply to.
 type Configuration struct {
-	Path       string `json:"path"`       // of the file, from the root of the file system; ":memory:" for none
-	ReadOnly   bool   `json:"read_only"`  // nothing is ever written to the file
-	Engine     string `json:"sqlite"`     // version of what stores the data
+	Path       string `json:"path"`       // absolute path of the file; ":memory:" for none
+	ReadOnly   bool   `json:"read_only"`  // the file is never written to
+	Engine     string `json:"sqlite"`     // version of the storage engine
 	Model      string `json:"model"`      // of the embedder
 	Dimensions int    `json:"dimensions"` // of its vectors
 
-	IndexMemory  int64         `json:"index_memory"` // bytes; less than 0: no index in memory
+	IndexMemory  int64         `json:"index_memory"` // bytes; negative: no index in memory
 	MaxFile      int64         `json:"max_file"`     // bytes of a file
 	FileQuota    int64         `json:"file_quota"`   // bytes of all files of an owner; 0: no quota
 	Quota        Quota         `json:"quota"`        // of memories
 	KeepActivity time.Duration `json:"keep_activity"`
 	MaxActivity  int           `json:"max_activity"` // recorded calls
-	KeepTrash    time.Duration `json:"keep_trash"`   // less than 0: no trash, deletions are for good
+	KeepTrash    time.Duration `json:"keep_trash"`   // negative: no trash, deletions are permanent
 }
 
-// Configuration tells how the store works. It is for the Store that Open returned; a view gets ErrForbidden.
+// Configuration returns the store's configuration. It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 	s, err := h.operator("Configuration")
 	if err != nil {
@@ -74,12 +75,12 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 		c.Path = absolute
 	}
 	c.Engine = strings.TrimPrefix(s.db.Upkeep().Name(), "SQLite ")
-	return c, s.read(ctx, func(db.Tx, scope) error { return nil }) // an error on a closed store
+	return c, s.read(ctx, func(db.Tx, scope) error { return nil }) // returns an error on a closed store
 }
 
-// Health says whether the store works as it should: nil, or what is wrong. ErrFull means that the disk is full: reading
-// works, and deleting does while [Options].Reserve lasts, and nothing new is stored. It looks anew each time, so it is
-// nil again by itself.
+// Health returns nil if the store works, or an error that describes the problem. ErrFull means that the disk is full:
+// reading works, deleting works while [Options].Reserve lasts, and nothing new is stored. Each call checks again, so
+// the result becomes nil once the problem is gone.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Health(ctx context.Context) error {
@@ -101,18 +102,18 @@ func (h *Upkeep) Health(ctx context.Context) error {
 
 // Stats are numbers about a whole store.
 type Stats struct {
-	// as many as [Accounts.Users] returns: those who have an account or anything in the store
+	// as many as [Accounts.Users] returns: users with an account or with anything in the store
 	Users       int `json:"users"`
 	Collections int `json:"collections"`
 	Projects    int `json:"projects"`
 	Memories    int `json:"memories"`
-	Passages    int `json:"passages"`  // what is searched: a long memory has several
-	Revisions   int `json:"revisions"` // former states of memories
+	Passages    int `json:"passages"`  // the searched units: a long memory has several
+	Revisions   int `json:"revisions"` // past versions of memories
 	Files       int `json:"files"`
 
-	FileBytes     int64 `json:"file_bytes"`     // in all files that were uploaded
+	FileBytes     int64 `json:"file_bytes"`     // of all uploaded files
 	DatabaseBytes int64 `json:"database_bytes"` // the store's file
-	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact gives them back to the system
+	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact returns them to the system
 	LogBytes      int64 `json:"wal_bytes"`      // the write-ahead log beside the file
 
 	LostActivity int `json:"lost_activity"` // calls that this handle could not record; see RecordActivity
@@ -160,41 +161,41 @@ func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
 	return st, err
 }
 
-// PurgeOptions say what [Upkeep.Purge] deletes besides what counts no more. Nil means the zero value.
+// PurgeOptions select what [Upkeep.Purge] deletes besides expired data. Nil means the zero value.
 type PurgeOptions struct {
-	// KeepRevisions is how many former states of each memory stay, the newest ones. Zero keeps all.
+	// KeepRevisions is how many past versions of each memory to keep, the newest ones. Zero keeps all.
 	KeepRevisions int
 
-	// TrustClock deletes what has expired by the clock as it is now, even if that is far past the time at which the store
-	// was last used.
+	// TrustClock deletes what has expired according to the clock now, even if that is far past the time when the store was
+	// last used.
 	TrustClock bool
 }
 
-// PurgeReport tells what [Upkeep.Purge] has deleted.
+// PurgeReport counts what [Upkeep.Purge] has deleted.
 type PurgeReport struct {
-	Revisions   int `json:"revisions"`   // former states of memories
-	Trash       int `json:"trash"`       // entries whose time to be restored is over
-	Files       int `json:"files"`       // of which only a part had arrived, or that were deleted in part
+	Revisions   int `json:"revisions"`   // past versions of memories
+	Trash       int `json:"trash"`       // entries that can no longer be restored
+	Files       int `json:"files"`       // incomplete uploads and partly deleted files
 	Tokens      int `json:"tokens"`      // revoked or expired long ago
 	Sessions    int `json:"sessions"`    // expired
 	Invitations int `json:"invitations"` // used or expired long ago
 	Activity    int `json:"activity"`    // recorded calls, too old or too many
 	OAuth       int `json:"oauth"`       // rows of expired codes, tokens, grants, clients and keys
 
-	// HeldUntil is not zero if what has expired was not deleted, because the clock is far past the time at which the store
-	// was last used: it is from when on a purge deletes it, if the clock still says so.
+	// HeldUntil is not zero if expired data was kept, because the clock is far past the time when the store was last used.
+	// From HeldUntil on, a purge deletes it if the clock still agrees.
 	HeldUntil time.Time `json:"held_until,omitzero"`
 }
 
-// Purge deletes what is of no more use: what has been in the trash for long enough, uploads of which nothing has come
-// for 24 hours, sessions that have expired, recorded calls that are too old or too many, and invitations, tokens and
-// OAuth state long used or expired; and, if asked to, old revisions. It works in short transactions between those of
-// others. Of what was erased, now or since the last time, no trace is left in the file and its log, unless others read
-// from the log all the time. Free space stays in the file, for new content, until [Upkeep.Compact].
+// Purge deletes data that is no longer needed: expired entries of the trash, uploads without progress for 24 hours,
+// expired sessions, recorded calls that are too old or too many, and invitations, tokens and OAuth state used or
+// expired long ago; and, if asked to, old revisions. It works in short transactions, so that other writers get their
+// turn. No trace of data erased now or since the last purge is left in the file and its log, unless others read from
+// the log all the time. Free space stays in the file, for new content, until [Upkeep.Compact].
 //
-// A clock that is a year ahead must not empty the trash. So where the clock is more than two days past the last purge,
-// or the last look of the background worker, nothing that expires by time is deleted until the clock has said so for a
-// day, or TrustClock is set; the result says so.
+// A clock that is a year ahead must not empty the trash. So if the clock is more than two days past the last purge, or
+// the last check by the background worker, nothing that expires by time is deleted until the clock has stayed ahead for
+// a day, or TrustClock is set; the report says so.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
 func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (PurgeReport, error) {
@@ -231,30 +232,30 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (PurgeReport,
 }
 
 const (
-	// settingClock is the time up to which upkeep has deleted what had expired; settingAhead is since when the clock has
-	// been far past that, 0 if it is not.
+	// settingClock is the time up to which upkeep has deleted expired data; settingAhead is since when the clock has been
+	// far past that, 0 if it is not.
 	settingClock = "clock_seen"
 	settingAhead = "clock_ahead"
 
-	maxLeap   = 48 * time.Hour // by which the clock may be past the time that was seen last
-	leapLasts = 24 * time.Hour // for which it must say so to be believed
-	noteEvery = time.Hour      // how much time passes between notes of it
+	maxLeap   = 48 * time.Hour // by which the clock may exceed the last time seen
+	leapLasts = 24 * time.Hour // for which it must stay ahead to be trusted
+	noteEvery = time.Hour      // interval between records of the time
 )
 
-// deadline says up to which time what has expired may be deleted.
+// deadline is the time up to which expired data may be deleted.
 type deadline struct {
-	at    int64 // the present, or while the clock is not believed the time that was seen last
-	ahead int64 // since when the clock has been far past that; 0: it is not
+	at    int64 // now, or while the clock is not trusted, the last time seen
+	ahead int64 // since when the clock has been far ahead; 0: it is not
 }
 
-// readDeadline compares the clock with the time that was seen last.
+// readDeadline compares the clock with the last time seen.
 func (s *shared) readDeadline(tx db.Tx) (e deadline, seen int64, err error) {
 	now := s.now()
 	if seen, err = kernel.Setting(tx, settingClock); err != nil {
 		return e, 0, err
 	}
 	last := seen
-	if last == 0 { // a new file, or one from before this was noted
+	if last == 0 { // a new file, or one from before this was recorded
 		if err := tx.QueryRow(`SELECT coalesce(max(at), 0) FROM (SELECT (SELECT deleted_at FROM trash ORDER BY id DESC LIMIT 1) AS at
 			UNION ALL SELECT (SELECT started_at FROM activity ORDER BY id DESC LIMIT 1)) newest`).Scan(&last); err != nil {
 			return e, 0, err
@@ -272,7 +273,7 @@ func (s *shared) readDeadline(tx db.Tx) (e deadline, seen int64, err error) {
 	return deadline{at: last, ahead: ahead}, seen, nil
 }
 
-// deadline returns up to which time what has expired may be deleted, and notes the time for the next time.
+// deadline returns the time up to which expired data may be deleted, and records the time for the next call.
 func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err error) {
 	note := trust
 	look := func(tx db.Tx) error {
@@ -311,7 +312,7 @@ func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err erro
 	return e, err
 }
 
-// purgeExpired deletes what has expired by a time, whatever the options say.
+// purgeExpired deletes what has expired by a time, regardless of the options.
 func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) error {
 	var err error
 	if p.Trash, err = s.eraseExpired(ctx, now); err != nil {
@@ -354,14 +355,14 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 	})
 }
 
-// oauthRows is how many rows there are of what purgeOAuth deletes.
+// oauthRows counts the rows in the tables that purgeOAuth deletes from.
 func oauthRows(tx db.Tx) (n int, err error) {
 	err = tx.QueryRow(`SELECT (SELECT count(*) FROM oauth_code) + (SELECT count(*) FROM oauth_token) + (SELECT count(*) FROM oauth_grant)
 		+ (SELECT count(*) FROM oauth_client) + (SELECT count(*) FROM signing_key)`).Scan(&n)
 	return n, err
 }
 
-// purgeRevisions deletes all but the newest former states of each memory.
+// purgeRevisions deletes all but the newest past versions of each memory.
 func (s *Store) purgeRevisions(ctx context.Context, keep int, p *PurgeReport) error {
 	const batch = 100
 	for after := int64(0); ; {
@@ -394,10 +395,10 @@ func (s *Store) purgeRevisions(ctx context.Context, keep int, p *PurgeReport) er
 	}
 }
 
-// Compact gives the free pages of the file back to the system, by writing it anew. Searches and reads go on meanwhile;
-// writes wait, also those of other processes. Until it is done it needs room for two more copies of the file: one in
-// the system's folder for temporary files, one in the log beside the file. When the context ends first, or a disk is
-// full (ErrFull), everything is as it was.
+// Compact returns the free pages of the file to the system, by rewriting it. Searches and reads continue meanwhile;
+// writes wait, including those of other processes. It needs room for two more copies of the file until it is done: one
+// in the system's folder for temporary files, one in the log beside the file. If the context ends first, or a disk is
+// full (ErrFull), nothing has changed.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
 func (h *Upkeep) Compact(ctx context.Context) error {

@@ -12,18 +12,18 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// User is somebody for whom the store works.
+// User is a user of the store.
 type User struct {
 	ID          string    `json:"id"`   // as in Access.User
 	Name        string    `json:"name"` // to sign in with; empty: no account, only memories
 	Email       string    `json:"email,omitempty"`
 	Role        Role      `json:"role"`
-	Disabled    bool      `json:"disabled"` // whose credentials are all refused
+	Disabled    bool      `json:"disabled"` // all credentials of the user are refused
 	HasPassword bool      `json:"has_password"`
 	CreatedAt   time.Time `json:"created_at"`
 }
 
-// Role is what a user may do besides having memories.
+// Role is what a user may do besides storing memories.
 type Role string
 
 // The values of [Role].
@@ -34,39 +34,39 @@ const (
 
 // NewUser describes an account to add.
 type NewUser struct {
-	// ID is the user's id for good. Empty means a new UUIDv7. The id of a user who has memories and no account, such as
-	// [LocalUser], gives that user the account.
+	// ID is the user's id and never changes. Empty means a new UUIDv7. The id of a user who has memories but no account,
+	// such as [LocalUser], gives that user the account.
 	ID string
 
-	// Name is what the user signs in with: 1 to 64 characters, no slash, none that cannot be seen. Names that differ in
-	// case, width or ways of writing a character only are the same name; the id of another user is nobody's name.
+	// Name is what the user signs in with: 1 to 64 characters, without slashes or invisible characters. Names that differ
+	// only in case, width or the encoding of a character are the same name; a name cannot be the id of another user.
 	Name string
 
-	Email    string // for people; empty: none. At most 254 characters, and not checked to be the user's
+	Email    string // for people; empty: none. At most 254 characters; ownership is not verified
 	Role     Role   // empty means RoleUser
-	Password string // see [PasswordChange].New; empty: none, the user signs in by an external identity
+	Password string // see [PasswordChange].New; empty: none, the user signs in with an external identity
 
-	// Identity is who the user is at an identity provider, linked in the same commit as LinkIdentity would; its CreatedAt
-	// is not looked at. Zero: none.
+	// Identity is the user's identity at an identity provider, linked in the same commit as LinkIdentity would; its
+	// CreatedAt is ignored. Zero: none.
 	Identity Identity
 }
 
-// UserUpdate describes a change of an account. Fields that are nil change nothing.
+// UserUpdate describes a change to an account. Nil fields change nothing.
 type UserUpdate struct {
 	Name  *string
 	Email *string // "" removes it
 	Role  *Role
-	// true ends the user's sessions, MCP tokens and OAuth grants for good; false lets the user sign in again
+	// true permanently ends the user's sessions, MCP tokens and OAuth grants; false lets the user sign in again
 	Disabled *bool
 
-	// Password is the new one; "" removes it: the user signs in by an external identity. Sessions and OAuth grants end
-	// with the old one, as somebody else may have known it; MCP tokens go on, unless EndTokens or Disabled ends them.
+	// Password is the new one; "" removes it: the user signs in with an external identity. Sessions and OAuth grants end
+	// with the old one, since others may have known it; MCP tokens stay valid unless EndTokens or Disabled ends them.
 	Password *string
 
 	EndTokens bool // the user's MCP tokens end in the same commit
 }
 
-// storedUser is a user with what stays inside the store.
+// storedUser is a user with the fields that stay inside the store.
 type storedUser struct {
 	User
 	row      int64
@@ -89,12 +89,12 @@ func loadUsers(tx db.Tx, condition string, args ...any) ([]storedUser, error) {
 	return found, err
 }
 
-// listed is the condition for a user whom a list shows: with an account, or with anything in the store. A call that
-// stored nothing leaves a row, too.
+// listed is the condition for a user that lists include: one with an account, or with anything in the store. A call
+// that stored nothing leaves a row, too.
 const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id) OR EXISTS (SELECT 1 FROM project WHERE owner_id = u.id)
 	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id AND state = 'stored'))`
 
-// findUser looks a user up by id, or else by name. A row that is merely what a deleted user leaves behind is none.
+// findUser looks a user up by id, or else by name. A row left behind by a deleted user does not count.
 func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 	found, err := loadUsers(tx, `u.uid = ? AND (u.disabled_at IS NULL OR `+listed+`)`, idOrName)
 	if err == nil && len(found) == 0 && len(idOrName) <= maxFolded {
@@ -110,10 +110,10 @@ func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 	return found[0], nil
 }
 
-// maxFolded bounds, in bytes, what is folded to be looked up as a name: no name is longer.
+// maxFolded is the most bytes that are folded to look up a name: no name is longer.
 const maxFolded = 4 * 4 * check.MaxUserName
 
-// account finds the user whom a call is about: the view's own when none is named. Only the operator may name another.
+// account finds the user that a call is about: the view's own when none is named. Only the operator may name another.
 func (s *Store) account(tx db.Tx, sc scope, idOrName string) (storedUser, error) {
 	own := storedUser{User: User{ID: s.access.User, Role: RoleUser}}
 	if sc.user != 0 {
@@ -134,7 +134,7 @@ func (s *Store) account(tx db.Tx, sc scope, idOrName string) (storedUser, error)
 	return own, newError(KindForbidden, "user", "user is %s; a view of a user is for that user alone", show(idOrName))
 }
 
-// checkHasAccount refuses what needs an account.
+// checkHasAccount refuses a user without an account.
 func (u storedUser) checkHasAccount() error {
 	if u.Name != "" {
 		return nil
@@ -142,8 +142,8 @@ func (u storedUser) checkHasAccount() error {
 	return newError(KindConflict, "user", "user %s has no account; add one with this id first", show(u.ID))
 }
 
-// AddUser adds an account. A name or an id that has one already, or an identity that is another user's, is ErrConflict.
-// Only for the operator's store.
+// AddUser adds an account. A name or an id that already has one, or an identity that belongs to another user, is
+// ErrConflict. Only for the operator's store.
 func (h *Accounts) AddUser(ctx context.Context, n NewUser) (User, error) {
 	s, err := h.operator("AddUser")
 	if err != nil {
@@ -161,7 +161,7 @@ func (h *Accounts) AddUser(ctx context.Context, n NewUser) (User, error) {
 	return added.User, err
 }
 
-// checkNewUser checks a new account by itself, fills in what its zero values mean, and hashes the password.
+// checkNewUser checks a new account on its own, fills in the defaults, and hashes the password.
 func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, error) {
 	if n.ID != "" {
 		if err := check.Name("id", n.ID); err != nil {
@@ -191,10 +191,10 @@ func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, e
 	return n, hash, err
 }
 
-// hasIdentity reports whether the account begins with an identity.
+// hasIdentity reports whether the account is created with an identity.
 func (n NewUser) hasIdentity() bool { return n.Identity.Issuer != "" || n.Identity.Subject != "" }
 
-// addAccount writes a new account that has been checked; hash is that of its password.
+// addAccount writes a checked new account; hash is the hash of its password.
 func (s *Store) addAccount(tx db.Tx, n NewUser, hash string) (storedUser, error) {
 	id := cmp.Or(n.ID, s.newID())
 	if err := checkIDFree(tx, "id", id); err != nil {
@@ -223,7 +223,7 @@ func (s *Store) addAccount(tx db.Tx, n NewUser, hash string) (storedUser, error)
 	return findUser(tx, id)
 }
 
-// userRowOf returns the row of a user who has no account yet, and makes it if there is none.
+// userRowOf returns the row of a user without an account, and creates it if it does not exist.
 func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
 	users, err := loadUsers(tx, `u.uid = ?`, id)
 	switch {
@@ -237,8 +237,8 @@ func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
 	return users[0].row, nil
 }
 
-// checkIDFree sees that the id of a new user is nobody else's name: whoever names a user shall always mean the same
-// one.
+// checkIDFree checks that the id of a new user is not the name of another user, so that a reference always means the
+// same user.
 func checkIDFree(tx db.Tx, argument, id string) error {
 	taken, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE name_key = ? AND uid <> ?`, foldname.Key(id), id)
 	if err == nil && len(taken) > 0 {
@@ -248,8 +248,8 @@ func checkIDFree(tx db.Tx, argument, id string) error {
 	return err
 }
 
-// checkNameFree sees that nobody but the user of this id has the name, be it as a name or as an id. All ids are folded
-// to be compared: so many as there are users, and this is rare.
+// checkNameFree checks that no user other than the one with this id has the name, as a name or as an id. It compares
+// against every folded id: O(users), and rare.
 func checkNameFree(tx db.Tx, id, name string) error {
 	key := foldname.Key(name)
 	taken, err := db.Column[string](tx, `SELECT name FROM users WHERE name_key = ? AND uid <> ?`, key, id)
@@ -272,7 +272,7 @@ func checkNameFree(tx db.Tx, id, name string) error {
 	return nil
 }
 
-// checkUserDetails checks what is no credential.
+// checkUserDetails checks the fields that are not credentials.
 func checkUserDetails(email string, role Role) error {
 	if err := checkEmail(email); err != nil {
 		return err
@@ -283,7 +283,7 @@ func checkUserDetails(email string, role Role) error {
 	return check.Enum("role", role, []Role{RoleUser, RoleAdmin})
 }
 
-// checkEmail refuses what is certainly no address. Whether mail arrives there, only sending it tells.
+// checkEmail refuses text that cannot be an address. Only sending mail shows whether the address works.
 func checkEmail(email string) error {
 	const most = 254 // RFC 5321, section 4.5.3.1.3, within angle brackets
 	if email == "" {
@@ -299,7 +299,7 @@ func checkEmail(email string) error {
 	return nil
 }
 
-// orNull is what is stored for a text that may be missing.
+// orNull returns the stored form of an optional text: NULL if it is empty.
 func orNull(value string) any {
 	if value == "" {
 		return nil
@@ -307,7 +307,7 @@ func orNull(value string) any {
 	return value
 }
 
-// Users returns everybody who has an account or anything in the store, by name; those without an account come last, by
+// Users returns the users who have an account or anything in the store, by name; users without an account come last, by
 // id. Only for the operator's store.
 func (h *Accounts) Users(ctx context.Context) ([]User, error) {
 	s, err := h.operator("Users")
@@ -325,8 +325,8 @@ func (h *Accounts) Users(ctx context.Context) ([]User, error) {
 	return all, err
 }
 
-// GetUser returns a user by id or, if that is nobody's, by name. An unknown one is ErrNotFound. Only for the operator's
-// store; a user's own view has [Accounts.Me].
+// GetUser returns a user by id or, if no user has that id, by name. An unknown one is ErrNotFound. Only for the
+// operator's store; a user's own view has [Accounts.Me].
 func (h *Accounts) GetUser(ctx context.Context, idOrName string) (User, error) {
 	s, err := h.operator("GetUser")
 	if err != nil {
@@ -340,8 +340,8 @@ func (h *Accounts) GetUser(ctx context.Context, idOrName string) (User, error) {
 	return found.User, err
 }
 
-// Me returns the user of this view. Somebody who has no account, or has stored nothing yet, is a User with an id and
-// [RoleUser]. A view that is limited to projects is not told the email address.
+// Me returns the user of this view. A user who has no account, or has stored nothing yet, is a User with an id and
+// [RoleUser]. A view that is limited to projects does not get the email address.
 func (h *Accounts) Me(ctx context.Context) (User, error) {
 	s := h.s
 	var me storedUser
@@ -355,8 +355,8 @@ func (h *Accounts) Me(ctx context.Context) (User, error) {
 	return me.User, err
 }
 
-// UpdateUser changes an account, found by id or name. The last admin who is not disabled stays one: anything else is
-// ErrConflict, and so are a name that is taken and a user without an account. Only for the operator's store.
+// UpdateUser changes an account, found by id or name. Demoting or disabling the last enabled admin is ErrConflict, and
+// so are a name that is taken and a user without an account. Only for the operator's store.
 func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate) (User, error) {
 	s, err := h.operator("UpdateUser")
 	if err != nil {
@@ -384,7 +384,7 @@ func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate
 	return updated.User, err
 }
 
-// checkUpdate checks a change by itself and hashes the password.
+// checkUpdate checks a change on its own and hashes the password.
 func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) (UserUpdate, string, error) {
 	if u.Name != nil {
 		name, err := check.UserName(*u.Name)
@@ -418,7 +418,7 @@ func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) 
 	return u, hash, err
 }
 
-// updateUser writes a change that has been checked; hash is that of a new password.
+// updateUser writes a checked change; hash is the hash of the new password.
 func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash string) error {
 	after := before
 	if u.Name != nil {
@@ -457,14 +457,14 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 	return checkAdminLeft(tx, before)
 }
 
-// setAccount writes what makes up an account.
+// setAccount writes the fields of an account.
 func (s *Store) setAccount(tx db.Tx, u storedUser) error {
 	_, err := tx.Exec(`UPDATE users SET name = ?, name_key = ?, email = ?, role = ?, password = ?, updated_at = ? WHERE id = ?`,
 		u.Name, foldname.Key(u.Name), orNull(u.Email), u.Role, orNull(u.password), s.now(), u.row)
 	return err
 }
 
-// disable shuts a user out, with every program that acts for them, or lets the user in again.
+// disable locks a user out, with every program that acts for them, or lets the user in again.
 func disable(tx db.Tx, row int64, disabled bool, now int64) error {
 	if !disabled {
 		_, err := tx.Exec(`UPDATE users SET disabled_at = NULL, updated_at = ? WHERE id = ?`, now, row)
@@ -482,8 +482,8 @@ func disable(tx db.Tx, row int64, disabled bool, now int64) error {
 	return endGrants(tx, row, now)
 }
 
-// checkAdminLeft refuses a change, which has been made in tx, that leaves no admin where there was one. before is the
-// user as it was.
+// checkAdminLeft refuses a change, already made in tx, that removes the last admin. before is the user before the
+// change.
 func checkAdminLeft(tx db.Tx, before storedUser) error {
 	if before.Role != RoleAdmin || before.Disabled {
 		return nil
@@ -507,10 +507,10 @@ type UserDeletion struct {
 }
 
 // DeleteUser deletes a user's account with its sessions, tokens, OAuth grants and clients, preferences and memberships.
-// The last admin who is not disabled is ErrConflict. The id stays known to the store: an account that is added with it
-// later, or a view made with it, begins with nothing. Memories go by the thousand, so that other writers get their
-// turn; after an error the user may be disabled and some memories gone, and a second call deletes the rest. Only for
-// the operator's store.
+// Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
+// view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
+// after an error the user may be disabled and some memories gone, and a second call deletes the rest. Only for the
+// operator's store.
 func (h *Accounts) DeleteUser(ctx context.Context, d UserDeletion) error {
 	s, err := h.operator("DeleteUser")
 	if err != nil {
@@ -521,10 +521,10 @@ func (h *Accounts) DeleteUser(ctx context.Context, d UserDeletion) error {
 	if err != nil {
 		return err
 	}
-	if err := s.activity.flush(ctx); err != nil { // else it would come after the rest is deleted
+	if err := s.activity.flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
 		return wrap(err)
 	}
-	d.User = u.ID // a name may be somebody else's by the time that the last memories go
+	d.User = u.ID // the name may belong to another user by the time the last memories are deleted
 	return inPortions(func(p portion) (done bool, err error) {
 		err = s.write(ctx, func(tx db.Tx, _ scope) (err error) {
 			done, err = s.deleteUser(tx, d, p)
@@ -534,7 +534,7 @@ func (h *Accounts) DeleteUser(ctx context.Context, d UserDeletion) error {
 	})
 }
 
-// deleteUser deletes as much as one transaction should, and reports whether that was all.
+// deleteUser deletes one portion, and reports whether that was all.
 func (s *Store) deleteUser(tx db.Tx, d UserDeletion, p portion) (done bool, err error) {
 	u, err := findUser(tx, d.User)
 	if err != nil {
@@ -545,7 +545,7 @@ func (s *Store) deleteUser(tx db.Tx, d UserDeletion, p portion) (done bool, err 
 			return false, err
 		}
 	}
-	if u.Name != "" { // who has no account is gone once disabled, so that comes last
+	if u.Name != "" { // a user without an account disappears once disabled, so that comes last
 		if err := disable(tx, u.row, true, s.now()); err != nil {
 			return false, err
 		}
@@ -580,11 +580,11 @@ func (s *Store) deleteUser(tx db.Tx, d UserDeletion, p portion) (done bool, err 
 			return false, err
 		}
 	}
-	// A call that began as this user and comes later must not leave a token behind that works.
+	// A call that started as this user and finishes later must not leave a valid token behind.
 	return true, disable(tx, u.row, true, s.now())
 }
 
-// checkOwnsNothing refuses a user who has something that others may miss, too. Empty collections are nothing.
+// checkOwnsNothing refuses a user who owns anything that others may use. Empty collections do not count.
 func checkOwnsNothing(tx db.Tx, u storedUser) error {
 	var memories, projects, files int64
 	err := tx.QueryRow(`SELECT
@@ -599,8 +599,8 @@ func checkOwnsNothing(tx db.Tx, u storedUser) error {
 	return err
 }
 
-// emptyUser takes from a user (?1) what is left besides memories and projects. The row itself stays: views remember it,
-// and files leave after it.
+// emptyUser deletes what remains of a user (?1) besides memories and projects. The row itself stays: views remember it,
+// and files are deleted after it.
 var emptyUser = []string{
 	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 AND state = 'trashed')`,
 	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
@@ -620,8 +620,7 @@ var emptyUser = []string{
 	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
 }
 
-// UserNameKey brings what somebody gives as a user's name to the form in which two names are the same: without regard
-// to case, width, spaces, ways of writing one character, and characters that cannot be seen (Unicode's NFKC_Casefold).
-// Whoever counts tries of a name counts them under this key, whether there is such a user or not: otherwise the counts
-// tell which names exist.
+// UserNameKey returns the form in which equal user names compare equal: without regard to case, width, spaces, the
+// encoding of a character, and invisible characters (Unicode's NFKC_Casefold). Count sign-in attempts for a name under
+// this key, whether or not such a user exists: otherwise the counts reveal which names exist.
 func UserNameKey(name string) string { return foldname.Key(name) }

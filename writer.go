@@ -12,22 +12,22 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// memoryWriter writes memories within one transaction. It remembers where things go, so that storing many costs no
-// more look-ups than it must.
+// memoryWriter writes memories within one transaction. It caches places, so that storing many memories needs no
+// unnecessary look-ups.
 type memoryWriter struct {
 	store      *Store
 	tx         db.Tx
 	sc         scope
-	target     int64 // profile that new vectors must have; another process may have set another one than ours
-	outdated   bool  // something was written that is not of the target
+	target     int64 // profile that new vectors must have; another process may have changed it
+	outdated   bool  // something was written with another profile than target
 	places     map[placeName]*place
 	partitions map[int64]*place
-	targets    map[ProjectRef]projectTarget // by how they were named
-	grown      map[int64]bool               // partitions in which there is more than before
-	restoring  bool                         // it comes from the trash
+	targets    map[ProjectRef]projectTarget // by their reference
+	grown      map[int64]bool               // partitions that hold more than before
+	restoring  bool                         // the memories come from the trash
 }
 
-// placeName is where callers say that a memory goes; place is where that is.
+// placeName is a place as callers name it; place is the resolved place.
 type placeName struct{ collection, projectID, projectName string }
 
 type place struct {
@@ -35,10 +35,10 @@ type place struct {
 	owner                  int64 // row of the collection's owner
 	ownerID, collection    string
 	projectID, projectName string
-	sharedBy               string // who owns the project, if somebody else does
+	sharedBy               string // owner of the project, if not the caller
 	ownProfile             int64  // profile of the collection's own vectors; 0 for none
 	ownSize                int    // their dimensions
-	first, next            int64  // number of the partition's next passage: in the file, and now
+	first, next            int64  // number of the partition's next passage: in the file, and in memory
 }
 
 func (s *Store) newWriter(tx db.Tx, sc scope) (*memoryWriter, error) {
@@ -47,8 +47,8 @@ func (s *Store) newWriter(tx db.Tx, sc scope) (*memoryWriter, error) {
 		partitions: map[int64]*place{}, targets: map[ProjectRef]projectTarget{}}, err
 }
 
-// flush writes what was counted in memory, and refuses what is past a quota. It must be called before the transaction
-// ends.
+// flush writes the counts held in memory, and refuses a write that exceeds a quota. It must be called before the
+// transaction ends.
 func (w *memoryWriter) flush() error {
 	if err := w.checkQuota(); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (w *memoryWriter) flush() error {
 	return nil
 }
 
-// place finds the partition for a collection and a project, both by name, and makes what is missing of it.
+// place finds the partition for a collection and a project, both by name, and creates missing ones.
 func (w *memoryWriter) place(collection, projectID, projectName string) (*place, error) {
 	name := placeName{collection, projectID, projectName}
 	if p, ok := w.places[name]; ok {
@@ -103,7 +103,8 @@ func (w *memoryWriter) placeIn(collection string, project int64) (*place, error)
 	return w.partition(at.row, project)
 }
 
-// projectOwner returns the row of the user to whom belongs what lies in a project (0: in none), and who pays for it.
+// projectOwner returns the row of the user who owns what lies in a project (0: outside any), and whose quota it counts
+// towards.
 func projectOwner(tx db.Tx, sc scope, project int64) (owner int64, err error) {
 	if project == 0 {
 		return sc.user, nil
@@ -112,7 +113,7 @@ func projectOwner(tx db.Tx, sc scope, project int64) (owner int64, err error) {
 	return owner, err
 }
 
-// project returns the row of the project that a write names, 0 for none, and makes an unknown one.
+// project returns the row of the project that a write names, 0 for none, and creates an unknown one.
 func (w *memoryWriter) project(id, name string) (int64, error) {
 	ref := ProjectRef{ID: id, Name: name}
 	if known, ok := w.targets[ref]; ok {
@@ -124,12 +125,13 @@ func (w *memoryWriter) project(id, name string) (int64, error) {
 	}
 	w.targets[ref] = target
 	if w.sc.limited && !slices.Contains(w.sc.projects, target.row) {
-		w.sc.projects = append(w.sc.projects, target.row) // the view is for this project, and it has just been made
+		w.sc.projects = append(w.sc.projects, target.row) // the view is limited to this project, which has just been created
 	}
 	return target.row, nil
 }
 
-// tell adds to what was stored what its caller should know of the project. That it was made is for the first one in it.
+// tell adds to a result what its caller should know about the project. Only the first memory in it reports that it was
+// created.
 func (w *memoryWriter) tell(stored *Stored, id, name string) {
 	ref := ProjectRef{ID: id, Name: name}
 	target := w.targets[ref]
@@ -140,8 +142,8 @@ func (w *memoryWriter) tell(stored *Stored, id, name string) {
 	}
 }
 
-// partition returns the place of a collection and a project (0: none), by row. Of several, which come from files in
-// which members had collections of their own in a project, it is the first.
+// partition returns the place of a collection and a project (0: none), by row. If there are several, it is the first;
+// they come from files in which members had collections of their own in a project.
 func (w *memoryWriter) partition(collection, project int64) (*place, error) {
 	var projectArg any
 	if project != 0 {
@@ -235,11 +237,11 @@ func (w *memoryWriter) replaceLinks(memory int64, related []string) error {
 	return w.addLinks(memory, related)
 }
 
-// passage is a piece of a memory's content: what is embedded and searched. Short content is one passage.
+// passage is a piece of a memory's content, the unit of embedding and search. Short content is one passage.
 type passage struct {
 	start, length int
 	indexed       string    // the terms, as full text stores them
-	vector        []float32 // of unit length; nil while it waits to be embedded
+	vector        []float32 // of unit length; nil until it is embedded
 	blank         bool      // white space only: nothing to embed
 	profile       int64     // row of the vector's profile; 0: just made by this store's embedder
 }
@@ -258,8 +260,8 @@ func split(content string, size int) []passage {
 	return passages
 }
 
-// embedDrafts splits and embeds drafts. A failing embedder is no error: the passages stay without vectors, and the
-// warnings say so. The caller's context is.
+// embedDrafts splits and embeds drafts. A failing embedder is not an error: the passages stay without vectors, and the
+// warnings say so. The end of the caller's context is an error.
 func (s *Store) embedDrafts(ctx context.Context, drafts []draft, progress Progress) (warnings []string, err error) {
 	var texts []string
 	var into []*passage
@@ -289,8 +291,8 @@ func (s *Store) embedDrafts(ctx context.Context, drafts []draft, progress Progre
 	return warnings, err
 }
 
-// embedTexts embeds pieces of documents. A failing embedder is no error: there are no vectors then, and the warnings
-// say so. The caller's context is.
+// embedTexts embeds pieces of documents. A failing embedder is not an error: it returns no vectors, and the warnings
+// say so. The end of the caller's context is an error.
 func (s *Store) embedTexts(ctx context.Context, texts []string, progress Progress) (vectors [][]float32,
 	warnings []string, err error) {
 	vectors, err = s.embed(ctx, ForDocument, texts, func(done int) { progress("embed", done, len(texts)) })
@@ -305,7 +307,7 @@ func (s *Store) embedTexts(ctx context.Context, texts []string, progress Progres
 	return vectors, nil, nil
 }
 
-// addPassages inserts the passages of a memory. own is the vector that the caller brings, nil for none.
+// addPassages inserts the passages of a memory. own is the caller's vector, nil for none.
 func (w *memoryWriter) addPassages(memory int64, at *place, passages []passage, own []float32,
 	tags []string) (indexed bool, warnings []string, err error) {
 	if err := checkOwnVector(at, w.store.embedder, own); err != nil {
@@ -321,8 +323,8 @@ func (w *memoryWriter) addPassages(memory int64, at *place, passages []passage, 
 		case at.ownProfile != 0 || p.blank:
 			vector, profile = nil, nil
 		case w.target != w.store.profile:
-			// Another process has changed the model. This one's splitting and vectors are not the new model's: the
-			// passages stay this model's, and the other process is told to go through the memories once more.
+			// Another process has changed the model, so this one's passages and vectors do not match the new model. They stay
+			// this model's, and outdated makes the other process go through the memories once more.
 			profile, w.outdated, indexed = any(w.store.profile), true, false
 			if p.profile != 0 && p.profile != w.store.profile {
 				vector = nil
@@ -363,7 +365,7 @@ func checkOwnVector(at *place, embedder Embedder, own []float32) error {
 	return nil
 }
 
-// storedPassages reads the passages of a memory, to be written elsewhere.
+// storedPassages reads the passages of a memory, to write them elsewhere.
 func (w *memoryWriter) storedPassages(m storedMemory) ([]passage, error) {
 	var passages []passage
 	err := w.tx.Each(func(row db.Rows) error {

@@ -13,15 +13,16 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// Call is what somebody who watches the calls is told of one.
+// Call is one call, as reported to OnCall.
 type Call struct {
 	tools.Call
-	Client string // name and version, as the client tells them; empty if it has not told them yet
+	Client string // name and version from the client; empty if it has not sent them yet
 }
 
 type clientKey struct{}
 
-// watch notes who a message comes from. What it returns is called with the message's error when it is answered.
+// watch records the sender of a message. Call the function it returns with the message's error once it is
+// answered.
 func (s *service) watch(ctx context.Context, method string, request mcp.Request) (context.Context, func(error)) {
 	if s.OnCall == nil {
 		return ctx, func(error) {}
@@ -33,7 +34,7 @@ func (s *service) watch(ctx context.Context, method string, request mcp.Request)
 		case "initialize", "resources/read", "prompts/get":
 		case callTool:
 			if err == nil {
-				return // the tool has been noted
+				return // the tool call is recorded already
 			}
 		default:
 			return
@@ -42,7 +43,7 @@ func (s *service) watch(ctx context.Context, method string, request mcp.Request)
 	}
 }
 
-// plainError is an error of the protocol as one of the store's, for those who count them.
+// plainError converts a protocol error to one of the store, for counting.
 func plainError(err error) error {
 	var told *jsonrpc.Error
 	if !errors.As(err, &told) {
@@ -58,7 +59,7 @@ func plainError(err error) error {
 	return &souvenir.Error{Kind: kind, Message: told.Message}
 }
 
-// noteCall tells of a call.
+// noteCall reports a call.
 func (s *service) noteCall(ctx context.Context, c tools.Call) {
 	if s.OnCall != nil {
 		client, _ := ctx.Value(clientKey{}).(string)
@@ -66,7 +67,7 @@ func (s *service) noteCall(ctx context.Context, c tools.Call) {
 	}
 }
 
-// noting tells of the calls of a tool that is not one of package tools.
+// noting reports the calls of a tool outside package tools.
 func (s *service) noting(name string, call func(context.Context, json.RawMessage) (any, error)) func(context.Context,
 	json.RawMessage) (any, error) {
 	return func(ctx context.Context, arguments json.RawMessage) (any, error) {
@@ -81,7 +82,7 @@ func (s *service) noting(name string, call func(context.Context, json.RawMessage
 	}
 }
 
-// clientOf is what the client of a request calls itself.
+// clientOf returns the client's name for itself.
 func clientOf(request mcp.Request) string {
 	var info *mcp.Implementation
 	switch params := request.GetParams().(type) {

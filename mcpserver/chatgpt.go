@@ -9,10 +9,10 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// ChatGPT's connectors and deep research call two tools, whose names, arguments and results are prescribed: search
-// gives ids, titles and URLs to cite, fetch gives the text of one.
+// ChatGPT's connectors and deep research call two tools with prescribed names, arguments and results: search
+// returns ids, titles and URLs to cite, fetch returns the text of one.
 
-// chatGPTResults is how many results a search gives: there is no second page.
+// chatGPTResults is how many results search returns: there is no second page.
 const chatGPTResults = 10
 
 // found is a result of search.
@@ -41,7 +41,7 @@ func oneText(name, description string) json.RawMessage {
 	return encoded
 }
 
-// chatGPTTools are the definitions of ToolsetChatGPT.
+// chatGPTTools returns the definitions of ToolsetChatGPT.
 func chatGPTTools() (search, fetch tools.Tool) {
 	reading := tools.Annotations{ReadOnly: true, Idempotent: true}
 	return tools.Tool{
@@ -90,7 +90,8 @@ func (s *service) fetchForChatGPT(ctx context.Context, arguments json.RawMessage
 	return fetched{s.found(m), m.Content, metadata}, nil
 }
 
-// found is a memory as a source to cite. Its URL is that of its page, or of its resource if there are no pages.
+// found returns a memory as a source to cite. Its URL is that of its page, or of its resource if there are no
+// pages.
 func (s *service) found(m souvenir.Memory) found {
 	url := address{kindMemory, m.ID}.uri()
 	if s.PublicURL != "" {
@@ -99,7 +100,7 @@ func (s *service) found(m souvenir.Memory) found {
 	return found{m.ID, titleOf(m.Content) + sharedMark(m), url}
 }
 
-// chatGPTCall returns the view that a call works through, and its argument.
+// chatGPTCall returns the view for a call, and its argument.
 func (s *service) chatGPTCall(ctx context.Context, tool, name string, arguments json.RawMessage) (*souvenir.Store,
 	string, error) {
 	store, allows := s.view(ctx)

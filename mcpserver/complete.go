@@ -10,10 +10,10 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// maxCompletions is the most values of a completion that the protocol allows.
+// maxCompletions is the protocol's limit on the values of a completion.
 const maxCompletions = 100
 
-// complete proposes values for the arguments of prompts and of templates of resources.
+// complete proposes values for the arguments of prompts and resource templates.
 func (s *service) complete(ctx context.Context, request *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	ref, argument := request.Params.Ref, request.Params.Argument
 	var completer func(context.Context, *souvenir.Store, string) ([]string, error)
@@ -52,7 +52,7 @@ func (s *service) complete(ctx context.Context, request *mcp.CompleteRequest) (*
 		HasMore: len(found) > len(shown)}}, nil
 }
 
-// projectRefs are the ids of the projects whose id or name begins with, or then contains, what was typed.
+// projectRefs returns the ids of the projects whose id or name begins with, or then contains, the typed text.
 func projectRefs(ctx context.Context, store *souvenir.Store, typed string) ([]string, error) {
 	projects, err := store.Projects(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func projectRefs(ctx context.Context, store *souvenir.Store, typed string) ([]st
 	return fitting(projects, typed, func(p souvenir.Project) (value, other string) { return p.Ref(), p.Name }), nil
 }
 
-// projectNames are the names of the projects instead, but for those that several have.
+// projectNames returns the names of the projects instead, except names that several have.
 func projectNames(ctx context.Context, store *souvenir.Store, typed string) ([]string, error) {
 	projects, err := store.Projects(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func projectNames(ctx context.Context, store *souvenir.Store, typed string) ([]s
 	}), nil
 }
 
-// memoryIDs are the ids of the memories that were updated last, whose id or title fits.
+// memoryIDs returns the ids of the most recently updated memories whose id or title matches.
 func memoryIDs(ctx context.Context, store *souvenir.Store, typed string) ([]string, error) {
 	var memories []souvenir.Memory
 	for m, err := range store.Memories(ctx, souvenir.List{Sort: souvenir.SortUpdatedDesc}) {
@@ -93,7 +93,7 @@ func memoryIDs(ctx context.Context, store *souvenir.Store, typed string) ([]stri
 	return fitting(memories, typed, func(m souvenir.Memory) (value, other string) { return m.ID, titleOf(m.Content) }), nil
 }
 
-// fileIDs are the ids of the newest files, whose id or name fits.
+// fileIDs returns the ids of the newest files whose id or name matches.
 func fileIDs(ctx context.Context, store *souvenir.Store, typed string) ([]string, error) {
 	var files []souvenir.File
 	for f, err := range store.Files(ctx, souvenir.FileList{}) {
@@ -107,8 +107,8 @@ func fileIDs(ctx context.Context, store *souvenir.Store, typed string) ([]string
 	return fitting(files, typed, func(f souvenir.File) (value, other string) { return f.ID, f.Filename }), nil
 }
 
-// fitting returns the values of the things that fit what was typed: those that begin with it, then those that contain
-// it, in the order of the things.
+// fitting returns the values of the things that match the typed text: first values that begin with it, then values
+// that contain it, in the order of the things.
 func fitting[T any](things []T, typed string, of func(T) (value, other string)) []string {
 	var begin, contain []string
 	for _, thing := range things {

@@ -14,11 +14,11 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// maxFile is the most bytes of a file that is read as a resource: it comes in one piece, and as base64 unless it is
-// text.
+// maxFile is the most bytes of a file read as a resource: it comes in one piece, and as base64 unless it is text.
 const maxFile = 1 << 20
 
-// read reads what an address names. What a known project has not yet is a text that says how to make it.
+// read reads the resource at an address. What a known project does not have yet reads as a text that says how to
+// create it.
 func read(ctx context.Context, store *souvenir.Store, a address) (*mcp.ResourceContents, error) {
 	switch a.kind {
 	case kindMemory:
@@ -55,7 +55,7 @@ func read(ctx context.Context, store *souvenir.Store, a address) (*mcp.ResourceC
 	return contents, err
 }
 
-// mark is the line before what lies in a project of somebody else; nothing before the user's own.
+// mark returns the line before content from another user's project; "" for the user's own.
 func mark(by, project string) string {
 	if by == "" {
 		return ""
@@ -79,7 +79,7 @@ func readOf(ctx context.Context, store *souvenir.Store, kind kind, p souvenir.Pr
 		" has no main memory yet. The tool memory stores one, with event_type project-main.")
 }
 
-// orText is a text, or the instead if there is none.
+// orText returns a text, or instead if there is none.
 func orText(content string, err error, instead string) (*mcp.ResourceContents, error) {
 	if errors.Is(err, souvenir.ErrNotFound) {
 		content, err = instead, nil
@@ -92,7 +92,7 @@ func asJSON(value any) (*mcp.ResourceContents, error) {
 	return &mcp.ResourceContents{MIMEType: jsonType, Text: string(encoded)}, err
 }
 
-// rulesText is both rules as one document.
+// rulesText returns both rules as one document.
 func rulesText(rules souvenir.Rules, instead string) *mcp.ResourceContents {
 	var b strings.Builder
 	for _, part := range []struct {
@@ -109,7 +109,7 @@ func rulesText(rules souvenir.Rules, instead string) *mcp.ResourceContents {
 	return &mcp.ResourceContents{MIMEType: markdown, Text: strings.TrimSpace(b.String()) + "\n"}
 }
 
-// readFile reads a file whole: as text if it is text, else as bytes.
+// readFile reads a whole file: as text if it is text, else as bytes.
 func readFile(ctx context.Context, store *souvenir.Store, id string) (*mcp.ResourceContents, error) {
 	reader, err := store.OpenFile(ctx, id)
 	if err != nil {
@@ -132,7 +132,7 @@ func readFile(ctx context.Context, store *souvenir.Store, id string) (*mcp.Resou
 	return &mcp.ResourceContents{MIMEType: f.MIMEType, Blob: content}, nil
 }
 
-// isText reports whether people read what has a type.
+// isText reports whether a type is text for people to read.
 func isText(mimeType string) bool {
 	kind, _, err := mime.ParseMediaType(mimeType)
 	if err != nil {

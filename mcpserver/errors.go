@@ -16,16 +16,16 @@ import (
 // callTool is the method that calls a tool.
 const callTool = "tools/call"
 
-// serverError is all that a client hears of an error that is none of its making.
+// serverError is all that a client learns about an error that it did not cause.
 const serverError = "the server could not do this; its log says why"
 
-// passing is what a client is told of what hinders the server for a time.
+// passing maps temporary errors of the server to messages for the client.
 var passing = map[souvenir.Kind]string{
 	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; try again in a moment",
 	souvenir.KindFull: "the disk that the memory lies on is full; nothing was stored; tell the user",
 }
 
-// isCallers reports whether an error is about what the caller sent, and so for the caller to know.
+// isCallers reports whether an error is about the caller's input, and so safe to show to the caller.
 func isCallers(err error) bool {
 	var known *souvenir.Error
 	if !errors.As(err, &known) {
@@ -39,7 +39,7 @@ func isCallers(err error) bool {
 	return false
 }
 
-// told returns what a client is told of an error, and tells those who listen here.
+// told returns the error for the client. It reports every error to OnError, and logs those of the server.
 func (s *service) told(ctx context.Context, method string, err error) string {
 	if s.OnError != nil {
 		s.OnError(ctx, method, err)
@@ -55,7 +55,7 @@ func (s *service) told(ctx context.Context, method string, err error) string {
 	return serverError
 }
 
-// protocolError turns an error into one of the protocol.
+// protocolError converts an error to one of the protocol.
 func (s *service) protocolError(ctx context.Context, method string, err error) error {
 	var known *jsonrpc.Error
 	if errors.As(err, &known) {
@@ -75,18 +75,18 @@ func (s *service) protocolError(ctx context.Context, method string, err error) e
 	return &jsonrpc.Error{Code: code, Message: s.told(ctx, method, err)}
 }
 
-// badCursor is the error for a cursor that is not one of a list.
+// badCursor returns the error for an invalid cursor.
 func badCursor() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 		Message: "the cursor is not one of this list; leave it out to begin at the first page"}
 }
 
-// panicked is the error for a panic.
+// panicked returns the error for a panic.
 func panicked(broken any) error {
 	return fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
 }
 
-// quoted shows a value in a message, kept short.
+// quoted quotes a value for a message, kept short.
 func quoted(value string) string {
 	const most = 60
 	if utf8.RuneCountInString(value) > most {
@@ -99,7 +99,7 @@ func invalid(argument, message string) error {
 	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: message}
 }
 
-// missingScope is the error for what needs a scope that the credential does not carry.
+// missingScope returns the error for a request that needs a scope missing from the credential.
 func missingScope(what string, scope souvenir.Scope) error {
 	return &souvenir.Error{
 		Kind: souvenir.KindForbidden, Err: &tools.MissingScope{Scope: scope},

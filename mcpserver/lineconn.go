@@ -12,47 +12,47 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// lineConn is a connection of messages in lines. It reads a line only when it can be dealt with, and remembers which
-// requests are not answered yet.
+// lineConn is a connection of messages in lines. It reads a line only when it can be handled, and tracks which
+// requests are still unanswered.
 type lineConn struct {
 	options StdioOptions
 	in      io.Reader
 	out     io.Writer
 
 	lines      chan inputLine
-	inputEnded chan struct{} // closed when no line comes any more
+	inputEnded chan struct{} // closed after the last line
 	endInput   sync.Once
 	closed     chan struct{}
 	closing    sync.Once
-	slots      chan struct{} // one place for each request that is being answered
+	slots      chan struct{} // one slot for each request that is being answered
 
-	queue  []queued // what was understood and not handed on; used by Read alone
-	failed error    // why no line comes any more, io.EOF at the end; used by Read alone
+	queue  []queued // parsed but not yet handed on; used by Read alone
+	failed error    // why the input ended, io.EOF at the end; used by Read alone
 
 	writing sync.Mutex // one message at a time
 
 	mu       sync.Mutex
 	calls    map[jsonrpc.ID]*call
-	active   int           // calls whose answer is not written, without those that last
+	active   int           // calls without a written answer, except lasting ones
 	lasting  int           // calls that are answered only when the client ends them
-	idle     chan struct{} // has room for one; hears when active becomes 0
-	revision string        // that initialize has agreed on; empty before, and for clients that do without it
+	idle     chan struct{} // capacity 1; signals when active becomes 0
+	revision string        // agreed on by initialize; empty before, and for clients without initialize
 }
 
-// call is a request that was read and is not answered.
+// call is a request that was read and is unanswered.
 type call struct {
 	method string
 	lasts  bool
 	batch  *batch
 }
 
-// queued is a message, and the batch that it came in, if it did.
+// queued is a message, and the batch that it came in, if any.
 type queued struct {
 	message jsonrpc.Message
 	batch   *batch
 }
 
-// batch gathers the answers of requests that came together.
+// batch collects the answers to requests that came together.
 type batch struct {
 	missing int // answers
 	answers []json.RawMessage
@@ -61,16 +61,16 @@ type batch struct {
 // methodInitialize is the request that begins a session.
 const methodInitialize = "initialize"
 
-// methodListen is the request that lasts: the notifications that a client asks for follow it.
+// methodListen is the request that lasts: the notifications that a client subscribes to follow it.
 const methodListen = "subscriptions/listen"
 
 // mostLasting bounds the requests that last. A client needs one.
 const mostLasting = 16
 
-// inputLine is a line, and why no other follows.
+// inputLine is a line, or why the input ended.
 type inputLine struct {
 	text    []byte
-	tooLong *idFinder // of a line that was skipped
+	tooLong *idFinder // of a skipped line
 	err     error
 }
 
@@ -82,7 +82,7 @@ func newLineConn(in io.Reader, out io.Writer, options StdioOptions) *lineConn {
 	}
 }
 
-// Connect makes it its own transport: there is one connection.
+// Connect returns the connection itself: there is only one.
 func (c *lineConn) Connect(context.Context) (mcp.Connection, error) {
 	go c.readLines()
 	return c, nil
@@ -100,14 +100,14 @@ func (c *lineConn) Close() error {
 // stopReading makes Read end as at the end of the input.
 func (c *lineConn) stopReading() { c.endInput.Do(func() { close(c.inputEnded) }) }
 
-// unanswered is the number of requests that wait for an answer.
+// unanswered returns the number of unanswered requests.
 func (c *lineConn) unanswered() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.active
 }
 
-// readLines hands on line after line, each when Read asks for it.
+// readLines passes on line after line, each when Read asks for it.
 func (c *lineConn) readLines() {
 	r := bufio.NewReaderSize(c.in, 64<<10)
 	for {
@@ -150,8 +150,8 @@ func (c *lineConn) readLine(r *bufio.Reader) inputLine {
 	}
 }
 
-// Read returns the next message that is one. At the end of the input it waits until all requests are answered: the SDK
-// gives up what is going on once Read fails.
+// Read returns the next valid message. At the end of the input it waits until all requests are answered: the SDK
+// aborts running requests once Read fails.
 func (c *lineConn) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		for len(c.queue) > 0 {
@@ -197,8 +197,8 @@ func (c *lineConn) drain() {
 	}
 }
 
-// admit lets a message through. A request waits until fewer than the most are being answered; one that cannot be
-// answered under its id is refused.
+// admit lets a message through. A request waits until fewer than MaxRequests are being answered; one whose id is
+// in use, or one lasting request too many, is refused.
 func (c *lineConn) admit(next queued) (bool, error) {
 	request, ok := next.message.(*jsonrpc.Request)
 	if !ok || !request.IsCall() {
@@ -215,7 +215,7 @@ func (c *lineConn) admit(next queued) (bool, error) {
 	c.mu.Lock()
 	var refused *refusal
 	switch {
-	case c.calls[request.ID] != nil: // an answer would be taken for that of the other request
+	case c.calls[request.ID] != nil: // its answer would be taken for the other request's
 		refused = refuse(jsonrpc.CodeInvalidRequest,
 			"id %v is that of a request that is not answered yet; give each request an id of its own", request.ID.Raw())
 	case lasts && c.lasting >= mostLasting:
@@ -240,7 +240,7 @@ func (c *lineConn) admit(next queued) (bool, error) {
 	return false, c.answer(next.batch, refused.encode())
 }
 
-// Write writes a message of the server.
+// Write writes one of the server's messages.
 func (c *lineConn) Write(_ context.Context, message jsonrpc.Message) error {
 	response, ok := message.(*jsonrpc.Response)
 	if !ok {
@@ -252,7 +252,7 @@ func (c *lineConn) Write(_ context.Context, message jsonrpc.Message) error {
 	}
 	c.mu.Lock()
 	answered, asked := c.calls[response.ID]
-	delete(c.calls, response.ID) // before the answer is out: the client may use the id again as soon as it has it
+	delete(c.calls, response.ID) // before the answer is written: the client may reuse the id as soon as it has it
 	if !asked {
 		answered = &call{}
 	}
@@ -289,7 +289,7 @@ func (c *lineConn) finish(answered *call) {
 	}
 }
 
-// answer writes an answer, or keeps it until those to the rest of its batch are there.
+// answer writes an answer, or keeps it until the rest of its batch is answered.
 func (c *lineConn) answer(to *batch, encoded json.RawMessage) error {
 	if to == nil {
 		return c.writeLine(encoded)

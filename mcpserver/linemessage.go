@@ -10,9 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// refusal is the answer to what is no message (JSON-RPC 2.0, section 5.1).
+// refusal is the answer to an invalid message (JSON-RPC 2.0, section 5.1).
 type refusal struct {
-	id      json.RawMessage // null when it cannot be told
+	id      json.RawMessage // null if unknown
 	code    int64
 	message string
 }
@@ -26,7 +26,7 @@ func (r *refusal) encode() json.RawMessage {
 		Code    int64  `json:"code"`
 		Message string `json:"message"`
 	}
-	encoded, _ := json.Marshal(struct { // it always encodes
+	encoded, _ := json.Marshal(struct { // always encodes
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Error   problem         `json:"error"`
@@ -34,7 +34,7 @@ func (r *refusal) encode() json.RawMessage {
 	return encoded
 }
 
-// understand puts what a line says into the queue, and answers what cannot be understood. Its error is one of writing.
+// understand parses a line into the queue, and answers invalid messages. Its error is from writing.
 func (c *lineConn) understand(line inputLine) error {
 	if line.tooLong != nil {
 		r := refuse(jsonrpc.CodeInvalidRequest,
@@ -62,7 +62,7 @@ func (c *lineConn) understand(line inputLine) error {
 	return nil
 }
 
-// understandBatch takes the messages of a batch, which only the revisions of the protocol before 2025-06-18 know.
+// understandBatch parses the messages of a batch, which only protocol revisions before 2025-06-18 have.
 func (c *lineConn) understandBatch(text []byte) error {
 	c.mu.Lock()
 	revision := c.revision
@@ -108,8 +108,8 @@ func (c *lineConn) understandBatch(text []byte) error {
 	return nil
 }
 
-// parseMessage reads a message, or says what is wrong with it. Both are nil for an answer that answers nothing: an
-// answer is never answered.
+// parseMessage parses a message, or says what is wrong with it. Both results are nil for an invalid response: a
+// response is never answered.
 func parseMessage(text []byte) (jsonrpc.Message, *refusal) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
@@ -148,7 +148,7 @@ func parseMessage(text []byte) (jsonrpc.Message, *refusal) {
 // largestID is the largest number that every JSON reader holds exactly.
 const largestID = 1<<53 - 1
 
-// validID tells whether a request may have an id: null and fractions are none in the protocol.
+// validID reports whether an id is valid for a request: null and fractions are not in the protocol.
 func validID(id json.RawMessage) bool {
 	var text string
 	if json.Unmarshal(id, &text) == nil {
@@ -159,7 +159,7 @@ func validID(id json.RawMessage) bool {
 		math.Abs(number) <= largestID
 }
 
-// rawID is an id as JSON.
+// rawID returns an id as JSON.
 func rawID(id jsonrpc.ID) json.RawMessage {
 	encoded, err := json.Marshal(id.Raw())
 	if err != nil {
@@ -168,7 +168,7 @@ func rawID(id jsonrpc.ID) json.RawMessage {
 	return encoded
 }
 
-// shorten is the beginning of what somebody sent, for an error.
+// shorten returns the beginning of the input, for an error.
 func shorten(text []byte) []byte {
 	const most = 40
 	if len(text) > most {
@@ -177,8 +177,8 @@ func shorten(text []byte) []byte {
 	return text
 }
 
-// withCode gives an error a code where the SDK gives none. With untimely, it is the request that is wrong: something
-// before initialize, or initialize again.
+// withCode adds a code to an error if the SDK gives none. With untimely, the request is wrong: something before
+// initialize, or initialize again.
 func withCode(response *jsonrpc.Response, untimely bool) *jsonrpc.Response {
 	var known *jsonrpc.Error
 	if errors.As(response.Error, &known) && known.Code != 0 {
@@ -191,7 +191,7 @@ func withCode(response *jsonrpc.Response, untimely bool) *jsonrpc.Response {
 	return &jsonrpc.Response{ID: response.ID, Error: &jsonrpc.Error{Code: code, Message: response.Error.Error()}}
 }
 
-// agreedRevision is the revision of the protocol in the result of initialize.
+// agreedRevision returns the protocol revision in the result of initialize.
 func agreedRevision(result json.RawMessage) string {
 	var initialized struct {
 		Revision string `json:"protocolVersion"`
@@ -200,16 +200,16 @@ func agreedRevision(result json.RawMessage) string {
 	return initialized.Revision
 }
 
-// idFinder finds the id of a request in a message that is too long to be kept, so that whoever waits for the answer
-// gets one. Some clients write the id first, some last.
+// idFinder finds the id of a request in a message that is too long to keep, so that the client still gets an
+// answer. Some clients write the id first, some last.
 type idFinder struct {
 	bytes int // of the message, with the line's end
 
 	depth    int
 	inString bool
 	escaped  bool
-	word     []byte // the key or value of the outermost object that is being read
-	key      string // of the value that is being read
+	word     []byte // the current key or value of the outermost object
+	key      string // of the current value
 	found    []byte
 }
 
@@ -271,7 +271,7 @@ func (f *idFinder) endValue() {
 	f.key, f.word = "", f.word[:0]
 }
 
-// id is what was found, if a request may have it; null otherwise.
+// id returns the id found if it is valid for a request; null otherwise.
 func (f *idFinder) id() json.RawMessage {
 	if len(f.found) > 0 && len(f.found) <= longestID && validID(f.found) {
 		return f.found

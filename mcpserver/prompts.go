@@ -14,7 +14,7 @@ import (
 // projectArgument is the argument of prompts that names a project.
 const projectArgument = "project"
 
-// Bounds of what a prompt shows: it is the beginning of a conversation, not the whole of what is known.
+// Bounds of a prompt's text: it is the beginning of a conversation, not everything in the store.
 const (
 	promptTokens   = 6000 // of the context
 	promptText     = 6000 // characters of one document
@@ -22,14 +22,14 @@ const (
 	promptProjects = 30
 )
 
-// prompt is a prompt, and what writes its text.
+// prompt is a prompt, and the function that writes its text.
 type prompt struct {
 	mcp.Prompt
-	changes bool // it makes a model store something
+	changes bool // it asks the model to store something
 	write   func(ctx context.Context, store *souvenir.Store, arguments map[string]string) (string, error)
 }
 
-// prompts are those that there are.
+// prompts returns all prompts.
 func prompts() []prompt {
 	project := func(required bool) *mcp.PromptArgument {
 		return &mcp.PromptArgument{Name: projectArgument, Title: "Project", Description: "Id or name of a project.",
@@ -65,7 +65,7 @@ func prompts() []prompt {
 	}
 }
 
-// addPrompts adds the prompts whose tools are offered.
+// addPrompts adds the prompts whose tools are available.
 func (s *service) addPrompts(server *mcp.Server) {
 	if !s.offers(ToolsetMemory) {
 		return
@@ -90,8 +90,7 @@ func (s *service) addPrompts(server *mcp.Server) {
 	}
 }
 
-// named finds the project that a prompt is about. The error for one that is missing or unknown names those that there
-// are.
+// named finds the project for a prompt. The error for a missing or unknown one lists the existing projects.
 func named(ctx context.Context, store *souvenir.Store, name string) (souvenir.Project, error) {
 	if name = strings.TrimSpace(name); name != "" {
 		if p, err := projectOf(ctx, store, name); !errors.Is(err, souvenir.ErrNotFound) {
@@ -118,17 +117,17 @@ func named(ctx context.Context, store *souvenir.Store, name string) (souvenir.Pr
 		"; the projects are " + strings.Join(names, ", ")}
 }
 
-// known is what prompts tell of a project.
+// known is what prompts say about a project.
 type known struct {
 	souvenir.Project
 	main     string // empty: none
 	context  souvenir.Context
 	todo     souvenir.Todo // its ID is empty: none
-	lacks    []string      // what the project has not
+	lacks    []string      // what the project does not have yet
 	openTask []souvenir.Task
 }
 
-// know gathers what there is of a project.
+// know collects the content of a project.
 func know(ctx context.Context, store *souvenir.Store, p souvenir.Project, query string) (k known, err error) {
 	k.Project = p
 	ref := souvenir.ProjectRef{ID: p.Ref()}
@@ -162,7 +161,7 @@ func know(ctx context.Context, store *souvenir.Store, p souvenir.Project, query 
 	return k, nil
 }
 
-// heading is how a prompt names the project.
+// heading returns how a prompt names the project.
 func (k *known) heading() string {
 	heading := fmt.Sprintf("Project: %s (project_id %q)", k.Name, k.Ref())
 	if by := sharer(k.Project); by != "" {
@@ -171,7 +170,7 @@ func (k *known) heading() string {
 	return heading
 }
 
-// sharer is who owns a project of somebody else; empty for the user's own.
+// sharer returns the owner of another user's project; empty for the user's own.
 func sharer(p souvenir.Project) string {
 	if p.Ref() == p.ID {
 		return ""
@@ -198,7 +197,7 @@ func (k *known) tasks() string {
 	return b.String()
 }
 
-// sharedMark says whose project a memory lies in, if it is somebody else's.
+// sharedMark names the owner of a memory's project, if that is another user.
 func sharedMark(m souvenir.Memory) string {
 	if m.SharedBy == "" {
 		return ""
@@ -236,7 +235,7 @@ func loadProjectContext(ctx context.Context, store *souvenir.Store, arguments ma
 		elsewhere := m.ProjectID != p.ID || m.ProjectName != p.Name
 		if elsewhere && task == "" || m.EventType == souvenir.EventProjectRule ||
 			strings.EqualFold(m.EventType, souvenir.EventProjectMain) {
-			continue // what is shown already, and the newest memories of other projects
+			continue // those shown already, and the newest memories of other projects
 		}
 		fmt.Fprintf(&related, "- %s%s: %s\n", m.ID, sharedMark(m.Memory),
 			clip(strings.Join(strings.Fields(m.Content), " "), 300))
@@ -268,7 +267,7 @@ func saveSession(ctx context.Context, store *souvenir.Store, arguments map[strin
 	} else {
 		p, err := projectOf(ctx, store, name)
 		switch {
-		case errors.Is(err, souvenir.ErrNotFound): // the first memory makes it
+		case errors.Is(err, souvenir.ErrNotFound): // the first memory creates it
 			where = fmt.Sprintf(", with project_name %q", name)
 		case err != nil:
 			return "", err
@@ -327,7 +326,7 @@ Store what we settle, and keep the section gaps up to date with todo update_sect
 	return b.String(), nil
 }
 
-// reviewAll writes the part of review_gaps that is about all projects.
+// reviewAll writes the part of review_gaps about all projects.
 func reviewAll(ctx context.Context, store *souvenir.Store, b *strings.Builder) error {
 	projects, err := store.Projects(ctx)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 
 const (
 	resourcePage   = 100 // resources on a page of the list
-	listedMemories = 200 // the memories that were updated last; search finds the others
+	listedMemories = 200 // the most recently updated memories; search finds the others
 	listedFiles    = 100 // the newest
 
 	markdown = "text/markdown"
 	jsonType = "application/json"
 )
 
-// addResources tells the SDK which templates there are. The list is each caller's own, so the SDK does not keep it.
+// addResources registers the templates with the SDK. The list differs per caller, so the SDK does not keep it.
 func (s *service) addResources(server *mcp.Server) {
 	for _, t := range []*mcp.ResourceTemplate{
 		{Name: "memory", Title: "Memory", MIMEType: markdown, URITemplate: uriStart + "memories/{id}",
@@ -47,7 +47,7 @@ func (s *service) addResources(server *mcp.Server) {
 	}
 }
 
-// resources answers what is asked about resources, which depends on who asks.
+// resources answers requests about resources, which depend on the caller.
 func (s *service) resources(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		switch request := request.(type) {
@@ -60,7 +60,7 @@ func (s *service) resources(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// listResources lists a page of what the caller has at hand. The cursor is a place in the list: what is stored between
+// listResources lists a page of the caller's resources. The cursor is a place in the list: what is stored between
 // two pages can push a resource to the next page, where it is listed again.
 func (s *service) listResources(ctx context.Context, params *mcp.ListResourcesParams) (*mcp.ListResourcesResult,
 	error) {
@@ -88,7 +88,7 @@ func (s *service) listResources(ctx context.Context, params *mcp.ListResourcesPa
 	return result, nil
 }
 
-// placeOf reads a cursor.
+// placeOf parses a cursor.
 func placeOf(cursor string) (place int, ok bool) {
 	decoded, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
@@ -98,7 +98,7 @@ func placeOf(cursor string) (place int, ok bool) {
 	return place, err == nil && place > 0
 }
 
-// atHand goes through the resources that are listed: the projects, and what was stored lately.
+// atHand iterates over the listed resources: the projects, and recently stored content.
 func (s *service) atHand(ctx context.Context) iter.Seq2[*mcp.Resource, error] {
 	store, allows := s.view(ctx)
 	return func(yield func(*mcp.Resource, error) bool) {
@@ -134,7 +134,7 @@ func (s *service) atHand(ctx context.Context) iter.Seq2[*mcp.Resource, error] {
 	}
 }
 
-// projectResources are the resources that projects always have, even if nothing is in them yet.
+// projectResources returns the resources that projects always have, even while they are empty.
 func projectResources(projects []souvenir.Project) []*mcp.Resource {
 	list := []*mcp.Resource{
 		{URI: projectsURI, Name: "projects", Title: "Projects", MIMEType: jsonType,
@@ -189,7 +189,7 @@ func changed(at time.Time) *mcp.Annotations {
 	return &mcp.Annotations{LastModified: at.UTC().Format(time.RFC3339)}
 }
 
-// titleOf is the first line of a text, kept short.
+// titleOf returns the first line of a text, kept short.
 func titleOf(content string) string {
 	for line := range strings.Lines(content) {
 		if line = strings.TrimSpace(strings.TrimLeft(line, "# ")); line != "" {
@@ -199,7 +199,7 @@ func titleOf(content string) string {
 	return "Memory"
 }
 
-// clip cuts a text to so many characters, of which the last one then says that there was more.
+// clip cuts a longer text to most characters, the last of them an ellipsis.
 func clip(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -207,7 +207,7 @@ func clip(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// readResource reads a resource. One that the caller may not see is as one that there is not.
+// readResource reads a resource. One that the caller may not see looks like one that does not exist.
 func (s *service) readResource(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	a, ok := parseURI(request.Params.URI)
 	if !ok {
@@ -227,7 +227,7 @@ func (s *service) readResource(ctx context.Context, request *mcp.ReadResourceReq
 	}
 	contents.URI = request.Params.URI
 	if contents.Text == "" && contents.Blob == nil {
-		contents.Blob = []byte{} // one of the two has to be there
+		contents.Blob = []byte{} // one of the two fields is required
 	}
 	result, err := completeRead(request.ProtocolVersion())
 	if err != nil {
@@ -237,8 +237,8 @@ func (s *service) readResource(ctx context.Context, request *mcp.ReadResourceReq
 	return result, nil
 }
 
-// completeRead is the beginning of a result: from the revision 2026-07-28 on it must say that nothing more is asked
-// for. The SDK says so itself for what its own table of resources answers, and lets others say it in JSON only.
+// completeRead starts a result: from the revision 2026-07-28 on it must say that nothing more is requested. The
+// SDK adds that only to results from its own table of resources, and lets others add it in JSON only.
 func completeRead(revision string) (*mcp.ReadResourceResult, error) {
 	result := &mcp.ReadResourceResult{}
 	if revision < "2026-07-28" {
@@ -247,8 +247,8 @@ func completeRead(revision string) (*mcp.ReadResourceResult, error) {
 	return result, json.Unmarshal([]byte(`{"resultType": "complete"}`), result)
 }
 
-// olderNotFound is the code for an unknown resource up to the revision 2025-11-25; from then on it is that of wrong
-// params.
+// olderNotFound is the code for an unknown resource up to the revision 2025-11-25; later revisions use the one for
+// invalid params.
 const olderNotFound = -32002
 
 func notFound(request *mcp.ReadResourceRequest, message string) error {

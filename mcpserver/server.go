@@ -11,54 +11,54 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Toolset names a set of tools that a server offers.
+// Toolset names a set of tools.
 type Toolset string
 
 const (
 	// ToolsetMemory is the eight tools of package tools.
 	ToolsetMemory Toolset = "memory"
 
-	// ToolsetChatGPT is search and fetch, which read, in the shapes that ChatGPT's connectors want.
+	// ToolsetChatGPT is search and fetch, two reading tools in the form that ChatGPT's connectors require.
 	ToolsetChatGPT Toolset = "chatgpt"
 )
 
-// Toolsets returns all sets that there are.
+// Toolsets returns all toolsets.
 func Toolsets() []Toolset { return []Toolset{ToolsetMemory, ToolsetChatGPT} }
 
-// Options change how a server works. Nil, and the zero value of each field, mean the default named there.
+// Options configure a server. Nil, and the zero value of each field, mean the default stated there.
 type Options struct {
-	// Allows reports whether the caller's credential carries a scope. A call that needs one that is not allowed is refused
+	// Allows reports whether the caller's credential carries a scope. A call that needs a missing scope is refused
 	// with a text that names it. Nil allows everything.
 	Allows func(souvenir.Scope) bool
 
-	// View returns the view that answers a request, and what its credential carries, from the request's context: so one
-	// server serves many callers. Neither may be nil. Nil means the store that New was given, and Allows.
+	// View returns the view that answers a request, and what its credential carries, from the request's context:
+	// so one server serves many callers. Neither may be nil. Nil means the store passed to New, and Allows.
 	View func(context.Context) (*souvenir.Store, func(souvenir.Scope) bool)
 
-	// Toolsets are the tools that are offered; unknown ones are ignored. Nil means ToolsetMemory.
+	// Toolsets are the toolsets to offer; unknown ones are ignored. Nil means ToolsetMemory.
 	Toolsets []Toolset
 
-	// ReadOnly leaves out the tools and actions that change something; calls of them are refused. The view decides what
-	// else may be changed; nothing else here changes anything.
+	// ReadOnly leaves out the tools and actions that change something; calls of them are refused. The view decides
+	// what else may be changed; nothing else here changes anything.
 	ReadOnly bool
 
-	// Version is the version of the program that clients are told. Empty means that it is unknown.
+	// Version is the program's version, as reported to clients. Empty means unknown.
 	Version string
 
-	// PublicURL is where people reach the service: the beginning of the URLs that ChatGPT shows as sources. Empty means
-	// that these are the URIs of the resources.
+	// PublicURL is the address of the service for people: the beginning of the URLs that ChatGPT shows as sources.
+	// Empty means that the sources are the URIs of the resources.
 	PublicURL string
 
-	// Logger hears of the causes of errors that clients are not told. Nil means silence.
+	// Logger receives the causes of errors that clients do not see. Nil means silence.
 	Logger *slog.Logger
 
-	// OnCall is told of every call, once it is over: of tools, also of those that failed, and of the methods initialize,
-	// resources/read and prompts/get, each under its name in place of a tool's; and of calls of tools that there are not,
-	// under tools/call. Nil means that nobody is.
+	// OnCall is called after every call: of tools, including failed ones, and of the methods initialize,
+	// resources/read and prompts/get, each under its name in place of a tool's; and of calls of unknown tools,
+	// under tools/call. Nil means no reports.
 	OnCall func(context.Context, Call)
 
-	// OnError hears of every error that answers a request, whether in the result of a tool or as an error of the protocol,
-	// before the client does. Nil means that nobody does.
+	// OnError is called with every error that answers a request, whether in the result of a tool or as an error of
+	// the protocol, before the client receives it. Nil means no reports.
 	OnError func(ctx context.Context, method string, err error)
 }
 
@@ -68,13 +68,12 @@ type service struct {
 	store *souvenir.Store
 	log   *slog.Logger
 
-	tools       []*mcp.Tool // in the order in which a model shall meet them
+	tools       []*mcp.Tool // in the order in which a model should see them
 	promptNames []string
 }
 
-// New makes a server for a store or a view of it, which decides for whom it works and how far it reaches. With the
-// option View the store may be nil. The server keeps nothing between requests: any number of sessions may use it at
-// once.
+// New returns a server for a store or a view of it, which decides the user and the access. With the option View
+// the store may be nil. The server keeps nothing between requests: any number of sessions may use it at once.
 func New(store *souvenir.Store, options *Options) *mcp.Server {
 	s := &service{store: store}
 	if options != nil {
@@ -90,9 +89,9 @@ func New(store *souvenir.Store, options *Options) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "souvenir", Title: "Souvenir",
 		Version: cmp.Or(s.Version, "unknown")}, &mcp.ServerOptions{
 		Instructions: s.instructions(),
-		// Lists do not change while a server runs, so nobody is told of changes. An empty member stands for what the SDK
-		// would add with notifications, a missing one for what it would add by itself: logging, which the protocol has given
-		// up.
+		// Lists do not change while a server runs, so there are no notifications of changes. An empty member
+		// suppresses the notifications that the SDK would add, a missing one suppresses what it would add by
+		// itself: logging, which the protocol has dropped.
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
 		},
@@ -109,18 +108,18 @@ func New(store *souvenir.Store, options *Options) *mcp.Server {
 }
 
 const (
-	// private is the scope of caches for what one caller sees.
+	// private is the cache scope for what one caller sees.
 	private = "private"
 
-	// staticTTL is for how many milliseconds a client may keep what only another version of the program changes: all but
-	// the resources, which may not be kept.
+	// staticTTL is how many milliseconds a client may cache what only another version of the program changes: all
+	// but the resources, which may not be cached.
 	staticTTL = 5 * 60 * 1000
 )
 
-// offers reports whether a set of tools is offered.
+// offers reports whether a toolset is offered.
 func (s *service) offers(set Toolset) bool { return slices.Contains(s.Toolsets, set) }
 
-// view is the view that answers a request, and what its credential carries.
+// view returns the view that answers a request, and what its credential carries.
 func (s *service) view(ctx context.Context) (*souvenir.Store, func(souvenir.Scope) bool) {
 	if s.View != nil {
 		return s.View(ctx)
@@ -131,8 +130,8 @@ func (s *service) view(ctx context.Context) (*souvenir.Store, func(souvenir.Scop
 	return s.store, func(souvenir.Scope) bool { return true }
 }
 
-// guard is around everything that answers requests: it turns errors into those of the protocol, and keeps a panic from
-// ending the program, which no message may do.
+// guard wraps everything that answers requests: it converts errors to those of the protocol, and keeps a panic
+// caused by a message from ending the program.
 func (s *service) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (result mcp.Result, err error) {
 		ctx, over := s.watch(ctx, method, request)
@@ -149,8 +148,8 @@ func (s *service) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// order answers with the tools in the order in which a model shall meet them; the SDK sorts them by name. It cuts no
-// list but that of resources into pages, so that no cursor is one of the others.
+// order answers with the tools in the order in which a model should see them; the SDK sorts them by name. Only the
+// list of resources has several pages, so a cursor in any other list is invalid.
 func (s *service) order(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		if cursor(request.GetParams()) != "" {
@@ -164,7 +163,7 @@ func (s *service) order(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// cursor is that of a request for a list that has one page.
+// cursor returns the cursor of a request for a list that has one page.
 func cursor(params mcp.Params) string {
 	switch p := params.(type) {
 	case *mcp.ListToolsParams:
@@ -183,7 +182,7 @@ func cursor(params mcp.Params) string {
 	return ""
 }
 
-// instructions tell a model, in at most 150 words, what this is for and how to begin.
+// instructions tell a model, in at most 150 words, the purpose of the server and how to begin.
 func (s *service) instructions() string {
 	if !s.offers(ToolsetMemory) {
 		return "Souvenir keeps what the user and their assistants wish to remember. Search it when a question may have been dealt with before; fetch what looks relevant before you rely on it."

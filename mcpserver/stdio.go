@@ -13,21 +13,21 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// StdioOptions say how [ServeStdio] works. Nil options mean the zero value of each field.
+// StdioOptions configure [ServeStdio]. Nil options mean the zero value of each field.
 type StdioOptions struct {
-	// MaxMessage is the most bytes that a message may have; a longer one is skipped and answered with an error. Zero means
-	// [tools.MaxArguments] and 64 KiB for what stands around them.
+	// MaxMessage is the most bytes of a message; a longer one is skipped and answered with an error. Zero means
+	// [tools.MaxArguments] plus 64 KiB for the rest of the message.
 	MaxMessage int
 
-	// MaxRequests is the most requests that are answered at the same moment, and the most that a batch may have. The next
-	// one is not read before one of them is answered, so that a client that asks and never reads costs a bounded amount
-	// of memory. Zero means 32.
+	// MaxRequests is the most requests that are answered at the same time, and the most in a batch. The next one
+	// is not read before one of them is answered, so that a client that asks and never reads costs a bounded
+	// amount of memory. Zero means 32.
 	MaxRequests int
 
-	// Grace is how long requests may go on when the input has ended, or the context is done. Zero means 10 seconds.
+	// Grace is how long requests may go on after the end of the input or of the context. Zero means 10 seconds.
 	Grace time.Duration
 
-	// Logger hears of messages that could not be understood. Nil means silence.
+	// Logger receives messages that could not be parsed. Nil means silence.
 	Logger *slog.Logger
 }
 
@@ -57,19 +57,19 @@ func (o *StdioOptions) withDefaults() StdioOptions {
 	return full
 }
 
-// ServeStdio serves one client over a pair of streams, in the protocol's transport "stdio": each message is JSON (RFC
-// 8259) in one line of UTF-8. It returns when the input has ended, or the context is done, and every request that was
-// read is answered; nil then. It returns an error when a stream fails, or when requests are still not answered after
-// [StdioOptions.Grace], because they take too long or because the client reads no answers.
+// ServeStdio serves one client over a pair of streams, in the protocol's transport "stdio": each message is JSON
+// (RFC 8259) in one line of UTF-8. It returns nil when the input has ended, or the context is done, and every
+// request that was read is answered. It returns an error when a stream fails, or when requests are still
+// unanswered after [StdioOptions.Grace], because they take too long or because the client reads no answers.
 //
-// It differs from the SDK's own transport where clients and people at a terminal need it: what is no message is
-// answered with an error of JSON-RPC, and does not end the session; the end of the input loses no answer.
+// It differs from the SDK's own transport where clients and people at a terminal need it: an invalid message is
+// answered with a JSON-RPC error and does not end the session; the end of the input loses no answer.
 //
-// Neither stream is closed. One that blocks in a read or a write keeps a goroutine until it returns.
+// It closes neither stream. One that blocks in a read or a write keeps a goroutine until it returns.
 func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Writer, options *StdioOptions) error {
 	o := options.withDefaults()
 	conn := newLineConn(in, out, o)
-	// What ends the context shall let requests finish, not cancel them.
+	// The end of the context must let requests finish, not cancel them.
 	session, err := server.Connect(context.WithoutCancel(ctx), conn, nil)
 	if err != nil {
 		return fmt.Errorf("mcpserver: the session could not begin: %w", err)
@@ -90,13 +90,13 @@ func ServeStdio(ctx context.Context, server *mcp.Server, in io.Reader, out io.Wr
 		return streamError(err)
 	case <-timer.C:
 		unanswered := conn.unanswered()
-		_ = conn.Close() // it cancels what is going on, and always gives nil
+		_ = conn.Close() // it cancels running requests, and always returns nil
 		return fmt.Errorf("mcpserver: %d requests could not be answered within %s of the end of the input", unanswered,
 			o.Grace)
 	}
 }
 
-// streamError says what ended a session before its time.
+// streamError says what ended a session early.
 func streamError(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// addTools adds the tools that are offered.
+// addTools adds the offered tools.
 func (s *service) addTools(server *mcp.Server) {
 	if s.offers(ToolsetMemory) {
 		list := tools.List()
@@ -35,7 +35,7 @@ func (s *service) addTools(server *mcp.Server) {
 	}
 }
 
-// addTool adds a tool. Its arguments reach it as they came: it knows better than a schema which mistakes can be
+// addTool adds a tool. It gets its arguments unchanged: it knows better than a schema which mistakes can be
 // forgiven.
 func (s *service) addTool(server *mcp.Server, t tools.Tool, call func(context.Context, json.RawMessage) (any, error)) {
 	shown := &mcp.Tool{
@@ -57,8 +57,8 @@ func (s *service) addTool(server *mcp.Server, t tools.Tool, call func(context.Co
 
 type argumentsKey struct{}
 
-// WithArguments returns a context whose calls of tools have these arguments, in place of those in their messages. A
-// transport can so keep large arguments out of what the SDK decodes and copies.
+// WithArguments returns a context whose tool calls have these arguments, in place of those in their messages. With
+// it, a transport can keep large arguments out of what the SDK decodes and copies.
 func WithArguments(ctx context.Context, arguments json.RawMessage) context.Context {
 	return context.WithValue(ctx, argumentsKey{}, arguments)
 }
@@ -71,8 +71,8 @@ func argumentsOf(ctx context.Context, request *mcp.CallToolRequest) json.RawMess
 	return request.Params.Arguments
 }
 
-// toolResult is a result as structure and, for clients of older revisions and for those that show models text only, as
-// JSON in a text.
+// toolResult returns a result as structured content and, for clients of older revisions and clients that show
+// models text only, as JSON in a text.
 func toolResult(result any) (*mcp.CallToolResult, error) {
 	encoded, err := plainJSON(result)
 	if err != nil {
@@ -82,13 +82,13 @@ func toolResult(result any) (*mcp.CallToolResult, error) {
 		StructuredContent: json.RawMessage(encoded)}, nil
 }
 
-// toolError is the result of a tool that failed. It is no error of the protocol: those a model does not see.
+// toolError returns the result of a failed tool. It is not a protocol error, which a model does not see.
 func (s *service) toolError(ctx context.Context, err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + s.told(ctx, callTool, err)}},
 		IsError: true}
 }
 
-// checkNames refuses tools and prompts that there are not, with the names of those that there are.
+// checkNames refuses unknown tools and prompts, and names the existing ones.
 func (s *service) checkNames(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		var what, name string
@@ -112,7 +112,7 @@ func (s *service) checkNames(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// plainJSON is a value as JSON in which <, > and & stand for themselves: models read it, not browsers.
+// plainJSON encodes a value as JSON without escaping <, > and &: models read it, not browsers.
 func plainJSON(value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -7,15 +7,14 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// The URIs of resources. Ids are escaped as in the path of any URL, so that OWNER/ID of a shared project is one part of
-// it.
+// URIs of resources. Ids are escaped as in any URL's path, so that OWNER/ID of a shared project is one segment.
 const (
 	uriStart    = "souvenir://"
 	projectsURI = uriStart + "projects"
 	rulesURI    = uriStart + "rules" // the user's own, for all projects
 )
 
-// kind is what a resource is.
+// kind is the kind of a resource.
 type kind string
 
 const (
@@ -29,13 +28,13 @@ const (
 	kindFile         kind = "file"
 )
 
-// address is a URI taken apart.
+// address is a parsed URI.
 type address struct {
 	kind kind
 	id   string // of the memory, file or project
 }
 
-// uri puts the address together.
+// uri returns the address as a URI.
 func (a address) uri() string {
 	id := url.PathEscape(a.id)
 	switch a.kind {
@@ -53,7 +52,7 @@ func (a address) uri() string {
 	return projectsURI + "/" + id + "/" + string(a.kind)
 }
 
-// parseURI takes a URI apart. What it returns may not exist.
+// parseURI parses a URI. The resource may not exist.
 func parseURI(uri string) (a address, ok bool) {
 	rest, ok := strings.CutPrefix(uri, uriStart)
 	if !ok {
@@ -87,7 +86,7 @@ func parseURI(uri string) (a address, ok bool) {
 	return address{}, false
 }
 
-// scope is what a credential must carry to read the resource.
+// scope returns the scope that reading the resource requires.
 func (a address) scope() souvenir.Scope {
 	if a.kind == kindFile {
 		return souvenir.ScopeFilesRead

@@ -21,19 +21,19 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// Who has called what is recorded for the person whose memories they are. A call has been answered by then, and waits
-// in memory until the store writes many at once.
+// Calls are recorded for the user whose memories they are about. They are recorded after the answer, and wait in
+// memory until the store writes many at once.
 
 const activityPath = "/api/activity"
 
-// clientNames remembers what MCP clients call themselves: in most revisions of the protocol they do so once, and then
-// come with the User-Agent of a library.
+// clientNames remembers the names of MCP clients: in most revisions of the protocol they send them once, and later
+// only the User-Agent of a library.
 type clientNames struct {
 	mu    sync.Mutex
 	names map[string]string
 }
 
-// maxClientNames bounds how many are remembered.
+// maxClientNames bounds the number of remembered names.
 const maxClientNames = 10_000
 
 // noteCall notes the call of a tool.
@@ -41,7 +41,7 @@ func (s *Server) noteCall(ctx context.Context, c tools.Call) {
 	s.addCall(ctx, c.Activity())
 }
 
-// noteMCPCall does so for MCP.
+// noteMCPCall notes the call of an MCP client.
 func (s *Server) noteMCPCall(ctx context.Context, c mcpserver.Call) {
 	n := c.Activity()
 	n.Client = c.Client
@@ -62,10 +62,10 @@ func (s *Server) addCall(ctx context.Context, n souvenir.NewActivity) {
 	}
 }
 
-// record records what a request was.
+// record records a request.
 func (s *Server) record(r *http.Request, e *request.State, out *response, took time.Duration) {
 	if s.options.NoActivity || e.Caller.Access.User == "" {
-		return // strangers would fill the store
+		return // strangers could fill the store
 	}
 	calls := e.Calls.End()
 	if len(calls) == 1 {
@@ -82,7 +82,7 @@ func (s *Server) record(r *http.Request, e *request.State, out *response, took t
 	}
 }
 
-// keep gives a call to the store.
+// keep passes a call to the store.
 func (s *Server) keep(ctx context.Context, n souvenir.NewActivity) {
 	err := s.store.Upkeep().RecordActivity(context.WithoutCancel(ctx), n)
 	if err != nil && !errors.Is(err, souvenir.ErrReadOnly) && !errors.Is(err, souvenir.ErrClosed) {
@@ -90,7 +90,7 @@ func (s *Server) keep(ctx context.Context, n souvenir.NewActivity) {
 	}
 }
 
-// noteProject notes the project of the memory or file that a request is to change: afterwards it may be gone.
+// noteProject notes the project of the memory or file that a request changes: afterwards it may be gone.
 func (s *Server) noteProject(r *http.Request, rt dialectRoute, c request.Caller) {
 	if s.options.NoActivity || rt.Needs == route.Public || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return
@@ -108,9 +108,8 @@ func (s *Server) noteProject(r *http.Request, rt dialectRoute, c request.Caller)
 	}
 }
 
-// recorded reports whether a request that has called no tool is recorded: endpoints are, and what people change on
-// pages; neither looking at pages, nor at what was recorded, nor the messages of MCP that ask for nothing of the
-// user's.
+// recorded reports whether a request without tool calls is recorded: endpoints are, and changes on pages; but not
+// reading pages or the recorded calls, nor MCP messages that access no user data.
 func recorded(r *http.Request, e *request.State, out *response) bool {
 	_, pattern, _ := strings.Cut(e.Route, " ")
 	switch {
@@ -124,7 +123,7 @@ func recorded(r *http.Request, e *request.State, out *response) bool {
 	return true
 }
 
-// routeCall is a request that has called no tool.
+// routeCall describes a request without tool calls.
 func (s *Server) routeCall(r *http.Request, e *request.State, out *response, took time.Duration) souvenir.NewActivity {
 	n := souvenir.NewActivity{Tool: e.Route, Outcome: outcomeOf(e, out), Duration: took, Bytes: out.bytes,
 		FileID: e.FileID, Project: e.Project}
@@ -141,7 +140,7 @@ func (s *Server) routeCall(r *http.Request, e *request.State, out *response, too
 	return n
 }
 
-// outcomeOf is how a request ended.
+// outcomeOf returns the outcome of a request.
 func outcomeOf(e *request.State, out *response) souvenir.Outcome {
 	var wrong *failure.Error
 	if e.Failed != nil && !errors.As(e.Failed, &wrong) {
@@ -161,8 +160,8 @@ func outcomeOf(e *request.State, out *response) souvenir.Outcome {
 	return souvenir.OutcomeOf(souvenir.ErrInvalid)
 }
 
-// clientName is what the client of a request calls itself: what it says in the message, or has said when it began its
-// MCP session. Only clients that keep no session are known by their credential and User-Agent.
+// clientName returns the name of a request's client: from the message, or from the start of its MCP session.
+// Clients without a session are identified by their credential and User-Agent.
 func (s *Server) clientName(r *http.Request, e *request.State, agent, told string) string {
 	if _, pattern, _ := strings.Cut(e.Route, " "); pattern != "/mcp" {
 		return agent
@@ -176,8 +175,8 @@ func (s *Server) clientName(r *http.Request, e *request.State, agent, told strin
 // sessionHeader names the session of an MCP client, in the revisions of the protocol that have sessions.
 const sessionHeader = "Mcp-Session-Id"
 
-// newSessionID makes the id of a session. It holds what the client calls itself, so that nothing has to be remembered,
-// by any process: sessions are for telling calls apart, and open nothing.
+// newSessionID creates the id of a session. It contains the client's name, so that no process has to remember
+// anything: sessions only distinguish calls, and grant no access.
 func newSessionID(client string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(client[:min(len(client), maxSessionClient)])) + "." + rand.Text()
 }
@@ -185,7 +184,7 @@ func newSessionID(client string) string {
 // maxSessionClient is how many bytes of a client's name a session id holds.
 const maxSessionClient = 200
 
-// sessionClient is what a client has called itself when its session began; empty: the id is none of this server's.
+// sessionClient returns the client's name from a session id; empty: not an id of this server.
 func sessionClient(id string) string {
 	encoded, _, found := strings.Cut(id, ".")
 	if !found || len(encoded) > 2*maxSessionClient {
@@ -198,8 +197,8 @@ func sessionClient(id string) string {
 	return strings.ToValidUTF8(string(client), "")
 }
 
-// name returns what a client calls itself: what it tells now, or what all clients with this credential and User-Agent
-// have told, or its User-Agent. Of several that have told different names, nobody can say which one calls.
+// name returns a client's name: the one it sends now, or the one that all clients with this credential and
+// User-Agent have sent, or its User-Agent. If they have sent different names, the caller cannot be identified.
 func (c *clientNames) name(p souvenir.Principal, agent, told string) string {
 	key := p.Access.User + "\x00" + cmp.Or(p.TokenID, p.ClientID, p.SessionID) + "\x00" + agent[:min(len(agent), 200)]
 	c.mu.Lock()
@@ -219,7 +218,7 @@ func (c *clientNames) name(p souvenir.Principal, agent, told string) string {
 	return told
 }
 
-// listActivity answers with calls that were recorded: the caller's own, and others' to an admin who asks for them.
+// listActivity answers with recorded calls: the caller's own, and others' for an admin who requests them.
 func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	wanted, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -246,7 +245,7 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.
 		return nil, err
 	}
 	if q.User == "" || q.User == c.Access.User || q.User == c.User.Name || c.Access.Projects != nil {
-		q.User = "" // a view that is limited to projects is refused all of it
+		q.User = "" // a view limited to projects gets none of it
 		return c.Store.Insights().Activities(r.Context(), q)
 	}
 	if !c.Allows(souvenir.ScopeAdmin) {
@@ -258,10 +257,10 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.
 	return s.store.Insights().Activities(r.Context(), q)
 }
 
-// credentialKinds are the kinds of credentials that calls can be asked for by.
+// credentialKinds are the kinds of credentials by which calls can be filtered.
 func credentialKinds() []souvenir.CredentialKind {
 	return []souvenir.CredentialKind{souvenir.CredentialToken, souvenir.CredentialClient, souvenir.CredentialSession}
 }
 
-// askedOutcomes are the outcomes that calls can be asked for by.
+// askedOutcomes are the outcomes by which calls can be filtered.
 func askedOutcomes() []souvenir.Outcome { return append(souvenir.Outcomes(), souvenir.OutcomeError) }

@@ -11,12 +11,12 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// answer writes a value as JSON. What cannot be written as JSON is a mistake of this program, found before anything is
+// answer writes a value as JSON. A value that cannot be encoded is a bug in this program, found before anything is
 // sent.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, status int, value any) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false) // nosniff and the content type keep browsers from seeing HTML in it
+	encoder.SetEscapeHTML(false) // nosniff and the content type prevent browsers from reading it as HTML
 	if err := encoder.Encode(value); err != nil {
 		s.log.ErrorContext(r.Context(), "an answer could not be written as JSON", "request_id", request.Of(r.Context()).ID,
 			"route", request.Of(r.Context()).Route, "error", err)
@@ -31,15 +31,14 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, status int, valu
 	w.Write(body.Bytes()) //nolint:errcheck // the client is gone, and the log has the count
 }
 
-// response is an [http.ResponseWriter] that counts for the log, and gives up on a client that takes nothing for too
-// long.
+// response is an [http.ResponseWriter] that counts for the log, and gives up on a client that stalls for too long.
 type response struct {
 	http.ResponseWriter
 	control  *http.ResponseController
 	patience time.Duration
 	status   int // 0: nothing sent yet
 	bytes    int64
-	extended time.Time // when the deadline was moved last; zero: never
+	extended time.Time // last change of the deadline; zero: none
 	sending  func(bytes int)
 }
 
@@ -64,26 +63,26 @@ func (w *response) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Flush sends what was written so far.
+// Flush sends the buffered data.
 func (w *response) Flush() {
 	w.extend()
-	w.control.Flush() //nolint:errcheck // a writer that cannot has sent it, or will
+	w.control.Flush() //nolint:errcheck // a writer without support has sent it, or will
 }
 
 // Unwrap returns the writer underneath, for [http.ResponseController].
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// extend gives the client time to take the next piece: at most once a second, for it is a call of the network's.
+// extend gives the client time to receive the next piece: at most once a second, since it is a system call.
 func (w *response) extend() {
 	now := time.Now()
 	if now.Sub(w.extended) < min(time.Second, w.patience/2) {
 		return
 	}
 	w.extended = now
-	w.control.SetWriteDeadline(now.Add(w.patience)) //nolint:errcheck // a writer that cannot leaves it to its server
+	w.control.SetWriteDeadline(now.Add(w.patience)) //nolint:errcheck // without support, the server's own timeout applies
 }
 
-// finish takes the deadline back: the connection may serve other requests, and other handlers.
+// finish removes the deadline: the connection may serve other requests, and other handlers.
 func (w *response) finish() {
 	if !w.extended.IsZero() {
 		w.control.SetWriteDeadline(time.Time{}) //nolint:errcheck // as in extend

@@ -20,14 +20,14 @@ const (
 	tokenParameter = "token"
 )
 
-// presented returns the credential of a request: of the places where one may be, the first that holds something
-// decides, whether it is any good or not. A cookie is one that browsers send by themselves.
+// presented returns the credential of a request. Of the places where one may be, the first non-empty one decides,
+// valid or not. A cookie is sent by browsers on their own.
 func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	switch {
 	case strings.EqualFold(scheme, "Bearer"):
 		return strings.TrimSpace(token), false, true
-	case strings.HasPrefix(scheme, request.MCPTokenPrefix): // a token without its scheme is meant as one
+	case strings.HasPrefix(scheme, request.MCPTokenPrefix): // a token without a scheme
 		return scheme, false, true
 	}
 	if token := r.Header.Get(tokenHeader); token != "" {
@@ -43,7 +43,7 @@ func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
 	return token, false, token != ""
 }
 
-// admit finds out who a request speaks for, and whether that may be here.
+// admit authenticates a request, and checks that it may use the route.
 func (s *Server) admit(r *http.Request, needs route.Need) (request.Caller, error) {
 	if needs == route.Person || needs == route.Administrator {
 		return s.signin.AdmitPerson(r, needs)
@@ -61,7 +61,7 @@ func (s *Server) admit(r *http.Request, needs route.Need) (request.Caller, error
 	return c, nil
 }
 
-// principal finds out who a request speaks for.
+// principal returns the principal of a request.
 func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 	if p, known, err := s.fromProgram(r); known || err != nil {
 		return p, err
@@ -83,7 +83,7 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 	case err != nil:
 		return p, err
 	case cookie:
-		// The browser may have been told to by a page of somebody else's.
+		// A page of another site may have caused the request.
 		if err := s.site.CrossSite.Check(r); err != nil {
 			return p, otherOrigin(err)
 		}
@@ -91,8 +91,8 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 	return p, nil
 }
 
-// authorizationScheme is the first word of the header Authorization, if it can be a scheme (RFC 9110, section 11.1):
-// what stands there without one may be a secret.
+// authorizationScheme returns the first word of the header Authorization, if it can be a scheme (RFC 9110, section
+// 11.1): without a scheme, the word may be a secret.
 func authorizationScheme(r *http.Request) string {
 	scheme, _, found := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	if !found {
@@ -106,7 +106,7 @@ func otherOrigin(cause error) error {
 		Message: "a page of another origin has sent this with the sign-in of a browser; send a token in the header Authorization instead"}
 }
 
-// check returns whom a credential speaks for.
+// check returns the principal of a credential.
 func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, error) {
 	switch {
 	case strings.HasPrefix(token, request.MCPTokenPrefix):
@@ -122,15 +122,15 @@ func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, e
 		souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
 }
 
-// badCredential is the error for a credential that was sent and is worth nothing.
+// badCredential is the error for an invalid credential.
 type badCredential struct{ err error }
 
 func (e *badCredential) Error() string { return e.err.Error() }
 func (e *badCredential) Unwrap() error { return e.err }
 
-// challenge tells a client, in WWW-Authenticate, where and for what it gets a credential (RFC 6750, section 3, and RFC
-// 9728, section 5.1). A client that has none, or a bad one, is told all scopes that it will need: few can ask for more
-// later.
+// challenge tells a client, in WWW-Authenticate, where to get a credential and with which scopes (RFC 6750, section
+// 3, and RFC 9728, section 5.1). A client without a valid one gets all scopes that it will need: few can ask for
+// more later.
 func (s *Server) challenge(h http.Header, r *http.Request, err error) {
 	var bad *badCredential
 	var lacks *tools.MissingScope
@@ -141,7 +141,7 @@ func (s *Server) challenge(h http.Header, r *http.Request, err error) {
 		parameters, scope = append(parameters, `error="insufficient_scope"`),
 			withGranted(request.Of(r.Context()).Caller, lacks.Scope)
 	case errors.Is(err, souvenir.ErrForbidden) || errors.Is(err, souvenir.ErrReadOnly):
-		return // another credential of the same user would not change it
+		return // another credential of the same user would not help
 	case errors.As(err, &bad):
 		parameters = append(parameters, `error="invalid_token"`)
 	}
@@ -151,7 +151,8 @@ func (s *Server) challenge(h http.Header, r *http.Request, err error) {
 	h.Set("WWW-Authenticate", "Bearer "+strings.Join(append(parameters, `scope="`+scope+`"`), ", "))
 }
 
-// withGranted are the scopes that a client needs instead of those that it has: what it asks for replaces them.
+// withGranted returns the scopes that a client should request: its current ones and the missing one, since a new
+// request replaces them.
 func withGranted(c request.Caller, lacks souvenir.Scope) string {
 	var words []string
 	for _, scope := range souvenir.Scopes() {
@@ -162,7 +163,7 @@ func withGranted(c request.Caller, lacks souvenir.Scope) string {
 	return strings.Join(words, " ")
 }
 
-// defaultScopes are those of a client that names none.
+// defaultScopes are the scopes of a client that names none.
 func defaultScopes() string {
 	return strings.Join(authserver.ScopeNames(souvenir.DefaultScopes()), " ")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
-// fromProgram asks the program in which the server is embedded whom a request speaks for, which it may not know.
+// fromProgram asks the embedding program for the principal of a request; the program may not know it.
 func (s *Server) fromProgram(r *http.Request) (p souvenir.Principal, known bool, err error) {
 	if s.options.Authenticate == nil {
 		return p, false, nil
@@ -21,7 +21,7 @@ func (s *Server) fromProgram(r *http.Request) (p souvenir.Principal, known bool,
 	if given == nil {
 		return p, false, nil
 	}
-	// Whatever the program knows a user by, browsers may send it by themselves.
+	// Browsers may send the program's credentials on their own.
 	if err := s.site.CrossSite.Check(r); err != nil {
 		return p, false, otherOrigin(err)
 	}
@@ -33,7 +33,7 @@ func (s *Server) fromProgram(r *http.Request) (p souvenir.Principal, known bool,
 	p.User, err = s.store.Accounts().GetUser(r.Context(), p.Access.User)
 	switch {
 	case errors.Is(err, souvenir.ErrNotFound):
-		p.User = souvenir.User{ID: p.Access.User, Role: souvenir.RoleUser} // a view's first write makes one
+		p.User = souvenir.User{ID: p.Access.User, Role: souvenir.RoleUser} // a view's first write creates one
 	case err != nil:
 		return p, false, err
 	case p.User.Disabled:
@@ -49,7 +49,7 @@ func (s *Server) fromProgram(r *http.Request) (p souvenir.Principal, known bool,
 	return p, true, nil
 }
 
-// signInElsewhere gives words to an error that says no more than that somebody has not signed in.
+// signInElsewhere adds a message to an error that only says that the caller is not signed in.
 func signInElsewhere(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Kind == souvenir.KindUnauthenticated && known.Message == "" {

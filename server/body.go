@@ -19,8 +19,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// body is the body of a request, read with patience: as long as something arrives it may take its time. What is not
-// read of it, net/http reads before it answers, under the same deadline.
+// body is the body of a request, read with patience: it may take any time as long as data arrives. net/http reads
+// the unread rest before it answers, under the same deadline.
 type body struct {
 	io.ReadCloser
 	control  *http.ResponseController
@@ -29,7 +29,7 @@ type body struct {
 	arrived  func(bytes int64)
 }
 
-// newBody makes the body of a request patient.
+// newBody wraps the body of a request.
 func (s *Server) newBody(control *http.ResponseController, r *http.Request) io.ReadCloser {
 	if r.Body == nil || r.Body == http.NoBody {
 		return http.NoBody
@@ -40,27 +40,27 @@ func (s *Server) newBody(control *http.ResponseController, r *http.Request) io.R
 	return b
 }
 
-// extend gives the client time to send the next piece: at most once a second, for it is a call of the network's.
+// extend gives the client time to send the next piece: at most once a second, since it is a system call.
 func (b *body) extend() {
 	if now := time.Now(); now.Sub(b.extended) >= min(time.Second, b.patience/2) {
 		b.extended = now
-		b.control.SetReadDeadline(now.Add(b.patience)) //nolint:errcheck // a server that cannot has a timeout of its own
+		b.control.SetReadDeadline(now.Add(b.patience)) //nolint:errcheck // without support, the server has a timeout of its own
 	}
 }
 
-// Read reads what has arrived.
+// Read reads available data.
 func (b *body) Read(p []byte) (int, error) {
 	b.extend()
 	n, err := b.ReadCloser.Read(p)
 	b.arrived(int64(n))
-	if err == io.EOF { // wrapped, it is an end that comes too early
-		// A deadline that passes later would end the request while it is being answered.
+	if err == io.EOF { // wrapped, it is a truncated body
+		// A deadline that expires later would end the request while it is answered.
 		b.control.SetReadDeadline(time.Time{}) //nolint:errcheck // as above
 	}
 	return n, b.explain(err)
 }
 
-// explain turns what net/http says about a body into what its sender can use.
+// explain turns net/http's errors about a body into useful ones for the sender.
 func (b *body) explain(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return failure.Invalid("body", fmt.Sprintf("nothing of the body arrived for %s", b.patience))
@@ -68,12 +68,12 @@ func (b *body) explain(err error) error {
 	return err
 }
 
-// maxValues is how many values the JSON of a body may have, but for the arguments of tools, which bound them
-// themselves.
+// maxValues is the maximum number of values in the JSON of a body, except in the arguments of tools, which bound
+// them themselves.
 const maxValues = 100_000
 
-// readJSON reads a body that is one JSON value into v. Strict refuses members that v has no field for: where a misspelt
-// limit would otherwise mean no limit.
+// readJSON reads a body that is one JSON value into v. Strict refuses members that v has no field for: for bodies
+// in which a misspelt limit would mean no limit.
 func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict bool) error {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		kind, _, err := mime.ParseMediaType(given)

@@ -1,11 +1,11 @@
-// Package server shows a store to the world over HTTP: the tools, files, projects, preferences and tokens of the
-// interface, as an [http.Handler] that is mounted wherever it is wanted.
+// Package server serves a store over HTTP: the tools, files, projects, preferences and tokens of the API, as an
+// [http.Handler] that can be mounted anywhere.
 //
 //	handler := server.New(store, &server.Options{PublicURL: "https://memory.example.com"})
 //	err := server.Serve(ctx, listener, handler, nil)
 //
-// routes.go is the table of everything that is served; /openapi.json describes it to programs. Every request but those
-// to the open routes carries a credential, works through the view of the store that the credential reaches, and can
-// therefore see and do no more than [souvenir.Store.As] allows. What goes wrong has one form, errors.go, and nothing
-// but what the caller did wrong is told to the caller.
+// routes.go is the table of everything that is served; /openapi.json describes it for programs. Every request
+// except those to the open routes carries a credential, works through that credential's view of the store, and is
+// therefore limited to what [souvenir.Store.As] allows. All errors have one form, errors.go, and only errors that
+// the caller caused are explained to the caller.
 package server

@@ -8,17 +8,17 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// busyRetry is after how many seconds a caller should try again when the store is locked.
+// busyRetry is the Retry-After, in seconds, when the store is locked.
 const busyRetry = "2"
 
-// ErrorBody is the body of every answer that is an error.
+// ErrorBody is the body of every error answer.
 type ErrorBody struct {
 	Error   string      `json:"error"`
 	Content []TextBlock `json:"content"` // one: "Error: " and the error
 	IsError bool        `json:"isError"` // true
 }
 
-// TextBlock is a piece of text in the form of the Model Context Protocol.
+// TextBlock is a text block of the Model Context Protocol.
 type TextBlock struct {
 	Type string `json:"type"` // text
 	Text string `json:"text"`
@@ -29,7 +29,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	request.Of(r.Context()).Failed = err
 	if gone := r.Context().Err(); gone != nil && errors.Is(err, gone) {
 		err = &failure.Error{Status: http.StatusBadRequest,
-			Message: "the request was given up before it was answered"} // which nobody will read
+			Message: "the request was given up before it was answered"} // the client will not read it
 	}
 	status, message := failure.Describe(err)
 	if _, seconds, busy := failure.Refused(err); busy {
@@ -51,7 +51,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	}
 	if body, late := w.(*response); late && body.status != 0 {
-		panic(http.ErrAbortHandler) // the answer has begun: only breaking it off tells the client
+		panic(http.ErrAbortHandler) // the answer has begun: only aborting it tells the client
 	}
 	switch request.Of(r.Context()).Dialect {
 	case request.Pages:

@@ -21,7 +21,7 @@ type FileList struct {
 	Page
 }
 
-// Page says where in a list the entries of an answer stand.
+// Page is the position of an answer's entries in the whole list.
 type Page struct {
 	Count   int  `json:"count"` // on this page
 	Total   int  `json:"total"` // on all pages
@@ -30,7 +30,7 @@ type Page struct {
 	HasMore bool `json:"has_more"`
 }
 
-// ChangedFile is the answer to an upload and to a change of what is known about a file.
+// ChangedFile is the answer to an upload and to a change of a file's metadata.
 type ChangedFile struct {
 	Success bool          `json:"success"` // true
 	File    souvenir.File `json:"file"`
@@ -89,8 +89,8 @@ func (s *Server) deleteFile(_ http.ResponseWriter, r *http.Request, c request.Ca
 	return Done{true, "the file is deleted"}, nil
 }
 
-// downloadFile answers with the bytes of a file, or with some of them (RFC 9110, sections 13 and 14). The bytes of a
-// file never change, so that its hash is a strong validator.
+// downloadFile answers with the content of a file, or with ranges of it (RFC 9110, sections 13 and 14). The content
+// of a file never changes, so its hash is a strong validator.
 func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	content, err := c.Store.OpenFile(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -102,15 +102,15 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 	h.Set("Content-Type", f.MIMEType)
 	h.Set("Content-Disposition", disposition(f))
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
-	h.Set("Cache-Control", "private, no-cache") // kept by the client alone, and only with a look here before each use
+	h.Set("Cache-Control", "private, no-cache") // cached by the client only, and revalidated before each use
 	h.Set("ETag", `"`+f.SHA256+`"`)
 	watched := &watchedContent{content: content}
 	http.ServeContent(&contentWriter{ResponseWriter: w, server: s, request: r, size: f.Size}, r, "", f.CreatedAt, watched)
 	return nil, watched.failed
 }
 
-// disposition says whether browsers may show a file, or are to save it. What can carry a script is saved, whatever else
-// keeps it from running; SVG is such an image.
+// disposition decides whether browsers may show a file or must save it. Types that can carry a script are always
+// saved, even where other measures keep it from running; SVG is one of them.
 func disposition(f souvenir.File) string {
 	how := "attachment"
 	if kind, _, err := mime.ParseMediaType(f.MIMEType); err == nil {
@@ -127,7 +127,7 @@ func disposition(f souvenir.File) string {
 	return how
 }
 
-// watchedContent notes why a file could not be read: [http.ServeContent] tells nobody.
+// watchedContent notes why a file could not be read: [http.ServeContent] does not report it.
 type watchedContent struct {
 	content *souvenir.FileReader
 	failed  error
@@ -142,26 +142,26 @@ func (c *watchedContent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek moves to another place.
+// Seek moves to another offset.
 func (c *watchedContent) Seek(offset int64, whence int) (int64, error) {
 	return c.content.Seek(offset, whence)
 }
 
-// contentWriter gives the errors of [http.ServeContent] the form of all others.
+// contentWriter gives the errors of [http.ServeContent] the form of all other errors.
 type contentWriter struct {
 	http.ResponseWriter
 	server  *Server
 	request *http.Request
 	size    int64
-	refused bool // an error has been written, and its text is not
+	refused bool // an error has been written, and its text is dropped
 }
 
 // WriteHeader sends the header, or an error.
 func (w *contentWriter) WriteHeader(status int) {
 	message := failure.Internal
 	if status == http.StatusPartialContent && w.Header().Get("Content-Length") == "0" {
-		// The last 0 bytes, which net/http takes for a part; there is none, and no Content-Range for it (RFC 9110, section
-		// 14.1.2).
+		// The last 0 bytes, which net/http answers as a range; there is none, and no Content-Range for it (RFC 9110,
+		// section 14.1.2).
 		w.Header().Set("Content-Range", "bytes */"+strconv.FormatInt(w.size, 10))
 		status = http.StatusRequestedRangeNotSatisfiable
 	}

@@ -11,22 +11,22 @@ import (
 
 // Health is the answer of GET /health.
 type Health struct {
-	Status  string `json:"status"`  // ok, or degraded: it can be read, and something else is wrong
+	Status  string `json:"status"`  // ok, or degraded: readable, but something else is wrong
 	Service string `json:"service"` // souvenir
-	Version string `json:"version"` // of the interface
+	Version string `json:"version"` // of the API
 	Program string `json:"program,omitempty"`
-	Problem string `json:"problem,omitempty"` // what is wrong; only when degraded
+	Problem string `json:"problem,omitempty"` // the fault; only when degraded
 }
 
-// health says whether the service works: the store can be read. Where something else is wrong it is degraded, and
-// answers all the same: whoever looks after it should not take it away from those who read, and delete.
+// health reports whether the service works: whether the store can be read. With another fault it is degraded, but
+// still answers with success: a supervisor should not stop it for users who read and delete.
 func (s *Server) health(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	if _, err := s.store.Accounts().Me(r.Context()); err != nil {
 		return nil, err
 	}
 	answer := Health{Status: "ok", Service: "souvenir", Version: APIVersion, Program: s.options.Version}
 	switch err := s.store.Upkeep().Health(r.Context()); {
-	case errors.Is(err, souvenir.ErrFull): // without the path, which is nobody's but the operator's
+	case errors.Is(err, souvenir.ErrFull): // without the path, which only the operator may see
 		answer.Status, answer.Problem = "degraded",
 			"the disk is full: nothing new is stored until there is room; reading and deleting work"
 	case err != nil:

@@ -49,10 +49,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	setHeaders(out.Header(), e.ID)
-	if s.site.Secure() { // RFC 6797; other names below the host are not this server's to speak for
+	if s.site.Secure() { // RFC 6797; other names below the host may belong to other servers
 		out.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	}
-	if r.URL.Path == "/mcp/" { // as some clients write it
+	if r.URL.Path == "/mcp/" { // some clients write it so
 		at := *r.URL
 		at.Path, at.RawPath, r.URL = "/mcp", "", &at
 	}
@@ -63,7 +63,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(out, r)
 }
 
-// survive answers for a handler that panicked, and returns what is left to panic with: the way to break off an answer.
+// survive answers for a handler that panicked, and returns the value to panic with again: http.ErrAbortHandler,
+// which aborts the response, or nil.
 func (s *Server) survive(out *response, r *http.Request, broken any) (left any) {
 	if err, ok := broken.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return broken
@@ -79,7 +80,7 @@ func (s *Server) survive(out *response, r *http.Request, broken any) (left any) 
 	return nil
 }
 
-// note writes the request into the log.
+// note logs the request.
 func (s *Server) note(r *http.Request, e *request.State, out *response, took time.Duration) {
 	attributes := []slog.Attr{
 		slog.String("request_id", e.ID),
@@ -111,7 +112,7 @@ func (s *Server) note(r *http.Request, e *request.State, out *response, took tim
 	s.log.LogAttrs(r.Context(), slog.LevelInfo, "request", attributes...)
 }
 
-// withoutTokens hides the tokens in a path, where somebody may put one by mistake.
+// withoutTokens hides tokens in a path, where a caller may have put one by mistake.
 func withoutTokens(path string) string {
 	parts := strings.Split(path, "/")
 	for i := range parts {
@@ -124,13 +125,13 @@ func withoutTokens(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// validRequestID accepts what is common, and nothing that could be mistaken for something else in a log, or be a token.
+// validRequestID accepts common ids, and nothing that could be misread in a log, or be a token.
 func validRequestID(id string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 	return id != "" && len(id) <= 64 && strings.Trim(id, letters) == "" && withoutTokens(id) == id
 }
 
-// setHeaders sets what holds for every answer; a handler may say otherwise.
+// setHeaders sets the headers of every answer; a handler may override them.
 func setHeaders(h http.Header, id string) {
 	h.Set(requestID, id)
 	h.Set("Cache-Control", "no-store")

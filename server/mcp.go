@@ -25,25 +25,25 @@ import (
 )
 
 const (
-	// protocolHeader names the revision of the protocol that a client speaks.
+	// protocolHeader is the header with the client's revision of the protocol.
 	protocolHeader = "Mcp-Protocol-Version"
 
-	// batchesUntil is the last revision that has batches, and the one that a client speaks that names none.
+	// batchesUntil is the last revision with batches, and the default for a client that names none.
 	batchesUntil = "2025-03-26"
 
-	// statelessFrom is the first revision in which each message stands by itself, and errors have a status of HTTP.
+	// statelessFrom is the first revision in which each message is independent, and errors have an HTTP status.
 	statelessFrom = "2026-07-28"
 
-	// maxBatch is the most messages of a batch: a short one could ask for gigabytes of answers.
+	// maxBatch is the maximum number of messages in a batch: a short one could request gigabytes of answers.
 	maxBatch = 100
 
-	// maxBatchReply is the most bytes of answers that are collected for a batch, before the rest is refused.
+	// maxBatchReply is the maximum size, in bytes, of the answers to a batch; the messages past it are refused.
 	maxBatchReply = 16 << 20
 )
 
-// newMCP makes the one handler for all callers and all revisions of the Model Context Protocol. It keeps no state of
-// sessions, whose ids only tell clients apart: each message works through the view that its own credential reaches,
-// which may have ended since the last one.
+// newMCP creates the one handler for all callers and all revisions of the Model Context Protocol. It keeps no
+// session state, and session ids only distinguish clients: each message works through the view of its own
+// credential, which may have ended since the last one.
 func (s *Server) newMCP() http.Handler {
 	s.toolNames = []string{"search", "fetch"} // of mcpserver.ToolsetChatGPT
 	for _, t := range tools.List() {
@@ -60,12 +60,13 @@ func (s *Server) newMCP() http.Handler {
 	})
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
-		DisableLocalhostProtection: true, // it refuses what a proxy on this machine passes on; checkSource is ours
-		MaxRequestBodyBytes:        -1,   // the body is here already
+		DisableLocalhostProtection: true, // it refuses what a local proxy forwards; checkSource replaces it
+		MaxRequestBodyBytes:        -1,   // the body has been read already
 	})
 }
 
-// noteMCPError keeps the scope that a call lacked, for the status of its answer, and logs what its caller is not told.
+// noteMCPError keeps the scope that a call lacked, for the status of its answer, and logs the cause of internal
+// errors.
 func (s *Server) noteMCPError(ctx context.Context, method string, err error) {
 	e := request.Of(ctx)
 	var lacks *tools.MissingScope
@@ -80,8 +81,8 @@ func (s *Server) noteMCPError(ctx context.Context, method string, err error) {
 	}
 }
 
-// noMCPStream answers GET and DELETE, with which clients would open a stream of messages and end a session. There are
-// neither, which clients take as it is meant.
+// noMCPStream answers GET and DELETE, with which clients would open a stream of messages and end a session. There
+// are neither, and clients handle this answer.
 func (s *Server) noMCPStream(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	if err := s.checkSource(r); err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, c request.Call
 	return nil, nil
 }
 
-// serveMessage answers a message that comes alone.
+// serveMessage answers a single message.
 func (s *Server) serveMessage(w http.ResponseWriter, r *http.Request, c request.Caller, body []byte) {
 	m, reply := parseMessage(body)
 	e := request.Of(r.Context())
@@ -125,8 +126,8 @@ func (s *Server) serveMessage(w http.ResponseWriter, r *http.Request, c request.
 		}
 	}
 	if e.MissingScope != "" && c.ClientID != "" {
-		// A client of OAuth may ask its user for the scope, for which it must see this status. Others would take it for the
-		// end of the connection, while their model can read what is missing.
+		// An OAuth client may ask its user for the scope, and needs this status for it. Other clients would take it
+		// for the end of the connection; their model can read which scope is missing.
 		reply.status = http.StatusForbidden
 		s.challenge(w.Header(), r, failure.MissingScope(e.MissingScope))
 	}
@@ -147,7 +148,7 @@ func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request, body []byte)
 	}
 }
 
-// readMCP reads the body of a request and checks what it says of itself.
+// readMCP reads the body of a request and checks its headers.
 func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpReply) {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != jsonMedia {
@@ -180,8 +181,8 @@ func (s *Server) readMCP(w http.ResponseWriter, r *http.Request) ([]byte, *mcpRe
 	return body, nil
 }
 
-// acceptsJSON reports whether a client takes JSON. It should name it and text/event-stream, but answers are always
-// JSON.
+// acceptsJSON reports whether a client accepts JSON. It should list JSON and text/event-stream, but answers are
+// always JSON.
 func acceptsJSON(accept []string) bool {
 	for _, kind := range strings.Split(strings.Join(accept, ","), ",") {
 		switch kind, _, _ := strings.Cut(kind, ";"); strings.ToLower(strings.TrimSpace(kind)) {
@@ -192,13 +193,13 @@ func acceptsJSON(accept []string) bool {
 	return false
 }
 
-// relay gives a message to the SDK and returns its reply.
+// relay passes a message to the SDK and returns its reply.
 func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 	if bad := checkRevision(r.Header.Get(protocolHeader), m.ID); bad != nil {
 		return bad
 	}
 	if m.ID == nil || m.Method == "" {
-		return &mcpReply{status: http.StatusAccepted} // nothing here waits for notifications and responses
+		return &mcpReply{status: http.StatusAccepted} // notifications and responses have no reply
 	}
 	if bad := checkValues(m); bad != nil {
 		return bad
@@ -227,7 +228,7 @@ func (s *Server) relay(r *http.Request, m *mcpMessage) *mcpReply {
 	return reply.explain(r.Header.Get(protocolHeader), m)
 }
 
-// relayBatch takes a batch apart, for each message is answered as if it came alone.
+// relayBatch splits a batch, and answers each message as if it came alone.
 func (s *Server) relayBatch(r *http.Request, body []byte) ([]json.RawMessage, *mcpReply) {
 	if revision := r.Header.Get(protocolHeader); revision > batchesUntil {
 		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "revision "+failure.Quote(revision)+

@@ -11,14 +11,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 )
 
-// The SDK copies a message several times while it decodes it, which makes 50 MiB of 8. So the arguments of a large call
-// of a tool go past it, and nothing else may be large.
+// The SDK copies a message several times while it decodes it, which turns 8 MiB into 50. So the arguments of a
+// large tool call bypass it, and nothing else may be large.
 
-// maxBesides is the most bytes of a message besides the arguments of a tool.
+// maxBesides is the maximum size in bytes of a message without the arguments of a tool.
 const maxBesides = 1 << 20
 
-// takeArguments cuts the arguments of a large call of a tool out of the message, and returns them; nil: they stay where
-// they are. They are a part of the message's bytes, not a copy.
+// takeArguments removes the arguments of a large tool call from the message, and returns them; nil: they stay in
+// place. They are a slice of the message's bytes, not a copy.
 func (m *mcpMessage) takeArguments() json.RawMessage {
 	if len(m.encoded) <= largeBody || m.Method != "tools/call" {
 		return nil
@@ -27,14 +27,14 @@ func (m *mcpMessage) takeArguments() json.RawMessage {
 	if len(arguments) == 0 {
 		return nil
 	}
-	begin := cap(m.encoded) - cap(arguments) // a part of a slice ends where the capacity of the whole does
+	begin := cap(m.encoded) - cap(arguments) // a subslice ends at the capacity of the whole
 	m.encoded = slices.Concat(m.encoded[:begin], []byte("{}"), m.encoded[begin+len(arguments):])
-	m.Params = nil // a copy of all that
+	m.Params = nil // a copy that is not needed
 	return arguments
 }
 
-// onlyMember is the value of a member of a JSON object. It is nil if the object has none, or if another member might be
-// taken for it.
+// onlyMember returns the value of a member of a JSON object. It is nil if the object has none, or if another member
+// could be mistaken for it.
 func onlyMember(object []byte, name string) (value []byte) {
 	found := 0
 	jsonbound.Members(object, func(m jsonbound.Member) bool {
@@ -53,7 +53,7 @@ func onlyMember(object []byte, name string) (value []byte) {
 	return value
 }
 
-// checkBesides refuses a message that is large without the arguments of a tool.
+// checkBesides refuses a message that is too large even without the arguments of a tool.
 func checkBesides(m *mcpMessage) *mcpReply {
 	if len(m.encoded) <= maxBesides {
 		return nil

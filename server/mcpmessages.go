@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// mcpMessage is a message of JSON-RPC 2.0, as far as it is of interest here.
+// mcpMessage is a JSON-RPC 2.0 message, as far as this package needs it.
 type mcpMessage struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"` // nil: a notification
@@ -56,7 +56,7 @@ func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
 
 func (m *mcpMessage) isNotification() bool { return strings.HasPrefix(m.Method, "notifications/") }
 
-// heavy reports whether the message asks for something of the user's; the others cost next to nothing.
+// heavy reports whether the message accesses user data; the others cost next to nothing.
 func (m *mcpMessage) heavy() bool {
 	switch m.Method {
 	case "tools/call", "resources/read", "resources/list", "prompts/get", "completion/complete":
@@ -65,8 +65,8 @@ func (m *mcpMessage) heavy() bool {
 	return len(m.encoded) > largeBody
 }
 
-// checkValues refuses messages with very many values besides the arguments of a tool, which are decoded as far as the
-// tool knows them: the SDK decodes all others.
+// checkValues refuses messages with too many values outside the arguments of a tool. The tool decodes only
+// arguments that it knows; the SDK decodes everything else.
 func checkValues(m *mcpMessage) *mcpReply {
 	count := jsonbound.Count(m.encoded)
 	if count <= maxValues {
@@ -87,8 +87,8 @@ func checkValues(m *mcpMessage) *mcpReply {
 		" values; at most "+strconv.Itoa(maxValues)+" are allowed")
 }
 
-// busyReply answers a message that did not get its turn: the call of a tool with a result, so that the model learns
-// that it may try again.
+// busyReply answers a message that did not get its turn: a tool call with a result, so that the model learns that
+// it may retry.
 func (s *Server) busyReply(m *mcpMessage, err error) *mcpReply {
 	refused, seconds, busy := failure.Refused(err)
 	if !busy { // its caller is gone
@@ -110,7 +110,7 @@ func (s *Server) busyReply(m *mcpMessage, err error) *mcpReply {
 	return reply
 }
 
-// shown is how the log names the message: its method, and the tool or prompt that it is about. Nothing that a client
+// shown returns the names of the message for the log: its method, and its tool or prompt. Nothing that a client
 // made up gets into the log.
 func (s *Server) shown(m *mcpMessage) (method, name string) {
 	if m.Method == "" {
@@ -129,7 +129,7 @@ func (s *Server) shown(m *mcpMessage) (method, name string) {
 	return m.Method, name
 }
 
-// checkRevision refuses revisions of the protocol that there are not, and says which there are.
+// checkRevision refuses unknown revisions of the protocol, and lists the known ones.
 func checkRevision(revision string, id json.RawMessage) *mcpReply {
 	known := mcp.SupportedProtocolVersions()
 	if revision == "" || slices.Contains(known, revision) {
@@ -137,22 +137,22 @@ func checkRevision(revision string, id json.RawMessage) *mcpReply {
 	}
 	data, err := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: known, Requested: revision})
 	if err != nil {
-		data = nil // strings are always JSON
+		data = nil // strings always encode to JSON
 	}
 	return mcpErrorWith(http.StatusBadRequest, id, jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Data: data,
 		Message: "revision " + failure.Quote(revision) + " of the protocol is not known here; known are " +
 			strings.Join(known, ", ")})
 }
 
-// mcpReply is the answer to a message, kept until it is whole: then its status is certain. It is the
+// mcpReply buffers the answer to a message until it is complete: then its status is certain. It is the
 // http.ResponseWriter that the SDK writes to.
 type mcpReply struct {
 	header http.Header
-	status int // 0: none was given
+	status int // 0: not set
 	body   bytes.Buffer
 }
 
-// mcpError is a reply with an error. A nil id stands for a message whose id could not be read.
+// mcpError is an error reply. A nil id stands for a message whose id could not be read.
 func mcpError(status int, id json.RawMessage, code int64, message string) *mcpReply {
 	return mcpErrorWith(status, id, jsonrpc.Error{Code: code, Message: message})
 }
@@ -173,7 +173,7 @@ func mcpErrorWith(status int, id json.RawMessage, told jsonrpc.Error) *mcpReply 
 	return reply
 }
 
-// Header, WriteHeader and Write are those of an [http.ResponseWriter].
+// Header, WriteHeader and Write implement [http.ResponseWriter].
 func (m *mcpReply) Header() http.Header { return m.header }
 
 // WriteHeader keeps the first status.
@@ -183,10 +183,10 @@ func (m *mcpReply) WriteHeader(status int) {
 	}
 }
 
-// Write keeps a part of the body.
+// Write appends to the body.
 func (m *mcpReply) Write(p []byte) (int, error) { return m.body.Write(p) }
 
-// Flush does nothing: the reply is sent when it is whole.
+// Flush does nothing: the reply is sent when it is complete.
 func (m *mcpReply) Flush() {}
 
 // write sends the reply.

@@ -11,32 +11,31 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
-// Some errors of the MCP SDK have no type and no code of their own, and others name its Go types. What follows puts
-// these into words for clients; it is the only place that matches texts of the SDK. It is written for
-// github.com/modelcontextprotocol/go-sdk v1.8.0: a test fails with another version, so that somebody looks at each of
-// the texts anew.
+// Some errors of the MCP SDK have no type and no code of their own, and others name its Go types. The following
+// rewords these for clients; it is the only place that matches texts of the SDK. It is written for
+// github.com/modelcontextprotocol/go-sdk v1.8.0: a test fails with another version, so that each text is reviewed.
 const sdkVersion = "v1.8.0"
 
 const (
-	// The streamable transport answers a method that it does not know with 400 in plain text: `...: "METHOD" unsupported`.
-	// See https://github.com/modelcontextprotocol/modelcontextprotocol/pull/2575, where the authors of the SDKs speak of
-	// it, and https://github.com/modelcontextprotocol/go-sdk/issues/1173, which is the same of revisions of the protocol.
+	// The streamable transport answers an unknown method with 400 in plain text: `...: "METHOD" unsupported`. See
+	// https://github.com/modelcontextprotocol/modelcontextprotocol/pull/2575, where the authors of the SDKs discuss
+	// it, and https://github.com/modelcontextprotocol/go-sdk/issues/1173, the same for revisions of the protocol.
 	sdkUnknownMethod = " unsupported"
 
-	// Where params are missing or null it says so in words that name no method, with the code of an invalid request
-	// instead of that of invalid params. https://github.com/modelcontextprotocol/go-sdk/issues/1071 is about what else of
-	// params it leaves unchecked.
+	// For missing or null params its error names no method, and has the code of an invalid request instead of that
+	// of invalid params. https://github.com/modelcontextprotocol/go-sdk/issues/1071 is about further checks of
+	// params that it omits.
 	sdkMissingParams = `missing required "params"`
 
-	// Where params are of another form it names Go types: "unmarshaling ... into a *mcp.CallToolParamsRaw". Since
-	// https://github.com/modelcontextprotocol/go-sdk/pull/1087 the code is that of invalid params; the text is the same.
+	// For malformed params it names Go types: "unmarshaling ... into a *mcp.CallToolParamsRaw". Since
+	// https://github.com/modelcontextprotocol/go-sdk/pull/1087 the code is that of invalid params; the text is the
+	// same.
 	sdkBadParams = "unmarshaling"
 )
 
-// explain puts the errors of the SDK into words for clients: what it answers in plain text, and what it says of its own
-// types.
+// explain rewords errors of the SDK for clients: its plain-text answers, and errors that name its own types.
 func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
-	if m.status == http.StatusAccepted { // it has read a request as a response, since it tells lower case from upper case
+	if m.status == http.StatusAccepted { // it has read a request as a response, since it is case-sensitive
 		return mcpError(http.StatusBadRequest, to.ID, jsonrpc.CodeInvalidRequest,
 			"the message is no JSON-RPC request: the names of its members are in lower case")
 	}
@@ -47,7 +46,7 @@ func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 	switch {
 	case m.status >= http.StatusBadRequest && strings.HasPrefix(m.header.Get("Content-Type"), "text/plain"):
 		told.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.TrimSpace(m.body.String())}
-		// In the revisions that have sessions an error about a message is an answer like any other: many clients take another
+		// In the revisions with sessions an error about a message is an ordinary answer: many clients take another
 		// status for the end of the connection.
 		if revision < statelessFrom {
 			m.status = http.StatusOK

@@ -14,8 +14,8 @@ type ClientList struct {
 	Count   int               `json:"count"`
 }
 
-// clientRoutes is the table of the OAuth clients that users make for themselves. Like MCP tokens they are a user's own,
-// and need no admin: nobody is let in by one who has not consented.
+// clientRoutes is the table of the OAuth clients that users create for themselves. Like MCP tokens they belong to a
+// user, and need no admin: a client gets access only with a user's consent.
 func (s *Server) clientRoutes() []route.Route {
 	return []route.Route{
 		route.Get("/oauth/admin/clients", route.MemoryRead, s.listClients),
@@ -39,7 +39,7 @@ type newClient struct {
 	AuthMethod   string   `json:"token_endpoint_auth_method"`
 }
 
-// addClient makes a client. Its secret is told this once, whether it was given or made here.
+// addClient creates a client. It returns the secret this once, whether given or generated.
 func (s *Server) addClient(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given newClient
 	if err := s.readJSON(w, r, &given, false); err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// schema is a JSON Schema (2020-12, as OpenAPI 3.1 has it), or another object of the document.
+// schema is a JSON Schema (2020-12, as in OpenAPI 3.1), or another object of the document.
 type schema map[string]any
 
-// operation is what the document says of a route beyond the table.
+// operation describes a route beyond the table.
 type operation struct {
 	summary    string
 	parameters []parameter // of the query; those of the path are in the pattern
@@ -27,10 +27,10 @@ type operation struct {
 	bodyType   string      // empty: application/json
 	answer     schema      // nil: answerType is not JSON
 	answerType string      // empty: application/json
-	mcp        bool        // errors may also be those of JSON-RPC, and there may be no answer
-	refused    bool        // whoever may come is told that there is no such method
-	created    bool        // a success is 201, not 200
-	wrong      []string    // statuses of errors beyond those that the table gives rise to
+	mcp        bool        // errors may also be those of JSON-RPC, and the answer may be empty
+	refused    bool        // authorized callers get 405
+	created    bool        // success is 201, not 200
+	wrong      []string    // error statuses that do not follow from the table
 }
 
 // parameter is a parameter of a query or a path.
@@ -39,7 +39,7 @@ type parameter struct {
 	schema
 }
 
-// openAPI writes the document: the table of routes, with what operations.go says of each.
+// openAPI builds the document: the table of routes, with the descriptions in operations.go.
 func (s *Server) openAPI() []byte {
 	paths := map[string]map[string]any{}
 	known := operations()
@@ -87,7 +87,7 @@ func (s *Server) openAPI() []byte {
 // pathParameter is a parameter in a pattern.
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
-// describe is the operation in the document.
+// describe returns the operation in the document.
 func (o operation) describe(rt dialectRoute) schema {
 	described := schema{"summary": o.summary, "operationId": operationID(rt.Route), "responses": o.responses(rt)}
 	parameters := []schema{}
@@ -122,7 +122,7 @@ const (
 	formMedia = "application/x-www-form-urlencoded"
 )
 
-// statusTexts are what statuses mean that not every route can have.
+// statusTexts describe the statuses that not every route can have.
 var statusTexts = map[string]string{
 	"400": "Something in the request is wrong; the description says what would be right",
 	"401": "The client is unknown or deactivated, or its secret is wrong",
@@ -131,7 +131,7 @@ var statusTexts = map[string]string{
 	"503": "There is no room for more",
 }
 
-// responses are the answers that there may be, by status.
+// responses are the possible answers, by status.
 func (o operation) responses(rt dialectRoute) schema {
 	answer := schema{"schema": cmpSchema(o.answer)}
 	if o.answer == nil {
@@ -198,19 +198,19 @@ func cmpSchema(s schema) schema {
 
 func readerOf(document []byte) io.ReadSeeker { return bytes.NewReader(document) }
 
-// The words in which schemas are written.
+// Helpers for writing schemas.
 
 func ref(name string) schema { return schema{"$ref": "#/components/schemas/" + name} }
 
 func text(description string) schema { return described(schema{"type": "string"}, description) }
 
-// nameLength is the most characters that names and ids have.
+// nameLength is the maximum length of names and ids, in characters.
 const nameLength = 128
 
-// projectLength is the most characters that name a project: its id, and its owner before it.
+// projectLength is the maximum length of a project reference, in characters: its id, preceded by its owner.
 const projectLength = 2*nameLength + 1
 
-// pathLength is the most characters of a parameter in a path: a project's id may have its owner before it.
+// pathLength is the maximum length of a path parameter, in characters: a project's id may be preceded by its owner.
 func pathLength(rt route.Route, name string) int {
 	if name == "id" && strings.HasPrefix(rt.Pattern, "/api/projects/") {
 		return projectLength
@@ -218,7 +218,7 @@ func pathLength(rt route.Route, name string) int {
 	return nameLength
 }
 
-// line is a text as names and ids are: not blank, and without control characters.
+// line is the schema of a name or id: not blank, and without control characters.
 func line(description string, most int) schema {
 	return described(schema{"type": "string", "minLength": 1, "maxLength": most,
 		"pattern": `^[^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u001f\u007f-\u009f\s][^\u0000-\u001f\u007f-\u009f]*$`},
@@ -262,14 +262,14 @@ func described(s schema, description string) schema {
 	return s
 }
 
-// object is an object with these members and no others; all but the optional ones are always there.
+// object is an object with exactly these members; all but the optional ones are required.
 func object(members schema, optional ...string) schema {
 	required := slices.DeleteFunc(slices.Sorted(maps.Keys(members)),
 		func(name string) bool { return slices.Contains(optional, name) })
 	return schema{"type": "object", "properties": members, "required": required, "additionalProperties": false}
 }
 
-// anything is an object of whatever form.
+// anything is an object of any form.
 func anything(description string) schema { return described(schema{"type": "object"}, description) }
 
 func scopeList(description string) schema {

@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// operations says what the routes take and give, by "METHOD /pattern". A test holds it to the table and the table to
-// it, and compares what is answered with what is said here.
+// operations describes the parameters and answers of the routes, by "METHOD /pattern". Tests check that it matches
+// the table and the actual answers.
 func operations() map[string]operation {
 	success := schema{"success": constant(true)}
 	return map[string]operation{
@@ -206,14 +206,13 @@ func registerOperation(summary string) operation {
 	}
 }
 
-// loose also allows members that are not known.
+// loose also allows unknown members.
 func loose(s schema) schema {
 	delete(s, "additionalProperties")
 	return s
 }
 
-// message is what the Model Context Protocol is spoken in: messages of JSON-RPC 2.0, in its older revisions also
-// several at a time.
+// message is the schema of MCP messages: JSON-RPC 2.0, in older revisions also in batches.
 func message() schema {
 	one := loose(object(schema{
 		"jsonrpc": constant("2.0"),
@@ -231,20 +230,20 @@ func nonempty(s schema) schema {
 	return s
 }
 
-// days is a time from now on.
+// days is a number of days from now.
 func days(description string) schema {
 	return described(schema{"type": "integer", "minimum": 1, "maximum": params.MaxTokenDays}, description)
 }
 
-// within is a whole number within bounds, and what it is when it is not given.
+// within is a bounded whole number with a default.
 func within(description string, least, most, otherwise int) schema {
 	return described(schema{"type": "integer", "minimum": least, "maximum": most, "default": otherwise}, description)
 }
 
-// authMethods says how clients of OAuth can authenticate themselves.
+// authMethods describes how OAuth clients can authenticate.
 const authMethods = "client_secret_basic, which is the default, client_secret_post or none"
 
-// components are the forms that several operations share.
+// components are the schemas that several operations share.
 func components() map[string]schema {
 	all := map[string]schema{}
 	share[Health](all, schema{"status": word("", "ok", "degraded"), "service": constant("souvenir"),
@@ -256,7 +255,7 @@ func components() map[string]schema {
 	share[souvenir.OAuthError](all, schema{"error": note("A code of RFC 6749, 7591, 7009 or 8707")})
 	share[authserver.ServerMetadata](all, nil)
 	share[authserver.ResourceMetadata](all, nil)
-	loose(all["ServerMetadata"]) // as RFC 8414 and RFC 9728 have it
+	loose(all["ServerMetadata"]) // as in RFC 8414 and RFC 9728
 	loose(all["ResourceMetadata"])
 	share[souvenir.TokenSet](all,
 		schema{"access_token": note("A JWT"), "token_type": constant("Bearer"), "expires_in": note("Seconds"),
@@ -311,7 +310,7 @@ func components() map[string]schema {
 	added["token"] = note("Its value, which begins with mcp_")
 	share[souvenir.AddedToken](all, added)
 
-	// What no type of Go writes field by field: clients have the members of RFC 7591, and MCP has messages of its own.
+	// Schemas without a matching Go type: clients have the members of RFC 7591, and MCP has messages of its own.
 	all["Client"] = object(schema{"client_id": text(""), "name": text(""), "redirect_uris": list(text(""), ""),
 		"token_endpoint_auth_method": text(""),
 		"kind":                       schemaOf(reflect.TypeFor[souvenir.ClientKind]()), "owner": text("User id"),
@@ -333,5 +332,5 @@ func components() map[string]schema {
 
 func flag() schema { return schema{"type": "boolean"} }
 
-// note says what a member means.
+// note describes a member.
 func note(description string) schema { return schema{"description": description} }

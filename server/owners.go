@@ -12,10 +12,10 @@ type OwnerIDs struct {
 	OwnerID  string             `json:"owner_id"` // user id of the caller
 	User     souvenir.User      `json:"user"`
 	Projects []souvenir.Project `json:"projects"` // the caller's own
-	Shared   []souvenir.Owner   `json:"shared"`   // others whose projects the caller can see, with these
+	Shared   []souvenir.Owner   `json:"shared"`   // other owners whose projects the caller can see, with these
 }
 
-// ownerIDs says who the caller is, and who shares projects with the caller.
+// ownerIDs returns the caller's id, and the users who share projects with the caller.
 func (s *Server) ownerIDs(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	user, err := c.Store.Accounts().Me(r.Context())
 	if err != nil {

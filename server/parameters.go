@@ -12,9 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// queries are the parameters that the query of a route may have, by "METHOD /pattern", for the routes that refuse
-// others. OAuth's endpoints ignore what they do not know (RFC 6749, section 3.1), and so do pages, whose addresses
-// people edit.
+// queries are the allowed query parameters of the routes that refuse others, by "METHOD /pattern". OAuth's
+// endpoints ignore unknown parameters (RFC 6749, section 3.1), and so do pages, whose addresses people edit.
 func queries(routes []dialectRoute) map[string][]string {
 	described := operations()
 	known := map[string][]string{}
@@ -32,9 +31,9 @@ func queries(routes []dialectRoute) map[string][]string {
 	return known
 }
 
-// checkQuery refuses parameters of a query that a route does not know: what was misspelled would be ignored, and the
-// answer be one to another question. One that is given twice is refused, too: all values but one would be ignored. The
-// parameter with a credential is known everywhere.
+// checkQuery refuses unknown query parameters: a misspelt one would be ignored, and the answer be wrong. It also
+// refuses a repeated one: all values but one would be ignored. The parameter with a credential is allowed on every
+// route.
 func (s *Server) checkQuery(r *http.Request, rt dialectRoute) error {
 	known, strict := s.queries[rt.Method+" "+rt.Pattern]
 	if !strict || r.URL.RawQuery == "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// preferences answers with the user's preferences, which are an object of nobody's form but the user's.
+// preferences answers with the user's preferences, an object of any form.
 func (s *Server) preferences(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	return c.Store.Preferences(r.Context())
 }

@@ -27,7 +27,7 @@ type BlockedUserList struct {
 	Count   int                      `json:"count"`
 }
 
-// sharingRoutes are who takes part in which project. They are for people, and no tool offers them.
+// sharingRoutes are the routes of invitations to projects. They are for people, and have no tools.
 func (s *Server) sharingRoutes() []route.Route {
 	return []route.Route{
 		route.Post("/api/projects/{id}/members", route.Account, s.addMember),

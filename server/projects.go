@@ -18,10 +18,10 @@ type ProjectList struct {
 type MemberList struct {
 	Members []souvenir.Member        `json:"members"`
 	Count   int                      `json:"count"`
-	Invited []souvenir.InvitedMember `json:"invited,omitzero"` // pending invitations, for those who may invite
+	Invited []souvenir.InvitedMember `json:"invited,omitzero"` // pending invitations, for users who may invite
 }
 
-// ChangedMember is the answer to a change of a project's people.
+// ChangedMember is the answer to a change of a project's members.
 type ChangedMember struct {
 	Success bool                  `json:"success"` // true
 	Status  souvenir.MemberStatus `json:"status"`  // of the member
@@ -29,7 +29,7 @@ type ChangedMember struct {
 	Message string                `json:"message"`
 }
 
-// newMember and newRole are the bodies of changes of a project's people.
+// newMember and newRole are the bodies of changes of a project's members.
 type (
 	newMember struct {
 		User string              `json:"user"`
@@ -46,7 +46,7 @@ type Done struct {
 	Message string `json:"message"`
 }
 
-// projectOf is the project that a path names: its id, or OWNER%2FID.
+// projectOf returns the project that a path names: its id, or OWNER%2FID.
 func projectOf(r *http.Request) souvenir.ProjectRef {
 	return souvenir.ProjectRef{ID: r.PathValue("id")}
 }

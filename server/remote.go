@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// remote returns the address that a request comes from. What a proxy says of it counts only if the proxy is trusted: of
-// the list in X-Forwarded-For, the last address that is none of a trusted proxy.
+// remote returns the client address of a request. X-Forwarded-For counts only if a trusted proxy sent it: then the
+// result is its last address that is not a trusted proxy's.
 func (s *Server) remote(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return netip.Addr{} // not over IP: all are one
+		return netip.Addr{} // not over IP: all share one address
 	}
 	address := peer.Addr().Unmap()
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -25,7 +25,7 @@ func (s *Server) remote(r *http.Request) netip.Addr {
 	return address
 }
 
-// forwardedAddress reads an address in X-Forwarded-For, which some proxies write with the port.
+// forwardedAddress parses an address in X-Forwarded-For, which some proxies write with the port.
 func forwardedAddress(hop string) (netip.Addr, error) {
 	hop = strings.TrimSpace(hop)
 	if withPort, err := netip.ParseAddrPort(hop); err == nil {
@@ -35,7 +35,7 @@ func forwardedAddress(hop string) (netip.Addr, error) {
 	return address.Unmap(), err
 }
 
-// trusted reports whether an address is that of a proxy whose word counts.
+// trusted reports whether an address is that of a trusted proxy.
 func (s *Server) trusted(address netip.Addr) bool {
 	if s.options.TrustedProxies == nil {
 		return address.IsLoopback()

@@ -18,7 +18,7 @@ type dialectRoute struct {
 	dialect request.Dialect
 }
 
-// routes is everything that is served.
+// routes returns everything that is served.
 func (s *Server) routes() []dialectRoute {
 	var all []dialectRoute
 	add := func(dialect request.Dialect, table []route.Route) {
@@ -27,7 +27,7 @@ func (s *Server) routes() []dialectRoute {
 		}
 	}
 	add(request.API, s.interfaceRoutes())
-	if s.options.PublicURL != "" { // without it nobody can be told where to go
+	if s.options.PublicURL != "" { // the redirects need it
 		add(request.OAuth, s.oauth.Routes())
 		add(request.API, s.clientRoutes())
 		add(request.Pages, s.site.Routes())
@@ -38,15 +38,15 @@ func (s *Server) routes() []dialectRoute {
 	return all
 }
 
-// interfaceRoutes is the table of the interface. What a credential sees and may change beyond its scopes, the store
-// decides: each handler works through the view that the credential reaches.
+// interfaceRoutes is the table of the API. Beyond scopes, the store decides what a credential can see and change:
+// each handler works through the view of its credential.
 func (s *Server) interfaceRoutes() []route.Route {
 	return append(append(s.sharingRoutes(), s.trashRoutes()...), []route.Route{
 		route.Get("/health", route.Public, s.health),
 		route.Get("/openapi.json", route.Public, s.describe),
 
 		route.Get("/tools", route.Public, s.listTools),
-		route.Post("/tools/call", route.Credential, s.callTool), // each tool knows its scopes
+		route.Post("/tools/call", route.Credential, s.callTool), // each tool checks its scopes
 
 		route.Post("/mcp", route.Credential, s.serveMCP),
 		route.Get("/mcp", route.Credential, s.noMCPStream),
@@ -76,7 +76,7 @@ func (s *Server) interfaceRoutes() []route.Route {
 	}...)
 }
 
-// mount brings the table into the mux: one entry for each path, which knows the methods there.
+// mount registers the table with the mux: one entry for each path, which knows its methods.
 func (s *Server) mount() {
 	paths := map[string]methods{}
 	routes := s.routes()
@@ -89,7 +89,7 @@ func (s *Server) mount() {
 	}
 	if s.site.Base() != "" {
 		for _, rt := range s.oauth.MetadataRoutes() {
-			paths[s.oauth.AtHostRoot(rt.Pattern)] = paths[rt.Pattern] // where the handler is mounted at /.well-known/, too
+			paths[s.oauth.AtHostRoot(rt.Pattern)] = paths[rt.Pattern] // for a handler mounted at /.well-known/
 		}
 	}
 	for pattern, m := range paths {
@@ -97,7 +97,7 @@ func (s *Server) mount() {
 	}
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if s.options.PublicURL != "" && r.Method == http.MethodGet &&
-			strings.Contains(r.Header.Get("Accept"), "text/html") { // a person, with a browser
+			strings.Contains(r.Header.Get("Accept"), "text/html") { // a person with a browser
 			request.Of(r.Context()).Dialect = request.Pages
 			web.SetHeaders(w.Header())
 		}
@@ -108,7 +108,7 @@ func (s *Server) mount() {
 // methods are the routes of one path.
 type methods map[string]dialectRoute
 
-// dialect is the dialect that all routes of the path have in common, and otherwise the interface's.
+// dialect returns the dialect that all routes of the path share, or else the API's.
 func (m methods) dialect() request.Dialect {
 	var common request.Dialect
 	for _, rt := range m {
@@ -122,7 +122,7 @@ func (m methods) dialect() request.Dialect {
 	return common
 }
 
-// allowed lists the methods, as the header Allow does.
+// allowed lists the methods for the header Allow.
 func (m methods) allowed() string {
 	all := []string{http.MethodOptions}
 	for method := range m {
@@ -135,16 +135,16 @@ func (m methods) allowed() string {
 	return strings.Join(all, ", ")
 }
 
-// dispatch answers a request to a path that there is.
+// dispatch answers a request to an existing path.
 func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 	method := r.Method
 	if method == http.MethodHead {
-		method = http.MethodGet // net/http leaves the body out
+		method = http.MethodGet // net/http omits the body
 	}
 	rt, known := m[method]
 	switch {
 	case r.Method == http.MethodOptions:
-		if m.dialect() == request.Pages { // which are for browsers to go to, and never for scripts of other origins (RFC 9700, section 2.6)
+		if m.dialect() == request.Pages { // for navigation only, never for scripts of other origins (RFC 9700, section 2.6)
 			web.SetHeaders(w.Header())
 		} else {
 			allowCrossOrigin(w.Header(), m.allowed())
@@ -201,8 +201,8 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 	}
 }
 
-// clean reports whether a path is in its shortest form. Others the mux would redirect, which a handler that is mounted
-// under a prefix gets wrong, and which clients follow without their body.
+// clean reports whether a path is in its shortest form. The mux would redirect others; under a prefix such a
+// redirect is wrong, and clients follow it without their body.
 func clean(r *http.Request) bool {
 	escaped := r.URL.EscapedPath()
 	return escaped == "/" || strings.HasPrefix(escaped, "/") && path.Clean(escaped) == escaped
@@ -213,8 +213,8 @@ func unknownPath(r *http.Request) error {
 		" is not served here; /openapi.json lists what is"}
 }
 
-// allowCrossOrigin answers a browser that asks whether a page of another origin may send a request. It may: credentials
-// are told in headers, which such a page has to know, and the cookie is never sent with "*".
+// allowCrossOrigin answers a CORS preflight request. It allows all origins: credentials are sent in headers, so the
+// page must have them, and browsers never send the cookie with "*".
 func allowCrossOrigin(h http.Header, methods string) {
 	h.Set("Access-Control-Allow-Methods", methods)
 	h.Set("Access-Control-Allow-Headers",

@@ -13,12 +13,13 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// The schemas of the OpenAPI document are made from the Go types that request bodies are read into and answers are
-// written from. What types do not say (meanings, bounds, null for nothing) operations.go adds by member. Tests compare
-// each answer with the document.
+// The schemas of the OpenAPI document are generated from the Go types of request bodies and answers. operations.go
+// adds by member what types do not express (meanings, bounds, null for nothing). Tests compare each answer with the
+// document.
 
-// of is the schema of a body of type T: a reference for a type that several operations share. Words says more of
-// members, by their names in JSON. Optional are the members named so, and those that encoding/json may leave out.
+// of is the schema of a body of type T: a reference for a type that several operations share. Words adds
+// descriptions of members, by their JSON names. Optional members are the named ones, and the ones that encoding/json
+// may leave out.
 func of[T any](words schema, optional ...string) schema {
 	if name := sharedName(reflect.TypeFor[T]()); name != "" {
 		return ref(name)
@@ -26,12 +27,12 @@ func of[T any](words schema, optional ...string) schema {
 	return expanded(reflect.TypeFor[T](), words, optional...)
 }
 
-// share puts the schema of a type among those that operations refer to.
+// share adds the schema of a type to the shared ones.
 func share[T any](all map[string]schema, words schema, optional ...string) {
 	all[sharedName(reflect.TypeFor[T]())] = expanded(reflect.TypeFor[T](), words, optional...)
 }
 
-// expanded is the schema of a struct: an object with these members and no others.
+// expanded is the schema of a struct: an object with exactly these members.
 func expanded(t reflect.Type, words schema, optional ...string) schema {
 	members, left := schema{}, []string{}
 	for _, field := range reflect.VisibleFields(t) {
@@ -48,7 +49,7 @@ func expanded(t reflect.Type, words schema, optional ...string) schema {
 		}
 		members[name] = member
 	}
-	for name, said := range words { // a test finds a name that the type does not have: no answer has it
+	for name, said := range words { // a test detects names that the type does not have
 		if members[name] == nil {
 			members[name] = said
 		}
@@ -56,7 +57,7 @@ func expanded(t reflect.Type, words schema, optional ...string) schema {
 	return object(members, slices.Concat(left, optional)...)
 }
 
-// schemaOf is the schema of what encoding/json writes for a type, and reads into it.
+// schemaOf is the schema of a type as encoding/json writes and reads it.
 func schemaOf(t reflect.Type) schema {
 	if name := sharedName(t); name != "" {
 		return ref(name)
@@ -89,7 +90,7 @@ func schemaOf(t reflect.Type) schema {
 	return anything("")
 }
 
-// valuesOf are the values of a type of words; nil: any.
+// valuesOf returns the values of an enumerated type; nil: any.
 func valuesOf(t reflect.Type) any {
 	switch t {
 	case reflect.TypeFor[souvenir.Scope]():
@@ -110,7 +111,7 @@ func valuesOf(t reflect.Type) any {
 	return nil
 }
 
-// sharedName is the name in the document of a type that several operations share; empty for any other.
+// sharedName returns the schema name of a shared type; empty for any other.
 func sharedName(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[TextBlock]():

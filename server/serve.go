@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// ServeOptions change how [Serve] works. Nil, and the zero value of each field, mean the default named there.
+// ServeOptions configure [Serve]. Nil, and the zero value of each field, mean the default named there.
 type ServeOptions struct {
-	// Grace is how long requests may go on that are being answered when the context ends. Zero means 30 seconds.
+	// Grace is how long running requests may continue after the context ends. Zero means 30 seconds.
 	Grace time.Duration
 
-	// Logger hears what goes wrong below HTTP, such as connections that send something else. Nil means silence.
+	// Logger receives errors below HTTP, such as connections with other protocols. Nil means no logging.
 	Logger *slog.Logger
 }
 
@@ -26,11 +26,11 @@ const (
 	maxHeader     = 64 << 10 // bytes
 )
 
-// Serve answers the requests that come to a listener until the context ends. Then it takes no new ones, lets those that
-// are being answered finish for a while, breaks off those that have not, and returns nil. It closes the listener.
+// Serve answers the requests on a listener until the context ends. Then it accepts no new ones, waits for running
+// requests for a while, aborts the rest, and returns nil. It closes the listener.
 //
-// Clients that are slow to send their headers, or keep a connection for nothing, are cut off. The time for bodies and
-// answers is limited by [Server] itself, which gives them as long as they move.
+// Clients that send their headers slowly, or keep idle connections, are cut off. [Server] itself limits the time
+// for bodies and answers, as long as they make progress.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, options *ServeOptions) error {
 	var o ServeOptions
 	if options != nil {
@@ -60,13 +60,13 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 	defer cancel()
 	if err := h.Shutdown(patience); err != nil {
 		o.Logger.Warn("requests were broken off", "error", err)
-		stop() // what they do to the store ends in good order
+		stop() // so that their store operations end cleanly
 		return errors.Join(h.Close(), served(<-failed))
 	}
 	return served(<-failed)
 }
 
-// served is nil for the error with which a server says that it was shut down.
+// served returns nil for the error of a server that was shut down.
 func served(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

@@ -22,126 +22,123 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// APIVersion is the version of the interface that is served: that of GET /health.
+// APIVersion is the version of the HTTP API, as GET /health reports it.
 const APIVersion = "1.0.1"
 
-// Options change how a Server works. Nil, and the zero value of each field, mean the default named there.
+// Options configure a Server. Nil, and the zero value of each field, mean the default named there.
 type Options struct {
-	// PublicURL is where clients reach the server, with the prefix under which it is mounted, if any: the one source of
-	// the addresses that it tells, and the issuer of the access tokens that it accepts. Empty means that it does not know:
-	// then it accepts MCP tokens only. It must be as CheckPublicURL wants it; another one is told to the Logger and counts
-	// as empty.
+	// PublicURL is where clients reach the server, including the prefix under which it is mounted, if any. All
+	// addresses that the server publishes derive from it, and it is the issuer of the access tokens that the server
+	// accepts. Empty means unknown: then the server accepts MCP tokens only. It must pass CheckPublicURL; an invalid
+	// one is logged and counts as empty.
 	PublicURL string
 
-	// Version is the version of the program, for /health and /openapi.json. Empty means that nobody is told.
+	// Version is the version of the program, for /health and /openapi.json. Empty leaves it out.
 	Version string
 
-	// Logger hears of every request (without its query, its credential and its content) and of the causes of errors that
-	// callers are not told. Nil means silence.
+	// Logger receives every request (without its query, credential and content) and the causes of errors that are
+	// not sent to callers. Nil means no logging.
 	Logger *slog.Logger
 
-	// Authenticate tells whom a request speaks for, in a program that has users and a sign-in of its own. It is asked
-	// before the credential of a request is looked at, for every route that needs one; the pages on which people sign in
-	// to the server itself do not ask it. What it says is trusted. It must be safe for concurrent use. Nil means that
-	// nobody is asked.
+	// Authenticate returns the principal of a request, for a program that has users and a sign-in of its own. The
+	// server calls it before it reads the request's credential, for every route that needs one, but not for the
+	// pages on which people sign in to the server itself. The result is trusted. It must be safe for concurrent use.
+	// Nil means that only the server's own credentials count.
 	//
-	// It returns nil, nil for a request that it has nothing to say about: then the request's own MCP token or access token
-	// decides. Otherwise Access.User of what it returns is a user's id, or the name of an account, and must not be empty;
-	// an id that nobody has yet becomes a user with the first write. Access.Projects and Access.ReadOnly narrow the view.
-	// Scopes that are nil mean souvenir.DefaultScopes: neither ScopeAccount nor ScopeAdmin. The other fields are not
-	// looked at; whether the user is disabled, and an admin, is looked up.
+	// It returns nil, nil for a request that it does not decide: then the request's own MCP token or access token
+	// does. Otherwise the Access.User that it returns is a user's id or an account's name, and must not be empty; an
+	// unused id becomes a user with its first write. Access.Projects and Access.ReadOnly narrow the view. Nil Scopes
+	// mean souvenir.DefaultScopes: neither ScopeAccount nor ScopeAdmin. The other fields are ignored; the server
+	// looks up whether the user is disabled or an admin.
 	//
-	// An error ends the request: of kind ErrUnauthenticated as 401, ErrForbidden as 403, and whatever is no
-	// [souvenir.Error] as 500, of which the caller is told nothing and the Logger all. Requests by which a page of another
-	// origin would change something are refused with 403, since a browser may have sent the program's cookie with them.
+	// An error ends the request: kind ErrUnauthenticated as 401, ErrForbidden as 403, and an error that is not a
+	// [souvenir.Error] as 500, with its cause in the Logger only. Requests by which a page of another origin would
+	// change something are refused with 403, since a browser may have sent the program's cookie with them.
 	Authenticate func(*http.Request) (*souvenir.Principal, error)
 
-	// NoQueryTokens refuses credentials in the query parameter token, which ends up in histories and other programs' logs.
+	// NoQueryTokens refuses credentials in the query parameter token, which ends up in browser histories and logs.
 	// False means that they are accepted.
 	NoQueryTokens bool
 
-	// Toolsets are the tools that clients of the Model Context Protocol are offered; unknown ones are ignored. Nil means
-	// mcpserver.ToolsetMemory. POST /tools/call knows that set only.
+	// Toolsets are the tools offered to clients of the Model Context Protocol; unknown ones are ignored. Nil means
+	// mcpserver.ToolsetMemory. POST /tools/call supports that set only.
 	Toolsets []mcpserver.Toolset
 
-	// ReadOnly leaves out the tools, and actions of tools, that change something. The other endpoints are not affected.
-	// False means that credentials decide.
+	// ReadOnly leaves out the tools, and actions of tools, that change something. It does not affect the other
+	// endpoints. False means that credentials decide.
 	ReadOnly bool
 
-	// NoActivity keeps calls from being recorded in the store. False means that every call of a tool, a file or another
-	// endpoint by somebody who is known is recorded: who, with what, on what, when, how long and how it ended; see
+	// NoActivity turns off recording calls in the store. False means that every authenticated call of a tool, a file
+	// or another endpoint is recorded: user, client, target, time, duration and outcome; see
 	// [souvenir.Upkeep.RecordActivity].
 	NoActivity bool
 
-	// Settings are what the program was started with, for the page on which admins look at it: what is set, and to what.
-	// Nil means that the page tells what the server itself knows.
+	// Settings are the settings that the program was started with, for the admins' page about them. Nil means that
+	// the page shows only what the server itself knows.
 	Settings []Setting
 
-	// Snippets says how AI clients are connected with the MCP endpoint, for the pages: each with what to paste, with a
-	// token, or without ("") for clients that let people sign in. Nil means that the pages tell the address and the token
-	// alone.
+	// Snippets returns, for the pages, how to connect AI clients to the MCP endpoint: the text to paste for each
+	// client, with a token, or without ("") for clients that support sign-in. Nil means that the pages show the
+	// address and the token alone.
 	Snippets func(address, token string) []Snippet
 
-	// LoginTries is how many wrong passwords cost nothing, for a name from an address, before each costs a wait that is
-	// twice as long as the one before: 2 seconds to 15 minutes. Zero means 5. From an address with any names, and for a
-	// name from any addresses, 20 cost nothing (or LoginTries, if that is more), and later ones up to a minute.
+	// LoginTries is how many wrong passwords per name and address cost no wait. Each further one waits twice as long
+	// as the one before: 2 seconds to 15 minutes. Zero means 5. Per address across names, and per name across
+	// addresses, 20 are free (or LoginTries, if that is more), and later ones wait up to a minute.
 	LoginTries int
 
 	// Provider is an external OpenID Connect provider at which people may sign in, too. Nil means none: names and
-	// passwords only. It needs a PublicURL, and must be as CheckProvider wants it; another one is told to the Logger and
-	// counts as nil.
+	// passwords only. It needs a PublicURL, and must pass CheckProvider; an invalid one is logged and counts as nil.
 	Provider *Provider
 
-	// MaxBody is the most bytes that a request may have, those of an uploaded file not counted, which [souvenir.Options]
-	// limits. Zero means 8 MiB: a memory of the largest size, however it is written in JSON.
+	// MaxBody is the maximum size of a request body in bytes, without uploaded files, which [souvenir.Options]
+	// limits. Zero means 8 MiB: enough for the largest memory in any JSON encoding.
 	MaxBody int64
 
-	// MaxRunning is how many requests of people and programs that have signed in may use the processors at once; a request
-	// that waits for the disk, a model or its client does not count. Zero means as many as there are processors
-	// (GOMAXPROCS).
+	// MaxRunning is how many authenticated requests may use the processors at once; a request that waits for the
+	// disk, a model or its client does not count. Zero means the number of processors (GOMAXPROCS).
 	MaxRunning int
 
-	// MaxRunningPerUser is how many of them may be one user's: more wait, and users take turns. Zero means one less than
-	// MaxRunning, and at least one, so that another user's request finds a processor; and MaxRunning once nobody else has
-	// asked for ten seconds.
+	// MaxRunningPerUser is how many of them may belong to one user: further ones wait, and users take turns. Zero
+	// means one less than MaxRunning, and at least one, so that another user's request finds a processor; it rises
+	// to MaxRunning while no other user has sent a request for ten seconds.
 	MaxRunningPerUser int
 
-	// QueuePerUser is how many requests of a user may wait for their turn; more are answered with 503 and Retry-After. Of
-	// all users, 16 times as many may wait. Zero means 256.
+	// QueuePerUser is how many requests of a user may wait for their turn; further ones are answered with 503 and
+	// Retry-After. Across all users, 16 times as many may wait. Zero means 256.
 	QueuePerUser int
 
-	// QueueWait is how long a request waits for its turn, and for memory for its body, before it is answered with 503.
-	// Zero means 15 seconds.
+	// QueueWait is how long a request waits for its turn, and for memory for its body, before the server answers
+	// 503. Zero means 15 seconds.
 	QueueWait time.Duration
 
-	// BodyMemory is how many bytes the bodies of all requests may take up in memory at once, those of one user half of
+	// BodyMemory is how many bytes the bodies of all requests may take up in memory at once, and one user's half of
 	// that; others wait. Uploaded files are not held in memory. Zero means 64 MiB; it is at least twice MaxBody.
 	BodyMemory int64
 
-	// Patience is how long a client may be silent while it sends a request or takes an answer. Zero means a minute.
+	// Patience is how long a client may stall while it sends a request or receives a response. Zero means a minute.
 	Patience time.Duration
 
-	// TrustedProxies are the addresses of proxies that are believed when they say, in X-Forwarded-For, whom a request
-	// comes from: limits that hold for an address count by it. Nil means proxies on this machine (127.0.0.0/8 and ::1); an
-	// empty list means none.
+	// TrustedProxies are the addresses of proxies whose X-Forwarded-For header is trusted: limits per address use
+	// the address given there. Nil means proxies on this machine (127.0.0.0/8 and ::1); an empty list means none.
 	TrustedProxies []netip.Prefix
 
-	// ClientDocuments fetches the documents of OAuth clients that are known by a URL (client id metadata documents). Nil
-	// means a client that connects to public addresses only, without a proxy. Anybody can make the server fetch such a
-	// URL: where a proxy is needed, or where such clients lie in the own network, give one whose Transport reaches no more
-	// than it must. Redirects, cookies and more than 5 seconds are never allowed.
+	// ClientDocuments fetches the documents of OAuth clients that are identified by a URL (client id metadata
+	// documents). Nil means a client that connects to public addresses only, without a proxy. Any caller can make
+	// the server fetch such a URL: where a proxy is needed, or where such clients are on the internal network, set a
+	// client whose Transport reaches no more than it must. Redirects, cookies and more than 5 seconds are never
+	// allowed.
 	ClientDocuments *http.Client
 }
 
-// Snippet is what connects an AI client with the server: a command to run, a piece of a configuration file, or what to
-// do.
+// Snippet connects an AI client to the server: a command to run, part of a configuration file, or instructions.
 type Snippet struct {
 	Client string // its name, such as Claude Code
-	Where  string // where the text belongs
-	Text   string // to be pasted
+	Where  string // where the text goes
+	Text   string // to paste
 }
 
-// Setting is something that the program was started with.
+// Setting is a setting that the program was started with.
 type Setting struct {
 	Name    string // such as --max-file
 	Value   string // never a secret
@@ -154,19 +151,19 @@ const (
 	defaultPatience = time.Minute
 )
 
-// Server serves a store over HTTP. It is an [http.Handler], safe for concurrent use, and holds nothing that has to be
-// closed. Make one with [New].
+// Server serves a store over HTTP. It is an [http.Handler], safe for concurrent use, and needs no closing. Create
+// one with [New].
 type Server struct {
 	store     *souvenir.Store
 	options   Options
 	log       *slog.Logger
 	mux       *http.ServeMux
-	signin    *signin.Service      // how people come in
-	oauth     *authserver.Server   // which lets applications in
+	signin    *signin.Service      // sign-in and sessions
+	oauth     *authserver.Server   // authorizes applications
 	dashboard *dashboard.Dashboard // its pages
-	site      *web.Site            // what the pages stand in
+	site      *web.Site            // the frame of the pages
 	mcp       http.Handler         // of the Model Context Protocol
-	toolNames []string             // which the log may tell
+	toolNames []string             // that may be logged
 	document  []byte               // of /openapi.json
 	queries   map[string][]string  // parameters of the routes that refuse others
 
@@ -175,10 +172,10 @@ type Server struct {
 	bodies  *fairqueue.Budget // of requests, in memory
 }
 
-// New makes a server for a store, which is the operator's, as [souvenir.Open] returned it: only that one can tell whom
-// a credential speaks for. The handler answers paths from "/" on; mount it under a prefix with [http.StripPrefix].
-// OAuth clients look for the metadata of a service with a prefix at the root of its host (RFC 8414 and RFC 9728): mount
-// the handler at /.well-known/ there, without stripping anything, as well.
+// New creates a server for a store. The store must be the operator's, as [souvenir.Open] returned it: only that one
+// can check credentials. The handler answers paths from "/" on; mount it under a prefix with [http.StripPrefix].
+// OAuth clients look for the metadata of a service with a prefix at the root of its host (RFC 8414 and RFC 9728):
+// also mount the handler at /.well-known/ there, without stripping anything.
 func New(store *souvenir.Store, options *Options) *Server {
 	s := &Server{store: store, mux: http.NewServeMux()}
 	if options != nil {
@@ -205,7 +202,7 @@ func New(store *souvenir.Store, options *Options) *Server {
 	return s
 }
 
-// addRooms makes what answers on the pages and at the OAuth endpoints.
+// addRooms creates the services behind the pages and the OAuth endpoints.
 func (s *Server) addRooms(crossSite *http.CrossOriginProtection) {
 	s.site = web.New(web.Options{PublicURL: s.options.PublicURL, MaxBody: s.options.MaxBody, CrossSite: crossSite,
 		Logger: s.log})
@@ -226,7 +223,7 @@ func (s *Server) addRooms(crossSite *http.CrossOriginProtection) {
 	})
 }
 
-// snippets are those of the options, as the pages take them; nil: none are given.
+// snippets adapts Options.Snippets for the pages; nil if none are given.
 func (s *Server) snippets() func(address, token string) []clients.Snippet {
 	if s.options.Snippets == nil {
 		return nil
@@ -240,7 +237,7 @@ func (s *Server) snippets() func(address, token string) []clients.Snippet {
 	}
 }
 
-// settings are the options that the pages show.
+// settings returns the options that the pages show.
 func (s *Server) settings() upkeep.Settings {
 	o := s.options
 	shown := upkeep.Settings{
@@ -258,15 +255,15 @@ func (s *Server) settings() upkeep.Settings {
 	return shown
 }
 
-// identityProvider is the external provider at which people may sign in; nil: none.
+// identityProvider returns the external provider at which people may sign in; nil: none.
 func (s *Server) identityProvider() *signin.Provider {
-	if s.options.PublicURL == "" { // to which it would answer
+	if s.options.PublicURL == "" { // needed for the provider's redirect back
 		return nil
 	}
 	return (*signin.Provider)(s.options.Provider)
 }
 
-// CheckPublicURL says whether a URL can be the PublicURL of [Options]: http or https, with a host, with or without a
+// CheckPublicURL checks that a URL can be the PublicURL of [Options]: http or https, with a host, with or without a
 // path, without user, query and fragment.
 func CheckPublicURL(publicURL string) error {
 	u, err := url.Parse(publicURL)
@@ -285,8 +282,8 @@ func CheckPublicURL(publicURL string) error {
 			"; a URL such as https://memory.example.com is needed, http or https, without user, query and fragment"}
 }
 
-// trustPublicURL checks the public URL and lets pages that lie there use the cookie: behind a proxy the Host that
-// arrives here may be another.
+// trustPublicURL checks the public URL and lets pages there use the cookie: behind a proxy, the Host that arrives
+// here may differ.
 func trustPublicURL(crossSite *http.CrossOriginProtection, publicURL string) error {
 	if err := CheckPublicURL(publicURL); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
 )
 
-// checkSource refuses what a page of somebody else's makes a browser send: under a name of its own for this machine
-// (DNS rebinding), or from another origin. Clients that are no browsers send no Origin.
+// checkSource refuses requests that a page of another site makes a browser send: under the site's own name for this
+// machine (DNS rebinding), or from another origin. Clients that are not browsers send no Origin.
 func (s *Server) checkSource(r *http.Request) error {
 	if !s.knowsHost(r) {
 		return &failure.Error{Status: http.StatusForbidden, Message: "host " + failure.Quote(r.Host) +
@@ -24,22 +24,22 @@ func (s *Server) checkSource(r *http.Request) error {
 	return nil
 }
 
-// knowsHost reports whether a request that came over this machine's own network names this machine or the public URL.
-// What comes from elsewhere need not: its sender chose the address, not the name.
+// knowsHost reports whether a request over this machine's own network names this machine or the public URL. Other
+// requests need not: their sender chose the address, not the name.
 func (s *Server) knowsHost(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return !ok || !netaddr.IsLoopback(local.String()) || netaddr.IsLoopback(r.Host) || s.isPublicHost(r.Host)
 }
 
 // trustsOrigin reports whether a page may send messages: one of this service, one of a program on the user's own
-// machine, or one that is not of the web, such as an editor's.
+// machine, or one outside of the web, such as an editor's.
 func (s *Server) trustsOrigin(r *http.Request, origin string) bool {
 	if origin == "" || s.site.CrossSite.Check(r) == nil {
 		return true
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme == "" {
-		return false // "null", too: the origin of pages that hide theirs
+		return false // including "null", the origin of pages that hide theirs
 	}
 	return u.Scheme != "http" && u.Scheme != "https" || netaddr.IsLoopback(u.Host)
 }

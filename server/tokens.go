@@ -25,16 +25,16 @@ type TokenList struct {
 // newToken is the body of POST /api/mcp-tokens.
 type newToken struct {
 	Name     string           `json:"name"`
-	Days     *float64         `json:"expires_in_days"` // whole; 30.0 is, too
+	Days     *float64         `json:"expires_in_days"` // whole; 30.0 is valid, too
 	Scopes   []souvenir.Scope `json:"scopes"`
 	Projects []string         `json:"projects"`
 }
 
 const (
 
-	// grantTokenLife is how long a token lives that was made without one: by an application that somebody let in, or by a
-	// user whom Options.Authenticate knows. It is as long as the application could stay away and still come back with a
-	// refresh token. With the grant the token ends, too; the user sees and deletes it like any other.
+	// grantTokenLife is the lifetime of a token that was created without one: by an application with a grant, or by
+	// a user of Options.Authenticate. It equals the time after which an application can still return with a refresh
+	// token. The token also ends with the grant; the user sees and deletes it like any other.
 	grantTokenLife = 30 * web.Day
 )
 
@@ -43,9 +43,9 @@ func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c request.Ca
 	return TokenList{all, len(all)}, err
 }
 
-// addToken makes a token that can do no more, and lives no longer, than the credential through which it is made, and
-// ends with it: with a token, with what the user allowed an application, or, if a program came with the cookie of a
-// browser, with that sign-in.
+// addToken creates a token. It has at most the scopes and the lifetime of the credential that creates it, and ends
+// with that: with a token, with an application's grant, or, if a program used a browser's cookie, with that
+// session.
 func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	var given newToken
 	if err := s.readJSON(w, r, &given, true); err != nil {
@@ -67,7 +67,7 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c request.Call
 	return added, sinceEnded(err)
 }
 
-// sinceEnded is an error of making something through a credential that has ended since it was checked.
+// sinceEnded is the error for a credential that has ended between its check and its use.
 func sinceEnded(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && slices.Contains([]string{"token_id", "grant_id", "session_id"}, known.Argument) {
@@ -76,7 +76,8 @@ func sinceEnded(err error) error {
 	return err
 }
 
-// scopesWithin are the scopes of a new token: those that are wished, or for nil the default ones that the caller has.
+// scopesWithin returns the scopes of a new token: the wished ones, or for nil those of the default ones that the
+// caller has.
 func scopesWithin(c request.Caller, wished []souvenir.Scope) ([]souvenir.Scope, error) {
 	if wished == nil {
 		return slices.DeleteFunc(souvenir.DefaultScopes(), func(scope souvenir.Scope) bool { return !c.Allows(scope) }), nil
@@ -86,14 +87,14 @@ func scopesWithin(c request.Caller, wished []souvenir.Scope) ([]souvenir.Scope, 
 			return nil, failure.MissingScope(scope)
 		}
 	}
-	return wished, nil // an unknown one the store refuses
+	return wished, nil // the store refuses unknown ones
 }
 
-// expiryWithin is when a new token ends, in some days or, for nil, as late as it may; zero: never.
+// expiryWithin returns when a new token ends: in some days or, for nil, as late as allowed; zero: never.
 func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time.Time) (time.Time, error) {
-	var latest time.Time // zero: whenever
+	var latest time.Time // zero: no limit
 	switch {
-	case c.SessionID != "": // a person, who may do so on the profile's page as well
+	case c.SessionID != "": // a person, who may also do so on the profile page
 	case c.TokenID == "":
 		latest = now.Add(grantTokenLife)
 	default:

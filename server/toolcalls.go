@@ -19,7 +19,7 @@ type ToolResult struct {
 	Content []TextBlock `json:"content"` // one: the result as JSON
 }
 
-// listTools tells what tools there are.
+// listTools lists the tools.
 func (s *Server) listTools(http.ResponseWriter, *http.Request, request.Caller) (any, error) {
 	if s.options.ReadOnly {
 		return ToolList{tools.ListReadOnly()}, nil
@@ -30,7 +30,7 @@ func (s *Server) listTools(http.ResponseWriter, *http.Request, request.Caller) (
 // toolCall is the body of POST /tools/call.
 type toolCall struct {
 	Name      *string         `json:"name"`
-	Arguments json.RawMessage `json:"arguments"` // the tool decodes what it knows
+	Arguments json.RawMessage `json:"arguments"` // the tool decodes the members that it knows
 }
 
 // callTool calls a tool.

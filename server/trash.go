@@ -32,18 +32,18 @@ type EmptiedTrash struct {
 	Message string `json:"message"`
 }
 
-// trashRoutes are the trash. To erase what an agent has deleted is for people, so no tool does it, and the scope is one
-// that nothing has by default.
+// trashRoutes are the routes of the trash. Erasing what an agent has deleted is for people, so no tool does it, and
+// no credential has its scope by default.
 func (s *Server) trashRoutes() []route.Route {
 	return []route.Route{
-		route.Get("/api/trash", route.Credential, s.listTrash), // files need other scopes than all else; see trashScopes
+		route.Get("/api/trash", route.Credential, s.listTrash), // files need scopes of their own; see trashScopes
 		route.Post("/api/trash/{id}/restore", route.Credential, s.restoreTrashed),
 		route.Delete("/api/trash/{id}", route.Account, s.eraseTrashed),
 		route.Delete("/api/trash", route.Account, s.emptyTrash),
 	}
 }
 
-// trashScopes are the scopes with which entries of a kind are seen and restored.
+// trashScopes are the scopes for seeing and restoring entries of a kind.
 func trashScopes(kind souvenir.TrashKind) (read, write souvenir.Scope) {
 	if kind == souvenir.TrashFile {
 		return souvenir.ScopeFilesRead, souvenir.ScopeFilesWrite
@@ -51,7 +51,7 @@ func trashScopes(kind souvenir.TrashKind) (read, write souvenir.Scope) {
 	return souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite
 }
 
-// trashKinds are the kinds of entries that a list shows: the one that is asked for, or all that the credential may see.
+// trashKinds are the kinds of entries in a list: the requested one, or all that the credential may see.
 func trashKinds(c request.Caller, asked string) ([]souvenir.TrashKind, error) {
 	all := []souvenir.TrashKind{souvenir.TrashMemory, souvenir.TrashFile, souvenir.TrashProject, souvenir.TrashCollection}
 	if kind := souvenir.TrashKind(asked); asked != "" {
@@ -101,7 +101,7 @@ func (s *Server) restoreTrashed(_ http.ResponseWriter, r *http.Request, c reques
 	}
 	read, write := trashScopes(found.Kind)
 	switch {
-	case !c.Allows(read): // it does not learn that this is there
+	case !c.Allows(read): // it must not learn that the entry exists
 		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "id",
 			Message: "id " + failure.Quote(r.PathValue("id")) + " is not in the trash, or you have no access to it"}
 	case !c.Allows(write):

@@ -15,26 +15,26 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// Requests of people and programs that have signed in take turns for the processors, see package fairqueue. A turn
-// begins once the body of the request is here, and ends when the answer is ready to be sent: slow clients hold no one
-// up. What streams, uploads and downloads, holds no place either; it is paced by a turn for each piece.
+// Authenticated requests take turns for the processors, see package fairqueue. A turn begins once the body of the
+// request has arrived, and ends when the answer is ready to be sent: slow clients block no one. Streams, uploads
+// and downloads hold no place either; they take a turn for each piece.
 
 const (
 	defaultQueuePerUser = 256
 	defaultQueueWait    = 15 * time.Second
 	defaultBodyMemory   = 64 << 20
 
-	aloneAfter = 10 * time.Second // without a call of anyone else, one user's may use all processors
+	aloneAfter = 10 * time.Second // without another user's call, one user may use all processors
 
-	begunPerUser = 32  // calls of a user that run, or wait for the disk or a model
+	begunPerUser = 32  // running calls of a user, and those waiting for the disk or a model
 	begunInAll   = 512 // of all users
-	queuesInAll  = 16  // how many users' full lines are as much as may wait
+	queuesInAll  = 16  // the total queue, in full queues of one user
 
-	largeBody = 64 << 10 // bytes of a body that takes a turn to be parsed
-	firstRoom = 64 << 10 // bytes for a body whose length is not known
+	largeBody = 64 << 10 // bytes of a body whose parsing takes a turn
+	firstRoom = 64 << 10 // bytes for a body of unknown length
 )
 
-// newTurns makes the queue and the budget for bodies that the options ask for.
+// newTurns creates the queue, and the budget for bodies, from the options.
 func newTurns(o *Options) (*fairqueue.Queue, *fairqueue.Budget) {
 	o.MaxRunning = cmp.Or(max(o.MaxRunning, 0), runtime.GOMAXPROCS(0))
 	alone := time.Duration(0)
@@ -73,23 +73,23 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, rt dialectRoute
 		}
 		r.Body = read
 		if read.failed != nil {
-			return nil //nolint:nilerr // its handler says so
+			return nil //nolint:nilerr // its handler reports it
 		}
 	}
 	if rt.Pattern == "/mcp" {
-		return nil // what a message asks for decides
+		return nil // the message decides
 	}
 	return takeTurn(r)
 }
 
-// bodyRead is the bytes of a body that is in memory, or what was wrong with it: its handler says so.
+// bodyRead holds a body in memory, or the error of reading it, which its handler reports.
 type bodyRead struct {
 	bytes.Reader
 	encoded []byte
 	failed  error
 }
 
-// Read reads what is in memory.
+// Read reads from memory.
 func (b *bodyRead) Read(p []byte) (int, error) {
 	if b.failed != nil {
 		return 0, b.failed
@@ -100,8 +100,8 @@ func (b *bodyRead) Read(p []byte) (int, error) {
 // Close does nothing.
 func (b *bodyRead) Close() error { return nil }
 
-// readBody reads a body of at most MaxBody bytes, once there is memory for it in the budget of all bodies. The error is
-// about the budget or the request; what is wrong with the body lies in it.
+// readBody reads a body of at most MaxBody bytes, once the budget of all bodies has room for it. The error is about
+// the budget or the request; errors in the body are in the result.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*bodyRead, error) {
 	if read, ok := r.Body.(*bodyRead); ok {
 		return read, nil
@@ -116,7 +116,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*bodyRead, er
 		room = firstRoom
 	}
 	encoded := []byte(nil)
-	for room = min(room, s.options.MaxBody) + 1; ; room *= 2 { // a byte more, so that the end is seen without growing
+	for room = min(room, s.options.MaxBody) + 1; ; room *= 2 { // one byte more, to see the end without growing
 		if e.Holds == 0 {
 			e.Holder = e.Line()
 		}
@@ -135,13 +135,13 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*bodyRead, er
 				return read, nil
 			}
 			if err != nil {
-				return &bodyRead{failed: err}, nil //nolint:nilerr // whoever reads it is told
+				return &bodyRead{failed: err}, nil //nolint:nilerr // its reader gets the error
 			}
 		}
 	}
 }
 
-// encodedBody is the body of a request, whole.
+// encodedBody returns the whole body of a request.
 func (s *Server) encodedBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	read, err := s.readBody(w, r)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 
 const (
 
-	// undoing is how long the deletion of a file may take whose upload was refused in the end.
+	// undoing is the time limit for deleting a file whose upload was refused in the end.
 	undoing = 10 * time.Second
 )
 
-// uploadFile stores a file from a form (RFC 7578) as it arrives: neither memory nor a temporary file ever holds it.
-// Fields may come before the file or behind it. What comes behind is applied to the stored file; if it cannot be, or
+// uploadFile stores a file from a form (RFC 7578) as it arrives: neither memory nor a temporary file ever holds all
+// of it. Fields may come before or after the file. The later ones are applied to the stored file; if that fails, or
 // the form ends early, the file is deleted again.
 func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	in, err := upload.Open(r, s.options.MaxBody)
@@ -48,7 +48,7 @@ func (s *Server) uploadFile(_ http.ResponseWriter, r *http.Request, c request.Ca
 	return ChangedFile{true, f, "file " + failure.Quote(f.Filename) + " is stored"}, nil
 }
 
-// finishUpload reads what comes behind the file and applies it. With an error the file is as it was.
+// finishUpload reads the fields after the file and applies them. On an error the file is unchanged.
 func (s *Server) finishUpload(ctx context.Context, c request.Caller, in *upload.Form, before upload.Fields,
 	f souvenir.File) (souvenir.File, error) {
 	all := before

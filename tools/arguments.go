@@ -18,11 +18,12 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonescape"
 )
 
-// MaxArguments is the most bytes that the arguments of a call may have, as JSON. The largest memory fits, however its
-// characters are escaped.
+// MaxArguments is the most bytes of a call's arguments, as JSON. The largest memory fits, even with all characters
+// escaped.
 const MaxArguments = 8 << 20
 
-// arguments is what a call was given: a pointer to the struct of a tool's arguments. Absent ones have the zero value.
+// arguments is the decoded input of a call: a pointer to the struct of a tool's arguments. Absent ones have the
+// zero value.
 type arguments interface{ noted() *notes }
 
 // notes are embedded in each such struct: warnings about the arguments, for the result.
@@ -44,11 +45,11 @@ func (p *project) ref() souvenir.ProjectRef {
 	return souvenir.ProjectRef{ID: p.ProjectID, Name: p.ProjectName}
 }
 
-// maxValues is how many values the arguments of a call may have: elements of lists and members of objects, with those
-// within them. Each takes many times as much memory as it has bytes.
+// maxValues is the most values in the arguments of a call: elements of lists and members of objects, including
+// nested ones. Each takes many times its length in memory.
 const maxValues = 100_000
 
-// parse reads the arguments of a call: a JSON object, or a JSON string that holds one.
+// parse parses the arguments of a call: a JSON object, or a JSON string that holds one.
 func (d *definition) parse(encoded json.RawMessage) (map[string]any, error) {
 	if len(encoded) > MaxArguments {
 		return nil, &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "arguments",
@@ -94,7 +95,7 @@ func (d *definition) parse(encoded json.RawMessage) (map[string]any, error) {
 	return nil, invalid("arguments", "arguments are %s; a JSON object is expected", showJSON(given))
 }
 
-// decodeJSON reads one JSON value. Numbers stay as they are written.
+// decodeJSON decodes one JSON value. Numbers keep their spelling.
 func decodeJSON(encoded []byte) (any, error) {
 	if n := jsonbound.Count(encoded); n > maxValues {
 		return nil, fmt.Errorf("there are %d values; at most %d are allowed", n, maxValues)
@@ -132,7 +133,7 @@ func (d *definition) choose(given map[string]any) (*action, error) {
 	return &d.actions[i], nil
 }
 
-// fold makes spellings of a name equal that mean the same: getContext, get-context and GET_CONTEXT; don't and dont.
+// fold maps equivalent spellings of a name to one: getContext, get-context and GET_CONTEXT; don't and dont.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("_- '’", r) {
@@ -142,7 +143,7 @@ func fold(name string) string {
 	}, strings.ToLower(strings.TrimSpace(name)))
 }
 
-// nameIn returns the name under which an argument is given: its own or, failing that, another spelling of it.
+// nameIn returns the name of an argument in the call: its own or, failing that, another spelling of it.
 func nameIn(given map[string]any, name string) string {
 	if _, ok := given[name]; ok {
 		return name
@@ -155,7 +156,7 @@ func nameIn(given map[string]any, name string) string {
 	return name
 }
 
-// decode brings what was given into the struct of the tool's arguments.
+// decode decodes the call's values into the struct of the tool's arguments.
 func (d *definition) decode(act *action, given map[string]any) (arguments, error) {
 	made := reflect.New(d.arguments)
 	a := made.Interface().(arguments)
@@ -184,13 +185,13 @@ func (d *definition) decode(act *action, given map[string]any) (arguments, error
 	return a, nil
 }
 
-// set puts what decode returned into the parameter's field.
+// set stores a decoded value in the parameter's field.
 func (p *parameter) set(arguments reflect.Value, decoded any) {
 	field := arguments.FieldByIndex(p.index)
 	field.Set(reflect.ValueOf(decoded).Convert(field.Type()))
 }
 
-// noteUnknown warns of arguments that the call does not take. Empty ones are not worth a word: some clients send every
+// noteUnknown warns of arguments that the call does not take. Empty ones need no warning: some clients send every
 // argument of a schema.
 func (n *notes) noteUnknown(d *definition, act *action, given map[string]any, used map[string]bool) {
 	const most = 10
@@ -215,7 +216,7 @@ func (n *notes) noteUnknown(d *definition, act *action, given map[string]any, us
 		taken)
 }
 
-// isAbsent reports whether a value is as good as none: null, or a text without a character to be seen.
+// isAbsent reports whether a value counts as absent: null, or a text without visible characters.
 func isAbsent(given any) bool {
 	s, isText := given.(string)
 	return given == nil || isText && strings.TrimSpace(s) == ""
@@ -231,8 +232,8 @@ func isEmpty(given any) bool {
 	return isAbsent(given)
 }
 
-// decode brings one value to the parameter's type; nil means that it is absent. Messages call it label, which is its
-// name or says where it stands.
+// decode converts one value to the parameter's type; nil means that it is absent. Messages call it label: its
+// name, or where it stands.
 func (p *parameter) decode(label string, given any) (any, error) {
 	if given == nil {
 		return nil, nil
@@ -297,7 +298,7 @@ func (p *parameter) decodeInteger(label string, given any) (any, error) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil { // 7.0 and 1e2 are whole, too
 		f, err := strconv.ParseFloat(number, 64)
-		const exact = 1 << 53 // beyond it not every whole number is a float64
+		const exact = 1 << 53 // beyond this, not every whole number is a float64
 		if err != nil || f != float64(int64(f)) || f > exact || f < -exact {
 			return nil, p.mismatch(label, given, expected)
 		}
@@ -378,7 +379,7 @@ func (p *parameter) decodeWords(label string, given any) (any, error) {
 		}
 		decoded = append(decoded, strings.TrimSpace(s))
 	}
-	if len(decoded) == 0 { // clients that fill in every argument send empty lists; taking tags away is said in metadata
+	if len(decoded) == 0 { // clients that fill in every argument send empty lists; tags are removed through metadata
 		return nil, nil
 	}
 	return decoded, nil
@@ -423,8 +424,8 @@ func (p *parameter) decodeObject(label string, given any) (any, error) {
 	return decoded, nil
 }
 
-// outOfRange finds a number in a JSON value that is too large for a float64. It is JSON; but whoever was shown it would
-// have to be able to read it, and few programs can.
+// outOfRange finds a number in a JSON value that is too large for a float64. It is valid JSON, but every reader
+// would have to be able to read it, and few programs can.
 func outOfRange(given any) (string, bool) {
 	switch v := given.(type) {
 	case json.Number:
@@ -446,7 +447,7 @@ func outOfRange(given any) (string, bool) {
 	return "", false
 }
 
-// showJSON shows a value in a message, shortened.
+// showJSON formats a value for a message, shortened.
 func showJSON(given any) string {
 	encoded, err := json.Marshal(given)
 	if err != nil {

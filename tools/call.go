@@ -9,25 +9,25 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Call is what somebody who watches the calls is told of one: nothing of what was stored, searched for or answered.
+// Call is one call, as reported to OnCall: without any stored content, search text or answer.
 type Call struct {
-	Tool     string              // empty: the tool that was asked for is none
-	Action   string              // empty: the tool has none, or the one that was asked for is none
-	Project  souvenir.ProjectRef // as the call named it, or in which the memory lies that it changes
-	MemoryID string              // that the call was about; empty for none, and for calls that failed
+	Tool     string              // empty: the requested tool is unknown
+	Action   string              // empty: the tool has no actions, or the requested one is unknown
+	Project  souvenir.ProjectRef // as named in the call, or the project of the memory that it changes
+	MemoryID string              // the subject of the call; empty for none, and for failed calls
 	FileID   string              // likewise
 	Duration time.Duration
 	Err      error // nil: it succeeded
 }
 
-// Activity is the call as [souvenir.Upkeep.RecordActivity] takes it, without whom it was for.
+// Activity returns the call in the form of [souvenir.Upkeep.RecordActivity], without its user.
 func (c Call) Activity() souvenir.NewActivity {
 	return souvenir.NewActivity{Tool: c.Tool, Action: c.Action, Project: c.Project, MemoryID: c.MemoryID, FileID: c.FileID,
 		Duration: c.Duration, Outcome: souvenir.OutcomeOf(c.Err)}
 }
 
-// Call calls a tool by name. Arguments are a JSON object; none and null are as good as an empty one. The result
-// marshals to one JSON object. An unknown tool is ErrNotFound with the argument "name".
+// Call calls a tool by name. Arguments are a JSON object; none and null count as an empty one. The result marshals
+// to one JSON object. An unknown tool is ErrNotFound with the argument "name".
 func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) (any, error) {
 	var c Call
 	began := time.Now()
@@ -39,7 +39,7 @@ func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) 
 	return result, err
 }
 
-// call calls a tool and notes what is known of the call.
+// call calls a tool and records the call in c.
 func (s *Set) call(ctx context.Context, name string, arguments json.RawMessage, c *Call) (any, error) {
 	d, err := find(name)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Set) call(ctx context.Context, name string, arguments json.RawMessage, 
 	return noted(result, a.noted().warnings), nil
 }
 
-// noteProject notes the project of a memory that is to be changed or deleted: afterwards it may be gone.
+// noteProject records the project of a memory before it is changed or deleted: afterwards it may be gone.
 func (s *Set) noteProject(ctx context.Context, id string, c *Call) {
 	if c.Project != (souvenir.ProjectRef{}) || id == "" {
 		return
@@ -93,7 +93,7 @@ func (s *Set) noteProject(ctx context.Context, id string, c *Call) {
 	}
 }
 
-// subject is the memory and the file that a call was about, by its result.
+// subject returns the memory and the file of a call, from its result.
 func subject(result any) (memory, file string) {
 	switch r := result.(type) {
 	case storedMemory:

@@ -13,24 +13,24 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// definition is a tool: what clients learn about it, and what it does. The schema that clients see and the decoding of
-// what they send both come from the struct of its arguments.
+// definition is a tool: its description for clients, and its implementation. The schema for clients and the
+// decoding of their input both come from the struct of its arguments.
 type definition struct {
 	name, title, description string
 	annotations              Annotations
 	arguments                reflect.Type // a struct with one field for each argument of any action; see parametersOf
-	parameters               []parameter  // made from arguments; in the order of the schema
+	parameters               []parameter  // built from arguments; in the order of the schema
 	actions                  []action     // a tool without actions has a single one, which has no name
 }
 
-// define completes a definition with the parameters that the fields of A are.
+// define completes a definition with parameters from the fields of A.
 func define[A any](d definition) definition {
 	d.arguments = reflect.TypeFor[A]()
 	d.parameters = parametersOf(d.arguments)
 	return d
 }
 
-// action is one of the things that a tool does.
+// action is one action of a tool.
 type action struct {
 	name     string
 	scope    souvenir.Scope
@@ -39,10 +39,10 @@ type action struct {
 	call     calling
 }
 
-// calling is what an action calls.
+// calling is the function of an action.
 type calling func(*Set, context.Context, arguments) (any, error)
 
-// with is a call that takes arguments of type A.
+// with adapts a function that takes arguments of type A.
 func with[A arguments](call func(*Set, context.Context, A) (any, error)) calling {
 	return func(s *Set, ctx context.Context, a arguments) (any, error) { return call(s, ctx, a.(A)) }
 }
@@ -53,16 +53,16 @@ type parameter struct {
 	name        string
 	kind        kind
 	description string   // for models
-	allowed     []string // of a word: its values, if they are limited
-	least, most int      // of an integer: its bounds; both zero: none but those of the store
-	preset      int      // of an integer: what the store takes when it is absent; zero: nothing to tell
+	allowed     []string // of a word: its allowed values, if limited
+	least, most int      // of an integer: its bounds; both zero: only those of the store
+	preset      int      // of an integer: the store's default; zero: not in the schema
 	keepsEmpty  bool     // an empty text is a value, not an absent one
 }
 
 // parametersOf returns the parameters that the fields of a struct are, in their order. The type of a field says its
 // kind; its tags say the rest:
 //
-//	json      the name; a field without one is no parameter
+//	json      the name; a field without one is not a parameter
 //	doc       the description; on an embedded struct, a tag with the name of a parameter describes that one
 //	text      "verbatim": white space around it counts; "verbatim,empty": so does an empty text
 //	enum      the allowed values, separated by commas
@@ -83,7 +83,7 @@ func parametersOf(arguments reflect.Type) []parameter {
 			continue
 		}
 		number := func(tag string) int {
-			n, _ := strconv.Atoi(field.Tag.Get(tag)) // a test holds the tags to the bounds of the store
+			n, _ := strconv.Atoi(field.Tag.Get(tag)) // a test compares the tags with the store's bounds
 			return n
 		}
 		p := parameter{index: field.Index, name: name, kind: kindOf(field), description: field.Tag.Get("doc"),
@@ -97,7 +97,7 @@ func parametersOf(arguments reflect.Type) []parameter {
 	return list
 }
 
-// kindOf is what a field takes.
+// kindOf returns the kind of a field.
 func kindOf(field reflect.StructField) kind {
 	switch field.Type.Kind() {
 	case reflect.Int:
@@ -118,12 +118,12 @@ func kindOf(field reflect.StructField) kind {
 	return word
 }
 
-// kind is what a parameter takes.
+// kind is the kind of a parameter's value.
 type kind int
 
 const (
 	word    kind = iota // a short text; white space around it does not count
-	text                // a text that is taken as it is
+	text                // a text that is taken unchanged
 	integer             // a whole number
 	boolean
 	words   // a list of texts
@@ -136,7 +136,7 @@ const actionName = "action"
 // hasActions reports whether the argument action chooses what the tool does.
 func (d *definition) hasActions() bool { return d.actions[0].name != "" }
 
-// actionNames are the values of the argument action.
+// actionNames returns the values of the argument action.
 func (d *definition) actionNames() []string {
 	names := make([]string, len(d.actions))
 	for i, a := range d.actions {
@@ -145,13 +145,13 @@ func (d *definition) actionNames() []string {
 	return names
 }
 
-// tool is what a client is told of it.
+// tool returns the definition for clients.
 func (d *definition) tool() Tool {
 	return Tool{Name: d.name, Title: d.title, Description: d.description, InputSchema: d.schema(),
 		Annotations: d.annotations}
 }
 
-// callName is how messages name a call: "memory search".
+// callName returns how messages name a call: "memory search".
 func (d *definition) callName(a *action) string { return strings.TrimSpace(d.name + " " + a.name) }
 
 // takes reports whether the action has a parameter.
@@ -195,10 +195,10 @@ func (p *parameter) property() property {
 	return shown
 }
 
-// properties are the parameters in the order in which a model shall read them.
+// properties are the parameters in the order in which a model should read them.
 type properties []parameter
 
-// MarshalJSON gives a JSON object that keeps the order.
+// MarshalJSON encodes a JSON object that keeps the order.
 func (list properties) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -222,8 +222,9 @@ func (list properties) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// schema is the JSON Schema of the arguments. It is flat, and open to further arguments: many clients can do nothing
-// with conditions, and one argument too many must not cost a model its call. What an action needs is said in words.
+// schema returns the JSON Schema of the arguments. It is flat, and open to further arguments: many clients do not
+// support conditions, and one extra argument must not fail a model's call. The descriptions say in words what an
+// action needs.
 func (d *definition) schema() json.RawMessage {
 	shown := struct {
 		Type       string     `json:"type"`
@@ -235,14 +236,14 @@ func (d *definition) schema() json.RawMessage {
 		shown.Properties = append(properties{choice}, d.parameters...)
 		shown.Required = []string{actionName}
 	}
-	for _, p := range d.parameters { // what every action needs
+	for _, p := range d.parameters { // required by every action
 		if !slices.ContainsFunc(d.actions, func(a action) bool { return !slices.Contains(a.required, p.name) }) {
 			shown.Required = append(shown.Required, p.name)
 		}
 	}
 	encoded, err := json.Marshal(shown)
 	if err != nil {
-		return json.RawMessage(`{"type":"object"}`) // strings and numbers are always JSON
+		return json.RawMessage(`{"type":"object"}`) // strings and numbers always encode
 	}
 	return encoded
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// MissingScope is the cause of the ErrForbidden that a call gives when its credential lacks a scope. Get it with
-// errors.As.
+// MissingScope is the cause of the ErrForbidden for a call whose credential does not carry the required scope. Get
+// it with errors.As.
 type MissingScope struct {
-	Scope souvenir.Scope // the one that the call needs
+	Scope souvenir.Scope // the required scope
 }
 
 // Error names the scope.
@@ -39,7 +39,7 @@ func invalid(argument, format string, args ...any) error {
 // show quotes a value for a message and keeps it short.
 func show(value string) string { return strconv.Quote(clip(value, 60)) }
 
-// clip cuts a text to so many characters, of which the last one then says that there was more.
+// clip cuts a longer text to most characters, the last of them an ellipsis.
 func clip(value string, most int) string {
 	if utf8.RuneCountInString(value) <= most {
 		return value

@@ -7,11 +7,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 )
 
-// maxUnknown is how many arguments that no action takes are looked at.
+// maxUnknown is how many unknown arguments are examined.
 const maxUnknown = 1000
 
-// lighten leaves what the tool does not know out of arguments with very many values, before they are decoded. What is
-// unknown is still there by name, for the warning; what is known must not have too many values itself.
+// lighten removes the values of unknown arguments before decoding, if the arguments have very many values. Their
+// names stay, for the warning; known arguments must not have too many values themselves.
 func (d *definition) lighten(encoded json.RawMessage) (json.RawMessage, error) {
 	if jsonbound.Count(encoded) <= maxValues {
 		return encoded, nil
@@ -33,7 +33,7 @@ func (d *definition) lighten(encoded json.RawMessage) (json.RawMessage, error) {
 				return true
 			}
 			if count > 2 {
-				value = []byte("[0]") // not empty, and no more
+				value = []byte("[0]") // not empty, but small
 			}
 		} else if left -= count; left < 0 {
 			failed = invalid(name, "%s has %d values; a call may have %d in all", name, count, maxValues)
@@ -48,7 +48,7 @@ func (d *definition) lighten(encoded json.RawMessage) (json.RawMessage, error) {
 	return append(light, '}'), failed
 }
 
-// knows reports whether any action takes an argument, by whatever spelling.
+// knows reports whether any action takes an argument, in any spelling.
 func (d *definition) knows(name string) bool {
 	folded := fold(name)
 	if folded == fold(actionName) {

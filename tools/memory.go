@@ -99,13 +99,13 @@ Name the project whenever you work on one.`,
 	},
 })
 
-// takeKnown moves the known keys from the argument metadata to the arguments, as far as these are not given themselves:
-// so they are read in the same way wherever they stand. It returns the rest of the metadata. A null stays there: in an
+// takeKnown moves the known keys from the argument metadata to the arguments, unless these are given themselves:
+// so they are read in the same way in both places. It returns the rest of the metadata. A null stays there: in an
 // update it removes the key.
 func (a *memoryArguments) takeKnown() (rest map[string]any, err error) {
 	rest = maps.Clone(a.Metadata)
 	known := reflect.ValueOf(&a.knownKeys).Elem()
-	projectGiven := a.ref() != souvenir.ProjectRef{} // the two names of a project are one thing
+	projectGiven := a.ref() != souvenir.ProjectRef{} // the two names of a project are one argument
 	for i := range knownParameters {
 		p := &knownParameters[i]
 		key := p.name
@@ -136,7 +136,7 @@ func (a *memoryArguments) takeKnown() (rest map[string]any, err error) {
 
 func (s *Set) getContext(ctx context.Context, a *memoryArguments) (any, error) {
 	store := s.store
-	if !s.allows(souvenir.ScopeMemoryWrite) { // a caller who may not store is not told to
+	if !s.allows(souvenir.ScopeMemoryWrite) { // not suggested to a caller who may not store
 		access := store.Access()
 		access.ReadOnly = true
 		store = store.As(access)
@@ -164,22 +164,22 @@ func (s *Set) getContext(ctx context.Context, a *memoryArguments) (any, error) {
 	return found, nil
 }
 
-// mostSimilar is how many near duplicates storing tells of, mostPreview how many characters of each.
+// mostSimilar is how many near duplicates store reports, mostPreview how many characters of each.
 const (
 	mostSimilar = 3
 	mostPreview = 200
 )
 
-// similarMemory is a memory that says nearly the same as one that was stored.
+// similarMemory is a near duplicate of a stored memory.
 type similarMemory struct {
 	ID         string  `json:"id"`
 	Score      float64 `json:"score"`
 	Collection string  `json:"collection_name"`
 	Preview    string  `json:"preview"`
-	SharedBy   string  `json:"shared_by,omitempty"` // who owns the project, if somebody else does
+	SharedBy   string  `json:"shared_by,omitempty"` // the project's owner, if another user
 }
 
-// storedMemory is the result of memory store. The content is not repeated: the caller has just sent it.
+// storedMemory is the result of memory store. It does not repeat the content: the caller has just sent it.
 type storedMemory struct {
 	ID          string          `json:"id"`
 	Collection  string          `json:"collection_name"`
@@ -190,9 +190,9 @@ type storedMemory struct {
 	UpdatedAt   time.Time       `json:"updated_at"`
 	Indexed     bool            `json:"indexed"`
 	Similar     []similarMemory `json:"similar"`
-	SharedBy    string          `json:"shared_by,omitempty"` // who owns the project, if somebody else does
+	SharedBy    string          `json:"shared_by,omitempty"` // the project's owner, if another user
 
-	ProjectCreated bool     `json:"project_created,omitempty"` // there was no such project
+	ProjectCreated bool     `json:"project_created,omitempty"` // the project is new
 	Warnings       []string `json:"warnings,omitempty"`
 }
 
@@ -228,7 +228,7 @@ type updatedMemory struct {
 	UpdatedAt  time.Time      `json:"updated_at"`
 	Indexed    bool           `json:"indexed"`
 
-	ProjectCreated bool     `json:"project_created,omitempty"` // there was no such project
+	ProjectCreated bool     `json:"project_created,omitempty"` // the project is new
 	Warnings       []string `json:"warnings,omitempty"`
 }
 
@@ -268,7 +268,7 @@ func (s *Set) updateMemory(ctx context.Context, a *memoryArguments) (any, error)
 		m.ProjectCreated, m.Warnings}, nil
 }
 
-// memoryIn returns the memory that a call names, if it lies in the collection that the call names, if any.
+// memoryIn returns the memory that a call names, if it is in the named collection, if any.
 func (s *Set) memoryIn(ctx context.Context, a *memoryArguments) (souvenir.Memory, error) {
 	m, err := s.store.GetMemory(ctx, a.ID)
 	if err != nil {
@@ -289,7 +289,7 @@ type deletedMemory struct {
 	ID      string `json:"id"`
 	Deleted bool   `json:"deleted"`
 
-	RestorableUntil *time.Time `json:"restorable_until,omitempty"` // from the trash; nil: it is switched off
+	RestorableUntil *time.Time `json:"restorable_until,omitempty"` // from the trash; nil: the trash is switched off
 }
 
 func (s *Set) deleteMemory(ctx context.Context, a *memoryArguments) (any, error) {

@@ -12,19 +12,19 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// searchResult is the result of memory search. Models read it: what says nothing is left out.
+// searchResult is the result of memory search. Models read it: fields without information are left out.
 type searchResult struct {
 	Results  []searchGroup      `json:"results"`
 	Total    int                `json:"total"` // over all pages
 	Offset   int                `json:"offset"`
 	Limit    int                `json:"limit"`
-	Sort     souvenir.SortOrder `json:"sort_order"` // the one that was used
+	Sort     souvenir.SortOrder `json:"sort_order"` // the order used
 	HasMore  bool               `json:"has_more"`
 	Warnings []string           `json:"warnings"`
 }
 
-// searchGroup is the part of a page that lies in one collection. The owner tells collections of one name apart, and is
-// shown where it is not the caller.
+// searchGroup is the part of a page in one collection. The owner distinguishes collections with the same name, and
+// is shown if it is not the caller.
 type searchGroup struct {
 	Collection string        `json:"collection_name"`
 	Owner      string        `json:"owner,omitempty"`
@@ -34,18 +34,18 @@ type searchGroup struct {
 type foundMemory struct {
 	ID        string                 `json:"id"`
 	Content   string                 `json:"content"`
-	Metadata  map[string]any         `json:"metadata"` // without the project when the search is in one
-	Score     float64                `json:"score"`    // of three digits
+	Metadata  map[string]any         `json:"metadata"` // without the project if the search is in one
+	Score     float64                `json:"score"`    // rounded to three digits
 	Rank      int                    `json:"rank"`     // place in the whole result, from 1
 	Revision  int                    `json:"revision,omitempty"`
 	CreatedAt time.Time              `json:"created_at"` // in seconds, like the next
 	UpdatedAt time.Time              `json:"updated_at"`
 	FileCount int                    `json:"file_count,omitempty"`
-	SharedBy  string                 `json:"shared_by,omitempty"` // who owns the project, if somebody else does
+	SharedBy  string                 `json:"shared_by,omitempty"` // the project's owner, if another user
 	Files     []souvenir.FileSummary `json:"files"`
 }
 
-// shownHit is a hit as a search shows it. The first revision goes without saying.
+// shownHit formats a hit for a search result. It omits the first revision.
 func shownHit(h souvenir.Hit, inProject bool) foundMemory {
 	m := foundMemory{
 		ID: h.ID, Content: h.Content, Metadata: h.ShownMetadata(), Score: math.Round(h.Score*1000) / 1000, Rank: h.Rank,
@@ -97,8 +97,8 @@ func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, erro
 	return result, nil
 }
 
-// filter returns the filter of a search, and the project it is in. Arguments that are known keys count as part of it
-// and win over what it says of them. A project that it names is found like everywhere: the caller's own first.
+// filter returns the filter of a search, and its project. Arguments that are known keys are part of it and win
+// over its own values. A project in it is found as elsewhere: the caller's own first.
 func (a *memoryArguments) filter() (souvenir.Filter, souvenir.ProjectRef, error) {
 	project := a.ref()
 	filter := souvenir.Filter(maps.Clone(a.Filter))
@@ -119,7 +119,7 @@ func (a *memoryArguments) filter() (souvenir.Filter, souvenir.ProjectRef, error)
 		if !isThere {
 			continue
 		}
-		if list, ok := given.([]any); isAbsent(given) && given != nil || ok && len(list) == 0 { // null is "not set" here
+		if list, ok := given.([]any); isAbsent(given) && given != nil || ok && len(list) == 0 { // null means "not set" here
 			delete(filter, key)
 			continue
 		}
@@ -140,7 +140,7 @@ func (a *memoryArguments) filter() (souvenir.Filter, souvenir.ProjectRef, error)
 	return filter, cmp.Or(project, named), nil
 }
 
-// orEmpty gives a list that JSON shows as [] even if it is nil.
+// orEmpty makes a nil list encode as [].
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -150,7 +150,7 @@ func orEmpty[T any](list []T) []T {
 
 // retrievedMemory is the result of memory retrieve.
 type retrievedMemory struct {
-	Result string                 `json:"result"` // the memory as a text to read
+	Result string                 `json:"result"` // the memory as a readable text
 	Memory souvenir.Memory        `json:"memory"`
 	Files  []souvenir.FileSummary `json:"files"`
 }
@@ -170,7 +170,7 @@ func (s *Set) retrieveMemory(ctx context.Context, a *memoryArguments) (any, erro
 	return retrievedMemory{readable(m, files), m, files}, nil
 }
 
-// readable is a memory as a text.
+// readable formats a memory as a text.
 func readable(m souvenir.Memory, files []souvenir.FileSummary) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Memory %s in collection %s", m.ID, m.Collection)

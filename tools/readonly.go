@@ -7,9 +7,9 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// ListReadOnly returns the definitions of what is left of the tools if nothing may be changed, in the order of [List]:
-// tools and actions that change something are left out, and so are the arguments that only they take. Calls of what is
-// left out are refused by a [Set] with the option ReadOnly.
+// ListReadOnly returns the definitions of the tools that remain if nothing may be changed, in the order of [List]:
+// without the tools and actions that change something, and without the arguments that only they take. A [Set] with
+// the option ReadOnly refuses calls of them.
 func ListReadOnly() []Tool {
 	list := []Tool{}
 	for i := range registry {
@@ -20,7 +20,7 @@ func ListReadOnly() []Tool {
 	return list
 }
 
-// changes reports whether the action changes something: its scope says so.
+// changes reports whether the action changes something, according to its scope.
 func (a *action) changes() bool {
 	return a.scope != souvenir.ScopeMemoryRead && a.scope != souvenir.ScopeFilesRead
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// noted adds warnings about the arguments to a result, behind those that it has already.
+// noted appends warnings about the arguments to those of a result.
 func noted(result any, warnings []string) any {
 	if len(warnings) == 0 {
 		return result
@@ -18,7 +18,7 @@ type notedResult struct {
 	warnings []string
 }
 
-// MarshalJSON gives the result's object with the warnings in it.
+// MarshalJSON encodes the result's object with the warnings in it.
 func (n notedResult) MarshalJSON() ([]byte, error) {
 	encoded, err := json.Marshal(n.result)
 	if err != nil {

@@ -62,12 +62,12 @@ func (s *Set) updateTodoSection(ctx context.Context, a *todoArguments) (any, err
 	})
 }
 
-// completedTask is the result of todo complete. The document is not in it: a todo is ticked off often.
+// completedTask is the result of todo complete. It omits the document: tasks are completed often.
 type completedTask struct {
 	ID               string                `json:"id"` // of the todo memory
 	Task             souvenir.Task         `json:"task"`
 	AlreadyCompleted bool                  `json:"already_completed"`
-	NextTask         *souvenir.Task        `json:"next_task"` // the first that is still to be done; null: none
+	NextTask         *souvenir.Task        `json:"next_task"` // the first open task; null: none
 	Progress         souvenir.TodoProgress `json:"progress"`
 	Revision         int                   `json:"revision"`
 	Warnings         []string              `json:"warnings,omitempty"`

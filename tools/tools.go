@@ -7,38 +7,38 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Tool is what a client is told of a tool.
+// Tool is a tool's definition for clients.
 type Tool struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title"`       // for people
-	Description string          `json:"description"` // for models: when to use it, what comes back, what to do next
+	Description string          `json:"description"` // for models: when to use it, what it returns, what to do next
 	InputSchema json.RawMessage `json:"inputSchema"` // JSON Schema of the arguments: a flat object
 	Annotations Annotations     `json:"annotations"`
 }
 
-// Annotations tell a client how careful to be with a tool, in the terms of the Model Context Protocol. All four are
-// always in the JSON, since some of the protocol's defaults are true.
+// Annotations tell a client how careful to be with a tool, in the terms of the Model Context Protocol. All four
+// are always in the JSON, since some of the protocol's defaults are true.
 type Annotations struct {
 	ReadOnly    bool `json:"readOnlyHint"`    // it changes nothing
-	Destructive bool `json:"destructiveHint"` // it can delete; changes that keep the state before as a revision are none
+	Destructive bool `json:"destructiveHint"` // it can delete; changes that keep the previous state as a revision do not count
 	Idempotent  bool `json:"idempotentHint"`  // the same call again changes nothing more
-	OpenWorld   bool `json:"openWorldHint"`   // it reaches beyond the store; none does
+	OpenWorld   bool `json:"openWorldHint"`   // it reaches beyond the store; false for all
 }
 
-// Options say how a [Set] works. Nil options mean the zero value.
+// Options configure a [Set]. Nil options mean the zero value.
 type Options struct {
-	// Allows reports whether the caller's credential carries a scope. A call that needs one that is not allowed is
+	// Allows reports whether the caller's credential carries a scope. A call that needs a missing scope is
 	// ErrForbidden, caused by a [MissingScope]. Nil allows everything.
 	Allows func(souvenir.Scope) bool
 
 	// ReadOnly refuses calls that would change something, with ErrReadOnly. See [ListReadOnly].
 	ReadOnly bool
 
-	// OnCall is told of every call, once it is over, also of those that failed. Nil means that nobody is.
+	// OnCall is called after every call, including failed ones. Nil means no reports.
 	OnCall func(context.Context, Call)
 }
 
-// Set is the tools on one store, or on one view of it. It is safe for concurrent use.
+// Set is the tools of one store, or of one view of it. It is safe for concurrent use.
 type Set struct {
 	store    *souvenir.Store
 	allows   func(souvenir.Scope) bool
@@ -46,8 +46,8 @@ type Set struct {
 	onCall   func(context.Context, Call)
 }
 
-// New returns the tools on a store or on a view of it, which decides for whom they work and how far they reach. It is
-// cheap: make one for each request.
+// New returns the tools of a store or of a view of it, which decides the user and the access. It is cheap: make
+// one for each request.
 func New(store *souvenir.Store, options *Options) *Set {
 	s := &Set{store: store, allows: func(souvenir.Scope) bool { return true }}
 	if options == nil {
@@ -69,7 +69,7 @@ func List() []Tool {
 	return list
 }
 
-// registry is the tools, in the order in which a model meets them: what to begin with comes first.
+// registry is the tools, in the order in which a model should see them: the first to use comes first.
 var registry = []definition{
 	memoryTool,
 	getProjectMainMemory,

@@ -74,7 +74,7 @@ func (s *Set) uploadDocument(ctx context.Context, a *uploadDocumentArguments) (a
 	return s.store.AddFile(ctx, file, bytes.NewReader(content))
 }
 
-// linkFile links a file to a memory, and changes what is said of it.
+// linkFile links a file to a memory, and updates the file's description, category and tags.
 func (s *Set) linkFile(ctx context.Context, a *uploadDocumentArguments) (any, error) {
 	if a.MemoryID == "" {
 		return nil, invalid("memory_id", "memory_id is missing; a file is linked to a memory")
@@ -97,8 +97,8 @@ func (s *Set) linkFile(ctx context.Context, a *uploadDocumentArguments) (any, er
 	})
 }
 
-// decodeBase64 decodes the base64 of RFC 4648, with either alphabet, with padding or without, in lines or in one; a
-// data URL (RFC 2397) may be around it, whose type it returns.
+// decodeBase64 decodes the base64 of RFC 4648, with either alphabet, with or without padding, in one line or
+// several; a data URL (RFC 2397) may wrap it, whose type it returns.
 func decodeBase64(encoded string) (content []byte, declared string, err error) {
 	encoded = strings.TrimSpace(encoded)
 	if header, data, ok := strings.Cut(encoded, ","); ok && strings.HasPrefix(header, "data:") &&

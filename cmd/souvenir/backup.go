@@ -31,8 +31,8 @@ Copying the file by other means while it is in use loses what its log (FILE-wal)
 			return store.Upkeep().Backup(ctx, args[0], &souvenir.BackupOptions{Progress: progress})
 		})
 		if errors.Is(err, souvenir.ErrReadOnly) {
-			// The file is of an older version, which cannot be read without bringing it up to date, and a backup is wanted
-			// before that of all times. Restore copies any version as it is.
+			// The file has an older version, which cannot be read before it is migrated, and a backup is wanted
+			// most before a migration. Restore copies any version as it is.
 			err = souvenir.Restore(ctx, souvenir.Restoration{From: *db, To: args[0], Progress: progress})
 		}
 		end()

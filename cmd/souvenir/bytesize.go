@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// byteSize is a flag of a number of bytes: 1048576, 1MiB, 1M. Units are powers of 1024.
+// byteSize is a flag for a number of bytes: 1048576, 1MiB, 1M. Units are powers of 1024.
 type byteSize int64
 
 var byteUnits = []struct {
@@ -15,7 +15,7 @@ var byteUnits = []struct {
 	bytes int64
 }{{"T", 1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}}
 
-// Set reads a size.
+// Set parses a size.
 func (b *byteSize) Set(text string) error {
 	number, unit := strings.ToUpper(strings.TrimSpace(text)), int64(1)
 	number = strings.TrimSuffix(strings.TrimSuffix(number, "B"), "I")
@@ -33,7 +33,7 @@ func (b *byteSize) Set(text string) error {
 	return nil
 }
 
-// String shows a size in the largest unit that it is a multiple of.
+// String formats a size in the largest unit that divides it.
 func (b *byteSize) String() string {
 	for _, u := range byteUnits {
 		if n := int64(*b); n > 0 && n%u.bytes == 0 {
@@ -46,7 +46,7 @@ func (b *byteSize) String() string {
 // Type names the kind of value.
 func (b *byteSize) Type() string { return "bytes" }
 
-// limit is the size as an option of the library, where 0 means the default and a negative number none.
+// limit returns the size as an option of the library, where 0 means the default and a negative number no limit.
 func (b byteSize) limit() int64 {
 	if b == 0 {
 		return -1

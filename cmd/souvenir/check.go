@@ -45,12 +45,12 @@ damaged to be opened, is left as it is, with --repair, too: "souvenir recover" g
 			defer end()
 			report, err = store.Upkeep().Check(ctx, &souvenir.CheckOptions{Repair: *repair, Accept: *accept, Progress: progress})
 			if err == nil && report.Repaired > 0 {
-				err = store.Upkeep().WaitEmbedded(ctx) // vectors that were damaged are made in the background
+				err = store.Upkeep().WaitEmbedded(ctx) // damaged vectors are remade in the background
 			}
 			return err
 		})
 		if err != nil && *asJSON {
-			// Who reads JSON gets JSON of a file that cannot be opened, too.
+			// With --json, a file that cannot be opened gives JSON, too.
 			if printed := printJSON(&c.out,
 				checkResult{CheckReport: souvenir.CheckReport{Findings: []souvenir.Finding{}, Checked: map[string]int{},
 					Damaged: []souvenir.DamagedRow{}}, Error: err.Error()}); printed != nil {
@@ -75,7 +75,7 @@ damaged to be opened, is left as it is, with --repair, too: "souvenir recover" g
 // checkResult is what --json prints.
 type checkResult struct {
 	souvenir.CheckReport
-	Error string `json:"error,omitempty"` // why there was nothing to look at
+	Error string `json:"error,omitempty"` // why nothing was checked
 }
 
 func (c *cli) printCheck(report souvenir.CheckReport) error {
@@ -110,7 +110,7 @@ func (c *cli) printCheck(report souvenir.CheckReport) error {
 	return nil
 }
 
-// printVerified says of how much it is known that it is what was stored.
+// printVerified says how much of the store is verified to be what was stored.
 func (c *cli) printVerified(report souvenir.CheckReport) {
 	fmt.Fprintf(&c.out, "%d rows are verified by their hashes, %d are damaged or lost, %d could not be verified\n",
 		report.Verified, len(report.Damaged), report.Unverified)

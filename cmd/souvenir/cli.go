@@ -12,21 +12,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit statuses.
+// Exit statuses.
 const (
 	exitOK    = 0
-	exitError = 1 // it could not be done, or a check found something
+	exitError = 1 // the command failed, or a check found something
 	exitUsage = 2 // the command line, or a variable, is wrong
 )
 
-// cli is what the commands have in common: the world outside.
+// cli is what the commands share: the outside world.
 type cli struct {
 	stdin          *os.File
 	stdout, stderr *os.File
 	lookup         func(name string) (string, bool) // the environment
 
-	out     output // standard output, for all that is printed there
-	running bool   // the command line is understood; what fails now is no mistake in it
+	out     output // standard output, for all output
+	running bool   // the command line is valid; later failures are not usage errors
 }
 
 // usageError is a mistake in the command line or in a variable.
@@ -36,10 +36,10 @@ func (e usageError) Error() string { return e.message }
 
 func misused(format string, args ...any) error { return usageError{fmt.Sprintf(format, args...)} }
 
-// errSilent ends a command with exitError when it has said already why.
+// errSilent ends a command with exitError when the reason is already printed.
 var errSilent = errors.New("")
 
-// run carries out a command line and returns the exit status.
+// run executes a command line and returns the exit status.
 func (c *cli) run(ctx context.Context, args []string) int {
 	root := c.rootCommand()
 	root.SetArgs(args)
@@ -65,8 +65,8 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	return exitError
 }
 
-// inFlags calls the argument that an error of the library is about as the command's flag for it is called:
-// redirect_uris and RedirectURIs are --redirect-uri.
+// inFlags replaces the argument in an error of the library with the command's flag for it: redirect_uris and
+// RedirectURIs become --redirect-uri.
 func inFlags(command *cobra.Command, err error) error {
 	var known *souvenir.Error
 	if !errors.As(err, &known) || known.Argument == "" {
@@ -82,7 +82,7 @@ func inFlags(command *cobra.Command, err error) error {
 	return err
 }
 
-// wordStart is where a word begins in a Go name.
+// wordStart matches where a word begins in a Go name.
 var wordStart = regexp.MustCompile(`([a-z])([A-Z])`)
 
 func (c *cli) rootCommand() *cobra.Command {
@@ -136,19 +136,19 @@ everything else to standard error.`,
 		if len(args) > 0 {
 			return unknownCommand(command, args[0])
 		}
-		return command.Help() // whoever types the name alone wants to know what there is
+		return command.Help() // the name alone prints the help
 	}
 	return root
 }
 
-// The groups in which the help shows the commands.
+// Groups of commands in the help.
 const (
 	groupServer   = "server"
 	groupMemories = "memories"
 	groupFile     = "file"
 )
 
-// command makes a command of its description and what it does.
+// command builds a command from its description and its function.
 func (c *cli) command(command *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
 	if command.Args == nil {
 		command.Args = cobra.NoArgs
@@ -160,7 +160,7 @@ func (c *cli) command(command *cobra.Command, run func(ctx context.Context, args
 	return command
 }
 
-// group makes a command that only has others below it.
+// group builds a command that only has subcommands.
 func group(command *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	command.AddCommand(children...)
 	command.Args = cobra.ArbitraryArgs
@@ -192,7 +192,7 @@ func childNames(command *cobra.Command) []string {
 	return names
 }
 
-// wants checks the number of arguments and names what is missing.
+// wants checks the number of arguments and names missing ones.
 func wants(least, most int, names ...string) cobra.PositionalArgs {
 	return func(command *cobra.Command, given []string) error {
 		switch {

@@ -94,7 +94,7 @@ known by the URL of their description ("document"). With --user, only those that
 			for _, u := range users {
 				names[u.ID] = nameOf(u)
 			}
-			view := store // which sees all
+			view := store // the whole store
 			if *user != "" {
 				owner, err := store.Accounts().GetUser(ctx, *user)
 				if err != nil {

@@ -17,27 +17,27 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// connection is what a client needs to know: a URL and a token, or a URL alone, behind which it asks its user to sign
-// in (OAuth), or a command that speaks with it over standard input and output.
+// connection is what a client needs to connect: a URL and a token; or a URL alone, where the user signs in with
+// OAuth; or a command that speaks the protocol over standard input and output.
 type connection struct {
 	url, token string
 	command    []string
 }
 
-// tokenStandIn stands where a token belongs.
+// tokenStandIn is the placeholder for a token.
 const tokenStandIn = "mcp_YOUR_TOKEN"
 
 // client is an AI client that can use the server.
 type client struct {
 	name, title string
 	where       string                  // where the snippet belongs
-	overHTTP    func(connection) string // with the token, or with OAuth when there is none
+	overHTTP    func(connection) string // with the token, or with OAuth without one
 	overOAuth   string                  // where the snippet without a token belongs, if not there
-	overStdio   func(connection) string // nil for what runs elsewhere, and can start no program here
-	connectors  bool                    // with OAuth, it is not the client that comes but its vendor's cloud
+	overStdio   func(connection) string // nil for clients that run elsewhere and cannot start a program here
+	connectors  bool                    // with OAuth, the requests come from the vendor's cloud
 }
 
-// inCloud tells whether a client comes from the internet, and with OAuth only.
+// inCloud reports whether a client connects from the internet, and with OAuth only.
 func (c client) inCloud() bool { return c.overStdio == nil }
 
 // place is where a snippet for a connection belongs.
@@ -59,7 +59,7 @@ func (c client) snippet(to connection) string {
 // object is a JSON object.
 type object map[string]any
 
-// entry is how the files of clients name a server.
+// entry is a server in the files of clients.
 type entry struct {
 	Type    string            `json:"type,omitempty"`
 	URL     string            `json:"url,omitempty"`
@@ -89,7 +89,7 @@ var claudeCode = client{
 	},
 }
 
-// clients returns the clients that there are snippets for.
+// clients returns the clients that have snippets.
 func clients() []client {
 	return []client{
 		claudeCode,
@@ -155,8 +155,8 @@ func clients() []client {
 	}
 }
 
-// snippets says on the pages of the server how clients are connected with it: with a token, or ("") with OAuth. Those
-// in the cloud know OAuth only, and reach the server only where the internet does.
+// snippets returns, for the pages of the server, how to connect each client: with a token, or with OAuth if the
+// token is "". Clients in the cloud support OAuth only, and are listed only where the internet reaches the server.
 func snippets(address, token string) []server.Snippet {
 	to := connection{url: address, token: token}
 	var all []server.Snippet
@@ -169,13 +169,13 @@ func snippets(address, token string) []server.Snippet {
 	return all
 }
 
-// connectorsOfClaude is where Claude's apps take a server on the internet.
+// connectorsOfClaude is where Claude's apps add a server on the internet.
 const connectorsOfClaude = "Customize, Connectors, +, Add custom connector"
 
-// connector is what the forms of clients in the cloud ask for. They sign in with OAuth, and take no token.
+// connector is what the forms of clients in the cloud ask for. They sign in with OAuth and take no token.
 func connector(c connection) string { return "Name: Souvenir\nURL:  " + c.url }
 
-// bearer is the header with the token; nil without one.
+// bearer returns the header with the token; nil without one.
 func bearer(c connection) map[string]string {
 	if c.token == "" {
 		return nil
@@ -183,8 +183,8 @@ func bearer(c connection) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + c.token}
 }
 
-// overRemote has mcp-remote speak HTTP for a client whose file knows commands only. Without a token it opens a browser
-// to sign in.
+// overRemote lets mcp-remote speak HTTP for a client whose file supports commands only. Without a token it opens a
+// browser to sign in.
 func overRemote(c connection) entry {
 	e := entry{Command: "npx", Args: []string{"-y", "mcp-remote", c.url}}
 	if c.token != "" {
@@ -200,14 +200,14 @@ func overRemote(c connection) entry {
 
 func started(c connection) entry { return entry{Command: c.command[0], Args: c.command[1:]} }
 
-// inFile is the JSON file of a client whose servers stand under a key. What is shown here always encodes.
+// inFile is the JSON file of a client whose servers are listed under a key. Its values always encode.
 func inFile(key string, e entry) string {
 	var b bytes.Buffer
 	_ = printJSON(&b, object{key: map[string]entry{"souvenir": e}})
 	return strings.TrimSpace(b.String())
 }
 
-// compact is a value as JSON in one line, which is how TOML writes strings and lists of them, too.
+// compact formats a value as JSON in one line, which is also valid TOML for strings and lists of them.
 func compact(value any) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -216,7 +216,7 @@ func compact(value any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// shellQuote is a word as a POSIX shell reads it.
+// shellQuote quotes a word for a POSIX shell.
 func shellQuote(word string) string {
 	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,") == "" {
 		return word
@@ -267,7 +267,7 @@ Without --db, --stdio names the file that "souvenir mcp" would find now.`,
 		switch {
 		case *s.asJSON:
 			return printJSON(&c.out, shown)
-		case len(args) > 0: // the snippet alone, to be piped
+		case len(args) > 0: // the snippet alone, for pipes
 			fmt.Fprintln(&c.out, shown[0].Snippet)
 		default:
 			for i, each := range chosen {
@@ -314,7 +314,7 @@ type shownConfig struct {
 	Snippet string `json:"snippet"`
 }
 
-// chooseClients finds the client that is named, or else all that can connect in the way that is asked for.
+// chooseClients finds the named client, or else all that can connect in the requested way.
 func chooseClients(args, names []string, overStdio bool) ([]client, error) {
 	var chosen []client
 	for _, known := range clients() {
@@ -332,7 +332,7 @@ func chooseClients(args, names []string, overStdio bool) ([]client, error) {
 	return chosen, nil
 }
 
-// connect gathers what the flags say about the connection.
+// connect collects the connection from the flags.
 func (c *cli) connect(ctx context.Context, s *configSettings) (connection, error) {
 	if *s.overStdio {
 		return c.connectStdio(ctx, s)
@@ -348,7 +348,7 @@ func (c *cli) connect(ctx context.Context, s *configSettings) (connection, error
 		return connection{}, err
 	case *s.oauth && tokenFrom == onCommandLine && given(s.token.flags, "oauth") == onCommandLine:
 		return connection{}, misused("both --oauth and a token are given; one of them is enough")
-	case *s.oauth && tokenFrom < onCommandLine: // a variable gives way
+	case *s.oauth && tokenFrom < onCommandLine: // a flag overrides a variable
 		token = ""
 	case token == "":
 		token = tokenStandIn
@@ -390,8 +390,8 @@ func (c *cli) connectStdio(ctx context.Context, s *configSettings) (connection, 
 	return connection{command: command}, nil
 }
 
-// checkUserGiven refuses a command that could only fail where the client starts it: the store has several users, and
-// none is named. A file that does not exist yet will have one.
+// checkUserGiven refuses a command that could only fail when the client starts it: the store has several users,
+// and none is named. A file that does not exist yet will have one.
 func (c *cli) checkUserGiven(ctx context.Context, db, user string) error {
 	if _, err := os.Stat(db); err != nil {
 		return nil //nolint:nilerr // no file yet, or not one for whoever prints this
@@ -402,7 +402,7 @@ func (c *cli) checkUserGiven(ctx context.Context, db, user string) error {
 	})
 }
 
-// adviseOnConfig says what is still to be done before a snippet works.
+// adviseOnConfig prints what to do before a snippet works.
 func (c *cli) adviseOnConfig(chosen []client, to connection) {
 	if to.command != nil {
 		return

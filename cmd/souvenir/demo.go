@@ -83,7 +83,7 @@ Ctrl-C ends it and deletes everything.
 	return store.Close()
 }
 
-// fillDemo makes a user with a token and memories, and returns the token and the number of memories.
+// fillDemo creates a user with a token and memories, and returns the token and the number of memories.
 func fillDemo(ctx context.Context, store *souvenir.Store) (string, int, error) {
 	user, err := store.Accounts().AddUser(ctx, souvenir.NewUser{Name: "demo"})
 	if err != nil {

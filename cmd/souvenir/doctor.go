@@ -60,7 +60,7 @@ It registers five clients that nobody lets in; the server forgets them after a d
 	})
 }
 
-// printFindings prints each finding in a line. What comes from the server is made harmless for a terminal.
+// printFindings prints one finding a line. Text from the server is made harmless for a terminal.
 func (c *cli) printFindings(findings []doctor.Finding) {
 	for _, f := range findings {
 		line := f.Message + "."

@@ -15,14 +15,14 @@ func variable(flag string) string {
 	return "SOUVENIR_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// hasVariable is false for the flags that ask for something instead of setting it.
+// hasVariable is false for flags that are requests, not settings.
 func hasVariable(flag *pflag.Flag) bool { return flag.Name != "help" && flag.Name != "version" }
 
 // ofEnvironment marks the flags that a variable has set.
 const ofEnvironment = "souvenir_environment"
 
-// applyEnvironment gives the flags that are not on the command line the values of their variables. An empty variable is
-// as good as none: it is what compose files make of one that is not set.
+// applyEnvironment sets the flags that are not on the command line from their variables. An empty variable counts
+// as unset: compose files pass it for a variable that is not set.
 func (c *cli) applyEnvironment(command *cobra.Command) error {
 	var wrong error
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -45,7 +45,7 @@ func (c *cli) applyEnvironment(command *cobra.Command) error {
 	return wrong
 }
 
-// flagError says of a flag's value what would be right.
+// flagError adds the valid values of a flag to its error.
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -54,7 +54,7 @@ func flagError(err error) error {
 	return usageError{err.Error()}
 }
 
-// wanted describes the values that a flag takes.
+// wanted describes the valid values of a flag.
 func wanted(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "bool":
@@ -71,10 +71,10 @@ func wanted(flag *pflag.Flag) string {
 	return "another value"
 }
 
-// ofSecret marks the flags whose values nobody is shown.
+// ofSecret marks the flags whose values must not be printed.
 const ofSecret = "souvenir_secret"
 
-// secret is a value that should not stand on a command line, where every user of the machine can read it.
+// secret is a value that should not be on a command line, where every user of the machine can read it.
 type secret struct {
 	name        string
 	value, file string
@@ -86,12 +86,12 @@ func secretFlag(command *cobra.Command, name, what string) *secret {
 	s := &secret{name: name, flags: command.Flags()}
 	command.Flags().StringVar(&s.value, name, "", what+
 		"; others on the machine can read command lines, so better a variable or a file")
-	_ = command.Flags().SetAnnotation(name, ofSecret, []string{"true"}) // it fails for a flag that there is not
+	_ = command.Flags().SetAnnotation(name, ofSecret, []string{"true"}) // it fails only for an unknown flag
 	command.Flags().StringVar(&s.file, name+"-file", "", "`file` with "+what)
 	return s
 }
 
-// given says where a value comes from: 2 for the command line, 1 for the environment, 0 for nowhere.
+// given returns where a value comes from: 2 for the command line, 1 for the environment, 0 for neither.
 func given(flags *pflag.FlagSet, name string) int {
 	flag := flags.Lookup(name)
 	switch {
@@ -121,7 +121,7 @@ func (s *secret) read() (string, error) {
 	return firstLine(string(content)), nil
 }
 
-// firstLine is a text without its line's end, as editors and echo leave one behind.
+// firstLine cuts the line's end off a text, which editors and echo append.
 func firstLine(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	return strings.TrimSuffix(text, "\r")

@@ -61,14 +61,14 @@ checks where there is nothing but this program, as in its container image. Witho
 	})
 }
 
-// askHealth asks a server how it is. Only an answer of Souvenir's counts: another program may have taken the port.
+// askHealth asks a server for its health. Only Souvenir's answer counts: another program may have taken the port.
 func askHealth(ctx context.Context, url string) (server.Health, error) {
 	var health server.Health
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return health, err
 	}
-	// Without a proxy, whatever the environment says: the question is about this very server.
+	// No proxy, even if the environment names one: the question is about this very server.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Do(r)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpCommand is "souvenir help COMMAND", as others know it from git.
+// helpCommand is "souvenir help COMMAND", as in git.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND...]",
@@ -81,7 +81,7 @@ func printChildren(w io.Writer, command *cobra.Command) {
 	list(other, "")
 }
 
-// printFlags prints each flag over what it means: the variable's name leaves no room beside it.
+// printFlags prints each flag above its description: the variable's name leaves no room beside it.
 func printFlags(w io.Writer, command *cobra.Command) {
 	title := "\nFlags, and the variables that set them:\n"
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -108,7 +108,7 @@ func printFlags(w io.Writer, command *cobra.Command) {
 	})
 }
 
-// shortDuration is the default of a flag, a duration without what is zero in it: 24h for 24h0m0s.
+// shortDuration formats a flag's default, a duration, without its zero units: 24h for 24h0m0s.
 func shortDuration(flag *pflag.Flag) string {
 	if flag.Value.Type() != "duration" {
 		return flag.DefValue

@@ -118,7 +118,7 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 	if term.IsTerminal(int(c.stdin.Fd())) {
 		fmt.Fprintf(c.stderr, "This speaks MCP with a client, which starts it: \"souvenir client-config --stdio\" prints how. Ctrl-D ends it.\n")
 	}
-	// A client that goes away shall not end this before the store is closed.
+	// A client that goes away must not end the process before the store is closed.
 	signal.Ignore(syscall.SIGPIPE)
 	server := mcpserver.New(view,
 		&mcpserver.Options{Toolsets: chosen, ReadOnly: *s.readOnly, Version: readBuild().Version, Logger: log,
@@ -129,7 +129,7 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 	return store.Close()
 }
 
-// recorder records the calls of the one client for its user. What may only be read keeps no record.
+// recorder records the calls of the one client for its user. A read-only store keeps no record.
 func recorder(store *souvenir.Store, access souvenir.Access, log *slog.Logger) func(context.Context, mcpserver.Call) {
 	return func(ctx context.Context, c mcpserver.Call) {
 		n := c.Activity()
@@ -157,13 +157,13 @@ func chooseToolsets(names []string) ([]mcpserver.Toolset, error) {
 	return chosen, nil
 }
 
-// viewFor is the store as the user sees it for whom a client works.
+// viewFor returns the view of the user for whom a client works.
 func viewFor(ctx context.Context, store *souvenir.Store, named string, readOnly bool) (*souvenir.Store, error) {
 	user, err := chooseUser(ctx, store, named)
 	var wrong usageError
 	switch {
 	case errors.As(err, &wrong):
-		return nil, errors.New(wrong.message) // it is the store that has several users; the command line may come from a client's settings
+		return nil, errors.New(wrong.message) // the store has several users; the command line may come from a client's settings
 	case err != nil:
 		return nil, renamed(err, "user", "--user")
 	case user.Disabled:

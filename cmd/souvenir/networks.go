@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// networks is a flag of addresses and networks, with commas between: 10.0.0.2,172.16.0.0/12. The word none is an empty
-// list, which is another thing than a flag that was not given (nil).
+// networks is a flag of addresses and networks, separated by commas: 10.0.0.2,172.16.0.0/12. The word none is an
+// empty list, which differs from a flag that was not given (nil).
 type networks []netip.Prefix
 
-// Set reads a list, and adds it to what was given before.
+// Set parses a list, and adds it to earlier ones.
 func (n *networks) Set(text string) error {
 	if strings.TrimSpace(text) == "none" {
 		*n = networks{}
@@ -31,7 +31,7 @@ func (n *networks) Set(text string) error {
 	return nil
 }
 
-// String writes the list.
+// String formats the list.
 func (n *networks) String() string {
 	words := make([]string, len(*n))
 	for i, prefix := range *n {

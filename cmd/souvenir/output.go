@@ -14,13 +14,13 @@ import (
 	"golang.org/x/text/width"
 )
 
-// output is standard output. It keeps the first error, so that no command has to look at each of its prints.
+// output is standard output. It keeps the first error, so that commands need not check each print.
 type output struct {
 	file *os.File
 	err  error
 }
 
-// Write writes, unless that has failed before.
+// Write writes, unless an earlier write has failed.
 func (o *output) Write(p []byte) (n int, err error) {
 	if o.err == nil {
 		n, o.err = o.file.Write(p)
@@ -28,7 +28,7 @@ func (o *output) Write(p []byte) (n int, err error) {
 	return n, o.err
 }
 
-// printJSON prints one value, indented: people read it as well.
+// printJSON prints one value, indented for people.
 func printJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -36,7 +36,7 @@ func printJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// tell prints what was done: as JSON for programs, else as a line for people.
+// tell prints the result of a command: as JSON for programs, else as a line for people.
 func (c *cli) tell(asJSON bool, value any, format string, args ...any) error {
 	if asJSON {
 		return printJSON(&c.out, value)
@@ -45,13 +45,13 @@ func (c *cli) tell(asJSON bool, value any, format string, args ...any) error {
 	return nil
 }
 
-// none says that a list is empty, where people would otherwise see a heading alone.
+// none says that a list is empty; people would otherwise see a heading alone.
 func (c *cli) none(format string, args ...any) error {
 	fmt.Fprintf(c.stderr, format+"\n", args...)
 	return nil
 }
 
-// orEmpty makes JSON of no elements [] rather than null.
+// orEmpty makes an empty list encode as [] rather than null.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -72,7 +72,7 @@ func table(w io.Writer, heading []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// plain is a text in one line, without what a terminal would obey.
+// plain formats a text in one line, without terminal control sequences.
 func plain(text string) string {
 	clean := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029 {
@@ -83,7 +83,7 @@ func plain(text string) string {
 	return strings.Join(strings.Fields(clean), " ")
 }
 
-// shorten cuts a text to so many columns of a terminal, in which East Asian characters take two.
+// shorten cuts a text to a number of terminal columns; East Asian characters take two.
 func shorten(text string, columns int) string {
 	used, cut := 0, -1
 	for i, r := range text {
@@ -98,7 +98,7 @@ func shorten(text string, columns int) string {
 	return text
 }
 
-// runeColumns is how many columns of a terminal a character takes.
+// runeColumns returns how many terminal columns a character takes.
 func runeColumns(r rune) int {
 	if unicode.Is(unicode.Mn, r) {
 		return 0
@@ -110,7 +110,7 @@ func runeColumns(r rune) int {
 	return 1
 }
 
-// terminalWidth is the width of a file that is a terminal; 0 of any other.
+// terminalWidth returns the width of a file that is a terminal; 0 for any other.
 func terminalWidth(file *os.File) int {
 	columns, _, err := term.GetSize(int(file.Fd()))
 	if err != nil {
@@ -121,7 +121,7 @@ func terminalWidth(file *os.File) int {
 
 func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
 
-// moment shows a time to people; "-" for none.
+// moment formats a time for people; "-" for none.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -136,7 +136,7 @@ func dash(text string) string {
 	return text
 }
 
-// size shows a number of bytes.
+// size formats a number of bytes.
 func size(bytes int64) string {
 	switch {
 	case bytes < 1<<10:

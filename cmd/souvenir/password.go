@@ -28,7 +28,7 @@ func newPasswordFlags(command *cobra.Command) passwordFlags {
 	}
 }
 
-// password returns what the flags say, or else asks on the terminal. "" is what --no-password says.
+// password returns the password from the flags, or else asks on the terminal. --no-password gives "".
 func (c *cli) password(ctx context.Context, p passwordFlags, prompt string) (string, error) {
 	fromSecret := max(given(p.flags, p.secret.name), given(p.flags, p.secret.name+"-file"))
 	fromStdin, none := 0, 0
@@ -68,7 +68,7 @@ func (c *cli) password(ctx context.Context, p passwordFlags, prompt string) (str
 	return password, err
 }
 
-// maxPasswordLine bounds what is read in search of the end of a line, in bytes; no password is longer.
+// maxPasswordLine bounds the bytes read in search of the end of a line; no password is longer.
 const maxPasswordLine = 64 << 10
 
 func readPassword(r io.Reader) (string, error) {
@@ -79,7 +79,7 @@ func readPassword(r io.Reader) (string, error) {
 	return firstLine(line), nil
 }
 
-// askPassword asks twice, and shows nothing of what is typed.
+// askPassword asks twice, without echo.
 func (c *cli) askPassword(ctx context.Context, prompt string) (string, error) {
 	var typed [2]string
 	for i, question := range []string{prompt, "Again"} {
@@ -100,8 +100,8 @@ func (c *cli) askPassword(ctx context.Context, prompt string) (string, error) {
 	return typed[0], nil
 }
 
-// readHidden reads a line from the terminal. When the context ends first, the terminal shows again what is typed, and
-// the reading goroutine stays behind: nothing can wake it, and the program is about to end.
+// readHidden reads a line from the terminal. When the context ends first, it turns the echo on again and leaves
+// the reading goroutine behind: nothing can wake it, and the program is about to end.
 func (c *cli) readHidden(ctx context.Context) (string, error) {
 	terminal := int(c.stdin.Fd())
 	before, err := term.GetState(terminal)

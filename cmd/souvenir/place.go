@@ -14,14 +14,14 @@ import (
 	"syscall"
 )
 
-// defaultFile is the store's name where none is given.
+// defaultFile is the default name of the store.
 const defaultFile = "souvenir.db"
 
-// dataFolders names what dataFolder returns, for help and pages.
+// dataFolders describes what dataFolder returns, for help and pages.
 const dataFolders = "~/.local/share/souvenir,\n~/Library/Application Support/Souvenir on macOS, %LocalAppData%\\Souvenir on Windows"
 
-// findStore finds the file for a program that clients start, in folders that say nothing about it. It also says why it
-// is that one. With making, the folder of a file that does not exist is made.
+// findStore finds the file for a program that clients start, in arbitrary working directories. It also returns why
+// it chose that file. With making, it creates the folder of a file that does not exist.
 func (c *cli) findStore(making bool) (path, why string, err error) {
 	if path, err = filepath.Abs(defaultFile); err == nil {
 		if _, err := os.Stat(path); err == nil {
@@ -46,7 +46,7 @@ func (c *cli) findStore(making bool) (path, why string, err error) {
 	return filepath.Join(folder, defaultFile), "it lies in the user's data folder", nil
 }
 
-// dataFolder is where programs of this user keep what they store.
+// dataFolder returns where programs of this user keep their data.
 func (c *cli) dataFolder() (string, error) {
 	switch runtime.GOOS {
 	case "windows":
@@ -58,7 +58,7 @@ func (c *cli) dataFolder() (string, error) {
 		home, err := os.UserHomeDir()
 		return filepath.Join(home, "Library", "Application Support", "Souvenir"), err
 	}
-	// XDG Base Directory Specification: a path that is not absolute is to be ignored.
+	// XDG Base Directory Specification: ignore a path that is not absolute.
 	if folder, _ := c.lookup("XDG_DATA_HOME"); filepath.IsAbs(folder) {
 		return filepath.Join(folder, "souvenir"), nil
 	}
@@ -66,9 +66,9 @@ func (c *cli) dataFolder() (string, error) {
 	return filepath.Join(home, ".local", "share", "souvenir"), err
 }
 
-// A server leaves a note for as long as it runs, so that programs which clients start find its file: a file named by
-// the process, with the path of the store in it. What a crash left behind is recognised by its process, which is gone.
-// Should another process have got its number, the store is still one of this user's.
+// A server leaves a note for as long as it runs, so that programs which clients start find its file: a file named
+// after the process, with the path of the store in it. A note left by a crash names a process that is gone. Should
+// another process have got its number, the store is still one of this user's.
 
 // servingFolder is where servers leave their notes.
 func servingFolder() (string, error) {
@@ -76,15 +76,15 @@ func servingFolder() (string, error) {
 	return filepath.Join(folder, "souvenir", "serving"), err
 }
 
-// announce leaves a note that this process serves a store. The function that it returns takes the note away. That
-// it cannot be left is no reason not to serve.
+// announce leaves a note that this process serves a store, and returns the function that removes it. Failing to
+// leave the note is no reason not to serve.
 func announce(path string, log *slog.Logger) (withdraw func()) {
 	note, err := leaveNote(path)
 	if err != nil {
 		log.Debug("\"souvenir mcp\" will not find this server by itself", "reason", err)
 		return func() {}
 	}
-	return func() { _ = os.Remove(note) } // it is recognised as old otherwise
+	return func() { _ = os.Remove(note) } // a stale note is recognised anyway
 }
 
 func leaveNote(path string) (string, error) {
@@ -106,7 +106,7 @@ func leaveNote(path string) (string, error) {
 	return note, os.Rename(unfinished, note)
 }
 
-// servedFiles returns the stores that servers of this user run on, each once.
+// servedFiles returns the distinct stores that servers of this user run on.
 func servedFiles() []string {
 	folder, err := servingFolder()
 	if err != nil {
@@ -134,14 +134,14 @@ func servedFiles() []string {
 	return served
 }
 
-// isRunning tells whether there is a process of a number.
+// isRunning reports whether a process with a number exists.
 func isRunning(process int) bool {
 	found, err := os.FindProcess(process)
 	if err != nil {
 		return false
 	}
 	defer func() { _ = found.Release() }()
-	if runtime.GOOS == "windows" { // where a process that is gone is not found
+	if runtime.GOOS == "windows" { // on Windows, FindProcess fails for a process that is gone
 		return true
 	}
 	err = found.Signal(syscall.Signal(0))

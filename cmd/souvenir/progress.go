@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// bar shows on a terminal how far a long piece of work has come. It is for the goroutine that does the work.
+// bar shows on a terminal how far a long task has come. Only the goroutine that does the work may use it.
 type bar struct {
 	out   *os.File
 	stage string
@@ -22,7 +22,8 @@ const (
 	barEvery = 100 * time.Millisecond
 )
 
-// progress returns what a store's method tells its progress, nil where nobody looks, and the end of it.
+// progress returns a callback for a store's method, nil where output is not a terminal, and a function that ends
+// the bar.
 func (c *cli) progress() (souvenir.Progress, func()) {
 	if !isTerminal(c.stderr) {
 		return nil, func() {}
@@ -31,7 +32,7 @@ func (c *cli) progress() (souvenir.Progress, func()) {
 	return b.step, b.clear
 }
 
-// step draws the bar, unless that was done just now.
+// step draws the bar, unless it was drawn just now.
 func (b *bar) step(stage string, done, total int) {
 	now := time.Now()
 	if stage == b.stage && now.Sub(b.drawn) < barEvery {
@@ -46,7 +47,7 @@ func (b *bar) draw(line string) {
 	b.shown = len([]rune(line))
 }
 
-// clear takes the bar away: what is printed next stands in its place.
+// clear erases the bar, so that the next output takes its place.
 func (b *bar) clear() {
 	if b.shown > 0 {
 		b.draw("")
@@ -55,7 +56,7 @@ func (b *bar) clear() {
 	}
 }
 
-// barLine is the bar of a stage of work; a total of 0 is not known.
+// barLine formats the bar of a stage of work; a total of 0 is unknown.
 func barLine(stage string, done, total int) string {
 	if total <= 0 {
 		return fmt.Sprintf("%-12s %d", stage, done)

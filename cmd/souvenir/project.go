@@ -26,7 +26,7 @@ running on the file.`,
 	}, c.memberAdd(), c.memberList(), c.memberRemove()))
 }
 
-// ownedProject finds the project of a user that a command names, by id or name.
+// ownedProject finds a user's project by the id or name given to a command.
 func ownedProject(ctx context.Context, store *souvenir.Store, ownerName, named string) (view *souvenir.Store,
 	found souvenir.Project, err error) {
 	owner, err := chooseUser(ctx, store, ownerName)

@@ -40,7 +40,7 @@ func newProviderFlags(command *cobra.Command) providerFlags {
 	}
 }
 
-// provider is the provider that the flags describe; nil for none.
+// provider returns the provider from the flags; nil for none.
 func (f providerFlags) provider() (*server.Provider, error) {
 	secret, err := f.secret.read()
 	if err != nil {

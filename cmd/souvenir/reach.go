@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// privateNames end the names of hosts that only a machine itself or its own network knows: RFC 6761, 6762 and 8375, the
-// name that ICANN has set aside for private networks, and what routers commonly give out.
+// privateNames are the suffixes of host names that only a machine itself or its own network resolves: RFC 6761,
+// 6762 and 8375, the name that ICANN has reserved for private networks, and what routers commonly assign.
 var privateNames = []string{".localhost", ".local", ".home.arpa", ".internal", ".lan", ".intranet"}
 
 // sharedAddresses is the range of carriers' and overlay networks (RFC 6598).
 var sharedAddresses = netip.MustParsePrefix("100.64.0.0/10")
 
-// onlyNearby reports whether a URL leads to this machine or to a private network, where nothing on the internet gets
-// to. A public name that stands for a private address is not noticed: this looks nothing up.
+// onlyNearby reports whether a URL leads to this machine or to a private network, out of reach of the internet. It
+// does not notice a public name that stands for a private address: it looks nothing up.
 func onlyNearby(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -26,7 +26,7 @@ func onlyNearby(address string) bool {
 		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() ||
 			sharedAddresses.Contains(ip)
 	}
-	if !strings.Contains(host, ".") { // localhost, or a name that only the own network knows
+	if !strings.Contains(host, ".") { // localhost, or a name that only the local network resolves
 		return true
 	}
 	for _, end := range privateNames {

@@ -62,7 +62,7 @@ The exit status is 0 when everything came over and is verified; otherwise 1, als
 // recoverResult is what --json prints.
 type recoverResult struct {
 	souvenir.RecoveryReport
-	Error string `json:"error,omitempty"` // why nothing was made
+	Error string `json:"error,omitempty"` // why there is no result
 }
 
 func (c *cli) printRecovered(out string, report souvenir.RecoveryReport) error {

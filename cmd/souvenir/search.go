@@ -77,7 +77,7 @@ type searchResult struct {
 	Warnings []string           `json:"warnings"`
 }
 
-// projectRef finds the project that somebody names on a command line, where a name and an id look alike.
+// projectRef finds the project given on a command line, where a name and an id look alike.
 func projectRef(ctx context.Context, view *souvenir.Store, named string) (string, error) {
 	byID, err := view.GetProject(ctx, souvenir.ProjectRef{ID: named})
 	if err == nil {

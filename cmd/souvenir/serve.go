@@ -142,7 +142,7 @@ be registered with the redirect URI PUBLIC-URL/login/provider/callback. They lin
 	return c.command(command, func(ctx context.Context, _ []string) error { return c.serve(ctx, s) })
 }
 
-// quota is how much each user may store.
+// quota returns the quota of each user.
 func (s *settings) quota() souvenir.Quota {
 	q := s.memoryQuota
 	q.Bytes = int64(s.textQuota)
@@ -180,7 +180,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	if err != nil {
 		return err
 	}
-	// First, so that a server that cannot be reached makes no file. Whoever comes before it is ready waits.
+	// Listening comes first, so that a server that cannot be reached creates no file. Early connections wait.
 	listener, err := net.Listen("tcp", *s.listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
@@ -232,7 +232,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	return store.Close()
 }
 
-// shownSettings are the flags with their values, but for secrets.
+// shownSettings returns the flags with their values, without secrets.
 func shownSettings(flags *pflag.FlagSet) []server.Setting {
 	var all []server.Setting
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -242,7 +242,7 @@ func shownSettings(flags *pflag.FlagSet) []server.Setting {
 		_, meaning := pflag.UnquoteUsage(flag)
 		shown := server.Setting{Name: "--" + flag.Name, Value: flag.Value.String(), Meaning: meaning, Given: flag.Changed}
 		if list, ok := flag.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
-			shown.Value = "" // and not []
+			shown.Value = "" // instead of []
 		}
 		if flag.Annotations[ofSecret] != nil && shown.Value != "" {
 			shown.Value = "is set, and not shown"
@@ -267,7 +267,7 @@ func (c *cli) logger(level, format string) (*slog.Logger, error) {
 	return nil, misused("--log-format is %q; give text or json", format)
 }
 
-// admin is the first user that the settings describe; nil for none.
+// admin returns the first user from the settings; nil for none.
 func (s *settings) admin() (*souvenir.NewUser, error) {
 	password, err := s.adminPassword.read()
 	switch {
@@ -283,27 +283,27 @@ func (s *settings) admin() (*souvenir.NewUser, error) {
 	return &souvenir.NewUser{Name: *s.adminUser, Password: password, Role: souvenir.RoleAdmin}, nil
 }
 
-// firstUser says how a store stood when the server began.
+// firstUser says which users a store had when the server began.
 type firstUser struct {
-	missing bool   // nobody has an account
-	added   string // name of the admin that was just made
-	link    string // to the page where the first account is made, if it is missing
+	missing bool   // there are no accounts
+	added   string // name of the new admin
+	link    string // to the page that creates the first account, if there is none
 }
 
-// withLink adds the link, which takes the place of those that former starts have printed.
+// withLink adds the link, which replaces the links of former starts.
 func (f firstUser) withLink(ctx context.Context, store *souvenir.Store, publicURL string) (firstUser, error) {
 	if !f.missing {
 		return f, nil
 	}
 	invitation, err := store.Accounts().AddInvitation(ctx, souvenir.NewInvitation{Purpose: souvenir.InvitationSetup})
-	if errors.Is(err, souvenir.ErrConflict) { // another process has just made an account
+	if errors.Is(err, souvenir.ErrConflict) { // another process has just created an account
 		return firstUser{}, nil
 	}
 	f.link = strings.TrimSuffix(publicURL, "/") + server.SetupPath(invitation.Value)
 	return f, err
 }
 
-// addFirstUser makes the admin on a store where nobody has an account.
+// addFirstUser creates the admin in a store without accounts.
 func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.NewUser, log *slog.Logger) (firstUser,
 	error) {
 	hasAccount, err := store.Accounts().HasAccounts(ctx)
@@ -327,7 +327,7 @@ func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.Ne
 	return firstUser{added: added.Name}, nil
 }
 
-// address is where a listener can be reached: the host as it was asked for, with the port that it became.
+// address returns where a listener can be reached: the host as requested, with the actual port.
 func address(asked string, listener net.Listener) string {
 	host, _, err := net.SplitHostPort(asked)
 	_, port, err2 := net.SplitHostPort(listener.Addr().String())
@@ -337,7 +337,7 @@ func address(asked string, listener net.Listener) string {
 	return net.JoinHostPort(host, port)
 }
 
-// localURL is how this machine reaches an address.
+// localURL returns how this machine reaches an address.
 func localURL(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
@@ -352,7 +352,7 @@ func warnOfPlainHTTP(log *slog.Logger, listening net.Addr, publicURL string) {
 	}
 }
 
-// welcome tells whoever has started a server on a store without users what to do next.
+// welcome says what to do next after the first start on a store without users.
 func (c *cli) welcome(log *slog.Logger, format string, first firstUser, db, publicURL string) {
 	if !first.missing && first.added == "" {
 		return
@@ -397,5 +397,5 @@ Where there is no browser, make a user and a token here:
 	fmt.Fprintf(c.stderr, "\nMake a token for a client:\n\n  %s\n\nGive it to the client, for example Claude Code (\"souvenir client-config\" has others):\n\n  %s\n\n", addToken, add)
 }
 
-// serveReserve is how many bytes a server holds back beside its store, for deleting on a full disk.
+// serveReserve is how many bytes a server holds in reserve beside its store, for deleting on a full disk.
 const serveReserve = 16 << 20

@@ -1,6 +1,6 @@
 package main
 
-// checkTurns checks the flags that say how users share the processors and the memory for requests.
+// checkTurns checks the flags for how users share processors and request memory.
 func (s *settings) checkTurns() error {
 	switch {
 	case *s.maxRunning < 0:
@@ -19,7 +19,7 @@ func (s *settings) checkTurns() error {
 	return nil
 }
 
-// checkKept checks the flags that say what is kept, and for how long.
+// checkKept checks the flags for retention and quotas.
 func (s *settings) checkKept() error {
 	switch {
 	case *s.purgeEvery < 0:

@@ -23,13 +23,13 @@ func jsonFlag(command *cobra.Command) *bool {
 	return command.Flags().Bool("json", false, "print JSON, for programs")
 }
 
-// opening says for what a command opens the store.
+// opening is the purpose for which a command opens the store.
 type opening int
 
 const (
-	forReading opening = iota // the file must exist, and is not changed
+	forReading opening = iota // the file must exist, and stays unchanged
 	forWriting                // the file must exist
-	forMaking                 // a file that does not exist is made
+	forMaking                 // a file that does not exist is created
 )
 
 // withStore opens the store, calls fn and closes it.
@@ -39,7 +39,7 @@ func withStore(ctx context.Context, path string, how opening, fn func(*souvenir.
 			return noStore(path)
 		}
 	}
-	// An index in memory would be loaded for a single question; on disk, the ranking is the same.
+	// An index in memory would be loaded for a single query; on disk, the ranking is the same.
 	store, err := souvenir.Open(ctx, path, &souvenir.Options{ReadOnly: how == forReading, IndexMemory: -1})
 	if err != nil {
 		return openError(path, how, err)
@@ -52,7 +52,7 @@ func withStore(ctx context.Context, path string, how opening, fn func(*souvenir.
 	return fn(store)
 }
 
-// openError says in the words of the command line what the library says in its own.
+// openError rewrites an error of the library in the words of the command line.
 func openError(path string, how opening, err error) error {
 	switch {
 	case errors.Is(err, souvenir.ErrNotFound) && how != forMaking:
@@ -69,7 +69,7 @@ func openError(path string, how opening, err error) error {
 	return renamed(err, "path", "--db")
 }
 
-// renamed calls an argument of the library by the name that it has on the command line.
+// renamed replaces the argument in an error of the library with its name on the command line.
 func renamed(err error, argument, name string) error {
 	var known *souvenir.Error
 	if !errors.As(err, &known) || known.Argument != argument {
@@ -89,7 +89,7 @@ func userFlag(command *cobra.Command, what string) *string {
 	return command.Flags().String("user", "", what+", by `name` or id; needed only when the store has several users")
 }
 
-// chooseUser finds the user that a command is about: the one that is named, or else the only one that there is.
+// chooseUser finds the user for a command: the named one, or else the store's only one.
 func chooseUser(ctx context.Context, store *souvenir.Store, named string) (souvenir.User, error) {
 	if named != "" {
 		return store.Accounts().GetUser(ctx, named)
@@ -115,7 +115,7 @@ func chooseUser(ctx context.Context, store *souvenir.Store, named string) (souve
 		strings.Join(names, ", "))
 }
 
-// nameOf is how people know a user.
+// nameOf returns the name by which people know a user.
 func nameOf(u souvenir.User) string {
 	if u.Name != "" {
 		return u.Name

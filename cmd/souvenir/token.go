@@ -90,10 +90,10 @@ func scopeNames() []string {
 	return names
 }
 
-// ages are the units that a time may have beside those of Go's durations.
+// ages are the units of time besides those of Go's durations.
 var ages = map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour, "y": 365 * 24 * time.Hour}
 
-// parseAge reads a length of time: one of Go's durations, or a whole number of days (d), weeks (w) or years (y).
+// parseAge parses a length of time: a Go duration, or a whole number of days (d), weeks (w) or years (y).
 func parseAge(flag, text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -183,7 +183,7 @@ func (c *cli) tokenDelete() *cobra.Command {
 	})
 }
 
-// findToken finds a token by its id, or by its beginning, as people see it.
+// findToken finds a token by its id, or by its displayed beginning.
 func findToken(tokens []souvenir.Token, named, owner string) (souvenir.Token, error) {
 	var found []souvenir.Token
 	for _, t := range tokens {

@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// standardStream is the name that means standard input or output in the place of a file.
+// standardStream is the file name that means standard input or output.
 const standardStream = "-"
 
 func (c *cli) exportCommand() *cobra.Command {
@@ -55,7 +55,7 @@ any program. docs/export-format.md describes it. To copy a store as it is, "souv
 			Progress: progress}
 		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
 			if out == standardStream {
-				options.Progress = nil // two streams on one terminal
+				options.Progress = nil // both streams share the terminal
 				_, err := store.Upkeep().Export(ctx, &c.out, options)
 				return err
 			}
@@ -78,7 +78,7 @@ any program. docs/export-format.md describes it. To copy a store as it is, "souv
 	})
 }
 
-// writeNewFile makes a file that only its owner may read. After an error there is none.
+// writeNewFile creates a file that only its owner may read. After an error the file is gone.
 func writeNewFile(path string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
@@ -165,8 +165,8 @@ Import files of your own only: they make users, and with credentials in them the
 	})
 }
 
-// checkBefore sees that something can be imported before a store is made for it: a file to its end, of a stream the
-// first line.
+// checkBefore checks that something can be imported before a store is created for it: a file to its end, a stream
+// by its first line.
 func checkBefore(ctx context.Context, in io.Reader, progress souvenir.Progress) (io.Reader, error) {
 	if file, ok := in.(io.ReadSeeker); ok {
 		start, err := file.Seek(0, io.SeekCurrent)
@@ -179,16 +179,16 @@ func checkBefore(ctx context.Context, in io.Reader, progress souvenir.Progress) 
 		return file, err
 	}
 	stream := bufio.NewReaderSize(in, 64<<10)
-	start, _ := stream.Peek(stream.Size())                                   // what is wrong with reading, the import finds
+	start, _ := stream.Peek(stream.Size())                                   // the import reports read errors
 	first, _, _ := bytes.Cut(bytes.TrimLeft(start, " \t\r\n"), []byte("\n")) // blank lines do not count
 	err := souvenir.CheckExport(ctx, bytes.NewReader(first), nil)
 	if errors.Is(err, souvenir.ErrForeign) || errors.Is(err, souvenir.ErrNewer) {
 		return nil, err
 	}
-	return stream, nil // the rest may still be wrong, and is not there yet
+	return stream, nil // the rest may still be invalid, and has not arrived yet
 }
 
-// reader hides from the library that a pipe has a method Seek, which only fails.
+// reader hides from the library that a pipe has a Seek method, which always fails.
 func reader(file *os.File) io.Reader {
 	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
 		return file

@@ -23,7 +23,7 @@ func (c *cli) trashCommand() *cobra.Command {
 	}, c.trashList(), c.trashRestore(), c.trashEmpty())
 }
 
-// withTrash opens the store, and calls fn with the view of the user whose trash it is.
+// withTrash opens the store, and calls fn with the view of the trash's owner.
 func withTrash(ctx context.Context, path, user string, how opening, fn func(view *souvenir.Store) error) error {
 	return withStore(ctx, path, how, func(store *souvenir.Store) error {
 		owner, err := chooseUser(ctx, store, user)
@@ -170,7 +170,8 @@ made before still hold it. It asks on a terminal first; without one it needs --y
 	})
 }
 
-// ownTrash counts what is to be erased: the entries with the ids, each of which must exist, or all of the user's own.
+// ownTrash counts the entries to be erased: those with the ids, each of which must exist, or all of the user's
+// own.
 func ownTrash(ctx context.Context, view *souvenir.Store, ids []string) (n int, err error) {
 	for _, id := range ids {
 		e, err := view.GetTrashed(ctx, id)
@@ -207,14 +208,14 @@ func entriesInWords(n int) string {
 	return fmt.Sprintf("%d entries", n)
 }
 
-// confirmErasure asks on the terminal. Without one, or without a yes, it is an error.
+// confirmErasure asks on the terminal. It is an error without a terminal, or without a yes.
 func (c *cli) confirmErasure(ctx context.Context, n int) error {
 	if !isTerminal(c.stdin) {
 		return misused("--yes is missing: %s would be erased for good", entriesInWords(n))
 	}
 	fmt.Fprintf(c.stderr, "Erase %s for good? [y/N] ", entriesInWords(n))
 	answered := make(chan string, 1)
-	go func() { // it stays behind when the context ends first: the program is about to end
+	go func() { // when the context ends first, it stays behind: the program is about to end
 		line, _ := bufio.NewReader(c.stdin).ReadString('\n')
 		answered <- line
 	}()
@@ -243,7 +244,7 @@ func checkTrashDays(days int) error {
 	return nil
 }
 
-// keepTrash is for how long the trash keeps things, in the form of souvenir.Options.
+// keepTrash returns how long the trash keeps things, as an option of the store.
 func keepTrash(days int) time.Duration {
 	if days == 0 {
 		return -1

@@ -9,17 +9,17 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// upkeep is what a server does for its store beside serving it: it deletes what is of no more use.
+// upkeep is a server's housekeeping: it deletes data that is no longer needed.
 type upkeep struct {
 	every time.Duration // 0: never
-	keep  int           // former states of each memory that stay; 0: all
+	keep  int           // past versions of each memory to keep; 0: all
 }
 
-// upkeepDelay is how long after the start the first time is at the latest: a server that is restarted each night would
-// otherwise never come to it.
+// upkeepDelay bounds the delay from the start to the first run: a server that is restarted each night would
+// otherwise never run it.
 const upkeepDelay = 10 * time.Minute
 
-// start begins with it and returns what ends it, and waits for that.
+// start begins the runs and returns a function that ends them and waits.
 func (u upkeep) start(ctx context.Context, store *souvenir.Store, log *slog.Logger) (stop func()) {
 	if u.every == 0 {
 		return func() {}
@@ -45,11 +45,11 @@ func (u upkeep) start(ctx context.Context, store *souvenir.Store, log *slog.Logg
 	}
 }
 
-// purge does it once, and tells the log. What fails is tried again the next time.
+// purge runs once, and logs the outcome. The next run retries what failed.
 func (u upkeep) purge(ctx context.Context, store *souvenir.Store, log *slog.Logger) {
 	purged, err := store.Upkeep().Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: u.keep})
 	switch {
-	case ctx.Err() != nil: // the server ends; what is done is done
+	case ctx.Err() != nil: // the server is ending
 	case err != nil:
 		log.Warn("what is of no more use could not be deleted", "error", err)
 	case purged == souvenir.PurgeReport{}:

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build is what the Go tool noted about this binary.
+// build is what the Go tool recorded in this binary.
 type build struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"` // of the version control system; with + when files were changed
+	Revision string `json:"revision,omitempty"` // of the version control system; with + for modified files
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -42,7 +42,7 @@ func readBuild() build {
 	return b
 }
 
-// shortRevision is the beginning of the revision, as people name it, with a comma; empty when there is none.
+// shortRevision is the abbreviated revision, with a comma; empty if there is none.
 func (b build) shortRevision() string {
 	const digits = 12
 	if len(b.Revision) <= digits {

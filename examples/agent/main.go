@@ -1,10 +1,9 @@
-// Agent is a loop around a language model that remembers between runs: what it is told goes into a file, and before
-// each turn it recalls what belongs to the matter. Start it twice.
+// Agent is a loop around a language model that remembers between runs: it stores what the user says in a file, and
+// recalls the relevant memories before each turn. Start it twice.
 //
 //	go run ./examples/agent agent.db
 //
-// So that it runs anywhere, a stand-in of a few lines takes the place of the language model; see model.go for where a
-// real one goes.
+// To run anywhere, it uses a stand-in of a few lines for the language model; model.go shows where a real one goes.
 package main
 
 import (
@@ -61,7 +60,7 @@ type agent struct {
 	model  model
 }
 
-// turn recalls, asks the model, and does what the model wants with the memory.
+// turn recalls, asks the model, and applies what it wants to remember.
 func (a agent) turn(ctx context.Context, said string) (string, error) {
 	known, err := a.memory.GetContext(ctx, souvenir.ContextQuery{Query: said, Related: 3, TokenBudget: 2000})
 	if err != nil {
@@ -79,7 +78,7 @@ func (a agent) turn(ctx context.Context, said string) (string, error) {
 	return answer.text, nil
 }
 
-// remember stores a fact; when nearly the same is known already, that memory is updated and keeps its history.
+// remember stores a fact. If nearly the same fact is known, it updates that memory, which keeps its history.
 func (a agent) remember(ctx context.Context, fact string) error {
 	known, err := a.memory.Search(ctx, souvenir.Query{Text: fact, Limit: 1})
 	if err != nil {

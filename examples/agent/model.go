@@ -7,8 +7,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// model is what the loop needs of a language model. A real one gets the prompt as its system message and a tool to
-// remember with, and its tool calls become answer.remember.
+// model is what the loop needs from a language model. A real one gets the prompt as its system message and a tool
+// to remember with, and its tool calls become answer.remember.
 type model interface {
 	reply(ctx context.Context, prompt, said string) (answer, error)
 }
@@ -18,7 +18,7 @@ type answer struct {
 	remember []string
 }
 
-// prompt tells the model how to behave and what is known about the matter.
+// prompt tells the model how to behave and what the memory holds on the subject.
 func prompt(known souvenir.Context) string {
 	var b strings.Builder
 	if known.Identity != nil {
@@ -34,7 +34,7 @@ func prompt(known souvenir.Context) string {
 	return b.String()
 }
 
-// standIn answers a question with the first thing in its prompt, and remembers everything else that it is told.
+// standIn answers a question with the first entry of its prompt, and remembers everything else that the user says.
 type standIn struct{}
 
 func (standIn) reply(_ context.Context, prompt, said string) (answer, error) {

@@ -1,5 +1,5 @@
-// Embedded-server is a web application that has users and a sign-in of its own, and gives each of them a memory:
-// Souvenir's server is mounted under /memory/ in the application's own mux, behind the application's own sign-in.
+// Embedded-server is a web application with users and a sign-in of its own. It gives each user a memory: it mounts
+// Souvenir's server under /memory/ in its own mux, behind its own sign-in.
 //
 //	go run ./examples/embedded-server
 //	curl -u anna:tulip localhost:8080/
@@ -47,10 +47,10 @@ func run(ctx context.Context, file string, listener net.Listener) error {
 	return store.Close()
 }
 
-// application is somebody's program, to which memories are a side matter.
+// application is a program for which memories are a side matter.
 type application struct {
 	store     *souvenir.Store
-	passwords map[string]string // of its users; a real one has them elsewhere, and hashed
+	passwords map[string]string // of its users; a real one keeps them elsewhere, and hashed
 }
 
 func newApplication(store *souvenir.Store) http.Handler {
@@ -62,10 +62,10 @@ func newApplication(store *souvenir.Store) http.Handler {
 	return app.signedIn(mux)
 }
 
-// userKey is where the context of a request holds the name of the user who is signed in.
+// userKey is the key of the signed-in user's name in a request's context.
 type userKey struct{}
 
-// signedIn is the application's own sign-in. It could as well be a session, or whatever the application has.
+// signedIn is the application's own sign-in. It could as well use sessions, or anything else.
 func (app *application) signedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, password, _ := r.BasicAuth()
@@ -79,18 +79,18 @@ func (app *application) signedIn(next http.Handler) http.Handler {
 	})
 }
 
-// speaksFor tells the memory server for whom a request is, which is all that it has to know of the application's users:
-// each has memories of their own under their name, from the first one that they store.
+// speaksFor tells the memory server which user a request is for. That is all the server needs to know about the
+// application's users: each has memories of their own under their name, from the first one stored.
 func (app *application) speaksFor(r *http.Request) (*souvenir.Principal, error) {
 	user, signedIn := r.Context().Value(userKey{}).(string)
 	if !signedIn {
-		return nil, souvenir.ErrUnauthenticated // cannot be, behind signedIn
+		return nil, souvenir.ErrUnauthenticated // impossible behind signedIn
 	}
 	return &souvenir.Principal{Access: souvenir.Access{User: user}}, nil
 }
 
-// home is a page of the application's own. Within the program it needs no server and no token: a view of the store
-// does.
+// home is a page of the application's own. In-process, it needs neither server nor token: a view of the store is
+// enough.
 func (app *application) home(w http.ResponseWriter, r *http.Request) {
 	user := r.Context().Value(userKey{}).(string)
 	newest, err := app.store.As(souvenir.Access{User: user, ReadOnly: true}).Search(r.Context(), souvenir.Query{Limit: 3})

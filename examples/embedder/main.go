@@ -1,11 +1,11 @@
-// Embedder stores memories with an embedding model of one's own, which a service on the network runs, and shows what
+// Embedder stores memories with your own embedding model, which runs as a service on the network, and shows what
 // happens while that service is down.
 //
 //	go run ./examples/embedder                 with a stand-in for the service, in this process
 //	go run ./examples/embedder -url http://127.0.0.1:11434/v1 -model nomic-embed-text -dimensions 768
 //
-// The second form is for Ollama; every service with an OpenAI-compatible embeddings endpoint will do. A key is taken
-// from the variable EMBEDDINGS_KEY.
+// The second form is for Ollama; any service with an OpenAI-compatible embeddings endpoint works. The variable
+// EMBEDDINGS_KEY may hold a key.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// run is the whole program. Without a url the stand-in serves, and is down at first.
+// run is the whole program. Without a url it uses the stand-in, which is down at first.
 func run(ctx context.Context, r remote, w io.Writer) error {
 	var up atomic.Bool
 	if r.url == "" {
@@ -60,7 +60,7 @@ func run(ctx context.Context, r remote, w io.Writer) error {
 		}
 		fmt.Fprintf(w, "stored %q, found by meaning already: %v\n", content, stored.Indexed)
 	}
-	if err := ask(ctx, store, w, "railway peanuts"); err != nil { // one word is there, the other only in meaning
+	if err := ask(ctx, store, w, "railway peanuts"); err != nil { // one word matches literally, the other only in meaning
 		return err
 	}
 

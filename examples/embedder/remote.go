@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// remote is a souvenir.Embedder that asks a service with the embeddings endpoint which Ollama, LM Studio, vLLM,
-// llama.cpp and OpenAI have in common: POST {url}/embeddings.
+// remote is a souvenir.Embedder for services with the embeddings endpoint that Ollama, LM Studio, vLLM, llama.cpp
+// and OpenAI share: POST {url}/embeddings.
 type remote struct {
 	url        string // up to and without /embeddings
 	model      string
@@ -23,19 +23,19 @@ type remote struct {
 
 var _ souvenir.Embedder = remote{}
 
-// Model is the identity of the vectors. A query and a document get different prompts below, which changes the vectors;
-// whoever changes the prompts must change this name, too, and everything is embedded anew.
+// Model is the identity of the vectors. Queries and documents get different prompts below, which changes the
+// vectors; if you change the prompts, change this name, too, and everything is embedded anew.
 func (r remote) Model() string { return r.model + "/prompts-1" }
 
 func (r remote) Dimensions() int { return r.dimensions }
 
-// MaxInput makes it a souvenir.InputLimiter: longer memories are split into passages of at most so many bytes.
+// MaxInput makes it a souvenir.InputLimiter: longer memories are split into passages of at most this many bytes.
 func (r remote) MaxInput() int { return 2000 }
 
 // Embed returns one vector for each text. It fails as a whole: Souvenir stores the memories all the same and asks again
 // later, so there is no need to retry here.
 func (r remote) Embed(ctx context.Context, purpose souvenir.Purpose, texts []string) ([][]float32, error) {
-	prompt := "search_document: " // what models of the nomic and E5 families want to hear
+	prompt := "search_document: " // the prefixes that models of the nomic and E5 families expect
 	if purpose == souvenir.ForQuery {
 		prompt = "search_query: "
 	}
@@ -73,7 +73,7 @@ func (r remote) Embed(ctx context.Context, purpose souvenir.Purpose, texts []str
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
 		return nil, fmt.Errorf("the answer is not what is expected: %w", err)
 	}
-	vectors := make([][]float32, len(texts)) // one that is missing stays nil, which Souvenir refuses by name
+	vectors := make([][]float32, len(texts)) // a missing one stays nil, which Souvenir rejects by name
 	for _, item := range answer.Data {
 		if item.Index >= 0 && item.Index < len(vectors) {
 			vectors[item.Index] = item.Embedding

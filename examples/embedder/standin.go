@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// meanings is all that the stand-in understands: each line is one dimension of its vectors.
+// meanings are all words that the stand-in understands: each line is one dimension of its vectors.
 var meanings = []string{
 	"train railway platform departure leaves",
 	"eat food peanuts allergy",
@@ -41,7 +41,7 @@ func standIn(up *atomic.Bool) http.Handler {
 			answer.Data = append(answer.Data, item{i, understand(text)})
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer) // who has gone away needs no answer
+		_ = json.NewEncoder(w).Encode(answer) // a client that has gone away needs no answer
 	})
 }
 

@@ -1,4 +1,4 @@
-// Quickstart stores some hundred memories of an invented company and family in Souvenir, and finds them again by
+// Quickstart stores several hundred memories of an invented company and family in Souvenir, and finds them again by
 // meaning: no network, no key, no C compiler.
 //
 //	go run ./examples/quickstart                     in a temporary file
@@ -20,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/examples/quickstart/data"
 )
 
-// started is as near to the start of the process as Go code gets.
+// started is as close to the start of the process as Go code gets.
 var started = time.Now()
 
 func main() {
@@ -44,7 +44,7 @@ func (a answer) rank() int {
 	})
 }
 
-// run is the whole program. Arguments are the store's file and questions of the user's own; both may be missing.
+// run is the whole program. Arguments are the store's file and the user's own questions; both are optional.
 func run(ctx context.Context, args []string, w io.Writer) ([]answer, error) {
 	var file string
 	var questions []data.Question

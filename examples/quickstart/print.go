@@ -87,7 +87,7 @@ func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 }
 
-// plain is the passage that was found, in one line; one from within a document has the document's title before it.
+// plain is the found passage in one line; a passage from within a document has the document's title before it.
 func plain(hit souvenir.Hit) string {
 	passage := hit.Content[hit.Start:hit.End]
 	if title, _, _ := strings.Cut(hit.Content, "\n"); strings.HasPrefix(title, "# ") && hit.Start > 0 {
@@ -103,7 +103,7 @@ func plain(hit souvenir.Hit) string {
 	return strings.Join(words, " ")
 }
 
-// wrap breaks text into lines of so many columns, and ends with an ellipsis what needs more lines.
+// wrap breaks text into lines of a width in columns, and marks what it cuts with an ellipsis.
 func wrap(text string, width, lines int) []string {
 	var wrapped []string
 	for len(wrapped) < lines-1 && columns(text) > width {
@@ -126,7 +126,7 @@ func shorten(text string, width int) string {
 	return text[:fit(text, width-1)] + "…"
 }
 
-// fit returns how many bytes of text fit into so many columns.
+// fit returns how many bytes of text fit into a width in columns.
 func fit(text string, width int) int {
 	for i, r := range text {
 		if width -= columns(string(r)); width < 0 {

@@ -1,5 +1,5 @@
-// Sharing lets two people, and an agent that may only read, work on one project in one file, and shows what each of
-// them sees.
+// Sharing lets two people, and an agent with read-only access, work on one project in one file, and shows what each
+// of them sees.
 //
 //	go run ./examples/sharing
 package main
@@ -34,7 +34,7 @@ func run(ctx context.Context, w io.Writer) error {
 	}
 	anna, ben := store.As(souvenir.Access{User: "anna"}), store.As(souvenir.Access{User: "ben"})
 
-	// Anna has a project, and something that is nobody's business.
+	// Anna has a project, and a private memory.
 	for _, m := range []souvenir.NewMemory{
 		{Content: "The boat gets a new mast in April.", ProjectID: "boat"},
 		{Content: "The sailmaker wants a third of the price in advance.", ProjectID: "boat"},
@@ -48,7 +48,7 @@ func run(ctx context.Context, w io.Writer) error {
 		return err
 	}
 
-	// She invites Ben to the project, who may write in it once he has accepted.
+	// She invites Ben to the project, where he may write once he has accepted.
 	boat := souvenir.ProjectRef{ID: "boat"}
 	if _, err := anna.AddMember(ctx,
 		souvenir.NewMember{Project: boat, User: "ben", Role: souvenir.MemberWriter}); err != nil {
@@ -91,7 +91,7 @@ func run(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("the agent could write: %w", err)
 	}
 
-	// Ben leaves, and with him goes his sight of the project; what he stored in it belongs to the project.
+	// Ben leaves and loses access to the project; what he stored in it belongs to the project.
 	if err := anna.DeleteMember(ctx, souvenir.MemberDeletion{Project: boat, User: "ben"}); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Todo is a session of spec-driven work on one document: constitution, spec, plan, tasks and gaps. An agent that comes
-// later, or beside it, finds what is still open.
+// Todo is a session of spec-driven work on one document: constitution, spec, plan, tasks and gaps. A later agent,
+// or one that works beside it, finds the open tasks.
 //
 //	go run ./examples/todo
 package main
@@ -32,7 +32,7 @@ func run(ctx context.Context, w io.Writer) error {
 	defer store.Close()
 	const project = "clock"
 
-	// What must never be broken is a rule; what is to be done is the to-do document.
+	// A constraint that must never be broken is a rule; work to do goes into the to-do document.
 	if _, err := store.SetRule(ctx,
 		souvenir.NewRule{ProjectID: project, Type: souvenir.RuleDont,
 			Content: "Don't add a dependency without asking."}); err != nil {
@@ -45,7 +45,7 @@ func run(ctx context.Context, w io.Writer) error {
 		return err
 	}
 
-	// The agent works through the tasks, ticks them off, and notes what it stumbled over.
+	// The agent works through the tasks, ticks them off, and records the gaps that it found.
 	for _, id := range []string{"T1", "T2"} {
 		done, err := store.CompleteTask(ctx, souvenir.TaskRef{ProjectID: project, TaskID: id})
 		if err != nil {
@@ -62,12 +62,12 @@ func run(ctx context.Context, w io.Writer) error {
 		return err
 	}
 
-	// A mistake is an error that says what would be right; nothing changes.
+	// A mistake gives an error that says what would be right; nothing changes.
 	if _, err := store.CompleteTask(ctx, souvenir.TaskRef{ProjectID: project, TaskID: "T7"}); err != nil {
 		fmt.Fprintf(w, "\nT7: %v\n", err)
 	}
 
-	// The next session begins with everything at once: rules and to-do come with the context, whatever is asked.
+	// The next session starts with everything at once: rules and to-do come with the context, for any question.
 	known, err := store.GetContext(ctx, souvenir.ContextQuery{ProjectID: project, Query: "go on with the clock"})
 	if err != nil {
 		return err

@@ -1,11 +1,11 @@
-// Toolloop gives a language model a memory: it passes Souvenir's tools to a model that speaks the function calling of
-// OpenAI's chat completions, and does what the model calls for until it has an answer.
+// Toolloop gives a language model a memory: it passes Souvenir's tools to a model that supports the function
+// calling of OpenAI's chat completions, and executes the model's calls until it answers.
 //
 //	go run ./examples/toolloop                                                        with a stand-in for a model
 //	go run ./examples/toolloop -model qwen3 http://localhost:11434/v1/chat/completions   with a real one
 //
-// The stand-in is a few rules behind the same HTTP interface, so that the example runs everywhere and always says the
-// same. Like models it makes mistakes, reads the error, and mends its call.
+// The stand-in is a few rules behind the same HTTP interface, so that the example runs everywhere with the same
+// output. Like models it makes mistakes, reads the error, and corrects its call.
 package main
 
 import (
@@ -29,8 +29,8 @@ func main() {
 	}
 }
 
-// conversations are held one after the other. The model is told nothing of the earlier ones: what it knows of them in
-// the later ones, it knows from the memory.
+// conversations run one after the other. The model sees nothing of the earlier ones: what it knows of them later
+// comes from the memory.
 var conversations = []string{
 	"Please remember: we release on Thursdays, never on Fridays.",
 	"On which day do we release?",
@@ -71,13 +71,13 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 type agent struct {
 	model model
 	tools *tools.Set
-	out   io.Writer // hears what is said and done
+	out   io.Writer // receives the transcript
 }
 
 // mostRounds bounds how often a model may call tools before it answers.
 const mostRounds = 10
 
-// converse says one thing to the model and does what it calls for until it answers.
+// converse sends one message to the model and executes its calls until it answers.
 func (a agent) converse(ctx context.Context, text string) error {
 	fmt.Fprintln(a.out, "you:  ", text)
 	messages := []message{
@@ -101,7 +101,7 @@ func (a agent) converse(ctx context.Context, text string) error {
 	return fmt.Errorf("the model has called tools %d times without an answer", mostRounds)
 }
 
-// do makes one call. An error is for the model, too: it says what was wrong and what would be right.
+// do executes one call. Errors go to the model, too: they say what was wrong and what would be right.
 func (a agent) do(ctx context.Context, call toolCall) string {
 	fmt.Fprintln(a.out, "call: ", call.Function.Name, call.Function.Arguments)
 	result, err := a.tools.Call(ctx, call.Function.Name, json.RawMessage(call.Function.Arguments))

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// standIn answers like a model: a few rules instead of a network, and as strict about the form of requests as real ones
-// are.
+// standIn answers like a model, with a few rules and no network. It is as strict about the form of requests as
+// real models are.
 func standIn(w http.ResponseWriter, r *http.Request) {
 	var req request
 	err := json.NewDecoder(r.Body).Decode(&req)
@@ -28,7 +28,7 @@ func standIn(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// check sees whether the request is one that a model would take.
+// check reports whether a model would accept the request.
 func (r request) check() error {
 	if len(r.Tools) == 0 || len(r.Messages) == 0 {
 		return errors.New("tools and messages are needed")
@@ -65,7 +65,7 @@ func (r request) check() error {
 
 var didYouMean = regexp.MustCompile(`did you mean "([^"]+)"`)
 
-// next is what the stand-in says after some messages.
+// next is the stand-in's reply to a conversation.
 func next(messages []message) message {
 	asked := messages[1].Content
 	calls := (len(messages) - 2) / 2

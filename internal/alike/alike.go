@@ -1,9 +1,10 @@
-// Package alike tells how likely it is that two texts say the same.
+// Package alike estimates how likely it is that two texts say the same.
 //
-// The cosine similarity of two vectors tells what texts are about. Whether they say the same about it depends on little
-// things: a number, a name, a not. So the likeness of two texts combines the cosine with what their words tell, by a
-// logistic regression that was fitted on labelled pairs: STS-B, and pairs in English, German, Spanish, Chinese and
-// Japanese (testdata/README.md), whose hard part are sentences that differ in one number, name or negation.
+// The cosine similarity of two vectors shows whether texts are about the same thing. Whether they say the same
+// about it depends on details: a number, a name, a not. So the likeness of two texts combines the cosine with
+// evidence from their words, by a logistic regression fitted on labelled pairs: STS-B, and pairs in English,
+// German, Spanish, Chinese and Japanese (testdata/README.md). The hard ones among these are sentences that differ
+// in one number, name or negation.
 package alike
 
 import (
@@ -20,17 +21,17 @@ type Evidence [evidences]float64
 const (
 	bias = iota
 	cosine
-	overlap      // of the shorter one's words, how many are in the other
+	overlap      // the part of the shorter one's words that the other has
 	dice         // words in common, as a part of all
 	number       // numbers that differ
 	oneNumber    // numbers that only one has
-	names        // names of each that the other lacks
-	oneName      // names of one that the other lacks
-	denial       // only one says that something is not so
-	substitute   // the same words around another word, by how different that is
+	names        // names of each that the other does not have
+	oneName      // names of one that the other does not have
+	denial       // only one is negated
+	substitute   // the same words around another word, weighted by how different it is
 	swapped      // the same words around another name
-	slot         // nothing but that is different
-	facts        // they have all numbers and names in common, and words besides
+	slot         // nothing else is different
+	facts        // all numbers and names in common, and words besides
 	length       // logarithm of the ratio of lengths
 	exact        // the same words in the same order
 	wideCosine   // cosine, in a script without spaces
@@ -40,14 +41,14 @@ const (
 	evidences
 )
 
-// Compare gathers the evidence for two texts whose vectors have the cosine similarity given.
+// Compare collects the evidence for two texts whose vectors have the given cosine similarity.
 func Compare(a, b Text, similarity float64) Evidence {
 	e := compareWords(a, b, similarity)
 	e.compareOrder(a, b)
 	return e
 }
 
-// compareWords gathers all evidence but that of compareOrder.
+// compareWords collects all evidence except that of compareOrder.
 func compareWords(a, b Text, similarity float64) Evidence {
 	var e Evidence
 	e[bias], e[cosine] = 1, similarity
@@ -75,8 +76,8 @@ func compareWords(a, b Text, similarity float64) Evidence {
 	return e
 }
 
-// compareOrder adds what the order of the words tells. It takes long, and speaks only against two texts saying the
-// same.
+// compareOrder adds the evidence from the order of the words. It is slow, and only ever speaks against two texts
+// saying the same.
 func (e *Evidence) compareOrder(a, b Text) {
 	e[substitute], e[swapped], e[slot] = substituted(a, b)
 	if a.wide || b.wide {
@@ -99,7 +100,7 @@ func commonWords(a, b Text) (common, smaller int) {
 	return min(common, other), min(a.content, b.content)
 }
 
-// sharedFacts grows with the different numbers and names that two texts share: to 1.
+// sharedFacts rises towards 1 with the number of different numbers and names that two texts share.
 func sharedFacts(a, b Text) float64 {
 	shared := map[string]bool{}
 	for _, w := range a.tokens {
@@ -122,8 +123,8 @@ func same(a, b Text) bool {
 	return true
 }
 
-// unmatched returns, of the tokens of a kind, which part of those is missing in the other text that both texts have too
-// many, and which part only one has.
+// unmatched counts the tokens of a kind that the other text does not have: on both sides, and how many more on one
+// side, each relative to the size of the texts.
 func unmatched(a, b Text, of func(token) bool) (both, one float64) {
 	count := func(a, b Text) (all, missing float64) {
 		for _, w := range a.tokens {
@@ -145,10 +146,10 @@ func unmatched(a, b Text, of func(token) bool) (both, one float64) {
 	return min(missingA, missingB) / math.Sqrt(most), math.Abs(missingA-missingB) / math.Sqrt(most)
 }
 
-// substituted tells how much two texts look like one sentence into which different words were put: the part of the
-// words that are the same and in the same order, times how different those are that were replaced between them; the
-// same for names that were replaced by others; and that part to the power of three if nothing else differs. How
-// different words are is told in scripts without spaces only, where alone it weighs something.
+// substituted measures how much two texts look like one sentence with different words put in. It returns the part
+// of the words that are the same and in the same order, times how different the words replaced between them are;
+// the same for names replaced by others; and that part cubed if nothing else differs. It measures how different
+// words are only in scripts without spaces, the only ones where this has weight.
 func substituted(a, b Text) (differs, swaps, alone float64) {
 	n, m := len(a.tokens), len(b.tokens)
 	if n == 0 || m == 0 {
@@ -182,7 +183,7 @@ func substituted(a, b Text) (differs, swaps, alone float64) {
 	return differs, swaps, alone
 }
 
-// part is some of the tokens in a row.
+// part is a run of tokens.
 type part struct {
 	text           string
 	content, names int
@@ -204,7 +205,7 @@ func (t Text) span(from, to int) (p part) {
 	return p
 }
 
-// commonSequence returns the places of the longest sequence of tokens that both have.
+// commonSequence returns the places of the longest common subsequence of tokens.
 func commonSequence(a, b []token) (places [][2]int) {
 	n, m := len(a), len(b)
 	longest := make([]uint16, (n+1)*(m+1)) // of a[i:] and b[j:], at i*(m+1)+j
@@ -243,35 +244,36 @@ func phraseCosine(a, b string) float64 {
 	return max(0, min(1, sum))
 }
 
-// CosineOf returns how similar the vectors are that the built-in model makes of two texts.
+// CosineOf returns the cosine similarity of the built-in model's vectors of two texts.
 func CosineOf(a, b Text) float64 { return phraseCosine(a.source, b.source) }
 
-// maxReplaced is how many words, or characters of a script without spaces, can be the filling of a place in a sentence.
+// maxReplaced is the most words, or characters of a script without spaces, that can fill one place in a sentence.
 const maxReplaced = 6
 
-// Duplicate is the likeness from which on two texts are near duplicates: nine of ten pairs that reach it say the same
-// (docs/benchmarks.md).
+// Duplicate is the likeness from which two texts count as near duplicates: nine of ten pairs that reach it say the
+// same (docs/benchmarks.md).
 const Duplicate = 0.8
 
-// Candidate is the cosine similarity from which on it is worth the time to compare two texts.
+// Candidate is the cosine similarity from which two texts are worth comparing.
 const Candidate = 0.5
 
-// Likeness returns how likely it is that two texts say the same, whose vectors of the built-in model have the cosine
-// similarity given: 0 to 1.
+// Likeness returns the probability, 0 to 1, that two texts say the same. Their vectors of the built-in model have
+// the given cosine similarity.
 func Likeness(a, b Text, similarity float64) float64 { return LikenessFrom(0, a, b, similarity) }
 
-// LikenessFrom is Likeness where that is at least so much, and otherwise a number below that, sooner found.
+// LikenessFrom returns Likeness if it is at least least, and otherwise a number below least, which is faster to
+// compute.
 func LikenessFrom(least float64, a, b Text, similarity float64) float64 {
 	if !a.truncated && !b.truncated && strings.EqualFold(strings.TrimSpace(a.source), strings.TrimSpace(b.source)) {
 		return 1
 	}
-	if a.source > b.source { // the same both ways
+	if a.source > b.source { // symmetric
 		a, b = b, a
 	}
 	e := compareWords(a, b, similarity)
 	likeness := e.likeness()
 	if likeness < least {
-		return likeness // the order of the words only makes it smaller
+		return likeness // the order of the words only lowers it
 	}
 	e.compareOrder(a, b)
 	return e.likeness()
@@ -285,7 +287,7 @@ func (e *Evidence) likeness() float64 {
 	return 1 / (1 + math.Exp(-sum))
 }
 
-// weights are those of the logistic regression, see testdata/README.md.
+// weights are the weights of the logistic regression, see testdata/README.md.
 var weights = Evidence{
 	bias: -6.12, cosine: 4.95, overlap: 0.14, dice: 2.72, number: -3.24, oneNumber: -1.43, oneName: -0.84, denial: -2.56,
 	swapped: -0.25, slot: -1.8,

@@ -10,19 +10,19 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// Bounds of what is compared of a text: its beginning stands for it.
+// Bounds on the compared part of a text: its beginning stands for all of it.
 const (
 	MaxBytes  = 4 << 10
 	maxTokens = 256
 )
 
-// Text is a text as it is compared.
+// Text is a text prepared for comparison.
 type Text struct {
 	source    string
 	tokens    []token
 	words     map[string]bool // the stems of its words, and single characters of scripts without spaces
-	content   int             // tokens that are no function words
-	denied    bool            // it says that something is not so
+	content   int             // tokens that are not function words
+	denied    bool            // it is negated
 	wide      bool            // most of it is in a script without spaces
 	truncated bool
 }
@@ -37,7 +37,7 @@ type token struct {
 	function bool // a function word, a particle, a negation
 }
 
-// Read takes a text apart.
+// Read splits a text into tokens.
 func Read(content string) Text {
 	var t Text
 	if len(content) > MaxBytes {
@@ -77,7 +77,7 @@ func Read(content string) Text {
 	return t
 }
 
-// isWide reports whether r is of a script that is written without spaces, and no katakana, which writes names.
+// isWide reports whether r is of a script without spaces, except katakana, which writes names.
 func isWide(r rune) bool {
 	return r >= '\u0e00' && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Thai, unicode.Lao, unicode.Khmer,
 		unicode.Myanmar)
@@ -175,7 +175,7 @@ func (t *Text) readDenial(i int) {
 	}
 }
 
-// joinTimes turns "2 pm" into 14, and days of the week of Chinese and Japanese into numbers.
+// joinTimes turns "2 pm" into 14, and Chinese and Japanese days of the week into numbers.
 func (t *Text) joinTimes() {
 	kept := t.tokens[:0]
 	for i := 0; i < len(t.tokens); i++ {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Closed classes of words, in the languages of the labelled pairs and some more.
+// Closed word classes, in the languages of the labelled pairs and some more.
 
 func set(words string) map[string]bool {
 	all := map[string]bool{}
@@ -39,8 +39,8 @@ var wideParticles = func() map[rune]bool {
 	return all
 }()
 
-// numberWords are numbers, days of the week and months by one name in all languages. Ordinal words are left out: second
-// is also a time.
+// numberWords maps numbers, days of the week and months to one name in all languages. Ordinals are left out:
+// second is also a time.
 var numberWords = func() map[string]string {
 	all := map[string]string{}
 	for i, words := range []string{"", "one eins uno", "two zwei dos", "three drei tres", "four vier cuatro",
@@ -73,7 +73,7 @@ var numberWords = func() map[string]string {
 // wideDay is a name of a day of the week in Chinese or Japanese.
 type wideDay struct{ name, number string }
 
-// wideDays are those names by the character that they begin with.
+// wideDays are those names by their first character.
 var wideDays = func() map[rune][]wideDay {
 	all := map[rune][]wideDay{}
 	for i, names := range []string{"星期一 周一 月曜", "星期二 周二 火曜", "星期三 周三 水曜", "星期四 周四 木曜", "星期五 周五 金曜", "星期六 周六 土曜",

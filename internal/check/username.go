@@ -9,13 +9,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MaxUserName is the number of characters that a user's name may have.
+// MaxUserName is the most characters of a user's name.
 const MaxUserName = 64
 
-// UserName checks a name to sign in with and returns it as it is kept: in Unicode's form NFC, and without spaces
-// that nobody sees. What people could mistake for another name is refused: characters that cannot be seen, and words
-// that mix alphabets that look alike (a Cyrillic а in a Latin name; after UTS #39, section 5). Nothing is done about
-// words that are wholly of another alphabet: they are names.
+// UserName checks a sign-in name and returns it as stored: in Unicode's form NFC, and without invisible spaces. It
+// refuses names that people could mistake for another: with invisible characters, or with words that mix
+// look-alike alphabets (a Cyrillic а in a Latin name; after UTS #39, section 5). Words that are wholly of another
+// alphabet are allowed: they are names.
 func UserName(name string) (string, error) {
 	if err := Line("name", name, MaxUserName); err != nil {
 		return "", err

@@ -1,5 +1,5 @@
-// Package check holds what values may be: the limits of memories, and the checks of names, texts and tags. Their errors
-// are of [fault].
+// Package check validates values: the limits of memories, and the form of names, texts and tags. Its errors are of
+// [fault].
 package check
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// Limits of what a memory may hold.
+// Limits of a memory.
 const (
 	MaxContent  = 1 << 20   // bytes of content
 	MaxMetadata = 64 << 10  // bytes of metadata, as JSON
@@ -29,8 +29,7 @@ const (
 	MaxVector   = 16 * 1024 // dimensions
 )
 
-// NewContent checks what is to be stored. Files from before may hold memories of white space only, which Content
-// allows.
+// NewContent checks content to be stored. Older files may hold memories of white space only, which Content allows.
 func NewContent(content string) error {
 	if content != "" && len(content) <= MaxContent && Blank(content) {
 		return fault.Invalid("content", "content is %s, white space only; something to remember is needed",
@@ -39,14 +38,14 @@ func NewContent(content string) error {
 	return Content(content)
 }
 
-// Blank reports whether a text shows nothing: white space, and characters that are not seen.
+// Blank reports whether a text is invisible: it has only white space and invisible characters.
 func Blank(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool {
 		return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r)
 	}) < 0
 }
 
-// Content checks the content of a memory as it is stored.
+// Content checks the content of a stored memory.
 func Content(content string) error {
 	switch {
 	case content == "":
@@ -58,7 +57,8 @@ func Content(content string) error {
 	return UTF8("content", content)
 }
 
-// CanonicalID is an id as the store writes it: UUIDs are written in lower case and read in any (RFC 9562, section 4).
+// CanonicalID returns an id as the store writes it: UUIDs are written in lower case and read in any (RFC 9562,
+// section 4).
 func CanonicalID(id string) string {
 	if len(id) == 36 && uuid.Validate(id) == nil {
 		return strings.ToLower(id)
@@ -93,7 +93,7 @@ func Word(argument, value string) error { return fault.OrNil(Line(argument, valu
 // Name checks the name of a collection, a project or a user, or an id.
 func Name(argument, value string) error { return fault.OrNil(Line(argument, value, MaxName)) }
 
-// ProjectID checks an id, or OWNER/ID, in the place of a project's id.
+// ProjectID checks a project's id, or OWNER/ID in its place.
 func ProjectID(id string) error {
 	if strings.Contains(id, "/") {
 		return fault.OrNil(Line("project_id", id, 2*MaxName+1))
@@ -101,7 +101,7 @@ func ProjectID(id string) error {
 	return Name("project_id", id)
 }
 
-// Project checks how a project is named; either may be empty.
+// Project checks a reference to a project; either part may be empty.
 func Project(id, name string) error {
 	if id != "" {
 		if err := ProjectID(id); err != nil {
@@ -125,7 +125,7 @@ func ProjectName(argument, name string) error {
 	return nil
 }
 
-// Line checks a short text: not blank, no control characters, so many characters at most.
+// Line checks a short text: not blank, no control characters, and not longer than most characters.
 func Line(argument, value string, most int) *fault.Error {
 	if !utf8.ValidString(value) {
 		return NotUTF8(argument, value)
@@ -146,7 +146,7 @@ func Line(argument, value string, most int) *fault.Error {
 	return nil
 }
 
-// Enum checks that a value is empty or one of those allowed.
+// Enum checks that a value is empty or one of the allowed ones.
 func Enum[S ~string](argument string, value S, allowed []S) error {
 	if value == "" || slices.Contains(allowed, value) {
 		return nil
@@ -154,7 +154,7 @@ func Enum[S ~string](argument string, value S, allowed []S) error {
 	return fault.Invalid(argument, "%s is %s; allowed are %s", argument, fault.Show(string(value)), fault.OneOf(allowed))
 }
 
-// Tags returns the tags in their stored form: trimmed, and each once.
+// Tags returns the tags in their stored form: trimmed and without duplicates.
 func Tags(tags []string, most int) ([]string, error) {
 	trimmed := make([]string, len(tags))
 	for i, tag := range tags {

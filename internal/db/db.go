@@ -1,6 +1,7 @@
-// Package db is the seam between Souvenir and the engine that stores it: transactions, rows, classes of errors, and
-// what an engine does in its own way. Everything above it writes one text of SQL, in the spelling that
-// [internal/sqlite] and PostgreSQL share; [dbtest] holds an engine to what is promised here.
+// Package db is the interface between Souvenir and its storage engine: transactions, rows, classes of errors, and
+// the operations that each engine implements in its own way. All code above it writes the same SQL, in the
+// spelling that [internal/sqlite] and PostgreSQL share; [dbtest] tests that an engine keeps the promises made
+// here.
 package db
 
 import (
@@ -9,40 +10,41 @@ import (
 
 // DB runs transactions. It is safe for concurrent use.
 type DB interface {
-	// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. It never
-	// waits for writers. When ctx ends, a running statement is interrupted and ctx's error returned. fn must not call
-	// Read, Write or Close.
+	// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. It
+	// never waits for writers. When ctx ends, a running statement is interrupted and Read returns ctx's error. fn
+	// must not call Read, Write or Close.
 	Read(ctx context.Context, fn func(Tx) error) error
 
-	// Write runs fn in a serializable transaction and returns nil only when its work is durable; after an error nothing
-	// of it remains. fn may run again, in a transaction of its own, and must set its results anew each time. It runs in
-	// the calling goroutine and must not begin or end transactions, nor call Read, Write or Close. A call whose ctx ends
-	// while it waits returns ctx's error, and fn is not run.
+	// Write runs fn in a serializable transaction and returns nil only when its work is durable; after an error
+	// nothing of it remains. fn may run again, in a transaction of its own, and must set its results anew each
+	// time. It runs in the calling goroutine and must not begin or end transactions, nor call Read, Write or
+	// Close. If ctx ends while a call waits, Write returns ctx's error without running fn.
 	//
-	// Serializable includes rows that are not there: what fn has looked for and not found, nobody adds before its work is
-	// committed. So a rule that fn checks by reading, such as a quota, the last administrator or one rule of a type in a
-	// project, holds when it writes.
+	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other
+	// transaction adds it before fn's work is committed. So a rule that fn checks by reading, such as a quota, the
+	// last administrator or one rule of a type in a project, holds when it writes.
 	Write(ctx context.Context, fn func(Tx) error) error
 
-	// ReadOnly reports whether every Write gives ErrReadOnly.
+	// ReadOnly reports whether every Write returns ErrReadOnly.
 	ReadOnly() bool
 
-	// Upkeep is what whoever runs the store asks of the engine.
+	// Upkeep returns the engine's operations for maintenance.
 	Upkeep() Upkeep
 
-	// Close waits for running calls and closes the database. Later calls give ErrClosed; closing again is no error.
+	// Close waits for running calls and closes the database. Later calls return ErrClosed; closing again is no
+	// error.
 	Close() error
 }
 
-// Tx is a transaction, valid until the function that it was given to returns, for one goroutine at a time. Arguments
+// Tx is a transaction, valid for one goroutine at a time, until the function that received it returns. Arguments
 // are positional: ? or ?1. Statements may run while rows of an earlier one are open.
 type Tx interface {
-	// Context is the context of the Read or Write that the transaction belongs to.
+	// Context returns the context of the Read or Write that the transaction belongs to.
 	Context() context.Context
 	// Writable reports whether the transaction may write.
 	Writable() bool
 
-	// Words, Vectors and Changes are what engines do each in their own way.
+	// Words, Vectors and Changes are the operations that each engine implements in its own way.
 	Words() Words
 	Vectors() Vectors
 	Changes() Changes
@@ -51,24 +53,24 @@ type Tx interface {
 	Exec(query string, args ...any) (Result, error)
 	// ExecScript runs several statements, separated by semicolons, without arguments.
 	ExecScript(script string) error
-	// Query runs one statement that gives rows.
+	// Query runs one statement that returns rows.
 	Query(query string, args ...any) (Rows, error)
-	// QueryRow runs one statement for its first row; errors are Scan's.
+	// QueryRow runs one statement for its first row; Scan returns its errors.
 	QueryRow(query string, args ...any) Row
 	// Each runs a query and calls fn for each of its rows, until fn returns an error.
 	Each(fn func(Rows) error, query string, args ...any) error
 }
 
-// Rows iterates over the result of a query. It belongs to its transaction: what is still open when the transaction's
-// function returns is closed then.
+// Rows iterates over the result of a query. It belongs to its transaction, which closes open Rows when its
+// function returns.
 type Rows interface {
-	// Next moves to the next row. It is false at the end and after an error, which Err tells apart.
+	// Next moves to the next row. It returns false at the end and after an error; Err tells which.
 	Next() bool
 	// Scan copies the columns of the current row into dest: pointers to integers, floats, strings, byte slices,
 	// booleans, any, types of those kinds, sql.Scanner, or pointers to pointers, which become nil for NULL. Byte slices
 	// are copies.
 	Scan(dest ...any) error
-	// Err is the error that ended the iteration, nil at a regular end.
+	// Err returns the error that ended the iteration, nil at a regular end.
 	Err() error
 	// Close ends the iteration early; it may be called again.
 	Close() error
@@ -80,14 +82,14 @@ type Row interface {
 	Scan(dest ...any) error
 }
 
-// Result says what a statement did.
+// Result is the outcome of a statement.
 type Result struct {
 	RowsAffected int64
 	LastInsertID int64
 }
 
-// Insert runs an INSERT of one row that ends in RETURNING with the row's number, and returns that number: 0 where
-// nothing was inserted.
+// Insert runs an INSERT of one row that ends in RETURNING with the row's number, and returns that number: 0 if no
+// row was inserted.
 func Insert(tx Tx, query string, args ...any) (row int64, err error) {
 	err = tx.Each(func(r Rows) error { return r.Scan(&row) }, query, args...)
 	return row, err
@@ -107,7 +109,7 @@ func Column[T any](tx Tx, query string, args ...any) ([]T, error) {
 
 type freeing struct{}
 
-// Freeing marks the writes of a context as ones that make room: on a full disk they may use what is held in reserve.
+// Freeing marks the writes of a context as making room: on a full disk they may use the reserve.
 func Freeing(ctx context.Context) context.Context { return context.WithValue(ctx, freeing{}, true) }
 
 // IsFreeing reports whether a context is marked by [Freeing].

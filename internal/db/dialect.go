@@ -5,28 +5,30 @@ import (
 	"sync"
 )
 
-// Statements are written once, in the SQL that engines share: coalesce, CASE, RETURNING, ON CONFLICT with a target, IS
-// NOT DISTINCT FROM, string_agg, octet_length; lower folds ASCII only, and texts are ordered by their bytes (engines
-// whose tables do otherwise by default declare it). What SQLite spells in its own way is one of the constants of this
-// package, here and beside [List]. An engine whose SQL differs gives its [Tx] a [Dialect], which puts its own text in
-// place of each. SQLite takes them as they are.
+// Statements are written once, in the SQL that engines share: coalesce, CASE, RETURNING, ON CONFLICT with a
+// target, IS NOT DISTINCT FROM, string_agg, octet_length; lower folds ASCII only, and texts are ordered by their
+// bytes (engines with another default declare it in their tables). SQLite's own spellings are constants of this
+// package, here and beside [List]. An engine whose SQL differs gives its [Tx] a [Dialect], which replaces each of
+// them. SQLite takes them as they are.
 const (
 	// Newline is the text of one line feed.
 	Newline = "'\n'"
 
-	// InOrder joins tables in the order in which they are written, by ON. For others it is JOIN.
+	// InOrder joins tables in the order in which they are written, by ON. For other engines it is JOIN.
 	InOrder = `CROSS JOIN`
 
-	// ListOf gathers the texts of a group: ` + db.ListOf + `(tag ORDER BY position) is a JSON list of them, "[]" of none.
+	// ListOf collects the texts of a group: ` + db.ListOf + `(tag ORDER BY position) is a JSON list of them, "[]"
+	// for none.
 	ListOf = `json_group_array`
 
-	// Within counts characters: ` + db.Within + `(text, part) is where a part begins, from 1, or 0 if it is not there.
+	// Within counts characters: ` + db.Within + `(text, part) is where a part begins, from 1, or 0 if it is
+	// missing.
 	Within = `instr`
 
-	// KeyIsSet is the condition that a memory's own metadata has a key, the parameter, which is not null. Key begins the
-	// condition that the value of a key, or an element of it where it is a list, satisfies what follows about e.value, up
-	// to a closing parenthesis; KeyIsText and KeyIsNumber (with booleans, as 1 and 0) are about its type. Damaged metadata
-	// has no keys.
+	// KeyIsSet is the condition that a memory's own metadata has a key, the parameter, which is not null. Key
+	// begins the condition that the value of a key, or an element of it if it is a list, satisfies the following
+	// condition on e.value, up to a closing parenthesis; KeyIsText and KeyIsNumber (with booleans, as 1 and 0)
+	// test its type. Damaged metadata has no keys.
 	Key = `EXISTS (SELECT 1 FROM ` + keys +
 		`, json_each(CASE WHEN k.type = 'array' THEN k.value ELSE json_array(k.value) END) e WHERE k.key = ? AND `
 	KeyIsText   = `e.type = 'text'`
@@ -34,15 +36,15 @@ const (
 	KeyIsSet    = `EXISTS (SELECT 1 FROM ` + keys + ` WHERE k.key = ? AND k.type <> 'null')`
 	keys        = `json_each(CASE WHEN json_valid(m.metadata) THEN m.metadata ELSE '{}' END) k`
 
-	// Module is the module that a memory names in its metadata, NULL for none, as the index memory_module has it.
+	// Module is the module that a memory names in its metadata, NULL for none, as in the index memory_module.
 	Module = `CASE WHEN json_valid(metadata) THEN CASE json_type(metadata, '$.module_name') WHEN 'text' THEN metadata ->> '$.module_name' END END`
 
 	// Bytes is the type whose length and substr count bytes: CAST(content AS ` + db.Bytes + `).
 	Bytes = `BLOB`
 )
 
-// The indexes that a statement goes by where SQLite would choose another: FROM memory m ` + db.ByUpdated. Other engines
-// have no such words and leave them out.
+// Index hints, for statements where SQLite would choose another index: FROM memory m ` + db.ByUpdated. Other
+// engines have no such hints and leave them out.
 const (
 	ByUpdated         = `INDEXED BY memory_updated`
 	ByCreated         = `INDEXED BY memory_created`
@@ -64,8 +66,8 @@ type Dialect struct {
 	done map[string]string
 }
 
-// NewDialect makes a Dialect of pairs: a text as it is written above, and the engine's own. Where several fit, the
-// first wins, so longer texts come before those that they begin with. It remembers at most so many statements.
+// NewDialect builds a Dialect from pairs: a text as written above, and the engine's own. If several match, the
+// first wins, so a longer text comes before its prefixes. It caches up to most translations.
 func NewDialect(most int, pairs ...string) *Dialect {
 	return &Dialect{swap: strings.NewReplacer(pairs...), most: most, done: map[string]string{}}
 }
@@ -82,7 +84,7 @@ func (d *Dialect) Translate(query string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.done) >= d.most {
-		clear(d.done) // filters make statements without end; the fixed ones are back soon
+		clear(d.done) // filters make unlimited statements; the fixed ones are back soon
 	}
 	d.done[query] = own
 	return own

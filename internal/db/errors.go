@@ -26,14 +26,14 @@ var (
 	ErrNewer   = errors.New("schema is newer than this program")
 	ErrOlder   = errors.New("schema is older than this program and cannot be upgraded read-only")
 
-	// ErrNested is the answer to a Read or Write that was called from within the function of another one and would wait
+	// ErrNested is the error for a Read or Write called from within the function of another one, which would wait
 	// for itself.
 	ErrNested = errors.New("transaction requested from within a transaction of the same goroutine")
 
-	// ErrTxDone is the answer to a Tx that is used after its function has returned.
+	// ErrTxDone is the error for a Tx that is used after its function has returned.
 	ErrTxDone = errors.New("transaction is over")
 
-	// ErrNoRows is what Row.Scan returns when the query found nothing.
+	// ErrNoRows is the error of Row.Scan when the query finds nothing.
 	ErrNoRows = sql.ErrNoRows
 
 	// ErrLogInUse means that the log of changes could not be emptied, because others read from it.

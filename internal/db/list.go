@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// A list is bound as one argument, made by [List], and stands behind IN: `id IN ` + db.Integers. So the text of a
-// statement stays the same for a list of any length. The forms with a number name their parameter.
+// A list is bound as one argument, made by [List], and follows IN: `id IN ` + db.Integers. So the text of a
+// statement is the same for a list of any length. The forms with a number name their parameter.
 const (
 	Integers  = `(SELECT value FROM json_each(?))`
 	Integers1 = `(SELECT value FROM json_each(?1))`
@@ -17,7 +17,7 @@ const (
 	// Values holds both integers, floats and texts.
 	Values = `(SELECT v.value FROM json_each(?) v)`
 
-	// Numbered stands behind FROM, with a name: FROM ` + db.Numbered + ` r. Its rows are the integers of a list in
+	// Numbered follows FROM, with a name: FROM ` + db.Numbered + ` r. Its rows are the integers of a list in
 	// r.value and their places in it, from 0, in r.key.
 	Numbered  = `(SELECT key, value FROM json_each(?))`
 	Numbered1 = `(SELECT key, value FROM json_each(?1))`
@@ -26,7 +26,7 @@ const (
 	Numbered4 = `(SELECT key, value FROM json_each(?4))`
 )
 
-// List is the argument for a list: a JSON array.
+// List returns the argument for a list: a JSON array.
 func List[T int64 | string](values []T) string {
 	switch values := any(values).(type) {
 	case []int64:
@@ -42,7 +42,7 @@ func List[T int64 | string](values []T) string {
 		if values == nil {
 			return "[]"
 		}
-		list, _ := json.Marshal(values) // strings always have a form
+		list, _ := json.Marshal(values) // strings always encode
 		return string(list)
 	}
 	return "[]"

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Budget bounds the bytes that all calls hold in memory at once. One user may have half of them. It is safe for
+// Budget bounds the bytes that all calls hold in memory at once. One user may hold half of them. It is safe for
 // concurrent use.
 type Budget struct {
 	total    int64
@@ -27,13 +27,13 @@ type claim struct {
 	ready chan struct{} // closed when they are held
 }
 
-// NewBudget makes a budget of so many bytes, for which a call waits for so long.
+// NewBudget returns a budget of total bytes, for which a call waits at most patience.
 func NewBudget(total int64, patience time.Duration) *Budget {
 	return &Budget{total: max(total, 1), patience: patience, users: map[string]int64{}}
 }
 
-// Take waits until a user may hold so many bytes more, which Return gives back. A claim for more than a user may ever
-// have counts as all of that, so that it is served when nothing else of the user's is. The error is a [*Refused], or
+// Take waits until the user may hold that many more bytes; Return gives them back. A claim above a user's share
+// counts as the whole share, so that it is served once the user holds nothing else. The error is a [*Refused], or
 // that of the context.
 func (b *Budget) Take(ctx context.Context, user string, bytes int64) (taken int64, err error) {
 	if err := ctx.Err(); err != nil {
@@ -63,7 +63,7 @@ func (b *Budget) Take(ctx context.Context, user string, bytes int64) (taken int6
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case <-c.ready: // at the same moment
+	case <-c.ready: // served at the same moment
 		return c.bytes, nil
 	default:
 	}
@@ -83,18 +83,18 @@ func (b *Budget) Return(user string, taken int64) {
 	b.serve()
 }
 
-// Held is how many bytes are held.
+// Held returns how many bytes are held.
 func (b *Budget) Held() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.held
 }
 
-// share is the most bytes of one user.
+// share returns the most bytes of one user.
 func (b *Budget) share() int64 { return max(b.total/2, 1) }
 
-// serve serves those who wait, in order. A user who has enough is passed over; when too little is left for one, all
-// wait, so that large claims are served, too.
+// serve serves waiting claims in order. It passes over users at their share; when too little is left for one
+// claim, all later ones wait, so that large claims are served, too.
 func (b *Budget) serve() {
 	for at := b.line.Front(); at != nil; {
 		next := at.Next()

@@ -1,8 +1,9 @@
-// Package fairqueue shares the processors among users: few calls run at a time, each user's wait in a line of their
-// own, and the lines take turns. So a user with hundreds of calls delays the others by no more than the calls that are
-// running.
+// Package fairqueue shares the processors among users: few calls run at a time, each user's calls wait in a line
+// of their own, and the lines take turns. So a user with hundreds of calls delays the others by no more than the
+// calls that are running.
 //
-// A call that waits for something else than a processor, such as the disk, gives its place back meanwhile; see [Pause].
+// A call that waits for something other than a processor, such as the disk, releases its place meanwhile; see
+// [Pause].
 package fairqueue
 
 import (
@@ -16,22 +17,22 @@ import (
 // Limits bound a [Queue]. All must be at least 1.
 type Limits struct {
 	Running        int           // calls that run at once
-	RunningPerUser int           // of them, one user's
+	RunningPerUser int           // of these, one user's
 	Begun          int           // calls that run or are paused
-	BegunPerUser   int           // of them, one user's
+	BegunPerUser   int           // of these, one user's
 	Waiting        int           // calls that wait to begin
-	WaitingPerUser int           // of them, one user's
+	WaitingPerUser int           // of these, one user's
 	Patience       time.Duration // how long a call waits to begin
 
-	// Alone is how long the last call of anyone else must be ago until one user may run as many calls as all users may.
-	// Zero: a user never may.
+	// Alone is how long all other users must have been idle until one user may run as many calls as all users may.
+	// Zero: never.
 	Alone time.Duration
 }
 
 // Refused is the error for a call that did not get its turn.
 type Refused struct {
 	Reason string
-	After  time.Duration // when it is worth another try
+	After  time.Duration // when to try again
 }
 
 func (r *Refused) Error() string { return r.Reason }
@@ -41,16 +42,16 @@ type Queue struct {
 	limits Limits
 
 	mu      sync.Mutex
-	users   map[string]*user // that have calls, or had them just now
-	turns   list.List        // of *user: who has calls that wait, in the order of their turns
+	users   map[string]*user // users with calls, now or a moment ago
+	turns   list.List        // of *user: those with waiting calls, in the order of their turns
 	running int
 	begun   int
 	waiting int
 
-	// A user alone runs more than RunningPerUser calls: those above that are borrowed, and keep no one else from running.
+	// A lone user runs more than RunningPerUser calls: the extra ones are borrowed, and block no other user's.
 	borrowed       int
-	latest, before asker       // who asked last, and the last one who is someone else
-	wake           *time.Timer // starts what waits only until its user is alone; nil: nothing does
+	latest, before asker       // the latest user to ask, and the latest other than that one
+	wake           *time.Timer // starts what waits only until its user is alone; nil: nothing waits for that
 }
 
 // asker is a user who asked for a turn, and when.
@@ -63,7 +64,7 @@ type asker struct {
 type user struct {
 	name            string
 	running, begun  int
-	resuming, fresh list.List     // of *call: those that have begun go first
+	resuming, fresh list.List     // of *call: begun calls go first
 	turn            *list.Element // in Queue.turns; nil: nothing waits
 }
 
@@ -73,7 +74,7 @@ type call struct {
 	ready  chan struct{} // closed when it may run
 }
 
-// New makes a queue.
+// New returns a queue.
 func New(limits Limits) *Queue { return &Queue{limits: limits, users: map[string]*user{}} }
 
 // Ticket is one call's place in a queue. Its methods may be called at any time, in any order, and from several
@@ -96,7 +97,7 @@ const (
 	left
 )
 
-// Ticket makes a ticket for a call.
+// Ticket returns a ticket for a call.
 func (q *Queue) Ticket() *Ticket { return &Ticket{queue: q} }
 
 type ticketKey struct{}
@@ -106,9 +107,9 @@ func With(ctx context.Context, t *Ticket) context.Context {
 	return context.WithValue(ctx, ticketKey{}, t)
 }
 
-// Pause gives back the place of the call whose context this is, until the function that it returns has been called:
-// that waits for a new place, before any call that has not begun. A context without a ticket, or with one that is not
-// running, is left as it is.
+// Pause gives back the place of the call whose context this is, until the returned function is called: that waits
+// for a new place, ahead of any call that has not begun. A context without a ticket, or with one that is not
+// running, stays as it is.
 func Pause(ctx context.Context) (resume func()) {
 	t, _ := ctx.Value(ticketKey{}).(*Ticket)
 	if t == nil || !t.pause() {
@@ -155,8 +156,8 @@ func (t *Ticket) Leave() {
 	}
 }
 
-// Turn waits for a turn of the user and ends it at once: it paces what goes on after a call, or beside one, such as a
-// stream. It is never refused.
+// Turn waits for a turn of the user and ends it at once. It paces work that goes on after a call, or beside one,
+// such as a stream. It is never refused.
 func (t *Ticket) Turn(ctx context.Context, name string) {
 	if t == nil || name == "" {
 		return
@@ -285,7 +286,7 @@ func (q *Queue) userNamed(name string) *user {
 	return u
 }
 
-// forget forgets a user without calls.
+// forget removes a user without calls.
 func (q *Queue) forget(u *user) {
 	if u.running == 0 && u.begun == 0 && u.turn == nil {
 		delete(q.users, u.name)
@@ -351,7 +352,7 @@ func (q *Queue) leave(name string, runs, whole bool) {
 	q.start()
 }
 
-// start lets run what may: of each user in turn, the call that has waited for longest.
+// start runs all calls that may run: of each user in turn, the call that has waited longest.
 func (q *Queue) start() {
 	for at := q.turns.Front(); at != nil && q.running-q.borrowed < q.limits.Running; {
 		u, _ := at.Value.(*user)
@@ -382,7 +383,7 @@ func (q *Queue) start() {
 	}
 }
 
-// lineOf is the line of a user from which the next call may run; nil: none may.
+// lineOf returns the line of a user from which the next call may run; nil for none.
 func (q *Queue) lineOf(u *user) *list.List {
 	switch {
 	case u.running >= q.limits.RunningPerUser && !q.mayBorrow(u):
@@ -395,8 +396,8 @@ func (q *Queue) lineOf(u *user) *list.List {
 	return nil
 }
 
-// mayBorrow reports whether a user may run more calls than one user may beside others: no one else has a call that runs
-// or waits, nor had one lately.
+// mayBorrow reports whether a user may run more calls than one user may beside others: no other user has a call
+// that runs or waits, or had one lately.
 func (q *Queue) mayBorrow(u *user) bool {
 	if q.limits.Alone == 0 || q.running >= q.limits.Running || q.running > u.running || q.turns.Len() > 1 {
 		return false

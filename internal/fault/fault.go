@@ -1,5 +1,5 @@
-// Package fault is the errors of the store: their kinds, and the sentences they are made of. The root package shows
-// Error and Kind under its own name.
+// Package fault is the store's errors: their kinds, and helpers for their messages. The root package exports Error
+// and Kind under its own name.
 package fault
 
 import (
@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind says what sort of thing went wrong, so that a program can decide without reading the message.
+// Kind is the sort of an error, so that a program can decide without reading the message.
 type Kind string
 
 // The kinds of an [Error].
@@ -33,7 +33,7 @@ const (
 // Error is an error of a kind.
 type Error struct {
 	Kind     Kind
-	Argument string // the argument at fault, as the interface spells it; "" for none
+	Argument string // the wrong argument, as the interface spells it; "" for none
 	Message  string // a lower-case sentence: what was wrong, with which value, and what would be right
 	Err      error  // the cause, if any
 }
@@ -49,7 +49,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is reports whether target is an *Error of the same kind that says nothing more.
+// Is reports whether target is an *Error of the same kind without further detail.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Kind == e.Kind && t.Message == ""
@@ -65,7 +65,7 @@ func Invalid(argument, format string, args ...any) *Error {
 	return New(KindInvalid, argument, format, args...)
 }
 
-// Damaged says that what is stored cannot be read.
+// Damaged returns an error for stored data that cannot be read.
 func Damaged(cause error, format string, args ...any) *Error {
 	message := fmt.Sprintf("the file is damaged: "+format+": %v", append(args, cause)...)
 	return &Error{Kind: KindCorrupt, Message: message, Err: cause}
@@ -79,7 +79,7 @@ func OrNil(err *Error) error {
 	return err
 }
 
-// Show quotes a value for a message and keeps it short: messages are read by people and by models.
+// Show quotes a value for a message and keeps it short: people and models read messages.
 func Show(value string) string { return strconv.Quote(Clip(value)) }
 
 // Clip cuts a value to 60 characters.

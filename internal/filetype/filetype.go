@@ -1,7 +1,7 @@
-// Package filetype finds the type of a file. It keeps a declared type unless the bytes clearly contradict it: a page
-// with scripts must not be stored as a picture. Without a declared type the bytes decide, then the name.
+// Package filetype finds the type of a file. It keeps a declared type unless the bytes clearly contradict it: a
+// page with scripts must not be stored as a picture. Without a declared type the bytes decide, then the name.
 //
-// The bytes are read by github.com/gabriel-vasile/mimetype. The table of extensions is our own: package mime's differs
+// github.com/gabriel-vasile/mimetype reads the bytes. The table of extensions is our own: package mime's differs
 // from system to system.
 package filetype
 
@@ -23,11 +23,11 @@ const (
 	htmlType  = "text/html"
 	svgType   = "image/svg+xml"
 	xmlType   = "application/xml"
-	sniffed   = 4096 // bytes that are looked at, as mimetype does
+	sniffed   = 4096 // bytes to examine, as in mimetype
 )
 
-// extensionTypes are the types that a name tells better than the bytes: texts, and files that begin as others do. The
-// first extension of a type is the one for a file without a name.
+// extensionTypes are the types that a name identifies better than the bytes: texts, and files that begin as others
+// do. The first extension of a type is used for a file without a name.
 var extensionTypes = []struct{ extension, mimeType string }{
 	{".txt", plainText}, {".log", plainText}, {".md", markdown}, {".markdown", markdown},
 	{".html", htmlType}, {".htm", htmlType}, {".css", "text/css"}, {".csv", "text/csv"},
@@ -52,16 +52,16 @@ var extensionTypes = []struct{ extension, mimeType string }{
 	{".doc", "application/msword"}, {".xls", "application/vnd.ms-excel"}, {".ppt", "application/vnd.ms-powerpoint"},
 }
 
-// registered are the names at IANA of types that mimetype calls otherwise.
+// registered are the names registered at IANA for types that mimetype names differently.
 var registered = map[string]string{
 	"application/ogg": "audio/ogg", "audio/x-m4a": "audio/mp4", "video/x-m4v": "video/mp4", "text/xml": xmlType,
 	"application/xhtml+xml": htmlType, "text/rtf": "application/rtf", "image/x-icon": "image/vnd.microsoft.icon",
 }
 
-// certainTexts are the types that the bytes of a text show for certain. CSV, JSON and letters are guesses.
+// certainTexts are the types of text that the bytes identify for certain. CSV, JSON and letters are guesses.
 var certainTexts = []string{htmlType, svgType, xmlType, "application/rtf", "text/x-shellscript"}
 
-// htmlBeginnings are what browsers take for HTML, with a space or > behind it, whatever follows: WHATWG, MIME Sniffing,
+// htmlBeginnings are the beginnings that browsers take for HTML if a space or > follows: WHATWG, MIME Sniffing,
 // 7.1.
 var htmlBeginnings = []string{
 	"<!doctype html", "<html", "<head", "<script", "<iframe", "<h1", "<div", "<font", "<table", "<a", "<style", "<title",
@@ -69,8 +69,8 @@ var htmlBeginnings = []string{
 	"<body", "<br", "<p", "<!--",
 }
 
-// Of returns the type of a file: declared by its sender (empty: not), of this name, beginning with these bytes. If the
-// bytes contradict what is declared, the type is empty and contradiction is the type that they show.
+// Of returns the type of a file from its declared type (empty: none), its name and its first bytes. If the bytes
+// contradict the declared type, mimeType is empty and contradiction is the type of the bytes.
 func Of(declared, filename string, head []byte) (mimeType, contradiction string) {
 	found := ofBytes(head)
 	declaredAs := essence(declared)
@@ -85,9 +85,9 @@ func Of(declared, filename string, head []byte) (mimeType, contradiction string)
 		return declared, ""
 	case isImage && strings.HasPrefix(found, "image/") && found != svgType:
 		if mimetype.Lookup(declaredAs) == nil {
-			return declared, "" // such as a camera's raw format, which begins as TIFF does
+			return declared, "" // such as a camera's raw format, which begins like TIFF
 		}
-		return found, "" // one picture for another: the bytes are right
+		return found, "" // one picture format for another: the bytes are right
 	case declaredAs == svgType && found == xmlType,
 		declaredAs == svgType && found == htmlType && bytes.Contains(head[:min(len(head), sniffed)], []byte("<svg")):
 		return declared, "" // with a comment before its first element
@@ -95,7 +95,7 @@ func Of(declared, filename string, head []byte) (mimeType, contradiction string)
 	return "", found
 }
 
-// Extension is the extension for files of a type, "" if none is known.
+// Extension returns the extension for files of a type, "" if none is known.
 func Extension(mimeType string) string {
 	for _, e := range extensionTypes {
 		if e.mimeType == mimeType {
@@ -108,10 +108,10 @@ func Extension(mimeType string) string {
 	return ""
 }
 
-// undeclared is what the bytes say, and what the name says where it says more.
+// undeclared returns the type from the bytes, or from the name where it says more.
 func undeclared(found, byName string, head []byte) string {
 	text := isText(head)
-	named := byName != "" && (mimetype.Lookup(byName) == nil || isTextual(byName)) // a type that only its name tells
+	named := byName != "" && (mimetype.Lookup(byName) == nil || isTextual(byName)) // a type that only its name identifies
 	switch {
 	case len(head) == 0:
 		return cmp.Or(byName, anyBytes)
@@ -129,14 +129,14 @@ func undeclared(found, byName string, head []byte) string {
 	return anyBytes
 }
 
-// essence is a type without its parameters.
+// essence returns a type without its parameters.
 func essence(mimeType string) string {
 	kind, _, _ := strings.Cut(mimeType, ";")
 	return kind
 }
 
-// refines reports whether files of a type are also of another one (a Word document is a ZIP archive), or whether both
-// are names of one type.
+// refines reports whether files of one type are also of another (a Word document is a ZIP archive), or whether
+// both are names of one type.
 func refines(mimeType, other string) bool {
 	for known := mimetype.Lookup(mimeType); known != nil; known = known.Parent() {
 		switch {
@@ -164,7 +164,7 @@ func isContainer(mimeType string) bool {
 	return strings.HasPrefix(mimeType, "audio/") || strings.HasPrefix(mimeType, "video/")
 }
 
-// ofName is the type that an extension stands for, "" for an unknown one.
+// ofName returns the type of a file name's extension, "" for an unknown one.
 func ofName(filename string) string {
 	extension := strings.ToLower(path.Ext(filename))
 	for _, e := range extensionTypes {
@@ -175,13 +175,13 @@ func ofName(filename string) string {
 	return ""
 }
 
-// nameOf is our name for a type.
+// nameOf returns our name for a type.
 func nameOf(known *mimetype.MIME) string {
 	name := essence(known.String())
 	return cmp.Or(registered[name], name)
 }
 
-// ofBytes is the type that the first bytes of a file show for certain; "" when they do not.
+// ofBytes returns the type that the first bytes of a file identify for certain; "" if they do not.
 func ofBytes(head []byte) string {
 	head = head[:min(len(head), sniffed)]
 	text := bytes.ToLower(bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), "\t\n\f\r "))
@@ -197,7 +197,7 @@ func ofBytes(head []byte) string {
 	if slices.ContainsFunc(htmlBeginnings, func(tag string) bool {
 		return begins(tag) && (tag == "<!--" || len(text) > len(tag) && (text[len(tag)] == ' ' || text[len(tag)] == '>'))
 	}) {
-		return htmlType // also before zeros, which make it no text for mimetype
+		return htmlType // even before zero bytes, which make it binary for mimetype
 	}
 	known := mimetype.Detect(head)
 	if name := nameOf(known); name != anyBytes && (!isTextual(known.String()) || slices.Contains(certainTexts, name)) {
@@ -223,7 +223,7 @@ func isText(head []byte) bool {
 	return true
 }
 
-// isBinary reports whether the beginning of a file has control characters that texts do not have.
+// isBinary reports whether the beginning of a file has control characters that texts do not contain.
 func isBinary(head []byte) bool {
 	return slices.ContainsFunc(head[:min(len(head), sniffed)], func(c byte) bool {
 		return c < ' ' && strings.IndexByte("\t\n\f\r\x1b", c) < 0 || c == 0x7f

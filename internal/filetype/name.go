@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// MaxFilename is the most bytes of a name: what file systems take.
+	// MaxFilename is the most bytes of a name: the limit of file systems.
 	MaxFilename  = 255
-	maxExtension = 32 // bytes of what is kept as an extension when a name is cut, with its dot
+	maxExtension = 32 // bytes kept as an extension when a name is cut, with its dot
 )
 
 // reservedNames are names of devices on Windows, with any extension:
@@ -24,8 +24,8 @@ var reservedNames = []string{
 	"com¹", "com²", "com³", "lpt¹", "lpt²", "lpt³",
 }
 
-// CleanFilename returns a name under which a file can be stored on any system; "" when nothing is left. See
-// CleanFilename of the root package.
+// CleanFilename returns a name that is safe to store on any system; "" if nothing is left. See CleanFilename of
+// the root package.
 func CleanFilename(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = norm.NFC.String(strings.Map(keptRune, strings.ToValidUTF8(name, "_")))
@@ -35,7 +35,7 @@ func CleanFilename(name string) string {
 		}
 		return r
 	}, name)
-	name = cutFilename(trimFilename(name)) // which can leave a reserved name of a long one
+	name = cutFilename(trimFilename(name)) // which can turn a long name into a reserved one
 	stem, _, _ := strings.Cut(name, ".")
 	if slices.Contains(reservedNames, strings.ToLower(strings.TrimSpace(stem))) {
 		name = "_" + name
@@ -43,7 +43,7 @@ func CleanFilename(name string) string {
 	return cutFilename(name)
 }
 
-// keptRune drops what is not seen, or makes other characters seem to stand where they do not.
+// keptRune drops characters that are invisible, or that change where others seem to stand.
 func keptRune(r rune) rune {
 	switch {
 	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), unicode.Is(unicode.Noncharacter_Code_Point, r),
@@ -60,7 +60,7 @@ func trimFilename(name string) string {
 	return strings.TrimLeft(strings.TrimRight(name, " ."), " ")
 }
 
-// cutFilename shortens a name to what file systems take; the extension stays.
+// cutFilename shortens a name to the limit of file systems; the extension stays.
 func cutFilename(name string) string {
 	if len(name) <= MaxFilename {
 		return name

@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// Lengths of keys, in characters, from which one and two differences pass for typing errors. Between names of the same
-// letters (apollo and appolo) two do so sooner. In a script without letters a character is a word, so one more is
-// another name sooner.
+// Lengths of keys, in characters, from which one and two differences count as typing errors. Names with the same
+// letters (apollo and appolo) need fewer characters for two. In a script without letters a character is a word, so
+// an extra one makes another name sooner.
 const (
 	oneTypo     = 4
 	sameLetters = 6
@@ -16,12 +16,12 @@ const (
 	oneTypoHan  = 6
 )
 
-// longest bounds the keys that are compared: nobody mistypes what is longer.
+// longest bounds the keys to compare: longer names are not typed by hand.
 const longest = 256
 
-// Typo reports whether one of two keys may be the other with one or two typing errors (a character left out, added or
-// replaced, or two swapped). Keys that are told apart on purpose are not: those that differ in digits and numerals only
-// (v1 and v2, app and app-2), or in one word of at most two characters (team a and team b, eu-west and us-west).
+// Typo reports whether one of two keys may be the other with one or two typing errors (a character left out, added
+// or replaced, or two swapped). Deliberate differences are not typing errors: digits and numerals only (v1 and v2,
+// app and app-2), or one word of at most two characters (team a and team b, eu-west and us-west).
 func Typo(a, b string) bool {
 	if a == b {
 		return false
@@ -34,7 +34,7 @@ func Typo(a, b string) bool {
 	return distance(x, y, allowed) <= allowed && !numbered(a, b) && !shortWord(a, b)
 }
 
-// allowance is how many differences pass for typing errors.
+// allowance returns how many differences count as typing errors.
 func allowance(x, y []rune) int {
 	n := min(len(x), len(y))
 	if slices.ContainsFunc(x, ideograph) || slices.ContainsFunc(y, ideograph) {
@@ -52,7 +52,7 @@ func allowance(x, y []rune) int {
 	return 0
 }
 
-// letters is each of the characters once, sorted.
+// letters returns the distinct characters, sorted.
 func letters(key []rune) string {
 	sorted := slices.Clone(key)
 	slices.Sort(sorted)
@@ -61,8 +61,8 @@ func letters(key []rune) string {
 
 func ideograph(r rune) bool { return unicode.Is(unicode.Han, r) }
 
-// distance is the Damerau-Levenshtein distance of adjacent swaps (optimal string alignment), or something larger than
-// most once it is larger.
+// distance returns the Damerau-Levenshtein distance of adjacent swaps (optimal string alignment), or any number
+// above most once it is larger.
 func distance(x, y []rune, most int) int {
 	before, above, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
 	for j := range above {
@@ -91,7 +91,7 @@ func distance(x, y []rune, most int) int {
 	return above[len(y)]
 }
 
-// numbered reports whether two keys are the same but for digits and numerals, and what joins them to a name.
+// numbered reports whether two keys differ only in digits and numerals, and in what joins these to a name.
 func numbered(a, b string) bool {
 	bare := func(key string) string {
 		without := strings.Map(func(r rune) rune {
@@ -107,7 +107,7 @@ func numbered(a, b string) bool {
 	})
 }
 
-// shortWord reports whether two keys have the same words but for one, which is short in both.
+// shortWord reports whether two keys have the same words except for one, which is short in both.
 func shortWord(a, b string) bool {
 	words := func(key string) []string {
 		return strings.FieldsFunc(key, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })

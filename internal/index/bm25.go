@@ -68,7 +68,7 @@ func (c BM25) Saturation() Saturation {
 	return s
 }
 
-// Of is sat for a term that a passage of length terms contains frequency times, at least once.
+// Of returns sat for a term that a passage of length terms contains frequency times, at least once.
 func (s Saturation) Of(frequency, length uint32) float32 {
 	tf := float32(frequency)
 	// The conversion of the product keeps it from being fused with the sum on some machines, where

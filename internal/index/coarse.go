@@ -2,18 +2,18 @@ package index
 
 import "math"
 
-// Most vectors are nowhere near the one that is sought, which 8 bits of each number are enough to show. They are a
-// quarter of what the vectors themselves bring through the processor's caches, and that is what a comparison with many
-// vectors takes its time for. Nothing is decided by these coarse copies alone: they say what an inner product is at
-// most, and where that might do, the vectors themselves are compared.
+// Most vectors are nowhere near the wanted one, and 8 bits of each number are enough to show that. The codes are a
+// quarter of the size of the vectors, and a comparison with many vectors is bound by what passes through the
+// processor's caches. The coarse copies alone decide nothing: they give an upper bound of an inner product, and if
+// that could suffice, the vectors themselves are compared.
 
-// coarse says what the codes of a vector mean.
+// coarse says how to read the codes of a vector.
 type coarse struct {
-	scale float32 // code * scale is about the number
-	slack float32 // no more than so much is the distance between the vector and what its codes say
+	scale float32 // code * scale approximates the number
+	slack float32 // upper bound of the distance between the vector and its codes
 }
 
-// codeWidth is how many codes there are to a vector: the rest are 0.
+// codeWidth is the number of codes per vector: the rest are 0.
 func codeWidth(size int) int { return roundUp(size, 32) }
 
 // encode writes the codes of a vector.
@@ -82,20 +82,20 @@ func (c *comparison) begin(ix *Index, vector []float32) {
 	c.slack = math.Sqrt(off) * (1 + 1e-9)
 }
 
-// ordinary reports whether a length is such that what is computed with it in float32 has all the bits of one. Those of
+// ordinary reports whether a length is such that results computed from it in float32 have full precision. Those of
 // unit vectors are.
 func ordinary(length float64) bool { return length > 1e-6 && length < 1e6 }
 
-// tiny is more than what is lost, in a sum of products of ordinary and even smaller numbers, where float32 has few bits
-// left.
+// tiny is an upper bound of what float32 loses in a sum of products of ordinary and smaller numbers, where it has
+// few bits left.
 const tiny = 1e-24
 
-// isExact reports whether what block tells are the inner products themselves.
+// isExact reports whether block returns the inner products themselves.
 func (c *comparison) isExact(m *matrix) bool {
 	return c.coarse == nil || m.codes.width == 0 || !ordinary(m.longest)
 }
 
-// block tells, for each row of a block, what its inner product with the vector is at most.
+// block writes an upper bound of the inner product with the vector for each row of a block.
 func (c *comparison) block(m *matrix, block int, bounds []float32) {
 	rows := m.rows.list[block]
 	n := len(rows) / m.size
@@ -109,7 +109,7 @@ func (c *comparison) block(m *matrix, block int, bounds []float32) {
 	c.bound(m, m.codes.list[block], m.coarse[block*blockRows:block*blockRows+n], bounds)
 }
 
-// bound tells, for each of some rows, given by their codes, what the inner product of the vector and theirs is at most.
+// bound writes, for some rows given by their codes, an upper bound of the inner product with the vector.
 func (c *comparison) bound(m *matrix, codes []int8, meanings []coarse, bounds []float32) {
 	products := c.products[:len(meanings)]
 	c.coarse(codes, c.codes, products)
@@ -122,7 +122,8 @@ func (c *comparison) bound(m *matrix, codes []int8, meanings []coarse, bounds []
 	}
 }
 
-// rowBound is what the inner product with a row is at most, or where no less can be said, what it is.
+// rowBound returns an upper bound of the inner product with a row, or the product itself if the codes cannot be
+// used.
 func (c *comparison) rowBound(m *matrix, row int) float32 {
 	if c.isExact(m) {
 		return c.exact(m, row)
@@ -132,10 +133,10 @@ func (c *comparison) rowBound(m *matrix, row int) float32 {
 	return bound[0]
 }
 
-// most is what no inner product with a vector of the matrix exceeds.
+// most returns an upper bound of the inner product with any vector of the matrix.
 func (c *comparison) most(m *matrix) float32 {
 	return float32(c.length*m.longest*(1+roundOff(m.size)) + tiny)
 }
 
-// exact is the inner product with a row.
+// exact returns the inner product with a row.
 func (c *comparison) exact(m *matrix, row int) float32 { return c.dot(m.row(row), c.vector) }

@@ -2,8 +2,8 @@ package index
 
 import "github.com/viterin/vek"
 
-// fastestCoarse chooses the comparison of codes by AVX2, where there is that. Elsewhere it would take longer than that
-// of the vectors.
+// fastestCoarse returns the comparison of codes by AVX2, if the processor has it. Otherwise it would be slower
+// than comparing the vectors.
 func fastestCoarse() coarseDots {
 	if vek.Info().Acceleration {
 		return coarseDotsAVX2

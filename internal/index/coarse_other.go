@@ -2,5 +2,5 @@
 
 package index
 
-// fastestCoarse is nil: vectors themselves are compared.
+// fastestCoarse returns nil: the vectors themselves are compared.
 func fastestCoarse() coarseDots { return nil }

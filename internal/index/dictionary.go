@@ -2,9 +2,9 @@ package index
 
 import "strings"
 
-// dictionary gives each term that occurs in any partition a small number, so that a term's text is
-// held once however many partitions contain it. Every postings list holds one use of its term; a
-// term without uses is forgotten, and its number is given to a later one.
+// dictionary maps each term of any partition to a small number, so that a term's text is held once, even if many
+// partitions contain it. Every postings list holds one use of its term; a term without uses is forgotten, and its
+// number is reused.
 type dictionary struct {
 	ids   map[string]uint32
 	texts []string // by id; empty when free
@@ -19,8 +19,8 @@ func (d *dictionary) find(text string) (id uint32, ok bool) {
 	return id, ok
 }
 
-// intern returns the id of a term, new or known. The caller acquires a use of it, or a new term
-// would stay for ever.
+// intern returns the id of a term, new or known. The caller must acquire a use of it, or a new term would stay
+// forever.
 func (d *dictionary) intern(text string) uint32 {
 	if id, ok := d.ids[text]; ok {
 		return id

@@ -11,9 +11,9 @@ import (
 // function of the values: equal vectors compare equal wherever they are stored.
 type dotFunc func(a, b []float32) float32
 
-// fastestDot chooses the SIMD inner product where vek has one (amd64 with AVX2 and FMA, not on
-// darwin). Elsewhere vek falls back to a loop with one running sum, right but bound by the latency
-// of the addition; dotUnrolled is several times faster there.
+// fastestDot returns the SIMD inner product if vek has one (amd64 with AVX2 and FMA, not on darwin). Elsewhere vek
+// falls back to a loop with one running sum, correct but bound by the latency of the addition; dotUnrolled is
+// several times faster there.
 func fastestDot() dotFunc {
 	if vek.Info().Acceleration {
 		return vek32.Dot
@@ -42,9 +42,9 @@ func dotUnrolled(a, b []float32) float32 {
 	return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 }
 
-// accepts reports whether a vector can be ranked by. Its squared length is finite exactly when
-// all its numbers are finite and small enough that, by the Cauchy-Schwarz inequality, its inner
-// product with any other such vector is finite too: no comparison can yield NaN or infinity.
+// accepts reports whether a vector is fit for ranking. Its squared length is finite exactly when all its numbers
+// are finite and small enough that, by the Cauchy-Schwarz inequality, its inner product with any other such vector
+// is finite too: no comparison can yield NaN or infinity.
 func (dot dotFunc) accepts(v []float32) bool {
 	return len(v) > 0 && dot(v, v) <= math.MaxFloat32
 }
@@ -58,9 +58,9 @@ func length(v []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// roundOff is, for vectors of a size, how far what a dotFunc computes is above their exact inner product at most, as a
-// part of the product of their lengths. In whichever order n products are added in float32, the sum is off by less than
+// roundOff bounds, for vectors of a size, by how much a dotFunc's result exceeds the exact inner product, as a
+// part of the product of their lengths. In any order of adding n products in float32, the sum is off by less than
 // n units in the last place of the sum of their absolute values (Higham, "Accuracy and Stability of Numerical
-// Algorithms", section 3.1), which the Cauchy-Schwarz inequality bounds. The figure allows for twice that and a few
-// roundings more.
+// Algorithms", section 3.1), which the Cauchy-Schwarz inequality bounds. The figure allows for twice that and a
+// few more roundings.
 func roundOff(size int) float64 { return float64(size+16) / (1 << 23) }

@@ -5,34 +5,34 @@ import (
 	"slices"
 )
 
-// Exactness of a term: whether a memory either holds it or is not what was asked for.
+// Exactness of a term: whether a memory either contains it or is not what the query asks for.
 type Exactness uint8
 
-// How exact a term is, from the least.
+// Levels of exactness, from the lowest.
 const (
 	Ordinary   Exactness = iota // one word among others
-	Name                        // counts where a single memory holds it
-	Identifier                  // counts where few memories hold it
+	Name                        // counts if a single memory contains it
+	Identifier                  // counts if few memories contain it
 )
 
-// exactGain is how much a passage that holds an exact term gains over the best that the words alone could reach.
-// With 4, the terms decide a fifth of BM25 / IdealBM25, and holding an exact one four fifths: no vector makes up
-// for that where words weigh more than half as much as vectors.
+// exactGain is how much a passage with an exact term gains over the best that the words alone could reach. With 4,
+// the terms decide a fifth of BM25 / IdealBM25, and containing an exact one four fifths: no vector makes up for
+// that where words weigh more than half as much as vectors.
 const exactGain = 4
 
-// Exact finds the exact terms of a query: those of the highest exactness that are rare in what is searched. Each
-// passage that holds any of them gains the same bonus over the sum of BM25, however long it is and however
-// often it holds them. So an identifier that one long memory holds outweighs short ones that are similar.
+// Exact finds the exact terms of a query: those of the highest exactness that are rare in the searched partitions.
+// Each passage that contains any of them gains the same bonus on the sum of BM25, for any length and any number of
+// occurrences. So an identifier in one long memory outweighs short memories that are similar.
 type Exact struct {
 	passages int
 	kind     Exactness
 	terms    []int
 }
 
-// NewExact prepares the search among so many passages.
+// NewExact prepares the search among a number of passages.
 func NewExact(passages int) Exact { return Exact{passages: passages} }
 
-// most returns how many memories may hold a term that counts.
+// most returns how many memories may contain a term that counts.
 func (x *Exact) most(kind Exactness) int {
 	if kind == Name {
 		return 1
@@ -40,8 +40,8 @@ func (x *Exact) most(kind Exactness) int {
 	return max(2, int(math.Sqrt(float64(x.passages))))
 }
 
-// Consider takes the term at place i of the query, which so many passages contain. Memories counts their
-// memories; it may stop when there are more than most.
+// Consider takes the term at place i of the query, which containing passages contain. Memories counts their
+// memories; it may stop above most.
 func (x *Exact) Consider(i int, kind Exactness, containing int, memories func(most int) int) {
 	if kind == Ordinary || kind < x.kind || containing == 0 {
 		return
@@ -58,8 +58,8 @@ func (x *Exact) Consider(i int, kind Exactness, containing int, memories func(mo
 // Terms returns the places of the exact terms in the query, ascending.
 func (x *Exact) Terms() []int { return x.terms }
 
-// Bonus returns what a passage gains that holds an exact term, by the sum of the query's other bounds; it belongs
-// into IdealBM25 as well. It is 0 when there is no exact term.
+// Bonus returns the gain of a passage that contains an exact term, from the sum of the query's other bounds; it is
+// part of IdealBM25 as well. It is 0 without exact terms.
 func (x *Exact) Bonus(ideal float32) float32 {
 	if len(x.terms) == 0 {
 		return 0
@@ -85,7 +85,7 @@ func (s *search) memories(id uint32, most int) int {
 	return n
 }
 
-// addExact adds the bonus to the scores of the passages that hold an exact term.
+// addExact adds the bonus to the scores of the passages that contain an exact term.
 func (s *search) addExact(x *Exact) {
 	bonus := x.Bonus(s.stats.IdealBM25)
 	if bonus == 0 {

@@ -2,12 +2,12 @@ package index
 
 import "sync"
 
-// Memory is what the index is told about a memory. All its passages lie in one partition.
+// Memory is a memory to index. All its passages are in one partition.
 type Memory struct {
 	Row       int64  // identifies the memory in Put, Delete and hits
 	ID        string // orders memories of equal score; kept, not copied
 	Partition int64
-	Entries   []Entry // its passages; none = the memory is not held at all
+	Entries   []Entry // its passages; none = the memory is not indexed at all
 }
 
 // Entry is one passage of a memory. The index copies what it needs of it.
@@ -21,8 +21,8 @@ type Entry struct {
 // Span says where in its memory's content a passage lies: byte offsets.
 type Span struct{ Start, End uint32 }
 
-// Index is a set of memories to search. It is safe for concurrent use: searches run side by side,
-// and each call that changes the index is seen by a search wholly or not at all.
+// Index is a set of memories to search. It is safe for concurrent use: searches run side by side, and a search
+// sees each change of the index wholly or not at all.
 type Index struct {
 	dot     dotFunc
 	coarse  coarseDots // nil: vectors have no coarse copies
@@ -45,9 +45,9 @@ func New() *Index {
 	return ix
 }
 
-// Put adds memories, each in place of all that the index holds of the same row, in whichever
-// partition. Of several with one row the last counts. Searches wait until the call is done, so
-// loading much is best done in calls of some hundred memories.
+// Put adds memories. Each replaces everything that the index holds for the same row, in any partition. Of several
+// with one row the last counts. Searches wait until the call is done, so load large numbers in calls of a few
+// hundred memories.
 func (ix *Index) Put(memories ...Memory) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -59,7 +59,7 @@ func (ix *Index) Put(memories ...Memory) {
 	}
 }
 
-// Delete removes memories. Rows that are not held are ignored.
+// Delete removes memories. Unknown rows are ignored.
 func (ix *Index) Delete(rows ...int64) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -75,16 +75,15 @@ func (ix *Index) Reset() {
 	ix.clear()
 }
 
-// Len is the number of memories and of passages held.
+// Len returns the number of memories and of passages.
 func (ix *Index) Len() (memories, passages int) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	return len(ix.memories), ix.passages
 }
 
-// Bytes estimates the memory that the index holds, removed passages that still wait for compaction
-// included, and the scratch space of searches left out (some 10 bytes per passage of the
-// searched partitions and running search).
+// Bytes estimates the memory of the index, including removed passages that still wait for compaction, but without
+// the scratch space of searches (about 10 bytes per passage of the searched partitions and running search).
 func (ix *Index) Bytes() int64 {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
@@ -133,7 +132,7 @@ func (ix *Index) remove(row int64) {
 	ix.account(p)
 }
 
-// account brings the index's sum of sizes up to date with one partition.
+// account updates the index's sum of sizes from one partition.
 func (ix *Index) account(p *partition) {
 	n := p.bytes()
 	ix.size += n - p.counted

@@ -2,20 +2,20 @@ package index
 
 import "slices"
 
-// matrix holds the vectors of one size in a partition, row after row in the order of their slots, and coarse copies of
-// them, if there is a fast way to compare these.
+// matrix holds the vectors of one size in a partition, in the order of their slots, and coarse copies of them if
+// these can be compared fast.
 type matrix struct {
 	size  int      // floats per vector, at least 1
 	slots []uint32 // the slot of each row, ascending
 	rows  blocks[float32]
 
 	codes  blocks[int8]
-	coarse []coarse // of each row, what its codes mean; empty without them
+	coarse []coarse // per row, how to read its codes; empty without codes
 
-	longest float64 // no vector is longer, nor was any that has been here
+	longest float64 // upper bound of the length of all vectors, past ones included
 }
 
-// newMatrix makes a matrix of vectors of one size, with coarse copies or without.
+// newMatrix returns a matrix for vectors of one size, with coarse copies or without.
 func newMatrix(size int, codes bool) *matrix {
 	m := &matrix{size: size, rows: blocks[float32]{width: size}}
 	if codes {
@@ -34,18 +34,18 @@ func (m *matrix) add(slot uint32, v []float32) {
 	}
 }
 
-// row is the vector of the i-th row.
+// row returns the vector of the i-th row.
 func (m *matrix) row(i int) []float32 { return m.rows.row(i) }
 
 // find returns the row of a slot.
 func (m *matrix) find(slot uint32) (row int, ok bool) {
-	if uint64(slot) < uint64(len(m.slots)) && m.slots[slot] == slot { // as wherever all passages have vectors
+	if uint64(slot) < uint64(len(m.slots)) && m.slots[slot] == slot { // the common case: all passages have vectors
 		return int(slot), true
 	}
 	return slices.BinarySearch(m.slots, slot)
 }
 
-// compact drops the rows whose slot has gone and renumbers the others.
+// compact drops the rows of dropped slots and renumbers the others.
 func (m *matrix) compact(moved []uint32) {
 	rows := 0
 	for i, slot := range m.slots {
@@ -101,13 +101,13 @@ func (b *blocks[T]) grow() []T {
 	return (*last)[from:]
 }
 
-// row is the i-th row.
+// row returns the i-th row.
 func (b *blocks[T]) row(i int) []T {
 	from := i % blockRows * b.width
 	return b.list[i/blockRows][from : from+b.width : from+b.width]
 }
 
-// cut keeps the first rows only.
+// cut keeps only the first rows.
 func (b *blocks[T]) cut(rows int) {
 	n := (rows + blockRows - 1) / blockRows
 	clear(b.list[n:])
@@ -117,14 +117,14 @@ func (b *blocks[T]) cut(rows int) {
 	}
 	last := &b.list[n-1]
 	kept := (rows - (n-1)*blockRows) * b.width
-	clear((*last)[kept:]) // grow counts on zeros
+	clear((*last)[kept:]) // grow relies on zeros
 	*last = (*last)[:kept]
 	if n == 1 {
 		*last = shrink(*last)
 	}
 }
 
-// room is how many numbers fit.
+// room returns the capacity in numbers.
 func (b *blocks[T]) room() int {
 	if len(b.list) == 0 {
 		return 0

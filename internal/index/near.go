@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// Near asks for the memories that have a passage whose vector is much like another one.
+// Near asks for the memories with a passage whose vector is similar to a given one.
 type Near struct {
 	// Vector is compared with the stored vectors of its size. It has unit length; nil, or holding NaN or an
 	// infinity = nothing is found.
 	Vector []float32
 
-	// Partitions are searched; unknown ones are empty. Compare says in which of them Vector is compared; nil = in all.
+	// Partitions are searched; unknown ones are empty. Compare selects those in which Vector is compared; nil =
+	// all.
 	Partitions []int64
 	Compare    func(partition int64) bool
 
-	Least float32 // the cosine from which on a passage is found
+	Least float32 // the least cosine of a passage
 	Limit int     // how many memories to return at most; 0 or less = none
 }
 
@@ -47,7 +48,7 @@ func (ix *Index) Near(ctx context.Context, n Near) ([]Hit, error) {
 	return s.best.sorted(), nil
 }
 
-// nearest is such a search under way.
+// nearest is a running search for Near.
 type nearest struct {
 	ctx context.Context
 	*comparison
@@ -55,7 +56,7 @@ type nearest struct {
 	best  top
 }
 
-// visit goes through the vectors of a partition.
+// visit compares the vectors of a partition.
 func (s *nearest) visit(p *partition, m *matrix) error {
 	var hit Hit // the best passage so far of the memory that was visited last
 	var current *memory

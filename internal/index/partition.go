@@ -2,7 +2,7 @@ package index
 
 import "math"
 
-// gone stands in for the new slot of a passage that compaction drops. No partition has that many.
+// gone marks a passage that compaction drops, in place of its new slot. No partition has that many.
 const gone = math.MaxUint32
 
 // memory is what the index holds of a memory besides its passages.
@@ -17,8 +17,8 @@ type memory struct {
 // posting says that the passage at slot contains a term frequency times.
 type posting struct{ slot, frequency uint32 }
 
-// partition holds the passages that are always searched together. Slots are given in ascending
-// order, and compaction keeps that order.
+// partition holds the passages that are always searched together. Slots are assigned in ascending order, and
+// compaction keeps that order.
 type partition struct {
 	id       int64
 	owners   []*memory // by slot; nil = dead
@@ -40,7 +40,7 @@ type partition struct {
 
 func (p *partition) living() int { return len(p.owners) - p.dead }
 
-// add gives each entry of m the next slot. Vectors are kept with coarse copies or without.
+// add assigns the next slots to the entries of m. Vectors are kept with coarse copies or without.
 func (p *partition) add(m *memory, entries []Entry, words *dictionary, dot dotFunc, coarse bool) {
 	m.partition, m.first, m.count = p, uint32(len(p.owners)), uint32(len(entries))
 	p.memories++
@@ -61,7 +61,7 @@ func (p *partition) add(m *memory, entries []Entry, words *dictionary, dot dotFu
 	}
 }
 
-// count notes one occurrence of a term in the passage at slot, the newest one.
+// count records one occurrence of a term in the passage at slot, the newest one.
 func (p *partition) count(words *dictionary, term string, slot uint32) {
 	id := words.intern(term)
 	at, ok := p.lists[id]
@@ -101,7 +101,7 @@ func (p *partition) findMatrix(size int) *matrix {
 	return nil
 }
 
-// remove marks the passages of m dead.
+// remove marks the passages of m as dead.
 func (p *partition) remove(m *memory) {
 	for slot := m.first; slot < m.first+m.count; slot++ {
 		p.owners[slot] = nil
@@ -180,7 +180,7 @@ func (p *partition) bytes() int {
 	return n + memoryBytes*p.memories + p.idChars
 }
 
-// list returns the postings of a term, sorted by slot; those of dead slots may be among them.
+// list returns the postings of a term, sorted by slot; they may include dead slots.
 func (p *partition) list(id uint32) []posting {
 	if at, ok := p.lists[id]; ok {
 		return p.postings[at]

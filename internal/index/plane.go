@@ -6,22 +6,23 @@ import (
 	"math/rand/v2"
 )
 
-// The plane on which vectors are shown: their first two principal components. It is the same for the same vectors, in
-// whichever process.
+// The plane that shows the vectors: their first two principal components. It is the same for the same vectors, in
+// any process.
 
 const (
-	// planeSize is the most numbers that a vector may have for the plane. Longer ones are folded: each number is added to
-	// one of so many, with one sign or the other, which keeps inner products about as they are (Weinberger et al.,
+	// planeSize is the most numbers of a vector for the plane. Longer ones are folded: each number is added to one
+	// of planeSize, with one sign or the other, which roughly preserves inner products (Weinberger et al.,
 	// "Feature Hashing for Large Scale Multitask Learning", 2009).
 	planeSize = 512
 
-	planeBlock = 4   // vectors that are iterated together: the two that are wanted, and two by which these come sooner
-	planeSteps = 100 // how often
-	jacobi     = 30  // sweeps; a matrix of four rows needs some five
+	planeBlock = 4   // vectors that are iterated together: the two wanted ones, and two to converge faster
+	planeSteps = 100 // iterations
+	jacobi     = 30  // sweeps; a matrix of four rows needs about five
 )
 
-// Plane returns where on their plane some vectors of one size lie, which come one behind the other, as pairs x, y, y,
-// and what part of their variance each of the two directions has. The vectors are changed. The error is the context's.
+// Plane returns the places of some vectors of one size, stored one after another, on their plane, as pairs x, y,
+// and the part of the variance that each of the two directions explains. It changes the vectors. The error is the
+// context's.
 func Plane(ctx context.Context, vectors []float32, size int) (places []float32, explained [2]float64, err error) {
 	n := 0
 	if size > 0 {
@@ -86,8 +87,8 @@ func centred(vectors []float32, n, size int) (columns []float32, width int) {
 	return columns, width
 }
 
-// principal returns the two directions of the largest variance, by subspace iteration and a Rayleigh-Ritz step (Golub
-// and Van Loan, "Matrix Computations", section 8.2), and these variances.
+// principal returns the two directions of the largest variance, by subspace iteration and a Rayleigh-Ritz step
+// (Golub and Van Loan, "Matrix Computations", section 8.2), and their variances.
 func principal(covariance []float32, size int, dot dotFunc) (axes [2][]float32, variances [2]float64) {
 	random := rand.New(rand.NewPCG(1, 2))
 	block, image := make([][]float32, min(planeBlock, size)), make([][]float32, min(planeBlock, size))
@@ -136,7 +137,7 @@ func principal(covariance []float32, size int, dot dotFunc) (axes [2][]float32, 
 				most = a
 			}
 		}
-		if axes[k][most] < 0 { // a direction and its opposite are equally good; one of them is chosen for good
+		if axes[k][most] < 0 { // a direction and its opposite are equally good; always choose the same
 			for a := range size {
 				axes[k][a] = -axes[k][a]
 			}
@@ -145,8 +146,8 @@ func principal(covariance []float32, size int, dot dotFunc) (axes [2][]float32, 
 	return axes, variances
 }
 
-// orthonormal makes vectors unit vectors at right angles, by Gram and Schmidt's method; what has no direction of its
-// own becomes zero.
+// orthonormal makes vectors orthonormal by the Gram-Schmidt method; a vector without a direction of its own
+// becomes zero.
 func orthonormal(block [][]float32) {
 	for k, v := range block {
 		before := length(v)

@@ -20,24 +20,22 @@ type Query struct {
 	// Unknown ones are empty.
 	Partitions []int64
 
-	// Compare says in which partitions Vector is compared; nil = in all. Vectors of the same size may be
-	// of different models, which have nothing in common.
+	// Compare selects the partitions in which Vector is compared; nil = all. Vectors of the same size may be of
+	// different models and cannot be compared then.
 	Compare func(partition int64) bool
 
-	// Keep chooses the memories to rank by their row; nil = all. Those it refuses still count in
-	// all statistics, so that a memory's score does not depend on what else was filtered. It is
-	// called once per candidate memory.
+	// Keep selects by row the memories to rank; nil = all. Rejected ones still count in all statistics, so that a
+	// memory's score does not depend on the filter. It is called once per candidate memory.
 	Keep func(row int64) bool
 
 	BM25 BM25
 
-	// Fuse is called once, when the statistics of this query are known, and returns the function
-	// that scores one passage. A score of NaN ranks last. It must not be nil. The function must not
-	// fall when BM25 or Cosine rises: passages are left out for which the highest cosine that is
-	// possible would not do.
+	// Fuse is called once, when the statistics of this query are known, and returns the function that scores one
+	// passage. A score of NaN ranks last. It must not be nil. The function must not fall when BM25 or Cosine
+	// rises: passages are skipped if even the highest possible cosine would not be enough.
 	Fuse func(Stats) func(Parts) float32
 
-	// Limit is how many memories to return; 0 or less = none, only their number is counted.
+	// Limit is the most memories to return; 0 or less = none, only their number is counted.
 	Limit int
 }
 
@@ -54,18 +52,19 @@ type Stats struct {
 
 	Matches int     // passages that contain a term of the query
 	MaxBM25 float32 // the highest BM25 among them; 0 without matches
-	// what no passage can exceed: the sum of weight * idf * (K1 + 1) over all terms, also those that no passage contains, and the bonus of exact ones
+	// upper bound for any passage: the sum of weight * idf * (K1 + 1) over all terms, even if no passage contains
+	// them, and the bonus of exact ones
 	IdealBM25 float32
 }
 
-// Parts are what a passage's score is made of.
+// Parts are the components of a passage's score.
 type Parts struct {
 	Cosine    float32 // inner product with the query vector; 0 when HasVector is false
 	HasVector bool    // whether the passage has a vector of the size of the query's
 	BM25      float32 // 0 when the passage contains no term of the query
 }
 
-// Hit is a memory that was found, with its best passage.
+// Hit is a found memory, with its best passage.
 type Hit struct {
 	Row     int64
 	ID      string
@@ -75,8 +74,8 @@ type Hit struct {
 	Score float32
 }
 
-// CompareHits orders hits from best to worst: by score, then by id. The row decides last, so that
-// the order is total even if ids should repeat. Scores must not be NaN.
+// CompareHits orders hits from best to worst: by score, then by id. The row decides last, so that the order is
+// total even with duplicate ids. Scores must not be NaN.
 func CompareHits(a, b *Hit) int {
 	if c := cmp.Compare(b.Score, a.Score); c != 0 {
 		return c

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// rank returns the best memories. Most passages cannot be among them: what their words leave to make up for is more
-// than any vector can, or more than what is known of theirs without a closer look.
+// rank returns the best memories. Most passages cannot be among them: with the score of their words they would
+// need a higher cosine than any vector has, or than their coarse copy allows.
 func (s *search) rank() ([]Hit, error) {
 	score := s.q.Fuse(s.stats)
 	if s.q.Limit <= 0 {
@@ -33,15 +33,15 @@ func (s *search) rank() ([]Hit, error) {
 	return w.best.sorted(), nil
 }
 
-// ranker visits passages, those of a memory one after the other.
+// ranker visits passages, memory by memory.
 type ranker struct {
 	*search
 	score  func(Parts) float32
-	floor  float32 // what scores less is not among the best
+	floor  float32 // a lower score is not among the best
 	best   top
 	region *region
 
-	current *memory // whose passages are being visited
+	current *memory // the memory whose passages are being visited
 	hit     Hit     // its best so far
 }
 
@@ -72,7 +72,7 @@ func (w *ranker) finish() {
 	w.current = nil
 }
 
-// consider visits a passage unless a glance at its vector shows that it cannot reach the floor.
+// consider visits a passage unless the bound of its vector shows that it cannot reach the floor.
 func (w *ranker) consider(slot int) {
 	parts := Parts{BM25: w.bm25[w.region.from+slot]}
 	if m := w.region.vectors; m != nil {
@@ -110,7 +110,7 @@ func (w *ranker) rankAll() error {
 		return err
 	}
 	exact := w.isExact(r.vectors)
-	near := noCosine // which suffices without words
+	near := noCosine // enough without words
 	for slot, cosine := range cosines {
 		if slot%blockRows == 0 {
 			near = least(func(cosine float32) bool { return !(w.score(Parts{Cosine: cosine, HasVector: true}) < w.floor) })
@@ -137,7 +137,7 @@ func (w *ranker) rankAll() error {
 	return nil
 }
 
-// bounds tells, for each slot of a region that has vectors, what its cosine is at most.
+// bounds returns an upper bound of the cosine for each slot of a region that has vectors.
 func (w *ranker) bounds(r *region) ([]float32, error) {
 	cosines := w.cosines[r.from : r.from+len(r.owners)]
 	m := r.vectors
@@ -167,11 +167,11 @@ func (w *ranker) bounds(r *region) ([]float32, error) {
 // noCosine marks slots without a comparable vector. No comparison yields NaN, see dotFunc.
 var noCosine = float32(math.NaN())
 
-// maxSeeds bounds the effort of finding a floor: with so many results hardly anything could be left out.
+// maxSeeds bounds the work of finding a floor: with as many results hardly anything could be skipped.
 const maxSeeds = 1000
 
-// floor returns a score that as many memories reach as are sought: those whose words fit best. What cannot reach it
-// need not be ranked. Where too few memories contain a term, it is the lowest number there is.
+// floor returns a score that at least Limit memories reach: those whose words fit best. Passages below it need no
+// ranking. If too few memories contain a term, it is the lowest number.
 func (s *search) floor(score func(Parts) float32) (float32, error) {
 	lowest := float32(math.Inf(-1))
 	if s.stats.Matches < s.q.Limit || s.q.Limit > maxSeeds {
@@ -223,7 +223,7 @@ func (s *search) regionAt(at int) *region {
 	return &s.regions[i]
 }
 
-// enough returns the least BM25 with which a passage can reach the floor, whatever its vector. It is 0 where a vector
+// enough returns the least BM25 with which a passage can reach the floor with any vector. It is 0 if a vector
 // alone can.
 func (s *search) enough(score func(Parts) float32, floor float32) float32 {
 	return max(0, least(func(bm25 float32) bool {
@@ -231,10 +231,10 @@ func (s *search) enough(score func(Parts) float32, floor float32) float32 {
 	}))
 }
 
-// least returns the lowest number for which something holds that holds for all numbers above it as well: infinity if it
-// holds for none.
+// least returns the lowest number for which holds is true, given that it is also true for all higher numbers:
+// infinity if it is true for none.
 func least(holds func(float32) bool) float32 {
-	// Bisection over numbers that ascend as the floats do whose bits they hold, see number.
+	// Bisection over numbers that ascend in the order of the floats with the same bits, see number.
 	number := func(at uint32) float32 {
 		if at>>31 == 1 {
 			return math.Float32frombits(at &^ (1 << 31))
@@ -252,7 +252,7 @@ func least(holds func(float32) bool) float32 {
 	return number(high)
 }
 
-// parts are the scores of a passage.
+// parts returns the components of a passage's score.
 func (s *search) parts(r *region, slot int) Parts {
 	p := Parts{BM25: s.bm25[r.from+slot]}
 	if r.vectors != nil {

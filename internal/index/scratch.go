@@ -1,11 +1,11 @@
 package index
 
-// scratch is the working space of one search, reused by later ones. The searched partitions lie one after the other,
-// each from a multiple of 64 on, so that no word of candidates spans two.
+// scratch is the working space of one search, reused by later ones. The searched partitions follow one another,
+// each starting at a multiple of 64, so that no word of candidates spans two.
 type scratch struct {
 	bm25       []float32 // score by slot; all 0 between searches
-	candidates []uint64  // one bit per slot that is to be ranked; all 0 between searches
-	cosines    []float32 // by slot: at most that is its cosine; left as they are between searches
+	candidates []uint64  // one bit per slot to rank; all 0 between searches
+	cosines    []float32 // by slot: upper bound of its cosine; not cleared between searches
 	comparison
 }
 
@@ -25,7 +25,7 @@ func (s *scratch) resize(slots int, vectors bool) {
 	}
 }
 
-// clear restores what holds between searches.
+// clear restores the state required between searches.
 func (s *scratch) clear() {
 	clear(s.bm25)
 	clear(s.candidates)

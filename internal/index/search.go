@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// checkEvery is how many rows or postings a search may visit before it looks at its context.
+// checkEvery is how many rows or postings a search may visit before it checks its context.
 const checkEvery = 4096
 
-// Search returns the best memories in descending order of score, ids ascending between equal
-// scores, and the number of all memories that are ranked: those kept that contain a term of the
-// query or, given a query vector, have a vector of its size. A memory's score is that of its best
-// passage. The error is the context's, or says what the query lacks.
+// Search returns the best memories in descending order of score, ids ascending between equal scores, and the number
+// of all ranked memories: those kept that contain a term of the query or, given a query vector, have a vector of
+// its size. A memory's score is that of its best passage. The error is the context's, or names the missing part of
+// the query.
 func (ix *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, err error) {
 	if err := q.check(); err != nil {
 		return nil, 0, err
@@ -33,11 +33,11 @@ func (ix *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, er
 	s.open(ix.partitions)
 	hits, total, err = s.run()
 	s.scratch.clear()
-	ix.scratch.Put(s.scratch) // not deferred: should Keep or Fuse panic, it is not fit for reuse
+	ix.scratch.Put(s.scratch) // not deferred: if Keep or Fuse panics, it is not fit for reuse
 	return hits, total, err
 }
 
-// search is one search under way.
+// search is one running search.
 type search struct {
 	ctx   context.Context
 	q     *Query
@@ -46,15 +46,15 @@ type search struct {
 	*scratch
 	regions []region
 	stats   Stats
-	cosine  float32 // no cosine exceeds it; 0 if there are none
+	cosine  float32 // upper bound of all cosines; 0 if there are none
 }
 
-// region is the part of the scratch space that belongs to one partition.
+// region is the part of the scratch space for one partition.
 type region struct {
 	*partition
 	from, to int
 	vectors  *matrix // those to compare with the query's; nil = none
-	complete bool    // all that is to be ranked are candidates, not only what contains a term
+	complete bool    // all memories to rank are candidates, with or without terms
 }
 
 // open lays out the scratch space and counts the passages.
@@ -95,8 +95,7 @@ func (s *search) run() ([]Hit, int, error) {
 	return hits, total, nil
 }
 
-// matchTerms adds up the BM25 score of each passage, term by term, and makes those that contain any
-// term candidates.
+// matchTerms adds up the BM25 score of each passage, term by term, and makes passages with any term candidates.
 func (s *search) matchTerms() error {
 	saturation := s.q.BM25.Saturation()
 	exact := NewExact(s.stats.Passages)
@@ -171,8 +170,8 @@ func (s *search) addTerm(r region, list []posting, factor float32, saturation Sa
 	return nil
 }
 
-// count returns the number of memories to rank. If Keep has to be asked, or there is no other way to tell, it makes
-// every passage with a comparable vector a candidate, and those of the memories that Keep refuses none.
+// count returns the number of memories to rank. If it has to call Keep, or cannot tell otherwise, it makes every
+// passage with a comparable vector a candidate, and removes the candidates of the memories that Keep rejects.
 func (s *search) count() (total int, err error) {
 	for i := range s.regions {
 		r := &s.regions[i]
@@ -190,7 +189,8 @@ func (s *search) count() (total int, err error) {
 	return total, nil
 }
 
-// keep returns how many memories have candidates in a region, once those that Keep refuses have none any more.
+// keep removes the candidates of the memories that Keep rejects from a region, and returns how many memories are
+// left.
 func (s *search) keep(r *region) (memories int, err error) {
 	scores, candidates := s.bm25[r.from:r.to], s.candidates[r.from/64:r.to/64]
 	var current *memory
@@ -236,7 +236,7 @@ func (s *search) addVectors(r *region) {
 	r.complete = true
 }
 
-// walk visits the candidates of a region in the order of their slots, in which a memory's passages are neighbours.
+// walk visits the candidates of a region in the order of their slots, where a memory's passages are neighbours.
 func (s *search) walk(r *region, visit func(slot int)) error {
 	for w, word := range s.candidates[r.from/64 : r.to/64] {
 		if w%(checkEvery/64) == 0 {
@@ -251,8 +251,8 @@ func (s *search) walk(r *region, visit func(slot int)) error {
 	return nil
 }
 
-// walkAbove visits, in the same order, the candidates whose BM25 is above 0 and at least what least says, which may
-// rise on the way.
+// walkAbove visits, in the same order, the candidates whose BM25 is above 0 and at least least(), which may rise
+// meanwhile.
 func (s *search) walkAbove(r *region, least func() float32, visit func(slot int)) error {
 	scores := s.bm25[r.from:r.to]
 	for from := 0; from < len(scores); from += checkEvery {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// What the parts of an index weigh, in bytes. The figures are those of 64-bit machines, estimated
-// where the runtime decides; a test compares their sum with the heap.
+// Sizes of the parts of an index, in bytes. The figures are for 64-bit machines, estimated where the runtime
+// decides; a test compares their sum with the heap.
 const (
 	partitionBytes = 256
 	matrixBytes    = 160
@@ -21,7 +21,7 @@ func mapBytes(n, entry int) int { return n * (entry + 1) * 3 / 2 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// shrink returns s, moved to an array of its own length if half of the present one is unused.
+// shrink returns s, copied to an array of its own length if half of its present one is unused.
 func shrink[T any](s []T) []T {
 	if cap(s) >= 2*len(s)+8 {
 		return slices.Clip(slices.Clone(s))
@@ -29,8 +29,8 @@ func shrink[T any](s []T) []T {
 	return s
 }
 
-// thin returns m in a smaller map if it has held four times as many entries, peak, as now: deleting
-// from a map frees nothing of it.
+// thin returns m, copied to a smaller map if it once had four times as many entries (peak) as now: deleting from a
+// map frees no memory.
 func thin[K comparable, V any](m map[K]V, peak *int) map[K]V {
 	if *peak < 64 || 4*len(m) > *peak {
 		return m

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// top keeps the best limit hits of any number: a heap whose root is the worst of those kept.
+// top keeps the best limit hits: a heap whose root is the worst of them.
 type top struct {
 	limit int
 	hits  []Hit
@@ -15,12 +15,12 @@ func newTop(limit int) top {
 	return top{limit: limit, hits: make([]Hit, 0, max(0, min(limit, 128)))}
 }
 
-// refuses reports, before the hit is built, that one of this score cannot be among the best.
+// refuses reports, before the hit is built, that a hit with this score cannot be among the best.
 func (t *top) refuses(score float32) bool {
 	return t.limit <= 0 || len(t.hits) == t.limit && score < t.hits[0].Score
 }
 
-// least is the score below which a hit cannot be among the best.
+// least returns the score below which a hit cannot be among the best.
 func (t *top) least() float32 {
 	if t.limit > 0 && len(t.hits) == t.limit {
 		return t.hits[0].Score
@@ -67,7 +67,7 @@ func (t *top) down(i int) {
 	}
 }
 
-// sorted ends the collection: the hits from best to worst.
+// sorted ends the collection and returns the hits from best to worst.
 func (t *top) sorted() []Hit {
 	slices.SortFunc(t.hits, func(a, b Hit) int { return CompareHits(&a, &b) })
 	return t.hits

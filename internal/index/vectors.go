@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 )
 
-// Means writes, for each memory of rows, the direction in which its passages lie together into the row of means at the
-// same place: the sum of their vectors of a size, brought to unit length. It reports for which memories there is one.
-// Usable says in which partitions vectors may be compared with each other.
+// Means computes, for each memory of rows, the common direction of its passages: the sum of their vectors of a
+// size, scaled to unit length. It writes it to the same place in means, and reports which memories have one.
+// Usable selects the partitions whose vectors may be compared with each other.
 func (ix *Index) Means(rows []int64, size int, usable func(partition int64) bool, means []float32) (found []bool) {
 	found = make([]bool, len(rows))
 	ix.mu.RLock()
@@ -44,7 +44,7 @@ func AddTo(sum, v []float32) {
 	}
 }
 
-// Unit brings a vector to unit length; it reports false for one that has no direction.
+// Unit scales a vector to unit length; it reports false for one that has no direction.
 func Unit(v []float32) bool {
 	n := length(v)
 	if n == 0 || math.IsNaN(n) || math.IsInf(n, 0) {
@@ -56,22 +56,22 @@ func Unit(v []float32) bool {
 	return true
 }
 
-// Pair is two vectors, by their places, that are much alike.
+// Pair is two similar vectors, by their places.
 type Pair struct {
 	A, B   int // A is the lower one
 	Cosine float32
 }
 
-// rowsAtOnce and tileRows are how the work of Pairs is cut: a tile of vectors stays in the processor's cache while some
+// rowsAtOnce and tileRows divide the work of Pairs: a tile of vectors stays in the processor's cache while some
 // rows are compared with it.
 const (
 	rowsAtOnce = 16
 	tileRows   = 256
 )
 
-// Pairs returns which of some vectors of unit length and one size, one behind the other, are much alike: each with the
-// most similar others, k at most, of at least a cosine. They are in the order of their places. The error is the
-// context's.
+// Pairs returns which of some vectors of unit length and one size, stored one after another, are similar: each
+// with its most similar others, at most k, of at least a given cosine. They are in the order of their places. The
+// error is the context's.
 func Pairs(ctx context.Context, vectors []float32, size, k int, least float32) ([]Pair, error) {
 	n := len(vectors) / size
 	if n < 2 || k <= 0 {
@@ -111,7 +111,7 @@ func Pairs(ctx context.Context, vectors []float32, size, k int, least float32) (
 	var pairs []Pair
 	for a := range near {
 		for _, o := range near[a].list {
-			// A pair that both have among their closest is told once.
+			// A pair that is among the closest of both is reported once.
 			if o.place > a || !slices.ContainsFunc(near[o.place].list, func(back other) bool { return back.place == a }) {
 				pairs = append(pairs, Pair{min(a, o.place), max(a, o.place), min(o.cosine, 1)})
 			}
@@ -126,7 +126,7 @@ func Pairs(ctx context.Context, vectors []float32, size, k int, least float32) (
 	return pairs, nil
 }
 
-// closest are the vectors most like one, the best first; of equal ones the lower place first.
+// closest are the vectors most similar to one, the best first; of equal ones the lower place first.
 type closest struct {
 	floor atomic.Uint32 // bits of the cosine below which nothing counts
 	mu    sync.Mutex

@@ -1,11 +1,11 @@
-// Package jsonbound bounds what JSON becomes in memory: a list of empty lists takes thirty times as many bytes as it is
-// long.
+// Package jsonbound bounds the memory that decoded JSON takes: a list of empty lists takes thirty times its
+// length.
 package jsonbound
 
 import "bytes"
 
-// Count counts the values of a JSON text, at least: what commas separate and what brackets hold. It allocates nothing,
-// and counts something in what is no JSON, too.
+// Count returns a lower bound of the number of values in a JSON text: what commas separate and what brackets hold.
+// It allocates nothing, and counts something in invalid JSON, too.
 func Count(encoded []byte) int {
 	count := 1
 	for i := 0; i < len(encoded); i++ {
@@ -19,7 +19,7 @@ func Count(encoded []byte) int {
 	return count
 }
 
-// endOfString is where the string ends that begins at i: the place of its last quote.
+// endOfString returns where the string that begins at i ends: the place of its last quote.
 func endOfString(encoded []byte, i int) int {
 	for i++; i < len(encoded); i++ {
 		switch encoded[i] {
@@ -32,14 +32,14 @@ func endOfString(encoded []byte, i int) int {
 	return i
 }
 
-// Member is a member of an object, as it is encoded.
+// Member is an encoded member of an object.
 type Member struct {
 	Key   []byte // with its quotes
 	Value []byte
 }
 
-// Members goes through the members of a valid JSON object until yield returns false; of anything else there are none.
-// It allocates nothing.
+// Members iterates over the members of a valid JSON object until yield returns false; any other value has none. It
+// allocates nothing.
 func Members(encoded []byte, yield func(Member) bool) {
 	rest := bytes.TrimSpace(encoded)
 	if len(rest) < 2 || rest[0] != '{' {
@@ -72,7 +72,7 @@ func skip(encoded []byte, i int, what string) int {
 	return i
 }
 
-// endOfValue is where the value ends that begins at i: the place behind it.
+// endOfValue returns the place after the value that begins at i.
 func endOfValue(encoded []byte, i int) int {
 	depth := 0
 	for ; i < len(encoded); i++ {

@@ -1,4 +1,4 @@
-// Package jsonescape finds what encoding/json repairs in silence: escapes of half a character.
+// Package jsonescape finds what encoding/json repairs silently: escapes of half a character.
 package jsonescape
 
 import (
@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// LoneSurrogate returns the first escape \uD800 to \uDFFF of a JSON text that is not half of a pair, and its offset in
-// bytes; -1 when there is none. Such an escape stands for no character (RFC 8259, section 8.2), and encoding/json puts
-// U+FFFD in its place.
+// LoneSurrogate returns the first escape \uD800 to \uDFFF of a JSON text that is not half of a pair, and its
+// offset in bytes; -1 if there is none. Such an escape stands for no character (RFC 8259, section 8.2), and
+// encoding/json replaces it with U+FFFD.
 func LoneSurrogate(encoded []byte) (escape string, offset int) {
 	for at := 0; ; {
 		next := bytes.IndexByte(encoded[at:], '\\')
@@ -33,7 +33,7 @@ func LoneSurrogate(encoded []byte) (escape string, offset int) {
 	}
 }
 
-// codeUnit reads an escape \uXXXX at the beginning of a text.
+// codeUnit parses an escape \uXXXX at the beginning of a text.
 func codeUnit(text []byte) (uint64, bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false

@@ -1,4 +1,4 @@
-// Package jsonobject handles the JSON objects that callers bring along: metadata of memories, and preferences.
+// Package jsonobject handles the JSON objects that callers pass in: metadata of memories, and preferences.
 package jsonobject
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-// Strings is a list of strings in a JSON value; nil for null.
+// Strings returns a list of strings from a JSON value; nil for null.
 func Strings(argument string, value any) ([]string, error) {
 	if value == nil {
 		return nil, nil
@@ -33,7 +33,7 @@ func Strings(argument string, value any) ([]string, error) {
 	return list, nil
 }
 
-// Show is a value in a message: its JSON, kept short.
+// Show formats a value for a message: its JSON, kept short.
 func Show(value any) string {
 	if f, ok := value.(float64); ok {
 		return fmt.Sprint(f) // JSON has no NaN
@@ -49,8 +49,8 @@ func Show(value any) string {
 	return string(encoded)
 }
 
-// Canonical brings a caller's map to what JSON makes of it, so that nothing is shared with the caller and only JSON's
-// own types are left. Numbers are float64 where that loses nothing, else json.Number.
+// Canonical converts a caller's map to what JSON makes of it, so that nothing is shared with the caller and only
+// JSON's own types are left. Numbers are float64 if that is lossless, else json.Number.
 func Canonical(argument string, object map[string]any) (map[string]any, error) {
 	if object == nil {
 		return nil, nil
@@ -76,10 +76,10 @@ func Canonical(argument string, object map[string]any) (map[string]any, error) {
 	return decoded, nil
 }
 
-// CheckTexts refuses strings that are not UTF-8, which encoding/json would change in silence.
+// CheckTexts rejects strings that are not UTF-8, which encoding/json would change silently.
 func CheckTexts(argument string, value any, level int) error {
 	if level > check.MaxDepth {
-		return nil // canonical says so
+		return nil // canonical reports it
 	}
 	switch v := value.(type) {
 	case string:
@@ -152,7 +152,7 @@ func plainNumbers(value any) any {
 	return value
 }
 
-// Depth is how deep arrays and objects are nested in a value; 0 for any other.
+// Depth returns how deep arrays and objects are nested in a value; 0 for any other.
 func Depth(value any) int {
 	deepest := 0
 	switch v := value.(type) {
@@ -170,7 +170,7 @@ func Depth(value any) int {
 	return deepest + 1
 }
 
-// MergePatch is the algorithm of RFC 7396, section 2. It shares nothing with target that it changes.
+// MergePatch is the algorithm of RFC 7396, section 2. It does not modify anything that it shares with target.
 func MergePatch(target, patch any) any {
 	object, ok := patch.(map[string]any)
 	if !ok {

@@ -9,20 +9,20 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
 
-// Rows that hold what people and programs have stored have hashes. Temporary triggers keep them in step with the rows,
-// so whatever writes, writes the hash as well; see internal/rowhash. [Upkeep.Check] compares them, and [Recover] goes
-// by them.
+// Rows that hold what people and programs have stored have hashes. Temporary triggers keep them in step with the
+// rows, so every write updates the hash as well; see internal/rowhash. [Upkeep.Check] compares them, and [Recover]
+// relies on them.
 
-// HashedTable is a table whose rows have hashes, and how callers know a row of it.
+// HashedTable is a table whose rows have hashes, and how callers identify a row of it.
 type HashedTable struct {
 	rowhash.Table
 	What  string // a row, or a set of rows, in words
-	Named string // SQL that gives the id for callers of what has the key ?1
+	Named string // SQL for the callers' id of the row with the key ?1
 
-	Former string // the table's name in older files, if it was another
+	Former string // the table's name in older files, if different
 }
 
-// Kinds that others know by number.
+// Kinds that other code uses by number.
 const (
 	MemoryKind   = 6
 	RevisionKind = 9
@@ -30,11 +30,12 @@ const (
 	TrashItemKind = 31
 )
 
-// SettingHashed is when the hashes that the file has now were first made, of what it held then. Zero: with the file.
+// SettingHashed is when the file's present hashes were first computed, from its content at that time. Zero:
+// when the file was created.
 const SettingHashed = "hashed_since"
 
-// HashedTables are all tables with hashes. Sessions, codes and refresh tokens have none: they end soon, and one that is
-// damaged opens nothing. Passages, vectors and full text are made again of the memories.
+// HashedTables returns all tables with hashes. Sessions, codes and refresh tokens have none: they expire soon, and
+// a damaged one opens nothing. Passages, vectors and full text can be rebuilt from the memories.
 func HashedTables() []HashedTable {
 	row := func(kind int, name, what, named string, except ...string) HashedTable {
 		return HashedTable{Table: rowhash.Table{Kind: kind, Name: name, Key: "id", Except: except}, What: what, Named: named}
@@ -78,8 +79,8 @@ func HashedTables() []HashedTable {
 	}
 }
 
-// HashedColumns are the columns that a table's hashes are over: all that it has, also those which a later version adds.
-// None: the table does not exist yet, or not yet in the form that has hashes.
+// HashedColumns returns the columns that a table's hashes cover: all that it has, including those added by later
+// versions. None: the table does not exist yet, or not yet in the form that has hashes.
 func HashedColumns(tx db.Tx, t HashedTable) ([]string, error) {
 	columns, err := db.Column[string](tx, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, t.Name)
 	if !slices.Contains(columns, t.Key) {
@@ -89,7 +90,8 @@ func HashedColumns(tx db.Tx, t HashedTable) ([]string, error) {
 		err
 }
 
-// hashedTablesIn are the tables with hashes, by the names that they have in a file whose schema may be older.
+// hashedTablesIn returns the tables with hashes, under the names that they have in a file with a possibly older
+// schema.
 func hashedTablesIn(tx db.Tx) ([]HashedTable, error) {
 	tables := HashedTables()
 	for i, t := range tables {
@@ -107,7 +109,7 @@ func hashedTablesIn(tx db.Tx) ([]HashedTable, error) {
 	return tables, nil
 }
 
-// KeepHashes has a connection keep the hashes.
+// KeepHashes makes a connection maintain the hashes.
 func KeepHashes(tx db.Tx) error {
 	tables, err := hashedTablesIn(tx)
 	if err != nil {
@@ -122,7 +124,7 @@ func KeepHashes(tx db.Tx) error {
 		switch t.Kind {
 		case MemoryKind:
 			memory = t.Expression("m", columns)
-		case RevisionKind: // what is kept of a damaged memory is no better
+		case RevisionKind: // a revision of a damaged memory is no better
 			t.Doubt = fmt.Sprintf(`(SELECT h.hash <> %s FROM row_hash h JOIN memory m ON m.id = h.id WHERE h.kind = %d AND h.id = NEW.memory_id)`, memory, MemoryKind)
 		}
 		if err := tx.ExecScript(t.Triggers(columns)); err != nil {
@@ -132,8 +134,8 @@ func KeepHashes(tx db.Tx) error {
 	return nil
 }
 
-// RowHash is what is known of a row, or a set of rows: the hash that was stored (nil: none), and the one that it has
-// (nil: it is not there).
+// RowHash holds the hashes of a row, or a set of rows: the stored one (nil: none), and the present one (nil: the
+// row is missing).
 type RowHash struct {
 	ID          int64
 	Stored, Now []byte
@@ -142,13 +144,13 @@ type RowHash struct {
 // Sound reports whether the row is what was stored.
 func (h RowHash) Sound() bool { return h.Now != nil && bytes.Equal(h.Stored, h.Now) }
 
-// EachHash goes through the hashes of a table: of its rows first, then those of rows that are lost.
+// EachHash iterates over the hashes of a table: first those of its rows, then those of lost rows.
 func EachHash(tx db.Tx, t HashedTable, fn func(h RowHash) error) error {
 	columns, err := HashedColumns(tx, t)
 	if err != nil || len(columns) == 0 {
 		return err
 	}
-	var held RowHash // the set whose rows come one after the other
+	var held RowHash // the set whose rows are being read
 	flush := func() error {
 		if held.Now == nil {
 			return nil
@@ -189,8 +191,8 @@ func EachHash(tx db.Tx, t HashedTable, fn func(h RowHash) error) error {
 		t.Kind, t.Key, t.Name))
 }
 
-// MarkDamage notes, before the schema changes, what does not have the hash that it should have: afterwards, hashes are
-// made anew, and what was damaged must not become sound by that.
+// MarkDamage records, before the schema changes, which rows do not match their hashes: afterwards, hashes are
+// computed anew, which must not make damaged rows sound.
 func MarkDamage(tx db.Tx, _ int) error {
 	var there bool
 	if err := tx.QueryRow(`SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'row_hash'`).Scan(&there); err != nil ||
@@ -227,7 +229,7 @@ func WriteHash(tx db.Tx, t HashedTable, id int64, hash []byte) error {
 	return err
 }
 
-// MakeHashes makes the hashes anew after the schema has changed, but of what was damaged before.
+// MakeHashes computes the hashes anew after the schema has changed, except those of rows damaged before.
 func MakeHashes(tx db.Tx, version int, now int64) error {
 	if version == 0 {
 		return nil // a new file
@@ -266,7 +268,7 @@ func RowSound(tx db.Tx, kind int, id int64) (bool, error) {
 	return len(sound) == 1 && sound[0], err
 }
 
-// DoubtRow notes that a row was made of a damaged one, and is no better.
+// DoubtRow records that a row was made from a damaged one, and is no better.
 func DoubtRow(tx db.Tx, kind int, id int64) error {
 	t, err := kindOf(kind)
 	if err != nil {
@@ -284,7 +286,7 @@ func kindOf(kind int) (HashedTable, error) {
 	return all[i], nil
 }
 
-// acceptRows takes rows for what was stored as they are.
+// acceptRows accepts the present state of rows as what was stored.
 func acceptRows(tx db.Tx, t HashedTable, which func(h RowHash) bool) error {
 	var wrong []RowHash
 	err := EachHash(tx, t, func(h RowHash) error {

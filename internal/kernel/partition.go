@@ -1,5 +1,5 @@
-// Package kernel is what the API stands on: how vectors, passages, partitions and settings lie in the database. It
-// knows no type of the API.
+// Package kernel is the base of the API: the form of vectors, passages, partitions and settings in the database.
+// It knows no type of the API.
 package kernel
 
 import (
@@ -11,10 +11,10 @@ import (
 // ErrOutside is the cause of a damaged passage.
 var ErrOutside = errors.New("they lie outside its content")
 
-// PassageBits is how many bits of a passage's id count passages; the bits above are its partition.
+// PassageBits is the number of bits of a passage's id that count passages; the bits above are its partition.
 const PassageBits = 32
 
-// PassageRange is the ids that the passages of a partition can have.
+// PassageRange returns the possible ids of a partition's passages.
 func PassageRange(partition int64) db.Range {
 	return db.Range{First: partition << PassageBits, Last: (partition+1)<<PassageBits - 1}
 }
@@ -27,7 +27,7 @@ func NextBatch(tx db.Tx, after int64) ([]int64, error) {
 	return db.Column[int64](tx, `SELECT id FROM memory WHERE id > ? ORDER BY id LIMIT ?`, after, BatchRows)
 }
 
-// EachBatch goes through the rows of all memories after one.
+// EachBatch iterates over the rows of all memories after one.
 func EachBatch(tx db.Tx, after int64, fn func(rows []int64) error) error {
 	for {
 		rows, err := NextBatch(tx, after)

@@ -2,7 +2,7 @@ package kernel
 
 import "github.com/souvenir-ai/souvenir/internal/db"
 
-// Setting returns a number from the settings, 0 if it is not there.
+// Setting returns a number from the settings, 0 if it is missing.
 func Setting(tx db.Tx, key string) (int64, error) {
 	values, err := db.Column[int64](tx, `SELECT value FROM setting WHERE key = ?`, key)
 	if err != nil || len(values) == 0 {

@@ -9,10 +9,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-// OwnVectors is the model of vectors that callers bring.
+// OwnVectors is the model of vectors that callers supply.
 const OwnVectors = "own"
 
-// EncodeVector gives the form at rest: float32, little endian, which is also what sqlite-vec reads. Nil gives NULL.
+// EncodeVector returns the stored form: float32, little endian, which sqlite-vec reads as well. Nil gives NULL.
 func EncodeVector(v []float32) []byte {
 	if v == nil {
 		return nil
@@ -24,7 +24,7 @@ func EncodeVector(v []float32) []byte {
 	return blob
 }
 
-// DecodeVector reads what [EncodeVector] wrote. NULL gives nil.
+// DecodeVector reads the result of [EncodeVector]. NULL gives nil.
 func DecodeVector(blob []byte) ([]float32, error) {
 	if blob == nil {
 		return nil, nil
@@ -39,7 +39,7 @@ func DecodeVector(blob []byte) ([]float32, error) {
 	return v, nil
 }
 
-// UnitVector returns a copy of v of length one. A vector of zeros, which means nothing, stays as it is.
+// UnitVector returns a copy of v of length one. A vector of zeros, which has no direction, stays as it is.
 func UnitVector(v []float32, size int) ([]float32, error) {
 	if len(v) != size {
 		return nil, fmt.Errorf("the vector has %d dimensions; %d are expected", len(v), size)

@@ -1,4 +1,4 @@
-// Package layout gives the nodes of a graph places in the plane, so that what is connected lies together.
+// Package layout places the nodes of a graph in the plane, so that connected nodes are close together.
 package layout
 
 import (
@@ -14,9 +14,9 @@ type Edge struct {
 	Weight float32 // how strongly; positive
 }
 
-// Places returns the x and y of n nodes, one node behind the other, around 0. Edges become one to a few long. The same
-// graph always gets the same places, whatever the number of processors. Parts that no edge connects lie beside each
-// other, the largest in the middle. Edges from a node to itself, or to one that there is not, count for nothing.
+// Places returns x and y of n nodes, node after node, around 0. Edges become one to a few units long. The same
+// graph always gets the same places, for any number of processors. Unconnected parts are placed side by side, the
+// largest in the middle. Edges from a node to itself, or to a node that does not exist, are ignored.
 func Places(ctx context.Context, n int, edges []Edge) ([]float32, error) {
 	whole := newGraph(n, edges)
 	places := make([]float32, 2*n)
@@ -42,7 +42,7 @@ type graph struct {
 	first  []int32
 	to     []int32
 	weight []float32
-	mass   []float32 // how many nodes of the graph that is drawn each one stands for
+	mass   []float32 // how many nodes of the original graph each one stands for
 }
 
 func (g *graph) size() int { return len(g.mass) }
@@ -56,7 +56,7 @@ func newGraph(n int, edges []Edge) *graph {
 	return g
 }
 
-// connect fills in the edges. Several between the same nodes become one that is as strong as all.
+// connect fills in the edges. Several edges between the same nodes become one with the sum of their weights.
 func (g *graph) connect(edges []Edge) {
 	n := g.size()
 	type half struct {
@@ -86,7 +86,7 @@ func (g *graph) connect(edges []Edge) {
 	}
 }
 
-// components are the nodes that hang together, the most first, each part in ascending order.
+// components returns the connected components, the largest first, each in ascending order.
 func (g *graph) components() [][]int32 {
 	var all [][]int32
 	seen := make([]bool, g.size())
@@ -112,7 +112,7 @@ func (g *graph) components() [][]int32 {
 	return all
 }
 
-// only is the part of the graph that some nodes are, which have no edges to others.
+// only returns the part of the graph with the given nodes, which have no edges to others.
 func (g *graph) only(members []int32) *graph {
 	if len(members) == g.size() {
 		return g
@@ -129,7 +129,7 @@ func (g *graph) only(members []int32) *graph {
 	return newGraph(len(members), edges)
 }
 
-// island is a part of the graph with places of its own, around its middle.
+// island is a component with places of its own, around its middle.
 type island struct {
 	members []int32
 	places  []float32
@@ -160,7 +160,7 @@ func newIsland(members []int32, places []float32) island {
 	return is
 }
 
-// arrange puts the first island, which is the largest, into the middle and the others on rings around it.
+// arrange puts the first island, the largest, in the middle and the others on rings around it.
 func arrange(islands []island) {
 	if len(islands) < 2 {
 		return
@@ -168,7 +168,7 @@ func arrange(islands []island) {
 	const gap = 0.8
 	inner := islands[0].radius
 	for rest := islands[1:]; len(rest) > 0; {
-		// Islands get smaller: the first one of a ring says how wide it is, nearly always.
+		// Islands get smaller: the first one of a ring nearly always sets its width.
 		widest := rest[0].radius
 		for _, is := range rest[:min(len(rest), 64)] {
 			widest = max(widest, is.radius)
@@ -183,7 +183,7 @@ func arrange(islands []island) {
 			angle += share
 			fit++
 		}
-		stretch := max(2*math.Pi/angle, 1) // so that what is left of the ring is shared
+		stretch := max(2*math.Pi/angle, 1) // to spread the rest of the ring evenly
 		at := -math.Pi / 2
 		for i := range rest[:fit] {
 			half := math.Asin(min((rest[i].radius+gap)/ring, 1)) * stretch

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// settle lays out a connected graph: first a coarse picture of it, in which nodes that belong together are one, then
-// finer and finer ones that start from there (Y. Hu, Efficient and high quality force-directed graph drawing, 2005).
+// settle lays out a connected graph: first a coarse version of it, in which related nodes are one, then finer and
+// finer ones that start from there (Y. Hu, Efficient and high quality force-directed graph drawing, 2005).
 func settle(ctx context.Context, g *graph) ([]float32, error) {
 	n := g.size()
 	switch n {
@@ -39,12 +39,12 @@ func settle(ctx context.Context, g *graph) ([]float32, error) {
 	return g.relax(ctx, places, 200, 2)
 }
 
-// rounds is how often the forces are followed: 24 times for 5,000 nodes. With many nodes the start is good, and a round
-// dear.
+// rounds returns how many rounds of forces to compute: 24 for 5,000 nodes. With many nodes the start is good, and
+// a round expensive.
 func rounds(n int) int { return min(max(int(1700/math.Sqrt(float64(n))), 20), 120) }
 
-// match puts each node into a group with one or two that it is most strongly connected with, and returns the number of
-// each node's group.
+// match groups each node with one or two of its most strongly connected neighbours, and returns the number of each
+// node's group.
 func (g *graph) match() (groups []int32, count int) {
 	n := g.size()
 	order := make([]int32, n)
@@ -76,7 +76,7 @@ func (g *graph) match() (groups []int32, count int) {
 		case best >= 0:
 			groups[node], groups[best] = int32(len(members)), int32(len(members))
 			members = append(members, 2)
-		case joined >= 0: // the leaves of a star would stay alone else
+		case joined >= 0: // the leaves of a star would stay alone otherwise
 			groups[node] = joined
 			members[joined]++
 		default:
@@ -87,7 +87,7 @@ func (g *graph) match() (groups []int32, count int) {
 	return groups, len(members)
 }
 
-// merge is the graph of the groups.
+// merge returns the graph of the groups.
 func (g *graph) merge(groups []int32, count int) *graph {
 	coarse := &graph{mass: make([]float32, count)}
 	edges := make([]Edge, 0, len(g.to)/2)
@@ -103,9 +103,9 @@ func (g *graph) merge(groups []int32, count int) *graph {
 	return coarse
 }
 
-// spread gives each node the place of its group, a little beside the others of it, in a picture that has room for all.
+// spread places each node at its group, a little beside the group's other nodes, in a layout with room for all.
 func spread(middle []float32, groups []int32, n, count int) []float32 {
-	const golden = 2.399963 // radians: no two directions in a row are alike
+	const golden = 2.399963 // radians: no two successive directions are alike
 	scale := float32(math.Sqrt(float64(n) / float64(count)))
 	places := make([]float32, 2*n)
 	for i, group := range groups {
@@ -115,8 +115,8 @@ func spread(middle []float32, groups []int32, n, count int) []float32 {
 	return places
 }
 
-// relax moves the nodes by the forces between them: all push each other away, and edges pull. No node moves farther in
-// a round than heat, which falls from round to round.
+// relax moves the nodes by the forces between them: all push each other away, and edges pull. In a round no node
+// moves farther than heat, which falls from round to round.
 func (g *graph) relax(ctx context.Context, places []float32, rounds int, heat float32) ([]float32, error) {
 	n := g.size()
 	moves := make([]float32, 2*n)
@@ -147,7 +147,7 @@ func (g *graph) relax(ctx context.Context, places []float32, rounds int, heat fl
 	return places, nil
 }
 
-// strength of the push between nodes; edges become one to a few long with it.
+// strength of the push between nodes; with it, edges become one to a few units long.
 const strength = 0.2
 
 // pull adds the forces of a node's edges.
@@ -157,7 +157,7 @@ func (g *graph) pull(i int, places, moves []float32) {
 	for at := g.first[i]; at < g.first[i+1]; at++ {
 		other := g.to[at]
 		dx, dy := places[2*other]-x, places[2*other+1]-y
-		// Near by like a spring, which lets groups come apart; far away stronger, which keeps the whole together.
+		// Close by like a spring, which lets groups separate; far away stronger, which keeps the whole together.
 		d := float32(math.Sqrt(float64(dx*dx + dy*dy)))
 		f := (1 + d/8) * g.weight[at] / g.mass[i]
 		mx, my = mx+dx*f, my+dy*f
@@ -172,7 +172,7 @@ func (g *graph) pull(i int, places, moves []float32) {
 	moves[2*i+1] += my
 }
 
-// inParallel does work for 0 to n, in pieces. What is done for one number must not depend on others.
+// inParallel calls work for 0 to n, in pieces. The result for one number must not depend on others.
 func inParallel(n int, work func(begin, end int)) {
 	const piece = 256
 	workers := min(runtime.GOMAXPROCS(0), (n+piece-1)/piece)

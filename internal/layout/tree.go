@@ -2,7 +2,7 @@ package layout
 
 import "math"
 
-// tree divides the plane into quarters of quarters, so that what is far away counts as one (J. Barnes, P. Hut, A
+// tree divides the plane into quarters of quarters, so that distant nodes count as one (J. Barnes, P. Hut, A
 // hierarchical O(N log N) force-calculation algorithm, 1986).
 type tree struct {
 	cells  []cell
@@ -10,7 +10,7 @@ type tree struct {
 	mass   []float32
 }
 
-// cell is a square. Its middle of mass is x/mass and y/mass until build has ended, x and y afterwards.
+// cell is a square. Its center of mass is x/mass and y/mass until build has ended, x and y afterwards.
 type cell struct {
 	x, y, mass float32
 	width      float32
@@ -18,7 +18,7 @@ type cell struct {
 	node       int32    // the only one in it; -1: several
 }
 
-const deepest = 20 // how often a square is divided; nodes closer than that are one
+const deepest = 20 // how often a square is divided; closer nodes are one
 
 func (t *tree) build(places, mass []float32) {
 	t.places, t.mass = places, mass
@@ -85,7 +85,7 @@ func quarter(x, y, middleX, middleY float32) int {
 	return q
 }
 
-// push is the force by which all others push a node away.
+// push returns the force with which all other nodes push a node away.
 func (t *tree) push(node int32) (x, y float32) {
 	const far = 1.2 // width of a square against its distance, below which it counts as one
 	px, py := t.places[2*node], t.places[2*node+1]

@@ -1,7 +1,6 @@
-// Package longtest says how much of its long tests a run carries out. A plain go test takes a part of the long tables
-// and leaves out the tests that only grow long; with SOUVENIR_LONG_TESTS=1 in the environment, as in CI, it takes all
-// of them. The flag
-// -short, which is for the race detector, shortens the tables again.
+// Package longtest decides how much of its long tests a run executes. A plain go test takes a part of the long
+// tables and skips the tests that are long by nature; with SOUVENIR_LONG_TESTS=1 in the environment, as in CI, it
+// takes all of them. The flag -short, meant for the race detector, shortens the tables again.
 package longtest
 
 import (
@@ -9,17 +8,17 @@ import (
 	"testing"
 )
 
-// variable is the environment variable that asks for everything.
+// variable is the environment variable that enables all long tests.
 const variable = "SOUVENIR_LONG_TESTS"
 
 // On reports whether the variable is set.
 func On() bool { return os.Getenv(variable) != "" }
 
-// All reports whether tests go through the whole of their tables.
+// All reports whether tests use the whole of their tables.
 func All() bool { return On() && !testing.Short() }
 
-// Part reports whether entry i of a long table is tried: each one in the long form, each short-th with -short beside
-// the variable, and each quick-th without the variable.
+// Part reports whether to try entry i of a long table: each one in the long form, every short-th with -short in
+// addition to the variable, and every quick-th without the variable.
 func Part(i, short, quick int) bool {
 	switch {
 	case !On():
@@ -30,7 +29,7 @@ func Part(i, short, quick int) bool {
 	return true
 }
 
-// Only leaves out a test that has no shorter form unless the variable is set.
+// Only skips a test that has no shorter form unless the variable is set.
 func Only(tb testing.TB) {
 	tb.Helper()
 	if !On() {

@@ -1,4 +1,4 @@
-// Package passwords tells passwords that are easily guessed from others.
+// Package passwords detects easily guessed passwords.
 package passwords
 
 import (
@@ -9,14 +9,15 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 )
 
-// Passwords that anybody tries first are refused (OWASP ASVS 2.1.7, NIST SP 800-63B, 5.1.1.2). A list of those that
-// leaked most would miss each with one more exclamation mark. So it is looked at what a password is made of: without
-// repetitions, runs along a row of the keyboard and a common word, something must be left that has to be guessed.
+// Passwords that an attacker tries first are refused (OWASP ASVS 2.1.7, NIST SP 800-63B, 5.1.1.2). A list of the
+// most leaked ones would miss each with one more exclamation mark. So a password is judged by its parts: without
+// repetitions, runs along a row of the keyboard and a common word, something to guess must be left.
 
 // Shortest is the fewest characters of a password.
 const Shortest = 8
 
-// Easy says why a password is easily guessed, in words that follow "it is"; empty if it is not. The name is its user's.
+// Easy says why a password is easily guessed, in words that follow "it is"; empty if it is not. The name is its
+// user's.
 func Easy(prepared, name string) string {
 	folded := foldname.Key(prepared)
 	runes := []rune(strings.ReplaceAll(folded, " ", ""))
@@ -40,12 +41,12 @@ func Easy(prepared, name string) string {
 	return ""
 }
 
-// lettersFor undoes what is written for letters; a 1 may be for two.
+// lettersFor returns a replacer that turns look-alike signs back into letters; a 1 may stand for two.
 func lettersFor(one string) *strings.Replacer {
 	return strings.NewReplacer("0", "o", "1", one, "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 }
 
-// repeated returns the piece of which a text is repetitions: "abc" for "abcabcab", the text itself for most.
+// repeated returns the piece that a text repeats: "abc" for "abcabcab", the text itself for most.
 func repeated(text []rune) []rune {
 	for n := 1; n <= len(text)/2; n++ {
 		if slices.Equal(text[n:], text[:len(text)-n]) {
@@ -55,7 +56,7 @@ func repeated(text []rune) []rune {
 	return text
 }
 
-// keyRows are what fingers run along, and minds, in both directions.
+// keyRows are the rows that fingers and minds run along, in both directions.
 var keyRows = bothWays(
 	"abcdefghijklmnopqrstuvwxyz", "01234567890", "!@#$%^&*()_+", "!\"§$%&/()=?",
 	"qwertyuiop[]", "asdfghjkl;'", "zxcvbnm,./", "qwertzuiopü", "asdfghjklöä", "yxcvbnm,.-", "azertyuiop", "qsdfghjklm",
@@ -75,8 +76,8 @@ func bothWays(forwards ...string) [][]rune {
 	return both
 }
 
-// pieces counts what there is to guess in a text: three characters or more that follow each other in a row, or that are
-// the same, are one piece.
+// pieces counts the parts of a text that have to be guessed: a run of three or more characters that follow each
+// other in a row, or are the same, is one piece.
 func pieces(text []rune) int {
 	count := 0
 	for ; len(text) > 0; count++ {
@@ -95,7 +96,7 @@ func pieces(text []rune) int {
 	return count
 }
 
-// common is how many characters of a text follow each other in a row, from its first one on.
+// common returns how many characters of a text follow each other in a row, from its first one on.
 func common(text, row []rune) int {
 	n, start := 0, slices.Index(row, text[0])
 	for start >= 0 && n < len(text) && start+n < len(row) && text[n] == row[start+n] {
@@ -104,8 +105,8 @@ func common(text, row []rune) int {
 	return n
 }
 
-// decorated reports whether a text, or the same as it is spelt in letters only, is a word, or the word several times,
-// with little beside it: up to five digits and signs, when runs count for one, or a single letter.
+// decorated reports whether a text, or its form spelt in letters only, is a word, or the word several times, with
+// little beside it: up to five digits and signs, where runs count as one, or a single letter.
 func decorated(text, spelt, word string) bool {
 	var rest []rune
 	found := false
@@ -114,7 +115,7 @@ func decorated(text, spelt, word string) bool {
 		if at < 0 {
 			break
 		}
-		// What stands for a letter is one byte, as the letter is: places are the same in both.
+		// A sign that stands for a letter is one byte, like the letter: places are the same in both.
 		rest, found = append(rest, []rune(text[:at])...), true
 		text, spelt = text[at+len(word):], spelt[at+len(word):]
 	}
@@ -122,14 +123,14 @@ func decorated(text, spelt, word string) bool {
 		return false
 	}
 	rest = append(rest, []rune(text)...)
-	if len(rest) > 40 { // more than little, however it is made
+	if len(rest) > 40 { // more than little, in any case
 		return false
 	}
 	beside := pieces(rest)
 	return beside <= 1 || beside <= 5 && !slices.ContainsFunc(rest, unicode.IsLetter)
 }
 
-// commonWords are what people choose everywhere, without the digits and signs that they put behind it.
+// commonWords are words that people choose everywhere, without the digits and signs that they append.
 const commonWords = `
 access accessgranted admin adminadmin administrador administrator adminpassword alexander alexandra always amanda amazon
 america andrea andrew android angel angels anthony anything apple april arsenal asdf asdfgh ashley august australia

@@ -1,6 +1,6 @@
-// Package redirect compares redirect URIs: where a browser carries an authorization code. An attacker who can bend one
-// gets the code, so they are compared byte by byte, and none is registered that two parsers could read in different
-// ways.
+// Package redirect compares redirect URIs, the addresses to which a browser carries an authorization code. An
+// attacker who can bend one gets the code, so they are compared byte by byte, and a URI that two parsers could
+// read in different ways cannot be registered.
 package redirect
 
 import (
@@ -14,8 +14,8 @@ import (
 // MaxURI is the most bytes of a URI.
 const MaxURI = 2048
 
-// loopbackHosts are the names of the own machine that an application may listen on, as written in a URI (RFC 8252, 7.3
-// and 8.3: localhost is discouraged there, and widely used).
+// loopbackHosts are the names of the local machine that an application may listen on, as written in a URI (RFC
+// 8252, 7.3 and 8.3: localhost is discouraged there, and widely used).
 var loopbackHosts = []string{"127.0.0.1", "[::1]", "localhost"}
 
 // forbiddenSchemes run code, read files or lead nowhere.
@@ -26,9 +26,9 @@ var forbiddenSchemes = []string{
 	"search-ms", "shell", "sms", "smb", "ssh", "tel", "telnet", "urn", "vbscript", "view-source", "ws", "wss",
 }
 
-// Match reports whether a redirect URI that a client names is one that it has registered: the same string, byte by
-// byte. An http URI on a loopback address may differ in its port, which an application learns when it starts (RFC 8252,
-// 7.3); host, path and query must be the same. What WhyNot refuses matches nothing.
+// Match reports whether a client's redirect URI is one that it has registered: the same string, byte by byte. An
+// http URI on a loopback address may differ in its port, which an application learns when it starts (RFC 8252,
+// 7.3); host, path and query must be the same. A URI that WhyNot refuses matches nothing.
 func Match(registered, given string) bool {
 	if WhyNot(registered) != "" || WhyNot(given) != "" {
 		return false
@@ -41,7 +41,7 @@ func Match(registered, given string) bool {
 	return ok && givenOK && host == givenHost && rest == givenRest
 }
 
-// WhyNot says what is wrong with a redirect URI; "" if it may be registered.
+// WhyNot returns the problem of a redirect URI; "" if it may be registered.
 func WhyNot(uri string) string {
 	if uri == "" {
 		return "is empty; an absolute URI is needed"
@@ -80,7 +80,7 @@ func WhyNot(uri string) string {
 	return ""
 }
 
-// whyNoCharacters refuses what one reader drops, another replaces and a third takes for a delimiter.
+// whyNoCharacters refuses characters that one reader drops, another replaces and a third takes for a delimiter.
 func whyNoCharacters(uri string) string {
 	for i := range len(uri) {
 		switch c := uri[i]; {
@@ -98,7 +98,7 @@ func whyNoCharacters(uri string) string {
 	return ""
 }
 
-// isScheme holds for schemes as RFC 3986 has them, in lower case.
+// isScheme reports whether a scheme has the form of RFC 3986, in lower case.
 func isScheme(scheme string) bool {
 	for i, r := range scheme {
 		letter := r >= 'a' && r <= 'z'
@@ -109,7 +109,7 @@ func isScheme(scheme string) bool {
 	return scheme != ""
 }
 
-// cutAuthority splits what follows the two slashes of a URI: host and port, and the path and query after them.
+// cutAuthority splits the part of a URI after the two slashes: host and port, and the path and query after them.
 func cutAuthority(s string) (authority, rest string) {
 	end := strings.IndexAny(s, "/?")
 	if end < 0 {
@@ -145,7 +145,7 @@ func isPort(s string) bool {
 	return err == nil && port > 0 && s[0] != '0'
 }
 
-// Loopback takes an http URI on a loopback address apart: its host as written, and all that follows the port.
+// Loopback splits an http URI on a loopback address: its host as written, and everything after the port.
 func Loopback(uri string) (host, rest string, ok bool) {
 	uri, ok = strings.CutPrefix(uri, "http://")
 	if !ok {
@@ -161,7 +161,7 @@ func Loopback(uri string) (host, rest string, ok bool) {
 	return "", "", false
 }
 
-// Host is what a user is shown of a redirect URI: where the answer goes.
+// Host returns the part of a redirect URI to show to a user: where the answer goes.
 func Host(uri string) string {
 	scheme, rest, _ := strings.Cut(uri, ":")
 	if scheme != "https" && scheme != "http" {

@@ -1,5 +1,5 @@
-// Package retrieval finds what a query asks for: in an index in memory that it keeps in step with the database, or,
-// where there is none, in the database.
+// Package retrieval executes queries: in an index in memory that it keeps in step with the database, or, without
+// one, in the database itself.
 package retrieval
 
 import (
@@ -15,23 +15,23 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// Cache keeps an index in memory in step with the database. Every change of a memory, by whichever process, is in the
-// log of changes; a search first reads what is new there in its own snapshot, so it never misses a write that was
+// Cache keeps an index in memory in step with the database. The log of changes records every change of a memory by
+// any process; a search first reads the new entries in its own snapshot, so it never misses a write that was
 // answered before it began.
 type Cache struct {
 	DB      db.DB
-	Profile int64 // of the vectors that the index takes, besides callers' own
-	AtOnce  int   // passages, or changes, that a search loads itself; for more it goes to the database meanwhile
+	Profile int64 // of the vectors in the index, besides callers' own
+	AtOnce  int   // the most passages, or changes, that a search loads itself; for more it uses the database meanwhile
 
 	limit int64 // bytes; negative: no index
 	log   *slog.Logger
 
-	turn    chan struct{} // holds one token: whoever has it brings the index up to date
+	turn    chan struct{} // holds one token: its holder updates the index
 	ix      *index.Index
-	mark    db.Mark // what ix knows
+	mark    db.Mark // ix is up to date to here
 	tooBig  bool
-	due     bool // a search went to the database because everything has to be loaded
-	loading bool // that runs in the background
+	due     bool // a search used the database because everything has to be loaded
+	loading bool // a background load is running
 
 	background context.Context
 	cancel     context.CancelFunc
@@ -41,8 +41,8 @@ type Cache struct {
 // AtOnce is the default of Cache.AtOnce.
 const AtOnce = 2_000
 
-// NewCache makes a cache whose index takes at most limit bytes; negative: there is none. DB and Profile are to be set
-// before its first use.
+// NewCache returns a cache whose index takes at most limit bytes; negative: no index. Set DB and Profile before
+// its first use.
 func NewCache(limit int64, log *slog.Logger) *Cache {
 	c := &Cache{limit: limit, AtOnce: AtOnce, log: log, turn: make(chan struct{}, 1)}
 	c.turn <- struct{}{}
@@ -50,7 +50,7 @@ func NewCache(limit int64, log *slog.Logger) *Cache {
 	return c
 }
 
-// State says where searches are made now.
+// State is how searches are executed now.
 type State string
 
 // The values of [State].
@@ -60,7 +60,7 @@ const (
 	InDatabase State = "disk"
 )
 
-// State says where searches are made now.
+// State returns how searches are executed now.
 func (c *Cache) State() State {
 	if c.limit < 0 {
 		return InDatabase
@@ -68,7 +68,7 @@ func (c *Cache) State() State {
 	select {
 	case <-c.turn:
 		defer func() { c.turn <- struct{}{} }()
-	default: // a search brings it up to date
+	default: // a search updates it
 		return Loading
 	}
 	switch {
@@ -80,33 +80,33 @@ func (c *Cache) State() State {
 	return Loading
 }
 
-// Held returns the index that is in memory, nil for none.
+// Held returns the index in memory, nil for none.
 func (c *Cache) Held() *index.Index {
 	<-c.turn
 	defer func() { c.turn <- struct{}{} }()
 	return c.ix
 }
 
-// Pending reports whether everything has to be loaded, and whether that runs.
+// Pending reports whether everything has to be loaded, and whether a load is running.
 func (c *Cache) Pending() (due, loading bool) {
 	<-c.turn
 	defer func() { c.turn <- struct{}{} }()
 	return c.due, c.loading
 }
 
-// Wait waits for a load that runs.
+// Wait waits for a running load.
 func (c *Cache) Wait() { c.done.Wait() }
 
-// Stop ends a load that is under way and waits for it.
+// Stop ends a running load and waits for it.
 func (c *Cache) Stop() {
 	c.cancel()
-	<-c.turn // whoever has it next sees the context's end, and begins no load any more
+	<-c.turn // the next holder sees that the context has ended, and starts no load
 	c.turn <- struct{}{}
 	c.done.Wait()
 }
 
-// Current returns an index that knows at least everything in the transaction's snapshot; nil when there is none, and
-// the search has to go to disk.
+// Current returns an index that is at least as new as the transaction's snapshot; nil if there is none, and the
+// search has to use the database.
 func (c *Cache) Current(tx db.Tx) (*index.Index, error) {
 	if c.limit < 0 {
 		return nil, nil
@@ -143,7 +143,7 @@ func (c *Cache) Current(tx db.Tx) (*index.Index, error) {
 	return c.fitting(c.ix), nil
 }
 
-// loadAll builds the index anew: now if it is small, else in the background.
+// loadAll rebuilds the index: now if it is small, else in the background.
 func (c *Cache) loadAll(tx db.Tx, now db.Mark) (*index.Index, error) {
 	var passages int
 	if err := tx.QueryRow(`SELECT coalesce(sum(passages), 0) FROM partition`).Scan(&passages); err != nil {
@@ -161,8 +161,9 @@ func (c *Cache) loadAll(tx db.Tx, now db.Mark) (*index.Index, error) {
 	return c.fitting(ix), nil
 }
 
-// LoadIfDue begins to load everything in the background if a search has found that it has to be, and nobody does so
-// yet. Whoever went to disk calls it after that: reading all of the file would make that search take twice as long.
+// LoadIfDue starts to load everything in the background if a search has found that necessary, and no load is
+// running. Call it after a search on disk: reading the whole file at the same time would make that search take
+// twice as long.
 func (c *Cache) LoadIfDue() {
 	<-c.turn
 	defer func() { c.turn <- struct{}{} }()
@@ -174,8 +175,8 @@ func (c *Cache) LoadIfDue() {
 	go c.load()
 }
 
-// load reads the file in steps, each a transaction of its own, so that no long snapshot keeps the log of
-// changes from being folded into the file. What changes meanwhile is read again by the next search.
+// load reads the file in steps, each a transaction of its own, so that no long snapshot keeps the log from being
+// checkpointed. The next search reads what changes meanwhile.
 func (c *Cache) load() {
 	defer c.done.Done()
 	ix := index.New()
@@ -209,7 +210,7 @@ func (c *Cache) load() {
 	}
 }
 
-// fitting returns the index if it keeps within the limit, and gives it up otherwise.
+// fitting returns the index if it fits in the limit, and drops it otherwise.
 func (c *Cache) fitting(ix *index.Index) *index.Index {
 	if ix.Bytes() <= c.limit {
 		return ix
@@ -220,7 +221,7 @@ func (c *Cache) fitting(ix *index.Index) *index.Index {
 	return nil
 }
 
-// fill puts memories, as they are in the transaction's snapshot, into an index; what is gone there is deleted.
+// fill puts memories, as they are in the transaction's snapshot, into an index, and deletes those missing there.
 func fill(tx db.Tx, profile int64, ix *index.Index, rows []int64) error {
 	for len(rows) > 0 {
 		batch := rows[:min(len(rows), kernel.BatchRows)]
@@ -245,8 +246,8 @@ func fill(tx db.Tx, profile int64, ix *index.Index, rows []int64) error {
 	return nil
 }
 
-// entries reads what an index holds of some memories. Vectors of other profiles than the one given, or callers' own,
-// are left out.
+// entries reads the indexed data of some memories. It skips vectors that are neither of the given profile nor
+// callers' own.
 func entries(tx db.Tx, profile int64, rows []int64) ([]index.Memory, error) {
 	list := db.List(rows)
 	var memories []index.Memory
@@ -280,7 +281,7 @@ func entries(tx db.Tx, profile int64, rows []int64) ([]index.Memory, error) {
 			return err
 		}
 		if e.Vector != nil {
-			// The index takes unit vectors at their word; those of a damaged file may be anything.
+			// The index relies on unit vectors; those of a damaged file may be anything.
 			if e.Vector, err = kernel.UnitVector(e.Vector, len(e.Vector)); err != nil {
 				return fault.Damaged(err, "a vector")
 			}

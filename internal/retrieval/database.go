@@ -11,10 +11,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// SearchDatabase answers a query as [index.Index.Search] does, from the file alone: full text finds the passages that
-// share words, sqlite-vec computes every cosine similarity, and the same formulas score them. It serves stores that are
-// too large for memory, and those whose index is still loading. Where more than maxMatches passages of a partition
-// share words with the query, only the best of them by FTS5's ranking are scored by words.
+// SearchDatabase executes a query as [index.Index.Search] does, from the file alone: full text finds the passages
+// that share words, sqlite-vec computes every cosine similarity, and the same formulas score them. It serves
+// stores that are too large for memory, and those whose index is still loading. If more than maxMatches passages
+// of a partition share words with the query, only the best of them by FTS5's ranking are scored by words.
 func SearchDatabase(tx db.Tx, profile int64, q index.Query) ([]index.Hit, int, error) {
 	d := databaseSearch{tx: tx, profile: profile, q: q, words: map[int64]index.Hit{}, places: map[int64]int{}}
 	for _, step := range []func() error{d.measure, d.matchWords} {
@@ -22,7 +22,7 @@ func SearchDatabase(tx db.Tx, profile int64, q index.Query) ([]index.Hit, int, e
 			return nil, 0, err
 		}
 	}
-	d.score = q.Fuse(d.stats) // all that it depends on is known now
+	d.score = q.Fuse(d.stats) // all of its inputs are known now
 	if err := d.compareVectors(); err != nil {
 		return nil, 0, err
 	}
@@ -33,21 +33,21 @@ func SearchDatabase(tx db.Tx, profile int64, q index.Query) ([]index.Hit, int, e
 	return hits, len(d.hits), err
 }
 
-// maxMatches bounds the passages of one partition that are scored by words; those that FTS5's own ranking puts behind
-// them are left out. In memory there is no such bound.
+// maxMatches bounds the passages of one partition that are scored by words; the rest, by FTS5's own ranking, is
+// left out. In memory there is no such bound.
 const maxMatches = 5000
 
 type databaseSearch struct {
 	tx      db.Tx
-	profile int64 // of the vectors that may be compared, besides callers' own
+	profile int64 // of the comparable vectors, besides callers' own
 	q       index.Query
 	stats   index.Stats
 	idf     map[string]float32  // of the query's terms, times their weights
 	rare    []string            // the exact ones
-	bonus   float32             // of a passage that holds one of them
-	words   map[int64]index.Hit // the passages that share words, by id; those whose vector has been compared are gone
+	bonus   float32             // of a passage that contains one of them
+	words   map[int64]index.Hit // passages that share words, by id, until their vectors are compared
 	score   func(index.Parts) float32
-	hits    []index.Hit   // the best passage of each memory so far, without the memory's id: only a page of them needs one
+	hits    []index.Hit   // the best passage of each memory so far, without the memory's id: only those on a page need it
 	places  map[int64]int // of memories in hits
 }
 
@@ -91,7 +91,7 @@ func (d *databaseSearch) matchWords() error {
 		if err != nil {
 			return err
 		}
-		if len(found) == maxMatches && len(d.rare) > 0 { // those with an exact term may not be among them
+		if len(found) == maxMatches && len(d.rare) > 0 { // those with an exact term may be missing
 			first, err := d.tx.Words().Best(kernel.PassageRange(p), d.rare, maxMatches)
 			if err != nil {
 				return err
@@ -107,7 +107,7 @@ func (d *databaseSearch) matchWords() error {
 	return nil
 }
 
-// count sums up what is counted in each partition.
+// count adds up the counts of all partitions.
 func (d *databaseSearch) count(in func(db.Range) (int, error)) (sum int, err error) {
 	for _, p := range d.q.Partitions {
 		n, err := in(kernel.PassageRange(p))
@@ -145,8 +145,8 @@ func (d *databaseSearch) scoreWords(passages []int64) error {
 	return nil
 }
 
-// bm25 scores the words of a passage. It adds in the order of the query's terms, the bonus last, as in memory, so that
-// sums round alike.
+// bm25 scores the words of a passage. It adds in the order of the query's terms, the bonus last, as in memory, so
+// that sums round alike.
 func (d *databaseSearch) bm25(e index.Entry, saturation index.Saturation) (score float32) {
 	frequency := map[string]uint32{}
 	for _, t := range e.Terms {
@@ -186,7 +186,7 @@ func (d *databaseSearch) compareVectors() error {
 	return nil
 }
 
-// compared takes a passage whose vector was compared.
+// compared handles a passage whose vector was compared.
 func (d *databaseSearch) compared(c db.Compared) error {
 	if c.Start < 0 || c.Length < 0 || c.Start > check.MaxContent || c.Length > check.MaxContent {
 		return fault.Damaged(kernel.ErrOutside, "the passages of memory %d", c.Memory)
@@ -223,7 +223,7 @@ func (d *databaseSearch) offer(h index.Hit) {
 	}
 }
 
-// best returns the best memories, as many as the query wants, the best one first.
+// best returns the best memories, at most as many as the query's limit, the best one first.
 func (d *databaseSearch) best() ([]index.Hit, error) {
 	n := min(d.q.Limit, len(d.hits))
 	if n <= 0 {
@@ -235,7 +235,7 @@ func (d *databaseSearch) best() ([]index.Hit, error) {
 	}
 	slices.Sort(scores)
 	worst := scores[len(scores)-n]
-	var best []index.Hit // n, or more where scores are alike: then ids decide
+	var best []index.Hit // n, or more with equal scores: then ids decide
 	var rows []int64
 	places := map[int64]int{}
 	for _, h := range d.hits {

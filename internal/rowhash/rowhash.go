@@ -1,9 +1,9 @@
-// Package rowhash makes hashes of rows of a database, so that a change which nobody has made is found: a byte that a
-// disk lost, or a row that is gone. It says how a hash is made and which SQL keeps it; it opens no database.
+// Package rowhash hashes rows of a database, to detect changes that no program made: a byte lost by a disk, or a
+// missing row. It defines the hash and the SQL that maintains it; it opens no database.
 //
-// The hash of a row is over the names and values of its columns that are not NULL, so that a column which is added
-// later, empty, changes no hash. The hashes are kept in a table of their own, in other pages than the rows: what is
-// lost there is known by what is left here.
+// The hash of a row covers the names and values of its columns that are not NULL, so that adding an empty column
+// changes no hash. The hashes are stored in a table of their own, in other pages than the rows: a lost
+// row is known by its remaining hash.
 package rowhash
 
 import (
@@ -18,19 +18,19 @@ import (
 // Size is the length of a hash in bytes.
 const Size = 16
 
-// The names of the functions in SQL. A hash is called for with the columns' names, joined by commas, and their values.
+// Names of the functions in SQL. A hash takes the columns' names, joined by commas, and their values.
 const (
 	FunctionHash = "souvenir_hash" // Hash
 	FunctionXor  = "souvenir_xor"  // Xor
 )
 
-// pool has the buffers that rows are written to: one hash of one buffer is much cheaper than many small writes.
+// pool has the buffers for rows: one hash of one buffer is much cheaper than many small writes.
 var pool = sync.Pool{New: func() any { return new([]byte) }}
 
 const keptBuffer = 64 << 10 // larger ones are not kept
 
-// Hash is the first 16 bytes of a SHA-256 over the columns of a row. Names are joined by commas. A value is nil, an
-// int64, a float64, a string or a []byte, the types of SQLite; another gives no hash.
+// Hash returns the first 16 bytes of a SHA-256 over the columns of a row. Names are joined by commas. A value is
+// nil, an int64, a float64, a string or a []byte, the types of SQLite; any other type gives no hash.
 func Hash[V any](names string, values []V) ([]byte, error) {
 	buffer, _ := pool.Get().(*[]byte)
 	b := (*buffer)[:0]
@@ -66,8 +66,8 @@ func Hash[V any](names string, values []V) ([]byte, error) {
 	return sum[:Size:Size], nil
 }
 
-// Xor joins hashes of the rows of a set, in whatever order they come and go; the one that is joined twice is out again.
-// A hash of another length stands for damage that is known, and stays.
+// Xor combines the hashes of the rows of a set, independent of their order; combining a hash twice removes it
+// again. A hash of another length stands for known damage, and stays.
 func Xor(a, b []byte) []byte {
 	if len(a) != Size || len(b) != Size {
 		return []byte{}
@@ -81,21 +81,21 @@ func Xor(a, b []byte) []byte {
 
 // Table is a table whose rows have hashes.
 type Table struct {
-	Kind int    // its number among the hashes; never used for another
+	Kind int    // its number among the hashes; never reused for another table
 	Name string // of the table
 
-	// Key is the column by which a hash is kept: the row's number; or, of a Set, that which its rows belong to.
+	// Key is the column that identifies a hash: the row's number; or, for a Set, what its rows belong to.
 	Key string
 	Set bool // the rows of one key have one hash
 
-	Except []string // columns that are not hashed: counts and times that change all the time, and mean nothing to anybody
+	Except []string // columns that are not hashed: counts and times that change constantly and do not matter
 
-	// Doubt is a condition on a row that is new (NEW): where it holds, the row was made of a damaged one and no better.
+	// Doubt is a condition on a new row (NEW): if it holds, the row was made from a damaged one and is no better.
 	// Empty: never.
 	Doubt string
 }
 
-// Expression is the SQL that gives the hash of a row: the row's name, as in NEW, and its columns.
+// Expression returns the SQL for the hash of a row, from the row's name, as in NEW, and its columns.
 func (t Table) Expression(row string, columns []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s('%s'", FunctionHash, strings.Join(columns, ","))
@@ -106,9 +106,9 @@ func (t Table) Expression(row string, columns []string) string {
 	return b.String()
 }
 
-// Triggers are the SQL that keeps the hashes of a table in step with its rows, whatever changes them, in a connection:
-// the triggers are temporary ones, so that a file can be written by programs that know nothing of this, and what they
-// have written is found. An update of a row that was damaged before does not make it sound.
+// Triggers returns the SQL that keeps a table's hashes in step with its rows, for every change on a connection.
+// The triggers are temporary, so that programs without them can write to the file, and their writes are detected.
+// An update of a damaged row does not make it sound.
 func (t Table) Triggers(columns []string) string {
 	before, after := t.Expression("OLD", columns), t.Expression("NEW", columns)
 	of := make([]string, len(columns))

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// The kinds of pages of a b-tree (section 1.6 of the format).
+// Kinds of b-tree pages (section 1.6 of the format).
 const (
 	indexInterior = 0x02
 	tableInterior = 0x05
@@ -13,7 +13,7 @@ const (
 	tableLeaf     = 0x0d
 )
 
-// Row is one record: of a table with row ids, or of one without, or of an index.
+// Row is one record: of a table with or without row ids, or of an index.
 type Row struct {
 	Page   uint32
 	ID     int64 // the row id; 0 in an index
@@ -21,16 +21,16 @@ type Row struct {
 	Cut    bool  // its end could not be read: values are missing, and the last may be shorter
 }
 
-// tree is a page of a b-tree, taken apart.
+// tree is a decoded page of a b-tree.
 type tree struct {
 	data  []byte
 	kind  byte
 	cells []int  // where each begins
 	right uint32 // the last child of an interior page
-	sound bool   // nothing in the head and the list of cells is strange
+	sound bool   // the header and the list of cells are consistent
 }
 
-// tree takes a page apart. Not ok: it is none of a b-tree.
+// tree decodes a page. Not ok: it is not a b-tree page.
 func (s *File) tree(n uint32) (t tree, ok bool) {
 	data, ok := s.page(n)
 	if !ok {
@@ -65,13 +65,13 @@ func (s *File) tree(n uint32) (t tree, ok bool) {
 	return t, true
 }
 
-// Found says what reading a tree came upon.
+// Found collects what reading a tree encountered.
 type Found struct {
-	Pages    map[uint32]bool // of the tree, and of what its rows overflow into
+	Pages    map[uint32]bool // of the tree, and the overflow pages of its rows
 	Problems int             // pages and rows that could not be read
 }
 
-// Walk goes through the rows of the tree whose first page is root, as far as its pages lead.
+// Walk calls fn for the rows of the tree whose first page is root, as far as its pages lead.
 func (s *File) Walk(root uint32, found *Found, fn func(Row) error) error {
 	return s.walk(root, 0, found, fn)
 }
@@ -110,8 +110,8 @@ func (s *File) walk(n uint32, depth int, found *Found, fn func(Row) error) error
 	return s.rows(n, t, found, fn)
 }
 
-// Leaf reads the rows of a page that no tree leads to; inTable says of what kind it is. Not ok: it holds no rows, or
-// what it holds is no such page, by all that is known.
+// Leaf reads the rows of a page that no tree leads to; inTable reports its kind. Not ok: it holds no rows, or is
+// apparently no such page.
 func (s *File) Leaf(n uint32, found *Found) (rows []Row, inTable, ok bool) {
 	t, ok := s.tree(n)
 	if !ok || t.kind == tableInterior || len(t.cells) == 0 {
@@ -167,7 +167,7 @@ func (s *File) row(t tree, at int, found *Found) (r Row, ok bool) {
 	return r, ok
 }
 
-// payload puts together what a row holds: what lies in its cell, and what has overflown into other pages.
+// payload assembles a row's content: from its cell, and from its overflow pages.
 func (s *File) payload(rest []byte, size, most int, found *Found) (payload []byte, whole, ok bool) {
 	if size <= most {
 		if size > len(rest) {
@@ -193,7 +193,7 @@ func (s *File) payload(rest []byte, size, most int, found *Found) (payload []byt
 		link := binary.BigEndian.Uint32(page)
 		taken := min(size-len(payload), len(page)-4)
 		if last := taken == size-len(payload); last != (link == 0) || link > s.pages {
-			return payload, false, true // it is not the page that it was
+			return payload, false, true // the page has been reused
 		}
 		seen[next], found.Pages[next] = true, true
 		payload = append(payload, page[4:4+taken]...)
@@ -202,7 +202,7 @@ func (s *File) payload(rest []byte, size, most int, found *Found) (payload []byt
 	return payload, true, true
 }
 
-// record takes a record apart (section 2.1 of the format).
+// record decodes a record (section 2.1 of the format).
 func record(payload []byte, whole bool) (values []any, cut, ok bool) {
 	head, n := varint(payload)
 	if n == 0 || head < int64(n) || head > int64(len(payload)) {
@@ -265,7 +265,7 @@ func valueOf(kind int64, b []byte) any {
 	return v
 }
 
-// varint reads a number of SQLite's; n is 0 if there is none.
+// varint decodes a number in SQLite's format; n is 0 if there is none.
 func varint(b []byte) (v int64, n int) {
 	var u uint64
 	for n = range min(9, len(b)) {

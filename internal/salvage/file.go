@@ -1,6 +1,5 @@
-// Package salvage reads the pages of a SQLite file by itself, with nothing of it taken for granted, so that what can
-// still be read of a damaged file is got out of it. It follows https://www.sqlite.org/fileformat2.html and never
-// writes.
+// Package salvage reads the pages of a SQLite file by itself and trusts none of its structures, to recover the
+// readable content of a damaged file. It follows https://www.sqlite.org/fileformat2.html and never writes.
 package salvage
 
 import (
@@ -19,23 +18,23 @@ const (
 	maxPages    = 1 << 31
 )
 
-// ErrNoFile says that there is nothing to be read.
+// ErrNoFile means that the file has nothing to read.
 var ErrNoFile = errors.New("no file with pages")
 
-// File is a file that is read page by page, with what its write-ahead log holds of it.
+// File reads a file page by page, including the pages in its write-ahead log.
 type File struct {
 	file     *os.File
 	log      *os.File
-	inLog    map[uint32]int64 // page -> where its newest committed state is in the log
+	inLog    map[uint32]int64 // page -> where its newest committed version is in the log
 	size     int              // of a page, in bytes
-	usable   int              // of those, without what is reserved at its end
+	usable   int              // of those, without the part reserved at the end
 	pages    uint32
 	header   []byte
-	Problems []string // what is wrong with the file as a whole
+	Problems []string // problems of the file as a whole
 }
 
-// Open opens a file for reading. A file that cannot be read, or has no bytes, gives an error; everything else is a
-// matter of Problems.
+// Open opens a file for reading. A file that cannot be read, or has no bytes, gives an error; everything else goes
+// to Problems.
 func Open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -74,7 +73,7 @@ func (s *File) Close() error {
 	return s.file.Close()
 }
 
-// pageSize reads the size of pages; of a damaged header, it is that of every file of ours.
+// pageSize reads the page size; with a damaged header, it is that of all our files.
 func (s *File) pageSize() {
 	if s.size == 0 {
 		s.size = int(binary.BigEndian.Uint16(s.header[16:]))
@@ -93,7 +92,7 @@ func (s *File) pageSize() {
 	s.usable = s.size - reserved
 }
 
-// Version is the version of the schema (PRAGMA user_version), 0 if the header is damaged.
+// Version returns the version of the schema (PRAGMA user_version), 0 if the header is damaged.
 func (s *File) Version() int {
 	if len(s.Problems) > 0 {
 		return 0
@@ -101,16 +100,16 @@ func (s *File) Version() int {
 	return int(int32(binary.BigEndian.Uint32(s.header[60:])))
 }
 
-// Application is PRAGMA application_id.
+// Application returns PRAGMA application_id.
 func (s *File) Application() int32 { return int32(binary.BigEndian.Uint32(s.header[68:])) }
 
-// Sound says whether the header is that of a SQLite file.
+// Sound reports whether the header is that of a SQLite file.
 func (s *File) Sound() bool { return bytes.HasPrefix(s.header, []byte(magic)) }
 
-// Pages is how many pages there are; they are numbered from 1.
+// Pages returns the number of pages; they are numbered from 1.
 func (s *File) Pages() uint32 { return s.pages }
 
-// page returns the bytes of a page that are used; not ok where the file does not have all of them.
+// page returns the usable bytes of a page; not ok if the file does not have all of them.
 func (s *File) page(n uint32) ([]byte, bool) {
 	data, ok := s.raw(n, s.size)
 	if !ok {
@@ -132,8 +131,8 @@ func (s *File) raw(n uint32, size int) ([]byte, bool) {
 	return data, err == nil
 }
 
-// readLog notes which pages the write-ahead log holds: those of all transactions that were committed, up to the first
-// frame that is not what was written (section 4.2 of the format).
+// readLog finds the pages in the write-ahead log: those of all committed transactions, up to the first invalid
+// frame (section 4.2 of the format).
 func (s *File) readLog(path string) {
 	log, err := os.Open(path)
 	if err != nil {
@@ -168,12 +167,12 @@ func (s *File) readLog(path string) {
 			return
 		}
 		if !bytes.Equal(frame[8:16], head[16:24]) {
-			return // of an earlier use of the log
+			return // from an earlier use of the log
 		}
 		c0, c1 = checksum(order, c0, c1, frame[:8])
 		c0, c1 = checksum(order, c0, c1, frame[24:])
 		if c0 != word(frame[16:]) || c1 != word(frame[20:]) {
-			return // it was not finished
+			return // its write was not finished
 		}
 		pending[word(frame)] = at + 24
 		if pages := word(frame[4:]); pages != 0 { // a commit
@@ -194,7 +193,7 @@ func checksum(order binary.ByteOrder, c0, c1 uint32, data []byte) (uint32, uint3
 	return c0, c1
 }
 
-// Free are the pages that the file says are free. What they hold was deleted.
+// Free returns the pages that the file lists as free. They hold deleted content.
 func (s *File) Free() map[uint32]bool {
 	free := map[uint32]bool{}
 	if !s.Sound() {

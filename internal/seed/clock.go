@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// clock tells the time of a store that is being filled: it begins some months ago and is set forward, so that what is
-// stored has been stored on many days. It never tells the same time twice, so that what came later is later.
+// clock is the time of a store that is being filled: it begins some months ago and is set forward, so that its
+// content spans many days. It never returns the same time twice, so that a later call gives a later time.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -19,7 +19,7 @@ func (c *clock) now() time.Time {
 	return c.at
 }
 
-// set moves the clock forward to a time; one that has passed is left out.
+// set moves the clock forward to a time; it ignores a time in the past.
 func (c *clock) set(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,12 +7,11 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// script would run, and say so, wherever it were taken for anything but text. The tests look for what it leaves behind.
+// script runs, and leaves a trace, if a page takes it for anything but text. The tests look for the trace.
 const script = `<script>globalThis.ran="script"</script><img src=x onerror="globalThis.ran='image'"><svg onload=globalThis.ran='svg'>`
 
-// hostileTexts are texts that would do harm in some place or other: in HTML, in an attribute, in an address, in
-// Markdown, in a template, in a script, in a line of a table, on a narrow screen, or in a line that is read from the
-// right.
+// hostileTexts returns texts that do harm in some context: in HTML, in an attribute, in an address, in Markdown,
+// in a template, in a script, in a line of a table, on a narrow screen, or in a line that is read from the right.
 func hostileTexts() []string {
 	return []string{
 		script,
@@ -35,7 +34,7 @@ func hostileTexts() []string {
 	}
 }
 
-// hostile fills the store with them: wherever one may be chosen, a text stands that would do harm.
+// hostile fills the store with hostile texts: every text that can be chosen is one.
 func (f *filler) hostile() error {
 	return f.inOrder(f.hostilePeople, f.hostileMemories, f.hostileFiles, f.hostileTrash, f.hostileManagement)
 }
@@ -152,9 +151,9 @@ func (f *filler) hostileFiles() error {
 	return nil
 }
 
-// hostileTrash deletes memories and files that say what the others do.
+// hostileTrash deletes memories and files with the same texts.
 func (f *filler) hostileTrash() error {
-	f.at(1) // now, for a server that starts empties the trash of what has been there for long
+	f.at(1) // now: a starting server empties the trash of old entries
 	for i, text := range hostileTexts() {
 		stored, err := f.view.AddMemory(f.ctx, souvenir.NewMemory{Content: text + "\nThrown away.", ProjectID: f.Project})
 		if err != nil {
@@ -210,7 +209,7 @@ func (f *filler) hostileManagement() error {
 	return nil
 }
 
-// line is the beginning of a text of at most n characters, in one line, as names have to be.
+// line returns the beginning of a text as one line of at most n characters, the form of names.
 func line(text string, n int) string {
 	kept := strings.Map(func(r rune) rune {
 		if r < ' ' || r == '\u2028' || r == '\u2029' || r == 0x7f {

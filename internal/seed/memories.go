@@ -7,8 +7,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// batch is how many memories are stored at once: between batches the clock goes on, and the next ones may link to
-// these.
+// batch is how many memories are stored at once: the clock advances between batches, and later ones may link to
+// earlier ones.
 const batch = 500
 
 // memories stores n memories of the user.
@@ -40,7 +40,7 @@ func (f *filler) memories(n int) error {
 	return nil
 }
 
-// memory makes one about a topic.
+// memory creates one about a topic.
 func (f *filler) memory(t topic) souvenir.NewMemory {
 	m := souvenir.NewMemory{
 		Content: f.text(t),
@@ -119,7 +119,7 @@ Tiles are made once a night; see [the format](https://example.com/tiles).
 - Who pays for the server in winter?
 `
 
-// known stores what every store has one of: rules, a todo, main memories, an identity, and the memory that Filled
+// known stores what every store has once: rules, a todo, main memories, an identity, and the memory that Filled
 // names.
 func (f *filler) known() error {
 	do := "# How we work on the atlas\n\n- Write a **test** before the fix.\n- Ask Mara before changing `tiles/`.\n\n| when | who |\n|---|---|\n| release | Jonas |\n"

@@ -13,8 +13,8 @@ const (
 	verifier = "a-verifier-that-is-long-enough-for-the-rules-of-pkce"
 )
 
-// people makes two more users and the projects: ben writes to atlas and shares harbour with anna, cora reads atlas, and
-// has invited anna to the regatta, which waits for an answer.
+// people creates two more users and the projects: ben writes to atlas and shares harbour with anna, cora reads
+// atlas, and has invited anna to the regatta, which is still pending.
 func (f *filler) people() error {
 	for _, name := range []string{"ben", "cora"} {
 		user, err := f.store.Accounts().AddUser(f.ctx,
@@ -72,7 +72,7 @@ func (f *filler) people() error {
 	return err
 }
 
-// management makes tokens, OAuth clients and their grants, sessions, an invitation and preferences.
+// management creates tokens, OAuth clients and their grants, sessions, an invitation and preferences.
 func (f *filler) management() error {
 	f.at(1)
 	var err error
@@ -112,7 +112,7 @@ func (f *filler) management() error {
 	return err
 }
 
-// letIn registers applications and lets each in.
+// letIn registers applications and grants each access.
 func (f *filler) letIn(names ...string) error {
 	sum := sha256.Sum256([]byte(verifier))
 	for _, name := range names {
@@ -140,7 +140,7 @@ func (f *filler) letIn(names ...string) error {
 	return nil
 }
 
-// activity records calls over the last weeks: one for each memory, more for few.
+// activity records calls over the last weeks: one for each memory, more if there are few.
 func (f *filler) activity(memories int) error {
 	own := souvenir.Principal{User: f.user, Access: souvenir.Access{User: f.user.ID}, TokenID: f.token.ID}
 	bens := souvenir.Principal{User: f.other, Access: souvenir.Access{User: f.other.ID}}
@@ -174,7 +174,7 @@ func (f *filler) activity(memories int) error {
 		if err := f.store.Upkeep().RecordActivity(f.ctx, call); err != nil {
 			return err
 		}
-		if i%1000 == 999 { // what waits is written before more comes: of more than some thousand the oldest are lost
+		if i%1000 == 999 { // writes what waits before more comes: above a few thousand, the oldest are lost
 			if _, err := f.view.Insights().Activities(f.ctx, souvenir.ActivityQuery{Limit: 1}); err != nil {
 				return err
 			}

@@ -1,6 +1,6 @@
-// Package seed fills store files for tests and measurements of the dashboard: with the invented notes of a few people,
-// as many as are wanted, over some months; or with text that would do harm wherever it were taken for anything but
-// text. The texts are the same each time.
+// Package seed fills store files for tests and measurements of the dashboard: with any number of invented notes of
+// a few people, over some months; or with text that does harm if a page takes it for anything but text. The texts
+// are the same each time.
 package seed
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Password is the password of every user that is made.
+// Password is the password of every user it creates.
 const Password = "nine blue kettles"
 
 // history is how far back the first memory lies.
 const history = 90 * 24 * time.Hour
 
-// Filled says what lies in a file that was filled. What there is none of is empty.
+// Filled describes the content of a filled file. Fields without content are empty.
 type Filled struct {
 	User     string `json:"user"` // name of the user whose store it is, an admin
 	UserID   string `json:"user_id"`
@@ -30,8 +30,8 @@ type Filled struct {
 	Token    string `json:"token"`    // an MCP token of the user
 }
 
-// Fill makes a new file at a path and fills it with some number of memories. Zero leaves a store as it is after the
-// set-up: one user and nothing else.
+// Fill creates a new file at a path and fills it with the given number of memories. Zero leaves a store in its
+// state after the set-up: one user and nothing else.
 func Fill(ctx context.Context, path string, memories int) (Filled, error) {
 	return fill(ctx, path, func(f *filler) error {
 		if memories == 0 {
@@ -43,12 +43,12 @@ func Fill(ctx context.Context, path string, memories int) (Filled, error) {
 	})
 }
 
-// Hostile makes a new file at a path in which everything that can hold text holds hostile text.
+// Hostile creates a new file at a path in which everything that can hold text holds hostile text.
 func Hostile(ctx context.Context, path string) (Filled, error) {
 	return fill(ctx, path, (*filler).hostile)
 }
 
-// fill makes a file with one user, and has it filled.
+// fill creates a file with one user, and calls with to fill it.
 func fill(ctx context.Context, path string, with func(*filler) error) (filled Filled, err error) {
 	now := time.Now()
 	f := &filler{ctx: ctx, writer: newWriter(), began: now.Add(-history), clock: &clock{at: now.Add(-history)},
@@ -90,7 +90,7 @@ type filler struct {
 	token souvenir.AddedToken
 }
 
-// inOrder does one step after the other, until one fails.
+// inOrder runs the steps in order, until one fails.
 func (f *filler) inOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// topic is something that memories are about: its sentences have words of their own, so that memories of one topic lie
-// together in what they mean.
+// topic is a subject of memories: its sentences have words of their own, so that memories of one topic are close
+// in meaning.
 type topic struct {
 	name      string   // also a tag
 	project   string   // id of the project that most of its memories lie in; empty: none
@@ -16,10 +16,10 @@ type topic struct {
 	words     map[string][]string
 }
 
-// slot is a place in a sentence that a word is put into.
+// slot is a place in a sentence for a word.
 var slot = regexp.MustCompile(`\{(\w+)\}`)
 
-// writer makes texts, the same ones from the same random numbers.
+// writer produces texts, the same ones from the same random numbers.
 type writer struct {
 	random *rand.Rand
 	common map[string][]string
@@ -32,10 +32,10 @@ func newWriter() *writer {
 
 func pick[T any](w *writer, all []T) T { return all[w.random.IntN(len(all))] }
 
-// once reports true in one of n cases.
+// once returns true in one of n cases.
 func (w *writer) once(n int) bool { return w.random.IntN(n) == 0 }
 
-// sentence makes one about a topic.
+// sentence writes one about a topic.
 func (w *writer) sentence(t topic) string {
 	return slot.ReplaceAllStringFunc(pick(w, t.sentences), func(found string) string {
 		name := found[1 : len(found)-1]
@@ -56,8 +56,8 @@ func (w *writer) sentence(t topic) string {
 	})
 }
 
-// text makes what one memory says: mostly one to three sentences, now and then a document with headings, lists and
-// code.
+// text writes the content of one memory: mostly one to three sentences, now and then a document with headings,
+// lists and code.
 func (w *writer) text(t topic) string {
 	if !w.once(25) {
 		sentences := make([]string, 1+w.random.IntN(3))
@@ -85,7 +85,7 @@ func (w *writer) sentenceDate() string {
 	return fmt.Sprintf("%d %s", 1+w.random.IntN(28), pick(w, w.common["month"]))
 }
 
-// nearly says the same as a text in a slightly different way.
+// nearly rewrites a text slightly, with the same meaning.
 func (w *writer) nearly(text string) string {
 	return pick(w, []string{"Note: ", "As said before: ", "Again, for the record: "}) + strings.TrimSuffix(text, ".") +
 		pick(w, []string{".", " (confirmed).", ", as of today."})
@@ -102,7 +102,7 @@ func commonWords() map[string][]string {
 	}
 }
 
-// topics are what the invented people of the store work and live on.
+// topics are the work and life of the invented people of the store.
 func topics() []topic {
 	return []topic{
 		{"deployment", "atlas", []string{

@@ -13,20 +13,20 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// stepPages is how many pages are copied between two looks at the context: 1 MiB.
+// stepPages is how many pages are copied between two checks of the context: 1 MiB.
 const stepPages = 256
 
-// pageCopy is a copy of a database that is under way, page by page (https://www.sqlite.org/c3ref/backup_finish.html).
+// pageCopy is a running copy of a database, page by page (https://www.sqlite.org/c3ref/backup_finish.html).
 type pageCopy interface {
 	step(pages int) (more bool, err error)
 	progress() (left, total int) // pages
 	finish() error
 }
 
-// Backup writes the database, as it is at one moment, to a new file, while others read and write. It shows under its
-// name only when it is whole and on disk; after an error nothing is left of it. A path that exists, or beside which a
-// log lies that SQLite would take for the new file's, gives an error that is fs.ErrExist. Progress, which may be nil,
-// hears of pages. The log of a file that is written meanwhile grows until the copy is done.
+// Backup writes the database, as it is at one moment, to a new file, while others read and write. The file gets
+// its name only when it is complete and on disk; after an error nothing is left of it. A path that exists, or that
+// has a log beside it which SQLite would take for the new file's, gives an error that is fs.ErrExist. Progress,
+// which may be nil, counts pages. The log of a file that is written meanwhile grows until the copy is done.
 func (d *DB) Backup(ctx context.Context, path string, progress func(done, total int)) error {
 	path, err := absolute(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func (d *DB) Backup(ctx context.Context, path string, progress func(done, total 
 		return err
 	}
 	defer removeCopy(part)
-	if err := mustBeFree(path); err != nil { // somebody may have been faster
+	if err := mustBeFree(path); err != nil { // another process may have been faster
 		return err
 	}
 	if err := publish(part, path); err != nil {
@@ -49,12 +49,13 @@ func (d *DB) Backup(ctx context.Context, path string, progress func(done, total 
 	return full(syncFolder(filepath.Dir(path)))
 }
 
-// Snapshot makes a copy as Backup does and returns it open for reading. It has no name, or loses it when it is closed.
+// Snapshot makes a copy as Backup does and returns it open for reading. The copy has no name, or loses it when it
+// is closed.
 func (d *DB) Snapshot(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error) {
 	const pattern = ".souvenir-snapshot-*"
 	dir := os.TempDir()
 	if !d.memory {
-		dir = filepath.Dir(d.path) // which has room for a database, other than many folders for temporary files
+		dir = filepath.Dir(d.path) // which has room for a database, unlike many folders for temporary files
 	}
 	part, err := d.copyBeside(ctx, dir, pattern, progress)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
@@ -68,7 +69,7 @@ func (d *DB) Snapshot(ctx context.Context, progress func(done, total int)) (io.R
 		removeCopy(part)
 		return nil, err
 	}
-	_ = os.Remove(part) // where open files can be removed, not even a killed process leaves it behind
+	_ = os.Remove(part) // where open files can be removed, even a killed process does not leave it behind
 	return &SnapshotFile{f}, nil
 }
 
@@ -109,7 +110,7 @@ func (d *DB) copyBeside(ctx context.Context, dir, pattern string, progress func(
 	return f.Name(), nil
 }
 
-// copyMode is the permissions that a copy gets: those of the file, and its owner may always read and write.
+// copyMode returns the permissions of a copy: those of the file, and its owner may always read and write.
 func (d *DB) copyMode() fs.FileMode {
 	const owner = 0o600
 	if info, err := os.Stat(d.path); err == nil && !d.memory {
@@ -124,7 +125,7 @@ func (d *DB) copyInto(ctx context.Context, path string, progress func(done, tota
 		progress = func(int, int) {}
 	}
 	return d.Read(ctx, func(tx db.Tx) error {
-		// The transaction keeps its snapshot through all steps; else each commit would make the copy begin again.
+		// The transaction keeps its snapshot through all steps; otherwise each commit would restart the copy.
 		var version int
 		if err := tx.QueryRow("PRAGMA schema_version").Scan(&version); err != nil {
 			return err
@@ -160,8 +161,8 @@ func (d *DB) copyInto(ctx context.Context, path string, progress func(done, tota
 	})
 }
 
-// mustBeFree refuses the path of a file that exists, and one beside which another file's log lies: SQLite would play it
-// into the new file.
+// mustBeFree refuses the path of an existing file, and one with another file's log beside it: SQLite would replay
+// that log into the new file.
 func mustBeFree(path string) error {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		if _, err := os.Lstat(path + suffix); err == nil {
@@ -177,8 +178,8 @@ func publish(part, path string) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// The file system has no hard links. Between the look and the renaming somebody else could take the name, if
-	// two at once wanted to.
+	// The file system has no hard links. If two processes want the name at once, the other one could take it
+	// between the check and the renaming.
 	if err := mustBeFree(path); err != nil {
 		return err
 	}
@@ -212,7 +213,7 @@ func syncFolder(dir string) error {
 	return nil
 }
 
-// full gives the errors of a full disk that the system reports their class.
+// full gives the system's errors for a full disk their class.
 func full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("%w: %w", ErrFull, err)

@@ -2,7 +2,7 @@ package sqlite
 
 import "github.com/souvenir-ai/souvenir/internal/db"
 
-// Changes is the log that triggers on memory and passage write.
+// Changes returns the log that triggers on memory and passage write.
 func (tx *Tx) Changes() db.Changes { return changes{tx} }
 
 type changes struct{ *Tx }

@@ -6,26 +6,26 @@ import (
 	"os"
 )
 
-// The write-ahead log is kept bounded. SQLite copies it into the file every autoCheckpoint pages, but
-// it can start the log over only at a moment when nobody reads from it, which under
-// constant readers never comes by itself. From walLimit on, a checkpoint waits for that moment:
-// new readers then read from the file, so only the running ones are waited for.
+// The write-ahead log is kept bounded. SQLite copies it into the file every autoCheckpoint pages, but it can
+// restart the log only at a moment without readers, which under constant reads never comes by itself. From
+// walLimit on, a checkpoint waits for that moment: new readers then read from the file, so it waits only for the
+// running ones.
 const (
 	autoCheckpoint = 1000     // pages, 4 MB
-	walLimit       = 16 << 20 // bytes; also what is left of a bigger log when it starts over
+	walLimit       = 16 << 20 // bytes; also the size to which a bigger log is cut when it restarts
 	walPatience    = 200      // milliseconds for each try; writers wait meanwhile
-	walStep        = 8 << 20  // bytes the log may grow after a try that failed
-	walLook        = 64       // commits between two looks at the log's size
+	walStep        = 8 << 20  // bytes that the log may grow after a failed try
+	walLook        = 64       // commits between two checks of the log's size
 )
 
-// walWatch remembers when to look at the size of the log again.
+// walWatch remembers when to check the size of the log again.
 type walWatch struct {
 	commits int
 	bytes   int
 	limit   int64
 }
 
-// due tells whether the log should be started over. It is asked after each commit, with the turn.
+// checkpointDue reports whether the log should be restarted. It is called after each commit, with the turn.
 func (w *writer) checkpointDue() bool {
 	w.wal.commits++
 	w.wal.bytes += w.conn.argBytes
@@ -44,14 +44,14 @@ func walSize(path string) int64 {
 	return info.Size()
 }
 
-// startCheckpoint starts the log over when it is too big. That happens in the background and keeps the
-// turn, so the caller that noticed is answered at once.
+// startCheckpoint restarts the log when it is too big. It works in the background and keeps the turn, so the
+// caller that noticed is answered at once.
 func (w *writer) startCheckpoint() bool {
 	if w.db.memory || !w.checkpointDue() {
 		return false
 	}
 	w.db.mu.Lock()
-	w.db.active++ // the caller that has the turn is counted, so the DB cannot be closed yet
+	w.db.active++ // the caller with the turn is counted, so the DB cannot be closed yet
 	w.db.mu.Unlock()
 	go func() {
 		defer w.db.end()
@@ -72,8 +72,8 @@ func (w *writer) restartLog() {
 	w.db.log.Debug("write-ahead log is still in use", "path", w.db.path, "bytes", size, "error", err)
 }
 
-// checkpoint copies the whole log into the file and empties it, waiting so many milliseconds for
-// readers and other writers.
+// checkpoint copies the whole log into the file and empties it, waiting at most wait milliseconds for readers and
+// other writers.
 func (w *writer) checkpoint(wait int) error {
 	if err := w.conn.setBusyTimeout(wait); err != nil {
 		return err
@@ -89,8 +89,8 @@ func (w *writer) checkpoint(wait int) error {
 	return nil
 }
 
-// lastCheckpoint leaves the whole content in the file itself. Other processes may still use the
-// log; then the last of them does it.
+// lastCheckpoint moves all content into the file itself. If other processes still use the log, the last of them
+// does it.
 func (w *writer) lastCheckpoint() {
 	if _, err := os.Stat(w.db.path); errors.Is(err, fs.ErrNotExist) {
 		return // deleted while it was open

@@ -11,23 +11,22 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// conn is one connection of SQLite, used by one goroutine at a time. It drives
-// database/sql/driver's interfaces itself: who uses which connection is decided by
-// this package's pool and writer, so the pool of database/sql would only add its cost.
+// conn is one connection of SQLite, used by one goroutine at a time. It calls database/sql/driver's interfaces
+// itself: this package's pool and writer assign connections, so the pool of database/sql would only add its cost.
 type conn struct {
 	raw       driver.Conn
 	stmts     stmtCache
-	interrupt func() // stops what runs, from any goroutine; nil if the driver cannot
+	interrupt func() // stops the running statement, from any goroutine; nil if the driver cannot
 	release   func() // frees what interrupt uses
 	args      []driver.NamedValue
 	argBytes  int // size of the strings and blobs bound so far
 }
 
-// background is the only context that drivers see: a cancellable one would make them interrupt,
-// and an interrupted write rolls the other callers' work back with it.
+// background is the only context that drivers see: they would interrupt on a cancellable one, and an interrupted
+// write rolls the other callers' work back with it.
 var background = context.Background()
 
-// connect opens one connection and sets it up. It writes nothing to the file.
+// connect opens one connection and configures it. It writes nothing to the file.
 func connect(dsn string, settings []string) (*conn, error) {
 	raw, err := openDriver(dsn)
 	if err != nil {
@@ -80,7 +79,7 @@ func (c *conn) exec(query string, args []any) (db.Result, error) {
 	return db.Result{RowsAffected: affected, LastInsertID: id}, nil
 }
 
-// execDrain runs a statement that gives rows to its end and throws the rows away.
+// execDrain runs a statement that returns rows to its end and discards the rows.
 func (c *conn) execDrain(s *stmt, args []driver.NamedValue) (db.Result, error) {
 	rows, err := s.ds.(driver.StmtQueryContext).QueryContext(background, args)
 	if err != nil {
@@ -137,8 +136,8 @@ func (c *conn) one(query string, dest ...any) error {
 	return (&row{rows: r}).Scan(dest...)
 }
 
-// inTransaction tells whether a transaction is open. It is asked after failures only: some errors
-// make SQLite roll everything back by itself, and what followed would commit on its own.
+// inTransaction reports whether a transaction is open. It is called only after failures: some errors make SQLite
+// roll everything back by itself, and later statements would commit on their own.
 func (c *conn) inTransaction() bool {
 	if _, err := c.exec("BEGIN", nil); err != nil {
 		return true // a BEGIN inside a transaction is an error
@@ -183,10 +182,10 @@ func (c *conn) bind(s *stmt, args []any) ([]driver.NamedValue, error) {
 	return c.args, nil
 }
 
-// unbind lets go of the caller's strings and blobs.
+// unbind releases the caller's strings and blobs.
 func (c *conn) unbind() { clear(c.args) }
 
-// setBusyTimeout makes SQLite itself wait so many milliseconds for locks.
+// setBusyTimeout makes SQLite itself wait up to ms milliseconds for locks.
 func (c *conn) setBusyTimeout(ms int) error {
 	return c.script(fmt.Sprintf("PRAGMA busy_timeout = %d", ms))
 }

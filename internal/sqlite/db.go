@@ -1,10 +1,10 @@
-// Package sqlite opens SQLite files and is the only importer of the driver: a pool of reading
-// connections, one writing connection whose commits concurrent callers share, migrations,
-// and error classes. It knows nothing of what the tables mean.
+// Package sqlite opens SQLite files and is the only importer of the driver: a pool of reading connections, one
+// writing connection whose commits concurrent callers share, migrations, and error classes. It knows nothing about
+// the meaning of the tables.
 //
-// Two drivers stand behind it: modernc.org/sqlite, pure Go, by default, and mattn/go-sqlite3
-// under the build tags "souvenir_cgo sqlite_fts5". Both behave alike; tables should be STRICT,
-// since mattn/go-sqlite3 converts columns declared as DATE, DATETIME, TIMESTAMP or BOOLEAN.
+// It supports two drivers: modernc.org/sqlite, pure Go, by default, and mattn/go-sqlite3 under the build tags
+// "souvenir_cgo sqlite_fts5". Both behave alike; tables should be STRICT, since mattn/go-sqlite3 converts columns
+// declared as DATE, DATETIME, TIMESTAMP or BOOLEAN.
 package sqlite
 
 import (
@@ -26,45 +26,46 @@ type Config struct {
 	// Path is a file path, taken literally, or ":memory:" for a database of this DB alone.
 	Path string
 
-	// ReadOnly opens an existing file without ever writing to it. A file that cannot be written
-	// is opened so in any case.
+	// ReadOnly opens an existing file without ever writing to it. A file that cannot be written is always opened
+	// this way.
 	ReadOnly bool
 
-	// AnyVersion lets a file with an older schema be opened, with ReadOnly: for those who need not understand it.
+	// AnyVersion allows a file with an older schema, with ReadOnly: for callers that need not understand it.
 	AnyVersion bool
 
 	// Readers is the most reads that run at once; 0 means the larger of 4 and GOMAXPROCS.
 	Readers int
 
-	// ApplicationID marks the files of this program (PRAGMA application_id). It is written when
-	// a file is created; a file with another one is refused. It must not be 0.
+	// ApplicationID marks the files of this program (PRAGMA application_id). A new file gets it; Open refuses a
+	// file with another one. It must not be 0.
 	ApplicationID int32
 
-	// Migrations holds files named NNNN_name.sql, numbered from 0001 without gaps. Open runs those
-	// that the file has not seen, in one transaction; PRAGMA user_version holds the last.
+	// Migrations holds files named NNNN_name.sql, numbered from 0001 without gaps. Open runs the ones that the file
+	// has not seen, in one transaction; PRAGMA user_version holds the last.
 	Migrations fs.FS
 
-	// BeforeMigrations and AfterMigrations run in the transaction of migrations, with the version that the file has (0: it
-	// is new) or had. Nil: nothing.
+	// BeforeMigrations and AfterMigrations run in the transaction of the migrations, with the version of the file
+	// before them (0: a new file). Nil: nothing.
 	BeforeMigrations, AfterMigrations func(tx db.Tx, version int) error
 
-	// Prepare runs on the connection that writes, after migrations and before the first transaction, and may make
-	// temporary triggers there. Nil: nothing.
+	// Prepare runs on the connection that writes, after migrations and before the first transaction, and may
+	// create temporary triggers there. Nil: nothing.
 	Prepare func(tx db.Tx) error
 
-	// Fill completes migrations with what SQL cannot compute. The keys are their names without the number: "project_names"
-	// for 0014_project_names.sql. Each runs behind its migration, in the same transaction, when that is new to the file.
+	// Fill completes migrations with what SQL cannot compute. The keys are their names without the number:
+	// "project_names" for 0014_project_names.sql. Each runs after its migration, in the same transaction, if that
+	// is new to the file.
 	Fill map[string]func(db.Tx) error
 
-	// Reserve is how many bytes a file beside the database holds back, for writes of a [Freeing] context on a full disk; 0
-	// means none.
+	// Reserve is the size of a file beside the database that holds disk space in reserve, for writes of a
+	// [Freeing] context on a full disk; 0 means none.
 	Reserve int64
 
 	// LockTimeout is how long a write waits for another process's lock when its context
 	// ends no earlier; 0 means 30 seconds.
 	LockTimeout time.Duration
 
-	// Logger receives what no caller is told, such as a checkpoint that failed; nil is silent.
+	// Logger receives errors that no caller sees, such as a failed checkpoint; nil is silent.
 	Logger *slog.Logger
 }
 
@@ -75,31 +76,31 @@ type DB struct {
 	lockTimeout time.Duration
 	logPath     string          // of the write-ahead log
 	readMode    string          // how reading connections open the file
-	sidesBefore map[string]bool // which side files were there before a read-only opening
+	sidesBefore map[string]bool // which side files existed before a read-only opening
 	readers     *readers
 	writer      *writer              // nil: read-only
 	memory      bool                 // one connection for everything, the writer's
 	makeReady   func(tx db.Tx) error // Config.Prepare
 
-	reserve int64       // bytes held back beside the file
+	reserve int64       // bytes in reserve beside the file
 	full    atomic.Bool // the last write found no room
 
-	room      sync.Mutex // for what Room has found
+	room      sync.Mutex // guards the result of Room
 	roomError error
 	roomAsked time.Time
-	roomEvery time.Duration // how long what was found holds
+	roomEvery time.Duration // how long that result holds
 
 	closing chan struct{} // closed when Close begins
 
 	mu     sync.Mutex
 	active int           // calls and background work that use connections
-	closed bool          // no more may begin
+	closed bool          // no further ones may begin
 	idle   chan struct{} // closed when closed and active is 0
-	gone   chan struct{} // closed when everything is
+	gone   chan struct{} // closed when everything is closed
 }
 
-// Open opens or creates the database that c describes, and brings its schema up to date. A refused
-// file gives a [FileError] and is left byte for byte as it was.
+// Open opens or creates the database that c describes, and migrates its schema. A refused file gives a [FileError]
+// and stays unchanged, byte for byte.
 func Open(ctx context.Context, c Config) (*DB, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -134,16 +135,16 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return d, nil
 }
 
-// Path is the absolute path of the file, or ":memory:".
+// Path returns the absolute path of the file, or ":memory:".
 func (d *DB) Path() string { return d.path }
 
-// ReadOnly tells whether every Write gives ErrReadOnly.
+// ReadOnly reports whether every Write returns ErrReadOnly.
 func (d *DB) ReadOnly() bool { return d.writer == nil }
 
-// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of
-// them. It never waits for writers. When ctx ends, a running statement is interrupted and
-// ctx's error returned. fn must not call Write, Close, or Read (with all readers so
-// occupied they would wait for each other; that ends with ErrNested).
+// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. It never
+// waits for writers. When ctx ends, a running statement is interrupted and Read returns ctx's error. fn must not
+// call Write, Close, or Read (with all readers so occupied they would wait for each other; that ends with
+// ErrNested).
 func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -162,21 +163,20 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
 	return err
 }
 
-// Write runs fn in a write transaction and returns nil only after its work is committed and on
-// disk. Concurrent calls share transactions and commits, but an error or panic of one fn undoes
-// only its own work.
+// Write runs fn in a write transaction and returns nil only after its work is committed and on disk. Concurrent
+// calls share transactions and commits, but an error or panic of one fn undoes only its own work.
 //
-// fn runs in the calling goroutine, one fn at a time; the others wait, so it should be short. It must be
-// safe to run again: if the shared commit fails because of somebody else's work, each member's work is repeated in a
-// transaction of its own. It must not begin or end transactions itself (savepoints are fine), nor
-// call Read, Write or Close on the same DB; a nested Write ends with ErrNested.
+// fn runs in the calling goroutine, one fn at a time; the others wait, so it should be short. It must be safe to
+// run again: if the shared commit fails because of another member's work, each member's work is repeated in a
+// transaction of its own. It must not begin or end transactions itself (savepoints are fine), nor call Read, Write
+// or Close on the same DB; a nested Write ends with ErrNested.
 //
-// A call whose ctx ends while it waits, for its turn or for another process's lock, returns ctx's
-// error at once and fn is not run. A running statement is never interrupted, since that would
-// undo the others' work too: ctx is looked at between statements.
+// A call whose ctx ends while it waits, for its turn or for another process's lock, returns ctx's error at once
+// and does not run fn. A running statement is never interrupted, since that would undo the others' work too: ctx
+// is checked between statements.
 //
-// Without a deadline a lock of another process is waited for as long as Config.LockTimeout
-// says, then the error is ErrBusy.
+// Without a deadline, Write waits for another process's lock as long as Config.LockTimeout says, then the error is
+// ErrBusy.
 func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 	if d.writer == nil {
 		return readOnlyError(d.path)
 	}
-	defer fairqueue.Pause(ctx)() // waiting for the disk takes no processor
+	defer fairqueue.Pause(ctx)() // waiting for the disk needs no processor
 	return d.writeOnFullDisk(ctx, fn)
 }
 
@@ -216,9 +216,9 @@ func (d *DB) end() {
 	}
 }
 
-// Close waits for the calls that are running, including writes that are queued, and closes the file;
-// whoever waits for another process's lock gets ErrClosed. Later calls give ErrClosed; closing
-// again is no error. The -wal and -shm files vanish with the last process that closes.
+// Close waits for running calls, including queued writes, and closes the file; calls that wait for another
+// process's lock get ErrClosed. Later calls return ErrClosed; closing again is no error. The -wal and -shm files
+// vanish with the last process that closes.
 func (d *DB) Close() error {
 	d.mu.Lock()
 	if d.closed {

@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// version is SQLite's own.
+// version returns SQLite's own version.
 var version = sync.OnceValue(func() (version string) {
 	if c, err := connect(memoryPath, nil); err == nil {
 		defer c.close()
-		_ = c.one("SELECT sqlite_version()", &version) // without an answer it is ""
+		_ = c.one("SELECT sqlite_version()", &version) // it stays "" on an error
 	}
 	return version
 })
 
-// Driver names the driver of this build and its versions, for diagnostics.
+// Driver returns the driver of this build and its versions, for diagnostics.
 func Driver() string { return describeDriver() }
 
 var describeDriver = sync.OnceValue(func() string {

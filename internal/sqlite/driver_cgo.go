@@ -1,9 +1,9 @@
 //go:build souvenir_cgo
 
-// Build with -tags "souvenir_cgo sqlite_fts5" and a C compiler. The vector extension is
-// compiled against the sqlite3.h of the system (Debian: libsqlite3-dev; macOS has it in its
-// SDK); only the header is used, SQLite itself comes with the driver. Where there is none, a copy of
-// the driver's sqlite3-binding.h under that name does, in a folder named by CGO_CFLAGS=-I.
+// Build with -tags "souvenir_cgo sqlite_fts5" and a C compiler. The vector extension is compiled against the
+// sqlite3.h of the system (Debian: libsqlite3-dev; macOS has it in its SDK). It uses only the header; SQLite
+// itself comes with the driver. Without that header, a copy of the driver's sqlite3-binding.h under that name
+// works, in a folder named by CGO_CFLAGS=-I.
 
 package sqlite
 
@@ -22,7 +22,7 @@ import (
 // driverModule is the driver that this build uses.
 const driverModule = "github.com/mattn/go-sqlite3"
 
-// registerVec makes SQLite load the vector functions into every connection opened later.
+// registerVec makes SQLite load the vector functions into every later connection.
 var registerVec = sync.OnceFunc(vec.Auto)
 
 func openDriver(dsn string) (driver.Conn, error) {
@@ -34,7 +34,7 @@ func openDriver(dsn string) (driver.Conn, error) {
 	return d.Open(dsn)
 }
 
-// hashOfRow is rowhash.Hash for this driver, which gives NULL as a nil slice of bytes.
+// hashOfRow is rowhash.Hash for this driver, which passes NULL as a nil slice of bytes.
 func hashOfRow(names string, values ...any) ([]byte, error) {
 	for i, v := range values {
 		if b, ok := v.([]byte); ok && b == nil {
@@ -44,7 +44,7 @@ func hashOfRow(names string, values ...any) ([]byte, error) {
 	return rowhash.Hash(names, values)
 }
 
-// resultCode is SQLite's extended result code in a driver's error.
+// resultCode returns SQLite's extended result code from a driver's error.
 func resultCode(err error) (int, bool) {
 	var e sqlite3.Error
 	if !errors.As(err, &e) {
@@ -56,13 +56,12 @@ func resultCode(err error) (int, bool) {
 	return int(e.Code), true
 }
 
-// interrupter gives a function that stops what runs on the connection, callable from any
-// goroutine. The driver interrupts for the context of a statement only, and for that starts a
-// goroutine per row. One statement of our own, run under a context that is already over,
-// does the same for a whole transaction: it waits behind the running statement for
-// the connection's mutex, and the driver interrupts both. It returns no row, so it
-// never stays active, which would keep the interrupt pending. release must be called
-// before the connection is closed.
+// interrupter returns a function that stops the running statement of the connection, callable from any goroutine.
+// The driver interrupts only for the context of a statement, and for that starts a goroutine per row. One
+// statement of our own, run under a context that is already over, does the same for a whole transaction: it waits
+// behind the running statement for the connection's mutex, and the driver interrupts both. It returns no row, so
+// it never stays active, which would keep the interrupt pending. release must be called before the connection is
+// closed.
 func interrupter(raw driver.Conn) (interrupt, release func()) {
 	c, ok := raw.(*sqlite3.SQLiteConn)
 	if !ok {
@@ -78,9 +77,9 @@ func interrupter(raw driver.Conn) (interrupt, release func()) {
 	return interrupt, func() { _ = s.Close() }
 }
 
-// execReturnsRows tells whether the statement gives rows (PRAGMA, INSERT ... RETURNING). This
-// driver's Exec would leave such a statement active after its first row. Its Query
-// runs nothing by itself, so asking costs no work.
+// execReturnsRows reports whether the statement returns rows (PRAGMA, INSERT ... RETURNING). This driver's Exec
+// would leave such a statement active after its first row. Its Query runs nothing by itself, so the check costs no
+// work.
 func execReturnsRows(s driver.Stmt) bool {
 	rows, err := s.(*sqlite3.SQLiteStmt).QueryContext(context.Background(), nil)
 	if err != nil {
@@ -90,10 +89,10 @@ func execReturnsRows(s driver.Stmt) bool {
 	return len(rows.Columns()) > 0
 }
 
-// copyPages begins to copy the database of a connection into the file at a path.
+// copyPages begins to copy a connection's database into the file at a path.
 func copyPages(from driver.Conn, path string) (pageCopy, error) {
 	into, err := connect(fileDSN(path, modeReadWrite),
-		[]string{"journal_mode = OFF", "synchronous = OFF"}) // synced when it is whole
+		[]string{"journal_mode = OFF", "synchronous = OFF"}) // synced when it is complete
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +118,6 @@ func (c copying) progress() (left, total int) { return c.Remaining(), c.PageCoun
 
 func (c copying) finish() error {
 	err := c.Finish()
-	_ = c.into.close() // everything is in the file, and syncing it tells what went wrong
+	_ = c.into.close() // everything is in the file, and syncing it reports errors
 	return err
 }

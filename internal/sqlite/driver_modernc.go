@@ -12,7 +12,7 @@ import (
 	"modernc.org/libc"
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
-	_ "modernc.org/sqlite/vec" // vec_distance_cosine and its like, on every connection
+	_ "modernc.org/sqlite/vec" // vec_distance_cosine and similar, on every connection
 
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
@@ -20,12 +20,12 @@ import (
 // driverModule is the driver that this build uses.
 const driverModule = "modernc.org/sqlite"
 
-// ownDriver is a driver of this package alone, whose connections know the functions that rows are hashed with.
+// ownDriver is a driver for this package alone, whose connections have the functions that hash rows.
 var ownDriver = sync.OnceValue(func() *sqlite.Driver {
 	d := new(sqlite.Driver)
 	err := d.RegisterFunction(rowhash.FunctionHash, &sqlite.FunctionImpl{
 		NArgs: -1, Deterministic: true,
-		VolatileArgs: true, // nothing of them is kept
+		VolatileArgs: true, // arguments are not kept
 		Scalar: func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 			names, ok := args[0].(string)
 			if !ok {
@@ -52,7 +52,7 @@ var ownDriver = sync.OnceValue(func() *sqlite.Driver {
 
 func openDriver(dsn string) (driver.Conn, error) { return ownDriver().Open(dsn) }
 
-// resultCode is SQLite's extended result code in a driver's error.
+// resultCode returns SQLite's extended result code from a driver's error.
 func resultCode(err error) (int, bool) {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
@@ -61,11 +61,11 @@ func resultCode(err error) (int, bool) {
 	return 0, false
 }
 
-// interrupter gives a function that stops what runs on the connection, callable from any
-// goroutine. The driver itself watches a context only until the first row and starts a
-// goroutine per statement for it; the handle lets one watcher serve a whole transaction. The
-// handle is an unexported field: if a later version renames it, a cancelled read ends at
-// its next row instead of at once. release must be called before the connection is closed.
+// interrupter returns a function that stops the running statement of the connection, callable from any goroutine.
+// The driver itself watches a context only until the first row and starts a goroutine per statement for it; the
+// handle lets one watcher serve a whole transaction. The handle is an unexported field: if a later version renames
+// it, a cancelled read ends at its next row instead of at once. release must be called before the connection is
+// closed.
 func interrupter(raw driver.Conn) (interrupt, release func()) {
 	release = func() {}
 	v := reflect.ValueOf(raw)
@@ -89,9 +89,9 @@ func interrupter(raw driver.Conn) (interrupt, release func()) {
 // execReturnsRows is false: this driver's Exec runs a statement to its end by itself.
 func execReturnsRows(driver.Stmt) bool { return false }
 
-// copyPages begins to copy the database of a connection into the file at a path.
+// copyPages begins to copy a connection's database into the file at a path.
 func copyPages(from driver.Conn, path string) (pageCopy, error) {
-	// The file has no name that counts yet, and is synced when it is whole.
+	// The file has no final name yet, and is synced when it is complete.
 	b, err := from.(interface {
 		NewBackup(dsn string) (*sqlite.Backup, error)
 	}).NewBackup(fileDSN(path, modeReadWrite) + "&_pragma=journal_mode(off)&_pragma=synchronous(off)")

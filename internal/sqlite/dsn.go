@@ -10,7 +10,7 @@ import (
 // memoryPath is the Path of a database that lives in memory only.
 const memoryPath = ":memory:"
 
-// The ways to open a file, as SQLite's URI parameters.
+// Ways to open a file, as SQLite's URI parameters.
 const (
 	modeCreate    = "mode=rwc"
 	modeReadWrite = "mode=rw"
@@ -19,9 +19,8 @@ const (
 	modeImmutable = "mode=ro&immutable=1"
 )
 
-// fileDSN is the file: URI by which both drivers open an absolute path.
-// SQLite's own waiting for locks is off, see patience. The path
-// never contains a raw '?', '#' or '%', so no path can smuggle in a parameter.
+// fileDSN returns the file: URI by which both drivers open an absolute path. SQLite's own waiting for locks is
+// off, see patience. The path never contains a raw '?', '#' or '%', so no path can smuggle in a parameter.
 func fileDSN(path, mode string) string {
 	return "file://" + escapePath(uriPath(path, runtime.GOOS == "windows")) + "?" + mode + "&_busy_timeout=0"
 }
@@ -52,7 +51,7 @@ func escapePath(path string) string {
 	return b.String()
 }
 
-// absolute fixes the file that a path means, whatever the working directory is later.
+// absolute returns the absolute path of a file, independent of later changes of the working directory.
 func absolute(path string) (string, error) {
 	if path == "" {
 		return "", fmt.Errorf("sqlite: the path is empty; give a file path or %q", memoryPath)

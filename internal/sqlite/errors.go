@@ -30,16 +30,16 @@ var (
 	ErrLogInUse   = db.ErrLogInUse
 )
 
-// Error is a failure that SQLite reported.
+// Error is an error from SQLite.
 type Error struct {
-	Op   string // what was being done: "exec", "query", "commit", "open PATH" ...
+	Op   string // the operation: "exec", "query", "commit", "open PATH" ...
 	Code int    // SQLite's extended result code
 	kind error  // one of the classes above; nil for plain SQL errors
 	err  error  // the driver's error
 }
 
-// Error says what was being done and what came of it. While pages are copied, a driver may have only the code of an
-// error, and the text of the other file's, which is that there is none.
+// Error names the operation and its result. While pages are copied, a driver may have only an error's code, and
+// the text of the other file, which says that there is no error.
 func (e *Error) Error() string {
 	text := e.err.Error()
 	if e.kind != nil && strings.Contains(text, "not an error") {
@@ -48,7 +48,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("sqlite: %s: %s", e.Op, text)
 }
 
-// Unwrap gives the class and the driver's error.
+// Unwrap returns the class and the driver's error.
 func (e *Error) Unwrap() []error {
 	if e.kind == nil {
 		return []error{e.err}
@@ -56,11 +56,11 @@ func (e *Error) Unwrap() []error {
 	return []error{e.kind, e.err}
 }
 
-// FileError says why a file was refused: it is of kind ErrForeign, ErrNewer, ErrOlder or
-// ErrCorrupt. The file was left as it was.
+// FileError says why a file was refused: its kind is ErrForeign, ErrNewer, ErrOlder or ErrCorrupt. The file is
+// unchanged.
 type FileError struct {
 	Path  string
-	Found string // what is there, and what was expected
+	Found string // what the file is, and what was expected
 	kind  error
 }
 
@@ -107,7 +107,7 @@ func kindOf(code int) error {
 	switch code {
 	case codeIOErrNoMem:
 		return ErrNoMemory
-	case codeIOErrShmSize: // growing the -shm file fails for one reason in practice
+	case codeIOErrShmSize: // growing the -shm file has one practical cause of failure
 		return ErrFull
 	case codeConstraintUnique, codeConstraintPrimaryKey, codeConstraintRowID:
 		return ErrUnique
@@ -135,7 +135,7 @@ func kindOf(code int) error {
 	return nil
 }
 
-// primaryCode is SQLite's result code of err without its extension, 0 if err is not SQLite's.
+// primaryCode returns SQLite's result code of err without its extension, 0 if err is not SQLite's.
 func primaryCode(err error) int {
 	var e *Error
 	if errors.As(err, &e) {

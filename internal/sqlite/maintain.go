@@ -6,7 +6,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Scratch is Read on a connection of its own, whose function may make temporary tables. They go with it.
+// Scratch is Read on a connection of its own. Its function may create temporary tables, which end with it.
 func (d *DB) Scratch(ctx context.Context, fn func(db.Tx) error) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -15,7 +15,7 @@ func (d *DB) Scratch(ctx context.Context, fn func(db.Tx) error) error {
 	if d.memory {
 		c := d.writer.conn
 		return d.writer.exclusive(ctx, func() error {
-			_, err := c.snapshot(ctx, d.patience(), fn) // which ends with a rollback, whatever fn does
+			_, err := c.snapshot(ctx, d.patience(), fn) // which ends with a rollback in any case
 			return err
 		})
 	}
@@ -28,9 +28,9 @@ func (d *DB) Scratch(ctx context.Context, fn func(db.Tx) error) error {
 	return err
 }
 
-// Compact writes the file anew without its free pages. Reads go on meanwhile; writes wait, also those of other
-// processes. It needs room for a copy of the file in the folder for temporary files and for one in the log, and when
-// ctx ends everything is as it was.
+// Compact rewrites the file without its free pages. Reads go on meanwhile; writes wait, including those of other
+// processes. It needs room for a copy of the file in the folder for temporary files and for one in the log. When
+// ctx ends, everything is as before.
 func (d *DB) Compact(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -45,13 +45,13 @@ func (d *DB) Compact(ctx context.Context) error {
 		if err := w.conn.script("PRAGMA temp_store = FILE"); err != nil {
 			return classify("compact", err)
 		}
-		// Either change of that setting drops what is temporary, so the connection has to be made ready again.
+		// Either change of that setting drops temporary objects, so the connection has to be prepared again.
 		w.unready = true
 		defer func() {
 			_ = w.conn.script("PRAGMA temp_store = MEMORY")
 			w.unready = d.prepare(context.WithoutCancel(ctx), w.conn) != nil // then the next write tries
 		}()
-		// Nobody else's work is in this transaction, so unlike others it may be interrupted.
+		// This transaction has no other caller's work, so unlike others it may be interrupted.
 		unwatch := w.conn.watch(ctx)
 		err := d.patience().retry(ctx, func() error {
 			_, err := w.conn.exec("VACUUM", nil)
@@ -71,8 +71,8 @@ func (d *DB) Compact(ctx context.Context) error {
 	})
 }
 
-// Flush copies the write-ahead log into the file and cuts it to nothing. While others read from it that cannot be, and
-// is ErrLogInUse.
+// Flush copies the write-ahead log into the file and truncates it to zero length. While others read from it that
+// is impossible, and returns ErrLogInUse.
 func (d *DB) Flush(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (d *DB) Flush(ctx context.Context) error {
 	return w.exclusive(ctx, func() error { return w.checkpoint(walPatience) })
 }
 
-// LogSize is the size of the write-ahead log in bytes.
+// LogSize returns the size of the write-ahead log in bytes.
 func (d *DB) LogSize() int64 {
 	if d.memory {
 		return 0

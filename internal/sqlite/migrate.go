@@ -16,7 +16,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Migrations is the schema of the program, for Config.Migrations.
+// Migrations returns the schema of the program, for Config.Migrations.
 func Migrations() fs.FS {
 	sub, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -34,8 +34,8 @@ type migration struct {
 
 var migrationName = regexp.MustCompile(`^(\d{4})_\w+\.sql$`)
 
-// loadMigrations reads NNNN_name.sql files. Other files are not looked at, but a .sql file with a
-// wrong name or number is an error: it would be forgotten in silence.
+// loadMigrations reads NNNN_name.sql files. It ignores other files, but a .sql file with a wrong name or number is
+// an error: it would be forgotten silently.
 func loadMigrations(fsys fs.FS) ([]migration, error) {
 	if fsys == nil {
 		return nil, nil
@@ -72,8 +72,8 @@ func (m migration) fill(tx *Tx, fills map[string]func(db.Tx) error) error {
 	return nil
 }
 
-// migrate brings the schema up to date: all steps in one transaction, so a file is never half-way. The
-// version is read again under the lock: another process may have been faster.
+// migrate updates the schema: all steps in one transaction, so a file is never half-migrated. It reads the version
+// again under the lock: another process may have been faster.
 func (d *DB) migrate(ctx context.Context, c *conn, config Config, steps []migration) (err error) {
 	version, err := d.version(ctx, c)
 	if err != nil || version == len(steps) {
@@ -115,7 +115,7 @@ func (d *DB) migrate(ctx context.Context, c *conn, config Config, steps []migrat
 		}
 		level := slog.LevelInfo
 		if version == 0 {
-			level = slog.LevelDebug // of a new file, nobody wonders how it came to be
+			level = slog.LevelDebug // for a new file, the steps are of no interest
 		}
 		d.log.Log(ctx, level, "schema migrated", "path", d.path, "migration", m.name)
 	}
@@ -136,12 +136,12 @@ func (d *DB) migrate(ctx context.Context, c *conn, config Config, steps []migrat
 	return nil
 }
 
-// prepare has the caller make ready the connection that writes.
+// prepare lets the caller prepare the connection that writes.
 func (d *DB) prepare(ctx context.Context, c *conn) error {
 	if d.makeReady == nil {
 		return nil
 	}
-	// What it reads is the file's schema, and what it makes is in no file: a transaction for reading does.
+	// It reads the file's schema, and creates nothing in a file: a transaction for reading is enough.
 	err := d.patience().retry(ctx, func() error {
 		if _, err := c.exec("BEGIN", nil); err != nil {
 			return err
@@ -160,7 +160,7 @@ func (d *DB) prepare(ctx context.Context, c *conn) error {
 	return classify("open "+d.path, err)
 }
 
-// version is the number of the last migration that the file has seen.
+// version returns the number of the last migration that the file has.
 func (d *DB) version(ctx context.Context, c *conn) (version int, err error) {
 	err = d.patience().retry(ctx, func() error { return c.one("PRAGMA user_version", &version) })
 	return version, classify("open "+d.path, err)

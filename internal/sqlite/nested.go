@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// nestedAfter is how long a caller waits before it looks whether it waits for itself.
+// nestedAfter is how long a caller waits before it checks whether it waits for itself.
 const nestedAfter = 2 * time.Second
 
-// await receives what another transaction of this process must give. One who waits within a
-// transaction of its own goroutine would wait for ever: it gets ErrNested.
+// await receives what another transaction of this process must send. A caller that waits within a transaction of
+// its own goroutine would wait forever: it gets ErrNested.
 func await(ctx context.Context, c <-chan struct{}) error {
 	look := time.NewTimer(nestedAfter)
 	defer look.Stop()
@@ -29,8 +29,8 @@ func await(ctx context.Context, c <-chan struct{}) error {
 	}
 }
 
-// insideTransaction tells whether this goroutine is running the function of a transaction. Functions
-// run in their caller's goroutine, so its stack names who runs them.
+// insideTransaction reports whether this goroutine is running the function of a transaction. Functions run in
+// their caller's goroutine, so its stack shows it.
 func insideTransaction() bool {
 	pcs := make([]uintptr, 512)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// settings are given to every connection. None of them writes to the file.
+// settings apply to every connection. None of them writes to the file.
 var settings = []string{
 	"foreign_keys = ON",
 	"synchronous = FULL", // a commit is on disk when it returns
 	"temp_store = MEMORY",
-	"cache_size = -4096", // KiB for each connection; more measured no faster
+	"cache_size = -4096", // KiB for each connection; more was not faster in measurements
 	"trusted_schema = OFF",
 	"cell_size_check = ON",
 }
@@ -27,7 +27,7 @@ var (
 	writerSettings = append(slices.Clone(settings),
 		fmt.Sprintf("wal_autocheckpoint = %d", autoCheckpoint),
 		fmt.Sprintf("journal_size_limit = %d", walLimit),
-		"secure_delete = ON") // what is deleted is overwritten, in the file and on the pages that become free
+		"secure_delete = ON") // deleted content is overwritten, in the file and on the pages that become free
 	readerSettings = append(slices.Clone(settings), "query_only = ON")
 )
 
@@ -68,8 +68,8 @@ func (d *DB) openReader(ctx context.Context) (*conn, error) {
 	return d.connect(ctx, d.readMode, readerSettings)
 }
 
-// cannotWrite tells whether err means that the file or its folder may not be written, rather than
-// that something else (too many open files, say) was in the way.
+// cannotWrite reports whether err means that the file or its folder is not writable, rather than that something
+// else (too many open files, say) was in the way.
 func (d *DB) cannotWrite(err error) bool {
 	switch primaryCode(err) {
 	case codeReadOnly:
@@ -129,11 +129,12 @@ func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fres
 	return nil
 }
 
-// makePrivate makes a file that is not there yet, empty, for its owner's eyes only; SQLite would leave it to the umask,
-// which commonly lets everybody read. The log beside it gets the same permissions. Where this fails, SQLite says why.
+// makePrivate creates a missing file, empty and readable by its owner only; SQLite would leave that to the umask,
+// which commonly allows reading by all users. The log beside it gets the same permissions. If this fails, SQLite
+// says why.
 //
-// The file gets its name when it is closed already: closing it later would end the locks of those in this process who
-// have found it in between (POSIX, fcntl).
+// The file gets its name only after it is closed: closing it later would end the locks of others in this process
+// who have found it in between (POSIX, fcntl).
 func (d *DB) makePrivate() {
 	f, err := os.CreateTemp(filepath.Dir(d.path), ".souvenir-*") // with 0600
 	if err != nil {
@@ -144,8 +145,8 @@ func (d *DB) makePrivate() {
 	_ = os.Remove(f.Name())
 }
 
-// create marks a new file as ours, under a lock: several processes may be doing so. It happens before the
-// switch to the write-ahead log, so the mark is in the file itself from its first page on.
+// create marks a new file as ours, under a lock: several processes may do so at once. It happens before the switch
+// to the write-ahead log, so the mark is in the file itself from its first page on.
 func (d *DB) create(ctx context.Context, c *conn, id int32) error {
 	if err := d.locked(ctx, c, "BEGIN EXCLUSIVE"); err != nil {
 		return classify("create "+d.path, err)
@@ -169,8 +170,8 @@ func (d *DB) create(ctx context.Context, c *conn, id int32) error {
 	return nil
 }
 
-// checkWritable fails with SQLite's read-only or cannot-open code if writing is impossible. That another
-// process is writing just now is no obstacle.
+// checkWritable fails with SQLite's read-only or cannot-open code if writing is impossible. Another process that
+// is writing at the moment is no obstacle.
 func (d *DB) checkWritable(c *conn) error {
 	_, err := c.exec("BEGIN IMMEDIATE", nil)
 	if err == nil {
@@ -194,7 +195,7 @@ func (d *DB) openReadOnly(ctx context.Context, known int, fresh, anyVersion bool
 	mode := modeReadOnly
 	c, err := d.connect(ctx, mode, readerSettings)
 	if d.cannotWrite(err) && walSize(d.logPath) == 0 {
-		// The log's index can neither be found nor made. With nothing in the log it is not needed.
+		// The log's index is missing and cannot be created. With an empty log it is not needed.
 		mode = modeImmutable
 		c, err = d.connect(ctx, mode, readerSettings)
 	}
@@ -251,7 +252,7 @@ func (d *DB) connect(ctx context.Context, mode string, settings []string) (c *co
 	err = d.patience().retry(ctx, func() error {
 		c, err = connect(fileDSN(d.path, mode), settings)
 		if err == nil && mode != modeCreate {
-			// Some failures show only when the file is first read.
+			// Some failures show only at the first read of the file.
 			var version int
 			if err = c.one("PRAGMA user_version", &version); err != nil {
 				_ = c.close()
@@ -286,7 +287,7 @@ func (d *DB) resolveLog() {
 	d.logPath = real + "-wal"
 }
 
-// sideFiles returns which of the files that SQLite keeps beside a database are there.
+// sideFiles returns which of SQLite's side files of a database exist.
 func (d *DB) sideFiles() map[string]bool {
 	there := map[string]bool{}
 	for _, path := range []string{d.logPath, strings.TrimSuffix(d.logPath, "-wal") + "-shm"} {
@@ -296,7 +297,7 @@ func (d *DB) sideFiles() map[string]bool {
 	return there
 }
 
-// sweep removes the side files that looking at a refused file has made, unless there is something in the log.
+// sweep removes the side files created by inspecting a refused file, unless the log has content.
 func (d *DB) sweep(before map[string]bool) {
 	if walSize(d.logPath) > 0 {
 		return
@@ -308,8 +309,8 @@ func (d *DB) sweep(before map[string]bool) {
 	}
 }
 
-// leaveNoTrace has SQLite remove the side files that reading has made: a connection that may not write leaves them
-// behind. It writes nothing to the file itself, since there is nothing in the log.
+// leaveNoTrace makes SQLite remove the side files created by reading: a connection that may not write leaves them
+// behind. It writes nothing to the file itself, since the log is empty.
 func (d *DB) leaveNoTrace() {
 	for path, was := range d.sidesBefore {
 		if _, err := os.Lstat(path); was || err != nil || walSize(d.logPath) > 0 {
@@ -329,7 +330,7 @@ func (d *DB) leaveNoTrace() {
 // headerSize is the length of a SQLite file's header; no database is shorter.
 const headerSize = 100
 
-// header is what the first page says about whose file it is.
+// header is what the first page says about the file's owner.
 type header struct {
 	application int32
 	version     int
@@ -349,11 +350,11 @@ func (c *conn) header() (h header, err error) {
 	return h, err
 }
 
-// inspect looks at the file without leaving a trace, and refuses it if it is not ours or too new.
-// fresh means that there is nothing yet.
+// inspect examines the file without leaving a trace, and refuses it if it is not ours or too new. fresh means that
+// there is nothing yet.
 //
-// Only SQLite itself may read the file: if this process has it open elsewhere, closing a
-// second descriptor of it would drop all its locks (SQLite, "How To Corrupt", 2.2).
+// Only SQLite itself may read the file: if this process has it open elsewhere, closing a second descriptor of it
+// would drop all its locks (SQLite, "How To Corrupt", 2.2).
 func (d *DB) inspect(ctx context.Context, id int32, known int) (fresh bool, err error) {
 	info, err := os.Stat(d.path)
 	switch {
@@ -393,9 +394,8 @@ func (d *DB) inspect(ctx context.Context, id int32, known int) (fresh bool, err 
 	return false, nil
 }
 
-// look reads the header. Without a write-ahead log it takes no lock and makes no file; then a
-// checkpoint by another process at this very moment can make the file look damaged, so
-// the second look is a regular one.
+// look reads the header. Without a write-ahead log it takes no lock and creates no file; a checkpoint by another
+// process at this very moment can then make the file look damaged, so the second look is a regular one.
 func (d *DB) look(ctx context.Context) (h header, err error) {
 	d.resolveLog()
 	if walSize(d.logPath) == 0 {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// patience is how waiting for other processes' locks is done: by trying again, since SQLite
-// tells nobody when a lock is freed, and its own waiting cannot be cancelled.
+// patience says how to wait for other processes' locks: by trying again, since SQLite does not signal when a lock
+// is freed, and its own waiting cannot be cancelled.
 type patience struct {
-	until  time.Time       // after this, the lock's error is the answer
+	until  time.Time       // after this, the lock's error is returned
 	closed <-chan struct{} // ends all waiting
 }
 
@@ -25,8 +25,8 @@ func (p patience) retry(ctx context.Context, f func() error) error {
 		if !time.Now().Before(p.until) {
 			return err
 		}
-		// The gaps that a busy writer leaves are short: a long pause would miss them for ever. The
-		// random part keeps several waiters from trying in step.
+		// A busy writer leaves short gaps: a long pause would always miss them. The random part keeps several
+		// waiters from trying in step.
 		timer := time.NewTimer(pause/2 + rand.N(pause))
 		select {
 		case <-timer.C:

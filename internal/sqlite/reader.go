@@ -7,8 +7,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// readers is the pool of connections that only read. They are opened when needed; the one used
-// last, whose page cache is warm, is used first.
+// readers is the pool of connections that only read. They are opened on demand; the one used last, whose page
+// cache is warm, is used first.
 type readers struct {
 	free chan struct{} // holds a token for each connection that may still be taken
 
@@ -47,7 +47,7 @@ func (p *readers) get(ctx context.Context, open func(context.Context) (*conn, er
 	return c, err
 }
 
-// put takes a connection back. One that did not end its transaction cleanly is closed.
+// put returns a connection to the pool, or closes it if it did not end its transaction cleanly.
 func (p *readers) put(c *conn, clean bool) {
 	if clean {
 		p.mu.Lock()
@@ -84,7 +84,7 @@ func (c *conn) snapshot(ctx context.Context, p patience, fn func(db.Tx) error) (
 	return false, fn(tx)
 }
 
-// readMemory uses the only connection there is, for reading only.
+// readMemory uses the only connection, for reading.
 func (d *DB) readMemory(ctx context.Context, fn func(db.Tx) error) error {
 	c := d.writer.conn
 	return d.writer.exclusive(ctx, func() error {

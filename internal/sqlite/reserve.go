@@ -11,16 +11,16 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// On a full disk nothing could be deleted either: what is deleted is written into the log first. So a file beside the
-// database holds some room, which is let go when a write that makes room finds none, and taken again once there is
-// some.
+// On a full disk not even deleting would work: a deletion is written into the log first. So a file beside the
+// database holds some disk space in reserve. A write that makes room and finds none releases it, and it is taken
+// again once there is space.
 
-// probeBytes is how much must fit onto a disk that was full, for it not to count as full any more.
+// probeBytes is how much must fit on a full disk before it no longer counts as full.
 const probeBytes = 256 << 10
 
 func (d *DB) reservePath() string { return d.path + "-reserve" }
 
-// writeOnFullDisk runs a write, and notes how it fared with the disk's room.
+// writeOnFullDisk runs a write, and records whether the disk had room.
 func (d *DB) writeOnFullDisk(ctx context.Context, fn func(db.Tx) error) error {
 	err := d.writer.write(ctx, fn)
 	freeing := db.IsFreeing(ctx)
@@ -36,8 +36,8 @@ func (d *DB) writeOnFullDisk(ctx context.Context, fn func(db.Tx) error) error {
 	return err
 }
 
-// makeRoom gives the room that is held back to the disk, and that of the log to be written anew. False: neither could
-// be done.
+// makeRoom gives the reserve back to the disk, and makes the space of the log reusable. False: neither was
+// possible.
 func (d *DB) makeRoom(ctx context.Context) bool {
 	if d.memory {
 		return false
@@ -46,12 +46,12 @@ func (d *DB) makeRoom(ctx context.Context) bool {
 	if released {
 		d.log.Warn("the disk is full; room held in reserve is used for deleting", "path", d.path)
 	}
-	// What has been deleted makes the log small again only when it is copied into the file.
+	// A deletion shrinks the log only once it is copied into the file.
 	err := d.writer.exclusive(ctx, func() error { return d.writer.checkpoint(walPatience) })
 	return released || err == nil
 }
 
-// takeReserve holds room back, if it is not held already. An error: there is not enough.
+// takeReserve takes the reserve, if it is not held already. An error: there is not enough space.
 func (d *DB) takeReserve() (err error) {
 	if d.memory || d.reserve <= 0 || d.writer == nil {
 		return nil
@@ -63,18 +63,18 @@ func (d *DB) takeReserve() (err error) {
 	if err != nil {
 		return full(err)
 	}
-	defer func() { _ = os.Remove(part.Name()) }() // which is gone where it became the reserve
+	defer func() { _ = os.Remove(part.Name()) }() // which is gone if it became the reserve
 	if err := errors.Join(fill(part, d.reserve), part.Close()); err != nil {
 		return full(err)
 	}
-	// As much again must be free, or the reserve itself would fill the disk.
+	// The same amount must stay free, or the reserve itself would fill the disk.
 	if err := d.probe(max(d.reserve, probeBytes)); err != nil {
 		return err
 	}
 	return os.Rename(part.Name(), d.reservePath())
 }
 
-// fill writes so many bytes to a file, and has them reach the disk: some file systems give out room only then.
+// fill writes size bytes to a file and syncs it: some file systems allocate space only then.
 func fill(f *os.File, size int64) error {
 	block := make([]byte, 256<<10)
 	for left := size; left > 0; left -= int64(len(block)) {
@@ -85,7 +85,7 @@ func fill(f *os.File, size int64) error {
 	return f.Sync()
 }
 
-// probe looks whether there is room for so many bytes beside the file.
+// probe checks whether there is room for size bytes beside the file.
 func (d *DB) probe(size int64) error {
 	f, err := os.CreateTemp(filepath.Dir(d.path), ".souvenir-probe-*")
 	if err != nil {
@@ -95,8 +95,8 @@ func (d *DB) probe(size int64) error {
 	return full(errors.Join(fill(f, size), f.Close()))
 }
 
-// Room is an ErrFull while the disk has no room for what is written. It looks anew each time it is asked while
-// something was amiss.
+// Room returns an ErrFull while the disk has no room for writes. After a problem, it checks again at most every
+// roomEvery.
 func (d *DB) Room(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (d *DB) Room(ctx context.Context) error {
 	}
 	d.room.Lock()
 	defer d.room.Unlock()
-	if d.roomError == nil || time.Since(d.roomAsked) >= d.roomEvery { // looking writes to the disk, and anybody may ask
+	if d.roomError == nil || time.Since(d.roomAsked) >= d.roomEvery { // the check writes to the disk, and calls are not limited
 		d.roomError = d.lookForRoom()
 		d.roomAsked = time.Now()
 	}

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Rows iterates over the result of a query. It belongs to its transaction: what is still open
-// when the transaction's function returns is closed then.
+// Rows iterates over the result of a query. It belongs to its transaction, which closes open Rows when its
+// function returns.
 type Rows struct {
 	conn    *conn
 	tx      *Tx // nil inside the package
@@ -16,11 +16,11 @@ type Rows struct {
 	raw     driver.Rows
 	row     []driver.Value
 	fetched bool // row already holds the next row
-	done    bool // there are no more rows
+	done    bool // all rows are read
 	err     error
 }
 
-// Next moves to the next row. It is false at the end and on an error, which Err tells apart.
+// Next moves to the next row. It returns false at the end and on an error; Err tells which.
 func (r *Rows) Next() bool {
 	if r.fetched {
 		r.fetched = false
@@ -83,11 +83,10 @@ func (r *Rows) Scan(dest ...any) error {
 	return nil
 }
 
-// Err is the error that ended the iteration, nil at a regular end.
+// Err returns the error that ended the iteration, nil at a regular end.
 func (r *Rows) Err() error { return r.err }
 
-// Close ends the iteration early. It may be called again, and need not be after
-// Next has returned false.
+// Close ends the iteration early. It may be called again, and is not needed after Next has returned false.
 func (r *Rows) Close() error {
 	r.finish()
 	return nil
@@ -99,7 +98,7 @@ func (r *Rows) finish() {
 	if r.raw == nil {
 		return
 	}
-	// The driver repeats the error of the last step here; it has been reported already.
+	// The driver repeats the error of the last step here; it is already reported.
 	_ = r.raw.Close()
 	r.raw = nil
 	r.conn.stmts.release(r.stmt)

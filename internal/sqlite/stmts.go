@@ -5,8 +5,8 @@ import (
 	"database/sql/driver"
 )
 
-// maxStmts bounds the prepared statements that a connection keeps: enough for every fixed
-// statement of the program, while filters that are written anew for each query come and go.
+// maxStmts bounds the prepared statements that a connection keeps: enough for every fixed statement of the
+// program, while filters, written anew for each query, come and go.
 const maxStmts = 256
 
 type stmt struct {
@@ -25,7 +25,7 @@ type stmtCache struct {
 	closeStmt func(*stmt)
 }
 
-// take gives a free statement for the query, nil if it must be prepared.
+// take returns a free statement for the query, nil if it must be prepared.
 func (c *stmtCache) take(query string) *stmt {
 	s := c.byQuery[query]
 	if s == nil || s.busy {
@@ -36,8 +36,8 @@ func (c *stmtCache) take(query string) *stmt {
 	return s
 }
 
-// add takes in a newly prepared statement, busy. The same query twice at once (one
-// Rows read inside the loop over another) leaves the second one uncached.
+// add inserts a newly prepared statement, busy. The same query twice at once (one Rows read inside the loop over
+// another) leaves the second one uncached.
 func (c *stmtCache) add(s *stmt) {
 	s.busy = true
 	if c.byQuery[s.query] != nil {

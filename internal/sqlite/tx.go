@@ -8,8 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Tx is a transaction, valid until the function that it was given to returns. It is for one
-// goroutine at a time. Statements are prepared once per connection and kept.
+// Tx is a transaction, valid until the function that received it returns. Only one goroutine may use it at a time.
+// Statements are prepared once per connection and kept.
 type Tx struct {
 	conn     *conn
 	ctx      context.Context
@@ -21,7 +21,7 @@ type Tx struct {
 	patience patience
 }
 
-// Context is the context of the Read or Write that the transaction belongs to.
+// Context returns the context of the Read or Write that the transaction belongs to.
 func (tx *Tx) Context() context.Context { return tx.ctx }
 
 // Exec runs one statement. Arguments are positional (?, ?1).
@@ -49,7 +49,7 @@ func (tx *Tx) ExecScript(script string) error {
 	return nil
 }
 
-// Query runs one statement that gives rows.
+// Query runs one statement that returns rows.
 func (tx *Tx) Query(query string, args ...any) (db.Rows, error) {
 	rows, err := tx.query(query, args...)
 	if err != nil {
@@ -75,7 +75,7 @@ func (tx *Tx) query(query string, args ...any) (*Rows, error) {
 		return nil, err
 	}
 	if r.done {
-		r.finish() // no rows: the statement is free again at once
+		r.finish() // no rows: the statement is free again
 		return r, nil
 	}
 	r.tx = tx
@@ -89,8 +89,8 @@ func (tx *Tx) QueryRow(query string, args ...any) db.Row {
 	return &row{rows: rows, err: err}
 }
 
-// patiently runs the first statement of a read again while a lock is in its way: a reader takes its
-// snapshot there, and meets a lock only while another process recovers or closes the file.
+// patiently repeats the first statement of a read while a lock is in its way: a reader takes its snapshot there,
+// and meets a lock only while another process recovers or closes the file.
 func (tx *Tx) patiently(op string, f func() error) error {
 	err := f()
 	if err != nil && !tx.writable && !tx.used && primaryCode(err) == codeBusy {
@@ -103,8 +103,8 @@ func (tx *Tx) patiently(op string, f func() error) error {
 	return nil
 }
 
-// usable is checked before each statement. The context is looked at here, between statements,
-// because inside a write nothing may be interrupted.
+// usable is called before each statement. It checks the context here, between statements, because nothing may be
+// interrupted inside a write.
 func (tx *Tx) usable() error {
 	if tx.over {
 		return ErrTxDone
@@ -115,8 +115,8 @@ func (tx *Tx) usable() error {
 	return tx.ctx.Err()
 }
 
-// interrupted is the context's error in a read. A step that was interrupted may look as if it had given an empty row or
-// the end of the rows: one driver asks for the error code in a second call, and by then the code may be another's.
+// interrupted returns the context's error in a read. An interrupted step may look like an empty row or the end of
+// the rows: one driver asks for the error code in a second call, and by then the code may be another's.
 func (tx *Tx) interrupted() error {
 	if tx.writable {
 		return nil // never interrupted
@@ -124,14 +124,14 @@ func (tx *Tx) interrupted() error {
 	return tx.ctx.Err()
 }
 
-// failed classifies the error of a statement, and notices when SQLite has rolled back the
-// whole transaction because of it: later statements would each commit on their own.
+// failed classifies the error of a statement, and detects when SQLite has rolled back the whole transaction
+// because of it: later statements would each commit on their own.
 func (tx *Tx) failed(op string, err error) error {
 	if cerr := tx.ctx.Err(); cerr != nil && (!tx.writable || primaryCode(err) == codeInterrupt) {
 		return cerr
 	}
 	if primaryCode(err) == 0 {
-		return err // not SQLite's: a context that ended, an argument that does not fit
+		return err // not SQLite's: a context that ended, an invalid argument
 	}
 	err = classify(op, err)
 	if tx.writable && !tx.conn.inTransaction() {
@@ -154,8 +154,8 @@ func (tx *Tx) end() {
 	tx.over = true
 }
 
-// watch interrupts the connection when the context ends, until stop is called. It repeats itself:
-// an interrupt that falls between two statements is lost.
+// watch interrupts the connection when the context ends, until stop is called. It repeats the interrupt: one that
+// falls between two statements is lost.
 func (c *conn) watch(ctx context.Context) (stop func()) {
 	if ctx.Done() == nil || c.interrupt == nil {
 		return func() {}
@@ -173,7 +173,7 @@ func (c *conn) watch(ctx context.Context) (stop func()) {
 		}
 	})
 	return func() {
-		if !cancel() { // it runs: after this it must not touch the connection any more
+		if !cancel() { // it is running: after this it must not touch the connection again
 			close(over)
 			<-ended
 		}

@@ -7,13 +7,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Upkeep is the database itself.
+// Upkeep returns the database itself.
 func (d *DB) Upkeep() db.Upkeep { return d }
 
-// Name is SQLite and its version.
+// Name returns SQLite's name and version.
 func (d *DB) Name() string { return "SQLite " + version() }
 
-// Size is what the file and its log take.
+// Size returns the size of the file and its log.
 func (d *DB) Size(tx db.Tx) (s db.Size, err error) {
 	var page, pages, free int64
 	err = tx.QueryRow(`SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count`).
@@ -21,7 +21,7 @@ func (d *DB) Size(tx db.Tx) (s db.Size, err error) {
 	return db.Size{Database: page * pages, Free: page * free, Log: d.LogSize()}, err
 }
 
-// Check has SQLite look at the structure of the file, its indexes and full text.
+// Check runs SQLite's checks of the file's structure, indexes and full text.
 func (d *DB) Check(tx db.Tx, limit int) ([]db.Problem, error) {
 	lines, err := db.Column[string](tx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, limit))
 	if err != nil {
@@ -39,7 +39,7 @@ func (d *DB) Check(tx db.Tx, limit int) ([]db.Problem, error) {
 	return problems, nil
 }
 
-// Sound looks, faster than Check, whether SQLite finds damage, and returns the first it finds.
+// Sound checks for damage, faster than Check, and returns the first that SQLite finds.
 func Sound(tx db.Tx) error {
 	found, err := db.Column[string](tx, `PRAGMA quick_check(1)`)
 	if err == nil && (len(found) != 1 || found[0] != "ok") {
@@ -48,7 +48,7 @@ func Sound(tx db.Tx) error {
 	return err
 }
 
-// Broken asks SQLite for rows whose foreign keys lead nowhere.
+// Broken asks SQLite for rows with a foreign key to a missing row.
 func (d *DB) Broken(tx db.Tx) ([]db.Broken, error) {
 	var all []db.Broken
 	err := tx.Each(func(row db.Rows) error {
@@ -61,7 +61,7 @@ func (d *DB) Broken(tx db.Tx) ([]db.Broken, error) {
 	return all, err
 }
 
-// Reindex builds all indexes of the file anew.
+// Reindex rebuilds all indexes of the file.
 func (d *DB) Reindex(tx db.Tx) error {
 	_, err := tx.Exec(`REINDEX`)
 	return err

@@ -9,9 +9,9 @@ import (
 	"reflect"
 )
 
-// toValue converts an argument to nil, int64, float64, string or []byte, the only types that both
-// drivers bind alike (one ignores others in silence). Booleans become 0 and 1; a nil
-// pointer and a nil []byte become NULL. It also gives the size of the data in bytes.
+// toValue converts an argument to nil, int64, float64, string or []byte, the only types that both drivers bind
+// alike (one silently ignores others). Booleans become 0 and 1; a nil pointer and a nil []byte become NULL. It
+// also returns the size of the data in bytes.
 func toValue(a any) (driver.Value, int, error) {
 	switch v := a.(type) {
 	case nil:

@@ -6,7 +6,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Vectors compares by sqlite-vec's distance functions.
+// Vectors compares with sqlite-vec's distance functions.
 func (tx *Tx) Vectors() db.Vectors { return vectors{tx} }
 
 type vectors struct{ *Tx }

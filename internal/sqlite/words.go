@@ -49,7 +49,7 @@ func (w words) Tidy(first bool) (more bool, err error) {
 	return after-before >= 2, err // fewer: nothing was merged
 }
 
-// changed is how many rows the connection has changed, by triggers included.
+// changed returns how many rows the connection has changed, including changes by triggers.
 func (w words) changed() (n int, err error) {
 	err = w.QueryRow(`SELECT total_changes()`).Scan(&n)
 	return n, err

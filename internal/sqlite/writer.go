@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// The bounds of a group: a commit is shared by at most so many callers, and nobody joins a
-// transaction that is already this old or this big.
+// Bounds of a group: the most callers that share a commit, and the size and age from which no further caller joins
+// a transaction.
 const (
 	maxGroup      = 512
 	maxGroupAge   = 20 * time.Millisecond
@@ -21,11 +21,11 @@ const (
 
 // writer owns the only connection that writes, and shares commits among concurrent callers.
 //
-// There is no writer goroutine. The right to use the connection, the turn, passes from
-// caller to caller together with the open transaction: each runs its function in its
-// own goroutine, inside a savepoint of its own, and hands the turn on; whoever finds nobody waiting
-// commits and answers the whole group. So a panic, a runtime.Goexit or a stack trace belongs
-// to the caller that caused it, and a lone writer pays for no goroutine switch.
+// There is no writer goroutine. The right to use the connection, the turn, passes from caller to caller together
+// with the open transaction: each runs its function in its own goroutine, inside a savepoint of its own, and
+// passes the turn on; a caller that finds an empty queue commits and answers the whole group. So a panic, a
+// runtime.Goexit or a stack trace belongs to the caller that caused it, and a lone writer needs no goroutine
+// switch.
 type writer struct {
 	db    *DB
 	conn  *conn
@@ -33,15 +33,15 @@ type writer struct {
 
 	mu    sync.Mutex
 	queue []*member // waiting for the turn, in order
-	held  bool      // somebody has the turn
+	held  bool      // a caller has the turn
 
-	// The rest belongs to whoever has the turn.
+	// The caller with the turn owns the rest.
 	open    bool      // a transaction is open
 	began   time.Time // since when
-	alone   bool      // nobody may join it
-	members []*member // those who wait for the commit: their work is done, or was refused
+	alone   bool      // no other caller may join it
+	members []*member // callers that wait for the commit: their work is done, or was refused
 	shared  bool      // the last commit was shared
-	unready bool      // the connection is to be made ready by Config.Prepare before the next transaction
+	unready bool      // Config.Prepare has to prepare the connection before the next transaction
 	wal     walWatch
 }
 
@@ -88,12 +88,12 @@ func (w *writer) wait(ctx context.Context, m *member) error {
 	if err == nil || w.leave(m) {
 		return err
 	}
-	<-m.turn // it came at the same moment
+	<-m.turn // the turn came at the same moment
 	w.next()
 	return err
 }
 
-// leave takes a caller out of the queue, unless it has been given the turn already.
+// leave takes a caller out of the queue, unless it has the turn already.
 func (w *writer) leave(m *member) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,8 +106,8 @@ func (w *writer) leave(m *member) bool {
 	return false
 }
 
-// next hands the turn on: with the open transaction if the next caller may join it, else after
-// the commit. Every path of a caller that has the turn ends here.
+// next passes the turn on: with the open transaction if the next caller may join it, else after the commit. Every
+// path of a caller with the turn ends here.
 func (w *writer) next() {
 	for yielded := false; ; {
 		w.mu.Lock()
@@ -124,8 +124,8 @@ func (w *writer) next() {
 			w.mu.Unlock()
 			return
 		} else if !yielded && (w.shared || len(w.members) > 1) {
-			// The callers of the last commit have been answered but may not have run yet. Letting them
-			// come with their next write makes groups half as big again (measured with 8).
+			// The callers of the last commit have been answered but may not have run yet. Letting them come with
+			// their next write makes groups half as big again (measured with 8).
 			yielded = true
 			w.mu.Unlock()
 			runtime.Gosched()
@@ -144,7 +144,7 @@ func (w *writer) mayJoin(m *member) bool {
 		w.conn.argBytes < maxGroupBytes && time.Since(w.began) < maxGroupAge
 }
 
-// perform runs one caller's function within its turn, hands the turn on, and waits for the commit.
+// perform runs one caller's function within its turn, passes the turn on, and waits for the commit.
 func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn func(db.Tx) error) error {
 	first := !w.open
 	if err := w.enter(ctx, m, deadline); err != nil {
@@ -165,7 +165,7 @@ func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn 
 	refused := err
 	if refused != nil {
 		w.undo(tx, first)
-		if w.open { // it may be for what others in this transaction have written, which nobody can read before the commit
+		if w.open { // its error may stem from uncommitted work of others in this transaction
 			w.members, err = append(w.members, m), nil
 		}
 	} else {
@@ -206,7 +206,7 @@ func (w *writer) enter(ctx context.Context, m *member, deadline time.Time) error
 	return nil
 }
 
-// keep makes a caller's work part of the coming commit.
+// keep makes a caller's work part of the next commit.
 func (w *writer) keep(tx *Tx, m *member, first bool) error {
 	tx.end()
 	if tx.lost == nil && !first {
@@ -214,7 +214,7 @@ func (w *writer) keep(tx *Tx, m *member, first bool) error {
 			tx.lost = classify("release", err)
 		}
 	}
-	if tx.lost != nil { // the function has swallowed the error
+	if tx.lost != nil { // the function has ignored the error
 		w.abandon()
 		return tx.lost
 	}
@@ -222,7 +222,7 @@ func (w *writer) keep(tx *Tx, m *member, first bool) error {
 	return nil
 }
 
-// undo takes a caller's work back and leaves the others' as it is.
+// undo rolls a caller's work back and leaves the others' as it is.
 func (w *writer) undo(tx *Tx, first bool) {
 	tx.end()
 	if tx.lost == nil && !first {
@@ -237,13 +237,13 @@ func (w *writer) undo(tx *Tx, first bool) {
 	w.abandon()
 }
 
-// abandon ends the transaction without a commit. Those whose work goes with it run again.
+// abandon ends the transaction without a commit. Members whose work is lost run again.
 func (w *writer) abandon() {
 	_, _ = w.conn.exec("ROLLBACK", nil) // fails if SQLite has done it by itself
 	w.answer(errAgain)
 }
 
-// commit ends the transaction and answers everyone whose work is in it.
+// commit ends the transaction and answers every caller whose work is in it.
 func (w *writer) commit() {
 	w.shared = len(w.members) > 1
 	_, err := w.conn.exec("COMMIT", nil)
@@ -252,9 +252,9 @@ func (w *writer) commit() {
 		return
 	}
 	_, _ = w.conn.exec("ROLLBACK", nil)
-	// After a failed sync nobody knows what the disk holds, and trying again may pretend success.
-	// Otherwise one caller's work may be what does not fit (a deferred foreign key, a disk
-	// with little room): each for itself, only that one gets the error.
+	// After a failed sync it is unknown what the disk holds, and another try may falsely succeed. Otherwise one
+	// caller's work may be the cause (a deferred foreign key, a disk with little room): if each commits alone,
+	// only that one gets the error.
 	if len(w.members) > 1 && primaryCode(err) != codeIOErr {
 		w.answer(errAgain)
 		return

@@ -10,14 +10,14 @@ const (
 	space                    // ends it
 	punctuation              // is a word of its own: punctuation and symbols, emoji among them
 	unspaced                 // Han, kana, Thai and other scripts written without spaces
-	drop                     // counts as not being there: control characters, accents, broken UTF-8
+	drop                     // skipped: control characters, accents, broken UTF-8
 	end                      // no character: the text is over; never in a file
 	classes     = 8          // page entries below this are a class
 )
 
-// folds is a frozen table of Unicode: the class of each character, and what it becomes in lower case, without
-// accents and in its compatible form. It lies in the model file rather than in code, since the vectors belong
-// to exactly this folding: another Unicode version must not change what is looked up.
+// folds is a frozen table of Unicode: the class of each character, and its form in lower case, without accents and
+// in its compatible form. It lies in the model file rather than in code, since the vectors depend on exactly this
+// folding: another Unicode version must not change the tokens.
 type folds struct {
 	numbers      []byte // uint16 page of each 256 characters
 	pages        []byte // uint16: a class, or classes + the index of a replacement
@@ -30,7 +30,7 @@ func (f *folds) entry(c rune) int {
 	return int(uint16At(f.pages, int(uint16At(f.numbers, int(c>>8)))<<8|int(c&0xff)))
 }
 
-// check makes every look-up safe: pages in range, replacements in range, final, and not empty of meaning.
+// check makes every lookup safe: pages in range, replacements in range, final, and not empty of meaning.
 func (f *folds) check(pages int) error {
 	for i := range pageCount {
 		if n := int(uint16At(f.numbers, i)); n >= pages {

@@ -18,7 +18,7 @@ const (
 	maxName     = 128 // bytes
 )
 
-// FormatError says what is wrong with a model file.
+// FormatError is the reason why a model file is invalid.
 type FormatError struct{ Reason string }
 
 func (e *FormatError) Error() string { return "static model: " + e.Reason }
@@ -28,7 +28,7 @@ func malformed(format string, args ...any) error {
 }
 
 // Load reads a model from data, which must not change afterwards. It checks everything that could make a later
-// call fail, except the vectors, of which any bytes are valid. The error is a *FormatError.
+// call fail, except the vectors, where any bytes are valid. The error is a *FormatError.
 func Load(data []byte) (*Model, error) {
 	if len(data) < headerBytes {
 		return nil, malformed("%d bytes, the header alone has %d", len(data), headerBytes)

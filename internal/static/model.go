@@ -21,7 +21,7 @@ type Model struct {
 	dimensions int
 	folds      folds
 	pieces     pieces
-	document   []byte // float32 scale of each row when it stands in a document
+	document   []byte // float32 scale of each row in a document
 	query      []byte // and in a query
 	vectors    []byte // int8, rows x dimensions
 }
@@ -35,18 +35,18 @@ var Default = sync.OnceValue(func() *Model {
 	return m
 })
 
-// Name identifies the model and its version. Vectors of models with different names must not be compared.
+// Name returns the model's name and version. Vectors of models with different names must not be compared.
 func (m *Model) Name() string { return m.name }
 
-// Dimensions is the length of every vector.
+// Dimensions returns the length of every vector.
 func (m *Model) Dimensions() int { return m.dimensions }
 
-// Rows is the number of vocabulary entries; tokens are below it.
+// Rows returns the number of vocabulary entries; tokens are below it.
 func (m *Model) Rows() int { return m.pieces.rows }
 
 // Embed writes the vector of text into dst's storage, growing it if it is too small, and returns it: of unit
-// length, or all zeros when the text has no token that the model knows. A query is text that asks, a document
-// text that is stored. Any string will do: invalid UTF-8 is skipped.
+// length, or all zeros if the model knows none of the text's tokens. A query is a question, a document is stored
+// text. Any string is valid: invalid UTF-8 is skipped.
 func (m *Model) Embed(dst []float32, text string, query bool) []float32 {
 	if cap(dst) < m.dimensions {
 		dst = make([]float32, m.dimensions)
@@ -80,7 +80,7 @@ func (m *Model) Tokens(text string) []int32 {
 // Piece returns the vocabulary entry of a row; one that continues a word begins with "##".
 func (m *Model) Piece(row int32) string { return string(m.pieces.at(int(row))) }
 
-// addScaled adds scale times the int8 vector to sum. Its length is a multiple of 8 (Load sees to it).
+// addScaled adds scale times the int8 vector to sum. Its length is a multiple of 8, which Load checks.
 func addScaled(sum []float32, vector []byte, scale float32) {
 	vector = vector[:len(sum)]
 	for len(sum) >= 8 && len(vector) >= 8 { // slices that shrink in step need no bounds checks

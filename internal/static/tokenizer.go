@@ -2,8 +2,8 @@ package static
 
 import "unicode/utf8"
 
-// maxWord is how much of a word counts, in bytes: what is longer is data (base64, minified code), and its
-// hundreds of meaningless pieces would drown the words around it.
+// maxWord is how many bytes of a word count: longer words are data (base64, minified code), whose hundreds of
+// meaningless pieces would drown the words around them.
 const maxWord = 192
 
 // tokenizer splits text as BERT's uncased tokenizer does (fold, split at spaces, each punctuation mark apart,
@@ -17,7 +17,7 @@ const maxWord = 192
 type tokenizer struct {
 	model *Model
 	text  string
-	rest  []byte // what is left of the replacement of a folded character
+	rest  []byte // the rest of a folded character's replacement
 
 	char  [utf8.UTFMax]byte // the current folded character
 	size  int               // its bytes
@@ -99,15 +99,15 @@ func (t *tokenizer) read() bool {
 	return true
 }
 
-// compose joins a vowel or a final consonant of Korean with what the word ends in, by Unicode's arithmetic: macOS
-// writes file names letter by letter, but rows are of whole syllables.
+// compose joins a Korean vowel or final consonant to the end of the word, by Unicode's arithmetic: macOS writes
+// file names letter by letter, but rows are of whole syllables.
 func (t *tokenizer) compose() bool {
 	const (
 		syllables = 0xac00 // each is ((first*vowels)+vowel)*finals + final
 		finals    = 28     // none is one of them
 		vowels    = 21
 	)
-	if t.char[0] != 0xe1 || t.size != 3 || t.n < 3 { // quick for most texts: UTF-8 of U+1000 to U+1FFF
+	if t.char[0] != 0xe1 || t.size != 3 || t.n < 3 { // fast path: UTF-8 of U+1000 to U+1FFF
 		return false
 	}
 	c, _ := utf8.DecodeRune(t.char[:])

@@ -28,7 +28,7 @@ type call struct {
 	do     func(s *souvenir.Store) error
 }
 
-// calls are all methods that name something that exists: memory id in the collection.
+// calls returns all methods that name something that exists: memory id in the collection.
 func (f *fixture) calls(id, collection string) []call {
 	content := "changed"
 	return []call{

@@ -45,7 +45,7 @@ func (f *fixture) activities(q souvenir.ActivityQuery) []souvenir.Activity {
 	return page.Activities
 }
 
-// called is the tools of some calls.
+// called returns the tools of some calls.
 func called(activities []souvenir.Activity) []string {
 	list := []string{}
 	for _, a := range activities {
@@ -54,7 +54,7 @@ func called(activities []souvenir.Activity) []string {
 	return list
 }
 
-// by is somebody who comes with an MCP token.
+// by returns a principal who uses an MCP token.
 func by(user string) souvenir.Principal {
 	return souvenir.Principal{Access: souvenir.Access{User: user}, TokenID: "token of " + user}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// sharingBelongs sees that what is stored into a project lies with its owner, whoever stores it: memories, rules, the
-// todo, files.
+// sharingBelongs checks that content stored in a project belongs to its owner, for any author: memories, rules,
+// the todo, files.
 func sharingBelongs(f *fixture) {
 	p := share(f)
 	p.writer.addCollection(souvenir.NewCollection{Name: "drafts", Description: "of will"})

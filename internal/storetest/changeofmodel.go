@@ -95,7 +95,7 @@ func changeEnds(f *fixture) {
 	f.same("by meaning once it is opened again", f.find("vehicle"), "a red automobile")
 }
 
-// changeProgress also stores while the model changes: more is to be done then, and nothing is taken back.
+// changeProgress also stores while the model changes: the work left grows, and nothing done is undone.
 func changeProgress(f *fixture) {
 	const n = 300
 	batch := make([]souvenir.NewMemory, n)
@@ -278,7 +278,7 @@ func changeBesideOther(f *fixture) {
 	}
 }
 
-// changeOutrun lets a memory take the place of one that is being embedded anew.
+// changeOutrun replaces a memory that is being embedded anew.
 func changeOutrun(f *fixture) {
 	for _, c := range []struct {
 		name   string

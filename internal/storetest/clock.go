@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Clock tells a time that only tests move. The zero value stands at 2026-03-01 09:00 UTC.
+// Clock is a time that only tests move. The zero value stands at 2026-03-01 09:00 UTC.
 type Clock struct{ passed atomic.Int64 }
 
 var start = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
@@ -17,8 +17,8 @@ func (c *Clock) Now() time.Time { return start.Add(time.Duration(c.passed.Load()
 // Pass moves the clock; a negative duration moves it back, as people and time servers do.
 func (c *Clock) Pass(d time.Duration) { c.passed.Add(int64(d)) }
 
-// IDs makes ids that differ and whose order is not the order in which they were made, so that a test sees whether the
-// id decided about an order or merely the time.
+// IDs makes distinct ids whose order differs from the order of creation, so that a test sees whether an order
+// depends on the id or only on the time.
 type IDs struct{ made atomic.Int64 }
 
 // Next returns a new id, for [souvenir.Options].

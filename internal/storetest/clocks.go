@@ -23,7 +23,7 @@ func clocks() concept {
 	}}
 }
 
-// newestKind is a kind of memory of which the newest counts.
+// newestKind is a kind of memory whose newest one counts.
 type newestKind struct {
 	name   string
 	memory souvenir.NewMemory
@@ -61,8 +61,8 @@ func newestKinds() []newestKind {
 	}
 }
 
-// eachNewest runs a test for each kind, each in a store of its own. see checks what is shown of the memories that add
-// stored.
+// eachNewest runs a test for each kind, each in a store of its own. see checks which of the memories stored by add
+// appear.
 func (f *fixture) eachNewest(test func(f *fixture, add func(content string) string,
 	see func(what string, contents ...string))) {
 	for _, kind := range newestKinds() {
@@ -189,7 +189,7 @@ func (f *fixture) purgeWith(o souvenir.PurgeOptions) souvenir.PurgeReport {
 	return p
 }
 
-// timeLimited makes a memory in the trash and a recorded call.
+// timeLimited creates a memory in the trash and a recorded call.
 func (f *fixture) timeLimited() (id string) {
 	f.Helper()
 	id = f.addTexts("thrown away")[0]

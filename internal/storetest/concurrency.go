@@ -22,7 +22,7 @@ func concurrency() concept {
 
 const workers = 32
 
-// nameOf is a word of a worker's own, which full text does not take apart.
+// nameOf returns a worker's own word, which full text keeps whole.
 func nameOf(worker int) string {
 	return "kap" + string(rune('a'+worker/8)) + "l" + string(rune('a'+worker%8)) + "o"
 }
@@ -36,7 +36,7 @@ func together(do func(worker int)) {
 	group.Wait()
 }
 
-// concurrentWork compares the store, after all workers are done, with what each of them knows about its own memories.
+// concurrentWork compares the store, after all workers are done, with each worker's record of its own memories.
 func concurrentWork(f *fixture) {
 	type state struct {
 		content  string

@@ -33,7 +33,7 @@ func contexts() concept {
 	}}
 }
 
-// context asks for a context, and sees that it is JSON of the size that it says.
+// context asks for a context, and checks that it is JSON of the reported size.
 func (f *fixture) context(q souvenir.ContextQuery) souvenir.Context {
 	f.Helper()
 	c, err := f.reader.GetContext(f.ctx, q)
@@ -46,7 +46,7 @@ func (f *fixture) context(q souvenir.ContextQuery) souvenir.Context {
 	return c
 }
 
-// contextCalls are the methods that gather what is known.
+// contextCalls returns the methods that build contexts.
 func (f *fixture) contextCalls(project souvenir.ProjectRef) []call {
 	return []call{
 		{"GetContext", false, func(s *souvenir.Store) error {
@@ -454,7 +454,7 @@ func contextShared(f *fixture) {
 			f.equal("the rocket is related", slices.Contains(shown(c.Related), "the rocket"), true)
 			want := talk
 			if member == p.reader {
-				want = "" // who could not update it
+				want = "" // a user who could not update it
 			}
 			f.equal("conversation", c.ConversationID, want)
 		}

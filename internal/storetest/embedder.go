@@ -12,17 +12,17 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Words is an embedder for tests: a text's vector counts its words, and words of the same meaning are one. Texts that
-// share no meaning have the similarity 0, and what a test asserts about meaning can be read off its words.
+// Words is an embedder for tests: a text's vector counts its words, and words with the same meaning count as one.
+// Texts that share no meaning have the similarity 0, so a test's assertions about meaning follow from its words.
 type Words struct {
-	// Version tells models apart. Vectors of different versions have nothing in common, whatever the texts.
+	// Version distinguishes models. Vectors of different versions have nothing in common, even for the same texts.
 	// Empty means "1".
 	Version string
 }
 
 const wordDimensions = 512
 
-// meanings lists words that mean the same, and have no stem in common by which full text would find them.
+// meanings lists words with the same meaning but no common stem, which full text would find.
 var meanings = [][]string{
 	{"car", "automobile", "vehicle"},
 	{"dog", "hound", "puppy"},
@@ -39,7 +39,7 @@ func (w Words) Model() string { return "words-" + cmp.Or(w.Version, "1") }
 // Dimensions returns the size of the vectors, which is the same in all versions.
 func (Words) Dimensions() int { return wordDimensions }
 
-// Embed returns the vectors of texts, whatever the purpose.
+// Embed returns the vectors of texts, for any purpose.
 func (w Words) Embed(ctx context.Context, _ souvenir.Purpose, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
@@ -48,7 +48,7 @@ func (w Words) Embed(ctx context.Context, _ souvenir.Purpose, texts []string) ([
 	return vectors, ctx.Err()
 }
 
-// Vector returns the vector of a text; that of a text without words is zero.
+// Vector returns the vector of a text; a text without words has the zero vector.
 func (w Words) Vector(text string) []float32 {
 	vector := make([]float32, wordDimensions)
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text),
@@ -65,7 +65,7 @@ func (w Words) Vector(text string) []float32 {
 	return vector
 }
 
-// Switch is an embedder that can be made to fail, to wait, and to tell how much it was asked.
+// Switch is an embedder that can be made to fail or wait, and that counts its work.
 type Switch struct {
 	souvenir.Embedder
 
@@ -79,7 +79,7 @@ type Switch struct {
 // hold is a call that waits.
 type hold struct{ reached, release chan struct{} }
 
-// NewSwitch returns a switch that passes everything on to an embedder.
+// NewSwitch returns a switch in front of an embedder.
 func NewSwitch(e souvenir.Embedder) *Switch { return &Switch{Embedder: e, allowed: -1} }
 
 // Break makes it fail from now on.
@@ -97,8 +97,8 @@ func (s *Switch) set(broken error, allowed int) {
 	s.broken, s.allowed = broken, allowed
 }
 
-// Hold makes the next call wait, and succeed even if the embedder is broken. It returns a channel that is closed when
-// the call waits, and a function that lets it go on.
+// Hold makes the next call wait, and succeed even if the embedder is broken. It returns a channel that is closed
+// when the call waits, and a function that releases it.
 func (s *Switch) Hold() (reached <-chan struct{}, release func()) {
 	h := &hold{make(chan struct{}), make(chan struct{})}
 	s.mu.Lock()
@@ -107,14 +107,14 @@ func (s *Switch) Hold() (reached <-chan struct{}, release func()) {
 	return h.reached, sync.OnceFunc(func() { close(h.release) })
 }
 
-// Texts returns what was embedded with success so far, documents and queries.
+// Texts returns the texts embedded so far, documents and queries.
 func (s *Switch) Texts() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.texts)
 }
 
-// Embed passes the call on, unless it is to fail or to wait.
+// Embed passes the call on, unless it has to fail or wait.
 func (s *Switch) Embed(ctx context.Context, purpose souvenir.Purpose, texts []string) ([][]float32, error) {
 	held, err := s.admit(texts)
 	if held != nil {

@@ -30,7 +30,7 @@ func embedding() concept {
 	}}
 }
 
-// lastError waits until the state of the vectors gives a cause.
+// lastError waits until the state of the vectors has a cause.
 func (f *fixture) lastError(says string) {
 	f.Helper()
 	f.wake()
@@ -189,8 +189,8 @@ func embeddingWaitsAcrossOpen(f *fixture) {
 	f.same("by meaning", f.find("car"), "an automobile")
 }
 
-// embeddingOutrun lets a memory take the place of one that the worker is embedding. Whatever ids the store gives its
-// rows, the vector of one text must never become that of another.
+// embeddingOutrun replaces a memory that the worker is embedding. For any ids that the store gives its rows, the
+// vector of one text must never become that of another.
 func embeddingOutrun(f *fixture) {
 	for _, c := range []struct {
 		name    string

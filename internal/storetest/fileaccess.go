@@ -28,7 +28,7 @@ func fileStranger(f *fixture) {
 	f.equal("the file", f.getFile(file.ID), file)
 }
 
-// fileCalls are all methods that name a file.
+// fileCalls returns all methods that name a file.
 func fileCalls(f *fixture, id string) map[string]func(*souvenir.Store) error {
 	return map[string]func(*souvenir.Store) error{
 		"GetFile":    func(s *souvenir.Store) error { _, err := s.GetFile(f.ctx, id); return err },
@@ -43,7 +43,7 @@ func fileLimited(f *fixture) {
 	f.addFile(souvenir.NewFile{Filename: "outside"}, "x")
 	free := f.addFile(souvenir.NewFile{Filename: "linked outside", MemoryID: outside.ID}, "x")
 	apollo := f.as(souvenir.Access{Projects: []string{"apollo"}})
-	file := apollo.addFile(souvenir.NewFile{Filename: "inside"}, "x") // and makes the project
+	file := apollo.addFile(souvenir.NewFile{Filename: "inside"}, "x") // and creates the project
 	f.equal("its project", f.getFile(file.ID).ProjectID, "apollo")
 	f.equal("what it sees", apollo.listFiles(souvenir.FileList{}), []string{"inside"})
 	for name, call := range fileCalls(f, free.ID) {

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// listFiles returns the names of the files that a listing goes through.
+// listFiles returns the names of the files in a listing, over all pages.
 func (f *fixture) listFiles(l souvenir.FileList) []string {
 	f.Helper()
 	var names []string
@@ -151,7 +151,7 @@ func fileListingDeletes(f *fixture) {
 	f.addFile(souvenir.NewFile{}, "x")
 	for _, err := range f.store.Files(f.ctx, souvenir.FileList{}) {
 		f.check("Files", err)
-		break // and nothing goes on
+		break // and the listing ends
 	}
 }
 

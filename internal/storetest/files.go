@@ -41,7 +41,7 @@ func files() concept {
 	}}
 }
 
-// bytesOf makes content that is told apart from any other.
+// bytesOf returns content that differs from any other.
 func bytesOf(size int, seed uint64) []byte {
 	random := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), 1})
 	data := make([]byte, size)
@@ -206,7 +206,7 @@ func fileReadingEnds(f *fixture) {
 	f.failsAt("OpenFile", err, souvenir.ErrNotFound, "file_id", id)
 }
 
-// endless gives the same bytes for ever.
+// endless reads the same bytes forever.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
@@ -216,7 +216,7 @@ type impossible int
 
 func (n impossible) Read([]byte) (int, error) { return int(n), nil }
 
-// readerFunc is a reader made of a function.
+// readerFunc adapts a function to io.Reader.
 type readerFunc func(p []byte) (int, error)
 
 func (read readerFunc) Read(p []byte) (int, error) { return read(p) }

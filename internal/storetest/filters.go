@@ -22,7 +22,7 @@ func filters() concept {
 	}}
 }
 
-// zoo stores memories named by their content, with something for every filter to choose.
+// zoo stores memories named by their content, with matches for every filter.
 func zoo(f *fixture) {
 	f.Helper()
 	f.addCollection(souvenir.NewCollection{Name: "notes"})

@@ -14,8 +14,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// fixture is a store under test, with everything that a test can turn. Its methods fail the test on any error, and say
-// what was asked; tests of errors call the store itself.
+// fixture is a store under test, with everything that a test can control. Its methods fail the test on any error,
+// and report the call; tests of errors call the store itself.
 type fixture struct {
 	*testing.T
 	ctx    context.Context
@@ -91,7 +91,7 @@ func (f *fixture) add(m souvenir.NewMemory) souvenir.Stored {
 	return stored
 }
 
-// addTexts stores memories of contents alone and returns their ids.
+// addTexts stores memories with content alone and returns their ids.
 func (f *fixture) addTexts(contents ...string) []string {
 	f.Helper()
 	var ids []string
@@ -158,13 +158,13 @@ func (f *fixture) search(q souvenir.Query) souvenir.Results {
 	return results
 }
 
-// find searches for a text and returns the contents of what shares words or meaning with it, best first.
+// find searches for a text and returns the contents of the hits by words or meaning, best first.
 func (f *fixture) find(text string) []string {
 	f.Helper()
 	return fitting(f.search(souvenir.Query{Text: text, Limit: souvenir.MaxLimit}))
 }
 
-// byWord searches for a text and returns the contents of what shares words with it, best first.
+// byWord searches for a text and returns the contents of the hits by words, best first.
 func (f *fixture) byWord(text string) []string {
 	f.Helper()
 	var found []string
@@ -176,7 +176,7 @@ func (f *fixture) byWord(text string) []string {
 	return found
 }
 
-// list goes through a listing.
+// list returns all memories of a listing.
 func (f *fixture) list(l souvenir.List) []souvenir.Memory {
 	f.Helper()
 	var all []souvenir.Memory
@@ -205,7 +205,7 @@ func (f *fixture) waitEmbedded(s *souvenir.Store) {
 	f.check("WaitEmbedded", s.Upkeep().WaitEmbedded(ctx))
 }
 
-// until waits for something that background work brings about.
+// until waits for an effect of background work.
 func (f *fixture) until(what string, reached func() bool) {
 	f.Helper()
 	for deadline := time.Now().Add(patience); !reached(); time.Sleep(5 * time.Millisecond) {
@@ -215,7 +215,7 @@ func (f *fixture) until(what string, reached func() bool) {
 	}
 }
 
-// equal compares what was got with what is wanted, and prints both as JSON where that shows the difference.
+// equal compares a result with the wanted one, and prints both as JSON where that shows the difference.
 func (f *fixture) equal(what string, got, want any) {
 	f.Helper()
 	if reflect.DeepEqual(got, want) {
@@ -228,7 +228,7 @@ func (f *fixture) equal(what string, got, want any) {
 	f.Errorf("%s\n got %s\nwant %s", what, g, w)
 }
 
-// sameJSON compares what callers see once it is JSON.
+// sameJSON compares results in the JSON form that callers see.
 func (f *fixture) sameJSON(what string, got, want any) {
 	f.Helper()
 	if g, w := toJSON(got), toJSON(want); g != w {
@@ -250,7 +250,7 @@ func same[T any](f *fixture, what string, got, want []T) {
 	}
 }
 
-// fails checks that a call failed with a kind of error, and that the message says what it must.
+// fails checks that a call failed with a kind of error, and that the message contains some text.
 func (f *fixture) fails(what string, err error, kind *souvenir.Error, says ...string) {
 	f.Helper()
 	if !errors.Is(err, kind) {
@@ -342,7 +342,7 @@ func brief(v any) string {
 	return s
 }
 
-// object reads metadata from JSON, for tables.
+// object decodes metadata from JSON, for tables.
 func object(encoded string) map[string]any {
 	var m map[string]any
 	if err := json.Unmarshal([]byte(encoded), &m); err != nil {

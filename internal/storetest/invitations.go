@@ -48,7 +48,7 @@ func (f *fixture) accept(a souvenir.InvitationAcceptance) souvenir.User {
 	return u
 }
 
-// invited checks an invitation that must be good.
+// invited checks that an invitation is good.
 func (f *fixture) invited(i souvenir.AddedInvitation) {
 	f.Helper()
 	found, err := f.reader.Accounts().CheckInvitation(f.ctx, i.Value)
@@ -175,7 +175,8 @@ func setUpRace(f *fixture) {
 	f.raceFor(f.invite(souvenir.NewInvitation{Purpose: souvenir.InvitationSetup}), 1, "has been")
 }
 
-// raceFor has many accept an invitation at once through both handles, and wants so many users after that.
+// raceFor accepts an invitation many times at once through both handles, and checks the number of users after
+// that.
 func (f *fixture) raceFor(added souvenir.AddedInvitation, users int, says string) {
 	f.Helper()
 	var accepted atomic.Int64
@@ -319,7 +320,7 @@ func invitationsMost(f *fixture) {
 	f.invite(souvenir.NewInvitation{})
 }
 
-// replaceOne takes an invitation back and returns the value of another one.
+// replaceOne withdraws an invitation and returns the value of a new one.
 func (f *fixture) replaceOne() string {
 	f.Helper()
 	f.check("DeleteInvitation", f.store.Accounts().DeleteInvitation(f.ctx, f.invitations()[0].ID))

@@ -41,7 +41,7 @@ func timeline(f *fixture, n int) {
 	}
 }
 
-// orders are the four orders by time, each with the comparison that it promises.
+// orders returns the four orders by time, each with the comparison that it promises.
 func orders() map[souvenir.SortOrder]func(a, b souvenir.Memory) int {
 	by := func(time func(souvenir.Memory) time.Time, sign int) func(a, b souvenir.Memory) int {
 		return func(a, b souvenir.Memory) int {

@@ -29,7 +29,7 @@ func maintenance() concept {
 	}}
 }
 
-// sound sees that a test has left the store whole, if it has left it open.
+// sound checks that a test has left the store intact, if the store is still open.
 func (f *fixture) sound() {
 	f.Helper()
 	report, err := f.store.Upkeep().Check(context.Background(), nil)
@@ -227,7 +227,7 @@ func statsOfAll(f *fixture) {
 	}
 }
 
-// maintenanceCalls are all of them.
+// maintenanceCalls returns all methods for maintenance.
 func (f *fixture) maintenanceCalls(ctx context.Context) []call {
 	return []call{
 		{"Backup", false, func(s *souvenir.Store) error {

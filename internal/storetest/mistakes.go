@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// mistakes are what callers get wrong, and what they are told then, or forgiven.
+// mistakes are callers' mistakes that are forgiven, or answered with a helpful message.
 func mistakes() concept {
 	return concept{"Mistakes", []promise{
 		{"content that shows nothing is refused", mistakesBlank},
@@ -46,7 +46,7 @@ func mistakesBounds(f *fixture) {
 	f.search(souvenir.Query{Filter: souvenir.Filter{"size": souvenir.Between("a", "b")}})
 }
 
-// mistakesAmbiguous has two people share a project of one id, under user ids as long as real ones.
+// mistakesAmbiguous lets two people share a project with the same id, under user ids as long as real ones.
 func mistakesAmbiguous(f *fixture) {
 	for _, owner := range longUsers {
 		f.shareWith(souvenir.LocalUser, owner, "p-9f1c2a44-5d1e-4f6a-9b1d-1c2d3e4f5a6b")
@@ -64,7 +64,7 @@ func mistakesAmbiguous(f *fixture) {
 
 var longUsers = []string{"0198a6f0-1111-7abc-8def-00000000aaaa", "0198a6f0-2222-7abc-8def-00000000bbbb"}
 
-// shareWith lets a user be a reader of a project that another owns.
+// shareWith makes a user a reader of another user's project.
 func (f *fixture) shareWith(user, owner, project string) {
 	f.Helper()
 	owners := f.as(souvenir.Access{User: owner})

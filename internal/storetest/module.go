@@ -30,7 +30,7 @@ func (f *fixture) module(q souvenir.ModuleQuery) souvenir.ModuleState {
 	return state
 }
 
-// matches returns the contents of a module's memories, with why they are there.
+// matches returns the contents of a module's memories, with the reason for each.
 func matches(state souvenir.ModuleState) []string {
 	var all []string
 	for _, m := range state.Memories {

@@ -35,7 +35,7 @@ const (
 	verifier    = "a-verifier-of-at-least-43-characters-as-rfc-7636-wants-it"
 )
 
-// challengeOf makes the S256 challenge of a verifier.
+// challengeOf returns the S256 challenge of a verifier.
 func challengeOf(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -24,7 +24,7 @@ func oauthCodes() concept {
 	}}
 }
 
-// asking is what a client asks for in these tests, and gets.
+// asking returns what a client requests in these tests, and gets.
 func asking(c souvenir.RegisteredClient) souvenir.Authorization {
 	return souvenir.Authorization{
 		ClientID: c.ID, RedirectURI: callback, Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite, souvenir.ScopeFilesRead},
@@ -73,7 +73,7 @@ func (f *fixture) letIn(c souvenir.RegisteredClient) souvenir.TokenSet {
 	return f.exchange(exchanging(c, f.authorize(c)))
 }
 
-// works checks that tokens speak for somebody.
+// works checks that tokens are valid, and returns their principal.
 func (f *fixture) works(what string, t souvenir.TokenSet) souvenir.Principal {
 	f.Helper()
 	p, err := f.reader.Accounts().CheckAccessToken(f.ctx, checking(t))
@@ -81,7 +81,7 @@ func (f *fixture) works(what string, t souvenir.TokenSet) souvenir.Principal {
 	return p
 }
 
-// ended checks that neither of two tokens is worth anything.
+// ended checks that neither of two tokens is valid.
 func (f *fixture) ended(what string, c souvenir.RegisteredClient, t souvenir.TokenSet) {
 	f.Helper()
 	_, err := f.reader.Accounts().CheckAccessToken(f.ctx, checking(t))

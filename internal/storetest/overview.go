@@ -42,7 +42,7 @@ func (f *fixture) layOut(q souvenir.MapQuery) souvenir.Map {
 	return m
 }
 
-// labels are the labels of some nodes.
+// labels returns the labels of some nodes.
 func labels(nodes []souvenir.Node) []string {
 	list := []string{}
 	for _, n := range nodes {

@@ -20,7 +20,7 @@ func parents() concept {
 	}}
 }
 
-// family is a credential of ann's with what was made through it.
+// family is a credential of ann's with the tokens made through it.
 type family struct {
 	*fixture
 	ann    souvenir.User
@@ -43,7 +43,7 @@ func (f family) made() []souvenir.AddedToken {
 	return all
 }
 
-// families are the kinds of parents, each with the ways in which it ends.
+// families returns the kinds of parents, each with the ways in which it ends.
 func (f *fixture) families() map[string]func() family {
 	user := func() (souvenir.User, *fixture) {
 		name := fmt.Sprintf("ann%d", f.clock.Now().UnixNano())
@@ -140,7 +140,7 @@ func parentsEnd(f *fixture) {
 	for kind, build := range f.families() {
 		for how := range build().end {
 			fm := build()
-			own := fm.view.addToken(souvenir.NewToken{Name: "own"}) // of nobody
+			own := fm.view.addToken(souvenir.NewToken{Name: "own"}) // without a user
 			made := fm.made()
 			for _, token := range made {
 				f.principal(token.Value)

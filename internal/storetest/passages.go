@@ -27,7 +27,7 @@ func passageOfShort(f *fixture) {
 // animals are the subjects of the chapters of a long memory.
 var animals = []string{"heron", "otter", "badger", "lynx", "walrus", "hound"}
 
-// chapters makes a memory of many passages: one subject a chapter, with characters of several bytes between.
+// chapters returns a text of many passages: one subject a chapter, separated by multi-byte characters.
 func chapters() string {
 	var b strings.Builder
 	for _, animal := range animals {

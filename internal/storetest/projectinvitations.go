@@ -39,7 +39,7 @@ func (f *fixture) inviteTo(project, user string, role souvenir.MemberRole) souve
 	return m
 }
 
-// waiting returns the invitations that wait for the fixture's user, as "OWNER/ID by SENDER as ROLE".
+// waiting returns the pending invitations of the fixture's user, as "OWNER/ID by SENDER as ROLE".
 func (f *fixture) waiting() []string {
 	f.Helper()
 	all, err := f.reader.ProjectInvitations(f.ctx)
@@ -51,7 +51,7 @@ func (f *fixture) waiting() []string {
 	return list
 }
 
-// only returns the one invitation that waits.
+// only returns the one pending invitation.
 func (f *fixture) only() souvenir.ProjectInvitation {
 	f.Helper()
 	all, err := f.reader.ProjectInvitations(f.ctx)
@@ -62,7 +62,7 @@ func (f *fixture) only() souvenir.ProjectInvitation {
 	return all[0]
 }
 
-// pending returns what the owners of a project see of its invitations, as "USER ROLE by SENDER".
+// pending returns a project's invitations as its owners see them, as "USER ROLE by SENDER".
 func (f *fixture) pending(project string) []string {
 	f.Helper()
 	all, err := f.reader.InvitedMembers(f.ctx, souvenir.ProjectRef{ID: project})
@@ -334,7 +334,7 @@ func invitedSenderBound(f *fixture) {
 	}
 	refused("sam")
 	refused("nobody")
-	olga.inviteTo("a", "guess 7", souvenir.MemberWriter) // in place of the one before
+	olga.inviteTo("a", "guess 7", souvenir.MemberWriter) // replaces the one before
 	f.check("withdrawing one", olga.store.DeleteMember(f.ctx,
 		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "guess 8"}))
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
@@ -519,7 +519,7 @@ func invitedRace(f *fixture) {
 			withdrawn = p.owner.reader.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "sam"})
 		})
 		group.Wait()
-		f.check("withdrawing", withdrawn) // of a member, where accepting came first
+		f.check("withdrawing", withdrawn) // of a member, if accepting came first
 		if accepted != nil {
 			f.fails("accepting what was withdrawn", accepted, souvenir.ErrNotFound)
 		}
@@ -527,7 +527,7 @@ func invitedRace(f *fixture) {
 		same(f, "waiting", p.stranger.waiting(), nil)
 		same(f, "projects of the stranger", p.stranger.projects(), nil)
 	}
-	// Of many who accept one invitation, one succeeds.
+	// If many accept one invitation at once, one succeeds.
 	p.owner.inviteTo("apollo", "sam", souvenir.MemberReader)
 	id := p.stranger.only().ID
 	var group sync.WaitGroup

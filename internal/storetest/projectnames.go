@@ -43,7 +43,7 @@ func (f *fixture) share(id, user string, role souvenir.MemberRole) {
 	f.check("AddMember "+user, err)
 }
 
-// warned sees that one warning has all of some words.
+// warned checks that one warning contains all of some words.
 func (f *fixture) warned(what string, warnings []string, words ...string) {
 	f.Helper()
 	for _, w := range warnings {

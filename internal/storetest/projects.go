@@ -273,7 +273,7 @@ func projectArguments(f *fixture) {
 	f.same("projects", f.projects(), "local/p")
 }
 
-// projectCalls are all methods that name a project that exists.
+// projectCalls returns all methods that name an existing project.
 func (f *fixture) projectCalls(ref souvenir.ProjectRef) []call {
 	return []call{
 		{"GetProject", false, func(s *souvenir.Store) error { _, err := s.GetProject(f.ctx, ref); return err }},
@@ -299,7 +299,7 @@ func (f *fixture) projectCalls(ref souvenir.ProjectRef) []call {
 	}
 }
 
-// projectLists are the methods about projects that name none.
+// projectLists returns the methods about projects that name none.
 func (f *fixture) projectLists() []call {
 	return []call{
 		{"Projects", false, func(s *souvenir.Store) error { _, err := s.Projects(f.ctx); return err }},
@@ -342,7 +342,7 @@ func projectRename(f *fixture) {
 	f.equal("the memory", []any{f.get(m.ID).ProjectName, f.get(m.ID).Revision,
 		f.get(m.ID).ShownMetadata()["project_name"]}, []any{"after", 1, "after"})
 	for name, filtered := range map[string][]string{"before": nil,
-		"after": {"a car"}} { // a filter compares the names of now
+		"after": {"a car"}} { // a filter compares the present names
 		f.same("searched by "+name, contents(f.search(souvenir.Query{Text: "car", ProjectName: name})), "a car")
 		f.same("filtered by "+name, contents(f.search(souvenir.Query{Filter: souvenir.Filter{"project_name": name}})),
 			filtered...)

@@ -34,7 +34,7 @@ func graph(f *fixture, names, links string) map[string]string {
 	return id
 }
 
-// walk returns what RelatedMemories found, one text for each: "c 2 outgoing a>b>c".
+// walk returns the results of RelatedMemories, one text for each: "c 2 outgoing a>b>c".
 func walk(f *fixture, id map[string]string, from string, depth int) []string {
 	f.Helper()
 	name := map[string]string{}

@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// A member whose role rises consents to it: what a writer's agents store under the project's name goes to its owner.
+// A member agrees to a higher role: what a writer's agents store under the project's name goes to its owner.
 
 func sharingHigher(f *fixture) {
 	p := share(f)

@@ -27,7 +27,7 @@ func rules() concept {
 	}}
 }
 
-// ruleCalls are the methods about rules and todos.
+// ruleCalls returns the methods about rules and todos.
 func (f *fixture) ruleCalls(project souvenir.ProjectRef) []call {
 	return []call{
 		{"SetRule", true, func(s *souvenir.Store) error {
@@ -102,7 +102,7 @@ func ruleInPlace(f *fixture) {
 	f.sameJSON("a rule as JSON", object(toJSON(again)), storedForm(again, nil))
 }
 
-// storedForm is the form of the interface of a rule that was changed, with more keys.
+// storedForm returns the form in the interface of a changed rule, with more keys.
 func storedForm(r souvenir.StoredRule, more map[string]any) map[string]any {
 	all := map[string]any{"id": r.ID, "created": false, "updated": true, "revision": r.Revision, "indexed": true,
 		"memory": object(toJSON(r.Memory))}
@@ -110,7 +110,7 @@ func storedForm(r souvenir.StoredRule, more map[string]any) map[string]any {
 	return all
 }
 
-// withKeys is a memory as JSON with more keys.
+// withKeys returns a memory as JSON with more keys.
 func withKeys(m souvenir.Memory, keys map[string]any) map[string]any {
 	all := object(toJSON(m))
 	for key, value := range keys {

@@ -69,7 +69,7 @@ func searchHybrid(f *fixture) {
 	}
 }
 
-// hostile are texts that have a sense in FTS5's query language, in SQL or in Unicode.
+// hostile are texts with a special meaning in FTS5's query language, in SQL or in Unicode.
 var hostile = []string{
 	`"`, `""`, `"heron`, `heron"`, `'`, `''`, `*`, `heron*`, `* heron`, `AND`, `OR`, `NOT`, `heron AND`, `AND heron`,
 	`heron NOT heron`, `NEAR(`, `NEAR(heron otter, 2)`,
@@ -431,7 +431,7 @@ func searchOnDisk(f *fixture) {
 	}
 }
 
-// sameHits compares results but for the rounding of scores, which may also swap what is equally good.
+// sameHits compares results except for the rounding of scores, which may also swap equally good hits.
 func (f *fixture) sameHits(what string, a, b souvenir.Results) {
 	f.Helper()
 	f.equal(what+": hits and total", []int{len(b.Hits), b.Total}, []int{len(a.Hits), a.Total})

@@ -45,7 +45,7 @@ func (f *fixture) sessions() []souvenir.Session {
 	return all
 }
 
-// signedIn checks a session that must be good.
+// signedIn checks that a session is good.
 func (f *fixture) signedIn(s souvenir.AddedSession) souvenir.Principal {
 	f.Helper()
 	p, err := f.reader.Accounts().CheckSession(f.ctx, s.Value)

@@ -50,10 +50,10 @@ func (f *fixture) user(id string) *fixture {
 // people are a project's owner and three members.
 type people struct{ owner, reader, writer, coOwner, stranger *fixture }
 
-// apollo is how all of them can name their project.
+// apollo is the reference by which all of them can name their project.
 var apollo = souvenir.ProjectRef{ID: "olga/apollo"}
 
-// share makes a project of somebody's, with a memory in it, and its members.
+// share creates a project with a memory in it, and its members.
 func share(f *fixture) people {
 	f.Helper()
 	p := people{f.user("olga"), f.user("rita"), f.user("will"), f.user("cora"), f.user("sam")}
@@ -82,7 +82,7 @@ func (f *fixture) updateMember(user string, role souvenir.MemberRole) {
 	f.equal("updated", []any{updated.User, updated.Role, updated.Status}, []any{user, role, souvenir.MemberAccepted})
 }
 
-// setRole gives a member of olga's project a role, as the operator, and so at once.
+// setRole sets the role of a member of olga's project, as the operator, and so at once.
 func (f *fixture) setRole(user string, role souvenir.MemberRole) {
 	f.Helper()
 	updated, err := f.operator.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: user, Role: role})
@@ -90,7 +90,7 @@ func (f *fixture) setRole(user string, role souvenir.MemberRole) {
 	f.equal("set", []any{updated.User, updated.Role, updated.Status}, []any{user, role, souvenir.MemberAccepted})
 }
 
-// offer offers a member of olga's project a higher role, and returns the invitation that waits for the member.
+// offer offers a member of olga's project a higher role, and returns the member's pending invitation.
 func (f *fixture) offer(to *fixture, role souvenir.MemberRole) souvenir.ProjectInvitation {
 	f.Helper()
 	m, err := f.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: to.name(), Role: role})
@@ -251,7 +251,7 @@ func sharingNothingElse(f *fixture) {
 func sharingRoles(f *fixture) {
 	f.user("zoe")
 	p := share(f)
-	people := []string{"olga owner", "cora owner", "rita reader", "will writer"} // of one time, so by id
+	people := []string{"olga owner", "cora owner", "rita reader", "will writer"} // at the same time, so by id
 	for _, m := range append(p.members(), p.owner) {
 		f.same(m.name()+" sees the members", m.members(), people...)
 		role := map[string]souvenir.MemberRole{"rita": souvenir.MemberReader, "will": souvenir.MemberWriter}[m.name()]
@@ -437,7 +437,7 @@ func sharingNames(f *fixture) {
 		_, err := rita.reader.Search(f.ctx, souvenir.Query{ProjectID: ref.ID, ProjectName: ref.Name})
 		f.failsAt("Search", err, souvenir.ErrInvalid, argument, `"ben/apollo"`, `"olga/apollo"`)
 		if ref.ID == "" {
-			continue // storing by name makes one of her own; see projectNames
+			continue // storing by name creates one of her own; see projectNames
 		}
 		_, err = rita.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ProjectID: ref.ID, ProjectName: ref.Name})
 		f.failsAt("AddMemory", err, souvenir.ErrInvalid, argument, `"ben/apollo"`, `"olga/apollo"`)

@@ -1,6 +1,6 @@
-// Package storetest is the conformance suite of a store: what every backend, every driver and every way to open one
-// must do alike. It is black box: it knows the public API of package souvenir only, and what that API's comments
-// promise.
+// Package storetest is the conformance suite of a store: every backend, every driver and every way to open one
+// must pass it. It is black box: it uses only the public API of package souvenir, and tests what that API's
+// comments promise.
 package storetest
 
 import (
@@ -11,28 +11,28 @@ import (
 )
 
 // Open opens the store of a test for the suite: an empty one at first, and the same one again at each further call
-// with the same t. The options are never nil. The store is closed when the test ends, if the test has not done so.
-// Where a store cannot be opened twice, the second call skips the test.
+// with the same t. The options are never nil. The store is closed when the test ends, if the test has not closed
+// it. If a store cannot be opened twice, the second call skips the test.
 type Open func(t *testing.T, options *souvenir.Options) *souvenir.Store
 
-// Run holds a backend to everything that a store promises.
+// Run tests everything that a backend's store promises.
 func Run(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
 	run(t, concepts(), func(t *testing.T) *fixture { return newFixture(t, open, false) }, (*fixture).sound)
 }
 
-// RunTwoHandles does the same with two handles on one store: tests write through the first and read through the second,
-// which must see every write that was answered before.
+// RunTwoHandles does the same with two handles on one store: tests write through the first and read through the
+// second, which must see every write that was answered before.
 func RunTwoHandles(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
 	run(t, concepts(), func(t *testing.T) *fixture { return newFixture(t, open, true) }, nil)
 }
 
-// RunSearches holds a backend that Run has gone through to what searches have a part in, when it is to search in
-// another way.
+// RunSearches tests a backend once more, after Run, with another way to search: only the concepts that involve
+// searches.
 func RunSearches(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
 	run(t, searching(), func(t *testing.T) *fixture { return newFixture(t, open, false) }, nil)
 }
 
-// run carries out concepts, each promise in a fixture of its own, which after may look at in the end.
+// run tests concepts, each promise in a fixture of its own, which after may check at the end.
 func run(t *testing.T, concepts []concept, fresh func(*testing.T) *fixture, after func(*fixture)) {
 	for _, concept := range concepts {
 		t.Run(concept.name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func run(t *testing.T, concepts []concept, fresh func(*testing.T) *fixture, afte
 	}
 }
 
-// concept is a part of the API, with what it promises. Each has a file of its own.
+// concept is a part of the API, with its promises. Each has a file of its own.
 type concept struct {
 	name     string
 	promises []promise
@@ -94,7 +94,7 @@ func concepts() []concept {
 	)
 }
 
-// searching are the concepts in which memories are found by words or meaning.
+// searching returns the concepts that find memories by words or meaning.
 func searching() []concept {
 	return []concept{
 		collections(),

@@ -24,7 +24,7 @@ func todo() concept {
 	}}
 }
 
-// document is a todo document with some lines under Tasks.
+// document returns a todo document with some lines under Tasks.
 func document(tasks ...string) string {
 	return "# Apollo\n\n## Constitution\n\nfly safely\n\n## Spec\n\nthe moon\n\n## Plan\n\n## Tasks\n\n" +
 		strings.Join(tasks, "\n") + "\n\n## Gaps\n\nnone\n"
@@ -51,7 +51,7 @@ func (f *fixture) completeTask(id string) souvenir.CompletedTask {
 	return c
 }
 
-// list is a list as JSON has it.
+// list returns a list in its JSON form.
 func list[T any](values []T) []any {
 	all := make([]any, len(values))
 	for i, v := range values {

@@ -41,7 +41,7 @@ func (f *fixture) tokens() []souvenir.Token {
 	return all
 }
 
-// principal checks a token that must be good.
+// principal checks that a token is good.
 func (f *fixture) principal(value string) souvenir.Principal {
 	f.Helper()
 	p, err := f.reader.Accounts().CheckToken(f.ctx, value)

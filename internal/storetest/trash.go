@@ -40,7 +40,7 @@ func (f *fixture) trash() []souvenir.TrashEntry {
 	return p.Entries
 }
 
-// inTrash returns the titles of what is in the trash, the newest first.
+// inTrash returns the titles in the trash, the newest first.
 func (f *fixture) inTrash() []string {
 	f.Helper()
 	var titles []string

@@ -39,7 +39,7 @@ func trashExpires(f *fixture) {
 	_, err := f.store.RestoreTrashed(f.ctx, ids[0])
 	f.failsAt("RestoreTrashed", err, souvenir.ErrNotFound, "id")
 	_, err = f.operator.Upkeep().Purge(f.ctx,
-		&souvenir.PurgeOptions{TrustClock: true}) // unless background work was quicker
+		&souvenir.PurgeOptions{TrustClock: true}) // unless background work was faster
 	f.check("Purge", err)
 	f.restore(ids[1])
 	f.same("left", f.inTrash())

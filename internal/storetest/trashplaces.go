@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// many stores many memories, every second of which links to the one before.
+// many stores many memories; every second one links to the one before.
 func (f *fixture) many(n int, m souvenir.NewMemory) []string {
 	f.Helper()
 	all := make([]souvenir.NewMemory, n)
@@ -24,7 +24,7 @@ func (f *fixture) many(n int, m souvenir.NewMemory) []string {
 	return ids
 }
 
-// sameMemories compares all memories with what they were.
+// sameMemories compares all memories with their former state.
 func (f *fixture) sameMemories(before []souvenir.Memory) {
 	f.Helper()
 	now := f.list(souvenir.List{})

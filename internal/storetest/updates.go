@@ -23,7 +23,7 @@ func updates() concept {
 	}}
 }
 
-// updateMergePatch goes through the test cases of RFC 7396, appendix A. The RFC patches any document, a memory's
+// updateMergePatch runs the test cases of RFC 7396, appendix A. The RFC patches any document, but a memory's
 // metadata is an object, so every case is wrapped in one.
 func updateMergePatch(f *fixture) {
 	for _, c := range []struct{ before, patch, after string }{

@@ -228,7 +228,7 @@ func usersLastAdmin(f *fixture) {
 	}
 	refused()
 	f.updateUser("user", souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin), Disabled: pointer(true)})
-	refused() // one who is disabled does not count
+	refused() // a disabled one does not count
 	f.updateUser("user", souvenir.UserUpdate{Disabled: pointer(false)})
 	f.updateUser("first", souvenir.UserUpdate{Role: pointer(souvenir.RoleUser)})
 	f.updateUser("first", souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin), Name: pointer("first")})

@@ -22,12 +22,12 @@ const (
 
 // boundary is a place where a passage may end. Between end and start there is only white space.
 type boundary struct {
-	end      int // where what lies before it ends
-	start    int // where what lies behind it begins
+	end      int // where the text before it ends
+	start    int // where the text after it begins
 	strength strength
 }
 
-// lineKind is what a line is in Markdown (CommonMark 0.31), as far as splitting cares.
+// lineKind is the kind of a line in Markdown (CommonMark 0.31), as far as splitting needs it.
 type lineKind uint8
 
 const (
@@ -79,7 +79,7 @@ func lineEnd(s string, at int) (end, next int) {
 	return end, end + 1
 }
 
-// line takes the line s[at:end]; the next one begins at next.
+// line processes the line s[at:end]; the next one begins at next.
 func (f *breakFinder) line(at, end, next int) {
 	start, stop := trim(f.s, at, end)
 	if start == stop {
@@ -102,7 +102,7 @@ func (f *breakFinder) line(at, end, next int) {
 	}
 }
 
-// between returns how strong the break before a line is; there may be none.
+// between returns the strength of the break before a line, if there is a break.
 func (f *breakFinder) between(kind lineKind, start int) (strength, bool) {
 	opens := kind == lineItem || kind == lineTable || kind == lineFence
 	switch {
@@ -131,8 +131,8 @@ func (f *breakFinder) between(kind lineKind, start int) (strength, bool) {
 	return breakLine, true
 }
 
-// introduces reports whether the last line is of no use without what follows: a heading, a title, or the
-// words before a colon.
+// introduces reports whether the last line belongs to what follows: a heading, a title, or the words before a
+// colon.
 func (f *breakFinder) introduces() bool {
 	const titleBytes = 80
 	switch f.prev {
@@ -146,7 +146,7 @@ func (f *breakFinder) introduces() bool {
 	return false
 }
 
-// kind tells what a line is. The next line begins at next.
+// kind returns the kind of a line. The next line begins at next.
 func (f *breakFinder) kind(line string, next int) lineKind {
 	if f.fence != "" {
 		if strings.HasPrefix(line, f.fence) && strings.Trim(line, f.fence[:1]) == "" {
@@ -182,7 +182,7 @@ func (f *breakFinder) kind(line string, next int) lineKind {
 	return lineText
 }
 
-// isUnderline reports whether line is what makes a heading of the line above it.
+// isUnderline reports whether line makes the line above it a heading.
 func isUnderline(line string) bool {
 	return len(line) >= 3 && (strings.Trim(line, "=") == "" || strings.Trim(line, "-") == "")
 }

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// class is what a character does to the word it stands in.
+// class is the effect of a character on the word it stands in.
 type class uint8
 
 const (
@@ -70,8 +70,8 @@ func classOf(r rune) class {
 	return classOther
 }
 
-// isApostrophe covers the typewriter's and the typographer's, the letters that stand for one in Ukrainian,
-// Hawaiian and transliterations, and Hebrew geresh.
+// isApostrophe covers the typewriter's and the typographer's, the letters used as one in Ukrainian, Hawaiian and
+// transliterations, and Hebrew geresh.
 func isApostrophe(r rune) bool {
 	switch r {
 	case '\'', '’', '‘', 'ʼ', 'ʻ', '׳':
@@ -80,8 +80,8 @@ func isApostrophe(r rune) bool {
 	return false
 }
 
-// isContinuous reports whether r is in a block of a script that is written without spaces between words, or,
-// for Korean, one whose particles hang on to the word.
+// isContinuous reports whether r is in a block of a script that is written without spaces between words, or, for
+// Korean, one whose particles attach to the word.
 func isContinuous(r rune) bool {
 	switch {
 	case r < 0x0e00:

@@ -2,11 +2,11 @@ package text
 
 import "unicode/utf8"
 
-// Scripts that are written without spaces. Without a dictionary their words cannot be told apart, so a run is
-// indexed by its characters and by its overlapping pairs: a search is for the pairs, which are nearly as
-// selective as words, and a search for one character alone is for that.
+// Scripts that are written without spaces. Without a dictionary their words cannot be separated, so a run is
+// indexed by its characters and by its overlapping pairs. A search uses the pairs, which are nearly as selective
+// as words; a search for one character uses that character.
 
-// maxUnitBytes bounds one character with its marks, so that a pair is a term of legal size.
+// maxUnitBytes bounds one character with its marks, so that a pair does not exceed the size of a term.
 const maxUnitBytes = MaxTermBytes / 2
 
 // continuous emits the run at s[i:] and returns where it ends.

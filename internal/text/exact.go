@@ -7,11 +7,11 @@ import (
 )
 
 // Exactness says how much a term of a search looks like something that is either there or not: a memory that
-// holds it is wanted, one that holds something similar is not. Only the searched text decides it; how rare the
-// term is decides the index.
+// contains it is wanted, one with something similar is not. It depends only on the searched text; the index
+// decides how rare the term is.
 type Exactness uint8
 
-// How exact a term is, from the least.
+// Levels of exactness, from the lowest.
 const (
 	Ordinary Exactness = iota // a word among others
 	// a capitalised word inside a sentence, an acronym, a short number, a word of a short search
@@ -19,10 +19,10 @@ const (
 	Identifier // a code, a version, a long number, camelCase, snake_case, a word of an address or path
 )
 
-// askWords are how people ask for what is known of something. They are stems, and never names.
+// askWords are words of questions about something. They are stems, and never names.
 var askWords = wordSet(`know known tell show find look say said mean happen anyth someth everyth`)
 
-// In a search text of so few words besides those, or pairs of characters, each of them may be a name.
+// In a search text with at most this many other words, or pairs of characters, each of them may be a name.
 const (
 	fewWords = 2
 	fewPairs = 24
@@ -59,7 +59,7 @@ func (a *analyzer) judge(s string, from, to, first int) {
 	if exact != Identifier {
 		return
 	}
-	for i := range tokens[:len(tokens)-1] { // the name of a part says less than the whole, and all where that is too long
+	for i := range tokens[:len(tokens)-1] { // a part's name says less than the whole, and counts only where the whole is too long
 		if tokens[i].role == roleWhole || last.role == rolePart && to-from > MaxTermBytes {
 			tokens[i].exact = Name
 		}
@@ -83,7 +83,7 @@ func (a *analyzer) judgeShort(stops bool) {
 	})
 }
 
-// eachPlain visits the words and pairs that something can be called by.
+// eachPlain visits the words and pairs that can be names.
 func (a *analyzer) eachPlain(stops bool, visit func(*token)) {
 	start := 0
 	for i := range a.tokens {
@@ -97,7 +97,7 @@ func (a *analyzer) eachPlain(stops bool, visit func(*token)) {
 	}
 }
 
-// exactnessOf tells from the form of a word what it is.
+// exactnessOf judges a word by its form.
 func exactnessOf(word string) Exactness {
 	var letters, digits, uppers, joints, hyphens, segment, longest int
 	inner, initial := false, 0 // letters before the first digit
@@ -182,7 +182,7 @@ func isCapitalised(word string) bool {
 	return classOf(r) == classUpper && utf8.RuneCountInString(word) > 1
 }
 
-// beginsSentence reports whether a word behind s is written with a capital anyway.
+// beginsSentence reports whether a word after s is capitalised anyway.
 func beginsSentence(s string) bool {
 	s = strings.TrimRightFunc(s, func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune(`"'“”„«»‘’()[]*_¿¡`, r)

@@ -81,7 +81,7 @@ func digitValue(r rune) (byte, bool) {
 	return 0, false
 }
 
-// droppedMarks are those that a reader may leave out without changing the word.
+// droppedMarks are marks that a reader may leave out without changing the word.
 var droppedMarks = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x0300, 0x036f, 1},                                                                                     // combining diacritical marks

@@ -5,8 +5,8 @@ import "unicode/utf8"
 // Identifiers: words joined by connectors (snake_case, kebab-case, foo.bar, O'Brien), and words whose case or
 // digits mark parts (camelCase, HTTPServer, iPhone15). Both the parts and the whole are terms.
 
-// maxParts bounds the parts of one word, and the words of one whole: what has more is no name but a hash or
-// encoded data, whose shreds would only be noise.
+// maxParts bounds the parts of one word, and the words of one whole: anything with more is not a name but a hash or
+// encoded data, whose fragments would only be noise.
 const maxParts = 8
 
 // word is one word of an identifier.
@@ -65,7 +65,7 @@ func (a *analyzer) identifier(s string, i int) int {
 	return i
 }
 
-// caseTracker finds the parts of one word as its characters go by.
+// caseTracker finds the parts of one word from its characters.
 type caseTracker struct {
 	last     class
 	uppers   int // capitals in a row, up to here
@@ -74,8 +74,8 @@ type caseTracker struct {
 	switchAt int // where the last of them is
 }
 
-// next takes one more character and returns where a part begins that it gives away, or -1. at is the
-// character's own place; rest is what follows it.
+// next processes one more character and returns where a part begins, or -1. at is the character's own place; rest
+// is what follows it.
 func (c *caseTracker) next(k class, at int, r rune, rest string) int {
 	part := -1
 	if c.last != classOther && (k == classDigit) != (c.last == classDigit) {
@@ -165,8 +165,8 @@ func (a *analyzer) emitParts(start int, parts []int, end int) {
 	}
 }
 
-// emitWhole emits the words joined. Digits that a full stop parts stay apart, by a middle dot, which is a
-// token character to FTS5 as the full stop is not; the v of a version is left out.
+// emitWhole emits the words joined. Digits separated by a full stop stay apart, by a middle dot, which is a token
+// character to FTS5 as the full stop is not; the v of a version is left out.
 func (a *analyzer) emitWhole() {
 	start := len(a.out)
 	for i, w := range a.words {
@@ -190,8 +190,8 @@ func (a *analyzer) emitWhole() {
 	a.finish(start, roleWhole)
 }
 
-// symbolName adds the name of a language whose sign would be lost: C++ is c, cplusplus; C# is c, csharp.
-// s begins behind the identifier just emitted; it returns how much of s it took.
+// symbolName adds the name of a language whose sign would be lost: C++ is c, cplusplus; C# is c, csharp. s begins
+// after the identifier just emitted; it returns how much of s it used.
 func (a *analyzer) symbolName(s string) int {
 	name, sign := "", 0
 	switch {
@@ -220,10 +220,10 @@ func classAt(s string) class {
 	return classOf(r)
 }
 
-// clitics are the English endings that follow an apostrophe and are no part of the word.
+// clitics are the English endings that follow an apostrophe and do not belong to the word.
 var clitics = [...]string{"s", "m", "d", "re", "ve", "ll"}
 
-// clitic returns the length of the clitic that s begins with, or 0. s begins behind an apostrophe.
+// clitic returns the length of the clitic that s begins with, or 0. s begins after an apostrophe.
 func clitic(s string) int {
 	for _, c := range clitics {
 		if len(s) >= len(c) && s[0]|0x20 == c[0] && s[len(c)-1]|0x20 == c[len(c)-1] && !classAt(s[len(c):]).inWord() {
@@ -238,7 +238,7 @@ func isNegation(w []byte, rest string) bool {
 	return len(w) > 1 && w[len(w)-1] == 'n' && rest[0]|0x20 == 't' && !classAt(rest[1:]).inWord()
 }
 
-// isThousands reports whether s, behind a comma, begins with exactly three digits.
+// isThousands reports whether s, after a comma, begins with exactly three digits.
 func isThousands(s string) bool {
 	return len(s) >= 3 && isDigit(s[0]) && isDigit(s[1]) && isDigit(s[2]) && (len(s) == 3 || !isDigit(s[3]))
 }

@@ -2,11 +2,11 @@ package text
 
 import "strings"
 
-// irregularForms are the common English words whose forms no suffix rule can bring together: the base form
-// first. "When did she buy it?" is to find "I bought it".
+// irregularForms are the common English words whose forms no suffix rule can connect: the base form first. "When
+// did she buy it?" should find "I bought it".
 //
-// Left out are forms that are at least as common as words of their own: rose, bit, bore, ground, wound, lay,
-// lie, born, leaves, lives.
+// Left out are forms that are at least as common as words of their own: rose, bit, bore, ground, wound, lay, lie,
+// born, leaves, lives.
 const irregularForms = `
 become became
 begin began begun
@@ -117,7 +117,7 @@ wolf wolves
 woman women
 `
 
-// wholeWordStems are the stems of the words that are looked up and not worked out.
+// wholeWordStems are the stems of words that are looked up, not computed.
 var wholeWordStems = func() map[string]string {
 	stems := make(map[string]string)
 	for line := range strings.Lines(irregularForms) {

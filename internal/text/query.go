@@ -12,18 +12,18 @@ const MaxQueryTerms = 256
 // Term is one term of a search.
 type Term struct {
 	Text   string
-	Weight float32 // how much it counts beside the others; 1 is a plain word
+	Weight float32 // its weight beside the others; 1 is a plain word
 	Exact  Exactness
 }
 
-// partWeight is the weight of the parts of an identifier, of which the whole counts 1: they say less each than
-// a word that stands alone.
+// partWeight is the weight of the parts of an identifier, whose whole counts 1: each says less than a word that
+// stands alone.
 const partWeight = 0.75
 
 // QueryTerms returns the distinct terms to search for when the search text is s, in order of their first
-// appearance. They are what Terms makes of the same words. Function words of English and some other languages
-// are left out, unless s has nothing else, or writes them in capitals that the rest does not have (US, WHO).
-// Left out, too, are the single characters of a run that its pairs already cover.
+// appearance. They are what Terms returns for the same words. Function words of English and some other languages
+// are left out, unless s has nothing else, or writes them in capitals while the rest is not (US, WHO). Single
+// characters of a run that its pairs already cover are left out, too.
 func QueryTerms(s string) []Term {
 	if strings.ToUpper(s) == s {
 		s = strings.ToLower(s)
@@ -71,8 +71,8 @@ func (a *analyzer) queryTerms(stops bool) []Term {
 	return terms
 }
 
-// Match returns the FTS5 query (sqlite.org/fts5.html, section 3) for rows that have any of the terms. Whatever the
-// terms hold, it is no syntax error: what could not be a term is left out. It is "" when no term is left, which FTS5
+// Match returns the FTS5 query (sqlite.org/fts5.html, section 3) for rows that contain any of the terms. No term
+// can cause a syntax error: strings that cannot be terms are left out. It is "" if no term is left, which FTS5
 // would refuse: there is nothing to find.
 func Match(terms []string) string {
 	var b strings.Builder
@@ -94,7 +94,7 @@ func Match(terms []string) string {
 }
 
 // IsTerm reports whether s could be one of Terms: valid UTF-8 of bounded length that FTS5's ascii tokenizer,
-// which splits at every ASCII character but letters and digits and folds case, gives back as one token.
+// which splits at every ASCII character but letters and digits and folds case, returns as one token.
 func IsTerm(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Sentence ends, a small part of UAX #29's sentence boundaries with the abbreviations that it leaves to
-// tailoring.
+// Sentence ends: a small part of UAX #29's sentence boundaries with the abbreviations that it leaves to tailoring.
 
 // sentences adds the boundaries between the sentences of the line s[start:end], and notes whether its last
 // one is complete.
@@ -76,7 +75,7 @@ func isCloser(r rune) bool {
 	return r >= utf8.RuneSelf && (unicode.In(r, unicode.Pe, unicode.Pf) || r == '“')
 }
 
-// isAbbreviation reports whether a full stop behind before belongs to its last word: an initial, a known
+// isAbbreviation reports whether a full stop after before belongs to its last word: an initial, a known
 // abbreviation, a short number (an ordinal in German, or the number of a list item).
 func isAbbreviation(before string) bool {
 	const longest = 12 // bytes
@@ -101,7 +100,7 @@ func isAbbreviation(before string) bool {
 	return abbreviations[strings.ToLower(word)]
 }
 
-// abbreviations are those after which a capital or a number commonly follows within the sentence.
+// abbreviations are commonly followed by a capital or a number within the sentence.
 var abbreviations = wordSet(
 	`mr mrs ms dr prof st sr jr rev hon gen col lt sgt capt gov sen rep pres mt ft
 	vs cf al e.g i.e eg ie viz approx ca nos vol vols fig figs eq eqs sec pp ed eds dept est inc ltd co corp bros u.s u.k

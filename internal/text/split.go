@@ -5,24 +5,24 @@ import (
 	"unicode/utf8"
 )
 
-// SplitterVersion is raised by every change in where Split cuts. It is part of the embedding profile: vectors
-// of passages that were cut otherwise are made again.
+// SplitterVersion increases with every change in where Split cuts. It is part of the embedding profile: vectors of
+// passages that were cut differently are made again.
 const SplitterVersion = 1
 
 // Span is a passage: the bytes [Start, End) of the content.
 type Span struct{ Start, End int }
 
-// Split cuts s into passages of at most max bytes, in order and without overlap. The caller derives max from
-// the input size of its embedder; below utf8.UTFMax, which one character may need, it counts as that.
+// Split cuts s into passages of at most max bytes, in order and without overlap. The caller derives max from the
+// input size of its embedder; a max below utf8.UTFMax, which one character may need, counts as that.
 //
-// Content that fits is one passage. Longer content is cut at the strongest place that leaves a passage of
-// fair size: before a heading, between blocks (paragraphs, lists, tables, fenced code), between list items,
-// between sentences, between lines, between words, between characters; and the pieces are packed greedily.
-// What fits whole is cut only to keep the passage before it from being a scrap. A heading stays with what
+// Content that fits is one passage. Longer content is cut at the strongest place that leaves a passage of fair
+// size: before a heading, between blocks (paragraphs, lists, tables, fenced code), between list items, between
+// sentences, between lines, between words, between characters; and the pieces are packed greedily. A piece that
+// fits whole is cut only to keep the passage before it from being a scrap. A heading stays with the text that
 // follows it.
 //
-// A passage begins and ends with something other than white space, and all that lies between passages is
-// white space. Text of white space alone has none. Invalid UTF-8 is kept, byte by byte.
+// A passage begins and ends with something other than white space, and only white space lies between passages.
+// Text of white space alone has none. Invalid UTF-8 is kept, byte by byte.
 func Split(s string, max int) []Span {
 	if max < utf8.UTFMax {
 		max = utf8.UTFMax
@@ -50,7 +50,7 @@ type cutter struct {
 	end    int // where the content ends
 	max    int
 	breaks []boundary
-	done   int // breaks before this one lie behind
+	done   int // earlier breaks are done
 }
 
 // cut returns where the passage that begins at start ends, and where the next one begins.
@@ -126,8 +126,8 @@ func (c *cutter) cutWords(start int) (end, next int) {
 	return end, next
 }
 
-// clusterStart moves a cut back to where a character begins with all its marks and joined parts, a plain
-// form of the grapheme clusters of UAX #29, but not below from.
+// clusterStart moves a cut back to where a character begins with all its marks and joined parts, a simple form of
+// the grapheme clusters of UAX #29, but not below from.
 func clusterStart(s string, from, cut int) int {
 	for i := cut; i > from; {
 		r, _ := utf8.DecodeRuneInString(s[i:])

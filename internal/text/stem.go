@@ -3,11 +3,11 @@ package text
 // English stemming: the Porter2 algorithm (M. F. Porter, "An algorithm for suffix stripping", 1980, as revised
 // for the Snowball project, snowballstem.org/algorithms/english/stemmer.html), in the state of Snowball 3.
 //
-// It is written out here, and not imported, because it then works in place on the bytes of the term being
-// built: no allocation, and several times faster than the Go libraries, which also lack the corrections that
-// keep organic from organize and add from ad. Apostrophes never reach it.
+// It is written here, and not imported, because it then works in place on the bytes of the term being built: no
+// allocation, and several times faster than the Go libraries. They also miss the corrections that separate organic
+// from organize and add from ad. Apostrophes never reach it.
 
-// stem reduces w, which is all a-z, to its stem, in w's memory. It is never empty unless w is.
+// stem reduces w, which is all a-z, to its stem, in w's memory. It is empty only if w is.
 func stem(w []byte) []byte {
 	if len(w) <= 2 {
 		return w
@@ -25,15 +25,14 @@ var stemException = map[string]string{
 	"bias": "bias", "andes": "andes",
 }
 
-// stemInvariant lists the words whose -ing or -eed is no ending.
+// stemInvariant lists the words whose -ing or -eed is not an ending.
 var stemInvariant = map[string]bool{
 	"inning": true, "outing": true, "canning": true, "herring": true, "earring": true, "evening": true,
 	"proceed": true, "exceed": true, "succeed": true,
 }
 
-// shortR1 returns the length of the beginnings after which R1 starts whatever the letters are, so that unlike
-// words keep unlike stems: general and generous, university and universal, internal and international. It is
-// 0 for other words.
+// shortR1 returns the length of the beginnings after which R1 always starts, so that unlike words keep unlike
+// stems: general and generous, university and universal, internal and international. It is 0 for other words.
 func shortR1(w []byte) int {
 	if len(w) >= 4 && string(w[:4]) == "past" {
 		return 4
@@ -111,7 +110,7 @@ func hasSuffix(w []byte, suffix string) bool {
 	return len(w) >= len(suffix) && string(w[len(w)-len(suffix):]) == suffix
 }
 
-// markConsonantY writes Y for each y that is one, and reports whether there was any.
+// markConsonantY writes Y for each y that is a consonant, and reports whether there was one.
 func (s *stemmer) markConsonantY() (marked bool) {
 	for i, c := range s.w {
 		if c == 'y' && (i == 0 || isVowel(s.w[i-1])) {
@@ -165,7 +164,7 @@ func endsShort(w []byte) bool {
 	return !isVowel(w[n-3]) && c != 'w' && c != 'x' && c != 'Y'
 }
 
-// cut drops the last n bytes and appends to, which is no longer than what room the word had.
+// cut drops the last n bytes and appends to; the result is no longer than the word was.
 func (s *stemmer) cut(n int, to string) { s.w = append(s.w[:len(s.w)-n], to...) }
 
 // inR1 and inR2 report whether a suffix of n bytes lies in the region.

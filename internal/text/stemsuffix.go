@@ -44,7 +44,7 @@ var residualSuffixes = suffixTable{
 	't' - 'a': {{"ement", ""}, {"ment", ""}, {"ent", ""}, {"ant", ""}},
 }
 
-// find returns the rule of the longest suffix of w, and the letter before it, 0 when there is none.
+// find returns the rule of the longest suffix of w, and the letter before it, 0 if there is none.
 func (t *suffixTable) find(w []byte) (r suffixRule, before byte, ok bool) {
 	last := w[len(w)-1]
 	if last == 'Y' {

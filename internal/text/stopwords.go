@@ -2,11 +2,11 @@ package text
 
 import "strings"
 
-// stopWords are the words that say how a question is put and not what it is about. They are in folded form.
+// stopWords are words that shape a question but say nothing about its subject. They are in folded form.
 //
-// The lists are short on purpose: a word is here only if it tells hardly anything in any search, in any
-// language. "may" (the month), "not", "first", "more", "like" and their kind stay searchable; and so do der,
-// die, la, los, von, which are words or names elsewhere. How rare a term is does the rest.
+// The lists are short on purpose: a word is here only if it means hardly anything in any search, in any language.
+// "may" (the month), "not", "first", "more", "like" and similar words stay searchable; and so do der, die, la,
+// los, von, which are words or names elsewhere. The rarity of terms does the rest.
 var stopWords = wordSet(
 	// English: questions, articles, pronouns, forms of be, have, do, modals, prepositions, conjunctions
 	`who whom whose what which when where why how
@@ -18,7 +18,8 @@ var stopWords = wordSet(
 	and or but if than then so there
 	dont doesnt didnt isnt arent wasnt werent hasnt havent hadnt wont wouldnt cant couldnt shouldnt
 	im ive youre youve hes shes theyre theyve thats whats`,
-	// German, French, Spanish and Portuguese, Dutch: question words, and what is no word of the others
+	// German, French, Spanish and Portuguese, Dutch: question words, and words that the other languages do not
+	// have
 	`wer wem wessen wann warum wieso welche welcher welches und oder ist sind wurde wurden ein eine einen einem einer
 	quoi quel quelle quels quelles quand pourquoi dans avec une sont
 	que quien quienes cual cuales cuando donde porque quem onde qual quais uma

@@ -1,8 +1,7 @@
-// Package text turns text into what is indexed: terms for full-text search, and passages for embedding.
+// Package text turns text into index entries: terms for full-text search, and passages for embedding.
 //
-// Terms is the one truth of what a text's words are. A stored text and a search text go through the same
-// code, so that they meet whatever their case, accents, inflection or punctuation. Split cuts long content
-// into passages.
+// Terms alone defines the words of a text. A stored text and a search text go through the same code, so that they
+// match in any case, with any accents, inflection or punctuation. Split cuts long content into passages.
 package text
 
 import (
@@ -13,12 +12,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// TermsVersion is raised by every change in what Terms returns for characters that were assigned before:
-// full text that was indexed under another version must be indexed again.
+// TermsVersion increases with every change in what Terms returns for previously assigned characters: full text
+// indexed under another version must be indexed again.
 const TermsVersion = 1
 
-// MaxTermBytes bounds one term. A longer word is cut there, at a character; a longer identifier is found by
-// its parts.
+// MaxTermBytes bounds one term. A longer word is cut there, at a character; a longer identifier is found by its
+// parts.
 const MaxTermBytes = 64
 
 // Terms returns the terms of s in order, with repetitions. Each is made of a-z, 0-9 and characters past ASCII
@@ -33,7 +32,7 @@ const MaxTermBytes = 64
 //     neighbours, so that every substring of two characters or more is found by its pairs, and one by itself.
 func Terms(s string) []string { return AppendTerms(nil, s) }
 
-// AppendTerms appends the terms of s to dst. All of them share one allocation, which lives as long as any.
+// AppendTerms appends the terms of s to dst. All of them share one allocation, which lives as long as any of them.
 func AppendTerms(dst []string, s string) []string {
 	a := analyzers.Get().(*analyzer)
 	defer a.release()
@@ -65,7 +64,7 @@ func Indexed(s string) string {
 	return b.String()
 }
 
-// role says how a term came out of the text.
+// role is how a term came out of the text.
 type role uint8
 
 const (
@@ -86,7 +85,7 @@ type token struct {
 	exact Exactness // how much it looks like a name
 }
 
-// analyzer holds the buffers of one analysis; they are used again.
+// analyzer holds the buffers of one analysis; they are reused.
 type analyzer struct {
 	out    []byte // terms, one after another
 	tokens []token
@@ -101,7 +100,7 @@ type analyzer struct {
 
 var analyzers = sync.Pool{New: func() any { return new(analyzer) }}
 
-// release gives the buffers back, unless one huge text has blown them up.
+// release returns the buffers to the pool, unless a huge text has made them too large.
 func (a *analyzer) release() {
 	if cap(a.out)+cap(a.folded) > 1<<20 {
 		return
@@ -150,8 +149,8 @@ func (a *analyzer) step(s string, i int) int {
 	return a.identifier(s, i)
 }
 
-// plainWord returns the end of the word at s[i:] when it is what nearly all English words are: small letters
-// after at most one capital, with nothing behind them that could join them to more. Otherwise it returns i.
+// plainWord returns the end of the word at s[i:] if it has the form of nearly all English words: small letters
+// after at most one capital, with nothing after them that could join them to more. Otherwise it returns i.
 func plainWord(s string, i int) int {
 	j := i + 1
 	if asciiClass[s[i]] == classDigit {
@@ -176,7 +175,7 @@ func plainWord(s string, i int) int {
 func (a *analyzer) plain(w string) {
 	start := len(a.out)
 	a.out = append(a.out, w...)
-	a.out[start] |= 0x20 // the only one that may be a capital
+	a.out[start] |= 0x20 // only this one may be a capital
 	a.finish(start, roleWord)
 }
 
@@ -187,8 +186,8 @@ func (a *analyzer) emit(w []byte, k role) {
 	a.finish(start, k)
 }
 
-// finish turns what was appended to out since start into a term: bounded, and stemmed when it is English
-// by its looks. Folded words are stemmed, too, so that café and cafe stay one.
+// finish turns what was appended to out since start into a term: bounded, and stemmed if it looks English. Folded
+// words are stemmed, too, so that café and cafe stay one.
 func (a *analyzer) finish(start int, k role) {
 	w := a.out[start:]
 	if len(w) > MaxTermBytes {

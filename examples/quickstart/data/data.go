@@ -1,5 +1,5 @@
-// Package data has what the quickstart and `souvenir demo` store and ask: the memories of an assistant that has worked
-// for some months for Mara, her team and her family. All of it is invented.
+// Package data has the memories and questions of the quickstart and `souvenir demo`: the memories of an assistant
+// that has worked for some months for Mara, her team and her family. All of it is invented.
 package data
 
 import (
@@ -22,7 +22,7 @@ import (
 //go:embed memories documents questions.jsonl
 var files embed.FS
 
-// Question is something to ask, in other words than the memories use.
+// Question is a question, in other words than the memories use.
 type Question struct {
 	Ask    string `json:"ask"`
 	Expect string `json:"expect"` // a phrase of the one memory that answers
@@ -44,7 +44,7 @@ func Memories() ([]souvenir.NewMemory, error) {
 		case folder == "memories":
 			lines, err := readLines[struct {
 				Content  string
-				Metadata map[string]any // event_type, tags and so on may stand here as well as in fields
+				Metadata map[string]any // event_type, tags and so on may be here as well as in fields
 			}](name)
 			for _, line := range lines {
 				memories = append(memories, souvenir.NewMemory{Content: line.Content, Metadata: line.Metadata})

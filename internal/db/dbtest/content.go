@@ -60,7 +60,7 @@ func changesComplete(t *testing.T, d db.DB) {
 	some, _, complete := since(t, d, mark, 100)
 	equal(t, "a deletion and an update", fmt.Sprint(some, complete), fmt.Sprint(rows[:2], true))
 
-	// However long the log is, what it does not reach is not passed over in silence.
+	// Even if the log is long, changes beyond its reach must not be skipped silently.
 	for range 70 {
 		write(t, d, func(tx db.Tx) error {
 			_, err := tx.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
@@ -329,7 +329,7 @@ func words(t *testing.T, d db.DB) {
 	})
 	write(t, d, func(tx db.Tx) error { return tx.Words().Drop(first, first+4711) })
 	look("after a drop", []string{"green", "drink"}, all, 2, 2, 20, 10)
-	write(t, d, func(tx db.Tx) error { // what a passage has goes with it
+	write(t, d, func(tx db.Tx) error { // what belongs to a passage is deleted with it
 		_, err := tx.Exec(`DELETE FROM passage WHERE id = ?`, first+20)
 		return err
 	})

@@ -1,4 +1,4 @@
-// Package dbtest holds an engine to what package db promises.
+// Package dbtest tests that an engine keeps the promises of package db.
 package dbtest
 
 import (
@@ -10,12 +10,12 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Engine is how databases are opened for the tests.
+// Engine opens databases for the tests.
 type Engine struct {
 	// Open opens an empty database with the store's schema. The test closes it.
 	Open func(t *testing.T) db.DB
 
-	// Reopen opens a database again that was closed. Nil: nothing of one is left then.
+	// Reopen opens a closed database again. Nil: the engine keeps nothing of a closed one.
 	Reopen func(t *testing.T, closed db.DB) db.DB
 }
 
@@ -72,7 +72,7 @@ func read(t *testing.T, d db.DB, fn func(tx db.Tx) error) {
 	}
 }
 
-// is reports an error that is of another class than it should be.
+// is reports an error of the wrong class.
 func is(t *testing.T, what string, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {
@@ -105,7 +105,7 @@ func count(tx db.Tx) (n int, err error) {
 
 func key(parts ...any) string { return "test " + fmt.Sprint(parts...) }
 
-// place makes a user with a partition, in which memories can lie.
+// place creates a user with a partition, to store memories in.
 func place(t *testing.T, d db.DB) (partition int64) {
 	t.Helper()
 	write(t, d, func(tx db.Tx) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// meeting is how long calls wait for one another where an engine may let both run at once, or one after the other.
+// meeting is how long calls wait for one another where an engine may run both at once, or one after the other.
 const meeting = 50 * time.Millisecond
 
 func readsOneSnapshot(t *testing.T, d db.DB) {
@@ -59,7 +59,7 @@ func readWritesNothing(t *testing.T, d db.DB) {
 	})
 }
 
-// Two doctors are on duty, and one must stay: each looks whether both are, and goes.
+// Two doctors are on duty, and one must stay: each checks that both are there, and leaves.
 func noWriteSkew(t *testing.T, d db.DB) {
 	for round := range 5 {
 		write(t, d, func(tx db.Tx) error { return errors.Join(set(tx, key("a"), 1), set(tx, key("b"), 1)) })
@@ -96,8 +96,8 @@ func noWriteSkew(t *testing.T, d db.DB) {
 	}
 }
 
-// What is not there when it is looked for, is not there when the Write ends: only one of several that find nothing goes
-// on.
+// A row that is missing when fn looks for it is still missing when the Write ends: of several that find nothing,
+// only one goes on.
 func noPhantoms(t *testing.T, d db.DB) {
 	const writers = 4
 	var looked atomic.Int32
@@ -252,7 +252,7 @@ func endsWithContext(t *testing.T, d db.DB) {
 	err := d.Read(ctx, func(tx db.Tx) error { return tx.QueryRow(slow).Scan(&n) })
 	is(t, "a statement that runs", err, context.DeadlineExceeded)
 
-	// Behind a Write that does not end, one waits, or runs and ends with its context.
+	// Behind a Write that does not end, another waits, or runs and ends with its context.
 	begun, end := make(chan struct{}), make(chan struct{})
 	held := make(chan error, 1)
 	go func() {

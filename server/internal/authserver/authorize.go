@@ -18,11 +18,10 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// The authorization endpoint (RFC 6749, section 3.1): a client sends a browser here, the person in front of it signs in
-// and decides (consent.go), and the browser carries a code, or the reason why there is none, back to the client.
+// The authorization endpoint (RFC 6749, section 3.1): a client sends a browser here, the person signs in and
+// decides (consent.go), and the browser carries a code, or the error, back to the client.
 
-// asking is an authorization request whose client and redirect URI are sound: from then on errors are the client's to
-// hear.
+// asking is an authorization request with a valid client and redirect URI: from then on errors go to the client.
 type asking struct {
 	parameters url.Values
 	client     souvenir.Client
@@ -30,13 +29,13 @@ type asking struct {
 	redirect   string
 	state      string // empty: none was sent, or several
 
-	// Of a request that checkAsking let through.
+	// Set by checkAsking.
 	scopes   []souvenir.Scope // at least one, in the order of souvenir.Scopes
 	resource string           // canonical; empty: none was named
 }
 
-// What an authorization request may say besides what the store knows of (RFC 6749, section 4.1.2.1, and OpenID Connect
-// Core, section 3.1.2.6).
+// Errors of the authorization endpoint that the store has no kind for (RFC 6749, section 4.1.2.1, and OpenID
+// Connect Core, section 3.1.2.6).
 const (
 	errUnsupportedResponseType = "unsupported_response_type"
 	errServer                  = "server_error"
@@ -46,13 +45,14 @@ const (
 	errNoRequestURI            = "request_uri_not_supported"
 )
 
-// query is the request again, in one form, whatever way it was written: for links and forms.
+// query is the request in canonical form, for links and forms.
 func (a *asking) query() string { return a.parameters.Encode() }
 
-// prompts are the words of the parameter prompt (OpenID Connect Core, section 3.1.2.1).
+// prompts returns the values of the parameter prompt (OpenID Connect Core, section 3.1.2.1).
 func (a *asking) prompts() []string { return strings.Fields(a.parameters.Get("prompt")) }
 
-// authorize begins: it looks at the request, sees who is there, and asks.
+// authorize handles an authorization request: it checks the request, finds out who is signed in, and asks for
+// consent.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	a, err := s.readAsking(r.Context(), r.URL.RawQuery)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Cal
 		return web.Redirect(s.signInFor(a, "")), nil
 	case err != nil:
 		return nil, err
-	case silent: // any program may name a client that keeps no secret: only the person can tell
+	case silent: // any program may name a client without a secret: only the person can tell
 		return s.refuseAsking(r, a, oauthError(errConsentRequired, "prompt",
 			"the user is asked each time, and prompt is none"))
 	case slices.Contains(a.prompts(), "login"):
@@ -85,10 +85,10 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Cal
 	return s.askConsent(r, c, a)
 }
 
-// readAsking reads a request as far as it takes to know where an answer may go. What is wrong until then is shown to
-// the person: a redirect would lead wherever somebody wrote into a link.
+// readAsking reads a request up to the point where an answer has a valid destination. Errors until then are shown
+// to the person: a redirect would lead wherever the author of a link wanted.
 func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) {
-	parameters, err := url.ParseQuery(strings.ReplaceAll(query, ";", "%3B")) // which separates nothing
+	parameters, err := url.ParseQuery(strings.ReplaceAll(query, ";", "%3B")) // which is no separator here
 	if err != nil {
 		return nil, &failure.Error{Status: http.StatusBadRequest, Message: "the request cannot be read: " + err.Error()}
 	}
@@ -134,16 +134,17 @@ func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) 
 	return a, nil
 }
 
-// leadsAnywhere reports whether the redirect URI may be anybody's: anybody can register a client with any, and would
-// have links of this service that lead there, of people who do not even know this service. So browsers in which nobody
-// has signed in are sent there for nothing (RFC 9700, section 4.11.2). Programs on the device are no place to lead
-// people to by a link.
+// leadsAnywhere reports whether the redirect URI may be anyone's: anyone can register a client with any URI, and
+// would have links of this service that lead there, even for people who do not know this service. So browsers
+// without a session are not redirected there unasked (RFC 9700, section 4.11.2). Programs on the device are no
+// target for such links.
 func (a *asking) leadsAnywhere() bool {
 	u, err := url.Parse(a.redirect)
 	return a.client.Kind != souvenir.ClientAdmin && (err != nil || u.Scheme != "http")
 }
 
-// onPage is an error about a client that a person is shown: a bad request, whatever else it would be for a program.
+// onPage turns an error about a client into one that is shown to a person: always a bad request, whichever status a
+// program would get.
 func onPage(err error) error {
 	if status, message := failure.Describe(err); status < http.StatusInternalServerError {
 		return &failure.Error{Status: http.StatusBadRequest, Message: message}
@@ -151,10 +152,10 @@ func onPage(err error) error {
 	return err
 }
 
-// checkAsking checks the rest of a request. Errors that the client is told carry a [*souvenir.OAuthError].
+// checkAsking checks the rest of a request. Errors meant for the client carry a [*souvenir.OAuthError].
 func (s *Server) checkAsking(ctx context.Context, a *asking) error {
 	for _, name := range slices.Sorted(maps.Keys(a.parameters)) {
-		if len(a.parameters[name]) > 1 && name != "resource" { // which may come more than once (RFC 8707, section 2)
+		if len(a.parameters[name]) > 1 && name != "resource" { // which may be repeated (RFC 8707, section 2)
 			return oauthError(souvenir.OAuthInvalidRequest, name, name+" is there more than once")
 		}
 	}
@@ -197,7 +198,7 @@ func (s *Server) checkAsking(ctx context.Context, a *asking) error {
 	return err
 }
 
-// authorization is the request as the store knows it.
+// authorization converts the request for the store.
 func (a *asking) authorization() souvenir.Authorization {
 	return souvenir.Authorization{
 		ClientID: a.clientID, RedirectURI: a.redirect, Scopes: a.scopes, Resource: a.resource,
@@ -205,9 +206,9 @@ func (a *asking) authorization() souvenir.Authorization {
 	}
 }
 
-// askedScopes are the scopes that a client asks for. Words that mean nothing here are passed over, as RFC 6749, section
-// 3.3, allows: clients ask for offline_access, or for all that some other server has. Those that know none of ours, and
-// none of OpenID Connect's, have mistaken the server.
+// askedScopes returns the scopes that a client asks for. Unknown ones are ignored, as RFC 6749, section 3.3,
+// allows: clients ask for offline_access, or for every scope of some other server. A request with no scope of this
+// server, and none of OpenID Connect's, is an error: it is meant for another server.
 func askedScopes(parameter string) ([]souvenir.Scope, error) {
 	words := strings.Fields(parameter)
 	known := slices.DeleteFunc(souvenir.Scopes(),
@@ -224,15 +225,15 @@ func askedScopes(parameter string) ([]souvenir.Scope, error) {
 	return souvenir.DefaultScopes(), nil
 }
 
-// refuseAsking sends an error to the client. What is the server's fault goes into the log, and the client hears of a
-// server error, too, since a browser between the two cannot be answered with 500 (RFC 6749, section 4.1.2.1).
+// refuseAsking sends an error to the client. The cause of an internal error is logged, and the client gets
+// server_error, since a browser between the two cannot be answered with 500 (RFC 6749, section 4.1.2.1).
 func (s *Server) refuseAsking(r *http.Request, a *asking, err error) (any, error) {
 	var known *souvenir.Error
 	if errors.As(err, &known) && slices.Contains([]string{"client_id", "redirect_uri"}, known.Argument) {
-		return nil, onPage(err) // somebody has changed the client since
+		return nil, onPage(err) // the client has changed since
 	}
 	if r.Context().Err() != nil {
-		return nil, err // nobody waits for it
+		return nil, err // the caller is gone
 	}
 	var say *souvenir.OAuthError
 	if !errors.As(err, &say) {
@@ -244,8 +245,9 @@ func (s *Server) refuseAsking(r *http.Request, a *asking, err error) (any, error
 	return s.back(a, url.Values{"error": {say.Code}, "error_description": {say.Description}}), nil
 }
 
-// back sends the browser to the client, with an answer. It says who answers (RFC 9207), so that a client of several
-// servers cannot be made to mistake one for another. The redirect URI stays as it was registered, its query included.
+// back redirects the browser to the client, with an answer. The answer names its issuer (RFC 9207), so that a
+// client of several servers cannot be made to mistake one for another. The redirect URI stays as it was registered,
+// its query included.
 func (s *Server) back(a *asking, answer url.Values) web.Redirect {
 	answer.Set("iss", s.site.PublicURL)
 	if a.state != "" {
@@ -261,7 +263,8 @@ func (s *Server) back(a *asking, answer url.Values) web.Redirect {
 	return web.Redirect(a.redirect + separator + answer.Encode())
 }
 
-// signInFor is where one signs in, and then comes back to the request. A request that wants a sign-in has got it then.
+// signInFor returns the address of the sign-in page that leads back to the request. This sign-in fulfils a request
+// that demands one.
 func (s *Server) signInFor(a *asking, parameters string) string {
 	rest := url.Values{}
 	for name, values := range a.parameters {
@@ -273,13 +276,13 @@ func (s *Server) signInFor(a *asking, parameters string) string {
 }
 
 const (
-	signInAgain = "again=1&" // whoever has signed in already
+	signInAgain = "again=1&" // even for a signed-in person
 )
 
-// PageRoutes are the pages on which a person lets an application in.
+// PageRoutes are the pages on which a person authorizes an application.
 func (s *Server) PageRoutes() []route.Route {
 	return []route.Route{
-		route.Get(route.AuthorizePath, route.Public, s.authorize), // who is there, it finds out itself
+		route.Get(route.AuthorizePath, route.Public, s.authorize), // it authenticates by itself
 		route.Post(route.AuthorizePath, route.Public, s.decide),
 		route.Get("/authorize", route.Public, s.authorize), // where old clients guess it
 		route.Post("/authorize", route.Public, s.decide),

@@ -12,13 +12,13 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// shownClient is what a person is told of an application. Its name it has given itself, and may be anything; where the
-// answer goes cannot be made up.
+// shownClient describes an application to a person. The application chooses its own name, which may be anything;
+// the destination of the answer cannot be forged.
 type shownClient struct {
-	Name    string // what it calls itself; empty if it does not
+	Name    string // its own name for itself; empty if it has none
 	ID      string
-	Host    string // to which the answer goes; empty: to an application on the device
-	Local   string // what the answer goes to there, in words
+	Host    string // destination of the answer; empty: an application on the device
+	Local   string // the destination there, in words
 	Origin  string // how the server knows it, in words
 	Warning string // empty: none
 }
@@ -28,7 +28,7 @@ func (s *Server) showClient(ctx context.Context, c request.Caller, a *asking) (s
 	shown := shownClient{Name: web.ShortName(a.client.Metadata.ClientName), ID: a.clientID}
 	u, err := url.Parse(a.redirect)
 	if err != nil {
-		return shown, err // it is a registered one, which can be read
+		return shown, err // a registered one, which can be read
 	}
 	web := u.Scheme == "https" || u.Scheme == "http"
 	switch {
@@ -60,7 +60,7 @@ func (s *Server) showClient(ctx context.Context, c request.Caller, a *asking) (s
 	return shown, err
 }
 
-// madeBy says which user has made a client.
+// madeBy says which user has created a client.
 func (s *Server) madeBy(ctx context.Context, c request.Caller, owner string) (string, error) {
 	if owner == c.User.ID {
 		return "You, or a program with a token of yours, have added it to this server.", nil

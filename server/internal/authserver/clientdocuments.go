@@ -22,24 +22,24 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// A client may be known by the URL of a document in which it describes itself (OAuth Client ID Metadata Document,
-// draft-ietf-oauth-client-id-metadata-document). Anybody can name any URL here, so that fetching one is done with care:
-// package netaddr says where to, and what follows how much, how often and for how long.
+// A client may be identified by the URL of a document in which it describes itself (OAuth Client ID Metadata
+// Document, draft-ietf-oauth-client-id-metadata-document). Anyone can name any URL here, so fetching one is
+// limited: package netaddr limits the addresses, and the constants below limit size, rate and caching.
 const (
 	documentType    = "application/json"
-	maxDocument     = 64 << 10 // bytes; the store takes 16 KiB of it
+	maxDocument     = 64 << 10 // bytes; the store accepts 16 KiB of it
 	documentTimeout = 5 * time.Second
 
-	// How long a document is good for: what its answer says, within these bounds.
+	// How long a document is cached: as its response says, within these bounds.
 	documentLifeLeast   = 5 * time.Minute // longer than a consent takes
 	documentLifeDefault = time.Hour
 	documentLifeMost    = 24 * time.Hour
 
-	failureLife    = time.Minute // how long a document that could not be had is not tried again
+	failureLife    = time.Minute // how long a failed document is not fetched again
 	failuresKept   = 1_000
-	documentsAtAll = 16 // that are being fetched at the same time
+	documentsAtAll = 16 // concurrent fetches
 
-	// How many documents are fetched for one address, and from one host: at once, and after that one in so much time.
+	// How many documents are fetched for one address, and from one host: a burst, then one per interval.
 	documentsBurst    = 20
 	documentsInterval = 3 * time.Second
 )
@@ -47,8 +47,8 @@ const (
 // clientDocuments fetches the documents of clients.
 type clientDocuments struct {
 	http      *http.Client
-	addresses *ratelimit.Limiter // whom it is done for
-	hosts     *ratelimit.Limiter // where it is done
+	addresses *ratelimit.Limiter // by requesting address
+	hosts     *ratelimit.Limiter // by fetched host
 	slots     chan struct{}
 
 	mu       sync.Mutex
@@ -56,7 +56,7 @@ type clientDocuments struct {
 	failed   ratelimit.Recent[string, failedDocument] // by URL
 }
 
-// fetching is a fetch that several may wait for.
+// fetching is a fetch that several requests may wait for.
 type fetching struct {
 	done   chan struct{} // closed at the end
 	client souvenir.Client
@@ -68,7 +68,8 @@ type failedDocument struct {
 	until time.Time
 }
 
-// newClientDocuments makes one that fetches with a client, or, for nil, with one that reaches public addresses only.
+// newClientDocuments returns a fetcher with the given client, or, for nil, with one that reaches public addresses
+// only.
 func newClientDocuments(given *http.Client) *clientDocuments {
 	own := http.Client{}
 	if given != nil {
@@ -91,9 +92,9 @@ func newClientDocuments(given *http.Client) *clientDocuments {
 	}
 }
 
-// client returns the active client that an id names: one that has registered, that a user has made, or that describes
-// itself in the document at that URL, which is fetched if need be. All that can be wrong is an error with the code
-// invalid_client, to be shown to the user and never told by a redirect.
+// client returns the active client with an id: a registered one, one that a user created, or one described by the
+// document at that URL, which is fetched if need be. Its errors have the code invalid_client, and must be shown to
+// the user, never sent by a redirect.
 func (s *Server) client(ctx context.Context, clientID string) (souvenir.Client, error) {
 	c, err := s.store.Accounts().GetClient(ctx, clientID)
 	switch {
@@ -113,15 +114,15 @@ func (s *Server) client(ctx context.Context, clientID string) (souvenir.Client, 
 	return s.fetchClient(ctx, clientID, err == nil)
 }
 
-// invalidClient is the error about a client that can be used for nothing.
+// invalidClient is the error for an unusable client.
 func invalidClient(why string) error {
 	message := "Invalid client: " + why
 	return &souvenir.Error{Kind: souvenir.KindUnauthenticated, Argument: "client_id", Message: message,
 		Err: &souvenir.OAuthError{Code: souvenir.OAuthInvalidClient, Description: plainASCII(message)}}
 }
 
-// fetchClient fetches a document and notes what it says. Whoever wants the same one meanwhile waits for it. Known says
-// that it has been fetched before.
+// fetchClient fetches a document and stores its contents. Concurrent requests for the same document share one
+// fetch. Known means that it has been fetched before.
 func (s *Server) fetchClient(ctx context.Context, id string, known bool) (souvenir.Client, error) {
 	d := s.documents
 	d.mu.Lock()
@@ -151,25 +152,25 @@ func (s *Server) fetchClient(ctx context.Context, id string, known bool) (souven
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		delete(d.fetching, id)
-		if errors.Is(f.err, souvenir.ErrUnauthenticated) { // and not for what went wrong here
+		if errors.Is(f.err, souvenir.ErrUnauthenticated) { // and not for this server's own failures
 			d.failed.Set(id, failedDocument{f.err, time.Now().Add(failureLife)})
 		}
 		close(f.done)
 		<-d.slots
 	}()
 	f.err = errors.New("fetching a client's document did not end in good order") // if it panics
-	// Another fetch may have ended since the caller looked.
+	// Another fetch may have ended since the caller checked.
 	if c, err := s.store.Accounts().GetClient(ctx, id); err == nil && c.Active && time.Now().Before(c.ExpiresAt) {
 		f.client, f.err = c, nil
 		return c, nil
 	}
-	// Others may be waiting, so that it does not end with this request. It ends soon anyway.
+	// Others may be waiting, so the fetch does not end with this request. It is bounded in time anyway.
 	f.client, f.err = s.renewClient(context.WithoutCancel(ctx), id)
 	return f.client, f.err
 }
 
-// mayFetch takes one of the slots, unless there are none left, or it would be too often. What others name on a host
-// does not keep a known document from being fetched again: otherwise anybody could lock out those who use its client.
+// mayFetch takes a slot, unless none is free or a rate limit is exceeded. Requests for other documents on a host do
+// not block renewing a known one: otherwise anyone could lock out the users of its client.
 func (d *clientDocuments) mayFetch(ctx context.Context, id string, known bool) error {
 	host := id
 	if u, err := url.Parse(id); err == nil {
@@ -187,7 +188,7 @@ func (d *clientDocuments) mayFetch(ctx context.Context, id string, known bool) e
 	}
 }
 
-// renewClient fetches a document and stores what it says.
+// renewClient fetches a document and stores its contents.
 func (s *Server) renewClient(ctx context.Context, id string) (souvenir.Client, error) {
 	registration, life, err := s.documents.fetch(ctx, id)
 	if err != nil {
@@ -205,13 +206,13 @@ func (s *Server) renewClient(ctx context.Context, id string) (souvenir.Client, e
 	return c, err
 }
 
-// badDocument is what is wrong with a document that was received. Other errors may tell about the network, and are for
-// the log.
+// badDocument describes the fault of a received document. Other errors may reveal details of the network, and
+// are only logged.
 type badDocument string
 
 func (b badDocument) Error() string { return "the document " + string(b) }
 
-// tellDocument says what somebody who has named a document is told.
+// tellDocument returns the message for the user who named a document.
 func tellDocument(err error) string {
 	var bad badDocument
 	if errors.As(err, &bad) {
@@ -220,7 +221,7 @@ func tellDocument(err error) string {
 	return "cannot be reached"
 }
 
-// fetch fetches a document, and says for how long it is good.
+// fetch fetches a document, and returns how long it may be cached.
 func (d *clientDocuments) fetch(ctx context.Context, id string) (registration souvenir.ClientRegistration,
 	life time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
@@ -262,7 +263,7 @@ func (d *clientDocuments) fetch(ctx context.Context, id string) (registration so
 	return registration, documentLife(response.Header, time.Now()), nil
 }
 
-// documentLife is how long a document is good for, by the headers of its answer (RFC 9111), within bounds.
+// documentLife returns how long a document may be cached, by the headers of its response (RFC 9111), within bounds.
 func documentLife(h http.Header, now time.Time) time.Duration {
 	life := documentLifeDefault
 	if expires, err := http.ParseTime(h.Get("Expires")); err == nil {

@@ -18,18 +18,17 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Consent: what a person is asked when an application wants to be let in, and what becomes of the answer.
+// Consent: the page on which a person authorizes an application, and the handling of the answer.
 
-// choice is what a person allows an application.
+// choice is the access that a person allows an application.
 type choice struct {
 	Scopes   []souvenir.Scope
-	ReadOnly bool     // without the rights to change anything, whatever Scopes has
+	ReadOnly bool     // without the rights to change anything, even those in Scopes
 	Limited  bool     // to Projects
-	Projects []string // as Project.Ref has them
+	Projects []string // in the form of Project.Ref
 }
 
-// granted are the scopes that a choice comes to. A right to change things is told with the right to read them, which is
-// in it.
+// granted returns the scopes that a choice grants. A right to write includes the right to read.
 func (c choice) granted() []souvenir.Scope {
 	has := func(scope souvenir.Scope) bool { return slices.Contains(c.Scopes, scope) }
 	return slices.DeleteFunc(souvenir.Scopes(), func(scope souvenir.Scope) bool {
@@ -43,39 +42,39 @@ func (c choice) granted() []souvenir.Scope {
 	})
 }
 
-// consentPage is what the template consent shows.
+// consentPage is the data of the template consent.
 type consentPage struct {
 	Action, Asked, Nonce string
-	Problem              string // what was wrong with the form; empty: nothing
+	Problem              string // the form's error; empty: none
 	Client               shownClient
 	Rights               []shownRight
 	Writes               bool // some of Rights change things
 	ReadOnly, Limited    bool
 	Projects             []shownProject
-	Others               string // projects that are chosen and not in the list, one per line
+	Others               string // chosen projects that are not in the list, one per line
 	More                 bool   // there are more projects than Projects
-	Again                bool   // the application has been let in before
+	Again                bool   // the application has been authorized before
 	User                 string // name of the person
-	Another              string // where to sign in as somebody else
+	Another              string // where to sign in as another user
 }
 
-// shownRight is a scope as people read it.
+// shownRight is a scope as the page shows it.
 type shownRight struct {
 	Scope          souvenir.Scope
-	Detail         string // empty: its name says it all
+	Detail         string // empty: the name suffices
 	Chosen, Writes bool
 }
 
-// shownProject is a project that an application may be limited to.
+// shownProject is a project to which an application may be limited.
 type shownProject struct {
-	Ref, Name, Owner string // Owner is empty for an own project
+	Ref, Name, Owner string // Owner is empty for the user's own project
 	Chosen           bool
 }
 
-// maxShownProjects keeps the page small. Others can be named.
+// maxShownProjects keeps the page small. Others can be typed.
 const maxShownProjects = 100
 
-// rights are the scopes in the order of the page. What is not plain from its name alone is said beside it.
+// rights are the scopes in the order of the page, with details where the name does not suffice.
 func rights() []shownRight {
 	return []shownRight{
 		{Scope: souvenir.ScopeMemoryRead},
@@ -88,7 +87,7 @@ func rights() []shownRight {
 	}
 }
 
-// askConsent shows the page on which a person decides, with what the application asked for chosen already.
+// askConsent shows the consent page, with the requested access preselected.
 func (s *Server) askConsent(r *http.Request, c request.Caller, a *asking) (any, error) {
 	offered, chosen, again, err := s.preselect(r.Context(), c, a)
 	if err != nil {
@@ -97,9 +96,8 @@ func (s *Server) askConsent(r *http.Request, c request.Caller, a *asking) (any, 
 	return s.consentPage(r, c, a, consentState{offered: offered, chosen: chosen, shown: chosen, again: again})
 }
 
-// preselect returns the scopes that a person can allow of what an application asks for, and what is chosen unless the
-// person chooses otherwise: all that is asked for, but what was refused the last time, and what only a person's own
-// hand may tick.
+// preselect returns which of the requested scopes a person can allow, and which are preselected: all requested
+// ones, except the ones refused the last time and scopes that a person must tick by hand.
 func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (offered []souvenir.Scope, chosen choice,
 	again bool, err error) {
 	offered = slices.DeleteFunc(slices.Clone(a.scopes), func(scope souvenir.Scope) bool {
@@ -110,8 +108,8 @@ func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (of
 			oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+string(souvenir.ScopeAdmin)+", and the user is no admin")
 	}
 	chosen.Scopes = slices.DeleteFunc(slices.Clone(offered), func(scope souvenir.Scope) bool {
-		// Whoever runs the server does not hand it over by not looking: this box is ticked by hand, or by who made the
-		// client. The one with which an application lets others in is always ticked by hand, each time.
+		// Admin rights are never granted by oversight: the box must be ticked by hand, unless this person created the
+		// client. The scope with which an application authorizes others is always ticked by hand, each time.
 		return scope == souvenir.ScopeAccount || scope == souvenir.ScopeAdmin &&
 			(a.client.Owner != c.User.ID || a.client.Made)
 	})
@@ -132,16 +130,16 @@ func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (of
 	return offered, chosen, true, nil
 }
 
-// consentState is what a page of consent is made of.
+// consentState is the state of a consent page.
 type consentState struct {
 	offered []souvenir.Scope
-	chosen  choice // counts if the form says nothing else
-	shown   choice // is on the page
+	chosen  choice // applies unless the form changes it
+	shown   choice // as the page shows it
 	again   bool
 	problem string
 }
 
-// consentPage makes the page, with a nonce for one answer to exactly this question.
+// consentPage builds the page, with a nonce for one answer to exactly this question.
 func (s *Server) consentPage(r *http.Request, c request.Caller, a *asking, state consentState) (any, error) {
 	client, err := s.showClient(r.Context(), c, a)
 	if err != nil {
@@ -188,7 +186,7 @@ func (s *Server) consentPage(r *http.Request, c request.Caller, a *asking, state
 	return web.Page{Template: "consent", Title: "Let this application in?", Status: status, Data: p}, nil
 }
 
-// questionFor is what an answer is about: the request, who is asked, and what is granted when nothing is changed.
+// questionFor identifies the question: the request, the person asked, and the preselected access.
 func (a *asking) questionFor(c request.Caller, chosen choice) [sha256.Size]byte {
 	question, err := json.Marshal([]any{a.query(), c.User.ID, chosen})
 	if err != nil {
@@ -197,8 +195,8 @@ func (a *asking) questionFor(c request.Caller, chosen choice) [sha256.Size]byte 
 	return sha256.Sum256(question)
 }
 
-// decide takes the answer of a person. A form that has been sent before, was made for another browser, or is older than
-// the server, asks again.
+// decide handles a person's answer. A form that was sent before, was made for another browser, or is older than the
+// server, is shown again.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	form, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -224,7 +222,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 		return s.refuseAsking(r, a, err)
 	}
 	state := consentState{offered: offered, chosen: chosen, shown: chosen, again: again}
-	// To let others in, or run the service, takes somebody who has shown recently who they are.
+	// Granting account or admin rights takes a recent sign-in.
 	if form.Get("decision") == "allow" &&
 		(slices.Contains(form["scope"], string(souvenir.ScopeAccount)) ||
 			slices.Contains(form["scope"], string(souvenir.ScopeAdmin))) {
@@ -251,11 +249,11 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 	return s.letIn(r, c, a, state)
 }
 
-// letIn notes what a person has allowed, and sends the browser to the application with a code.
+// letIn stores the grant and redirects the browser to the application with a code.
 func (s *Server) letIn(r *http.Request, c request.Caller, a *asking, state consentState) (any, error) {
 	allowed := a.authorization()
 	allowed.SessionID = c.SessionID
-	allowed.Scopes, allowed.Refused = state.shown.granted(), state.offered // less what is allowed of it
+	allowed.Scopes, allowed.Refused = state.shown.granted(), state.offered // less the allowed ones
 	if state.shown.Limited {
 		allowed.Projects = state.shown.Projects
 	}
@@ -271,8 +269,8 @@ func (s *Server) letIn(r *http.Request, c request.Caller, a *asking, state conse
 	return s.back(a, url.Values{"code": {code.Code}}), nil
 }
 
-// readChoice reads what a person has chosen. A browser always sends the field projects, since one of its buttons is
-// always pressed: a form without it comes from a script that decides and leaves the rest as it is.
+// readChoice reads a person's choice. A browser always sends the field projects, since one of its buttons is always
+// pressed: a form without it comes from a script that decides and leaves the rest unchanged.
 func readChoice(form url.Values, offered []souvenir.Scope, chosen choice) (made choice, problem string) {
 	made = chosen
 	if form.Has("access") {
@@ -283,7 +281,7 @@ func readChoice(form url.Values, offered []souvenir.Scope, chosen choice) (made 
 			func(scope souvenir.Scope) bool { return !slices.Contains(form["scope"], string(scope)) })
 	}
 	if form.Has("projects") || form.Has(
-		"project") { // projects that are named are a limit, whatever was left out beside them
+		"project") { // named projects are a limit, even where other fields were left out
 		made.Limited, made.Projects = form.Get("projects") != "all", nil
 		for _, ref := range append(slices.Clone(form["project"]), strings.Split(form.Get("others"), "\n")...) {
 			if ref = strings.TrimSpace(ref); ref != "" && !slices.Contains(made.Projects, ref) {
@@ -305,11 +303,11 @@ func readChoice(form url.Values, offered []souvenir.Scope, chosen choice) (made 
 	return made, ""
 }
 
-// oneOf reports whether a field was left out, or has one value of those that there are: what cannot be understood must
-// not count as the widest of them.
+// oneOf reports whether a field was left out, or has exactly one of the known values: an unknown value must not
+// count as the widest one.
 func oneOf(given []string, values ...string) bool {
 	return len(given) == 0 || len(given) == 1 && slices.Contains(values, given[0])
 }
 
-// maxGrantProjects is how many projects the store limits an application to.
+// maxGrantProjects is the store's limit on the projects of one grant.
 const maxGrantProjects = 100

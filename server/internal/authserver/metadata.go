@@ -12,11 +12,10 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
 
-// ServerMetadata describes the authorization server (RFC 8414). A client that looks for it where OpenID Connect has it
-// gets the same: that is why there are the two members that OpenID Connect asks for, although no ID token is ever given
-// out.
+// ServerMetadata describes the authorization server (RFC 8414). It is also served at OpenID Connect's path: that is
+// why it has the two members that OpenID Connect requires, although the server never issues ID tokens.
 type ServerMetadata struct {
-	Issuer                string   `json:"issuer"` // the public URL, byte by byte
+	Issuer                string   `json:"issuer"` // the public URL, exactly
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
 	TokenEndpoint         string   `json:"token_endpoint"`
 	RevocationEndpoint    string   `json:"revocation_endpoint"`
@@ -36,16 +35,16 @@ type ServerMetadata struct {
 	IDTokenAlgorithms     []string `json:"id_token_signing_alg_values_supported"`
 }
 
-// ResourceMetadata describes what access tokens are for (RFC 9728).
+// ResourceMetadata describes a resource for which access tokens are issued (RFC 9728).
 type ResourceMetadata struct {
-	Resource      string   `json:"resource"` // byte by byte the URL that people type into their clients
+	Resource      string   `json:"resource"` // exactly the URL that people enter in their clients
 	Name          string   `json:"resource_name"`
 	Servers       []string `json:"authorization_servers"`
 	Scopes        []string `json:"scopes_supported"`
 	BearerMethods []string `json:"bearer_methods_supported"`
 }
 
-// MetadataRoutes is the table of the documents with which clients find out all the rest.
+// MetadataRoutes is the table of the discovery documents for clients.
 func (s *Server) MetadataRoutes() []route.Route {
 	return []route.Route{
 		route.Get("/.well-known/oauth-authorization-server", route.Public, s.serverMetadata),
@@ -55,8 +54,8 @@ func (s *Server) MetadataRoutes() []route.Route {
 	}
 }
 
-// AtHostRoot is where a document of metadata lies when the public URL has a path: RFC 8414 and RFC 9728 put the path
-// behind the well-known part, at the root of the host. Without a path it is where it is.
+// AtHostRoot returns the path of a metadata document when the public URL has a path: RFC 8414 and RFC 9728 put that
+// path after the well-known part, at the root of the host. Otherwise the path is unchanged.
 func (s *Server) AtHostRoot(pattern string) string {
 	const resource = "/.well-known/oauth-protected-resource"
 	if suffix, ok := strings.CutPrefix(pattern, resource); ok {
@@ -106,11 +105,11 @@ func (s *Server) describeResource(resource string) ResourceMetadata {
 		Scopes: offeredScopes(), BearerMethods: []string{"header"}}
 }
 
-// cacheMetadata lets clients keep a document for a while; a public URL that changes is soon known.
+// cacheMetadata lets clients cache a document for a short time, so that they soon notice a changed public URL.
 func cacheMetadata(w http.ResponseWriter) { w.Header().Set("Cache-Control", "public, max-age=300") }
 
-// resource returns the resource of this server that a client means (RFC 8707): the service or its MCP endpoint, with or
-// without a slash at the end. No resource stays none. Any other is ErrInvalid with invalid_target.
+// resource returns the resource of this server that a client names (RFC 8707): the service or its MCP endpoint,
+// with or without a trailing slash. An empty resource stays empty. Any other is ErrInvalid with invalid_target.
 func (s *Server) resource(asked string) (canonical string, err error) {
 	if asked == "" {
 		return "", nil
@@ -124,8 +123,8 @@ func (s *Server) resource(asked string) (canonical string, err error) {
 	return "", oauthError(souvenir.OAuthInvalidTarget, "resource", message)
 }
 
-// withoutTrifles writes a URL in the way that all its spellings have in common: case of scheme and host, the port that
-// goes without saying, a slash at the end (RFC 3986, section 6.2).
+// withoutTrifles normalizes a URL: case of scheme and host, the default port, a trailing slash (RFC 3986, section
+// 6.2).
 func withoutTrifles(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.User != nil || u.Opaque != "" || strings.ContainsAny(address, "#?") {
@@ -141,18 +140,18 @@ func withoutTrifles(address string) string {
 	return u.Scheme + "://" + host + port + strings.TrimSuffix(u.EscapedPath(), "/")
 }
 
-// Audience is what access tokens that are used here must be for: the service, or its MCP endpoint.
+// Audience is the accepted audiences of access tokens: the service, and its MCP endpoint.
 func (s *Server) Audience() []string {
 	return []string{s.site.PublicURL, s.site.PublicURL + "/mcp"}
 }
 
-// offeredScopes are the scopes that the metadata names: all but admin, which hardly any client needs. People are asked
-// for account only if a client asks, and then with an empty box.
+// offeredScopes are the scopes in the metadata: all but admin, which hardly any client needs. The consent page
+// offers account only if a client requests it, and then with the box unticked.
 func offeredScopes() []string {
 	return append(ScopeNames(souvenir.DefaultScopes()), string(souvenir.ScopeAccount))
 }
 
-// ScopeNames are scopes as OAuth writes them.
+// ScopeNames returns scopes as OAuth strings.
 func ScopeNames(scopes []souvenir.Scope) []string {
 	var words []string
 	for _, scope := range scopes {
@@ -161,12 +160,13 @@ func ScopeNames(scopes []souvenir.Scope) []string {
 	return words
 }
 
-// ResourceMetadata is where the metadata of the resource lies that a path belongs to: between host and path of its
-// identifier (RFC 9728, section 3.1). The MCP endpoint is one, all the rest another.
+// ResourceMetadata returns the address of the metadata of the resource that a path belongs to: the well-known part
+// is between host and path of its identifier (RFC 9728, section 3.1). The MCP endpoint is one resource, everything
+// else another.
 func (s *Server) ResourceMetadata(path string) string {
 	u, err := url.Parse(s.site.PublicURL)
 	if err != nil {
-		return "" // it was checked
+		return "" // checked before
 	}
 	resource := strings.TrimSuffix(u.Path, "/")
 	if path == "/mcp" {

@@ -10,13 +10,13 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
 
-// The grant types that the token endpoint knows.
+// The grant types of the token endpoint.
 const (
 	GrantCode    = "authorization_code"
 	GrantRefresh = "refresh_token"
 )
 
-// Routes is the table of the OAuth endpoints that programs speak with. Those that people see are pages.
+// Routes is the table of the OAuth endpoints for programs. PageRoutes has those for people.
 func (s *Server) Routes() []route.Route {
 	return append(s.MetadataRoutes(), []route.Route{
 		route.Get("/oauth/jwks", route.Public, s.signingKeys),
@@ -24,19 +24,19 @@ func (s *Server) Routes() []route.Route {
 		route.Post("/oauth/revoke", route.Public, s.revoke),
 		route.Post("/oauth/register", route.Public, s.registerClient),
 
-		// Where clients of before RFC 8414 guess them.
+		// Where clients from before RFC 8414 guess them.
 		route.Post("/token", route.Public, s.token),
 		route.Post("/register", route.Public, s.registerClient),
 	}...)
 }
 
-// oauthError is an error that an OAuth client is told with a code.
+// oauthError is an error with a code for an OAuth client.
 func oauthError(code, argument, message string) error {
 	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: message,
 		Err: &souvenir.OAuthError{Code: code, Description: plainASCII(message)}}
 }
 
-// plainASCII writes a message in the characters that an error_description may have (RFC 6749, section 5.2).
+// plainASCII converts a message to the characters that an error_description may have (RFC 6749, section 5.2).
 func plainASCII(message string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -49,8 +49,8 @@ func plainASCII(message string) string {
 	}, strings.ReplaceAll(message, "…", "..."))
 }
 
-// Fail tells an error as RFC 6749, section 5.2, does: as JSON, with 400 but for clients that are not what they say
-// (401), and for what is no fault of the client.
+// Fail writes an error as RFC 6749, section 5.2, requires: as JSON, with 400, except for failed client
+// authentication (401), and for errors that the client did not cause.
 func (s *Server) Fail(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
 	body := &souvenir.OAuthError{Code: souvenir.OAuthInvalidRequest, Description: plainASCII(message)}
 	var known *souvenir.OAuthError
@@ -73,7 +73,7 @@ func (s *Server) Fail(w http.ResponseWriter, r *http.Request, status int, messag
 	s.answer(w, r, status, body)
 }
 
-// usesBasic reports whether a request has credentials of a client in its header.
+// usesBasic reports whether a request has client credentials in its header.
 func usesBasic(r *http.Request) bool {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.EqualFold(scheme, "Basic")
@@ -84,7 +84,7 @@ type KeySet struct {
 	Keys []any `json:"keys"`
 }
 
-// signingKeys are the public keys of access tokens, as a JSON Web Key Set (RFC 7517).
+// signingKeys returns the public keys of access tokens, as a JSON Web Key Set (RFC 7517).
 func (s *Server) signingKeys(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	keys, err := s.store.Accounts().SigningKeys(r.Context())
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// questions are the questions that people have been asked and have not answered yet. Each can be answered once, in the
-// browser that was asked, and only as it was put. They are kept in memory: who answers after a restart is asked again.
+// questions are the open consent questions. Each can be answered once, in the browser that was asked, and only as
+// it was put. They are kept in memory: after a restart, the person is asked again.
 type questions struct {
 	mu   sync.Mutex
 	open []openConsent // the oldest first
 }
 
-// openConsent is a question. Of everything there are hashes alone, so that each takes the same little room.
+// openConsent is a question. It holds hashes only, so all have the same small size.
 type openConsent struct {
 	nonce, browser, question [sha256.Size]byte
 	until                    time.Time
@@ -25,11 +25,10 @@ type openConsent struct {
 const (
 	consentLifetime = 30 * time.Minute
 	maxConsents     = 4096
-	maxOpenConsents = 32 // of a browser: nobody drives out the questions of others
+	maxOpenConsents = 32 // per browser: no browser can evict the questions of others
 )
 
-// add notes a question, and returns the nonce with which it is answered. Where there are too many, the oldest can be
-// answered no more.
+// add stores a question, and returns the nonce of its answer. When there are too many, the oldest is dropped.
 func (c *questions) add(browser string, question [sha256.Size]byte, now time.Time) (nonce string) {
 	nonce = rand.Text()
 	added := openConsent{nonce: sha256.Sum256([]byte(nonce)), browser: sha256.Sum256([]byte(browser)), question: question,
@@ -55,7 +54,7 @@ func (c *questions) add(browser string, question [sha256.Size]byte, now time.Tim
 	return nonce
 }
 
-// take reports whether a nonce is one for this browser and this question, and uses it up if so.
+// take reports whether a nonce belongs to this browser and this question, and uses it up if so.
 func (c *questions) take(nonce, browser string, question [sha256.Size]byte, now time.Time) bool {
 	given, from := sha256.Sum256([]byte(nonce)), sha256.Sum256([]byte(browser))
 	c.mu.Lock()

@@ -14,14 +14,14 @@ import (
 const (
 	maxRegistration = 64 << 10 // bytes
 
-	// How many clients may register from one address: at once, and after that one in so much time. Some register twice
-	// whenever somebody connects them, and many people may share an address.
+	// How many clients may register from one address: a burst, then one per interval. Some clients register twice
+	// per connection, and many people may share an address.
 	registrationBurst    = 100
 	registrationInterval = 6 * time.Second
 )
 
-// registerClient registers a client that nobody here has heard of before (RFC 7591). It gets nothing by that: somebody
-// has to let it in, and it is forgotten after a day in which nobody does.
+// registerClient registers a new client (RFC 7591). Registration grants no access: a user has to authorize the
+// client, and clients without a grant are deleted after a day.
 func (s *Server) registerClient(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	w.Header().Set("Pragma", "no-cache")
 	if wait := s.registrations.Allow(request.Of(r.Context()).Address); wait > 0 {
@@ -40,7 +40,7 @@ func (s *Server) registerClient(w http.ResponseWriter, r *http.Request, _ reques
 	return nil, nil
 }
 
-// asMetadataError gives the code of RFC 7591 to what is wrong with a body.
+// asMetadataError adds the code of RFC 7591 to an error in a body.
 func asMetadataError(err error) error {
 	var known *souvenir.Error
 	var told *souvenir.OAuthError
@@ -50,7 +50,7 @@ func asMetadataError(err error) error {
 	return err
 }
 
-// tooMany says that somebody has to wait.
+// tooMany is the error for an exceeded rate limit.
 func tooMany(w http.ResponseWriter, wait time.Duration, what string) error {
 	seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
 	w.Header().Set("Retry-After", seconds)

@@ -1,5 +1,5 @@
-// Package authserver is the OAuth 2.1 authorization server: metadata, registration of clients and the documents in
-// which they describe themselves, the page on which a person lets an application in, and the token endpoint.
+// Package authserver is the OAuth 2.1 authorization server: metadata, registration of clients and client id
+// metadata documents, the consent page, and the token endpoint.
 package authserver
 
 import (
@@ -12,25 +12,26 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Options are what a Server needs.
+// Options are the dependencies of a Server.
 type Options struct {
 	Site   *web.Site
 	SignIn *signin.Service
 	Store  *souvenir.Store // the operator's
 	Logger *slog.Logger
 
-	// ClientDocuments fetches the documents of clients that are known by a URL. Nil means a client that connects to public
-	// addresses only.
+	// ClientDocuments fetches the documents of clients that are identified by a URL. Nil means a client that
+	// connects to public addresses only.
 	ClientDocuments *http.Client
 
-	// ReadJSON reads the body of a request, within the memory that all requests share. Strict refuses unknown members.
+	// ReadJSON reads the body of a request, within the memory shared by all requests. Strict refuses unknown
+	// members.
 	ReadJSON func(w http.ResponseWriter, r *http.Request, v any, strict bool) error
 
 	// Answer writes a value as JSON.
 	Answer func(w http.ResponseWriter, r *http.Request, status int, value any)
 }
 
-// Server lets applications in. Make one with [New].
+// Server authorizes applications. Create one with [New].
 type Server struct {
 	site     *web.Site
 	signin   *signin.Service
@@ -40,11 +41,11 @@ type Server struct {
 	answer   func(w http.ResponseWriter, r *http.Request, status int, value any)
 
 	registrations *ratelimit.Limiter // of clients, by address
-	documents     *clientDocuments   // of clients that are known by a URL
-	questions     questions          // pages of consent that wait for an answer
+	documents     *clientDocuments   // of clients that are identified by a URL
+	questions     questions          // open consent questions
 }
 
-// New makes an authorization server.
+// New creates an authorization server.
 func New(o Options) *Server {
 	return &Server{
 		site: o.Site, signin: o.SignIn, store: o.Store, log: o.Logger, readJSON: o.ReadJSON, answer: o.Answer,

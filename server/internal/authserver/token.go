@@ -15,16 +15,16 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// oauthForm is the form of a request to the token or the revocation endpoint, without parameters that have no value:
-// they count as left out (RFC 6749, section 3.2).
+// oauthForm is the form of a request to the token or the revocation endpoint, without parameters that have no
+// value: they count as omitted (RFC 6749, section 3.2).
 type oauthForm url.Values
 
-// get returns the value of a parameter that is there once at most.
+// get returns the value of a parameter that occurs at most once.
 func (f oauthForm) get(name string) string { return url.Values(f).Get(name) }
 
-// token gives out tokens, for a code or a refresh token.
+// token issues tokens, for a code or a refresh token.
 func (s *Server) token(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
-	w.Header().Set("Pragma", "no-cache") // for HTTP/1.0, as RFC 6749, section 5.1, has it
+	w.Header().Set("Pragma", "no-cache") // for HTTP/1.0 (RFC 6749, section 5.1)
 	form, err := readOAuthForm(w, r)
 	if err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (s *Server) refresh(r *http.Request, client souvenir.ClientCredentials, for
 	})
 }
 
-// revoke ends what a token was given for (RFC 7009). Without credentials of a client, as the interface has it, whoever
-// holds the token may do so: there is no better use that a thief could put it to.
+// revoke ends the grant of a token (RFC 7009). Without client credentials, which the API allows, any holder of the
+// token may revoke it: a thief could do nothing more useful with it.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	w.Header().Set("Pragma", "no-cache")
 	form, err := readOAuthForm(w, r)
@@ -99,11 +99,11 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request, _ request.Caller
 		souvenir.Revocation{Client: client, Token: form.get("token")}); err != nil {
 		return nil, err
 	}
-	return struct{}{}, nil // with 200, and nothing that a client would have to read
+	return struct{}{}, nil // with 200, and no content for the client
 }
 
-// readOAuthForm reads a form of which each parameter is there once at most (RFC 6749, section 3.2), but resource, of
-// which there may be several (RFC 8707).
+// readOAuthForm reads a form in which each parameter occurs at most once (RFC 6749, section 3.2), except resource,
+// which may be repeated (RFC 8707).
 func readOAuthForm(w http.ResponseWriter, r *http.Request) (oauthForm, error) {
 	if given := r.Header.Get("Content-Type"); given != "" {
 		if kind, _, err := mime.ParseMediaType(given); err != nil || kind != formType {
@@ -131,12 +131,12 @@ func readOAuthForm(w http.ResponseWriter, r *http.Request) (oauthForm, error) {
 	return oauthForm(form), nil
 }
 
-// clientCredentials returns what a client says who it is, in the header (RFC 6749, section 2.3.1) or in the form;
-// nothing if it says nothing. A client may repeat its id, and must not repeat its secret.
+// clientCredentials returns the client's credentials, from the header (RFC 6749, section 2.3.1) or the form; zero
+// if there are none. A client may repeat its id, and must not repeat its secret.
 func clientCredentials(r *http.Request, form oauthForm) (souvenir.ClientCredentials, error) {
 	c := souvenir.ClientCredentials{ID: form.get("client_id"), Secret: form.get("client_secret")}
 	if !usesBasic(r) {
-		return c, nil // another scheme is for somebody else, such as a proxy
+		return c, nil // another scheme is meant for others, such as a proxy
 	}
 	id, secret, ok := r.BasicAuth()
 	if !ok {
@@ -156,8 +156,8 @@ func clientCredentials(r *http.Request, form oauthForm) (souvenir.ClientCredenti
 	return souvenir.ClientCredentials{ID: id, Secret: secret}, nil
 }
 
-// formDecoded decodes a half of the credentials in a header, which a client has to encode like a form, and not all do.
-// Neither ids nor secrets have spaces, so that a plus is a plus, and what is no code of a character stands for itself.
+// formDecoded decodes one half of the credentials in a header. Clients must form-encode them, but not all do. Ids
+// and secrets contain no spaces, so a plus is a plus, and an invalid escape stands for itself.
 func formDecoded(half string) string {
 	decoded, err := url.PathUnescape(half)
 	if err != nil {
@@ -166,7 +166,8 @@ func formDecoded(half string) string {
 	return decoded
 }
 
-// resourceOf returns the resource that a token shall be for; empty if the form names none. A token is for one.
+// resourceOf returns the resource that a token is requested for; empty if the form names none. A token is for one
+// resource.
 func (s *Server) resourceOf(form oauthForm) (string, error) {
 	var named string
 	for _, asked := range form["resource"] {
@@ -183,8 +184,8 @@ func (s *Server) resourceOf(form oauthForm) (string, error) {
 	return named, nil
 }
 
-// wantedScopes are the scopes that a request names (RFC 6749, section 3.3); nil for none. Words that mean nothing here,
-// such as offline_access, are left out.
+// wantedScopes returns the scopes that a request names (RFC 6749, section 3.3); nil for none. Unknown ones, such as
+// offline_access, are ignored.
 func wantedScopes(scope string) ([]souvenir.Scope, error) {
 	words := strings.Fields(scope)
 	if len(words) == 0 {
@@ -199,5 +200,5 @@ func wantedScopes(scope string) ([]souvenir.Scope, error) {
 	return known, nil
 }
 
-// formType is the content type of what clients send to the token endpoint.
+// formType is the content type of requests to the token endpoint.
 const formType = "application/x-www-form-urlencoded"

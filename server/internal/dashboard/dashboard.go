@@ -1,5 +1,5 @@
-// Package dashboard is the pages on which people look after their memories. Each of its rooms, the packages below it,
-// holds the pages of one subject; this one puts them together.
+// Package dashboard serves the pages on which people manage their memories. Each package below it holds the pages
+// of one subject; this one combines them.
 package dashboard
 
 import (
@@ -20,27 +20,27 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Options are what the rooms need.
+// Options are the dependencies of the packages below.
 type Options struct {
 	Site   *web.Site
 	SignIn *signin.Service
 	Store  *souvenir.Store // the operator's
 	Logger *slog.Logger
 
-	// NoActivity says that calls are not recorded.
+	// NoActivity means that calls are not recorded.
 	NoActivity bool
 
-	// ToolNames are the tools whose calls can be looked for.
+	// ToolNames are the tools by which calls can be filtered.
 	ToolNames []string
 
-	// Snippets says how clients are connected; nil: only the address and the token are shown.
+	// Snippets returns how to connect clients; nil: the pages show only the address and the token.
 	Snippets func(address, token string) []clients.Snippet
 
-	// Settings are what the page of the settings shows of the server.
+	// Settings are the server settings on the settings page.
 	Settings upkeep.Settings
 }
 
-// Dashboard is its rooms.
+// Dashboard combines the services of the packages below.
 type Dashboard struct {
 	Overview *overview.Service
 	Memories *memories.Service
@@ -52,7 +52,7 @@ type Dashboard struct {
 	Upkeep   *upkeep.Service
 }
 
-// New makes the rooms.
+// New creates a Dashboard.
 func New(o Options) *Dashboard {
 	drawn := pictures.New(o.Site)
 	return &Dashboard{
@@ -69,7 +69,7 @@ func New(o Options) *Dashboard {
 	}
 }
 
-// Routes are the pages of all rooms, for people who have signed in.
+// Routes are all pages of the dashboard, for signed-in people.
 func (d *Dashboard) Routes() []route.Route {
 	return slices.Concat(d.Overview.Routes(), d.Memories.Routes(), d.Projects.Routes(), d.Files.Routes(),
 		d.Pictures.Routes(), d.Trash.Routes(),

@@ -1,4 +1,4 @@
-// Package failure says what is wrong with a request, and which status of HTTP that is.
+// Package failure maps errors to HTTP statuses and messages.
 package failure
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// Statuses is the one table of what an error of the store means in HTTP. What is not in it, and every error that is not
-// the store's, is 500.
+// Statuses maps the kinds of store errors to HTTP statuses. Other kinds, and errors that are not the store's, are
+// 500.
 var Statuses = map[souvenir.Kind]int{
 	souvenir.KindInvalid:         http.StatusBadRequest,
 	souvenir.KindConflict:        http.StatusBadRequest,
@@ -33,17 +33,17 @@ var Statuses = map[souvenir.Kind]int{
 	souvenir.KindFull:            http.StatusInsufficientStorage,
 }
 
-// passing is what a caller is told of what hinders the server for a time, instead of the error's own words, which name
+// passing holds the messages for temporary failures of the server. They replace the error's own text, which names
 // files.
 var passing = map[souvenir.Kind]string{
 	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; try again in a moment",
 	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask whoever runs the server for room",
 }
 
-// Internal is all that a caller hears of an error that is none of the caller's making.
+// Internal is the message for an error that the caller did not cause.
 const Internal = "the server could not do this; its log says why, under the id that X-Request-Id of this answer has"
 
-// Error is an error of HTTP itself: one that the store knows no kind for, such as a wrong method.
+// Error is an HTTP error that the store has no kind for, such as a wrong method.
 type Error struct {
 	Status  int
 	Message string
@@ -51,7 +51,7 @@ type Error struct {
 
 func (f *Error) Error() string { return f.Message }
 
-// Describe returns what a caller is told of an error: status and message.
+// Describe returns the status and the message of an error for the caller.
 func Describe(err error) (status int, message string) {
 	var wrong *Error
 	var known *souvenir.Error
@@ -67,23 +67,23 @@ func Describe(err error) (status int, message string) {
 	return http.StatusInternalServerError, Internal
 }
 
-// MissingScope says that a credential lacks a scope, as the tools do.
+// MissingScope is the error for a credential without a scope, worded as the tools word it.
 func MissingScope(scope souvenir.Scope) error {
 	return &souvenir.Error{Kind: souvenir.KindForbidden, Err: &tools.MissingScope{Scope: scope},
 		Message: "this needs the scope " + string(scope) + ", which the credential does not carry; use one that does"}
 }
 
-// Invalid is the error of an argument that is not as it should be.
+// Invalid is the error for an invalid argument.
 func Invalid(argument, message string) error {
 	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: message}
 }
 
-// Unauthenticated is the error of a request without a credential that is any good.
+// Unauthenticated is the error for a request without a valid credential.
 func Unauthenticated(message string) error {
 	return &souvenir.Error{Kind: souvenir.KindUnauthenticated, Message: message}
 }
 
-// Quote shows a value in a message, kept short.
+// Quote quotes a value for a message, shortened.
 func Quote(value string) string {
 	const most = 60
 	if utf8.RuneCountInString(value) > most {
@@ -92,13 +92,13 @@ func Quote(value string) string {
 	return strconv.Quote(value)
 }
 
-// GivenUp reports whether an error only says that the caller is gone.
+// GivenUp reports whether an error only means that the caller is gone.
 func GivenUp(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Refused is an error for a request that did not get its turn, if that is what an error is: with the seconds after
-// which it is worth another try.
+// Refused returns the error of a request that did not get its turn, if err is one, and the seconds after which to
+// retry.
 func Refused(err error) (refused *fairqueue.Refused, seconds string, ok bool) {
 	if !errors.As(err, &refused) {
 		return nil, "", false
@@ -106,7 +106,7 @@ func Refused(err error) (refused *fairqueue.Refused, seconds string, ok bool) {
 	return refused, strconv.Itoa(int((refused.After + time.Second - 1) / time.Second)), true
 }
 
-// BusyMessage is what the caller is told.
+// BusyMessage is the message for the caller.
 func BusyMessage(refused *fairqueue.Refused, seconds string) string {
 	return refused.Reason + "; try again in " + seconds + " s"
 }
@@ -126,7 +126,7 @@ func Unreadable(err error) error {
 		err.Error(), Err: err}
 }
 
-// BadJSON says what is wrong with a body, by name where it has one.
+// BadJSON describes the error in a body, by field name where it has one.
 func BadJSON(err error) error {
 	var known *souvenir.Error
 	var syntax *json.SyntaxError
@@ -147,7 +147,7 @@ func BadJSON(err error) error {
 	return Invalid("body", "the body is not as it should be: "+strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// jsonType is what JSON calls a kind of Go's.
+// jsonType returns the JSON name of a Go type.
 func jsonType(kind string) string {
 	switch kind {
 	case "slice", "array":

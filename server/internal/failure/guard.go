@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// Guard runs a piece of work. One that panics fails.
+// Guard runs a function; a panic in it becomes an error.
 func Guard(ctx context.Context, log *slog.Logger, title string, run func() (any, error)) (result any, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {

@@ -10,36 +10,35 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// goldmark takes time and memory that grow with the square of some texts: a table has columns x rows cells, however few
-// are written (yuin/goldmark#589), and what opens without closing is looked for to the end again and again. Each parser
-// that can do so is wrapped here: it says beforehand what its next step costs, and does nothing once a text has used up
-// what its length allows.
+// goldmark takes quadratic time and memory for some texts: a table has columns x rows cells, however few are
+// written (yuin/goldmark#589), and for unclosed openings it searches to the end again and again. Each parser that
+// can do so is wrapped here: it estimates the cost of its next step, and does nothing once a text has used up what
+// its length allows.
 
-// meter counts what a text costs to parse. A unit stands for about a byte that is read, or for half a byte that is
-// allocated.
+// meter counts what a text costs to parse. A unit is about a byte read, or half a byte allocated.
 type meter struct {
 	left int
 	over bool
 
-	block      ast.Node // whose text is being parsed; the rest is of this block
+	block      ast.Node // the block in parsing; the following fields belong to it
 	delimiters int      // of emphasis
-	brackets   []int    // that are open: where they are
+	brackets   []int    // positions of open brackets
 }
 
 var meterKey = parser.NewContextKey()
 
 const (
 	perByte  = 512 // units that a byte of the text may cost
-	perCell  = 512 // units that a cell of a table costs, so that there may be as many as the text has bytes
-	perLine  = 256 // units that a step costs for each line it keeps
-	perStep  = 64  // units that any other step costs
+	perCell  = 512 // units per table cell, so that there may be as many cells as the text has bytes
+	perLine  = 256 // units per step for each line it keeps
+	perStep  = 64  // units per other step
 	allowed  = 64 << 10
-	maxLabel = 1000 // bytes of a label that are looked up
+	maxLabel = 1000 // maximum bytes of a label in a lookup
 )
 
 func newMeter(length int) *meter { return &meter{left: allowed + perByte*length} }
 
-// spend reports whether a step may be taken that costs so much.
+// spend reports whether a step of that cost is within the budget.
 func (m *meter) spend(units int) bool {
 	if m.left -= units; m.left < 0 {
 		m.over = true
@@ -54,7 +53,7 @@ func (m *meter) enter(block ast.Node) {
 	}
 }
 
-// meterOf is the meter of a text that is being parsed.
+// meterOf returns the meter of the text in parsing.
 func meterOf(pc parser.Context) *meter {
 	if m, ok := pc.Get(meterKey).(*meter); ok {
 		return m
@@ -62,13 +61,13 @@ func meterOf(pc parser.Context) *meter {
 	return newMeter(0)
 }
 
-// metered is an inline parser that says what its next step costs.
+// metered is an inline parser that estimates the cost of its next step.
 type metered struct {
 	parser.InlineParser
 	cost func(m *meter, parent ast.Node, block text.Reader) int
 }
 
-// Parse parses what begins here, if that does not cost too much.
+// Parse runs the parser at this position, if it does not cost too much.
 func (p metered) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	m := meterOf(pc)
 	if m.over {
@@ -81,14 +80,14 @@ func (p metered) Parse(parent ast.Node, block text.Reader, pc parser.Context) as
 	return p.InlineParser.Parse(parent, block, pc)
 }
 
-// CloseBlock ends a block for parsers that keep something for it.
+// CloseBlock ends a block for parsers with state per block.
 func (p metered) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
 	if closer, ok := p.InlineParser.(parser.CloseBlocker); ok {
 		closer.CloseBlock(parent, block, pc)
 	}
 }
 
-// inlineParsers are goldmark's, with the order that it gives them.
+// inlineParsers are goldmark's, with its priorities.
 func inlineParsers() []util.PrioritizedValue {
 	return []util.PrioritizedValue{
 		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
@@ -102,7 +101,7 @@ func inlineParsers() []util.PrioritizedValue {
 	}
 }
 
-// restOf is what follows in a block, and begins with what is looked at.
+// restOf returns the rest of a block, from the current position on.
 func restOf(parent ast.Node, block text.Reader) []byte {
 	_, segment := block.PeekLine()
 	lines := parent.Lines()
@@ -116,7 +115,7 @@ func restOf(parent ast.Node, block text.Reader) []byte {
 	return source[segment.Start:end]
 }
 
-// searchCost is the cost of looking for one of some marks that is not escaped.
+// searchCost is the cost of searching for an unescaped mark.
 func searchCost(rest []byte, marks string) int {
 	for at := 0; at < len(rest); {
 		found := bytes.IndexAny(rest[at:], marks)
@@ -132,8 +131,8 @@ func searchCost(rest []byte, marks string) int {
 	return perStep + len(rest) + perLine*bytes.Count(rest, []byte{'\n'})
 }
 
-// linkCost is the cost of a bracket. One that closes has its label looked up, the delimiters in it processed, and an
-// address or another label behind it looked for.
+// linkCost is the cost of a bracket. A closing one causes a lookup of its label, processing of the delimiters in
+// it, and a search for an address or another label after it.
 func linkCost(m *meter, parent ast.Node, block text.Reader) int {
 	rest := restOf(parent, block)
 	if len(rest) == 0 {
@@ -167,7 +166,7 @@ func linkCost(m *meter, parent ast.Node, block text.Reader) int {
 	return cost
 }
 
-// codeSpanCost is the cost of looking for as many backticks as there are here.
+// codeSpanCost is the cost of searching for a run of as many backticks.
 func codeSpanCost(_ *meter, parent ast.Node, block text.Reader) int {
 	rest := restOf(parent, block)
 	count := len(rest) - len(bytes.TrimLeft(rest, "`"))
@@ -187,16 +186,16 @@ func codeSpanCost(_ *meter, parent ast.Node, block text.Reader) int {
 	return perStep + at + perLine*bytes.Count(rest[:at], []byte{'\n'})
 }
 
-// rawHTMLCost is the cost of a tag, or of looking for the end of a comment, which is done once.
+// rawHTMLCost is the cost of a tag, or of the search for the end of a comment, which happens once.
 func rawHTMLCost(*meter, ast.Node, text.Reader) int { return 4 * perStep }
 
-// delimiterCost is the cost of a delimiter of emphasis, which may be compared with all others of its block.
+// delimiterCost is the cost of an emphasis delimiter, which may be compared with all others of its block.
 func delimiterCost(m *meter, _ ast.Node, _ text.Reader) int {
 	m.delimiters++
 	return perStep + m.delimiters
 }
 
-// addressCost is the cost of looking for a bare address.
+// addressCost is the cost of searching for a bare address.
 func addressCost(_ *meter, _ ast.Node, block text.Reader) int {
 	line, _ := block.PeekLine()
 	word := line
@@ -208,7 +207,7 @@ func addressCost(_ *meter, _ ast.Node, block text.Reader) int {
 	cost := 8 + len(word)
 	if bytes.Contains(word[:min(len(word), 12)], []byte("http")) ||
 		bytes.Contains(word[:min(len(word), 8)], []byte("www.")) {
-		cost += 32 * min(len(word), 512) // a regular expression that counts
+		cost += 32 * min(len(word), 512) // a regular expression with counted repetition
 	}
 	return cost
 }
@@ -221,21 +220,21 @@ func paragraphTransformers() []util.PrioritizedValue {
 	}
 }
 
-// transformer is what makes something else of a paragraph, and says what that costs.
+// transformer converts a paragraph, and estimates the cost.
 type transformer struct {
 	parser.ParagraphTransformer
 	cost func(paragraph *ast.Paragraph, source []byte) int
 }
 
-// Transform transforms a paragraph, if that does not cost too much.
+// Transform converts a paragraph, if it does not cost too much.
 func (t transformer) Transform(paragraph *ast.Paragraph, reader text.Reader, pc parser.Context) {
 	if m := meterOf(pc); !m.over && m.spend(t.cost(paragraph, reader.Source())) {
 		t.ParagraphTransformer.Transform(paragraph, reader, pc)
 	}
 }
 
-// definitionsCost is the cost of the definitions of links with which a paragraph begins. Each moves the lines that
-// follow it.
+// definitionsCost is the cost of the link definitions at the start of a paragraph. Each moves the lines that follow
+// it.
 func definitionsCost(paragraph *ast.Paragraph, source []byte) int {
 	lines := paragraph.Lines()
 	cost := 0
@@ -261,8 +260,8 @@ func definitionsCost(paragraph *ast.Paragraph, source []byte) int {
 	return cost
 }
 
-// tableCost is the cost of the table that a paragraph may be: it has a cell for each column in each row, whether it is
-// written or not. Pipes that are escaped are compared with each other.
+// tableCost is the cost of the table that a paragraph may be: it has a cell for each column in each row, written or
+// not. Escaped pipes are compared with each other.
 func tableCost(paragraph *ast.Paragraph, source []byte) int {
 	lines := paragraph.Lines()
 	cells, escaped := 0, 0
@@ -280,7 +279,7 @@ func tableCost(paragraph *ast.Paragraph, source []byte) int {
 	return perCell*cells + escaped*escaped
 }
 
-// delimits reports whether a line can be the one below the header of a table with several columns.
+// delimits reports whether a line can be the delimiter row of a table with several columns.
 func delimits(line []byte) bool {
 	return bytes.IndexByte(line, '|') >= 0 && bytes.IndexByte(line, '-') >= 0 &&
 		len(bytes.Trim(line, "|-: \t\r\n\v\f")) == 0

@@ -1,6 +1,5 @@
-// Package markdown renders Markdown that users have stored as HTML for the dashboard, within bounds: neither wide
-// tables nor deep nesting nor anything else that a text contains makes it cost more memory or time than a fixed
-// multiple of the text's own length.
+// Package markdown renders users' stored Markdown as HTML for the dashboard, within bounds: no input, such as wide
+// tables or deep nesting, costs more memory or time than a fixed multiple of the text's length.
 package markdown
 
 import (
@@ -20,28 +19,29 @@ import (
 )
 
 const (
-	// MaxInput is the longest text, in bytes, that is rendered.
+	// MaxInput is the maximum length, in bytes, of a rendered text.
 	MaxInput = 64 << 10
 
-	// maxDepth is how deep elements may nest. Browsers give up at 512.
+	// maxDepth is how deep elements may nest. Browsers stop at 512.
 	maxDepth = 200
 
-	// maxMarks is how many marks of block quotes and lists may begin a line. Each is examined again for all that follow.
+	// maxMarks is how many marks of block quotes and lists may begin a line. The parser examines each again for
+	// every mark that follows.
 	maxMarks = 100
 )
 
-// outputOf is the most bytes of HTML that a text may become.
+// outputOf returns the maximum length of the HTML, in bytes, for a text of a length.
 func outputOf(length int) int { return 4<<10 + 24*length }
 
 // Renderer renders Markdown. It is safe for concurrent use.
 type Renderer struct {
 	converter goldmark.Markdown
-	slots     chan struct{} // one for each text that is being rendered
+	slots     chan struct{} // one for each text in rendering
 	wait      time.Duration
 }
 
-// New makes a renderer that renders at most atOnce texts at a time. A text that has waited for its turn for so long is
-// shown as plain text.
+// New returns a renderer of at most atOnce texts at a time. A text that waits for longer than wait is shown as
+// plain text.
 func New(atOnce int, wait time.Duration) *Renderer {
 	p := parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
@@ -63,8 +63,8 @@ func New(atOnce int, wait time.Duration) *Renderer {
 }
 
 // HTML renders a text (CommonMark with GitHub's tables, tasks, strikethrough and bare addresses). HTML in it stays
-// text, addresses that would run something are left out, and pictures become links, since nothing is loaded from
-// elsewhere. A text that would cost too much is shown as it is, with a note that says so.
+// text, addresses that would run code are left out, and images become links, since pages load nothing from other
+// sites. A text that would cost too much is shown as plain text, with a note.
 func (r *Renderer) HTML(source string) template.HTML {
 	if len(source) > MaxInput || marksTooDeep(source) {
 		return plain(source, tooComplex)
@@ -96,7 +96,7 @@ func (r *Renderer) render(source []byte) (rendered string, ok bool) {
 	return out.String(), true
 }
 
-// enter waits for a turn, and reports whether there was one in time.
+// enter waits for a turn, and reports whether it got one in time.
 func (r *Renderer) enter() bool {
 	select {
 	case r.slots <- struct{}{}:
@@ -118,13 +118,13 @@ const (
 	tooBusy    = "The server is too busy to format this text now, so it is shown as stored."
 )
 
-// plain shows a text as it is, with a note.
+// plain returns a text unrendered, with a note.
 func plain(source, note string) template.HTML {
 	return template.HTML(`<p class="note">` + note + "</p>\n<pre><code>" + template.HTMLEscapeString(source) +
 		"</code></pre>\n")
 }
 
-// bounded is a buffer that takes so many bytes.
+// bounded is a buffer with a maximum length.
 type bounded struct {
 	strings.Builder
 	left int
@@ -132,7 +132,7 @@ type bounded struct {
 
 var errTooLong = errors.New("the HTML is too long")
 
-// Write takes a part of the HTML.
+// Write appends a part of the HTML.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.left -= len(p); b.left < 0 {
 		return 0, errTooLong
@@ -140,7 +140,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Builder.Write(p)
 }
 
-// marksTooDeep reports whether a line begins with more marks of quotes and lists than anyone writes.
+// marksTooDeep reports whether a line begins with more marks of quotes and lists than maxMarks.
 func marksTooDeep(source string) bool {
 	for line := range strings.Lines(source) {
 		marks := 0
@@ -159,7 +159,7 @@ func marksTooDeep(source string) bool {
 	return false
 }
 
-// depthOf measures how deep the nodes of a document nest.
+// depthOf returns the nesting depth of a document.
 func depthOf(document ast.Node) int {
 	deepest, depth := 0, 0
 	for node := document; node != nil; {

@@ -9,11 +9,11 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// tamer changes what would reach out of its place on the page.
+// tamer changes elements that would affect the page around the text.
 type tamer struct{}
 
-// Transform makes links of pictures, tells other sites nothing by links, and puts headings below those of the page,
-// which has two levels.
+// Transform turns images into links, makes links send no referrer, and puts headings below those of the page, which
+// has two levels.
 func (tamer) Transform(document *ast.Document, reader text.Reader, pc parser.Context) {
 	m := meterOf(pc)
 	if m.over = m.over || depthOf(document) > maxDepth; m.over {
@@ -32,7 +32,7 @@ func (tamer) Transform(document *ast.Document, reader text.Reader, pc parser.Con
 		case *ast.Heading:
 			node.Level = min(node.Level+2, 6)
 		case *ast.Link:
-			m.spend(8 * (len(node.Destination) + len(node.Title))) // many links may have one address, which is escaped for each
+			m.spend(8 * (len(node.Destination) + len(node.Title))) // many links may share one address, which is escaped for each
 			node.SetAttributeString("rel", []byte("noopener noreferrer nofollow"))
 		case *ast.AutoLink:
 			node.SetAttributeString("rel", []byte("noopener noreferrer nofollow"))
@@ -54,7 +54,7 @@ func (tamer) Transform(document *ast.Document, reader text.Reader, pc parser.Con
 	flatten(document, reader.Source())
 }
 
-// flatten takes links out of links, where they are none: their words stay.
+// flatten removes links inside links, where they are invalid: their text stays.
 func flatten(document *ast.Document, source []byte) {
 	var inner []ast.Node
 	flat := map[ast.Node]bool{}
@@ -85,10 +85,10 @@ func flatten(document *ast.Document, source []byte) {
 	}
 }
 
-// plainly renders what would be HTML or an input otherwise as text.
+// plainly renders raw HTML and inputs as text.
 type plainly struct{}
 
-// RegisterFuncs names what is rendered here.
+// RegisterFuncs registers the renderers.
 func (p plainly) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindRawHTML, p.inline)
 	r.Register(ast.KindHTMLBlock, p.block)

@@ -1,4 +1,4 @@
-// Package netaddr tells addresses of this machine and of its network from public ones.
+// Package netaddr distinguishes addresses of this machine and of its network from public ones.
 package netaddr
 
 import (
@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// Requests that strangers can make this server send go to public addresses only: not to this machine, nor to its
-// network, where other services may trust whoever reaches them. What counts is the address that is connected to, after
-// its name was resolved, so that a name whose address changes in between gains nothing.
+// Requests that strangers can trigger go to public addresses only: not to this machine, nor to its network, where
+// other services may trust any peer. The check applies to the address that is connected to, after name resolution,
+// so that DNS rebinding does not help.
 
-// notPublic are the ranges that are not for the public, of those that netip does not tell apart (the registries of
-// special-purpose addresses at IANA, RFC 6890). Of IPv6 only 2000::/3 is given out at all.
+// notPublic are the non-public ranges that netip does not recognize (the IANA registries of special-purpose
+// addresses, RFC 6890). Of IPv6, only 2000::/3 is allocated at all.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),       // this network
 	netip.MustParsePrefix("100.64.0.0/10"),   // shared by the customers of a carrier
@@ -28,17 +28,17 @@ var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("198.51.100.0/24"), // documentation
 	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
 	netip.MustParsePrefix("240.0.0.0/4"),     // reserved, and broadcast
-	netip.MustParsePrefix("2001::/23"),       // protocols: Teredo, which has an IPv4 address in it, and others
+	netip.MustParsePrefix("2001::/23"),       // protocols: Teredo, which embeds an IPv4 address, and others
 	netip.MustParsePrefix("2001:db8::/32"),   // documentation
-	netip.MustParsePrefix("2002::/16"),       // 6to4, which has an IPv4 address in it
+	netip.MustParsePrefix("2002::/16"),       // 6to4, which embeds an IPv4 address
 	netip.MustParsePrefix("3fff::/20"),       // documentation
 }
 
 const connectTimeout = 5 * time.Second
 
-var givenOut = netip.MustParsePrefix("2000::/3") // NAT64, with an IPv4 address in it, is outside
+var givenOut = netip.MustParsePrefix("2000::/3") // NAT64, which embeds an IPv4 address, is outside
 
-// isPublic reports whether an address is one that everybody reaches.
+// isPublic reports whether an address is globally reachable.
 func isPublic(address netip.Addr) bool {
 	if address.Zone() != "" {
 		return false
@@ -50,7 +50,7 @@ func isPublic(address netip.Addr) bool {
 	return !slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// refusePrivate is the Control of a [net.Dialer], which is asked about each address before it is connected to.
+// refusePrivate is the Control function of a [net.Dialer], called with each address before the connection.
 func refusePrivate(network, address string, _ syscall.RawConn) error {
 	if network != "tcp4" && network != "tcp6" {
 		return fmt.Errorf("the network %s is not allowed", network)

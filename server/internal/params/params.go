@@ -12,10 +12,10 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
-// timeForm is the form of a time that [time.Parse] is not strict about: it takes 9:00 and a comma, too.
+// timeForm is the form of a time. It is stricter than [time.Parse], which also accepts 9:00 and a comma.
 var timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
 
-// Time reads a time of a query; zero when it is not there.
+// Time reads a time from a query; zero if missing.
 func Time(query url.Values, name string) (time.Time, error) {
 	if !query.Has(name) {
 		return time.Time{}, nil
@@ -29,7 +29,7 @@ func Time(query url.Values, name string) (time.Time, error) {
 	return at, nil
 }
 
-// Word reads a word of a query that is one of some; empty when it is not there.
+// Word reads an enumerated word from a query; empty if missing.
 func Word[S ~string](query url.Values, name string, allowed ...S) (S, error) {
 	given := S(query.Get(name))
 	if !query.Has(name) || slices.Contains(allowed, given) {
@@ -42,24 +42,22 @@ func Word[S ~string](query url.Values, name string, allowed ...S) (S, error) {
 	return "", failure.Invalid(name, name+" is "+failure.Quote(string(given))+"; allowed are "+strings.Join(words, ", "))
 }
 
-// MaxOffset is the largest offset that a query may have: what every program that reads JSON can count to, and every
-// processor.
+// MaxOffset is the largest offset in a query: every JSON parser and every processor can represent it.
 const MaxOffset = 1<<31 - 1
 
-// Number reads a whole number of a query; 0 when it is not there. An empty one is none: what was to be filled in there
-// is missing.
+// Number reads a whole number from a query; 0 if missing. An empty one is an error: a value is probably missing.
 func Number(query url.Values, name string, least, most int) (int, error) {
 	if !query.Has(name) {
 		return 0, nil
 	}
 	given := query.Get(name)
 	n, err := strconv.Atoi(given)
-	if err != nil || n < least || n > most || given != strconv.Itoa(n) { // +5 and 007 are no numbers of JSON's
+	if err != nil || n < least || n > most || given != strconv.Itoa(n) { // +5 and 007 are not JSON numbers
 		return 0, failure.Invalid(name, name+" is "+failure.Quote(given)+"; a whole number from "+strconv.Itoa(least)+" to "+
 			strconv.Itoa(most)+" is needed")
 	}
 	return n, nil
 }
 
-// MaxTokenDays is the most days for which a token can be made.
+// MaxTokenDays is the maximum lifetime of a token, in days.
 const MaxTokenDays = 36_500

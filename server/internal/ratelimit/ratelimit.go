@@ -1,4 +1,4 @@
-// Package ratelimit limits how often something may happen for each of many keys.
+// Package ratelimit limits how often an event may happen for each of many keys.
 package ratelimit
 
 import (
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limiter limits how often something may happen for each of many keys. It remembers a bounded number of them, and
-// forgets those that were not heard of for the longest time.
+// Limiter limits how often an event may happen for each of many keys. It remembers a bounded number of them, and
+// evicts the least recently used.
 type Limiter struct {
 	every rate.Limit
 	burst int
@@ -21,15 +21,15 @@ type Limiter struct {
 
 const limitedKeys = 10_000
 
-// New allows a number of times at once, and after that one more in each interval.
+// New allows a burst of events, and after that one in each interval.
 func New(burst int, interval time.Duration) *Limiter {
 	return &Limiter{every: rate.Every(interval), burst: burst, seen: Recent[string, *rate.Limiter]{Most: limitedKeys}}
 }
 
-// Allow counts once more for an address, and returns how long to wait if that is too often; 0: it may.
+// Allow counts an event for an address, and returns how long to wait if it exceeds the limit; 0: allowed.
 func (l *Limiter) Allow(address netip.Addr) time.Duration { return l.AllowKey(AddressKey(address)) }
 
-// AllowKey is allow for any key.
+// AllowKey is Allow for any key.
 func (l *Limiter) AllowKey(key string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,12 +42,12 @@ func (l *Limiter) AllowKey(key string) time.Duration {
 	reservation := one.ReserveN(now, 1)
 	wait := reservation.DelayFrom(now)
 	if wait > 0 {
-		reservation.CancelAt(now) // whoever is refused does not have to wait longer for it
+		reservation.CancelAt(now) // a refused event does not extend the wait
 	}
 	return wait
 }
 
-// AddressKey is what counts as one address: of IPv6, the 64 bits that a single connection has to itself.
+// AddressKey is the key of an address: for IPv6, the 64-bit prefix, which a single connection has to itself.
 func AddressKey(address netip.Addr) string {
 	if address = address.Unmap(); address.Is6() {
 		if prefix, err := address.WithZone("").Prefix(64); err == nil {
@@ -57,14 +57,14 @@ func AddressKey(address netip.Addr) string {
 	return address.String()
 }
 
-// Recent is a map that keeps what was set or asked for most recently: at least half of most entries, and at most so
-// many.
+// Recent is a map of the most recently used entries: it keeps at least half of most entries, and at most all of
+// them.
 type Recent[K comparable, V any] struct {
 	Most       int
 	young, old map[K]V
 }
 
-// Get returns what was set for a key.
+// Get returns the value of a key.
 func (m *Recent[K, V]) Get(key K) (value V, ok bool) {
 	if value, ok = m.young[key]; ok {
 		return value, true
@@ -83,5 +83,5 @@ func (m *Recent[K, V]) Set(key K, value V) {
 	m.young[key] = value
 }
 
-// Size is how many entries it holds.
+// Size is the number of entries.
 func (m *Recent[K, V]) Size() int { return len(m.young) + len(m.old) }

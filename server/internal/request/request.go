@@ -1,4 +1,4 @@
-// Package request holds what the server knows of a request while it answers it: its caller, its route, its place in the
+// Package request holds the state of a request while the server answers it: its caller, its route, its place in the
 // queue.
 package request
 
@@ -14,21 +14,21 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 )
 
-// State is one request and its answer, as the log knows it.
+// State is one request and its answer, as logged.
 type State struct {
 	ID      string // of the request
-	Route   string // "METHOD /pattern"; empty: none fits
+	Route   string // "METHOD /pattern"; empty: no match
 	Dialect Dialect
 	Caller  Caller
 
-	Address netip.Addr // of whoever sent it; see remote
+	Address netip.Addr // of the sender; see remote
 
 	MCPMethod    string              // of a message of the Model Context Protocol; "batch": of several
 	MCPName      string              // the tool that it calls
-	MissingScope souvenir.Scope      // the one that it needs and the credential does not carry
-	Failed       error               // what fail answered; nil: nothing has failed
-	FileID       string              // of a file that was uploaded
-	Project      souvenir.ProjectRef // in which lies what the request is to change
+	MissingScope souvenir.Scope      // needed, but missing from the credential
+	Failed       error               // the error that fail answered; nil: none
+	FileID       string              // of an uploaded file
+	Project      souvenir.ProjectRef // of the object that the request changes
 	Calls        Calls               // calls of tools
 	SignedIn     string              // value of the session that this request has begun; empty: none
 
@@ -53,23 +53,23 @@ func With(ctx context.Context, e *State) context.Context {
 	return context.WithValue(ctx, stateKey{}, e)
 }
 
-// Caller is who a request speaks for. The context of a request holds it: Of(ctx).Caller.
+// Caller is the authenticated caller of a request. The context of a request holds it: Of(ctx).Caller.
 type Caller struct {
 	souvenir.Principal
-	Store *souvenir.Store // the view that the credential reaches; nil on open routes
+	Store *souvenir.Store // the view of the credential; nil on open routes
 }
 
-// CredentialCookie holds a credential: in browsers, that of a session.
+// CredentialCookie is the cookie with a credential: in browsers, that of a session.
 const CredentialCookie = "auth_token"
 
-// What credentials begin with.
+// Prefixes of credentials.
 const (
 	MCPTokenPrefix   = "mcp_"
 	SessionPrefix    = "ses_"
 	InvitationPrefix = "inv_"
 )
 
-// Dialect is how a route answers with errors: in the body of the API (the zero value), as OAuth does, or on a page.
+// Dialect is the form of a route's errors: the body of the API (the zero value), OAuth's, or a page.
 type Dialect int
 
 // The dialects.
@@ -79,14 +79,14 @@ const (
 	Pages
 )
 
-// Calls are the calls of tools that a request has made: one, or those of a batch.
+// Calls are the tool calls of a request: one, or those of a batch.
 type Calls struct {
 	mu    sync.Mutex
 	calls []souvenir.NewActivity
-	over  bool // the request is: what comes yet was given up by its caller
+	over  bool // the request has ended; its caller gave up later calls
 }
 
-// Add notes a call. It reports false when the request is over.
+// Add adds a call. It reports false when the request is over.
 func (a *Calls) Add(n souvenir.NewActivity) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +96,7 @@ func (a *Calls) Add(n souvenir.NewActivity) bool {
 	return !a.over
 }
 
-// End returns the calls; further ones are not added.
+// End returns the calls; later ones are not added.
 func (a *Calls) End() []souvenir.NewActivity {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,7 +104,7 @@ func (a *Calls) End() []souvenir.NewActivity {
 	return a.calls
 }
 
-// Client is what the client of the request calls itself.
+// Client returns the name of the request's client.
 func (a *Calls) Client() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,13 +117,13 @@ func (a *Calls) Client() string {
 }
 
 const (
-	paceBytes = 256 << 10 // of a stream, for each turn
+	paceBytes = 256 << 10 // of a stream, per turn
 )
 
-// Line is in whose line a request waits; empty: it speaks for no one.
+// Line returns the user in whose queue the request waits; empty: none.
 func (e *State) Line() string { return cmp.Or(e.Caller.User.ID, e.Caller.Access.User) }
 
-// Pace waits for a turn after so many bytes of a stream.
+// Pace waits for a turn after a number of bytes of a stream.
 func (e *State) Pace(r *http.Request, bytes int64) {
 	if e.streamed += bytes; e.streamed >= paceBytes {
 		e.streamed = 0
@@ -131,7 +131,7 @@ func (e *State) Pace(r *http.Request, bytes int64) {
 	}
 }
 
-// Through says what a request came by, for the trash.
+// Through describes the client of a request, for the trash.
 func Through(r *http.Request) string {
 	switch path := r.URL.Path; {
 	case strings.HasSuffix(path, "/tools/call"), strings.HasSuffix(path, "/mcp"), strings.HasSuffix(path, "/mcp/"):

@@ -7,9 +7,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// SignInAgain is where somebody has to go first who has not shown recently who they are, to come back to a page; empty:
-// nowhere. It is for those who take everybody's things away, or bring such in: a browser that was left open is no way
-// to them.
+// SignInAgain returns where a user without a recent sign-in must go first, to come back to a page; empty: not
+// needed. It protects exports and imports of all users' data: an unattended browser must not be enough for them.
 func (s *Service) SignInAgain(_ *http.Request, c request.Caller, path string) (string, error) {
 	if s.isConfirmed(c) {
 		return "", nil

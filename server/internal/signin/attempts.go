@@ -12,23 +12,23 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
 )
 
-// attempts slows those down who guess passwords. Wrong tries are counted three times, since each count alone can be got
-// around, or turned against somebody:
+// attempts slows down password guessing. It counts each wrong try three times, since any one count alone can be
+// evaded or turned against a user:
 //
-//   - of a name from an address: a few are free; then each costs twice the wait of the one before;
-//   - from an address, whatever the names, for whoever tries one password with many;
-//   - of a name, from wherever, for whoever has many addresses. The waits are short here, and for an address, since
-//     they are others' waits, too; the tries that are left find no password that the store accepts.
+//   - per name and address: a few tries are free; each further one waits twice as long as the one before;
+//   - per address, across names: against an attacker who tries one password with many names;
+//   - per name, across addresses: against an attacker with many addresses. The waits for a name or an address are
+//     short, since other users share them; the tries that remain find no password that the store accepts.
 //
-// A browser in which somebody has signed in has a mark of that account, and tries of the account from there are counted
-// apart, by the mark. So nobody is locked out of an own browser by others, even where all come from one address (OWASP:
-// device cookies). Whoever steals a mark gets as many tries as an address does.
+// A browser that has signed in to an account holds a mark of that account, and tries from it are counted
+// separately, by the mark. So an attacker cannot lock users out of their own browsers, even where all requests come
+// from one address (OWASP: device cookies). A stolen mark allows as many tries as an address does.
 //
-// While a wait lasts every try is refused, with the right password, too: otherwise waiting would not matter. Nothing is
-// written down: a restart forgets, marks included, and so does an hour without tries. There is room for a fixed number
-// of counts; past that, those go that were unused longest.
+// During a wait every try is refused, even with the right password: otherwise the wait would have no effect. Counts
+// are kept in memory only: a restart clears them, marks included, and so does an hour without tries. The number of
+// counts is bounded; when full, the least recently used are evicted.
 type attempts struct {
-	free int // wrong tries of a name from an address that cost nothing
+	free int // wrong tries per name and address without a wait
 	key  []byte
 
 	mu   sync.Mutex
@@ -36,24 +36,24 @@ type attempts struct {
 	seen ratelimit.Recent[attemptKey, attempt]
 }
 
-// attemptKey is the hash of what is counted: names may be long.
+// attemptKey is the hash of the counted names and addresses, since names may be long.
 type attemptKey [16]byte
 
-// attempt is what is known of a name, an address, or one from the other.
+// attempt is the count for a name, an address, or a name from an address.
 type attempt struct {
 	wrong int
-	last  time.Time // of the tries
-	until time.Time // when the next may be
+	last  time.Time // time of the latest try
+	until time.Time // when the next try is allowed
 }
 
 const (
 	defaultTries   = 5
-	freeTriesShort = 20 // of a name, and from an address, until short waits begin
+	freeTriesShort = 20 // wrong tries per name, and per address, before short waits begin
 	firstWait      = 2 * time.Second
 	longestWait    = 15 * time.Minute
-	shortWait      = time.Minute // at most, where somebody else may have to wait: 60 tries an hour (OWASP ASVS 2.2.1 allows 100)
+	shortWait      = time.Minute // maximum if others may wait, too: 60 tries an hour (OWASP ASVS 2.2.1 allows 100)
 	attemptMemory  = time.Hour
-	mostAttempts   = 20_000 // some 2 MB
+	mostAttempts   = 20_000 // about 2 MB
 )
 
 func newAttempts(free int) *attempts {
@@ -62,29 +62,29 @@ func newAttempts(free int) *attempts {
 	return &attempts{free: free, key: key, now: time.Now, seen: ratelimit.Recent[attemptKey, attempt]{Most: mostAttempts}}
 }
 
-// mark is what a browser has in which somebody has signed in to an account.
+// mark returns the mark of an account, which a browser keeps after a sign-in.
 func (a *attempts) mark(who string) string {
 	mac := hmac.New(sha256.New, a.key)
 	mac.Write([]byte(who))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// counted is a try that has begun, and counts as a wrong one until it succeeds: so that many at once are not all free.
+// counted is a try in progress. It counts as wrong until it succeeds, so that concurrent tries are not all free.
 type counted struct {
 	all    *attempts
 	limits []limit
-	known  bool // from a browser in which somebody has signed in to this account
+	known  bool // from a browser that has signed in to this account
 }
 
-// limit is what holds for one of the counts.
+// limit holds the rules for one of the counts.
 type limit struct {
 	key     attemptKey
 	free    int
-	longest time.Duration // that a try has to wait
+	longest time.Duration // maximum wait
 }
 
-// begin says how long somebody has to wait before a password is looked at; zero: go on. Who is the account that is
-// tried, by whatever tells it from others; mark is what the browser shows, if anything.
+// begin returns how long to wait before a password is checked; zero means no wait. Who identifies the account that
+// is tried; mark is the mark that the browser sent, if any.
 func (a *attempts) begin(who, address, mark string) (counted, time.Duration) {
 	limits := []limit{
 		{keyOf("pair", who, address), a.free, longestWait},
@@ -117,18 +117,18 @@ func (a *attempts) begin(who, address, mark string) (counted, time.Duration) {
 	return counted{a, limits, known}, 0
 }
 
-// right takes a try back, for its password was right. The other wrong tries of this name from this address are
-// forgotten; those from the address, or of the name, may be somebody else's.
+// right uncounts a try whose password was right. It clears the other wrong tries of this name from this address;
+// those of the address or the name alone stay, since they may be another user's.
 func (c counted) right() {
 	c.takeBack(func(t *attempt) { t.wrong = 0 })
 }
 
-// unused takes a try back that has told nothing about the password.
+// unused uncounts a try that revealed nothing about the password.
 func (c counted) unused() {
 	c.takeBack(func(t *attempt) { t.wrong = max(t.wrong-1, 0) })
 }
 
-// takeBack changes the first count, and takes one from the others.
+// takeBack applies first to the first count, and subtracts one from the others.
 func (c counted) takeBack(first func(*attempt)) {
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -140,12 +140,12 @@ func (c counted) takeBack(first func(*attempt)) {
 		} else {
 			t.wrong = max(t.wrong-1, 0)
 		}
-		t.last, t.until = now, time.Time{} // the wait that this try began: nobody else has got in during it
+		t.last, t.until = now, time.Time{} // the wait that this try began: no other try has passed during it
 		c.all.seen.Set(limit.key, t)
 	}
 }
 
-// look returns what is known under a key.
+// look returns the count under a key.
 func (a *attempts) look(key attemptKey, now time.Time) attempt {
 	t, _ := a.seen.Get(key)
 	if now.Sub(t.last) > attemptMemory && now.After(t.until) {
@@ -159,5 +159,5 @@ func keyOf(parts ...string) attemptKey {
 	return attemptKey(sum[:16])
 }
 
-// FreeTries is how many wrong passwords cost nothing.
+// FreeTries returns how many wrong passwords cost no wait.
 func (s *Service) FreeTries() int { return s.attempts.free }

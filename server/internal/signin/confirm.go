@@ -16,31 +16,32 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Whoever finds a browser open, or has its cookie, must not be able to make a credential that lasts: what makes one
-// asks for the password again, or for a new sign-in at the provider, if the person last showed who they are more than
-// ten minutes ago.
+// An unattended browser, or a stolen cookie, must not be enough to create a lasting credential: creating one asks
+// for the password again, or for a new sign-in at the provider, if the last confirmation is more than ten minutes
+// old.
 
-// recently is how long ago that may be.
+// recently is the maximum age of a confirmation.
 const recently = 10 * time.Minute
 
-// confirmField is the field of the page that asks, beside those of the form that it holds up.
+// confirmField is the password field of the confirmation page; the page also carries the fields of the original
+// form.
 const confirmField = "confirm_password"
 
-// confirmPage asks for the password, and has all that was typed before.
+// confirmPage asks for the password, and keeps the original form's input.
 type confirmPage struct {
 	web.Form
 	Action string
-	Kept   []web.Fact // the fields of the form that is sent on
+	Kept   []web.Fact // the fields of the original form
 	User   string
-	Has    bool // a password
+	Has    bool // the user has a password
 	Other  *otherSignIn
-	Back   string // where the form is
+	Back   string // page of the form
 }
 
-// isConfirmed reports whether the person in front of a browser showed who they are recently.
+// isConfirmed reports whether the user has confirmed their identity recently.
 func (s *Service) isConfirmed(c request.Caller) bool { return s.now().Sub(c.ConfirmedAt) < s.recently }
 
-// Confirmed is a form's handler that makes something lasting. Back is the page of the form.
+// Confirmed wraps the handler of a form that creates a lasting credential. Back is the page of the form.
 func (s *Service) Confirmed(back string, handle route.Handler) route.Handler {
 	return func(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 		form, err := s.site.ReadForm(w, r)
@@ -54,8 +55,8 @@ func (s *Service) Confirmed(back string, handle route.Handler) route.Handler {
 	}
 }
 
-// Confirm sees that the person showed who they are recently, or has just typed the password. Otherwise it returns the
-// page that asks.
+// Confirm checks that the user has confirmed their identity recently, or has just entered the password. Otherwise
+// it returns the page that asks for it.
 func (s *Service) Confirm(w http.ResponseWriter, r *http.Request, c request.Caller, form url.Values, back string) (any,
 	error) {
 	if s.isConfirmed(c) {
@@ -90,7 +91,7 @@ func (s *Service) Confirm(w http.ResponseWriter, r *http.Request, c request.Call
 	return p, nil
 }
 
-// confirmWith checks the password of the person who is signed in, as a sign-in does, and notes that it was right.
+// confirmWith checks the signed-in user's password, as a sign-in does, and records the confirmation.
 func (s *Service) confirmWith(w http.ResponseWriter, r *http.Request, c request.Caller, password string) error {
 	user, _, err := s.checkPassword(w, r, c.User.Name, password)
 	if errors.Is(err, souvenir.ErrUnauthenticated) || err == nil && user.ID != c.User.ID {
@@ -103,8 +104,8 @@ func (s *Service) confirmWith(w http.ResponseWriter, r *http.Request, c request.
 	return c.Store.Accounts().ConfirmSession(r.Context(), c.SessionID)
 }
 
-// CheckConfirmed refuses a program that makes something lasting with the cookie of a browser in which nobody has shown
-// lately who they are.
+// CheckConfirmed refuses a program that creates a lasting credential with the cookie of a browser without a recent
+// confirmation.
 func (s *Service) CheckConfirmed(c request.Caller) error {
 	if c.SessionID == "" || s.isConfirmed(c) {
 		return nil

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// What follows is for tests of the whole server, which have no other way to the clocks.
+// The following is for tests of the whole server, which cannot set the clocks otherwise.
 
-// SetTryClock makes the waits between tries of passwords go by another clock.
+// SetTryClock sets the clock for the waits between password tries.
 func (s *Service) SetTryClock(now func() time.Time) { s.attempts.now = now }
 
-// SetProviderClock makes the ways to an external provider and back end by another clock.
+// SetProviderClock sets the clock for the expiry of sign-ins at an external provider.
 func (s *Service) SetProviderClock(now func() time.Time) { s.provider.began.now = now }
 
 // ForgetProvider has the provider's metadata read with the next sign-in.
 func (s *Service) ForgetProvider() { s.provider.until = time.Time{} }
 
-// SetConfirmClock measures by another clock how long ago people have shown who they are.
+// SetConfirmClock sets the clock for the age of confirmations.
 func (s *Service) SetConfirmClock(now func() time.Time) { s.now = now }
 
-// SetRecently changes how long ago people may have signed in, for what takes everything away.
+// SetRecently sets the maximum age of a sign-in for access to all users' data.
 func (s *Service) SetRecently(most time.Duration) { s.recently = most }
 
-// FillLane takes all places of the lane of browsers that nobody knows, until the test calls what it returns.
+// FillLane takes all places of the lane of unknown browsers, until the test calls the returned function.
 func (s *Service) FillLane() (empty func()) {
 	var leave []func()
 	for range cap(s.hashing.others.running) {

@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// userAt returns the user to whom the provider's identity is linked, or makes one if the operator wants that.
+// userAt returns the user to whom the provider's identity is linked, or creates one if the operator allows that.
 func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, error) {
 	user, err := s.store.Accounts().UserByIdentity(ctx, s.provider.Issuer, who.Subject)
 	if !errors.Is(err, souvenir.ErrNotFound) {
@@ -28,8 +28,8 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 	if !s.provider.creates(who) {
 		return user, stranger
 	}
-	// The first account is an admin's, made with the link that the server has printed: it would be worth nothing after
-	// another.
+	// The first account is an admin's, created with the link that the server has printed; another account before it
+	// would void that link.
 	if has, err := s.store.Accounts().HasAccounts(ctx); err != nil || !has {
 		if err == nil {
 			stranger.message = "This server is not set up yet: its first account is made with the link that it has printed at its start"
@@ -37,7 +37,7 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 		}
 		return user, err
 	}
-	// One after the other: a write that is refused because of another may hear so before the other one can be read.
+	// One at a time: a write that conflicts with another may fail before the other one can be read.
 	select {
 	case s.provider.creating <- struct{}{}:
 		defer func() { <-s.provider.creating }()
@@ -46,12 +46,12 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 	}
 	if user, err = s.store.Accounts().UserByIdentity(ctx, s.provider.Issuer, who.Subject); !errors.Is(err,
 		souvenir.ErrNotFound) {
-		return user, err // made meanwhile
+		return user, err // created meanwhile
 	}
 	return s.createUser(ctx, who)
 }
 
-// creates reports whether somebody gets an account without having one.
+// creates reports whether an unknown person gets an account.
 func (p *provider) creates(who asserted) bool {
 	at := strings.LastIndexByte(who.Email, '@')
 	if at < 1 || !who.Verified {
@@ -61,8 +61,7 @@ func (p *provider) creates(who asserted) bool {
 		func(domain string) bool { return lowerASCII(domain) == lowerASCII(who.Email[at+1:]) })
 }
 
-// lowerASCII leaves other letters as they are: some of them become ASCII when they are made lower case (K, the Kelvin
-// sign).
+// lowerASCII leaves other letters unchanged: some of them become ASCII in lower case (K, the Kelvin sign).
 func lowerASCII(text string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -72,7 +71,7 @@ func lowerASCII(text string) string {
 	}, text)
 }
 
-// createUser makes an account for somebody whom the provider knows, under a name that nobody has.
+// createUser creates an account for a person at the provider, under a free name.
 func (s *Service) createUser(ctx context.Context, who asserted) (souvenir.User, error) {
 	const numbered = 20
 	local := who.Email[:strings.LastIndexByte(who.Email, '@')]
@@ -100,7 +99,7 @@ func (s *Service) createUser(ctx context.Context, who asserted) (souvenir.User, 
 			case known.Kind == souvenir.KindConflict && known.Argument == "name":
 				continue
 			case known.Argument == "name":
-				n = numbered + 1 // it cannot be one
+				n = numbered + 1 // invalid as a name
 			default:
 				return user, &providerRefusal{message: s.provider.Name +
 					" says something of you that this server cannot keep. Ask an admin of this server for an invitation", cause: err}
@@ -110,21 +109,21 @@ func (s *Service) createUser(ctx context.Context, who asserted) (souvenir.User, 
 	return souvenir.User{}, errors.New("no name was found for a new user")
 }
 
-// ownIdentity is who the user is at a provider.
+// ownIdentity is the user's identity at a provider.
 type ownIdentity struct {
 	souvenir.Identity
-	Provider string // its name; of one that is not configured any more, its issuer
+	Provider string // its name; the issuer, if it is no longer configured
 	Usable   bool
 }
 
-// identitiesPart is what the profile shows of external providers.
+// identitiesPart is the profile's part about external providers.
 type identitiesPart struct {
-	Provider   string // name of the one that can be linked; empty: there is none
+	Provider   string // name of the one that can be linked; empty: none
 	Link       web.Form
 	Identities []ownIdentity
 }
 
-// identitiesPart gathers it.
+// identitiesPart loads it.
 func (s *Service) identitiesPart(ctx context.Context, c request.Caller) (identitiesPart, error) {
 	var part identitiesPart
 	if s.provider != nil {
@@ -145,8 +144,8 @@ func (s *Service) identitiesPart(ctx context.Context, c request.Caller) (identit
 	return part, err
 }
 
-// beginLink sends a user to the provider, to have the account there linked to the one here. It takes the password, as a
-// new password does: a browser that was left open is not enough to get a way in for good.
+// beginLink sends a user to the provider, to link the account there to the one here. It asks for the password, as a
+// password change does: an unattended browser must not be enough for permanent access.
 func (s *Service) beginLink(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, p, data, err := s.profileForm(w, r, c)
 	if err != nil {
@@ -169,7 +168,7 @@ func (s *Service) beginLink(w http.ResponseWriter, r *http.Request, c request.Ca
 	return s.toProvider(w, r, loginState{Session: c.SessionID})
 }
 
-// link links the identity that a user has come back with, in the browser and the session in which that was begun.
+// link links the identity with which a user returns, in the browser and session that began it.
 func (s *Service) link(r *http.Request, j loginState, who asserted) (any, error) {
 	c, err := s.AdmitPerson(r, route.Person)
 	switch {
@@ -198,7 +197,7 @@ func (s *Service) link(r *http.Request, j loginState, who asserted) (any, error)
 	return s.site.Done("/profile", "linked"), nil
 }
 
-// unlink ends that the user can sign in by an identity, unless there would be no way in left.
+// unlink removes a linked identity, unless the user could not sign in without it.
 func (s *Service) unlink(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, p, data, err := s.profileForm(w, r, c)
 	if err != nil {
@@ -219,19 +218,19 @@ func (s *Service) unlink(w http.ResponseWriter, r *http.Request, c request.Calle
 	return s.site.Done("/profile", "unlinked"), nil
 }
 
-// looseBool is a boolean that some providers write as a text.
+// looseBool is a boolean that some providers write as a string.
 type looseBool bool
 
-// UnmarshalJSON takes true and "true" for true, and all else for false.
+// UnmarshalJSON reads true and "true" as true, and everything else as false.
 func (t *looseBool) UnmarshalJSON(data []byte) error {
 	*t = string(data) == "true" || string(data) == `"true"`
 	return nil
 }
 
-// textList is a list of texts, or one text, as some providers write a list of one.
+// textList is a list of strings, or one string, as some providers write a list of one.
 type textList []string
 
-// UnmarshalJSON takes both; what is neither is no text at all.
+// UnmarshalJSON accepts both; anything else is an empty list.
 func (l *textList) UnmarshalJSON(data []byte) error {
 	var one string
 	if json.Unmarshal(data, &one) == nil {

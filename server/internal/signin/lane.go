@@ -10,26 +10,26 @@ import (
 )
 
 // Passwords are slow to check, on purpose, and each check takes megabytes. So only a few are checked at once, a few
-// wait, and whoever comes then is told to come back. Browsers in which somebody has signed in before, and sessions,
-// have a lane of their own: a flood of sign-ins from elsewhere does not keep these people out. Their tries are counted
-// by account (attempts), so nobody floods that lane.
+// wait, and further ones are refused with a time to retry. Browsers that have signed in before, and sessions, have
+// a lane of their own: a flood of sign-ins from elsewhere does not block their users. Tries there are counted by
+// account (attempts), so that lane cannot be flooded.
 
 // lane is a bounded queue.
 type lane struct {
-	running chan struct{} // has room for as many as may run at once
-	inside  chan struct{} // has room for these and those who wait
+	running chan struct{} // capacity: checks at once
+	inside  chan struct{} // capacity: these and the waiting ones
 }
 
 const (
-	waitingPerSlot = 16 // about a second until the last of them is served
+	waitingPerSlot = 16 // the last of them waits about a second
 )
 
 func newLane(slots int) *lane {
 	return &lane{running: make(chan struct{}, slots), inside: make(chan struct{}, slots*(1+waitingPerSlot))}
 }
 
-// lanes are the lane of known browsers and that of all others. Together they run as many as there are processors, and
-// at least one each.
+// lanes are the lane of known browsers and that of all others. Together they run as many checks as there are
+// processors, and at least one each.
 type lanes struct{ known, others *lane }
 
 func newLanes() lanes {
@@ -46,7 +46,7 @@ func (l lanes) of(known bool) *lane {
 	return l.others
 }
 
-// enter waits for a place. Whoever gets one calls leave when done.
+// enter waits for a place. The caller must call leave when done.
 func (l *lane) enter(ctx context.Context, h http.Header) (leave func(), err error) {
 	select {
 	case l.inside <- struct{}{}:

@@ -18,11 +18,11 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// signInPage is what the page of the sign-in shows.
+// signInPage is the data of the sign-in page.
 type signInPage struct {
 	web.Form
-	Next  string // where to go then, without the base; empty: to the start
-	Empty bool   // nobody has an account yet
+	Next  string // where to go after sign-in, without the base; empty: the home page
+	Empty bool   // there are no accounts yet
 	Other *otherSignIn
 }
 
@@ -34,8 +34,8 @@ func (s *Service) loginPage(next string, again bool) (web.Page, *signInPage) {
 	return web.Page{Template: "login", Title: "Sign in", Data: data}, data
 }
 
-// showLogin asks for name and password, unless somebody has signed in already. With the parameter again it asks them,
-// too: an application may want to know who is there now, or somebody else is.
+// showLogin asks for name and password, unless the browser has a session. With the parameter again it always asks:
+// an application may require a fresh sign-in, or another user may be at the browser.
 func (s *Service) showLogin(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	next := r.URL.Query().Get("next")
 	_, err := s.AdmitPerson(r, route.Person)
@@ -51,10 +51,10 @@ func (s *Service) showLogin(_ http.ResponseWriter, r *http.Request, _ request.Ca
 	return p, err
 }
 
-// login signs somebody in. That the name is unknown, the password wrong and the user disabled looks the same.
+// login signs a user in. An unknown name, a wrong password and a disabled user look the same.
 func (s *Service) login(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
-	if errors.Is(err, web.ErrStaleForm) { // of another window, perhaps: the page as it is now can be sent
+	if errors.Is(err, web.ErrStaleForm) { // perhaps from another window: the current page can be sent
 		p, data := s.loginPage(r.PostForm.Get("next"), false)
 		data.Fill(r.PostForm.Get)
 		data.Refuse(err)
@@ -78,8 +78,8 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, _ request.Caller
 	return web.Redirect(s.site.LocalPath(data.Next)), nil
 }
 
-// checkPassword returns the user who has a name and a password, and when it began to look. Whoever has tried too often
-// has to wait.
+// checkPassword returns the user with a name and a password, and when the check began. After too many tries the
+// caller has to wait.
 func (s *Service) checkPassword(w http.ResponseWriter, r *http.Request, name, password string) (souvenir.User,
 	time.Time, error) {
 	who, err := s.accountKey(r.Context(), name)
@@ -105,12 +105,12 @@ func (s *Service) checkPassword(w http.ResponseWriter, r *http.Request, name, pa
 	return user, since, err
 }
 
-// accountKey tells the accounts apart whose passwords are tried: names that are written in different ways may be one.
-// Names that nobody has are told apart in the same way, so that nobody learns by waiting which ones there are.
+// accountKey identifies the account whose password is tried: names in different spellings may be one account.
+// Unknown names get keys in the same way, so that waiting does not reveal which names exist.
 func (s *Service) accountKey(ctx context.Context, name string) (string, error) {
 	user, err := s.store.Accounts().GetUser(ctx, name)
 	if errors.Is(err, souvenir.ErrNotFound) {
-		const most = 1 << 10 // bytes: no name is longer
+		const most = 1 << 10 // bytes: names are shorter
 		return "unknown\x00" + souvenir.UserNameKey(name[:min(len(name), most)]), nil
 	}
 	return knownAccount(user.ID), err
@@ -118,7 +118,7 @@ func (s *Service) accountKey(ctx context.Context, name string) (string, error) {
 
 func knownAccount(id string) string { return "known\x00" + id }
 
-// beginTry counts a try of a password, unless there were too many: then it says how long to wait.
+// beginTry counts a password try, unless there were too many: then it returns an error with the wait.
 func (s *Service) beginTry(w http.ResponseWriter, r *http.Request, who string) (counted, error) {
 	mark := ""
 	if c, err := r.Cookie(markCookie); err == nil {
@@ -133,8 +133,8 @@ func (s *Service) beginTry(w http.ResponseWriter, r *http.Request, who string) (
 		Message: fmt.Sprintf("there were too many wrong tries; wait %s, then try again", web.Wait(wait))}
 }
 
-// logout ends the session of this browser. What the person made in it goes on, but for what was to end with it.
-// Somebody else may sign in then, and go on where the form says.
+// logout ends the session of this browser. What was created in it stays valid, except for what was bound to the
+// session. Another user may sign in then, and continue where the form says.
 func (s *Service) logout(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Service) logout(w http.ResponseWriter, r *http.Request, _ request.Calle
 	return s.site.Done("/login", "signed-out"), nil
 }
 
-// Routes are the ways in and out, and what people look after themselves.
+// Routes are the routes for signing in and out, and for the user's own account.
 func (s *Service) Routes() []route.Route {
 	all := []route.Route{
 		route.Get("/login", route.Public, s.showLogin),

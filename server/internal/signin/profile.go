@@ -11,26 +11,26 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// profilePage is what the page shows on which people look after their account.
+// profilePage is the data of the page on which people manage their account.
 type profilePage struct {
 	Details  web.Form
 	Password web.Form
-	Has      bool // a password
+	Has      bool // the user has a password
 	Sessions []ownSession
 	External identitiesPart
-	Changed  bool // the password, just now: what else speaks for the user is offered to be ended
+	Changed  bool // the password was just changed: the page offers to revoke other access
 
 	SessionPages web.Pager
 }
 
-// ownSession is a browser in which the user has signed in.
+// ownSession is a browser in which the user is signed in.
 type ownSession struct {
 	souvenir.Session
-	Current bool   // the one that asks
-	Made    string // in words, what was made in it and is in force; empty: nothing
+	Current bool   // that of this request
+	Made    string // the active credentials created in it, in words; empty: none
 }
 
-// madeIn says what was made in a session.
+// madeIn describes the credentials created in a session.
 func madeIn(session string, tokens []souvenir.Token, grants []souvenir.Grant) string {
 	made, allowed := 0, 0
 	for _, t := range tokens {
@@ -53,7 +53,7 @@ func madeIn(session string, tokens []souvenir.Token, grants []souvenir.Grant) st
 	return strings.Join(words, " and ")
 }
 
-// profile gathers the page, as it is before anything is typed.
+// profile loads the page before any input.
 func (s *Service) profile(r *http.Request, c request.Caller) (web.Page, *profilePage, error) {
 	data := &profilePage{
 		Has: c.User.HasPassword,
@@ -101,7 +101,7 @@ func (s *Service) showProfile(_ http.ResponseWriter, r *http.Request, c request.
 	return p, err
 }
 
-// profileForm reads a form of the profile, and has the page ready in case something in it is wrong.
+// profileForm reads a form of the profile, and prepares the page for showing errors.
 func (s *Service) profileForm(w http.ResponseWriter, r *http.Request, c request.Caller) (url.Values, web.Page,
 	*profilePage, error) {
 	values, err := s.site.ReadForm(w, r)
@@ -127,14 +127,14 @@ func (s *Service) updateProfile(w http.ResponseWriter, r *http.Request, c reques
 	return s.site.Done("/profile", "profile"), nil
 }
 
-// changePassword sets a new password, for who knows the old one: a browser that was left open is not enough. The
-// session goes on; the user's others end.
+// changePassword sets a new password for a user who knows the old one: an unattended browser is not enough. The
+// session continues; the user's others end.
 func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, p, data, err := s.profileForm(w, r, c)
 	if err != nil {
 		return nil, err
 	}
-	if !data.Has { // there is no old one to ask for
+	if !data.Has { // there is no old password
 		if asks, err := s.Confirm(w, r, c, values, "/profile"); asks != nil || err != nil {
 			return asks, err
 		}
@@ -151,7 +151,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, c reque
 		switch {
 		case err == nil:
 			try.right()
-		case !errors.Is(err, souvenir.ErrUnauthenticated): // something about the new one
+		case !errors.Is(err, souvenir.ErrUnauthenticated): // an error in the new password
 			try.unused()
 		}
 	}
@@ -168,7 +168,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, c reque
 	return s.site.Done("/profile", "password-all"), nil
 }
 
-// endedKinds are what a form says is to end besides browsers.
+// endedKinds returns the kinds of access that a form ends besides sessions.
 func endedKinds(values url.Values) []souvenir.AccessKind {
 	var kinds []souvenir.AccessKind
 	for _, kind := range []souvenir.AccessKind{souvenir.AccessGrants, souvenir.AccessTokens} {
@@ -179,7 +179,7 @@ func endedKinds(values url.Values) []souvenir.AccessKind {
 	return kinds
 }
 
-// endSession signs another browser out, or this one, with what was made there unless the form keeps that.
+// endSession ends another session, or this one, with the credentials created in it unless the form keeps them.
 func (s *Service) endSession(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -194,8 +194,8 @@ func (s *Service) endSession(w http.ResponseWriter, r *http.Request, c request.C
 	return s.site.Done("/profile", "session"), nil
 }
 
-// signOutEverywhere ends all sessions, this one included unless the form keeps it, and, if wished, what else speaks for
-// the user.
+// signOutEverywhere ends all sessions, this one included unless the form keeps it, and, if requested, the user's
+// other credentials.
 func (s *Service) signOutEverywhere(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {

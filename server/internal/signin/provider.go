@@ -21,7 +21,7 @@ import (
 )
 
 // Provider is an external OpenID Connect provider at which people sign in: the Provider of package server, which
-// describes its fields.
+// documents its fields.
 type Provider struct {
 	Issuer        string
 	ClientID      string
@@ -39,7 +39,7 @@ func (p Provider) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "{Issuer:%s ClientID:%s}", p.Issuer, p.ClientID)
 }
 
-// CheckProvider says whether a provider can be used.
+// CheckProvider checks that a provider can be used.
 func CheckProvider(p *Provider) error {
 	bad := func(argument, value, want string) error {
 		return failure.Invalid(argument, argument+" is "+failure.Quote(value)+"; "+want)
@@ -73,8 +73,8 @@ const (
 	maxProviderName     = 40
 	providerTimeout     = 10 * time.Second // for each request to the provider
 	maxProviderAnswer   = 1 << 20          // bytes
-	providerLife        = 24 * time.Hour   // after which what the provider says of itself is read again
-	providerPause       = 5 * time.Second  // after a failure, before it is tried again
+	providerLife        = 24 * time.Hour   // after which its metadata is read again
+	providerPause       = 5 * time.Second  // between a failure and the next attempt
 	providerLoginPath   = "/login/provider"
 	providerAnswersPath = "/login/provider/callback"
 )
@@ -86,20 +86,20 @@ type provider struct {
 	http  *http.Client
 	began *loginStates
 
-	creating chan struct{} // taken by whoever makes an account
+	creating chan struct{} // held while creating an account
 
-	reading chan struct{} // taken by whoever reads what the provider says of itself; guards what follows
+	reading chan struct{} // held while reading the metadata; guards the following fields
 	found   *discovered
-	until   time.Time // when found, or failed, is out of date
+	until   time.Time // when found, or failed, expires
 	failed  error
 }
 
-// discovered is what a provider says of itself (OpenID Connect Discovery 1.0, section 3).
+// discovered is a provider's metadata (OpenID Connect Discovery 1.0, section 3).
 type discovered struct {
 	oauth    oauth2.Config // without the redirect URI
 	oidc     *oidc.Provider
 	verifier *oidc.IDTokenVerifier
-	tellsIss bool // in each answer (RFC 9207)
+	tellsIss bool // in each response (RFC 9207)
 }
 
 func newProvider(p Provider, log *slog.Logger) (*provider, error) {
@@ -127,8 +127,8 @@ func newProvider(p Provider, log *slog.Logger) (*provider, error) {
 		reading: make(chan struct{}, 1), creating: make(chan struct{}, 1)}, nil
 }
 
-// discover returns what the provider says of itself. That is read when it is first needed, and again after a day, or
-// soon after a failure; while it cannot be read anew, what was read before is used.
+// discover returns the provider's metadata. It is read when first needed, and again after a day, or soon after a
+// failure; while reading fails, the former metadata stays in use.
 func (p *provider) discover(ctx context.Context) (*discovered, error) {
 	select {
 	case p.reading <- struct{}{}:
@@ -138,7 +138,7 @@ func (p *provider) discover(ctx context.Context) (*discovered, error) {
 	}
 	now := time.Now()
 	if now.After(p.until) {
-		// Others wait for it, so that it does not end with this request. It ends soon anyway.
+		// Others wait for it, so it does not end with this request. It is bounded in time anyway.
 		found, err := p.read(context.WithoutCancel(ctx))
 		p.failed, p.until = err, now.Add(providerLife)
 		if err != nil {
@@ -154,7 +154,7 @@ func (p *provider) discover(ctx context.Context) (*discovered, error) {
 	return nil, p.failed
 }
 
-// read reads what the provider says of itself, and checks that nothing in it leads astray.
+// read reads the provider's metadata, and checks that its addresses are safe.
 func (p *provider) read(ctx context.Context) (*discovered, error) {
 	ctx = oidc.ClientContext(ctx, p.http)
 	about, err := oidc.NewProvider(ctx, p.Issuer)
@@ -185,7 +185,7 @@ func (p *provider) read(ctx context.Context) (*discovered, error) {
 		verifier: about.VerifierContext(ctx, &oidc.Config{ClientID: p.ClientID}),
 		tellsIss: metadata.TellsIss,
 	}
-	// Trying which one works would send the code twice, and it is good for once.
+	// Trying both styles would send the code twice, and it is valid once.
 	d.oauth.Endpoint.AuthStyle = oauth2.AuthStyleInHeader // OpenID Connect Discovery 1.0: the default
 	if methods := metadata.TokenMethods; p.ClientSecret == "" || methods != nil &&
 		!slices.Contains(methods, "client_secret_basic") {
@@ -194,7 +194,7 @@ func (p *provider) read(ctx context.Context) (*discovered, error) {
 	return d, nil
 }
 
-// checkProviderURL refuses an address of a provider that is not encrypted on its way, or not an address.
+// checkProviderURL refuses an invalid or unencrypted address of a provider.
 func checkProviderURL(u *url.URL) error {
 	switch {
 	case u.Host == "" || u.User != nil || u.Fragment != "":
@@ -205,8 +205,8 @@ func checkProviderURL(u *url.URL) error {
 	return errors.New("the URL is neither https nor http on this machine")
 }
 
-// providerClient is the client for requests to a provider: what the operator has configured is the issuer, and
-// everything else the provider names itself, so that it is held to limits.
+// providerClient returns the client for requests to a provider: the operator configured the issuer, but the
+// provider names all other addresses, so they are limited.
 func providerClient(given *http.Client, issuer *url.URL) *http.Client {
 	own := http.Client{}
 	if given != nil {
@@ -227,7 +227,7 @@ func providerClient(given *http.Client, issuer *url.URL) *http.Client {
 	return &own
 }
 
-// providerTransport reaches the issuer's host, wherever it lies, and public addresses.
+// providerTransport reaches the issuer's host, on any network, and public addresses.
 func providerTransport(issuer string) *http.Transport {
 	t := netaddr.PublicTransport()
 	public, any := t.DialContext, (&net.Dialer{Timeout: providerTimeout}).DialContext
@@ -242,7 +242,7 @@ func providerTransport(issuer string) *http.Transport {
 	return t
 }
 
-// boundedTransport sends requests of a provider's to addresses that may be, and takes only so much of an answer.
+// boundedTransport checks the addresses of requests to a provider, and limits the size of responses.
 type boundedTransport struct{ http.RoundTripper }
 
 func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -260,7 +260,7 @@ func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// bounded fails past a number of bytes, where an io.LimitReader would end as if nothing were amiss.
+// bounded fails past a number of bytes, where an io.LimitReader would end without an error.
 type bounded struct {
 	from io.Reader
 	left int

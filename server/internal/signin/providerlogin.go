@@ -22,7 +22,7 @@ import (
 )
 
 // People sign in at an external provider by the authorization code flow of OpenID Connect Core 1.0 with PKCE (RFC
-// 7636). Who they are here says a link between the provider's issuer and subject and a user: never an e-mail address.
+// 7636). A link between the provider's issuer and subject and a user identifies them here: never an e-mail address.
 
 // ProviderRoutes is the table of the pages of an external provider.
 func (s *Service) ProviderRoutes() []route.Route {
@@ -34,20 +34,20 @@ func (s *Service) ProviderRoutes() []route.Route {
 	}
 }
 
-// newAccount is how long making an account takes at most.
+// newAccount is the maximum time that creating an account takes.
 const newAccount = 10 * time.Second
 
 // providerLeeway is how far the provider's clock may be behind.
 const providerLeeway = time.Minute
 
-// askedAgain is the parameter of the sign-in's addresses by which people show anew who they are.
+// askedAgain is the parameter of the sign-in's addresses that demands a fresh sign-in.
 const askedAgain = "again"
 
-// otherSignIn is the button with which people sign in at the provider.
+// otherSignIn is the button for signing in at the provider.
 type otherSignIn struct{ Name, Path string }
 
-// otherSignIn is nil without a provider. Next is where to go then, and again whether people are to show anew who they
-// are.
+// otherSignIn returns the button, or nil without a provider. Next is where to go after sign-in; again demands a
+// fresh one.
 func (s *Service) otherSignIn(next string, again bool) *otherSignIn {
 	if s.provider == nil {
 		return nil
@@ -88,21 +88,21 @@ func (s *Service) toProvider(w http.ResponseWriter, r *http.Request, j loginStat
 	if len(s.provider.RequireACR) > 0 {
 		options = append(options, oauth2.SetAuthURLParam("acr_values", strings.Join(s.provider.RequireACR, " ")))
 	}
-	if j.Again { // max_age has the provider say when the person signed in there (section 3.1.2.1)
+	if j.Again { // with max_age, the provider reports when the person signed in there (section 3.1.2.1)
 		options = append(options, oauth2.SetAuthURLParam("prompt", "login"),
 			oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(s.recently.Seconds()))))
 	}
 	return web.Redirect(s.providerConfig(d).AuthCodeURL(j.State, options...)), nil
 }
 
-// providerConfig is what the OAuth library needs, with the address to which the provider answers.
+// providerConfig returns the OAuth library's configuration, with the redirect URI.
 func (s *Service) providerConfig(d *discovered) *oauth2.Config {
 	config := d.oauth
 	config.RedirectURL = s.site.PublicURL + providerAnswersPath
 	return &config
 }
 
-// endProviderLogin takes what a browser brings back from the provider.
+// endProviderLogin handles the provider's redirect back.
 func (s *Service) endProviderLogin(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	since := time.Now()
 	answer := r.URL.Query()
@@ -120,7 +120,7 @@ func (s *Service) endProviderLogin(w http.ResponseWriter, r *http.Request, _ req
 	}
 	user, err := s.userAt(r.Context(), who)
 	if user.CreatedAt.After(since.Add(-newAccount)) {
-		since = time.Time{} // the account is being made, by this request or one beside it, and nothing about it was checked before
+		since = time.Time{} // the account is being created, by this request or a concurrent one, and was not checked before
 	}
 	if err == nil {
 		err = s.signInShown(w, r, user, souvenir.NewSession{Since: since, Confirmed: who.At})
@@ -131,23 +131,23 @@ func (s *Service) endProviderLogin(w http.ResponseWriter, r *http.Request, _ req
 	return web.Redirect(s.site.LocalPath(j.Next)), nil
 }
 
-// providerRefusal is why somebody is not signed in, as the page tells it. The cause is for the log.
+// providerRefusal is the reason for a failed sign-in, as the page shows it. The cause is logged.
 type providerRefusal struct {
 	message string
 	cause   error
-	again   bool // it may help to sign in at the provider anew
+	again   bool // a new sign-in at the provider may help
 }
 
 func (e *providerRefusal) Error() string { return e.message + ": " + e.cause.Error() }
 func (e *providerRefusal) Unwrap() error { return e.cause }
 
-// refusedSignIn is what the page shows of a sign-in at the provider that led nowhere.
+// refusedSignIn is the data of the page about a failed sign-in at the provider.
 type refusedSignIn struct {
 	Problem string
-	Other   *otherSignIn // nil: to the profile
+	Other   *otherSignIn // nil: link to the profile
 }
 
-// refuseProvider shows why somebody is not signed in, or nothing was linked, and how to go on.
+// refuseProvider shows why a sign-in or linking failed, and how to go on.
 func (s *Service) refuseProvider(r *http.Request, j loginState, err error) (any, error) {
 	var refusal *providerRefusal
 	if errors.Is(err, souvenir.ErrUnauthenticated) {
@@ -164,20 +164,20 @@ func (s *Service) refuseProvider(r *http.Request, j loginState, err error) (any,
 	return web.Page{Template: "refused", Title: "You are not signed in", Status: http.StatusForbidden, Data: data}, nil
 }
 
-// brief is what the log has room for of an error, which may hold what the provider has answered.
+// brief shortens an error for the log; it may contain the provider's response.
 func brief(err error) string {
 	const most = 500
 	text := err.Error()
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
-// asserted is what the provider says of a person.
+// asserted is a person's identity as the provider asserts it.
 type asserted struct {
 	Subject  string
 	Email    string
 	Verified bool // the e-mail address, by the provider
 	Username string
-	At       time.Time // when the person showed there who they are; zero: the provider has not said
+	At       time.Time // time of the sign-in there; zero: unknown
 }
 
 // idClaims are the claims of an ID token that the library does not check (OpenID Connect Core 1.0, section 2).
@@ -197,7 +197,7 @@ type profileClaims struct {
 	Username      string    `json:"preferred_username"`
 }
 
-// askProvider gets and checks what the provider says.
+// askProvider fetches and checks the provider's assertions.
 func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Values) (asserted, error) {
 	p := s.provider
 	unsure := func(cause error) (asserted, error) {
@@ -261,7 +261,7 @@ func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Valu
 	return who, nil
 }
 
-// checkClaims checks what the library leaves to its user (section 3.1.3.7).
+// checkClaims makes the checks that the library leaves to its caller (section 3.1.3.7).
 func (p *provider) checkClaims(id *oidc.IDToken, claims idClaims, j loginState, token *oauth2.Token) error {
 	switch {
 	case subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(j.Nonce)) != 1:
@@ -281,7 +281,7 @@ func (p *provider) checkClaims(id *oidc.IDToken, claims idClaims, j loginState, 
 	return id.VerifyAccessToken(token.AccessToken)
 }
 
-// checkStrength refuses a sign-in at the provider that was not as strong as the operator wants it.
+// checkStrength refuses a sign-in at the provider that is weaker than the operator requires.
 func (p *provider) checkStrength(claims idClaims) error {
 	weak := func(cause string) error {
 		return &providerRefusal{again: true, cause: errors.New(cause),
@@ -299,8 +299,8 @@ func (p *provider) checkStrength(claims idClaims) error {
 	return nil
 }
 
-// complete adds what the UserInfo endpoint says, for providers that leave the ID token bare. It is not needed for who
-// somebody is, so that a failure changes nothing.
+// complete adds the claims of the UserInfo endpoint, for providers with minimal ID tokens. They do not identify the
+// person, so a failure is ignored.
 func (a *asserted) complete(ctx context.Context, d *discovered, token *oauth2.Token) {
 	if d.oidc.UserInfoEndpoint() == "" {
 		return

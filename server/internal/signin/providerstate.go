@@ -15,44 +15,44 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
 )
 
-// loginState is a browser's way to an external provider and back.
+// loginState is the state of a sign-in at an external provider, between redirect and return.
 type loginState struct {
-	State    string    `json:"s"` // which the answer must carry
-	Nonce    string    `json:"n"` // which the ID token must carry
+	State    string    `json:"s"` // returned in the response
+	Nonce    string    `json:"n"` // returned in the ID token
 	Verifier string    `json:"v"` // of PKCE
 	Until    time.Time `json:"u"`
 	Next     string    `json:"x"` // where to go after a sign-in, as in the sign-in's form
-	// id of the session whose user wants to link an identity; empty: somebody wants to sign in
+	// Session is the id of the session whose user wants to link an identity; empty: a sign-in
 	Session string `json:"l"`
-	Again   bool   `json:"a"` // the person is to show anew who they are
+	Again   bool   `json:"a"` // demands a fresh sign-in
 }
 
-// loginStates keeps them where they belong, in the browsers: in a cookie that this process has sealed, so that however
-// many are begun, by whomever, nobody's is lost. Who comes back after a restart begins anew.
+// loginStates keeps the states in the browsers: in a cookie that this process has sealed, so that starting any
+// number of sign-ins evicts no other user's. After a restart a sign-in must begin again.
 //
-// A sign-in ends once: states that came back are remembered for as long as they would be good.
+// A sign-in ends once: used states are remembered for as long as they would be valid.
 type loginStates struct {
 	seal cipher.AEAD
 	now  func() time.Time
 
 	mu   sync.Mutex
 	used ratelimit.Recent[string, struct{}] // states
-	long ratelimit.Recent[string, string]   // by state: where to go, if a cookie has no room for it
+	long ratelimit.Recent[string, string]   // by state: where to go, if it is too long for a cookie
 }
 
 const (
 	stateLife   = 10 * time.Minute
-	stateCookie = "souvenir_provider_" // and the beginning of the state: there may be several, in several tabs
+	stateCookie = "souvenir_provider_" // followed by the start of the state: several tabs may have one each
 	stateName   = 8                    // characters of it
-	mostStates  = 4                    // of a browser: the line of a request that has all cookies must not be cut by a proxy
-	mostUsed    = 100_000              // some 10 MB; each is a sign-in that came back, from a browser that was sent out
+	mostStates  = 4                    // per browser: a header line with all cookies must not exceed a proxy's limit
+	mostUsed    = 100_000              // about 10 MB; each is a sign-in that returned, in a browser that began it
 	mostNext    = 1 << 10              // bytes in a cookie
-	mostLong    = 500                  // of at most MaxNext bytes or so
+	mostLong    = 500                  // of at most about MaxNext bytes each
 )
 
 func newLoginStates() (*loginStates, error) {
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never fails
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func newLoginStates() (*loginStates, error) {
 		long: ratelimit.Recent[string, string]{Most: mostLong}}, err
 }
 
-// beginLogin seals the state of a sign-in into a cookie. State, nonce and verifier are made here.
+// beginLogin seals the state of a sign-in into a cookie. It generates state, nonce and verifier.
 func (s *Service) beginLogin(w http.ResponseWriter, r *http.Request, j loginState) (loginState, error) {
 	all := s.provider.began
 	j.State, j.Nonce, j.Verifier, j.Until = rand.Text(), rand.Text(), rand.Text()+rand.Text(), all.now().Add(stateLife)
@@ -86,7 +86,7 @@ func (s *Service) beginLogin(w http.ResponseWriter, r *http.Request, j loginStat
 			open = append(open, state)
 		}
 	}
-	if len(open) >= mostStates { // which is the oldest, a browser does not tell
+	if len(open) >= mostStates { // the browser does not tell which is the oldest
 		for _, state := range open {
 			s.setStateCookie(w, state, "")
 		}
@@ -106,7 +106,8 @@ func (s *Service) setStateCookie(w http.ResponseWriter, state, value string) {
 	http.SetCookie(w, c)
 }
 
-// endLogin returns the state of the sign-in that a browser comes back from, if it is one of its own that has not ended.
+// endLogin returns the state of the sign-in from which a browser returns, if the browser began it and it has not
+// ended.
 func (s *Service) endLogin(w http.ResponseWriter, r *http.Request, state string) (j loginState, ok bool) {
 	all := s.provider.began
 	if len(state) != len(rand.Text()) {
@@ -140,5 +141,6 @@ func (s *Service) endLogin(w http.ResponseWriter, r *http.Request, state string)
 	return j, true
 }
 
-// MaxNext is the most bytes of a request: it travels in addresses and forms, within others, and proxies cut at 8 KiB.
+// MaxNext is the maximum size of a request in bytes: it is part of addresses and forms, inside others, and proxies
+// cut at 8 KiB.
 const MaxNext = 8 << 10

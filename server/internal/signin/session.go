@@ -15,16 +15,16 @@ import (
 
 const (
 
-	// cookieLife is how long a browser keeps the cookie of a sign-in: as long as a session can last. The store ends it
-	// earlier when it is not used.
+	// cookieLife is how long a browser keeps the session cookie: the maximum life of a session. The store ends
+	// unused sessions earlier.
 	cookieLife = 90 * web.Day
 
-	markCookie = "souvenir_known" // that an account was signed in to with this browser; see attempts
+	markCookie = "souvenir_known" // this browser has signed in to an account; see attempts
 	markLife   = 365 * web.Day
 )
 
-// AdmitPerson finds out who has signed in with this browser. Tokens do not count: what only a person may do, no program
-// that holds one may.
+// AdmitPerson authenticates the browser's session. Tokens do not count: programs may not do what is reserved for
+// people.
 func (s *Service) AdmitPerson(r *http.Request, needs route.Need) (request.Caller, error) {
 	c, err := r.Cookie(request.CredentialCookie)
 	if err != nil || !strings.HasPrefix(c.Value, request.SessionPrefix) {
@@ -47,14 +47,14 @@ func (s *Service) AdmitPerson(r *http.Request, needs route.Need) (request.Caller
 	return signedIn, nil
 }
 
-// signIn begins a session of a user, whose credentials were checked since a time, in the browser that sent a request.
-// The value of the session is always a new one: a cookie that somebody has put into the browser before is worth
-// nothing. What was signed in there ends; what the same person made in it belongs to the new session.
+// signIn begins a session of a user in the browser that sent a request; since is when the check of the user's
+// credentials began. The session always gets a new value: a cookie that an attacker has put into the browser before
+// is worthless. The browser's former session ends; what the same person created in it moves to the new session.
 func (s *Service) signIn(w http.ResponseWriter, r *http.Request, user souvenir.User, since time.Time) error {
 	return s.signInShown(w, r, user, souvenir.NewSession{Since: since})
 }
 
-// signInShown does so for a session that says more than that.
+// signInShown is signIn for a session with further properties.
 func (s *Service) signInShown(w http.ResponseWriter, r *http.Request, user souvenir.User, n souvenir.NewSession) error {
 	before, err := s.AdmitPerson(r, route.Person)
 	if err != nil && !errors.Is(err, web.ErrSignIn) {
@@ -80,7 +80,7 @@ func (s *Service) signInShown(w http.ResponseWriter, r *http.Request, user souve
 	return nil
 }
 
-// endCookie ends the session that a browser's cookie has, if it has one.
+// endCookie ends the session of a browser's cookie, if any.
 func (s *Service) endCookie(r *http.Request) error {
 	c, err := s.AdmitPerson(r, route.Person)
 	if errors.Is(err, web.ErrSignIn) {

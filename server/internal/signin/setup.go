@@ -13,15 +13,15 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// SetupPath is the path, behind the public URL, of the page on which somebody who holds the value of an invitation for
-// the first account makes it.
+// SetupPath is the path, under the public URL, of the page on which the holder of an invitation for the first
+// account creates it.
 func SetupPath(value string) string { return "/setup?" + url.Values{"invitation": {value}}.Encode() }
 
-// InvitePath is the path, behind the public URL, of the page on which somebody who holds the value of an invitation
-// makes an account.
+// InvitePath is the path, under the public URL, of the page on which the holder of an invitation creates an
+// account.
 func InvitePath(value string) string { return "/invite?" + url.Values{"invitation": {value}}.Encode() }
 
-// accountPage is what the pages show on which somebody makes an account.
+// accountPage is the data of the pages on which an account is created.
 type accountPage struct {
 	web.Form
 	Action     string // path of the form
@@ -48,8 +48,7 @@ func newAccountPage(i souvenir.Invitation, value string) (web.Page, *accountPage
 	return web.Page{Template: "account", Title: title, Data: data}, data
 }
 
-// showSetup asks for the first account: whoever starts the server on a store without users is told the link to this
-// page.
+// showSetup asks for the first account. A server that starts on a store without users prints the link to this page.
 func (s *Service) showSetup(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	return s.showAccount(r, souvenir.InvitationSetup)
 }
@@ -85,7 +84,7 @@ func (s *Service) showAccount(r *http.Request, purpose souvenir.InvitationPurpos
 	return p, nil
 }
 
-// invitation looks an invitation up: by a link of one kind nobody comes to the other.
+// invitation looks up an invitation; one for another purpose is not found.
 func (s *Service) invitation(r *http.Request, value string, purpose souvenir.InvitationPurpose) (souvenir.Invitation,
 	error) {
 	if value == "" {
@@ -100,7 +99,7 @@ func (s *Service) invitation(r *http.Request, value string, purpose souvenir.Inv
 	return i, err
 }
 
-// deadLink says why no account can be made by a link.
+// deadLink returns why a link cannot create an account.
 func deadLink(err error) (any, error) {
 	status, message := failure.Describe(err)
 	if status != http.StatusNotFound {
@@ -109,7 +108,8 @@ func deadLink(err error) (any, error) {
 	return web.Page{Template: "error", Title: "This link does not work", Status: status, Data: web.Sentence(message)}, nil
 }
 
-// makeAccount makes the account that a form describes and signs its user in. A page is what has to be shown again.
+// makeAccount creates the account that a form describes and signs its user in. A non-nil page is the form, to be
+// shown again.
 func (s *Service) makeAccount(w http.ResponseWriter, r *http.Request,
 	purpose souvenir.InvitationPurpose) (souvenir.User, any, error) {
 	values, err := s.site.ReadForm(w, r)
@@ -136,7 +136,7 @@ func (s *Service) makeAccount(w http.ResponseWriter, r *http.Request,
 	if err != nil {
 		var known *souvenir.Error
 		if errors.As(err, &known) && known.Argument == "invitation" {
-			dead, err := deadLink(err) // somebody else was faster
+			dead, err := deadLink(err) // a concurrent request was faster
 			return souvenir.User{}, dead, err
 		}
 		data.Refuse(err)

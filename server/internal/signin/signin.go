@@ -1,6 +1,6 @@
-// Package signin lets people in: with a name and a password or at an external OpenID Connect provider, by a set-up link
-// or an invitation. It keeps their sessions, has them confirm who they are, and holds the page on which they look after
-// all that.
+// Package signin signs people in: with a name and a password or at an external OpenID Connect provider, by a set-up
+// link or an invitation. It keeps their sessions, asks for confirmation of their identity, and serves the profile
+// page.
 package signin
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Options are what a Service needs.
+// Options are the dependencies of a Service.
 type Options struct {
 	Site   *web.Site
 	Store  *souvenir.Store // the operator's
@@ -22,14 +22,14 @@ type Options struct {
 	// Provider is an external provider at which people may sign in, too. Nil means none.
 	Provider *Provider
 
-	// FreeTries is how many wrong passwords cost nothing. Zero means 5.
+	// FreeTries is how many wrong passwords cost no wait. Zero means 5.
 	FreeTries int
 
-	// Welcome makes the page that a person sees who has just created an account.
+	// Welcome builds the page for a person who has just created an account.
 	Welcome func(r *http.Request, user souvenir.User, title string) (any, error)
 }
 
-// Service signs people in. Make one with [New].
+// Service signs people in. Create one with [New].
 type Service struct {
 	site     *web.Site
 	store    *souvenir.Store
@@ -38,11 +38,11 @@ type Service struct {
 	provider *provider        // at which people may sign in; nil: none
 	attempts *attempts        // of signing in
 	hashing  lanes            // in which passwords are checked
-	recently time.Duration    // how long ago people may have shown who they are, for what lasts or takes everything away
-	now      func() time.Time // by which that is measured
+	recently time.Duration    // maximum age of a confirmation, for lasting credentials and access to all users' data
+	now      func() time.Time // its clock
 }
 
-// New makes the sign-in of a server. A provider that cannot be used is logged, and left out.
+// New creates the sign-in of a server. An invalid provider is logged, and left out.
 func New(o Options) *Service {
 	s := &Service{
 		site: o.Site, store: o.Store, log: o.Logger, welcome: o.Welcome, recently: recently, now: time.Now,

@@ -15,23 +15,23 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
-// The most that a form may hold besides its file.
+// Limits for a form besides its file.
 const (
 	MaxField  = 64 << 10 // bytes of a field
 	MaxFields = 1000
 )
 
-// Form is a multipart body that is read once, from front to back. What is not in the file is bounded.
+// Form is a multipart body that is read once, from front to back. Everything but the file is bounded.
 type Form struct {
 	*multipart.Reader
 	in     io.Reader
-	left   int64 // bytes that may still come outside of the file
+	left   int64 // bytes still allowed outside of the file
 	most   int64
 	InFile bool
 	fields int
 }
 
-// Open begins to read a form, of which at most so many bytes are not the file's.
+// Open begins to read a form with at most the given number of bytes outside of its file.
 func Open(r *http.Request, most int64) (*Form, error) {
 	given := r.Header.Get("Content-Type")
 	kind, parameters, err := mime.ParseMediaType(given)
@@ -43,21 +43,21 @@ func Open(r *http.Request, most int64) (*Form, error) {
 		return nil, failure.Invalid("Content-Type",
 			"the body's Content-Type has no boundary; leave the header to what makes the form")
 	}
-	// Package multipart takes a form that breaks off in the header of a part for one that is complete. So the body never
-	// ends by itself; the last boundary, which a line's end makes whole, is the one end that there is.
+	// Package multipart accepts a form that ends in the header of a part as complete. So the body never ends by
+	// itself: only the final boundary, completed by this line end, ends the form.
 	body := io.MultiReader(r.Body, strings.NewReader("\r\n"), brokenOff{})
 	f := &Form{in: body, left: most, most: most}
 	f.Reader = multipart.NewReader(f, parameters["boundary"])
 	return f, nil
 }
 
-// brokenOff is what comes behind a form that has no last boundary.
+// brokenOff follows a form without a final boundary.
 type brokenOff struct{}
 
-// Read says that it ends too early.
+// Read fails: the form is truncated.
 func (brokenOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// Read reads what has arrived.
+// Read reads available data.
 func (f *Form) Read(p []byte) (int, error) {
 	n, err := f.in.Read(p)
 	if f.InFile {
@@ -75,7 +75,7 @@ func (f *Form) ReadFields(into *Fields) (*multipart.Part, error) {
 	for {
 		part, err := f.NextPart()
 		switch {
-		case err == io.EOF: //nolint:errorlint // wrapped, it is an end that comes too early
+		case err == io.EOF: //nolint:errorlint // wrapped, it is a truncated body
 			return nil, nil
 		case err != nil:
 			return nil, failure.Unreadable(err)
@@ -105,7 +105,7 @@ type Fields struct {
 	tags                                                    []string
 }
 
-// set notes a field. Unknown ones are ignored.
+// set stores a field. Unknown ones are ignored.
 func (f *Fields) set(name, value string) error {
 	switch {
 	case len(value) > MaxField:
@@ -127,7 +127,7 @@ func (f *Fields) set(name, value string) error {
 	case "project_name":
 		field = &f.projectName
 	case "tags[]":
-		tags := []string{value} // a comma is part of one; a JSON list is several
+		tags := []string{value} // a comma is part of a tag; a JSON list has several
 		if strings.HasPrefix(strings.TrimSpace(value), "[") {
 			if listed := []string{}; json.Unmarshal([]byte(value), &listed) == nil {
 				tags = listed
@@ -164,7 +164,7 @@ func (f Fields) NewFile(part *multipart.Part) souvenir.NewFile {
 	}
 }
 
-// Since is the change that makes of a file with the fields before one with these.
+// Since returns the change that turns a file with the fields before into one with these.
 func (f Fields) Since(before Fields) (change souvenir.FileUpdate, some bool) {
 	if f.description != before.description {
 		change.Description, some = &f.description, true
@@ -184,7 +184,7 @@ func (f Fields) Since(before Fields) (change souvenir.FileUpdate, some bool) {
 	return change, some
 }
 
-// Tags takes lists of tags apart, which are separated by commas or are JSON; empty ones count for nothing.
+// Tags splits lists of tags, which are comma-separated or JSON; empty tags are ignored.
 func Tags(lists []string) []string {
 	var tags []string
 	for _, list := range lists {

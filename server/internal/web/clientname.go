@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// ClientName is what people call a program that says of itself what it does in User-Agent.
+// ClientName returns a program's common name from its User-Agent.
 func ClientName(client string) string {
 	if IsBrowser(client) {
 		return BrowserName(client)
@@ -12,5 +12,5 @@ func ClientName(client string) string {
 	return client
 }
 
-// IsBrowser reports whether a program says of itself what browsers do.
+// IsBrowser reports whether a User-Agent is that of a browser.
 func IsBrowser(client string) bool { return strings.HasPrefix(client, "Mozilla/") }

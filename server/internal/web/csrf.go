@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// FormCookie is the cookie of a browser in which nobody has signed in, from which its forms' hidden field is made.
+	// FormCookie is the cookie of a browser without a session, from which the hidden field of its forms is derived.
 	FormCookie = "souvenir_form"
 
-	// FormField is the hidden field that every form begins with.
+	// FormField is the hidden field at the start of every form.
 	FormField = "csrf"
 )
 
-// FormToken is the value of the hidden field of a page's forms. It is made of what only the browser knows that was
-// given the page: its session, or a random cookie before there is one. Nothing has to be kept for it.
+// FormToken returns the value of the hidden field of a page's forms. It is derived from a secret of the browser:
+// its session, or a random cookie before there is one. So the server keeps no state for it.
 func (s *Site) FormToken(w http.ResponseWriter, r *http.Request) string {
 	own := BrowserSecret(r)
-	if signedIn := request.Of(r.Context()).SignedIn; signedIn != "" { // just now: the next request will have it
+	if signedIn := request.Of(r.Context()).SignedIn; signedIn != "" { // just now: the next request will carry it
 		own = signedIn
 	}
 	if own == "" {
@@ -34,7 +34,7 @@ func (s *Site) FormToken(w http.ResponseWriter, r *http.Request) string {
 	return tokenOf(own)
 }
 
-// BrowserSecret is what only a browser and this server know: its session, or its cookie for forms.
+// BrowserSecret returns a secret of the browser and this server: the session, or the cookie for forms.
 func BrowserSecret(r *http.Request) string {
 	for _, name := range []string{request.CredentialCookie, FormCookie} {
 		if c, err := r.Cookie(name); err == nil && c.Value != "" {
@@ -49,15 +49,15 @@ func tokenOf(own string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// MaxForm is the most bytes of a form without a long text in it.
+// MaxForm is the maximum size in bytes of a form without a long text.
 const MaxForm = 64 << 10
 
-// ReadForm reads a form that a page of this server has sent: from this origin, and with the hidden field of that page.
+// ReadForm reads a form of a page of this server: from this origin, and with the hidden field of that page.
 func (s *Site) ReadForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return s.readFormUpTo(w, r, MaxForm)
 }
 
-// ReadLongForm does so for one with a text in it that may be as long as a memory.
+// ReadLongForm is ReadForm for a form with a text of up to the length of a memory.
 func (s *Site) ReadLongForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return s.readFormUpTo(w, r, s.MaxBody)
 }
@@ -76,7 +76,7 @@ func (s *Site) readFormUpTo(w http.ResponseWriter, r *http.Request, most int64) 
 	return r.PostForm, nil
 }
 
-// CheckOrigin refuses a form that a page of another site has sent.
+// CheckOrigin refuses a form from a page of another site.
 func (s *Site) CheckOrigin(r *http.Request) error {
 	if err := s.CrossSite.Check(r); err != nil {
 		return &failure.Error{Status: http.StatusForbidden,
@@ -85,8 +85,7 @@ func (s *Site) CheckOrigin(r *http.Request) error {
 	return nil
 }
 
-// CheckFormToken checks the value of the hidden field that a browser has sent: forms with files in them are read as
-// they arrive.
+// CheckFormToken checks the value of the hidden field. It serves forms with files, which are read as a stream.
 func CheckFormToken(r *http.Request, sent string) error {
 	own := BrowserSecret(r)
 	if own == "" || !hmac.Equal([]byte(tokenOf(own)), []byte(sent)) {
@@ -95,6 +94,6 @@ func CheckFormToken(r *http.Request, sent string) error {
 	return nil
 }
 
-// ErrStaleForm says that a form has not the hidden field that this browser was given last.
+// ErrStaleForm is the error for a form without the current hidden field of its browser.
 var ErrStaleForm = &failure.Error{Status: http.StatusForbidden,
 	Message: "this form is out of date, or cookies are blocked; open the page again and send it once more"}

@@ -12,36 +12,36 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
-// Form is what somebody fills in, with what is wrong with it.
+// Form is a form with its errors.
 type Form struct {
 	Fields []Field
-	Error  string // about the form as a whole; empty: nothing
+	Error  string // about the whole form; empty: none
 }
 
-// Field is an input of a form. The template of that name shows it, with a label, and ties hint and error to it.
+// Field is an input of a form. The template of that name renders it with a label, and links hint and error to it.
 type Field struct {
 	Name, Label  string
 	Type         string // text, email or password
-	Value        string // not of passwords
-	Autocomplete string // what a browser's own or another keeper of passwords goes by (HTML, autofill)
+	Value        string // omitted for passwords
+	Autocomplete string // for password managers (HTML, autofill)
 	Hint         string
 	Error        string
 	Optional     bool
-	Focus        bool // begin here
+	Focus        bool // gets the focus
 
-	Argument  string // what the store calls it in errors; empty: as Name
+	Argument  string // its name in the store's errors; empty: as Name
 	ElementID string // on the page; empty: as Name
 }
 
 // ID is the id of the input on the page.
 func (f Field) ID() string { return cmp.Or(f.ElementID, f.Name) }
 
-// Failed reports whether something is wrong with the form.
+// Failed reports whether the field has an error.
 func (f Form) Failed() bool {
 	return f.Error != "" || slices.ContainsFunc(f.Fields, func(field Field) bool { return field.Error != "" })
 }
 
-// Described lists the ids of what is said about the field besides its label.
+// Described lists the ids of the texts that describe the field besides its label.
 func (f Field) Described() string {
 	var ids []string
 	if f.Hint != "" {
@@ -53,10 +53,10 @@ func (f Field) Described() string {
 	return strings.Join(ids, " ")
 }
 
-// Plain reports whether the field holds a name or an address, which is no language that a keyboard could mend.
+// Plain reports whether the field holds a name or an address, which keyboards should not correct.
 func (f Field) Plain() bool { return f.Autocomplete == "username" || f.Type == "email" }
 
-// Fill puts what was typed back into a form, but for passwords.
+// Fill puts the submitted values back into a form, except passwords.
 func (f *Form) Fill(values func(name string) string) {
 	for i := range f.Fields {
 		if f.Fields[i].Type != "password" {
@@ -65,7 +65,7 @@ func (f *Form) Fill(values func(name string) string) {
 	}
 }
 
-// Refuse puts an error where it belongs: to the field that it is about, or over the form.
+// Refuse sets an error at the field that it is about, or else on the form.
 func (f *Form) Refuse(err error) {
 	_, message := failure.Describe(err)
 	var known *souvenir.Error
@@ -77,7 +77,7 @@ func (f *Form) Refuse(err error) {
 				f.Fields[j].Focus = j == i
 			}
 			if rest, ok := strings.CutPrefix(message, known.Argument+" "); ok {
-				message = f.Fields[i].Label + " " + rest // the name that people see
+				message = f.Fields[i].Label + " " + rest // the label on the page
 			}
 			f.Fields[i].Error = Sentence(message)
 			return
@@ -86,8 +86,8 @@ func (f *Form) Refuse(err error) {
 	f.Error = Sentence(message)
 }
 
-// Again shows the page of a form once more, after what was sent in it has been refused: refuse has put the error into
-// it. What whoever filled it in cannot mend is an error as everywhere.
+// Again shows a form's page again after an error, which refuse has put into it. An error that the user cannot fix
+// is returned as everywhere else.
 func Again(p Page, err error) (any, error) {
 	p, err = AgainAs(p, err)
 	if err != nil {
@@ -96,7 +96,7 @@ func Again(p Page, err error) (any, error) {
 	return p, nil
 }
 
-// AgainAs is Again for a page that is changed further.
+// AgainAs is Again for a page that the caller changes further.
 func AgainAs(p Page, err error) (Page, error) {
 	status, _ := failure.Describe(err)
 	switch status {
@@ -111,9 +111,9 @@ func AgainAs(p Page, err error) (Page, error) {
 	return Page{}, err
 }
 
-// LaneRetry is after how many seconds a sign-in may be tried again that found no place.
+// LaneRetry is the number of seconds after which to retry a sign-in that found no place.
 const LaneRetry = 5
 
-// ErrBusy says that a lane is full.
+// ErrBusy is the error of a full lane.
 var ErrBusy = &failure.Error{Status: http.StatusServiceUnavailable,
 	Message: "many people are signing in at the moment; wait " + strconv.Itoa(LaneRetry) + " seconds, then try again"}

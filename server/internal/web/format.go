@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// pageWords are the functions that the templates have.
+// pageWords returns the functions of the templates.
 func pageWords() template.FuncMap {
 	return template.FuncMap{
 		"ago":        func(t time.Time) string { return Ago(t, time.Now()) },
@@ -30,7 +30,7 @@ func pageWords() template.FuncMap {
 	}
 }
 
-// Ago says how far a time lies in the past or the future, as people do.
+// Ago returns the distance of a time from now, in words.
 func Ago(t, now time.Time) string {
 	distance := now.Sub(t).Abs()
 	switch {
@@ -44,7 +44,7 @@ func Ago(t, now time.Time) string {
 	return Span(distance) + " ago"
 }
 
-// Span is a length of time in one unit, to the nearest.
+// Span formats a duration in one unit, rounded.
 func Span(distance time.Duration) string {
 	unit, noun := 365*Day, "year"
 	switch {
@@ -60,7 +60,7 @@ func Span(distance time.Duration) string {
 	return Count(int((distance+unit/2)/unit), noun)
 }
 
-// Wait says how long somebody has to wait, rounded up.
+// Wait formats the time to wait, rounded up.
 func Wait(wait time.Duration) string {
 	if wait <= 90*time.Second {
 		return Count(Seconds(wait), "second")
@@ -68,12 +68,12 @@ func Wait(wait time.Duration) string {
 	return Count(int((wait+time.Minute-1)/time.Minute), "minute")
 }
 
-// Seconds are whole ones, rounded up, and at least one.
+// Seconds returns whole seconds, rounded up, and at least one.
 func Seconds(wait time.Duration) int {
 	return max(1, int((wait+time.Second-1)/time.Second))
 }
 
-// Count is a number with its noun.
+// Count formats a number with its noun.
 func Count(n int, noun string) string {
 	switch {
 	case n == 1:
@@ -84,7 +84,7 @@ func Count(n int, noun string) string {
 	return Thousands(n) + " " + noun + "s"
 }
 
-// Thousands is a number with its digits in groups of three.
+// Thousands formats a number with its digits in groups of three.
 func Thousands(n int) string {
 	digits := strconv.Itoa(n)
 	start := 0
@@ -97,7 +97,7 @@ func Thousands(n int) string {
 	return digits
 }
 
-// Bytes is a size as people read it, in units of 1,024 bytes.
+// Bytes formats a size in units of 1,024 bytes.
 func Bytes(n int64) string {
 	size, unit := float64(n), 0
 	units := []string{"KiB", "MiB", "GiB", "TiB"}
@@ -110,7 +110,7 @@ func Bytes(n int64) string {
 	return strconv.FormatFloat(size, 'f', 1, 64) + " " + units[unit]
 }
 
-// ScopeMeaning says to a person what a scope allows.
+// ScopeMeaning describes for a person what a scope allows.
 func ScopeMeaning(scope souvenir.Scope) string {
 	switch scope {
 	case souvenir.ScopeMemoryRead:
@@ -129,7 +129,7 @@ func ScopeMeaning(scope souvenir.Scope) string {
 	return string(scope)
 }
 
-// Sentence makes a sentence of an error, which is none by itself.
+// Sentence turns an error message into a sentence.
 func Sentence(message string) string {
 	first, size := utf8.DecodeRuneInString(message)
 	if size == 0 {
@@ -145,8 +145,8 @@ func Sentence(message string) string {
 // Day is 24 hours.
 const Day = 24 * time.Hour
 
-// BrowserName is what a person would call a browser that says of itself what it does in User-Agent: most of that is
-// history. It is for people to tell their sign-ins apart, and nothing is decided by it.
+// BrowserName returns a browser's common name from its User-Agent, most of which is historical. It helps people to
+// recognize their sign-ins, and decides nothing.
 func BrowserName(userAgent string) string {
 	first := func(names [][2]string) string {
 		for _, name := range names {
@@ -156,7 +156,7 @@ func BrowserName(userAgent string) string {
 		}
 		return ""
 	}
-	// In this order: most browsers name others, too.
+	// In this order: most browsers also name others.
 	browser := first([][2]string{
 		{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"}, {"Firefox/", "Firefox"},
 		{"FxiOS/", "Firefox"},
@@ -172,7 +172,7 @@ func BrowserName(userAgent string) string {
 	return cmp.Or(browser, system, Shortened(userAgent), "a browser without a name")
 }
 
-// Shortened is a text that fits into a line.
+// Shortened cuts a text to the length of a line.
 func Shortened(text string) string {
 	const most = 60
 	if runes := []rune(text); len(runes) > most {
@@ -181,10 +181,10 @@ func Shortened(text string) string {
 	return text
 }
 
-// maxShownName is the most characters of a name that are shown: enough for a name, and too few for a story.
+// maxShownName is the maximum number of visible characters of a name: enough for a name, and too few for a message.
 const maxShownName = 60
 
-// ShortName is a name as it is shown.
+// ShortName returns a name as pages show it.
 func ShortName(name string) string {
 	if utf8.RuneCountInString(name) > maxShownName {
 		return string([]rune(name)[:maxShownName]) + "…"
@@ -192,5 +192,5 @@ func ShortName(name string) string {
 	return name
 }
 
-// Date is the day until which the trash keeps something.
+// Date formats the day until which the trash keeps an item.
 func Date(t time.Time) string { return t.UTC().Format("2 January 2006") }

@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// Leaves lead through a list whose address says more than the part that is shown.
+// Leaves are links through a list whose address has parameters besides the part of the list.
 type Leaves struct {
 	Page, Pages   int
 	Before, After string // addresses; empty: there is none
 }
 
-// LeavesOf makes addresses of what a pager knows and the other parameters of the page.
+// LeavesOf builds the addresses from a pager and the other parameters of the page.
 func LeavesOf(p Pager, others url.Values) Leaves {
 	address := func(number int) string {
 		if number < 1 {

@@ -9,14 +9,13 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/markdown"
 )
 
-// markdownWait is how long a text waits for its turn to be formatted.
+// markdownWait is how long a text waits for its turn to be rendered.
 const markdownWait = 2 * time.Second
 
-// renderer renders all Markdown of all pages, as many texts at once as there are processors.
+// renderer renders the Markdown of all pages, as many texts at once as there are processors.
 var renderer = sync.OnceValue(func() *markdown.Renderer {
 	return markdown.New(runtime.GOMAXPROCS(0), markdownWait)
 })
 
-// Markdown shows a stored text as its marks mean it: the only way to render Markdown here, for it bounds what that
-// costs.
+// Markdown renders a stored text: the only way to render Markdown here, since it bounds the cost.
 func Markdown(source string) template.HTML { return renderer().HTML(source) }

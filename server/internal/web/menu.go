@@ -10,18 +10,18 @@ import (
 
 // menuGroup is a part of the menu.
 type menuGroup struct {
-	Title  string // empty: none is shown
+	Title  string // empty: no heading
 	Places []menuPlace
 }
 
 // menuPlace is a page that the menu leads to.
 type menuPlace struct {
 	Path, Name string
-	Here       bool // it is open, or one below it is
-	Waiting    int  // things there that wait for an answer
+	Here       bool // this page, or one below it, is open
+	Waiting    int  // items there that need an answer
 }
 
-// menu is where a user can go, in the order in which it is shown. Pages below one of them belong to it.
+// menu returns the pages that a user can open, in the order of the menu. Pages below one of them belong to it.
 func menu(user souvenir.User, here string, invitations int) []menuGroup {
 	groups := []menuGroup{
 		{"", []menuPlace{{Path: "/", Name: "Overview"}, {Path: "/memories", Name: "Memories"},
@@ -48,7 +48,8 @@ func menu(user souvenir.User, here string, invitations int) []menuGroup {
 	return groups
 }
 
-// waitingInvitations is how many invitations to projects wait for somebody: for the menu, which can do without.
+// waitingInvitations returns how many invitations to projects a user has to answer. An error counts as none, since
+// the menu works without.
 func (s *Site) waitingInvitations(r *http.Request, c request.Caller) int {
 	all, err := c.Store.ProjectInvitations(r.Context())
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *Site) waitingInvitations(r *http.Request, c request.Caller) int {
 	return len(all)
 }
 
-// Pages that others lead to.
+// Pages that others link to.
 const (
 	TrashPath   = "/trash"
 	SharingPath = "/project-invitations"

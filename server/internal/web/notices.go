@@ -4,8 +4,8 @@ import (
 	"net/url"
 )
 
-// NoticeParameter says, in the address of a page, what was done by the form that led there. It chooses a text of
-// notices, and is none itself: nobody can have the pages say something by a link.
+// NoticeParameter is the parameter of a page's address with the outcome of the form that led there. It selects a
+// text of notices, and contains none: a link cannot put text on a page.
 const NoticeParameter = "done"
 
 var notices = map[string]string{
@@ -52,12 +52,12 @@ var notices = map[string]string{
 	"invitation":            "The invitation is taken back. Its link does not work any more.",
 }
 
-// Done is where a form leads that has done something: a page that says so.
+// Done redirects from a form to a page that reports its outcome.
 func (s *Site) Done(path, notice string) Redirect {
 	return Redirect(s.Path(withNotice(path, NoticeParameter, notice)))
 }
 
-// withNotice is the address of a page that says what was done last, and nothing of what was done before.
+// withNotice returns the address of a page with a new notice and without the former one.
 func withNotice(path, parameter, value string) string {
 	u, err := url.Parse(path)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package web is the frame of all pages: their templates, style sheets and scripts, the menu, forms and their
-// protection, messages of what was just done, and the words and numbers that pages show.
+// Package web is the frame of all pages: templates, style sheets and scripts, the menu, forms and their protection,
+// notices, and formatting of texts and numbers.
 package web
 
 import (
@@ -10,45 +10,43 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
-// Page is what a person is shown: a file of templates, within the frame that all pages have. The template defines
-// content, class as "narrow" if it is a card in the middle of the window, and head for a style sheet or a script of its
-// own.
+// Page is a page for a person: a template file, rendered within the common frame. The template defines content,
+// class as "narrow" for a card in the middle of the window, and head for a style sheet or a script of its own.
 type Page struct {
-	Template string // its name, without .html
-	Title    string // also the only heading of the first level
+	Template string // without .html
+	Title    string // also the only first-level heading
 	Status   int    // zero: 200
 	Data     any
 
-	// Part is the template, defined in the page's file, that is all of the answer when a script of the page has asked for
-	// the page anew (htmx): with the same data as content, and within what content shows. Empty: the script is given the
-	// whole page.
+	// Part is the template, defined in the page's file, that forms the whole answer when a script requests the page
+	// again (htmx): with the same data as content, and within its HTML. Empty: the script gets the whole page.
 	Part string
 }
 
-// Redirect sends a browser elsewhere, with 303: to a path of this server, made by path, or to an address outside that
-// was checked before.
+// Redirect sends a browser elsewhere, with 303: to a path of this server, made by Path, or to a checked external
+// address.
 type Redirect string
 
-// frame is what a template works on.
+// frame is the data of all templates.
 type frame struct {
 	Title  string
-	Base   string // path under which the server is reached, without a slash at its end
-	CSRF   string // value of the hidden field csrf, which every form has
+	Base   string // path of the server, without a trailing slash
+	CSRF   string // value of the hidden field csrf of every form
 	User   *souvenir.User
 	Here   string // path of the page, without Base
 	Notice *notice
 	Data   any
 
-	Invitations int // to projects, that wait for the user
+	Invitations int // to projects, pending for the user
 }
 
-// notice says what was just done.
+// notice reports the last action.
 type notice struct {
 	Text string // a sentence
-	Undo string // name of the step by which it can be taken back; empty: none
+	Undo string // name of the step to undo; empty: none
 }
 
-// Menu is where the user can go.
+// Menu is the menu of the page.
 func (p frame) Menu() []menuGroup { return menu(*p.User, p.Here, p.Invitations) }
 
 // Asset is the address of a file of static, with its version.
@@ -64,5 +62,5 @@ func (p frame) Asset(name string) (string, error) {
 	return p.Base + "/static/" + name + "?v=" + a.version, nil
 }
 
-// ErrSignIn says that somebody has to sign in first.
+// ErrSignIn is the error for a request without a session.
 var ErrSignIn = &failure.Error{Status: http.StatusUnauthorized, Message: "nobody has signed in"}

@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// Pager leads through a list that is too long for one page.
+// Pager divides a list that is too long for one page.
 type Pager struct {
-	Name        string // of the parameter that says which part is shown, and id of the list's heading
-	Page, Pages int    // from 1 on
+	Name        string // of the parameter for the part, and id of the list's heading
+	Page, Pages int    // from 1
 }
 
-// PerPage is how many things of a list a page shows.
+// PerPage is the number of list entries on a page.
 const PerPage = 25
 
-// Paginate is what a page shows of a list: what the parameter of a name says, or the first part.
+// Paginate returns the part of a list that the parameter name selects, or the first one.
 func Paginate[T any](all []T, r *http.Request, name string) ([]T, Pager) {
 	p := Pager{Name: name, Page: 1, Pages: max(1, (len(all)+PerPage-1)/PerPage)}
 	if asked, err := strconv.Atoi(r.URL.Query().Get(name)); err == nil {
@@ -24,10 +24,10 @@ func Paginate[T any](all []T, r *http.Request, name string) ([]T, Pager) {
 	return all[begin:min(begin+PerPage, len(all))], p
 }
 
-// Before is the number of the part before; 0: this is the first.
+// Before is the number of the previous part; 0: this is the first.
 func (p Pager) Before() int { return p.Page - 1 }
 
-// After is the number of the part after; 0: this is the last.
+// After is the number of the next part; 0: this is the last.
 func (p Pager) After() int {
 	if p.Page == p.Pages {
 		return 0

@@ -13,7 +13,7 @@ type Tab struct {
 	Here       bool
 }
 
-// ProjectPath is the path of a project's pages, for an address.
+// ProjectPath is the path of a project's pages.
 func ProjectPath(p souvenir.Project) string {
 	return "/projects/" + projectSegment(p.Owner) + "/" + projectSegment(p.ID)
 }
@@ -21,18 +21,19 @@ func ProjectPath(p souvenir.Project) string {
 // MemoryPath is the path of the page of a memory.
 func MemoryPath(id string) string { return "/memories/" + url.PathEscape(id) }
 
-// NotSet is the value of a filter that stands for memories that have none. No known key can have it: names and words are
-// not blank.
+// NotSet is the value of a filter for memories without a value. No known key can have it: names and words are not
+// blank.
 const NotSet = " "
 
-// Link is what a call was about.
+// Link is a link to the object of a call.
 type Link struct {
 	Noun string
-	Name string // as it is shown
+	Name string // the visible text
 	Path string // of its page; empty: the caller cannot open it
 }
 
-// projectSegment is an id as part of a path. Browsers take dots alone for a way up, and a few words name other pages.
+// projectSegment escapes an id as part of a path. Browsers resolve segments of dots, and a few words name other
+// pages.
 func projectSegment(id string) string {
 	if strings.Trim(id, ".") == "" || strings.HasPrefix(id, "~") || id == "rules" {
 		id = "~" + id

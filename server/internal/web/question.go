@@ -1,6 +1,6 @@
 package web
 
-// Question is asked before something is done, in a page's own words.
+// Question asks for confirmation of an action, in a page's own words.
 type Question struct {
 	ID     string // of its heading
 	Title  string
@@ -8,24 +8,24 @@ type Question struct {
 	Action string // path of the form
 	Kept   []Fact // the fields of the form
 	Button string
-	Back   string // path of the page to which Cancel leads
+	Back   string // path of the page for Cancel
 }
 
-// QuestionPage is a page that asks, and does nothing else.
+// QuestionPage is the data of a page that only asks a question.
 type QuestionPage struct {
 	Asks *Question
 }
 
-// Fact is something that is known, by its name.
+// Fact is a named value.
 type Fact struct{ Key, Value string }
 
-// Option is a choice of a select.
+// Option is an option of a select.
 type Option struct {
 	Value, Label string
 	Chosen       bool
 }
 
-// Choices makes options of values and their labels, and adds the chosen value if it is none of them.
+// Choices builds options from values and their labels, and adds the chosen value if it is missing.
 func Choices(chosen string, pairs ...string) []Option {
 	var all []Option
 	known := false

@@ -18,13 +18,14 @@ import (
 //go:embed templates static
 var embedded embed.FS
 
-// SetHeaders says what a page may do: load what lies here, and be shown in no frame. There is no form-action, since
-// Chromium would apply it to the redirect that follows a form, too. Scripts of other origins have no business here.
-// There is no Cross-Origin-Opener-Policy either: applications open the pages in a window that tells them, once it is
-// back on their own pages, how it went, and such a policy cuts that tie for good.
+// SetHeaders sets the security headers of a page: it may load only what this server serves, and no frame may show
+// it. There is no form-action, since Chromium would apply it to the redirect after a form, too. Scripts of other
+// origins are blocked. There is no Cross-Origin-Opener-Policy either: applications open the pages in a window that
+// reports the outcome back to them, and such a policy cuts that link for good.
 //
-// Other sites are told no address of a page (some have an invitation in them). This server is: under no-referrer,
-// browsers send forms with "Origin: null", which over plain HTTP is all there is to tell them from another site's.
+// Other sites get no address of a page in Referer (some contain an invitation). This server does: under
+// no-referrer, browsers send forms with "Origin: null", and over plain HTTP the origin is the only way to tell them
+// from another site's.
 func SetHeaders(h http.Header) {
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Content-Security-Policy",
@@ -59,7 +60,7 @@ var templates = sync.OnceValues(func() (map[string]*template.Template, error) {
 	return parsed, nil
 })
 
-// Show writes a page, or the part of it that a script wants.
+// Show writes a page, or the part of it that a script requested.
 func (s *Site) Show(w http.ResponseWriter, r *http.Request, status int, p Page) {
 	if p.Status != 0 {
 		status = p.Status
@@ -96,13 +97,13 @@ func (s *Site) Show(w http.ResponseWriter, r *http.Request, status int, p Page) 
 	w.Write(body.Bytes()) //nolint:errcheck // the client is gone, and the log has the count
 }
 
-// FromScript reports whether htmx wants a part of a page, and not a whole one to go to.
+// FromScript reports whether htmx requests a part of a page, and not a whole one.
 func FromScript(r *http.Request) bool {
 	h := r.Header
 	return h.Get("HX-Request") == "true" && h.Get("HX-Boosted") == "" && h.Get("HX-History-Restore-Request") == ""
 }
 
-// notice is what the address of a page says was just done; nil: nothing.
+// notice returns the notice of the last action, from the address of the page; nil: none.
 func (s *Site) notice(r *http.Request, c request.Caller) *notice {
 	query := r.URL.Query()
 	if step, ok := s.undoing.step(c.User.ID, query.Get(undoParameter), false); ok {
@@ -117,7 +118,7 @@ func (s *Site) notice(r *http.Request, c request.Caller) *notice {
 	return nil
 }
 
-// GoTo sends a browser elsewhere; a script is told that the whole page is meant.
+// GoTo redirects a browser; a script gets the header for loading the whole page.
 func (s *Site) GoTo(w http.ResponseWriter, r *http.Request, to Redirect) {
 	if FromScript(r) {
 		w.Header().Set("HX-Redirect", string(to))
@@ -127,7 +128,7 @@ func (s *Site) GoTo(w http.ResponseWriter, r *http.Request, to Redirect) {
 	http.Redirect(w, r, string(to), http.StatusSeeOther)
 }
 
-// Fail shows an error to a person. One who has not signed in, or no more, is asked to.
+// Fail shows an error page. A person without a session, or with an expired one, is asked to sign in.
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
 	if errors.Is(err, ErrSignIn) {
 		next := ""
@@ -137,7 +138,7 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, status int, message 
 		s.GoTo(w, r, Redirect(s.Path("/login")+next))
 		return
 	}
-	if FromScript(r) { // into the place that every page has for it
+	if FromScript(r) { // into the error area of every page
 		w.Header().Set("HX-Retarget", "#problems")
 		w.Header().Set("HX-Reswap", "innerHTML show:window:top")
 		s.Show(w, r, status, Page{Template: "error", Title: failureTitles[status], Data: Sentence(message),
@@ -147,7 +148,7 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, status int, message 
 	s.Show(w, r, status, Page{Template: "error", Title: failureTitles[status], Data: Sentence(message)})
 }
 
-// failureTitles are the headings of the pages that tell an error.
+// failureTitles are the headings of the error pages.
 var failureTitles = map[int]string{
 	http.StatusBadRequest:          "That did not work",
 	http.StatusUnauthorized:        "Please sign in",
@@ -159,7 +160,7 @@ var failureTitles = map[int]string{
 	http.StatusServiceUnavailable:  "Not reachable at the moment",
 }
 
-// htmxConfig is how the script that fetches parts of pages works: nothing that the policy of the pages forbids, answers
-// that are errors are shown, and going back loads the page anew, for others may have changed it.
+// htmxConfig configures htmx: nothing that the content security policy forbids, error responses are shown, and
+// going back reloads the page, since others may have changed it.
 const htmxConfig = `{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0,"refreshOnHistoryMiss":true,` +
 	`"scrollIntoViewOnBoost":false,"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},{"code":"[45]..","swap":true,"error":true}]}`

@@ -10,17 +10,17 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
 
-// Site is what all pages stand in: where they lie, their forms, and what was just done on them.
+// Site is the environment of all pages: their base path, their forms, and the steps that can be undone.
 type Site struct {
 	PublicURL string // empty: there are no pages
 	MaxBody   int64  // bytes of the longest form
 	CrossSite *http.CrossOriginProtection
 
 	log     *slog.Logger
-	undoing undo // what was done on pages and can be undone
+	undoing undo // steps that can be undone
 }
 
-// Options are what a Site needs to know.
+// Options are the dependencies of a Site.
 type Options struct {
 	PublicURL string
 	MaxBody   int64
@@ -28,29 +28,29 @@ type Options struct {
 	Logger    *slog.Logger
 }
 
-// New makes a site.
+// New creates a Site.
 func New(o Options) *Site {
 	return &Site{PublicURL: o.PublicURL, MaxBody: o.MaxBody, CrossSite: o.CrossSite, log: o.Logger}
 }
 
-// Base is the path of the public URL, under which everything lies; empty for none.
+// Base is the path of the public URL, the prefix of all paths; empty for none.
 func (s *Site) Base() string {
 	u, err := url.Parse(s.PublicURL)
 	if err != nil {
-		return "" // it was checked
+		return "" // checked before
 	}
 	return strings.TrimSuffix(u.EscapedPath(), "/")
 }
 
-// Path is the path of a page, as a browser knows it.
+// Path returns the path of a page including the base.
 func (s *Site) Path(p string) string { return s.Base() + p }
 
-// LocalPath returns where to go after signing in: the path that was asked for, if it is one of this server's, else the
-// start. Nothing may send a browser elsewhere.
+// LocalPath returns where to go after signing in: the requested path, if it is on this server, else the home page.
+// It never leads elsewhere.
 func (s *Site) LocalPath(next string) string {
-	next, _, _ = strings.Cut(next, "#") // no server is asked for a fragment, and dots in one would be taken for the path's
+	next, _, _ = strings.Cut(next, "#") // fragments are not sent to servers, and dots in one would be read as the path's
 	u, err := url.Parse(next)
-	if err == nil && path.Clean(u.Path) != u.Path { // nothing lies there, and dots would lead out of the base
+	if err == nil && path.Clean(u.Path) != u.Path { // no page has such a path, and dots would lead out of the base
 		return s.Path("/")
 	}
 	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") ||
@@ -60,10 +60,10 @@ func (s *Site) LocalPath(next string) string {
 	return s.Path(next)
 }
 
-// Secure reports whether browsers reach the server over TLS, so that cookies need never travel without.
+// Secure reports whether browsers reach the server over TLS, so that cookies can be restricted to it.
 func (s *Site) Secure() bool { return strings.HasPrefix(s.PublicURL, "https://") }
 
-// SetCookie sets a cookie that scripts do not see and other sites' forms do not send. No value ends it.
+// SetCookie sets a cookie that scripts cannot read and other sites' forms do not send. An empty value deletes it.
 func (s *Site) SetCookie(w http.ResponseWriter, name, value string, maxAge int) {
 	if value == "" {
 		maxAge = -1
@@ -72,7 +72,7 @@ func (s *Site) SetCookie(w http.ResponseWriter, name, value string, maxAge int) 
 		Secure: s.Secure(), SameSite: http.SameSiteLaxMode})
 }
 
-// Routes are what every page needs: its files, and the way back from what was just done.
+// Routes are the routes that every page needs: static files, and undo.
 func (s *Site) Routes() []route.Route {
 	return []route.Route{
 		route.Get("/static/{file...}", route.Public, s.static),

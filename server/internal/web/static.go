@@ -20,13 +20,13 @@ import (
 // asset is a file of static.
 type asset struct {
 	kind    string // its content type
-	version string // a short hash, which changes when the file does
+	version string // a short hash of the content
 	plain   []byte
-	packed  []byte // by gzip; nil: not worth it
+	packed  []byte // compressed with gzip; nil: not worthwhile
 }
 
-// assets are the files of static by their names, read and packed once. Pages are not packed: they hold the hidden field
-// of forms beside what others have written, and their length would tell of it (BREACH).
+// assets are the files of static by name, read and compressed once. Pages are not compressed: they contain the
+// hidden field of forms beside text of other users, and the compressed length would leak it (BREACH).
 var assets = sync.OnceValues(func() (map[string]asset, error) {
 	const folder = "static"
 	all := map[string]asset{}
@@ -60,7 +60,7 @@ var assets = sync.OnceValues(func() (map[string]asset, error) {
 	return all, err
 })
 
-// contentType is the type of a file of static, whatever the machine's own table says.
+// contentType returns the type of a file of static, independent of the machine's own table.
 func contentType(file string) string {
 	switch path.Ext(file) {
 	case ".css":
@@ -75,7 +75,7 @@ func contentType(file string) string {
 	return mime.TypeByExtension(path.Ext(file))
 }
 
-// static serves a file of static. Its address has its version in it (?v=), so that browsers keep it.
+// static serves a file of static. Its address contains its version (?v=), so browsers may cache it.
 func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	all, err := assets()
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Site) static(w http.ResponseWriter, r *http.Request, _ request.Caller) 
 	return nil, nil
 }
 
-// AcceptsGzip reports whether a client takes gzip: "q=0" says that it does not (RFC 9110, section 12.5.3).
+// AcceptsGzip reports whether a client accepts gzip: "q=0" means no (RFC 9110, section 12.5.3).
 func AcceptsGzip(accepted string) bool {
 	for one := range strings.SplitSeq(accepted, ",") {
 		name, parameters, _ := strings.Cut(strings.TrimSpace(one), ";")
@@ -111,7 +111,7 @@ func AcceptsGzip(accepted string) bool {
 	return false
 }
 
-// Licences are the terms of the scripts of others.
+// Licences returns the licences of third-party scripts.
 func Licences() (string, error) {
 	all, err := assets()
 	return string(all["vendor/LICENSES.txt"].plain), err

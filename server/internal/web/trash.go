@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// TrashUntil is until when the trash keeps what is deleted now; zero if the trash is off.
+// TrashUntil returns until when the trash keeps an item deleted now; zero if the trash is off.
 func TrashUntil(ctx context.Context, store *souvenir.Store) (time.Time, error) {
 	c, err := store.Upkeep().Configuration(ctx)
 	if err != nil || c.KeepTrash < 0 {
@@ -20,8 +20,8 @@ func TrashUntil(ctx context.Context, store *souvenir.Store) (time.Time, error) {
 	return time.Now().Add(c.KeepTrash), nil
 }
 
-// DeletedWithUndo is where a form leads that has deleted something: to a page that offers to restore it from the trash,
-// and shows another one when that is done. With the trash off, it says what was done.
+// DeletedWithUndo redirects from a deletion to a page that offers to restore the item from the trash; after that,
+// it shows another page. With the trash off, the page only reports the deletion.
 func (s *Site) DeletedWithUndo(ctx context.Context, c request.Caller, path, back, text, id string) Redirect {
 	entry, err := c.Store.GetTrashed(ctx, id)
 	if err != nil {
@@ -38,16 +38,16 @@ func (s *Site) DeletedWithUndo(ctx context.Context, c request.Caller, path, back
 	}})
 }
 
-// Say leads to a page that says what was done, and offers nothing.
+// Say redirects to a page that reports an outcome, and offers no undo.
 func (s *Site) Say(c request.Caller, path, text string) Redirect {
 	return s.StepDone(c, path, Step{Text: text, Path: path})
 }
 
-// ErrSavedSince says that a step cannot be taken back.
+// ErrSavedSince is the error for a step that cannot be undone.
 var ErrSavedSince = &failure.Error{Status: http.StatusBadRequest,
 	Message: "the text was saved again since, so this is not taken back; its history has what it said before"}
 
-// TrashNote says what becomes of things that are deleted; the zero time means that the trash is off.
+// TrashNote says what happens to deleted items; the zero time means that the trash is off.
 func TrashNote(n int, until time.Time) string {
 	switch {
 	case until.IsZero():

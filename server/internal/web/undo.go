@@ -12,40 +12,40 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// undoParameter says, in the address of a page, which step led there and can be taken back: a random name that the user
-// who took the step was given, and that is worth nothing to others.
+// undoParameter is the parameter of a page's address with the last step that can be undone: a random name, valid
+// only for the user who took the step.
 const undoParameter = "undo"
 
 const (
 	undoLife = time.Hour
-	maxUndo  = 1000 // steps of all users that are remembered; the oldest are forgotten first
+	maxUndo  = 1000 // remembered steps of all users; the oldest are evicted first
 
-	maxUndoBytes = 64 << 20 // of what these hold
+	maxUndoBytes = 64 << 20 // that these hold
 )
 
-// undo remembers how to take back what was done on pages. It is in memory: what was done before a restart is taken back
-// by the history of each memory, and by the trash.
+// undo remembers how to undo steps taken on pages. It is in memory: after a restart, each memory's history and the
+// trash take its place.
 type undo struct {
 	mu    sync.Mutex
 	steps map[string]Step
-	bytes int64    // that the steps hold
+	bytes int64    // total size of the steps
 	order []string // names of the steps, the oldest first
 }
 
-// Step is what somebody has done.
+// Step is a user's step that can be undone.
 type Step struct {
-	user  string // id of who has done it
-	Text  string // what was done, as a sentence
-	Path  string // of the page to be shown when it is taken back
+	user  string // id of the user
+	Text  string // description, as a sentence
+	Path  string // of the page to show after undoing
 	until time.Time
-	Back  func(context.Context) error // nil: it cannot be taken back
-	Bytes int64                       // that back holds
+	Back  func(context.Context) error // nil: cannot be undone
+	Bytes int64                       // size of Back
 }
 
-// remember keeps a step and returns its name.
+// remember stores a step and returns its name.
 func (u *undo) remember(step Step) string {
 	name := rand.Text()
-	if step.Bytes > maxUndoBytes { // for which all others' steps would be forgotten, and still there would be no room
+	if step.Bytes > maxUndoBytes { // it would evict all others, and still not fit
 		return name
 	}
 	u.mu.Lock()
@@ -64,7 +64,7 @@ func (u *undo) remember(step Step) string {
 	return name
 }
 
-// keep keeps a step that was to be taken back, and could not be.
+// keep stores a step again after undoing it failed.
 func (u *undo) keep(name string, step Step) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -80,7 +80,7 @@ func (u *undo) forget(name string) {
 	delete(u.steps, name)
 }
 
-// step returns a step of a user that can still be taken back; take makes it the last time.
+// step returns a user's step that can still be undone; take removes it.
 func (u *undo) step(user, name string, take bool) (Step, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -94,20 +94,20 @@ func (u *undo) step(user, name string, take bool) (Step, bool) {
 	return step, true
 }
 
-// DoneWithUndo is where a form leads that has done something: a page that says what, and offers to take it back. The
-// function that does so is called within an hour and at most once, with the context of a later request.
+// DoneWithUndo redirects from a form to a page that reports its outcome, and offers to undo it. The function back
+// is called within an hour and at most once, with the context of a later request.
 func (s *Site) DoneWithUndo(c request.Caller, path, text string, back func(context.Context) error) Redirect {
 	return s.StepDone(c, path, Step{Text: text, Path: path, Back: back})
 }
 
-// StepDone remembers a step, and leads to a page that offers to take it back.
+// StepDone remembers a step, and redirects to a page that offers to undo it.
 func (s *Site) StepDone(c request.Caller, path string, step Step) Redirect {
 	step.user, step.until = c.User.ID, time.Now().Add(undoLife)
 	name := s.undoing.remember(step)
 	return Redirect(s.Path(withNotice(path, undoParameter, name)))
 }
 
-// takeBack takes a step back.
+// takeBack undoes a step.
 func (s *Site) takeBack(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.ReadForm(w, r)
 	if err != nil {
@@ -119,10 +119,10 @@ func (s *Site) takeBack(w http.ResponseWriter, r *http.Request, c request.Caller
 			Message: "this cannot be taken back any more: it was taken back already, was done more than an hour ago, or the server has started anew since; " +
 				"the history of each memory has what it was before, and the trash what was deleted"}
 	}
-	// Half of a step is worse than all of it: a browser that goes away does not end it.
+	// Half a step is worse than a whole one: a client that disconnects does not end it.
 	if err := step.Back(context.WithoutCancel(r.Context())); err != nil {
 		if status, _ := failure.Describe(
-			err); status != http.StatusConflict { // what was deleted is nowhere else, and may come back at the next try
+			err); status != http.StatusConflict { // a deleted item exists nowhere else; a retry may restore it
 			s.undoing.keep(values.Get("step"), step)
 		}
 		return nil, err

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// zoneCookie is where zone.js writes in which time zone the reader of the pages lives, by its name in the tz database.
+// zoneCookie is the cookie in which zone.js stores the reader's time zone, by its name in the tz database.
 const zoneCookie = "souvenir_zone"
 
 // maxZone is longer than any name of a zone.
 const maxZone = 64
 
-// Zone is where days begin and end for a reader.
+// Zone is the time zone in which a reader sees days.
 type Zone struct {
-	Told     string // what the browser has told; empty: nothing yet
+	Told     string // as the browser sent it; empty: not yet
 	Location *time.Location
 }
 
-// ZoneOf returns the zone of whoever reads the pages: UTC, until the browser tells a zone that this machine knows, too.
+// ZoneOf returns the reader's zone: UTC, until the browser sends a zone that this machine knows, too.
 func ZoneOf(r *http.Request) Zone {
 	z := Zone{Location: time.UTC}
 	c, err := r.Cookie(zoneCookie)
@@ -31,5 +31,5 @@ func ZoneOf(r *http.Request) Zone {
 	return z
 }
 
-// Name is the name of the zone whose days are shown.
+// Name is the name of the zone in use.
 func (z Zone) Name() string { return z.Location.String() }

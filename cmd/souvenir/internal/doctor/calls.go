@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// calls calls a tool in each of the ways that there are, with the token that was given.
+// calls calls a tool over every interface, with the token given.
 func (p *patient) calls(ctx context.Context) {
 	if p.options.Token == "" {
 		return
@@ -34,7 +34,7 @@ func (p *patient) calls(ctx context.Context) {
 	}
 	p.ok("tools", "a tool can be called at /tools/call")
 
-	// What clients of two revisions of the protocol send: one begins a session, one only asks.
+	// The requests of clients of two revisions of the protocol: one begins a session, one only asks.
 	var answered struct {
 		Result struct {
 			ProtocolVersion string
@@ -82,7 +82,7 @@ func (p *patient) calls(ctx context.Context) {
 	p.otherOrigins(ctx, bearer["Authorization"])
 }
 
-// otherOrigins sends a message as a page of somebody else's would make a browser do.
+// otherOrigins sends a message as a page of a foreign origin would make a browser do.
 func (p *patient) otherOrigins(ctx context.Context, authorization string) {
 	a, err := p.send(ctx, request{method: http.MethodPost, url: "/mcp", kind: mediaJSON, body: ping,
 		headers: map[string]string{"Authorization": authorization, "Accept": mediaMCP, "Origin": "https://evil.example"}})

@@ -9,7 +9,7 @@ import (
 
 const hintPublicURL = "Start the server with --public-url set to exactly what people type into their clients."
 
-// serverMetadata reads what the authorization server says of itself, where clients look for it (RFC 8414).
+// serverMetadata reads the authorization server's metadata where clients look for it (RFC 8414).
 func (p *patient) serverMetadata(ctx context.Context) {
 	const wellKnown = "/.well-known/oauth-authorization-server"
 	var metadata struct {
@@ -60,7 +60,7 @@ func (p *patient) serverMetadata(ctx context.Context) {
 	p.ok("metadata", "issuer and endpoints are as %s has them", p.at)
 }
 
-// first is the message of a pair.
+// first returns the first of a pair: the message.
 func first(message, _ string) string { return message }
 
 func quoted(values []string) string {
@@ -77,7 +77,7 @@ func (p *patient) hintWellKnown() string {
 	return "Let the proxy lead /.well-known/ to the server, too; some keep it for certificates (ACME needs only /.well-known/acme-challenge/)."
 }
 
-// resourceMetadata reads what the resource says of itself (RFC 9728), for the MCP endpoint and for the service.
+// resourceMetadata reads the resource's metadata (RFC 9728), for the MCP endpoint and for the service.
 func (p *patient) resourceMetadata(ctx context.Context) {
 	for _, rest := range []string{"/mcp", ""} {
 		where := p.atHostRoot("/.well-known/oauth-protected-resource", rest)
@@ -145,10 +145,10 @@ func (p *patient) challenge(ctx context.Context) {
 	}
 }
 
-// origin is that of the server's own pages.
+// origin is the origin of the server's own pages.
 func (p *patient) origin() string { return p.url.Scheme + "://" + p.url.Host }
 
-// credentials looks whether those that clients send arrive: a wrong one is answered differently from none.
+// credentials checks that credentials arrive: a wrong one is answered differently from none.
 func (p *patient) credentials(ctx context.Context) {
 	const wrong = "mcp_0000000000000000000000000000000000000000000"
 	lost := ""
@@ -156,7 +156,7 @@ func (p *patient) credentials(ctx context.Context) {
 		a, err := p.send(ctx, request{method: http.MethodPost, url: "/mcp", kind: mediaJSON, body: ping,
 			headers: map[string]string{"Accept": mediaMCP, name: value}})
 		if err != nil || a.StatusCode != http.StatusUnauthorized || a.Header.Get("WWW-Authenticate") == "" {
-			return // the challenge has said so
+			return // the challenge has reported it
 		}
 		if !strings.Contains(a.Header.Get("WWW-Authenticate"), `error="invalid_token"`) {
 			lost = name
@@ -177,7 +177,8 @@ func (p *patient) credentials(ctx context.Context) {
 	}
 }
 
-// slashes looks whether the endpoint, and its address with a slash, redirect: clients follow without their message.
+// slashes checks whether the endpoint, and its address with a slash, redirect: clients follow without their
+// message.
 func (p *patient) slashes(ctx context.Context) {
 	for _, path := range []string{"/mcp", "/mcp/"} {
 		for _, method := range []string{http.MethodPost, http.MethodGet} {
@@ -201,7 +202,7 @@ const (
 	hintCORS      = "The server sends the headers of CORS itself: let the proxy neither add, double nor remove them, nor answer OPTIONS."
 )
 
-// preflights asks, as browsers do, whether pages of other origins may send what clients in browsers send.
+// preflights asks, as browsers do, whether pages of other origins may send the requests of clients in browsers.
 func (p *patient) preflights(ctx context.Context) {
 	wanted := []string{"Authorization", "Content-Type", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Session-Id"}
 	for path, method := range map[string]string{
@@ -238,7 +239,7 @@ func (p *patient) preflights(ctx context.Context) {
 	p.ok("cors", "clients in browsers may use the endpoints")
 }
 
-// sharedWithAll reports whether pages of all origins may read an answer. Two headers are as good as none.
+// sharedWithAll reports whether pages of all origins may read an answer. Two headers count as none.
 func (p *patient) sharedWithAll(a answer) bool {
 	values := a.Header.Values("Access-Control-Allow-Origin")
 	return len(values) == 1 && (values[0] == "*" || values[0] == foreignOrigin)
@@ -246,20 +247,20 @@ func (p *patient) sharedWithAll(a answer) bool {
 
 func exposes(a answer, name string) bool { return lists(a, "Access-Control-Expose-Headers", name) }
 
-// lists reports whether a header that is a list has a word.
+// lists reports whether a header that is a list contains a word.
 func lists(a answer, header, word string) bool {
 	return slices.ContainsFunc(strings.Split(strings.Join(a.Header.Values(header), ","), ","), func(part string) bool {
 		return strings.EqualFold(strings.TrimSpace(part), word)
 	})
 }
 
-// bodies sends as much as a long memory has. Without a credential it is refused, but not for its length.
+// bodies sends as much as a long memory has. Without a credential it must be refused, but not for its length.
 func (p *patient) bodies(ctx context.Context) {
 	const size = 2 << 20
 	large := request{method: http.MethodPost, url: "/tools/call", kind: mediaJSON, body: strings.Repeat(" ", size),
 		headers: map[string]string{"Expect": "100-continue"}}
 	a, err := p.send(ctx, large)
-	for range 4 { // who answers before everything is read may close the connection, and the answer is lost, which says nothing
+	for range 4 { // a server that answers early may close the connection and lose the answer, which proves nothing
 		if err == nil || ctx.Err() != nil {
 			break
 		}

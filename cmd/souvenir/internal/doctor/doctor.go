@@ -1,4 +1,4 @@
-// Package doctor plays a client from outside against a running server, and says what real AI clients would stumble
+// Package doctor plays an outside client against a running server, and reports what real AI clients would stumble
 // over.
 package doctor
 
@@ -15,28 +15,28 @@ import (
 	"time"
 )
 
-// Level is how bad something is.
+// Level is the severity of a finding.
 type Level string
 
 // The values of [Level].
 const (
 	OK      Level = "ok"
-	Warning Level = "warning" // some clients, or people, would stumble, or soon will
+	Warning Level = "warning" // some clients, or people, stumble, or soon will
 	Problem Level = "problem" // clients fail
 )
 
-// Finding is what one check has found.
+// Finding is the result of one check.
 type Finding struct {
 	Check   string `json:"check"` // its name, in one word
 	Level   Level  `json:"level"`
 	Message string `json:"message"`        // a sentence
-	Mend    string `json:"mend,omitempty"` // what to do about it; empty when all is well
+	Mend    string `json:"mend,omitempty"` // what to do about it; empty if all is well
 }
 
 // Options say how to examine a server.
 type Options struct {
-	Token      string        // an MCP token or an access token, with which tools are called, too; empty: no calls
-	NoRegister bool          // leave out what makes the server remember something: registrations
+	Token      string        // an MCP token or an access token, for calls of tools; empty: no calls
+	NoRegister bool          // skip what leaves traces on the server: registrations
 	Timeout    time.Duration // of each request; zero means 10 seconds
 	Client     *http.Client  // whose Transport is used; nil means one without a proxy
 }
@@ -46,17 +46,17 @@ const (
 	maxAnswer      = 4 << 20 // bytes; the list of the tools is the longest
 )
 
-// patient is the server that is examined.
+// patient is the server under examination.
 type patient struct {
-	at       string // as people type it, without a slash at the end
+	at       string // as people type it, without a trailing slash
 	url      *url.URL
 	options  Options
 	http     *http.Client
 	findings []Finding
 }
 
-// Examine asks a server, by the URL at which clients reach it, for all that clients ask for. Only a URL that is none is
-// an error: whatever goes wrong on the way is a finding.
+// Examine sends a server, at the URL that clients use, all the requests that clients send. Only an invalid URL is
+// an error: any other failure is a finding.
 func Examine(ctx context.Context, address string, options Options) ([]Finding, error) {
 	address = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(address, "/"), "/mcp"), "/")
 	u, err := url.Parse(address)
@@ -71,14 +71,14 @@ func Examine(ctx context.Context, address string, options Options) ([]Finding, e
 	} else {
 		p.http.Transport = &http.Transport{DisableCompression: true, DisableKeepAlives: true}
 	}
-	if own, ok := p.http.Transport.(*http.Transport); ok { // bodies that are refused are not sent, so that the answer arrives
+	if own, ok := p.http.Transport.(*http.Transport); ok { // the bodies of refused requests are not sent, so that the answer arrives
 		own = own.Clone()
 		own.ExpectContinueTimeout = 2 * time.Second
 		p.http.Transport = own
 	}
 	p.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if !p.reach(ctx) {
-		return p.findings, nil // the rest would say the same in other words
+		return p.findings, nil // the rest would repeat the same finding
 	}
 	for _, check := range []func(context.Context){
 		p.addresses, p.plainHTTP, p.serverMetadata, p.resourceMetadata, p.challenge, p.credentials, p.slashes, p.preflights,
@@ -101,15 +101,15 @@ func (p *patient) ok(check, format string, args ...any) {
 	p.note(check, OK, fmt.Sprintf(format, args...), "")
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	*http.Response
 	body []byte
 }
 
-// request is one to be sent; the zero values are those of a GET without anything.
+// request is a request to send; its zero value is a GET without a body.
 type request struct {
-	method, url string // url: a path, or a whole one
+	method, url string // url: a path, or a whole URL
 	kind, body  string // Content-Type
 	headers     map[string]string
 }
@@ -149,12 +149,12 @@ func (p *patient) send(ctx context.Context, q request) (answer, error) {
 // redirects reports whether an answer leads elsewhere.
 func (a answer) redirects() bool { return a.StatusCode >= 300 && a.StatusCode < 400 }
 
-// isJSON reads an answer as JSON, if it is that.
+// isJSON decodes an answer, and reports whether it is JSON.
 func (a answer) isJSON(v any) bool {
 	return strings.Contains(a.Header.Get("Content-Type"), "json") && json.Unmarshal(a.body, v) == nil
 }
 
-// told says in a few words what an answer is, for messages.
+// told describes an answer in a few words, for messages.
 func (a answer) told() string {
 	text := fmt.Sprintf("status %d", a.StatusCode)
 	switch {
@@ -171,7 +171,7 @@ func (a answer) told() string {
 	return text
 }
 
-// atHostRoot is the URL of a document of metadata: the path of the server's URL comes behind the well-known part (RFC
+// atHostRoot returns the URL of a metadata document: the path of the server's URL follows the well-known part (RFC
 // 8414 and RFC 9728, section 3).
 func (p *patient) atHostRoot(wellKnown, rest string) string {
 	return p.url.Scheme + "://" + p.url.Host + wellKnown + p.url.EscapedPath() + rest

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// tokenEndpoint asks for a token as a client that nobody knows: clients register again when they hear the right error.
+// tokenEndpoint asks for a token as an unknown client: clients register again when they get the right error.
 func (p *patient) tokenEndpoint(ctx context.Context) {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {"x"}, "redirect_uri": {"https://client.example/cb"},
 		"client_id": {"doctor-unknown"}, "code_verifier": {strings.Repeat("x", 43)}}
@@ -41,18 +41,18 @@ func (p *patient) tokenEndpoint(ctx context.Context) {
 	}
 }
 
-// kind is a kind of client, with the addresses to which it wants its codes.
+// kind is a kind of client, with its redirect URIs.
 type kind struct {
 	name     string
 	callback []string
-	asks     string // the one that it asks with; empty: the first
+	asks     string // the redirect URI that it uses; empty: the first
 }
 
-// kinds are those that have been seen.
+// kinds are the kinds of clients seen in practice.
 var kinds = []kind{
 	{"Claude", []string{"https://claude.ai/api/mcp/auth_callback", "https://claude.com/api/mcp/auth_callback"}, ""},
 	{"Claude Code", []string{"http://localhost:49152/callback"},
-		"http://localhost:53682/callback"}, // on whichever port is free
+		"http://localhost:53682/callback"}, // on any free port
 	{"ChatGPT", []string{"https://chatgpt.com/connector/oauth/doctor"}, ""},
 	{"VS Code", []string{"https://vscode.dev/redirect", "https://insiders.vscode.dev/redirect", "http://127.0.0.1/",
 		"http://127.0.0.1:33418/"}, ""},
@@ -60,8 +60,8 @@ var kinds = []kind{
 		"http://localhost:8787/callback"}, ""},
 }
 
-// registrations registers each kind of client, and goes with it as far as the sign-in. What it registers nobody lets
-// in, so that the server forgets it after a day.
+// registrations registers each kind of client, and follows it as far as the sign-in. The clients get no grant, so
+// the server forgets them after a day.
 func (p *patient) registrations(ctx context.Context) {
 	if p.options.NoRegister {
 		return
@@ -72,7 +72,7 @@ func (p *patient) registrations(ctx context.Context) {
 			"token_endpoint_auth_method": "none",
 			"grant_types":                []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}})
 		if err != nil {
-			return // it is made of texts
+			return // strings always encode
 		}
 		a, err := p.send(ctx, request{method: http.MethodPost, url: "/oauth/register", kind: mediaJSON, body: string(body),
 			headers: map[string]string{"Origin": foreignOrigin}})
@@ -121,7 +121,7 @@ func short(body []byte) string {
 	return text
 }
 
-// authorization begins the sign-in of a client.
+// authorization starts the sign-in of a client.
 func (p *patient) authorization(ctx context.Context, k kind, id string) bool {
 	callback := k.asks
 	if callback == "" {
@@ -156,7 +156,7 @@ func (p *patient) authorization(ctx context.Context, k kind, id string) bool {
 	return true
 }
 
-// signIn looks at the page on which people sign in.
+// signIn checks the sign-in page.
 func (p *patient) signIn(ctx context.Context) {
 	a, err := p.send(ctx, request{url: "/login"})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// reach asks for /health, and reports whether Souvenir answers there at all. Certificate and clock are looked at by the
-// way.
+// reach asks for /health, and reports whether Souvenir answers at all. It also checks the certificate and the
+// clock.
 func (p *patient) reach(ctx context.Context) bool {
 	began := time.Now()
 	a, err := p.send(ctx, request{url: "/health"})
@@ -49,7 +49,7 @@ func (p *patient) reach(ctx context.Context) bool {
 	return true
 }
 
-// unreachable says what an error of the network means.
+// unreachable explains a network error.
 func unreachable(err error) (message, mend string) {
 	var name *net.DNSError
 	var authority x509.UnknownAuthorityError
@@ -75,7 +75,7 @@ func unreachable(err error) (message, mend string) {
 	return "cannot be reached: " + err.Error(), "Is it running, and does the proxy listen there?"
 }
 
-// certificate looks at how long the certificate is good for.
+// certificate checks how long the certificate is still valid.
 func (p *patient) certificate(state *tls.ConnectionState) {
 	switch {
 	case state == nil && isLocal(p.url.Hostname()):
@@ -92,7 +92,7 @@ func (p *patient) certificate(state *tls.ConnectionState) {
 	message := fmt.Sprintf("the certificate is good until %s", ends.UTC().Format("2006-01-02 15:04 MST"))
 	const soon, late = 14 * 24 * time.Hour, 3 * 24 * time.Hour
 	switch lifetime := ends.Sub(state.PeerCertificates[0].NotBefore); {
-	case left < late && left < lifetime/3: // some live for six days only
+	case left < late && left < lifetime/3: // some are valid for six days only
 		p.note("tls", Problem, message, "Renew it now; clients show nobody why they fail.")
 	case left < soon && left < lifetime/3:
 		p.note("tls", Warning, message, "See that it is renewed by itself.")
@@ -101,7 +101,7 @@ func (p *patient) certificate(state *tls.ConnectionState) {
 	}
 }
 
-// clock compares the server's time, which is told to the second, with this machine's.
+// clock compares the server's time, which has a resolution of a second, with this machine's.
 func (p *patient) clock(a answer, began time.Time, took time.Duration) {
 	date, err := http.ParseTime(a.Header.Get("Date"))
 	if err != nil {
@@ -128,7 +128,7 @@ func isLocal(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && address.Unmap().IsLoopback()
 }
 
-// addresses looks where the host's name leads: each address must answer, since clients may take any.
+// addresses checks what the host's name resolves to: each address must answer, since clients may use any.
 func (p *patient) addresses(ctx context.Context) {
 	host, port := p.url.Hostname(), p.url.Port()
 	if port == "" {
@@ -139,7 +139,7 @@ func (p *patient) addresses(ctx context.Context) {
 	}
 	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil || len(all) == 0 {
-		return // reach has succeeded, in whatever way
+		return // reach has succeeded, one way or another
 	}
 	var dead []string
 	private := false
@@ -152,7 +152,7 @@ func (p *patient) addresses(ctx context.Context) {
 			dead = append(dead, address.String())
 			continue
 		}
-		_ = connection.Close() // it was opened to see that it can be
+		_ = connection.Close() // it was opened only to see that it can be
 	}
 	switch {
 	case len(dead) > 0:
@@ -168,7 +168,7 @@ func (p *patient) addresses(ctx context.Context) {
 	}
 }
 
-// plainHTTP looks whether the server answers without TLS as well.
+// plainHTTP checks whether the server answers without TLS as well.
 func (p *patient) plainHTTP(ctx context.Context) {
 	if p.url.Scheme != "https" || p.url.Port() != "" && p.url.Port() != "443" {
 		return

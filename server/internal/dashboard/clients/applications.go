@@ -11,20 +11,20 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// connectedPage is what the page of the connected applications shows.
+// connectedPage is the data of the page of connected applications.
 type connectedPage struct {
 	Grants  []connectedApp
 	Pages   web.Pager
 	Address string // of the MCP endpoint
 }
 
-// connectedApp is an application that the user has let in.
+// connectedApp is an application that the user has authorized.
 type connectedApp struct {
 	souvenir.Grant
 	Names []string // of its projects
 }
 
-// Everything reports whether it sees all projects.
+// Everything reports whether it can see all projects.
 func (a connectedApp) Everything() bool { return a.Projects == nil }
 
 func (s *Service) showConnected(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
@@ -44,7 +44,7 @@ func (s *Service) showConnected(_ http.ResponseWriter, r *http.Request, c reques
 	return web.Page{Template: "connected", Title: "Connected applications", Data: data}, nil
 }
 
-// namesOf are the names by which a user knows the projects that a token or an application is limited to.
+// namesOf returns the names, as a user sees them, of the projects to which a token or an application is limited.
 func namesOf(limits []string, visible []souvenir.Project, user string) []string {
 	var names []string
 	for _, limit := range limits {
@@ -61,7 +61,7 @@ func namesOf(limits []string, visible []souvenir.Project, user string) []string 
 	return names
 }
 
-// endConnected ends what an application was allowed, at once.
+// endConnected revokes an application's grant at once.
 func (s *Service) endConnected(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {

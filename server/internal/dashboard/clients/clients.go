@@ -1,5 +1,5 @@
-// Package clients is the pages on which AI clients are connected: how, their tokens, applications that were let in, and
-// OAuth clients.
+// Package clients serves the pages on which AI clients are connected: instructions, tokens, authorized
+// applications, and OAuth clients.
 package clients
 
 import (
@@ -9,19 +9,19 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Options are what a Service needs.
+// Options are the dependencies of a Service.
 type Options struct {
 	Site       *web.Site
 	SignIn     *signin.Service
 	Store      *souvenir.Store // the operator's
 	NoActivity bool            // calls are not recorded
 
-	// Snippets says how clients are connected, with a token or without (""). Nil: only the address and the token are
-	// shown.
+	// Snippets returns how to connect clients, with a token or without (""). Nil: the pages show only the address
+	// and the token.
 	Snippets func(address, token string) []Snippet
 }
 
-// Service answers on the pages of clients. Make one with [New].
+// Service serves the pages of clients. Create one with [New].
 type Service struct {
 	site       *web.Site
 	signin     *signin.Service
@@ -30,12 +30,12 @@ type Service struct {
 	snippets   func(address, token string) []Snippet
 }
 
-// New makes the room.
+// New creates a Service.
 func New(o Options) *Service {
 	return &Service{site: o.Site, signin: o.SignIn, store: o.Store, noActivity: o.NoActivity, snippets: o.Snippets}
 }
 
-// Routes are what connects AI clients: tokens, applications and OAuth clients.
+// Routes are the routes for connecting AI clients: tokens, applications and OAuth clients.
 func (s *Service) Routes() []route.Route {
 	return []route.Route{
 		route.Get("/connect", route.Person, s.showConnect),

@@ -17,8 +17,8 @@ import (
 // Snippet is the Snippet of package server.
 type Snippet struct {
 	Client string // its name, such as Claude Code
-	Where  string // where the text belongs
-	Text   string // to be pasted
+	Where  string // where the text goes
+	Text   string // to paste
 }
 
 // ID is the id of the text on a page.
@@ -27,15 +27,15 @@ func (s Snippet) ID() string {
 	return "paste-" + hex.EncodeToString(sum[:4])
 }
 
-// connection is what the pages show of how clients are connected.
+// connection is the part of a page about connecting clients.
 type connection struct {
 	Address  string        // of the MCP endpoint
-	Token    string        // its value, where one was just made; else empty
-	Mark     connectedMark // of that token, which tells when it is used first; without a TokenID the page has none
+	Token    string        // its value, if just created; else empty
+	Mark     connectedMark // shows the first use of that token; without a TokenID the page has no mark
 	Snippets []Snippet
 }
 
-// connection tells how clients are connected, with a token or by signing in ("").
+// connection returns how to connect clients, with a token or by sign-in ("").
 func (s *Service) connection(token string) connection {
 	c := connection{Address: s.site.PublicURL + "/mcp", Token: token}
 	if s.snippets != nil {
@@ -44,13 +44,13 @@ func (s *Service) connection(token string) connection {
 	return c
 }
 
-// anyClient is what a client is called here that there is no snippet for.
+// anyClient is the name for clients without a snippet.
 const anyClient = "Another client"
 
-// firstToken is the name of the token that is made with an account.
+// firstToken is the name of the token that is created with an account.
 const firstToken = "First client"
 
-// Welcome greets somebody who has just made an account: with a token, so that the first client can be connected at
+// Welcome greets a user who has just created an account: with a token, so that the first client can be connected at
 // once.
 func (s *Service) Welcome(r *http.Request, user souvenir.User, title string) (any, error) {
 	n := souvenir.NewToken{Name: firstToken, SessionID: request.Of(r.Context()).Caller.SessionID}
@@ -61,31 +61,32 @@ func (s *Service) Welcome(r *http.Request, user souvenir.User, title string) (an
 	return s.freshToken(token, title), nil
 }
 
-// freshToken is the page that shows a new token, this once, within what each client wants to have pasted.
+// freshToken is the page that shows a new token, this once, inside the snippets of all clients.
 func (s *Service) freshToken(added souvenir.AddedToken, title string) web.Page {
 	data := s.connection(added.Value)
 	data.Mark = connectedMark{TokenID: added.ID, State: stateWaiting}
 	return web.Page{Template: "connect", Title: title, Data: data}
 }
 
-// clientPage is what the page shows on which somebody chooses a client and connects it.
+// clientPage is the data of the page on which a user chooses a client and connects it.
 type clientPage struct {
 	Address string
 	Clients []clientChoice
 	Chosen  string
-	Signing *Snippet // for letting it open the browser; nil: it cannot
-	Tokens  bool     // it takes a token
+	Signing *Snippet // for sign-in in the browser; nil: not supported
+	Tokens  bool     // it supports tokens
 	Other   bool     // it is anyClient
 	Mark    connectedMark
 }
 
-// clientChoice is a client that can be chosen.
+// clientChoice is an entry in the choice of clients.
 type clientChoice struct {
 	Name   string
 	Chosen bool
 }
 
-// showConnect asks which client is to be connected, and says how. A script asks for the mark that tells when it is.
+// showConnect shows the choice of clients, and how to connect one. A script polls the mark that shows when it has
+// connected.
 func (s *Service) showConnect(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	if web.FromScript(r) && r.Header.Get("HX-Target") == connectedID {
 		return s.showConnectedMark(w, r, c)
@@ -114,10 +115,10 @@ func (s *Service) clientPage(chosen string) (web.Page, error) {
 	return web.Page{Template: "connectclient", Title: "Connect a client", Data: data}, nil
 }
 
-// tokenStandIn stands where a token belongs, where it is only looked who takes one.
+// tokenStandIn is a placeholder for the token, for finding out which clients support one.
 const tokenStandIn = request.MCPTokenPrefix + "YOUR_TOKEN"
 
-// clientNamesOf are the names of all clients that there are snippets for, and of any other.
+// clientNamesOf returns the names of all clients with snippets, and anyClient.
 func clientNamesOf(lists ...[]Snippet) []string {
 	var names []string
 	for _, list := range lists {
@@ -130,7 +131,7 @@ func clientNamesOf(lists ...[]Snippet) []string {
 	return append(names, anyClient)
 }
 
-// connectClient makes a token for a client and shows it, this once, in what that client wants to have pasted.
+// connectClient creates a token for a client and shows it, this once, inside that client's snippet.
 func (s *Service) connectClient(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -163,7 +164,7 @@ func (s *Service) connectClient(w http.ResponseWriter, r *http.Request, c reques
 	return p, nil
 }
 
-// cutName is a name that is not too long for a token.
+// cutName cuts a name to the length that a token's may have.
 func cutName(name string) string {
 	const most = 128
 	if runes := []rune(name); len(runes) > most {

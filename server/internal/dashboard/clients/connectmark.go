@@ -12,28 +12,27 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// connectedID is the id of the mark that tells whether a client has come.
+// connectedID is the id of the mark that shows whether a client has connected.
 const connectedID = "first-call"
 
-// What the mark tells.
+// States of the mark.
 const (
-	stateWaiting = "waiting" // nobody has come
+	stateWaiting = "waiting" // no client yet
 	stateUsed    = "used"    // the token was used, but no tool was called
-	stateCalled  = "called"  // somebody has called; the script stops asking
+	stateCalled  = "called"  // a client has called; the script stops polling
 )
 
-// connectedMark tells whether the client that is being connected has come: by a token, or since a time, when it signs
-// in.
+// connectedMark shows whether the new client has connected: by its token, or, for one that signs in, since a time.
 type connectedMark struct {
 	TokenID string
 	Since   string // RFC 3339; empty with a token
 	State   string
-	Client  string // what it calls itself; empty: it has not said so
+	Client  string // its own name for itself; empty: unknown
 	At      time.Time
 }
 
-// showConnectedMark answers a script that waits for a client. While there is nothing new, it is told so in no words, so
-// that a screen reader has nothing to say.
+// showConnectedMark answers a script that waits for a client. While nothing changes the answer is empty, so that a
+// screen reader stays silent.
 func (s *Service) showConnectedMark(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	query := r.URL.Query()
 	mark := connectedMark{TokenID: query.Get("token"), Since: query.Get("since"), State: stateWaiting}
@@ -54,11 +53,11 @@ func (s *Service) showConnectedMark(w http.ResponseWriter, r *http.Request, c re
 		Data: connection{Mark: mark}}, nil
 }
 
-// latestCalls is among how many of the user's calls the mark looks: it asks every two seconds, and may not go through
-// all of them.
+// latestCalls is how many of the user's latest calls the mark checks: the script polls every two seconds, so
+// checking all would be too slow.
 const latestCalls = 100
 
-// lookForToken looks whether a token of the user's was used.
+// lookForToken checks whether a token of the user was used.
 func (s *Service) lookForToken(r *http.Request, c request.Caller, mark *connectedMark) error {
 	tokens, err := c.Store.Accounts().Tokens(r.Context())
 	if err != nil {
@@ -75,7 +74,7 @@ func (s *Service) lookForToken(r *http.Request, c request.Caller, mark *connecte
 	return s.lookForCall(r, c, mark, func(a souvenir.Activity) bool { return a.Credential.ID == mark.TokenID })
 }
 
-// lookForClient looks whether an application was let in, or has called, since a time.
+// lookForClient checks whether an application was authorized, or has called, since a time.
 func (s *Service) lookForClient(r *http.Request, c request.Caller, mark *connectedMark) error {
 	since, err := params.Time(r.URL.Query(), "since")
 	if err != nil {
@@ -109,8 +108,7 @@ func (s *Service) lookForCall(r *http.Request, c request.Caller, mark *connected
 	return nil
 }
 
-// used notes that somebody has come, of whom no call is known. Where calls are not recorded there will never be more to
-// tell.
+// used notes a client without a recorded call. Where calls are not recorded, this state is final.
 func (s *Service) used(mark *connectedMark, client string, at time.Time) {
 	mark.State, mark.Client, mark.At = stateUsed, client, at
 	if s.noActivity {

@@ -13,26 +13,26 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// clientsPage is what the page shows on which users look after the OAuth clients that they have made themselves.
+// clientsPage is the data of the page on which users manage the OAuth clients that they have created.
 type clientsPage struct {
 	web.Form
-	URIs      web.Field // one to a line
+	URIs      web.Field // one per line
 	Method    string
 	Clients   []ownClient
 	Pages     web.Pager
-	Made      *souvenir.RegisteredClient // with the secret, which was just made
-	Renewed   bool                       // the secret is a new one of a client that there was
-	Endpoints []web.Fact                 // what an application has to be told
+	Made      *souvenir.RegisteredClient // just created, with the secret
+	Renewed   bool                       // the secret is a new one of an existing client
+	Endpoints []web.Fact                 // settings for an application
 }
 
 // ownClient is an OAuth client of the user's.
 type ownClient struct {
 	souvenir.Client
-	LetIn    time.Time // when the user let it in; zero: not
+	LetIn    time.Time // when the user authorized it; zero: not yet
 	LastUsed time.Time
 }
 
-// Method says in words how the client shows who it is.
+// Method describes how the client authenticates.
 func (c ownClient) Method() string {
 	switch c.Metadata.TokenEndpointAuthMethod {
 	case souvenir.AuthNone:
@@ -46,7 +46,7 @@ func (c ownClient) Method() string {
 // Secret reports whether the client has one.
 func (c ownClient) Secret() bool { return c.Metadata.TokenEndpointAuthMethod != souvenir.AuthNone }
 
-// ownClients gathers the page, as it is before anything is typed.
+// ownClients loads the page before any input.
 func (s *Service) ownClients(r *http.Request, c request.Caller) (web.Page, *clientsPage, error) {
 	data := &clientsPage{
 		Method: souvenir.AuthSecretBasic,
@@ -74,7 +74,7 @@ func (s *Service) ownClients(r *http.Request, c request.Caller) (web.Page, *clie
 	if err != nil {
 		return web.Page{}, nil, err
 	}
-	slices.SortStableFunc(clients, func(a, b souvenir.Client) int { // those that work come first
+	slices.SortStableFunc(clients, func(a, b souvenir.Client) int { // active ones first
 		switch {
 		case a.Active == b.Active:
 			return 0
@@ -99,7 +99,7 @@ func (s *Service) showClients(_ http.ResponseWriter, r *http.Request, c request.
 	return p, err
 }
 
-// makeClient makes a client and shows its secret, this once.
+// makeClient creates a client and shows its secret, this once.
 func (s *Service) makeClient(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Service) makeClient(w http.ResponseWriter, r *http.Request, c request.C
 	return p, nil
 }
 
-// lines are the lines of a text that are not empty.
+// lines returns the non-empty lines of a text.
 func lines(text string) []string {
 	var all []string
 	for line := range strings.Lines(text) {

@@ -16,19 +16,19 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// tokensPage is what the page shows on which people make and end their MCP tokens.
+// tokensPage is the data of the page on which people create and revoke their MCP tokens.
 type tokensPage struct {
 	web.Form
 	Tokens   []ownToken
 	Pages    web.Pager
-	Projects []souvenir.Project // to limit a token to
-	More     int                // projects that are not shown
+	Projects []souvenir.Project // to which a token can be limited
+	More     int                // projects left out
 	Chosen   tokenChoice
-	Made     *connection // with the value of a token that was just made
+	Made     *connection // with the value of a new token
 	Address  string      // of the MCP endpoint
 }
 
-// shownProjects is how many projects a page offers to choose from.
+// shownProjects is the maximum number of projects to choose from.
 const shownProjects = 200
 
 // ownToken is a token of the user's.
@@ -37,8 +37,8 @@ type ownToken struct {
 	Names []string // of its projects
 }
 
-// Origin says what the token was made through, and ends with; empty if nothing is known. Applications have named
-// themselves.
+// Origin describes the credential that created the token, with which the token ends; empty if unknown. Applications
+// choose their own names.
 func (t ownToken) Origin() string {
 	switch {
 	case t.TokenID != "":
@@ -51,7 +51,7 @@ func (t ownToken) Origin() string {
 	return ""
 }
 
-// Rights says in a few words what a token may do.
+// Rights describes briefly what a token may do.
 func (t ownToken) Rights() string {
 	words := "reads"
 	if slices.Contains(t.Scopes, souvenir.ScopeMemoryWrite) || slices.Contains(t.Scopes, souvenir.ScopeFilesWrite) {
@@ -69,22 +69,22 @@ func (t ownToken) Rights() string {
 	return words
 }
 
-// tokenChoice is what was chosen for a new token.
+// tokenChoice is the input for a new token.
 type tokenChoice struct {
 	Days     string
 	Access   string
 	Account  bool
 	Admin    bool
-	Session  bool // it ends however the sign-in ends
+	Session  bool // it ends with the session
 	Projects []string
 }
 
-// Limited reports whether a project is among those that were chosen.
+// Limited reports whether a project is among the chosen ones.
 func (c tokenChoice) Limited(project souvenir.Project) bool {
 	return slices.Contains(c.Projects, project.Ref())
 }
 
-// tokens gathers the page, as it is before anything is typed.
+// tokens loads the page before any input.
 func (s *Service) tokens(r *http.Request, c request.Caller) (web.Page, *tokensPage, error) {
 	data := &tokensPage{Chosen: tokenChoice{Days: "90", Access: tokenWrites}, Address: s.connection("").Address,
 		Form: web.Form{Fields: []web.Field{
@@ -117,7 +117,7 @@ const (
 	tokenWrites = "write"
 )
 
-// makeToken makes an MCP token and shows it, this once, with what to paste into clients.
+// makeToken creates an MCP token and shows it, this once, with the snippets for clients.
 func (s *Service) makeToken(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Service) makeToken(w http.ResponseWriter, r *http.Request, c request.Ca
 	return p, nil
 }
 
-// token is the token that was chosen.
+// token returns the token to create.
 func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souvenir.NewToken, error) {
 	n := souvenir.NewToken{Name: name, Projects: c.Projects}
 	switch c.Access {

@@ -15,29 +15,29 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// filePage is what the page of a file shows.
+// filePage is the data of the page of a file.
 type filePage struct {
 	web.Form
 	souvenir.File
 	Status   souvenir.FileStatus
-	By       string   // name of who stored it
-	Own      bool     // the caller has, who alone may move it to another project
+	By       string   // name of the uploader
+	Own      bool     // the caller uploaded it; only the uploader may move it to another project
 	Kind     string   // its type in words
-	Project  web.Link // that it lies in; without a Noun: none
-	Memory   string   // the beginning of the memory that it is linked to; empty: none
+	Project  web.Link // its project; without a Noun: none
+	Memory   string   // the beginning of its linked memory; empty: none
 	Preview  preview
-	Projects []souvenir.Project // into which it can be moved
-	Chosen   string             // one of them, as the form says
-	Find     string             // what memories are searched for, to link it to one
+	Projects []souvenir.Project // targets of a move
+	Chosen   string             // one of them, from the form
+	Find     string             // search text for a memory to link
 	Found    []souvenir.Memory
-	Looked   bool   // memories were searched for
-	Trash    string // what becomes of the file when it is deleted
+	Looked   bool   // a search was made
+	Trash    string // what happens to the file on deletion
 }
 
-// clipShown is how much of a memory is shown with a file, in bytes.
+// clipShown is how much of its memory a file's page shows, in bytes.
 const clipShown = 300
 
-// fileFieldsOf are the fields of the form in which a file is described.
+// fileFieldsOf returns the form for a file's metadata.
 func fileFieldsOf(f souvenir.File) web.Form {
 	return web.Form{Fields: []web.Field{
 		{Name: "filename", Label: "Name", Type: "text", Autocomplete: "off", Value: f.Filename},
@@ -48,7 +48,7 @@ func fileFieldsOf(f souvenir.File) web.Form {
 	}}
 }
 
-// showFile shows a file. A script that searches for a memory to link it to gets what was found alone.
+// showFile shows a file. A script that searches for a memory to link gets only the matches.
 func (s *Service) showFile(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	p, data, err := s.file(r, c)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Service) showFile(_ http.ResponseWriter, r *http.Request, c request.Cal
 	return p, nil
 }
 
-// file gathers the page.
+// file loads the page.
 func (s *Service) file(r *http.Request, c request.Caller) (web.Page, *filePage, error) {
 	f, err := c.Store.GetFile(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Service) file(r *http.Request, c request.Caller) (web.Page, *filePage, 
 	return p, data, err
 }
 
-// findMemories searches for memories to link a file to: by words, or by an id.
+// findMemories searches for memories to link: by words, or by an id.
 func findMemories(r *http.Request, c request.Caller, data *filePage) error {
 	const shown = 5
 	data.Find = strings.TrimSpace(r.URL.Query().Get("find"))
@@ -126,7 +126,7 @@ func findMemories(r *http.Request, c request.Caller, data *filePage) error {
 	return nil
 }
 
-// editFile changes what is known about a file.
+// editFile changes a file's metadata.
 func (s *Service) editFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -161,12 +161,12 @@ func (s *Service) editFile(w http.ResponseWriter, r *http.Request, c request.Cal
 	}), nil
 }
 
-// projectRefOf names the project that a file lay in; the zero value: none.
+// projectRefOf returns the file's former project; the zero value: none.
 func projectRefOf(data *filePage) souvenir.ProjectRef {
 	return *upload.ProjectOf(data.Status)
 }
 
-// linkToMemory links a file to a memory, or (by an empty id) to none.
+// linkToMemory links a file to a memory, or, for an empty id, to none.
 func (s *Service) linkToMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *Service) linkToMemory(w http.ResponseWriter, r *http.Request, c request
 	}), nil
 }
 
-// putFileBack takes a change of a file back, unless it was changed once more since.
+// putFileBack undoes a change of a file, unless it has changed again since.
 func putFileBack(ctx context.Context, store *souvenir.Store, changed souvenir.File, back souvenir.FileUpdate) error {
 	now, err := store.GetFile(ctx, changed.ID)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package files is the pages of files: the list, one file with its preview, and uploads.
+// Package files serves the pages of files: the list, one file with its preview, and uploads.
 package files
 
 import (
@@ -7,16 +7,16 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Service answers on the pages of files. Make one with [New].
+// Service serves the pages of files. Create one with [New].
 type Service struct {
 	site  *web.Site
 	store *souvenir.Store
 }
 
-// New makes the room for a store, which is the operator's.
+// New creates a Service for a store, which must be the operator's.
 func New(site *web.Site, store *souvenir.Store) *Service { return &Service{site: site, store: store} }
 
-// Routes are the files.
+// Routes are the routes of files.
 func (s *Service) Routes() []route.Route {
 	return []route.Route{
 		route.Get("/files", route.Person, s.showFiles),

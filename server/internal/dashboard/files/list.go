@@ -17,34 +17,34 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// filesPage is what the page of the files shows.
+// filesPage is the data of the page of files.
 type filesPage struct {
 	Filter     fileFilter
 	Files      []listedFile
 	Total      int
-	First      int    // number of the first one that is shown
-	Wrong      string // what is wrong with the filter; empty: nothing
-	Before     string // address of the part before; empty: there is none
+	First      int    // number of the first visible file
+	Wrong      string // error in the filter; empty: none
+	Before     string // address of the previous part; empty: there is none
 	After      string
 	Kinds      []fileKind
-	Categories []string // to choose from
+	Categories []string // for the filter
 	Tags       []string
 	Projects   []souvenir.Project
-	Writable   []souvenir.Project // into which files can be put
+	Writable   []souvenir.Project // to which files can be uploaded
 	MaxFile    int64              // bytes
-	Refused    string             // what went wrong with an upload; empty: nothing
+	Refused    string             // error of an upload; empty: none
 }
 
-// Last is the number of the last file that is shown.
+// Last is the number of the last visible file.
 func (p filesPage) Last() int { return p.First + len(p.Files) - 1 }
 
-// fileFilter is what the files have to fit.
+// fileFilter is the filter of the files.
 type fileFilter struct {
 	Name, Type, Category, Tag, Project, Memory string
 	Part                                       int
 }
 
-// Some reports whether anything is asked for but everything.
+// Some reports whether a filter is on.
 func (f fileFilter) Some() bool {
 	return f.Name+f.Type+f.Category+f.Tag+f.Project+f.Memory != ""
 }
@@ -53,11 +53,11 @@ func (f fileFilter) Some() bool {
 type listedFile struct {
 	souvenir.File
 	Kind    string   // its type in words
-	By      string   // name of who stored it
-	Project web.Link // that it lies in; without a Noun: none
+	By      string   // name of the uploader
+	Project web.Link // its project; without a Noun: none
 }
 
-// fileKind is a kind of files that can be asked for.
+// fileKind is a file type in the filter.
 type fileKind struct{ Type, Name string }
 
 var fileKinds = []fileKind{
@@ -67,7 +67,7 @@ var fileKinds = []fileKind{
 
 const (
 	filesShown  = 50  // on a page
-	filesLooked = 200 // the newest, for what can be chosen in the filter
+	filesLooked = 200 // newest files that supply the values of the filter
 )
 
 func (s *Service) showFiles(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
@@ -75,7 +75,7 @@ func (s *Service) showFiles(_ http.ResponseWriter, r *http.Request, c request.Ca
 	return p, err
 }
 
-// files gathers the page.
+// files loads the page.
 func (s *Service) files(r *http.Request, c request.Caller) (web.Page, *filesPage, error) {
 	data := &filesPage{Filter: fileFilterOf(r.URL.Query()), Kinds: fileKinds}
 	p := web.Page{Template: "files", Title: "Files", Part: "files-list", Data: data}
@@ -112,7 +112,7 @@ func (s *Service) files(r *http.Request, c request.Caller) (web.Page, *filesPage
 	return p, data, nil
 }
 
-// fileFilterOf reads the filter of an address.
+// fileFilterOf reads the filter from an address.
 func fileFilterOf(query url.Values) fileFilter {
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
 	f := fileFilter{get("name"), get("type"), get("category"), get("tag"), get("project"), get("memory"), 1}
@@ -122,7 +122,7 @@ func fileFilterOf(query url.Values) fileFilter {
 	return f
 }
 
-// address is the address of a part of the list.
+// address returns the address of a part of the list.
 func (f fileFilter) address(part int) string {
 	values := url.Values{}
 	for name, value := range map[string]string{"name": f.Name, "type": f.Type, "category": f.Category, "tag": f.Tag,
@@ -140,17 +140,17 @@ func (f fileFilter) address(part int) string {
 	return "/files?" + values.Encode()
 }
 
-// query asks the store for what fits.
+// query returns the store's query.
 func (f fileFilter) query() souvenir.FileQuery {
 	return souvenir.FileQuery{Limit: filesShown, Offset: (f.Part - 1) * filesShown, FileList: souvenir.FileList{
 		Filename: f.Name, MIMEType: f.Type, Category: f.Category, Tags: upload.Tags([]string{f.Tag}), ProjectID: f.Project,
 		MemoryID: f.Memory}}
 }
 
-// fillFileChoices gathers what can be chosen: what the newest files have is what people look for.
+// fillFileChoices loads the values of the filter from the newest files.
 func (s *Service) fillFileChoices(r *http.Request, c request.Caller, data *filesPage) error {
 	if web.FromScript(r) {
-		return nil // the list alone is wanted
+		return nil // only the list was requested
 	}
 	for _, p := range data.Projects {
 		if p.Role != souvenir.MemberReader {
@@ -182,7 +182,7 @@ func (s *Service) fillFileChoices(r *http.Request, c request.Caller, data *files
 	return nil
 }
 
-// namesOfUsers are the names of those who have stored some files, by id.
+// namesOfUsers maps the ids of the files' uploaders to their names.
 func (s *Service) namesOfUsers(r *http.Request, c request.Caller, files []souvenir.File) (map[string]string, error) {
 	names := map[string]string{c.User.ID: c.User.Name}
 	for _, f := range files {
@@ -198,7 +198,7 @@ func (s *Service) namesOfUsers(r *http.Request, c request.Caller, files []souven
 	return names, nil
 }
 
-// projectOfFile is the project that a file lies in, which several people may call the same.
+// projectOfFile returns the project of a file; several users may use the same id.
 func projectOfFile(f souvenir.File, projects []souvenir.Project) web.Link {
 	if f.ProjectID == "" {
 		return web.Link{}
@@ -216,7 +216,7 @@ func projectOfFile(f souvenir.File, projects []souvenir.Project) web.Link {
 	return web.Link{Noun: "project", Name: cmp.Or(p.Name, p.ID), Path: web.ProjectPath(p)}
 }
 
-// kindOf is a type in words, or as it is.
+// kindOf returns the name of a type, or the type itself.
 func kindOf(mimeType string) string {
 	kind, _, _ := strings.Cut(mimeType, ";")
 	if words, ok := kindsInWords[kind]; ok {

@@ -12,10 +12,10 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// preview is what a page shows of the bytes of a file. Nothing of it can run: pictures are shown by the browser's
-// decoders, and all else is text.
+// preview is the part of a file's content that a page shows. Nothing in it can run: browsers decode images, and
+// everything else is text.
 type preview struct {
-	How  string // image, text, markdown or table; empty: nothing can be shown
+	How  string // image, text, markdown or table; empty: no preview
 	Text string
 	Rows [][]string
 	Cut  bool // there is more
@@ -26,15 +26,15 @@ const (
 	maxPreviewEscaped = 80 << 10 // of it as HTML: a page has 150 KB with what it loads
 	maxPreviewRows    = 50
 	maxPreviewColumns = 20
-	maxPreviewImage   = 32 << 20 // bytes; more is only opened on demand
+	maxPreviewImage   = 32 << 20 // bytes; larger ones open on demand only
 )
 
-// shownImages are the pictures that browsers decode, and that carry no scripts. Their types are those of their bytes:
-// the store has looked.
+// shownImages are the image types that browsers decode, and that carry no scripts. The store has detected the types
+// from the content.
 var shownImages = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true,
 	"image/avif": true}
 
-// shownTexts are texts whose types do not begin with text/.
+// shownTexts are text types that do not begin with text/.
 var shownTexts = map[string]bool{"application/json": true, "application/jsonl": true, "application/xml": true,
 	"application/yaml": true, "application/toml": true,
 	"application/x-ipynb+json": true, "message/rfc822": true, "image/svg+xml": true}
@@ -81,7 +81,7 @@ func (s *Service) preview(r *http.Request, c request.Caller, f souvenir.File) (p
 	return p, nil
 }
 
-// wholeRunes is a text without what is left of a character at its end.
+// wholeRunes removes an incomplete character from the end of a text.
 func wholeRunes(text string) string {
 	for range utf8.UTFMax - 1 {
 		if last, size := utf8.DecodeLastRuneInString(text); last != utf8.RuneError || size != 1 {
@@ -92,7 +92,7 @@ func wholeRunes(text string) string {
 	return text
 }
 
-// fit shortens the text so that the page stays small, however many of its characters HTML needs more bytes for.
+// fit shortens the text so that the page stays small even when HTML escapes many of its characters.
 func (p *preview) fit() {
 	left := maxPreviewEscaped
 	for i, char := range p.Text {
@@ -108,7 +108,7 @@ func (p *preview) fit() {
 	}
 }
 
-// cellsOf are the first rows of a table, of which each may have another length; nil: it cannot be read.
+// cellsOf returns the first rows of a table, which may differ in length; nil: it cannot be read.
 func cellsOf(text string) [][]string {
 	reader := csv.NewReader(strings.NewReader(text))
 	reader.FieldsPerRecord, reader.LazyQuotes = -1, true

@@ -15,12 +15,11 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// maxFilesOfForm is how many files a form may bring.
+// maxFilesOfForm is the maximum number of files in a form.
 const maxFilesOfForm = 100
 
-// uploadOnPage stores the files of the page's form as they arrive: for browsers without scripts, since those with send
-// one file after the other to /api/files/upload. What was stored before something went wrong stays, and the page says
-// so.
+// uploadOnPage stores the files of the page's form as they arrive. It serves browsers without JavaScript; others
+// send each file to /api/files/upload. Files stored before an error stay, and the page says so.
 func (s *Service) uploadOnPage(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
 		if _, err := s.site.ReadForm(w, r); err != nil {
@@ -52,7 +51,7 @@ func (s *Service) uploadOnPage(w http.ResponseWriter, r *http.Request, c request
 	return s.refuseUpload(r, c, stored, err)
 }
 
-// checkFormField reads the hidden field, with which a form must begin: nothing of it is stored before that is right.
+// checkFormField checks the hidden field at the start of a form: nothing is stored before that.
 func checkFormField(r *http.Request, in *upload.Form) error {
 	part, err := in.NextPart()
 	if err != nil {
@@ -68,7 +67,7 @@ func checkFormField(r *http.Request, in *upload.Form) error {
 	return web.CheckFormToken(r, string(value))
 }
 
-// storeFiles stores one file of a form after the other, with the fields that came before them.
+// storeFiles stores the files of a form one by one, each with the fields before it.
 func (s *Service) storeFiles(r *http.Request, c request.Caller, in *upload.Form) (stored []souvenir.File, err error) {
 	var fields upload.Fields
 	for {
@@ -90,7 +89,7 @@ func (s *Service) storeFiles(r *http.Request, c request.Caller, in *upload.Form)
 	}
 }
 
-// errNoFile says that nothing was chosen: browsers send a file without a name and without bytes then.
+// errNoFile means that no file was chosen: browsers then send a file without name and content.
 var errNoFile = errors.New("no file was chosen")
 
 func (s *Service) storeFile(r *http.Request, c request.Caller, in *upload.Form, fields upload.Fields,
@@ -110,7 +109,7 @@ func (s *Service) storeFile(r *http.Request, c request.Caller, in *upload.Form, 
 	return c.Store.AddFile(r.Context(), fields.NewFile(part), part)
 }
 
-// refuseUpload shows the page of the files, with what went wrong.
+// refuseUpload shows the page of files, with the error.
 func (s *Service) refuseUpload(r *http.Request, c request.Caller, stored []souvenir.File, wrong error) (any, error) {
 	status, message := failure.Describe(wrong)
 	if status >= http.StatusInternalServerError {

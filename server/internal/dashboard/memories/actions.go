@@ -13,7 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// quickly are what the buttons of a memory's page set, and what they may set it to. Empty takes it away.
+// quickly maps the keys that the buttons of a memory's page set to the allowed values. An empty value removes the
+// key.
 var quickly = map[string][]string{
 	"state":      {"", "active", "archived", "completed"},
 	"importance": {"", "low", "medium", "high", "critical"},
@@ -43,7 +44,7 @@ func (s *Service) setOfMemory(w http.ResponseWriter, r *http.Request, c request.
 	return s.changedWithUndo(c, web.MemoryPath(id), setInWords(key, value), before, after.Memory), nil
 }
 
-// orNone is a value of a merge patch: an empty one takes the key away.
+// orNone converts a value for a merge patch: an empty one removes the key.
 func orNone(value string) any {
 	if value == "" {
 		return nil
@@ -51,7 +52,7 @@ func orNone(value string) any {
 	return value
 }
 
-// setInWords says what setting a key has done.
+// setInWords describes the effect of setting a key.
 func setInWords(key, value string) string {
 	switch {
 	case key == "state" && value == "archived":
@@ -64,8 +65,7 @@ func setInWords(key, value string) string {
 	return "The memory is " + value + "."
 }
 
-// changedWithUndo is where a form leads that has changed a memory. What was changed since then is not written over when
-// it is taken back.
+// changedWithUndo redirects from a form that has changed a memory. Undoing does not overwrite later changes.
 func (s *Service) changedWithUndo(c request.Caller, path, text string, before, after souvenir.Memory) web.Redirect {
 	if after.Revision == before.Revision {
 		return s.site.Done(path, "memory-unchanged")
@@ -76,8 +76,8 @@ func (s *Service) changedWithUndo(c request.Caller, path, text string, before, a
 	})
 }
 
-// revert brings a memory from the state after a change back to the one right before, which may be another one than a
-// page has shown: others change memories, too.
+// revert restores the state right before a change. A page may have shown another one: other users change memories,
+// too.
 func revert(ctx context.Context, store *souvenir.Store, id string, revision int) error {
 	now, err := store.GetMemory(ctx, id)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Service) deleteMemory(w http.ResponseWriter, r *http.Request, c request
 		"” is deleted.", m.ID), nil
 }
 
-// linkFile links a file that is there to a memory.
+// linkFile links an existing file to a memory.
 func (s *Service) linkFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Service) linkFile(w http.ResponseWriter, r *http.Request, c request.Cal
 	return s.relink(r, c, id, values, id, " is linked to this memory.")
 }
 
-// unlinkFile takes a file off a memory; it stays among the files.
+// unlinkFile unlinks a file from a memory; the file itself stays.
 func (s *Service) unlinkFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Service) unlinkFile(w http.ResponseWriter, r *http.Request, c request.C
 	return s.relink(r, c, r.PathValue("id"), values, "", " is taken off this memory. It is still among your files.")
 }
 
-// relink links a file to a memory, or to none, and says so on the page of a memory.
+// relink links a file to a memory, or to none, and reports it on the memory's page.
 func (s *Service) relink(r *http.Request, c request.Caller, at string, values url.Values, memory, said string) (any,
 	error) {
 	before, err := c.Store.GetFile(r.Context(), values.Get("file"))
@@ -152,7 +152,7 @@ func (s *Service) relink(r *http.Request, c request.Caller, at string, values ur
 		}
 		if err == nil {
 			back := souvenir.FileUpdate{MemoryID: &before.MemoryID}
-			if before.MemoryID == "" { // it has come into the memory's project, which others may see
+			if before.MemoryID == "" { // it is now in the memory's project, which others may see
 				back.Project = upload.ProjectOf(lay)
 			}
 			_, err = c.Store.UpdateFile(ctx, before.ID, back)

@@ -19,35 +19,35 @@ import (
 )
 
 const (
-	maxBulk = 1000 // memories that one step changes
+	maxBulk = 1000 // memories per step
 
-	// bulkAtOnce is how many of them are changed side by side: writers that come together share a flush of the disk.
+	// bulkAtOnce is how many of them are changed concurrently: concurrent writers share a flush of the disk.
 	bulkAtOnce = 16
 )
 
-// bulkStep is what is done to many memories.
+// bulkStep is a change to many memories.
 type bulkStep struct {
-	text   func(n int) string                            // says what was done, of so many
-	change func(souvenir.Memory) (map[string]any, error) // the patch of a memory's metadata; nil: nothing is to be changed
+	text   func(n int) string                            // describes the outcome for n memories
+	change func(souvenir.Memory) (map[string]any, error) // the patch of a memory's metadata; nil: nothing to change
 	remove bool                                          // the memories are deleted
 }
 
-// bulkResult is what became of the memories.
+// bulkResult is the outcome for the memories.
 type bulkResult struct {
 	changed []changedMemory
 	deleted []string       // ids
-	same    int            // were so already
-	gone    int            // were deleted meanwhile
-	refused map[string]int // how often each reason kept one from being changed
-	failed  error          // what nobody who uses the page can mend; it ended the step early
+	same    int            // unchanged
+	gone    int            // deleted meanwhile
+	refused map[string]int // number of refusals by reason
+	failed  error          // an error that the user cannot fix; it ended the step early
 }
 
 // changedMemory is a memory before and after a change.
 type changedMemory struct {
 	id       string
 	label    string
-	back     map[string]any // patch of the metadata that leads back
-	content  *string        // the content before; nil: it is the same
+	back     map[string]any // patch of the metadata that undoes the change
+	content  *string        // the content before; nil: unchanged
 	revision int            // after the change
 }
 
@@ -82,8 +82,8 @@ func (s *Service) changeMemories(w http.ResponseWriter, r *http.Request, c reque
 	return s.bulkDone(r.Context(), c, result, step, path)
 }
 
-// askBulkDelete asks before many memories are deleted. The answer names each of them, so what is deleted is what was
-// counted.
+// askBulkDelete asks for confirmation before it deletes many memories. The form names each of them, so that exactly
+// the counted ones are deleted.
 func (s *Service) askBulkDelete(ctx context.Context, ids []string, values url.Values, path string) (any, error) {
 	until, err := web.TrashUntil(ctx, s.store)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Service) askBulkDelete(ctx context.Context, ids []string, values url.Va
 	return web.Page{Template: "asks", Title: "Delete memories", Data: &web.QuestionPage{Asks: asks}}, nil
 }
 
-// listPath is the path of a list of memories, and of the part that was shown.
+// listPath is the path of a list of memories at the part that was visible.
 func listPath(search memorySearch, part string) string {
 	values := search.values()
 	if number, err := strconv.Atoi(part); err == nil && number > 1 {
@@ -112,7 +112,7 @@ func listPath(search memorySearch, part string) string {
 	return "/memories?" + values.Encode()
 }
 
-// chosenMemories are the ids of those that are to be changed: those that were chosen, or all that fit.
+// chosenMemories returns the ids of the memories to change: the selected ones, or all matches.
 func (s *Service) chosenMemories(r *http.Request, c request.Caller, values url.Values, search memorySearch) ([]string,
 	error) {
 	if values.Get("all") == "" {
@@ -153,7 +153,7 @@ func (s *Service) chosenMemories(r *http.Request, c request.Caller, values url.V
 	return ids, nil
 }
 
-// readBulkStep reads what is to be done.
+// readBulkStep reads the change to make.
 func readBulkStep(values url.Values) (bulkStep, error) {
 	tag := strings.TrimSpace(values.Get("bulk_tag"))
 	set := func(what string, patch map[string]any) (bulkStep, error) {
@@ -201,7 +201,7 @@ func readBulkStep(values url.Values) (bulkStep, error) {
 	}
 }
 
-// readMove reads where memories are to be moved to: OWNER/ID, or no project.
+// readMove reads the target of a move: OWNER/ID, or no project.
 func readMove(project string) (bulkStep, error) {
 	patch := map[string]any{"project_id": nil, "project_name": nil}
 	text := func(n int) string { return are(n) + " in no project any more" }
@@ -230,7 +230,7 @@ func have(n int) string {
 	return web.Count(n, "memory") + " have"
 }
 
-// without is a list without one of its values; never nil.
+// without returns a list without one of its values; never nil.
 func without(all []string, value string) []string {
 	kept := []string{}
 	for _, other := range all {
@@ -241,7 +241,7 @@ func without(all []string, value string) []string {
 	return kept
 }
 
-// runBulk does a step to some memories.
+// runBulk applies a step to some memories.
 func runBulk(ctx context.Context, store *souvenir.Store, ids []string, step bulkStep) bulkResult {
 	result := bulkResult{refused: map[string]int{}}
 	var mu sync.Mutex
@@ -271,7 +271,7 @@ func runBulk(ctx context.Context, store *souvenir.Store, ids []string, step bulk
 	return result
 }
 
-// bulkOutcome is what became of one memory: it was changed, deleted, or neither.
+// bulkOutcome is the outcome for one memory: changed, deleted, or neither.
 type bulkOutcome struct {
 	changed *changedMemory
 	deleted string // its id
@@ -304,7 +304,7 @@ func aboutID(err error) bool {
 	return errors.As(err, &known) && known.Argument == "id"
 }
 
-// reason is why a memory was refused, without what differs from one to the next.
+// reason returns why a memory was refused, without the parts that differ between memories.
 func reason(err error, message string) string {
 	if errors.Is(err, souvenir.ErrForbidden) {
 		if aboutID(err) {
@@ -315,7 +315,7 @@ func reason(err error, message string) string {
 	return message
 }
 
-// run does the step to one memory.
+// run applies the step to one memory.
 func (b bulkStep) run(ctx context.Context, store *souvenir.Store, id string) bulkOutcome {
 	if b.remove {
 		if err := store.DeleteMemory(ctx, id); err != nil {
@@ -323,7 +323,7 @@ func (b bulkStep) run(ctx context.Context, store *souvenir.Store, id string) bul
 		}
 		return bulkOutcome{deleted: id}
 	}
-	const tries = 3 // somebody else may change it at the same time
+	const tries = 3 // for concurrent changes
 	for try := 1; ; try++ {
 		before, err := store.GetMemory(ctx, id)
 		if err != nil {
@@ -341,8 +341,8 @@ func (b bulkStep) run(ctx context.Context, store *souvenir.Store, id string) bul
 	}
 }
 
-// updateWithBack changes a memory, unless it is not as it was read any more, and returns how to take that back; nil
-// where nothing was changed.
+// updateWithBack changes a memory, unless it has changed since it was read, and returns how to undo that; nil where
+// nothing changed.
 func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.Memory,
 	u souvenir.MemoryUpdate) (*changedMemory, error) {
 	u.ExpectedRevision = before.Revision
@@ -354,7 +354,7 @@ func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.
 		revision: after.Revision}
 	was := before.ShownMetadata()
 	for key := range u.Metadata {
-		changed.back[key] = was[key] // nil, where it was not set, removes it
+		changed.back[key] = was[key] // nil, where the key was not set, removes it
 	}
 	if u.Content != nil && *u.Content != before.Content {
 		changed.content = &before.Content
@@ -362,7 +362,7 @@ func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.
 	return changed, nil
 }
 
-// bulkDone says what became of the memories, and offers to take it back.
+// bulkDone reports the outcome, and offers to undo it.
 func (s *Service) bulkDone(ctx context.Context, c request.Caller, result bulkResult, step bulkStep, path string) (any,
 	error) {
 	if result.failed != nil {
@@ -406,7 +406,7 @@ func (s *Service) bulkDone(ctx context.Context, c request.Caller, result bulkRes
 	return s.site.StepDone(c, path, web.Step{Text: text, Path: path, Back: back, Bytes: result.bytes()}), nil
 }
 
-// takeBulkBack gives memories back what they were, but for those that have been changed since.
+// takeBulkBack restores the memories, except where they have changed since.
 func takeBulkBack(ctx context.Context, store *souvenir.Store, result bulkResult) error {
 	var kept []string
 	var failed error

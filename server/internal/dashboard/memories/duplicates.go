@@ -16,11 +16,11 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// duplicatesPage is what the page of memories shows that say nearly the same.
+// duplicatesPage is the data of the page of near duplicates.
 type duplicatesPage struct {
 	Search   memorySearch
-	Similar  string // least likeness, in percent
-	Limit    int    // how many memories are compared with each other
+	Similar  string // minimum similarity, in percent
+	Limit    int    // how many memories are compared
 	Projects []web.Option
 	Likeness []web.Option
 	Limits   []web.Option
@@ -31,15 +31,15 @@ type duplicatesPage struct {
 	Groups        []duplicateGroup
 	Found         int // groups
 	Pages         web.Leaves
-	Older         string // address of the page that looks at those before these; empty: there are none
+	Older         string // address of the page for the older memories; empty: there are none
 }
 
-// duplicateGroup are memories that say nearly the same, the one changed last first.
+// duplicateGroup is a group of near duplicates, the most recently updated one first.
 type duplicateGroup struct {
-	Percent  int // how alike the two are that are most alike
+	Percent  int // similarity of the most similar pair
 	Memories []mergeChoice
-	More     int    // that are not shown
-	Address  string // of the page on which they are made one
+	More     int    // not shown
+	Address  string // of the merge page
 }
 
 const (
@@ -48,7 +48,7 @@ const (
 	groupsShown     = 10
 )
 
-// showDuplicates shows which memories say nearly the same, among those that were changed last.
+// showDuplicates shows near duplicates among the most recently updated memories.
 func (s *Service) showDuplicates(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	query := r.URL.Query()
 	data := duplicatesPage{Search: readMemorySearch(query), Similar: cmp.Or(query.Get("similar"), defaultLikeness),
@@ -73,7 +73,7 @@ func (s *Service) showDuplicates(_ http.ResponseWriter, r *http.Request, c reque
 	return shown, nil
 }
 
-// findDuplicates compares memories with each other, and fills in what was found.
+// findDuplicates compares memories with each other, and fills in the page.
 func (s *Service) findDuplicates(r *http.Request, c request.Caller, data *duplicatesPage) error {
 	query := r.URL.Query()
 	if limit := query.Get("limit"); limit != "" {
@@ -113,7 +113,7 @@ func (s *Service) findDuplicates(r *http.Request, c request.Caller, data *duplic
 	return data.read(r, c, graph, groups[first:min(first+groupsShown, len(groups))])
 }
 
-// values are the parameters of the address that leads here.
+// values returns the address parameters of the page.
 func (p *duplicatesPage) values() url.Values {
 	values := p.Search.values()
 	values.Set("similar", p.Similar)
@@ -121,14 +121,14 @@ func (p *duplicatesPage) values() url.Values {
 	return values
 }
 
-// likeGroup are places in a graph, and the best likeness among them.
+// likeGroup is a group of nodes of a graph, with their highest similarity.
 type likeGroup struct {
 	places []int
 	score  float64
 }
 
-// groupsOf joins what is connected because it is alike: the most alike first. A project's rules are left out, of which
-// each is the only one of its kind.
+// groupsOf returns the connected groups of similar memories, the most similar first. It leaves out a project's
+// rules: each is the only one of its kind.
 func groupsOf(graph souvenir.Graph) []likeGroup {
 	leader := make([]int, len(graph.Nodes))
 	for i := range leader {
@@ -170,7 +170,7 @@ func groupsOf(graph souvenir.Graph) []likeGroup {
 	return groups
 }
 
-// read fills in the memories of the groups that are shown.
+// read loads the memories of the visible groups.
 func (p *duplicatesPage) read(r *http.Request, c request.Caller, graph souvenir.Graph, groups []likeGroup) error {
 	var ids []string
 	for _, group := range groups {
@@ -195,7 +195,7 @@ func (p *duplicatesPage) read(r *http.Request, c request.Caller, graph souvenir.
 		for _, at := range group.places[:min(len(group.places), maxMerge)] {
 			m, ok := there[graph.Nodes[at].ID]
 			if !ok {
-				continue // it was deleted meanwhile
+				continue // deleted meanwhile
 			}
 			choice := mergeChoice{Memory: m}
 			choice.Content, choice.Long = textview.Opening(m.Content, maxReading)

@@ -15,25 +15,25 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// memoryEdit is what the page shows on which a memory is changed.
+// memoryEdit is the data of the page on which a memory is edited.
 type memoryEdit struct {
 	memoryHead
 	Typed    memoryTyped
-	Base     int // revision that the form is about
+	Base     int // revision that was edited
 	Error    string
-	Wrong    map[string]string // what is wrong, by field
-	Focus    string            // name of the field to begin with
-	Projects []projectChoice   // it could be moved to
-	Linked   []relatedMemory   // of those that it links to, as the form has them
-	Conflict *memoryConflict   // somebody else was faster; nil: nobody
+	Wrong    map[string]string // errors by field
+	Focus    string            // name of the field with the focus
+	Projects []projectChoice   // possible targets of a move
+	Linked   []relatedMemory   // of the linked memories, as in the form
+	Conflict *memoryConflict   // a concurrent change; nil: none
 	Preview  textview.Cut
-	HTML     template.HTML // how that looks
+	HTML     template.HTML // the rendered preview
 }
 
-// projectChoice is a project that a memory can lie in.
+// projectChoice is a project to which a memory can belong.
 type projectChoice struct{ Value, Name string }
 
-// Choices are the values that a field may have, the empty one first.
+// Choices returns the values of a field, the empty one first.
 func (memoryEdit) Choices(field string) []string {
 	switch field {
 	case "importance":
@@ -51,10 +51,10 @@ func (memoryEdit) Choices(field string) []string {
 	return nil
 }
 
-// Own reports whether the memory is the user's, who alone moves it to another project.
+// Own reports whether the user owns the memory: only owners move it to another project.
 func (e memoryEdit) Own(user *souvenir.User) bool { return e.Owner == user.ID }
 
-// memoryEdit gathers the page, with the memory as it is.
+// memoryEdit loads the data of the page, with the memory as stored.
 func (s *Service) memoryEdit(r *http.Request, c request.Caller) (*memoryEdit, error) {
 	head, err := s.memoryHead(r, c, "Edit")
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Service) memoryEdit(r *http.Request, c request.Caller) (*memoryEdit, er
 	return e, nil
 }
 
-// page shows the form, with what it links to and how its text looks.
+// page builds the form's page, with linked memories and the preview.
 func (e *memoryEdit) page(r *http.Request, c request.Caller) (web.Page, error) {
 	e.Preview, e.HTML = lookOf(e.Typed.Content)
 	e.Linked = nil
@@ -112,7 +112,7 @@ func (s *Service) showMemoryEdit(_ http.ResponseWriter, r *http.Request, c reque
 	return e.page(r, c)
 }
 
-// previewMemory shows how a text will look.
+// previewMemory renders a text.
 func (s *Service) previewMemory(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
@@ -123,8 +123,7 @@ func (s *Service) previewMemory(w http.ResponseWriter, r *http.Request, _ reques
 	return web.Page{Template: "memoryedit", Title: "How it looks", Data: data, Part: "memory-preview"}, nil
 }
 
-// saveMemory stores what was typed. What somebody else has saved since the form was opened is never written over
-// unseen.
+// saveMemory stores an edited memory. It never overwrites another user's change unseen.
 func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
@@ -135,7 +134,7 @@ func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.C
 		return nil, err
 	}
 	e.Typed.take(values)
-	if values.Get("preview") != "" { // the button of those without scripts
+	if values.Get("preview") != "" { // the button without JavaScript
 		e.Base, _ = strconv.Atoi(values.Get("base"))
 		e.Focus = "content"
 		return e.page(r, c)
@@ -154,7 +153,7 @@ func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.C
 	}
 	stored, err := c.Store.UpdateMemory(r.Context(), e.ID, update)
 	switch {
-	case errors.Is(err, souvenir.ErrConflict) && argumentOf(err) == "expected_revision": // somebody was faster by a moment
+	case errors.Is(err, souvenir.ErrConflict) && argumentOf(err) == "expected_revision": // a change at the same moment
 		now, failed := s.memoryEdit(r, c)
 		if failed != nil {
 			return nil, failed
@@ -167,7 +166,7 @@ func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.C
 	return s.changedWithUndo(c, web.MemoryPath(e.ID), "The memory is saved.", e.Memory, stored.Memory), nil
 }
 
-// update is the change that was typed.
+// update returns the change that was entered.
 func (e *memoryEdit) update() (souvenir.MemoryUpdate, error) {
 	u := souvenir.MemoryUpdate{ExpectedRevision: e.Revision}
 	if typed := textview.WithLineEndings(e.Typed.Content, e.Content); typed != e.Content {
@@ -186,7 +185,7 @@ func argumentOf(err error) string {
 	return ""
 }
 
-// fieldOf is the field that an argument of the store stands in.
+// fieldOf returns the form field of an argument of the store.
 func fieldOf(argument string) string {
 	switch argument {
 	case "project_id", "project_name":
@@ -197,14 +196,14 @@ func fieldOf(argument string) string {
 	return argument
 }
 
-// refused shows the form again, with what is wrong beside its field.
+// refused shows the form again, with the error at its field.
 func (e *memoryEdit) refused(r *http.Request, c request.Caller, err error) (any, error) {
 	_, message := failure.Describe(err)
 	argument := argumentOf(err)
 	for _, f := range fieldNames {
 		if f.Name == fieldOf(argument) {
 			if rest, ok := strings.CutPrefix(message, argument); ok {
-				message = f.Label + rest // the name that people see
+				message = f.Label + rest // the label on the page
 			}
 			e.Wrong[f.Name], e.Focus = web.Sentence(message), f.Name
 		}

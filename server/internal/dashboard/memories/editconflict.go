@@ -10,22 +10,21 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// memoryConflict is shown when somebody else has saved a memory since a form of it was opened.
+// memoryConflict describes another user's change since the form was opened.
 type memoryConflict struct {
-	Changed time.Time      // when that was
-	Merged  bool           // the texts have gone into one another: the form has both changes
-	Text    *textview.Diff // from their text to the one in the form; nil: they are alike
+	Changed time.Time      // time of the change
+	Merged  bool           // the texts were merged: the form has both changes
+	Text    *textview.Diff // from their text to the one in the form; nil: equal
 	Fields  []fieldConflict
 	Theirs  textview.Cut // their text, where it is not in the form
-	History string       // path of what they saved
+	History string       // path of their version
 }
 
-// fieldConflict is a field that both have changed.
+// fieldConflict is a field that both users have changed.
 type fieldConflict struct{ Label, Theirs, Yours string }
 
-// conflict shows the form once more, now on the ground of what the other has saved: each field has what was typed if
-// this user has changed it, and else what the other has saved. Texts of which different lines were changed go into one
-// another. Nothing is stored.
+// conflict shows the form again, based on the other user's version: each field has this user's value if this user
+// changed it, and else the other's. Texts with changes in different lines are merged. Nothing is stored.
 func (e *memoryEdit) conflict(r *http.Request, c request.Caller, base int) (any, error) {
 	revisions, err := c.Store.Revisions(r.Context(), e.ID)
 	if err != nil {
@@ -33,7 +32,7 @@ func (e *memoryEdit) conflict(r *http.Request, c request.Caller, base int) (any,
 	}
 	was, known := stateAt(revisions, base)
 	theirs, mine := typedOf(e.memoryHead), e.Typed
-	before := mine // where the state that the form was about is not kept any more, all of it counts as changed
+	before := mine // if the base version is gone, everything counts as changed
 	if known {
 		before = typedOfRevision(was, e.memoryHead)
 	}
@@ -62,7 +61,7 @@ func (e *memoryEdit) conflict(r *http.Request, c request.Caller, base int) (any,
 	return p, err
 }
 
-// mergeContent brings what the other has changed of a text into this user's, if they have changed different lines.
+// mergeContent merges the other user's changes of a text into this user's, if they are in different lines.
 func (m *memoryConflict) mergeContent(mine *string, before, theirs string, known bool) {
 	if !known || len(before)+len(*mine)+len(theirs) > textview.MaxDiffed {
 		return
@@ -86,7 +85,7 @@ func stateAt(revisions []souvenir.Revision, number int) (souvenir.Revision, bool
 	return souvenir.Revision{}, false
 }
 
-// typedOfRevision is a former state as the form showed it.
+// typedOfRevision converts a past version into form values.
 func typedOfRevision(r souvenir.Revision, now memoryHead) memoryTyped {
 	h := memoryHead{Memory: souvenir.Memory{Content: r.Content, Metadata: map[string]any{}}}
 	for key, value := range r.Metadata {

@@ -16,18 +16,18 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
-// memoryTyped is a memory as the fields of a form have it: all text.
+// memoryTyped is a memory as text in form fields.
 type memoryTyped struct {
 	Content                              string
 	EventType, State                     string
 	Importance, Classification, RuleType string
 	Project                              string // OWNER/ID; empty: none
-	Tags                                 string // separated by commas, those with a comma in double quotes
-	Related                              string // ids, one on each line
+	Tags                                 string // comma-separated; a tag with a comma is in double quotes
+	Related                              string // ids, one per line
 	Metadata                             string // a JSON object; empty: none
 }
 
-// typedOf is a memory as the form shows it at first.
+// typedOf returns a memory's initial form values.
 func typedOf(h memoryHead) memoryTyped {
 	t := memoryTyped{
 		Content: strings.ReplaceAll(h.Content, "\r\n", "\n"), EventType: h.EventType, State: h.State,
@@ -42,7 +42,7 @@ func typedOf(h memoryHead) memoryTyped {
 	return t
 }
 
-// take reads what was typed.
+// take reads the submitted values.
 func (t *memoryTyped) take(values url.Values) {
 	*t = memoryTyped{}
 	for name, into := range t.fields() {
@@ -50,7 +50,7 @@ func (t *memoryTyped) take(values url.Values) {
 	}
 }
 
-// fields are the places of the values by the name of their field.
+// fields maps the names of the fields to their values.
 func (t *memoryTyped) fields() map[string]*string {
 	return map[string]*string{
 		"content": &t.Content, "event_type": &t.EventType, "state": &t.State, "importance": &t.Importance,
@@ -59,14 +59,14 @@ func (t *memoryTyped) fields() map[string]*string {
 	}
 }
 
-// fieldNames are the fields in the order of the form, with their names for people.
+// fieldNames are the fields in the order of the form, with their labels.
 var fieldNames = []struct{ Name, Label string }{
 	{"content", "Text"}, {"project", "Project"}, {"event_type", "Type"}, {"state", "State"}, {"importance", "Importance"},
 	{"classification", "Classification"},
 	{"rule_type", "Rule"}, {"tags", "Tags"}, {"related", "Related memories"}, {"metadata", "Further metadata"},
 }
 
-// tagsInField writes tags as one line that tagsTyped reads.
+// tagsInField formats tags as one line that tagsTyped parses.
 func tagsInField(tags []string) string {
 	shown := make([]string, len(tags))
 	for i, tag := range tags {
@@ -78,7 +78,7 @@ func tagsInField(tags []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// tagsTyped reads tags that are separated by commas. One that has a comma in it stands in double quotes.
+// tagsTyped parses comma-separated tags. A tag with a comma is in double quotes.
 func tagsTyped(typed string) ([]string, error) {
 	reader := csv.NewReader(strings.NewReader(strings.ReplaceAll(typed, "\n", ",")))
 	reader.TrimLeadingSpace, reader.LazyQuotes = true, true
@@ -96,7 +96,7 @@ func tagsTyped(typed string) ([]string, error) {
 	return tags, nil
 }
 
-// relatedTyped reads ids of memories, or addresses of their pages, one on each line.
+// relatedTyped parses ids of memories, or addresses of their pages, one on each line.
 func relatedTyped(typed string) []string {
 	var ids []string
 	for _, id := range strings.FieldsFunc(typed,
@@ -112,7 +112,7 @@ func relatedTyped(typed string) []string {
 	return ids
 }
 
-// objectInField writes metadata as text.
+// objectInField formats metadata as text.
 func objectInField(object map[string]any) string {
 	if len(object) == 0 {
 		return ""
@@ -127,7 +127,7 @@ func objectInField(object map[string]any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// objectTyped reads metadata.
+// objectTyped parses metadata.
 func objectTyped(typed string) (map[string]any, error) {
 	if strings.TrimSpace(typed) == "" {
 		return map[string]any{}, nil
@@ -154,12 +154,12 @@ func objectTyped(typed string) (map[string]any, error) {
 	return object, nil
 }
 
-// knownKeys are the keys of metadata that have a field of their own.
+// knownKeys are the metadata keys with a field of their own.
 var knownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
 	"rule_type", "tags", "related_memory_ids"}
 
-// patch is the change that makes of a memory what was typed: only what differs is in it, so that what others see of the
-// memory, and this user does not, stays.
+// patch returns the change to the memory that the form describes. It contains only differences, so that metadata
+// that others see, and this user does not, stays unchanged.
 func (t memoryTyped) patch(h memoryHead) (map[string]any, error) {
 	before, patch := typedOf(h), map[string]any{}
 	for key, text := range map[string][2]string{
@@ -208,7 +208,7 @@ func (t memoryTyped) patch(h memoryHead) (map[string]any, error) {
 	return patch, err
 }
 
-// anyList is a list as metadata has it; an empty one takes the key away.
+// anyList converts a list for metadata; an empty one removes the key.
 func anyList(list []string) any {
 	if len(list) == 0 {
 		return nil
@@ -220,7 +220,7 @@ func anyList(list []string) any {
 	return all
 }
 
-// mergePatch is the JSON merge patch (RFC 7396) that makes one object of another. It cannot bring a null in.
+// mergePatch returns the JSON merge patch (RFC 7396) from one object to another. It cannot add a null.
 func mergePatch(at string, before, after map[string]any) (map[string]any, error) {
 	patch := map[string]any{}
 	for key := range before {
@@ -238,7 +238,7 @@ func mergePatch(at string, before, after map[string]any) (map[string]any, error)
 		case value == nil:
 			return nil, failure.Invalid("metadata", at+" has null at "+failure.Quote(key)+"; leave the key out instead")
 		case isObject:
-			old, _ := was.(map[string]any) // none: the patch is all of the object
+			old, _ := was.(map[string]any) // none: the patch is the whole object
 			inner, err := mergePatch(at+" at "+failure.Quote(key), old, object)
 			if err != nil {
 				return nil, err

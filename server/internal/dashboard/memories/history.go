@@ -18,38 +18,39 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// memoryHistory is what the page shows of the states that a memory was in.
+// memoryHistory is the data of the page of a memory's past versions.
 type memoryHistory struct {
 	memoryHead
 	States []memoryState
 	Pages  web.Pager
-	Kept   int // states before the present one
+	Kept   int // number of past versions
 	One    *memoryState
-	Shown  textview.Cut // the text of that one
+	Shown  textview.Cut // the text of that version
 	Facts  []memoryFact
 }
 
-// memoryState is a state with what differs from another one: the one before, or for a single state the present one.
+// memoryState is a version with its differences: from the previous one, or, for a single version, from the current
+// one.
 type memoryState struct {
 	souvenir.Revision
-	First  bool // nothing is known before it
+	First  bool // the oldest one kept
 	Text   *textview.Diff
 	Fields []fieldChange
 	Path   string
-	Action string // how it came about, in a word or two
-	By     string // by which of the user's own programs or browsers; empty: not known
+	Action string // how it was made, in a word or two
+	By     string // the user's own program or browser that made it; empty: unknown
 }
 
-// fieldChange is a key of the metadata that differs. Empty: it is not there.
+// fieldChange is a metadata key that differs. Empty: not set.
 type fieldChange struct{ Key, Before, After string }
 
-// Same reports whether nothing differs.
+// Same reports whether there are no differences.
 func (s memoryState) Same() bool { return s.Text == nil && len(s.Fields) == 0 }
 
-// historyShown is how many states a page shows.
+// historyShown is how many versions a page shows.
 const historyShown = 10
 
-// showHistory shows the states that a memory was in, or one of them.
+// showHistory shows a memory's past versions, or one of them.
 func (s *Service) showHistory(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	head, err := s.memoryHead(r, c, "History")
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *Service) showHistory(_ http.ResponseWriter, r *http.Request, c request.
 	return web.Page{Template: "memoryhistory", Title: "History of “" + head.Title + "”", Data: data}, nil
 }
 
-// firstState says what the first state that is known is.
+// firstState describes the oldest version kept.
 func firstState(r souvenir.Revision) string {
 	if r.Number > 1 {
 		return "The first that is kept"
@@ -96,7 +97,7 @@ func firstState(r souvenir.Revision) string {
 	return "Stored"
 }
 
-// one shows a single state, with what differs between it and the present one.
+// one shows a single version, with its differences from the current one.
 func (p memoryHistory) one(revisions []souvenir.Revision, asked string) (any, error) {
 	number, err := strconv.Atoi(asked)
 	state, known := stateAt(revisions, number)
@@ -114,7 +115,7 @@ func (p memoryHistory) one(revisions []souvenir.Revision, asked string) (any, er
 	return web.Page{Template: "memoryhistory", Title: "Version " + asked + " of “" + p.Title + "”", Data: p}, nil
 }
 
-// compare notes what differs between two states, and of their texts so many bytes of it.
+// compare records the differences between two versions, with at most the given bytes of their texts.
 func (s *memoryState) compare(before, after souvenir.Revision, most int) {
 	if before.Content != after.Content {
 		s.Text = textview.Compare(before.Content, after.Content, most)
@@ -155,7 +156,7 @@ func (s *memoryState) compare(before, after souvenir.Revision, most int) {
 	}
 }
 
-// shortly is the beginning of a value that is long.
+// shortly shortens a long value.
 func shortly(value string) string {
 	const most = 500
 	if shown := textview.CutBytes(value, most); len(shown) < len(value) {
@@ -167,7 +168,7 @@ func shortly(value string) string {
 	return value
 }
 
-// restoreRevision brings a memory back to a former state.
+// restoreRevision restores a past version of a memory.
 func (s *Service) restoreRevision(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -190,11 +191,10 @@ func (s *Service) restoreRevision(w http.ResponseWriter, r *http.Request, c requ
 		before, stored.Memory), nil
 }
 
-// longCall is how long before a state was stored the call may have begun that stored it.
+// longCall is the maximum time between the start of a call and the version that it stored.
 const longCall = time.Minute
 
-// changedBy says which of the user's own calls, as far as they are recorded, has brought a memory into the state that
-// it is in since a time.
+// changedBy returns which of the user's own recorded calls since a time has made the memory's version.
 func (s *Service) changedBy(ctx context.Context, c request.Caller, id string, at time.Time) (string, error) {
 	calls, err := c.Store.Insights().Activities(ctx,
 		souvenir.ActivityQuery{Since: at.Add(-longCall), Until: at.Add(time.Millisecond), Outcome: souvenir.OutcomeOK})

@@ -14,33 +14,33 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// memoriesPage is what the page of the memories shows.
+// memoriesPage is the data of the page of memories.
 type memoriesPage struct {
 	Search  memorySearch
-	Choices filterChoices // of the form; a script that asks for the list alone needs none
+	Choices filterChoices // of the form; not needed for a script that requests only the list
 
-	Problem  string // why nothing could be searched for; empty: it could
+	Problem  string // error in the query; empty: none
 	Warnings []string
-	Found    int // memories that fit; by relevance, all that are ranked
-	Past     int // the part that was asked for and is past the last one; 0: it is not
+	Found    int // matches; by relevance, all ranked memories
+	Past     int // the requested part, if it is past the last one; else 0
 	WordsHit bool
 	Rows     []memoryRow
 	Pages    web.Leaves
-	Projects []web.Option // where the chosen can be moved to; the first is no project
-	None     bool         // there is not a single memory
+	Projects []web.Option // targets of a move; the first is no project
+	None     bool         // there are no memories at all
 }
 
-// All reports whether what is done can be done to all that fit and not only to those that are chosen. By relevance
-// everything fits, more or less.
+// All reports whether a step can apply to all matches and not only to the selected ones. By relevance, every memory
+// matches to some degree.
 func (p memoriesPage) All() bool { return p.Search.Text == "" && p.Found > len(p.Rows) }
 
-// Most is how many of those that fit can be changed in one step.
+// Most is how many of the matches can be changed in one step.
 func (p memoriesPage) Most() int { return min(p.Found, maxBulk) }
 
-// More reports whether there are more that fit.
+// More reports whether there are more matches.
 func (p memoriesPage) More() bool { return p.Found > maxBulk }
 
-// showMemories shows the memories that fit what is searched for.
+// showMemories shows the memories that match the search.
 func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	data := memoriesPage{Search: readMemorySearch(r.URL.Query())}
 	shown := web.Page{Template: "memories", Title: "Memories", Part: "memory-results"}
@@ -50,7 +50,7 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	}
 	var choosing sync.WaitGroup
 	var failed error
-	if search := data.Search; !web.FromScript(r) { // both take some time when there are many
+	if search := data.Search; !web.FromScript(r) { // both are slow for many memories
 		choosing.Go(func() {
 			_, broken := failure.Guard(r.Context(), s.log, "choices of filters", func() (any, error) {
 				data.Choices, failed = s.filterChoices(r, c, search, data.Projects)
@@ -76,7 +76,7 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 	return shown, nil
 }
 
-// findMemories fills in what the list shows.
+// findMemories fills in the list.
 func (s *Service) findMemories(r *http.Request, c request.Caller, data *memoriesPage) error {
 	query, err := data.Search.query()
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Service) findMemories(r *http.Request, c request.Caller, data *memories
 	if err != nil {
 		return err
 	}
-	if len(results.Hits) == 0 && results.Total > 0 { // past the end: others have deleted some, or the address was typed
+	if len(results.Hits) == 0 && results.Total > 0 { // past the end: memories were deleted, or the address was typed
 		data.Past = data.Search.Page
 		data.Search.Page = (results.Total-1)/web.PerPage + 1
 		query.Offset = (data.Search.Page - 1) * web.PerPage
@@ -109,7 +109,7 @@ func (s *Service) findMemories(r *http.Request, c request.Caller, data *memories
 	return nil
 }
 
-// projectOf is the project of a memory, as OWNER/ID: several people may call theirs the same.
+// projectOf returns the project of a memory as OWNER/ID, since several users may use the same id.
 func (p *memoriesPage) projectOf(r *http.Request, c request.Caller, m souvenir.Memory) (string, error) {
 	if m.ProjectID == "" {
 		return "", nil
@@ -124,20 +124,20 @@ func (p *memoriesPage) projectOf(r *http.Request, c request.Caller, m souvenir.M
 		return same[0], nil
 	}
 	status, err := c.Store.Insights().GetMemoryStatus(r.Context(), m.ID)
-	if errors.Is(err, souvenir.ErrNotFound) { // it was just deleted
+	if errors.Is(err, souvenir.ErrNotFound) { // just deleted
 		return m.ProjectID, nil
 	}
 	return status.ProjectOwner + "/" + status.ProjectID, err
 }
 
-// filterChoices are what the form offers, with how many memories each has.
+// filterChoices are the values that the form offers, with their numbers of memories.
 type filterChoices struct {
 	Memories                                         int
 	Projects, Collections, EventTypes, States, Sorts []web.Option
 	Importances, Classifications, RuleTypes          []web.Option
 }
 
-// filterChoices reads what there is to choose among.
+// filterChoices loads the available values.
 func (s *Service) filterChoices(r *http.Request, c request.Caller, search memorySearch,
 	projects []web.Option) (filterChoices, error) {
 	overview, err := c.Store.Insights().Overview(r.Context(), souvenir.OverviewQuery{Days: 1, MemoriesOnly: true})
@@ -162,7 +162,7 @@ func (s *Service) filterChoices(r *http.Request, c request.Caller, search memory
 	choices.Collections = append(choices.Collections, web.Option{Label: "All collections"})
 	seen := map[string]int{}
 	for _, found := range overview.Collections {
-		seen[found.Name] += found.Memories // those of several owners may have one name
+		seen[found.Name] += found.Memories // several owners may use the same name
 	}
 	for _, found := range overview.Collections {
 		if n, first := seen[found.Name]; first {
@@ -199,7 +199,7 @@ func (s *Service) filterChoices(r *http.Request, c request.Caller, search memory
 	return choices, nil
 }
 
-// options are the choices of a select, the first of which chooses nothing.
+// options are the options of a select, the first one empty.
 func options(none string, values []string) []web.Option {
 	all := []web.Option{{Label: none}}
 	for _, value := range values {
@@ -212,7 +212,7 @@ func options(none string, values []string) []web.Option {
 	return all
 }
 
-// choose marks the choice that has a value. One that is not offered is added, so that it stays what it is.
+// choose selects the option with a value. It adds a missing one, so that the value is kept.
 func choose(all []web.Option, value string) []web.Option {
 	for i := range all {
 		if all[i].Value == value {
@@ -240,7 +240,7 @@ func (s *Service) projectOptions(r *http.Request, c request.Caller, chosen strin
 	return choose(choices, chosen), nil
 }
 
-// inWords says what is wrong with a search by the names that the form has.
+// inWords describes an error in a search with the labels of the form.
 func (m memorySearch) inWords(err error, message string) string {
 	var known *souvenir.Error
 	if errors.As(err, &known) {

@@ -1,5 +1,5 @@
-// Package memories is the pages of memories: the list and its search, one memory, its past versions, changes of one or
-// of many, and merging.
+// Package memories serves the pages of memories: the list and its search, one memory, its past versions, changes of
+// one or of many, and merging.
 package memories
 
 import (
@@ -12,17 +12,17 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Options are what a Service needs.
+// Options are the dependencies of a Service.
 type Options struct {
 	Site   *web.Site
 	Store  *souvenir.Store // the operator's
 	Logger *slog.Logger
 
-	// Graph reads a graph of memories, as many at once as there are processors.
+	// Graph computes a graph of memories, as many at once as there are processors.
 	Graph func(context.Context, request.Caller, souvenir.GraphQuery) (souvenir.Graph, error)
 }
 
-// Service answers on the pages of memories. Make one with [New].
+// Service serves the pages of memories. Create one with [New].
 type Service struct {
 	site      *web.Site
 	store     *souvenir.Store
@@ -30,12 +30,12 @@ type Service struct {
 	readGraph func(context.Context, request.Caller, souvenir.GraphQuery) (souvenir.Graph, error)
 }
 
-// New makes the room.
+// New creates a Service.
 func New(o Options) *Service {
 	return &Service{site: o.Site, store: o.Store, log: o.Logger, readGraph: o.Graph}
 }
 
-// Routes are the list of memories, what is done to many, a memory's own pages and what is done to it.
+// Routes are the routes of the list, bulk changes, and a memory's own pages and changes.
 func (s *Service) Routes() []route.Route {
 	const memory = "/memories/{id}"
 	return []route.Route{

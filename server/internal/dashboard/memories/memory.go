@@ -19,13 +19,13 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// memoryHead is what all pages of a memory have in common.
+// memoryHead is the data that all pages of a memory share.
 type memoryHead struct {
 	souvenir.Memory
 	Status souvenir.MemoryStatus
 	Title  string // its first line
 	Path   string // of its first page
-	Here   string // name of the tab that is open
+	Here   string // name of the open tab
 }
 
 // Tabs are the pages of the memory.
@@ -41,7 +41,7 @@ func (h memoryHead) Tabs() []web.Tab {
 	return tabs
 }
 
-// ProjectPath is the path of the page of its project; empty: it lies in none.
+// ProjectPath is the path of its project's page; empty: it has no project.
 func (h memoryHead) ProjectPath() string {
 	if h.Status.ProjectOwner == "" {
 		return ""
@@ -49,7 +49,7 @@ func (h memoryHead) ProjectPath() string {
 	return web.ProjectPath(souvenir.Project{Owner: h.Status.ProjectOwner, ID: h.Status.ProjectID})
 }
 
-// memoryHead reads what all pages of the memory in the address have in common.
+// memoryHead loads the data that all pages of the memory in the address share.
 func (s *Service) memoryHead(r *http.Request, c request.Caller, here string) (memoryHead, error) {
 	m, err := c.Store.GetMemory(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -59,10 +59,10 @@ func (s *Service) memoryHead(r *http.Request, c request.Caller, here string) (me
 	return memoryHead{Memory: m, Status: status, Title: titleOf(m.Content), Path: web.MemoryPath(m.ID), Here: here}, err
 }
 
-// titleLength is how many characters of a first line stand for a text.
+// titleLength is the length of a title, in characters.
 const titleLength = 80
 
-// titleOf is the first line of a text that has words in it, without the marks of Markdown before it.
+// titleOf returns the first line of a text with words in it, without its leading Markdown.
 func titleOf(content string) string {
 	for line := range strings.Lines(content) {
 		line = strings.TrimLeft(strings.TrimSpace(line), "#>*-+=_`~| \t")
@@ -80,43 +80,43 @@ func titleOf(content string) string {
 	return "A memory without words"
 }
 
-// memoryPage is what the page of a memory shows.
+// memoryPage is the data of the page of a memory.
 type memoryPage struct {
 	memoryHead
 	View  string // markdown or text
 	Shown textview.Cut
-	HTML  template.HTML // how that looks
-	All   bool          // of a long one everything is asked for
+	HTML  template.HTML // the rendered content
+	All   bool          // the whole of a long memory was requested
 	Facts []memoryFact
 	Own   []memoryFact // the caller's own metadata
 
 	Files    []souvenir.File
-	MoreFile int             // how many are not shown
+	MoreFile int             // number of further files
 	Free     []souvenir.File // that could be linked to it
 	Outgoing []relatedMemory // it links to them
 	Incoming []relatedMemory // they link to it
 	Further  []relatedMemory // two links away
-	More     int             // related ones that are not shown
+	More     int             // related memories left out
 
 }
 
-// memoryFact is something that is known of a memory, with where others like it are found.
+// memoryFact is a detail of a memory, with a link to memories that share it.
 type memoryFact struct {
 	Key, Value string
 	Path       string // empty: no link
-	Long       bool   // it is text of several lines
+	Long       bool   // multi-line text
 }
 
-// relatedMemory is a memory that can be reached over links.
+// relatedMemory is a memory reachable by links.
 type relatedMemory struct {
-	ID, Title, By string // By: the title of the one between, of those that are two links away
+	ID, Title, By string // By: the title of the memory between, for those two links away
 	EventType     string
 	UpdatedAt     time.Time
 }
 
 const (
 	shownContent  = 24 << 10 // bytes of a memory that its page shows at first
-	shownHTML     = 64 << 10 // bytes that these may become
+	shownHTML     = 64 << 10 // maximum bytes of these as HTML
 	shownMetadata = 24 << 10 // bytes of the caller's own metadata
 	shownLinks    = 12       // related memories of each kind
 	shownFiles    = 20
@@ -124,7 +124,7 @@ const (
 	walkTime      = 300 * time.Millisecond // for related memories past the nearest
 )
 
-// showMemory shows a memory that the user can see.
+// showMemory shows a memory.
 func (s *Service) showMemory(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	head, err := s.memoryHead(r, c, "Memory")
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *Service) showMemory(_ http.ResponseWriter, r *http.Request, c request.C
 	return web.Page{Template: "memory", Title: head.Title, Data: data}, nil
 }
 
-// lookOf is how a text looks, or as much of its beginning as a page has room for.
+// lookOf renders a text, or as much of its beginning as a page has room for.
 func lookOf(content string) (textview.Cut, template.HTML) {
 	for most := shownContent; ; most /= 2 {
 		shown := textview.CutTo(content, most)
@@ -163,7 +163,7 @@ func lookOf(content string) (textview.Cut, template.HTML) {
 	}
 }
 
-// factsOf are what is known of a memory: what the store knows, and what callers have added.
+// factsOf returns the details of a memory: the store's, and the metadata that callers have added.
 func factsOf(h memoryHead, user souvenir.User) (known, own []memoryFact) {
 	listed := func(key, value, parameter, name string) {
 		if value != "" {
@@ -204,7 +204,7 @@ func factsOf(h memoryHead, user souvenir.User) (known, own []memoryFact) {
 	return known, own
 }
 
-// foundBy says how a memory is found.
+// foundBy describes how search finds a memory.
 func foundBy(status souvenir.MemoryStatus) string {
 	switch {
 	case status.Pending == status.Passages && status.Pending > 0:
@@ -218,7 +218,7 @@ func foundBy(status souvenir.MemoryStatus) string {
 	return "words and meaning"
 }
 
-// nameOr is the name of an account, or the id of a user who has none.
+// nameOr returns the name of an account, or the id of a user without one.
 func nameOr(name, id string) string {
 	if name == "" {
 		return id
@@ -226,7 +226,7 @@ func nameOr(name, id string) string {
 	return name
 }
 
-// readFiles reads the files that are linked to the memory, and those that could be.
+// readFiles loads the files that are linked to the memory, and those available for linking.
 func (p *memoryPage) readFiles(ctx context.Context, store *souvenir.Store) error {
 	linked, err := store.FilePage(ctx, souvenir.FileQuery{FileList: souvenir.FileList{MemoryID: p.ID}, Limit: shownFiles})
 	if err != nil {
@@ -248,7 +248,7 @@ func (p *memoryPage) readFiles(ctx context.Context, store *souvenir.Store) error
 	return nil
 }
 
-// readRelated reads what the memory is linked with: the nearest, and as far as that is quick those behind them.
+// readRelated loads the memory's linked memories: the nearest, and more distant ones within walkTime.
 func (p *memoryPage) readRelated(ctx context.Context, store *souvenir.Store) error {
 	found, err := store.RelatedMemories(ctx, p.ID, 1)
 	if err != nil {
@@ -281,10 +281,10 @@ func (p *memoryPage) readRelated(ctx context.Context, store *souvenir.Store) err
 	return nil
 }
 
-// memoryButton is something that is done to a memory with one click.
+// memoryButton is a one-click action on a memory.
 type memoryButton struct{ Key, Value, Says string }
 
-// Buttons are what can be done to the memory as it is.
+// Buttons are the actions available for the memory.
 func (p memoryPage) Buttons() []memoryButton {
 	var all []memoryButton
 	switch p.State {
@@ -301,5 +301,5 @@ func (p memoryPage) Buttons() []memoryButton {
 	return append(all, memoryButton{"importance", "high", "☆ Important"})
 }
 
-// Length is how many bytes its text has.
+// Length is the size of its text in bytes.
 func (p memoryPage) Length() int64 { return int64(len(p.Content)) }

@@ -19,37 +19,37 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// maxMerge is how many memories can be made one.
+// maxMerge is how many memories can be merged at once.
 const maxMerge = 8
 
-// mergePage is what the page shows on which several memories are made one.
+// mergePage is the data of the page on which memories are merged.
 type mergePage struct {
 	Memories []mergeChoice
-	Content  string // what the one that stays shall say; empty: what it says
+	Content  string // the new content of the memory that is kept; empty: unchanged
 	Problem  string
-	Gone     int // of those that were asked for
+	Gone     int // requested memories that are gone
 	Tags     []string
 }
 
-// mergeChoice is one of the memories that are to be made one.
+// mergeChoice is one of the memories to merge.
 type mergeChoice struct {
 	souvenir.Memory
 	Keep   bool
-	Pieces []textview.Segment // its content; marked is what the first one does not say
-	Long   bool               // it is too long to be compared
+	Pieces []textview.Segment // its content, with what the first one does not contain marked
+	Long   bool               // too long to compare
 	Facts  []web.Fact
-	Letter string // A, B, ...: what the page calls it
+	Letter string // A, B, ...: its name on the page
 }
 
-// comparedContent is how long a text is at most, in bytes, that is compared word by word.
+// comparedContent is the maximum size, in bytes, of a text that is compared word by word.
 const comparedContent = 16 << 10
 
-// mergeAddress is the path of the page on which memories are made one.
+// mergeAddress is the path of the page on which memories are merged.
 func mergeAddress(ids []string) string {
 	return "/memories/merge?" + url.Values{"id": ids}.Encode()
 }
 
-// mergeOf leads to that page, from a list in which memories were chosen.
+// mergeOf redirects to that page, from a list in which memories were selected.
 func (s *Service) mergeOf(ids []string) (any, error) {
 	switch {
 	case len(ids) < 2:
@@ -94,7 +94,7 @@ func distinctIDs(all []string) []string {
 	return ids
 }
 
-// readMerge reads memories that are to be made one. The first of them stays, until somebody chooses another.
+// readMerge reads the memories to merge. The first one is kept, unless the user chooses another.
 func readMerge(ctx context.Context, store *souvenir.Store, ids []string) (mergePage, error) {
 	var data mergePage
 	for _, id := range ids {
@@ -132,7 +132,7 @@ func readMerge(ctx context.Context, store *souvenir.Store, ids []string) (mergeP
 // Cut reports whether only the beginning is shown.
 func (m mergeChoice) Cut() bool { return len(m.Content) > comparedContent }
 
-// factText is a value of the metadata as text.
+// factText returns a metadata value as text.
 func factText(value any) string {
 	if text, ok := value.(string); ok {
 		return text
@@ -144,8 +144,8 @@ func factText(value any) string {
 	return textview.Clip(string(encoded), 200)
 }
 
-// mergeMemories makes one memory of several: the one that stays gets what the others have and it lacks, and they are
-// deleted.
+// mergeMemories merges several memories into one: the one that is kept gets the metadata that only the others have,
+// and the others are deleted.
 func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 		return nil, err
 	}
 	keep := slices.IndexFunc(data.Memories, func(m mergeChoice) bool { return m.ID == values.Get("keep") })
-	// A text area sends each line end as two characters.
+	// A text area sends each line end as CR LF.
 	data.Content = strings.ReplaceAll(values.Get("content"), "\r\n", "\n")
 	for i := range data.Memories {
 		data.Memories[i].Keep = i == max(0, keep)
@@ -191,7 +191,7 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 	}
 	done := merge{store: c.Store}
 	ctx := context.WithoutCancel(
-		r.Context()) // a browser that goes away must not leave half of it, which nobody could take back
+		r.Context()) // a client that disconnects must not leave half a merge, which could not be undone
 	if err := done.run(ctx, data.Memories, keep, data.Content); err != nil {
 		if undone := done.takeBack(ctx); undone != nil {
 			return nil, errors.Join(err, undone)
@@ -208,17 +208,17 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 	}), nil
 }
 
-// merge is what was done to make several memories one, and how that is taken back.
+// merge records a merge, and how to undo it.
 type merge struct {
 	store *souvenir.Store
 	bulkResult
 	files []movedFile
 }
 
-// movedFile is a file that was linked to a memory that is gone.
+// movedFile is a file that was linked to a deleted memory.
 type movedFile struct{ id, from string }
 
-// run makes the memories one.
+// run merges the memories.
 func (m *merge) run(ctx context.Context, all []mergeChoice, keep int, content string) error {
 	kept := all[keep]
 	others := slices.Delete(slices.Clone(all), keep, keep+1)
@@ -253,7 +253,7 @@ func (m *merge) run(ctx context.Context, all []mergeChoice, keep int, content st
 	return nil
 }
 
-// joined is the patch that gives the memory that stays what it lacks and others have.
+// joined returns the patch with the metadata that the kept memory is missing and others have.
 func joined(kept souvenir.Memory, others []mergeChoice) map[string]any {
 	has := kept.ShownMetadata()
 	patch := map[string]any{}
@@ -295,7 +295,7 @@ func joined(kept souvenir.Memory, others []mergeChoice) map[string]any {
 	return patch
 }
 
-// repoint has the memories that link to one that goes link to the one that stays.
+// repoint changes links to a deleted memory into links to the kept one.
 func (m *merge) repoint(ctx context.Context, from, to string, all []mergeChoice) error {
 	for linking, err := range m.store.Memories(ctx, souvenir.List{Filter: souvenir.Filter{"related_memory_ids": from}}) {
 		if err != nil {
@@ -311,7 +311,7 @@ func (m *merge) repoint(ctx context.Context, from, to string, all []mergeChoice)
 		changed, err := updateWithBack(ctx, m.store, linking,
 			souvenir.MemoryUpdate{Metadata: map[string]any{"related_memory_ids": related}})
 		if errors.Is(err, souvenir.ErrForbidden) {
-			continue // it is somebody else's, and loses the link with the memory
+			continue // another user's memory: it loses the link
 		}
 		if err != nil {
 			return err
@@ -323,7 +323,7 @@ func (m *merge) repoint(ctx context.Context, from, to string, all []mergeChoice)
 	return nil
 }
 
-// moveFiles links the files of a memory that goes to the one that stays.
+// moveFiles links the files of a deleted memory to the kept one.
 func (m *merge) moveFiles(ctx context.Context, from, to string) error {
 	var ids []string
 	for file, err := range m.store.Files(ctx, souvenir.FileList{MemoryID: from}) {
@@ -341,9 +341,9 @@ func (m *merge) moveFiles(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// takeBack makes several memories of the one again.
+// takeBack undoes the merge.
 func (m *merge) takeBack(ctx context.Context) error {
-	slices.Reverse(m.changed) // one that was changed twice goes back step by step
+	slices.Reverse(m.changed) // a memory that was changed twice is restored step by step
 	failed := takeBulkBack(ctx, m.store, bulkResult{deleted: m.deleted})
 	for _, file := range m.files {
 		_, err := m.store.UpdateFile(ctx, file.id, souvenir.FileUpdate{MemoryID: &file.from})
@@ -360,7 +360,7 @@ func (m *merge) takeBack(ctx context.Context) error {
 	return failed
 }
 
-// follow has a memory that was changed twice, and is one step back already, expect the revision that this has made.
+// follow updates the expected revision of a memory that was changed twice, after one step was undone.
 func (m *merge) follow(ctx context.Context, i int) {
 	for before := range i {
 		if m.changed[before].id != m.changed[i].id {
@@ -372,7 +372,7 @@ func (m *merge) follow(ctx context.Context, i int) {
 	}
 }
 
-// bytes is how much memory it takes to keep this.
+// bytes estimates how much memory the result takes to keep.
 func (b *bulkResult) bytes() int64 {
 	var n int64
 	for _, id := range b.deleted {

@@ -9,8 +9,8 @@ import (
 // comparedWords is how many words of each of two texts are compared: the work grows with their product.
 const comparedWords = 1500
 
-// compared cuts a text into what another says as well, and what it does not: by the longest row of words that both have
-// in the same order. Of a text that is too long, the beginning is shown as it is.
+// compared splits a text into words that another text has, too, and words that it does not have, by the longest
+// common subsequence of words. If the text is too long, its beginning stays unmarked.
 func compared(text, other string) (pieces []textview.Segment, long bool) {
 	if len(text) > comparedContent || len(other) > comparedContent {
 		first, _ := textview.Opening(text, comparedContent)
@@ -48,10 +48,10 @@ func wordsWithSpace(text string) []string {
 	return words
 }
 
-// inBoth says which of some words are part of the longest row that others have, too.
+// inBoth marks the words that are part of the longest common subsequence with others.
 func inBoth(words, others []string) []bool {
 	width := len(others) + 1
-	longest := make([]uint16, (len(words)+1)*width) // of what is left of both
+	longest := make([]uint16, (len(words)+1)*width) // of the remaining words of both
 	same := func(i, j int) bool { return strings.TrimSpace(words[i]) == strings.TrimSpace(others[j]) }
 	for i := len(words) - 1; i >= 0; i-- {
 		for j := len(others) - 1; j >= 0; j-- {

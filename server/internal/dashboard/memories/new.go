@@ -13,16 +13,16 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// newMemoryPage is what the page shows on which somebody writes a memory.
+// newMemoryPage is the data of the page on which a memory is created.
 type newMemoryPage struct {
 	Form    web.Form
 	choices map[string][]web.Option
 }
 
-// Options are the choices of a select.
+// Options are the options of a select.
 func (p newMemoryPage) Options(name string) []web.Option { return p.choices[name] }
 
-// newMemoryForm is the form for a memory. Of its types, textarea and select are the page's own.
+// newMemoryForm is the form for a memory. The types textarea and select are specific to this page.
 func newMemoryForm() web.Form {
 	return web.Form{Fields: []web.Field{
 		{Name: "content", Label: "What is to be remembered", Type: "textarea", Focus: true,
@@ -79,7 +79,7 @@ func (s *Service) newMemoryPage(r *http.Request, c request.Caller, form web.Form
 	return web.Page{Template: "memorynew", Title: "New memory", Data: data}, nil
 }
 
-// addMemory stores a memory. Where others say nearly the same, it leads to the page that shows them side by side.
+// addMemory stores a memory. If near duplicates exist, it redirects to the page that compares them.
 func (s *Service) addMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Service) addMemory(w http.ResponseWriter, r *http.Request, c request.Ca
 func readNewMemory(values url.Values) (souvenir.NewMemory, error) {
 	text := func(name string) string { return strings.TrimSpace(values.Get(name)) }
 	m := souvenir.NewMemory{
-		// A text area sends each line end as two characters.
+		// A text area sends each line end as CR LF.
 		Content:   strings.TrimSpace(strings.ReplaceAll(values.Get("content"), "\r\n", "\n")),
 		ProjectID: text("project"), Collection: text("collection"), EventType: text("event_type"), State: text("state"),
 		Importance: souvenir.Importance(text("importance")), Classification: souvenir.Classification(text("classification")),
@@ -147,8 +147,8 @@ func readNewMemory(values url.Values) (souvenir.NewMemory, error) {
 	return m, err
 }
 
-// readKeys reads keys and values: an object of JSON, or one pair on each line. A value that is a number, true or false
-// is none of text.
+// readKeys reads keys and values: a JSON object, or one pair on each line. Numbers, true and false are not read as
+// text.
 func readKeys(text string) (map[string]any, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {

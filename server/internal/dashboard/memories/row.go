@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	maxClip    = 240  // characters of a memory that a table shows
-	maxReading = 1200 // bytes of it that are shown for reading
+	maxClip    = 240  // characters of a memory in the table view
+	maxReading = 1200 // bytes of it in the reading view
 )
 
 // memoryRow is a memory in a list.
 type memoryRow struct {
 	souvenir.Hit
 	Project string             // OWNER/ID; empty: none
-	Clip    []textview.Segment // the beginning, or what fits best
-	Words   []string           // of the search that are in what is shown, as they stand there
-	Long    bool               // there is more than the reading view shows
-	Text    string             // what that shows
+	Clip    []textview.Segment // the beginning, or the best match
+	Words   []string           // search words in the visible text, as spelled there
+	Long    bool               // the text is longer than the reading view shows
+	Text    string             // of the reading view
 }
 
-// Label names the memory for those who do not see where in the list something stands.
+// Label names the memory in labels for screen readers.
 func (m memoryRow) Label() string {
 	var whole strings.Builder
 	for _, s := range m.Clip {
@@ -32,19 +32,19 @@ func (m memoryRow) Label() string {
 	return textview.Clip(whole.String(), 60)
 }
 
-// Archived reports whether it has been put away.
+// Archived reports whether it is archived.
 func (m memoryRow) Archived() bool { return m.State == "archived" }
 
 // MostTags are the first tags; a list has no room for 64.
 func (m memoryRow) MostTags() []string { return m.Tags[:min(len(m.Tags), 4)] }
 
-// OtherTags is how many more there are.
+// OtherTags is the number of further tags.
 func (m memoryRow) OtherTags() int { return len(m.Tags) - len(m.MostTags()) }
 
-// Percent is a part of a score as a length, and as people read it.
+// Percent converts a score to percent, for a bar and as a number.
 func (m memoryRow) Percent(part float64) int { return int(min(1, max(0, part))*100 + 0.5) }
 
-// rowOf shows a memory in a list.
+// rowOf builds a memory's row in a list.
 func rowOf(hit souvenir.Hit, words []string, reading bool) memoryRow {
 	row := memoryRow{Hit: hit}
 	passage := hit.Content

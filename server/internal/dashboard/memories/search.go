@@ -13,18 +13,18 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// memorySearch is what the address of the page of the memories says. Each state of the page has its own.
+// memorySearch is the state of the memories page, as its address holds it.
 type memorySearch struct {
 	Text                                           string
-	Project                                        string // OWNER/ID, or an id that is unique
+	Project                                        string // OWNER/ID, or a unique id
 	Collection, EventType, State                   string
 	Importance, Classification, RuleType           string
 	HideArchived                                   bool
-	Tags                                           []string // all of them
+	Tags                                           []string // all must match
 	Module                                         string
 	CreatedFrom, CreatedTo, UpdatedFrom, UpdatedTo string
 	Key, Value                                     string // of the memories' own metadata
-	Related                                        string // id of a memory that is linked to
+	Related                                        string // id of a linked memory
 	Sort, View                                     string
 	Page                                           int
 }
@@ -34,7 +34,7 @@ const (
 	viewReading = "reading"
 )
 
-// maxParts keeps numbers of parts within what can be multiplied.
+// maxParts bounds part numbers so that they can be multiplied.
 const maxParts = 1 << 24
 
 var (
@@ -48,7 +48,7 @@ var (
 		string(souvenir.SortCreatedDesc), string(souvenir.SortCreatedAsc)}
 )
 
-// searchLabels are the names that the form has for what the store calls otherwise.
+// searchLabels maps the store's argument names to the labels of the form where they differ.
 var searchLabels = map[string]string{
 	"query": "The text that is searched for", "project_id": "Project", "collection_name": "Collection", "tags": "Tag",
 	"filter":     "Filter",
@@ -58,7 +58,7 @@ var searchLabels = map[string]string{
 	"value": "Value",
 }
 
-// relabel puts the name that people see in the place of an argument's, where a message begins with that.
+// relabel replaces an argument name at the start of a message by its label.
 func relabel(message, argument, label string) string {
 	if rest, ok := strings.CutPrefix(message, argument+" "); ok {
 		return label + " " + rest
@@ -66,9 +66,9 @@ func relabel(message, argument, label string) string {
 	return message
 }
 
-// readMemorySearch reads an address. What is wrong with it, query says.
+// readMemorySearch reads an address; query validates it.
 func readMemorySearch(query url.Values) memorySearch {
-	// What is no UTF-8 cannot be shown in the form again.
+	// Invalid UTF-8 cannot be shown in the form again.
 	get := func(name string) string { return strings.ToValidUTF8(query.Get(name), "\uFFFD") }
 	// A value may be blank on purpose; see notSet.
 	word := func(name string) string {
@@ -99,7 +99,7 @@ func readMemorySearch(query url.Values) memorySearch {
 	return m
 }
 
-// values are the parameters of the address that leads here, but for the part of the list.
+// values returns the address parameters of the state, without the part of the list.
 func (m memorySearch) values() url.Values {
 	values := url.Values{}
 	for name, value := range map[string]string{
@@ -123,10 +123,10 @@ func (m memorySearch) values() url.Values {
 	return values
 }
 
-// Address is the query of an address that leads to the first part of this state.
+// Address returns the query of the address of the first part of this state.
 func (m memorySearch) Address() string { return m.values().Encode() }
 
-// With is the address of a state that differs in one parameter; an empty value takes it off.
+// With returns the address with one parameter changed; an empty value removes it.
 func (m memorySearch) With(name, value string) string {
 	values := m.values()
 	values.Del(name)
@@ -136,22 +136,22 @@ func (m memorySearch) With(name, value string) string {
 	return "?" + values.Encode()
 }
 
-// WithoutTag is the address of the state without a tag.
+// WithoutTag returns the address without a tag.
 func (m memorySearch) WithoutTag(tag string) string {
 	values := m.values()
 	values["tag"] = slices.DeleteFunc(slices.Clone(m.Tags), func(other string) bool { return other == tag })
 	return "?" + values.Encode()
 }
 
-// Reading reports whether the memories are shown for reading, and not as a table.
+// Reading reports whether the list has the reading view instead of the table.
 func (m memorySearch) Reading() bool { return m.View == viewReading }
 
-// ByUpdate reports whether what was changed last comes first.
+// ByUpdate reports whether the most recently updated memories come first.
 func (m memorySearch) ByUpdate() bool {
 	return m.Sort == string(souvenir.SortUpdatedDesc) || m.Sort == "" && m.Text == ""
 }
 
-// DayInput is the type of an input for a day, or for the text that stands there in its place.
+// DayInput returns the input type for a day: text if the value is not a day.
 func (m memorySearch) DayInput(value string) string {
 	if _, err := time.Parse(time.DateOnly, value); value == "" || err == nil {
 		return "date"
@@ -168,10 +168,10 @@ func (m memorySearch) Narrow() bool {
 		m.Value+m.Related != "" || m.HideArchived
 }
 
-// chip is a filter that is on, and the address without it.
+// chip is an active filter, and the address without it.
 type chip struct{ Name, Value, Without string }
 
-// Chips are the filters that are on.
+// Chips are the active filters.
 func (m memorySearch) Chips() []chip { return m.chips() }
 
 func (m memorySearch) chips() []chip {
@@ -219,7 +219,7 @@ func (m memorySearch) chips() []chip {
 	return all
 }
 
-// sortOptions are the orders that can be chosen.
+// sortOptions are the available orders.
 func sortOptions(sought bool) []web.Option {
 	first := "Changed last first"
 	if sought {
@@ -240,7 +240,7 @@ func sortOptions(sought bool) []web.Option {
 	return all
 }
 
-// query is what the store is asked for.
+// query returns the store's query.
 func (m memorySearch) query() (souvenir.Query, error) {
 	list, err := m.list()
 	q := souvenir.Query{Text: m.Text, Collections: list.Collections, ProjectID: list.ProjectID, Filter: list.Filter,
@@ -248,7 +248,7 @@ func (m memorySearch) query() (souvenir.Query, error) {
 	return q, err
 }
 
-// list is what is searched for without the text.
+// list returns the query without the text.
 func (m memorySearch) list() (souvenir.List, error) {
 	l := souvenir.List{Sort: souvenir.SortOrder(m.Sort)}
 	if m.View != "" && m.View != viewTable && m.View != viewReading {
@@ -268,7 +268,7 @@ func (m memorySearch) list() (souvenir.List, error) {
 	return l, err
 }
 
-// filter is what the memories' keys have to be.
+// filter returns the conditions on the memories' keys.
 func (m memorySearch) filter() (souvenir.Filter, error) {
 	filter := souvenir.Filter{}
 	if m.Project == web.NotSet {
@@ -337,7 +337,7 @@ func (m memorySearch) ownKey(filter souvenir.Filter) error {
 		filter[m.Key] = souvenir.Condition{Not: []any{nil}} // any value
 		return nil
 	}
-	// What is typed may be meant as a text or, such as 3 or true, as another value.
+	// The input may be meant as text or, such as 3 or true, as another value.
 	values := []any{m.Value}
 	var other any
 	if err := json.Unmarshal([]byte(m.Value), &other); err == nil {
@@ -353,12 +353,12 @@ func (m memorySearch) ownKey(filter souvenir.Filter) error {
 	return nil
 }
 
-// textKeys are the known keys, whose values are texts.
+// textKeys are the known keys with text values.
 var textKeys = []string{"event_type", "state", "importance", "classification", "rule_type", "tags",
 	"related_memory_ids", "project_id", "project_name", "collection_name", "id",
 	"created_at", "updated_at"}
 
-// timeSpan is from one time up to another, both zero if it has no such end.
+// timeSpan is the time in [from, before); a zero end is open.
 type timeSpan struct{ from, before time.Time }
 
 func (s timeSpan) condition() souvenir.Condition {
@@ -372,7 +372,7 @@ func (s timeSpan) condition() souvenir.Condition {
 	return c
 }
 
-// spanOf reads the ends of a span of time: days, the last of which belongs to it, or exact times.
+// spanOf parses the ends of a time span: days, the last one included, or exact times.
 func spanOf(key, from, to string) (timeSpan, error) {
 	var s timeSpan
 	var err error
@@ -405,7 +405,7 @@ func dayOrTime(name, value string) (at time.Time, wholeDay bool, err error) {
 	return at, false, nil
 }
 
-// notAllowed says which values are.
+// notAllowed is the error that lists the allowed values.
 func notAllowed(name, value string, allowed []string) error {
 	return failure.Invalid(name, name+" is "+failure.Quote(value)+"; allowed are "+strings.Join(allowed, ", "))
 }

@@ -12,31 +12,31 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// similarPage is what the page shows on which are memories that say similar things.
+// similarPage is the data of the page of similar memories.
 type similarPage struct {
 	memoryHead
 	Found    []similarMemory
 	Warnings []string
-	Failed   string // why there is nothing to show; empty: it worked
+	Failed   string // why there are no results; empty: no error
 }
 
-// similarMemory is a memory that says similar things.
+// similarMemory is a memory with similar content.
 type similarMemory struct {
 	ID, Title string
-	Percent   int    // how likely it is that they say the same
-	Part      string // of the memory, the passage that fits best
+	Percent   int    // similarity
+	Part      string // the best matching passage of the memory
 	UpdatedAt time.Time
 }
 
 const (
-	similarText  = 600              // bytes of a memory by which others are searched for
+	similarText  = 600              // bytes of a memory that the search uses
 	similarShown = 6                // memories
-	leastSimilar = 0.35             // cosine similarity from which on they are shown
-	similarTime  = 10 * time.Second // for a model that is far away
+	leastSimilar = 0.35             // minimum cosine similarity
+	similarTime  = 10 * time.Second // for a remote model
 )
 
-// showSimilar shows the memories that say things like those that a memory says. It is a page of its own, which a script
-// brings into that of the memory: a model elsewhere may take its time.
+// showSimilar shows memories with content similar to a memory's. It is a page of its own, which a script loads into
+// the memory's page: a remote model may be slow.
 func (s *Service) showSimilar(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	head, err := s.memoryHead(r, c, "Memory")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// addFileToMemory stores a file that a form of a memory's page has brought, and links it to that memory.
+// addFileToMemory stores a file from a memory's page, and links it to that memory.
 func (s *Service) addFileToMemory(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	id := r.PathValue("id")
 	part, in, err := s.fileOfForm(w, r)
@@ -34,8 +34,8 @@ func (s *Service) addFileToMemory(w http.ResponseWriter, r *http.Request, c requ
 		}), nil
 }
 
-// fileOfForm returns the file of a form that a page of this server has sent. Its hidden field comes before the file:
-// nothing is stored of a form that is not this server's.
+// fileOfForm returns the file of a form of a page of this server. The hidden field comes before the file: nothing
+// is stored from forms of other sites.
 func (s *Service) fileOfForm(w http.ResponseWriter, r *http.Request) (*multipart.Part, *upload.Form, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
 		if _, err := s.site.ReadForm(w, r); err != nil {

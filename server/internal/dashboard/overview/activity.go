@@ -13,29 +13,29 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// activityPage is what the page of the recorded calls shows.
+// activityPage is the data of the page of recorded calls.
 type activityPage struct {
 	Filter   activityFilter
 	Zone     web.Zone
-	Wrong    string // what is wrong with the filter; empty: nothing
+	Wrong    string // error in the filter; empty: none
 	Calls    []shownCall
-	Users    []userChoice // whose calls can be asked for; none: one's own only
-	Names    bool         // of users are shown
+	Users    []userChoice // of the filter; empty: only the user's own calls
+	Names    bool         // the list shows user names
 	Tools    []string     // to choose from
 	Clients  []string
 	Projects []souvenir.Project
 	Outcomes []outcomeChoice
-	Older    string // address of the calls before; empty: there are none
-	Newest   string // address of the first part; empty: this is it
-	Follow   string // address of the page that follows what comes, or no more
+	Older    string // address of the older calls; empty: there are none
+	Newest   string // address of the newest calls; empty: this is it
+	Follow   string // address of the page that starts or stops live updates
 	Ways     []wayChoice
 	Recorded bool   // calls are
-	Keep     string // how long, in words
-	Most     int    // how many, of all users
-	Lost     int    // how many could not be recorded since the server was started
+	Keep     string // retention, in words
+	Most     int    // maximum number of calls, of all users
+	Lost     int    // calls that could not be recorded since the server started
 }
 
-// activityFilter is what the calls have to fit.
+// activityFilter is the filter of the calls.
 type activityFilter struct {
 	User, Credential, ID, Client, Tool, Outcome, Project string
 	Since, Until                                         string // days, the last one included
@@ -43,12 +43,12 @@ type activityFilter struct {
 	Live                                                 bool
 }
 
-// Some reports whether anything is asked for but everything.
+// Some reports whether a filter is on.
 func (f activityFilter) Some() bool {
 	return f.User+f.Credential+f.ID+f.Client+f.Tool+f.Outcome+f.Project+f.Since+f.Until != ""
 }
 
-// userChoice, outcomeChoice and wayChoice are what can be chosen in the filter.
+// userChoice, outcomeChoice and wayChoice are values of the filter.
 type (
 	userChoice    struct{ Value, Name string }
 	outcomeChoice struct{ Value, Name string }
@@ -60,13 +60,13 @@ const (
 	everybody  = "*" // as the user of a filter
 )
 
-// credentialWays are the kinds of what calls are made with, as people know them.
+// credentialWays are the kinds of credentials, with names for the page.
 var credentialWays = []wayChoice{
 	{string(souvenir.CredentialToken), "a token"}, {string(souvenir.CredentialClient), "an application"},
 	{string(souvenir.CredentialSession), "a browser"},
 }
 
-// showActivity shows calls that were recorded: one's own, and to admins who ask for them those of others.
+// showActivity shows recorded calls: the user's own, and, to admins who request them, those of other users.
 func (s *Service) showActivity(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	data := activityPage{Filter: filterOf(r.URL.Query()), Zone: web.ZoneOf(r), Recorded: !s.noActivity,
 		Ways: credentialWays, Tools: s.toolNames}
@@ -99,7 +99,7 @@ func (s *Service) showActivity(_ http.ResponseWriter, r *http.Request, c request
 	return p, nil
 }
 
-// filterOf reads the filter of an address.
+// filterOf reads the filter from an address.
 func filterOf(query url.Values) activityFilter {
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
 	return activityFilter{User: get("user"), Credential: get("credential"), ID: get("credential_id"),
@@ -108,7 +108,7 @@ func filterOf(query url.Values) activityFilter {
 			!query.Has("before")}
 }
 
-// values is the filter as an address has it, without the part of the list.
+// values returns the filter as address parameters, without the part of the list.
 func (f activityFilter) values() url.Values {
 	values := url.Values{}
 	for name, value := range map[string]string{"user": f.User, "credential": f.Credential, "credential_id": f.ID,
@@ -121,7 +121,7 @@ func (f activityFilter) values() url.Values {
 	return values
 }
 
-// address is the address of the page with the filter and one more parameter.
+// address returns the address of the page with the filter and one more parameter.
 func (f activityFilter) address(name, value string) string {
 	values := f.values()
 	if name != "" {
@@ -133,7 +133,7 @@ func (f activityFilter) address(name, value string) string {
 	return "/activity?" + values.Encode()
 }
 
-// query asks the store for what fits. Days are those of the reader.
+// query returns the store's query. Days are in the reader's time zone.
 func (f activityFilter) query(z web.Zone) (souvenir.ActivityQuery, error) {
 	q := souvenir.ActivityQuery{User: f.User, Credential: souvenir.CredentialKind(f.Credential), ID: f.ID,
 		Client: f.Client, Tool: f.Tool, ProjectID: f.Project,
@@ -156,7 +156,7 @@ func (f activityFilter) query(z web.Zone) (souvenir.ActivityQuery, error) {
 	return q, nil
 }
 
-// fillCalls reads the calls.
+// fillCalls loads the calls.
 func (s *Service) fillCalls(r *http.Request, c request.Caller, data *activityPage, q souvenir.ActivityQuery) error {
 	store := c.Store
 	switch {
@@ -189,10 +189,10 @@ func (s *Service) fillCalls(r *http.Request, c request.Caller, data *activityPag
 	return nil
 }
 
-// fillChoices gathers what can be chosen in the filter.
+// fillChoices loads the values of the filter.
 func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityPage) error {
 	if web.FromScript(r) {
-		return nil // the list alone is wanted
+		return nil // only the list was requested
 	}
 	for _, one := range souvenir.Outcomes() {
 		data.Outcomes = append(data.Outcomes, outcomeChoice{string(one), outcomeInWords(one)})
@@ -201,7 +201,7 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	if err != nil {
 		return err
 	}
-	for _, a := range overview.Activities { // what the latest calls came from is what people look for
+	for _, a := range overview.Activities { // the latest calls supply the values
 		if a.Client != "" && !slices.Contains(data.Clients, a.Client) && len(data.Clients) < 30 {
 			data.Clients = append(data.Clients, a.Client)
 		}
@@ -225,5 +225,5 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	return nil
 }
 
-// Address is the address from which a script asks for the list again.
+// Address is the address at which a script polls the list.
 func (f activityFilter) Address() string { return f.address("live", "1") }

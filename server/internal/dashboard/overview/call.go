@@ -13,22 +13,22 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// shownCall is a recorded call, as people read it.
+// shownCall is a recorded call as the page shows it.
 type shownCall struct {
 	souvenir.Activity
-	What   string // the tool with its action, or what was done
-	By     string // what has called
-	With   string // the credential in words
+	What   string // the tool with its action, or the action in words
+	By     string // the calling program
+	With   string // the credential, in words
 	Who    string // the user's name
 	On     []web.Link
 	Took   string
-	Ended  string // how, in words
-	Fine   bool   // it ended well
-	Method string // what it was exactly
+	Ended  string // outcome, in words
+	Fine   bool   // it succeeded
+	Method string // the exact action
 }
 
-// shownCalls are calls as people read them. What belongs to others is no link: an admin sees that they call, not what
-// they keep.
+// shownCalls converts calls for the page. Objects of other users get no links: an admin sees that they call, not
+// what they store.
 func shownCalls(all []souvenir.Activity, c request.Caller, projects []souvenir.Project) []shownCall {
 	var calls []shownCall
 	for _, a := range all {
@@ -51,7 +51,7 @@ func shownCalls(all []souvenir.Activity, c request.Caller, projects []souvenir.P
 	return calls
 }
 
-// projectThing is the project of a call, which several people may call the same.
+// projectThing returns the project of a call; several users may use the same id.
 func projectThing(a souvenir.Activity, projects []souvenir.Project, user string) web.Link {
 	seen := -1
 	for i, p := range projects {
@@ -74,7 +74,7 @@ func ownThing(noun, folder, id string, own bool) web.Link {
 	return web.Link{Noun: noun, Name: short, Path: folder + url.PathEscape(id)}
 }
 
-// whatWasDone is a tool with its action, or in words what an endpoint or a form does.
+// whatWasDone returns a tool with its action, or describes the action of an endpoint or a form.
 func whatWasDone(a souvenir.Activity) string {
 	if words, ok := deeds[a.Tool]; ok {
 		return words
@@ -82,7 +82,7 @@ func whatWasDone(a souvenir.Activity) string {
 	return strings.TrimSpace(a.Tool + " " + a.Action)
 }
 
-// exactly is the same as programs know it; empty: just so.
+// exactly returns the technical name of the action; empty: the same.
 func exactly(a souvenir.Activity) string {
 	if _, ok := deeds[a.Tool]; ok {
 		return a.Tool
@@ -90,7 +90,7 @@ func exactly(a souvenir.Activity) string {
 	return ""
 }
 
-// deeds are the calls in words that are no tools, but happen often.
+// deeds describes frequent calls that are not tool calls.
 var deeds = map[string]string{
 	"GET /api/files": "listed files", "POST /api/files/upload": "uploaded a file", "GET /api/files/{id}": "opened a file",
 	"PUT /api/files/{id}":    "changed a file",
@@ -104,7 +104,7 @@ var deeds = map[string]string{
 	"POST /files/{id}/delete": "deleted a file",
 }
 
-// calledWith is a credential in words.
+// calledWith describes a credential.
 func calledWith(c souvenir.Credential) string {
 	switch c.Kind {
 	case souvenir.CredentialToken:
@@ -117,7 +117,7 @@ func calledWith(c souvenir.Credential) string {
 	return ""
 }
 
-// outcomeInWords is an outcome in words.
+// outcomeInWords describes an outcome.
 func outcomeInWords(o souvenir.Outcome) string {
 	i := slices.IndexFunc(endings, func(one ending) bool { return one.outcome == o })
 	if i < 0 {
@@ -131,14 +131,14 @@ type ending struct {
 	words   string
 }
 
-// endings are the outcomes that say little by their names.
+// endings are the outcomes whose names need explanation.
 var endings = []ending{
 	{souvenir.OutcomeOK, "fine"}, {"invalid", "not understood"}, {"forbidden", "not allowed"},
 	{"unauthenticated", "not signed in"}, {"full", "no room"},
 	{"foreign", "not a store"}, {"newer", "from a newer version"}, {"corrupt", "damaged"}, {"internal", "an error here"},
 }
 
-// took is a duration as people read it.
+// took formats a duration.
 func took(milliseconds float64) string {
 	switch {
 	case milliseconds < 1:

@@ -9,18 +9,18 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// growth is how the memories became more: as pictures, which the page draws from these numbers, and as a table.
+// growth is the growth of the number of memories: the data of the charts and of the table.
 type growth struct {
 	Days        int
 	Weekly      bool // a span is a week, else a day
 	Spans       []growthSpan
-	Added       int // memories that were stored in that time and are there still
+	Added       int // memories added in that time that still exist
 	Most        int // of them in one span
 	Total       int // memories now
 	First, Last string
-	Line        string // the totals, as points of a picture that is chartWidth wide and chartHeight high
-	Area        string // and the ground below them
-	Summary     string // the pictures in words
+	Line        string // the totals, as points of a chart that is chartWidth wide and chartHeight high
+	Area        string // and the area below them
+	Summary     string // the charts in words
 }
 
 // growthSpan is a day or a week.
@@ -31,22 +31,22 @@ type growthSpan struct {
 	Column column
 }
 
-// column is a column of a picture.
+// column is a column of a chart.
 type column struct{ X, Y, Width, Height string }
 
 const (
 	chartWidth, chartHeight = 1000, 100
-	mostColumns             = 90 // beyond that many days, weeks are told
+	mostColumns             = 90 // for more days than that, the spans are weeks
 )
 
-// grown tells how memories became so many.
+// grown computes the growth from the daily counts.
 func grown(days []souvenir.DayCount, total int) growth {
 	g := growth{Days: len(days), Weekly: len(days) > mostColumns, Total: total}
 	length := 1
 	if g.Weekly {
 		length = 7
 	}
-	for end := len(days); end > 0; end -= length { // the last one is whole
+	for end := len(days); end > 0; end -= length { // the last span is complete
 		begin := max(0, end-length)
 		span := growthSpan{Name: spanName(days[begin].Day, days[end-1].Day), Total: total - g.Added}
 		for _, one := range days[begin:end] {
@@ -66,7 +66,7 @@ func grown(days []souvenir.DayCount, total int) growth {
 	return g
 }
 
-// draw says where everything stands in the pictures.
+// draw computes the coordinates in the charts.
 func (g *growth) draw() {
 	if len(g.Spans) == 0 {
 		return
@@ -80,7 +80,7 @@ func (g *growth) draw() {
 		span := &g.Spans[i]
 		top := height(span.Added, g.Most)
 		if span.Added > 0 {
-			top = min(top, chartHeight-1.5) // a few of very many are seen, too
+			top = min(top, chartHeight-1.5) // keeps small counts visible
 		}
 		span.Column = column{fmt.Sprintf("%.1f", float64(i)*each+gap/2), fmt.Sprintf("%.1f", top),
 			fmt.Sprintf("%.1f", each-gap), fmt.Sprintf("%.1f", chartHeight-top)}
@@ -101,12 +101,12 @@ func (g *growth) draw() {
 	}
 }
 
-// height is how far from the top a number stands.
+// height returns a value's distance from the top.
 func height(n, most int) float64 {
 	return chartHeight - float64(chartHeight)*float64(n)/float64(max(1, most))
 }
 
-// spanName is the name of some days in a row, which begin and end with two.
+// spanName names a range of days, from its first to its last.
 func spanName(first, last string) string {
 	if first == last {
 		return dayName(first)
@@ -114,7 +114,7 @@ func spanName(first, last string) string {
 	return dayName(first) + " to " + dayName(last)
 }
 
-// dayName is a day of the form 2026-03-01 as people write it.
+// dayName formats a day of the form 2026-03-01 for people.
 func dayName(day string) string {
 	at, err := time.Parse(time.DateOnly, day)
 	if err != nil {

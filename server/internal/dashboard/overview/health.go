@@ -8,16 +8,16 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// healthID is the id of the part of the overview that tells how well searches go.
+// healthID is the id of the overview's part about the state of search.
 const healthID = "health"
 
-// health tells how well searches go.
+// health is the state of search.
 type health struct {
 	souvenir.EmbeddingStatus
-	Index souvenir.IndexState // empty: as it was told before
+	Index souvenir.IndexState // empty: as before
 }
 
-// PercentChanged is how far a change of the model has come.
+// PercentChanged is the progress of a change of the model.
 func (h health) PercentChanged() int {
 	if h.Memories == 0 {
 		return 100
@@ -25,10 +25,10 @@ func (h health) PercentChanged() int {
 	return int(int64(h.Changed) * 100 / int64(h.Memories))
 }
 
-// Done is how many passages have their vectors.
+// Done is the number of passages with vectors.
 func (h health) Done() int { return h.Passages - h.Pending }
 
-// Percent is the same in percent: 100 only when nothing waits.
+// Percent is Done in percent: 100 only when nothing is pending.
 func (h health) Percent() int {
 	if h.Passages == 0 {
 		return 100
@@ -36,8 +36,7 @@ func (h health) Percent() int {
 	return int(int64(h.Done()) * 100 / int64(h.Passages))
 }
 
-// showHealth shows how far the vectors have come, for a script that asks again and again while there is something to
-// do.
+// showHealth shows the progress of the vectors, for a script that polls it until they are complete.
 func (s *Service) showHealth(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	status, err := c.Store.Upkeep().EmbeddingStatus(r.Context())
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package overview is the first page, and that of the recorded calls.
+// Package overview serves the home page, and the page of recorded calls.
 package overview
 
 import (
@@ -15,26 +15,26 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Options are what a Service needs.
+// Options are the dependencies of a Service.
 type Options struct {
 	Store      *souvenir.Store // the operator's
 	NoActivity bool            // calls are not recorded
-	ToolNames  []string        // by which recorded calls can be looked for
+	ToolNames  []string        // filter values for recorded calls
 }
 
-// Service answers on the overview. Make one with [New].
+// Service serves the overview. Create one with [New].
 type Service struct {
 	store      *souvenir.Store
 	noActivity bool
 	toolNames  []string
 }
 
-// New makes the room.
+// New creates a Service.
 func New(o Options) *Service {
 	return &Service{store: o.Store, noActivity: o.NoActivity, toolNames: o.ToolNames}
 }
 
-// Routes are the overview and the recorded calls.
+// Routes are the routes of the overview and the recorded calls.
 func (s *Service) Routes() []route.Route {
 	return []route.Route{
 		route.Get("/{$}", route.Person, s.showOverview),
@@ -43,12 +43,12 @@ func (s *Service) Routes() []route.Route {
 	}
 }
 
-// overviewPage is what the first page shows.
+// overviewPage is the data of the home page.
 type overviewPage struct {
 	souvenir.Overview
-	Projects, Apps int  // how many there are, with memories or without
-	Callers        int  // programs that have called, but for browsers
-	Connected      bool // a client has called; only looked up while there is nothing else to tell
+	Projects, Apps int  // totals, with memories or without
+	Callers        int  // programs that have called, without browsers
+	Connected      bool // a client has called; only looked up while the page is empty
 	Zone           web.Zone
 	Growth         growth
 	Choices        []dayChoice
@@ -56,19 +56,19 @@ type overviewPage struct {
 	Health         health
 	Recent         []souvenir.Memory
 	Calls          []shownCall // the latest
-	Recorded       bool        // calls are, here
+	Recorded       bool        // calls are recorded here
 }
 
-// Empty reports whether nothing is remembered yet.
+// Empty reports whether there are no memories yet.
 func (p overviewPage) Empty() bool { return p.Memories == 0 }
 
-// dayChoice is a number of days that can be looked back.
+// dayChoice is a selectable number of days.
 type dayChoice struct {
 	Days   int
 	Chosen bool
 }
 
-// overviewDays are how many days the overview can look back, and defaultDays how many it does.
+// overviewDays are the selectable numbers of days, and defaultDays is the default.
 var overviewDays = []int{7, 30, 90, 365}
 
 const (
@@ -76,7 +76,7 @@ const (
 	recentShown = 5 // memories, and calls
 )
 
-// showOverview shows what there is. While vectors are made, a script asks for that part alone.
+// showOverview shows the overview. While vectors are computed, a script polls that part alone.
 func (s *Service) showOverview(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	if web.FromScript(r) && r.Header.Get("HX-Target") == healthID {
 		return s.showHealth(w, r, c)
@@ -102,7 +102,7 @@ func (s *Service) showOverview(w http.ResponseWriter, r *http.Request, c request
 	return web.Page{Template: "overview", Title: "Overview", Data: data, Part: "overview-body"}, nil
 }
 
-// daysOf is how far back a request wants to look.
+// daysOf returns the number of days that a request selects.
 func daysOf(r *http.Request) (int, error) {
 	given := r.URL.Query().Get("days")
 	if given == "" {
@@ -115,7 +115,7 @@ func daysOf(r *http.Request) (int, error) {
 	return days, nil
 }
 
-// fillOverview gathers what the store's own overview does not tell.
+// fillOverview loads the data that the store's own overview does not include.
 func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overviewPage) error {
 	projects, err := c.Store.Projects(r.Context())
 	if err != nil {
@@ -161,26 +161,26 @@ func hasCalled(r *http.Request, c request.Caller) (bool, error) {
 	return false, nil
 }
 
-// countedList tells of what there is how much, the most first.
+// countedList is a list of names with counts, the largest first.
 type countedList struct {
 	ID, Title string
-	Noun      string // what is counted
-	Note      string // shown where there is nothing
+	Noun      string // of the counted items
+	Note      string // shown for an empty list
 	Rows      []countedRow
-	Others    int // rows that are not shown
-	Rest      int // what these have in all
+	Others    int // rows left out
+	Rest      int // their total
 	More      string
 }
 
-// countedRow is a line of such a list.
+// countedRow is a row of such a list.
 type countedRow struct {
 	Name  string
-	Path  string // where what is counted is listed; empty: nowhere
+	Path  string // the list of the counted items; empty: none
 	Count int
 	Part  float64 // of the largest, in percent
 }
 
-const countedShown = 8 // rows of a list
+const countedShown = 8 // visible rows
 
 func countedLists(o souvenir.Overview) []countedList {
 	projects := countedList{ID: "by-project", Title: "By project", Noun: "memory", More: "/projects"}
@@ -215,7 +215,7 @@ func countedLists(o souvenir.Overview) []countedList {
 	return []countedList{projects, collections, types, clients}
 }
 
-// add adds a row; they come with the largest first.
+// add adds a row; rows must come in descending order.
 func (l *countedList) add(name, path string, count int) {
 	if len(l.Rows) == countedShown {
 		l.Others++

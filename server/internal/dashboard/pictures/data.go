@@ -14,34 +14,35 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// drawing is what a script draws: of the memory i, the entry i of each list. Lists of numbers are short, and thousands
-// of memories many.
+// drawing is the data from which a script draws: memory i is entry i of each list. Lists of numbers are compact,
+// which counts for thousands of memories.
 type drawing struct {
 	IDs         []string `json:"ids"`
 	Labels      []string `json:"labels"`
-	X           []int    `json:"x"` // the widest reach of all is 10,000
+	X           []int    `json:"x"` // coordinates span at most 10,000
 	Y           []int    `json:"y"`
-	Project     []int    `json:"project"` // places in Projects, and so on
+	Project     []int    `json:"project"` // indexes into Projects, and so on
 	Type        []int    `json:"type"`
 	Collection  []int    `json:"collection"`
-	Important   []int    `json:"important"` // 0: not said or low, to 3: critical
+	Important   []int    `json:"important"` // 0: unset or low, to 3: critical
 	Projects    []string `json:"projects"`
 	Types       []string `json:"types"`
 	Collections []string `json:"collections"`
 
-	// three numbers each: from, to, and the similarity in hundredths; 0: the first one links to the second
+	// Edges has three numbers for each edge: from, to, and the similarity in hundredths; 0: a link from the first to
+	// the second.
 	Edges []int `json:"edges"`
 
-	Total     int        `json:"total"`     // memories that fit, shown or not
-	Unplaced  int        `json:"unplaced"`  // memories that could be shown, but wait for their vectors
+	Total     int        `json:"total"`     // matches, drawn or not
+	Unplaced  int        `json:"unplaced"`  // memories that are not drawn yet, for lack of vectors
 	Explained [2]float64 `json:"explained"` // of a map
 	Warnings  []string   `json:"warnings"`
 }
 
-// labelled is how many characters of a memory's first line are sent for its label.
+// labelled is the length of a memory's label in characters, from its first line.
 const labelled = 90
 
-// draw brings nodes with their places into the form for scripts.
+// draw converts nodes and their positions for scripts.
 func draw(nodes []souvenir.Node, places []float32, projects map[string]string) drawing {
 	n := len(nodes)
 	d := drawing{IDs: make([]string, n), Labels: make([]string, n), X: make([]int, n), Y: make([]int, n),
@@ -75,7 +76,7 @@ func draw(nodes []souvenir.Node, places []float32, projects map[string]string) d
 	return d
 }
 
-// numbering gives keys numbers, in the order in which they come, and keeps their names.
+// numbering numbers keys in order of appearance, and keeps their names.
 type numbering struct {
 	names   *[]string
 	numbers map[string]int
@@ -93,7 +94,7 @@ func (n *numbering) of(key, name string) int {
 	return n.numbers[key]
 }
 
-// projectOfNode is the name of a node's project.
+// projectOfNode returns the name of a node's project.
 func projectOfNode(node souvenir.Node, projects map[string]string) string {
 	if node.ProjectID == "" {
 		return "no project"
@@ -101,7 +102,7 @@ func projectOfNode(node souvenir.Node, projects map[string]string) string {
 	return cmp.Or(projects[node.ProjectOwner+"/"+node.ProjectID], node.ProjectID)
 }
 
-// short cuts a text off after some characters.
+// short cuts a text to a number of characters.
 func short(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -109,8 +110,8 @@ func short(text string, most int) string {
 	return string([]rune(text)[:most]) + "…"
 }
 
-// answerPacked writes JSON, packed if the client takes that. It must hold no secret beside what others have written:
-// its length tells something of both (BREACH).
+// answerPacked writes JSON, compressed if the client accepts that. The JSON must not combine secrets with text of
+// other users: the compressed length would leak both (BREACH).
 func (s *Service) answerPacked(w http.ResponseWriter, r *http.Request, value any) error {
 	var body bytes.Buffer
 	h := w.Header()

@@ -11,16 +11,16 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// graphInWords is a graph as a table: the memories with the most connections.
+// graphInWords is the table view of a graph: the memories with the most connections.
 type graphInWords struct {
 	Rows           []connectedMemory
 	Shown, Total   int
 	Links, Similar int // edges
-	Alone          int // memories without any
+	Alone          int // memories without edges
 	Warnings       []string
 }
 
-// connectedMemory is a line of it.
+// connectedMemory is a row of it.
 type connectedMemory struct {
 	souvenir.Node
 	Project        string
@@ -33,7 +33,7 @@ func (s *Service) showGraph(_ http.ResponseWriter, r *http.Request, c request.Ca
 		func(q pictureQuery) (any, error) { return s.graphWords(r.Context(), c, q) })
 }
 
-// graphWords counts the connections of the memories that the graph shows.
+// graphWords counts the connections of the memories in the graph.
 func (s *Service) graphWords(ctx context.Context, c request.Caller, q pictureQuery) (*graphInWords, error) {
 	const rows = 50
 	query, err := q.graph()
@@ -74,7 +74,7 @@ func (s *Service) graphWords(ctx context.Context, c request.Caller, q pictureQue
 	return told, nil
 }
 
-// graphData is the graph with a place for each memory.
+// graphData returns the graph with a position for each memory.
 func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	query, err := readPictureQuery(r.URL.Query()).graph()
 	if err != nil {
@@ -115,14 +115,14 @@ func (s *Service) graphData(w http.ResponseWriter, r *http.Request, c request.Ca
 	return nil, s.answerPacked(w, r, d)
 }
 
-// nodePage is a memory beside a picture.
+// nodePage is the data of the memory panel beside a picture.
 type nodePage struct {
 	souvenir.Memory
-	Begins string // its content, or the beginning of it
+	Begins string // its content, possibly cut
 	Cut    bool
 }
 
-// showNode shows a memory beside a picture; without a script, on a page of its own.
+// showNode shows a memory beside a picture; without JavaScript, on a page of its own.
 func (s *Service) showNode(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	const most = 700 // characters
 	m, err := c.Store.GetMemory(r.Context(), r.PathValue("id"))

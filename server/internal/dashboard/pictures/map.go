@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
-// mapInWords is a map as lists: what lies at its ends tells what the directions mean.
+// mapInWords is the table view of a map: the memories at its ends show what the directions mean.
 type mapInWords struct {
 	Ends         []mapEnd
 	Shown, Total int
@@ -19,16 +19,16 @@ type mapInWords struct {
 	Warnings     []string
 }
 
-// mapEnd are the memories farthest in one direction, the farthest first.
+// mapEnd is the memories farthest in one direction, the farthest first.
 type mapEnd struct {
 	Name   string
 	Points []souvenir.Point
 }
 
-// percents are how much each direction shows of what tells memories apart.
+// percents are the explained variances of the two directions.
 type percents struct{ Across, Up int }
 
-// Both is what the map as a whole shows.
+// Both is the variance that the map explains as a whole.
 func (p percents) Both() int { return p.Across + p.Up }
 
 func percentsOf(explained [2]float64) percents {
@@ -52,7 +52,7 @@ func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery)
 	return m, err
 }
 
-// mapWords tells what lies at the ends of a map.
+// mapWords returns the memories at the ends of a map.
 func (s *Service) mapWords(ctx context.Context, c request.Caller, q pictureQuery) (*mapInWords, error) {
 	const each = 6
 	m, err := s.readMap(ctx, c, q)
@@ -77,7 +77,7 @@ func (s *Service) mapWords(ctx context.Context, c request.Caller, q pictureQuery
 	return told, nil
 }
 
-// mapData is the map, point by point.
+// mapData returns the points of the map.
 func (s *Service) mapData(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	m, err := s.readMap(r.Context(), c, readPictureQuery(r.URL.Query()))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package pictures is the graph and the map of memories.
+// Package pictures serves the graph and the map of memories.
 package pictures
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Service draws pictures. Make one with [New].
+// Service serves the pictures. Create one with [New].
 type Service struct {
 	site *web.Site
-	busy chan struct{} // holds one for each picture that is computed now
+	busy chan struct{} // one element per picture in computation
 }
 
-// New makes the room.
+// New creates a Service.
 func New(site *web.Site) *Service {
 	return &Service{site: site, busy: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// Routes are the graph and the map of memories: the pages, what scripts draw from, and a memory beside the picture.
+// Routes are the pages of the graph and the map, the data for their scripts, and the memory panel.
 func (s *Service) Routes() []route.Route {
 	return []route.Route{
 		route.Get("/graph", route.Person, s.showGraph),
@@ -41,13 +41,12 @@ func (s *Service) Routes() []route.Route {
 	}
 }
 
-// pictureQuery is what a picture shows, as the address of its page says it. Texts stay as they were typed, to be shown
-// again.
+// pictureQuery is the query of a picture, as in the address of its page. Texts stay as entered, to be shown again.
 type pictureQuery struct {
 	Project, Collection, Type, Tag string // empty: all
-	Limit, Neighbours, Similar     string // empty: as the picture has it
-	Colour                         string // by which of project, type and collection memories are coloured
-	List                           bool   // in words, and not drawn
+	Limit, Neighbours, Similar     string // empty: the picture's default
+	Colour                         string // what memories are coloured by: project, type or collection
+	List                           bool   // as a table, not a diagram
 }
 
 func readPictureQuery(values url.Values) pictureQuery {
@@ -63,10 +62,10 @@ func readPictureQuery(values url.Values) pictureQuery {
 	return q
 }
 
-// pictureColours are what memories can be coloured by.
+// pictureColours are the properties that memories can be coloured by.
 var pictureColours = []string{"project", "type", "collection"}
 
-// values is the query as parameters of an address, without what is empty or as it is anyway.
+// values returns the query as address parameters, without empty and default ones.
 func (q pictureQuery) values() url.Values {
 	values := url.Values{}
 	for name, value := range map[string]string{"project": q.Project, "collection": q.Collection, "event_type": q.Type,
@@ -82,10 +81,10 @@ func (q pictureQuery) values() url.Values {
 	return values
 }
 
-// Filtered reports whether not all memories are asked for.
+// Filtered reports whether a filter is on.
 func (q pictureQuery) Filtered() bool { return q.Project+q.Collection+q.Type+q.Tag != "" }
 
-// list says to the store which memories are meant.
+// list returns the store's query for the memories.
 func (q pictureQuery) list() souvenir.List {
 	l := souvenir.List{ProjectID: q.Project}
 	if q.Collection != "" {
@@ -100,7 +99,7 @@ func (q pictureQuery) list() souvenir.List {
 	return l
 }
 
-// pictureNumber reads a whole number; empty is 0.
+// pictureNumber parses a whole number; empty is 0.
 func pictureNumber(name, text, allowed string) (int, error) {
 	if text == "" {
 		return 0, nil
@@ -112,7 +111,7 @@ func pictureNumber(name, text, allowed string) (int, error) {
 	return n, nil
 }
 
-// limit is how many memories shall be shown; 0: as many as the store thinks.
+// limit returns how many memories to show; 0: the store's default.
 func (q pictureQuery) limit() (int, error) {
 	allowed := "a number from 1 to " + web.Thousands(souvenir.MaxNodes) + " is expected"
 	n, err := pictureNumber("limit", q.Limit, allowed)
@@ -122,7 +121,7 @@ func (q pictureQuery) limit() (int, error) {
 	return n, err
 }
 
-// graph is the query of a graph. In the store's, 0 means what is usual; here it is meant.
+// graph returns the query of a graph. In the store's query 0 means the default; here it means zero.
 func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
 	g := souvenir.GraphQuery{List: q.list()}
 	var err error
@@ -150,25 +149,25 @@ func (q pictureQuery) graph() (souvenir.GraphQuery, error) {
 	return g, nil
 }
 
-// picturePage is what the pages of a graph and of a map show.
+// picturePage is the data of the pages of the graph and the map.
 type picturePage struct {
 	Kind        string // graph or map
 	Query       pictureQuery
-	Words       string // address of the page that tells the picture in words
-	Drawing     string // address of the page that draws it
+	Words       string // address of the table view
+	Drawing     string // address of the diagram view
 	Projects    []web.Option
 	Collections []web.Option
 	Limits      []web.Option
 	Neighbours  []web.Option
 	Similar     []web.Option
 	Colours     []web.Option
-	Empty       bool // there are no memories at all
+	Empty       bool // there are no memories
 	Problem     string
-	InWords     any // of the graph or of the map; nil: it is drawn
+	InWords     any // table of the graph or the map; nil: the diagram
 }
 
-// inTurn does what keeps a processor busy for a while. As many are at it at once as there are processors; the others
-// wait, so that calls of tools are not slowed down.
+// inTurn runs do, which keeps a processor busy for a while. As many run at once as there are processors; the others
+// wait, so that tool calls are not slowed down.
 func (s *Service) inTurn(ctx context.Context, do func() error) error {
 	select {
 	case s.busy <- struct{}{}:
@@ -179,7 +178,7 @@ func (s *Service) inTurn(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// ReadGraph computes a graph in turn.
+// ReadGraph computes a graph, in turn.
 func (s *Service) ReadGraph(ctx context.Context, c request.Caller, q souvenir.GraphQuery) (g souvenir.Graph,
 	err error) {
 	err = s.inTurn(ctx, func() error {
@@ -189,7 +188,7 @@ func (s *Service) ReadGraph(ctx context.Context, c request.Caller, q souvenir.Gr
 	return g, err
 }
 
-// showPicture shows the page of a picture. Drawn, it fetches the data by itself; in words, it has all there is.
+// showPicture shows the page of a picture. The diagram fetches its data by script; the table is complete.
 func (s *Service) showPicture(r *http.Request, c request.Caller, kind, title string,
 	words func(pictureQuery) (any, error)) (any, error) {
 	q := readPictureQuery(r.URL.Query())
@@ -211,7 +210,7 @@ func (s *Service) showPicture(r *http.Request, c request.Caller, kind, title str
 	return answer, nil
 }
 
-// refuse takes up an error that whoever chose the filters can mend; others it returns.
+// refuse adds an error in the filters to the page; it returns other errors.
 func (p *picturePage) refuse(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Kind == souvenir.KindInvalid {
@@ -221,7 +220,7 @@ func (p *picturePage) refuse(err error) error {
 	return err
 }
 
-// picture gathers what the page of a picture offers.
+// picture loads the data of a picture's page.
 func (s *Service) picture(ctx context.Context, c request.Caller, kind string, q pictureQuery) (picturePage, error) {
 	data := picturePage{Kind: kind, Query: q}
 	query := q.values()
@@ -245,7 +244,7 @@ func (s *Service) picture(ctx context.Context, c request.Caller, kind string, q 
 	memories := 0
 	for i, collection := range collections {
 		memories += collection.MemoryCount
-		if i == 0 || collections[i-1].Name != collection.Name { // others may have one of the same name
+		if i == 0 || collections[i-1].Name != collection.Name { // several owners may use the same name
 			pairs = append(pairs, collection.Name, collection.Name)
 		}
 	}
@@ -278,7 +277,7 @@ func projectLabel(p souvenir.Project, user string) string {
 	return cmp.Or(p.Name, p.ID) + " of " + cmp.Or(p.OwnerName, p.Owner)
 }
 
-// projectLabels are the names of the projects that somebody sees, by owner and id.
+// projectLabels maps the projects that the user sees, by owner and id, to their names.
 func projectLabels(ctx context.Context, c request.Caller) (map[string]string, error) {
 	projects, err := c.Store.Projects(ctx)
 	labels := map[string]string{}
@@ -288,7 +287,7 @@ func projectLabels(ctx context.Context, c request.Caller) (map[string]string, er
 	return labels, err
 }
 
-// foundInPicture tells which memories are about a text, so that a picture can show where they lie.
+// foundInPicture returns the memories that match a text, so that a picture can highlight them.
 func (s *Service) foundInPicture(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	q := readPictureQuery(r.URL.Query())
 	l := q.list()
@@ -304,7 +303,7 @@ func (s *Service) foundInPicture(_ http.ResponseWriter, r *http.Request, c reque
 		return nil, err
 	}
 	for _, hit := range results.Hits {
-		if hit.Score >= results.Hits[0].Score/2 { // the others are only what comes next
+		if hit.Score >= results.Hits[0].Score/2 { // the rest are weak matches
 			found = append(found, hit.ID)
 		}
 	}

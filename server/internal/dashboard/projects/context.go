@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// contextPage shows what an agent is given when it begins to work on a project.
+// contextPage shows the context that an agent gets when it begins to work on a project.
 type contextPage struct {
 	Head     projectHead
 	Query    string
@@ -26,8 +26,8 @@ type contextPage struct {
 // contextPart is a part of it.
 type contextPart struct {
 	Name     string
-	Missing  string // what to say when there is nothing
-	Path     string // where it is written; empty: nowhere in particular
+	Missing  string // text for an empty part
+	Path     string // where it is edited; empty: no single place
 	Memories []contextMemory
 	Lines    []string
 	Tokens   int
@@ -38,8 +38,8 @@ type contextMemory struct {
 	ID        string
 	Line      string
 	Text      textview.Cut
-	Score     int  // in percent; 0: it was not searched for
-	Truncated bool // the agent is given a part of it
+	Score     int  // in percent; 0: not from a search
+	Truncated bool // the agent gets only a part
 }
 
 func (s *Service) showContext(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
@@ -70,7 +70,7 @@ func (s *Service) showContext(_ http.ResponseWriter, r *http.Request, c request.
 	return shown, nil
 }
 
-// fill takes a context apart.
+// fill splits a context into parts.
 func (p *contextPage) fill(given souvenir.Context) {
 	p.Tokens = given.Tokens
 	for _, warning := range given.Warnings {
@@ -113,11 +113,12 @@ func pointers(list []souvenir.ContextMemory) []*souvenir.ContextMemory {
 	return all
 }
 
-// tokensOf is the size of a value as the store counts it: a quarter of the bytes of its JSON, rounded up.
+// tokensOf estimates the size of a value in tokens as the store does: a quarter of the bytes of its JSON, rounded
+// up.
 func tokensOf(value any) int {
 	encoded, err := json.Marshal(value)
 	if err != nil {
-		return 0 // what the store gives can be encoded
+		return 0 // values from the store can be encoded
 	}
 	return (len(encoded) + 3) / 4
 }

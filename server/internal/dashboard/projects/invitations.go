@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// sharingPage is what the page of the invitations to projects shows.
+// sharingPage is the data of the page of invitations to projects.
 type sharingPage struct {
 	Waiting      []shownInvitation
 	Pages        web.Pager
@@ -23,9 +23,9 @@ type sharingPage struct {
 // shownInvitation is an invitation on that page.
 type shownInvitation struct {
 	souvenir.ProjectInvitation
-	From    string // who sent it
-	OwnedBy string // whose project it is, where that is another
-	May     string // what the role allows
+	From    string // the sender
+	OwnedBy string // owner of the project, if not the sender
+	May     string // the permissions of the role
 }
 
 func (s *Service) showProjectInvitations(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
@@ -75,7 +75,7 @@ func (s *Service) answerProjectInvitation(w http.ResponseWriter, r *http.Request
 		notice = "blocked"
 	case "unblock":
 		err, notice = c.Store.UnblockSender(r.Context(), values.Get("user")), "unblocked"
-		if errors.Is(err, souvenir.ErrNotFound) { // in another window
+		if errors.Is(err, souvenir.ErrNotFound) { // answered in another window
 			err = nil
 		}
 	default:

@@ -12,12 +12,12 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// projectHead is what all pages of a project have in common.
+// projectHead is the data that all pages of a project share.
 type projectHead struct {
 	souvenir.Project
 	Path     string // of its first page
-	OfRecord bool   // the user is its owner of record
-	Here     string // name of the tab that is open
+	OfRecord bool   // the user is the project's owner of record
+	Here     string // name of the open tab
 }
 
 // Tabs are the pages of the project.
@@ -36,30 +36,30 @@ func (h projectHead) Tabs() []web.Tab {
 	return tabs
 }
 
-// CanWrite reports whether the user may change what lies in the project.
+// CanWrite reports whether the user may change the project's content.
 func (h projectHead) CanWrite() bool {
 	return h.Role == souvenir.MemberWriter || h.Role == souvenir.MemberOwner
 }
 
-// CanManage reports whether the user may rename the project and decide about its members.
+// CanManage reports whether the user may rename the project and manage its members.
 func (h projectHead) CanManage() bool { return h.Role == souvenir.MemberOwner }
 
-// Reference names the project to the store, whoever asks.
+// Reference identifies the project to the store, for any caller.
 func (h projectHead) Reference() souvenir.ProjectRef {
 	return souvenir.ProjectRef{ID: h.Owner + "/" + h.ID}
 }
 
-// projectAt returns the project that the path of a page names, as the caller sees it.
+// projectAt returns the project in the path of a page, as the caller sees it.
 func (s *Service) projectAt(r *http.Request, c request.Caller, tab string) (projectHead, error) {
 	owner, id := strings.TrimPrefix(r.PathValue("owner"), "~"), strings.TrimPrefix(r.PathValue("id"), "~")
 	p, err := c.Store.GetProject(r.Context(), souvenir.ProjectRef{ID: owner + "/" + id})
 	return projectHead{Project: p, Path: web.ProjectPath(p), OfRecord: p.Owner == c.User.ID, Here: tab}, err
 }
 
-// projectsPage is what the page of all projects shows.
+// projectsPage is the data of the page of all projects.
 type projectsPage struct {
 	Projects []listedProject
-	All      int // how many there are, whatever is searched for
+	All      int // their total, without the search
 	Search   string
 	Found    int
 	Pages    web.Leaves
@@ -69,7 +69,7 @@ type projectsPage struct {
 // listedProject is a project in the list.
 type listedProject struct {
 	projectHead
-	ChangedAt time.Time // when a memory in it, or the project itself, was changed last
+	ChangedAt time.Time // latest change of the project or of a memory in it
 	HasTodo   bool
 	Progress  souvenir.TodoProgress
 }
@@ -87,7 +87,7 @@ func (s *Service) showProjects(_ http.ResponseWriter, r *http.Request, c request
 	return s.projectsPage(r, c, newProjectForm())
 }
 
-// projectsPage is the page of the projects, with a form that may have been refused.
+// projectsPage is the page of the projects, with a form that may have errors.
 func (s *Service) projectsPage(r *http.Request, c request.Caller, form web.Form) (web.Page, error) {
 	all, err := c.Store.Projects(r.Context())
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Service) projectsPage(r *http.Request, c request.Caller, form web.Form)
 	return web.Page{Template: "projects", Title: "Projects", Data: data, Part: "project-list"}, nil
 }
 
-// listedProject adds to a project what the list shows of it.
+// listedProject loads the further data of a project in the list.
 func (s *Service) listedProject(r *http.Request, c request.Caller, p souvenir.Project) (listedProject, error) {
 	l := listedProject{projectHead: projectHead{Project: p, Path: web.ProjectPath(p), OfRecord: p.Owner == c.User.ID},
 		ChangedAt: p.UpdatedAt}
@@ -136,7 +136,7 @@ func (s *Service) listedProject(r *http.Request, c request.Caller, p souvenir.Pr
 	return l, nil
 }
 
-// makeProject adds a project and opens it.
+// makeProject creates a project and opens it.
 func (s *Service) makeProject(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {

@@ -14,28 +14,28 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// membersPage shows the people of a project.
+// membersPage is the data of the page of a project's members.
 type membersPage struct {
 	Head    projectHead
 	Members []shownMember
 	Pages   web.Pager
-	Invited []souvenir.InvitedMember // who have not accepted yet; for those who may invite
+	Invited []souvenir.InvitedMember // pending invitations; for users who may invite
 	Waiting web.Pager
 	New     web.Form
-	Role    souvenir.MemberRole // that is chosen for a new member
-	Names   []string            // of people who may be meant
+	Role    souvenir.MemberRole // selected for a new member
+	Names   []string            // suggested users
 	Roles   []roleInWords
 }
 
-// shownMember is one of them.
+// shownMember is a member as the page shows it.
 type shownMember struct {
 	souvenir.Member
-	Shown    string // name, or id of who has none
+	Shown    string // name, or id of a user without one
 	You      bool
-	OfRecord bool // whose project it is
+	OfRecord bool // the project's owner of record
 }
 
-// roleInWords says what a role allows.
+// roleInWords describes what a role allows.
 type roleInWords struct {
 	Role souvenir.MemberRole
 	Name string
@@ -85,8 +85,8 @@ func (s *Service) membersPage(r *http.Request, c request.Caller, form web.Form, 
 	return web.Page{Template: "projectmembers", Title: "Members of " + head.Name, Data: data}, nil
 }
 
-// acquaintances are the names of people whom somebody may add: an admin knows everybody, others those with whom they
-// share another project. Nobody learns here who else has an account.
+// acquaintances returns the names that the page suggests for invitations: for an admin those of all users, for
+// others those of users with whom they share another project. So the page does not reveal who else has an account.
 func (s *Service) acquaintances(ctx context.Context, c request.Caller, members []souvenir.Member) ([]string, error) {
 	const most, projects = 200, 20
 	var names []string
@@ -108,7 +108,7 @@ func (s *Service) acquaintances(ctx context.Context, c request.Caller, members [
 		all = slices.DeleteFunc(all, func(p souvenir.Project) bool { return p.Members < 2 })
 		for _, p := range all[:min(len(all), projects)] {
 			people, err := c.Store.Members(ctx, projectHead{Project: p}.Reference())
-			if err != nil && !errors.Is(err, souvenir.ErrNotFound) { // it was just deleted, or this user put out of it
+			if err != nil && !errors.Is(err, souvenir.ErrNotFound) { // just deleted, or this user removed from it
 				return nil, err
 			}
 			for _, m := range people {
@@ -123,7 +123,7 @@ func (s *Service) acquaintances(ctx context.Context, c request.Caller, members [
 	return names[:min(len(names), most)], nil
 }
 
-// changeMembers invites somebody to a project, withdraws an invitation, gives another role, or ends a part in it.
+// changeMembers invites a user to a project, withdraws an invitation, changes a role, or removes a member.
 func (s *Service) changeMembers(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Service) addToProject(r *http.Request, c request.Caller, head projectHe
 		}), nil
 }
 
-// stillInvited returns the pending invitation of somebody, as it was typed.
+// stillInvited returns a user's pending invitation, with the name as typed.
 func stillInvited(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef,
 	user string) (souvenir.InvitedMember, error) {
 	all, err := store.InvitedMembers(ctx, ref)
@@ -187,7 +187,8 @@ func stillInvited(ctx context.Context, store *souvenir.Store, ref souvenir.Proje
 	return all[i], nil
 }
 
-// withdrawInvitation ends a pending invitation. That of a member is to a higher role: the member stays what they are.
+// withdrawInvitation withdraws a pending invitation. A member's pending invitation is to a higher role: the member
+// keeps the current one.
 func (s *Service) withdrawInvitation(r *http.Request, c request.Caller, head projectHead, user string) (any, error) {
 	ref := head.Reference()
 	before, err := stillInvited(r.Context(), c.Store, ref, user)
@@ -215,7 +216,7 @@ func (s *Service) withdrawInvitation(r *http.Request, c request.Caller, head pro
 	return s.site.DoneWithUndo(c, head.Path+"/members", "The invitation of "+user+" is withdrawn.", invite), nil
 }
 
-// memberOf returns one of a project's people.
+// memberOf returns a member of a project.
 func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, user string) (souvenir.Member,
 	error) {
 	members, err := store.Members(ctx, ref)
@@ -230,7 +231,7 @@ func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRe
 	return members[i], nil
 }
 
-// setRole gives a member a role, to undo a step: not if the member's role has changed since.
+// setRole gives a member a role, to undo a step, unless the role has changed since.
 func setRole(
 	ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, since souvenir.Member, role souvenir.MemberRole,
 ) error {
@@ -275,8 +276,8 @@ func (s *Service) changeRole(r *http.Request, c request.Caller, head projectHead
 	}), nil
 }
 
-// endMember removes a member, or lets one leave. Either needs an invitation to come back: until an owner presses undo,
-// the former member may have been invited again and have declined, or left.
+// endMember removes a member, or lets one leave. Undoing either needs a new invitation: before an owner presses
+// undo, the former member may have been invited again and have declined, or left.
 func (s *Service) endMember(r *http.Request, c request.Caller, head projectHead, user string) (any, error) {
 	ref := head.Reference()
 	before, err := memberOf(r.Context(), c.Store, ref, user)

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// modulesPage shows the modules of a project, or what is known of one of them.
+// modulesPage is the data of the page of a project's modules, or of one of them.
 type modulesPage struct {
 	Head   projectHead
 	Module string
@@ -21,12 +21,12 @@ type modulesPage struct {
 	State  *moduleState
 }
 
-// moduleState is what is known of a module.
+// moduleState is the state of a module.
 type moduleState struct {
 	souvenir.ModuleState
 	EventTypes, States []moduleCount
 	Own, Similar       []listedMemory
-	Tasks              []souvenir.ModuleTask // the first of its open ones
+	Tasks              []souvenir.ModuleTask // the first open ones
 	MoreTasks          int
 }
 
@@ -61,7 +61,7 @@ func (s *Service) showModules(_ http.ResponseWriter, r *http.Request, c request.
 	return shown, nil
 }
 
-// newModuleState makes of what the store knows what the page shows.
+// newModuleState converts the store's state of a module for the page.
 func (s *Service) newModuleState(state souvenir.ModuleState) *moduleState {
 	shown := &moduleState{ModuleState: state, EventTypes: moduleCounts(state.Summary.EventTypes),
 		States: moduleCounts(state.Summary.States)}
@@ -78,7 +78,7 @@ func (s *Service) newModuleState(state souvenir.ModuleState) *moduleState {
 	return shown
 }
 
-// moduleCounts are counts, the largest first.
+// moduleCounts returns the counts, the largest first.
 func moduleCounts(counts map[string]int) []moduleCount {
 	var all []moduleCount
 	for _, name := range slices.Sorted(maps.Keys(counts)) {

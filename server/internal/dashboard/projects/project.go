@@ -13,37 +13,36 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// projectPage is what the first page of a project shows.
+// projectPage is the data of a project's first page.
 type projectPage struct {
 	Head      projectHead
 	OwnerName string
-	Main      *souvenir.MainMemory // nil: there is none
+	Main      *souvenir.MainMemory // nil: not set
 	Body      textview.Cut         // of the main memory
 	Related   []listedMemory
 	Latest    []listedMemory
-	Open      []souvenir.Task // the first that are to be done
+	Open      []souvenir.Task // the first open tasks
 	HasTodo   bool
 	Progress  souvenir.TodoProgress
 	Rules     souvenir.Rules
-	Tokens    int // that an agent is given when it begins
+	Tokens    int // size of the context that an agent gets at the start
 }
 
-// listedMemory is a memory as lists of a project's pages show it.
+// listedMemory is a memory in lists on a project's pages.
 type listedMemory struct {
 	souvenir.Memory
-	Path string // of its page, as a browser knows it
-	Line string // how it begins
+	Path string // of its page
+	Line string // its opening line
 	Tags []string
-	Note string // why it is listed; empty: nothing to say
+	Note string // why it is listed; empty: none
 }
 
-// listMemory makes a line of a list.
+// listMemory builds an entry of a list.
 func (s *Service) listMemory(m souvenir.Memory, note string) listedMemory {
 	return listedMemory{m, s.site.Path("/memories/" + m.ID), openingLine(m.Content), m.Tags[:min(len(m.Tags), 4)], note}
 }
 
-// openingLine is how a text begins: its first line that says something, without the marks of a heading, a list or
-// emphasis.
+// openingLine returns a text's first line with words in it, without the marks of a heading, a list or emphasis.
 func openingLine(text string) string {
 	const most = 140
 	for line := range strings.Lines(text) {
@@ -111,7 +110,7 @@ func (p *projectPage) readLatest(ctx context.Context, s *Service, store *souveni
 	return err
 }
 
-// openShown is how many open tasks the first page of a project shows.
+// openShown is how many open tasks a project's first page shows.
 const openShown = 5
 
 func (p *projectPage) readTodo(ctx context.Context, _ *Service, store *souvenir.Store) error {

@@ -1,4 +1,4 @@
-// Package projects is the pages of projects: what they are about, rules and to-dos, the context that agents get,
+// Package projects serves the pages of projects: main memories, rules and to-dos, the context that agents get,
 // members, and invitations.
 package projects
 
@@ -8,16 +8,16 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Service answers on the pages of projects. Make one with [New].
+// Service serves the pages of projects. Create one with [New].
 type Service struct {
 	site  *web.Site
 	store *souvenir.Store
 }
 
-// New makes the room for a store, which is the operator's.
+// New creates a Service for a store, which must be the operator's.
 func New(site *web.Site, store *souvenir.Store) *Service { return &Service{site: site, store: store} }
 
-// Routes are the projects, their members, rules and to-do documents.
+// Routes are the routes of projects, their members, rules and to-do documents.
 func (s *Service) Routes() []route.Route {
 	const project = "/projects/{owner}/{id}"
 	return []route.Route{

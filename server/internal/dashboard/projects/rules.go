@@ -10,10 +10,10 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// generalRulesPath is the page of the rules that hold in all of a user's work.
+// generalRulesPath is the page of the rules for all of a user's work.
 const generalRulesPath = "/projects/rules"
 
-// rulesPage is what the page of the rules of a project shows, or of those that hold everywhere.
+// rulesPage is the data of the page of a project's rules, or of the general ones.
 type rulesPage struct {
 	Head     *projectHead // nil: the general ones
 	Path     string       // under which they are edited
@@ -25,7 +25,7 @@ type rulesPage struct {
 // shownRule is one of the two rules.
 type shownRule struct {
 	projectText
-	Memory *souvenir.Memory // nil: there is none
+	Memory *souvenir.Memory // nil: not set
 	Body   textview.Cut
 }
 
@@ -65,7 +65,7 @@ func (s *Service) rulesPage(r *http.Request, c request.Caller, title string, dat
 	return web.Page{Template: "projectrules", Title: title, Data: data}, nil
 }
 
-// deleteRule deletes a rule. Taken back, it is there again with its history.
+// deleteRule deletes a rule. Undoing restores it with its history.
 func (s *Service) deleteRule(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// settingsOfProject is what the page shows on which a project is renamed and deleted.
+// settingsOfProject is the data of the page on which a project is renamed and deleted.
 type settingsOfProject struct {
 	Head   projectHead
 	Name   web.Form
@@ -32,7 +32,7 @@ func (s *Service) showProjectSettings(_ http.ResponseWriter, r *http.Request, c 
 	return s.projectSettings(r.Context(), head)
 }
 
-// projectSettings is the page, with forms that nobody has filled in yet.
+// projectSettings is the page, with empty forms.
 func (s *Service) projectSettings(ctx context.Context, head projectHead) (web.Page, error) {
 	until, err := web.TrashUntil(ctx, s.store)
 	return web.Page{Template: "projectsettings", Title: "Settings of " + head.Name, Data: &settingsOfProject{
@@ -44,7 +44,7 @@ func (s *Service) projectSettings(ctx context.Context, head projectHead) (web.Pa
 	}}, err
 }
 
-// renameProject gives a project another name.
+// renameProject renames a project.
 func (s *Service) renameProject(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Service) renameProject(w http.ResponseWriter, r *http.Request, c reques
 		}), nil
 }
 
-// deleteProject deletes a project with its memories, if its name was typed.
+// deleteProject deletes a project with its memories, if its name was typed as confirmation.
 func (s *Service) deleteProject(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {

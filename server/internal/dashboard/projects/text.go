@@ -17,11 +17,11 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// projectText is a text that a project has one of, and that people edit on a page of its own.
+// projectText is a text of a project that has a page of its own for editing.
 type projectText struct {
-	Key     string // of the address
+	Key     string // in the address
 	Title   string
-	Hint    string // what belongs there
+	Hint    string // what the text is for
 	rule    souvenir.RuleType
 	section souvenir.Section
 	tab     string // of the page that shows it
@@ -32,7 +32,7 @@ const (
 	textMain = "main"
 )
 
-// projectTexts are the texts of a project by their keys.
+// projectTexts maps keys to the texts of a project.
 var projectTexts = map[string]projectText{
 	"do": {Key: "do", Title: "Do", rule: souvenir.RuleDo, tab: "rules",
 		Hint: "What agents shall do, each time: how to test, what to name things, whom to ask."},
@@ -54,26 +54,26 @@ var projectTexts = map[string]projectText{
 		Hint: "What to know first of the project: what it is, where it stands, where to look. Agents read it when they begin."},
 }
 
-// firstTodo is what the to-do of a project begins with.
+// firstTodo is the initial content of a project's to-do.
 const firstTodo = "## Constitution\n\n\n## Spec\n\n\n## Plan\n\n\n## Tasks\n\n- [ ] T1 \n\n## Gaps\n\n"
 
-// textState is a text as it is stored.
+// textState is a text as stored.
 type textState struct {
 	Text     string
-	Revision int // of the memory that it is, or lies in; 0: there is none yet
+	Revision int // of its memory; 0: the text does not exist yet
 	memory   souvenir.Memory
 }
 
-// Changed is when it was saved.
+// Changed returns when it was saved.
 func (t textState) Changed() time.Time { return t.memory.UpdatedAt }
 
-// digest tells whether a text is the same as it was.
+// digest identifies the content of a text, to detect changes.
 func (t textState) digest() string {
 	sum := sha256.Sum256([]byte(t.Text))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// load reads a text. One that there is not yet is empty.
+// load reads a text. A missing one is empty.
 func (t projectText) load(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef) (textState, error) {
 	var m souvenir.Memory
 	var err error
@@ -98,7 +98,7 @@ func (t projectText) load(ctx context.Context, store *souvenir.Store, ref souven
 	return textState{m.Content, m.Revision, m}, err
 }
 
-// save stores a text over the state that it was made from.
+// save stores a text that was edited from a given state.
 func (t projectText) save(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, text string,
 	before textState) (souvenir.Memory, error) {
 	switch {
@@ -125,7 +125,7 @@ func (t projectText) save(ctx context.Context, store *souvenir.Store, ref souven
 	return stored.Memory, err
 }
 
-// putBack brings a memory back to what it said before, unless somebody has changed it since.
+// putBack restores a memory's former content, unless it has changed since.
 func putBack(ctx context.Context, store *souvenir.Store, before textState, after souvenir.Memory) error {
 	var err error
 	if before.Revision > 0 {
@@ -147,23 +147,23 @@ func putBack(ctx context.Context, store *souvenir.Store, before textState, after
 	return err
 }
 
-// textPage is what the page shows on which a text is edited.
+// textPage is the data of the page on which a text is edited.
 type textPage struct {
 	projectText
 	Head     *projectHead // nil: a rule for all work
 	Action   string       // path of the form
 	Back     string       // path of the page that shows the text
 	Typed    string
-	Revision int    // of the state that it is made from
-	Base     string // digest of that
+	Revision int    // of the state that was edited
+	Base     string // digest of that state
 	Memory   string // id
 	Error    string
-	Theirs   *textState     // what somebody has saved meanwhile; nil: nobody has
-	Differs  *textview.Diff // from that to what is typed
+	Theirs   *textState     // a concurrent change; nil: none
+	Differs  *textview.Diff // from that to the edited text
 	Preview  textview.Cut
 }
 
-// textAt returns the text that a request is about, and where it lies.
+// textAt returns the text that a request is about, and its state.
 func (s *Service) textAt(r *http.Request, c request.Caller, key string) (textPage, souvenir.ProjectRef, error) {
 	text, ok := projectTexts[key]
 	if r.PathValue("id") == "" {
@@ -207,7 +207,7 @@ func (p textPage) title() string {
 	return p.Title + " of " + p.Head.Name
 }
 
-// page makes the page of what is typed.
+// page builds the page with the edited text.
 func (p textPage) page() web.Page {
 	p.Preview = textview.CutTo(p.Typed, 64<<10)
 	return web.Page{Template: "projecttext", Title: p.title(), Data: p, Part: "text-preview"}
@@ -227,7 +227,7 @@ func (s *Service) showText(_ http.ResponseWriter, r *http.Request, c request.Cal
 		return nil, err
 	}
 	if p.section != "" && state.Text == "" &&
-		!readableTodo(state.memory.Content) { // there is no section without a document
+		!readableTodo(state.memory.Content) { // without a document there is no section
 		return web.Redirect(s.site.Path(p.Action + "?text=" + textTodo)), nil
 	}
 	p.Typed, p.Revision, p.Base, p.Memory = state.Text, state.Revision, state.digest(), state.memory.ID
@@ -244,8 +244,7 @@ func readableTodo(content string) bool {
 	return err == nil
 }
 
-// saveText stores what was typed, or shows how it will look. What somebody else has saved meanwhile is never written
-// over unseen.
+// saveText stores an edited text, or previews it. It never overwrites another user's change unseen.
 func (s *Service) saveText(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
@@ -267,7 +266,7 @@ func (s *Service) saveText(w http.ResponseWriter, r *http.Request, c request.Cal
 	switch {
 	case typed == before.Text && before.Revision > 0:
 		return s.site.Done(p.Back, "unchanged"), nil
-	case p.Base != before.digest(): // in a to-do others may have changed another section: that is no conflict
+	case p.Base != before.digest(): // in a to-do others may have changed another section: no conflict
 		return p.conflict(before), nil
 	}
 	after, err := p.save(r.Context(), c.Store, ref, typed, before)
@@ -282,7 +281,7 @@ func (s *Service) saveText(w http.ResponseWriter, r *http.Request, c request.Cal
 		return p.refused(err)
 	}
 	store, now := c.Store, souvenir.Memory{ID: after.ID, Revision: after.Revision}
-	before.Text = "" // the memory has it
+	before.Text = "" // the memory holds it
 	return s.site.StepDone(c, p.Back,
 		web.Step{Text: "“" + p.Title + "” is saved.", Path: p.Back, Bytes: int64(len(before.memory.Content)) + 1024,
 			Back: func(ctx context.Context) error {
@@ -290,9 +289,9 @@ func (s *Service) saveText(w http.ResponseWriter, r *http.Request, c request.Cal
 			}}), nil
 }
 
-// take puts what was sent into the page.
+// take copies the form's values into the page.
 func (p *textPage) take(values url.Values) {
-	p.Typed = strings.ReplaceAll(values.Get("content"), "\r\n", "\n") // as browsers send what has line endings of any kind
+	p.Typed = strings.ReplaceAll(values.Get("content"), "\r\n", "\n") // browsers send CR LF
 	p.Base = values.Get("base")
 }
 
@@ -305,7 +304,7 @@ func (p textPage) conflict(now textState) web.Page {
 	return shown
 }
 
-// refused shows the text again with what is wrong with it.
+// refused shows the text again with its error.
 func (p textPage) refused(err error) (any, error) {
 	_, message := failure.Describe(err)
 	var known *souvenir.Error

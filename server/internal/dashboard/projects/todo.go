@@ -13,28 +13,28 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// todoPage is what the board of a project's to-do shows, or the page of one of its sections.
+// todoPage is the data of the page of a project's to-do board, or of one of its sections.
 type todoPage struct {
 	Head     projectHead
 	Memory   *souvenir.Memory // nil: there is none
-	Unread   string           // why it cannot be taken apart; empty: it can
+	Unread   string           // why it cannot be parsed; empty: it can
 	Raw      textview.Cut     // its text then
 	Warnings []string
 	Progress souvenir.TodoProgress
 	Percent  int
-	Sections []todoCard // what is done first, then what it follows from
+	Sections []todoCard // the active ones first, then their background
 	One      bool       // only one section is shown, part by part
-	Told     string     // what was just ticked
+	Told     string     // the result of the last change
 }
 
-// boardOrder is the order of the sections on the board: what people act on comes first.
+// boardOrder is the order of the sections on the board, the actionable ones first.
 var boardOrder = []souvenir.Section{souvenir.SectionTasks, souvenir.SectionGaps, souvenir.SectionConstitution,
 	souvenir.SectionSpec, souvenir.SectionPlan}
 
-// Main are the cards in the wide column, Aside those beside them.
+// Main returns the cards in the wide column; Aside returns those beside them.
 func (p todoPage) Main() []todoCard { return p.cards(true) }
 
-// Aside are the cards beside the wide column.
+// Aside returns the cards beside the wide column.
 func (p todoPage) Aside() []todoCard { return p.cards(false) }
 
 func (p todoPage) cards(main bool) []todoCard {
@@ -50,20 +50,20 @@ func (p todoPage) cards(main bool) []todoCard {
 // todoCard is a section on the board.
 type todoCard struct {
 	projectText
-	Path     string // of the project, as a browser knows it
-	CSRF     string // as every form has it
-	Board    bool   // it is shown among the others
+	Path     string // of the project's page
+	CSRF     string // token of the form
+	Board    bool   // it is on the board, among the others
 	CanWrite bool
 	Count    int // of its check boxes
 	Done     int
 	View     todoView
 	Rows     []todoRow
 	Pages    web.Leaves
-	More     bool // the board shows a part of it
+	More     bool // the board shows only part of it
 	Problem  string
 }
 
-// Lists reports whether there is a check box among what is shown.
+// Lists reports whether the card shows a check box.
 func (c todoCard) Lists() bool {
 	for _, row := range c.Rows {
 		if row.Box != nil {
@@ -73,15 +73,15 @@ func (c todoCard) Lists() bool {
 	return false
 }
 
-// todoView says which part of a section is shown.
+// todoView selects the visible part of a section.
 type todoView struct {
 	Section souvenir.Section // empty: the board
 	Show    string           // all, open or done
 	Part    int
-	keep    map[int]bool // lines that are shown whatever they have become
+	keep    map[int]bool // lines that stay visible in any state
 }
 
-// query is the view as part of an address.
+// query returns the view as query parameters.
 func (v todoView) query() url.Values {
 	query := url.Values{}
 	if v.Section != "" {
@@ -133,7 +133,7 @@ func (s *Service) showTodo(w http.ResponseWriter, r *http.Request, c request.Cal
 	return web.Page{Template: "projecttodo", Title: title, Data: data}, nil
 }
 
-// todoPageOf makes the page of a to-do.
+// todoPageOf builds the page of a to-do.
 func (s *Service) todoPageOf(w http.ResponseWriter, r *http.Request, head projectHead, todo souvenir.Todo,
 	view todoView) todoPage {
 	data := todoPage{Head: head, Memory: &todo.Memory, One: view.Section != ""}
@@ -162,7 +162,7 @@ func (s *Service) todoPageOf(w http.ResponseWriter, r *http.Request, head projec
 	return data
 }
 
-// cardOf makes the card of a section.
+// cardOf builds the card of a section.
 func cardOf(section souvenir.TodoSection, view todoView) todoCard {
 	boxes := section.Checkboxes()
 	card := todoCard{projectText: projectTexts[string(section.Section)], Board: view.Section == "", Count: len(boxes),
@@ -176,7 +176,7 @@ func cardOf(section souvenir.TodoSection, view todoView) todoCard {
 	size := partSize{boxes: 100, bytes: 20 << 10}
 	if view.Section == "" {
 		size = partSize{boxes: 40, bytes: 6 << 10}
-		if parts := partsOf(rows, size); len(parts) > 1 && card.Done < card.Count { // of a long list what is left to be done
+		if parts := partsOf(rows, size); len(parts) > 1 && card.Done < card.Count { // of a long list, only open items
 			card.View.Show = "open"
 		}
 	}
@@ -195,8 +195,8 @@ func cardOf(section souvenir.TodoSection, view todoView) todoCard {
 	return card
 }
 
-// tickTodo sets the check boxes that somebody has ticked or unticked in a section. Each is found again by what it says,
-// wherever it is by now, and one byte of the document changes: nothing that others write at the same time is lost.
+// tickTodo sets the check boxes that the user ticked or cleared in a section. It finds each by its text, wherever
+// it is by now, and changes one byte of the document: concurrent changes are not lost.
 func (s *Service) tickTodo(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -228,7 +228,7 @@ func (s *Service) tickTodo(w http.ResponseWriter, r *http.Request, c request.Cal
 		return web.Redirect(s.site.Path(head.Path + "/todo?" + query.Encode())), nil
 	}
 	view.keep = ticked.shown
-	if values.Get("board") != "" { // as the board shows it
+	if values.Get("board") != "" { // as on the board
 		view.Section = ""
 	}
 	data := s.todoPageOf(w, r, head, todo, view)
@@ -249,7 +249,7 @@ func (s *Service) tickTodo(w http.ResponseWriter, r *http.Request, c request.Cal
 	return web.Page{Template: "projecttodo", Title: "To-do of " + head.Name, Data: data, Part: "todo-ticked"}, nil
 }
 
-// lostText says that somebody has changed lines meanwhile.
+// lostText says that lines have changed meanwhile.
 func lostText(n int) string {
 	if n == 1 {
 		return "somebody has changed or removed that line meanwhile, so it was not ticked; this is what it says now"
@@ -258,10 +258,10 @@ func lostText(n int) string {
 		" meanwhile, so they were not ticked; this is what the section says now"
 }
 
-// tick sets check boxes in the document as it is when it is written.
+// tick sets check boxes in the document as it is at the time of writing.
 func tick(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, section souvenir.Section,
 	marks []mark) (souvenir.Todo, ticked, error) {
-	const tries = 20 // each of which somebody else has to win
+	const tries = 20 // each lost to a concurrent change
 	for try := 1; ; try++ {
 		todo, err := store.GetTodo(ctx, ref)
 		if err != nil {

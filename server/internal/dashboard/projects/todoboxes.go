@@ -24,17 +24,17 @@ type todoRow struct {
 // todoBox is a line with a check box.
 type todoBox struct {
 	souvenir.Task
-	Key    string // by which it is found again when the document has changed
-	Depth  int    // how far it is indented: 0 to 4
+	Key    string // finds it again when the document has changed
+	Depth  int    // indentation: 0 to 4
 	Detail string // Markdown that belongs to it
 }
 
-// Mark is what the form tells of a check box that it shows.
+// Mark is the form value of a visible check box.
 func (b todoBox) Mark() string {
 	return strconv.Itoa(b.Line) + "." + b.Key + "." + strconv.Itoa(map[bool]int{true: 1}[b.Done])
 }
 
-// Label is as much of the text as the page shows, with emphasis and code as it is marked.
+// Label returns the text of the box, shortened for the page, with emphasis and code rendered.
 func (b todoBox) Label() template.HTML {
 	const most = 600
 	text := b.Text
@@ -43,20 +43,20 @@ func (b todoBox) Label() template.HTML {
 	}
 	shown := string(web.Markdown(text))
 	inner, ok := strings.CutPrefix(strings.TrimSuffix(shown, "</p>\n"), "<p>")
-	if !ok || strings.Contains(inner, "<p>") || !strings.HasSuffix(shown, "</p>\n") { // a line is no block
+	if !ok || strings.Contains(inner, "<p>") || !strings.HasSuffix(shown, "</p>\n") { // a single line, not a block
 		return template.HTML(template.HTMLEscapeString(text))
 	}
 	return template.HTML(inner)
 }
 
-// boxKey is a short digest of what a line says besides its check box.
+// boxKey is a short digest of a line's text without its check box.
 func boxKey(t souvenir.Task) string {
 	sum := sha256.Sum256([]byte(strings.ToUpper(t.ID) + "\x00" + t.Text))
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
-// rowsOf takes a section apart into check boxes and what lies between them. Lines that are indented behind a check box
-// belong to it.
+// rowsOf splits a section into check boxes and the text between them. Indented lines after a check box belong to
+// it.
 func rowsOf(section souvenir.TodoSection, boxes []souvenir.Task) []todoRow {
 	byLine := map[int]souvenir.Task{}
 	for _, box := range boxes {
@@ -64,7 +64,7 @@ func rowsOf(section souvenir.TodoSection, boxes []souvenir.Task) []todoRow {
 	}
 	var rows []todoRow
 	var text, blank, detail strings.Builder
-	var open *todoBox // to which indented lines belong
+	var open *todoBox // owns the indented lines that follow
 	flush := func() {
 		if open != nil {
 			open.Detail += detail.String()
@@ -103,12 +103,12 @@ func rowsOf(section souvenir.TodoSection, boxes []souvenir.Task) []todoRow {
 	return rows
 }
 
-// linesOf are the lines of a text as a to-do document counts them: they end with LF, CR LF or CR.
+// linesOf splits a text into lines as a to-do document counts them: they end with LF, CR LF or CR.
 func linesOf(text string) []string {
 	return strings.Split(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n")
 }
 
-// filterRows leaves out what a view does not show.
+// filterRows leaves out the rows that a view hides.
 func filterRows(rows []todoRow, view todoView) []todoRow {
 	if view.Show == "all" {
 		return rows
@@ -125,8 +125,7 @@ func filterRows(rows []todoRow, view todoView) []todoRow {
 // partSize is how much of a section is shown at once.
 type partSize struct{ boxes, bytes int }
 
-// partsOf deals rows out into parts, of which there is at least one. Text that is too long for one is cut between
-// lines.
+// partsOf splits rows into parts, at least one. Text that is too long for a part is cut between lines.
 func partsOf(rows []todoRow, size partSize) [][]todoRow {
 	parts := [][]todoRow{nil}
 	boxes, bytes := 0, 0
@@ -157,7 +156,7 @@ func partsOf(rows []todoRow, size partSize) [][]todoRow {
 	return parts
 }
 
-// mark is a check box as a form had it, and as it shall be.
+// mark is a check box with its state in the form and its wanted state.
 type mark struct {
 	line int
 	key  string
@@ -184,14 +183,14 @@ func marksOf(values url.Values) ([]mark, error) {
 	return marks, nil
 }
 
-// ticked is what came of it.
+// ticked is the outcome of setting check boxes.
 type ticked struct {
-	changed []souvenir.Task // as they are now
-	lost    int             // lines that are not there any more
-	shown   map[int]bool    // lines, as they are now, of the boxes that the form has shown
+	changed []souvenir.Task // with their new states
+	lost    int             // lines that no longer exist
+	shown   map[int]bool    // lines, by their current numbers, of the boxes in the form
 }
 
-// told says it in a sentence.
+// told describes the outcome in a sentence.
 func (t ticked) told(todo souvenir.Todo) string {
 	if len(t.changed) == 0 {
 		return "Nothing has changed."
@@ -214,7 +213,7 @@ func (t ticked) told(todo souvenir.Todo) string {
 	return name + state + progress
 }
 
-// applyMarks returns the document with the check boxes as they shall be.
+// applyMarks returns the document with the check boxes set as wanted.
 func applyMarks(todo souvenir.Todo, section souvenir.Section, marks []mark) (string, ticked) {
 	boxes := todo.Document.Section(section).Checkboxes()
 	byLine, byKey := map[int]int{}, map[string][]int{}
@@ -227,7 +226,7 @@ func applyMarks(todo souvenir.Todo, section souvenir.Section, marks []mark) (str
 	for _, m := range marks {
 		i, there := byLine[m.line]
 		if same := byKey[m.key]; there && boxKey(boxes[i]) != m.key || !there {
-			if there = len(same) == 1; there { // it has moved
+			if there = len(same) == 1; there { // the line has moved
 				i = same[0]
 			}
 		}
@@ -235,7 +234,7 @@ func applyMarks(todo souvenir.Todo, section souvenir.Section, marks []mark) (str
 			result.shown[boxes[i].Line] = true
 		}
 		switch {
-		case m.was == m.done: // nobody has touched it here
+		case m.was == m.done: // unchanged by the form
 		case !there:
 			result.lost++
 		case boxes[i].Done != m.done:
@@ -247,7 +246,7 @@ func applyMarks(todo souvenir.Todo, section souvenir.Section, marks []mark) (str
 	return content, result
 }
 
-// wholeNumber reads a number of an address; anything else is another one.
+// wholeNumber parses a number from an address; anything else returns otherwise.
 func wholeNumber(text string, otherwise int) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// WithLineEndings gives a text the line endings of the one that it replaces.
+// WithLineEndings converts a text to the line endings of the one that it replaces.
 func WithLineEndings(typed, before string) string {
 	if strings.Contains(before, "\r\n") {
 		return strings.ReplaceAll(typed, "\n", "\r\n")
@@ -15,13 +15,13 @@ func WithLineEndings(typed, before string) string {
 	return typed
 }
 
-// Cut is as much of a text as a page shows of it.
+// Cut is the visible part of a text.
 type Cut struct {
 	Text string
 	Cut  bool // there is more
 }
 
-// CutTo cuts a text at the end of a line, if it is longer than so many bytes.
+// CutTo cuts a text at the end of a line, if it is longer than most bytes.
 func CutTo(text string, most int) Cut {
 	if len(text) <= most {
 		return Cut{Text: text}
@@ -33,12 +33,12 @@ func CutTo(text string, most int) Cut {
 	return Cut{text[:cmp.Or(at, most)], true}
 }
 
-// Clip is a text in one line, of so many characters at most.
+// Clip returns a text in one line, of at most the given number of characters.
 func Clip(text string, most int) string {
 	return ClipAround(text, nil, most)
 }
 
-// Plain is a value of JSON as people read it: texts and lists of texts without quotes.
+// Plain formats a JSON value for people: strings and lists of strings without quotes.
 func Plain(value any) string {
 	switch value := value.(type) {
 	case string:

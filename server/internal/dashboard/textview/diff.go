@@ -1,5 +1,5 @@
-// Package textview is texts as the pages show them: cut to a size, marked where a search found them, compared with
-// another version.
+// Package textview prepares texts for the pages: cut to a size, with search hits marked, or compared with another
+// version.
 package textview
 
 import (
@@ -11,47 +11,46 @@ import (
 	"github.com/aymanbagabas/go-udiff/lcs"
 )
 
-// The bounds of comparisons.
+// Bounds of comparisons.
 const (
-	MaxDiffed     = 512 << 10 // bytes of two texts that are compared
-	maxWordDiffed = 16 << 10  // bytes of two pieces of which single words are compared
-	MaxDiffShown  = 16 << 10  // bytes of differences that a page shows of two texts
-	MaxDiffsShown = 48 << 10  // and of all that it compares
-	diffContext   = 2         // lines around what differs
+	MaxDiffed     = 512 << 10 // total bytes of two compared texts
+	maxWordDiffed = 16 << 10  // total bytes of two pieces compared word by word
+	MaxDiffShown  = 16 << 10  // bytes of differences that a page shows for two texts
+	MaxDiffsShown = 48 << 10  // and for all its comparisons
+	diffContext   = 2         // lines around a difference
 )
 
-// Diff is what differs between two texts, line by line.
+// Diff is the line-by-line difference between two texts.
 type Diff struct {
 	Lines          []diffLine
 	Removed, Added int  // lines
-	TooLarge       bool // to be compared
-	Cut            bool // there are more differences than are shown
+	TooLarge       bool // to compare
+	Cut            bool // there are more differences
 
 	Left int // bytes that may still be shown
 }
 
 // diffLine is a line of a difference.
 type diffLine struct {
-	Kind    string // same, gone, new, or skip for lines that are alike and not shown
+	Kind    string // same, gone, new, or skip for omitted equal lines
 	Spans   []diffSpan
 	Skipped int
 }
 
-// diffSpan is a piece of a line; Changed: it is what differs in it.
+// diffSpan is a piece of a line; Changed: it differs.
 type diffSpan struct {
 	Text    string
 	Changed bool
 }
 
-// Compare compares two texts. What it does is bounded, however large they are, and so is what is shown of it: to so
-// many bytes.
+// Compare compares two texts. Its work is bounded for texts of any size, and its output to most bytes.
 func Compare(before, after string, most int) *Diff {
 	if len(before)+len(after) > MaxDiffed {
 		return &Diff{TooLarge: true}
 	}
 	d := &Diff{Left: most}
 	old, now := strings.Split(before, "\n"), strings.Split(after, "\n")
-	at := 0 // line of old up to which all is shown
+	at := 0 // line of old up to which the diff is complete
 	changes := lcs.DiffLines(old, now)
 	for i, change := range changes {
 		d.same(old, at, change.Start, i > 0)
@@ -66,7 +65,7 @@ func Compare(before, after string, most int) *Diff {
 	return d
 }
 
-// same shows of lines that are alike those beside a difference.
+// same adds the equal lines next to a difference.
 func (d *Diff) same(lines []string, from, to int, follows bool) {
 	first, last := from, max(from, to-diffContext)
 	if follows {
@@ -93,7 +92,7 @@ func (d *Diff) plain(kind string, lines []string) {
 	}
 }
 
-// add shows a line, as far as there is room.
+// add adds a line, as far as there is room.
 func (d *Diff) add(kind string, spans []diffSpan) {
 	if d.Cut {
 		return
@@ -104,14 +103,14 @@ func (d *Diff) add(kind string, spans []diffSpan) {
 			spans = spans[:i+1]
 			break
 		}
-		d.Left -= len(template.HTMLEscapeString(spans[i].Text)) + 10 // as a mark takes
+		d.Left -= len(template.HTMLEscapeString(spans[i].Text)) + 10 // for the markup of a mark
 	}
-	d.Left -= 120 // what surrounds a line
+	d.Left -= 120 // the markup of a line
 	d.Cut = d.Cut || d.Left <= 0
 	d.Lines = append(d.Lines, diffLine{Kind: kind, Spans: spans})
 }
 
-// CutBytes cuts a text between two characters, if it is longer than so many bytes.
+// CutBytes cuts a text to at most the given bytes, between two characters.
 func CutBytes(text string, most int) string {
 	if most = max(most, 0); len(text) <= most {
 		return text
@@ -122,7 +121,7 @@ func CutBytes(text string, most int) string {
 	return text[:most]
 }
 
-// change shows lines that have come in the place of others, with the words marked that differ.
+// change adds replaced lines, with the differing words marked.
 func (d *Diff) change(gone, come []string) {
 	d.Removed += len(gone)
 	d.Added += len(come)
@@ -141,7 +140,7 @@ func (d *Diff) change(gone, come []string) {
 	joinMarks(oldWords, oldChanged)
 	joinMarks(newWords, newChanged)
 	if kept(oldWords, oldChanged)*3 < len(old) &&
-		kept(newWords, newChanged)*3 < len(now) { // another text: marks would only dazzle
+		kept(newWords, newChanged)*3 < len(now) { // another text: marks would only distract
 		d.plain("gone", gone)
 		d.plain("new", come)
 		return
@@ -160,7 +159,7 @@ func markChanged(changed []bool, from, to int) {
 	}
 }
 
-// joinMarks marks the blanks between words that are marked, too.
+// joinMarks also marks the blanks between marked words.
 func joinMarks(words []string, changed []bool) {
 	for i := 1; i < len(words)-1; i++ {
 		if words[i] == " " && changed[i-1] && changed[i+1] {
@@ -169,7 +168,7 @@ func joinMarks(words []string, changed []bool) {
 	}
 }
 
-// kept counts the bytes of the words that have stayed, but for blanks, which stay by chance.
+// kept counts the bytes of unchanged words, without blanks, which match by chance.
 func kept(words []string, changed []bool) int {
 	n := 0
 	for i, word := range words {
@@ -180,7 +179,7 @@ func kept(words []string, changed []bool) int {
 	return n
 }
 
-// wordsOf takes a text apart: into words, and each character between them by itself.
+// wordsOf splits a text into words and the single characters between them.
 func wordsOf(text string) []string {
 	var words []string
 	start := 0
@@ -192,7 +191,7 @@ func wordsOf(text string) []string {
 		if i > start {
 			words = append(words, text[start:i])
 		}
-		start = i + size // a byte that is no character has one, too
+		start = i + size // an invalid byte counts as one, too
 		words = append(words, text[i:start])
 	}
 	if start < len(text) {
@@ -201,7 +200,7 @@ func wordsOf(text string) []string {
 	return words
 }
 
-// spansOf puts words together into lines of pieces that have changed and pieces that have not.
+// spansOf joins words into lines of changed and unchanged pieces.
 func spansOf(words []string, changed []bool) [][]diffSpan {
 	lines := [][]diffSpan{nil}
 	for i, word := range words {

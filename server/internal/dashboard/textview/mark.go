@@ -10,10 +10,10 @@ import (
 // Segment is a piece of a text.
 type Segment struct {
 	Text   string
-	Marked bool // it is a word that was searched for
+	Marked bool // it matches a search word
 }
 
-// Opening is the first part of a text, cut at the end of a line or a word if there is one near.
+// Opening returns the beginning of a text, cut at the end of a line or a word if there is one nearby.
 func Opening(text string, most int) (first string, more bool) {
 	if len(text) <= most {
 		return text, false
@@ -31,10 +31,11 @@ func Opening(text string, most int) (first string, more bool) {
 	return text[:end] + " …", true
 }
 
-// ClipAround is a piece of a text in one line: from shortly before the first of some words on, or from its beginning.
+// ClipAround returns a one-line piece of a text: from shortly before the first of the words on, or from its
+// beginning.
 func ClipAround(text string, words []string, most int) string {
 	const ahead = 60     // bytes before the word
-	const far = 16 << 10 // no more of a text is looked at
+	const far = 16 << 10 // limit for the search in a text
 	if len(text) > far {
 		text, _ = Opening(text, far)
 	}
@@ -58,11 +59,11 @@ func ClipAround(text string, words []string, most int) string {
 	return line
 }
 
-// SearchWords are the words of a search, in lower case.
+// SearchWords returns the words of a search, in lower case.
 func SearchWords(text string) []string {
-	const most = 32 // nobody looks for more of them in a clip
+	const most = 32 // more are not useful in a clip
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !wordLetter(r) })
-	const short = 3 // letters: such words say little where there are longer ones
+	const short = 3 // letters: such words are ignored beside longer ones
 	if slices.ContainsFunc(words, func(word string) bool { return utf8.RuneCountInString(word) > short }) {
 		words = slices.DeleteFunc(words, func(word string) bool { return utf8.RuneCountInString(word) <= short })
 	}
@@ -73,11 +74,11 @@ func wordLetter(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || unicode.Is(unicode.Mn, r)
 }
 
-// sameWord reports whether a word of a text is one that was searched for: as it is, or with another ending, as the
-// search has it.
+// sameWord reports whether a word of a text matches a search word: exactly, or with another ending, as in the
+// search.
 func sameWord(word, sought string) bool {
 	word = strings.ToLower(word)
-	const ending, stem = 3, 4 // letters: that may differ, that must not
+	const ending, stem = 3, 4 // letters: of endings that may differ, of stems that must match
 	common := 0
 	for common < len(word) && common < len(sought) && word[common] == sought[common] {
 		common++
@@ -88,7 +89,7 @@ func sameWord(word, sought string) bool {
 	return common >= stem && len(word)-common <= ending && len(sought)-common <= ending
 }
 
-// eachWord goes through the words of a text.
+// eachWord yields the words of a text.
 func eachWord(text string, yield func(start, end int) bool) {
 	start := -1
 	for at, r := range text {
@@ -107,7 +108,7 @@ func eachWord(text string, yield func(start, end int) bool) {
 	}
 }
 
-// firstMatch is where the first of some words stands; -1: nowhere.
+// firstMatch returns the position of the first match of any word; -1: none.
 func firstMatch(text string, words []string) int {
 	found := -1
 	if len(words) == 0 {
@@ -122,7 +123,7 @@ func firstMatch(text string, words []string) int {
 	return found
 }
 
-// Marked cuts a text into pieces that are words searched for, and others.
+// Marked splits a text into matches of search words and other pieces.
 func Marked(text string, words []string) []Segment {
 	if len(words) == 0 {
 		return []Segment{{Text: text}}

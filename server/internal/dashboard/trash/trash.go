@@ -1,4 +1,4 @@
-// Package trash is the page of what was deleted and can be restored.
+// Package trash serves the page of deleted items that can be restored.
 package trash
 
 import (
@@ -18,15 +18,15 @@ import (
 
 const maxChosen = 1000 // entries that one step restores or erases
 
-// Service answers on the page of the trash. Make one with [New].
+// Service serves the page of the trash. Create one with [New].
 type Service struct {
 	site *web.Site
 }
 
-// New makes the room.
+// New creates a Service.
 func New(site *web.Site) *Service { return &Service{site: site} }
 
-// Routes are the page of the trash, and what it does.
+// Routes are the routes of the trash.
 func (s *Service) Routes() []route.Route {
 	return []route.Route{
 		route.Get(web.TrashPath, route.Person, s.showTrash),
@@ -34,13 +34,13 @@ func (s *Service) Routes() []route.Route {
 	}
 }
 
-// trashPage is what the page of the trash shows.
+// trashPage is the data of the page of the trash.
 type trashPage struct {
 	Entries []souvenir.TrashEntry
 	Total   int
-	Own     bool // there is something here that the user may erase
+	Own     bool // there are entries that the user may erase
 	Pages   web.Pager
-	Asks    *web.Question // nil: nothing is asked
+	Asks    *web.Question // nil: no question
 	Error   string
 }
 
@@ -115,7 +115,7 @@ func (s *Service) changeTrash(w http.ResponseWriter, r *http.Request, c request.
 	return web.Again(p, err)
 }
 
-// askErase asks before several entries are erased.
+// askErase asks for confirmation before several entries are erased.
 func (s *Service) askErase(ids []string) web.Page {
 	kept := []web.Fact{{Key: "action", Value: "erase"}, {Key: "sure", Value: "yes"}}
 	for _, id := range ids {
@@ -128,7 +128,7 @@ func (s *Service) askErase(ids []string) web.Page {
 	}}}
 }
 
-// someFailed says how many of several entries were left as they were, and why the first of them.
+// someFailed reports how many of several entries were left unchanged, and the first error.
 type someFailed struct {
 	failed, all int
 	first       error
@@ -141,8 +141,8 @@ func (e *someFailed) Error() string {
 
 func (e *someFailed) Unwrap() error { return e.first }
 
-// eachTrashed does something with each of some entries. What waits for another one of them, such as a memory for its
-// project, is tried again after that.
+// eachTrashed applies do to each entry. An entry that depends on another one, such as a memory on its project, is
+// retried after that.
 func eachTrashed(ctx context.Context, ids []string, do func(context.Context, string) error) error {
 	left := slices.Clone(ids)
 	for {

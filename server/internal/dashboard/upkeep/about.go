@@ -10,15 +10,15 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// aboutPage is what the page shows that says what this is.
+// aboutPage is the data of the about page.
 type aboutPage struct {
 	Program  []web.Fact
 	Store    []web.Fact // nil unless the user is an admin
 	Mine     []web.Fact
-	Licences string // of what others have written and is served here
+	Licences string // of third-party code served here
 }
 
-// changedSoFar tells how far a change of the embedding model has come.
+// changedSoFar describes the progress of a change of the embedding model.
 func changedSoFar(e souvenir.EmbeddingStatus) string {
 	return web.Thousands(e.Changed) + " of " + web.Count(e.Memories, "memory") + " done; searches use words until then"
 }

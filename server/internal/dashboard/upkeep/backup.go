@@ -14,28 +14,28 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// backupPage is what the page shows on which admins keep the store's file in order.
+// backupPage is the data of the page on which admins maintain the store's file.
 type backupPage struct {
-	File    string // path; empty: the store is in memory alone
-	Name    string // of a backup of today
-	Size    int64  // bytes of one, about
+	File    string // path; empty: the store is in memory only
+	Name    string // of a backup made today
+	Size    int64  // approximate size of one, in bytes
 	Free    int64
 	Holds   []web.Fact
 	Vectors []web.Fact
-	Keep    web.Field // how many former states of a memory stay
+	Keep    web.Field // how many past versions of a memory to keep
 	Error   string
 	Anew    string // where to sign in first; empty: not needed
 	Work    *jobState
 	Shown   []souvenir.Finding // of a check
-	More    int                // findings that are not shown
+	More    int                // findings left out
 	Restore string             // the command
 	Nightly string             // likewise
 }
 
-// shownFindings is how many faults a page lists.
+// shownFindings is how many findings a page lists.
 const shownFindings = 50
 
-// upkeep are the kinds of work of the page.
+// upkeep are the kinds of jobs of the page.
 var upkeep = []string{"check", "repair", "reindex", "purge", "compact"}
 
 func (s *Service) backup(r *http.Request, c request.Caller) (web.Page, *backupPage, error) {
@@ -91,7 +91,7 @@ func (s *Service) backup(r *http.Request, c request.Caller) (web.Page, *backupPa
 
 func backupName(now time.Time) string { return "souvenir-" + now.Format(time.DateOnly) + ".db" }
 
-// shellQuoted is a word as shells read it.
+// shellQuoted quotes a word for shells.
 func shellQuoted(word string) string {
 	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,") == "" {
 		return word
@@ -100,10 +100,10 @@ func shellQuoted(word string) string {
 }
 
 func (s *Service) showBackup(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	if web.FromScript(r) { // which asks how far the work is
+	if web.FromScript(r) { // it polls for progress
 		work := s.jobs.state(r, "/backup", upkeep)
 		if work == nil || !work.Running {
-			w.Header().Set("HX-Refresh", "true") // the page tells how it ended
+			w.Header().Set("HX-Refresh", "true") // the page shows the outcome
 		}
 		return web.Page{Template: "backup", Title: "Backup and restore", Part: "progress", Data: &backupPage{Work: work}}, nil
 	}
@@ -111,7 +111,7 @@ func (s *Service) showBackup(w http.ResponseWriter, r *http.Request, c request.C
 	return p, err
 }
 
-// downloadBackup sends a copy of the whole store, as it is at one moment.
+// downloadBackup sends a copy of the whole store, as of one moment.
 func (s *Service) downloadBackup(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	if _, err := s.site.ReadForm(w, r); err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func (s *Service) downloadBackup(w http.ResponseWriter, r *http.Request, c reque
 	return nil, err
 }
 
-// download makes an answer that browsers save as a file, once there is something in it: what fails before is an error
-// as elsewhere.
+// download is a response that browsers save as a file. It begins with the first byte, so that an earlier failure is
+// an ordinary error.
 type download struct {
 	w          http.ResponseWriter
 	name, kind string
@@ -142,7 +142,7 @@ func (d *download) Write(p []byte) (int, error) {
 	return d.w.Write(p)
 }
 
-// workOnFile begins a piece of work on the store's file.
+// workOnFile begins a job on the store's file.
 func (s *Service) workOnFile(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *Service) workOnFile(w http.ResponseWriter, r *http.Request, c request.C
 	return web.Again(p, err)
 }
 
-// workOf is what a kind of work does, and its name.
+// workOf returns the function of a kind of job, and its name.
 func (s *Service) workOf(kind string, keep int) (title string,
 	run func(context.Context, souvenir.Progress) (any, error), err error) {
 	check := func(repair bool) func(context.Context, souvenir.Progress) (any, error) {
@@ -205,7 +205,7 @@ func (s *Service) workOf(kind string, keep int) (title string,
 	return "", nil, failure.Invalid("work", "work is "+failure.Quote(kind)+"; allowed are "+strings.Join(upkeep, ", "))
 }
 
-// orNothing is a result, or with an error none.
+// orNothing returns a result, or with an error none.
 func orNothing[T any](result T, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func orNothing[T any](result T, err error) (any, error) {
 	return result, nil
 }
 
-// compact gives free room in the file back to the system, and says how much it was.
+// compact returns free space in the file to the system, and reports how much.
 func (s *Service) compact(ctx context.Context) (any, error) {
 	before, err := s.store.Upkeep().Stats(ctx)
 	if err != nil {

@@ -15,42 +15,42 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// jobs is what goes on for longer than a request: one thing at a time, so that the server stays quick for everybody
-// else. It goes on when the page is left, and ends with the server.
+// jobs runs work that takes longer than a request, one job at a time, so that the server stays fast for other
+// users. A job continues when the page is left, and ends with the server.
 type jobs struct {
 	mu   sync.Mutex
-	last *job // under way, or the one that ended last; nil: none yet
+	last *job // running, or the last that ended; nil: none yet
 }
 
 // job is a piece of work.
 type job struct {
-	kind  string // what it does, for the pages
+	kind  string // for the pages
 	title string // a noun: Check of the file
 	began time.Time
 	stop  context.CancelFunc
 
-	ended       time.Time // zero: it goes on
+	ended       time.Time // zero: running
 	stage       string
 	done, total int
 	result      any
 	err         error
 }
 
-// jobState is what a page shows of a job.
+// jobState is a job as a page shows it.
 type jobState struct {
 	Kind, Title  string
-	At           string // path of the page that shows it
-	Polls        bool   // the page may be asked for how far it is; one that a form has led to may not
+	At           string // path of its page
+	Polls        bool   // the page may poll for progress; the response to a form may not
 	Running      bool
 	Began, Ended time.Time
 	Stage        string
-	Done, Total  int // total 0: not known
+	Done, Total  int // total 0: unknown
 	Result       any
 	Error        string
 	Stopped      bool
 }
 
-// Percent is how much of the stage is done.
+// Percent is the progress of the stage.
 func (j jobState) Percent() int {
 	if j.Total <= 0 {
 		return 0
@@ -58,7 +58,7 @@ func (j jobState) Percent() int {
 	return min(100, 100*j.Done/j.Total)
 }
 
-// Took is how long it took.
+// Took is the duration of the job.
 func (j jobState) Took() string {
 	if took := j.Ended.Sub(j.Began); took >= time.Second {
 		return web.Wait(took)
@@ -66,7 +66,8 @@ func (j jobState) Took() string {
 	return "less than a second"
 }
 
-// Begin begins a job, unless another one is under way. The function is told what to stop by, and tells how far it is.
+// Begin starts a job, unless another one is running. The function gets a context that stops it, and reports its
+// progress.
 func (s *Service) Begin(r *http.Request, kind, title string,
 	run func(context.Context, souvenir.Progress) (any, error)) error {
 	w := &s.jobs
@@ -98,7 +99,8 @@ func (s *Service) Begin(r *http.Request, kind, title string,
 	return nil
 }
 
-// adminMessage is what an admin is told of an error: more than others, for it may be about the machine.
+// adminMessage returns an error's message for an admin. It reveals more than for other users, such as details of
+// the machine.
 func adminMessage(err error) string {
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Kind != souvenir.KindInternal {
@@ -108,7 +110,7 @@ func adminMessage(err error) string {
 	return message
 }
 
-// state is the job that is under way or ended last, if it is of one of some kinds.
+// state returns the running or last job, if it is of one of the kinds.
 func (w *jobs) state(r *http.Request, at string, kinds []string) *jobState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,13 +126,13 @@ func (w *jobs) state(r *http.Request, at string, kinds []string) *jobState {
 	if j.err != nil && !state.Stopped {
 		state.Error = web.Sentence(adminMessage(j.err))
 	}
-	if !slices.Contains(kinds, j.kind) && !state.Running { // another page tells how it ended
+	if !slices.Contains(kinds, j.kind) && !state.Running { // another page shows its outcome
 		return nil
 	}
 	return state
 }
 
-// stopWork ends what is under way.
+// stopWork stops the running job.
 func (s *Service) stopWork(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {

@@ -23,20 +23,19 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// settingsPage is what the page of the settings shows: the user's preferences and, for an admin, how the server was
-// started.
+// settingsPage is the data of the settings page: the user's preferences and, for an admin, the server's settings.
 type settingsPage struct {
 	web.Form               // to set one preference
 	Preferences []web.Fact // of a page
 	Pages       web.Pager  // of them
-	Count       int        // how many there are
+	Count       int        // total
 	Whole       web.Field  // all of them, as JSON
-	Before      string     // as they were when Whole was shown
+	Before      string     // their state when Whole was rendered
 	Facts       []web.Fact // about the server; nil unless the user is an admin
 	Flags       []Flag     // likewise
 }
 
-// settings gathers the page, as it is before anything is typed.
+// settings loads the page before any input.
 func (s *Service) settings(r *http.Request, c request.Caller) (web.Page, *settingsPage, error) {
 	data := &settingsPage{
 		Form: web.Form{Fields: []web.Field{
@@ -67,7 +66,7 @@ func (s *Service) settings(r *http.Request, c request.Caller) (web.Page, *settin
 	return web.Page{Template: "settings", Title: "Settings", Data: data}, data, err
 }
 
-// facts are how the server works, for admins.
+// facts returns how the server is configured, for admins.
 func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 	c, err := s.store.Upkeep().Configuration(ctx)
 	if err != nil {
@@ -109,7 +108,7 @@ func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 	}, nil
 }
 
-// quotaInWords is how much each user may store.
+// quotaInWords describes how much each user may store.
 func quotaInWords(q souvenir.Quota) string {
 	var parts []string
 	if q.Memories > 0 {
@@ -127,7 +126,7 @@ func quotaInWords(q souvenir.Quota) string {
 	return cmp.Or(strings.Join(parts, ", "), "no limit")
 }
 
-// LongSpan is a length of time that somebody has chosen, exactly.
+// LongSpan formats a configured duration exactly.
 func LongSpan(d time.Duration) string {
 	if d >= web.Day && d%web.Day == 0 {
 		return web.Count(int(d/web.Day), "day")
@@ -147,7 +146,7 @@ func (s *Service) showSettings(_ http.ResponseWriter, r *http.Request, c request
 	return p, err
 }
 
-// changeSettings sets or removes one preference; what was there before can be had back.
+// changeSettings sets or removes one preference; the former value can be restored.
 func (s *Service) changeSettings(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -158,7 +157,7 @@ func (s *Service) changeSettings(w http.ResponseWriter, r *http.Request, c reque
 		return nil, err
 	}
 	key := values.Get("key")
-	former := before[key] // nil, which removes it, if it was not there
+	former := before[key] // nil, which removes it, if it was not set
 	change, text := any(nil), "The preference "+web.Shortened(key)+" is removed."
 	if !values.Has("remove") {
 		change, text = preferenceOf(values.Get("value")), "The preference "+web.Shortened(key)+" is saved."
@@ -200,7 +199,7 @@ func (s *Service) changeSettings(w http.ResponseWriter, r *http.Request, c reque
 			}}), nil
 }
 
-// setPreference sets one preference and leaves the others as they are; nil removes it.
+// setPreference sets one preference and leaves the others unchanged; nil removes it.
 func setPreference(ctx context.Context, view *souvenir.Store, key string, value any) error {
 	before, err := view.Preferences(ctx)
 	if err == nil {
@@ -209,8 +208,8 @@ func setPreference(ctx context.Context, view *souvenir.Store, key string, value 
 	return err
 }
 
-// replacing is the merge patch that makes one value of another. Objects would be merged otherwise: what the new one
-// lacks is taken out.
+// replacing returns the merge patch that turns one value into another. A patch merges objects, so keys missing from
+// the new one are removed explicitly.
 func replacing(before, after any) any {
 	old, isObject := before.(map[string]any)
 	wanted, isToBe := after.(map[string]any)
@@ -227,7 +226,7 @@ func replacing(before, after any) any {
 	return patch
 }
 
-// preferenceOf is what somebody has typed as a value: JSON, or else a text.
+// preferenceOf parses a value from the form: JSON, or else text.
 func preferenceOf(typed string) any {
 	var value any
 	if strings.TrimSpace(typed) != "" && json.Unmarshal([]byte(typed), &value) == nil {
@@ -236,7 +235,7 @@ func preferenceOf(typed string) any {
 	return typed
 }
 
-// replaceSettings replaces all preferences, unless they have been changed since the page was shown.
+// replaceSettings replaces all preferences, unless they have changed since the page was shown.
 func (s *Service) replaceSettings(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadLongForm(w, r)
 	if err != nil {
@@ -287,14 +286,14 @@ func (s *Service) replaceSettings(w http.ResponseWriter, r *http.Request, c requ
 			}}), nil
 }
 
-// settingsChanged says that a step cannot be taken back.
+// settingsChanged is the error for a step that cannot be undone.
 var settingsChanged = &failure.Error{Status: http.StatusConflict,
 	Message: "this cannot be taken back: what it has set was changed once more since"}
 
-// digestOf tells preferences apart.
+// digestOf identifies a state of the preferences.
 func digestOf(all map[string]any) string { return digest(textview.Plain(all)) }
 
-// objectOf reads a JSON object that somebody has typed.
+// objectOf parses a JSON object from the form.
 func objectOf(typed string) (map[string]any, error) {
 	decoder := json.NewDecoder(strings.NewReader(typed))
 	decoder.UseNumber()
@@ -321,13 +320,13 @@ func objectOf(typed string) (map[string]any, error) {
 	return all, nil
 }
 
-// placeIn is where a byte of a text lies, as editors count.
+// placeIn converts a byte offset into a line and column, as editors count.
 func placeIn(text string, offset int) (line, column int) {
 	before := text[:min(max(offset-1, 0), len(text))]
 	return strings.Count(before, "\n") + 1, len([]rune(before[strings.LastIndex(before, "\n")+1:])) + 1
 }
 
-// digest is a short mark of a text, to tell whether it has changed.
+// digest is a short hash of a text, to detect changes.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -22,41 +22,41 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// transferPage is what the page shows on which people take their memories away, and admins bring such in.
+// transferPage is the data of the page on which people export their memories, and admins import.
 type transferPage struct {
 	Export transferChoice
 	Import importChoice
-	File   web.Field // to bring in
+	File   web.Field // to import
 	Error  string
-	Anew   string // where an admin has to sign in first; empty: nowhere
+	Anew   string // where an admin has to sign in first; empty: not needed
 	Work   *jobState
-	Told   *importTold // how an import ended
+	Told   *importTold // the result of an import
 }
 
-// transferChoice is what was chosen for an export.
+// transferChoice is the input for an export.
 type transferChoice struct {
 	All, Files, Vectors, Credentials bool
 }
 
-// importChoice is what was chosen for an import.
+// importChoice is the input for an import.
 type importChoice struct {
 	Replace, Look bool
 }
 
-// importTold is what a page tells of an import that has ended.
+// importTold is the result of an import, for the page.
 type importTold struct {
 	souvenir.ImportReport
-	Looked bool // and brought nothing in
+	Looked bool // a dry run
 	Kinds  []importedKind
 }
 
-// importedKind is what became of the things of one kind.
+// importedKind is the result for one kind of data.
 type importedKind struct {
 	Name string
 	souvenir.ImportCount
 }
 
-// transferWork is the kind of work of the page.
+// transferWork is the kind of job of the page.
 var transferWork = []string{"import"}
 
 func (s *Service) transfer(r *http.Request, c request.Caller) (web.Page, *transferPage, error) {
@@ -79,15 +79,15 @@ func (s *Service) transfer(r *http.Request, c request.Caller) (web.Page, *transf
 func (s *Service) showTransfer(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	p, data, err := s.transfer(r, c)
 	if c.User.Role != souvenir.RoleAdmin {
-		data.Work, data.Told = nil, nil // others' business
+		data.Work, data.Told = nil, nil // for admins only
 	}
 	if web.FromScript(r) && (data.Work == nil || !data.Work.Running) {
-		w.Header().Set("HX-Refresh", "true") // the page tells how it ended
+		w.Header().Set("HX-Refresh", "true") // the page shows the outcome
 	}
 	return p, err
 }
 
-// exportStore sends an export: of what the user owns or, to an admin, of everything.
+// exportStore sends an export: of the user's own data or, to an admin, of all users' data.
 func (s *Service) exportStore(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Service) exportStore(w http.ResponseWriter, r *http.Request, c request.
 	return nil, err
 }
 
-// exportName is what a browser saves an export as. Of a name only what every file system takes stays.
+// exportName is the file name of an export. It keeps only characters that every file system accepts.
 func exportName(whose string, now time.Time) string {
 	plain := strings.Trim(strings.Map(func(r rune) rune {
 		if r < 'a' || r > 'z' {
@@ -125,7 +125,7 @@ func exportName(whose string, now time.Time) string {
 	return "souvenir-" + plain[:min(len(plain), 40)] + "-" + now.Format(time.DateOnly) + ".jsonl"
 }
 
-// importExport takes in a file and begins to import it, or only to look whether that would go.
+// importExport receives a file and begins to import it, or makes a dry run.
 func (s *Service) importExport(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, part, err := s.readUpload(w, r)
 	anew, failed := s.signin.SignInAgain(r, c, "/transfer")
@@ -156,7 +156,7 @@ func (s *Service) importExport(w http.ResponseWriter, r *http.Request, c request
 	return web.Again(p, err)
 }
 
-// beginImport keeps what is sent in a temporary file, and begins to import it.
+// beginImport stores the upload in a temporary file, and begins to import it.
 func (s *Service) beginImport(r *http.Request, sent io.Reader, values url.Values) error {
 	conflict := souvenir.OnConflict(values.Get("conflict"))
 	if !slices.Contains([]souvenir.OnConflict{"", souvenir.ConflictKeep, souvenir.ConflictReplace}, conflict) {
@@ -210,13 +210,13 @@ func (s *Service) importFile(ctx context.Context, file io.ReadSeeker, look bool,
 		told.Kinds = append(told.Kinds, importedKind{strings.ReplaceAll(kind, "_", " "), report.Counts[kind]})
 	}
 	if err != nil && report.Line == 0 && len(told.Kinds) == 0 {
-		return nil, err // it has brought nothing in
+		return nil, err // nothing was imported
 	}
 	return told, err
 }
 
-// readUpload reads a form that a page of this server has sent with a file behind its fields, up to that file. It is not
-// read as a whole, since it may be larger than memory.
+// readUpload reads a form of a page of this server with a file after its fields, up to that file. It is streamed,
+// since it may be larger than memory.
 func (s *Service) readUpload(w http.ResponseWriter, r *http.Request) (url.Values, *multipart.Part, error) {
 	values := url.Values{}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "multipart/form-data" {
@@ -234,7 +234,7 @@ func (s *Service) readUpload(w http.ResponseWriter, r *http.Request) (url.Values
 	}
 	for {
 		part, err := in.NextPart()
-		if err != nil && err != io.EOF { //nolint:errorlint // wrapped, it is an end that comes too early
+		if err != nil && err != io.EOF { //nolint:errorlint // wrapped, it is a truncated body
 			return values, nil, failure.Unreadable(err)
 		}
 		if err == nil && part.FormName() != "file" {

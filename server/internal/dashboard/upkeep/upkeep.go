@@ -1,4 +1,4 @@
-// Package upkeep is the pages of settings, export and import, and of what admins look after: users, backups, and the
+// Package upkeep serves the pages of settings, export and import, and those for admins: users, backups, and the
 // state of the server.
 package upkeep
 
@@ -12,11 +12,11 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// Settings are what the server was started with, for the pages that show it.
+// Settings are the server's settings, for the pages that show them.
 type Settings struct {
 	Version, APIVersion string
 
-	Flags    []Flag // nil: those that follow are all there is
+	Flags    []Flag // nil: only the following are known
 	Provider string // the name of an external provider; empty: none
 
 	MaxRunning, MaxRunningPerUser, QueuePerUser int
@@ -25,7 +25,7 @@ type Settings struct {
 	NoActivity, NoQueryTokens, ReadOnly         bool
 }
 
-// Flag is something that the program was started with: the Setting of package server.
+// Flag is a setting with which the program was started: the Setting of package server.
 type Flag struct {
 	Name    string
 	Value   string
@@ -33,7 +33,7 @@ type Flag struct {
 	Given   bool
 }
 
-// Options are what a Service needs.
+// Options are the dependencies of a Service.
 type Options struct {
 	Site     *web.Site
 	SignIn   *signin.Service
@@ -42,22 +42,22 @@ type Options struct {
 	Settings Settings
 }
 
-// Service answers on the pages of upkeep. Make one with [New].
+// Service serves the pages of upkeep. Create one with [New].
 type Service struct {
 	site   *web.Site
 	signin *signin.Service
 	store  *souvenir.Store
 	log    *slog.Logger
 	config Settings
-	jobs   jobs // what takes longer than a request
+	jobs   jobs // work that takes longer than a request
 }
 
-// New makes the room.
+// New creates a Service.
 func New(o Options) *Service {
 	return &Service{site: o.Site, signin: o.SignIn, store: o.Store, log: o.Logger, config: o.Settings}
 }
 
-// Routes are the settings, and what an admin looks after.
+// Routes are the settings, and the pages for admins.
 func (s *Service) Routes() []route.Route {
 	return []route.Route{
 		route.Get("/users", route.Administrator, s.showUsers),

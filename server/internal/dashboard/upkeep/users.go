@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// usersPage is what the page of the users shows.
+// usersPage is the data of the page of users.
 type usersPage struct {
 	Users []managedUser
 	Pages web.Pager
@@ -23,7 +23,7 @@ type usersPage struct {
 // managedUser is an account, as an admin sees it.
 type managedUser struct {
 	souvenir.User
-	Own bool // of the admin who looks
+	Own bool // it is the admin's own
 }
 
 func (s *Service) users(r *http.Request, c request.Caller) (web.Page, *usersPage, error) {
@@ -32,7 +32,7 @@ func (s *Service) users(r *http.Request, c request.Caller) (web.Page, *usersPage
 	all = slices.DeleteFunc(all, func(
 		u souvenir.User) bool {
 		return u.Name == ""
-	}) // who has memories only, and no account
+	}) // a user with memories and no account
 	all, data.Pages = web.Paginate(all, r, "users")
 	for _, u := range all {
 		data.Users = append(data.Users, managedUser{u, u.ID == c.User.ID})
@@ -45,7 +45,8 @@ func (s *Service) showUsers(_ http.ResponseWriter, r *http.Request, c request.Ca
 	return p, err
 }
 
-// updateUser does with a user what the form says. Admins do it to others only, so that none locks the door behind them.
+// updateUser changes a user as the form requests. Admins can change only others, so that they cannot lock
+// themselves out.
 func (s *Service) updateUser(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -78,14 +79,14 @@ func (s *Service) updateUser(w http.ResponseWriter, r *http.Request, c request.C
 	return s.site.Done("/users", values.Get("change")), nil
 }
 
-// invitationsPage is what the page of the invitations shows.
+// invitationsPage is the data of the page of invitations.
 type invitationsPage struct {
 	web.Form
-	Role  string // that was chosen
+	Role  string // the chosen one
 	Open  []souvenir.Invitation
 	Pages web.Pager
 	Names map[string]string // of users, by id
-	Link  string            // to a new invitation, which is told this once; empty: none was made
+	Link  string            // to a new invitation, which is shown this once; empty: none
 	Made  souvenir.Invitation
 }
 
@@ -115,7 +116,7 @@ func (s *Service) showInvitations(_ http.ResponseWriter, r *http.Request, _ requ
 	return p, err
 }
 
-// invite makes an invitation and shows its link, this once.
+// invite creates an invitation and shows its link, this once.
 func (s *Service) invite(w http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values, err := s.site.ReadForm(w, r)
 	if err != nil {
