@@ -565,3 +565,15 @@ func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
 // normalization form C; at most 255 bytes, keeping the extension. A name with nothing left becomes "file". Cleaning a
 // clean name changes nothing.
 func CleanFilename(name string) string { return cmp.Or(filetype.CleanFilename(name), "file") }
+
+func replaceFileTags(tx db.Tx, file int64, tags []string) error {
+	if _, err := tx.Exec(`DELETE FROM file_tag WHERE file_id = ?`, file); err != nil {
+		return err
+	}
+	for i, tag := range tags {
+		if _, err := tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, ?)`, file, tag, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}

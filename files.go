@@ -466,18 +466,6 @@ func checkCategory(category string) error {
 	return check.Word("category", category)
 }
 
-func replaceFileTags(tx db.Tx, file int64, tags []string) error {
-	if _, err := tx.Exec(`DELETE FROM file_tag WHERE file_id = ?`, file); err != nil {
-		return err
-	}
-	for i, tag := range tags {
-		if _, err := tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, ?)`, file, tag, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // rowOrNull stores a missing row as NULL.
 func rowOrNull(row int64) any {
 	if row == 0 {

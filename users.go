@@ -598,29 +598,3 @@ func checkOwnsNothing(tx db.Tx, u storedUser) error {
 	}
 	return err
 }
-
-// emptyUser deletes what remains of a user (?1) besides memories and projects. The row itself stays: views remember it,
-// and files are deleted after it.
-var emptyUser = []string{
-	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 AND state = 'trashed')`,
-	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
-	`DELETE FROM project_member WHERE user_id = ?1`,
-	`DELETE FROM project_invitation WHERE sender_id = ?1`,
-	`UPDATE project_invitation SET recipient_id = NULL WHERE recipient_id = ?1`,
-	`DELETE FROM declined_invitation WHERE ?1 IN (user_id, sender_id)`,
-	`DELETE FROM blocked_sender WHERE ?1 IN (user_id, sender_id)`,
-	`DELETE FROM external_identity WHERE user_id = ?1`,
-	`DELETE FROM preference WHERE user_id = ?1`,
-	`DELETE FROM session WHERE user_id = ?1`,
-	`DELETE FROM activity WHERE user_uid = (SELECT uid FROM users WHERE id = ?1)`,
-	`DELETE FROM invitation WHERE created_by = ?1 AND used_at IS NULL`,
-	`DELETE FROM token WHERE user_id = ?1`,
-	`DELETE FROM oauth_grant WHERE user_id = ?1`,
-	`DELETE FROM oauth_client WHERE owner_id = ?1`,
-	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
-}
-
-// UserNameKey returns the form in which equal user names compare equal: without regard to case, width, spaces, the
-// encoding of a character, and invisible characters (Unicode's NFKC_Casefold). Count sign-in attempts for a name under
-// this key, whether or not such a user exists: otherwise the counts reveal which names exist.
-func UserNameKey(name string) string { return foldname.Key(name) }
