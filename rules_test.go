@@ -376,3 +376,16 @@ func TestRulesAreFoundByIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// five are the five headings alone, with something in the place of one of them.
+func five(instead map[Section]string) string {
+	var b strings.Builder
+	for _, s := range []Section{SectionConstitution, SectionSpec, SectionPlan, SectionTasks, SectionGaps} {
+		heading, replaced := instead[s]
+		if !replaced {
+			heading = s.Heading()
+		}
+		b.WriteString(heading + "\n")
+	}
+	return b.String()
+}

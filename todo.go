@@ -1,18 +1,14 @@
 package souvenir
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/tododoc"
 )
 
 // NewTodo describes a todo document to store for a project.
@@ -77,7 +73,7 @@ func (s *Store) SetTodo(ctx context.Context, t NewTodo) (StoredTodo, error) {
 	if err != nil {
 		return StoredTodo{}, err
 	}
-	document, err := ParseTodo(t.Content)
+	document, err := tododoc.Parse(t.Content)
 	if err != nil {
 		return StoredTodo{}, err
 	}
@@ -90,8 +86,8 @@ func (s *Store) SetTodo(ctx context.Context, t NewTodo) (StoredTodo, error) {
 	if err != nil {
 		return StoredTodo{}, err
 	}
-	stored.Warnings = append(stored.Warnings, document.advice()...)
-	return StoredTodo{stored, document}, nil
+	stored.Warnings = append(stored.Warnings, document.Advice()...)
+	return StoredTodo{stored, todoDocument(document)}, nil
 }
 
 // checkTodoProject checks that a project is named, even through a view that is limited to a single one.
@@ -148,9 +144,9 @@ type TodoSectionUpdate struct {
 // UpdateTodoSection replaces the body of one section. The other sections, and all headings, keep every byte, even if
 // others edit them at the same time. It ensures a blank line before the next heading.
 func (s *Store) UpdateTodoSection(ctx context.Context, u TodoSectionUpdate) (StoredTodo, error) {
-	section := sectionLike(string(u.Section))
+	section := tododoc.Like(string(u.Section))
 	if section == "" {
-		return StoredTodo{}, invalid("section", "section is %s; allowed are %s", show(string(u.Section)), oneOf(todoSections))
+		return StoredTodo{}, invalid("section", "section is %s; allowed are %s", show(string(u.Section)), oneOf(tododoc.Sections))
 	}
 	if len(u.Content) > MaxContent {
 		return StoredTodo{}, newError(KindTooLarge, "content", "content is %d bytes; the whole todo may have at most %d",
@@ -159,23 +155,23 @@ func (s *Store) UpdateTodoSection(ctx context.Context, u TodoSectionUpdate) (Sto
 	if err := check.UTF8("content", u.Content); err != nil {
 		return StoredTodo{}, err
 	}
-	if _, _, err := sectionBody(section, u.Content, 0); err != nil {
+	if _, _, err := tododoc.CheckBody(section, u.Content, 0); err != nil {
 		return StoredTodo{}, err
 	}
 	var warnings []string
-	stored, err := s.editTodo(ctx, ProjectRef{ID: u.ProjectID, Name: u.ProjectName}, u.ExpectedRevision,
-		func(d TodoDocument, content string) (changed string, err error) {
-			changed, warnings, err = d.replace(content, section, u.Content)
+	stored, document, err := s.editTodo(ctx, ProjectRef{ID: u.ProjectID, Name: u.ProjectName}, u.ExpectedRevision,
+		func(d tododoc.Document, content string) (changed string, err error) {
+			changed, warnings, err = d.Replace(content, section, u.Content)
 			return changed, err
 		})
 	if err != nil {
 		return StoredTodo{}, err
 	}
-	if section == SectionTasks {
-		warnings = slices.Concat(warnings, stored.Document.advice())
+	if section == tododoc.Tasks {
+		warnings = slices.Concat(warnings, document.Advice())
 	}
 	stored.Warnings = append(stored.Warnings, warnings...)
-	return stored, nil
+	return StoredTodo{stored, todoDocument(document)}, nil
 }
 
 // TaskRef names a task of a project's todo.
@@ -205,31 +201,32 @@ func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (CompletedTask, err
 		return CompletedTask{}, err
 	}
 	var completed CompletedTask
-	stored, err := s.editTodo(ctx, ProjectRef{ID: c.ProjectID, Name: c.ProjectName}, 0,
-		func(d TodoDocument, content string) (string, error) {
-			changed, task, err := d.complete(content, c.TaskID)
-			completed = CompletedTask{Task: task, AlreadyCompleted: changed == content}
+	stored, document, err := s.editTodo(ctx, ProjectRef{ID: c.ProjectID, Name: c.ProjectName}, 0,
+		func(d tododoc.Document, content string) (string, error) {
+			changed, task, err := d.Complete(content, c.TaskID)
+			completed = CompletedTask{Task: todoTask(task), AlreadyCompleted: changed == content}
 			return changed, err
 		})
 	if err != nil {
 		return CompletedTask{}, err
 	}
-	completed.Progress, completed.Memory, completed.Warnings = progressOf(stored.Document), stored.Memory, stored.Warnings
+	done, total := document.Progress()
+	completed.Progress, completed.Memory, completed.Warnings = TodoProgress{done, total}, stored.Memory, stored.Warnings
 	return completed, nil
 }
 
 // editTodo changes the todo of a project by a function of the current document.
 func (s *Store) editTodo(ctx context.Context, project ProjectRef, expected int,
-	edit func(TodoDocument, string) (string, error)) (StoredTodo, error) {
+	edit func(tododoc.Document, string) (string, error)) (stored StoredRule, after tododoc.Document, err error) {
 	if err := checkTodoProject(project); err != nil {
-		return StoredTodo{}, err
+		return StoredRule{}, tododoc.Document{}, err
 	}
-	stored, err := s.editRule(ctx,
+	stored, err = s.editRule(ctx,
 		ruleEdit{project: project, ruleType: RuleTodo, expected: expected, next: func(present *ruleState) (ruleState, error) {
 			if present == nil {
 				return ruleState{}, s.noRule(project, RuleTodo)
 			}
-			d, err := ParseTodo(present.content)
+			d, err := tododoc.Parse(present.content)
 			if err != nil {
 				return ruleState{}, unreadableTodo(err)
 			}
@@ -238,10 +235,10 @@ func (s *Store) editTodo(ctx context.Context, project ProjectRef, expected int,
 			return next, err
 		}})
 	if err != nil {
-		return StoredTodo{}, err
+		return StoredRule{}, tododoc.Document{}, err
 	}
-	document, err := ParseTodo(stored.Content)
-	return StoredTodo{stored, document}, err
+	after, err = tododoc.Parse(stored.Content)
+	return stored, after, err
 }
 
 // unreadableTodo is the error for a todo from before they were checked.
@@ -254,172 +251,102 @@ func unreadableTodo(err error) error {
 		"the todo of this project cannot be edited by section or task; store it anew. Its %s", known.Message)
 }
 
-// replace returns content, the document's text, with another body for a section. The heading and every byte outside the
-// section stay. The body gets the document's line endings, a blank line after the heading if there was one, and a blank
-// line before the next heading.
-func (d TodoDocument) replace(content string, section Section, body string) (changed string, warnings []string,
-	err error) {
-	s := d.Section(section)
-	if body == s.Body {
-		return content, nil, nil
-	}
-	next, _ := indentation(content[s.End:])
-	if body, warnings, err = sectionBody(section, body, next); err != nil {
-		return "", nil, err
-	}
-	ending, before := lineEnding(content[s.heading:s.Start]), ""
-	if ending == "" { // the document ends with the heading
-		ending = cmp.Or(lineEnding(content), "\n")
-		before = ending
-	}
-	if first, _, more := strings.Cut(s.Body, ending); more && strings.Trim(first, " \t\r\n") == "" {
-		before = ending
-	}
-	after := ending
-	if section != SectionGaps {
-		after += ending
-	}
-	if body == "" {
-		before, after = "", after[len(ending):]
-	}
-	body = strings.ReplaceAll(body, "\r\n", "\n")
-	if ending != "\n" {
-		body = strings.ReplaceAll(body, "\n", ending)
-	}
-	return content[:s.Start] + before + body + after + content[s.End:], warnings, nil
+// Section names one of the five parts of a todo document.
+type Section string
+
+// The values of [Section], in the order of a todo document.
+const (
+	SectionConstitution = Section(tododoc.Constitution)
+	SectionSpec         = Section(tododoc.Spec)
+	SectionPlan         = Section(tododoc.Plan)
+	SectionTasks        = Section(tododoc.Tasks)
+	SectionGaps         = Section(tododoc.Gaps)
+)
+
+// Heading is the line that begins the section: "## Tasks". An empty section has none.
+func (s Section) Heading() string { return tododoc.Section(s).Heading() }
+
+// TodoDocument is a parsed todo document.
+type TodoDocument struct {
+	Sections []TodoSection `json:"sections"` // the five, in order
+	Tasks    []Task        `json:"tasks"`    // from the section Tasks, in order
 }
 
-// lineEnding returns the line ending of a text's first line; empty if it has only one line.
-func lineEnding(text string) string {
-	at := strings.IndexAny(text, "\r\n")
-	switch {
-	case at < 0:
-		return ""
-	case strings.HasPrefix(text[at:], "\r\n"):
-		return "\r\n"
-	}
-	return text[at : at+1]
+// TodoSection is one part of a todo document.
+type TodoSection struct {
+	Section Section `json:"section"`
+	Body    string  `json:"body"`  // the text after the heading's line, up to the next section's heading
+	Start   int     `json:"start"` // byte offsets of the body in the document
+	End     int     `json:"end"`
+	Line    int     `json:"line"` // of the heading, from 1
 }
 
-// sectionBody checks a new body of a section and strips blank lines around it, and the section's own heading, which
-// callers often repeat. next is the indentation of the next heading, in columns.
-func sectionBody(section Section, body string, next int) (trimmed string, warnings []string, err error) {
-	from := 0 // where the body begins
-	empty := true
-	tasks := taskLines{}
-	var wrong problems
-	scan := newTodoScanner(body)
-	for scan.next() {
-		h, isHeading := scan.heading()
-		blank := strings.Trim(scan.line(), " \t") == ""
-		switch {
-		case empty && blank:
-			from = scan.at
-		case scan.code:
-			empty = false
-		case isHeading && h.level == 2 && empty && warnings == nil && sectionLike(h.text) == section:
-			from = scan.at
-			warnings = append(warnings,
-				fmt.Sprintf("content began with the heading %s, which the section has already; it was left out", show(scan.line())))
-		case isHeading && h.level == 2:
-			empty = false
-			wrong.add("line %d is %s; a section's content has no heading of that level: use three # or more inside it, and update each section by itself", scan.number, show(scan.line()))
-		default:
-			empty = false
-			if t, ok := scan.task(); ok && t.ID != "" && section == SectionTasks {
-				tasks.add(t, &wrong)
-			}
+// Task is a line with a checkbox and a task id: "- [ ] T12 write the migration".
+type Task struct {
+	ID   string `json:"id"` // T and digits, as written
+	Text string `json:"text"`
+	Done bool   `json:"done"`
+	Line int    `json:"line"` // from 1
+
+	box int // byte offset of the character between the brackets
+}
+
+// Progress counts the tasks: how many are done, and how many there are.
+func (d TodoDocument) Progress() (done, total int) {
+	for _, t := range d.Tasks {
+		if t.Done {
+			done++
 		}
 	}
-	swallows := scan.fence.length > 0 || scan.inner.item && next >= scan.inner.indent
-	if swallows && section != SectionGaps {
-		wrong.add("line %d begins fenced code that nothing ends; it would swallow the sections that follow", scan.opened)
-	}
-	if wrong.count > 0 {
-		return "", nil, invalid("content", "content cannot be the section %s: %s", show(string(section)), wrong)
-	}
-	return strings.TrimRight(body[from:], " \t\r\n"), warnings, nil
+	return done, len(d.Tasks)
 }
 
-// complete returns content, the document's text, with a task done: it changes one byte, or none if the task was done
-// before.
-func (d TodoDocument) complete(content, id string) (changed string, done Task, err error) {
-	if plain, rest := taskID(strings.TrimSpace(id)); rest == "" && plain != "" {
-		id = plain
+// ParseTodo parses a todo document: Markdown with the headings ## Constitution, ## Spec, ## Plan, ## Tasks and ## Gaps,
+// once each, in this order, and no other heading of that level. Text before the first one belongs to no section.
+// Headings and fenced code are recognised as by CommonMark 0.31.2 (sections 4.2 and 4.5); fenced code holds neither
+// headings nor tasks.
+//
+// A task is a list item (-, * or +, at any indentation) of the section Tasks with a checkbox and an id, which is T and
+// digits. Two tasks with the same id are an error.
+//
+// Errors are ErrInvalid. They list the problems with their lines, and how to fix them.
+func ParseTodo(content string) (TodoDocument, error) {
+	d, err := tododoc.Parse(content)
+	if err != nil {
+		return TodoDocument{}, err
 	}
-	i := slices.IndexFunc(d.Tasks, func(t Task) bool { return strings.EqualFold(t.ID, id) })
-	if i < 0 {
-		return "", Task{}, d.unknownTask(id)
-	}
-	t := d.Tasks[i]
-	if t.Done {
-		return content, t, nil
-	}
-	t.Done = true
-	return content[:t.box] + "x" + content[t.box+1:], t, nil
+	return todoDocument(d), nil
 }
 
-// unknownTask is the error for an unknown task; it lists the existing ones, nearest numbers first.
-func (d TodoDocument) unknownTask(id string) error {
-	if len(d.Tasks) == 0 {
-		return newError(KindNotFound, "task_id",
-			`task_id %s is not among the tasks: there are none; a task is a line such as "- [ ] T1 text" in the section Tasks`,
-			show(id))
+func todoDocument(parsed tododoc.Document) TodoDocument {
+	d := TodoDocument{Sections: make([]TodoSection, len(parsed.Sections)), Tasks: make([]Task, len(parsed.Tasks))}
+	for i, p := range parsed.Sections {
+		d.Sections[i] = TodoSection{Section(p.Section), p.Body, p.Start, p.End, p.Line}
 	}
-	number := func(id string) int {
-		n, _ := strconv.Atoi(strings.TrimLeft(id, "Tt")) // a missing number counts as 0
-		return n
+	for i, t := range parsed.Tasks {
+		d.Tasks[i] = todoTask(t)
 	}
-	ids := make([]string, len(d.Tasks))
-	for i, t := range d.Tasks {
-		ids[i] = fault.Clip(t.ID)
-	}
-	wanted := number(strings.TrimSpace(id))
-	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(abs(number(a)-wanted), abs(number(b)-wanted)) })
-	const most = 10
-	more := ""
-	if left := len(ids) - most; left > 0 {
-		ids, more = ids[:most], fmt.Sprintf(" and %d more", left)
-	}
-	return newError(KindNotFound, "task_id", "task_id %s is not among the tasks; there are %s%s", show(id),
-		strings.Join(ids, ", "), more)
+	return d
 }
 
-func abs(n int) int {
-	if n < 0 {
-		return -n
-	}
-	return n
-}
+func todoTask(t tododoc.Task) Task { return Task{t.ID, t.Text, t.Done, t.Line, t.Box} }
 
-// advice returns what a caller should know about a valid document.
-func (d TodoDocument) advice() []string {
-	if len(d.unnamed) == 0 {
-		return nil
+// Section returns one section of the document; the zero value if there is none of that name.
+func (d TodoDocument) Section(s Section) TodoSection {
+	for _, section := range d.Sections {
+		if section.Section == s {
+			return section
+		}
 	}
-	lines := d.unnamed[:min(len(d.unnamed), 10)]
-	written := make([]string, len(lines))
-	for i, line := range lines {
-		written[i] = strconv.Itoa(line)
-	}
-	return []string{fmt.Sprintf("%d checkboxes in the section Tasks have no task id (lines %s): only tasks with an id such as T1 before their text are counted and can be completed",
-		len(d.unnamed), strings.Join(written, ", "))}
+	return TodoSection{}
 }
 
 // Checkboxes returns the lines of the section that have a checkbox, in order, with or without a task id: without one,
 // ID is empty. Lines count from the beginning of the document. The section must come from [ParseTodo].
 func (s TodoSection) Checkboxes() []Task {
 	var all []Task
-	scan := newTodoScanner(s.Body)
-	for scan.next() {
-		if scan.code {
-			continue
-		}
-		if t, ok := scan.task(); ok {
-			t.Line += s.Line
-			t.box += s.Start
-			all = append(all, t)
-		}
+	for _, t := range (tododoc.Part{Body: s.Body, Start: s.Start, Line: s.Line}).Checkboxes() {
+		all = append(all, todoTask(t))
 	}
 	return all
 }
@@ -427,12 +354,5 @@ func (s TodoSection) Checkboxes() []Task {
 // Tick returns the document in which [ParseTodo] or [TodoSection.Checkboxes] found the task, with its checkbox ticked
 // or cleared: at most one byte changes.
 func (t Task) Tick(content string, done bool) string {
-	if t.Done == done || t.box < 1 || t.box >= len(content) {
-		return content
-	}
-	mark := " "
-	if done {
-		mark = "x"
-	}
-	return content[:t.box] + mark + content[t.box+1:]
+	return tododoc.Task{Done: t.Done, Box: t.box}.Tick(content, done)
 }

@@ -1,4 +1,4 @@
-package souvenir
+package tododoc
 
 import (
 	"errors"
@@ -6,7 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
+
+var errInvalid, errNotFound = &fault.Error{Kind: fault.KindInvalid}, &fault.Error{Kind: fault.KindNotFound}
 
 const goodTodo = `# Apollo
 
@@ -44,20 +48,20 @@ None yet.
 `
 
 func TestATodoDocumentIsTakenApart(t *testing.T) {
-	d, err := ParseTodo(goodTodo)
+	d, err := Parse(goodTodo)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(goodTodo, "\n")
 	for i, s := range d.Sections {
-		if s.Section != todoSections[i] || lines[s.Line-1] != s.Section.Heading() || goodTodo[s.Start:s.End] != s.Body {
+		if s.Section != Sections[i] || lines[s.Line-1] != s.Section.Heading() || goodTodo[s.Start:s.End] != s.Body {
 			t.Errorf("section %d is %+v", i, s)
 		}
 	}
-	if got := d.Section(SectionPlan).Body; got != "\n1. think\n2. build\n\n" {
+	if got := d.Section(Plan).Body; got != "\n1. think\n2. build\n\n" {
 		t.Errorf("the plan is %q", got)
 	}
-	if (d.Section("notes") != TodoSection{}) || Section("").Heading() != "" {
+	if (d.Section("notes") != Part{}) || Section("").Heading() != "" {
 		t.Error("an unknown section is something")
 	}
 	var got []string
@@ -86,7 +90,7 @@ func TestATodoDocumentIsTakenApart(t *testing.T) {
 // five are the five headings alone, with something in the place of one of them.
 func five(instead map[Section]string) string {
 	var b strings.Builder
-	for _, s := range todoSections {
+	for _, s := range Sections {
 		heading, replaced := instead[s]
 		if !replaced {
 			heading = s.Heading()
@@ -103,23 +107,23 @@ func TestHeadingsOfATodoAreThoseOfCommonMark(t *testing.T) {
 		"CR LF":               strings.ReplaceAll(five(nil), "\n", "\r\n"),
 		"CR":                  strings.ReplaceAll(five(nil), "\n", "\r"),
 		"byte order mark":     "\ufeff" + five(nil),
-		"indented":            five(map[Section]string{SectionPlan: "   ## Plan"}),
-		"spaces":              five(map[Section]string{SectionPlan: "##\t Plan  "}),
-		"closed":              five(map[Section]string{SectionPlan: "## Plan ####  "}),
-		"in a fence":          five(map[Section]string{SectionPlan: "```\n## Plan\n```\n## Plan"}),
-		"in tildes":           five(map[Section]string{SectionPlan: "~~~ md `x`\n```\n## Plan\n~~\n ~~~~  \n## Plan"}),
-		"in a longer fence":   five(map[Section]string{SectionPlan: "  `````go\n```\n## Plan\n````\n``````\n## Plan"}),
-		"a fence's info":      five(map[Section]string{SectionPlan: "```\n``` no closing\n## Plan\n```\n## Plan"}),
-		"no fence":            five(map[Section]string{SectionPlan: "``` `x\n## Plan"}),
-		"too far indented":    five(map[Section]string{SectionPlan: "    ## Plan\n\t## Plan\n## Plan"}),
-		"indented code fence": five(map[Section]string{SectionPlan: "    ```\n## Plan"}),
+		"indented":            five(map[Section]string{Plan: "   ## Plan"}),
+		"spaces":              five(map[Section]string{Plan: "##\t Plan  "}),
+		"closed":              five(map[Section]string{Plan: "## Plan ####  "}),
+		"in a fence":          five(map[Section]string{Plan: "```\n## Plan\n```\n## Plan"}),
+		"in tildes":           five(map[Section]string{Plan: "~~~ md `x`\n```\n## Plan\n~~\n ~~~~  \n## Plan"}),
+		"in a longer fence":   five(map[Section]string{Plan: "  `````go\n```\n## Plan\n````\n``````\n## Plan"}),
+		"a fence's info":      five(map[Section]string{Plan: "```\n``` no closing\n## Plan\n```\n## Plan"}),
+		"no fence":            five(map[Section]string{Plan: "``` `x\n## Plan"}),
+		"too far indented":    five(map[Section]string{Plan: "    ## Plan\n\t## Plan\n## Plan"}),
+		"indented code fence": five(map[Section]string{Plan: "    ```\n## Plan"}),
 		"other levels": five(
-			map[Section]string{SectionPlan: "# Spec\n### Plan\n####### Plan\n##Plan\n#hash\n\\## Plan\n## Plan"}),
-		"in an item's fence": five(map[Section]string{SectionPlan: "- ```sh\n  ## Plan\n  ~~~\n\n   ```\n## Plan"}),
-		"behind that item":   five(map[Section]string{SectionPlan: "1. * ~~~\n     ## Plan\n## Plan"}),
-		"fence at the end":   five(map[Section]string{SectionGaps: "## Gaps\n```\n## Gaps"}),
+			map[Section]string{Plan: "# Spec\n### Plan\n####### Plan\n##Plan\n#hash\n\\## Plan\n## Plan"}),
+		"in an item's fence": five(map[Section]string{Plan: "- ```sh\n  ## Plan\n  ~~~\n\n   ```\n## Plan"}),
+		"behind that item":   five(map[Section]string{Plan: "1. * ~~~\n     ## Plan\n## Plan"}),
+		"fence at the end":   five(map[Section]string{Gaps: "## Gaps\n```\n## Gaps"}),
 	} {
-		if _, err := ParseTodo(content); err != nil {
+		if _, err := Parse(content); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -132,32 +136,32 @@ func TestWhatIsNoTodoIsRefusedInWordsThatHelp(t *testing.T) {
 	}{
 		{"nothing", "", []string{`missing: "## Constitution", "## Spec", "## Plan", "## Tasks", "## Gaps"`, "in this order"}},
 		{"all that is missing", "## Spec\n## Tasks\n", []string{`missing: "## Constitution", "## Plan", "## Gaps"`}},
-		{"another case", five(map[Section]string{SectionTasks: "## tasks"}),
+		{"another case", five(map[Section]string{Tasks: "## tasks"}),
 			[]string{`line 4 is "## tasks", which must read "## Tasks"`}},
-		{"punctuation", five(map[Section]string{SectionTasks: "## **Tasks:**"}),
+		{"punctuation", five(map[Section]string{Tasks: "## **Tasks:**"}),
 			[]string{`line 4 is "## **Tasks:**", which must read "## Tasks"`}},
-		{"another level", five(map[Section]string{SectionTasks: "### Tasks"}),
+		{"another level", five(map[Section]string{Tasks: "### Tasks"}),
 			[]string{`missing: "## Tasks" (line 4 is "### Tasks", which must read "## Tasks")`}},
-		{"no space", five(map[Section]string{SectionTasks: "##Tasks"}), []string{`"## Tasks" (line 4 is "##Tasks", which`}},
-		{"underlined", five(map[Section]string{SectionTasks: "Tasks\n-----"}),
+		{"no space", five(map[Section]string{Tasks: "##Tasks"}), []string{`"## Tasks" (line 4 is "##Tasks", which`}},
+		{"underlined", five(map[Section]string{Tasks: "Tasks\n-----"}),
 			[]string{`"## Tasks" (line 4 is "Tasks", which must`}},
-		{"twice", five(map[Section]string{SectionTasks: "## Tasks\n## Tasks"}),
+		{"twice", five(map[Section]string{Tasks: "## Tasks\n## Tasks"}),
 			[]string{`"## Tasks" stands on line 4 and again on line 5`}},
-		{"order", five(map[Section]string{SectionSpec: "## Plan", SectionPlan: "## Spec"}),
+		{"order", five(map[Section]string{Spec: "## Plan", Plan: "## Spec"}),
 			[]string{`"## Spec" on line 3 must come before "## Plan" on line 2`}},
-		{"a section of its own", five(map[Section]string{SectionGaps: "## Notes\n## Gaps"}),
+		{"a section of its own", five(map[Section]string{Gaps: "## Notes\n## Gaps"}),
 			[]string{`line 5 is "## Notes"`, "none of the five", "three #"}},
 		{"before all", "## Intro\n" + five(nil), []string{`line 1 is "## Intro"`}},
 		{"no text", "##\n" + five(nil), []string{`line 1 is "##"`}},
-		{"swallowed by a fence", five(map[Section]string{SectionTasks: "text\n```sh\n## Tasks"}),
+		{"swallowed by a fence", five(map[Section]string{Tasks: "text\n```sh\n## Tasks"}),
 			[]string{`"## Tasks" (line 6 lies in the fenced code that line 5 begins)`, `"## Gaps" (line 7 lies`}},
-		{"the same task twice", five(map[Section]string{SectionTasks: "## Tasks\n- [ ] T7 a\n- [x] T17 b\n * [x] t7: c"}),
+		{"the same task twice", five(map[Section]string{Tasks: "## Tasks\n- [ ] T7 a\n- [x] T17 b\n * [x] t7: c"}),
 			[]string{"lines 5 and 7 are both the task t7"}},
 		{"many mistakes", strings.Repeat("## x\n", 50), []string{"and 43 more"}},
 	} {
-		_, err := ParseTodo(c.content)
-		var known *Error
-		if !errors.Is(err, ErrInvalid) || !errors.As(err, &known) || known.Argument != "content" {
+		_, err := Parse(c.content)
+		var known *fault.Error
+		if !errors.Is(err, errInvalid) || !errors.As(err, &known) || known.Argument != "content" {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
@@ -171,8 +175,8 @@ func TestWhatIsNoTodoIsRefusedInWordsThatHelp(t *testing.T) {
 
 func TestLongTaskIDsMakeNoLongErrors(t *testing.T) {
 	task := "- [ ] T" + strings.Repeat("1", 100_000) + "\n"
-	_, twice := ParseTodo(five(map[Section]string{SectionTasks: "## Tasks\n" + task + task}))
-	_, _, unknown := mustParse(t, five(map[Section]string{SectionTasks: "## Tasks\n" + task})).complete("", "T2")
+	_, twice := Parse(five(map[Section]string{Tasks: "## Tasks\n" + task + task}))
+	_, _, unknown := mustParse(t, five(map[Section]string{Tasks: "## Tasks\n" + task})).Complete("", "T2")
 	for _, err := range []error{twice, unknown} {
 		if err == nil || len(err.Error()) > 500 || !strings.Contains(err.Error(), "T1111") {
 			t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
@@ -190,7 +194,7 @@ func TestOnlyWholeIDsAreTasks(t *testing.T) {
 		"- T1": "no task", "1. [ ] T1": "no task", "- [x](T1) a": "no task", "- [ü] T1": "no task", "-     ": "no task",
 		"- [ ]": "", "- [ ]  ": "",
 	} {
-		d, wrong := parseTodo("## Tasks\n" + line)
+		d, wrong := parse("## Tasks\n" + line)
 		got := "no task"
 		switch {
 		case len(d.Tasks) == 1:
@@ -218,7 +222,7 @@ func TestFencesInListItemsHideTasks(t *testing.T) {
 		"- ``` `a`\n  - [ ] T1 a":                                               1, // no fence
 		"1234567890. ```\n            - [ ] T1 a":                               1, // no item
 	} {
-		if d, _ := parseTodo("## Tasks\n" + text); len(d.Tasks) != want {
+		if d, _ := parse("## Tasks\n" + text); len(d.Tasks) != want {
 			t.Errorf("%q has the tasks %+v, want %d", text, d.Tasks, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package souvenir
+package tododoc
 
 import (
 	"errors"
@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-func mustParse(t *testing.T, content string) TodoDocument {
+func mustParse(t *testing.T, content string) Document {
 	t.Helper()
-	d, err := ParseTodo(content)
+	d, err := Parse(content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,29 +29,29 @@ func TestReplacingASectionKeepsTheStyleOfTheDocument(t *testing.T) {
 		section       Section
 		body, want    string // want: from the section's heading up to the next one
 	}{
-		{"a blank line after the heading", airy, SectionConstitution, "new", "## Constitution\n\nnew\n\n"},
-		{"blank lines around", airy, SectionConstitution, " \n\nnew\n\n\n", "## Constitution\n\nnew\n\n"},
-		{"indentation", airy, SectionConstitution, "\n    code\n\n- x", "## Constitution\n\n    code\n\n- x\n\n"},
-		{"an empty section", airy, SectionPlan, "new", "## Plan\n\nnew\n\n"},
-		{"emptied", airy, SectionConstitution, "", "## Constitution\n\n"},
-		{"the last one", airy, SectionGaps, "new", "## Gaps\n\nnew\n"},
-		{"the last one emptied", airy, SectionGaps, " ", "## Gaps\n"},
-		{"no blank line after the heading", tight, SectionConstitution, "new", "## Constitution\nnew\n\n"},
-		{"a section without any line", tight, SectionSpec, "new", "## Spec\nnew\n\n"},
-		{"the end of the document", tight, SectionGaps, "new", "## Gaps\nnew\n"},
-		{"the end of the document, nothing", tight, SectionGaps, "\n", "## Gaps"},
-		{"CR LF", windows, SectionConstitution, "new\nlines\r\nmixed",
+		{"a blank line after the heading", airy, Constitution, "new", "## Constitution\n\nnew\n\n"},
+		{"blank lines around", airy, Constitution, " \n\nnew\n\n\n", "## Constitution\n\nnew\n\n"},
+		{"indentation", airy, Constitution, "\n    code\n\n- x", "## Constitution\n\n    code\n\n- x\n\n"},
+		{"an empty section", airy, Plan, "new", "## Plan\n\nnew\n\n"},
+		{"emptied", airy, Constitution, "", "## Constitution\n\n"},
+		{"the last one", airy, Gaps, "new", "## Gaps\n\nnew\n"},
+		{"the last one emptied", airy, Gaps, " ", "## Gaps\n"},
+		{"no blank line after the heading", tight, Constitution, "new", "## Constitution\nnew\n\n"},
+		{"a section without any line", tight, Spec, "new", "## Spec\nnew\n\n"},
+		{"the end of the document", tight, Gaps, "new", "## Gaps\nnew\n"},
+		{"the end of the document, nothing", tight, Gaps, "\n", "## Gaps"},
+		{"CR LF", windows, Constitution, "new\nlines\r\nmixed",
 			"## Constitution\r\n\r\nnew\r\nlines\r\nmixed\r\n\r\n"},
-		{"CR LF into LF", airy, SectionConstitution, "new\r\nlines\r\n", "## Constitution\n\nnew\nlines\n\n"},
-		{"CR", strings.ReplaceAll(airy, "\n", "\r"), SectionConstitution, "new\nlines", "## Constitution\r\rnew\rlines\r\r"},
-		{"its own heading", airy, SectionConstitution, "\n## constitution ##\n\nnew", "## Constitution\n\nnew\n\n"},
-		{"code", airy, SectionConstitution, "```\n## Plan\n```", "## Constitution\n\n```\n## Plan\n```\n\n"},
-		{"code that goes on to the end", airy, SectionGaps, "```\n## Plan", "## Gaps\n\n```\n## Plan\n"},
-		{"lower headings", airy, SectionConstitution, "### Plan\n#### x\n# y",
+		{"CR LF into LF", airy, Constitution, "new\r\nlines\r\n", "## Constitution\n\nnew\nlines\n\n"},
+		{"CR", strings.ReplaceAll(airy, "\n", "\r"), Constitution, "new\nlines", "## Constitution\r\rnew\rlines\r\r"},
+		{"its own heading", airy, Constitution, "\n## constitution ##\n\nnew", "## Constitution\n\nnew\n\n"},
+		{"code", airy, Constitution, "```\n## Plan\n```", "## Constitution\n\n```\n## Plan\n```\n\n"},
+		{"code that goes on to the end", airy, Gaps, "```\n## Plan", "## Gaps\n\n```\n## Plan\n"},
+		{"lower headings", airy, Constitution, "### Plan\n#### x\n# y",
 			"## Constitution\n\n### Plan\n#### x\n# y\n\n"},
 	} {
 		before := mustParse(t, c.content)
-		changed, warnings, err := before.replace(c.content, c.section, c.body)
+		changed, warnings, err := before.Replace(c.content, c.section, c.body)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -61,7 +63,7 @@ func TestReplacingASectionKeepsTheStyleOfTheDocument(t *testing.T) {
 		if (c.name == "its own heading") != (len(warnings) == 1) {
 			t.Errorf("%s: warnings %q", c.name, warnings)
 		}
-		again, _, err := mustParse(t, changed).replace(changed, c.section, c.body)
+		again, _, err := mustParse(t, changed).Replace(changed, c.section, c.body)
 		if err != nil || again != changed {
 			t.Errorf("%s: the same body again makes %q of %q (%v)", c.name, again, changed, err)
 		}
@@ -78,19 +80,19 @@ func TestABodyThatWouldBreakTheDocumentIsRefused(t *testing.T) {
 		"a\n\n   ```sh\n## x\n``":          "line 3 begins fenced code that nothing ends",
 		"~~~\n```":                         "line 1 begins fenced code",
 	} {
-		_, _, err := mustParse(t, goodTodo).replace(goodTodo, SectionTasks, body)
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), says) ||
+		_, _, err := mustParse(t, goodTodo).Replace(goodTodo, Tasks, body)
+		if !errors.Is(err, errInvalid) || !strings.Contains(err.Error(), says) ||
 			!strings.Contains(err.Error(), `section "tasks"`) {
 			t.Errorf("%q gives %v, want %q", body, err, says)
 		}
 	}
 	// A heading that is indented as far as the code of a list item belongs to that code; one that is not ends it.
 	indented, body := "## Constitution\n   ## Spec\n## Plan\n## Tasks\n## Gaps", "* ```"
-	if _, _, err := mustParse(t, indented).replace(indented, SectionConstitution, body); !errors.Is(err, ErrInvalid) ||
+	if _, _, err := mustParse(t, indented).Replace(indented, Constitution, body); !errors.Is(err, errInvalid) ||
 		!strings.Contains(err.Error(), "line 1 begins fenced code that nothing ends") {
 		t.Errorf("%q before an indented heading gives %v", body, err)
 	}
-	if _, _, err := mustParse(t, indented).replace(indented, SectionSpec, body); err != nil {
+	if _, _, err := mustParse(t, indented).Replace(indented, Spec, body); err != nil {
 		t.Errorf("%q before a heading at the margin gives %v", body, err)
 	}
 }
@@ -98,16 +100,16 @@ func TestABodyThatWouldBreakTheDocumentIsRefused(t *testing.T) {
 func TestCompletingATaskChangesOneByte(t *testing.T) {
 	for id, want := range map[string]string{"T1": "- [x] T1 write", "t12": "+ [x] [T12] test", " T1 ": "- [x] T1 write",
 		"**T12**:": "+ [x] [T12] test"} {
-		changed, task, err := mustParse(t, goodTodo).complete(goodTodo, id)
+		changed, task, err := mustParse(t, goodTodo).Complete(goodTodo, id)
 		if err != nil || !task.Done || !strings.Contains(changed, want) || differing(goodTodo, changed) != 1 {
 			t.Errorf("completing %q gives %+v, %v", id, task, err)
 		}
-		if again, _, err := mustParse(t, changed).complete(changed, id); err != nil || again != changed {
+		if again, _, err := mustParse(t, changed).Complete(changed, id); err != nil || again != changed {
 			t.Errorf("completing %q again: %v", id, err)
 		}
 	}
 	for _, id := range []string{"T2", "T3"} {
-		if changed, task, err := mustParse(t, goodTodo).complete(goodTodo, id); err != nil || changed != goodTodo ||
+		if changed, task, err := mustParse(t, goodTodo).Complete(goodTodo, id); err != nil || changed != goodTodo ||
 			!task.Done {
 			t.Errorf("completing %s, which is done: %+v, %v", id, task, err)
 		}
@@ -133,7 +135,7 @@ func TestAnUnknownTaskIsToldWhichThereAre(t *testing.T) {
 	for i := range 30 {
 		fmt.Fprintf(&many, "- [ ] T%d a\n", i)
 	}
-	long := five(map[Section]string{SectionTasks: "## Tasks\n" + many.String()})
+	long := five(map[Section]string{Tasks: "## Tasks\n" + many.String()})
 	for _, c := range []struct{ content, id, says string }{
 		{goodTodo, "T13", "there are T12, T3, T2, T1"},
 		{goodTodo, "T", "there are T1, T2, T3, T12"},
@@ -144,9 +146,9 @@ func TestAnUnknownTaskIsToldWhichThereAre(t *testing.T) {
 		{long, strings.Repeat("9", 40), "20 more"},
 		{five(nil), "T1", "there are none"},
 	} {
-		_, _, err := mustParse(t, c.content).complete(c.content, c.id)
-		var known *Error
-		if !errors.Is(err, ErrNotFound) || !errors.As(err, &known) || known.Argument != "task_id" ||
+		_, _, err := mustParse(t, c.content).Complete(c.content, c.id)
+		var known *fault.Error
+		if !errors.Is(err, errNotFound) || !errors.As(err, &known) || known.Argument != "task_id" ||
 			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("completing %q gives %v, want %q", c.id, err, c.says)
 		}
@@ -157,8 +159,8 @@ func TestAnUnknownTaskIsToldWhichThereAre(t *testing.T) {
 func FuzzTodo(f *testing.F) {
 	for _, seed := range []string{
 		goodTodo, strings.ReplaceAll(goodTodo, "\n", "\r\n"), five(nil), strings.TrimSpace(five(nil)), "\ufeff" + five(nil),
-		five(map[Section]string{SectionTasks: "## Tasks\r- [ ] T1\r\n~~~~\n## Gaps\n~~~~\n\t+ [X] T2",
-			SectionGaps: "## Gaps\n```\n## Gaps"}),
+		five(map[Section]string{Tasks: "## Tasks\r- [ ] T1\r\n~~~~\n## Gaps\n~~~~\n\t+ [X] T2",
+			Gaps: "## Gaps\n```\n## Gaps"}),
 		"## Constitution\n   ## Spec\n## Plan\n## Tasks\n## Gaps",
 		"## Constitution\n    ```\n   ## Spec\n## Plan\n\u00a0\n## Tasks\n     ~~~\n   - [ ] T1\n  ~~~\n## Gaps",
 	} {
@@ -167,16 +169,16 @@ func FuzzTodo(f *testing.F) {
 		f.Add(seed, "\n\n## Tasks ##\n- [ ] T3 x\r\n\t- [x] T4\n    ```")
 	}
 	f.Fuzz(func(t *testing.T, content, body string) {
-		d, err := ParseTodo(content)
+		d, err := Parse(content)
 		if err != nil {
-			if !errors.Is(err, ErrInvalid) {
+			if !errors.Is(err, errInvalid) {
 				t.Fatal(err)
 			}
 			return
 		}
 		at := d.Sections[0].heading
 		for i, s := range d.Sections {
-			if s.Section != todoSections[i] || s.heading != at || s.Start <= s.heading || s.Body != content[s.Start:s.End] ||
+			if s.Section != Sections[i] || s.heading != at || s.Start <= s.heading || s.Body != content[s.Start:s.End] ||
 				!strings.Contains(content[s.heading:s.Start], string(s.Section[1:])) {
 				t.Fatalf("section %d of %q is %+v; the one before ends at %d", i, content, s, at)
 			}
@@ -189,7 +191,7 @@ func FuzzTodo(f *testing.F) {
 			checkCompletion(t, content, d, task)
 		}
 		for _, s := range d.Sections {
-			same, _, err := d.replace(content, s.Section, s.Body)
+			same, _, err := d.Replace(content, s.Section, s.Body)
 			if err != nil || same != content {
 				t.Fatalf("the body of %s makes %q of %q: %v", s.Section, same, content, err)
 			}
@@ -219,10 +221,10 @@ func TestRandomTodosChangeOnlyWhereTheyAreEdited(t *testing.T) {
 	valid := 0
 	for range 30_000 {
 		content := some()
-		for _, s := range todoSections {
+		for _, s := range Sections {
 			content += strings.Repeat(" ", random.IntN(4)) + s.Heading() + "\n" + some()
 		}
-		d, err := ParseTodo(content)
+		d, err := Parse(content)
 		if err != nil {
 			continue
 		}
@@ -239,9 +241,9 @@ func TestRandomTodosChangeOnlyWhereTheyAreEdited(t *testing.T) {
 	}
 }
 
-func checkCompletion(t *testing.T, content string, d TodoDocument, task Task) {
+func checkCompletion(t *testing.T, content string, d Document, task Task) {
 	t.Helper()
-	changed, done, err := d.complete(content, task.ID)
+	changed, done, err := d.Complete(content, task.ID)
 	if err != nil || !done.Done || done.ID != task.ID {
 		t.Fatalf("completing %s of %q: %+v, %v", task.ID, content, done, err)
 	}
@@ -257,16 +259,16 @@ func checkCompletion(t *testing.T, content string, d TodoDocument, task Task) {
 }
 
 // checkReplacement sees that a section gets a body, and that all else stays byte for byte.
-func checkReplacement(t *testing.T, content string, d TodoDocument, s TodoSection, body string) {
+func checkReplacement(t *testing.T, content string, d Document, s Part, body string) {
 	t.Helper()
-	changed, _, err := d.replace(content, s.Section, body)
+	changed, _, err := d.Replace(content, s.Section, body)
 	if err != nil {
-		if !errors.Is(err, ErrInvalid) {
+		if !errors.Is(err, errInvalid) {
 			t.Fatal(err)
 		}
 		return
 	}
-	got, err := ParseTodo(changed)
+	got, err := Parse(changed)
 	if err != nil {
 		t.Fatalf("%s with the body %q makes %q of %q: %v", s.Section, body, changed, content, err)
 	}
@@ -279,10 +281,10 @@ func checkReplacement(t *testing.T, content string, d TodoDocument, s TodoSectio
 	if !strings.HasPrefix(changed, content[:s.Start]) || !strings.HasSuffix(changed, content[s.End:]) {
 		t.Fatalf("%s with the body %q makes %q of %q", s.Section, body, changed, content)
 	}
-	if len(got.Tasks) != len(d.Tasks) && s.Section != SectionTasks {
+	if len(got.Tasks) != len(d.Tasks) && s.Section != Tasks {
 		t.Fatalf("%s with the body %q changes the tasks of %q", s.Section, body, content)
 	}
-	again, _, err := got.replace(changed, s.Section, body)
+	again, _, err := got.Replace(changed, s.Section, body)
 	if err != nil || again != changed {
 		t.Fatalf("%s with the body %q makes %q of %q, and then %q (%v)", s.Section, body, changed, content, again, err)
 	}
@@ -290,13 +292,13 @@ func checkReplacement(t *testing.T, content string, d TodoDocument, s TodoSectio
 
 func TestCheckboxesOfASectionAreTickedInPlace(t *testing.T) {
 	content := "## Constitution\r\n\r\n## Spec\r\n## Plan\r\n## Tasks\r\n- [ ] T1 one\r\n  - [X] no id\r\n```\r\n- [ ] code\r\n```\r\n## Gaps\r\n* [ ] ask\r\n+ [x] asked"
-	d, err := ParseTodo(content)
+	d, err := Parse(content)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var told []string
 	changed := content
-	for _, section := range []Section{SectionPlan, SectionTasks, SectionGaps} {
+	for _, section := range []Section{Plan, Tasks, Gaps} {
 		for _, box := range d.Section(section).Checkboxes() {
 			told = append(told, fmt.Sprintf("%d %s %q %v", box.Line, box.ID, box.Text, box.Done))
 			if same := box.Tick(content, box.Done); same != content {
