@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -144,7 +145,7 @@ func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) error {
 	if n.StartedAt.IsZero() {
 		n.StartedAt = s.clock().Add(-n.Duration)
 	}
-	if !s.activity.add(ctx, waitingActivity{NewActivity: n, id: s.newID()}) {
+	if !s.activity.Add(ctx, waitingActivity{NewActivity: n, id: s.newID()}) {
 		return newError(KindClosed, "", "the store is closed")
 	}
 	return nil
@@ -216,12 +217,12 @@ func (h *Insights) Activities(ctx context.Context, q ActivityQuery) (ActivityPag
 	if err := q.check(); err != nil {
 		return ActivityPage{}, err
 	}
-	if err := s.activity.flush(ctx); err != nil && ctx.Err() == nil {
+	if err := s.activity.Flush(ctx); err != nil && ctx.Err() == nil {
 		s.log.WarnContext(ctx, "recorded calls could not be written yet", "error", err)
 	}
 	var page ActivityPage
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		page = ActivityPage{Activities: []Activity{}, Lost: s.activity.lost()}
+		page = ActivityPage{Activities: []Activity{}, Lost: s.activity.Lost()}
 		condition, args, err := s.activityCondition(tx, sc, q)
 		if err != nil || condition == "" {
 			return err
@@ -404,5 +405,168 @@ func activityRecord() record {
 			{name: "bytes", form: countForm},
 		},
 		selection: `SELECT uid, user_uid, credential_id, client, tool, action, memory, file, outcome, started_at, duration, bytes FROM activity`, ordered: `id`,
+	}
+}
+
+// waitingActivity is a call that is not in the file yet.
+type waitingActivity struct {
+	NewActivity
+	id string
+}
+
+const (
+	boundEvery = 64   // batches between two counts of all calls
+	purgeBatch = 5000 // rows that one transaction deletes
+
+	defaultKeepActivity = 30 * 24 * time.Hour
+	defaultMaxActivity  = 100_000
+)
+
+// writeActivities writes a batch of calls, and now and then deletes the oldest ones.
+func (s *shared) writeActivities(ctx context.Context, batch []waitingActivity, flushes int) error {
+	return s.db.Write(ctx, func(tx db.Tx) error {
+		projects := activityProjects{s: s, tx: tx, known: map[string]any{}}
+		for _, a := range batch {
+			if err := insertActivity(tx, a, &projects); err != nil {
+				return err
+			}
+		}
+		if flushes%boundEvery != 0 {
+			return nil
+		}
+		e, _, err := s.readDeadline(tx)
+		if err == nil {
+			_, err = s.deleteOldActivities(tx, e.at)
+		}
+		return err
+	})
+}
+
+func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) error {
+	var kind CredentialKind
+	var id string
+	switch p := a.Principal; {
+	case p.TokenID != "":
+		kind, id = CredentialToken, p.TokenID
+	case p.ClientID != "":
+		kind, id = CredentialClient, p.ClientID
+	case p.SessionID != "":
+		kind, id = CredentialSession, p.SessionID
+	}
+	user := a.Principal.Access.User
+	if user == "" {
+		user = LocalUser
+	}
+	if check.Name("user", user) != nil {
+		return nil //nolint:nilerr // nobody can have such an id, so nobody could ask for it
+	}
+	project, err := projects.row(a.Principal.Access, a.Project)
+	if err == nil && project == nil && a.Project == (ProjectRef{}) {
+		project, err = projectOfSubject(tx, a)
+	}
+	if err != nil {
+		return err
+	}
+	outcome := a.Outcome
+	if check.Enum("outcome", outcome, Outcomes()) != nil || outcome == "" {
+		outcome = OutcomeOK
+		if a.Outcome != "" {
+			outcome = outcomeOfKind(KindInternal)
+		}
+	}
+	line := func(text string, most int) string { return cutLine(cleanUserAgent(text), most) }
+	_, err = tx.Exec(`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id, memory, file, outcome, started_at, duration, bytes)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		a.id, user, string(kind), line(id, check.MaxName), cleanClient(a.Client), line(a.Tool, maxActivityTool),
+		line(a.Action, maxActivityTool), project,
+		line(a.MemoryID, check.MaxName), line(a.FileID, check.MaxName), string(outcome), a.StartedAt.UnixMicro(),
+		max(a.Duration.Microseconds(), 0), max(a.Bytes, 0))
+	return err
+}
+
+// projectOfSubject is the row of the project of a call's memory or file, if it still exists; nil: none.
+func projectOfSubject(tx db.Tx, a waitingActivity) (any, error) {
+	for _, subject := range []struct{ id, query string }{
+		{a.MemoryID, `SELECT p.project_id FROM memory m JOIN partition p ON p.id = m.partition_id WHERE m.uid = ? AND p.project_id IS NOT NULL`},
+		{a.FileID, `SELECT coalesce(p.project_id, f.project_id) FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id
+			WHERE f.uid = ? AND coalesce(p.project_id, f.project_id) IS NOT NULL`},
+	} {
+		if subject.id == "" {
+			continue
+		}
+		rows, err := db.Column[int64](tx, subject.query, subject.id)
+		if err != nil || len(rows) > 0 {
+			return firstOrNil(rows), err
+		}
+	}
+	return nil, nil
+}
+
+func firstOrNil(rows []int64) any {
+	if len(rows) == 0 {
+		return nil
+	}
+	return rows[0]
+}
+
+// activityProjects finds the rows of the projects that calls named, if their callers can see them.
+type activityProjects struct {
+	s     *shared
+	tx    db.Tx
+	known map[string]any // row, or nil for none
+}
+
+func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
+	if ref == (ProjectRef{}) {
+		return nil, nil
+	}
+	key := fmt.Sprintf("%q %t %q %q %q", access.User, access.Projects == nil, access.Projects, ref.ID, ref.Name)
+	if row, known := p.known[key]; known {
+		return row, nil
+	}
+	p.known[key] = nil
+	if check.Project(ref.ID, ref.Name) != nil {
+		return nil, nil //nolint:nilerr // there can be no such project
+	}
+	sc, err := (&Store{shared: p.s}).As(access).scope(p.tx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := findProject(p.tx, sc, ref.ID, ref.Name)
+	switch {
+	case errors.Is(err, ErrInvalid): // it matches none, or two
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case found != nil:
+		p.known[key] = found.row
+	}
+	return p.known[key], nil
+}
+
+// deleteOldActivities deletes a batch of the calls that are too old or too many, and counts them.
+func (s *shared) deleteOldActivities(tx db.Tx, now int64) (int64, error) {
+	// The newest surplus call is found from the end of the table, by the primary key.
+	result, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE id <= (SELECT id FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) LIMIT ?2)`, s.options.MaxActivity, purgeBatch)
+	if err != nil {
+		return 0, err
+	}
+	old, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE started_at < ? LIMIT ?)`,
+		now-s.options.KeepActivity.Microseconds(), purgeBatch)
+	return result.RowsAffected + old.RowsAffected, err
+}
+
+// purgeActivities deletes all calls that are too old or too many, and counts them.
+func (s *shared) purgeActivities(ctx context.Context, now int64) (deleted int, err error) {
+	for {
+		var some int64
+		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
+			some, err = s.deleteOldActivities(tx, now)
+			return err
+		})
+		deleted += int(some)
+		if err != nil || some == 0 {
+			return deleted, err
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "held.db")
 	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
-	const calls = activityRoom + 3*activityBatch
+	const calls = activitylog.Room + 3*activitylog.Batch
 	over := errors.New("undone")
 	err := other.db.Write(t.Context(), func(tx db.Tx) error {
 		if _, err := tx.Exec(`UPDATE setting SET value = value`); err != nil {
@@ -38,11 +39,11 @@ func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := countRows(t, s, `SELECT count(*) FROM activity`)
-	if stats.LostActivity < activityBatch || kept+stats.LostActivity != calls {
+	if stats.LostActivity < activitylog.Batch || kept+stats.LostActivity != calls {
 		t.Errorf("%d calls are lost and %d are kept of %d", stats.LostActivity, kept, calls)
 	}
 	if newest := countRows(t, s, fmt.Sprintf(`SELECT count(*) FROM activity WHERE CAST(substr(tool, 2) AS INTEGER) >= %d`,
-		calls-activityRoom+activityBatch)); newest != activityRoom-activityBatch {
+		calls-activitylog.Room+activitylog.Batch)); newest != activitylog.Room-activitylog.Batch {
 		t.Errorf("of the newest calls %d are kept", newest)
 	}
 }
@@ -110,16 +111,16 @@ func BenchmarkWriteActivities(b *testing.B) {
 	}
 	defer s.Close()
 	for b.Loop() {
-		for range activityBatch {
+		for range activitylog.Batch {
 			if err := s.Upkeep().RecordActivity(b.Context(),
 				NewActivity{Principal: Principal{TokenID: "t"}, Client: "claude-code/2.0.14", Tool: "memory",
 					Action: "search"}); err != nil {
 				b.Fatal(err)
 			}
 		}
-		if err := s.activity.flush(b.Context()); err != nil {
+		if err := s.activity.Flush(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/activityBatch, "µs/call")
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/activitylog.Batch, "µs/call")
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -37,7 +38,7 @@ type shared struct {
 	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache
 	worker   *worker
-	activity *activityLog
+	activity *activitylog.Log[waitingActivity]
 	users    sync.Map      // user id -> row; a deleted user's row stays
 	uses     sync.Map      // id of an MCP token or a session -> when this handle last noted its use
 	hashing  chan struct{} // limits concurrent password hashing
@@ -90,13 +91,13 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 		access: Access{User: LocalUser}, operator: true,
 	}
 	s.index.DB = file
-	s.activity = newActivityLog(s.shared, o.KeepActivity, o.MaxActivity)
+	s.activity = activitylog.New(s.writeActivities, o.Logger)
 	if err := s.startEmbedding(ctx); err != nil {
 		_ = file.Close() // the first error is the one that counts
 		return nil, wrap(err)
 	}
 	s.index.Profile = s.profile
-	s.activity.start()
+	s.activity.Start()
 	return s, nil
 }
 
@@ -142,7 +143,7 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.worker.stop()
 		s.index.Stop()
-		s.activity.stop()
+		s.activity.Stop()
 		s.closed = wrap(s.db.Close())
 	})
 	return s.closed

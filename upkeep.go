@@ -129,7 +129,7 @@ func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	st := Stats{
-		LostActivity: s.activity.lost(),
+		LostActivity: s.activity.Lost(),
 		Embedding: EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
 			LastError: s.worker.lastError()},
 	}
@@ -321,7 +321,7 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 	if p.Files, err = s.purgeFiles(ctx, s.clock()); err != nil {
 		return err
 	}
-	if p.Activity, err = s.activity.purge(ctx, now); err != nil {
+	if p.Activity, err = s.purgeActivities(ctx, now); err != nil {
 		return err
 	}
 	return s.db.Write(ctx, func(tx db.Tx) error {

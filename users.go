@@ -521,7 +521,7 @@ func (h *Accounts) DeleteUser(ctx context.Context, d UserDeletion) error {
 	if err != nil {
 		return err
 	}
-	if err := s.activity.flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
+	if err := s.activity.Flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
 		return wrap(err)
 	}
 	d.User = u.ID // the name may belong to another user by the time the last memories are deleted

@@ -14,7 +14,7 @@ func recordCalls(t *testing.T, s *Store, calls ...NewActivity) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.activity.flush(t.Context()); err != nil {
+	if err := s.activity.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -25,7 +25,7 @@ var activityVisits = map[string]func(v visit){
 			return s.Upkeep().RecordActivity(v.Context(),
 				NewActivity{Tool: "memory"})
 		})
-		if len(v.n.activity.waiting) != 0 {
+		if v.n.activity.Waiting() != 0 {
 			v.Error("RecordActivity through a view recorded something")
 		}
 	},

@@ -1,0 +1,132 @@
+package activitylog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// file is what a log writes to.
+type file struct {
+	mu      sync.Mutex
+	written []int
+	flushes []int
+	err     error
+}
+
+func (f *file) write(_ context.Context, batch []int, flushes int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return f.err
+	}
+	f.written, f.flushes = append(f.written, batch...), append(f.flushes, flushes)
+	return nil
+}
+
+// fill adds calls, with a context that has ended, so that none waits for room.
+func fill(t *testing.T, l *Log[int], from, to int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i := from; i < to; i++ {
+		if !l.Add(ctx, i) {
+			t.Fatalf("call %d is not accepted", i)
+		}
+	}
+}
+
+func numbers(from, to int) []int {
+	var all []int
+	for i := from; i < to; i++ {
+		all = append(all, i)
+	}
+	return all
+}
+
+func TestCallsAreWrittenInOrderAndInBatches(t *testing.T) {
+	f := &file{}
+	l := New(f.write, slog.New(slog.DiscardHandler))
+	fill(t, l, 0, 2*Batch+1)
+	if l.Waiting() != 2*Batch+1 {
+		t.Errorf("%d calls wait", l.Waiting())
+	}
+	if err := l.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(f.written, numbers(0, 2*Batch+1)) || !slices.Equal(f.flushes, []int{0, 1, 2}) || l.Waiting() != 0 {
+		t.Errorf("%d calls are written in the batches %v, and %d wait", len(f.written), f.flushes, l.Waiting())
+	}
+}
+
+func TestCallsThatCannotBeWrittenWaitAgain(t *testing.T) {
+	f := &file{err: errors.New("held")}
+	l := New(f.write, slog.New(slog.DiscardHandler))
+	fill(t, l, 0, Batch+1)
+	if err := l.Flush(t.Context()); !errors.Is(err, f.err) {
+		t.Fatal(err)
+	}
+	fill(t, l, Batch+1, Batch+3)
+	f.err = nil
+	if err := l.Flush(t.Context()); err != nil || !slices.Equal(f.written, numbers(0, Batch+3)) || l.Lost() != 0 {
+		t.Errorf("%v; written are %v, lost %d", err, f.written, l.Lost())
+	}
+}
+
+func TestTheOldestOfTooManyCallsAreLostAndCounted(t *testing.T) {
+	f := &file{err: errors.New("held")}
+	var logged bytes.Buffer
+	l := New(f.write, slog.New(slog.NewTextHandler(&logged, nil)))
+	fill(t, l, 0, Room+1)
+	if l.Lost() != Batch || l.Waiting() != Room-Batch+1 {
+		t.Errorf("%d calls are lost and %d wait", l.Lost(), l.Waiting())
+	}
+	f.err = nil
+	if err := l.Flush(t.Context()); err != nil || !slices.Equal(f.written, numbers(Batch, Room+1)) {
+		t.Errorf("%v; %d calls are written", err, len(f.written))
+	}
+	if text := logged.String(); strings.Count(text, "calls=256") != 1 {
+		t.Errorf("the log says %q", text)
+	}
+}
+
+func TestAFullLogWaitsForTheWriter(t *testing.T) {
+	f := &file{}
+	l := New(f.write, slog.New(slog.DiscardHandler))
+	fill(t, l, 0, Room)
+	l.Start()
+	if !l.Add(t.Context(), Room) {
+		t.Error("the call is not accepted")
+	}
+	l.Stop()
+	if !slices.Equal(f.written, numbers(0, Room+1)) || l.Lost() != 0 {
+		t.Errorf("%d calls are written, and %d lost", len(f.written), l.Lost())
+	}
+}
+
+func TestAStoppedLogHasWrittenTheRestAndAcceptsNoCall(t *testing.T) {
+	f := &file{}
+	l := New(f.write, slog.New(slog.DiscardHandler))
+	l.Start()
+	fill(t, l, 0, 3)
+	l.Stop()
+	if !slices.Equal(f.written, numbers(0, 3)) || l.Add(t.Context(), 3) {
+		t.Errorf("written are %v, and a later call is accepted", f.written)
+	}
+}
+
+func TestCallsOfAClosedStoreAreNotKept(t *testing.T) {
+	f := &file{err: db.ErrClosed}
+	l := New(f.write, slog.New(slog.DiscardHandler))
+	fill(t, l, 0, 3)
+	if err := l.Flush(t.Context()); !errors.Is(err, db.ErrClosed) || l.Waiting() != 0 {
+		t.Errorf("%v; %d calls wait", err, l.Waiting())
+	}
+}
