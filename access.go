@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Access says for which user a view of the store works, and what it can reach. The zero value is the local user with
@@ -59,22 +60,18 @@ func (s *Store) checkAccount(what string) error {
 		what, oneOf(s.access.Projects))
 }
 
-// scope is an Access in terms of rows, found at the beginning of each transaction.
-type scope struct {
-	user     int64   // row of the user; 0: has stored nothing yet and is a member of no project
-	limited  bool    // sees data in projects only
-	projects []int64 // rows, when limited
-}
+// scope is an [Access] in terms of rows, found at the beginning of each transaction. Its conditions decide visibility.
+type scope = kernel.Scope
 
 // scope looks up the view's user and projects. It writes nothing.
 func (s *Store) scope(tx db.Tx) (scope, error) {
-	sc := scope{limited: s.access.Projects != nil}
+	sc := scope{Limited: s.access.Projects != nil}
 	var err error
-	if sc.user, err = s.userRow(tx); err != nil {
+	if sc.User, err = s.userRow(tx); err != nil {
 		return sc, err
 	}
 	for _, id := range s.access.Projects {
-		p, err := findProject(tx, scope{user: sc.user}, id, "")
+		p, err := findProject(tx, scope{User: sc.User}, id, "")
 		if errors.Is(err, ErrInvalid) {
 			continue // two projects are shared under this ambiguous id: allow neither
 		}
@@ -82,7 +79,7 @@ func (s *Store) scope(tx db.Tx) (scope, error) {
 			return sc, err
 		}
 		if p != nil {
-			sc.projects = append(sc.projects, p.row)
+			sc.Projects = append(sc.Projects, p.row)
 		}
 	}
 	return sc, nil
@@ -109,75 +106,6 @@ func (s *Store) addUser(tx db.Tx) (int64, error) {
 		return 0, err
 	}
 	return db.Insert(tx, `INSERT INTO users (uid, created_at) VALUES (?, ?) RETURNING id`, s.access.User, s.now())
-}
-
-// The conditions below are the only ones in the package that decide visibility. They refer to a row of partition p and
-// its collection c; every statement that touches memories joins these two.
-
-// sharedWith selects the rows of the projects that a user owns or is a member of (two arguments: the user, twice);
-// writableBy selects the ones in which the user may write.
-const (
-	sharedWith = `SELECT id FROM project WHERE owner_id = ? UNION ALL SELECT project_id FROM project_member WHERE user_id = ?`
-	writableBy = sharedWith + ` AND role IN ('writer', 'owner')`
-)
-
-// visible is the condition for seeing a partition: data in a project belongs to the project, so only its members see
-// it; only the owner of the collection sees the rest. A limited view sees its projects only.
-func (sc scope) visible() (condition string, args []any) { return sc.partitions(sharedWith) }
-
-// writable is the condition for changing data in a partition.
-func (sc scope) writable() (condition string, args []any) { return sc.partitions(writableBy) }
-
-func (sc scope) partitions(projects string) (condition string, args []any) {
-	return sc.limit(`(p.project_id IS NULL AND c.owner_id = ? OR p.project_id IN (`+projects+`))`, sc.user, sc.user,
-		sc.user)
-}
-
-func (sc scope) limit(condition string, args ...any) (string, []any) {
-	if !sc.limited {
-		return condition, args
-	}
-	return condition + ` AND p.project_id IN ` + db.Integers, append(args, db.List(sc.projects))
-}
-
-// visibleProject is the condition for seeing a project j and its members.
-func (sc scope) visibleProject() (condition string, args []any) {
-	condition, args = `j.id IN (`+sharedWith+`)`, []any{sc.user, sc.user}
-	if !sc.limited {
-		return condition, args
-	}
-	return condition + ` AND j.id IN ` + db.Integers, append(args, db.List(sc.projects))
-}
-
-// projectRole is the caller's role in a visible project j: the owner of record is an owner, too.
-func (sc scope) projectRole() (expression string, args []any) {
-	return `CASE WHEN j.owner_id = ? THEN 'owner' ELSE (SELECT role FROM project_member WHERE project_id = j.id AND user_id = ?) END`, []any{sc.user, sc.user}
-}
-
-// The conditions for files refer to a row of file f, left-joined with the partition p and the collection c of the
-// memory it is linked to (fromFile). The members of a project see its files, which lie there directly or through their
-// memory. Only the owner of the memory sees any other file, or the file's own owner if it has no memory.
-
-// fromFile joins the tables that the conditions for files refer to.
-const fromFile = `FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id`
-
-// projectOfFile is the row of a file's project, NULL for none.
-const projectOfFile = `CASE WHEN f.memory_id IS NULL THEN f.project_id ELSE p.project_id END`
-
-// visibleFile is the condition for seeing a file.
-func (sc scope) visibleFile() (condition string, args []any) { return sc.file(sharedWith) }
-
-// writableFile is the condition for changing or deleting a file.
-func (sc scope) writableFile() (condition string, args []any) { return sc.file(writableBy) }
-
-func (sc scope) file(projects string) (condition string, args []any) {
-	condition = `f.state = 'stored' AND (` + projectOfFile + ` IS NULL AND coalesce(c.owner_id, f.owner_id) = ? OR ` +
-		projectOfFile + ` IN (` + projects + `))`
-	args = []any{sc.user, sc.user, sc.user}
-	if !sc.limited {
-		return condition, args
-	}
-	return condition + ` AND ` + projectOfFile + ` IN ` + db.Integers, append(args, db.List(sc.projects))
 }
 
 // ownerName is how an error names a user whose data the caller can see: by account name, or by id if there is none.

@@ -279,7 +279,7 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 			return err
 		}
 		_, err = tx.Exec(`INSERT INTO preference (user_id, value, updated_at) VALUES (?, ?, ?)
-			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, sc.user,
+			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, sc.User,
 			string(encoded), s.now())
 		return err
 	})
@@ -303,7 +303,7 @@ func encodePreferences(object map[string]any) ([]byte, error) {
 }
 
 func preferences(tx db.Tx, sc scope) (map[string]any, error) {
-	stored, err := db.Column[string](tx, `SELECT value FROM preference WHERE user_id = ?`, sc.user)
+	stored, err := db.Column[string](tx, `SELECT value FROM preference WHERE user_id = ?`, sc.User)
 	if err != nil || len(stored) == 0 {
 		return map[string]any{}, err
 	}

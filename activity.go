@@ -324,7 +324,7 @@ func (s *Store) activityUser(tx db.Tx, named string) (string, error) {
 func (s *Store) loadActivities(tx db.Tx, sc scope, condition string, args ...any) ([]Activity, error) {
 	project, projectArgs := `j.id = a.project_id`, []any(nil)
 	if !s.operator {
-		visible, visibleArgs := sc.visibleProject()
+		visible, visibleArgs := sc.VisibleProject()
 		project, projectArgs = project+` AND `+visible, visibleArgs
 	}
 	found := []Activity{}

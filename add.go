@@ -269,7 +269,7 @@ func (s *Store) foreseen(tx db.Tx, sc scope, d *draft) (collectionPlace, error) 
 	if id == "" && d.projectName == "" && len(s.access.Projects) == 1 {
 		id = s.access.Projects[0]
 	}
-	owner := sc.user
+	owner := sc.User
 	if id != "" || d.projectName != "" {
 		p, _, err := s.projectToWrite(tx, sc, id, d.projectName)
 		if err == nil && p != nil {

@@ -92,7 +92,7 @@ func (s *Store) AddCollection(ctx context.Context, c NewCollection) (Collection,
 		if _, err := s.addCollection(tx, sc, c); err != nil {
 			return err
 		}
-		if err := s.checkItems(tx, sc, TrashCollection, sc.user); err != nil {
+		if err := s.checkItems(tx, sc, TrashCollection, sc.User); err != nil {
 			return err
 		}
 		var err error
@@ -113,7 +113,7 @@ func (s *Store) addCollection(tx db.Tx, sc scope, c NewCollection) (int64, error
 	}
 	now := s.now()
 	row, err := db.Insert(tx, `INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (owner_id, name) DO NOTHING RETURNING id`, sc.user, c.Name, c.Description,
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (owner_id, name) DO NOTHING RETURNING id`, sc.User, c.Name, c.Description,
 		profile, now, now)
 	if err == nil && row == 0 {
 		return 0, newError(KindConflict, "collection_name",
@@ -165,12 +165,12 @@ func (s *Store) collection(tx db.Tx, sc scope, name string) (Collection, error) 
 
 // listCollections lists the visible collections, or those of one name if it is not empty.
 func (s *Store) listCollections(tx db.Tx, sc scope, name string) ([]Collection, error) {
-	visible, visibleArgs := sc.visible()
+	visible, visibleArgs := sc.Visible()
 	args := slices.Clone(visibleArgs)
 	condition := `EXISTS (SELECT 1 FROM partition p WHERE p.collection_id = c.id AND p.memories > 0 AND ` + visible + `)`
-	if !sc.limited {
+	if !sc.Limited {
 		condition = `(c.owner_id = ? OR ` + condition + `)`
-		args = append(args, sc.user)
+		args = append(args, sc.User)
 	}
 	args = append(args, visibleArgs...)
 	if name != "" {
@@ -208,7 +208,7 @@ func ownCollection(tx db.Tx, sc scope, name string) (row, profile int64, found b
 	err = tx.Each(func(r db.Rows) error {
 		found = true
 		return r.Scan(&row, &profile)
-	}, `SELECT id, coalesce(own_profile, 0) FROM collection WHERE owner_id = ? AND name = ?`, sc.user, name)
+	}, `SELECT id, coalesce(own_profile, 0) FROM collection WHERE owner_id = ? AND name = ?`, sc.User, name)
 	return row, profile, found, err
 }
 
@@ -226,16 +226,16 @@ func (s *Store) collectionFor(tx db.Tx, sc scope, name string, owner int64) (col
 	var at collectionPlace
 	var found bool
 	var err error
-	if at.row, at.profile, found, err = ownCollection(tx, scope{user: owner}, name); err != nil {
+	if at.row, at.profile, found, err = ownCollection(tx, scope{User: owner}, name); err != nil {
 		return at, err
 	}
-	if name == DefaultCollection || found && owner == sc.user {
+	if name == DefaultCollection || found && owner == sc.User {
 		return at, nil
 	}
-	if owner == sc.user {
+	if owner == sc.User {
 		return at, s.unknownCollection(tx, sc, name)
 	}
-	visible, args := sc.visible()
+	visible, args := sc.Visible()
 	seen, err := db.Column[int64](tx, `SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
 		WHERE p.collection_id = ? AND p.memories > 0 AND `+visible+` LIMIT 1`, append([]any{at.row}, args...)...)
 	if err != nil || len(seen) > 0 {
@@ -258,7 +258,7 @@ func (s *Store) collectionFor(tx db.Tx, sc scope, name string, owner int64) (col
 
 // addFor creates the collection for a write to an owner's project.
 func (s *Store) addFor(tx db.Tx, sc scope, name string, owner int64, at collectionPlace) (int64, error) {
-	row, err := s.addCollection(tx, scope{user: owner}, NewCollection{Name: name})
+	row, err := s.addCollection(tx, scope{User: owner}, NewCollection{Name: name})
 	if err == nil && at.profile != 0 {
 		_, err = tx.Exec(`UPDATE collection SET own_profile = ? WHERE id = ?`, at.profile, row)
 	}
@@ -448,7 +448,7 @@ func (s *Store) writableCollection(tx db.Tx, sc scope, name string) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	if sc.limited || visible.Owner != s.access.User {
+	if sc.Limited || visible.Owner != s.access.User {
 		return 0, newError(KindForbidden, "collection_name",
 			"collection_name %s belongs to %s; only its owner, through a view that is not limited to projects, may change it",
 			show(name), ownerName(tx, visible.Owner))

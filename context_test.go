@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Contexts are asked for at the beginning of every interaction: what they gather must not be looked for among
@@ -22,7 +23,7 @@ func TestContextsUseTheirIndexes(t *testing.T) {
 	}{
 		{newestActive.byTime, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", `["identity"]`, 0, 9, 1}},
-		{`SELECT m.id ` + fromMemory + ` WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` + active,
+		{`SELECT m.id ` + kernel.FromMemory + ` WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` + active,
 			`memory_active (partition_id=? AND <expr>=?)`, []any{"[1]", `["case"]`}},
 		{doDontQuery, `memory_do_dont (partition_id=?)`, []any{"[1]"}},
 		{ruleQuery, `memory_event (partition_id=? AND event_type=?)`, []any{"[1]"}},

@@ -52,8 +52,8 @@ type visiblePlace struct {
 
 // visiblePlaces lists the visible partitions that hold memories.
 func visiblePlaces(tx db.Tx, sc scope) ([]visiblePlace, error) {
-	visible, visibleArgs := sc.visible()
-	writable, writableArgs := sc.writable()
+	visible, visibleArgs := sc.Visible()
+	writable, writableArgs := sc.Writable()
 	var places []visiblePlace
 	err := tx.Each(func(row db.Rows) error {
 		var p visiblePlace
@@ -63,7 +63,7 @@ func visiblePlaces(tx db.Tx, sc scope) ([]visiblePlace, error) {
 	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0), coalesce(p.project_id, 0), c.owner_id = ?,
 			EXISTS (SELECT 1 FROM project_member b WHERE b.project_id = p.project_id), `+writable+`
 		FROM partition p JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile
-		WHERE p.memories > 0 AND `+visible, slices.Concat([]any{sc.user}, writableArgs, visibleArgs)...)
+		WHERE p.memories > 0 AND `+visible, slices.Concat([]any{sc.User}, writableArgs, visibleArgs)...)
 	return places, err
 }
 
@@ -144,7 +144,7 @@ func (r *contextReader) gather() (c Context, err error) {
 	}
 	// A limited view does not know whether an identity exists outside its projects, and one stored inside them would
 	// replace it.
-	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.sc.limited && !r.access.ReadOnly && !r.db.ReadOnly() {
+	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.sc.Limited && !r.access.ReadOnly && !r.db.ReadOnly() {
 		c.IdentitySuggestion = suggestIdentity(r.query.DetectedIdentity)
 	}
 	if c.ConversationID, err = r.conversation(); err != nil {

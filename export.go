@@ -75,7 +75,7 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		e.tx = tx
 		if !s.operator {
-			e.user = &sc.user
+			e.user = &sc.User
 		}
 		return e.all(s.clock().UTC().Format(exportTime))
 	})

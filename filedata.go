@@ -17,6 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetype"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // How file contents are stored and removed. They lie in chunks; one transaction writes several of them, so that a large
@@ -202,7 +203,7 @@ func (u *upload) checkPlace(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if owner != sc.user { // whose row may be rolled back with this transaction
+		if owner != sc.User { // whose row may be rolled back with this transaction
 			u.heir = owner
 		}
 		return errUndone // a new project is created with the file
@@ -327,7 +328,7 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 
 // storeRow creates or touches the row of an arriving file, and checks that its owner has room for it.
 func (u *upload) storeRow(tx db.Tx, sc scope) (row int64, err error) {
-	now, size, row, owner := u.s.now(), max(u.size, u.Size), u.row, cmp.Or(u.heir, sc.user)
+	now, size, row, owner := u.s.now(), max(u.size, u.Size), u.row, cmp.Or(u.heir, sc.User)
 	if row == 0 {
 		row, err = db.Insert(tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
 			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, u.id, owner, u.Filename, u.MIMEType, size, []byte{},
@@ -363,7 +364,7 @@ func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 	switch {
 	case all <= s.quota:
 		return nil
-	case owner != sc.user: // the owner's usage is private
+	case owner != sc.User: // the owner's usage is private
 		return newError(KindTooLarge, "size",
 			"the owner of this project has no room left for files of %d bytes; files in a project count for its owner, who may have %d bytes",
 			size, s.quota)
@@ -379,7 +380,7 @@ func fileOwner(tx db.Tx, sc scope, memory, project int64) (owner int64, err erro
 	if memory == 0 {
 		return projectOwner(tx, sc, project)
 	}
-	err = tx.QueryRow(`SELECT c.owner_id `+fromMemory+` WHERE m.id = ?`, memory).Scan(&owner)
+	err = tx.QueryRow(`SELECT c.owner_id `+kernel.FromMemory+` WHERE m.id = ?`, memory).Scan(&owner)
 	return owner, err
 }
 

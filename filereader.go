@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // FileReader reads the bytes of a file in any order; it is an io.ReadSeekCloser, an io.ReaderAt and an io.WriterTo. It
@@ -196,8 +197,8 @@ func (r *FileReader) from(offset int64) ([]byte, error) {
 func (r *FileReader) load(number int64) ([]byte, error) {
 	var sum, data []byte
 	err := r.store.read(r.ctx, func(tx db.Tx, sc scope) error {
-		visible, args := sc.visibleFile()
-		err := tx.QueryRow(`SELECT k.sha256, k.data `+fromFile+` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+
+		visible, args := sc.VisibleFile()
+		err := tx.QueryRow(`SELECT k.sha256, k.data `+kernel.FromFile+` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+
 			visible,
 			append([]any{r.file.row<<chunkBits | number, r.file.row}, args...)...).Scan(&sum, &data)
 		if errors.Is(err, db.ErrNoRows) {

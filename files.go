@@ -14,6 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // File is a document kept beside the memories: its contents lie in the store, too, and [Store.OpenFile] reads them. A
@@ -178,9 +179,9 @@ func (l FileList) rows(tx db.Tx, sc scope) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	condition, args := sc.visibleFile()
+	condition, args := sc.VisibleFile()
 	if l.MemoryID != "" {
-		memory, memoryArgs := sc.visible()
+		memory, memoryArgs := sc.Visible()
 		condition += ` AND m.uid IN (?, ?) AND ` + memory
 		args = slices.Concat(args, []any{l.MemoryID, check.CanonicalID(l.MemoryID)}, memoryArgs)
 	}
@@ -189,7 +190,7 @@ func (l FileList) rows(tx db.Tx, sc scope) ([]int64, error) {
 		if err != nil || project == nil {
 			return nil, err
 		}
-		condition += ` AND ` + projectOfFile + ` = ?`
+		condition += ` AND ` + kernel.ProjectOfFile + ` = ?`
 		args = append(args, project.row)
 	}
 	if l.Category != "" {
@@ -212,7 +213,7 @@ func (l FileList) rows(tx db.Tx, sc scope) ([]int64, error) {
 		condition += ` AND f.id IN (SELECT file_id FROM file_tag WHERE tag IN (` + questionMarks(len(l.Tags)) + `))`
 		args = append(args, anys(l.Tags)...)
 	}
-	return db.Column[int64](tx, `SELECT f.id `+fromFile+` WHERE `+condition+` ORDER BY `+order, args...)
+	return db.Column[int64](tx, `SELECT f.id `+kernel.FromFile+` WHERE `+condition+` ORDER BY `+order, args...)
 }
 
 // MaxFileLimit is the most files that [Store.FilePage] returns at once.
@@ -452,8 +453,8 @@ func (s *Store) memoryToLink(tx db.Tx, sc scope, id string) (storedMemory, error
 // projectForFile is projectForWriting, and lets a limited view see a project just created for it.
 func (s *Store) projectForFile(tx db.Tx, sc *scope, id, name string) (int64, error) {
 	target, err := s.projectForWriting(tx, *sc, id, name)
-	if err == nil && sc.limited && !slices.Contains(sc.projects, target.row) {
-		sc.projects = append(sc.projects, target.row)
+	if err == nil && sc.Limited && !slices.Contains(sc.Projects, target.row) {
+		sc.Projects = append(sc.Projects, target.row)
 	}
 	return target.row, err
 }
@@ -538,8 +539,8 @@ func addFiles(tx db.Tx, sc scope, hits []Hit, summaries bool) error {
 	if err != nil {
 		return err
 	}
-	visible, args := sc.visibleFile()
-	from := fromFile + ` WHERE f.memory_id IN (SELECT id FROM memory WHERE uid IN ` + db.Texts + `) AND ` + visible
+	visible, args := sc.VisibleFile()
+	from := kernel.FromFile + ` WHERE f.memory_id IN (SELECT id FROM memory WHERE uid IN ` + db.Texts + `) AND ` + visible
 	args = append([]any{string(list)}, args...)
 	var memory string
 	if !summaries {
@@ -566,9 +567,9 @@ func addFiles(tx db.Tx, sc scope, hits []Hit, summaries bool) error {
 
 // loadFiles reads the visible files for which a condition on f, m, p or c holds (and what follows WHERE: an order).
 func loadFiles(tx db.Tx, sc scope, condition string, args ...any) ([]storedFile, error) {
-	memory, memoryArgs := sc.visible()
-	writable, writableArgs := sc.writableFile()
-	visible, visibleArgs := sc.visibleFile()
+	memory, memoryArgs := sc.Visible()
+	writable, writableArgs := sc.WritableFile()
+	visible, visibleArgs := sc.VisibleFile()
 	var found []storedFile
 	err := tx.Each(func(row db.Rows) error {
 		var f storedFile
@@ -585,13 +586,13 @@ func loadFiles(tx db.Tx, sc scope, condition string, args ...any) ([]storedFile,
 		f.Tags, err = decodeStrings(tags)
 		found = append(found, f)
 		return err
-	}, `SELECT f.id, coalesce(m.id, 0), coalesce(`+projectOfFile+`, 0), f.uid, CASE WHEN `+memory+
+	}, `SELECT f.id, coalesce(m.id, 0), coalesce(`+kernel.ProjectOfFile+`, 0), f.uid, CASE WHEN `+memory+
 		` THEN m.uid ELSE '' END, f.filename, f.mime_type, f.size, f.sha256,
 			f.description, f.category, u.uid, coalesce(j.uid, ''),
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id), f.created_at, f.updated_at, coalesce(`+writable+`, false)
-		`+fromFile+` JOIN users u ON u.id = f.owner_id
-		LEFT JOIN project j ON j.id = `+projectOfFile+` AND j.id IN (`+sharedWith+`)
+		`+kernel.FromFile+` JOIN users u ON u.id = f.owner_id
+		LEFT JOIN project j ON j.id = `+kernel.ProjectOfFile+` AND j.id IN (`+kernel.SharedWith+`)
 		WHERE `+visible+` AND `+condition,
-		slices.Concat(memoryArgs, writableArgs, []any{sc.user, sc.user}, visibleArgs, args)...)
+		slices.Concat(memoryArgs, writableArgs, []any{sc.User, sc.User}, visibleArgs, args)...)
 	return found, err
 }

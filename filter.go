@@ -187,14 +187,14 @@ func list(memories, expression string, args ...any) field {
 	}
 }
 
-// names compares the name of the project.
-func (sc scope) names() field {
+// projectNames compares the name of the project.
+func projectNames(sc scope) field {
 	return column(`(SELECT j.name_key FROM project j WHERE j.id = p.project_id)`, foldedName)
 }
 
 // links compares the ids of related memories that the caller can see.
-func (sc scope) links() field {
-	visible, args := sc.visible()
+func links(sc scope) field {
+	visible, args := sc.Visible()
 	return list(`SELECT l.memory_id FROM memory_link l JOIN memory r ON r.id = l.related_id JOIN partition p ON p.id = r.partition_id
 		JOIN collection c ON c.id = p.collection_id WHERE `+visible, `r.uid`, args...)
 }
@@ -223,12 +223,12 @@ func metadataField(key string) field {
 }
 
 // fieldOf returns how a key is compared for the caller.
-func (sc scope) fieldOf(key string) field {
+func fieldOf(sc scope, key string) field {
 	switch key {
 	case "project_name":
-		return sc.names()
+		return projectNames(sc)
 	case "related_memory_ids":
-		return sc.links()
+		return links(sc)
 	}
 	if known, ok := knownFields[key]; ok {
 		return known
@@ -251,7 +251,7 @@ func (f Filter) compile(sc scope) (string, []any, error) {
 		if err != nil {
 			return "", nil, invalid("filter", "filter.%s%v", fault.Clip(key), err)
 		}
-		b := conditionBuilder{field: sc.fieldOf(key)}
+		b := conditionBuilder{field: fieldOf(sc, key)}
 		if err := b.build(c); err != nil {
 			kind := KindInvalid
 			if errors.Is(err, errTooMany) {

@@ -139,7 +139,7 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 // checkIdentityMemory refuses an identity in another user's project: otherwise any user who may write to a project
 // could decide, everywhere, who its owner's agents are.
 func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *place) error {
-	if at.owner == w.sc.user || !strings.EqualFold(after.EventType, EventIdentity) {
+	if at.owner == w.sc.User || !strings.EqualFold(after.EventType, EventIdentity) {
 		return nil
 	}
 	return newError(KindForbidden, "event_type",

@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // incomingFile is a file whose chunks are being read. It lies in the store under a secret id, in a state that makes it
@@ -201,7 +202,7 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 }
 
 // memoryOf selects a memory by id and owner.
-const memoryOf = `SELECT m.id ` + fromMemory + ` JOIN users u ON u.id = c.owner_id WHERE m.uid = ? AND u.uid = ?`
+const memoryOf = `SELECT m.id ` + kernel.FromMemory + ` JOIN users u ON u.id = c.owner_id WHERE m.uid = ? AND u.uid = ?`
 
 // chunk takes the next piece of the file that is being read.
 func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
@@ -518,7 +519,7 @@ func (l *linkItem) apply(t *importTx) error {
 	if l.kept {
 		return nil
 	}
-	found, err := db.Column[int64](t.tx, `SELECT m.id `+fromMemory+
+	found, err := db.Column[int64](t.tx, `SELECT m.id `+kernel.FromMemory+
 		` JOIN users u ON u.id = c.owner_id WHERE m.uid = ?1 AND u.uid = ?2 AND m.updated_at = coalesce(?3, m.updated_at)`,
 		l.memory, l.owner, l.updated)
 	if err != nil {

@@ -126,7 +126,7 @@ func (t *importTx) collection(owner int64, name string) (int64, error) {
 	if row, ok := t.collections[key]; ok {
 		return row, nil
 	}
-	row, _, found, err := ownCollection(t.tx, scope{user: owner}, name)
+	row, _, found, err := ownCollection(t.tx, scope{User: owner}, name)
 	if err != nil {
 		return 0, err
 	}
@@ -170,7 +170,7 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	case len(found) > 1:
 		return 0, invalid(argument, "%s %s fits %d projects; give project_id", argument, show(value), len(found))
 	case len(found) == 0:
-		row, err := t.s.addProject(t.tx, scope{user: owner}, id, name)
+		row, err := t.s.addProject(t.tx, scope{User: owner}, id, name)
 		if err != nil {
 			return 0, err
 		}

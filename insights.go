@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Insights provides the data of a dashboard: overview, graph and map, the tags and modules in use, recorded activity,
@@ -141,13 +142,13 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (Overview, err
 			return err
 		}
 		partitions := sel.partitionList()
-		visible, args := sc.visibleFile()
+		visible, args := sc.VisibleFile()
 		for _, step := range []func() error{
 			func() error {
 				if q.MemoriesOnly {
 					return nil
 				}
-				return tx.QueryRow(`SELECT count(*) `+fromFile+` WHERE `+visible, args...).Scan(&o.Files)
+				return tx.QueryRow(`SELECT count(*) `+kernel.FromFile+` WHERE `+visible, args...).Scan(&o.Files)
 			},
 			func() error { return o.countProjects(tx, partitions) },
 			func() error { return o.countCollections(tx, partitions) },

@@ -225,11 +225,11 @@ func (s *Store) DeleteMember(ctx context.Context, d MemberDeletion) error {
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		p, forbidden := managedProject(tx, sc, d.Project)
-		if forbidden != nil && (p.row == 0 || sc.limited) {
+		if forbidden != nil && (p.row == 0 || sc.Limited) {
 			return forbidden
 		}
 		m, err := findMember(tx, p, d.User)
-		if forbidden != nil && m.row != sc.user {
+		if forbidden != nil && m.row != sc.User {
 			return forbidden
 		}
 		if errors.Is(err, ErrNotFound) {
@@ -268,7 +268,7 @@ func operatorProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 	if err != nil {
 		return projectRow{}, err
 	}
-	p, err := findProject(tx, scope{user: owner.row}, ref.ID[slash+1:], ref.Name)
+	p, err := findProject(tx, scope{User: owner.row}, ref.ID[slash+1:], ref.Name)
 	if err != nil {
 		return projectRow{}, err
 	}

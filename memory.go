@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Limits of a memory.
@@ -208,8 +209,8 @@ func (s *Store) memoryForWriting(tx db.Tx, sc scope, id string) (storedMemory, e
 // loadMemories reads the visible memories for which a condition on m, p, c or j holds (and what follows WHERE: an
 // order, a limit).
 func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) ([]storedMemory, error) {
-	visible, visibleArgs := sc.visible()
-	writable, writableArgs := sc.writable()
+	visible, visibleArgs := sc.Visible()
+	writable, writableArgs := sc.Writable()
 	var found []storedMemory
 	err := tx.Each(func(row db.Rows) error {
 		var m storedMemory
@@ -242,14 +243,11 @@ func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) 
 				WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = r.partition_id AND `+visible+`)),
 			m.revision, m.created_at, m.updated_at, `+writable+`,
 			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END
-		`+fromMemory+` JOIN users u ON u.id = c.owner_id
+		`+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id
-		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, []any{sc.user}, visibleArgs, args)...)
+		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, []any{sc.User}, visibleArgs, args)...)
 	return found, err
 }
-
-// fromMemory joins the tables that the visibility conditions refer to.
-const fromMemory = `FROM memory m JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id`
 
 // loadRows reads the visible memories among the given rows, in their order.
 func (s *Store) loadRows(tx db.Tx, sc scope, rows []int64) ([]storedMemory, error) {

@@ -178,12 +178,12 @@ func (h *Accounts) AddClient(ctx context.Context, n NewClient) (RegisteredClient
 	}
 	var c storedClient
 	err = s.write(ctx, func(tx db.Tx, sc scope) error {
-		maker, err := n.maker(tx, sc.user, s.now())
+		maker, err := n.maker(tx, sc.User, s.now())
 		if err != nil {
 			return err
 		}
 		c = storedClient{Client: Client{ID: n.ID, Kind: ClientAdmin, Owner: s.access.User, Metadata: r, Made: maker != ""},
-			owner: &sc.user, maker: maker}
+			owner: &sc.User, maker: maker}
 		return s.insertClient(tx, &c, secret)
 	})
 	if err != nil {
@@ -354,7 +354,7 @@ func (s *Store) ownClients(sc scope) (condition string, args []any) {
 	if s.operator {
 		return `TRUE`, nil
 	}
-	return `c.owner_id = ?`, []any{sc.user}
+	return `c.owner_id = ?`, []any{sc.User}
 }
 
 // ownClient returns one of the clients that the view may change.

@@ -188,7 +188,7 @@ func verifies(verifier, challenge string) bool {
 
 // checkMayAuthorize refuses consent from users who have been disabled since they signed in.
 func checkMayAuthorize(tx db.Tx, sc scope) error {
-	disabled, err := db.Column[bool](tx, `SELECT disabled_at IS NOT NULL FROM users WHERE id = ?`, sc.user)
+	disabled, err := db.Column[bool](tx, `SELECT disabled_at IS NOT NULL FROM users WHERE id = ?`, sc.User)
 	if err == nil && slices.Contains(disabled, true) {
 		err = oauthError(KindForbidden, OAuthAccessDenied, "", "this user is disabled and can let nobody in")
 	}
@@ -200,7 +200,7 @@ func (s *Store) checkSessionLives(tx db.Tx, sc scope, id string) error {
 	if id == "" {
 		return nil
 	}
-	found, err := loadSessions(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, id, sc.user, s.now())
+	found, err := loadSessions(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, id, sc.User, s.now())
 	if err == nil && len(found) == 0 {
 		err = oauthError(KindForbidden, OAuthAccessDenied, "session_id", "the sign-in in which this was allowed has ended")
 	}
@@ -232,7 +232,7 @@ func (s *Store) addGrant(tx db.Tx, sc scope, client storedClient, a Authorizatio
 		refused = string(encoded)
 	}
 	grant, err := db.Insert(tx, `INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, projects, resource, created_at, session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		code.GrantID, client.row, sc.user, string(scopes), refused, limit, a.Resource, now, a.SessionID)
+		code.GrantID, client.row, sc.User, string(scopes), refused, limit, a.Resource, now, a.SessionID)
 	if err != nil {
 		return code, err
 	}
@@ -269,7 +269,7 @@ func (h *Accounts) Grants(ctx context.Context) ([]Grant, error) {
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := loadGrants(tx,
 			`g.user_id = ? AND g.revoked_at IS NULL AND g.last_used_at IS NOT NULL ORDER BY g.created_at DESC, g.id DESC`,
-			sc.user)
+			sc.User)
 		for _, g := range found {
 			all = append(all, g.Grant)
 		}
@@ -286,7 +286,7 @@ func (h *Accounts) RevokeGrant(ctx context.Context, id string) error {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		rows, err := db.Column[int64](tx, `SELECT id FROM oauth_grant WHERE uid = ? AND user_id = ?`, id, sc.user)
+		rows, err := db.Column[int64](tx, `SELECT id FROM oauth_grant WHERE uid = ? AND user_id = ?`, id, sc.User)
 		if err == nil && len(rows) == 0 {
 			err = newError(KindNotFound, "id", "id %s is no OAuth grant of this user", show(id))
 		}

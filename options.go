@@ -166,10 +166,10 @@ func (h *Insights) Usage(ctx context.Context) (Usage, error) {
 	}
 	u := Usage{Quota: s.options.Quota, FileQuota: s.options.FileQuota}
 	err = s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		if u.Memories, u.Revisions, u.Bytes, err = used(tx, sc.user); err != nil {
+		if u.Memories, u.Revisions, u.Bytes, err = used(tx, sc.User); err != nil {
 			return err
 		}
-		return tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored', 'trashed')`, sc.user).Scan(&u.FileBytes)
+		return tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored', 'trashed')`, sc.User).Scan(&u.FileBytes)
 	})
 	return u, err
 }
@@ -230,7 +230,7 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 	default:
 		return nil
 	}
-	if owner != w.sc.user { // members must not learn how much the owner has stored elsewhere
+	if owner != w.sc.User { // members must not learn how much the owner has stored elsewhere
 		return newError(KindTooLarge, "content",
 			"the owner of this project has no room for more %s; ask for some, or delete what the project no longer needs", what)
 	}
@@ -254,7 +254,7 @@ func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
 		return err
 	case (quota.Memories == 0 || memories <= quota.Memories) && (quota.Revisions == 0 || revisions <= quota.Revisions):
 		return nil
-	case owner != w.sc.user:
+	case owner != w.sc.User:
 		return newError(KindTooLarge, "content", "the trash of this project's owner is full; ask for it to be emptied")
 	}
 	return newError(KindTooLarge, "content",
@@ -280,7 +280,7 @@ func (s *shared) checkItems(tx db.Tx, sc scope, kind TrashKind, owner int64) err
 	if err := tx.QueryRow(counts[kind], owner).Scan(&held); err != nil || held <= most {
 		return err
 	}
-	if owner != sc.user {
+	if owner != sc.User {
 		return newError(KindTooLarge, arguments[kind], "the owner of this project has no room for more %ss", kind)
 	}
 	return newError(KindTooLarge, arguments[kind],

@@ -135,7 +135,7 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 	if err != nil {
 		return Member{}, err
 	}
-	sent, err := db.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE sender_id = ?`, sc.user)
+	sent, err := db.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE sender_id = ?`, sc.User)
 	if err != nil {
 		return Member{}, err
 	}
@@ -144,7 +144,7 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 			"%d invitations to projects are pending, and one user may have sent at most %d; withdraw some, or wait until they are accepted or expire",
 			sent[0], MaxSentInvitations)
 	}
-	recipient, err := recipientOf(tx, sc.user, p.row, to, now)
+	recipient, err := recipientOf(tx, sc.User, p.row, to, now)
 	if err != nil {
 		return Member{}, err
 	}
@@ -154,7 +154,7 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 		return Member{}, err
 	}
 	_, err = tx.Exec(`INSERT INTO project_invitation (uid, project_id, sender_id, invited, recipient_id, role, created_at, expires_at) VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?, ?)`,
-		s.newID(), p.row, sc.user, invited, recipient, string(role), now, now+projectInvitationLifetime.Microseconds())
+		s.newID(), p.row, sc.User, invited, recipient, string(role), now, now+projectInvitationLifetime.Microseconds())
 	if err != nil {
 		return Member{}, err
 	}
@@ -276,7 +276,7 @@ func (s *Store) ProjectInvitations(ctx context.Context) ([]ProjectInvitation, er
 	}
 	all := []ProjectInvitation{}
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		found, err := loadSentInvitations(tx, s.now(), `i.recipient_id = ?`, sc.user)
+		found, err := loadSentInvitations(tx, s.now(), `i.recipient_id = ?`, sc.User)
 		for _, i := range found {
 			all = append(all, i.ProjectInvitation)
 		}
@@ -292,7 +292,7 @@ func (s *Store) answerInvitation(ctx context.Context, what, id string,
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		found, err := loadSentInvitations(tx, s.now(), `i.uid = ? AND i.recipient_id = ?`, id, sc.user)
+		found, err := loadSentInvitations(tx, s.now(), `i.uid = ? AND i.recipient_id = ?`, id, sc.User)
 		if err != nil {
 			return err
 		}
@@ -311,19 +311,19 @@ func (s *Store) AcceptProjectInvitation(ctx context.Context, id string) (Project
 	var accepted Project
 	err := s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, sc scope, i sentInvitation) error {
 		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET role = excluded.role`, i.project, sc.user, string(i.Role), s.now())
+			ON CONFLICT DO UPDATE SET role = excluded.role`, i.project, sc.User, string(i.Role), s.now())
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`DELETE FROM declined_invitation WHERE user_id = ? AND project_id = ?`, sc.user,
+		if _, err := tx.Exec(`DELETE FROM declined_invitation WHERE user_id = ? AND project_id = ?`, sc.User,
 			i.project); err != nil {
 			return err
 		}
-		me, err := loadUsers(tx, `u.id = ?`, sc.user)
+		me, err := loadUsers(tx, `u.id = ?`, sc.User)
 		if err != nil {
 			return err
 		}
-		if err := endInvitationsTo(tx, i.project, me[0].User, sc.user); err != nil {
+		if err := endInvitationsTo(tx, i.project, me[0].User, sc.User); err != nil {
 			return err
 		}
 		accepted, err = loadProject(tx, sc, i.project)
@@ -342,11 +342,11 @@ func (s *Store) DeclineProjectInvitation(ctx context.Context, id string) error {
 
 func (s *Store) decline(tx db.Tx, sc scope, i sentInvitation) error {
 	if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE project_id = ? AND recipient_id = ?`,
-		i.project, sc.user); err != nil {
+		i.project, sc.User); err != nil {
 		return err
 	}
 	_, err := tx.Exec(`INSERT INTO declined_invitation (user_id, sender_id, project_id, declined_at) VALUES (?, ?, ?, ?)`,
-		sc.user, i.sender, i.project, s.now())
+		sc.User, i.sender, i.project, s.now())
 	return err
 }
 
@@ -360,12 +360,12 @@ func (s *Store) BlockSender(ctx context.Context, id string) (BlockedSender, erro
 			return err
 		}
 		if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE sender_id = ? AND recipient_id = ?`,
-			i.sender, sc.user); err != nil {
+			i.sender, sc.User); err != nil {
 			return err
 		}
 		now := s.now()
 		blocked = BlockedSender{i.InvitedBy, i.InvitedByName, toTime(now)}
-		_, err := tx.Exec(`INSERT INTO blocked_sender (user_id, sender_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, sc.user, i.sender, now)
+		_, err := tx.Exec(`INSERT INTO blocked_sender (user_id, sender_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, sc.User, i.sender, now)
 		return err
 	})
 	return blocked, err
@@ -386,7 +386,7 @@ func (s *Store) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
 			b.CreatedAt = toTime(since)
 			all = append(all, b)
 			return err
-		}, `SELECT u.uid, coalesce(u.name, ''), b.created_at FROM blocked_sender b JOIN users u ON u.id = b.sender_id WHERE b.user_id = ? ORDER BY b.created_at DESC, u.uid`, sc.user)
+		}, `SELECT u.uid, coalesce(u.name, ''), b.created_at FROM blocked_sender b JOIN users u ON u.id = b.sender_id WHERE b.user_id = ? ORDER BY b.created_at DESC, u.uid`, sc.User)
 	})
 	return all, err
 }
@@ -398,7 +398,7 @@ func (s *Store) UnblockSender(ctx context.Context, user string) error {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		result, err := tx.Exec(`DELETE FROM blocked_sender WHERE user_id = ? AND sender_id = (SELECT id FROM users WHERE uid = ?)`, sc.user, user)
+		result, err := tx.Exec(`DELETE FROM blocked_sender WHERE user_id = ? AND sender_id = (SELECT id FROM users WHERE uid = ?)`, sc.User, user)
 		if err == nil && result.RowsAffected == 0 {
 			return newError(KindNotFound, "user",
 				"user %s is not among those whom this user has blocked; give the id of one who is", show(user))

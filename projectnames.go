@@ -120,8 +120,8 @@ func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
 	if key == "" {
 		return nil, nil
 	}
-	visible, visibleArgs := sc.visibleProject()
-	role, roleArgs := sc.projectRole()
+	visible, visibleArgs := sc.VisibleProject()
+	role, roleArgs := sc.ProjectRole()
 	var all []projectRow
 	err := tx.Each(func(row db.Rows) error {
 		var p projectRow
@@ -133,8 +133,8 @@ func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
 		LEFT JOIN project_alias a ON a.owner_id = j.owner_id AND a.name_key = ? AND a.project_id = j.id
 		WHERE `+visible+` AND (j.name_key = ? OR a.name IS NOT NULL AND (j.owner_id = ? OR a.created_at >=
 			(SELECT b.created_at FROM project_member b WHERE b.project_id = j.id AND b.user_id = ?)))
-		ORDER BY j.id`, slices.Concat([]any{sc.user}, roleArgs, []any{key, key}, visibleArgs,
-		[]any{key, sc.user, sc.user})...)
+		ORDER BY j.id`, slices.Concat([]any{sc.User}, roleArgs, []any{key, key}, visibleArgs,
+		[]any{key, sc.User, sc.User})...)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -163,8 +163,8 @@ func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
 
 // findProjects returns the visible projects for which a condition on project j and its owner u holds.
 func findProjects(tx db.Tx, sc scope, condition string, args ...any) ([]projectRow, error) {
-	visible, visibleArgs := sc.visibleProject()
-	role, roleArgs := sc.projectRole()
+	visible, visibleArgs := sc.VisibleProject()
+	role, roleArgs := sc.ProjectRole()
 	var found []projectRow
 	err := tx.Each(func(row db.Rows) error {
 		var p projectRow
@@ -172,7 +172,7 @@ func findProjects(tx db.Tx, sc scope, condition string, args ...any) ([]projectR
 		found = append(found, p)
 		return err
 	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ?, `+role+` FROM project j JOIN users u ON u.id = j.owner_id
-		WHERE `+visible+` AND (`+condition+`) ORDER BY j.id`, slices.Concat([]any{sc.user}, roleArgs, visibleArgs, args)...)
+		WHERE `+visible+` AND (`+condition+`) ORDER BY j.id`, slices.Concat([]any{sc.User}, roleArgs, visibleArgs, args)...)
 	return found, err
 }
 
@@ -198,7 +198,7 @@ func checkFreeName(tx db.Tx, sc scope, argument, name string, except int64) erro
 		}
 		return newError(KindConflict, argument,
 			"project_name %s is taken by the project with project_id %s; choose another name", show(name), show(id))
-	}, `SELECT uid, name FROM project WHERE owner_id = ? AND name_key = ? AND id <> ? LIMIT 1`, sc.user,
+	}, `SELECT uid, name FROM project WHERE owner_id = ? AND name_key = ? AND id <> ? LIMIT 1`, sc.User,
 		foldname.Key(name), except)
 }
 
@@ -216,11 +216,11 @@ func (s *Store) addProject(tx db.Tx, sc scope, id, name string) (int64, error) {
 		name = id
 	}
 	now, key := s.now(), foldname.Key(name)
-	if _, err := tx.Exec(`DELETE FROM project_alias WHERE owner_id = ? AND name_key = ?`, sc.user, key); err != nil {
+	if _, err := tx.Exec(`DELETE FROM project_alias WHERE owner_id = ? AND name_key = ?`, sc.User, key); err != nil {
 		return 0, err
 	}
 	return db.Insert(tx, `INSERT INTO project (owner_id, uid, name, name_key, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
-		sc.user, id, name, key, now, now)
+		sc.User, id, name, key, now, now)
 }
 
 // renameProject renames a project. The previous name becomes a former name, unless it is equal when folded.
@@ -285,7 +285,7 @@ const maxNearNames = 10_000
 // typo or two.
 func nearNames(tx db.Tx, sc scope, made int64) ([]string, error) {
 	const most = 3
-	visible, args := sc.visibleProject()
+	visible, args := sc.VisibleProject()
 	var name, key string
 	if err := tx.QueryRow(`SELECT name, name_key FROM project WHERE id = ?`, made).Scan(&name, &key); err != nil {
 		return nil, err
@@ -303,7 +303,7 @@ func nearNames(tx db.Tx, sc scope, made int64) ([]string, error) {
 		return nil
 	}, `SELECT j.uid, j.name, u.uid, j.owner_id = ?, j.name_key FROM project j JOIN users u ON u.id = j.owner_id
 		WHERE `+visible+` AND j.id <> ? ORDER BY j.id DESC LIMIT ?`,
-		slices.Concat([]any{sc.user}, args, []any{made, maxNearNames})...)
+		slices.Concat([]any{sc.User}, args, []any{made, maxNearNames})...)
 	if err != nil || len(near) == 0 {
 		return nil, err
 	}

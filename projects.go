@@ -77,10 +77,10 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 		if err != nil {
 			return err
 		}
-		if err := s.checkItems(tx, sc, TrashProject, sc.user); err != nil {
+		if err := s.checkItems(tx, sc, TrashProject, sc.User); err != nil {
 			return err
 		}
-		sc.projects = append(sc.projects, row)
+		sc.Projects = append(sc.Projects, row)
 		added, err = loadProject(tx, sc, row)
 		return err
 	})
@@ -89,10 +89,10 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 
 // checkNewProject refuses a name or id that is taken, and a project that a limited view may not add.
 func (s *Store) checkNewProject(tx db.Tx, sc scope, n NewProject) error {
-	if sc.limited {
+	if sc.Limited {
 		beyond := !slices.Contains(s.access.Projects, n.ID)
 		if !beyond {
-			known, err := findProject(tx, scope{user: sc.user}, n.ID, "")
+			known, err := findProject(tx, scope{User: sc.User}, n.ID, "")
 			if err != nil {
 				return err // two projects have the id that the view is limited to
 			}
@@ -103,7 +103,7 @@ func (s *Store) checkNewProject(tx db.Tx, sc scope, n NewProject) error {
 				oneOf(s.access.Projects))
 		}
 	}
-	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND uid = ?`, sc.user, n.ID)
+	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND uid = ?`, sc.User, n.ID)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *Store) checkNewProject(tx db.Tx, sc scope, n NewProject) error {
 		return newError(KindConflict, "project_id", "project_id %s exists already; choose another one or store into it",
 			show(n.ID))
 	}
-	if sc.limited {
+	if sc.Limited {
 		return nil // the view must not learn the names of projects outside its limit
 	}
 	return checkFreeName(tx, sc, "project_name", cmp.Or(n.Name, n.ID), 0)
@@ -285,7 +285,7 @@ type Owner struct {
 func (s *Store) Owners(ctx context.Context) ([]Owner, error) {
 	var owners []Owner
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		names, err := db.Column[string](tx, `SELECT coalesce(name, '') FROM users WHERE id = ?`, sc.user)
+		names, err := db.Column[string](tx, `SELECT coalesce(name, '') FROM users WHERE id = ?`, sc.User)
 		if err != nil {
 			return err
 		}
@@ -313,9 +313,9 @@ func (s *Store) Owners(ctx context.Context) ([]Owner, error) {
 
 // loadProjects reads the visible projects for which a condition on project j holds.
 func loadProjects(tx db.Tx, sc scope, condition string, args ...any) ([]Project, error) {
-	visible, visibleArgs := sc.visibleProject()
-	role, roleArgs := sc.projectRole()
-	memories, memoriesArgs := sc.visible()
+	visible, visibleArgs := sc.VisibleProject()
+	role, roleArgs := sc.ProjectRole()
+	memories, memoriesArgs := sc.Visible()
 	all := []Project{}
 	err := tx.Each(func(row db.Rows) error {
 		var p Project
@@ -331,7 +331,7 @@ func loadProjects(tx db.Tx, sc scope, condition string, args ...any) ([]Project,
 			j.created_at, j.updated_at
 		FROM project j JOIN users u ON u.id = j.owner_id WHERE `+visible+` AND `+condition+`
 		ORDER BY j.owner_id = ? DESC, j.name, j.uid, u.uid`,
-		slices.Concat([]any{sc.user}, roleArgs, memoriesArgs, visibleArgs, args, []any{sc.user})...)
+		slices.Concat([]any{sc.User}, roleArgs, memoriesArgs, visibleArgs, args, []any{sc.User})...)
 	return all, err
 }
 
@@ -415,7 +415,7 @@ func managedProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 	switch {
 	case err != nil:
 		return p, err
-	case sc.limited:
+	case sc.Limited:
 		return p, newError(KindForbidden, p.argument,
 			"a view limited to projects works with what lies in them; project %s itself is changed through a view without a limit", whole(p.ref()))
 	case p.role != MemberOwner:
@@ -438,7 +438,7 @@ type projectTarget struct {
 func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectTarget, error) {
 	if id == "" && name == "" {
 		switch {
-		case !sc.limited:
+		case !sc.Limited:
 			return projectTarget{}, nil
 		case len(s.access.Projects) == 0:
 			return projectTarget{}, newError(KindForbidden, "project_id",
@@ -468,7 +468,7 @@ func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectT
 		return projectTarget{}, err
 	}
 	made := projectTarget{row: row, created: true, warnings: warnings}
-	if !sc.limited { // the view must not learn the names of projects outside its limit
+	if !sc.Limited { // the view must not learn the names of projects outside its limit
 		near, err := nearNames(tx, sc, row)
 		if err != nil {
 			return projectTarget{}, err
@@ -491,7 +491,7 @@ func (s *Store) newProjectFor(tx db.Tx, sc scope, id, name string) (int64, error
 	if err != nil {
 		return 0, err
 	}
-	return row, s.checkItems(tx, sc, TrashProject, sc.user)
+	return row, s.checkItems(tx, sc, TrashProject, sc.User)
 }
 
 // checkWritable refuses writes to a project that the caller may only read.
@@ -514,7 +514,7 @@ func (s *Store) projectToWrite(tx db.Tx, sc scope, id, name string) (*projectRow
 		if len(fitting) == 0 {
 			return nil, nil, s.beyondLimit(sc, id, name)
 		}
-		if fitting[0].own || sc.limited || len(fitting) == 1 && fitting[0].role != MemberReader {
+		if fitting[0].own || sc.Limited || len(fitting) == 1 && fitting[0].role != MemberReader {
 			p, err := onlyProject("project_name", name, fitting)
 			return p, nil, err
 		}
@@ -535,15 +535,15 @@ func (s *Store) projectToWrite(tx db.Tx, sc scope, id, name string) (*projectRow
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(named) > 0 && (named[0].own || sc.limited) {
+		if len(named) > 0 && (named[0].own || sc.Limited) {
 			return nil, nil, disagreeingID(id, name, named[0])
 		}
 	}
 	if err := s.beyondLimit(sc, id, name); err != nil {
 		return nil, nil, err
 	}
-	if sc.limited {
-		if _, err = findProjectID(tx, scope{user: sc.user}, id); err == nil &&
+	if sc.Limited {
+		if _, err = findProjectID(tx, scope{User: sc.User}, id); err == nil &&
 			strings.Contains(id, "/") { // as tokens name them
 			err = newError(KindForbidden, "project_id", "%s", s.goneProjects())
 		}
@@ -559,7 +559,7 @@ func (s *Store) goneProjects() string {
 
 // beyondLimit refuses an unknown project that a limited view may not create.
 func (s *Store) beyondLimit(sc scope, id, name string) error {
-	if !sc.limited || id != "" && slices.Contains(s.access.Projects, id) {
+	if !sc.Limited || id != "" && slices.Contains(s.access.Projects, id) {
 		return nil
 	}
 	return newError(KindForbidden, "project_id", "this view is limited to the projects %s; %s is none of them",
@@ -580,12 +580,12 @@ func notTheirs(tx db.Tx, name string, fitting []projectRow) string {
 // checkMeantName refuses an unknown id that is a current or former name of one of the caller's projects: the caller
 // means that project, and a new one would have the same name.
 func checkMeantName(tx db.Tx, sc scope, id, name string) error {
-	if name != "" || sc.limited { // the view must not learn the names of projects outside its limit
+	if name != "" || sc.Limited { // the view must not learn the names of projects outside its limit
 		return nil
 	}
 	key := foldname.Key(id)
 	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?1 AND name_key = ?2
-		UNION ALL SELECT j.uid FROM project_alias a JOIN project j ON j.id = a.project_id WHERE a.owner_id = ?1 AND a.name_key = ?2 LIMIT 1`, sc.user, key)
+		UNION ALL SELECT j.uid FROM project_alias a JOIN project j ON j.id = a.project_id WHERE a.owner_id = ?1 AND a.name_key = ?2 LIMIT 1`, sc.User, key)
 	if err == nil && len(taken) > 0 && key != "" {
 		err = newError(KindConflict, "project_id",
 			"project_id %s is no project, but the name of the one with project_id %s; give that, or project_name %s", show(id),

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // openPeople opens a store whose users have accounts; an empty name means none.
@@ -203,8 +204,8 @@ func TestFilesOfADeletedProjectStayWithItsOwner(t *testing.T) {
 		view := s.As(Access{User: user})
 		var rows []int64
 		err := view.read(t.Context(), func(tx db.Tx, sc scope) (err error) {
-			condition, args := sc.visibleFile()
-			rows, err = db.Column[int64](tx, `SELECT f.id `+fromFile+` WHERE `+condition+` ORDER BY f.id`, args...)
+			condition, args := sc.VisibleFile()
+			rows, err = db.Column[int64](tx, `SELECT f.id `+kernel.FromFile+` WHERE `+condition+` ORDER BY f.id`, args...)
 			return err
 		})
 		if err != nil {

@@ -225,6 +225,6 @@ func readPlain(tx db.Tx, condition string, args ...any) ([]plainMemory, error) {
 		return err
 	}, `SELECT m.id, m.partition_id, c.own_profile IS NOT NULL, m.content,
 			coalesce((SELECT string_agg(tag, `+db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
-		`+fromMemory+` WHERE `+condition, args...)
+		`+kernel.FromMemory+` WHERE `+condition, args...)
 	return all, err
 }

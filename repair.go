@@ -123,7 +123,7 @@ func giveToOwners(tx db.Tx, partitions []int64) error {
 		if err != nil {
 			return err
 		}
-		row, there, found, err := ownCollection(tx, scope{user: owner}, name)
+		row, there, found, err := ownCollection(tx, scope{User: owner}, name)
 		if err != nil {
 			return err
 		}

@@ -127,7 +127,7 @@ func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
 	var r Rules
 	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
 		r, err = s.rules(tx, sc, project)
-		if project == (ProjectRef{}) && sc.limited {
+		if project == (ProjectRef{}) && sc.Limited {
 			r.Warnings = append(r.Warnings,
 				"general rules are not visible here: this view is limited to projects; name one of them")
 		}
@@ -215,7 +215,7 @@ func (s *Store) presentRules(tx db.Tx, sc scope, project ProjectRef, ruleType Ru
 func (s *Store) rulesAt(tx db.Tx, sc scope, project int64, ruleType RuleType) ([]storedMemory, error) {
 	condition, where := `p.project_id = ?`, project
 	if project == 0 {
-		condition, where = `p.project_id IS NULL AND c.owner_id = ?`, sc.user
+		condition, where = `p.project_id IS NULL AND c.owner_id = ?`, sc.User
 	}
 	found, err := s.loadMemories(tx, sc, `m.event_type = ? AND m.rule_type = ? AND `+condition+
 		` ORDER BY m.updated_at DESC, m.id DESC`,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 func mustSetRule(t *testing.T, s *Store, r NewRule) StoredRule {
@@ -351,7 +352,7 @@ func TestRulesAreFoundByIndexes(t *testing.T) {
 	}
 	err := s.read(t.Context(), func(tx db.Tx, sc scope) error {
 		for _, project := range []string{`p.project_id = 3`, `p.project_id IS NULL AND c.owner_id = 1`} {
-			visible, args := sc.visible()
+			visible, args := sc.Visible()
 			var plan []string
 			err := tx.Each(func(row db.Rows) error {
 				var id, parent, unused int64
@@ -359,7 +360,7 @@ func TestRulesAreFoundByIndexes(t *testing.T) {
 				err := row.Scan(&id, &parent, &unused, &detail)
 				plan = append(plan, detail)
 				return err
-			}, `EXPLAIN QUERY PLAN SELECT m.id `+fromMemory+` JOIN users u ON u.id = c.owner_id WHERE `+visible+
+			}, `EXPLAIN QUERY PLAN SELECT m.id `+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id WHERE `+visible+
 				` AND m.event_type = ? AND m.rule_type = ? AND `+project+` ORDER BY m.updated_at DESC, m.id DESC`,
 				append(args, EventProjectRule, "do")...)
 			if err != nil {

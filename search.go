@@ -390,7 +390,7 @@ func (s *Store) ranking(tx db.Tx, w want, sel selection, results *Results) (*ran
 	}
 	if sel.condition != "" {
 		condition, args := sel.where()
-		rows, err := db.Column[int64](tx, `SELECT m.id `+fromMemory+` WHERE `+condition, args...)
+		rows, err := db.Column[int64](tx, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // selection is the part of the store that a query covers.
@@ -43,10 +44,10 @@ func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 	if err := sel.addFilters(sc, q); err != nil {
 		return sel, err
 	}
-	if sc.limited && len(sc.projects) == 0 && len(s.access.Projects) > 0 {
+	if sc.Limited && len(sc.Projects) == 0 && len(s.access.Projects) > 0 {
 		sel.warnings = append(sel.warnings, s.goneProjects())
 	}
-	condition, args := sc.visible()
+	condition, args := sc.Visible()
 	collections := check.Distinct(q.Collections)
 	if len(collections) > maxCollections {
 		return sel, newError(KindTooLarge, "collection_name", "collection_name lists %d collections; at most %d are allowed",
@@ -161,7 +162,7 @@ func (sel *selection) count(tx db.Tx) (total int, err error) {
 // all returns the rows of the selection, ordered by time.
 func (sel selection) all(tx db.Tx, order SortOrder) ([]int64, error) {
 	condition, args := sel.where()
-	return db.Column[int64](tx, `SELECT m.id `+fromMemory+` WHERE `+condition+` ORDER BY `+timeOrder(order), args...)
+	return db.Column[int64](tx, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition+` ORDER BY `+timeOrder(order), args...)
 }
 
 // page returns up to limit rows of a counted selection, ordered by time, after skipping offset.

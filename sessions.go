@@ -279,7 +279,7 @@ func (h *Accounts) Sessions(ctx context.Context) ([]Session, error) {
 	}
 	all := []Session{}
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		found, err := loadSessions(tx, `e.user_id = ? AND e.expires_at > ? ORDER BY e.created_at DESC, e.id DESC`, sc.user,
+		found, err := loadSessions(tx, `e.user_id = ? AND e.expires_at > ? ORDER BY e.created_at DESC, e.id DESC`, sc.User,
 			s.now())
 		for _, e := range found {
 			all = append(all, e.Session)
@@ -299,7 +299,7 @@ func (h *Accounts) ConfirmSession(ctx context.Context, id string) error {
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		now := s.now()
 		result, err := tx.Exec(`UPDATE session SET confirmed_at = ? WHERE uid = ? AND user_id = ? AND expires_at > ?`, now,
-			id, sc.user, now)
+			id, sc.User, now)
 		if err == nil && result.RowsAffected == 0 {
 			return noSession(id)
 		}
@@ -320,10 +320,10 @@ func (h *Accounts) DeleteSession(ctx context.Context, id string) error {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		if err := endMadeIn(tx, s.now(), `e.uid = ? AND e.user_id = ?`, id, sc.user); err != nil {
+		if err := endMadeIn(tx, s.now(), `e.uid = ? AND e.user_id = ?`, id, sc.User); err != nil {
 			return err
 		}
-		result, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, id, sc.user)
+		result, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, id, sc.User)
 		if err == nil && result.RowsAffected == 0 {
 			return noSession(id)
 		}
@@ -341,11 +341,11 @@ func (h *Accounts) DeleteSessions(ctx context.Context, d SessionSelection) error
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		const these = `e.user_id = ?1 AND e.uid <> ?2 AND (?3 = '' OR e.uid = ?3)`
 		if !d.KeepMade {
-			if err := endMadeIn(tx, s.now(), these, sc.user, d.Except, d.Only); err != nil {
+			if err := endMadeIn(tx, s.now(), these, sc.User, d.Except, d.Only); err != nil {
 				return err
 			}
 		}
-		_, err := tx.Exec(`DELETE FROM session WHERE id IN (SELECT e.id FROM session e WHERE `+these+`)`, sc.user, d.Except,
+		_, err := tx.Exec(`DELETE FROM session WHERE id IN (SELECT e.id FROM session e WHERE `+these+`)`, sc.User, d.Except,
 			d.Only)
 		return err
 	})
@@ -365,7 +365,7 @@ func (h *Accounts) EndAccess(ctx context.Context, e AccessEnd) error {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		return s.endKinds(tx, sc.user, e)
+		return s.endKinds(tx, sc.User, e)
 	})
 }
 

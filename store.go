@@ -182,8 +182,8 @@ func (s *Store) write(ctx context.Context, fn func(db.Tx, scope) error) error {
 		if err != nil {
 			return err
 		}
-		if sc.user == 0 {
-			if sc.user, err = s.addUser(tx); err != nil {
+		if sc.User == 0 {
+			if sc.User, err = s.addUser(tx); err != nil {
 				return err
 			}
 		}

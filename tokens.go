@@ -240,7 +240,7 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 			live[0], maxTokens)
 	}
 	added := Token{ID: s.newID(), Name: n.Name, Prefix: value[:8], CreatedAt: toTime(now)}
-	if n.Projects, err = canonicalProjects(tx, scope{user: u.row}, "projects", n.Projects); err != nil {
+	if n.Projects, err = canonicalProjects(tx, scope{User: u.row}, "projects", n.Projects); err != nil {
 		return Token{}, err
 	}
 	made, err := added.inherit(tx, u, &n, now)
@@ -339,7 +339,7 @@ func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
 	all := []Token{}
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := loadTokens(tx, s.now(), `t.user_id = ? AND NOT `+tokenEnded+` ORDER BY t.created_at DESC, t.id DESC`,
-			sc.user)
+			sc.User)
 		for _, t := range found {
 			all = append(all, t.Token)
 		}
@@ -359,7 +359,7 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 		now := s.now()
 		ended, err := db.Column[int64](tx,
 			`UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now,
-			check.CanonicalID(id), sc.user)
+			check.CanonicalID(id), sc.User)
 		if err == nil && len(ended) == 0 {
 			err = newError(KindNotFound, "id", "id %s is no token of this user", show(id))
 		}

@@ -91,7 +91,7 @@ func (s *Store) ListTrash(ctx context.Context, q TrashQuery) (TrashPage, error) 
 	}
 	p := TrashPage{Offset: q.Offset, Limit: q.Limit}
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		condition, args := sc.visibleTrash()
+		condition, args := sc.VisibleTrash()
 		condition += ` AND t.restorable_until > ? AND (? = 0 OR t.kind IN ` + db.Texts + `)`
 		args = append(args, s.now(), len(q.Kinds), string(kinds))
 		if err := tx.QueryRow(`SELECT count(*) FROM trash t WHERE `+condition, args...).Scan(&p.Total); err != nil {
@@ -126,22 +126,9 @@ type trashEntry struct {
 	item, data          string
 }
 
-// visibleTrash returns the condition for seeing and restoring an entry t: the user owns the place, or for single
-// memories and files may write in the project; within the projects of a limited view. Only their owners see projects
-// and collections.
-func (sc scope) visibleTrash() (condition string, args []any) {
-	single := `t.kind IN ('memory', 'file')`
-	condition = `(t.owner_id = ? OR t.project_id IN (` + writableBy + `) AND ` + single + `)`
-	args = []any{sc.user, sc.user, sc.user}
-	if !sc.limited {
-		return condition, args
-	}
-	return condition + ` AND ` + single + ` AND t.project_id IN ` + db.Integers, append(args, db.List(sc.projects))
-}
-
 // trashed returns a visible entry that can still be restored.
 func (s *Store) trashed(tx db.Tx, sc scope, id string) (trashEntry, error) {
-	condition, args := sc.visibleTrash()
+	condition, args := sc.VisibleTrash()
 	found, err := loadTrash(tx, sc, condition+` AND t.restorable_until > ? AND t.uid = ?`, append(args, s.now(), id)...)
 	if err != nil {
 		return trashEntry{}, err
@@ -168,7 +155,7 @@ func loadTrash(tx db.Tx, sc scope, condition string, args ...any) ([]trashEntry,
 			coalesce((SELECT name FROM project WHERE id = t.project_id), t.project_name), t.data, t.memories, t.size, d.uid, coalesce(d.name, ''),
 			t.deleted_through, t.deleted_at, t.restorable_until, t.owner_id = ?
 		FROM trash t JOIN users o ON o.id = t.owner_id JOIN users d ON d.id = t.deleted_by WHERE `+condition,
-		slices.Concat([]any{sc.user}, args)...)
+		slices.Concat([]any{sc.User}, args)...)
 	return found, err
 }
 
@@ -223,11 +210,11 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 					return err
 				}
 			}
-			condition, args := sc.visibleTrash()
+			condition, args := sc.VisibleTrash()
 			result, err := tx.Exec(`UPDATE trash SET restorable_until = 0 WHERE id IN (SELECT t.id FROM trash t WHERE `+
 				condition+`
 				AND t.owner_id = ? AND t.restorable_until > ? AND t.id <= ? LIMIT ?)`,
-				append(args, sc.user, began, last, p.rows)...)
+				append(args, sc.User, began, last, p.rows)...)
 			some = result.RowsAffected
 			return err
 		})
@@ -260,7 +247,7 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if at.owner != sc.user {
+		if at.owner != sc.User {
 			return newError(KindForbidden, "id",
 				"memory %s lies in a place of another user, who alone may erase it; DeleteMemory puts it into the trash", show(id))
 		}
@@ -278,7 +265,7 @@ func (s *Store) EraseFile(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	err := s.removeStoredFile(ctx, id, func(tx db.Tx, sc scope, f storedFile) error {
 		owner, err := ownerOfFilePlace(tx, f)
-		if err == nil && owner != sc.user {
+		if err == nil && owner != sc.User {
 			err = newError(KindForbidden, "file_id",
 				"file %s lies in a place of another user, who alone may erase it; DeleteFile puts it into the trash", show(id))
 		}

@@ -174,7 +174,7 @@ func (t *trasher) add(e trashEntry) (int64, error) {
 			memories, size, deleted_by, deleted_through, deleted_at, restorable_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?) RETURNING id`,
 		e.ID, string(e.Kind), e.item, e.Title, e.owner, rowOrNull(e.collection), rowOrNull(e.project), e.Collection,
 		e.ProjectID, e.ProjectName, e.data,
-		e.Size, t.sc.user, leading(t.s.access.Through, maxThrough), now, now+t.s.options.KeepTrash.Microseconds())
+		e.Size, t.sc.User, leading(t.s.access.Through, maxThrough), now, now+t.s.options.KeepTrash.Microseconds())
 }
 
 // titleOf returns the beginning of a memory, in one line.
@@ -384,8 +384,8 @@ func (t *trasher) file(f storedFile) error {
 // ownerOfFilePlace returns the owner of a file's place: the project's owner, else that of its memory's collection, else
 // its own.
 func ownerOfFilePlace(tx db.Tx, f storedFile) (owner int64, err error) {
-	err = tx.QueryRow(`SELECT coalesce(j.owner_id, c.owner_id, f.owner_id) `+fromFile+` LEFT JOIN project j ON j.id = `+
-		projectOfFile+` WHERE f.id = ?`, f.row).Scan(&owner)
+	err = tx.QueryRow(`SELECT coalesce(j.owner_id, c.owner_id, f.owner_id) `+kernel.FromFile+` LEFT JOIN project j ON j.id = `+
+		kernel.ProjectOfFile+` WHERE f.id = ?`, f.row).Scan(&owner)
 	return owner, err
 }
 
@@ -413,7 +413,7 @@ func (t *trasher) collection(row int64) (int64, error) {
 		return first(open), err
 	}
 	c := trashedCollection{Version: trashVersion}
-	e := trashEntry{TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashCollection}, owner: t.sc.user, collection: row}
+	e := trashEntry{TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashCollection}, owner: t.sc.User, collection: row}
 	if err := t.tx.QueryRow(`SELECT c.name, c.description, coalesce(f.dimensions, 0), c.created_at, c.updated_at FROM collection c
 		LEFT JOIN profile f ON f.id = c.own_profile WHERE c.id = ?`, row).Scan(&e.item, &c.Description, &c.OwnSize,
 		&c.Created, &c.Updated); err != nil {
@@ -461,7 +461,7 @@ func (t *trasher) project(p projectRow) (int64, error) {
 	}
 	return t.add(trashEntry{
 		TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashProject, Title: p.name, ProjectID: p.uid, ProjectName: p.name},
-		item:       p.uid, owner: t.sc.user, project: p.row, data: `{}`,
+		item:       p.uid, owner: t.sc.User, project: p.row, data: `{}`,
 	})
 }
 
@@ -502,7 +502,7 @@ func (t *trasher) finishProject(entry int64, p projectRow) error {
 		return err
 	}
 	_, err = t.tx.Exec(`INSERT INTO trash_item (entry_id, kind, uid, data) SELECT ?, 'file', uid, '' FROM file
-		WHERE project_id = ? AND owner_id = ? AND state = 'stored'`, entry, p.row, t.sc.user)
+		WHERE project_id = ? AND owner_id = ? AND state = 'stored'`, entry, p.row, t.sc.User)
 	return err
 }
 

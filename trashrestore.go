@@ -354,7 +354,7 @@ func (r *restorer) collectionOf(p trashedPlace) (int64, error) {
 	if err := r.checkNotTrashed(TrashCollection, first(owner), p.Collection); err != nil {
 		return 0, err
 	}
-	return r.s.addCollection(r.tx, scope{user: first(owner)},
+	return r.s.addCollection(r.tx, scope{User: first(owner)},
 		NewCollection{Name: p.Collection, OwnVectors: p.OwnSize != 0, VectorSize: p.OwnSize})
 }
 
@@ -377,7 +377,7 @@ func (r *restorer) projectOf(p trashedPlace) (int64, error) {
 	if err := r.checkNotTrashed(TrashProject, r.entry.owner, p.Project); err != nil {
 		return 0, err
 	}
-	if r.entry.owner != r.sc.user {
+	if r.entry.owner != r.sc.User {
 		return 0, newError(KindNotFound, "id", "the project %s, in which it lay, is gone", show(p.Project))
 	}
 	return r.s.addProject(r.tx, r.sc, p.Project, p.ProjectName)

@@ -253,7 +253,7 @@ func (w *memoryWriter) placeOf(before, after storedMemory) (*place, error) {
 	if sameID && sameName {
 		return w.placeByRow(before.partition)
 	}
-	if before.owner != w.sc.user {
+	if before.owner != w.sc.User {
 		return nil, newError(KindForbidden, "project_id",
 			"memory %s belongs to project %s of %s; only its owner can move it to another project",
 			show(before.ID), show(cmp.Or(before.ProjectName, before.ProjectID)), ownerName(w.tx, before.Owner))
@@ -399,7 +399,7 @@ func (w *memoryWriter) keepRevision(m storedMemory) error {
 // memory moved into a project is for callers who can see its earlier place, and only links to memories that the caller
 // can see now are included.
 func formerRevisions(tx db.Tx, sc scope, m storedMemory, number int) ([]Revision, error) {
-	visible, args := sc.visible()
+	visible, args := sc.Visible()
 	var all []Revision
 	err := tx.Each(func(row db.Rows) error {
 		var r Revision
@@ -448,8 +448,8 @@ func onlyVisibleLinks(tx db.Tx, sc scope, metadata map[string]any) error {
 	if err != nil {
 		return err
 	}
-	condition, args := sc.visible()
-	seen, err := db.Column[string](tx, `SELECT m.uid `+fromMemory+` WHERE m.uid IN `+db.Texts+` AND `+condition,
+	condition, args := sc.Visible()
+	seen, err := db.Column[string](tx, `SELECT m.uid `+kernel.FromMemory+` WHERE m.uid IN `+db.Texts+` AND `+condition,
 		append([]any{string(encoded)}, args...)...)
 	if err != nil {
 		return err

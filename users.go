@@ -116,8 +116,8 @@ const maxFolded = 4 * 4 * check.MaxUserName
 // account finds the user that a call is about: the view's own when none is named. Only the operator may name another.
 func (s *Store) account(tx db.Tx, sc scope, idOrName string) (storedUser, error) {
 	own := storedUser{User: User{ID: s.access.User, Role: RoleUser}}
-	if sc.user != 0 {
-		found, err := loadUsers(tx, `u.id = ?`, sc.user)
+	if sc.User != 0 {
+		found, err := loadUsers(tx, `u.id = ?`, sc.User)
 		if err != nil {
 			return own, err
 		}
@@ -553,7 +553,7 @@ func (s *Store) deleteUser(tx db.Tx, d UserDeletion, p portion) (done bool, err 
 			return false, err
 		}
 	}
-	t := s.newTrasher(tx, scope{user: u.row}, p)
+	t := s.newTrasher(tx, scope{User: u.row}, p)
 	t.forGood = true
 	if done, err = t.eraseTrashOf(u.row, p); err != nil || !done {
 		return false, err
@@ -571,7 +571,7 @@ func (s *Store) deleteUser(tx db.Tx, d UserDeletion, p portion) (done bool, err 
 	}
 	for _, id := range projects {
 		whole := ProjectDeletion{Project: ProjectRef{ID: id}, WithMemories: true, ForGood: true}
-		if done, err = s.deleteProject(tx, scope{user: u.row}, whole, p); err != nil || !done {
+		if done, err = s.deleteProject(tx, scope{User: u.row}, whole, p); err != nil || !done {
 			return false, err
 		}
 	}

@@ -107,7 +107,7 @@ func (w *memoryWriter) placeIn(collection string, project int64) (*place, error)
 // towards.
 func projectOwner(tx db.Tx, sc scope, project int64) (owner int64, err error) {
 	if project == 0 {
-		return sc.user, nil
+		return sc.User, nil
 	}
 	err = tx.QueryRow(`SELECT owner_id FROM project WHERE id = ?`, project).Scan(&owner)
 	return owner, err
@@ -124,8 +124,8 @@ func (w *memoryWriter) project(id, name string) (int64, error) {
 		return 0, err
 	}
 	w.targets[ref] = target
-	if w.sc.limited && !slices.Contains(w.sc.projects, target.row) {
-		w.sc.projects = append(w.sc.projects, target.row) // the view is limited to this project, which has just been created
+	if w.sc.Limited && !slices.Contains(w.sc.Projects, target.row) {
+		w.sc.Projects = append(w.sc.Projects, target.row) // the view is limited to this project, which has just been created
 	}
 	return target.row, nil
 }
@@ -172,7 +172,7 @@ func (w *memoryWriter) placeByRow(partition int64) (*place, error) {
 			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END
 		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
 		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
-		WHERE p.id = ?`, w.sc.user, partition).
+		WHERE p.id = ?`, w.sc.User, partition).
 		Scan(&p.partition, &p.project, &p.first, &p.owner, &p.ownerID, &p.collection, &p.ownProfile, &p.ownSize, &p.projectID,
 			&p.projectName, &p.sharedBy)
 	if err != nil {
@@ -202,9 +202,9 @@ func (w *memoryWriter) replaceTags(memory int64, tags []string) error {
 
 // addLinks links a memory to others, which must be visible to the caller.
 func (w *memoryWriter) addLinks(memory int64, related []string) error {
-	condition, args := w.sc.visible()
+	condition, args := w.sc.Visible()
 	for i, id := range related {
-		targets, err := db.Column[int64](w.tx, `SELECT m.id `+fromMemory+` WHERE m.uid IN (?, ?) AND `+condition+
+		targets, err := db.Column[int64](w.tx, `SELECT m.id `+kernel.FromMemory+` WHERE m.uid IN (?, ?) AND `+condition+
 			` ORDER BY m.uid = ? DESC`,
 			slices.Concat([]any{id, check.CanonicalID(id)}, args, []any{id})...)
 		if err != nil {
@@ -228,8 +228,8 @@ func (w *memoryWriter) addLinks(memory int64, related []string) error {
 
 // replaceLinks replaces the links that the caller can see and leaves the others alone.
 func (w *memoryWriter) replaceLinks(memory int64, related []string) error {
-	condition, args := w.sc.visible()
-	if _, err := w.tx.Exec(`DELETE FROM memory_link WHERE memory_id = ? AND related_id IN (SELECT m.id `+fromMemory+
+	condition, args := w.sc.Visible()
+	if _, err := w.tx.Exec(`DELETE FROM memory_link WHERE memory_id = ? AND related_id IN (SELECT m.id `+kernel.FromMemory+
 		` WHERE `+condition+`)`,
 		append([]any{memory}, args...)...); err != nil {
 		return err

@@ -1,0 +1,95 @@
+package kernel
+
+import "github.com/souvenir-ai/souvenir/internal/db"
+
+// Scope is what a view of the store can reach, in terms of rows, found at the beginning of each transaction.
+type Scope struct {
+	User     int64   // row of the user; 0: has stored nothing yet and is a member of no project
+	Limited  bool    // sees data in projects only
+	Projects []int64 // rows, when limited
+}
+
+// FromMemory joins the tables that the visibility conditions refer to.
+const FromMemory = `FROM memory m JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id`
+
+// The conditions below are the only ones that decide visibility. They refer to a row of partition p and
+// its collection c; every statement that touches memories joins these two.
+
+// SharedWith selects the rows of the projects that a user owns or is a member of (two arguments: the user, twice);
+// WritableBy selects the ones in which the user may write.
+const (
+	SharedWith = `SELECT id FROM project WHERE owner_id = ? UNION ALL SELECT project_id FROM project_member WHERE user_id = ?`
+	WritableBy = SharedWith + ` AND role IN ('writer', 'owner')`
+)
+
+// Visible is the condition for seeing a partition: data in a project belongs to the project, so only its members see
+// it; only the owner of the collection sees the rest. A limited view sees its projects only.
+func (sc Scope) Visible() (condition string, args []any) { return sc.partitions(SharedWith) }
+
+// Writable is the condition for changing data in a partition.
+func (sc Scope) Writable() (condition string, args []any) { return sc.partitions(WritableBy) }
+
+func (sc Scope) partitions(projects string) (condition string, args []any) {
+	return sc.limit(`(p.project_id IS NULL AND c.owner_id = ? OR p.project_id IN (`+projects+`))`, sc.User, sc.User,
+		sc.User)
+}
+
+func (sc Scope) limit(condition string, args ...any) (string, []any) {
+	if !sc.Limited {
+		return condition, args
+	}
+	return condition + ` AND p.project_id IN ` + db.Integers, append(args, db.List(sc.Projects))
+}
+
+// VisibleProject is the condition for seeing a project j and its members.
+func (sc Scope) VisibleProject() (condition string, args []any) {
+	condition, args = `j.id IN (`+SharedWith+`)`, []any{sc.User, sc.User}
+	if !sc.Limited {
+		return condition, args
+	}
+	return condition + ` AND j.id IN ` + db.Integers, append(args, db.List(sc.Projects))
+}
+
+// ProjectRole is the caller's role in a visible project j: the owner of record is an owner, too.
+func (sc Scope) ProjectRole() (expression string, args []any) {
+	return `CASE WHEN j.owner_id = ? THEN 'owner' ELSE (SELECT role FROM project_member WHERE project_id = j.id AND user_id = ?) END`, []any{sc.User, sc.User}
+}
+
+// The conditions for files refer to a row of file f, left-joined with the partition p and the collection c of the
+// memory it is linked to (FromFile). The members of a project see its files, which lie there directly or through their
+// memory. Only the owner of the memory sees any other file, or the file's own owner if it has no memory.
+
+// FromFile joins the tables that the conditions for files refer to.
+const FromFile = `FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id`
+
+// ProjectOfFile is the row of a file's project, NULL for none.
+const ProjectOfFile = `CASE WHEN f.memory_id IS NULL THEN f.project_id ELSE p.project_id END`
+
+// VisibleFile is the condition for seeing a file.
+func (sc Scope) VisibleFile() (condition string, args []any) { return sc.file(SharedWith) }
+
+// WritableFile is the condition for changing or deleting a file.
+func (sc Scope) WritableFile() (condition string, args []any) { return sc.file(WritableBy) }
+
+func (sc Scope) file(projects string) (condition string, args []any) {
+	condition = `f.state = 'stored' AND (` + ProjectOfFile + ` IS NULL AND coalesce(c.owner_id, f.owner_id) = ? OR ` +
+		ProjectOfFile + ` IN (` + projects + `))`
+	args = []any{sc.User, sc.User, sc.User}
+	if !sc.Limited {
+		return condition, args
+	}
+	return condition + ` AND ` + ProjectOfFile + ` IN ` + db.Integers, append(args, db.List(sc.Projects))
+}
+
+// VisibleTrash returns the condition for seeing and restoring an entry t: the user owns the place, or for single
+// memories and files may write in the project; within the projects of a limited view. Only their owners see projects
+// and collections.
+func (sc Scope) VisibleTrash() (condition string, args []any) {
+	single := `t.kind IN ('memory', 'file')`
+	condition = `(t.owner_id = ? OR t.project_id IN (` + WritableBy + `) AND ` + single + `)`
+	args = []any{sc.User, sc.User, sc.User}
+	if !sc.Limited {
+		return condition, args
+	}
+	return condition + ` AND ` + single + ` AND t.project_id IN ` + db.Integers, append(args, db.List(sc.Projects))
+}
