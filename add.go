@@ -182,7 +182,7 @@ func atPosition(err error, i, n int) error {
 
 // draft is a memory that is checked, split and embedded: all the work that can be done before the transaction.
 type draft struct {
-	attributes
+	kernel.Attributes
 	collection string
 	content    string
 	vector     []float32 // the caller's own, of unit length; else nil
@@ -207,27 +207,27 @@ func newDraft(m NewMemory) (draft, error) {
 	if err != nil {
 		return d, err
 	}
-	if d.attributes, err = attributesOf(metadata); err != nil {
+	if d.Attributes, err = kernel.AttributesOf(metadata); err != nil {
 		return d, err
 	}
-	d.eventType = cmp.Or(m.EventType, d.eventType)
-	d.state = cmp.Or(m.State, d.state)
+	d.EventType = cmp.Or(m.EventType, d.EventType)
+	d.State = cmp.Or(m.State, d.State)
 	if m.ProjectID != "" || m.ProjectName != "" {
-		d.projectID, d.projectName = m.ProjectID, m.ProjectName
+		d.ProjectID, d.ProjectName = m.ProjectID, m.ProjectName
 	}
-	d.importance = cmp.Or(m.Importance, d.importance)
-	d.classification = cmp.Or(m.Classification, d.classification)
-	d.ruleType = cmp.Or(m.RuleType, d.ruleType)
+	d.Importance = cmp.Or(string(m.Importance), d.Importance)
+	d.Classification = cmp.Or(string(m.Classification), d.Classification)
+	d.RuleType = cmp.Or(string(m.RuleType), d.RuleType)
 	if len(m.Tags) > 0 {
-		d.tags = m.Tags
+		d.Tags = m.Tags
 	}
 	if len(m.Related) > 0 {
-		d.related = m.Related
+		d.Related = m.Related
 	}
-	if err := d.check(); err != nil {
+	if err := d.Check(); err != nil {
 		return d, err
 	}
-	if d.ruleType == RuleTodo {
+	if d.RuleType == kernel.RuleTodo {
 		if _, err := ParseTodo(d.content); err != nil {
 			return d, err
 		}
@@ -249,7 +249,7 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []draft) error {
 		ownVectors := map[placeName]bool{}
 		for i := range drafts {
 			d := &drafts[i]
-			name := placeName{d.collection, d.projectID, d.projectName}
+			name := placeName{d.collection, d.ProjectID, d.ProjectName}
 			if _, known := ownVectors[name]; !known {
 				at, err := s.foreseen(tx, sc, d)
 				if err != nil {
@@ -265,13 +265,13 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []draft) error {
 
 // foreseen is the collection that a draft would go to if it were stored now.
 func (s *Store) foreseen(tx db.Tx, sc scope, d *draft) (collectionPlace, error) {
-	id := d.projectID
-	if id == "" && d.projectName == "" && len(s.access.Projects) == 1 {
+	id := d.ProjectID
+	if id == "" && d.ProjectName == "" && len(s.access.Projects) == 1 {
 		id = s.access.Projects[0]
 	}
 	owner := sc.User
-	if id != "" || d.projectName != "" {
-		p, _, err := s.projectToWrite(tx, sc, id, d.projectName)
+	if id != "" || d.ProjectName != "" {
+		p, _, err := s.projectToWrite(tx, sc, id, d.ProjectName)
 		if err == nil && p != nil {
 			err = p.checkWritable() // before the collection: readers must not learn which names the owner has
 		}
@@ -287,7 +287,7 @@ func (s *Store) foreseen(tx db.Tx, sc scope, d *draft) (collectionPlace, error) 
 
 // add stores one memory.
 func (w *memoryWriter) add(d *draft) (Stored, error) {
-	if d.ruleType != "" {
+	if d.RuleType != "" {
 		return w.addRule(d)
 	}
 	return w.insert(d)
@@ -295,19 +295,19 @@ func (w *memoryWriter) add(d *draft) (Stored, error) {
 
 // insert creates a memory and its dependent rows.
 func (w *memoryWriter) insert(d *draft) (Stored, error) {
-	place, err := w.place(d.collection, d.projectID, d.projectName)
+	place, err := w.place(d.collection, d.ProjectID, d.ProjectName)
 	if err != nil {
 		return Stored{}, err
 	}
-	if err := w.checkIdentityMemory(storedMemory{Memory: Memory{EventType: d.eventType}}, place); err != nil {
+	if err := w.checkIdentityMemory(storedMemory{Memory: Memory{EventType: d.EventType}}, place); err != nil {
 		return Stored{}, err
 	}
 	now := w.store.now()
 	m := Memory{
 		ID: w.store.newID(), Collection: d.collection, Owner: place.ownerID, Content: d.content,
-		EventType: d.eventType, State: d.state, ProjectID: place.projectID, ProjectName: place.projectName,
-		Importance: d.importance, Classification: d.classification, RuleType: d.ruleType,
-		Tags: d.tags, Related: d.related, Metadata: orEmpty(d.own),
+		EventType: d.EventType, State: d.State, ProjectID: place.projectID, ProjectName: place.projectName,
+		Importance: Importance(d.Importance), Classification: Classification(d.Classification), RuleType: RuleType(d.RuleType),
+		Tags: d.Tags, Related: d.Related, Metadata: kernel.OrEmpty(d.Own),
 		Revision: 1, CreatedAt: toTime(now), UpdatedAt: toTime(now), SharedBy: place.sharedBy,
 	}
 	metadata, err := json.Marshal(m.Metadata)
@@ -316,9 +316,9 @@ func (w *memoryWriter) insert(d *draft) (Stored, error) {
 	}
 	row, err := db.Insert(w.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
 			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
-		m.ID, place.partition, m.Content, null(m.EventType), null(m.State), null(string(m.Importance)),
-		null(string(m.Classification)),
-		null(string(m.RuleType)), string(metadata), now, now)
+		m.ID, place.partition, m.Content, kernel.OrNull(m.EventType), kernel.OrNull(m.State), kernel.OrNull(string(m.Importance)),
+		kernel.OrNull(string(m.Classification)),
+		kernel.OrNull(string(m.RuleType)), string(metadata), now, now)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -331,22 +331,6 @@ func (w *memoryWriter) insert(d *draft) (Stored, error) {
 	}
 	indexed, warnings, err := w.addPassages(row, place, d.passages, d.vector, m.Tags)
 	stored := Stored{Memory: m, Indexed: indexed, Warnings: warnings}
-	w.tell(&stored, d.projectID, d.projectName)
+	w.tell(&stored, d.ProjectID, d.ProjectName)
 	return stored, err
-}
-
-// null stores an empty value as NULL.
-func null(value string) any {
-	if value == "" {
-		return nil
-	}
-	return value
-}
-
-// orEmpty returns metadata that is never nil.
-func orEmpty(metadata map[string]any) map[string]any {
-	if metadata == nil {
-		return map[string]any{}
-	}
-	return metadata
 }

@@ -23,7 +23,7 @@ type checkedMemory struct {
 	ownProfile     int64 // of the collection's own vectors, 0 for none
 	id, content    string
 	metadata, tags string
-	attributes     attributes
+	attributes     kernel.Attributes
 	revision       int64
 	created        int64
 	updated        int64
@@ -67,9 +67,9 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 	err := in.tx.Each(func(row db.Rows) error {
 		var m checkedMemory
 		a := &m.attributes
-		err := row.Scan(&m.row, &m.partition, &m.ownProfile, &m.id, &m.content, &m.metadata, &a.eventType, &a.state,
-			&a.importance, &a.classification,
-			&a.ruleType, &m.revision, &m.created, &m.updated, &m.tags)
+		err := row.Scan(&m.row, &m.partition, &m.ownProfile, &m.id, &m.content, &m.metadata, &a.EventType, &a.State,
+			&a.Importance, &a.Classification,
+			&a.RuleType, &m.revision, &m.created, &m.updated, &m.tags)
 		place[m.row] = len(memories)
 		memories = append(memories, m)
 		return err
@@ -386,17 +386,17 @@ func (m *checkedMemory) checkAttributes() error {
 	if object, err = jsonobject.Canonical("metadata", object); err != nil {
 		return err
 	}
-	for _, key := range knownKeys {
+	for _, key := range kernel.KnownKeys {
 		if _, ok := object[key]; ok {
 			return invalid("metadata", "metadata has %s, which has a column of its own", key)
 		}
 	}
 	a := m.attributes
-	a.own = object
-	if err := a.check(); err != nil {
+	a.Own = object
+	if err := a.Check(); err != nil {
 		return err
 	}
-	if a.ruleType == RuleTodo {
+	if a.RuleType == kernel.RuleTodo {
 		if _, err := ParseTodo(m.content); err != nil {
 			return err
 		}
@@ -410,11 +410,11 @@ func checkShown(object map[string]any) error {
 	if err != nil {
 		return err
 	}
-	a, err := attributesOf(object)
+	a, err := kernel.AttributesOf(object)
 	if err != nil {
 		return err
 	}
-	return a.check()
+	return a.Check()
 }
 
 // checkStoredTags checks tags, each followed by a line break.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 )
@@ -275,7 +276,7 @@ func suggestIdentity(detected map[string]any) *ToolCall {
 		if len(texts) > 0 {
 			lines = append(lines, key+": "+strings.Join(texts, ", "))
 		}
-		if !slices.Contains(knownKeys, key) {
+		if !slices.Contains(kernel.KnownKeys, key) {
 			metadata[key] = detected[key]
 		}
 	}

@@ -135,7 +135,7 @@ func TestBudgetsBoundContextsOfAnyMemories(t *testing.T) {
 			m := NewMemory{Content: hostileText(r, 1<<r.IntN(16)), ProjectID: []string{"", "p"}[r.IntN(2)]}
 			switch r.IntN(4) {
 			case 0:
-				m.EventType, m.RuleType = EventProjectRule, ruleTypes[r.IntN(2)]
+				m.EventType, m.RuleType = EventProjectRule, RuleType(kernel.RuleTypes[r.IntN(2)])
 			case 1:
 				m.Classification = ClassDo
 			case 2:

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Types whose JSON is for others to read: by a standard, or with parts left out on purpose.
@@ -203,7 +205,7 @@ func drawMemory(t *rapid.T) Memory {
 		rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y", "tag with space", ""}), 1, 3))
 	value := rapid.SampledFrom([]any{nil, true, 1.5, json.Number("12345678901234567890"), "", "text", []any{},
 		[]any{"x", 1.0}, []any{"x"}, map[string]any{"state": "deep"}})
-	key := rapid.OneOf(rapid.SampledFrom(knownKeys),
+	key := rapid.OneOf(rapid.SampledFrom(kernel.KnownKeys),
 		rapid.SampledFrom([]string{"", "own", "id", "content", "metadata", "ünï"}))
 	micros := rapid.Int64Range(-62_135_596_800_000_000, 253_402_300_799_999_999) // years 1 to 9999
 	return Memory{
@@ -238,7 +240,7 @@ func TestMemoriesReadBackWhatTheyWrite(t *testing.T) {
 		if !read.CreatedAt.Equal(m.CreatedAt) || !read.UpdatedAt.Equal(m.UpdatedAt) {
 			t.Fatalf("the times are %v and %v; they were %v and %v", read.CreatedAt, read.UpdatedAt, m.CreatedAt, m.UpdatedAt)
 		}
-		for _, known := range knownKeys {
+		for _, known := range kernel.KnownKeys {
 			delete(m.Metadata, known) // the store has none of these among a memory's own keys
 		}
 		encoded, err = json.Marshal(m)

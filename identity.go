@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
@@ -97,14 +98,14 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 	if err != nil {
 		return Stored{}, err
 	}
-	own, err := attributes{}.patch(patch)
+	own, err := kernel.Attributes{}.Patch(patch)
 	if err != nil {
 		return Stored{}, err
 	}
 	if err := check.NewContent(i.Content); err != nil {
 		return Stored{}, err
 	}
-	d, err := newDraft(NewMemory{Content: i.Content, EventType: EventIdentity, State: StateActive, Metadata: own.own})
+	d, err := newDraft(NewMemory{Content: i.Content, EventType: EventIdentity, State: StateActive, Metadata: own.Own})
 	if err != nil {
 		return Stored{}, err
 	}
@@ -162,9 +163,9 @@ func (w *memoryWriter) setIdentityMemory(d *draft, patch map[string]any, expecte
 	if err := before.expect(expected); err != nil {
 		return Stored{}, err
 	}
-	a, err := before.attributes().patch(patch)
+	a, err := before.attributes().Patch(patch)
 	if err == nil {
-		err = a.check()
+		err = a.Check()
 	}
 	if err != nil {
 		return Stored{}, err

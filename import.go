@@ -442,8 +442,8 @@ func (im *importer) take(ctx context.Context, kind string, line []byte, n int) e
 			}
 			im.moved[[2]string{item.id, item.owner}] = item.projectOwner
 		}
-		if len(item.draft.related) > 0 {
-			item.links = &linkItem{lineNumber: item.lineNumber, memory: item.id, owner: item.owner, related: item.draft.related}
+		if len(item.draft.Related) > 0 {
+			item.links = &linkItem{lineNumber: item.lineNumber, memory: item.id, owner: item.owner, related: item.draft.Related}
 			im.late = append(im.late, item.links)
 		}
 	case *revisionItem:

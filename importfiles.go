@@ -440,12 +440,12 @@ func parseRevision(line []byte, n int) (importItem, error) {
 	if err != nil {
 		return nil, err
 	}
-	if metadata, err = jsonobject.Canonical("metadata", orEmpty(metadata)); err != nil {
+	if metadata, err = jsonobject.Canonical("metadata", kernel.OrEmpty(metadata)); err != nil {
 		return nil, err
 	}
-	a, err := attributesOf(metadata)
+	a, err := kernel.AttributesOf(metadata)
 	if err == nil {
-		err = a.check()
+		err = a.Check()
 	}
 	if err != nil {
 		return nil, err

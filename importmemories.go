@@ -100,7 +100,7 @@ func parseMemory(line []byte, n int) (importItem, error) {
 	if item.draft, err = newDraft(m); err != nil {
 		return nil, err
 	}
-	own, err := json.Marshal(orEmpty(item.draft.own))
+	own, err := json.Marshal(kernel.OrEmpty(item.draft.Own))
 	if err != nil {
 		return nil, err
 	}
@@ -108,15 +108,15 @@ func parseMemory(line []byte, n int) (importItem, error) {
 	if item.id == "" {
 		item.id, err = item.derivedID()
 	}
-	if item.moved() && strings.EqualFold(item.draft.eventType, EventIdentity) {
-		item.draft.state = StateArchived // it is a member's, and must not become the identity of the project's owner
+	if item.moved() && strings.EqualFold(item.draft.EventType, EventIdentity) {
+		item.draft.State = StateArchived // it is a member's, and must not become the identity of the project's owner
 	}
 	return item, err
 }
 
 // moved reports whether the line dates from before memories in a project belonged to the project's owner.
 func (m *memoryItem) moved() bool {
-	return m.owner != m.projectOwner && (m.draft.projectID != "" || m.draft.projectName != "")
+	return m.owner != m.projectOwner && (m.draft.ProjectID != "" || m.draft.ProjectName != "")
 }
 
 // parseMetadata reads metadata without loss.
@@ -142,7 +142,7 @@ func parseOptionalTime(name string, value *string) (*int64, error) {
 // derivedID derives an id from all fields of a memory without one, so that importing the same file again changes
 // nothing: a UUID of version 8 (RFC 9562, section 5.8).
 func (m *memoryItem) derivedID() (string, error) {
-	encoded, err := json.Marshal([]any{m.owner, m.projectOwner, m.draft.collection, m.draft.content, m.draft.shown(),
+	encoded, err := json.Marshal([]any{m.owner, m.projectOwner, m.draft.collection, m.draft.content, m.draft.Shown(),
 		m.created})
 	if err != nil {
 		return "", err
@@ -333,7 +333,7 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 			return 0, added, err
 		}
 	}
-	if m.draft.projectID != "" || m.draft.projectName != "" {
+	if m.draft.ProjectID != "" || m.draft.ProjectName != "" {
 		m.owner = m.projectOwner // who owns everything in the project
 	}
 	if m.links != nil {
@@ -383,16 +383,16 @@ func idOfOwner(tx db.Tx, owner string) (string, error) {
 // equals reports whether the memory in the store matches the fields that the line sets.
 func (m *memoryItem) equals(s storedState) bool {
 	d := &m.draft
-	project := s.project == d.projectID
-	if d.projectID == "" && d.projectName != "" {
-		project = foldname.Key(s.projectName) == foldname.Key(d.projectName)
+	project := s.project == d.ProjectID
+	if d.ProjectID == "" && d.ProjectName != "" {
+		project = foldname.Key(s.projectName) == foldname.Key(d.ProjectName)
 	}
 	said := func(value *int64, stored int64) bool { return value == nil || *value == stored }
 	return s.content == d.content && s.collection == d.collection && project &&
 		(s.project == "" || s.projectOwner == m.projectOwner) &&
-		s.eventType == d.eventType && s.state == d.state && s.importance == string(d.importance) &&
-		s.classification == string(d.classification) && s.ruleType == string(d.ruleType) &&
-		s.own == m.metadata && slices.Equal(s.tags, d.tags) &&
+		s.eventType == d.EventType && s.state == d.State && s.importance == d.Importance &&
+		s.classification == d.Classification && s.ruleType == d.RuleType &&
+		s.own == m.metadata && slices.Equal(s.tags, d.Tags) &&
 		said(m.revision, s.revision) && said(m.created, s.created) && said(m.updated, s.updated)
 }
 
@@ -415,7 +415,7 @@ func (m *memoryItem) apply(t *importTx) error {
 		t.conflict(m.line(), kindMemory, m.id, "the store has it in another state, or of another owner, which was kept")
 		return nil
 	}
-	at, err := t.place(m.owner, m.draft.collection, m.projectOwner, m.draft.projectID, m.draft.projectName)
+	at, err := t.place(m.owner, m.draft.collection, m.projectOwner, m.draft.ProjectID, m.draft.ProjectName)
 	if err != nil {
 		return err
 	}
@@ -466,13 +466,13 @@ func (t *importTx) place(owner, collection, projectOwner, projectID, projectName
 
 // secondRule returns another rule of the same type that the project, or the owner without a project, already has.
 func (m *memoryItem) secondRule(t *importTx, at *place) (string, error) {
-	if m.draft.ruleType == "" {
+	if m.draft.RuleType == "" {
 		return "", nil
 	}
 	others, err := db.Column[string](t.tx, `SELECT m.uid `+kernel.FromMemory+` JOIN partition here ON here.id = ?1
 		WHERE m.event_type = ?2 AND m.rule_type = ?3 AND m.uid <> ?4 AND p.project_id IS NOT DISTINCT FROM here.project_id
 			AND (p.project_id IS NOT NULL OR c.owner_id = (SELECT owner_id FROM collection WHERE id = here.collection_id)) LIMIT 1`,
-		at.partition, EventProjectRule, string(m.draft.ruleType), m.id)
+		at.partition, EventProjectRule, m.draft.RuleType, m.id)
 	if err != nil || len(others) == 0 {
 		return "", err
 	}
@@ -495,8 +495,8 @@ func (m *memoryItem) write(t *importTx, at *place) error {
 	}
 	m.stands = revision
 	columns := []any{
-		at.partition, d.content, null(d.eventType), null(d.state), null(string(d.importance)), null(string(d.classification)),
-		null(string(d.ruleType)), m.metadata, revision, created, updated,
+		at.partition, d.content, kernel.OrNull(d.EventType), kernel.OrNull(d.State), kernel.OrNull(d.Importance), kernel.OrNull(d.Classification),
+		kernel.OrNull(d.RuleType), m.metadata, revision, created, updated,
 	}
 	if m.outcome == replaced {
 		for _, statement := range []string{
@@ -521,7 +521,7 @@ func (m *memoryItem) write(t *importTx, at *place) error {
 		}
 		m.row = row
 	}
-	if err := t.w.addTags(m.row, d.tags); err != nil {
+	if err := t.w.addTags(m.row, d.Tags); err != nil {
 		return err
 	}
 	return m.writePassages(t, at)
@@ -536,7 +536,7 @@ func (m *memoryItem) writePassages(t *importTx, at *place) error {
 	if passages == nil {
 		passages = split(m.draft.content, maxInput(t.s.embedder))
 	}
-	indexed, _, err := t.w.addPassages(m.row, at, passages, own, m.draft.tags)
+	indexed, _, err := t.w.addPassages(m.row, at, passages, own, m.draft.Tags)
 	t.waiting = t.waiting || !indexed && at.ownProfile == 0
 	return err
 }

@@ -3,6 +3,8 @@ package souvenir
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // UnmarshalJSON reads the output of MarshalJSON. A type that embeds [Memory] needs its own method: Memory's would read
@@ -33,7 +35,7 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	read := Memory{
-		ID: given.ID, Collection: given.Collection, Owner: given.Owner, Content: given.Content, Metadata: orEmpty(metadata),
+		ID: given.ID, Collection: given.Collection, Owner: given.Owner, Content: given.Content, Metadata: kernel.OrEmpty(metadata),
 		Revision: given.Revision, CreatedAt: given.CreatedAt, UpdatedAt: given.UpdatedAt, SharedBy: given.SharedBy,
 	}
 	for key, into := range map[string]*string{

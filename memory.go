@@ -25,6 +25,41 @@ const (
 	MaxWord     = check.MaxWord     // characters of event_type and of state: 64
 )
 
+// Importance says how much a memory matters.
+type Importance string
+
+// The values of [Importance]. The empty value means not set.
+const (
+	ImportanceLow      Importance = "low"
+	ImportanceMedium   Importance = "medium"
+	ImportanceHigh     Importance = "high"
+	ImportanceCritical Importance = "critical"
+)
+
+// Classification says what kind of memory it is.
+type Classification string
+
+// The values of [Classification]. The empty value means not set.
+const (
+	ClassDo    Classification = "do"
+	ClassDont  Classification = "dont"
+	ClassTodo  Classification = "todo"
+	ClassNotes Classification = "notes"
+)
+
+// RuleType says which of a project's rules a memory of event type project-rule is.
+type RuleType string
+
+// The values of [RuleType]. The empty value means that the memory is no rule.
+const (
+	RuleDo   RuleType = "do"
+	RuleDont RuleType = "dont"
+	RuleTodo RuleType = "todo"
+)
+
+// EventProjectRule is the event type of project rules, the only one that has a [RuleType].
+const EventProjectRule = "project-rule"
+
 // Memory is a stored text with its metadata.
 type Memory struct {
 	ID         string
@@ -56,13 +91,13 @@ type Memory struct {
 }
 
 // ShownMetadata returns metadata as the interface shows it: the caller's own keys and the known keys that are set.
-func (m Memory) ShownMetadata() map[string]any { return m.attributes().shown() }
+func (m Memory) ShownMetadata() map[string]any { return m.attributes().Shown() }
 
-func (m Memory) attributes() attributes {
-	return attributes{
-		eventType: m.EventType, state: m.State, projectID: m.ProjectID, projectName: m.ProjectName,
-		importance: m.Importance, classification: m.Classification, ruleType: m.RuleType,
-		tags: m.Tags, related: m.Related, own: m.Metadata,
+func (m Memory) attributes() kernel.Attributes {
+	return kernel.Attributes{
+		EventType: m.EventType, State: m.State, ProjectID: m.ProjectID, ProjectName: m.ProjectName,
+		Importance: string(m.Importance), Classification: string(m.Classification), RuleType: string(m.RuleType),
+		Tags: m.Tags, Related: m.Related, Own: m.Metadata,
 	}
 }
 

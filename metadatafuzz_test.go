@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 func FuzzMetadataPatch(f *testing.F) {
@@ -50,7 +52,7 @@ func FuzzMetadataPatch(f *testing.F) {
 			}
 		}()
 		want := maps.Clone(metadata)
-		for _, key := range knownKeys {
+		for _, key := range kernel.KnownKeys {
 			if want[key] == nil { // null means "not set" for these; elsewhere it is a value
 				delete(want, key)
 			}

@@ -491,13 +491,13 @@ func (r *recovery) revive(tx db.Tx, id, number, created, partition int64, conten
 	if uid == "" {
 		uid = uuid.Must(uuid.NewV7()).String()
 	}
-	a := attributes{own: map[string]any{}}
+	a := kernel.Attributes{Own: map[string]any{}}
 	if object, err := jsonobject.Decode([]byte(mendedText("attributes", shown))); err == nil {
-		if known, err := attributesOf(object); err == nil {
+		if known, err := kernel.AttributesOf(object); err == nil {
 			a = known
 		}
 	}
-	metadata, err := json.Marshal(orEmpty(a.own))
+	metadata, err := json.Marshal(kernel.OrEmpty(a.Own))
 	if err != nil {
 		return err
 	}
@@ -508,8 +508,8 @@ func (r *recovery) revive(tx db.Tx, id, number, created, partition int64, conten
 	}
 	_, err = tx.Exec(`INSERT INTO memory (id, uid, partition_id, content, event_type, state, importance, classification, rule_type, metadata, revision, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, id, uid, partition, strings.ToValidUTF8(content, "\ufffd"),
-		null(a.eventType), null(a.state), null(string(a.importance)),
-		null(string(a.classification)), null(string(a.ruleType)), string(metadata), number+1, created, created)
+		kernel.OrNull(a.EventType), kernel.OrNull(a.State), kernel.OrNull(a.Importance),
+		kernel.OrNull(a.Classification), kernel.OrNull(a.RuleType), string(metadata), number+1, created, created)
 	if err != nil {
 		return err
 	}

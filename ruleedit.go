@@ -34,16 +34,16 @@ func newRuleState(content string, tags, related []string) (ruleState, error) {
 	if err := check.NewContent(content); err != nil {
 		return ruleState{}, err
 	}
-	a := attributes{tags: tags, related: related}
-	if err := a.check(); err != nil {
+	a := kernel.Attributes{Tags: tags, Related: related}
+	if err := a.Check(); err != nil {
 		return ruleState{}, err
 	}
 	r := ruleState{content: content, tags: tags, related: related}
 	if tags != nil {
-		r.tags = append([]string{}, a.tags...)
+		r.tags = append([]string{}, a.Tags...)
 	}
 	if related != nil {
-		r.related = append([]string{}, a.related...)
+		r.related = append([]string{}, a.Related...)
 	}
 	return r, nil
 }
@@ -244,9 +244,9 @@ func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready map[string]passa
 	if err != nil {
 		return StoredRule{}, err
 	}
-	d := draft{content: next.content, collection: DefaultCollection, attributes: attributes{
-		eventType: EventProjectRule, ruleType: e.ruleType, projectID: e.project.ID, projectName: e.project.Name,
-		tags: check.Distinct(next.tags), related: check.Distinct(next.related),
+	d := draft{content: next.content, collection: DefaultCollection, Attributes: kernel.Attributes{
+		EventType: EventProjectRule, RuleType: string(e.ruleType), ProjectID: e.project.ID, ProjectName: e.project.Name,
+		Tags: check.Distinct(next.tags), Related: check.Distinct(next.related),
 	}}
 	changed := len(present) == 0 || present[0].Content != next.content
 	if changed {

@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
@@ -73,7 +73,7 @@ type Rules struct {
 func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
 	if r.Type == RuleTodo {
 		return StoredRule{}, invalid("rule_type", "rule_type is %q, which SetTodo stores; SetRule takes %s", r.Type,
-			oneOf(ruleTypes[:2]))
+			oneOf(kernel.RuleTypes[:2]))
 	}
 	if err := checkRuleType(r.Type); err != nil {
 		return StoredRule{}, err
@@ -93,9 +93,9 @@ func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
 
 func checkRuleType(t RuleType) error {
 	if t == "" {
-		return invalid("rule_type", "rule_type is empty; allowed are %s", oneOf(ruleTypes))
+		return invalid("rule_type", "rule_type is empty; allowed are %s", oneOf(kernel.RuleTypes))
 	}
-	return check.Enum("rule_type", t, ruleTypes)
+	return check.Enum("rule_type", string(t), kernel.RuleTypes)
 }
 
 // GetRule returns a project's rule of a type, or for the zero ProjectRef the user's general one. ErrNotFound means that
@@ -286,17 +286,17 @@ func todoNeedsProject() error {
 // addRule stores a draft that is a rule: as a new memory, or over the existing rule. Fields that the draft leaves unset
 // keep their values.
 func (w *memoryWriter) addRule(d *draft) (Stored, error) {
-	if err := w.store.checkGeneralRule(ProjectRef{ID: d.projectID, Name: d.projectName}); err != nil {
+	if err := w.store.checkGeneralRule(ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
 		return Stored{}, err
 	}
-	project, err := w.project(d.projectID, d.projectName)
+	project, err := w.project(d.ProjectID, d.ProjectName)
 	if err != nil {
 		return Stored{}, err
 	}
-	if project == 0 && d.ruleType == RuleTodo {
+	if project == 0 && d.RuleType == kernel.RuleTodo {
 		return Stored{}, todoNeedsProject()
 	}
-	present, err := w.store.rulesAt(w.tx, w.sc, project, d.ruleType)
+	present, err := w.store.rulesAt(w.tx, w.sc, project, RuleType(d.RuleType))
 	if err != nil {
 		return Stored{}, err
 	}
@@ -306,35 +306,19 @@ func (w *memoryWriter) addRule(d *draft) (Stored, error) {
 	before := present[0]
 	after := before
 	after.Content = d.content
-	a := before.attributes().overlaid(d.attributes)
-	if err := a.check(); err != nil {
+	a := before.attributes().Overlaid(d.Attributes)
+	if err := a.Check(); err != nil {
 		return Stored{}, err
 	}
 	after.setAttributes(a)
 	stored, err := w.update(before, after, d)
-	w.tell(&stored, d.projectID, d.projectName)
+	w.tell(&stored, d.ProjectID, d.ProjectName)
 	stored.Warnings = append(stored.Warnings, superfluous(present)...)
 	if d.collection != before.Collection && d.collection != DefaultCollection {
 		stored.Warnings = append(stored.Warnings,
 			fmt.Sprintf("this rule lies in collection %s and stays there", show(before.Collection)))
 	}
 	return stored, err
-}
-
-// overlaid returns the attributes, replaced by the ones that are set in others. The project stays.
-func (a attributes) overlaid(others attributes) attributes {
-	a.state = cmp.Or(others.state, a.state)
-	a.importance = cmp.Or(others.importance, a.importance)
-	a.classification = cmp.Or(others.classification, a.classification)
-	if len(others.tags) > 0 {
-		a.tags = others.tags
-	}
-	if len(others.related) > 0 {
-		a.related = others.related
-	}
-	a.own = orEmpty(maps.Clone(a.own))
-	maps.Copy(a.own, others.own)
-	return a
 }
 
 // checkRule checks that a memory's new state respects the rules' invariants: at most one rule of each type in a

@@ -101,7 +101,7 @@ func (sel *selection) addFilters(sc scope, q Query) error {
 		}
 		return err
 	}
-	if err := check.Enum("classification", q.Classification, classifications); err != nil {
+	if err := check.Enum("classification", string(q.Classification), kernel.Classifications); err != nil {
 		return err
 	}
 	if q.Classification != "" {

@@ -427,8 +427,8 @@ func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int
 func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
 	row, err := db.Insert(r.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
 			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		item.id, at.partition, m.Content, null(m.EventType), null(m.State), null(m.Importance), null(m.Classification),
-		null(m.RuleType),
+		item.id, at.partition, m.Content, kernel.OrNull(m.EventType), kernel.OrNull(m.State), kernel.OrNull(m.Importance), kernel.OrNull(m.Classification),
+		kernel.OrNull(m.RuleType),
 		m.Metadata, m.Revision, m.Created, m.Updated)
 	if err != nil {
 		return err

@@ -53,8 +53,8 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (St
 	case u.Embedding != nil:
 		return Stored{}, invalid("embedding", "embedding comes without content; a vector belongs to the content it is of")
 	}
-	return s.change(ctx, id, u.ExpectedRevision, c, func(_ *memoryWriter, before attributes) (attributes, error) {
-		return before.patch(patch)
+	return s.change(ctx, id, u.ExpectedRevision, c, func(_ *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) {
+		return before.Patch(patch)
 	})
 }
 
@@ -76,7 +76,7 @@ func newContent(content string, vector []float32) (*draft, error) {
 // change is the common part of updates and restorations: it embeds content (nil: unchanged), and then, in one
 // transaction, writes it and the attributes that patch returns for the present ones.
 func (s *Store) change(ctx context.Context, id string, expected int, content *draft,
-	patch func(*memoryWriter, attributes) (attributes, error)) (Stored, error) {
+	patch func(*memoryWriter, kernel.Attributes) (kernel.Attributes, error)) (Stored, error) {
 	if err := s.checkWritable(); err != nil {
 		return Stored{}, err
 	}
@@ -106,7 +106,7 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *dr
 		}
 		a, err := patch(w, before.attributes())
 		if err == nil {
-			err = a.check()
+			err = a.Check()
 		}
 		if err != nil {
 			return err
@@ -157,10 +157,10 @@ func (m storedMemory) expect(revision int) error {
 		revision, show(m.ID), m.Revision)
 }
 
-func (m *Memory) setAttributes(a attributes) {
-	m.EventType, m.State, m.ProjectID, m.ProjectName = a.eventType, a.state, a.projectID, a.projectName
-	m.Importance, m.Classification, m.RuleType = a.importance, a.classification, a.ruleType
-	m.Tags, m.Related, m.Metadata = a.tags, a.related, a.own
+func (m *Memory) setAttributes(a kernel.Attributes) {
+	m.EventType, m.State, m.ProjectID, m.ProjectName = a.EventType, a.State, a.ProjectID, a.ProjectName
+	m.Importance, m.Classification, m.RuleType = Importance(a.Importance), Classification(a.Classification), RuleType(a.RuleType)
+	m.Tags, m.Related, m.Metadata = a.Tags, a.Related, a.Own
 }
 
 // update writes a memory's new state over the previous one. content holds the passages of new content; nil if the
@@ -187,7 +187,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 		return Stored{}, err
 	}
 	w.grow(at.partition)
-	metadata, err := json.Marshal(orEmpty(after.Metadata))
+	metadata, err := json.Marshal(kernel.OrEmpty(after.Metadata))
 	if err != nil {
 		return Stored{}, err
 	}
@@ -197,9 +197,9 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 	}
 	if _, err := w.tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
 			rule_type = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
-		at.partition, after.Content, null(after.EventType), null(after.State), null(string(after.Importance)),
-		null(string(after.Classification)),
-		null(string(after.RuleType)), string(metadata), now, before.row); err != nil {
+		at.partition, after.Content, kernel.OrNull(after.EventType), kernel.OrNull(after.State), kernel.OrNull(string(after.Importance)),
+		kernel.OrNull(string(after.Classification)),
+		kernel.OrNull(string(after.RuleType)), string(metadata), now, before.row); err != nil {
 		return Stored{}, err
 	}
 	retagged := !slices.Equal(after.Tags, before.Tags)
@@ -346,32 +346,32 @@ func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Sto
 	if former[0].Content == current.Content {
 		content = nil
 	}
-	return s.change(ctx, id, current.Revision, content, func(w *memoryWriter, before attributes) (attributes, error) {
+	return s.change(ctx, id, current.Revision, content, func(w *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) {
 		metadata, err := jsonobject.Canonical("metadata", former[0].Metadata)
 		if err != nil {
-			return attributes{}, err
+			return kernel.Attributes{}, err
 		}
-		a, err := attributesOf(metadata)
+		a, err := kernel.AttributesOf(metadata)
 		if err != nil {
-			return attributes{}, err
+			return kernel.Attributes{}, err
 		}
 		return w.renamed(a, before)
 	})
 }
 
 // renamed sets the current name of the project in the attributes of a past version.
-func (w *memoryWriter) renamed(a, now attributes) (attributes, error) {
-	switch a.projectID {
+func (w *memoryWriter) renamed(a, now kernel.Attributes) (kernel.Attributes, error) {
+	switch a.ProjectID {
 	case "":
-	case now.projectID:
-		a.projectName = now.projectName
+	case now.ProjectID:
+		a.ProjectName = now.ProjectName
 	default:
-		p, err := findProject(w.tx, w.sc, a.projectID, "")
+		p, err := findProject(w.tx, w.sc, a.ProjectID, "")
 		if err != nil {
 			return a, err
 		}
 		if p != nil {
-			a.projectName = p.name
+			a.ProjectName = p.name
 		}
 	}
 	return a, nil
@@ -382,11 +382,11 @@ func (w *memoryWriter) renamed(a, now attributes) (attributes, error) {
 func (w *memoryWriter) keepRevision(m storedMemory) error {
 	a := m.attributes()
 	var err error
-	if a.related, err = db.Column[string](w.tx, `SELECT r.uid FROM memory_link l JOIN memory r ON r.id = l.related_id
+	if a.Related, err = db.Column[string](w.tx, `SELECT r.uid FROM memory_link l JOIN memory r ON r.id = l.related_id
 		WHERE l.memory_id = ? ORDER BY l.position`, m.row); err != nil {
 		return err
 	}
-	encoded, err := json.Marshal(a.shown())
+	encoded, err := json.Marshal(a.Shown())
 	if err != nil {
 		return err
 	}
@@ -426,11 +426,11 @@ func formerRevisions(tx db.Tx, sc scope, m storedMemory, number int) ([]Revision
 		if err := onlyVisibleLinks(tx, sc, r.Metadata); err != nil {
 			return nil, err
 		}
-		a, err := attributesOf(r.Metadata)
+		a, err := kernel.AttributesOf(r.Metadata)
 		if err != nil {
 			return nil, damaged(err, "revision %d of memory %s", r.Number, m.ID)
 		}
-		all[i].Metadata = a.shown() // with the types of the current state
+		all[i].Metadata = a.Shown() // with the types of the current state
 	}
 	return all, nil
 }

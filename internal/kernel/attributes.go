@@ -1,0 +1,220 @@
+package kernel
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+)
+
+// The values of the known keys that take few. The empty value means not set.
+var (
+	importances     = []string{"low", "medium", "high", "critical"}
+	Classifications = []string{"do", "dont", "todo", "notes"}
+	RuleTypes       = []string{ruleDo, ruleDont, RuleTodo}
+)
+
+// The types of rules, and the event type of memories that are one.
+const (
+	ruleDo           = "do"
+	ruleDont         = "dont"
+	RuleTodo         = "todo"
+	eventProjectRule = "project-rule"
+)
+
+// attributes are a memory's data besides its content: the known keys of the interface, which are columns, and the
+// caller's own metadata.
+type Attributes struct {
+	EventType, State       string
+	ProjectID, ProjectName string
+	Importance             string
+	Classification         string
+	RuleType               string
+	Tags, Related          []string
+	Own                    map[string]any
+}
+
+// knownKeys are the metadata keys that are columns.
+var KnownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
+	"rule_type", "tags", "related_memory_ids"}
+
+// attributesOf splits metadata, as callers give and see it, into attributes. The metadata must be canonical.
+func AttributesOf(metadata map[string]any) (Attributes, error) {
+	known := map[string]any{}
+	own := map[string]any{}
+	for key, value := range metadata {
+		if slices.Contains(KnownKeys, key) {
+			known[key] = value
+		} else {
+			own[key] = value
+		}
+	}
+	a, err := (Attributes{}).Patch(known)
+	a.Own = own
+	return a, err
+}
+
+// patch applies a JSON merge patch (RFC 7396) to the attributes as callers see them in metadata: null removes a key,
+// objects merge, other values replace. The patch must be canonical.
+func (a Attributes) Patch(patch map[string]any) (Attributes, error) {
+	a.Own = maps.Clone(a.Own)
+	for _, key := range slices.Sorted(maps.Keys(patch)) {
+		value := patch[key]
+		text := func(into *string) error {
+			if value == nil {
+				*into = ""
+				return nil
+			}
+			s, ok := value.(string)
+			if !ok {
+				return fault.Invalid(key, "%s is %s; a string is expected", key, jsonobject.Show(value))
+			}
+			*into = s
+			return nil
+		}
+		var err error
+		switch key {
+		case "event_type":
+			err = text(&a.EventType)
+		case "state":
+			err = text(&a.State)
+		case "project_id":
+			if _, both := patch["project_name"]; !both {
+				a.ProjectName = ""
+			}
+			err = text(&a.ProjectID)
+		case "project_name":
+			if _, both := patch["project_id"]; !both {
+				a.ProjectID = ""
+			}
+			err = text(&a.ProjectName)
+		case "importance":
+			err = text(&a.Importance)
+		case "classification":
+			err = text(&a.Classification)
+		case "rule_type":
+			err = text(&a.RuleType)
+		case "tags":
+			a.Tags, err = jsonobject.Strings(key, value)
+		case "related_memory_ids":
+			a.Related, err = jsonobject.Strings(key, value)
+		default:
+			if a.Own == nil {
+				a.Own = map[string]any{}
+			}
+			if value == nil {
+				delete(a.Own, key)
+			} else {
+				a.Own[key] = jsonobject.MergePatch(a.Own[key], value)
+			}
+		}
+		if err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// check validates every known key and brings lists to their stored form: tags trimmed and without repetition.
+func (a *Attributes) Check() error {
+	for _, word := range []struct{ name, value string }{{"event_type", a.EventType}, {"state", a.State}} {
+		if err := check.Word(word.name, word.value); word.value != "" && err != nil {
+			return err
+		}
+	}
+	if err := check.Project(a.ProjectID, a.ProjectName); err != nil {
+		return err
+	}
+	if err := check.Enum("importance", a.Importance, importances); err != nil {
+		return err
+	}
+	if err := check.Enum("classification", a.Classification, Classifications); err != nil {
+		return err
+	}
+	if err := check.Enum("rule_type", a.RuleType, RuleTypes); err != nil {
+		return err
+	}
+	if a.RuleType != "" && a.EventType != eventProjectRule {
+		return fault.Invalid("rule_type", "rule_type is %q on a memory of event_type %q; only a memory of event_type %q has a rule_type",
+			a.RuleType, a.EventType, eventProjectRule)
+	}
+	if a.RuleType == "" && a.EventType == eventProjectRule {
+		return fault.Invalid("rule_type", "rule_type is missing; a memory of event_type %q has one: allowed are %s", a.EventType,
+			fault.OneOf(RuleTypes))
+	}
+	var err error
+	if a.Tags, err = check.Tags(a.Tags, check.MaxTags); err != nil {
+		return err
+	}
+	a.Related = check.Distinct(a.Related)
+	if len(a.Related) > check.MaxRelated {
+		return fault.New(fault.KindTooLarge, "related_memory_ids", "related_memory_ids has %d ids; at most %d are allowed",
+			len(a.Related), check.MaxRelated)
+	}
+	encoded, err := json.Marshal(a.Own)
+	if err != nil {
+		return fault.Invalid("metadata", "metadata is not JSON: %v", err)
+	}
+	if len(encoded) > check.MaxMetadata {
+		return fault.New(fault.KindTooLarge, "metadata", "metadata is %d bytes as JSON; at most %d are allowed", len(encoded),
+			check.MaxMetadata)
+	}
+	return nil
+}
+
+// shown returns the metadata as callers see it: the known keys that are set, and the caller's own.
+func (a Attributes) Shown() map[string]any {
+	shown := make(map[string]any, len(a.Own)+4)
+	maps.Copy(shown, a.Own)
+	for key, value := range map[string]string{
+		"event_type": a.EventType, "state": a.State, "project_id": a.ProjectID, "project_name": a.ProjectName,
+		"importance": a.Importance, "classification": a.Classification, "rule_type": a.RuleType,
+	} {
+		if value != "" {
+			shown[key] = value
+		}
+	}
+	if len(a.Tags) > 0 {
+		shown["tags"] = a.Tags
+	}
+	if len(a.Related) > 0 {
+		shown["related_memory_ids"] = a.Related
+	}
+	return shown
+}
+
+// overlaid returns the attributes, replaced by the ones that are set in others. The project stays.
+func (a Attributes) Overlaid(others Attributes) Attributes {
+	a.State = cmp.Or(others.State, a.State)
+	a.Importance = cmp.Or(others.Importance, a.Importance)
+	a.Classification = cmp.Or(others.Classification, a.Classification)
+	if len(others.Tags) > 0 {
+		a.Tags = others.Tags
+	}
+	if len(others.Related) > 0 {
+		a.Related = others.Related
+	}
+	a.Own = OrEmpty(maps.Clone(a.Own))
+	maps.Copy(a.Own, others.Own)
+	return a
+}
+
+// null stores an empty value as NULL.
+func OrNull(value string) any {
+	if value == "" {
+		return nil
+	}
+	return value
+}
+
+// orEmpty returns metadata that is never nil.
+func OrEmpty(metadata map[string]any) map[string]any {
+	if metadata == nil {
+		return map[string]any{}
+	}
+	return metadata
+}
