@@ -188,7 +188,7 @@ type draft struct {
 	vector     []float32 // the caller's own, of unit length; else nil
 	similar    int
 	wordsOnly  bool // the collection takes the caller's vectors, and none was given
-	passages   []passage
+	passages   []kernel.Passage
 }
 
 // newDraft checks a memory, but allows content of white space only, which imports may hold.
@@ -304,32 +304,32 @@ func (w *memoryWriter) insert(d *draft) (Stored, error) {
 	}
 	now := w.store.now()
 	m := Memory{
-		ID: w.store.newID(), Collection: d.collection, Owner: place.ownerID, Content: d.content,
-		EventType: d.EventType, State: d.State, ProjectID: place.projectID, ProjectName: place.projectName,
+		ID: w.store.newID(), Collection: d.collection, Owner: place.OwnerID, Content: d.content,
+		EventType: d.EventType, State: d.State, ProjectID: place.ProjectID, ProjectName: place.ProjectName,
 		Importance: Importance(d.Importance), Classification: Classification(d.Classification), RuleType: RuleType(d.RuleType),
 		Tags: d.Tags, Related: d.Related, Metadata: kernel.OrEmpty(d.Own),
-		Revision: 1, CreatedAt: toTime(now), UpdatedAt: toTime(now), SharedBy: place.sharedBy,
+		Revision: 1, CreatedAt: toTime(now), UpdatedAt: toTime(now), SharedBy: place.SharedBy,
 	}
 	metadata, err := json.Marshal(m.Metadata)
 	if err != nil {
 		return Stored{}, err
 	}
-	row, err := db.Insert(w.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
+	row, err := db.Insert(w.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
 			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
-		m.ID, place.partition, m.Content, kernel.OrNull(m.EventType), kernel.OrNull(m.State), kernel.OrNull(string(m.Importance)),
+		m.ID, place.Partition, m.Content, kernel.OrNull(m.EventType), kernel.OrNull(m.State), kernel.OrNull(string(m.Importance)),
 		kernel.OrNull(string(m.Classification)),
 		kernel.OrNull(string(m.RuleType)), string(metadata), now, now)
 	if err != nil {
 		return Stored{}, err
 	}
-	w.grow(place.partition)
-	if err := w.addTags(row, m.Tags); err != nil {
+	w.grow(place.Partition)
+	if err := w.AddTags(row, m.Tags); err != nil {
 		return Stored{}, err
 	}
-	if err := w.addLinks(row, m.Related); err != nil {
+	if err := w.AddLinks(row, m.Related); err != nil {
 		return Stored{}, err
 	}
-	indexed, warnings, err := w.addPassages(row, place, d.passages, d.vector, m.Tags)
+	indexed, warnings, err := w.AddPassages(row, place, d.passages, d.vector, m.Tags)
 	stored := Stored{Memory: m, Indexed: indexed, Warnings: warnings}
 	w.tell(&stored, d.ProjectID, d.ProjectName)
 	return stored, err

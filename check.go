@@ -324,11 +324,11 @@ func (in *inspection) readProfiles() error {
 	if err != nil {
 		return err
 	}
-	target, err := kernel.Setting(in.tx, settingTarget)
+	target, err := kernel.Setting(in.tx, kernel.SettingTarget)
 	if err != nil {
 		return err
 	}
-	ready, err := kernel.Setting(in.tx, settingReady)
+	ready, err := kernel.Setting(in.tx, kernel.SettingReady)
 	if ready == target {
 		in.current = ready
 	}

@@ -5,10 +5,10 @@ import (
 	"context"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // IdentityMemory describes who an agent is and how it treats its user. It is stored as a memory of event type IDENTITY,
@@ -139,18 +139,18 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 
 // checkIdentityMemory refuses an identity in another user's project: otherwise any user who may write to a project
 // could decide, everywhere, who its owner's agents are.
-func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *place) error {
-	if at.owner == w.sc.User || !strings.EqualFold(after.EventType, EventIdentity) {
+func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *kernel.Place) error {
+	if at.Owner == w.Scope.User || !strings.EqualFold(after.EventType, EventIdentity) {
 		return nil
 	}
 	return newError(KindForbidden, "event_type",
 		"event_type is %s in project %s, which belongs to %s; only its owner stores or changes an identity there. Store yours outside of the project",
-		show(after.EventType), show(cmp.Or(at.projectName, at.projectID)), ownerName(w.tx, at.ownerID))
+		show(after.EventType), show(cmp.Or(at.ProjectName, at.ProjectID)), ownerName(w.Tx, at.OwnerID))
 }
 
 // setIdentityMemory adds the identity or overwrites the existing one.
 func (w *memoryWriter) setIdentityMemory(d *draft, patch map[string]any, expected int) (Stored, error) {
-	before, err := w.store.identityMemory(w.tx, w.sc)
+	before, err := w.store.identityMemory(w.Tx, w.Scope)
 	switch {
 	case err != nil:
 		return Stored{}, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // OnConflict says what an import does with an item that the store already has in another state.
@@ -528,7 +529,7 @@ func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 		t = &importTx{
 			s: im.s, tx: tx, w: w, replace: im.OnConflict == ConflictReplace, now: im.now, counts: map[string]ImportCount{},
 			users: map[string]int64{}, collections: map[collectionName]int64{}, projects: map[projectName]int64{},
-			places: map[[2]int64]*place{},
+			places: map[[2]int64]*kernel.Place{},
 		}
 		if err := fn(t); err != nil {
 			return err

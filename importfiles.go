@@ -467,14 +467,14 @@ func (r *revisionItem) apply(t *importTx) error {
 	}
 	same, err := db.Column[bool](t.tx,
 		`SELECT content = ? AND attributes = ? AND created_at = ? AND partition_id = ? FROM memory_revision WHERE memory_id = ? AND revision = ?`,
-		r.content, r.attributes, r.created, at.partition, r.of.row, r.number)
+		r.content, r.attributes, r.created, at.Partition, r.of.row, r.number)
 	if err != nil {
 		return err
 	}
 	switch {
 	case len(same) == 0:
 		_, err = t.tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
-			r.of.row, r.number, at.partition, r.content, r.attributes, r.created)
+			r.of.row, r.number, at.Partition, r.content, r.attributes, r.created)
 		t.count(kindRevision, added)
 	case same[0]:
 		t.count(kindRevision, unchanged)

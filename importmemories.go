@@ -233,19 +233,19 @@ func (m *memoryItem) settle(ours string, embedder Embedder) bool {
 	case m.profile != ours:
 		return false
 	}
-	m.draft.passages = split(m.draft.content, maxInput(embedder))
+	m.draft.passages = kernel.Split(m.draft.content, maxInput(embedder))
 	for i := range m.draft.passages {
 		p := &m.draft.passages[i]
-		if p.blank {
+		if p.Blank {
 			continue
 		}
-		at, found := slices.BinarySearchFunc(spans, p.start,
+		at, found := slices.BinarySearchFunc(spans, p.Start,
 			func(s vectorSpan, start int) int { return cmp.Compare(s.start, start) })
-		if !found || spans[at].length != p.length || len(spans[at].vector) != embedder.Dimensions() {
+		if !found || spans[at].length != p.Length || len(spans[at].vector) != embedder.Dimensions() {
 			m.draft.passages = nil
 			return false
 		}
-		p.vector = spans[at].vector
+		p.Vector = spans[at].vector
 	}
 	return true
 }
@@ -436,7 +436,7 @@ func (m *memoryItem) apply(t *importTx) error {
 }
 
 // place returns where an item lies, and creates the missing parts of that place.
-func (t *importTx) place(owner, collection, projectOwner, projectID, projectName string) (*place, error) {
+func (t *importTx) place(owner, collection, projectOwner, projectID, projectName string) (*kernel.Place, error) {
 	named := projectID != "" || projectName != ""
 	if named {
 		owner = projectOwner // as in compare
@@ -459,20 +459,20 @@ func (t *importTx) place(owner, collection, projectOwner, projectID, projectName
 	if at, ok := t.places[key]; ok {
 		return at, nil
 	}
-	at, err := t.w.partition(collectionRow, projectRow)
+	at, err := t.w.Partition(collectionRow, projectRow)
 	t.places[key] = at
 	return at, err
 }
 
 // secondRule returns another rule of the same type that the project, or the owner without a project, already has.
-func (m *memoryItem) secondRule(t *importTx, at *place) (string, error) {
+func (m *memoryItem) secondRule(t *importTx, at *kernel.Place) (string, error) {
 	if m.draft.RuleType == "" {
 		return "", nil
 	}
 	others, err := db.Column[string](t.tx, `SELECT m.uid `+kernel.FromMemory+` JOIN partition here ON here.id = ?1
 		WHERE m.event_type = ?2 AND m.rule_type = ?3 AND m.uid <> ?4 AND p.project_id IS NOT DISTINCT FROM here.project_id
 			AND (p.project_id IS NOT NULL OR c.owner_id = (SELECT owner_id FROM collection WHERE id = here.collection_id)) LIMIT 1`,
-		at.partition, EventProjectRule, m.draft.RuleType, m.id)
+		at.Partition, EventProjectRule, m.draft.RuleType, m.id)
 	if err != nil || len(others) == 0 {
 		return "", err
 	}
@@ -480,7 +480,7 @@ func (m *memoryItem) secondRule(t *importTx, at *place) (string, error) {
 }
 
 // write inserts the memory, or replaces the one in the store.
-func (m *memoryItem) write(t *importTx, at *place) error {
+func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 	d := &m.draft
 	created, revision := t.now, int64(1)
 	if m.created != nil {
@@ -495,7 +495,7 @@ func (m *memoryItem) write(t *importTx, at *place) error {
 	}
 	m.stands = revision
 	columns := []any{
-		at.partition, d.content, kernel.OrNull(d.EventType), kernel.OrNull(d.State), kernel.OrNull(d.Importance), kernel.OrNull(d.Classification),
+		at.Partition, d.content, kernel.OrNull(d.EventType), kernel.OrNull(d.State), kernel.OrNull(d.Importance), kernel.OrNull(d.Classification),
 		kernel.OrNull(d.RuleType), m.metadata, revision, created, updated,
 	}
 	if m.outcome == replaced {
@@ -521,22 +521,22 @@ func (m *memoryItem) write(t *importTx, at *place) error {
 		}
 		m.row = row
 	}
-	if err := t.w.addTags(m.row, d.Tags); err != nil {
+	if err := t.w.AddTags(m.row, d.Tags); err != nil {
 		return err
 	}
 	return m.writePassages(t, at)
 }
 
 // writePassages writes the passages, which are embedded and searched.
-func (m *memoryItem) writePassages(t *importTx, at *place) error {
+func (m *memoryItem) writePassages(t *importTx, at *kernel.Place) error {
 	passages, own := m.draft.passages, m.draft.vector
-	if m.brought && own != nil && len(own) != at.ownSize {
+	if m.brought && own != nil && len(own) != at.OwnSize {
 		passages, own = nil, nil // the collection has another vector size by now
 	}
 	if passages == nil {
-		passages = split(m.draft.content, maxInput(t.s.embedder))
+		passages = kernel.Split(m.draft.content, maxInput(t.s.embedder))
 	}
-	indexed, _, err := t.w.addPassages(m.row, at, passages, own, m.draft.Tags)
-	t.waiting = t.waiting || !indexed && at.ownProfile == 0
+	indexed, _, err := t.w.AddPassages(m.row, at, passages, own, m.draft.Tags)
+	t.waiting = t.waiting || !indexed && at.OwnProfile == 0
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // importTx is one transaction of an import.
@@ -29,7 +30,7 @@ type importTx struct {
 	folded      map[string]string // folded user id -> user id; nil until needed
 	collections map[collectionName]int64
 	projects    map[projectName]int64
-	places      map[[2]int64]*place // by collection and project
+	places      map[[2]int64]*kernel.Place // by collection and project
 }
 
 type collectionName struct {

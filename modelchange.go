@@ -16,9 +16,6 @@ import (
 // the target. After a restart it continues where it stopped.
 
 const (
-	settingTarget = "embedding_target"
-	settingReady  = "embedding_ready"
-
 	// Progress of the last change: the profile that it leaves, and the last memory embedded again.
 	settingLeaves  = "embedding_leaves"
 	settingChanged = "embedding_changed"
@@ -50,10 +47,10 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 		if len(rows) > 0 {
 			s.profile = rows[0]
 		}
-		if target, err = kernel.Setting(tx, settingTarget); err != nil {
+		if target, err = kernel.Setting(tx, kernel.SettingTarget); err != nil {
 			return err
 		}
-		ready, err = kernel.Setting(tx, settingReady)
+		ready, err = kernel.Setting(tx, kernel.SettingReady)
 		return err
 	})
 	if err != nil || s.db.ReadOnly() {
@@ -65,7 +62,7 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 			if s.profile, err = s.profileRow(tx, p); err != nil {
 				return err
 			}
-			if err := kernel.SetSetting(tx, settingTarget, s.profile); err != nil {
+			if err := kernel.SetSetting(tx, kernel.SettingTarget, s.profile); err != nil {
 				return err
 			}
 			if ready != 0 { // otherwise an earlier change did not finish
@@ -84,7 +81,7 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return kernel.SetSetting(tx, settingReady, ready)
+			return kernel.SetSetting(tx, kernel.SettingReady, ready)
 		})
 		if err != nil {
 			return err
@@ -96,7 +93,7 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 
 // embeddingReady reports whether the file's vectors are those of this store's embedder.
 func (s *shared) embeddingReady(tx db.Tx) (bool, error) {
-	ready, err := kernel.Setting(tx, settingReady)
+	ready, err := kernel.Setting(tx, kernel.SettingReady)
 	return ready == s.profile && ready != 0, err
 }
 
@@ -196,7 +193,7 @@ func pendingPassages(tx db.Tx, partitions string, limit int) (n int, err error) 
 // superseded reports whether another process has changed the store to another model since this one opened it.
 func (s *Store) superseded(ctx context.Context) (superseded bool, err error) {
 	err = s.read(ctx, func(tx db.Tx, _ scope) error {
-		target, err := kernel.Setting(tx, settingTarget)
+		target, err := kernel.Setting(tx, kernel.SettingTarget)
 		superseded = target != s.profile && !s.db.ReadOnly()
 		return err
 	})
@@ -274,7 +271,7 @@ func (w *worker) changeModel() error {
 
 // changeIsDue reports whether the store is changing to the model of this process.
 func (w *worker) changeIsDue(tx db.Tx) (bool, error) {
-	target, err := kernel.Setting(tx, settingTarget)
+	target, err := kernel.Setting(tx, kernel.SettingTarget)
 	if err != nil || target != w.s.profile {
 		return false, err
 	}
@@ -305,18 +302,18 @@ func outdatedMemories(tx db.Tx, target, after int64, limit int) ([]outdated, err
 
 // splitAndEmbed makes passages of contents, with vectors of this process's embedder. A text that the embedder refuses
 // gets no vector and waits for one under the embedder's profile; it is an error if the embedder refuses all texts.
-func (s *shared) splitAndEmbed(ctx context.Context, contents []string) ([][]passage, error) {
+func (s *shared) splitAndEmbed(ctx context.Context, contents []string) ([][]kernel.Passage, error) {
 	var texts []string
-	var into []*passage
-	all := make([][]passage, len(contents))
+	var into []*kernel.Passage
+	all := make([][]kernel.Passage, len(contents))
 	for i, content := range contents {
-		all[i] = split(content, maxInput(s.embedder))
+		all[i] = kernel.Split(content, maxInput(s.embedder))
 		for j := range all[i] {
 			p := &all[i][j]
-			if p.blank {
+			if p.Blank {
 				continue
 			}
-			texts, into = append(texts, content[p.start:p.start+p.length]), append(into, p)
+			texts, into = append(texts, content[p.Start:p.Start+p.Length]), append(into, p)
 		}
 	}
 	vectors, err := s.embedEach(ctx, texts)
@@ -324,7 +321,7 @@ func (s *shared) splitAndEmbed(ctx context.Context, contents []string) ([][]pass
 		return nil, err
 	}
 	for i, v := range vectors {
-		into[i].vector = v
+		into[i].Vector = v
 	}
 	return all, ctx.Err()
 }
@@ -353,7 +350,7 @@ func (w *worker) embedAnew(memories []outdated) error {
 			if len(same) == 0 {
 				continue // changed since: the writer has embedded it, or the next round finds it
 			}
-			if err := writer.replacePassages(m.row, m.partition, passages[i], nil, m.tags); err != nil {
+			if err := writer.ReplacePassages(m.row, m.partition, passages[i], nil, m.tags); err != nil {
 				return err
 			}
 		}
@@ -369,23 +366,6 @@ func (w *worker) embedAnew(memories []outdated) error {
 	})
 }
 
-// replacePassages rewrites the passages of a memory, without changing the memory itself.
-func (w *memoryWriter) replacePassages(memory, partition int64, passages []passage, own []float32,
-	tags []string) error {
-	at, err := w.placeByRow(partition)
-	if err != nil {
-		return err
-	}
-	if _, err := w.tx.Exec(`DELETE FROM passage WHERE memory_id = ?`, memory); err != nil {
-		return err
-	}
-	if _, _, err := w.addPassages(memory, at, passages, own, tags); err != nil {
-		return err
-	}
-	_, err = w.tx.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory)
-	return err
-}
-
 // finishChange lets vectors be compared again, unless outdated memories have turned up since.
 func (w *worker) finishChange() error { return w.s.db.Write(w.ctx, w.endChange) }
 
@@ -398,5 +378,5 @@ func (w *worker) endChange(tx db.Tx) error {
 	if err != nil || len(left) > 0 {
 		return err
 	}
-	return kernel.SetSetting(tx, settingReady, w.s.profile)
+	return kernel.SetSetting(tx, kernel.SettingReady, w.s.profile)
 }

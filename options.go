@@ -192,7 +192,7 @@ func (w *memoryWriter) checkQuota() error {
 	}
 	checked := map[int64]bool{}
 	for partition := range w.grown {
-		owners, err := db.Column[int64](w.tx,
+		owners, err := db.Column[int64](w.Tx,
 			`SELECT c.owner_id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = ?`, partition)
 		if err != nil {
 			return err
@@ -209,7 +209,7 @@ func (w *memoryWriter) checkQuota() error {
 }
 
 func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
-	memories, revisions, bytes, err := used(w.tx, owner)
+	memories, revisions, bytes, err := used(w.Tx, owner)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 	default:
 		return nil
 	}
-	if owner != w.sc.User { // members must not learn how much the owner has stored elsewhere
+	if owner != w.Scope.User { // members must not learn how much the owner has stored elsewhere
 		return newError(KindTooLarge, "content",
 			"the owner of this project has no room for more %s; ask for some, or delete what the project no longer needs", what)
 	}
@@ -246,7 +246,7 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 // deleting would fill the disk.
 func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
 	var memories, revisions int
-	err := w.tx.QueryRow(`SELECT coalesce(sum(memories), 0), coalesce(sum(revisions), 0) FROM trash WHERE owner_id = ?`,
+	err := w.Tx.QueryRow(`SELECT coalesce(sum(memories), 0), coalesce(sum(revisions), 0) FROM trash WHERE owner_id = ?`,
 		owner).
 		Scan(&memories, &revisions)
 	switch {
@@ -254,7 +254,7 @@ func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
 		return err
 	case (quota.Memories == 0 || memories <= quota.Memories) && (quota.Revisions == 0 || revisions <= quota.Revisions):
 		return nil
-	case owner != w.sc.User:
+	case owner != w.Scope.User:
 		return newError(KindTooLarge, "content", "the trash of this project's owner is full; ask for it to be emptied")
 	}
 	return newError(KindTooLarge, "content",

@@ -2,8 +2,6 @@ package souvenir
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -103,7 +101,7 @@ func (r *reindexing) begin(ctx context.Context) error {
 
 // checkTarget refuses to make vectors of a profile that the file no longer targets.
 func (s *shared) checkTarget(tx db.Tx) error {
-	target, err := kernel.Setting(tx, settingTarget)
+	target, err := kernel.Setting(tx, kernel.SettingTarget)
 	if err == nil && target != s.profile {
 		err = newError(KindConflict, "",
 			"another process has changed the store to another embedding model than %s; close and open the store to change it back", show(s.embedder.Model()))
@@ -114,9 +112,9 @@ func (s *shared) checkTarget(tx db.Tx) error {
 // step reindexes some memories. It leaves a memory that changes meanwhile, and the ones after it, to the next step.
 func (r *reindexing) step(ctx context.Context) error {
 	const batch = 64
-	var memories []plainMemory
+	var memories []kernel.PlainMemory
 	err := r.s.db.Read(ctx, func(tx db.Tx) (err error) {
-		memories, err = readPlain(tx, `m.id > ? AND m.id <= ? ORDER BY m.id LIMIT ?`, r.after, r.last, batch)
+		memories, err = kernel.ReadPlain(tx, `m.id > ? AND m.id <= ? ORDER BY m.id LIMIT ?`, r.after, r.last, batch)
 		return err
 	})
 	if err != nil {
@@ -124,8 +122,8 @@ func (r *reindexing) step(ctx context.Context) error {
 	}
 	contents := make([]string, len(memories))
 	for i, m := range memories {
-		if !m.ownVectors {
-			contents[i] = m.content
+		if !m.OwnVectors {
+			contents[i] = m.Content
 		}
 	}
 	passages, err := r.s.splitAndEmbed(ctx, contents)
@@ -138,7 +136,7 @@ func (r *reindexing) step(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(memories) < batch && (len(memories) == 0 || after == memories[len(memories)-1].row) {
+		if len(memories) < batch && (len(memories) == 0 || after == memories[len(memories)-1].Row) {
 			after = r.last
 		}
 		return kernel.SetSetting(tx, settingReindexDone, after)
@@ -147,7 +145,7 @@ func (r *reindexing) step(ctx context.Context) error {
 		return err
 	}
 	for _, m := range memories {
-		if m.row <= after {
+		if m.Row <= after {
 			r.done++
 		}
 	}
@@ -156,7 +154,7 @@ func (r *reindexing) step(ctx context.Context) error {
 }
 
 // replace writes passages of memories and returns the last memory done.
-func (r *reindexing) replace(tx db.Tx, memories []plainMemory, passages [][]passage) (after int64, err error) {
+func (r *reindexing) replace(tx db.Tx, memories []kernel.PlainMemory, passages [][]kernel.Passage) (after int64, err error) {
 	if err := r.s.checkTarget(tx); err != nil {
 		return 0, err
 	}
@@ -166,23 +164,23 @@ func (r *reindexing) replace(tx db.Tx, memories []plainMemory, passages [][]pass
 	}
 	after = r.after
 	for i, m := range memories {
-		now, err := readPlain(tx, `m.id = ?`, m.row)
+		now, err := kernel.ReadPlain(tx, `m.id = ?`, m.Row)
 		if err != nil {
 			return 0, err
 		}
 		switch {
 		case len(now) == 0: // it was deleted
-		case !now[0].same(m):
+		case !now[0].Same(m):
 			return after, w.flush()
-		case m.ownVectors:
+		case m.OwnVectors:
 			err = r.s.remakeOwn(w, m)
 		default:
-			err = w.replacePassages(m.row, m.partition, passages[i], nil, m.tags)
+			err = w.ReplacePassages(m.Row, m.Partition, passages[i], nil, m.Tags)
 		}
 		if err != nil {
 			return 0, err
 		}
-		after = m.row
+		after = m.Row
 	}
 	return after, w.flush()
 }
@@ -197,34 +195,4 @@ func (r *reindexing) finish(ctx context.Context) error {
 		}
 		return r.s.worker.endChange(tx)
 	})
-}
-
-// plainMemory holds the fields of a memory that background work needs.
-type plainMemory struct {
-	row, partition int64
-	ownVectors     bool // its collection takes vectors from callers
-	content        string
-	tags           []string
-}
-
-func (m plainMemory) same(other plainMemory) bool {
-	return m.partition == other.partition && m.content == other.content && slices.Equal(m.tags, other.tags)
-}
-
-// readPlain reads the memories m for which a condition holds.
-func readPlain(tx db.Tx, condition string, args ...any) ([]plainMemory, error) {
-	var all []plainMemory
-	err := tx.Each(func(row db.Rows) error {
-		var m plainMemory
-		var tags string
-		err := row.Scan(&m.row, &m.partition, &m.ownVectors, &m.content, &tags)
-		if tags != "" {
-			m.tags = strings.Split(tags, "\n") // no tag has a line break in it
-		}
-		all = append(all, m)
-		return err
-	}, `SELECT m.id, m.partition_id, c.own_profile IS NOT NULL, m.content,
-			coalesce((SELECT string_agg(tag, `+db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
-		`+kernel.FromMemory+` WHERE `+condition, args...)
-	return all, err
 }

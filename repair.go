@@ -168,15 +168,15 @@ func (s *Store) remakePassages(tx db.Tx, memories []int64) error {
 	if err != nil {
 		return err
 	}
-	found, err := readPlain(tx, `m.id IN `+db.Integers, jsonList(memories))
+	found, err := kernel.ReadPlain(tx, `m.id IN `+db.Integers, jsonList(memories))
 	if err != nil {
 		return err
 	}
 	for _, m := range found {
-		if m.ownVectors {
+		if m.OwnVectors {
 			err = s.remakeOwn(w, m)
 		} else {
-			err = w.replacePassages(m.row, m.partition, split(m.content, maxInput(s.embedder)), nil, m.tags)
+			err = w.ReplacePassages(m.Row, m.Partition, kernel.Split(m.Content, maxInput(s.embedder)), nil, m.Tags)
 		}
 		if err != nil {
 			return err
@@ -187,24 +187,24 @@ func (s *Store) remakePassages(tx db.Tx, memories []int64) error {
 
 // remakeOwn rebuilds the passages of a memory in a collection with the caller's own vectors. It keeps the vector; a
 // damaged one is lost.
-func (s *shared) remakeOwn(w *memoryWriter, m plainMemory) error {
-	at, err := w.placeByRow(m.partition)
+func (s *shared) remakeOwn(w *memoryWriter, m kernel.PlainMemory) error {
+	at, err := w.PlaceByRow(m.Partition)
 	if err != nil {
 		return err
 	}
-	own, err := soundOwnVector(w.tx, at, m.row)
+	own, err := soundOwnVector(w.Tx, at, m.Row)
 	if err != nil {
 		return err
 	}
-	passages := split(m.content, maxInput(s.embedder))
+	passages := kernel.Split(m.Content, maxInput(s.embedder))
 	if own != nil { // one vector stands for the whole memory
-		passages = []passage{{length: len(m.content), indexed: text.Indexed(m.content)}}
+		passages = []kernel.Passage{{Length: len(m.Content), Indexed: text.Indexed(m.Content)}}
 	}
-	return w.replacePassages(m.row, m.partition, passages, own, m.tags)
+	return w.ReplacePassages(m.Row, m.Partition, passages, own, m.Tags)
 }
 
 // soundOwnVector returns the caller's own vector of a memory; nil if it is missing or damaged.
-func soundOwnVector(tx db.Tx, at *place, memory int64) ([]float32, error) {
+func soundOwnVector(tx db.Tx, at *kernel.Place, memory int64) ([]float32, error) {
 	blobs, err := db.Column[[]byte](tx,
 		`SELECT vector FROM passage WHERE memory_id = ? AND vector IS NOT NULL ORDER BY id`, memory)
 	if err != nil {
@@ -212,7 +212,7 @@ func soundOwnVector(tx db.Tx, at *place, memory int64) ([]float32, error) {
 	}
 	for _, blob := range blobs {
 		if vector, err := kernel.DecodeVector(blob); err == nil {
-			if unit, err := kernel.UnitVector(vector, at.ownSize); err == nil {
+			if unit, err := kernel.UnitVector(vector, at.OwnSize); err == nil {
 				return unit, nil
 			}
 		}

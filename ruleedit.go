@@ -96,7 +96,7 @@ func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
 		return StoredRule{}, err
 	}
 	const tries = 3
-	ready := map[string]passage{}
+	ready := map[string]kernel.Passage{}
 	for try := 1; ; try++ {
 		warnings, err := s.prepareRule(ctx, e, ready)
 		if err != nil {
@@ -122,7 +122,7 @@ var errUnprepared = errors.New("the rule was changed while its text was embedded
 
 // prepareRule makes the passages that the edit now results in and that are not ready yet. It reuses the memory's
 // existing vectors.
-func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready map[string]passage) (warnings []string, err error) {
+func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready map[string]kernel.Passage) (warnings []string, err error) {
 	var content string
 	var ownVectors bool
 	known := map[string][]float32{}
@@ -156,7 +156,7 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready map[string]pa
 		if _, done := ready[t]; done {
 			continue
 		}
-		ready[t] = passage{indexed: text.Indexed(t), vector: known[t]}
+		ready[t] = kernel.Passage{Indexed: text.Indexed(t), Vector: known[t]}
 		if known[t] == nil && !ownVectors {
 			wanted = append(wanted, t)
 		}
@@ -164,7 +164,7 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready map[string]pa
 	vectors, warnings, err := s.embedTexts(ctx, wanted, func(string, int, int) {})
 	for i, v := range vectors {
 		p := ready[wanted[i]]
-		p.vector = v
+		p.Vector = v
 		ready[wanted[i]] = p
 	}
 	return warnings, err
@@ -224,7 +224,7 @@ func (s *Store) passageVectors(tx db.Tx, m storedMemory, known map[string][]floa
 
 // storeRule makes the change in the transaction. If passages are not ready, it returns errUnprepared, except on the
 // last try: then they are stored without vectors.
-func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready map[string]passage, last bool) (StoredRule, error) {
+func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready map[string]kernel.Passage, last bool) (StoredRule, error) {
 	w, err := s.newWriter(tx, sc)
 	if err != nil {
 		return StoredRule{}, err
@@ -236,7 +236,7 @@ func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready map[string]passa
 	if project == 0 && e.ruleType == RuleTodo {
 		return StoredRule{}, todoNeedsProject()
 	}
-	present, err := s.rulesAt(tx, w.sc, project, e.ruleType)
+	present, err := s.rulesAt(tx, w.Scope, project, e.ruleType)
 	if err != nil {
 		return StoredRule{}, err
 	}
@@ -277,19 +277,19 @@ func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready map[string]passa
 
 // assemble splits content into passages and takes their terms and vectors from the ready ones. It reports whether all
 // of them were ready.
-func assemble(content string, size int, ready map[string]passage) (passages []passage, complete bool) {
+func assemble(content string, size int, ready map[string]kernel.Passage) (passages []kernel.Passage, complete bool) {
 	complete = true
 	for _, span := range text.Split(content, size) {
 		t := content[span.Start:span.End]
 		p, ok := ready[t]
 		if !ok {
-			p.indexed, complete = text.Indexed(t), false
+			p.Indexed, complete = text.Indexed(t), false
 		}
-		p.start, p.length = span.Start, span.End-span.Start
+		p.Start, p.Length = span.Start, span.End-span.Start
 		passages = append(passages, p)
 	}
 	if len(passages) == 0 {
-		passages = []passage{{length: len(content), blank: true}}
+		passages = []kernel.Passage{{Length: len(content), Blank: true}}
 	}
 	return passages, complete
 }

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // A rule is a memory of event type project-rule. A project has at most one of each RuleType; outside all projects each
@@ -296,7 +296,7 @@ func (w *memoryWriter) addRule(d *draft) (Stored, error) {
 	if project == 0 && d.RuleType == kernel.RuleTodo {
 		return Stored{}, todoNeedsProject()
 	}
-	present, err := w.store.rulesAt(w.tx, w.sc, project, RuleType(d.RuleType))
+	present, err := w.store.rulesAt(w.Tx, w.Scope, project, RuleType(d.RuleType))
 	if err != nil {
 		return Stored{}, err
 	}
@@ -323,12 +323,12 @@ func (w *memoryWriter) addRule(d *draft) (Stored, error) {
 
 // checkRule checks that a memory's new state respects the rules' invariants: at most one rule of each type in a
 // project, and only a todo document as its todo.
-func (w *memoryWriter) checkRule(before, after storedMemory, at *place) error {
+func (w *memoryWriter) checkRule(before, after storedMemory, at *kernel.Place) error {
 	if after.RuleType == "" {
 		return nil
 	}
 	if after.RuleType == RuleTodo {
-		if at.project == 0 {
+		if at.Project == 0 {
 			return todoNeedsProject()
 		}
 		if before.RuleType != RuleTodo || before.Content != after.Content {
@@ -337,11 +337,11 @@ func (w *memoryWriter) checkRule(before, after storedMemory, at *place) error {
 			}
 		}
 	}
-	inPlace := before.RuleType == after.RuleType && before.project == at.project
+	inPlace := before.RuleType == after.RuleType && before.project == at.Project
 	if inPlace {
 		return nil
 	}
-	present, err := w.store.rulesAt(w.tx, w.sc, at.project, after.RuleType)
+	present, err := w.store.rulesAt(w.Tx, w.Scope, at.Project, after.RuleType)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (s *Store) similarTo(ctx context.Context, drafts []draft) ([][]Similar, err
 	all := make([][]Similar, len(drafts))
 	for i := range drafts {
 		d := &drafts[i]
-		if d.similar == 0 || d.vector == nil && d.passages[0].vector == nil {
+		if d.similar == 0 || d.vector == nil && d.passages[0].Vector == nil {
 			continue
 		}
 		err := s.read(ctx, func(tx db.Tx, sc scope) error {
@@ -39,7 +39,7 @@ func (s *Store) similarTo(ctx context.Context, drafts []draft) ([][]Similar, err
 }
 
 func (s *Store) similar(tx db.Tx, sc scope, d *draft) ([]Similar, error) {
-	w := want{vector: d.passages[0].vector}
+	w := want{vector: d.passages[0].Vector}
 	var q Query
 	if d.vector != nil { // comparable only within its collection
 		w, q = want{vector: d.vector, own: true}, Query{Collections: []string{d.collection}}

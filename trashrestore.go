@@ -306,7 +306,7 @@ func (r *restorer) memories() (done bool, err error) {
 
 // prepare decodes a memory and finds its place. It returns an error if the memory cannot be restored; nothing of it is
 // written then.
-func (r *restorer) prepare(item trashItem) (m trashedMemory, at *place, err error) {
+func (r *restorer) prepare(item trashItem) (m trashedMemory, at *kernel.Place, err error) {
 	if err := item.into(&m); err != nil {
 		return m, nil, err
 	}
@@ -326,7 +326,7 @@ func (r *restorer) prepare(item trashItem) (m trashedMemory, at *place, err erro
 }
 
 // place finds the original place of a memory, and recreates the parts that were permanently deleted.
-func (r *restorer) place(p trashedPlace) (*place, error) {
+func (r *restorer) place(p trashedPlace) (*kernel.Place, error) {
 	collection, err := r.collectionOf(p)
 	if err != nil {
 		return nil, err
@@ -335,7 +335,7 @@ func (r *restorer) place(p trashedPlace) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.w.partition(collection, project)
+	return r.w.Partition(collection, project)
 }
 
 func (r *restorer) collectionOf(p trashedPlace) (int64, error) {
@@ -388,14 +388,14 @@ const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id 
 
 // formerPlace finds the partition of a past version, 0 if it is gone: the version is then dropped, as for memories that
 // were not deleted. If its project is gone, the version belongs to the collection's owner.
-func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int64, error) {
+func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *kernel.Place) (int64, error) {
 	if p == of.Place {
-		return at.partition, nil
+		return at.Partition, nil
 	}
 	var collection int64
 	if p.CollectionRow == of.Place.CollectionRow && p.Owner == of.Place.Owner {
 		if err := r.tx.QueryRow(`SELECT collection_id FROM partition WHERE id = ?`,
-			at.partition).Scan(&collection); err != nil {
+			at.Partition).Scan(&collection); err != nil {
 			return 0, err
 		}
 	} else {
@@ -416,28 +416,28 @@ func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *place) (int
 		}
 		project = first(there)
 	}
-	found, err := r.w.partition(collection, project)
+	found, err := r.w.Partition(collection, project)
 	if err != nil {
 		return 0, err
 	}
-	return found.partition, nil
+	return found.Partition, nil
 }
 
 // memory writes a memory into its place, with everything that belongs to it, and removes it from the trash.
-func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
+func (r *restorer) memory(item trashItem, m trashedMemory, at *kernel.Place) error {
 	row, err := db.Insert(r.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
 			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		item.id, at.partition, m.Content, kernel.OrNull(m.EventType), kernel.OrNull(m.State), kernel.OrNull(m.Importance), kernel.OrNull(m.Classification),
+		item.id, at.Partition, m.Content, kernel.OrNull(m.EventType), kernel.OrNull(m.State), kernel.OrNull(m.Importance), kernel.OrNull(m.Classification),
 		kernel.OrNull(m.RuleType),
 		m.Metadata, m.Revision, m.Created, m.Updated)
 	if err != nil {
 		return err
 	}
-	r.w.grow(at.partition)
+	r.w.grow(at.Partition)
 	if err := r.carryDoubt(item.row, kernel.MemoryKind, row); err != nil {
 		return err
 	}
-	if err := r.w.addTags(row, m.Tags); err != nil {
+	if err := r.w.AddTags(row, m.Tags); err != nil {
 		return err
 	}
 	former, size, err := r.revisions(item.id, row, m, at)
@@ -448,7 +448,7 @@ func (r *restorer) memory(item trashItem, m trashedMemory, at *place) error {
 	if err != nil {
 		return err
 	}
-	indexed, _, err := r.w.addPassages(row, at, passages, own, m.Tags)
+	indexed, _, err := r.w.AddPassages(row, at, passages, own, m.Tags)
 	if err != nil {
 		return err
 	}
@@ -475,7 +475,7 @@ func (r *restorer) carryDoubt(item int64, kind int, row int64) error {
 }
 
 // revisions writes the past versions of a memory, and returns their number and their size in bytes.
-func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (count int, size int64, err error) {
+func (r *restorer) revisions(id string, row int64, m trashedMemory, at *kernel.Place) (count int, size int64, err error) {
 	items, err := db.Column[int64](r.tx,
 		`SELECT id FROM trash_item WHERE entry_id = ? AND uid = ? AND kind = 'revision' ORDER BY id`, r.entry.row, id)
 	if err != nil {
@@ -513,7 +513,7 @@ func (r *restorer) revisions(id string, row int64, m trashedMemory, at *place) (
 
 // passages returns the passages of a memory in the trash, and its owner's own vector, if any. If the store's model has
 // changed since, the text is split for the new one, and its vectors are made later.
-func (r *restorer) passages(m trashedMemory, at *place) (passages []passage, own []float32, err error) {
+func (r *restorer) passages(m trashedMemory, at *kernel.Place) (passages []kernel.Passage, own []float32, err error) {
 	keys := map[string]int64{}
 	for _, p := range m.Passages {
 		if p.Start < 0 || p.Length < 0 || p.Start+p.Length > len(m.Content) {
@@ -526,21 +526,21 @@ func (r *restorer) passages(m trashedMemory, at *place) (passages []passage, own
 			}
 			keys[p.Profile] = first(rows)
 		}
-		restored := passage{start: p.Start, length: p.Length, blank: p.Blank, profile: keys[p.Profile],
-			indexed: text.Indexed(m.Content[p.Start : p.Start+p.Length])}
-		if restored.vector, err = kernel.DecodeVector(p.Vector); err != nil {
+		restored := kernel.Passage{Start: p.Start, Length: p.Length, Blank: p.Blank, Profile: keys[p.Profile],
+			Indexed: text.Indexed(m.Content[p.Start : p.Start+p.Length])}
+		if restored.Vector, err = kernel.DecodeVector(p.Vector); err != nil {
 			return nil, nil, err
 		}
 		passages = append(passages, restored)
 	}
 	switch {
 	case len(passages) == 0:
-	case at.ownProfile != 0:
-		if passages[0].profile == at.ownProfile {
-			own = passages[0].vector
+	case at.OwnProfile != 0:
+		if passages[0].Profile == at.OwnProfile {
+			own = passages[0].Vector
 		}
-	case passages[0].profile != r.w.target && r.w.target == r.s.profile && !passages[0].blank:
-		passages = split(m.Content, maxInput(r.s.embedder))
+	case passages[0].Profile != r.w.Target && r.w.Target == r.s.profile && !passages[0].Blank:
+		passages = kernel.Split(m.Content, maxInput(r.s.embedder))
 	}
 	return passages, own, nil
 }

@@ -171,7 +171,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 		return Stored{}, err
 	}
 	given := ProjectRef{ID: after.ProjectID, Name: after.ProjectName}
-	after.ProjectID, after.ProjectName = at.projectID, at.projectName
+	after.ProjectID, after.ProjectName = at.ProjectID, at.ProjectName
 	if err := w.checkRule(before, after, at); err != nil {
 		return Stored{}, err
 	}
@@ -179,47 +179,47 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 		return Stored{}, err
 	}
 	recontent := content != nil && (after.Content != before.Content || content.vector != nil)
-	if !recontent && at.partition == before.partition && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) {
+	if !recontent && at.Partition == before.partition && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) {
 		indexed, err := w.indexed(before.row)
 		return Stored{Memory: before.Memory, Indexed: indexed}, err
 	}
 	if err := w.keepRevision(before); err != nil {
 		return Stored{}, err
 	}
-	w.grow(at.partition)
+	w.grow(at.Partition)
 	metadata, err := json.Marshal(kernel.OrEmpty(after.Metadata))
 	if err != nil {
 		return Stored{}, err
 	}
-	now, err := w.store.timeOfChange(w.tx, before.UpdatedAt)
+	now, err := w.store.timeOfChange(w.Tx, before.UpdatedAt)
 	if err != nil {
 		return Stored{}, err
 	}
-	if _, err := w.tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
+	if _, err := w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
 			rule_type = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
-		at.partition, after.Content, kernel.OrNull(after.EventType), kernel.OrNull(after.State), kernel.OrNull(string(after.Importance)),
+		at.Partition, after.Content, kernel.OrNull(after.EventType), kernel.OrNull(after.State), kernel.OrNull(string(after.Importance)),
 		kernel.OrNull(string(after.Classification)),
 		kernel.OrNull(string(after.RuleType)), string(metadata), now, before.row); err != nil {
 		return Stored{}, err
 	}
 	retagged := !slices.Equal(after.Tags, before.Tags)
 	if retagged {
-		if err := w.replaceTags(before.row, after.Tags); err != nil {
+		if err := w.ReplaceTags(before.row, after.Tags); err != nil {
 			return Stored{}, err
 		}
 	}
 	if !slices.Equal(after.Related, before.Related) {
-		if err := w.replaceLinks(before.row, after.Related); err != nil {
+		if err := w.ReplaceLinks(before.row, after.Related); err != nil {
 			return Stored{}, err
 		}
 	}
-	if at.owner != before.owner {
-		if err := w.store.moveFiles(w.tx, w.sc, before.row, at.owner); err != nil {
+	if at.Owner != before.owner {
+		if err := w.store.moveFiles(w.Tx, w.Scope, before.row, at.Owner); err != nil {
 			return Stored{}, err
 		}
 	}
 	var result Stored
-	if at.partition != before.partition || recontent || retagged {
+	if at.Partition != before.partition || recontent || retagged {
 		if _, result.Warnings, err = w.rewritePassages(before, after, at, recontent, content); err != nil {
 			return Stored{}, err
 		}
@@ -228,7 +228,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 		return Stored{}, err
 	}
 	w.tell(&result, given.ID, given.Name)
-	stored, err := w.store.memory(w.tx, w.sc, before.ID)
+	stored, err := w.store.memory(w.Tx, w.Scope, before.ID)
 	result.Memory = stored.Memory
 	return result, err
 }
@@ -237,62 +237,62 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 // store uses or is changing to.
 func (w *memoryWriter) indexed(memory int64) (bool, error) {
 	var indexed bool
-	err := w.tx.QueryRow(`SELECT NOT EXISTS (SELECT 1 FROM passage WHERE memory_id = ? AND blank = 0 AND (vector IS NULL
-		OR profile_id <> ? AND profile_id NOT IN (SELECT id FROM profile WHERE model = ?)))`, memory, w.target,
+	err := w.Tx.QueryRow(`SELECT NOT EXISTS (SELECT 1 FROM passage WHERE memory_id = ? AND blank = 0 AND (vector IS NULL
+		OR profile_id <> ? AND profile_id NOT IN (SELECT id FROM profile WHERE model = ?)))`, memory, w.Target,
 		OwnVectors).Scan(&indexed)
 	return indexed, err
 }
 
 // placeOf returns where the memory goes: its present place, or in another project the collection of the same name of
 // that project's owner.
-func (w *memoryWriter) placeOf(before, after storedMemory) (*place, error) {
+func (w *memoryWriter) placeOf(before, after storedMemory) (*kernel.Place, error) {
 	// The project's id or name as read from the memory is not a move: another project may have the same one.
 	sameID := after.ProjectID == before.ProjectID || after.ProjectID == "" && after.ProjectName != ""
 	sameName := foldname.Key(after.ProjectName) == foldname.Key(before.ProjectName) || after.ProjectName == "" &&
 		after.ProjectID != ""
 	if sameID && sameName {
-		return w.placeByRow(before.partition)
+		return w.PlaceByRow(before.partition)
 	}
-	if before.owner != w.sc.User {
+	if before.owner != w.Scope.User {
 		return nil, newError(KindForbidden, "project_id",
 			"memory %s belongs to project %s of %s; only its owner can move it to another project",
-			show(before.ID), show(cmp.Or(before.ProjectName, before.ProjectID)), ownerName(w.tx, before.Owner))
+			show(before.ID), show(cmp.Or(before.ProjectName, before.ProjectID)), ownerName(w.Tx, before.Owner))
 	}
 	project, err := w.project(after.ProjectID, after.ProjectName)
 	switch {
 	case err != nil:
 		return nil, err
 	case project == before.project:
-		return w.placeByRow(before.partition)
+		return w.PlaceByRow(before.partition)
 	}
 	return w.placeIn(before.Collection, project)
 }
 
 // rewritePassages rewrites the passages for new content, another place, or other tags. If the content stays, so do the
 // vectors.
-func (w *memoryWriter) rewritePassages(before, after storedMemory, at *place, recontent bool, content *draft) (bool,
+func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Place, recontent bool, content *draft) (bool,
 	[]string, error) {
-	var passages []passage
+	var passages []kernel.Passage
 	var own []float32
 	if recontent {
 		passages, own = content.passages, content.vector
 	} else {
 		var err error
-		if passages, err = w.storedPassages(before); err != nil {
+		if passages, err = w.StoredPassages(before.row, before.ID, before.Content); err != nil {
 			return false, nil, err
 		}
 		switch {
 		case len(passages) == 0:
-		case at.ownProfile != 0:
-			own = passages[0].vector
-		case passages[0].profile != w.target && w.target == w.store.profile:
-			passages = split(after.Content, maxInput(w.store.embedder)) // split for another model
+		case at.OwnProfile != 0:
+			own = passages[0].Vector
+		case passages[0].Profile != w.Target && w.Target == w.store.profile:
+			passages = kernel.Split(after.Content, maxInput(w.store.embedder)) // split for another model
 		}
 	}
-	if _, err := w.tx.Exec(`DELETE FROM passage WHERE memory_id = ?`, before.row); err != nil {
+	if _, err := w.Tx.Exec(`DELETE FROM passage WHERE memory_id = ?`, before.row); err != nil {
 		return false, nil, err
 	}
-	return w.addPassages(before.row, at, passages, own, after.Tags)
+	return w.AddPassages(before.row, at, passages, own, after.Tags)
 }
 
 // Revision is a state that a memory is or was in.
@@ -366,7 +366,7 @@ func (w *memoryWriter) renamed(a, now kernel.Attributes) (kernel.Attributes, err
 	case now.ProjectID:
 		a.ProjectName = now.ProjectName
 	default:
-		p, err := findProject(w.tx, w.sc, a.ProjectID, "")
+		p, err := findProject(w.Tx, w.Scope, a.ProjectID, "")
 		if err != nil {
 			return a, err
 		}
@@ -382,7 +382,7 @@ func (w *memoryWriter) renamed(a, now kernel.Attributes) (kernel.Attributes, err
 func (w *memoryWriter) keepRevision(m storedMemory) error {
 	a := m.attributes()
 	var err error
-	if a.Related, err = db.Column[string](w.tx, `SELECT r.uid FROM memory_link l JOIN memory r ON r.id = l.related_id
+	if a.Related, err = db.Column[string](w.Tx, `SELECT r.uid FROM memory_link l JOIN memory r ON r.id = l.related_id
 		WHERE l.memory_id = ? ORDER BY l.position`, m.row); err != nil {
 		return err
 	}
@@ -390,7 +390,7 @@ func (w *memoryWriter) keepRevision(m storedMemory) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+	_, err = w.Tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 		m.row, m.Revision, m.partition, m.Content, string(encoded), m.UpdatedAt.UnixMicro())
 	return err
 }

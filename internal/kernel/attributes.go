@@ -26,7 +26,7 @@ const (
 	eventProjectRule = "project-rule"
 )
 
-// attributes are a memory's data besides its content: the known keys of the interface, which are columns, and the
+// Attributes are a memory's data besides its content: the known keys of the interface, which are columns, and the
 // caller's own metadata.
 type Attributes struct {
 	EventType, State       string
@@ -38,11 +38,11 @@ type Attributes struct {
 	Own                    map[string]any
 }
 
-// knownKeys are the metadata keys that are columns.
+// KnownKeys are the metadata keys that are columns.
 var KnownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
 	"rule_type", "tags", "related_memory_ids"}
 
-// attributesOf splits metadata, as callers give and see it, into attributes. The metadata must be canonical.
+// AttributesOf splits metadata, as callers give and see it, into attributes. The metadata must be canonical.
 func AttributesOf(metadata map[string]any) (Attributes, error) {
 	known := map[string]any{}
 	own := map[string]any{}
@@ -58,7 +58,7 @@ func AttributesOf(metadata map[string]any) (Attributes, error) {
 	return a, err
 }
 
-// patch applies a JSON merge patch (RFC 7396) to the attributes as callers see them in metadata: null removes a key,
+// Patch applies a JSON merge patch (RFC 7396) to the attributes as callers see them in metadata: null removes a key,
 // objects merge, other values replace. The patch must be canonical.
 func (a Attributes) Patch(patch map[string]any) (Attributes, error) {
 	a.Own = maps.Clone(a.Own)
@@ -119,7 +119,7 @@ func (a Attributes) Patch(patch map[string]any) (Attributes, error) {
 	return a, nil
 }
 
-// check validates every known key and brings lists to their stored form: tags trimmed and without repetition.
+// Check validates every known key and brings lists to their stored form: tags trimmed and without repetition.
 func (a *Attributes) Check() error {
 	for _, word := range []struct{ name, value string }{{"event_type", a.EventType}, {"state", a.State}} {
 		if err := check.Word(word.name, word.value); word.value != "" && err != nil {
@@ -166,7 +166,7 @@ func (a *Attributes) Check() error {
 	return nil
 }
 
-// shown returns the metadata as callers see it: the known keys that are set, and the caller's own.
+// Shown returns the metadata as callers see it: the known keys that are set, and the caller's own.
 func (a Attributes) Shown() map[string]any {
 	shown := make(map[string]any, len(a.Own)+4)
 	maps.Copy(shown, a.Own)
@@ -187,7 +187,7 @@ func (a Attributes) Shown() map[string]any {
 	return shown
 }
 
-// overlaid returns the attributes, replaced by the ones that are set in others. The project stays.
+// Overlaid returns the attributes, replaced by the ones that are set in others. The project stays.
 func (a Attributes) Overlaid(others Attributes) Attributes {
 	a.State = cmp.Or(others.State, a.State)
 	a.Importance = cmp.Or(others.Importance, a.Importance)
@@ -211,7 +211,7 @@ func OrNull(value string) any {
 	return value
 }
 
-// orEmpty returns metadata that is never nil.
+// OrEmpty returns metadata that is never nil.
 func OrEmpty(metadata map[string]any) map[string]any {
 	if metadata == nil {
 		return map[string]any{}

@@ -1,0 +1,311 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// Writer writes the rows of memories within one transaction. It caches places, so that storing many memories
+// needs no unnecessary look-ups. It decides nothing about rights, except that links lead to visible memories only.
+type Writer struct {
+	Tx         db.Tx
+	Scope      Scope
+	profile    int64  // profile of the store's embedder
+	model      string // of the store's embedder
+	Target     int64  // profile that new vectors must have; another process may have changed it
+	outdated   bool   // something was written with another profile than target
+	partitions map[int64]*Place
+}
+
+// Settings that say which profile new vectors must have, and which all vectors have.
+const (
+	SettingTarget = "embedding_target"
+	SettingReady  = "embedding_ready"
+)
+
+// NewWriter returns a writer for a transaction. The profile and the model are those of the store's embedder.
+func NewWriter(tx db.Tx, sc Scope, profile int64, model string) (*Writer, error) {
+	target, err := Setting(tx, SettingTarget)
+	return &Writer{Tx: tx, Scope: sc, profile: profile, model: model, Target: target, partitions: map[int64]*Place{}}, err
+}
+
+// Flush writes the counts held in memory. It must be called before the transaction ends.
+func (w *Writer) Flush() error {
+	if w.outdated {
+		if err := SetSetting(w.Tx, SettingReady, 0); err != nil {
+			return err
+		}
+	}
+	for _, p := range w.partitions {
+		if p.next == p.first {
+			continue
+		}
+		if _, err := w.Tx.Exec(`UPDATE partition SET next_passage = ? WHERE id = ?`, p.next, p.Partition); err != nil {
+			return err
+		}
+		p.first = p.next
+	}
+	return nil
+}
+
+// Place is where memories lie: a partition, its collection, and its project.
+type Place struct {
+	Partition, Project     int64 // rows; project 0: none
+	Owner                  int64 // row of the collection's owner
+	OwnerID, collection    string
+	ProjectID, ProjectName string
+	SharedBy               string // owner of the project, if not the caller
+	OwnProfile             int64  // profile of the collection's own vectors; 0 for none
+	OwnSize                int    // their dimensions
+	first, next            int64  // number of the partition's next passage: in the file, and in memory
+}
+
+// Partition returns the place of a collection and a project (0: none), by row. If there are several, it is the first;
+// they come from files in which members had collections of their own in a project.
+func (w *Writer) Partition(collection, project int64) (*Place, error) {
+	var projectArg any
+	if project != 0 {
+		projectArg = project
+	}
+	if _, err := w.Tx.Exec(`INSERT INTO partition (collection_id, project_id) SELECT ?, ?
+		WHERE NOT EXISTS (SELECT 1 FROM partition WHERE collection_id = ? AND coalesce(project_id, 0) = ?)`,
+		collection, projectArg, collection, project); err != nil {
+		return nil, err
+	}
+	rows, err := db.Column[int64](w.Tx,
+		`SELECT id FROM partition WHERE collection_id = ? AND coalesce(project_id, 0) = ? ORDER BY id`, collection, project)
+	if err != nil {
+		return nil, err
+	}
+	return w.PlaceByRow(rows[0])
+}
+
+// PlaceByRow returns the place of a partition.
+func (w *Writer) PlaceByRow(partition int64) (*Place, error) {
+	if known, ok := w.partitions[partition]; ok {
+		return known, nil
+	}
+	var p Place
+	err := w.Tx.QueryRow(`SELECT p.id, coalesce(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name, coalesce(c.own_profile, 0), coalesce(f.dimensions, 0), coalesce(j.uid, ''), coalesce(j.name, ''),
+			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END
+		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
+		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
+		WHERE p.id = ?`, w.Scope.User, partition).
+		Scan(&p.Partition, &p.Project, &p.first, &p.Owner, &p.OwnerID, &p.collection, &p.OwnProfile, &p.OwnSize, &p.ProjectID,
+			&p.ProjectName, &p.SharedBy)
+	if err != nil {
+		return nil, err
+	}
+	p.next = p.first
+	w.partitions[partition] = &p
+	return &p, nil
+}
+
+func (w *Writer) AddTags(memory int64, tags []string) error {
+	for i, tag := range tags {
+		if _, err := w.Tx.Exec(`INSERT INTO memory_tag (memory_id, tag, position) VALUES (?, ?, ?)`, memory, tag,
+			i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Writer) ReplaceTags(memory int64, tags []string) error {
+	if _, err := w.Tx.Exec(`DELETE FROM memory_tag WHERE memory_id = ?`, memory); err != nil {
+		return err
+	}
+	return w.AddTags(memory, tags)
+}
+
+// AddLinks links a memory to others, which must be visible to the caller.
+func (w *Writer) AddLinks(memory int64, related []string) error {
+	condition, args := w.Scope.Visible()
+	for i, id := range related {
+		targets, err := db.Column[int64](w.Tx, `SELECT m.id `+FromMemory+` WHERE m.uid IN (?, ?) AND `+condition+
+			` ORDER BY m.uid = ? DESC`,
+			slices.Concat([]any{id, check.CanonicalID(id)}, args, []any{id})...)
+		if err != nil {
+			return err
+		}
+		switch {
+		case len(targets) == 0:
+			return fault.New(fault.KindNotFound, "related_memory_ids",
+				"related_memory_ids[%d] is %s, which is no memory that can be seen here", i, fault.Show(id))
+		case targets[0] == memory:
+			return fault.Invalid("related_memory_ids",
+				"related_memory_ids[%d] is the memory itself (%s); a memory is related to others", i, fault.Show(id))
+		}
+		if _, err := w.Tx.Exec(`INSERT INTO memory_link (memory_id, related_id, position) VALUES (?, ?, ?)
+			ON CONFLICT (memory_id, related_id) DO UPDATE SET position = excluded.position`, memory, targets[0], i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReplaceLinks replaces the links that the caller can see and leaves the others alone.
+func (w *Writer) ReplaceLinks(memory int64, related []string) error {
+	condition, args := w.Scope.Visible()
+	if _, err := w.Tx.Exec(`DELETE FROM memory_link WHERE memory_id = ? AND related_id IN (SELECT m.id `+FromMemory+
+		` WHERE `+condition+`)`,
+		append([]any{memory}, args...)...); err != nil {
+		return err
+	}
+	return w.AddLinks(memory, related)
+}
+
+// Passage is a piece of a memory's content, the unit of embedding and search. Short content is one passage.
+type Passage struct {
+	Start, Length int
+	Indexed       string    // the terms, as full text stores them
+	Vector        []float32 // of unit length; nil until it is embedded
+	Blank         bool      // white space only: nothing to embed
+	Profile       int64     // row of the vector's profile; 0: just made by this store's embedder
+}
+
+func Split(content string, size int) []Passage {
+	spans := text.Split(content, size)
+	if len(spans) == 0 {
+		return []Passage{{Length: len(content), Blank: true}}
+	}
+	passages := make([]Passage, len(spans))
+	for i, span := range spans {
+		p := Passage{Start: span.Start, Length: span.End - span.Start}
+		p.Indexed = text.Indexed(content[span.Start:span.End])
+		passages[i] = p
+	}
+	return passages
+}
+
+// AddPassages inserts the passages of a memory. own is the caller's vector, nil for none.
+func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []float32,
+	tags []string) (indexed bool, warnings []string, err error) {
+	if err := checkOwnVector(at, w.model, own); err != nil {
+		return false, nil, err
+	}
+	tagTerms := text.Indexed(strings.Join(tags, "\n"))
+	indexed = true
+	for _, p := range passages {
+		vector, profile := p.Vector, any(w.Target)
+		switch {
+		case at.OwnProfile != 0 && own != nil:
+			vector, profile = own, any(at.OwnProfile)
+		case at.OwnProfile != 0 || p.Blank:
+			vector, profile = nil, nil
+		case w.Target != w.profile:
+			// Another process has changed the model, so this one's passages and vectors do not match the new model. They stay
+			// this model's, and outdated makes the other process go through the memories once more.
+			profile, w.outdated, indexed = any(w.profile), true, false
+			if p.Profile != 0 && p.Profile != w.profile {
+				vector = nil
+			}
+		}
+		if vector == nil && !p.Blank {
+			indexed = false
+		}
+		id := at.Partition<<PassageBits | at.next
+		at.next++
+		if _, err := w.Tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			id, memory, p.Start, p.Length, p.Blank, profile, EncodeVector(vector)); err != nil {
+			return false, nil, err
+		}
+		if err := w.Tx.Words().Put(id, p.Indexed, tagTerms); err != nil {
+			return false, nil, err
+		}
+		tagTerms = "" // tags are found through the first passage
+	}
+	if at.OwnProfile != 0 && own == nil {
+		warnings = append(warnings, fmt.Sprintf(
+			"collection %s holds own vectors, and none came with this memory: it is found by its words only",
+			fault.Show(at.collection)))
+	}
+	return indexed, warnings, nil
+}
+
+func checkOwnVector(at *Place, model string, own []float32) error {
+	switch {
+	case own == nil:
+		return nil
+	case at.OwnProfile == 0:
+		return fault.Invalid("embedding", "embedding is not for collection %s, whose vectors %s makes; only a collection made with own_vectors takes vectors of your own", fault.Show(at.collection), fault.Show(model))
+	case len(own) != at.OwnSize:
+		return fault.Invalid("embedding", "embedding has %d dimensions, but the vectors of collection %s have %d", len(own),
+			fault.Show(at.collection), at.OwnSize)
+	}
+	return nil
+}
+
+// StoredPassages reads the passages of a memory, to write them elsewhere.
+func (w *Writer) StoredPassages(memory int64, id, content string) ([]Passage, error) {
+	var passages []Passage
+	err := w.Tx.Each(func(row db.Rows) error {
+		var p Passage
+		var blob []byte
+		if err := row.Scan(&p.Start, &p.Length, &p.Blank, &p.Profile, &blob); err != nil {
+			return err
+		}
+		var err error
+		if p.Start < 0 || p.Length < 0 || p.Start+p.Length > len(content) {
+			return fault.Damaged(ErrOutside, "the passages of memory %s", id)
+		}
+		p.Indexed = text.Indexed(content[p.Start : p.Start+p.Length])
+		p.Vector, err = DecodeVector(blob)
+		passages = append(passages, p)
+		return err
+	}, `SELECT start, length, blank, coalesce(profile_id, 0), vector FROM passage WHERE memory_id = ? ORDER BY id`, memory)
+	return passages, err
+}
+
+// ReplacePassages rewrites the passages of a memory, without changing the memory itself.
+func (w *Writer) ReplacePassages(memory, partition int64, passages []Passage, own []float32,
+	tags []string) error {
+	at, err := w.PlaceByRow(partition)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Tx.Exec(`DELETE FROM passage WHERE memory_id = ?`, memory); err != nil {
+		return err
+	}
+	if _, _, err := w.AddPassages(memory, at, passages, own, tags); err != nil {
+		return err
+	}
+	_, err = w.Tx.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory)
+	return err
+}
+
+// PlainMemory holds the fields of a memory that background work needs.
+type PlainMemory struct {
+	Row, Partition int64
+	OwnVectors     bool // its collection takes vectors from callers
+	Content        string
+	Tags           []string
+}
+
+func (m PlainMemory) Same(other PlainMemory) bool {
+	return m.Partition == other.Partition && m.Content == other.Content && slices.Equal(m.Tags, other.Tags)
+}
+
+// ReadPlain reads the memories m for which a condition holds.
+func ReadPlain(tx db.Tx, condition string, args ...any) ([]PlainMemory, error) {
+	var all []PlainMemory
+	err := tx.Each(func(row db.Rows) error {
+		var m PlainMemory
+		var tags string
+		err := row.Scan(&m.Row, &m.Partition, &m.OwnVectors, &m.Content, &tags)
+		if tags != "" {
+			m.Tags = strings.Split(tags, "\n") // no tag has a line break in it
+		}
+		all = append(all, m)
+		return err
+	}, `SELECT m.id, m.partition_id, c.own_profile IS NOT NULL, m.content,
+			coalesce((SELECT string_agg(tag, `+db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
+		`+FromMemory+` WHERE `+condition, args...)
+	return all, err
+}
