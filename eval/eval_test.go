@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tiny is a set of two conversations. The second holds the answer to the first one's last question, which must not be
+// found there.
+const tiny = `{"type":"corpus","conv":"a","dia_id":"1","speaker":"Ann","session":1,"session_date":"8 May","text":"My cat is called Tom."}
+{"type":"corpus","conv":"a","dia_id":"2","speaker":"Ben","session":1,"session_date":"8 May","text":"We moved to Lisbon.","caption":"a harbour"}
+{"type":"corpus","conv":"b","dia_id":"1","speaker":"","text":"The engine has twelve cylinders."}
+{"type":"query","qid":"q1","conv":"a","cat_name":"pets","question":"What is the cat called?","evidence":["1","1"]}
+{"type":"query","qid":"q2","conv":"a","cat_name":"places","question":"Who has a picture of a harbour?","evidence":["2"]}
+{"type":"query","qid":"q3","conv":"a","cat_name":"none","question":"How many cylinders has the engine?","evidence":[],"unanswerable":true}
+{"type":"query","qid":"q4","conv":"a","cat_name":"pets","question":"unknown whether it has an answer","evidence":[]}
+`
+
+func runOn(t *testing.T, text string, args ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tiny.jsonl")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := command(t.Context(), append(append([]string{"run"}, args...), path), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestASetIsStoredAndAskedByCollection(t *testing.T) {
+	record := filepath.Join(t.TempDir(), "record.jsonl")
+	for _, how := range []string{"hybrid", "text", "vector", "hybrid,direct", "hybrid,disk"} {
+		out := runOn(t, tiny, "-setting", how, "-record", record)
+		answers, err := readRecord(record)
+		if err != nil || len(answers) != 3 {
+			t.Fatalf("%s: %d answers, error %v; want 3: the question that may have an answer is left out", how, len(answers), err)
+		}
+		if got := answers[0]; got.recall(1) != 1 || len(got.Ranks) != 1 || got.Best.Text == 0 && how != "vector" {
+			t.Errorf("%s: the cat: got %+v; want rank 1, once", how, got)
+		}
+		if got := answers[1]; got.recall(1) != 1 {
+			t.Errorf("%s: the harbour, which is in a caption: got %+v; want rank 1", how, got)
+		}
+		if got := answers[2]; len(got.Ranks) != 0 || len(got.Found) > 2 {
+			t.Errorf("%s: the engine: got %+v; want only memories of the collection, and none that answers", how, got)
+		}
+		for _, want := range []string{"| pets | 1 | 100.00 |", "| all | 2 | 100.00 |", "nothing answers 0."} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: the table lacks %q:\n%s", how, want, out)
+			}
+		}
+	}
+}
+
+func TestBadSetsAreRefused(t *testing.T) {
+	for name, text := range map[string]string{
+		"line 1":                     "{",
+		"the type \"x\"":             `{"type":"x"}`,
+		"of which there are no memo": `{"type":"query","conv":"a","qid":"q","evidence":["1"]}`,
+	} {
+		if _, err := parseSet(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got the error %v; want it to say %q", text, err, name)
+		}
+	}
+	if _, err := parseSetting("hybrid,fast"); err == nil || !strings.Contains(err.Error(), `"fast"`) {
+		t.Errorf("a setting with an unknown word: got the error %v", err)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	a := answer{Ranks: []int{0, 2, 11}}
+	for name, want := range map[string]float64{
+		"recall@1": 0, "recall@5": 1. / 3, "recall@10": 1. / 3, "recall@20": 2. / 3, "MRR": 0.5,
+		"nDCG@10": (1 / math.Log2(3)) / (1 + 1/math.Log2(3) + 0.5),
+	} {
+		found := false
+		for _, m := range metrics {
+			if m.name == name {
+				found = true
+				if got := m.of(a); math.Abs(got-want) > 1e-12 {
+					t.Errorf("%s of ranks %v: got %v, want %v", name, a.Ranks, got, want)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("no metric %s", name)
+		}
+	}
+}
+
+func TestIntervalsAreSeededAndCoverTheMean(t *testing.T) {
+	var values []float64
+	for i := range 100 {
+		values = append(values, float64(i%2))
+	}
+	e := bootstrap(values)
+	if e != bootstrap(values) {
+		t.Error("two bootstraps of the same values differ")
+	}
+	// The mean of 100 throws of a coin has a standard deviation of 0.05.
+	if e.mean != 0.5 || math.Abs(e.low-0.4) > 0.02 || math.Abs(e.high-0.6) > 0.02 {
+		t.Errorf("got %+v; want 0.5 with an interval of about 0.4 to 0.6", e)
+	}
+}
+
+func TestComparisonCountsWonLostAndTied(t *testing.T) {
+	run := func(setting string, ranks ...int) []answer {
+		var all []answer
+		for i, r := range ranks {
+			all = append(all, answer{Set: "s", Setting: setting, QID: string(rune('a' + i)), Question: "question " + string(rune('a'+i)),
+				Ranks: []int{r}})
+		}
+		return all
+	}
+	dir := t.TempDir()
+	for name, answers := range map[string][]answer{"a": run("old", 1, 0, 3, 20), "b": run("new", 1, 2, 0, 0)} {
+		if err := writeRecord(filepath.Join(dir, name), answers); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	err := command(t.Context(), []string{"compare", filepath.Join(dir, "a"), filepath.Join(dir, "b")}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"### s: new against old", "| all | recall@10 | 50.00 | 50.00 | +0.00 |", "| 1 | 1 | 2 |",
+		"- b () [2], before [0]: question b", "- c () [0], before [3]: question c",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the comparison lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestChartIsWellFormedAndFollowsTheColourScheme(t *testing.T) {
+	dir := t.TempDir()
+	record, chart := filepath.Join(dir, "record.jsonl"), filepath.Join(dir, "chart.svg")
+	runOn(t, strings.ReplaceAll(tiny, `"places"`, `"adversarial"`), "-setting", "hybrid", "-setting", "vector", "-record", record)
+	if err := command(t.Context(), []string{"chart", "-o", chart, record}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.ReadFile(chart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		if _, err := lines.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("%v in %s", err, svg)
+		}
+	}
+	for _, want := range []string{"prefers-color-scheme: dark", ">hybrid<", ">vector, adversarial<", ">100.0<"} {
+		if !bytes.Contains(svg, []byte(want)) {
+			t.Errorf("the chart lacks %s", want)
+		}
+	}
+}
+
+func TestSpearman(t *testing.T) {
+	for _, test := range []struct {
+		a, b []float64
+		want float64
+	}{
+		{[]float64{1, 2, 3, 4}, []float64{10, 20, 30, 1000}, 1},
+		{[]float64{1, 2, 3, 4}, []float64{4, 3, 2, 1}, -1},
+		{[]float64{1, 2, 2, 4}, []float64{1, 3, 2, 4}, 4.5 / math.Sqrt(4.5*5)}, // ties share the mean of their ranks
+	} {
+		if got := spearman(test.a, test.b); math.Abs(got-test.want) > 1e-12 {
+			t.Errorf("spearman(%v, %v): got %v, want %v", test.a, test.b, got, test.want)
+		}
+	}
+}

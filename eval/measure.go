@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+// depth is how many memories are looked at for each question.
+const depth = 20
+
+// answer is what a search found for one question; one line of a record.
+type answer struct {
+	Set      string `json:"set"`
+	Setting  string `json:"setting"`
+	QID      string `json:"qid"`
+	Category string `json:"category"`
+	Language string `json:"language,omitempty"`
+	Half     string `json:"half,omitempty"`
+	Question string `json:"question"`
+	// the rank of each memory that answers the question, from 1; 0: not among the best 20. None: nothing answers it.
+	Ranks []int          `json:"ranks"`
+	Best  souvenir.Parts `json:"best"`  // of the first memory found
+	Score float64        `json:"score"` // of the first memory found
+	Found []string       `json:"found"` // ids of the memories found, best first
+}
+
+// measure loads a set and asks its questions with each setting.
+func measure(ctx context.Context, path string, settings []setting, w io.Writer) ([]answer, error) {
+	s, err := readSet(path)
+	if err != nil {
+		return nil, err
+	}
+	var all []answer
+	loaded := map[storing]*loadedSet{}
+	for _, setting := range settings {
+		l := loaded[setting.storing]
+		if l == nil {
+			start := time.Now()
+			if l, err = load(ctx, s, setting.storing); err != nil {
+				return nil, err
+			}
+			defer l.store.Close()
+			loaded[setting.storing] = l
+			fmt.Fprintf(w, "%s: %d memories stored in %.1f s\n", s.name, len(l.ids), time.Since(start).Seconds())
+		}
+		start := time.Now()
+		answers, err := l.ask(ctx, s, setting)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(w, "%s, %s: %d questions asked in %.1f s\n", s.name, setting.name, len(answers),
+			time.Since(start).Seconds())
+		all = append(all, answers...)
+	}
+	return all, nil
+}
+
+// loadedSet is a set in a store.
+type loadedSet struct {
+	store *souvenir.Store
+	ids   map[string]string // from a memory's id in the store to that in the set
+}
+
+func load(ctx context.Context, s set, how storing) (*loadedSet, error) {
+	store, err := souvenir.Open(ctx, ":memory:", how.options())
+	if err != nil {
+		return nil, err
+	}
+	l := &loadedSet{store: store, ids: map[string]string{}}
+	for _, conv := range s.convs {
+		_, err := store.AddCollection(ctx, souvenir.NewCollection{Name: conv})
+		if err == nil && how.direct {
+			err = l.add(ctx, conv, s.memories[conv])
+		} else if err == nil {
+			err = l.storeByTool(ctx, conv, s.memories[conv])
+		}
+		if err != nil {
+			store.Close()
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// add stores the memories of a collection at once.
+func (l *loadedSet) add(ctx context.Context, conv string, rows []row) error {
+	memories := make([]souvenir.NewMemory, len(rows))
+	for i, r := range rows {
+		memories[i] = souvenir.NewMemory{Collection: conv, Content: r.content(), Metadata: r.stored()}
+	}
+	stored, err := l.store.AddMemories(ctx, memories, nil)
+	for i, m := range stored {
+		l.ids[m.ID] = rows[i].ID
+	}
+	return err
+}
+
+// storeByTool stores memories one by one with the tool memory, as over HTTP.
+func (l *loadedSet) storeByTool(ctx context.Context, conv string, rows []row) error {
+	all := tools.New(l.store, nil)
+	for _, r := range rows {
+		arguments, err := json.Marshal(map[string]any{
+			"action": "store", "collection_name": conv, "content": r.content(), "metadata": r.stored(),
+		})
+		if err != nil {
+			return err
+		}
+		result, err := all.Call(ctx, "memory", arguments)
+		if err != nil {
+			return fmt.Errorf("memory %s: %w", r.ID, err)
+		}
+		encoded, err := json.Marshal(result)
+		if err != nil {
+			return err
+		}
+		var stored struct {
+			ID string `json:"id"`
+		}
+		if err := json.Unmarshal(encoded, &stored); err != nil || stored.ID == "" {
+			return fmt.Errorf("memory %s: the tool answered no id: %.200s", r.ID, encoded)
+		}
+		l.ids[stored.ID] = r.ID
+	}
+	return nil
+}
+
+// ask asks all questions.
+func (l *loadedSet) ask(ctx context.Context, s set, how setting) ([]answer, error) {
+	var answers []answer
+	for _, q := range s.questions {
+		query, err := how.query(ctx, q.Conv, q.Question)
+		if err != nil {
+			return nil, err
+		}
+		results, err := l.store.Search(ctx, query)
+		if err != nil {
+			return nil, fmt.Errorf("question %s: %w", q.QID, err)
+		}
+		answers = append(answers, l.judge(s, how, q, results))
+	}
+	return answers, nil
+}
+
+func (l *loadedSet) judge(s set, how setting, q row, results souvenir.Results) answer {
+	a := answer{Set: s.name, Setting: how.name, QID: q.QID, Category: q.Category, Language: q.Language, Half: q.Half,
+		Question: q.Question, Ranks: []int{}, Found: []string{}}
+	for _, h := range results.Hits {
+		a.Found = append(a.Found, l.ids[h.ID])
+	}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(q.Evidence))) {
+		a.Ranks = append(a.Ranks, slices.Index(a.Found, id)+1)
+	}
+	slices.Sort(a.Ranks)
+	if len(results.Hits) > 0 {
+		a.Best, a.Score = results.Hits[0].Parts, results.Hits[0].Score
+	}
+	return a
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// row is a line of a set: a memory ("type": "corpus") or a question ("type": "query").
+type row struct {
+	Type string `json:"type"`
+	Conv string `json:"conv"` // each has a collection of its own; a question is asked in its own one
+
+	// of a memory
+	ID      string `json:"dia_id"`
+	Session any    `json:"session"`
+	Date    string `json:"session_date"`
+	Time    string `json:"session_ts"`
+	Speaker string `json:"speaker"`
+	Text    string `json:"text"`
+	Caption string `json:"caption"`
+	// what is stored as metadata; nil: conv, dia_id, session, speaker, session_date and session_ts, as texts
+	Metadata map[string]any `json:"metadata"`
+
+	// of a question
+	QID      string   `json:"qid"`
+	Category string   `json:"cat_name"`
+	Language string   `json:"language"`
+	Question string   `json:"question"`
+	Evidence []string `json:"evidence"` // ids of the memories that answer it
+	// nothing answers it: an empty evidence alone means that the set does not know
+	Unanswerable bool `json:"unanswerable"`
+	// "dev" to fit parameters on, "test" to judge; empty: the set does not say
+	Half string `json:"half"`
+}
+
+// content is the text that a memory is stored with.
+func (r row) content() string {
+	text := r.Text
+	if r.Caption != "" {
+		text += " [shared image: " + r.Caption + "]"
+	}
+	if r.Metadata != nil || r.Speaker == "" {
+		return text
+	}
+	text = r.Speaker + ": " + text
+	if r.Date != "" {
+		text = "(" + r.Date + ") " + text
+	}
+	return text
+}
+
+// stored is the metadata that a memory is stored with.
+func (r row) stored() map[string]any {
+	if r.Metadata != nil {
+		return r.Metadata
+	}
+	metadata := map[string]any{}
+	for key, value := range map[string]any{
+		"conv": r.Conv, "dia_id": r.ID, "session": r.Session, "speaker": r.Speaker, "session_date": r.Date, "session_ts": r.Time,
+	} {
+		if value != nil && value != "" {
+			metadata[key] = fmt.Sprint(value)
+		}
+	}
+	return metadata
+}
+
+// set is a set of memories and questions.
+type set struct {
+	name      string
+	convs     []string // in the order of their first memories
+	memories  map[string][]row
+	questions []row
+}
+
+func readSet(path string) (set, error) {
+	file, err := open(path)
+	if err != nil {
+		return set{}, err
+	}
+	defer file.Close()
+	s, err := parseSet(file)
+	s.name, _, _ = strings.Cut(filepath.Base(path), ".")
+	return s, err
+}
+
+func parseSet(r io.Reader) (set, error) {
+	s := set{memories: map[string][]row{}}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 4<<20)
+	for n := 1; lines.Scan(); n++ {
+		var r row
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return s, fmt.Errorf("line %d: %w", n, err)
+		}
+		switch r.Type {
+		case "corpus":
+			if s.memories[r.Conv] == nil {
+				s.convs = append(s.convs, r.Conv)
+			}
+			s.memories[r.Conv] = append(s.memories[r.Conv], r)
+		case "query":
+			if len(r.Evidence) > 0 || r.Unanswerable {
+				s.questions = append(s.questions, r)
+			}
+		default:
+			return s, fmt.Errorf("line %d has the type %q; corpus and query are known", n, r.Type)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return s, err
+	}
+	for _, q := range s.questions {
+		if s.memories[q.Conv] == nil {
+			return s, fmt.Errorf("question %s belongs to %q, of which there are no memories", q.QID, q.Conv)
+		}
+	}
+	return s, nil
+}
+
+// open opens a file, unpacked if its name ends in .gz.
+func open(path string) (io.ReadCloser, error) {
+	file, err := os.Open(path)
+	if err != nil || !strings.HasSuffix(path, ".gz") {
+		return file, err
+	}
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{unpacked, file}, nil
+}
