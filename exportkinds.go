@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/passwords"
 )
 
 // The kinds of lines of an export, in their order.
@@ -125,7 +126,7 @@ func checkHash(argument, value string) error {
 }
 
 func checkPassword(argument, value string) error {
-	if _, err := parseHash(value); err != nil {
+	if err := passwords.CheckHash(value); err != nil {
 		return invalid(argument, "%s is no argon2id hash in PHC string format, as which alone passwords are written: %v",
 			argument, err)
 	}

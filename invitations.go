@@ -3,10 +3,13 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/passwords"
+	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
 // InvitationPurpose is what an invitation is for.
@@ -53,6 +56,9 @@ type AddedInvitation struct {
 	Value string `json:"invitation"` // inv_ and 43 letters and digits, for a link
 }
 
+// Format prints the invitation without its value.
+func (a AddedInvitation) Format(f fmt.State, _ rune) { redact.Format(f, a, "Value") }
+
 // InvitationAcceptance describes an account to create with an invitation.
 type InvitationAcceptance struct {
 	Value    string
@@ -64,6 +70,9 @@ type InvitationAcceptance struct {
 	// ignored. The zero value means none.
 	Identity Identity
 }
+
+// Format prints the acceptance without the invitation's value and the password.
+func (a InvitationAcceptance) Format(f fmt.State, _ rune) { redact.Format(f, a, "Value", "Password") }
 
 const (
 	invitationStart     = "inv_"
@@ -340,7 +349,7 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 			return User{}, err
 		}
 	} else if a.Password == "" {
-		return User{}, invalid("password", "password is empty; at least %d characters are needed", minPassword)
+		return User{}, invalid("password", "password is empty; at least %d characters are needed", passwords.Shortest)
 	}
 	n, hash, err := s.checkNewUser(ctx,
 		NewUser{Name: a.Name, Email: cmp.Or(a.Email, i.Email), Role: i.Role, Password: a.Password})

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
 // The state of an OAuth 2.1 authorization server: clients (oauthclients.go), the users' grants to them (oauthgrants.go,
@@ -392,6 +394,9 @@ type AccessTokenCheck struct {
 	Issuer   string   // the issuer identifier of the authorization server
 	Audience []string // the resources that are served here; the token must be for one of them
 }
+
+// Format prints the check without the token.
+func (c AccessTokenCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Token") }
 
 // CheckAccessToken returns the principal of an access token. A token that this store did not sign, that has expired, is
 // for another resource, or whose grant, client or user is no longer valid, is ErrUnauthenticated with the code

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/redact"
 	"github.com/souvenir-ai/souvenir/internal/redirect"
 )
 
@@ -62,6 +64,9 @@ type RegisteredClient struct {
 	Client
 	Secret string // empty with AuthNone
 }
+
+// Format prints the client without its secret.
+func (c RegisteredClient) Format(f fmt.State, _ rune) { redact.Format(f, c, "Secret") }
 
 // MarshalJSON returns the response of RFC 7591, section 3.2.1: all metadata, client_id, client_id_issued_at, and, with
 // a secret, client_secret and client_secret_expires_at, which is 0: it does not expire. For a client that a user made,
@@ -156,6 +161,9 @@ type NewClient struct {
 	// person.
 	TokenID, GrantID string
 }
+
+// Format prints the client without its secret.
+func (n NewClient) Format(f fmt.State, _ rune) { redact.Format(f, n, "Secret") }
 
 // AddClient adds a client of the view's user. An ID that is taken is ErrConflict.
 func (h *Accounts) AddClient(ctx context.Context, n NewClient) (RegisteredClient, error) {
@@ -431,6 +439,9 @@ type ClientCredentials struct {
 	ID     string
 	Secret string // ignored for a client with AuthNone
 }
+
+// Format prints the credentials without the secret.
+func (c ClientCredentials) Format(f fmt.State, _ rune) { redact.Format(f, c, "Secret") }
 
 // CheckClient returns the active client that credentials belong to. An unknown or deactivated client, and a wrong or
 // missing secret, are ErrUnauthenticated with the code invalid_client. Only for the operator's store.

@@ -7,11 +7,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/redact"
 	"github.com/souvenir-ai/souvenir/internal/redirect"
 )
 
@@ -50,6 +52,9 @@ type AuthorizationCode struct {
 	GrantID   string    `json:"grant_id"`
 	ExpiresAt time.Time `json:"expires_at"` // five minutes after it was made
 }
+
+// Format prints the answer without the code.
+func (a AuthorizationCode) Format(f fmt.State, _ rune) { redact.Format(f, a, "Code") }
 
 // CheckAuthorization checks whether a user could grant a client's request, before the user is asked. It is lenient
 // about Projects and empty Scopes: the user chooses these. Errors about client_id and redirect_uri (the Argument of the

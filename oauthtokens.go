@@ -3,9 +3,11 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
 // The token endpoint: codes and refresh tokens in, tokens out. Ending a grant here is committed even though the caller
@@ -20,6 +22,9 @@ type TokenSet struct {
 	Scope        string `json:"scope"`                   // separated by spaces
 }
 
+// Format prints the answer without the tokens.
+func (t TokenSet) Format(f fmt.State, _ rune) { redact.Format(f, t, "AccessToken", "RefreshToken") }
+
 // CodeExchange is a token request with an authorization code.
 type CodeExchange struct {
 	Client ClientCredentials
@@ -32,6 +37,9 @@ type CodeExchange struct {
 	Issuer   string // the issuer identifier of the authorization server
 	Audience string // the access token's audience if no resource was named
 }
+
+// Format prints the request without code, verifier and the client's secret.
+func (x CodeExchange) Format(f fmt.State, _ rune) { redact.Format(f, x, "Code", "Verifier") }
 
 // ExchangeCode exchanges a code for tokens, once. The client is checked first; wrong credentials leave the code unused:
 // ErrUnauthenticated, invalid_client. A code that is unknown, expired, of another client, of a user or grant that is no
@@ -94,6 +102,9 @@ type TokenRefresh struct {
 	Issuer   string // as in CodeExchange
 	Audience string // as in CodeExchange
 }
+
+// Format prints the request without the refresh token and the client's secret.
+func (r TokenRefresh) Format(f fmt.State, _ rune) { redact.Format(f, r, "RefreshToken") }
 
 // RefreshTokens exchanges a refresh token for new tokens. The same client may use the old one again for a minute; after
 // that, its use ends the grant with all tokens. A refresh token expires 30 days after it was issued. Errors are those
@@ -324,6 +335,9 @@ type Revocation struct {
 	Client ClientCredentials // zero: none were sent, and holding the token is enough
 	Token  string            // an access token or a refresh token
 }
+
+// Format prints the request without the token and the client's secret.
+func (r Revocation) Format(f fmt.State, _ rune) { redact.Format(f, r, "Token") }
 
 // RevokeToken ends the grant of a token, and with it all the grant's tokens (RFC 7009). A token that is unknown, or
 // belongs to another client, is not an error and changes nothing. Without client credentials, holding the token is

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -39,9 +40,9 @@ type shared struct {
 	index    *retrieval.Cache
 	worker   *worker
 	activity *activitylog.Log[waitingActivity]
-	users    sync.Map      // user id -> row; a deleted user's row stays
-	uses     sync.Map      // id of an MCP token or a session -> when this handle last noted its use
-	hashing  chan struct{} // limits concurrent password hashing
+	users    sync.Map // user id -> row; a deleted user's row stays
+	uses     sync.Map // id of an MCP token or a session -> when this handle last noted its use
+	hashing  passwords.Hasher
 	oauth    oauthState
 	log      *slog.Logger
 	clock    func() time.Time
@@ -86,7 +87,7 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 		shared: &shared{
 			db: file, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
 			index: retrieval.NewCache(o.IndexMemory, o.Logger), maxFile: o.MaxFile, quota: o.FileQuota,
-			hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), options: o,
+			hashing: make(passwords.Hasher, runtime.GOMAXPROCS(0)), options: o,
 		},
 		access: Access{User: LocalUser}, operator: true,
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/big"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
 // Token is an MCP token as its user sees it: everything except the token value.
@@ -119,6 +121,9 @@ type AddedToken struct {
 	Token
 	Value string `json:"token"` // mcp_ and 43 letters and digits
 }
+
+// Format prints the token without its value.
+func (a AddedToken) Format(f fmt.State, _ rune) { redact.Format(f, a, "Value") }
 
 const (
 	tokenStart       = "mcp_"

@@ -3,6 +3,7 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
 // User is a user of the store.
@@ -50,6 +52,9 @@ type NewUser struct {
 	// CreatedAt is ignored. Zero: none.
 	Identity Identity
 }
+
+// Format prints the user without the password.
+func (n NewUser) Format(f fmt.State, _ rune) { redact.Format(f, n, "Password") }
 
 // UserUpdate describes a change to an account. Nil fields change nothing.
 type UserUpdate struct {
@@ -187,7 +192,7 @@ func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, e
 	if n.Password == "" {
 		return n, "", nil
 	}
-	hash, err := s.newPassword(ctx, "password", n.Password, n.Name)
+	hash, err := s.hashing.New(ctx, "password", n.Password, n.Name)
 	return n, hash, err
 }
 
@@ -299,14 +304,6 @@ func checkEmail(email string) error {
 	return nil
 }
 
-// orNull returns the stored form of an optional text: NULL if it is empty.
-func orNull(value string) any {
-	if value == "" {
-		return nil
-	}
-	return value
-}
-
 // Users returns the users who have an account or anything in the store, by name; users without an account come last, by
 // id. Only for the operator's store.
 func (h *Accounts) Users(ctx context.Context) ([]User, error) {
@@ -414,7 +411,7 @@ func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) 
 	if u.Name != nil {
 		name = *u.Name
 	}
-	hash, err := s.newPassword(ctx, "password", *u.Password, name)
+	hash, err := s.hashing.New(ctx, "password", *u.Password, name)
 	return u, hash, err
 }
 
@@ -460,7 +457,7 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 // setAccount writes the fields of an account.
 func (s *Store) setAccount(tx db.Tx, u storedUser) error {
 	_, err := tx.Exec(`UPDATE users SET name = ?, name_key = ?, email = ?, role = ?, password = ?, updated_at = ? WHERE id = ?`,
-		u.Name, foldname.Key(u.Name), orNull(u.Email), u.Role, orNull(u.password), s.now(), u.row)
+		u.Name, foldname.Key(u.Name), db.OrNull(u.Email), u.Role, db.OrNull(u.password), s.now(), u.row)
 	return err
 }
 

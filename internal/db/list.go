@@ -47,3 +47,12 @@ func List[T int64 | string](values []T) string {
 	}
 	return "[]"
 }
+
+// OrNull returns the argument for an optional value: NULL for its zero value.
+func OrNull[T comparable](value T) any {
+	var none T
+	if value == none {
+		return nil
+	}
+	return value
+}

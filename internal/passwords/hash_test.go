@@ -1,0 +1,77 @@
+package passwords
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/fault"
+)
+
+// The hashes are those of the reference implementation's own tests (phc-winner-argon2, src/test.c).
+const (
+	strong = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
+	weak   = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
+)
+
+func TestHashesAreComparedAndOnlyWeakOnesRenewed(t *testing.T) {
+	h := make(Hasher, 1)
+	for _, stored := range []string{strong, weak} {
+		for password, want := range map[string]bool{"password": true, "passwort": false, "": false, "pass\x00": false} {
+			if right, err := h.Compare(t.Context(), stored, password); err != nil || right != want {
+				t.Errorf("%q against %s gives %v, %v", password, stored, right, err)
+			}
+		}
+	}
+	if renewed, err := h.Renew(t.Context(), strong, "password"); err != nil || renewed != "" {
+		t.Errorf("a strong hash is renewed to %q, %v", renewed, err)
+	}
+	renewed, err := h.Renew(t.Context(), weak, "password")
+	if err != nil || CheckHash(renewed) != nil {
+		t.Fatalf("a weak hash is renewed to %q, %v", renewed, err)
+	}
+	if right, err := h.Compare(t.Context(), renewed, "password"); err != nil || !right {
+		t.Errorf("the renewed hash gives %v, %v", right, err)
+	}
+}
+
+func TestDifferentEncodingsOfAPasswordAreTheSame(t *testing.T) {
+	h := make(Hasher, 1)
+	hash, err := h.New(t.Context(), "password", "gru\u0308ne\u00a0Heidelbeeren", "anna") // decomposed, no-break space
+	if err != nil {
+		t.Fatal(err)
+	}
+	if right, err := h.Compare(t.Context(), hash, "gr\u00fcne Heidelbeeren"); err != nil || !right {
+		t.Errorf("the composed form gives %v, %v", right, err)
+	}
+}
+
+func TestNewPasswordsThatCannotBeAreRefusedWithoutRepeatingThem(t *testing.T) {
+	h := make(Hasher, 1)
+	for password, kind := range map[string]fault.Kind{
+		strings.Repeat("xy ", 400): fault.KindTooLarge, "a\x07bcdefgh": fault.KindInvalid, "\xffabcdefgh": fault.KindInvalid,
+		"kurz7": fault.KindInvalid, "Anna Lindqvist": fault.KindInvalid, "password1": fault.KindInvalid,
+	} {
+		_, err := h.New(t.Context(), "new_password", password, "anna lindqvist")
+		var known *fault.Error
+		if !errors.As(err, &known) || known.Kind != kind || known.Argument != "new_password" ||
+			strings.Contains(err.Error(), password) {
+			t.Errorf("%.20q gives %v", password, err)
+		}
+	}
+}
+
+func TestAFullHasherWaitsUntilTheContextEnds(t *testing.T) {
+	h := make(Hasher, 1)
+	h <- struct{}{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := h.Compare(ctx, "", "password"); !errors.Is(err, context.Canceled) {
+		t.Errorf("it gives %v", err)
+	}
+	<-h
+	if right, err := h.Compare(t.Context(), "", "password"); right || err != nil {
+		t.Errorf("without a hash it gives %v, %v", right, err)
+	}
+}
