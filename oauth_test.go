@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -445,7 +446,7 @@ func FuzzClientRegistration(f *testing.F) {
 			return
 		}
 		encoded, err := json.Marshal(checked)
-		if err != nil || len(encoded) > maxClientMetadata {
+		if err != nil || len(encoded) > clientmeta.MaxBytes {
 			t.Fatalf("%s becomes %d bytes, %v", request, len(encoded), err)
 		}
 		var again ClientRegistration

@@ -3,19 +3,18 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/redact"
-	"github.com/souvenir-ai/souvenir/internal/redirect"
 )
 
 // Client is an OAuth client: a program that may ask users for access.
@@ -59,6 +58,75 @@ func (c Client) MarshalJSON() ([]byte, error) {
 		c.CreatedAt, c.UpdatedAt})
 }
 
+// ClientRegistration is what an OAuth client says about itself: the metadata of RFC 7591, section 2. It reads and
+// writes the JSON of a registration request, response, or client id metadata document: members without a field are in
+// Extra, and empty ones are left out.
+type ClientRegistration struct {
+	RedirectURIs []string // redirect_uris: 1 to 20 that CheckRedirectURI allows
+	ClientName   string   // client_name: the name that people see; at most 200 characters
+
+	// TokenEndpointAuthMethod is how the client authenticates itself: AuthSecretBasic, AuthSecretPost or AuthNone. Empty
+	// means AuthSecretBasic; for a client id metadata document, AuthNone, the only possible value there.
+	TokenEndpointAuthMethod string
+
+	// GrantTypes and ResponseTypes are the types that the client will use; empty means all. Unsupported ones are dropped;
+	// authorization_code, and code, must be among them. Without refresh_token a client gets no refresh tokens.
+	GrantTypes    []string
+	ResponseTypes []string
+
+	// Scope is the scopes that the client may ask for, separated by spaces; unknown ones are dropped. It limits nothing:
+	// the user decides.
+	Scope string
+
+	ClientURI, LogoURI, TosURI, PolicyURI string // http or https, for people
+	Contacts                              []string
+	SoftwareID, SoftwareVersion           string
+
+	// Extra is every other member, as raw JSON.
+	Extra map[string]any
+}
+
+// How a client authenticates itself (RFC 7591, section 2). A client with a secret may send it either way, regardless of
+// which one it registered.
+const (
+	AuthNone        = clientmeta.AuthNone // it cannot keep a secret; PKCE protects its codes
+	AuthSecretBasic = clientmeta.AuthSecretBasic
+	AuthSecretPost  = clientmeta.AuthSecretPost
+)
+
+// UnmarshalJSON reads a JSON object. A member of a wrong type is ErrInvalid with the code invalid_client_metadata; null
+// counts as absent.
+func (r *ClientRegistration) UnmarshalJSON(encoded []byte) error {
+	err := (*clientmeta.Metadata)(r).UnmarshalJSON(encoded)
+	return asOAuth(err, OAuthInvalidClientMetadata)
+}
+
+// MarshalJSON writes a JSON object without empty members.
+func (r ClientRegistration) MarshalJSON() ([]byte, error) {
+	return clientmeta.Metadata(r).MarshalJSON()
+}
+
+func invalidMetadata(argument, format string, args ...any) *Error {
+	return oauthError(KindInvalid, OAuthInvalidClientMetadata, argument, format, args...)
+}
+
+// checked returns the registration, validated and in its stored form.
+func (r ClientRegistration) checked(kind ClientKind) (ClientRegistration, error) {
+	scopes := slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(strings.Fields(r.Scope), string(s)) })
+	r.Scope = joinScopes(scopes)
+	methods := []string{AuthSecretBasic, AuthSecretPost, AuthNone}
+	if kind == ClientDocument {
+		methods = []string{AuthNone}
+	}
+	checked, err := clientmeta.Metadata(r).Checked(methods)
+	code := OAuthInvalidClientMetadata
+	var known *Error
+	if errors.As(err, &known) && known.Argument == "redirect_uris" {
+		code = OAuthInvalidRedirectURI
+	}
+	return ClientRegistration(checked), asOAuth(err, code)
+}
+
 // RegisteredClient is a client with its secret, which is returned only this once; the store keeps a hash.
 type RegisteredClient struct {
 	Client
@@ -72,7 +140,7 @@ func (c RegisteredClient) Format(f fmt.State, _ rune) { redact.Format(f, c, "Sec
 // a secret, client_secret and client_secret_expires_at, which is 0: it does not expire. For a client that a user made,
 // it adds name with the client's name.
 func (c RegisteredClient) MarshalJSON() ([]byte, error) {
-	object := c.Metadata.object()
+	object := clientmeta.Metadata(c.Metadata).Object()
 	object["client_id"] = c.ID
 	object["client_id_issued_at"] = c.CreatedAt.Unix()
 	if c.Secret != "" {
@@ -215,7 +283,7 @@ func (n NewClient) maker(tx db.Tx, user, now int64) (string, error) {
 }
 
 func (n NewClient) check() error {
-	if err := checkVisibleASCII("client_id", n.ID, check.MaxName); err != nil {
+	if err := clientmeta.CheckVisibleASCII("client_id", n.ID, check.MaxName); err != nil {
 		return err
 	}
 	if scheme, _, found := strings.Cut(strings.ToLower(n.ID), ":"); found && (scheme == "https" || scheme == "http") {
@@ -228,21 +296,7 @@ func (n NewClient) check() error {
 		return invalid("client_secret",
 			"client_secret is given for a client that authenticates itself with none; leave one of the two out")
 	}
-	return checkVisibleASCII("client_secret", n.Secret, 256)
-}
-
-// checkVisibleASCII checks a value for forms, headers and paths. Errors do not repeat a secret.
-func checkVisibleASCII(argument, value string, most int) error {
-	if len(value) > most {
-		return newError(KindTooLarge, argument, "%s is %d characters long; at most %d are allowed", argument, len(value),
-			most)
-	}
-	for i := range len(value) {
-		if value[i] <= ' ' || value[i] > '~' {
-			return invalid(argument, "%s has the byte 0x%02x at offset %d; letters, digits and signs of ASCII without spaces are allowed", argument, value[i], i)
-		}
-	}
-	return nil
+	return clientmeta.CheckVisibleASCII("client_secret", n.Secret, 256)
 }
 
 // DocumentClient is a client whose id is the URL of its client id metadata document. The caller that fetches the
@@ -304,11 +358,7 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Cli
 // CheckDocumentURL checks that a client_id can be the URL of a client id metadata document: https, with a path, without
 // user, query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with invalid_client.
 func CheckDocumentURL(id string) error {
-	u, err := url.Parse(id)
-	if err != nil || len(id) > maxURI || u.Scheme != "https" || !redirect.IsHostAndPort(u.Host) || u.Path == "" ||
-		u.Path == "/" ||
-		u.User != nil || u.RawQuery != "" || strings.ContainsAny(id, "#?\\") || u.String() != id ||
-		u.JoinPath().Path != u.Path {
+	if !clientmeta.IsDocumentURL(id) {
 		return oauthError(KindInvalid, OAuthInvalidClient, "client_id",
 			"Invalid client: client_id is %s; an https URL with a path, without user, query, fragment and dot segments is needed", show(id))
 	}
@@ -432,61 +482,6 @@ func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) error 
 		}
 		return endMadeClients(tx, now)
 	})
-}
-
-// ClientCredentials authenticate a client. They come from the Authorization header or the form.
-type ClientCredentials struct {
-	ID     string
-	Secret string // ignored for a client with AuthNone
-}
-
-// Format prints the credentials without the secret.
-func (c ClientCredentials) Format(f fmt.State, _ rune) { redact.Format(f, c, "Secret") }
-
-// CheckClient returns the active client that credentials belong to. An unknown or deactivated client, and a wrong or
-// missing secret, are ErrUnauthenticated with the code invalid_client. Only for the operator's store.
-func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (Client, error) {
-	s, err := h.operator("CheckClient")
-	if err != nil {
-		return Client{}, err
-	}
-	var checked storedClient
-	err = s.inspect(ctx, func(tx db.Tx) (err error) {
-		checked, err = checkClient(tx, c)
-		return err
-	})
-	return checked.Client, err
-}
-
-func checkClient(tx db.Tx, c ClientCredentials) (storedClient, error) {
-	client, found, err := loadClient(tx, c.ID)
-	if err != nil {
-		return storedClient{}, err
-	}
-	right := client.Metadata.TokenEndpointAuthMethod == AuthNone
-	if !right {
-		right = subtle.ConstantTimeCompare(client.secret,
-			digest(c.Secret)) == 1 // an unknown client has no secret to match
-	}
-	if !found || !client.Active || !right {
-		return storedClient{}, invalidClient(c.ID)
-	}
-	return client, nil
-}
-
-// activeClient returns a client that users may be asked about.
-func activeClient(tx db.Tx, clientID string) (storedClient, error) {
-	c, found, err := loadClient(tx, clientID)
-	if err == nil && (!found || !c.Active) {
-		err = invalidClient(clientID)
-	}
-	return c, err
-}
-
-// invalidClient is the one error for everything wrong with a client, so that probing reveals nothing.
-func invalidClient(clientID string) error {
-	return oauthError(KindUnauthenticated, OAuthInvalidClient, "client_id",
-		"Invalid client: client_id %s is unknown or deactivated, or client_secret is wrong", show(clientID))
 }
 
 // storedClient is a client with the fields that stay inside the store.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 	"github.com/souvenir-ai/souvenir/internal/redirect"
@@ -368,4 +369,31 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 		FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id JOIN users u ON u.id = g.user_id WHERE `+condition,
 		args...)
 	return found, err
+}
+
+// activeClient returns a client that users may be asked about.
+func activeClient(tx db.Tx, clientID string) (storedClient, error) {
+	c, found, err := loadClient(tx, clientID)
+	if err == nil && (!found || !c.Active) {
+		err = invalidClient(clientID)
+	}
+	return c, err
+}
+
+// invalidClient is the one error for everything wrong with a client, so that probing reveals nothing.
+func invalidClient(clientID string) error {
+	return oauthError(KindUnauthenticated, OAuthInvalidClient, "client_id",
+		"Invalid client: client_id %s is unknown or deactivated, or client_secret is wrong", show(clientID))
+}
+
+// MatchRedirectURI reports whether a redirect URI that a client gives is one that it has registered: the same string,
+// byte by byte. An http URI on a loopback address may differ in its port, which an application learns when it starts
+// (RFC 8252, 7.3); host, path and query must be the same. A URI that [CheckRedirectURI] refuses matches nothing.
+func MatchRedirectURI(registered, given string) bool { return redirect.Match(registered, given) }
+
+// CheckRedirectURI says whether a client may register a redirect URI: https anywhere, http on a loopback address
+// (127.0.0.1, [::1] or localhost), or an application's own scheme, such as cursor://host/path or com.example.app:/path;
+// in printable ASCII, without fragment, user or wildcard. The error carries invalid_redirect_uri (RFC 7591).
+func CheckRedirectURI(uri string) error {
+	return asOAuth(clientmeta.CheckRedirectURI(uri), OAuthInvalidRedirectURI)
 }

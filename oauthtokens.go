@@ -3,9 +3,11 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"crypto/subtle"
 	"fmt"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 )
@@ -139,7 +141,7 @@ func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet,
 			return t, invalidRefresh("it has been used before, so that its grant has ended"), s.endGrant(tx, token.row)
 		case token.ended || now >= token.expires:
 			return t, invalidRefresh("it has expired or was revoked"), nil
-		case !client.uses(grantRefresh):
+		case !client.uses(clientmeta.GrantRefresh):
 			return t, oauthError(KindInvalid, OAuthUnauthorizedClient, "grant_type",
 				"client %s is not registered for refresh_token", show(client.ID)), nil
 		}
@@ -196,7 +198,7 @@ type issued struct {
 func (s *Store) grantTokens(tx db.Tx, t *issued, client storedClient, g storedGrant) error {
 	now := s.now()
 	t.user, t.client, t.grant, t.tokenID, t.at = g.user, client.ID, g.ID, s.newID(), toTime(now)
-	if client.uses(grantRefresh) {
+	if client.uses(clientmeta.GrantRefresh) {
 		t.refresh = newSecret()
 		if _, err := tx.Exec(`INSERT INTO oauth_token (hash, grant_id, created_at, expires_at) VALUES (?, ?, ?, ?)`,
 			digest(t.refresh), g.row, now, now+refreshLifetime.Microseconds()); err != nil {
@@ -371,4 +373,44 @@ func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) error {
 		}
 		return s.endGrant(tx, grants[0])
 	})
+}
+
+// ClientCredentials authenticate a client. They come from the Authorization header or the form.
+type ClientCredentials struct {
+	ID     string
+	Secret string // ignored for a client with AuthNone
+}
+
+// Format prints the credentials without the secret.
+func (c ClientCredentials) Format(f fmt.State, _ rune) { redact.Format(f, c, "Secret") }
+
+// CheckClient returns the active client that credentials belong to. An unknown or deactivated client, and a wrong or
+// missing secret, are ErrUnauthenticated with the code invalid_client. Only for the operator's store.
+func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (Client, error) {
+	s, err := h.operator("CheckClient")
+	if err != nil {
+		return Client{}, err
+	}
+	var checked storedClient
+	err = s.inspect(ctx, func(tx db.Tx) (err error) {
+		checked, err = checkClient(tx, c)
+		return err
+	})
+	return checked.Client, err
+}
+
+func checkClient(tx db.Tx, c ClientCredentials) (storedClient, error) {
+	client, found, err := loadClient(tx, c.ID)
+	if err != nil {
+		return storedClient{}, err
+	}
+	right := client.Metadata.TokenEndpointAuthMethod == AuthNone
+	if !right {
+		right = subtle.ConstantTimeCompare(client.secret,
+			digest(c.Secret)) == 1 // an unknown client has no secret to match
+	}
+	if !found || !client.Active || !right {
+		return storedClient{}, invalidClient(c.ID)
+	}
+	return client, nil
 }
