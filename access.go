@@ -33,7 +33,7 @@ type Access struct {
 }
 
 // LocalUser is the id of the user for whom a store works by default.
-const LocalUser = "local"
+const LocalUser = kernel.LocalUser
 
 // Access returns the access of this view.
 func (s *Store) Access() Access {

@@ -1,7 +1,6 @@
 package souvenir
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
@@ -114,7 +112,7 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}
-	drafts := make([]draft, len(memories))
+	drafts := make([]kernel.Draft, len(memories))
 	for i, m := range memories {
 		err := check.NewContent(m.Content)
 		if err == nil {
@@ -149,7 +147,7 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 			}
 			a.Similar = slices.DeleteFunc(slices.Clone(similar[i]),
 				func(s Similar) bool { return s.ID == a.ID }) // an existing rule
-			if !a.Indexed && !drafts[i].wordsOnly {
+			if !a.Indexed && !drafts[i].WordsOnly {
 				a.Warnings = append(a.Warnings, warnings...)
 			}
 			added = append(added, a)
@@ -180,68 +178,23 @@ func atPosition(err error, i, n int) error {
 	return err
 }
 
-// draft is a memory that is checked, split and embedded: all the work that can be done before the transaction.
-type draft struct {
-	kernel.Attributes
-	collection string
-	content    string
-	vector     []float32 // the caller's own, of unit length; else nil
-	similar    int
-	wordsOnly  bool // the collection takes the caller's vectors, and none was given
-	passages   []kernel.Passage
-}
-
-// newDraft checks a memory, but allows content of white space only, which imports may hold.
-func newDraft(m NewMemory) (draft, error) {
-	d := draft{collection: cmp.Or(m.Collection, DefaultCollection), content: m.Content, similar: m.Similar}
-	if err := check.Name("collection_name", d.collection); err != nil {
-		return d, err
-	}
-	if err := check.Content(m.Content); err != nil {
-		return d, err
-	}
+// newDraft checks a memory, but allows content of white space only.
+func newDraft(m NewMemory) (kernel.Draft, error) {
 	if m.Similar < 0 || m.Similar > 20 {
-		return d, invalid("Similar", "Similar is %d; 0 to 20 are allowed", m.Similar)
+		return kernel.Draft{}, invalid("Similar", "Similar is %d; 0 to 20 are allowed", m.Similar)
 	}
-	metadata, err := jsonobject.Canonical("metadata", m.Metadata)
-	if err != nil {
-		return d, err
-	}
-	if d.Attributes, err = kernel.AttributesOf(metadata); err != nil {
-		return d, err
-	}
-	d.EventType = cmp.Or(m.EventType, d.EventType)
-	d.State = cmp.Or(m.State, d.State)
-	if m.ProjectID != "" || m.ProjectName != "" {
-		d.ProjectID, d.ProjectName = m.ProjectID, m.ProjectName
-	}
-	d.Importance = cmp.Or(string(m.Importance), d.Importance)
-	d.Classification = cmp.Or(string(m.Classification), d.Classification)
-	d.RuleType = cmp.Or(string(m.RuleType), d.RuleType)
-	if len(m.Tags) > 0 {
-		d.Tags = m.Tags
-	}
-	if len(m.Related) > 0 {
-		d.Related = m.Related
-	}
-	if err := d.Check(); err != nil {
-		return d, err
-	}
-	if d.RuleType == kernel.RuleTodo {
-		if _, err := ParseTodo(d.content); err != nil {
-			return d, err
-		}
-	}
-	if m.Embedding != nil {
-		if d.vector, err = kernel.UnitVector(m.Embedding, len(m.Embedding)); err != nil {
-			return d, invalid("embedding", "embedding: %v", err)
-		}
-	}
-	return d, nil
+	d, err := kernel.NewDraft(kernel.DraftFields{Collection: m.Collection, Content: m.Content, Metadata: m.Metadata,
+		Embedding: m.Embedding, Known: kernel.Attributes{
+			EventType: m.EventType, State: m.State, ProjectID: m.ProjectID, ProjectName: m.ProjectName,
+			Importance: string(m.Importance), Classification: string(m.Classification), RuleType: string(m.RuleType),
+			Tags: m.Tags, Related: m.Related,
+		}})
+	d.Similar = m.Similar
+	return d, err
 }
 
 // checkPlaces checks, before anything is embedded, that the collections exist, and which of them embed no texts.
-func (s *Store) checkPlaces(ctx context.Context, drafts []draft) error {
+func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft) error {
 	if err := s.checkWritable(); err != nil {
 		return err
 	}
@@ -249,7 +202,7 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []draft) error {
 		ownVectors := map[placeName]bool{}
 		for i := range drafts {
 			d := &drafts[i]
-			name := placeName{d.collection, d.ProjectID, d.ProjectName}
+			name := placeName{d.Collection, d.ProjectID, d.ProjectName}
 			if _, known := ownVectors[name]; !known {
 				at, err := s.foreseen(tx, sc, d)
 				if err != nil {
@@ -257,14 +210,14 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []draft) error {
 				}
 				ownVectors[name] = at.profile != 0
 			}
-			d.wordsOnly = ownVectors[name] && d.vector == nil
+			d.WordsOnly = ownVectors[name] && d.Vector == nil
 		}
 		return nil
 	})
 }
 
 // foreseen is the collection that a draft would go to if it were stored now.
-func (s *Store) foreseen(tx db.Tx, sc scope, d *draft) (collectionPlace, error) {
+func (s *Store) foreseen(tx db.Tx, sc scope, d *kernel.Draft) (collectionPlace, error) {
 	id := d.ProjectID
 	if id == "" && d.ProjectName == "" && len(s.access.Projects) == 1 {
 		id = s.access.Projects[0]
@@ -282,11 +235,11 @@ func (s *Store) foreseen(tx db.Tx, sc scope, d *draft) (collectionPlace, error) 
 			return collectionPlace{}, err
 		}
 	}
-	return s.collectionFor(tx, sc, d.collection, owner)
+	return s.collectionFor(tx, sc, d.Collection, owner)
 }
 
 // add stores one memory.
-func (w *memoryWriter) add(d *draft) (Stored, error) {
+func (w *memoryWriter) add(d *kernel.Draft) (Stored, error) {
 	if d.RuleType != "" {
 		return w.addRule(d)
 	}
@@ -294,8 +247,8 @@ func (w *memoryWriter) add(d *draft) (Stored, error) {
 }
 
 // insert creates a memory and its dependent rows.
-func (w *memoryWriter) insert(d *draft) (Stored, error) {
-	place, err := w.place(d.collection, d.ProjectID, d.ProjectName)
+func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
+	place, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -304,7 +257,7 @@ func (w *memoryWriter) insert(d *draft) (Stored, error) {
 	}
 	now := w.store.now()
 	m := Memory{
-		ID: w.store.newID(), Collection: d.collection, Owner: place.OwnerID, Content: d.content,
+		ID: w.store.newID(), Collection: d.Collection, Owner: place.OwnerID, Content: d.Content,
 		EventType: d.EventType, State: d.State, ProjectID: place.ProjectID, ProjectName: place.ProjectName,
 		Importance: Importance(d.Importance), Classification: Classification(d.Classification), RuleType: RuleType(d.RuleType),
 		Tags: d.Tags, Related: d.Related, Metadata: kernel.OrEmpty(d.Own),
@@ -329,7 +282,7 @@ func (w *memoryWriter) insert(d *draft) (Stored, error) {
 	if err := w.AddLinks(row, m.Related); err != nil {
 		return Stored{}, err
 	}
-	indexed, warnings, err := w.AddPassages(row, place, d.passages, d.vector, m.Tags)
+	indexed, warnings, err := w.AddPassages(row, place, d.Passages, d.Vector, m.Tags)
 	stored := Stored{Memory: m, Indexed: indexed, Warnings: warnings}
 	w.tell(&stored, d.ProjectID, d.ProjectName)
 	return stored, err

@@ -14,7 +14,7 @@ import (
 )
 
 // DefaultCollection is the collection for memories stored without naming one. It is created when first needed.
-const DefaultCollection = "default"
+const DefaultCollection = kernel.DefaultCollection
 
 // Collection is a named set of memories of one owner.
 type Collection struct {

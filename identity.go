@@ -112,7 +112,7 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 	if err := s.checkWritable(); err != nil {
 		return Stored{}, err
 	}
-	drafts := []draft{d}
+	drafts := []kernel.Draft{d}
 	warnings, err := s.embedDrafts(ctx, drafts, func(string, int, int) {})
 	if err != nil {
 		return Stored{}, wrap(err)
@@ -149,7 +149,7 @@ func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *kernel.Place)
 }
 
 // setIdentityMemory adds the identity or overwrites the existing one.
-func (w *memoryWriter) setIdentityMemory(d *draft, patch map[string]any, expected int) (Stored, error) {
+func (w *memoryWriter) setIdentityMemory(d *kernel.Draft, patch map[string]any, expected int) (Stored, error) {
 	before, err := w.store.identityMemory(w.Tx, w.Scope)
 	switch {
 	case err != nil:
@@ -171,7 +171,7 @@ func (w *memoryWriter) setIdentityMemory(d *draft, patch map[string]any, expecte
 		return Stored{}, err
 	}
 	after := *before
-	after.Content = d.content
+	after.Content = d.Content
 	after.setAttributes(a)
 	return w.update(*before, after, d)
 }

@@ -20,7 +20,7 @@ import (
 // memoryItem is a memory to import. Everything but its content is optional.
 type memoryItem struct {
 	lineNumber
-	draft            draft
+	draft            kernel.Draft
 	id, owner        string
 	projectOwner     string
 	metadata         string // the own keys, as they are stored
@@ -56,9 +56,9 @@ func parseMemory(line []byte, n int) (importItem, error) {
 		Content        string          `json:"content"`
 		EventType      string          `json:"event_type"`
 		State          string          `json:"state"`
-		Importance     Importance      `json:"importance"`
-		Classification Classification  `json:"classification"`
-		RuleType       RuleType        `json:"rule_type"`
+		Importance     string          `json:"importance"`
+		Classification string          `json:"classification"`
+		RuleType       string          `json:"rule_type"`
 		Tags           []string        `json:"tags"`
 		Related        []string        `json:"related_memory_ids"`
 		Metadata       json.RawMessage `json:"metadata"`
@@ -70,10 +70,12 @@ func parseMemory(line []byte, n int) (importItem, error) {
 	if err := decodeLine(line, &given); err != nil {
 		return nil, err
 	}
-	m := NewMemory{
-		Collection: given.Collection, Content: given.Content, ProjectID: given.ProjectID, ProjectName: given.ProjectName,
-		EventType: given.EventType, State: given.State, Importance: given.Importance, Classification: given.Classification,
-		RuleType: given.RuleType, Tags: given.Tags, Related: given.Related, Embedding: given.Embedding,
+	m := kernel.DraftFields{
+		Collection: given.Collection, Content: given.Content, Embedding: given.Embedding, Known: kernel.Attributes{
+			EventType: given.EventType, State: given.State, ProjectID: given.ProjectID, ProjectName: given.ProjectName,
+			Importance: given.Importance, Classification: given.Classification, RuleType: given.RuleType,
+			Tags: given.Tags, Related: given.Related,
+		},
 	}
 	var err error
 	if m.Metadata, err = parseMetadata(given.Metadata); err != nil {
@@ -97,7 +99,7 @@ func parseMemory(line []byte, n int) (importItem, error) {
 	if item.updated, err = parseOptionalTime("updated_at", given.UpdatedAt); err != nil {
 		return nil, err
 	}
-	if item.draft, err = newDraft(m); err != nil {
+	if item.draft, err = kernel.NewDraft(m); err != nil {
 		return nil, err
 	}
 	own, err := json.Marshal(kernel.OrEmpty(item.draft.Own))
@@ -142,7 +144,7 @@ func parseOptionalTime(name string, value *string) (*int64, error) {
 // derivedID derives an id from all fields of a memory without one, so that importing the same file again changes
 // nothing: a UUID of version 8 (RFC 9562, section 5.8).
 func (m *memoryItem) derivedID() (string, error) {
-	encoded, err := json.Marshal([]any{m.owner, m.projectOwner, m.draft.collection, m.draft.content, m.draft.Shown(),
+	encoded, err := json.Marshal([]any{m.owner, m.projectOwner, m.draft.Collection, m.draft.Content, m.draft.Shown(),
 		m.created})
 	if err != nil {
 		return "", err
@@ -206,7 +208,7 @@ func unitOrSame(v []float32) ([]float32, error) {
 
 // vectors accepts vectors that belong to the memory; false when they do not.
 func (m *memoryItem) vectors(v *vectorsItem) bool {
-	if m.draft.vector != nil && !m.brought || len(m.spans)+len(v.spans) > 1+len(m.draft.content) {
+	if m.draft.Vector != nil && !m.brought || len(m.spans)+len(v.spans) > 1+len(m.draft.Content) {
 		return false
 	}
 	if m.profile == "" {
@@ -228,21 +230,21 @@ func (m *memoryItem) settle(ours string, embedder Embedder) bool {
 	case len(spans) == 0:
 		return false
 	case len(spans) == 1 && m.profile == ownProfile(len(spans[0].vector)).key:
-		m.draft.vector = spans[0].vector
+		m.draft.Vector = spans[0].vector
 		return false // the text is split by embedDrafts, and not embedded
 	case m.profile != ours:
 		return false
 	}
-	m.draft.passages = kernel.Split(m.draft.content, maxInput(embedder))
-	for i := range m.draft.passages {
-		p := &m.draft.passages[i]
+	m.draft.Passages = kernel.Split(m.draft.Content, maxInput(embedder))
+	for i := range m.draft.Passages {
+		p := &m.draft.Passages[i]
 		if p.Blank {
 			continue
 		}
 		at, found := slices.BinarySearchFunc(spans, p.Start,
 			func(s vectorSpan, start int) int { return cmp.Compare(s.start, start) })
 		if !found || spans[at].length != p.Length || len(spans[at].vector) != embedder.Dimensions() {
-			m.draft.passages = nil
+			m.draft.Passages = nil
 			return false
 		}
 		p.Vector = spans[at].vector
@@ -271,7 +273,7 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 			}
 			own, err := db.Column[int](tx,
 				`SELECT f.dimensions FROM collection c JOIN users u ON u.id = c.owner_id JOIN profile f ON f.id = c.own_profile
-				WHERE u.uid = ? AND c.name = ?`, m.owner, m.draft.collection)
+				WHERE u.uid = ? AND c.name = ?`, m.owner, m.draft.Collection)
 			if err != nil {
 				return err
 			}
@@ -291,19 +293,19 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 		if m.settle(ours, im.s.embedder) {
 			continue
 		}
-		if m.brought && len(m.draft.vector) != m.ownSize {
-			m.draft.vector = nil // the collection does not take such vectors
+		if m.brought && len(m.draft.Vector) != m.ownSize {
+			m.draft.Vector = nil // the collection does not take such vectors
 		}
-		m.draft.wordsOnly = m.ownSize > 0 && m.draft.vector == nil
+		m.draft.WordsOnly = m.ownSize > 0 && m.draft.Vector == nil
 		missing = append(missing, m)
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	drafts := make([]draft, len(missing))
+	drafts := make([]kernel.Draft, len(missing))
 	for i, m := range missing {
 		drafts[i] = m.draft
-		drafts[i].wordsOnly = m.draft.wordsOnly || im.noEmbedder
+		drafts[i].WordsOnly = m.draft.WordsOnly || im.noEmbedder
 	}
 	warnings, err := im.s.embedDrafts(ctx, drafts, func(string, int, int) {})
 	if err != nil {
@@ -314,7 +316,7 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 		im.report.Warnings = append(im.report.Warnings, warnings...)
 	}
 	for i, m := range missing {
-		m.draft.passages = drafts[i].passages
+		m.draft.Passages = drafts[i].Passages
 	}
 	return nil
 }
@@ -388,7 +390,7 @@ func (m *memoryItem) equals(s storedState) bool {
 		project = foldname.Key(s.projectName) == foldname.Key(d.ProjectName)
 	}
 	said := func(value *int64, stored int64) bool { return value == nil || *value == stored }
-	return s.content == d.content && s.collection == d.collection && project &&
+	return s.content == d.Content && s.collection == d.Collection && project &&
 		(s.project == "" || s.projectOwner == m.projectOwner) &&
 		s.eventType == d.EventType && s.state == d.State && s.importance == d.Importance &&
 		s.classification == d.Classification && s.ruleType == d.RuleType &&
@@ -415,7 +417,7 @@ func (m *memoryItem) apply(t *importTx) error {
 		t.conflict(m.line(), kindMemory, m.id, "the store has it in another state, or of another owner, which was kept")
 		return nil
 	}
-	at, err := t.place(m.owner, m.draft.collection, m.projectOwner, m.draft.ProjectID, m.draft.ProjectName)
+	at, err := t.place(m.owner, m.draft.Collection, m.projectOwner, m.draft.ProjectID, m.draft.ProjectName)
 	if err != nil {
 		return err
 	}
@@ -495,7 +497,7 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 	}
 	m.stands = revision
 	columns := []any{
-		at.Partition, d.content, kernel.OrNull(d.EventType), kernel.OrNull(d.State), kernel.OrNull(d.Importance), kernel.OrNull(d.Classification),
+		at.Partition, d.Content, kernel.OrNull(d.EventType), kernel.OrNull(d.State), kernel.OrNull(d.Importance), kernel.OrNull(d.Classification),
 		kernel.OrNull(d.RuleType), m.metadata, revision, created, updated,
 	}
 	if m.outcome == replaced {
@@ -529,12 +531,12 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 
 // writePassages writes the passages, which are embedded and searched.
 func (m *memoryItem) writePassages(t *importTx, at *kernel.Place) error {
-	passages, own := m.draft.passages, m.draft.vector
+	passages, own := m.draft.Passages, m.draft.Vector
 	if m.brought && own != nil && len(own) != at.OwnSize {
 		passages, own = nil, nil // the collection has another vector size by now
 	}
 	if passages == nil {
-		passages = kernel.Split(m.draft.content, maxInput(t.s.embedder))
+		passages = kernel.Split(m.draft.Content, maxInput(t.s.embedder))
 	}
 	indexed, _, err := t.w.AddPassages(m.row, at, passages, own, m.draft.Tags)
 	t.waiting = t.waiting || !indexed && at.OwnProfile == 0

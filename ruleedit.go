@@ -244,14 +244,14 @@ func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready map[string]kerne
 	if err != nil {
 		return StoredRule{}, err
 	}
-	d := draft{content: next.content, collection: DefaultCollection, Attributes: kernel.Attributes{
+	d := kernel.Draft{Content: next.content, Collection: DefaultCollection, Attributes: kernel.Attributes{
 		EventType: EventProjectRule, RuleType: string(e.ruleType), ProjectID: e.project.ID, ProjectName: e.project.Name,
 		Tags: check.Distinct(next.tags), Related: check.Distinct(next.related),
 	}}
 	changed := len(present) == 0 || present[0].Content != next.content
 	if changed {
 		complete := false
-		if d.passages, complete = assemble(next.content, maxInput(s.embedder), ready); !complete && !last {
+		if d.Passages, complete = assemble(next.content, maxInput(s.embedder), ready); !complete && !last {
 			return StoredRule{}, errUnprepared
 		}
 	}

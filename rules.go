@@ -285,7 +285,7 @@ func todoNeedsProject() error {
 
 // addRule stores a draft that is a rule: as a new memory, or over the existing rule. Fields that the draft leaves unset
 // keep their values.
-func (w *memoryWriter) addRule(d *draft) (Stored, error) {
+func (w *memoryWriter) addRule(d *kernel.Draft) (Stored, error) {
 	if err := w.store.checkGeneralRule(ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
 		return Stored{}, err
 	}
@@ -305,7 +305,7 @@ func (w *memoryWriter) addRule(d *draft) (Stored, error) {
 	}
 	before := present[0]
 	after := before
-	after.Content = d.content
+	after.Content = d.Content
 	a := before.attributes().Overlaid(d.Attributes)
 	if err := a.Check(); err != nil {
 		return Stored{}, err
@@ -314,7 +314,7 @@ func (w *memoryWriter) addRule(d *draft) (Stored, error) {
 	stored, err := w.update(before, after, d)
 	w.tell(&stored, d.ProjectID, d.ProjectName)
 	stored.Warnings = append(stored.Warnings, superfluous(present)...)
-	if d.collection != before.Collection && d.collection != DefaultCollection {
+	if d.Collection != before.Collection && d.Collection != DefaultCollection {
 		stored.Warnings = append(stored.Warnings,
 			fmt.Sprintf("this rule lies in collection %s and stays there", show(before.Collection)))
 	}

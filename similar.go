@@ -8,6 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
@@ -19,11 +20,11 @@ const candidates = 16
 
 // similarTo finds, for each draft that asks for it, the visible memories that say almost the same. It runs before the
 // drafts are stored, so none finds itself.
-func (s *Store) similarTo(ctx context.Context, drafts []draft) ([][]Similar, error) {
+func (s *Store) similarTo(ctx context.Context, drafts []kernel.Draft) ([][]Similar, error) {
 	all := make([][]Similar, len(drafts))
 	for i := range drafts {
 		d := &drafts[i]
-		if d.similar == 0 || d.vector == nil && d.passages[0].Vector == nil {
+		if d.Similar == 0 || d.Vector == nil && d.Passages[0].Vector == nil {
 			continue
 		}
 		err := s.read(ctx, func(tx db.Tx, sc scope) error {
@@ -38,29 +39,29 @@ func (s *Store) similarTo(ctx context.Context, drafts []draft) ([][]Similar, err
 	return all, nil
 }
 
-func (s *Store) similar(tx db.Tx, sc scope, d *draft) ([]Similar, error) {
-	w := want{vector: d.passages[0].Vector}
+func (s *Store) similar(tx db.Tx, sc scope, d *kernel.Draft) ([]Similar, error) {
+	w := want{vector: d.Passages[0].Vector}
 	var q Query
-	if d.vector != nil { // comparable only within its collection
-		w, q = want{vector: d.vector, own: true}, Query{Collections: []string{d.collection}}
+	if d.Vector != nil { // comparable only within its collection
+		w, q = want{vector: d.Vector, own: true}, Query{Collections: []string{d.Collection}}
 	}
 	sel, err := s.selection(tx, sc, q)
 	if err != nil {
 		return nil, err
 	}
-	least, limit := float32(alike.Candidate), max(candidates, d.similar)
+	least, limit := float32(alike.Candidate), max(candidates, d.Similar)
 	if w.own {
-		least, limit = ownDuplicate, d.similar
+		least, limit = ownDuplicate, d.Similar
 	}
 	hits, err := s.near(tx, w, sel, least, limit)
 	if err != nil {
 		return nil, err
 	}
 	if !w.own {
-		if hits, err = s.sayTheSame(tx, d.content, hits); err != nil {
+		if hits, err = s.sayTheSame(tx, d.Content, hits); err != nil {
 			return nil, err
 		}
-		hits = hits[:min(len(hits), d.similar)]
+		hits = hits[:min(len(hits), d.Similar)]
 	}
 	var rows []int64
 	scores := map[int64]float64{}

@@ -44,7 +44,7 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (St
 	if err != nil {
 		return Stored{}, err
 	}
-	var c *draft
+	var c *kernel.Draft
 	switch {
 	case u.Content != nil:
 		if c, err = newContent(*u.Content, u.Embedding); err != nil {
@@ -59,14 +59,14 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (St
 }
 
 // newContent checks new content and its vector, if any.
-func newContent(content string, vector []float32) (*draft, error) {
+func newContent(content string, vector []float32) (*kernel.Draft, error) {
 	if err := check.NewContent(content); err != nil {
 		return nil, err
 	}
-	d := draft{content: content}
+	d := kernel.Draft{Content: content}
 	var err error
 	if vector != nil {
-		if d.vector, err = kernel.UnitVector(vector, len(vector)); err != nil {
+		if d.Vector, err = kernel.UnitVector(vector, len(vector)); err != nil {
 			return nil, invalid("embedding", "embedding: %v", err)
 		}
 	}
@@ -75,7 +75,7 @@ func newContent(content string, vector []float32) (*draft, error) {
 
 // change is the common part of updates and restorations: it embeds content (nil: unchanged), and then, in one
 // transaction, writes it and the attributes that patch returns for the present ones.
-func (s *Store) change(ctx context.Context, id string, expected int, content *draft,
+func (s *Store) change(ctx context.Context, id string, expected int, content *kernel.Draft,
 	patch func(*memoryWriter, kernel.Attributes) (kernel.Attributes, error)) (Stored, error) {
 	if err := s.checkWritable(); err != nil {
 		return Stored{}, err
@@ -102,7 +102,7 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *dr
 		}
 		after := before
 		if content != nil {
-			after.Content = content.content
+			after.Content = content.Content
 		}
 		a, err := patch(w, before.attributes())
 		if err == nil {
@@ -127,8 +127,8 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *dr
 }
 
 // embedChange embeds new content, unless the change cannot be made or the collection embeds no texts.
-func (s *Store) embedChange(ctx context.Context, id string, expected int, content *draft) (*draft, []string, error) {
-	drafts := []draft{*content}
+func (s *Store) embedChange(ctx context.Context, id string, expected int, content *kernel.Draft) (*kernel.Draft, []string, error) {
+	drafts := []kernel.Draft{*content}
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		m, err := s.memoryForWriting(tx, sc, id)
 		if err == nil {
@@ -137,7 +137,7 @@ func (s *Store) embedChange(ctx context.Context, id string, expected int, conten
 		if err != nil {
 			return err
 		}
-		drafts[0].wordsOnly = m.ownVectors && content.vector == nil
+		drafts[0].WordsOnly = m.ownVectors && content.Vector == nil
 		return nil
 	})
 	if err != nil {
@@ -165,7 +165,7 @@ func (m *Memory) setAttributes(a kernel.Attributes) {
 
 // update writes a memory's new state over the previous one. content holds the passages of new content; nil if the
 // content does not change.
-func (w *memoryWriter) update(before, after storedMemory, content *draft) (Stored, error) {
+func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft) (Stored, error) {
 	at, err := w.placeOf(before, after)
 	if err != nil {
 		return Stored{}, err
@@ -178,7 +178,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *draft) (Store
 	if err := w.checkIdentityMemory(after, at); err != nil {
 		return Stored{}, err
 	}
-	recontent := content != nil && (after.Content != before.Content || content.vector != nil)
+	recontent := content != nil && (after.Content != before.Content || content.Vector != nil)
 	if !recontent && at.Partition == before.partition && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) {
 		indexed, err := w.indexed(before.row)
 		return Stored{Memory: before.Memory, Indexed: indexed}, err
@@ -270,12 +270,12 @@ func (w *memoryWriter) placeOf(before, after storedMemory) (*kernel.Place, error
 
 // rewritePassages rewrites the passages for new content, another place, or other tags. If the content stays, so do the
 // vectors.
-func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Place, recontent bool, content *draft) (bool,
+func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Place, recontent bool, content *kernel.Draft) (bool,
 	[]string, error) {
 	var passages []kernel.Passage
 	var own []float32
 	if recontent {
-		passages, own = content.passages, content.vector
+		passages, own = content.Passages, content.Vector
 	} else {
 		var err error
 		if passages, err = w.StoredPassages(before.row, before.ID, before.Content); err != nil {
@@ -342,7 +342,7 @@ func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Sto
 			"revision %d of memory %s does not exist; it has revision %d now and keeps those before it",
 			number, show(id), current.Revision)
 	}
-	content := &draft{content: former[0].Content}
+	content := &kernel.Draft{Content: former[0].Content}
 	if former[0].Content == current.Content {
 		content = nil
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
 // memoryWriter writes memories for a view within one transaction: it finds and creates their places, and keeps to
@@ -112,33 +111,10 @@ func (w *memoryWriter) tell(stored *Stored, id, name string) {
 
 // embedDrafts splits and embeds drafts. A failing embedder is not an error: the passages stay without vectors, and the
 // warnings say so. The end of the caller's context is an error.
-func (s *Store) embedDrafts(ctx context.Context, drafts []draft, progress Progress) (warnings []string, err error) {
-	var texts []string
-	var into []*kernel.Passage
-	for i := range drafts {
-		d := &drafts[i]
-		if d.vector != nil {
-			// One vector stands for the whole memory, so the memory is one passage, however long.
-			d.passages = []kernel.Passage{{Length: len(d.content), Indexed: text.Indexed(d.content)}}
-			continue
-		}
-		d.passages = kernel.Split(d.content, maxInput(s.embedder))
-		if d.wordsOnly {
-			continue
-		}
-		for j := range d.passages {
-			p := &d.passages[j]
-			if p.Blank {
-				continue
-			}
-			texts, into = append(texts, d.content[p.Start:p.Start+p.Length]), append(into, p)
-		}
-	}
-	vectors, warnings, err := s.embedTexts(ctx, texts, progress)
-	for i, v := range vectors {
-		into[i].Vector = v
-	}
-	return warnings, err
+func (s *Store) embedDrafts(ctx context.Context, drafts []kernel.Draft, progress Progress) (warnings []string, err error) {
+	return kernel.EmbedDrafts(drafts, maxInput(s.embedder), func(texts []string) ([][]float32, []string, error) {
+		return s.embedTexts(ctx, texts, progress)
+	})
 }
 
 // embedTexts embeds pieces of documents. A failing embedder is not an error: it returns no vectors, and the warnings

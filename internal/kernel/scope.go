@@ -2,6 +2,12 @@ package kernel
 
 import "github.com/souvenir-ai/souvenir/internal/db"
 
+// LocalUser is the id of the user for whom a store works by default.
+const LocalUser = "local"
+
+// DefaultCollection is the collection for memories stored without naming one.
+const DefaultCollection = "default"
+
 // Scope is what a view of the store can reach, in terms of rows, found at the beginning of each transaction.
 type Scope struct {
 	User     int64   // row of the user; 0: has stored nothing yet and is a member of no project

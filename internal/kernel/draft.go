@@ -1,0 +1,110 @@
+package kernel
+
+import (
+	"cmp"
+
+	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/text"
+	"github.com/souvenir-ai/souvenir/internal/tododoc"
+)
+
+// Draft is a memory that is checked, split and embedded: all the work that can be done before the transaction.
+type Draft struct {
+	Attributes
+	Collection string
+	Content    string
+	Vector     []float32 // the caller's own, of unit length; else nil
+	Similar    int       // how many near duplicates the caller asks for
+	WordsOnly  bool      // the collection takes the caller's vectors, and none was given
+	Passages   []Passage
+}
+
+// DraftFields are the parts of a memory as callers give it. The known attributes that are set come before the keys of
+// the same names in the metadata.
+type DraftFields struct {
+	Collection, Content string
+	Known               Attributes
+	Metadata            map[string]any
+	Embedding           []float32
+}
+
+// NewDraft checks a memory, but allows content of white space only, which imports may hold. An empty collection is
+// the default one.
+func NewDraft(m DraftFields) (Draft, error) {
+	d := Draft{Collection: cmp.Or(m.Collection, DefaultCollection), Content: m.Content}
+	if err := check.Name("collection_name", d.Collection); err != nil {
+		return d, err
+	}
+	if err := check.Content(m.Content); err != nil {
+		return d, err
+	}
+	metadata, err := jsonobject.Canonical("metadata", m.Metadata)
+	if err != nil {
+		return d, err
+	}
+	if d.Attributes, err = AttributesOf(metadata); err != nil {
+		return d, err
+	}
+	known := m.Known
+	d.EventType = cmp.Or(known.EventType, d.EventType)
+	if known.ProjectID != "" || known.ProjectName != "" {
+		d.ProjectID, d.ProjectName = known.ProjectID, known.ProjectName
+	}
+	d.State = cmp.Or(known.State, d.State)
+	d.Importance = cmp.Or(known.Importance, d.Importance)
+	d.Classification = cmp.Or(known.Classification, d.Classification)
+	d.RuleType = cmp.Or(known.RuleType, d.RuleType)
+	if len(known.Tags) > 0 {
+		d.Tags = known.Tags
+	}
+	if len(known.Related) > 0 {
+		d.Related = known.Related
+	}
+	if err := d.Check(); err != nil {
+		return d, err
+	}
+	if d.RuleType == RuleTodo {
+		if _, err := tododoc.Parse(d.Content); err != nil {
+			return d, err
+		}
+	}
+	if m.Embedding != nil {
+		if d.Vector, err = UnitVector(m.Embedding, len(m.Embedding)); err != nil {
+			return d, fault.Invalid("embedding", "embedding: %v", err)
+		}
+	}
+	return d, nil
+}
+
+// EmbedDrafts splits drafts into passages of at most maxInput bytes, and embeds these with one call.
+func EmbedDrafts(drafts []Draft, maxInput int,
+	embed func(texts []string) (vectors [][]float32, warnings []string, err error)) (warnings []string, err error) {
+	var texts []string
+	var into []*Passage
+	for i := range drafts {
+		d := &drafts[i]
+		if d.Vector != nil {
+			// One vector stands for the whole memory, so the memory is one passage, however long.
+			d.Passages = []Passage{{Length: len(d.Content), Indexed: text.Indexed(d.Content)}}
+			continue
+		}
+		d.Passages = Split(d.Content, maxInput)
+		if d.WordsOnly {
+			continue
+		}
+		for j := range d.Passages {
+			p := &d.Passages[j]
+			if p.Blank {
+				continue
+			}
+			texts, into = append(texts, d.Content[p.Start:p.Start+p.Length]), append(into, p)
+		}
+	}
+	vectors, warnings, err := embed(texts)
+	for i, v := range vectors {
+		into[i].Vector = v
+	}
+	return warnings, err
+}
