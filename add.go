@@ -62,6 +62,18 @@ func (s Stored) MarshalJSON() ([]byte, error) {
 	}{s.Memory.json(), storedJSON{s.Indexed, s.Similar, s.ProjectCreated, s.Warnings}})
 }
 
+// UnmarshalJSON reads the output of MarshalJSON.
+func (s *Stored) UnmarshalJSON(data []byte) error {
+	var beside storedJSON
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*s = Stored{Memory: m, Indexed: beside.Indexed, Similar: beside.Similar, Warnings: beside.Warnings,
+		ProjectCreated: beside.ProjectCreated}
+	return nil
+}
+
 // storedJSON holds the additional members of a stored memory.
 type storedJSON struct {
 	Indexed        bool      `json:"indexed"`

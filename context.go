@@ -116,6 +116,17 @@ func (m ContextMemory) MarshalJSON() ([]byte, error) {
 		contextMemoryJSON{m.Score, m.Truncated}})
 }
 
+// UnmarshalJSON reads the output of MarshalJSON.
+func (m *ContextMemory) UnmarshalJSON(data []byte) error {
+	var beside contextMemoryJSON
+	var memory Memory
+	if err := withMemory(data, &memory, &beside); err != nil {
+		return err
+	}
+	*m = ContextMemory{Memory: memory, Score: beside.Score, Truncated: beside.Truncated}
+	return nil
+}
+
 // contextMemoryJSON holds the additional members of a context's memory.
 type contextMemoryJSON struct {
 	Score     float64 `json:"score,omitempty"`

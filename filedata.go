@@ -427,7 +427,7 @@ func (u *upload) finish(tx db.Tx, sc scope, row int64) (File, error) {
 	}
 	now := u.s.now()
 	if _, err := tx.Exec(`UPDATE file SET state = 'stored', memory_id = ?, project_id = ?, size = ?, sha256 = ?, created_at = ?, updated_at = ? WHERE id = ?`,
-		rowOrNull(memory), rowOrNull(project), u.size, u.whole.Sum(nil), now, now, row); err != nil {
+		db.OrNull(memory), db.OrNull(project), u.size, u.whole.Sum(nil), now, now, row); err != nil {
 		return File{}, err
 	}
 	if err := replaceFileTags(tx, row, u.Tags); err != nil {

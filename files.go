@@ -237,6 +237,16 @@ type FilePage struct {
 // HasMore reports whether there are files after this page.
 func (p FilePage) HasMore() bool { return p.Offset+len(p.Files) < p.Total }
 
+// MarshalJSON returns files (never null), total, offset, limit and has_more.
+func (p FilePage) MarshalJSON() ([]byte, error) {
+	type plain FilePage
+	p.Files = emptyList(p.Files)
+	return json.Marshal(struct {
+		plain
+		HasMore bool `json:"has_more"`
+	}{plain(p), p.HasMore()})
+}
+
 // FilePage returns a page of the visible files that match, and their total number. Files stored or deleted between two
 // pages shift the following ones; [Store.Files] lists the files of one moment.
 func (s *Store) FilePage(ctx context.Context, q FileQuery) (FilePage, error) {
@@ -339,7 +349,7 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, 
 			return err
 		}
 		if _, err := tx.Exec(`UPDATE file SET filename = ?, description = ?, category = ?, memory_id = ?, project_id = ?, updated_at = ? WHERE id = ?`,
-			after.Filename, after.Description, after.Category, rowOrNull(after.memory), rowOrNull(project), now,
+			after.Filename, after.Description, after.Category, db.OrNull(after.memory), db.OrNull(project), now,
 			before.row); err != nil {
 			return err
 		}
@@ -465,14 +475,6 @@ func checkCategory(category string) error {
 		return nil
 	}
 	return check.Word("category", category)
-}
-
-// rowOrNull stores a missing row as NULL.
-func rowOrNull(row int64) any {
-	if row == 0 {
-		return nil
-	}
-	return row
 }
 
 // storedFile is a file with its rows.

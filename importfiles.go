@@ -310,7 +310,7 @@ func (f *incomingFile) finish(t *importTx) error {
 		}
 	}
 	result, err := t.tx.Exec(`UPDATE file SET uid = ?, state = 'stored', memory_id = ?, project_id = ?, created_at = ?, updated_at = ?
-		WHERE id = ? AND NOT EXISTS (SELECT 1 FROM file WHERE uid = ?)`, f.id, rowOrNull(memory), rowOrNull(project),
+		WHERE id = ? AND NOT EXISTS (SELECT 1 FROM file WHERE uid = ?)`, f.id, db.OrNull(memory), db.OrNull(project),
 		f.created, f.updated, f.arrives, f.id)
 	if err != nil {
 		return err

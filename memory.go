@@ -134,6 +134,72 @@ func (s *Store) GetMemory(ctx context.Context, id string) (Memory, error) {
 	return m, err
 }
 
+// UnmarshalJSON reads the output of MarshalJSON: the known keys of metadata go into their fields. A known key with a
+// value of another type stays in Metadata, which is never nil.
+func (m *Memory) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	var given struct {
+		ID         string          `json:"id"`
+		Content    string          `json:"content"`
+		Collection string          `json:"collection_name"`
+		Owner      string          `json:"owner"`
+		Metadata   json.RawMessage `json:"metadata"`
+		Revision   int             `json:"revision"`
+		CreatedAt  time.Time       `json:"created_at"`
+		UpdatedAt  time.Time       `json:"updated_at"`
+		SharedBy   string          `json:"shared_by"`
+	}
+	if err := json.Unmarshal(data, &given); err != nil {
+		return err
+	}
+	metadata, err := parseMetadata(given.Metadata)
+	if err != nil {
+		return err
+	}
+	read := Memory{
+		ID: given.ID, Collection: given.Collection, Owner: given.Owner, Content: given.Content, Metadata: kernel.OrEmpty(metadata),
+		Revision: given.Revision, CreatedAt: given.CreatedAt, UpdatedAt: given.UpdatedAt, SharedBy: given.SharedBy,
+	}
+	for key, into := range map[string]*string{
+		"event_type": &read.EventType, "state": &read.State, "project_id": &read.ProjectID, "project_name": &read.ProjectName,
+		"importance": (*string)(&read.Importance), "classification": (*string)(&read.Classification),
+		"rule_type": (*string)(&read.RuleType),
+	} {
+		if text, ok := metadata[key].(string); ok && text != "" {
+			*into = text
+			delete(metadata, key)
+		}
+	}
+	for key, into := range map[string]*[]string{"tags": &read.Tags, "related_memory_ids": &read.Related} {
+		if list, ok := texts(metadata[key]); ok {
+			*into = list
+			delete(metadata, key)
+		}
+	}
+	*m = read
+	return nil
+}
+
+// texts returns a list of at least one string.
+func texts(value any) ([]string, bool) {
+	list, ok := value.([]any)
+	all := make([]string, len(list))
+	for i := 0; ok && i < len(list); i++ {
+		all[i], ok = list[i].(string)
+	}
+	return all, ok && len(list) > 0
+}
+
+// withMemory reads a memory and the additional members beside it.
+func withMemory(data []byte, m *Memory, beside any) error {
+	if err := json.Unmarshal(data, beside); err != nil {
+		return err
+	}
+	return m.UnmarshalJSON(data)
+}
+
 // DeleteMemory deletes a memory with its history and the links from and to it. It goes to the trash, from which
 // [Store.RestoreTrashed] restores it under its id, unless Options.KeepTrash turns the trash off; [Store.EraseMemory]
 // deletes for good.
@@ -346,6 +412,18 @@ func (r Related) MarshalJSON() ([]byte, error) {
 		memoryJSON
 		relatedJSON
 	}{r.Memory.json(), relatedJSON{r.Depth, r.Direction, r.Path, r.Truncated}})
+}
+
+// UnmarshalJSON reads the output of MarshalJSON.
+func (r *Related) UnmarshalJSON(data []byte) error {
+	var beside relatedJSON
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*r = Related{Memory: m, Depth: beside.Depth, Direction: beside.Direction, Path: beside.Path,
+		Truncated: beside.Truncated}
+	return nil
 }
 
 // relatedJSON holds the additional members of a related memory.

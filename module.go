@@ -100,6 +100,17 @@ func (m ModuleMemory) MarshalJSON() ([]byte, error) {
 	}{m.Memory.json(), moduleMemoryJSON{m.Match, m.Score, m.Truncated}})
 }
 
+// UnmarshalJSON reads the output of MarshalJSON.
+func (m *ModuleMemory) UnmarshalJSON(data []byte) error {
+	var beside moduleMemoryJSON
+	var memory Memory
+	if err := withMemory(data, &memory, &beside); err != nil {
+		return err
+	}
+	*m = ModuleMemory{Memory: memory, Match: beside.Match, Score: beside.Score, Truncated: beside.Truncated}
+	return nil
+}
+
 // moduleMemoryJSON holds the additional members of a module's memory.
 type moduleMemoryJSON struct {
 	Match     ModuleMatch `json:"match"`

@@ -89,9 +89,9 @@ type ClientRegistration struct {
 // How a client authenticates itself (RFC 7591, section 2). A client with a secret may send it either way, regardless of
 // which one it registered.
 const (
-	AuthNone        = clientmeta.AuthNone // it cannot keep a secret; PKCE protects its codes
-	AuthSecretBasic = clientmeta.AuthSecretBasic
-	AuthSecretPost  = clientmeta.AuthSecretPost
+	AuthNone        = "none" // it cannot keep a secret; PKCE protects its codes
+	AuthSecretBasic = "client_secret_basic"
+	AuthSecretPost  = "client_secret_post"
 )
 
 // UnmarshalJSON reads a JSON object. A member of a wrong type is ErrInvalid with the code invalid_client_metadata; null
@@ -112,8 +112,8 @@ func invalidMetadata(argument, format string, args ...any) *Error {
 
 // checked returns the registration, validated and in its stored form.
 func (r ClientRegistration) checked(kind ClientKind) (ClientRegistration, error) {
-	scopes := slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(strings.Fields(r.Scope), string(s)) })
-	r.Scope = joinScopes(scopes)
+	wanted := strings.Fields(r.Scope)
+	r.Scope = joinScopes(slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(wanted, string(s)) }))
 	methods := []string{AuthSecretBasic, AuthSecretPost, AuthNone}
 	if kind == ClientDocument {
 		methods = []string{AuthNone}

@@ -46,6 +46,17 @@ func (r StoredRule) json() storedRuleJSON {
 	return storedRuleJSON{r.ID, r.Created, !r.Created, r.Revision, nil, r.Indexed, r.Memory, r.ProjectCreated, r.Warnings}
 }
 
+// UnmarshalJSON reads the output of MarshalJSON.
+func (r *StoredRule) UnmarshalJSON(data []byte) error {
+	var given storedRuleJSON
+	if err := json.Unmarshal(data, &given); err != nil {
+		return err
+	}
+	*r = StoredRule{Stored{Memory: given.Memory, Indexed: given.Indexed, Warnings: given.Warnings,
+		ProjectCreated: given.ProjectCreated}, given.Created}
+	return nil
+}
+
 // storedRuleJSON is the JSON form of a stored rule or todo.
 type storedRuleJSON struct {
 	ID             string        `json:"id"`

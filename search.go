@@ -78,6 +78,16 @@ type Results struct {
 // HasMore reports whether there are results after this page.
 func (r Results) HasMore() bool { return r.Offset+len(r.Hits) < r.Total }
 
+// MarshalJSON returns hits (never null), total, offset, limit, sort_order, has_more and warnings.
+func (r Results) MarshalJSON() ([]byte, error) {
+	type plain Results
+	r.Hits = emptyList(r.Hits)
+	return json.Marshal(struct {
+		plain
+		HasMore bool `json:"has_more"`
+	}{plain(r), r.HasMore()})
+}
+
 // Hit is a memory found by a search.
 type Hit struct {
 	Memory
@@ -102,6 +112,17 @@ func (h Hit) MarshalJSON() ([]byte, error) {
 		memoryJSON
 		hitJSON
 	}{h.Memory.json(), hitJSON{h.Rank, h.Score, h.Parts, h.Start, h.End, h.FileCount, files}})
+}
+
+// UnmarshalJSON reads the output of MarshalJSON.
+func (h *Hit) UnmarshalJSON(data []byte) error {
+	var beside hitJSON
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*h = Hit{m, beside.Rank, beside.Score, beside.Parts, beside.Start, beside.End, beside.FileCount, beside.Files}
+	return nil
 }
 
 // hitJSON has the fields of a hit besides its memory's.

@@ -37,6 +37,19 @@ func (t StoredTodo) MarshalJSON() ([]byte, error) {
 	return json.Marshal(form)
 }
 
+// UnmarshalJSON reads the output of MarshalJSON. The document is parsed from the content.
+func (t *StoredTodo) UnmarshalJSON(data []byte) error {
+	var rule StoredRule
+	if err := rule.UnmarshalJSON(data); err != nil {
+		return err
+	}
+	*t = StoredTodo{StoredRule: rule}
+	if document, err := ParseTodo(rule.Content); err == nil { // as GetTodo does
+		t.Document = document
+	}
+	return nil
+}
+
 // TodoProgress counts tasks.
 type TodoProgress struct {
 	Done  int `json:"done"`
@@ -64,6 +77,22 @@ func (t Todo) MarshalJSON() ([]byte, error) {
 		Progress TodoProgress  `json:"progress"`
 		Warnings []string      `json:"warnings,omitempty"`
 	}{t.Memory.json(), t.Document.Sections, t.Document.Tasks, progressOf(t.Document), t.Warnings})
+}
+
+// UnmarshalJSON reads the output of MarshalJSON. The document is parsed from the content.
+func (t *Todo) UnmarshalJSON(data []byte) error {
+	var beside struct {
+		Warnings []string `json:"warnings"`
+	}
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*t = Todo{Memory: m, Warnings: beside.Warnings}
+	if document, err := ParseTodo(m.Content); err == nil {
+		t.Document = document
+	}
+	return nil
 }
 
 // SetTodo stores a todo document, replacing the project's present one. The memory keeps its id and gets a new revision.
@@ -256,11 +285,11 @@ type Section string
 
 // The values of [Section], in the order of a todo document.
 const (
-	SectionConstitution = Section(tododoc.Constitution)
-	SectionSpec         = Section(tododoc.Spec)
-	SectionPlan         = Section(tododoc.Plan)
-	SectionTasks        = Section(tododoc.Tasks)
-	SectionGaps         = Section(tododoc.Gaps)
+	SectionConstitution Section = "constitution"
+	SectionSpec         Section = "spec"
+	SectionPlan         Section = "plan"
+	SectionTasks        Section = "tasks"
+	SectionGaps         Section = "gaps"
 )
 
 // Heading is the line that begins the section: "## Tasks". An empty section has none.

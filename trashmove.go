@@ -172,7 +172,7 @@ func (t *trasher) add(e trashEntry) (int64, error) {
 	now := t.s.now()
 	return db.Insert(t.tx, `INSERT INTO trash (uid, kind, item, title, owner_id, collection_id, project_id, collection, project, project_name, data,
 			memories, size, deleted_by, deleted_through, deleted_at, restorable_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?) RETURNING id`,
-		e.ID, string(e.Kind), e.item, e.Title, e.owner, rowOrNull(e.collection), rowOrNull(e.project), e.Collection,
+		e.ID, string(e.Kind), e.item, e.Title, e.owner, db.OrNull(e.collection), db.OrNull(e.project), e.Collection,
 		e.ProjectID, e.ProjectName, e.data,
 		e.Size, t.sc.User, leading(t.s.access.Through, maxThrough), now, now+t.s.options.KeepTrash.Microseconds())
 }

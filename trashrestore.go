@@ -136,7 +136,7 @@ func (r *restorer) file() error {
 		}
 	}
 	if _, err := r.tx.Exec(`UPDATE file SET uid = ?, state = 'stored', project_id = ? WHERE uid = ? AND state = 'trashed'`,
-		e.item, rowOrNull(project), trashedFileID(e.row)); err != nil {
+		e.item, db.OrNull(project), trashedFileID(e.row)); err != nil {
 		return err
 	}
 	return r.attachFiles(`l.source = ?`, e.item)

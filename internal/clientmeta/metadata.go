@@ -32,13 +32,6 @@ const (
 	responseCode = "code"
 )
 
-// How a client authenticates itself (RFC 7591, section 2).
-const (
-	AuthNone        = "none"
-	AuthSecretBasic = "client_secret_basic"
-	AuthSecretPost  = "client_secret_post"
-)
-
 // Metadata is what an OAuth client says about itself, in the fields of [souvenir.ClientRegistration].
 type Metadata struct {
 	RedirectURIs                          []string

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-var methods = []string{AuthSecretBasic, AuthSecretPost, AuthNone}
+var methods = []string{"client_secret_basic", "client_secret_post", "none"}
 
 func TestMetadataAreCheckedAndWrittenInTheirStoredForm(t *testing.T) {
 	for request, want := range map[string]string{
