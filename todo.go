@@ -127,6 +127,11 @@ func checkTodoProject(project ProjectRef) error {
 	return nil
 }
 
+// todoNeedsProject is the error for a todo without a project.
+func todoNeedsProject() error {
+	return invalid("project_id", "project_id and project_name are both empty; a todo belongs to a project, so one of the two is needed")
+}
+
 // GetTodo returns the todo of a project. ErrNotFound means that it has none, or that the project is not visible.
 func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (Todo, error) {
 	if err := check.Project(project.ID, project.Name); err != nil {

@@ -1,0 +1,54 @@
+package kernel
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestPreparedPassagesAreReusedByTheirText(t *testing.T) {
+	const size = 40
+	first, second, third := "The first sentence is about tea.", "The second one is about coffee.", "The third one is about milk."
+	content, p := first+"\n\n"+second, Prepared{}
+	texts := map[string]bool{}
+	for _, passage := range Split(content, size) {
+		texts[content[passage.Start:passage.Start+passage.Length]] = true
+	}
+	if len(texts) != 2 {
+		t.Fatalf("the passages are %v", texts)
+	}
+	missing := p.Add(content, size, map[string][]float32{strings.TrimSpace(second): {0, 1}})
+	if len(missing) != 1 || !strings.Contains(missing[0], "tea") {
+		t.Fatalf("without a vector are %q", missing)
+	}
+	p.SetVectors(missing, [][]float32{{1, 0}})
+	if again := p.Add(content, size, nil); again != nil {
+		t.Errorf("prepared again: %q", again)
+	}
+	passages, complete := p.Assemble(content, size)
+	if !complete || len(passages) != 2 || !slices.Equal(passages[0].Vector, []float32{1, 0}) ||
+		!slices.Equal(passages[1].Vector, []float32{0, 1}) {
+		t.Errorf("they are %+v, %v", passages, complete)
+	}
+	changed := second + "\n\n" + third
+	passages, complete = p.Assemble(changed, size)
+	if complete || len(passages) != 2 || passages[1].Vector != nil || passages[1].Indexed == "" {
+		t.Errorf("with a passage that is not prepared they are %+v, %v", passages, complete)
+	}
+	for i, plain := range Split(changed, size) {
+		if got := passages[i]; got.Start != plain.Start || got.Length != plain.Length || got.Indexed != plain.Indexed {
+			t.Errorf("passage %d is %+v, want %+v", i, got, plain)
+		}
+	}
+}
+
+func TestAContentOfWhiteSpaceIsOneBlankPassage(t *testing.T) {
+	p := Prepared{}
+	if missing := p.Add(" \n", 40, nil); missing != nil {
+		t.Errorf("to embed: %q", missing)
+	}
+	passages, complete := p.Assemble(" \n", 40)
+	if !complete || len(passages) != 1 || !passages[0].Blank || passages[0].Length != 2 {
+		t.Errorf("they are %+v, %v", passages, complete)
+	}
+}
