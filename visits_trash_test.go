@@ -94,10 +94,10 @@ func (v visit) trashes(name string) {
 func (v visit) onEachTrashed(what string, readOnly, others error, call func(s *Store, id string) (any, error)) {
 	v.Helper()
 	for _, m := range neighbours {
-		v.n = openNeighbourhood(v.T, v.n, 0)
-		v.view = v.n.As(v.access)
-		id := v.n.ids[m.name]
 		v.trashes(m.name)
+	}
+	for _, m := range neighbours {
+		id := v.n.ids[m.name]
 		before := rowsOf(v.T, v.n.Store)
 		answer, err := call(v.view, id)
 		v.check(what+" of "+m.name, answer, err, id)

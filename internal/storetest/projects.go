@@ -431,7 +431,7 @@ func projectDeleteHistory(f *fixture) {
 }
 
 func projectDeleteLarge(f *fixture) {
-	many := make([]souvenir.NewMemory, 2500)
+	many := make([]souvenir.NewMemory, manyAtOnce())
 	for i := range many {
 		many[i] = souvenir.NewMemory{Content: fmt.Sprint("w", i), ProjectID: "p", Collection: "notes"}
 	}

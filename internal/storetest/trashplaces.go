@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // many stores many memories; every second one links to the one before.
@@ -36,17 +37,24 @@ func (f *fixture) sameMemories(before []souvenir.Memory) {
 	}
 }
 
-const trashedAtOnce = 3000 // more than one transaction deletes or restores
+// manyAtOnce is more than one transaction deletes or restores.
+func manyAtOnce() int {
+	if longtest.All() {
+		return 3000
+	}
+	return 1100
+}
 
 func trashCollections(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "box", Description: "many"})
 	f.clock.Pass(time.Hour)
-	ids := f.many(trashedAtOnce, souvenir.NewMemory{Collection: "box", ProjectID: "apollo"})
+	n := manyAtOnce()
+	ids := f.many(n, souvenir.NewMemory{Collection: "box", ProjectID: "apollo"})
 	was, before := f.collection("box"), f.list(souvenir.List{})
 	e := f.deleteCollection("box")
 	f.equal("one entry", len(f.trash()), 1)
 	f.equal("entry", []any{e.Kind, e.Title, e.Collection, e.Memories},
-		[]any{souvenir.TrashCollection, "box", "box", trashedAtOnce})
+		[]any{souvenir.TrashCollection, "box", "box", n})
 	f.equal("left", len(f.list(souvenir.List{})), 0)
 	_, err := f.reader.GetCollection(f.ctx, "box")
 	f.fails("GetCollection", err, souvenir.ErrNotFound)
@@ -70,7 +78,8 @@ func trashCollections(f *fixture) {
 func trashProjects(f *fixture) {
 	p := share(f)
 	f.clock.Pass(time.Hour)
-	ids := p.owner.many(trashedAtOnce, souvenir.NewMemory{ProjectID: "apollo"})
+	n := manyAtOnce()
+	ids := p.owner.many(n, souvenir.NewMemory{ProjectID: "apollo"})
 	p.owner.setRule(souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: "be kind"})
 	linked := p.owner.addFile(souvenir.NewFile{Filename: "linked.txt", MemoryID: ids[5]}, "linked")
 	alone := p.owner.addFile(souvenir.NewFile{Filename: "alone.txt", ProjectID: "apollo"}, "alone")
@@ -88,7 +97,7 @@ func trashProjects(f *fixture) {
 
 	e := p.owner.trashProject("apollo")
 	f.equal("entry", []any{e.Kind, e.Title, e.ProjectID, e.Memories},
-		[]any{souvenir.TrashProject, "Apollo 11", "apollo", trashedAtOnce + 2})
+		[]any{souvenir.TrashProject, "Apollo 11", "apollo", n + 2})
 	f.same("what a member sees of it", p.writer.inTrash())
 	f.equal("outside", p.owner.get(outside.ID).Related, []string(nil))
 	f.equal("what a reader finds", p.reader.search(souvenir.Query{}).Total, 0)
