@@ -39,6 +39,6 @@ func (s *Server) health(_ http.ResponseWriter, r *http.Request, _ request.Caller
 func (s *Server) describe(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "public, max-age=300")
-	http.ServeContent(w, r, "", time.Time{}, readerOf(s.document))
+	http.ServeContent(w, r, "", time.Time{}, readerOf(s.document()))
 	return nil, nil
 }

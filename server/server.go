@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -164,7 +165,7 @@ type Server struct {
 	site      *web.Site            // the frame of the pages
 	mcp       http.Handler         // of the Model Context Protocol
 	toolNames []string             // that may be logged
-	document  []byte               // of /openapi.json
+	document  func() []byte        // of /openapi.json
 	queries   map[string][]string  // parameters of the routes that refuse others
 
 	clients clientNames // of MCP
@@ -198,7 +199,7 @@ func New(store *souvenir.Store, options *Options) *Server {
 	s.mcp = s.newMCP()
 	s.addRooms(crossSite)
 	s.mount()
-	s.document = s.openAPI()
+	s.document = sync.OnceValue(s.openAPI)
 	return s
 }
 

@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -221,8 +222,29 @@ func serve(t *testing.T, p plan, store *souvenir.Store, options server.Options) 
 			}
 		}
 	})
-	w.doc = readDocument(t, w)
+	w.doc = documentOf(t, w, options)
 	return w
+}
+
+// documents are the OpenAPI documents of servers, by the options that they depend on.
+var documents sync.Map
+
+func documentOf(t *testing.T, w *world, options server.Options) *document {
+	t.Helper()
+	key := fmt.Sprint(options.PublicURL, options.NoQueryTokens)
+	if d, ok := documents.Load(key); ok {
+		return d.(*document)
+	}
+	d := readDocument(t, w)
+	documents.Store(key, d)
+	return d
+}
+
+// in returns the same world for a subtest.
+func (w *world) in(t *testing.T) *world {
+	there := *w
+	there.t = t
+	return &there
 }
 
 // syncBuffer is a buffer that a server writes while a test reads.
