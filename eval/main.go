@@ -9,7 +9,8 @@
 // category, with 95 % intervals from a seeded bootstrap over the questions. With several settings it compares each with the
 // first one, question by question. -record keeps a line of JSON for each question and setting, which compare and chart read.
 //
-// A set is JSON Lines, gzipped if its name ends in .gz (set.go). A setting is a list of words, such as "hybrid" or
+// A set is JSON Lines, gzipped if its name ends in .gz (set.go), or "own", the project's own questions with 1,500 memories of
+// each language, or "own:SIZE" (questions/README.md). A setting is a list of words, such as "hybrid" or
 // "text,disk" (setting.go).
 //
 // sts computes Spearman's correlation of the built-in model's cosines with the scores of labelled pairs.

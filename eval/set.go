@@ -8,7 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/eval/questions"
 )
 
 // row is a line of a set: a memory ("type": "corpus") or a question ("type": "query").
@@ -79,7 +82,13 @@ type set struct {
 	questions []row
 }
 
+// own is the name of the project's own set in place of a path; "own:SIZE" has that many memories in each collection.
+const own = "own"
+
 func readSet(path string) (set, error) {
+	if name, size, _ := strings.Cut(path, ":"); name == own {
+		return ownSet(path, size)
+	}
 	file, err := open(path)
 	if err != nil {
 		return set{}, err
@@ -87,6 +96,35 @@ func readSet(path string) (set, error) {
 	defer file.Close()
 	s, err := parseSet(file)
 	s.name, _, _ = strings.Cut(filepath.Base(path), ".")
+	return s, err
+}
+
+// ownSet returns the project's own set.
+func ownSet(name, size string) (set, error) {
+	n := questions.DefaultSize
+	if size != "" {
+		var err error
+		if n, err = strconv.Atoi(size); err != nil {
+			return set{}, fmt.Errorf("%q is no size of a collection; give a number, as in own:1500", size)
+		}
+	}
+	collections, asked, err := questions.Make(n)
+	s := set{name: name, memories: map[string][]row{}}
+	for _, c := range collections {
+		s.convs = append(s.convs, c.Name)
+		for _, m := range c.Memories {
+			s.memories[c.Name] = append(s.memories[c.Name],
+				row{Type: "corpus", Conv: c.Name, ID: m.ID, Text: m.Text, Metadata: m.Metadata})
+		}
+	}
+	for _, q := range asked {
+		r := row{Type: "query", Conv: q.Collection, QID: q.ID, Category: q.Category, Language: q.Language,
+			Question: q.Text, Half: q.Half, Evidence: []string{}, Unanswerable: q.Evidence == ""}
+		if q.Evidence != "" {
+			r.Evidence = append(r.Evidence, q.Evidence)
+		}
+		s.questions = append(s.questions, r)
+	}
 	return s, err
 }
 
