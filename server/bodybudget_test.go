@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -74,10 +75,13 @@ func TestBodiesOfEmptyListsStaySmall(t *testing.T) {
 // Twelve of them at once take less than 100 MiB in all.
 func TestManyLargeBodiesAtOnceStaySmall(t *testing.T) {
 	call := `{"name":"memory","arguments":{"action":"search","query":"soup","junk":` + emptyLists + `}}`
-	for _, c := range []struct{ name, path, body string }{
+	for i, c := range []struct{ name, path, body string }{
 		{"over HTTP", "/tools/call", call},
 		{"over MCP", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + call + `}`},
 	} {
+		if !longtest.Part(i, 1, 2) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, server.Options{})
 			w.doc = nil

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -250,6 +251,9 @@ func TestTruncatedForms(t *testing.T) {
 	before := w.filesOf(owner)
 	whole := bytes.LastIndex(body, []byte("--")) + len("--") // the end of a line behind the last boundary may be missing
 	for cut := range whole {
+		if !longtest.Part(cut, 1, 7) {
+			continue
+		}
 		r := w.request(owner, "POST", "/api/files/upload", bytes.NewReader(body[:cut]))
 		r.Header.Set("Content-Type", kind)
 		w.send(r).expect(http.StatusBadRequest)
