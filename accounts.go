@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Accounts manages users and their credentials: identities, invitations, sessions, MCP tokens, and the clients, grants,
@@ -61,11 +62,7 @@ type IdentityRef struct {
 	Subject string
 }
 
-const (
-	maxIssuer     = 512
-	maxSubject    = 255 // OpenID Connect Core 1.0, section 2
-	maxIdentities = 32
-)
+const maxIdentities = 32
 
 // LinkIdentity lets a user sign in with an identity at a provider. The caller must have verified it with the provider.
 // An identity that belongs to another user is ErrConflict; linking one's own again updates its email address. More than
@@ -79,7 +76,7 @@ func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, e
 	if err := checkIdentity(n.Issuer, n.Subject); err != nil {
 		return Identity{}, err
 	}
-	if err := checkEmail(n.Email); err != nil {
+	if err := check.Email(n.Email); err != nil {
 		return Identity{}, err
 	}
 	var linked Identity
@@ -120,10 +117,10 @@ func (s *Store) linkIdentity(tx db.Tx, u storedUser, n NewIdentity) (Identity, e
 }
 
 func checkIdentity(issuer, subject string) error {
-	if err := check.Line("issuer", issuer, maxIssuer); err != nil {
+	if err := check.Line("issuer", issuer, check.MaxIssuer); err != nil {
 		return err
 	}
-	return orNil(check.Line("subject", subject, maxSubject))
+	return orNil(check.Line("subject", subject, check.MaxSubject))
 }
 
 // identities reads the identities of a user (a row), the oldest first.
@@ -133,7 +130,7 @@ func identities(tx db.Tx, user int64) ([]Identity, error) {
 		var i Identity
 		var created int64
 		err := row.Scan(&i.Issuer, &i.Subject, &i.Email, &created)
-		i.CreatedAt = toTime(created)
+		i.CreatedAt = kernel.ToTime(created)
 		all = append(all, i)
 		return err
 	}, `SELECT issuer, subject, email, created_at FROM external_identity WHERE user_id = ? ORDER BY created_at, issuer, subject`, user)

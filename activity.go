@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Activity is a recorded call: who made it, with which credential, on what, when, how long it took, and its outcome. It
@@ -334,7 +335,7 @@ func (s *Store) loadActivities(tx db.Tx, sc scope, condition string, args ...any
 		err := row.Scan(&a.ID, &a.User, &a.UserName, &a.Credential.Kind, &a.Credential.ID, &a.Credential.Name, &a.Client,
 			&a.Tool, &a.Action,
 			&a.ProjectID, &a.MemoryID, &a.FileID, &a.Outcome, &started, &duration, &a.Bytes)
-		a.StartedAt, a.DurationMS = toTime(started), float64(duration)/1000
+		a.StartedAt, a.DurationMS = kernel.ToTime(started), float64(duration)/1000
 		found = append(found, a)
 		return err
 	}, `SELECT a.uid, a.user_uid, coalesce((SELECT u.name FROM users u WHERE u.uid = a.user_uid), ''), a.credential, a.credential_id,

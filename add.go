@@ -273,7 +273,7 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 		EventType: d.EventType, State: d.State, ProjectID: place.ProjectID, ProjectName: place.ProjectName,
 		Importance: Importance(d.Importance), Classification: Classification(d.Classification), RuleType: RuleType(d.RuleType),
 		Tags: d.Tags, Related: d.Related, Metadata: kernel.OrEmpty(d.Own),
-		Revision: 1, CreatedAt: toTime(now), UpdatedAt: toTime(now), SharedBy: place.SharedBy,
+		Revision: 1, CreatedAt: kernel.ToTime(now), UpdatedAt: kernel.ToTime(now), SharedBy: place.SharedBy,
 	}
 	metadata, err := json.Marshal(m.Metadata)
 	if err != nil {
@@ -281,9 +281,9 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	}
 	row, err := db.Insert(w.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
 			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
-		m.ID, place.Partition, m.Content, kernel.OrNull(m.EventType), kernel.OrNull(m.State), kernel.OrNull(string(m.Importance)),
-		kernel.OrNull(string(m.Classification)),
-		kernel.OrNull(string(m.RuleType)), string(metadata), now, now)
+		m.ID, place.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(string(m.Importance)),
+		db.OrNull(string(m.Classification)),
+		db.OrNull(string(m.RuleType)), string(metadata), now, now)
 	if err != nil {
 		return Stored{}, err
 	}

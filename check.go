@@ -444,7 +444,7 @@ func (in *inspection) checkFiles() error {
 	in.report.Checked["file"] = len(files)
 	var strays int
 	if err := in.tx.QueryRow(`SELECT count(*) FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`,
-		chunkBits).Scan(&strays); err != nil {
+		kernel.ChunkBits).Scan(&strays); err != nil {
 		return err
 	}
 	if strays > 0 {
@@ -466,7 +466,7 @@ func (in *inspection) checkChunks(f exportFile) error {
 			return err
 		}
 		in.report.Checked["file_chunk"]++
-		n := id & (1<<chunkBits - 1)
+		n := id & (1<<kernel.ChunkBits - 1)
 		if n != next {
 			wrong("file_chunk", "piece %d is missing", next)
 		}
@@ -476,8 +476,8 @@ func (in *inspection) checkChunks(f exportFile) error {
 		whole.Write(data)
 		size, next = size+int64(len(data)), n+1
 		return nil
-	}, `SELECT id, sha256, data FROM file_chunk WHERE id BETWEEN ? AND ? ORDER BY id`, f.row<<chunkBits,
-		(f.row+1)<<chunkBits-1)
+	}, `SELECT id, sha256, data FROM file_chunk WHERE id BETWEEN ? AND ? ORDER BY id`, f.row<<kernel.ChunkBits,
+		(f.row+1)<<kernel.ChunkBits-1)
 	if err != nil {
 		return err
 	}

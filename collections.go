@@ -45,13 +45,11 @@ type NewCollection struct {
 	OwnVectors bool
 }
 
-const maxDescription = 4096
-
 func (c NewCollection) check(embedder Embedder) error {
 	if err := check.Name("collection_name", c.Name); err != nil {
 		return err
 	}
-	if err := checkDescription(c.Description); err != nil {
+	if err := check.Description(c.Description); err != nil {
 		return err
 	}
 	size := embedder.Dimensions()
@@ -67,14 +65,6 @@ func (c NewCollection) check(embedder Embedder) error {
 			c.VectorSize, show(embedder.Model()), size)
 	}
 	return nil
-}
-
-func checkDescription(description string) error {
-	if n := utf8.RuneCountInString(description); n > maxDescription {
-		return newError(KindTooLarge, "description", "description is %d characters long; at most %d are allowed", n,
-			maxDescription)
-	}
-	return check.UTF8("description", description)
 }
 
 // AddCollection adds a collection. A name that the owner already has is ErrConflict.
@@ -192,7 +182,7 @@ func (s *Store) listCollections(tx db.Tx, sc scope, name string) ([]Collection, 
 		if c.Owner != s.access.User {
 			c.Description = "" // what an owner notes about a collection is not shared with a project
 		}
-		c.CreatedAt, c.UpdatedAt = toTime(created), toTime(updated)
+		c.CreatedAt, c.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
 		all = append(all, c)
 		return nil
 	}, `SELECT c.name, c.description, u.uid, f.dimensions,
@@ -201,15 +191,6 @@ func (s *Store) listCollections(tx db.Tx, sc scope, name string) ([]Collection, 
 		FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
 		WHERE `+condition+` ORDER BY c.name, c.id`, args...)
 	return all, err
-}
-
-// ownCollection returns the row of the caller's own collection, and the profile of its own vectors (0: none).
-func ownCollection(tx db.Tx, sc scope, name string) (row, profile int64, found bool, err error) {
-	err = tx.Each(func(r db.Rows) error {
-		found = true
-		return r.Scan(&row, &profile)
-	}, `SELECT id, coalesce(own_profile, 0) FROM collection WHERE owner_id = ? AND name = ?`, sc.User, name)
-	return row, profile, found, err
 }
 
 // collectionPlace is the target collection of a write.
@@ -226,7 +207,7 @@ func (s *Store) collectionFor(tx db.Tx, sc scope, name string, owner int64) (col
 	var at collectionPlace
 	var found bool
 	var err error
-	if at.row, at.profile, found, err = ownCollection(tx, scope{User: owner}, name); err != nil {
+	if at.row, at.profile, found, err = kernel.OwnCollection(tx, owner, name); err != nil {
 		return at, err
 	}
 	if name == DefaultCollection || found && owner == sc.User {
@@ -241,7 +222,7 @@ func (s *Store) collectionFor(tx db.Tx, sc scope, name string, owner int64) (col
 	if err != nil || len(seen) > 0 {
 		return at, err
 	}
-	_, profile, had, err := ownCollection(tx, sc, name)
+	_, profile, had, err := kernel.OwnCollection(tx, sc.User, name)
 	switch {
 	case err != nil:
 		return at, err
@@ -319,7 +300,7 @@ func (u CollectionUpdate) check() error {
 		}
 	}
 	if u.Description != nil {
-		return checkDescription(*u.Description)
+		return check.Description(*u.Description)
 	}
 	return nil
 }
@@ -366,7 +347,7 @@ func renameCollection(tx db.Tx, sc scope, row int64, before, after string) error
 	if before == DefaultCollection {
 		return invalid("name", "collection_name %s cannot be renamed to %s: what is stored without a collection_name goes there", show(before), show(after))
 	}
-	_, _, taken, err := ownCollection(tx, sc, after)
+	_, _, taken, err := kernel.OwnCollection(tx, sc.User, after)
 	if err != nil {
 		return err
 	}
@@ -453,6 +434,6 @@ func (s *Store) writableCollection(tx db.Tx, sc scope, name string) (int64, erro
 			"collection_name %s belongs to %s; only its owner, through a view that is not limited to projects, may change it",
 			show(name), ownerName(tx, visible.Owner))
 	}
-	row, _, _, err := ownCollection(tx, sc, name)
+	row, _, _, err := kernel.OwnCollection(tx, sc.User, name)
 	return row, err
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 func TestConfiguration(t *testing.T) {
@@ -17,7 +19,7 @@ func TestConfiguration(t *testing.T) {
 	defer s.Close()
 	c, err := s.Upkeep().Configuration(t.Context())
 	if err != nil || c.Path != path || c.ReadOnly || c.Engine == "" || c.Model != s.embedder.Model() || c.Dimensions < 1 ||
-		c.IndexMemory != defaultIndexMemory || c.MaxFile != largestFile || c.FileQuota != 7 || c.KeepActivity != time.Hour ||
+		c.IndexMemory != defaultIndexMemory || c.MaxFile != kernel.LargestFile || c.FileQuota != 7 || c.KeepActivity != time.Hour ||
 		c.MaxActivity != 9 || c.KeepTrash != 3*time.Hour {
 		t.Errorf("%+v %v", c, err)
 	}

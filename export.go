@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // ExportOptions change what [Upkeep.Export] writes. Nil means the zero value: everything but credentials.
@@ -390,7 +391,7 @@ func (e *exporter) chunks(f exportFile, wrote func(n int)) error {
 		n, size = n+1, size+int64(len(data))
 		wrote(len(data))
 		return e.write(kindChunk)
-	}, `SELECT data FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id`, f.row<<chunkBits, (f.row+1)<<chunkBits)
+	}, `SELECT data FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id`, f.row<<kernel.ChunkBits, (f.row+1)<<kernel.ChunkBits)
 	if err == nil && (size != f.size || string(whole.Sum(nil)) != string(f.sha256)) {
 		return damaged(errChunks, "file %s (%s)", f.id, fmt.Sprintf("%d bytes of %d", size, f.size))
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // sealedClock makes exports of equal stores equal.
@@ -48,11 +49,11 @@ func putFile(tb testing.TB, s *Store, id, owner, memory, project string, data []
 		if err != nil {
 			return err
 		}
-		for n := 0; n*chunkSize < len(data); n++ {
-			piece := data[n*chunkSize : min(len(data), (n+1)*chunkSize)]
+		for n := 0; n*kernel.ChunkSize < len(data); n++ {
+			piece := data[n*kernel.ChunkSize : min(len(data), (n+1)*kernel.ChunkSize)]
 			sum := sha256.Sum256(piece)
 			if _, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`,
-				result.LastInsertID<<chunkBits|int64(n), sum[:], piece); err != nil {
+				result.LastInsertID<<kernel.ChunkBits|int64(n), sum[:], piece); err != nil {
 				return err
 			}
 		}
@@ -115,7 +116,7 @@ func openRich(t *testing.T) *Store {
 		MemoryUpdate{Metadata: map[string]any{"project_id": "elsewhere", "int": 2}}); err != nil {
 		t.Fatal(err)
 	}
-	for i, size := range []int{0, 1, chunkSize - 1, chunkSize, chunkSize + 1, 5*chunkSize + 7} {
+	for i, size := range []int{0, 1, kernel.ChunkSize - 1, kernel.ChunkSize, kernel.ChunkSize + 1, 5*kernel.ChunkSize + 7} {
 		putFile(t, s, fmt.Sprint("file", i), "alice", []string{root.ID, "", reply.ID}[i%3], []string{"", "plot", ""}[i%3],
 			pattern(size))
 	}
@@ -419,7 +420,7 @@ func TestAnExportIsOneSnapshot(t *testing.T) {
 	for i := range 5 {
 		mustAdd(t, s, NewMemory{Content: fmt.Sprint("number ", i)})
 	}
-	putFile(t, s, "f", "local", "", "", pattern(3*chunkSize))
+	putFile(t, s, "f", "local", "", "", pattern(3*kernel.ChunkSize))
 	want := exported(t, s, ExportOptions{})
 	var got bytes.Buffer
 	written := false

@@ -156,7 +156,7 @@ func personRecords() []record {
 			fields: []recordField{
 				{name: "id", absent: required, check: check.Name},
 				{name: "name", check: checkKeptName},
-				{name: "email", check: func(_, value string) error { return checkEmail(value) }},
+				{name: "email", check: func(_, value string) error { return check.Email(value) }},
 				{name: "role", absent: string(RoleUser), check: selected(string(RoleUser), string(RoleAdmin))},
 				{name: "disabled_at", form: timeForm},
 				{name: "created_at", form: timeForm, absent: present, passing: true},
@@ -177,8 +177,8 @@ func personRecords() []record {
 		{
 			kind: kindIdentity, table: "external_identity", credential: true, kept: true, key: 2,
 			fields: []recordField{
-				{name: "issuer", absent: required, check: func(a, v string) error { return orNil(check.Line(a, v, maxIssuer)) }},
-				{name: "subject", absent: required, check: func(a, v string) error { return orNil(check.Line(a, v, maxSubject)) }},
+				{name: "issuer", absent: required, check: func(a, v string) error { return orNil(check.Line(a, v, check.MaxIssuer)) }},
+				{name: "subject", absent: required, check: func(a, v string) error { return orNil(check.Line(a, v, check.MaxSubject)) }},
 				{name: "user", absent: required, check: check.Name},
 				{name: "email", absent: "", check: checkText},
 				{name: "created_at", form: timeForm, absent: present},
@@ -232,7 +232,7 @@ func placeRecords() []record {
 			fields: []recordField{
 				{name: "owner", absent: LocalUser, check: check.Name},
 				{name: "collection_name", absent: required, check: check.Name},
-				{name: "description", absent: "", check: func(_, value string) error { return checkDescription(value) }},
+				{name: "description", absent: "", check: func(_, value string) error { return check.Description(value) }},
 				{name: "own_vectors", form: countForm, fixed: true}, // their dimensions
 				{name: "created_at", form: timeForm, absent: present},
 				{name: "updated_at", form: timeForm, absent: present},

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // The lines of an export: how they are written and read. docs/export-format.md describes the format.
@@ -95,7 +96,7 @@ func (l *lineWriter) number(name string, value int64) {
 func (l *lineWriter) time(name string, micros int64) {
 	l.key(name)
 	l.buf = append(l.buf, '"')
-	l.buf = toTime(micros).AppendFormat(l.buf, exportTime)
+	l.buf = kernel.ToTime(micros).AppendFormat(l.buf, exportTime)
 	l.buf = append(l.buf, '"')
 }
 
@@ -350,7 +351,7 @@ func parseTime(name, value string) (int64, error) {
 
 // checkTime refuses a time that RFC 3339, and so JSON, cannot represent.
 func checkTime(name string, micros int64) error {
-	if year := toTime(micros).Year(); year < 0 || year > 9999 {
+	if year := kernel.ToTime(micros).Year(); year < 0 || year > 9999 {
 		return invalid(name, "%s is in the year %d (UTC); times of the years 0 to 9999 are allowed", name, year)
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // randomly does so many things at random in a store, through its methods. What these refuse is left.
@@ -80,7 +82,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 			if r.IntN(2) == 0 {
 				f.ProjectID, f.MemoryID = "", one(memories)
 			}
-			if added, err = v.AddFile(ctx, f, bytes.NewReader(pattern(r.IntN(2)*r.IntN(2*chunkSize)))); err == nil {
+			if added, err = v.AddFile(ctx, f, bytes.NewReader(pattern(r.IntN(2)*r.IntN(2*kernel.ChunkSize)))); err == nil {
 				files = append(files, added.ID)
 			}
 		case 14:

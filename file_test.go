@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
@@ -571,13 +572,13 @@ func TestDeclaredTypesAreBroughtToOneForm(t *testing.T) {
 		"text/plain;charset=utf-8":   "text/plain; charset=utf-8",
 		`text/plain; name="a b.txt"`: `text/plain; name="a b.txt"`,
 	} {
-		if got, err := checkType(declared); err != nil || got != want {
+		if got, err := check.MIMEType(declared); err != nil || got != want {
 			t.Errorf("%q becomes %q, %v; want %q", declared, got, err, want)
 		}
 	}
 	for _, declared := range []string{"png", "image/", "/png", "a/b/c", "text/plain; x", "text/plain; a=\"\xff\"\"",
 		"image/\u00e4"} {
-		if got, err := checkType(declared); !errors.Is(err, ErrInvalid) {
+		if got, err := check.MIMEType(declared); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q becomes %q, %v", declared, got, err)
 		}
 	}

@@ -9,9 +9,7 @@ import (
 	"hash"
 	"io"
 	"math"
-	"mime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
@@ -26,12 +24,8 @@ import (
 // files are visible, and purgeFiles removes files that a crash left behind. A "trashed" file can be restored.
 
 const (
-	chunkSize   = 256 << 10
-	batchSize   = 16 * chunkSize // bytes of one transaction
-	chunkBits   = 24             // file_chunk.id is file.id << chunkBits | n
-	largestFile = chunkSize << chunkBits
-	deleteBatch = 64             // chunks deleted in one transaction
-	abandoned   = 24 * time.Hour // without progress, an arriving file counts as given up
+	batchSize = 16 * kernel.ChunkSize // bytes of one transaction
+	abandoned = 24 * time.Hour        // without progress, an arriving file counts as given up
 )
 
 // NewFile describes a file to store. All fields are optional.
@@ -126,10 +120,10 @@ func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 	if err := s.checkFileSize(f.Size); err != nil {
 		return nil, err
 	}
-	if err := checkDescription(f.Description); err != nil {
+	if err := check.Description(f.Description); err != nil {
 		return nil, err
 	}
-	if err := checkCategory(f.Category); err != nil {
+	if err := check.Category(f.Category); err != nil {
 		return nil, err
 	}
 	var err error
@@ -143,7 +137,7 @@ func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 		return nil, linkedAndPlaced()
 	}
 	u.Filename = filetype.CleanFilename(f.Filename)
-	u.declared, err = checkType(f.MIMEType)
+	u.declared, err = check.MIMEType(f.MIMEType)
 	return u, err
 }
 
@@ -153,28 +147,6 @@ func (s *Store) checkFileSize(size int64) error {
 		return newError(KindTooLarge, "size", "the file has %d bytes or more; at most %d are allowed", size, s.maxFile)
 	}
 	return nil
-}
-
-// maxType is the most bytes of a type with its parameters.
-const maxType = 255
-
-// checkType brings a declared type to its usual form. Empty stays empty.
-func checkType(declared string) (string, error) {
-	if strings.TrimSpace(declared) == "" {
-		return "", nil
-	}
-	mediaType, parameters, err := mime.ParseMediaType(declared)
-	kind, subtype, found := strings.Cut(mediaType, "/")
-	if err != nil || !found || kind == "" || subtype == "" || len(declared) > maxType {
-		return "", invalid("mime_type",
-			`mime_type is %s; a type such as "text/plain" or "image/png" is expected, at most %d bytes long`,
-			show(declared), maxType)
-	}
-	formatted := mime.FormatMediaType(mediaType, parameters)
-	if formatted == "" {
-		return "", invalid("mime_type", "mime_type is %s, which has a parameter that cannot be written", show(declared))
-	}
-	return formatted, nil
 }
 
 // typeOfFile returns the type of a file from the type its sender declared (empty: none), its name and its first bytes.
@@ -296,7 +268,7 @@ func (u *upload) take(data []byte, last bool) error {
 
 // store writes one batch of chunks. The last one completes the file.
 func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error) {
-	pieces := slices.Collect(slices.Chunk(data, chunkSize))
+	pieces := slices.Collect(slices.Chunk(data, kernel.ChunkSize))
 	sums := make([][32]byte, len(pieces))
 	for i, piece := range pieces {
 		sums[i] = sha256.Sum256(piece)
@@ -309,7 +281,7 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 		}
 		for i, piece := range pieces {
 			if _, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`,
-				row<<chunkBits|(u.chunks+int64(i)), sums[i][:], piece); err != nil {
+				row<<kernel.ChunkBits|(u.chunks+int64(i)), sums[i][:], piece); err != nil {
 				return err
 			}
 		}
@@ -430,7 +402,7 @@ func (u *upload) finish(tx db.Tx, sc scope, row int64) (File, error) {
 		db.OrNull(memory), db.OrNull(project), u.size, u.whole.Sum(nil), now, now, row); err != nil {
 		return File{}, err
 	}
-	if err := replaceFileTags(tx, row, u.Tags); err != nil {
+	if err := kernel.ReplaceFileTags(tx, row, u.Tags); err != nil {
 		return File{}, err
 	}
 	added, err := u.s.file(tx, sc, u.id)
@@ -485,41 +457,16 @@ func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db
 			f.row); err != nil {
 			return err
 		}
-		_, err = removeChunks(tx, f.row)
+		_, err = kernel.RemoveChunks(tx, f.row)
 		return err
 	})
-	if err != nil || f.Size <= (deleteBatch-1)*chunkSize {
+	if err != nil || f.Size <= (kernel.DeleteBatch-1)*kernel.ChunkSize {
 		return err
 	}
-	if err := s.removeFile(context.WithoutCancel(ctx), f.row); err != nil {
+	if err := kernel.RemoveFile(context.WithoutCancel(ctx), s.db, f.row); err != nil {
 		s.log.Warn("the bytes of a deleted file could not be removed yet", "file", id, "error", err)
 	}
 	return nil
-}
-
-// removeFile removes a leaving file, in several transactions.
-func (s *shared) removeFile(ctx context.Context, row int64) error {
-	for more := true; more; {
-		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
-			more, err = removeChunks(tx, row)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// removeChunks removes some chunks of a leaving file, and the file with the last of them; more is then false.
-func removeChunks(tx db.Tx, row int64) (more bool, err error) {
-	result, err := tx.Exec(`DELETE FROM file_chunk WHERE id IN (SELECT id FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT ?)`,
-		row<<chunkBits, (row+1)<<chunkBits, deleteBatch)
-	if err != nil || result.RowsAffected == deleteBatch {
-		return true, err
-	}
-	_, err = tx.Exec(`DELETE FROM file WHERE id = ? AND state = 'leaving'`, row)
-	return false, err
 }
 
 // purgeFiles removes files that crashes left behind: files that were being deleted, and files that were being stored
@@ -558,7 +505,7 @@ func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
 	if err != nil || !leaving {
 		return err
 	}
-	return s.removeFile(ctx, row)
+	return kernel.RemoveFile(ctx, s.db, row)
 }
 
 // CleanFilename returns a name under which a file can be stored on any system: without folders (of both separators),
@@ -566,15 +513,3 @@ func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
 // normalization form C; at most 255 bytes, keeping the extension. A name with nothing left becomes "file". Cleaning a
 // clean name changes nothing.
 func CleanFilename(name string) string { return cmp.Or(filetype.CleanFilename(name), "file") }
-
-func replaceFileTags(tx db.Tx, file int64, tags []string) error {
-	if _, err := tx.Exec(`DELETE FROM file_tag WHERE file_id = ?`, file); err != nil {
-		return err
-	}
-	for i, tag := range tags {
-		if _, err := tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, ?)`, file, tag, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -40,7 +40,7 @@ func (s *Store) OpenFile(ctx context.Context, id string) (*FileReader, error) {
 		}
 		var chunks, size int64
 		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(length(data)), 0) FROM file_chunk WHERE id >= ? AND id < ?`,
-			r.file.row<<chunkBits, (r.file.row+1)<<chunkBits).Scan(&chunks, &size); err != nil {
+			r.file.row<<kernel.ChunkBits, (r.file.row+1)<<kernel.ChunkBits).Scan(&chunks, &size); err != nil {
 			return err
 		}
 		if chunks != chunksOf(r.file.Size) || size != r.file.Size {
@@ -55,7 +55,7 @@ func (s *Store) OpenFile(ctx context.Context, id string) (*FileReader, error) {
 }
 
 // chunksOf is how many chunks a file of this size has.
-func chunksOf(size int64) int64 { return (size + chunkSize - 1) / chunkSize }
+func chunksOf(size int64) int64 { return (size + kernel.ChunkSize - 1) / kernel.ChunkSize }
 
 func (r *FileReader) damaged(format string, args ...any) error {
 	return damaged(fmt.Errorf(format, args...), "file %s (%s)", r.file.ID, show(r.file.Filename))
@@ -172,7 +172,7 @@ func (r *FileReader) from(offset int64) ([]byte, error) {
 	if offset >= r.file.Size {
 		return nil, io.EOF
 	}
-	number := offset / chunkSize
+	number := offset / kernel.ChunkSize
 	r.mu.Lock()
 	chunk := r.chunk
 	if r.number != number {
@@ -190,7 +190,7 @@ func (r *FileReader) from(offset int64) ([]byte, error) {
 		}
 		r.mu.Unlock()
 	}
-	return chunk[offset-number*chunkSize:], nil
+	return chunk[offset-number*kernel.ChunkSize:], nil
 }
 
 // load reads one chunk, if the file is still there and visible.
@@ -200,7 +200,7 @@ func (r *FileReader) load(number int64) ([]byte, error) {
 		visible, args := sc.VisibleFile()
 		err := tx.QueryRow(`SELECT k.sha256, k.data `+kernel.FromFile+` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+
 			visible,
-			append([]any{r.file.row<<chunkBits | number, r.file.row}, args...)...).Scan(&sum, &data)
+			append([]any{r.file.row<<kernel.ChunkBits | number, r.file.row}, args...)...).Scan(&sum, &data)
 		if errors.Is(err, db.ErrNoRows) {
 			_, err = r.store.file(tx, sc, r.file.ID) // says so
 		}
@@ -209,7 +209,7 @@ func (r *FileReader) load(number int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := min(r.file.Size-number*chunkSize, chunkSize)
+	want := min(r.file.Size-number*kernel.ChunkSize, kernel.ChunkSize)
 	if found := sha256.Sum256(data); int64(len(data)) != want || string(found[:]) != string(sum) {
 		return nil, r.damaged("chunk %d of %d is not what was stored: it has %d bytes of %d, or other ones", number+1,
 			chunksOf(r.file.Size), len(data), want)

@@ -154,7 +154,7 @@ func (l *FileList) check() error {
 	if err := check.Project(l.ProjectID, l.ProjectName); err != nil {
 		return err
 	}
-	if err := checkCategory(l.Category); err != nil {
+	if err := check.Category(l.Category); err != nil {
 		return err
 	}
 	if err := check.UTF8("filename", l.Filename); err != nil {
@@ -162,7 +162,7 @@ func (l *FileList) check() error {
 	}
 	if kind, ok := strings.CutSuffix(l.MIMEType, "/*"); l.MIMEType != "" &&
 		(!ok || kind == "" || strings.Contains(kind, "/")) {
-		if found, err := checkType(l.MIMEType); err != nil || found != l.MIMEType || strings.Contains(found, ";") {
+		if found, err := check.MIMEType(l.MIMEType); err != nil || found != l.MIMEType || strings.Contains(found, ";") {
 			return invalid("mime_type",
 				"mime_type is %s; a type without parameters is needed, such as text/plain, or image/* for all images",
 				show(l.MIMEType))
@@ -359,7 +359,7 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, 
 			}
 		}
 		if !slices.Equal(after.Tags, before.Tags) {
-			if err := replaceFileTags(tx, before.row, after.Tags); err != nil {
+			if err := kernel.ReplaceFileTags(tx, before.row, after.Tags); err != nil {
 				return err
 			}
 		}
@@ -372,12 +372,12 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, 
 // check validates the change and brings the tags to their stored form.
 func (u *FileUpdate) check() error {
 	if u.Description != nil {
-		if err := checkDescription(*u.Description); err != nil {
+		if err := check.Description(*u.Description); err != nil {
 			return err
 		}
 	}
 	if u.Category != nil {
-		if err := checkCategory(*u.Category); err != nil {
+		if err := check.Category(*u.Category); err != nil {
 			return err
 		}
 	}
@@ -467,14 +467,6 @@ func (s *Store) projectForFile(tx db.Tx, sc *scope, id, name string) (int64, err
 		sc.Projects = append(sc.Projects, target.row)
 	}
 	return target.row, err
-}
-
-// checkCategory checks a category; empty is none.
-func checkCategory(category string) error {
-	if category == "" {
-		return nil
-	}
-	return check.Word("category", category)
 }
 
 // storedFile is a file with its rows.
@@ -584,8 +576,8 @@ func loadFiles(tx db.Tx, sc scope, condition string, args ...any) ([]storedFile,
 		if err != nil {
 			return err
 		}
-		f.SHA256, f.CreatedAt, f.UpdatedAt = hex.EncodeToString(sum), toTime(created), toTime(updated)
-		f.Tags, err = decodeStrings(tags)
+		f.SHA256, f.CreatedAt, f.UpdatedAt = hex.EncodeToString(sum), kernel.ToTime(created), kernel.ToTime(updated)
+		f.Tags, err = kernel.DecodeStrings(tags)
 		found = append(found, f)
 		return err
 	}, `SELECT f.id, coalesce(m.id, 0), coalesce(`+kernel.ProjectOfFile+`, 0), f.uid, CASE WHEN `+memory+

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // How calls about files end before they are through.
@@ -144,11 +145,11 @@ func TestRowsOfFilesThatAreDamaged(t *testing.T) {
 // When the bytes cannot be removed, the file is gone all the same, and they are removed later.
 func TestBytesThatCannotBeRemovedAreLeftToPurge(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
-	f := mustAddFile(t, s, NewFile{}, strings.Repeat("x", (deleteBatch+3)*chunkSize))
+	f := mustAddFile(t, s, NewFile{}, strings.Repeat("x", (kernel.DeleteBatch+3)*kernel.ChunkSize))
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		return tx.ExecScript(fmt.Sprintf(
 			`CREATE TRIGGER stuck BEFORE DELETE ON file_chunk WHEN OLD.id & 0xffffff >= %d OR OLD.id >> %d > 1
-			BEGIN SELECT raise(ABORT, 'stuck'); END;`, deleteBatch, chunkBits))
+			BEGIN SELECT raise(ABORT, 'stuck'); END;`, kernel.DeleteBatch, kernel.ChunkBits))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // What the bytes of files do to the store, and what damage and crashes do to them.
@@ -220,7 +221,7 @@ func TestFileQuotaHoldsHoweverManyAreStoredAtOnce(t *testing.T) {
 		stored.Add(9 << 19)
 	}
 	for _, s := range stores {
-		if held := filesHeld(t, s); int64(held[1])*chunkSize != stored.Load() {
+		if held := filesHeld(t, s); int64(held[1])*kernel.ChunkSize != stored.Load() {
 			t.Errorf("%d bytes were answered, the store holds %v", stored.Load(), held)
 		}
 	}
@@ -274,8 +275,8 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 
 func TestLargeFilesAreDeletedWhole(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
-	for _, size := range []int64{0, deleteBatch*chunkSize - chunkSize, deleteBatch * chunkSize, deleteBatch*chunkSize + 1,
-		3 * deleteBatch * chunkSize} {
+	for _, size := range []int64{0, kernel.DeleteBatch*kernel.ChunkSize - kernel.ChunkSize, kernel.DeleteBatch * kernel.ChunkSize, kernel.DeleteBatch*kernel.ChunkSize + 1,
+		3 * kernel.DeleteBatch * kernel.ChunkSize} {
 		f, err := s.AddFile(t.Context(), NewFile{Tags: []string{"a"}}, zeros(size))
 		if err != nil {
 			t.Fatal(err)
@@ -291,7 +292,7 @@ func TestLargeFilesAreDeletedWhole(t *testing.T) {
 
 func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
-	f := mustAddFile(t, s, NewFile{Filename: "precious"}, strings.Repeat("x", 3*chunkSize+5))
+	f := mustAddFile(t, s, NewFile{Filename: "precious"}, strings.Repeat("x", 3*kernel.ChunkSize+5))
 	corrupt := func(what string, err error, says ...string) {
 		t.Helper()
 		for _, part := range append(says, f.ID, "precious") {
@@ -300,7 +301,7 @@ func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 			}
 		}
 	}
-	chunk := func(n int64) int64 { return 1<<chunkBits | n }
+	chunk := func(n int64) int64 { return 1<<kernel.ChunkBits | n }
 	r, err := s.OpenFile(t.Context(), f.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -310,17 +311,17 @@ func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 	var b bytes.Buffer
 	n, err := r.WriteTo(&b)
 	corrupt("another byte", err, "chunk 3 of 4")
-	if n != 2*chunkSize || b.Len() != 2*chunkSize {
+	if n != 2*kernel.ChunkSize || b.Len() != 2*kernel.ChunkSize {
 		t.Errorf("%d bytes are read; those of two chunks are what was stored", n)
 	}
-	if _, err := r.ReadAt(make([]byte, 5), 3*chunkSize); err != nil {
+	if _, err := r.ReadAt(make([]byte, 5), 3*kernel.ChunkSize); err != nil {
 		t.Errorf("the chunk after it: %v", err)
 	}
 	mustExec(t, s, `UPDATE file_chunk SET data = x'00' WHERE id = ?`, chunk(3))
 	_, err = s.OpenFile(t.Context(), f.ID)
 	corrupt("a shorter chunk", err)
 	mustExec(t, s, `DELETE FROM file_chunk WHERE id = ?`, chunk(1))
-	_, err = r.ReadAt(make([]byte, 5), 2*chunkSize-1)
+	_, err = r.ReadAt(make([]byte, 5), 2*kernel.ChunkSize-1)
 	corrupt("a missing chunk", err, "chunk 2 of 4", "0 bytes")
 	_, err = s.OpenFile(t.Context(), f.ID)
 	corrupt("fewer chunks", err, "3 chunks", "of "+fmt.Sprint(f.Size)+" in 4")
@@ -331,7 +332,7 @@ func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 
 func TestFilesAreReadByManyAtOnce(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
-	data := make([]byte, 5*chunkSize+77)
+	data := make([]byte, 5*kernel.ChunkSize+77)
 	for i := range data {
 		data[i] = byte(i * 31 >> 8)
 	}
@@ -344,7 +345,7 @@ func TestFilesAreReadByManyAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 6 {
 		all.Go(func() {
-			p := make([]byte, chunkSize)
+			p := make([]byte, kernel.ChunkSize)
 			for k := range 10 {
 				at := int64((i*7 + k*3) % 5 * 200_000)
 				if n, err := r.ReadAt(p, at); err != nil || !bytes.Equal(p[:n], data[at:at+int64(n)]) {

@@ -217,8 +217,8 @@ func drawMemory(t *rapid.T) Memory {
 		RuleType: RuleType(word.Draw(t, "rule")),
 		Tags:     list.Draw(t, "tags"), Related: list.Draw(t, "related"),
 		Metadata: rapid.MapOfN(key, value, 0, 4).Draw(t, "metadata"),
-		Revision: rapid.IntRange(0, 1<<40).Draw(t, "revision"), CreatedAt: toTime(micros.Draw(t, "created")),
-		UpdatedAt: toTime(micros.Draw(t, "updated")),
+		Revision: rapid.IntRange(0, 1<<40).Draw(t, "revision"), CreatedAt: kernel.ToTime(micros.Draw(t, "created")),
+		UpdatedAt: kernel.ToTime(micros.Draw(t, "updated")),
 	}
 }
 

@@ -283,7 +283,7 @@ func loadNodes(tx db.Tx, rows []int64) ([]Node, error) {
 		var created, updated int64
 		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.ProjectOwner,
 			&n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
-		n.Label, n.CreatedAt, n.UpdatedAt = firstLine(content), toTime(created), toTime(updated)
+		n.Label, n.CreatedAt, n.UpdatedAt = firstLine(content), kernel.ToTime(created), kernel.ToTime(updated)
 		nodes = append(nodes, n)
 		return err
 	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid, ''), coalesce(m.event_type, ''), coalesce(m.state, ''),

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
@@ -256,12 +257,12 @@ func TestUnknownTypesAndStrayLinesAreCounted(t *testing.T) {
 }
 
 func TestBrokenFilesAreNotImported(t *testing.T) {
-	big := string(pattern(2*chunkSize + 5))
+	big := string(pattern(2*kernel.ChunkSize + 5))
 	head, _, _ := strings.Cut(fileLines("f", "local", big), "\n")
 	chunk := func(n, from, to int) string {
 		return `{"type":"chunk","file":"f","n":` + string(rune('0'+n)) + `,"data":"` + base64Of(big[from:to]) + `"}`
 	}
-	one, two, three := chunk(0, 0, chunkSize), chunk(1, chunkSize, 2*chunkSize), chunk(2, 2*chunkSize, len(big))
+	one, two, three := chunk(0, 0, kernel.ChunkSize), chunk(1, kernel.ChunkSize, 2*kernel.ChunkSize), chunk(2, 2*kernel.ChunkSize, len(big))
 	for name, c := range map[string]struct {
 		lines []string
 		says  string
@@ -271,7 +272,7 @@ func TestBrokenFilesAreNotImported(t *testing.T) {
 		"the last":        {[]string{head, one, two}, "not complete"},
 		"interrupted":     {[]string{head, one, `{"type":"memory","content":"x"}`, two, three}, "not complete"},
 		"swapped":         {[]string{head, two, one, three}, "piece 0"},
-		"swapped content": {[]string{head, chunk(0, chunkSize, 2*chunkSize), chunk(1, 0, chunkSize), three}, "sha256"},
+		"swapped content": {[]string{head, chunk(0, kernel.ChunkSize, 2*kernel.ChunkSize), chunk(1, 0, kernel.ChunkSize), three}, "sha256"},
 		"short":           {[]string{head, chunk(0, 0, 100), two, three}, "100 bytes"},
 		"another's":       {[]string{head, strings.Replace(one, `"f"`, `"g"`, 1), two, three}, `"g"`},
 		"wrong hash":      {[]string{strings.Replace(head, sumOf(big), sumOf("x"), 1), one, two, three}, "sha256"},
@@ -292,7 +293,7 @@ func TestAFileBrokenOffLeavesNothingAndMayComeAgain(t *testing.T) {
 	s := openCopy(t)
 	rich := openWords(t, filepath.Join(t.TempDir(), "rich.db"), Options{Now: sealedClock})
 	mustAdd(t, rich, NewMemory{Content: "x"})
-	putFile(t, rich, "f", "local", "", "", pattern(3*waitingChunks*chunkSize+9))
+	putFile(t, rich, "f", "local", "", "", pattern(3*waitingChunks*kernel.ChunkSize+9))
 	export := exported(t, rich, ExportOptions{})
 	cut := bytes.LastIndex(export, []byte(`{"type":"chunk"`))
 	if _, err := s.Upkeep().Import(t.Context(), io.MultiReader(bytes.NewReader(export[:cut]), iotest.ErrReader(errNoRoom)),

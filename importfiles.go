@@ -97,17 +97,17 @@ func (f *exportFile) check() error {
 		return invalid("filename", "filename is %s; a name that is good on every system is expected, such as %s",
 			show(f.filename), show(clean))
 	}
-	if kind, err := checkType(f.mimeType); err != nil || kind == "" {
+	if kind, err := check.MIMEType(f.mimeType); err != nil || kind == "" {
 		return cmp.Or(err, error(invalid("mime_type", "mime_type is missing")))
 	}
-	if err := checkDescription(f.description); err != nil {
+	if err := check.Description(f.description); err != nil {
 		return err
 	}
-	if err := checkCategory(f.category); err != nil {
+	if err := check.Category(f.category); err != nil {
 		return err
 	}
-	if f.size < 0 || f.size > largestFile {
-		return invalid("size", "size is %d; 0 to %d bytes are allowed", f.size, int64(largestFile))
+	if f.size < 0 || f.size > kernel.LargestFile {
+		return invalid("size", "size is %d; 0 to %d bytes are allowed", f.size, int64(kernel.LargestFile))
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 	if err != nil || s.row == 0 {
 		return 0, added, err
 	}
-	if s.tags, err = decodeStrings(tags); err != nil {
+	if s.tags, err = kernel.DecodeStrings(tags); err != nil {
 		return 0, added, err
 	}
 	same := s.memory == f.memory && s.project == f.project && (s.project == "" || s.projectOwner == f.projectOwner) &&
@@ -211,13 +211,13 @@ func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
 		im.report.Ignored++
 		return nil
 	}
-	want := min(chunkSize, f.size-f.got)
+	want := min(kernel.ChunkSize, f.size-f.got)
 	switch {
 	case c.file != f.id:
 		return invalid("file", "file is %s, but the pieces of %s are not complete: %d of its %d bytes have come",
 			show(c.file), show(f.id), f.got, f.size)
-	case c.n != f.got/chunkSize:
-		return invalid("n", "n is %d; piece %d of file %s is expected", c.n, f.got/chunkSize, show(f.id))
+	case c.n != f.got/kernel.ChunkSize:
+		return invalid("n", "n is %d; piece %d of file %s is expected", c.n, f.got/kernel.ChunkSize, show(f.id))
 	case int64(len(c.data)) != want:
 		return invalid("data", "data has %d bytes; piece %d of file %s has %d", len(c.data), c.n, show(f.id), want)
 	}
@@ -283,7 +283,7 @@ func (f *incomingFile) store(t *importTx) error {
 	f.arrives = row
 	for i, c := range f.waiting {
 		if _, err := t.tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`,
-			row<<chunkBits|(f.written+int64(i)), c.hash, c.data); err != nil {
+			row<<kernel.ChunkBits|(f.written+int64(i)), c.hash, c.data); err != nil {
 			return err
 		}
 	}
@@ -326,7 +326,7 @@ func (f *incomingFile) finish(t *importTx) error {
 		o = replaced
 	}
 	t.count(kindFile, o)
-	return replaceFileTags(t.tx, f.arrives, f.tags)
+	return kernel.ReplaceFileTags(t.tx, f.arrives, f.tags)
 }
 
 // place returns the rows of the file's memory and project, 0 for none.
@@ -378,7 +378,7 @@ func (f *incomingFile) remove(ctx context.Context, row int64) {
 		return err
 	})
 	if err == nil {
-		err = f.im.s.removeFile(ctx, row)
+		err = kernel.RemoveFile(ctx, f.im.s.db, row)
 	}
 	if err != nil {
 		f.im.s.log.Warn("the bytes of a file could not be removed yet", "file", f.id, "error", err)

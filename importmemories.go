@@ -354,7 +354,7 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	if err != nil || s.row == 0 {
 		return 0, added, err
 	}
-	if s.tags, err = decodeStrings(s.tagList); err != nil {
+	if s.tags, err = kernel.DecodeStrings(s.tagList); err != nil {
 		return 0, added, err
 	}
 	m.stands = s.revision
@@ -497,8 +497,8 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 	}
 	m.stands = revision
 	columns := []any{
-		at.Partition, d.Content, kernel.OrNull(d.EventType), kernel.OrNull(d.State), kernel.OrNull(d.Importance), kernel.OrNull(d.Classification),
-		kernel.OrNull(d.RuleType), m.metadata, revision, created, updated,
+		at.Partition, d.Content, db.OrNull(d.EventType), db.OrNull(d.State), db.OrNull(d.Importance), db.OrNull(d.Classification),
+		db.OrNull(d.RuleType), m.metadata, revision, created, updated,
 	}
 	if m.outcome == replaced {
 		for _, statement := range []string{

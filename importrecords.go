@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -127,7 +128,7 @@ func (t *importTx) collection(owner int64, name string) (int64, error) {
 	if row, ok := t.collections[key]; ok {
 		return row, nil
 	}
-	row, _, found, err := ownCollection(t.tx, scope{User: owner}, name)
+	row, _, found, err := kernel.OwnCollection(t.tx, owner, name)
 	if err != nil {
 		return 0, err
 	}
@@ -171,7 +172,7 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	case len(found) > 1:
 		return 0, invalid(argument, "%s %s fits %d projects; give project_id", argument, show(value), len(found))
 	case len(found) == 0:
-		row, err := t.s.addProject(t.tx, scope{User: owner}, id, name)
+		row, err := kernel.InsertProject(t.tx, owner, cmp.Or(id, t.s.newID()), name, t.s.now())
 		if err != nil {
 			return 0, err
 		}

@@ -244,7 +244,7 @@ func (s *Store) clientCounts(ctx context.Context, none bool) <-chan countedClien
 				var one ClientCount
 				var last int64
 				err := row.Scan(&one.Name, &one.Calls, &last)
-				one.LastCall = toTime(last)
+				one.LastCall = kernel.ToTime(last)
 				c.clients = append(c.clients, one)
 				return err
 			}, `SELECT client, count(*), max(started_at) FROM activity `+db.ByActivityClient+

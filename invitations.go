@@ -8,6 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 )
@@ -150,7 +151,7 @@ func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 			return n, err
 		}
 	}
-	now := toTime(s.now())
+	now := kernel.ToTime(s.now())
 	switch {
 	case n.ExpiresAt.IsZero():
 		n.ExpiresAt = now.Add(lifetime)
@@ -168,7 +169,7 @@ func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitation, error) {
 	now := s.now()
 	added := Invitation{ID: s.newID(), Purpose: n.Purpose, Role: n.Role, Email: n.Email, Note: n.Note,
-		CreatedAt: toTime(now), ExpiresAt: n.ExpiresAt}
+		CreatedAt: kernel.ToTime(now), ExpiresAt: n.ExpiresAt}
 	var by any
 	if n.CreatedBy != "" {
 		u, err := findUser(tx, n.CreatedBy)
@@ -224,9 +225,9 @@ func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitatio
 		var used *int64
 		err := row.Scan(&i.row, &i.ID, &i.Purpose, &i.Role, &i.Email, &i.Note, &i.CreatedBy, &i.withdrawn, &created, &expires,
 			&used, &i.UsedBy)
-		i.CreatedAt, i.ExpiresAt = toTime(created), toTime(expires)
+		i.CreatedAt, i.ExpiresAt = kernel.ToTime(created), kernel.ToTime(expires)
 		if used != nil {
-			i.UsedAt = toTime(*used)
+			i.UsedAt = kernel.ToTime(*used)
 		}
 		found = append(found, i)
 		return err
@@ -345,7 +346,7 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 		if err := checkIdentity(a.Identity.Issuer, a.Identity.Subject); err != nil {
 			return User{}, err
 		}
-		if err := checkEmail(a.Identity.Email); err != nil {
+		if err := check.Email(a.Identity.Email); err != nil {
 			return User{}, err
 		}
 	} else if a.Password == "" {
@@ -395,7 +396,7 @@ func invitationRecord() record {
 		fields: []recordField{
 			{name: "id", check: check.Name},
 			{name: "hash", form: bytesForm, check: checkHash},
-			{name: "email", check: func(_, value string) error { return checkEmail(value) }},
+			{name: "email", check: func(_, value string) error { return check.Email(value) }},
 			{name: "note", check: checkText},
 			{name: "created_at", form: timeForm},
 			{name: "expires_at", form: timeForm},

@@ -10,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // MemberRole says what a member may do in a project.
@@ -306,7 +307,7 @@ func loadPeople(tx db.Tx, project int64) ([]person, error) {
 		var m person
 		var since int64
 		err := row.Scan(&m.row, &m.User, &m.Name, &m.Role, &m.ofRecord, &since)
-		m.Status, m.CreatedAt = MemberAccepted, toTime(since)
+		m.Status, m.CreatedAt = MemberAccepted, kernel.ToTime(since)
 		people = append(people, m)
 		return err
 	}, `SELECT u.id, u.uid, coalesce(u.name, ''), 'owner', true, j.created_at FROM project j JOIN users u ON u.id = j.owner_id WHERE j.id = ?

@@ -324,14 +324,14 @@ func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) 
 		if err != nil {
 			return err
 		}
-		m.CreatedAt, m.UpdatedAt = toTime(created), toTime(updated)
+		m.CreatedAt, m.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
 		if m.Metadata, err = jsonobject.Decode([]byte(metadata)); err != nil {
 			return damaged(err, "the metadata of memory %s", m.ID)
 		}
-		if m.Tags, err = decodeStrings(tags); err != nil {
+		if m.Tags, err = kernel.DecodeStrings(tags); err != nil {
 			return err
 		}
-		if m.Related, err = decodeStrings(related); err != nil {
+		if m.Related, err = kernel.DecodeStrings(related); err != nil {
 			return err
 		}
 		found = append(found, m)
@@ -377,15 +377,6 @@ func jsonList(rows []int64) string {
 		list = strconv.AppendInt(list, row, 10)
 	}
 	return string(append(list, ']'))
-}
-
-func decodeStrings(encoded string) ([]string, error) {
-	if encoded == "[]" {
-		return nil, nil
-	}
-	var list []string
-	err := json.Unmarshal([]byte(encoded), &list)
-	return list, err
 }
 
 // Direction is the direction of a link, seen from the start of a walk.

@@ -289,7 +289,7 @@ func outdatedMemories(tx db.Tx, target, after int64, limit int) ([]outdated, err
 			return err
 		}
 		var err error
-		m.tags, err = decodeStrings(tags)
+		m.tags, err = kernel.DecodeStrings(tags)
 		all = append(all, m)
 		return err
 	}, `SELECT m.id, m.partition_id, m.revision, m.content,

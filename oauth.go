@@ -20,6 +20,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
@@ -263,9 +264,9 @@ func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 			if err != nil {
 				return err
 			}
-			k.Public, k.CreatedAt = key.public(), toTime(created)
+			k.Public, k.CreatedAt = key.public(), kernel.ToTime(created)
 			if retired != 0 {
-				k.RetiredAt = toTime(retired)
+				k.RetiredAt = kernel.ToTime(retired)
 			}
 			all = append(all, k)
 			return nil
@@ -290,7 +291,7 @@ func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 			return err
 		}
 		key, err := s.addSigningKey(tx)
-		made = SigningKey{ID: key.id, Public: key.public(), CreatedAt: toTime(now)}
+		made = SigningKey{ID: key.id, Public: key.public(), CreatedAt: kernel.ToTime(now)}
 		if err != nil {
 			return err
 		}

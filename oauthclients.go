@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
@@ -526,9 +527,9 @@ func loadClients(tx db.Tx, condition string, args ...any) ([]storedClient, error
 			return damaged(err, "the redirect URIs of the OAuth client %s", show(c.ID))
 		}
 		c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod, c.Made = name, method, c.maker != ""
-		c.CreatedAt, c.UpdatedAt = toTime(created), toTime(updated)
+		c.CreatedAt, c.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
 		if expires != nil && *expires != 0 {
-			c.ExpiresAt = toTime(*expires)
+			c.ExpiresAt = kernel.ToTime(*expires)
 		}
 		found = append(found, c)
 		return nil
@@ -540,7 +541,7 @@ func loadClients(tx db.Tx, condition string, args ...any) ([]storedClient, error
 
 func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
 	now := s.now()
-	c.Active, c.CreatedAt, c.UpdatedAt, c.secret = true, toTime(now), toTime(now), nil
+	c.Active, c.CreatedAt, c.UpdatedAt, c.secret = true, kernel.ToTime(now), kernel.ToTime(now), nil
 	if secret != "" {
 		c.secret = digest(secret)
 	}
@@ -561,7 +562,7 @@ func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
 
 func (s *Store) updateClient(tx db.Tx, c *storedClient) error {
 	now := s.now()
-	c.UpdatedAt = toTime(now)
+	c.UpdatedAt = kernel.ToTime(now)
 	uris, metadata, err := c.encoded()
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 	"github.com/souvenir-ai/souvenir/internal/redirect"
 )
@@ -217,7 +218,7 @@ func (s *Store) addGrant(tx db.Tx, sc scope, client storedClient, a Authorizatio
 	projects []string) (AuthorizationCode, error) {
 	now := s.now()
 	expires := now + codeLifetime.Microseconds()
-	code := AuthorizationCode{Code: newSecret(), GrantID: s.newID(), ExpiresAt: toTime(expires)}
+	code := AuthorizationCode{Code: newSecret(), GrantID: s.newID(), ExpiresAt: kernel.ToTime(expires)}
 	scopes, err := json.Marshal(a.Scopes)
 	if err != nil {
 		return code, err
@@ -333,9 +334,9 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 			&scopes, &refused, &projects, &g.Resource, &created, &used, &g.SessionID); err != nil {
 			return err
 		}
-		g.CreatedAt = toTime(created)
+		g.CreatedAt = kernel.ToTime(created)
 		if used != 0 {
-			g.LastUsedAt = toTime(used)
+			g.LastUsedAt = kernel.ToTime(used)
 		}
 		if err := json.Unmarshal([]byte(scopes), &g.Scopes); err != nil {
 			return damaged(err, "the scopes of the OAuth grant %s", g.ID)
@@ -354,7 +355,7 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 				return damaged(err, "the projects of the OAuth grant %s", g.ID)
 			}
 		}
-		hosts, err := decodeStrings(uris)
+		hosts, err := kernel.DecodeStrings(uris)
 		if err != nil {
 			return damaged(err, "the redirect URIs of the OAuth client %s", show(g.ClientID))
 		}

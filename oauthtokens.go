@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
@@ -197,7 +198,7 @@ type issued struct {
 // grantTokens records that a client gets tokens.
 func (s *Store) grantTokens(tx db.Tx, t *issued, client storedClient, g storedGrant) error {
 	now := s.now()
-	t.user, t.client, t.grant, t.tokenID, t.at = g.user, client.ID, g.ID, s.newID(), toTime(now)
+	t.user, t.client, t.grant, t.tokenID, t.at = g.user, client.ID, g.ID, s.newID(), kernel.ToTime(now)
 	if client.uses(clientmeta.GrantRefresh) {
 		t.refresh = newSecret()
 		if _, err := tx.Exec(`INSERT INTO oauth_token (hash, grant_id, created_at, expires_at) VALUES (?, ?, ?, ?)`,

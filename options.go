@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Options change how [Open] works. The zero value of a field means its documented default; a nil *Options means all
@@ -120,8 +121,8 @@ func (o *Options) withDefaults() (Options, error) {
 	if full.MaxFile == 0 {
 		full.MaxFile = defaultMaxFile
 	}
-	if full.MaxFile < 0 || full.MaxFile > largestFile {
-		full.MaxFile = largestFile
+	if full.MaxFile < 0 || full.MaxFile > kernel.LargestFile {
+		full.MaxFile = kernel.LargestFile
 	}
 	if full.Logger == nil {
 		full.Logger = slog.New(slog.DiscardHandler)

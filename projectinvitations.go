@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // ProjectInvitation is an invitation to a project, as the invited user sees it. Until it is accepted, nothing else of
@@ -82,7 +83,7 @@ func loadSentInvitations(tx db.Tx, now int64, condition string, args ...any) ([]
 		err := row.Scan(&i.row, &i.project, &i.sender, &i.invited, &i.ID, &i.ProjectID, &i.ProjectName, &i.Owner,
 			&i.OwnerName,
 			&i.InvitedBy, &i.InvitedByName, &i.Role, &i.CurrentRole, &created, &expires)
-		i.CreatedAt, i.ExpiresAt = toTime(created), toTime(expires)
+		i.CreatedAt, i.ExpiresAt = kernel.ToTime(created), kernel.ToTime(expires)
 		found = append(found, i)
 		return err
 	}, `SELECT i.id, j.id, s.id, i.invited, i.uid, j.uid, j.name, o.uid, coalesce(o.name, ''), s.uid, coalesce(s.name, ''), i.role,
@@ -158,7 +159,7 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 	if err != nil {
 		return Member{}, err
 	}
-	return Member{User: invited, Role: role, Status: MemberInvited, CreatedAt: toTime(now)}, dropSurplus(tx, recipient)
+	return Member{User: invited, Role: role, Status: MemberInvited, CreatedAt: kernel.ToTime(now)}, dropSurplus(tx, recipient)
 }
 
 // recipientOf returns the row of the user to whom an invitation is delivered, 0 for none. It runs the same queries for
@@ -364,7 +365,7 @@ func (s *Store) BlockSender(ctx context.Context, id string) (BlockedSender, erro
 			return err
 		}
 		now := s.now()
-		blocked = BlockedSender{i.InvitedBy, i.InvitedByName, toTime(now)}
+		blocked = BlockedSender{i.InvitedBy, i.InvitedByName, kernel.ToTime(now)}
 		_, err := tx.Exec(`INSERT INTO blocked_sender (user_id, sender_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, sc.User, i.sender, now)
 		return err
 	})
@@ -383,7 +384,7 @@ func (s *Store) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
 			var b BlockedSender
 			var since int64
 			err := row.Scan(&b.User, &b.Name, &since)
-			b.CreatedAt = toTime(since)
+			b.CreatedAt = kernel.ToTime(since)
 			all = append(all, b)
 			return err
 		}, `SELECT u.uid, coalesce(u.name, ''), b.created_at FROM blocked_sender b JOIN users u ON u.id = b.sender_id WHERE b.user_id = ? ORDER BY b.created_at DESC, u.uid`, sc.User)

@@ -202,27 +202,6 @@ func checkFreeName(tx db.Tx, sc scope, argument, name string, except int64) erro
 		foldname.Key(name), except)
 }
 
-// addProject adds a project of the scope's user. If its name is a former name of others, it resolves only to the new
-// project from then on.
-func (s *Store) addProject(tx db.Tx, sc scope, id, name string) (int64, error) {
-	if strings.Contains(id, "/") {
-		return 0, invalid("project_id", "project_id %s names nobody's project; the id of a new project has no slash",
-			show(id))
-	}
-	if id == "" {
-		id = s.newID()
-	}
-	if name == "" {
-		name = id
-	}
-	now, key := s.now(), foldname.Key(name)
-	if _, err := tx.Exec(`DELETE FROM project_alias WHERE owner_id = ? AND name_key = ?`, sc.User, key); err != nil {
-		return 0, err
-	}
-	return db.Insert(tx, `INSERT INTO project (owner_id, uid, name, name_key, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
-		sc.User, id, name, key, now, now)
-}
-
 // renameProject renames a project. The previous name becomes a former name, unless it is equal when folded.
 func (s *Store) renameProject(tx db.Tx, p projectRow, name string) error {
 	now, key := s.now(), foldname.Key(name)

@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Project groups memories about one subject, and is what people share with each other. [Store.AddProject] creates it,
@@ -73,7 +74,7 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 		if err := s.checkNewProject(tx, sc, n); err != nil {
 			return err
 		}
-		row, err := s.addProject(tx, sc, n.ID, n.Name)
+		row, err := kernel.InsertProject(tx, sc.User, cmp.Or(n.ID, s.newID()), n.Name, s.now())
 		if err != nil {
 			return err
 		}
@@ -322,7 +323,7 @@ func loadProjects(tx db.Tx, sc scope, condition string, args ...any) ([]Project,
 		var created, updated int64
 		err := row.Scan(&p.ID, &p.Name, &p.Owner, &p.OwnerName, &p.own, &p.Role, &p.Members, &p.MemoryCount, &created,
 			&updated)
-		p.CreatedAt, p.UpdatedAt = toTime(created), toTime(updated)
+		p.CreatedAt, p.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
 		all = append(all, p)
 		return err
 	}, `SELECT j.uid, j.name, u.uid, coalesce(u.name, ''), j.owner_id = ?, `+role+`,
@@ -487,7 +488,7 @@ func (s *Store) newProjectFor(tx db.Tx, sc scope, id, name string) (int64, error
 			}
 		}
 	}
-	row, err := s.addProject(tx, sc, id, name)
+	row, err := kernel.InsertProject(tx, sc.User, cmp.Or(id, s.newID()), name, s.now())
 	if err != nil {
 		return 0, err
 	}

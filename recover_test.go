@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -63,7 +64,7 @@ func newDamagedStore(t *testing.T) *damagedStore {
 			t.Fatal(err)
 		}
 	}
-	putFile(t, s, "a-file", LocalUser, added[5].ID, "", pattern(chunkSize+5))
+	putFile(t, s, "a-file", LocalUser, added[5].ID, "", pattern(kernel.ChunkSize+5))
 	if err := s.DeleteMemory(t.Context(), added[7].ID); err != nil {
 		t.Fatal(err)
 	}

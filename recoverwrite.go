@@ -508,8 +508,8 @@ func (r *recovery) revive(tx db.Tx, id, number, created, partition int64, conten
 	}
 	_, err = tx.Exec(`INSERT INTO memory (id, uid, partition_id, content, event_type, state, importance, classification, rule_type, metadata, revision, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, id, uid, partition, strings.ToValidUTF8(content, "\ufffd"),
-		kernel.OrNull(a.EventType), kernel.OrNull(a.State), kernel.OrNull(a.Importance),
-		kernel.OrNull(a.Classification), kernel.OrNull(a.RuleType), string(metadata), number+1, created, created)
+		db.OrNull(a.EventType), db.OrNull(a.State), db.OrNull(a.Importance),
+		db.OrNull(a.Classification), db.OrNull(a.RuleType), string(metadata), number+1, created, created)
 	if err != nil {
 		return err
 	}

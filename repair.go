@@ -88,7 +88,7 @@ func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() err
 		one(fmt.Sprintf(`DELETE FROM "%s" WHERE %s`, o.table, o.condition()))
 	}
 	if r.chunks {
-		one(`DELETE FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`, chunkBits)
+		one(`DELETE FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`, kernel.ChunkBits)
 	}
 	many(r.places, giveToOwners)
 	many(r.counts, recount)
@@ -123,7 +123,7 @@ func giveToOwners(tx db.Tx, partitions []int64) error {
 		if err != nil {
 			return err
 		}
-		row, there, found, err := ownCollection(tx, scope{User: owner}, name)
+		row, there, found, err := kernel.OwnCollection(tx, owner, name)
 		if err != nil {
 			return err
 		}

@@ -487,7 +487,7 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready kernel.Prepar
 		}
 		content = next.content
 		if len(present) == 0 {
-			_, profile, _, err := ownCollection(tx, sc, DefaultCollection)
+			_, profile, _, err := kernel.OwnCollection(tx, sc.User, DefaultCollection)
 			ownVectors = profile != 0
 			return err
 		}

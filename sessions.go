@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
@@ -166,9 +167,9 @@ func (s *Store) addSession(tx db.Tx, u storedUser, n NewSession, value string) (
 		confirmed = max(1, min(now, n.Confirmed.UnixMicro())) // 0 stands for the time of the sign-in
 	}
 	added := Session{
-		ID: s.newID(), CreatedAt: toTime(now), LastUsedAt: toTime(now), ExpiresAt: toTime(now + sessionIdle.Microseconds()),
+		ID: s.newID(), CreatedAt: kernel.ToTime(now), LastUsedAt: kernel.ToTime(now), ExpiresAt: kernel.ToTime(now + sessionIdle.Microseconds()),
 		UserAgent:   cleanUserAgent(n.UserAgent),
-		ConfirmedAt: toTime(confirmed),
+		ConfirmedAt: kernel.ToTime(confirmed),
 	}
 	if _, err := tx.Exec(`DELETE FROM session WHERE user_id = ?1 AND (expires_at <= ?2 OR id IN
 		(SELECT id FROM session WHERE user_id = ?1 AND expires_at > ?2 ORDER BY last_used_at DESC, id DESC LIMIT ?3 OFFSET ?4))`, u.row, now, math.MaxInt64, maxSessions-1); err != nil {
@@ -215,8 +216,8 @@ func loadSessions(tx db.Tx, condition string, args ...any) ([]storedSession, err
 		var e storedSession
 		var created, used, expires, confirmed int64
 		err := row.Scan(&e.row, &e.user, &e.ID, &e.UserAgent, &created, &used, &expires, &confirmed)
-		e.CreatedAt, e.LastUsedAt, e.ExpiresAt, e.ConfirmedAt = toTime(created), toTime(used), toTime(expires),
-			toTime(cmp.Or(confirmed, created))
+		e.CreatedAt, e.LastUsedAt, e.ExpiresAt, e.ConfirmedAt = kernel.ToTime(created), kernel.ToTime(used), kernel.ToTime(expires),
+			kernel.ToTime(cmp.Or(confirmed, created))
 		found = append(found, e)
 		return err
 	}, `SELECT e.id, e.user_id, e.uid, e.user_agent, e.created_at, e.last_used_at, e.expires_at, e.confirmed_at FROM session e WHERE `+condition, args...)

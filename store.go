@@ -210,5 +210,3 @@ func (s *Store) checkWritable() error {
 
 // now returns the time in its stored form: microseconds since 1970 UTC.
 func (s *shared) now() int64 { return s.clock().UnixMicro() }
-
-func toTime(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

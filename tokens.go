@@ -13,6 +13,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
@@ -190,7 +191,7 @@ func (h *Accounts) AddToken(ctx context.Context, n NewToken) (AddedToken, error)
 
 // expiry returns when a new token expires; zero: never.
 func (s *Store) expiry(n NewToken) (time.Time, error) {
-	now := toTime(s.now())
+	now := kernel.ToTime(s.now())
 	switch {
 	case n.ExpiresIn == 0 && n.ExpiresAt.IsZero():
 		return time.Time{}, nil
@@ -244,7 +245,7 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 		return Token{}, newError(KindTooLarge, "", "this user has %d tokens, and at most %d are allowed; delete some",
 			live[0], maxTokens)
 	}
-	added := Token{ID: s.newID(), Name: n.Name, Prefix: value[:8], CreatedAt: toTime(now)}
+	added := Token{ID: s.newID(), Name: n.Name, Prefix: value[:8], CreatedAt: kernel.ToTime(now)}
 	if n.Projects, err = canonicalProjects(tx, scope{User: u.row}, "projects", n.Projects); err != nil {
 		return Token{}, err
 	}
@@ -306,12 +307,12 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 			&t.TokenID, &t.TokenName, &t.SessionID, &t.Browser, &t.WithSession, &session); err != nil {
 			return err
 		}
-		t.CreatedAt = toTime(created)
+		t.CreatedAt = kernel.ToTime(created)
 		if t.used != nil {
-			t.LastUsedAt = toTime(*t.used)
+			t.LastUsedAt = kernel.ToTime(*t.used)
 		}
 		if expires != nil {
-			t.ExpiresAt, t.expired = toTime(*expires), *expires <= now
+			t.ExpiresAt, t.expired = kernel.ToTime(*expires), *expires <= now
 		}
 		if t.WithSession && session != nil && *session <= now {
 			t.expired = true

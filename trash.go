@@ -148,7 +148,7 @@ func loadTrash(tx db.Tx, sc scope, condition string, args ...any) ([]trashEntry,
 		err := row.Scan(&e.row, &e.ID, &e.Kind, &e.item, &e.Title, &e.owner, &e.Owner, &e.collection, &e.project,
 			&e.Collection, &e.ProjectID, &e.ProjectName,
 			&e.data, &e.Memories, &e.Size, &e.DeletedBy, &e.DeletedByName, &e.Through, &deleted, &until, &e.Own)
-		e.DeletedAt, e.Until = toTime(deleted), toTime(until)
+		e.DeletedAt, e.Until = kernel.ToTime(deleted), kernel.ToTime(until)
 		found = append(found, e)
 		return err
 	}, `SELECT t.id, t.uid, t.kind, t.item, t.title, t.owner_id, o.uid, coalesce(t.collection_id, 0), coalesce(t.project_id, 0), t.collection, t.project,
@@ -313,7 +313,7 @@ func (s *shared) eraseEntry(ctx context.Context, row int64) error {
 		return err
 	}
 	for _, file := range files {
-		if err := s.removeFile(ctx, file); err != nil {
+		if err := kernel.RemoveFile(ctx, s.db, file); err != nil {
 			return err
 		}
 	}

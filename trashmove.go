@@ -254,7 +254,7 @@ func (t *trasher) move(entry, row int64) error {
 		return err
 	}
 	m.Version = trashVersion
-	if m.Tags, err = decodeStrings(tags); err != nil {
+	if m.Tags, err = kernel.DecodeStrings(tags); err != nil {
 		return err
 	}
 	if m.Place, err = t.place(partition); err != nil {

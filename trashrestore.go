@@ -165,7 +165,7 @@ func (r *restorer) collection() error {
 	if err := json.Unmarshal([]byte(e.data), &c); err != nil {
 		return damaged(err, "entry %s of the trash", e.ID)
 	}
-	there, _, found, err := ownCollection(r.tx, r.sc, e.item)
+	there, _, found, err := kernel.OwnCollection(r.tx, r.sc.User, e.item)
 	switch {
 	case err != nil:
 		return err
@@ -231,7 +231,7 @@ func (r *restorer) addProject() error {
 		return newError(KindConflict, "id", "another project, %s, has the name %s now; rename that one first", show(named[0]),
 			show(e.Title))
 	}
-	if e.project, err = r.s.addProject(r.tx, r.sc, e.item, e.Title); err != nil {
+	if e.project, err = kernel.InsertProject(r.tx, r.sc.User, cmp.Or(e.item, r.s.newID()), e.Title, r.s.now()); err != nil {
 		return err
 	}
 	if _, err := r.tx.Exec(`UPDATE project SET created_at = ?, updated_at = ? WHERE id = ?`, p.Created, p.Updated,
@@ -380,7 +380,7 @@ func (r *restorer) projectOf(p trashedPlace) (int64, error) {
 	if r.entry.owner != r.sc.User {
 		return 0, newError(KindNotFound, "id", "the project %s, in which it lay, is gone", show(p.Project))
 	}
-	return r.s.addProject(r.tx, r.sc, p.Project, p.ProjectName)
+	return kernel.InsertProject(r.tx, r.sc.User, cmp.Or(p.Project, r.s.newID()), p.ProjectName, r.s.now())
 }
 
 const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND (j.id = ? AND j.created_at = ? OR j.uid = ?)
@@ -427,8 +427,8 @@ func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *kernel.Plac
 func (r *restorer) memory(item trashItem, m trashedMemory, at *kernel.Place) error {
 	row, err := db.Insert(r.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
 			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		item.id, at.Partition, m.Content, kernel.OrNull(m.EventType), kernel.OrNull(m.State), kernel.OrNull(m.Importance), kernel.OrNull(m.Classification),
-		kernel.OrNull(m.RuleType),
+		item.id, at.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance), db.OrNull(m.Classification),
+		db.OrNull(m.RuleType),
 		m.Metadata, m.Revision, m.Created, m.Updated)
 	if err != nil {
 		return err

@@ -197,9 +197,9 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	}
 	if _, err := w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
 			rule_type = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
-		at.Partition, after.Content, kernel.OrNull(after.EventType), kernel.OrNull(after.State), kernel.OrNull(string(after.Importance)),
-		kernel.OrNull(string(after.Classification)),
-		kernel.OrNull(string(after.RuleType)), string(metadata), now, before.row); err != nil {
+		at.Partition, after.Content, db.OrNull(after.EventType), db.OrNull(after.State), db.OrNull(string(after.Importance)),
+		db.OrNull(string(after.Classification)),
+		db.OrNull(string(after.RuleType)), string(metadata), now, before.row); err != nil {
 		return Stored{}, err
 	}
 	retagged := !slices.Equal(after.Tags, before.Tags)
@@ -408,7 +408,7 @@ func formerRevisions(tx db.Tx, sc scope, m storedMemory, number int) ([]Revision
 		if err := row.Scan(&r.Number, &r.Content, &attributes, &created); err != nil {
 			return err
 		}
-		r.CreatedAt = toTime(created)
+		r.CreatedAt = kernel.ToTime(created)
 		var err error
 		if r.Metadata, err = jsonobject.Decode([]byte(attributes)); err != nil {
 			return damaged(err, "the attributes of revision %d of memory %s", r.Number, m.ID)

@@ -218,7 +218,7 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (PurgeReport,
 		return p, wrap(err)
 	}
 	if e.ahead != 0 {
-		p.HeldUntil = toTime(e.ahead + leapLasts.Microseconds())
+		p.HeldUntil = kernel.ToTime(e.ahead + leapLasts.Microseconds())
 	}
 	if err := s.purgeExpired(ctx, e.at, &p); err != nil {
 		return p, wrap(err)
@@ -307,7 +307,7 @@ func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err erro
 	})
 	if err == nil && e.ahead != 0 {
 		s.log.Warn("the clock is far past the time at which this store was last used; nothing that has expired is deleted until the clock has said so for a day",
-			"last used", toTime(e.at), "now", toTime(s.now()), "until", toTime(e.ahead+leapLasts.Microseconds()))
+			"last used", kernel.ToTime(e.at), "now", kernel.ToTime(s.now()), "until", kernel.ToTime(e.ahead+leapLasts.Microseconds()))
 	}
 	return e, err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
@@ -21,7 +22,7 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 	step := func(stage string, done, _ int) { fmt.Println(stage, done) }
 	export := byHand(
 		`{"type":"memory","content":"imported of old","embedding":[1],"collection_name":"own","id":"m0"}`,
-		fileLines("imported", LocalUser, strings.Repeat("x", chunkSize)),
+		fileLines("imported", LocalUser, strings.Repeat("x", kernel.ChunkSize)),
 		`{"type":"memory","content":"imported and linked","id":"m1","metadata":{"project_id":"p1","related_memory_ids":["m0"]}}`,
 	)
 	export = strings.Replace(export, "\n", "\n"+`{"type":"collection","collection_name":"own","own_vectors":1}`+"\n", 1)

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
@@ -86,7 +86,7 @@ func loadUsers(tx db.Tx, condition string, args ...any) ([]storedUser, error) {
 		var created int64
 		err := row.Scan(&u.row, &u.ID, &u.Name, &u.Email, &u.Role, &u.Disabled, &u.password, &created)
 		u.HasPassword = u.password != ""
-		u.CreatedAt = toTime(created)
+		u.CreatedAt = kernel.ToTime(created)
 		found = append(found, u)
 		return err
 	}, `SELECT u.id, u.uid, coalesce(u.name, ''), coalesce(u.email, ''), u.role, u.disabled_at IS NOT NULL, coalesce(u.password, ''), u.created_at
@@ -185,7 +185,7 @@ func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, e
 		if err := checkIdentity(n.Identity.Issuer, n.Identity.Subject); err != nil {
 			return n, "", err
 		}
-		if err := checkEmail(n.Identity.Email); err != nil {
+		if err := check.Email(n.Identity.Email); err != nil {
 			return n, "", err
 		}
 	}
@@ -279,29 +279,13 @@ func checkNameFree(tx db.Tx, id, name string) error {
 
 // checkUserDetails checks the fields that are not credentials.
 func checkUserDetails(email string, role Role) error {
-	if err := checkEmail(email); err != nil {
+	if err := check.Email(email); err != nil {
 		return err
 	}
 	if role == "" {
 		return invalid("role", `role is ""; allowed are %s`, oneOf([]Role{RoleUser, RoleAdmin}))
 	}
 	return check.Enum("role", role, []Role{RoleUser, RoleAdmin})
-}
-
-// checkEmail refuses text that cannot be an address. Only sending mail shows whether the address works.
-func checkEmail(email string) error {
-	const most = 254 // RFC 5321, section 4.5.3.1.3, within angle brackets
-	if email == "" {
-		return nil
-	}
-	if err := check.Line("email", email, most); err != nil {
-		return err
-	}
-	if local, domain, ok := strings.Cut(email, "@"); !ok || local == "" || domain == "" ||
-		strings.ContainsAny(email, " <>,;") {
-		return invalid("email", `email is %s; an address such as "ann@example.com" is needed`, show(email))
-	}
-	return nil
 }
 
 // Users returns the users who have an account or anything in the store, by name; users without an account come last, by

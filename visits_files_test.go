@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // What each visitor of the neighbourhood can do with files. A file is linked to each memory there, so that who sees and
@@ -251,7 +253,7 @@ func TestFilesOfASharedProject(t *testing.T) {
 // A reader loses a file, in the midst of it, with the project.
 func TestReadingEndsWithTheMembership(t *testing.T) {
 	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
-	f := mustAddFile(t, n.As(Access{User: "alice"}), NewFile{ProjectID: "shared"}, strings.Repeat("x", 2*chunkSize))
+	f := mustAddFile(t, n.As(Access{User: "alice"}), NewFile{ProjectID: "shared"}, strings.Repeat("x", 2*kernel.ChunkSize))
 	r, err := n.As(Access{User: "bob"}).OpenFile(t.Context(), f.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +262,7 @@ func TestReadingEndsWithTheMembership(t *testing.T) {
 		t.Error(err)
 	}
 	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM users WHERE uid = 'bob')`)
-	if _, err := r.ReadAt(make([]byte, 10), chunkSize); !errors.Is(err, ErrNotFound) ||
+	if _, err := r.ReadAt(make([]byte, 10), kernel.ChunkSize); !errors.Is(err, ErrNotFound) ||
 		!strings.Contains(fmt.Sprint(err), f.ID) {
 		t.Errorf("reading goes on: %v", err)
 	}

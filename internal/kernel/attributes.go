@@ -203,14 +203,6 @@ func (a Attributes) Overlaid(others Attributes) Attributes {
 	return a
 }
 
-// null stores an empty value as NULL.
-func OrNull(value string) any {
-	if value == "" {
-		return nil
-	}
-	return value
-}
-
 // OrEmpty returns metadata that is never nil.
 func OrEmpty(metadata map[string]any) map[string]any {
 	if metadata == nil {

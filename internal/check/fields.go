@@ -1,0 +1,72 @@
+package check
+
+import (
+	"mime"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/fault"
+)
+
+// The longest names of identities at a provider, in bytes.
+const (
+	MaxIssuer  = 512
+	MaxSubject = 255 // OpenID Connect Core 1.0, section 2
+)
+
+const maxDescription = 4096
+
+// Description checks a description; empty is none.
+func Description(description string) error {
+	if n := utf8.RuneCountInString(description); n > maxDescription {
+		return fault.New(fault.KindTooLarge, "description", "description is %d characters long; at most %d are allowed", n,
+			maxDescription)
+	}
+	return UTF8("description", description)
+}
+
+// Email refuses text that cannot be an address. Only sending mail shows whether the address works.
+func Email(email string) error {
+	const most = 254 // RFC 5321, section 4.5.3.1.3, within angle brackets
+	if email == "" {
+		return nil
+	}
+	if err := Line("email", email, most); err != nil {
+		return err
+	}
+	if local, domain, ok := strings.Cut(email, "@"); !ok || local == "" || domain == "" ||
+		strings.ContainsAny(email, " <>,;") {
+		return fault.Invalid("email", `email is %s; an address such as "ann@example.com" is needed`, fault.Show(email))
+	}
+	return nil
+}
+
+// Category checks a category; empty is none.
+func Category(category string) error {
+	if category == "" {
+		return nil
+	}
+	return Word("category", category)
+}
+
+// maxType is the most bytes of a type with its parameters.
+const maxType = 255
+
+// MIMEType brings a declared type to its usual form. Empty stays empty.
+func MIMEType(declared string) (string, error) {
+	if strings.TrimSpace(declared) == "" {
+		return "", nil
+	}
+	mediaType, parameters, err := mime.ParseMediaType(declared)
+	kind, subtype, found := strings.Cut(mediaType, "/")
+	if err != nil || !found || kind == "" || subtype == "" || len(declared) > maxType {
+		return "", fault.Invalid("mime_type",
+			`mime_type is %s; a type such as "text/plain" or "image/png" is expected, at most %d bytes long`,
+			fault.Show(declared), maxType)
+	}
+	formatted := mime.FormatMediaType(mediaType, parameters)
+	if formatted == "" {
+		return "", fault.Invalid("mime_type", "mime_type is %s, which has a parameter that cannot be written", fault.Show(declared))
+	}
+	return formatted, nil
+}

@@ -1,0 +1,68 @@
+package kernel
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// The rows of a file's content.
+const (
+	ChunkSize   = 256 << 10 // bytes
+	ChunkBits   = 24        // file_chunk.id is file.id << chunkBits | n
+	LargestFile = ChunkSize << ChunkBits
+	DeleteBatch = 64 // chunks deleted in one transaction
+)
+
+// RemoveChunks removes some chunks of a leaving file, and the file with the last of them; more is then false.
+func RemoveChunks(tx db.Tx, row int64) (more bool, err error) {
+	result, err := tx.Exec(`DELETE FROM file_chunk WHERE id IN (SELECT id FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT ?)`,
+		row<<ChunkBits, (row+1)<<ChunkBits, DeleteBatch)
+	if err != nil || result.RowsAffected == DeleteBatch {
+		return true, err
+	}
+	_, err = tx.Exec(`DELETE FROM file WHERE id = ? AND state = 'leaving'`, row)
+	return false, err
+}
+
+// ReplaceFileTags sets the tags of a file.
+func ReplaceFileTags(tx db.Tx, file int64, tags []string) error {
+	if _, err := tx.Exec(`DELETE FROM file_tag WHERE file_id = ?`, file); err != nil {
+		return err
+	}
+	for i, tag := range tags {
+		if _, err := tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, ?)`, file, tag, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveFile removes a leaving file, in several transactions.
+func RemoveFile(ctx context.Context, d db.DB, row int64) error {
+	for more := true; more; {
+		err := d.Write(ctx, func(tx db.Tx) (err error) {
+			more, err = RemoveChunks(tx, row)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DecodeStrings reads a list of strings from its stored form.
+func DecodeStrings(encoded string) ([]string, error) {
+	if encoded == "[]" {
+		return nil, nil
+	}
+	var list []string
+	err := json.Unmarshal([]byte(encoded), &list)
+	return list, err
+}
+
+// ToTime returns a stored time.
+func ToTime(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
