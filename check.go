@@ -159,7 +159,7 @@ type inspection struct {
 
 	lostMemories map[int64]bool // known only to the hashes
 
-	profiles map[int64]profile
+	profiles map[int64]kernel.Profile
 	current  int64            // the profile of all vectors; 0 while the store changes to another one
 	terms    map[int64]uint64 // passage -> sum of the terms that full text should hold for it; 0 for none
 }
@@ -307,17 +307,17 @@ func (in *inspection) checkReferences() error {
 
 // readProfiles reads the valid vector profiles.
 func (in *inspection) readProfiles() error {
-	in.profiles = map[int64]profile{}
+	in.profiles = map[int64]kernel.Profile{}
 	err := in.tx.Each(func(row db.Rows) error {
 		var id int64
-		var p profile
-		err := row.Scan(&id, &p.key, &p.model, &p.dimensions)
+		var p kernel.Profile
+		err := row.Scan(&id, &p.Key, &p.Model, &p.Dimensions)
 		in.profiles[id] = p
-		if p.model == OwnVectors && p.key != ownProfile(p.dimensions).key || !utf8.ValidString(p.key) ||
-			!utf8.ValidString(p.model) {
+		if p.Model == kernel.OwnVectors && p.Key != kernel.OwnProfile(p.Dimensions).Key || !utf8.ValidString(p.Key) ||
+			!utf8.ValidString(p.Model) {
 			in.find(Finding{Table: "profile",
 				Problem: fmt.Sprintf("profile %d has the key %s, which is not that of vectors of %d dimensions of the model %s", id,
-					show(p.key), p.dimensions, show(p.model))})
+					show(p.Key), p.Dimensions, show(p.Model))})
 		}
 		return err
 	}, `SELECT id, key, model, dimensions FROM profile`)

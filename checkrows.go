@@ -177,11 +177,11 @@ func (in *inspection) wrongProfile(m *checkedMemory, p checkedPassage) string {
 	case m.ownProfile != 0 && p.profile != 0 && p.profile != m.ownProfile:
 		return fmt.Sprintf("passage %d is of the profile %d, the vectors of its collection are of %d", p.id, p.profile,
 			m.ownProfile)
-	case m.ownProfile == 0 && profile.model == OwnVectors:
+	case m.ownProfile == 0 && profile.Model == OwnVectors:
 		return fmt.Sprintf("passage %d has a vector of the caller's own, its collection has none of these", p.id)
 	case m.ownProfile == 0 && p.profile != 0 && in.current != 0 && p.profile != in.current:
-		return fmt.Sprintf("passage %d is of the model %s, the store of %s", p.id, show(profile.model),
-			show(in.profiles[in.current].model))
+		return fmt.Sprintf("passage %d is of the model %s, the store of %s", p.id, show(profile.Model),
+			show(in.profiles[in.current].Model))
 	}
 	return ""
 }
@@ -191,7 +191,7 @@ func (in *inspection) wrongVector(p checkedPassage) string {
 	if p.vector == nil {
 		return ""
 	}
-	dimensions := in.profiles[p.profile].dimensions
+	dimensions := in.profiles[p.profile].Dimensions
 	vector, err := kernel.DecodeVector(p.vector)
 	if err != nil || len(vector) != dimensions {
 		return fmt.Sprintf("the vector of passage %d has %d bytes; %d dimensions have %d", p.id, len(p.vector), dimensions,

@@ -95,7 +95,7 @@ func (s *Store) AddCollection(ctx context.Context, c NewCollection) (Collection,
 func (s *Store) addCollection(tx db.Tx, sc scope, c NewCollection) (int64, error) {
 	var profile any
 	if c.OwnVectors {
-		row, err := s.profileRow(tx, ownProfile(c.VectorSize))
+		row, err := kernel.ProfileRow(tx, kernel.OwnProfile(c.VectorSize), s.now())
 		if err != nil {
 			return 0, err
 		}

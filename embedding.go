@@ -3,8 +3,6 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"reflect"
@@ -18,7 +16,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/static"
-	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
 // Purpose says what a text is embedded for; some models treat questions and answers differently.
@@ -167,25 +164,8 @@ func maxInput(e Embedder) int {
 	return defaultMaxInput
 }
 
-// profile identifies how vectors, and the terms beside them, were made. Only vectors of one profile are compared; a
-// file with another profile is embedded and indexed again.
-type profile struct {
-	model      string
-	dimensions int
-	key        string
-}
-
-func profileOf(e Embedder) profile {
-	p := profile{model: e.Model(), dimensions: e.Dimensions()}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%d\x00%d", p.model, p.dimensions, maxInput(e),
-		text.SplitterVersion, text.TermsVersion))
-	p.key = hex.EncodeToString(sum[:])
-	return p
-}
-
-// ownProfile is the profile of vectors that callers supply. Their model is the callers' concern.
-func ownProfile(dimensions int) profile {
-	return profile{model: OwnVectors, dimensions: dimensions, key: fmt.Sprintf("%s:%d", OwnVectors, dimensions)}
+func profileOf(e Embedder) kernel.Profile {
+	return kernel.ProfileOf(e.Model(), e.Dimensions(), maxInput(e))
 }
 
 // callEmbedder calls the embedder. An external one waits for another program, and uses no processor meanwhile.

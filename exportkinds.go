@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 )
 
@@ -249,7 +250,7 @@ func placeRecords() []record {
 						return nil, invalid("own_vectors", "own_vectors is %d; the dimensions of a vector are 1 to %d", size,
 							check.MaxVector)
 					}
-					row, err := t.s.profileRow(t.tx, ownProfile(int(size)))
+					row, err := kernel.ProfileRow(t.tx, kernel.OwnProfile(int(size)), t.s.now())
 					if err != nil {
 						return nil, err
 					}

@@ -229,7 +229,7 @@ func (m *memoryItem) settle(ours string, embedder Embedder) bool {
 	switch {
 	case len(spans) == 0:
 		return false
-	case len(spans) == 1 && m.profile == ownProfile(len(spans[0].vector)).key:
+	case len(spans) == 1 && m.profile == kernel.OwnProfile(len(spans[0].vector)).Key:
 		m.draft.Vector = spans[0].vector
 		return false // the text is split by embedDrafts, and not embedded
 	case m.profile != ours:
@@ -288,7 +288,7 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 	if err != nil {
 		return wrap(err)
 	}
-	ours := profileOf(im.s.embedder).key
+	ours := profileOf(im.s.embedder).Key
 	for _, m := range due {
 		if m.settle(ours, im.s.embedder) {
 			continue

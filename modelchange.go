@@ -21,26 +21,13 @@ const (
 	settingChanged = "embedding_changed"
 )
 
-// profileRow returns the row of a profile, and creates it if it is missing.
-func (s *shared) profileRow(tx db.Tx, p profile) (int64, error) {
-	rows, err := db.Column[int64](tx, `SELECT id FROM profile WHERE key = ?`, p.key)
-	if err != nil {
-		return 0, err
-	}
-	if len(rows) > 0 {
-		return rows[0], nil
-	}
-	return db.Insert(tx, `INSERT INTO profile (key, model, dimensions, created_at) VALUES (?, ?, ?, ?) RETURNING id`,
-		p.key, p.model, p.dimensions, s.now())
-}
-
 // startEmbedding makes the embedder's profile the file's target and starts the worker. A read-only file stays as it is.
 func (s *shared) startEmbedding(ctx context.Context) error {
 	p := profileOf(s.embedder)
 	s.worker = newWorker(s)
 	var target, ready int64
 	err := s.db.Read(ctx, func(tx db.Tx) error {
-		rows, err := db.Column[int64](tx, `SELECT id FROM profile WHERE key = ?`, p.key)
+		rows, err := db.Column[int64](tx, `SELECT id FROM profile WHERE key = ?`, p.Key)
 		if err != nil {
 			return err
 		}
@@ -59,7 +46,7 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 	if s.profile == 0 || target != s.profile {
 		err := s.db.Write(ctx, func(tx db.Tx) error {
 			var err error
-			if s.profile, err = s.profileRow(tx, p); err != nil {
+			if s.profile, err = kernel.ProfileRow(tx, p, s.now()); err != nil {
 				return err
 			}
 			if err := kernel.SetSetting(tx, kernel.SettingTarget, s.profile); err != nil {
