@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/chunked"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
@@ -245,7 +246,7 @@ type lineReader struct {
 }
 
 func newLineReader(r io.Reader) *lineReader {
-	return &lineReader{r: bufio.NewReaderSize(untrusted{r}, 64<<10)}
+	return &lineReader{r: bufio.NewReaderSize(chunked.Strict{Reader: r}, 64<<10)}
 }
 
 // next returns the next line without its end, valid until the next call; io.EOF after the last.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/chunked"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetype"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -73,7 +74,7 @@ func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (File
 		size = min(size, f.Size+1) // one more, to see the end
 	}
 	for buffer := make([]byte, size); ; {
-		n, err := readFull(ctx, untrusted{content}, buffer)
+		n, err := chunked.Fill(ctx, chunked.Strict{Reader: content}, buffer)
 		last := errors.Is(err, io.EOF)
 		if err != nil && !last {
 			return File{}, u.unreadable(int64(n), err)
@@ -194,40 +195,6 @@ func (u *upload) place(tx db.Tx, sc *scope) (memory, project int64, err error) {
 	}
 	project, err = u.s.projectForFile(tx, sc, u.ProjectID, u.ProjectName)
 	return 0, project, err
-}
-
-// untrusted is a caller's reader, held to the rules of io.Reader. An impossible count is an error. Only io.EOF itself
-// is the end: an error that wraps it means that the content ended too early and is incomplete.
-type untrusted struct{ io.Reader }
-
-func (r untrusted) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	switch {
-	case n < 0 || n > len(p):
-		return 0, errors.New("its Read returned an impossible count")
-	case err != io.EOF && errors.Is(err, io.EOF):
-		return n, fmt.Errorf("%w: %s", io.ErrUnexpectedEOF, err.Error())
-	}
-	return n, err
-}
-
-// readFull fills the buffer; at the end of content it returns io.EOF with the rest. It checks the context between
-// reads.
-func readFull(ctx context.Context, content io.Reader, buffer []byte) (n int, err error) {
-	for idle := 0; n < len(buffer) && err == nil; {
-		if err := ctx.Err(); err != nil {
-			return n, err
-		}
-		var more int
-		more, err = content.Read(buffer[n:])
-		n += more
-		if idle++; more > 0 {
-			idle = 0
-		} else if idle == 100 && err == nil {
-			err = io.ErrNoProgress
-		}
-	}
-	return n, err
 }
 
 // unreadable is the error for content that failed. Context errors stay as they are.
@@ -513,3 +480,95 @@ func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
 // normalization form C; at most 255 bytes, keeping the extension. A name with nothing left becomes "file". Cleaning a
 // clean name changes nothing.
 func CleanFilename(name string) string { return cmp.Or(filetype.CleanFilename(name), "file") }
+
+// FileReader reads the bytes of a file in any order; it is an io.ReadSeekCloser, an io.ReaderAt and an io.WriterTo. It
+// holds no transaction between two reads. Each piece is compared with its SHA-256 before a byte of it is handed out:
+// damage is ErrCorrupt. A file that was deleted in the meantime, or is no longer visible, is ErrNotFound from the next
+// piece (of 256 KiB) on. [Store.OpenFile] returns one.
+//
+// Several goroutines may call ReadAt at once, even while one of them reads.
+type FileReader struct {
+	ctx    context.Context
+	store  *Store
+	file   storedFile
+	chunks *chunked.Reader
+}
+
+// OpenFile opens a file for reading. The context also ends all reading from it. A file that does not exist, or that
+// this view may not see, is ErrNotFound; one with missing bytes is ErrCorrupt.
+func (s *Store) OpenFile(ctx context.Context, id string) (*FileReader, error) {
+	r := &FileReader{ctx: ctx, store: s}
+	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
+		if r.file, err = s.file(tx, sc, id); err != nil {
+			return err
+		}
+		var chunks, size int64
+		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(length(data)), 0) FROM file_chunk WHERE id >= ? AND id < ?`,
+			r.file.row<<kernel.ChunkBits, (r.file.row+1)<<kernel.ChunkBits).Scan(&chunks, &size); err != nil {
+			return err
+		}
+		if chunks != chunksOf(r.file.Size) || size != r.file.Size {
+			return r.damaged("it has %d bytes in %d chunks, of %d in %d", size, chunks, r.file.Size, chunksOf(r.file.Size))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.chunks = chunked.NewReader(ctx, r.file.Size, kernel.ChunkSize, r.load)
+	return r, nil
+}
+
+// chunksOf is how many chunks a file of this size has.
+func chunksOf(size int64) int64 { return (size + kernel.ChunkSize - 1) / kernel.ChunkSize }
+
+func (r *FileReader) damaged(format string, args ...any) error {
+	return damaged(fmt.Errorf(format, args...), "file %s (%s)", r.file.ID, show(r.file.Filename))
+}
+
+// File returns the file's details, as they were when it was opened.
+func (r *FileReader) File() File { return r.file.File }
+
+// Read reads the next bytes.
+func (r *FileReader) Read(p []byte) (int, error) { return r.chunks.Read(p) }
+
+// ReadAt reads len(p) bytes from an offset, fewer with io.EOF at the end. It neither uses nor moves the position of
+// Read.
+func (r *FileReader) ReadAt(p []byte, offset int64) (n int, err error) {
+	return r.chunks.ReadAt(p, offset)
+}
+
+// WriteTo writes the rest of the file to w.
+func (r *FileReader) WriteTo(w io.Writer) (written int64, err error) { return r.chunks.WriteTo(w) }
+
+// Seek moves the position of Read, even past the end.
+func (r *FileReader) Seek(offset int64, whence int) (int64, error) {
+	return r.chunks.Seek(offset, whence)
+}
+
+// Close ends the reading. It never fails.
+func (r *FileReader) Close() error { return r.chunks.Close() }
+
+// load reads one chunk, if the file is still there and visible.
+func (r *FileReader) load(number int64) ([]byte, error) {
+	var sum, data []byte
+	err := r.store.read(r.ctx, func(tx db.Tx, sc scope) error {
+		visible, args := sc.VisibleFile()
+		err := tx.QueryRow(`SELECT k.sha256, k.data `+kernel.FromFile+` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+
+			visible,
+			append([]any{r.file.row<<kernel.ChunkBits | number, r.file.row}, args...)...).Scan(&sum, &data)
+		if errors.Is(err, db.ErrNoRows) {
+			_, err = r.store.file(tx, sc, r.file.ID) // says so
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	want := min(r.file.Size-number*kernel.ChunkSize, kernel.ChunkSize)
+	if found := sha256.Sum256(data); int64(len(data)) != want || string(found[:]) != string(sum) {
+		return nil, r.damaged("chunk %d of %d is not what was stored: it has %d bytes of %d, or other ones", number+1,
+			chunksOf(r.file.Size), len(data), want)
+	}
+	return data, nil
+}
