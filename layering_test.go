@@ -56,6 +56,18 @@ var layers = []layer{
 		Why:   "imports point one way: cmd -> server -> mcpserver -> tools -> root -> internal",
 	},
 	{
+		From:  []string{"./", "./internal/...", "./tools/...", "./mcpserver/...", "./server/..."},
+		Never: []string{"./embedders/..."},
+		Reach: anyDepth,
+		Why:   "a program that wants a transformer imports it: the library knows the interface alone",
+	},
+	{
+		From:  []string{"./embedders/..."},
+		Never: []string{"./internal/...", "./server/...", "./mcpserver/...", "./tools/...", "./cmd/...", "net/http", "database/sql"},
+		Reach: direct,
+		Why:   "an embedder stands on the root package's interface alone, as one of yours does, and reads local files",
+	},
+	{
 		From:  []string{"./tools/..."},
 		Never: []string{"./server/...", "./mcpserver/...", "./cmd/...", "net/http", "github.com/modelcontextprotocol/..."},
 		Reach: direct,

@@ -1,0 +1,14 @@
+// Package transformer embeds texts with a transformer that lies in a folder: models of the BERT family (all-MiniLM,
+// bge, arctic-embed, e5) and of the XLM-R family (multilingual-e5). It is written in Go, needs no C compiler, no
+// network and no other program, and gives the vectors that the reference implementations give.
+//
+// The folder holds what such models are published with: config.json, tokenizer.json (or vocab.txt, or
+// sentencepiece.bpe.model), and the weights as model.safetensors. Files of sentence-transformers beside
+// them (modules.json, 1_Pooling/config.json, sentence_bert_config.json, config_sentence_transformers.json) say how token
+// vectors become one vector, how long texts may be, and what stands before them.
+//
+//	model, err := transformer.Open("models/multilingual-e5-small", nil)
+//	if err != nil { ... }
+//	defer model.Close()
+//	store, err := souvenir.Open(ctx, "agent.db", &souvenir.Options{Embedder: model})
+package transformer

@@ -1,0 +1,102 @@
+package transformer
+
+import (
+	"fmt"
+	"runtime"
+)
+
+// Precision is how the weights are held, and how they are multiplied.
+type Precision int
+
+// The values of [Precision].
+const (
+	Float32 Precision = iota // as the reference does; 4 bytes a weight
+	Int8                     // about a quarter of the memory, and faster; vectors differ a little
+)
+
+func (p Precision) String() string {
+	switch p {
+	case Float32:
+		return "float32"
+	case Int8:
+		return "int8"
+	}
+	return fmt.Sprintf("Precision(%d)", int(p))
+}
+
+// Pooling is how the vectors of a text's tokens become one.
+type Pooling int
+
+// The values of [Pooling].
+const (
+	PoolingOfModel Pooling = iota // as 1_Pooling/config.json says; the mean if there is no such file
+	Mean                          // the mean of all tokens
+	CLS                           // the first token
+)
+
+func (p Pooling) String() string {
+	switch p {
+	case PoolingOfModel:
+		return "of the model"
+	case Mean:
+		return "mean"
+	case CLS:
+		return "cls"
+	}
+	return fmt.Sprintf("Pooling(%d)", int(p))
+}
+
+// Options change how [Open] reads a model. The zero value of a field means its documented default; a nil *Options means
+// all defaults.
+type Options struct {
+	// Precision is how weights are held and multiplied. The default is Float32.
+	Precision Precision
+
+	// Pooling is how token vectors become one. The default is what the model's files say.
+	Pooling Pooling
+
+	// QueryPrefix and DocumentPrefix stand before every text of their purpose. Nil means what the model was trained with:
+	// the prompts of config_sentence_transformers.json (query; document or passage), "query: " and "passage: " for models
+	// whose name or folder says e5, and otherwise none.
+	QueryPrefix, DocumentPrefix *string
+
+	// MaxTokens is how many tokens of a text count, special tokens included; a longer text is cut at its end. Zero means
+	// what the model's files say; no model takes more than it has positions.
+	MaxTokens int
+
+	// Workers is how many goroutines compute at once, in all calls together. Zero means GOMAXPROCS.
+	Workers int
+
+	// Name stands in [Embedder.Model]. Empty means the name in config.json, or that of the folder.
+	Name string
+}
+
+func (o *Options) withDefaults() (Options, error) {
+	var full Options
+	if o != nil {
+		full = *o
+	}
+	switch {
+	case full.Precision != Float32 && full.Precision != Int8:
+		return full, fmt.Errorf("transformer: Precision is %v; Float32 or Int8 is expected", full.Precision)
+	case full.Pooling < PoolingOfModel || full.Pooling > CLS:
+		return full, fmt.Errorf("transformer: Pooling is %v; PoolingOfModel, Mean or CLS is expected", full.Pooling)
+	case full.MaxTokens < 0 || full.MaxTokens > 0 && full.MaxTokens < minTokens:
+		return full, fmt.Errorf("transformer: MaxTokens is %d; at least %d, or 0 for what the model takes, is expected",
+			full.MaxTokens, minTokens)
+	case full.Workers < 0 || full.Workers > 1024:
+		return full, fmt.Errorf("transformer: Workers is %d; 1 to 1024, or 0 for GOMAXPROCS, is expected", full.Workers)
+	case len(full.Name) > maxName:
+		return full, fmt.Errorf("transformer: Name has %d bytes; at most %d are expected", len(full.Name), maxName)
+	}
+	if full.Workers == 0 {
+		full.Workers = runtime.GOMAXPROCS(0)
+	}
+	return full, nil
+}
+
+const (
+	minTokens = 8
+	maxName   = 100 // bytes
+	maxPrefix = 1000
+)
