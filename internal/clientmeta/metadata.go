@@ -129,8 +129,8 @@ func (m Metadata) Object() map[string]any {
 	return object
 }
 
-// Checked returns the metadata, validated and in their stored form. The methods are the allowed ones to authenticate, the
-// default first.
+// Checked returns the metadata, validated and in their stored form. The methods are the allowed ones to authenticate,
+// the default first.
 func (m Metadata) Checked(methods []string) (Metadata, error) {
 	var err error
 	if m.RedirectURIs, err = checkRedirectURIs(m.RedirectURIs); err != nil {
@@ -267,8 +267,8 @@ func CheckRedirectURI(uri string) error {
 	return nil
 }
 
-// IsDocumentURL reports whether a client_id can be the URL of a client id metadata document: https, with a path, without
-// user, query, fragment and dot segments, in its shortest spelling.
+// IsDocumentURL reports whether a client_id can be the URL of a client id metadata document: https, with a path,
+// without user, query, fragment and dot segments, in its shortest spelling.
 func IsDocumentURL(id string) bool {
 	u, err := url.Parse(id)
 	return err == nil && len(id) <= redirect.MaxURI && u.Scheme == "https" && redirect.IsHostAndPort(u.Host) &&

@@ -8,7 +8,8 @@ import (
 
 func TestPreparedPassagesAreReusedByTheirText(t *testing.T) {
 	const size = 40
-	first, second, third := "The first sentence is about tea.", "The second one is about coffee.", "The third one is about milk."
+	first, second := "The first sentence is about tea.", "The second one is about coffee."
+	third := "The third one is about milk."
 	content, p := first+"\n\n"+second, Prepared{}
 	texts := map[string]bool{}
 	for _, passage := range Split(content, size) {

@@ -25,8 +25,8 @@ const longest = 1024
 // of sign-ins must not use all memory. It holds a value for each of them.
 type Hasher chan struct{}
 
-// New checks a new password of the user with a name and returns its hash. It is slow and uses much memory on purpose. The
-// argument is how errors call the password.
+// New checks a new password of the user with a name and returns its hash. It is slow and uses much memory on purpose.
+// The argument is how errors call the password.
 func (h Hasher) New(ctx context.Context, argument, password, name string) (string, error) {
 	prepared, ok := prepare(password)
 	switch { // no message contains the password itself

@@ -1,6 +1,6 @@
-// Package tododoc parses and edits todo documents: Markdown with the headings ## Constitution, ## Spec, ## Plan, ## Tasks
-// and ## Gaps, once each and in this order. Headings and fenced code are recognised as by CommonMark 0.31.2 (sections 4.2
-// and 4.5); fenced code holds neither headings nor tasks.
+// Package tododoc parses and edits todo documents: Markdown with the headings ## Constitution, ## Spec, ## Plan,
+// ## Tasks and ## Gaps, once each and in this order. Headings and fenced code are recognised as by CommonMark 0.31.2
+// (sections 4.2 and 4.5); fenced code holds neither headings nor tasks.
 package tododoc
 
 import (
