@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 // Activity is a recorded call: who made it, with which credential, on what, when, how long it took, and its outcome. It
@@ -375,7 +376,7 @@ func cutLine(text string, most int) string {
 }
 
 // activityRecord describes a valid row of a call. Exports leave calls out: they are the history of this file.
-func activityRecord() record {
+func activityRecord() transfer.Record {
 	word := func(argument, value string) error {
 		if len(value) > 2*check.MaxName {
 			return newError(KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value),
@@ -383,29 +384,29 @@ func activityRecord() record {
 		}
 		return nil
 	}
-	return record{
-		table: "activity", key: 1,
-		fields: []recordField{
-			{name: "id", check: check.Name},
-			{name: "user", check: check.Name},
-			{name: "credential_id", check: word},
-			{name: "client", check: word},
-			{name: "tool", check: func(argument,
+	return transfer.Record{
+		Table: "activity", Key: 1,
+		Fields: []transfer.RecordField{
+			{Name: "id", Check: check.Name},
+			{Name: "user", Check: check.Name},
+			{Name: "credential_id", Check: word},
+			{Name: "client", Check: word},
+			{Name: "tool", Check: func(argument,
 				value string) error {
 				return orNil(check.Line(argument, value, maxActivityTool))
 			}},
-			{name: "action", check: word},
-			{name: "memory_id", check: word},
-			{name: "file_id", check: word},
-			{name: "outcome", check: func(argument,
+			{Name: "action", Check: word},
+			{Name: "memory_id", Check: word},
+			{Name: "file_id", Check: word},
+			{Name: "outcome", Check: func(argument,
 				value string) error {
 				return check.Enum(argument, Outcome(value), Outcomes())
 			}},
-			{name: "started_at", form: timeForm},
-			{name: "duration", form: countForm},
-			{name: "bytes", form: countForm},
+			{Name: "started_at", Form: transfer.TimeForm},
+			{Name: "duration", Form: transfer.CountForm},
+			{Name: "bytes", Form: transfer.CountForm},
 		},
-		selection: `SELECT uid, user_uid, credential_id, client, tool, action, memory, file, outcome, started_at, duration, bytes FROM activity`, ordered: `id`,
+		Selection: `SELECT uid, user_uid, credential_id, client, tool, action, memory, file, outcome, started_at, duration, bytes FROM activity`, Ordered: `id`,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 // CheckOptions change how [Upkeep.Check] works. Nil means the zero value: it looks, and changes nothing.
@@ -193,8 +194,8 @@ func (in *inspection) look(tx db.Tx) error {
 		{"profile", in.readProfiles},
 		{"users", in.checkFoldedNames},
 	}
-	for _, r := range append(records(), sessionRecord(), invitationRecord(), activityRecord()) {
-		steps = append(steps, step{r.table, func() error { return in.checkRecords(r) }})
+	for _, r := range append(transfer.Records(), sessionRecord(), invitationRecord(), activityRecord()) {
+		steps = append(steps, step{r.Table, func() error { return in.checkRecords(r) }})
 	}
 	for _, step := range append(steps, []step{
 		{"partition", in.checkPartitions},
@@ -394,7 +395,7 @@ func (in *inspection) checkRevisions() error {
 		wrong := func(problem string) {
 			in.find(Finding{Table: "memory_revision", ID: memory, Problem: fmt.Sprintf("revision %d %s", number, problem)})
 		}
-		for _, err := range []error{check.Content(content), checkTime("created_at", created)} {
+		for _, err := range []error{check.Content(content), transfer.CheckTime("created_at", created)} {
 			if err != nil {
 				wrong("cannot be: " + err.Error())
 			}
@@ -413,21 +414,21 @@ func (in *inspection) checkRevisions() error {
 
 // checkFiles reads all bytes of all files and compares them with their hashes.
 func (in *inspection) checkFiles() error {
-	var files []exportFile
+	var files []transfer.ExportFile
 	err := in.tx.Each(func(row db.Rows) error {
-		var f exportFile
+		var f transfer.ExportFile
 		var tags string
-		err := row.Scan(&f.row, &f.id, &f.filename, &f.mimeType, &f.size, &f.sha256, &f.description, &f.category, &f.created,
-			&f.updated, &tags)
+		err := row.Scan(&f.Row, &f.Id, &f.Filename, &f.MimeType, &f.Size, &f.Sha256, &f.Description, &f.Category, &f.Created,
+			&f.Updated, &tags)
 		for _, wrong := range []error{
-			check.Name("id", f.id), f.check(), checkTime("created_at", f.created), checkTime("updated_at", f.updated),
+			check.Name("id", f.Id), f.Check(), transfer.CheckTime("created_at", f.Created), transfer.CheckTime("updated_at", f.Updated),
 			checkStoredTags(tags),
 		} {
 			if wrong != nil && err == nil {
-				in.find(Finding{Table: "file", ID: f.id, Problem: wrong.Error()})
+				in.find(Finding{Table: "file", ID: f.Id, Problem: wrong.Error()})
 			}
 		}
-		files = append(files, exportFile{row: f.row, id: f.id, size: f.size, sha256: f.sha256})
+		files = append(files, transfer.ExportFile{Row: f.Row, Id: f.Id, Size: f.Size, Sha256: f.Sha256})
 		return err
 	}, `SELECT id, uid, filename, mime_type, size, sha256, description, category, created_at, updated_at,
 			coalesce((SELECT string_agg(tag || `+db.Newline+`, '' ORDER BY position) FROM file_tag WHERE file_id = file.id), '')
@@ -454,9 +455,9 @@ func (in *inspection) checkFiles() error {
 	return nil
 }
 
-func (in *inspection) checkChunks(f exportFile) error {
+func (in *inspection) checkChunks(f transfer.ExportFile) error {
 	wrong := func(table, format string, args ...any) {
-		in.find(Finding{Table: table, ID: f.id, Problem: fmt.Sprintf(format, args...)})
+		in.find(Finding{Table: table, ID: f.Id, Problem: fmt.Sprintf(format, args...)})
 	}
 	whole, size, next := sha256.New(), int64(0), int64(0)
 	err := in.tx.Each(func(row db.Rows) error {
@@ -476,14 +477,14 @@ func (in *inspection) checkChunks(f exportFile) error {
 		whole.Write(data)
 		size, next = size+int64(len(data)), n+1
 		return nil
-	}, `SELECT id, sha256, data FROM file_chunk WHERE id BETWEEN ? AND ? ORDER BY id`, f.row<<kernel.ChunkBits,
-		(f.row+1)<<kernel.ChunkBits-1)
+	}, `SELECT id, sha256, data FROM file_chunk WHERE id BETWEEN ? AND ? ORDER BY id`, f.Row<<kernel.ChunkBits,
+		(f.Row+1)<<kernel.ChunkBits-1)
 	if err != nil {
 		return err
 	}
-	if size != f.size {
-		wrong("file", "has %d bytes, %d were stored", size, f.size)
-	} else if !bytes.Equal(whole.Sum(nil), f.sha256) {
+	if size != f.Size {
+		wrong("file", "has %d bytes, %d were stored", size, f.Size)
+	} else if !bytes.Equal(whole.Sum(nil), f.Sha256) {
 		wrong("file", "is not what was stored: its SHA-256 is another")
 	}
 	return nil
@@ -504,7 +505,7 @@ func (in *inspection) checkTrash() error {
 		}
 		in.report.Checked["trash"]++
 		for _, err := range []error{check.UTF8("title", title), check.UTF8("deleted_through", through),
-			checkTime("deleted_at", deleted)} {
+			transfer.CheckTime("deleted_at", deleted)} {
 			if err != nil {
 				wrong("trash", id, "cannot be: %v", err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/text"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 // checkedMemory is a memory with its dependent rows, as stored in the file.
@@ -100,14 +101,14 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 		in.find(Finding{Table: "memory", ID: m.id, Problem: fmt.Sprintf(format, args...)})
 	}
 	for _, err := range []error{
-		check.Name("id", m.id), check.Content(m.content), m.checkAttributes(), checkTime("created_at", m.created),
-		checkTime("updated_at", m.updated),
+		check.Name("id", m.id), check.Content(m.content), m.checkAttributes(), transfer.CheckTime("created_at", m.created),
+		transfer.CheckTime("updated_at", m.updated),
 	} {
 		if err != nil {
 			wrong("%v", err)
 		}
 	}
-	if m.revision < 1 || m.revision > maxRevision {
+	if m.revision < 1 || m.revision > transfer.MaxRevision {
 		wrong("has the revision %d", m.revision)
 	}
 	if problem := in.wrongPassages(m); problem != "" {
@@ -315,50 +316,20 @@ func (in *inspection) passagesOf(memories []int64) []int64 {
 // read it back.
 
 // checkRecords checks the values of one kind of row by the rules of imports.
-func (in *inspection) checkRecords(r record) error {
-	values, into := r.room()
+func (in *inspection) checkRecords(r transfer.Record) error {
+	values, into := r.Room()
 	return in.tx.Each(func(row db.Rows) error {
 		if err := row.Scan(into...); err != nil {
 			return err
 		}
-		in.report.Checked[r.table]++
-		for i, f := range r.fields {
-			if err := f.stands(values[i]); err != nil {
-				in.find(Finding{Table: r.table, ID: strings.ToValidUTF8(r.named(values), "\ufffd"), Problem: err.Error()})
+		in.report.Checked[r.Table]++
+		for i, f := range r.Fields {
+			if err := f.Stands(values[i]); err != nil {
+				in.find(Finding{Table: r.Table, ID: strings.ToValidUTF8(r.Named(values), "\ufffd"), Problem: err.Error()})
 			}
 		}
 		return nil
-	}, r.selection+` ORDER BY `+r.ordered)
-}
-
-// stands returns why a stored value is invalid; nil if it is valid.
-func (f recordField) stands(value any) error {
-	var text string
-	switch v := value.(type) {
-	case int64:
-		if f.form == timeForm {
-			return checkTime(f.name, v)
-		}
-		return nil
-	case string:
-		text = v
-		if err := check.UTF8(f.name, text); err != nil {
-			return err
-		}
-	case []byte:
-		text = string(v)
-	default:
-		return nil
-	}
-	if f.form == jsonForm {
-		if _, err := compactJSON(text); err != nil {
-			return invalid(f.name, "%s is not JSON: %v", f.name, err)
-		}
-	}
-	if f.check == nil {
-		return nil
-	}
-	return f.check(f.name, text)
+	}, r.Selection+` ORDER BY `+r.Ordered)
 }
 
 // checkFoldedNames checks that sign-in names and project names can be looked up.

@@ -1,17 +1,15 @@
 package souvenir
 
 import (
-	"bufio"
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 // tripsOver says in which way a store that is damaged in a transaction keeps what it holds from coming back from an
@@ -20,10 +18,7 @@ func tripsOver(t *testing.T, tx db.Tx) string {
 	t.Helper()
 	export := func(tx db.Tx) ([]byte, error) {
 		var out bytes.Buffer
-		e := exporter{ExportOptions: ExportOptions{Credentials: true, Progress: func(string, int, int) {}},
-			hash: sha256.New(), tx: tx, counts: map[string]int{}, places: map[int64]exportPlace{}}
-		e.w = bufio.NewWriter(io.MultiWriter(&out, e.hash))
-		err := e.all("2026-11-21T08:00:00Z")
+		_, err := transfer.Export(tx, &out, transfer.Settings{Credentials: true, Now: sealedClock()})
 		return out.Bytes(), err
 	}
 	first, err := export(tx)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 // sealedClock makes exports of equal stores equal.
@@ -344,7 +345,7 @@ func TestExportEndsWithCountsAndTheHashOfWhatIsBefore(t *testing.T) {
 		if !json.Valid(line) {
 			t.Errorf("no JSON: %.200s", line)
 		}
-		kind, err := lineKind(line)
+		kind, err := transfer.LineKind(line)
 		if err != nil {
 			t.Error(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 // What a user exports is what the user owns, all of it, and is the same in another store.
@@ -30,9 +32,9 @@ func TestExportOfOnesOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch written.Type {
-		case kindMember, kindIdentity, kindClient, kindGrant, kindToken, kindRefreshToken, kindSigningKey:
+		case transfer.KindMember, transfer.KindIdentity, transfer.KindClient, transfer.KindGrant, transfer.KindToken, transfer.KindRefreshToken, transfer.KindSigningKey:
 			t.Errorf("it has %s", line)
-		case kindMemory, kindCollection, kindProject, kindFile:
+		case transfer.KindMemory, transfer.KindCollection, transfer.KindProject, transfer.KindFile:
 			owners[written.Owner]++
 		}
 	}
@@ -50,17 +52,17 @@ func TestExportOfOnesOwn(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &written); err != nil {
 			t.Fatal(err)
 		}
-		if written.Owner == "alice" || written.Type == kindPreference && written.User == "alice" ||
-			written.Type == kindUser && written.ID == "alice" {
+		if written.Owner == "alice" || written.Type == transfer.KindPreference && written.User == "alice" ||
+			written.Type == transfer.KindUser && written.ID == "alice" {
 			want[written.Type]++
 		}
 	}
-	for _, kind := range []string{kindUser, kindPreference, kindMemory, kindCollection, kindProject, kindFile} {
+	for _, kind := range []string{transfer.KindUser, transfer.KindPreference, transfer.KindMemory, transfer.KindCollection, transfer.KindProject, transfer.KindFile} {
 		if summary.Counts[kind] != want[kind] || want[kind] == 0 {
 			t.Errorf("%d of %s are exported, not %d", summary.Counts[kind], kind, want[kind])
 		}
 	}
-	if whole.Counts[kindRevision] == 0 || summary.Counts[kindRevision] == 0 || summary.Counts[kindVectors] == 0 {
+	if whole.Counts[transfer.KindRevision] == 0 || summary.Counts[transfer.KindRevision] == 0 || summary.Counts[transfer.KindVectors] == 0 {
 		t.Errorf("%v of %v", summary.Counts, whole.Counts)
 	}
 
@@ -82,7 +84,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
-	if here, there := contents(s), contents(other); !slices.Equal(here, there) || len(here) != summary.Counts[kindMemory] {
+	if here, there := contents(s), contents(other); !slices.Equal(here, there) || len(here) != summary.Counts[transfer.KindMemory] {
 		t.Errorf("%q is imported, and not %q", there, here)
 	}
 	if found, err := other.As(Access{User: "alice"}).Preferences(t.Context()); err != nil ||

@@ -26,7 +26,6 @@ import (
 
 const (
 	batchSize = 16 * kernel.ChunkSize // bytes of one transaction
-	abandoned = 24 * time.Hour        // without progress, an arriving file counts as given up
 )
 
 // NewFile describes a file to store. All fields are optional.
@@ -281,7 +280,7 @@ func (u *upload) storeRow(tx db.Tx, sc scope) (row int64, err error) {
 	}
 	if row == 0 {
 		return 0, newError(KindConflict, "content",
-			"the file was given up, because nothing of it had come for %v; store it again", abandoned)
+			"the file was given up, because nothing of it had come for %v; store it again", kernel.Abandoned)
 	}
 	if u.row == 0 {
 		if err := u.s.checkItems(tx, sc, TrashFile, owner); err != nil {
@@ -440,7 +439,7 @@ func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db
 // and got no data since olderThan. A time within the last 24 hours counts as 24 hours ago: another process may still be
 // storing them. It returns how many it removed.
 func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, error) {
-	before := min(olderThan.UnixMicro(), s.now()-abandoned.Microseconds())
+	before := min(olderThan.UnixMicro(), s.now()-kernel.Abandoned.Microseconds())
 	var rows []int64
 	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
 		rows, err = db.Column[int64](tx,

@@ -14,6 +14,7 @@ import (
 	"testing/iotest"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 // openCopy opens an empty store.
@@ -55,8 +56,8 @@ func TestLinesByHandAreImported(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if len(report.Conflicts) != 0 || report.MissingLinks != 0 || report.Counts[kindMemory].Added+
-			report.Counts[kindMemory].Unchanged != 5 {
+		if len(report.Conflicts) != 0 || report.MissingLinks != 0 || report.Counts[transfer.KindMemory].Added+
+			report.Counts[transfer.KindMemory].Unchanged != 5 {
 			t.Errorf("%s: %+v", name, report)
 		}
 	}
@@ -70,7 +71,7 @@ func TestLinesByHandAreImported(t *testing.T) {
 	}
 	tea := found.Hits[0].Memory
 	if tea.ProjectName != "House" || tea.Collection != DefaultCollection || tea.Revision != 1 ||
-		tea.CreatedAt.Format(exportTime) != "2020-01-02T02:04:05.000000Z" || !tea.UpdatedAt.Equal(tea.CreatedAt) {
+		tea.CreatedAt.Format(transfer.ExportTime) != "2020-01-02T02:04:05.000000Z" || !tea.UpdatedAt.Equal(tea.CreatedAt) {
 		t.Errorf("%+v", tea)
 	}
 	later, err := s.As(Access{User: "ann"}).RelatedMemories(t.Context(), "later", 10)
@@ -127,12 +128,12 @@ func TestImportGoesOnWithoutItsEmbedder(t *testing.T) {
 		})
 	s := openWords(t, filepath.Join(t.TempDir(), "copy.db"), Options{Embedder: embedder})
 	var lines []string
-	for i := range 3*importBatch + 1 {
+	for i := range 3*transfer.ImportBatch + 1 {
 		lines = append(lines, fmt.Sprintf(`{"type":"memory","content":"lamp number%d"}`, i))
 	}
 	s.worker.stop()
 	report := imported(t, s, []byte(byHand(lines...)), ImportOptions{})
-	if report.Counts[kindMemory].Added != len(lines) || len(report.Warnings) != 1 || calls != 1 {
+	if report.Counts[transfer.KindMemory].Added != len(lines) || len(report.Warnings) != 1 || calls != 1 {
 		t.Errorf("%d calls, %+v", calls, report)
 	}
 	if found, err := s.Search(t.Context(), Query{Text: "number7"}); err != nil || len(found.Hits) == 0 {
@@ -180,17 +181,17 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 			before := rowsOf(t, s)
 			report := imported(t, s, []byte(lines), ImportOptions{OnConflict: o})
 			if o == ConflictKeep {
-				if rowsOf(t, s) != before || len(report.Conflicts) != 4 || report.Counts[kindRevision].Conflicts != 1 ||
-					report.Counts[kindLink].Conflicts != 1 {
+				if rowsOf(t, s) != before || len(report.Conflicts) != 4 || report.Counts[transfer.KindRevision].Conflicts != 1 ||
+					report.Counts[transfer.KindLink].Conflicts != 1 {
 					t.Errorf("%+v", report)
 				}
-				if c := report.Conflicts[3]; c.ID != "m" || c.Kind != kindMemory || c.Line != 5 {
+				if c := report.Conflicts[3]; c.ID != "m" || c.Kind != transfer.KindMemory || c.Line != 5 {
 					t.Errorf("%+v", c)
 				}
 				return
 			}
-			if n := report.Counts; n[kindMemory].Replaced != 1 || n[kindCollection].Replaced != 1 ||
-				n[kindProject].Replaced != 1 || n[kindPreference].Replaced != 1 || len(report.Conflicts) != 0 {
+			if n := report.Counts; n[transfer.KindMemory].Replaced != 1 || n[transfer.KindCollection].Replaced != 1 ||
+				n[transfer.KindProject].Replaced != 1 || n[transfer.KindPreference].Replaced != 1 || len(report.Conflicts) != 0 {
 				t.Errorf("%+v", report)
 			}
 			m, err := s.GetMemory(t.Context(), "m")
@@ -207,8 +208,8 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 				t.Errorf("%+v, %v", found, err)
 			}
 			again := imported(t, s, []byte(lines), ImportOptions{OnConflict: o})
-			if again.Counts[kindMemory].Unchanged != 1 || again.Counts[kindRevision].Unchanged != 1 ||
-				again.Counts[kindLink].Unchanged != 1 {
+			if again.Counts[transfer.KindMemory].Unchanged != 1 || again.Counts[transfer.KindRevision].Unchanged != 1 ||
+				again.Counts[transfer.KindLink].Unchanged != 1 {
 				t.Errorf("again: %+v", again)
 			}
 		})
@@ -260,7 +261,7 @@ func TestAccountsAreNeitherReplacedNorSharedByName(t *testing.T) {
 		`{"type":"user","id":"3","name":"Cid","email":"c@example.org"}`,
 	)
 	report := imported(t, s, []byte(lines), ImportOptions{OnConflict: ConflictReplace})
-	if len(report.Conflicts) != 2 || report.Counts[kindUser] != (ImportCount{Added: 1, Conflicts: 2}) {
+	if len(report.Conflicts) != 2 || report.Counts[transfer.KindUser] != (ImportCount{Added: 1, Conflicts: 2}) {
 		t.Errorf("%+v", report)
 	}
 	names := string(exported(t, s, ExportOptions{Credentials: true}))
@@ -287,7 +288,7 @@ func TestThereIsOneRuleOfAKindAfterAnImport(t *testing.T) {
 		`{"type":"memory","content":"general, twice","event_type":"project-rule","rule_type":"do","collection_name":"c"}`,
 		`{"type":"memory","content":"general of ann","event_type":"project-rule","rule_type":"do","owner":"ann"}`,
 	)), ImportOptions{OnConflict: ConflictReplace})
-	if report.Counts[kindMemory] != (ImportCount{Added: 3, Conflicts: 2}) {
+	if report.Counts[transfer.KindMemory] != (ImportCount{Added: 3, Conflicts: 2}) {
 		t.Errorf("%+v", report)
 	}
 }

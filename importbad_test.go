@@ -17,6 +17,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 func sumOf(data string) string {
@@ -49,7 +50,7 @@ func TestForeignFilesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
 		"gzip":            {zipped.String(), ErrForeign, "gzip"},
 		"a store":         {"SQLite format 3\x00" + strings.Repeat("\x00", 100), ErrForeign, "SQLite"},
 		"noise":           {"\xff\xfe\x00{", ErrForeign, "first line"},
-		"one endless":     {strings.Repeat("x", maxLine+1), ErrForeign, "longer"},
+		"one endless":     {strings.Repeat("x", transfer.MaxLine+1), ErrForeign, "longer"},
 		"a newer version": {`{"souvenir":"export","version":2}`, ErrNewer, "version 2"},
 		"version 0":       {`{"souvenir":"export"}`, ErrForeign, "version 0"},
 		"negative":        {`{"souvenir":"export","version":-1}`, ErrForeign, "version -1"},
@@ -251,7 +252,7 @@ func TestUnknownTypesAndStrayLinesAreCounted(t *testing.T) {
 		`{"type":"vectors","memory":"else","profile":"p","passages":[]}`, `{"type":"chunk","file":"none","n":0,"data":""}`,
 		`{"type":"revision","memory":"else","revision":1,"content":"x","created_at":"2024-01-01T00:00:00Z"}`,
 	)), ImportOptions{})
-	if report.Ignored != 4 || report.Counts[kindMemory].Added != 1 || report.Line != 6 {
+	if report.Ignored != 4 || report.Counts[transfer.KindMemory].Added != 1 || report.Line != 6 {
 		t.Errorf("%+v", report)
 	}
 }
@@ -293,7 +294,7 @@ func TestAFileBrokenOffLeavesNothingAndMayComeAgain(t *testing.T) {
 	s := openCopy(t)
 	rich := openWords(t, filepath.Join(t.TempDir(), "rich.db"), Options{Now: sealedClock})
 	mustAdd(t, rich, NewMemory{Content: "x"})
-	putFile(t, rich, "f", "local", "", "", pattern(3*waitingChunks*kernel.ChunkSize+9))
+	putFile(t, rich, "f", "local", "", "", pattern(3*transfer.WaitingChunks*kernel.ChunkSize+9))
 	export := exported(t, rich, ExportOptions{})
 	cut := bytes.LastIndex(export, []byte(`{"type":"chunk"`))
 	if _, err := s.Upkeep().Import(t.Context(), io.MultiReader(bytes.NewReader(export[:cut]), iotest.ErrReader(errNoRoom)),
@@ -326,7 +327,7 @@ func TestAFileIsReplacedWhenAskedTo(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	report := imported(t, s, []byte(byHand(fileLines("f", "local", "new"))), ImportOptions{OnConflict: ConflictReplace})
-	if report.Counts[kindFile].Replaced != 1 || !bytes.Contains(exported(t, s, ExportOptions{}), []byte(base64Of("new"))) {
+	if report.Counts[transfer.KindFile].Replaced != 1 || !bytes.Contains(exported(t, s, ExportOptions{}), []byte(base64Of("new"))) {
 		t.Errorf("%+v", report)
 	}
 	invariants(t, s)
@@ -355,7 +356,7 @@ func TestImportErrors(t *testing.T) {
 	if _, err := s.Upkeep().Import(ctx, strings.NewReader(byHand()), nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	long := byHand(`{"type":"memory","content":"` + strings.Repeat("x", maxLine) + `"}`)
+	long := byHand(`{"type":"memory","content":"` + strings.Repeat("x", transfer.MaxLine) + `"}`)
 	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(long), nil); !errors.Is(err, ErrTooLarge) ||
 		!strings.Contains(err.Error(), "line 2") {
 		t.Error(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 func TestReadersAndWritersThatMisbehaveAreErrors(t *testing.T) {
@@ -161,7 +162,7 @@ func TestAnImportBrokenOffAtAnyLineAndRepeatedIsWhole(t *testing.T) {
 }
 
 func TestExportsOfEndlesslyManyTypesAreRefused(t *testing.T) {
-	lines := make([]string, maxKinds+1)
+	lines := make([]string, transfer.MaxKinds+1)
 	for i := range lines {
 		lines[i] = fmt.Sprintf(`{"type":"kind-%d"}`, i)
 	}
@@ -170,7 +171,7 @@ func TestExportsOfEndlesslyManyTypesAreRefused(t *testing.T) {
 		!strings.Contains(err.Error(), "line 1002: type") {
 		t.Error(err)
 	}
-	if report := imported(t, s, []byte(byHand(lines[1:]...)), ImportOptions{}); report.Ignored != maxKinds {
+	if report := imported(t, s, []byte(byHand(lines[1:]...)), ImportOptions{}); report.Ignored != transfer.MaxKinds {
 		t.Errorf("%+v", report)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 func TestVectorsThatDoNotFitAreMadeAnew(t *testing.T) {
@@ -83,7 +85,7 @@ func TestVectorsOfCallersGoOnlyWhereTheyFit(t *testing.T) {
 
 func TestManyMemoriesWithRevisionsCrossBatches(t *testing.T) {
 	var lines []string
-	for i := range 2*importBatch + 3 {
+	for i := range 2*transfer.ImportBatch + 3 {
 		id := fmt.Sprintf("m%d", i)
 		lines = append(lines, fmt.Sprintf(`{"type":"memory","id":%q,"content":"entry %d","revision":3}`, id, i))
 		for n := range 2 {
@@ -96,8 +98,8 @@ func TestManyMemoriesWithRevisionsCrossBatches(t *testing.T) {
 		`{"type":"memory","id":"m1","content":"another"}`)
 	s := openCopy(t)
 	report := imported(t, s, []byte(byHand(lines...)), ImportOptions{})
-	if report.Counts[kindMemory] != (ImportCount{Added: 2*importBatch + 3, Unchanged: 1, Conflicts: 1}) ||
-		report.Counts[kindRevision].Added != 2*(2*importBatch+3) {
+	if report.Counts[transfer.KindMemory] != (ImportCount{Added: 2*transfer.ImportBatch + 3, Unchanged: 1, Conflicts: 1}) ||
+		report.Counts[transfer.KindRevision].Added != 2*(2*transfer.ImportBatch+3) {
 		t.Errorf("%+v", report)
 	}
 	invariants(t, s)
@@ -112,7 +114,7 @@ func TestALineAtFaultKeepsWhatIsBeforeIt(t *testing.T) {
 		`{"type":"memory","content":"after"}`,
 	)), nil)
 	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 5: project_name") || report.Line != 4 ||
-		report.Counts[kindMemory].Added != 1 {
+		report.Counts[transfer.KindMemory].Added != 1 {
 		t.Errorf("%v, %+v", err, report)
 	}
 	if got := contentsOf(t, s); !slices.Equal(got, []string{"before"}) {
@@ -130,8 +132,8 @@ func TestWhatMustBeUniqueIsNotImportedTwice(t *testing.T) {
 		`{"type":"client","client_id":"c","kind":"registered","auth_method":"none","redirect_uris":[]}`,
 		`{"type":"client","client_id":"c","kind":"admin","owner":"u","auth_method":"none","redirect_uris":[]}`,
 	)), ImportOptions{OnConflict: ConflictReplace})
-	if report.Counts[kindToken] != (ImportCount{Added: 1, Conflicts: 1}) ||
-		report.Counts[kindClient] != (ImportCount{Added: 1, Conflicts: 1}) {
+	if report.Counts[transfer.KindToken] != (ImportCount{Added: 1, Conflicts: 1}) ||
+		report.Counts[transfer.KindClient] != (ImportCount{Added: 1, Conflicts: 1}) {
 		t.Errorf("%+v", report)
 	}
 }
@@ -145,7 +147,7 @@ func TestAStoreThatSignsAlreadyKeepsItsKey(t *testing.T) {
 	imported(t, s, []byte(byHand(key("a"))), ImportOptions{})
 	for _, want := range []ImportCount{{Added: 1, Unchanged: 1}, {Unchanged: 2}} {
 		if report := imported(t, s, []byte(byHand(key("a"), key("b"))),
-			ImportOptions{}); report.Counts[kindSigningKey] != want {
+			ImportOptions{}); report.Counts[transfer.KindSigningKey] != want {
 			t.Errorf("%+v", report)
 		}
 	}
@@ -189,14 +191,14 @@ func TestATokenUsedSinceIsNoConflict(t *testing.T) {
 
 func TestReportsListSoManyConflictsAtMost(t *testing.T) {
 	var old, changed []string
-	for i := range 3 * maxConflicts {
+	for i := range 3 * transfer.MaxConflicts {
 		old = append(old, fmt.Sprintf(`{"type":"memory","id":"m%d","content":"old"}`, i))
 		changed = append(changed, fmt.Sprintf(`{"type":"memory","id":"m%d","content":"new"}`, i))
 	}
 	s := openCopy(t)
 	imported(t, s, []byte(byHand(old...)), ImportOptions{})
-	if report := imported(t, s, []byte(byHand(changed...)), ImportOptions{}); len(report.Conflicts) != maxConflicts ||
-		report.Counts[kindMemory].Conflicts != 3*maxConflicts {
+	if report := imported(t, s, []byte(byHand(changed...)), ImportOptions{}); len(report.Conflicts) != transfer.MaxConflicts ||
+		report.Counts[transfer.KindMemory].Conflicts != 3*transfer.MaxConflicts {
 		t.Errorf("%d listed, %+v", len(report.Conflicts), report.Counts)
 	}
 }
@@ -229,7 +231,7 @@ func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
 				t.Errorf("%+v, %v", report, err)
 			}
 			for _, c := range report.Conflicts {
-				if c.Kind != kindFile { // of which two may be on their way at the same time
+				if c.Kind != transfer.KindFile { // of which two may be on their way at the same time
 					t.Errorf("%+v", c)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/redact"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 // InvitationPurpose is what an invitation is for.
@@ -390,18 +391,18 @@ func purgeInvitations(tx db.Tx, now int64) (int64, error) {
 
 // invitationRecord describes a valid invitation row. Exports leave invitations out: one store's invitations are not
 // valid in another.
-func invitationRecord() record {
-	return record{
-		table: "invitation", key: 1,
-		fields: []recordField{
-			{name: "id", check: check.Name},
-			{name: "hash", form: bytesForm, check: checkHash},
-			{name: "email", check: func(_, value string) error { return check.Email(value) }},
-			{name: "note", check: checkText},
-			{name: "created_at", form: timeForm},
-			{name: "expires_at", form: timeForm},
-			{name: "used_at", form: timeForm},
+func invitationRecord() transfer.Record {
+	return transfer.Record{
+		Table: "invitation", Key: 1,
+		Fields: []transfer.RecordField{
+			{Name: "id", Check: check.Name},
+			{Name: "hash", Form: transfer.BytesForm, Check: transfer.CheckHash},
+			{Name: "email", Check: func(_, value string) error { return check.Email(value) }},
+			{Name: "note", Check: transfer.CheckText},
+			{Name: "created_at", Form: transfer.TimeForm},
+			{Name: "expires_at", Form: transfer.TimeForm},
+			{Name: "used_at", Form: transfer.TimeForm},
 		},
-		selection: `SELECT uid, hash, email, note, created_at, expires_at, used_at FROM invitation`, ordered: `id`,
+		Selection: `SELECT uid, hash, email, note, created_at, expires_at, used_at FROM invitation`, Ordered: `id`,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 // Limits of a memory.
@@ -154,7 +155,7 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &given); err != nil {
 		return err
 	}
-	metadata, err := parseMetadata(given.Metadata)
+	metadata, err := transfer.ParseMetadata(given.Metadata)
 	if err != nil {
 		return err
 	}

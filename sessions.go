@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 // Session is a person's sign-in in a browser.
@@ -434,20 +435,20 @@ func purgeSessions(tx db.Tx, now int64) (int64, error) {
 
 // sessionRecord describes the row of a session. Exports leave sessions out: after a move to another file, people sign
 // in again.
-func sessionRecord() record {
-	return record{
-		table: "session", key: 1,
-		fields: []recordField{
-			{name: "id", check: check.Name},
-			{name: "hash", form: bytesForm, check: checkHash},
-			{name: "user_agent", check: checkText},
-			{name: "created_at", form: timeForm},
-			{name: "last_used_at", form: timeForm},
-			{name: "expires_at", form: timeForm},
-			{name: "confirmed_at", form: timeForm},
+func sessionRecord() transfer.Record {
+	return transfer.Record{
+		Table: "session", Key: 1,
+		Fields: []transfer.RecordField{
+			{Name: "id", Check: check.Name},
+			{Name: "hash", Form: transfer.BytesForm, Check: transfer.CheckHash},
+			{Name: "user_agent", Check: transfer.CheckText},
+			{Name: "created_at", Form: transfer.TimeForm},
+			{Name: "last_used_at", Form: transfer.TimeForm},
+			{Name: "expires_at", Form: transfer.TimeForm},
+			{Name: "confirmed_at", Form: transfer.TimeForm},
 		},
-		selection: `SELECT uid, hash, user_agent, created_at, last_used_at, expires_at, confirmed_at FROM session`,
-		ordered:   `id`,
+		Selection: `SELECT uid, hash, user_agent, created_at, last_used_at, expires_at, confirmed_at FROM session`,
+		Ordered:   `id`,
 	}
 }
 
@@ -488,7 +489,7 @@ func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, erro
 		return User{}, err
 	}
 	var u storedUser
-	if len(c.Name) <= maxFolded {
+	if len(c.Name) <= check.MaxFoldedName {
 		err := s.read(ctx, func(tx db.Tx, _ scope) error {
 			found, err := loadUsers(tx, `u.name_key = ?`, foldname.Key(c.Name))
 			if len(found) > 0 {

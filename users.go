@@ -102,7 +102,7 @@ const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE ow
 // findUser looks a user up by id, or else by name. A row left behind by a deleted user does not count.
 func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 	found, err := loadUsers(tx, `u.uid = ? AND (u.disabled_at IS NULL OR `+listed+`)`, idOrName)
-	if err == nil && len(found) == 0 && len(idOrName) <= maxFolded {
+	if err == nil && len(found) == 0 && len(idOrName) <= check.MaxFoldedName {
 		found, err = loadUsers(tx, `u.name_key = ?`, foldname.Key(idOrName))
 	}
 	if err != nil {
@@ -114,9 +114,6 @@ func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 	}
 	return found[0], nil
 }
-
-// maxFolded is the most bytes that are folded to look up a name: no name is longer.
-const maxFolded = 4 * 4 * check.MaxUserName
 
 // account finds the user that a call is about: the view's own when none is named. Only the operator may name another.
 func (s *Store) account(tx db.Tx, sc scope, idOrName string) (storedUser, error) {
@@ -133,7 +130,7 @@ func (s *Store) account(tx db.Tx, sc scope, idOrName string) (storedUser, error)
 		return own, nil
 	case s.operator:
 		return findUser(tx, idOrName)
-	case own.Name != "" && len(idOrName) <= maxFolded && foldname.Key(idOrName) == foldname.Key(own.Name):
+	case own.Name != "" && len(idOrName) <= check.MaxFoldedName && foldname.Key(idOrName) == foldname.Key(own.Name):
 		return own, nil
 	}
 	return own, newError(KindForbidden, "user", "user is %s; a view of a user is for that user alone", show(idOrName))

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 // exportVisits: a view of a user gets what the user owns, and brings nothing in.
@@ -32,7 +34,7 @@ var exportVisits = map[string]func(v visit){
 			if err := json.Unmarshal([]byte(line), &written); err != nil {
 				v.Error(err)
 			}
-			if whose := cmp.Or(written.Owner, written.User, v.access.User); whose != v.access.User || written.Type == kindUser &&
+			if whose := cmp.Or(written.Owner, written.User, v.access.User); whose != v.access.User || written.Type == transfer.KindUser &&
 				written.ID != whose {
 				v.Errorf("Export writes what is %s's: %s", whose, line)
 			}

@@ -4,13 +4,17 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
-	"golang.org/x/text/unicode/norm"
 )
 
 // MaxUserName is the most characters of a user's name.
 const MaxUserName = 64
+
+// MaxFoldedName is the most bytes that are folded to look up a name: no name is longer.
+const MaxFoldedName = 4 * 4 * MaxUserName
 
 // UserName checks a sign-in name and returns it as stored: in Unicode's form NFC, and without invisible spaces. It
 // refuses names that people could mistake for another: with invisible characters, or with words that mix

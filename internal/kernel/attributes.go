@@ -18,12 +18,18 @@ var (
 	RuleTypes       = []string{ruleDo, ruleDont, RuleTodo}
 )
 
+// Values with a meaning of their own.
+const (
+	EventIdentity = "IDENTITY" // who the agent is, and how it addresses the user
+	StateArchived = "archived"
+)
+
 // The types of rules, and the event type of memories that are one.
 const (
 	ruleDo           = "do"
 	ruleDont         = "dont"
 	RuleTodo         = "todo"
-	eventProjectRule = "project-rule"
+	EventProjectRule = "project-rule"
 )
 
 // Attributes are a memory's data besides its content: the known keys of the interface, which are columns, and the
@@ -138,11 +144,11 @@ func (a *Attributes) Check() error {
 	if err := check.Enum("rule_type", a.RuleType, RuleTypes); err != nil {
 		return err
 	}
-	if a.RuleType != "" && a.EventType != eventProjectRule {
+	if a.RuleType != "" && a.EventType != EventProjectRule {
 		return fault.Invalid("rule_type", "rule_type is %q on a memory of event_type %q; only a memory of event_type %q has a rule_type",
-			a.RuleType, a.EventType, eventProjectRule)
+			a.RuleType, a.EventType, EventProjectRule)
 	}
-	if a.RuleType == "" && a.EventType == eventProjectRule {
+	if a.RuleType == "" && a.EventType == EventProjectRule {
 		return fault.Invalid("rule_type", "rule_type is missing; a memory of event_type %q has one: allowed are %s", a.EventType,
 			fault.OneOf(RuleTypes))
 	}

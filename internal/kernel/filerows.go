@@ -16,6 +16,9 @@ const (
 	DeleteBatch = 64 // chunks deleted in one transaction
 )
 
+// Abandoned is when an arriving file without progress counts as given up.
+const Abandoned = 24 * time.Hour
+
 // RemoveChunks removes some chunks of a leaving file, and the file with the last of them; more is then false.
 func RemoveChunks(tx db.Tx, row int64) (more bool, err error) {
 	result, err := tx.Exec(`DELETE FROM file_chunk WHERE id IN (SELECT id FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT ?)`,

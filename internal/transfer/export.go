@@ -1,9 +1,8 @@
-package souvenir
+package transfer
 
 import (
 	"bufio"
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,85 +11,53 @@ import (
 	"hash"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// ExportOptions change what [Upkeep.Export] writes. Nil means the zero value: everything but credentials.
-type ExportOptions struct {
-	// Credentials adds the credentials of people and programs: hashes of passwords, MCP tokens and refresh tokens,
-	// identities at other providers, OAuth clients and grants, and the private keys that sign access tokens. The holder of
-	// such a file can sign tokens for every user of the store: protect it like the store itself. One-time codes are never
-	// exported.
-	Credentials bool
-
-	// WithoutFiles leaves the files out.
-	WithoutFiles bool
-
-	// WithoutVectors leaves out the vectors that an embedder can rebuild from the texts. Callers' own vectors are always
-	// included.
-	WithoutVectors bool
-
-	// Progress receives the stages "memories" (counted in memories) and "files" (in bytes). Nil disables it.
-	Progress Progress
+// exportSettings say what an export holds.
+type Settings struct {
+	User           *int64 // row of the user whose data is written; nil: all users'
+	Credentials    bool   // with the credentials of people and programs
+	WithoutFiles   bool
+	WithoutVectors bool // without those that an embedder can make again
+	Progress       func(stage string, done, total int)
+	Now            time.Time
 }
 
-// ExportSummary summarizes an export.
-type ExportSummary struct {
-	Counts map[string]int `json:"counts"` // lines of each kind, such as "memory"
-	Bytes  int64          `json:"bytes"`
-	SHA256 string         `json:"sha256"` // hex; as in the last line: of all lines before it
+// orNone returns a function that can be called.
+func orNone(progress func(stage string, done, total int)) func(stage string, done, total int) {
+	if progress == nil {
+		return func(string, int, int) {}
+	}
+	return progress
 }
 
-// Export writes the whole store, all users' data, as JSON Lines; a view writes the data that its user owns:
-// preferences, collections, projects, memories and files, but neither credentials nor other members. The export is one
-// consistent snapshot of the store at its beginning, however long it takes. [Upkeep.Import] reads it;
-// docs/export-format.md describes it. It needs little memory for a store of any size and blocks no other call; but data
-// written to the store meanwhile stays in the write-ahead log until it is done. (An in-memory store has no log: there,
-// writers wait.)
-//
-// After an error, w holds the beginning of an export, which Import recognizes as truncated. w must not call the store.
-// A view limited to projects may not export.
-func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions) (ExportSummary, error) {
-	s, err := h.own("Export")
-	if err != nil {
-		return ExportSummary{}, err
-	}
-	if w == nil {
-		return ExportSummary{}, invalid("w", "w is nil; give a writer")
-	}
-	if options != nil && options.Credentials && !s.operator {
-		return ExportSummary{}, newError(KindForbidden, "Credentials",
-			"Credentials is set for the export of a user's things; only the export of a whole store has them")
-	}
-	var o ExportOptions
-	if options != nil {
-		o = *options
-	}
-	if o.Progress == nil {
-		o.Progress = func(string, int, int) {}
-	}
-	e := exporter{ExportOptions: o, hash: sha256.New(), counts: map[string]int{}, places: map[int64]exportPlace{}}
+// exportSum summarizes an export: its lines by kind, its size, and the hash of its lines but the last.
+type Summary struct {
+	Counts map[string]int
+	Bytes  int64
+	SHA256 string // hex
+}
+
+// writeExport writes an export of the state that a transaction sees. After an error, w holds the beginning of one.
+func Export(tx db.Tx, w io.Writer, of Settings) (Summary, error) {
+	of.Progress = orNone(of.Progress)
+	e := exporter{Settings: of, tx: tx, hash: sha256.New(), counts: map[string]int{}, places: map[int64]exportPlace{}}
 	e.w = bufio.NewWriterSize(io.MultiWriter(w, e.hash, &e.size), 256<<10)
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		e.tx = tx
-		if !s.operator {
-			e.user = &sc.User
-		}
-		return e.all(s.clock().UTC().Format(exportTime))
-	})
-	if err != nil {
-		return ExportSummary{}, err
+	if err := e.all(of.Now.UTC().Format(ExportTime)); err != nil {
+		return Summary{}, err
 	}
-	return ExportSummary{Counts: e.counts, Bytes: int64(e.size), SHA256: e.sum}, nil
+	return Summary{Counts: e.counts, Bytes: int64(e.size), SHA256: e.sum}, nil
 }
 
 // exporter writes an export within one transaction.
 type exporter struct {
-	ExportOptions
+	Settings
 	tx     db.Tx
-	user   *int64        // row of the user whose data is written; nil: all users'
 	w      *bufio.Writer // into the caller's, the hash and the size
 	hash   hash.Hash
 	size   byteCount
@@ -113,8 +80,8 @@ func (e *exporter) all(now string) error {
 		Sealed: true}); err != nil {
 		return err
 	}
-	for _, r := range records() {
-		if r.credential && !e.Credentials || e.user != nil && r.owner == "" {
+	for _, r := range Records() {
+		if r.credential && !e.Credentials || e.User != nil && r.owner == "" {
 			continue
 		}
 		if err := e.records(r); err != nil {
@@ -148,15 +115,15 @@ func (e *exporter) encode(value any) error {
 
 // owned is the condition that the exported user owns a row; owner is its column or an expression for it.
 func (e *exporter) owned(owner string) string {
-	if e.user == nil {
+	if e.User == nil {
 		return `true`
 	}
-	return owner + ` = ` + strconv.FormatInt(*e.user, 10)
+	return owner + ` = ` + strconv.FormatInt(*e.User, 10)
 }
 
 // inOwned is the condition that the exported user owns a partition.
 func (e *exporter) inOwned(partition string) string {
-	if e.user == nil {
+	if e.User == nil {
 		return `true`
 	}
 	return partition + ` IN (SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE ` +
@@ -175,26 +142,26 @@ func (e *exporter) write(kind string) error {
 }
 
 // records writes the lines of one kind that are rows.
-func (e *exporter) records(r record) error {
-	values, into := r.room()
+func (e *exporter) records(r Record) error {
+	values, into := r.Room()
 	return e.tx.Each(func(row db.Rows) error {
 		if err := row.Scan(into...); err != nil {
 			return err
 		}
 		e.line.begin(r.kind)
-		for i, f := range r.fields {
+		for i, f := range r.Fields {
 			if f.credential && !e.Credentials {
 				continue
 			}
 			e.line.value(f, values[i])
 		}
 		return e.write(r.kind)
-	}, r.selection+` WHERE `+e.owned(cmp.Or(r.owner, `NULL`))+` ORDER BY `+r.ordered)
+	}, r.Selection+` WHERE `+e.owned(cmp.Or(r.owner, `NULL`))+` ORDER BY `+r.Ordered)
 }
 
-// room returns the variables that a row of a record is read into.
-func (r record) room() (values, into []any) {
-	values, into = make([]any, len(r.fields)), make([]any, len(r.fields))
+// Room returns the variables that a row of a record is read into.
+func (r Record) Room() (values, into []any) {
+	values, into = make([]any, len(r.Fields)), make([]any, len(r.Fields))
 	for i := range values {
 		into[i] = &values[i]
 	}
@@ -202,21 +169,21 @@ func (r record) room() (values, into []any) {
 }
 
 // value writes a field; NULL is left out.
-func (l *lineWriter) value(f recordField, value any) {
+func (l *lineWriter) value(f RecordField, value any) {
 	switch v := value.(type) {
 	case string:
-		if f.form == jsonForm {
-			l.json(f.name, v)
+		if f.Form == jsonForm {
+			l.json(f.Name, v)
 		} else {
-			l.text(f.name, v)
+			l.text(f.Name, v)
 		}
 	case []byte:
-		l.bytes(f.name, v)
+		l.bytes(f.Name, v)
 	case int64:
-		if f.form == timeForm {
-			l.time(f.name, v)
+		if f.Form == TimeForm {
+			l.time(f.Name, v)
 		} else {
-			l.number(f.name, v)
+			l.number(f.Name, v)
 		}
 	}
 }
@@ -238,7 +205,7 @@ func (e *exporter) place(partition int64) (exportPlace, error) {
 		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE p.id = ?`, partition).
 		Scan(&p.owner, &p.collection, &p.projectOwner, &p.project)
 	if errors.Is(err, db.ErrNoRows) {
-		return p, damaged(err, "a memory, or a former state of one, lies in partition %d, which does not exist", partition)
+		return p, fault.Damaged(err, "a memory, or a former state of one, lies in partition %d, which does not exist", partition)
 	}
 	e.places[partition] = p
 	return p, err
@@ -308,17 +275,17 @@ func (e *exporter) files() error {
 	}
 	defer tags.rows.Close()
 	err = e.tx.Each(func(row db.Rows) error {
-		var f exportFile
-		if err := row.Scan(&f.row, &f.id, &f.owner, &f.memory, &f.memoryOwner, &f.projectOwner, &f.project, &f.filename,
-			&f.mimeType,
-			&f.size, &f.sha256, &f.description, &f.category, &f.created, &f.updated); err != nil {
+		var f ExportFile
+		if err := row.Scan(&f.Row, &f.Id, &f.owner, &f.memory, &f.memoryOwner, &f.projectOwner, &f.project, &f.Filename,
+			&f.MimeType,
+			&f.Size, &f.Sha256, &f.Description, &f.Category, &f.Created, &f.Updated); err != nil {
 			return err
 		}
-		if err := tags.each(f.row, func() error { f.tags = append(f.tags, tag); return nil }); err != nil {
+		if err := tags.each(f.Row, func() error { f.tags = append(f.tags, tag); return nil }); err != nil {
 			return err
 		}
 		e.file(f)
-		if err := e.write(kindFile); err != nil {
+		if err := e.write(KindFile); err != nil {
 			return err
 		}
 		return e.chunks(f, func(n int) {
@@ -338,45 +305,45 @@ func (e *exporter) files() error {
 	return err
 }
 
-type exportFile struct {
-	row                                       int64
-	id, owner, memory, memoryOwner            string
+type ExportFile struct {
+	Row                                       int64
+	Id, owner, memory, memoryOwner            string
 	projectOwner, project                     string
-	filename, mimeType, description, category string
-	size, created, updated                    int64
-	sha256                                    []byte
+	Filename, MimeType, Description, Category string
+	Size, Created, Updated                    int64
+	Sha256                                    []byte
 	tags                                      []string
 }
 
-func (e *exporter) file(f exportFile) {
+func (e *exporter) file(f ExportFile) {
 	l := &e.line
-	l.begin(kindFile)
-	l.text("id", f.id)
+	l.begin(KindFile)
+	l.text("id", f.Id)
 	l.text("owner", f.owner)
-	if e.user == nil || f.memoryOwner == f.owner { // others' memories are not in the export of one user's data
+	if e.User == nil || f.memoryOwner == f.owner { // others' memories are not in the export of one user's data
 		l.optional("memory_id", f.memory)
 	}
-	if e.user == nil && f.memoryOwner != f.owner {
+	if e.User == nil && f.memoryOwner != f.owner {
 		l.optional("memory_owner", f.memoryOwner)
 	}
 	e.project(f.owner, exportPlace{projectOwner: f.projectOwner, project: f.project})
 	l.optional("project_id", f.project)
-	l.text("filename", f.filename)
-	l.text("mime_type", f.mimeType)
-	l.number("size", f.size)
-	l.text("sha256", hex.EncodeToString(f.sha256))
-	l.text("description", f.description)
-	l.text("category", f.category)
+	l.text("filename", f.Filename)
+	l.text("mime_type", f.MimeType)
+	l.number("size", f.Size)
+	l.text("sha256", hex.EncodeToString(f.Sha256))
+	l.text("description", f.Description)
+	l.text("category", f.Category)
 	l.texts("tags", f.tags)
-	l.time("created_at", f.created)
-	l.time("updated_at", f.updated)
+	l.time("created_at", f.Created)
+	l.time("updated_at", f.Updated)
 }
 
 var errChunks = errors.New("its pieces are not what was stored")
 
 // chunks writes the content of a file. It is compared with its hash on the way: a successful export holds the content
 // that was stored.
-func (e *exporter) chunks(f exportFile, wrote func(n int)) error {
+func (e *exporter) chunks(f ExportFile, wrote func(n int)) error {
 	whole, n, size := sha256.New(), int64(0), int64(0)
 	err := e.tx.Each(func(row db.Rows) error {
 		var data []byte
@@ -385,15 +352,15 @@ func (e *exporter) chunks(f exportFile, wrote func(n int)) error {
 		}
 		whole.Write(data)
 		e.line.begin(kindChunk)
-		e.line.text("file", f.id)
+		e.line.text("file", f.Id)
 		e.line.number("n", n)
 		e.line.bytes("data", data)
 		n, size = n+1, size+int64(len(data))
 		wrote(len(data))
 		return e.write(kindChunk)
-	}, `SELECT data FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id`, f.row<<kernel.ChunkBits, (f.row+1)<<kernel.ChunkBits)
-	if err == nil && (size != f.size || string(whole.Sum(nil)) != string(f.sha256)) {
-		return damaged(errChunks, "file %s (%s)", f.id, fmt.Sprintf("%d bytes of %d", size, f.size))
+	}, `SELECT data FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id`, f.Row<<kernel.ChunkBits, (f.Row+1)<<kernel.ChunkBits)
+	if err == nil && (size != f.Size || string(whole.Sum(nil)) != string(f.Sha256)) {
+		return fault.Damaged(errChunks, "file %s (%s)", f.Id, fmt.Sprintf("%d bytes of %d", size, f.Size))
 	}
 	return err
 }

@@ -1,9 +1,10 @@
-package souvenir
+package transfer
 
 import (
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // vectorsLine is about how many bytes of vectors go into one line.
@@ -69,7 +70,7 @@ func (e *exporter) memories() error {
 			return err
 		}
 		e.memoryLine(m)
-		if err := e.write(kindMemory); err != nil {
+		if err := e.write(KindMemory); err != nil {
 			return err
 		}
 		if err := vectors.write(e, m); err != nil {
@@ -108,7 +109,7 @@ func (e *exporter) memory(row db.Rows) (exportMemory, error) {
 // memoryLine writes a memory in the form of the interface, with the other fields that must not be lost.
 func (e *exporter) memoryLine(m exportMemory) {
 	l := &e.line
-	l.begin(kindMemory)
+	l.begin(KindMemory)
 	l.text("id", m.id)
 	l.text("owner", m.owner)
 	l.text("collection_name", m.collection)
@@ -131,13 +132,13 @@ type vectorSide struct {
 
 func (e *exporter) vectors() (*vectorSide, error) {
 	v := &vectorSide{}
-	own := OwnVectors
+	own := kernel.OwnVectors
 	if !e.WithoutVectors {
 		own = ""
 	}
 	rows, err := e.tx.Query(`SELECT p.memory_id, p.start, p.length, f.key, f.model = ?1, p.vector FROM passage p `+
 		db.ByPassageMemory+` `+db.InOrder+` profile f ON f.id = p.profile_id
-		WHERE p.vector IS NOT NULL AND (?2 = '' OR f.model = ?2) ORDER BY p.memory_id, p.id`, OwnVectors, own)
+		WHERE p.vector IS NOT NULL AND (?2 = '' OR f.model = ?2) ORDER BY p.memory_id, p.id`, kernel.OwnVectors, own)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func (v *vectorSide) write(e *exporter, m exportMemory) error {
 	profile, l := "", &e.line
 	end := func() error {
 		l.buf = append(l.buf, ']')
-		return e.write(kindVectors)
+		return e.write(KindVectors)
 	}
 	err := v.each(m.row, func() error {
 		p := v.passage
@@ -165,7 +166,7 @@ func (v *vectorSide) write(e *exporter, m exportMemory) error {
 		}
 		if profile == "" {
 			profile = p.profile
-			l.begin(kindVectors)
+			l.begin(KindVectors)
 			l.text("memory", m.id)
 			l.text("profile", profile)
 			l.key("passages")
@@ -214,10 +215,10 @@ func (r *revisionSide) write(e *exporter, m exportMemory) error {
 	return r.each(m.row, func() error {
 		v, l := r.revision, &e.line
 		at, err := e.place(v.partition)
-		if err != nil || e.user != nil && at.owner != m.owner {
+		if err != nil || e.User != nil && at.owner != m.owner {
 			return err
 		}
-		l.begin(kindRevision)
+		l.begin(KindRevision)
 		l.text("memory", m.id)
 		l.number("revision", v.number)
 		l.text("collection_owner", at.owner)
@@ -227,7 +228,7 @@ func (r *revisionSide) write(e *exporter, m exportMemory) error {
 		l.text("content", v.content)
 		l.json("metadata", v.attributes)
 		l.time("created_at", v.created)
-		return e.write(kindRevision)
+		return e.write(KindRevision)
 	})
 }
 
@@ -242,13 +243,13 @@ func (e *exporter) links() error {
 			return nil
 		}
 		l := &e.line
-		l.begin(kindLink)
+		l.begin(KindLink)
 		l.text("memory", id)
 		l.text("owner", owner)
 		l.time("updated_at", updated)
 		l.texts("related_memory_ids", related)
 		related = related[:0]
-		return e.write(kindLink)
+		return e.write(KindLink)
 	}
 	err := e.tx.Each(func(row db.Rows) error {
 		var from, to string

@@ -1,4 +1,4 @@
-package souvenir
+package transfer
 
 import (
 	"bytes"
@@ -10,114 +10,66 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"log/slog"
 	"maps"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// OnConflict says what an import does with an item that the store already has in another state.
-type OnConflict string
+// MaxConflicts is how many conflicts a report lists.
+const MaxConflicts = 100
 
-// The values of [OnConflict]. The empty value means ConflictKeep.
-const (
-	ConflictKeep    OnConflict = "keep"    // keep the store's item
-	ConflictReplace OnConflict = "replace" // overwrite it with the export's
-)
+// importTarget is the store that an import writes into.
+type Target struct {
+	DB    db.DB
+	Now   func() int64 // in stored form
+	NewID func() string
+	Log   *slog.Logger
 
-// ImportOptions change how [Upkeep.Import] works. Nil means the zero value.
-type ImportOptions struct {
-	// OnConflict decides about items with the same id (or name) and owner but another state: memories, revisions, files,
-	// collections, projects, members and preferences. Accounts and credentials are always kept, and so are other users'
-	// items.
-	OnConflict OnConflict
+	// The embedder of the store: the row of its profile, its model and its sizes.
+	Profile              int64
+	Model                string
+	Dimensions, MaxInput int
+	// Embed embeds texts. A failing embedder is no error: it returns no vectors, and warnings say so.
+	Embed func(ctx context.Context, texts []string) (vectors [][]float32, warnings []string, err error)
 
-	// Progress receives the stages "check" and "import", counted in lines; the total is 0 while unknown. Nil disables it.
-	Progress Progress
+	Waiting func() // is called when texts wait to be embedded
 }
 
-// ImportCount counts the results for the items of one kind.
-type ImportCount struct {
-	Added     int `json:"added"`
-	Unchanged int `json:"unchanged"` // already there, in the same state
-	Replaced  int `json:"replaced"`  // already there in another state; with ConflictReplace
-	Conflicts int `json:"conflicts"` // not imported
+// importCount counts the results for the items of one kind.
+type Count struct{ Added, Unchanged, Replaced, Conflicts int }
+
+// importConflict is an item that was not imported because of a conflict with the store.
+type Conflict struct {
+	Line             int
+	Kind, ID, Reason string
 }
 
-// ImportConflict is an item that was not imported because of a conflict with the store.
-type ImportConflict struct {
-	Line   int    `json:"line"`
-	Kind   string `json:"kind"` // such as "memory"
-	ID     string `json:"id"`   // or its name
-	Reason string `json:"reason"`
+// importSum is the result of an import.
+type Report struct {
+	Counts       map[string]Count // by kind
+	Conflicts    []Conflict       // the first of them
+	MissingLinks int              // links with one end not in the store
+	Ignored      int              // lines of unknown types, or out of place
+	Warnings     []string
+	Line         int // everything up to this line is in the store
 }
 
-// ImportReport is the result of an import.
-type ImportReport struct {
-	// by kind, such as "memory"; vectors and chunks count with their memory or file
-	Counts    map[string]ImportCount `json:"counts"`
-	Conflicts []ImportConflict       `json:"conflicts,omitempty"`
-
-	// MissingLinks counts links between memories, and from files to memories, with one end not in the store.
-	MissingLinks int `json:"missing_links,omitempty"`
-
-	// Ignored counts lines of types that this version does not know, and lines of a memory or file whose own line does not
-	// come before them.
-	Ignored int `json:"ignored,omitempty"`
-
-	Warnings []string `json:"warnings,omitempty"` // what the caller should know although the import is done
-	Line     int      `json:"line"`               // everything up to this line is in the store
-}
-
-// maxConflicts is how many conflicts a report lists.
-const maxConflicts = 100
-
-// Import reads the output of [Upkeep.Export], or a handmade file in the same form, into this store, empty or not. Ids,
-// times, revisions and owners stay the same, and search finds imported memories at once. Items that the store already
-// has are left alone, so that an import can be repeated: the second one changes nothing. Vectors of this store's model
-// are kept; otherwise texts are embedded as by AddMemories.
-//
-// The header is checked before anything is written: a file that is not an export is ErrForeign, an export of a newer
-// version ErrNewer. If r is an io.Seeker, the whole file is checked first: an export must be complete and unchanged,
-// and every handmade line valid. Otherwise errors are found on the way, and earlier lines stay imported. The same holds
-// when the import ends early for any other reason: each line is imported atomically, the report's Line says how far the
-// import came, and repeating it continues there. Errors name the line and the field.
-//
-// Options.MaxFile and Options.FileQuota apply to uploads and do not limit imports.
-//
-// Only the operator's store may import: it creates users, and with credentials in the export these can sign in. Import
-// only your own files.
-func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions) (ImportReport, error) {
-	s, err := h.operator("Import")
-	im := importer{s: s, report: ImportReport{Counts: map[string]ImportCount{}}}
-	if err != nil {
-		return im.report, err
-	}
-	if r == nil {
-		return im.report, invalid("r", "r is nil; give a reader of an export")
-	}
-	if options != nil {
-		im.ImportOptions = *options
-	}
-	im.OnConflict = cmp.Or(im.OnConflict, ConflictKeep)
-	if err := check.Enum("OnConflict", im.OnConflict, []OnConflict{ConflictKeep, ConflictReplace}); err != nil {
-		return im.report, err
-	}
-	if s.db.ReadOnly() {
-		return im.report, newError(KindReadOnly, "", "the store is opened for reading only; nothing can be imported")
-	}
-	if im.Progress == nil {
-		im.Progress = func(string, int, int) {}
-	}
+// readExport imports what r holds. If r is an io.Seeker, the whole file is checked before anything is written. Items
+// that the store has in another state are kept, unless replace is set.
+func Import(ctx context.Context, into Target, r io.Reader, replace bool, progress func(stage string, done, total int)) (Report, error) {
+	im := importer{Target: into, replace: replace, progress: orNone(progress),
+		report: Report{Counts: map[string]Count{}}}
 	if seeker, ok := r.(io.ReadSeeker); ok {
 		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // a pipe is a file but cannot seek
 			if err := im.check(ctx, seeker); err != nil {
-				return im.report, wrap(err)
+				return im.report, err
 			}
 			if _, err := seeker.Seek(start, io.SeekStart); err != nil {
-				return im.report, wrap(fmt.Errorf("the export cannot be read again from its beginning: %w", err))
+				return im.report, fmt.Errorf("the export cannot be read again from its beginning: %w", err)
 			}
 		}
 	}
@@ -126,33 +78,26 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 			im.file.drop(ctx)
 		}
 		if im.waiting {
-			s.worker.wake()
+			im.Waiting()
 		}
 	}()
-	err = im.run(ctx, r)
-	return im.report, wrap(err)
+	err := im.run(ctx, r)
+	return im.report, err
 }
 
-// CheckExport checks an export, or a handmade file in the same form, as [Upkeep.Import] does before it writes anything,
-// and returns the error that Import would return. It needs no store, so that none is created for an invalid file.
-// Progress receives the stage "check"; nil disables it.
-func CheckExport(ctx context.Context, r io.Reader, progress Progress) error {
-	if r == nil {
-		return invalid("r", "r is nil; give a reader of an export")
-	}
-	if progress == nil {
-		progress = func(string, int, int) {}
-	}
-	im := importer{ImportOptions: ImportOptions{Progress: progress}}
-	return wrap(im.check(ctx, r))
+// CheckExport checks an export as an import does before it writes anything. It needs no store.
+func CheckExport(ctx context.Context, r io.Reader, progress func(stage string, done, total int)) error {
+	im := importer{progress: orNone(progress)}
+	return im.check(ctx, r)
 }
 
 // importer is an import under way.
 type importer struct {
-	ImportOptions
-	s      *Store
-	report ImportReport
-	total  int // lines, once they have been counted
+	Target
+	replace  bool
+	progress func(stage string, done, total int)
+	report   Report
+	total    int // lines, once they have been counted
 
 	batch   []importItem // items for the next transaction
 	size    int          // bytes of their lines
@@ -181,7 +126,7 @@ func (n lineNumber) line() int { return int(n) }
 
 // The most that an import writes at a time: each transaction is short enough for other writers to wait.
 const (
-	importBatch = 500
+	ImportBatch = 500
 	importBytes = 8 << 20
 )
 
@@ -199,34 +144,34 @@ func (c *seal) open(lines *lineReader) error {
 	line, err := lines.next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return newError(KindForeign, "", "there is nothing to import: the export is empty")
-	case errors.Is(err, ErrTooLarge):
-		return newError(KindForeign, "", "this is no export of Souvenir: %v", err)
+		return fault.New(fault.KindForeign, "", "there is nothing to import: the export is empty")
+	case errors.Is(err, &fault.Error{Kind: fault.KindTooLarge}):
+		return fault.New(fault.KindForeign, "", "this is no export of Souvenir: %v", err)
 	case err != nil:
 		return err
 	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
-		return newError(KindForeign, "", "this is compressed with gzip; decompress it first")
+		return fault.New(fault.KindForeign, "", "this is compressed with gzip; decompress it first")
 	case bytes.HasPrefix(line, []byte("SQLite format 3")):
-		return newError(KindForeign, "", "this is a SQLite file and no export; open it as a store, or restore it")
+		return fault.New(fault.KindForeign, "", "this is a SQLite file and no export; open it as a store, or restore it")
 	}
 	if decodeLine(line, &c.header) != nil || c.header.Souvenir != exportMark {
-		return newError(KindForeign, "",
+		return fault.New(fault.KindForeign, "",
 			`this is no export of Souvenir: its first line is %s; it must be like {"souvenir":"export","version":1}`,
-			show(string(line)))
+			fault.Show(string(line)))
 	}
 	switch {
 	case c.header.Version > exportVersion:
-		return newError(KindNewer, "version", "the export has version %d; this version of Souvenir reads %d",
+		return fault.New(fault.KindNewer, "version", "the export has version %d; this version of Souvenir reads %d",
 			c.header.Version, exportVersion)
 	case c.header.Version < 1:
-		return newError(KindForeign, "version", "the export has version %d, which there never was", c.header.Version)
+		return fault.New(fault.KindForeign, "version", "the export has version %d, which there never was", c.header.Version)
 	}
 	c.add("", line)
 	return nil
 }
 
-// maxKinds is how many types of lines an export may have, of this version and of later ones.
-const maxKinds = 1000
+// MaxKinds is how many types of lines an export may have, of this version and of later ones.
+const MaxKinds = 1000
 
 func (c *seal) add(kind string, line []byte) {
 	c.hash.Write(line)
@@ -244,10 +189,10 @@ func (c *seal) close(line []byte) error {
 	}
 	c.closed = true
 	if sum := hex.EncodeToString(c.hash.Sum(nil)); end.SHA256 != sum && (c.header.Sealed || end.SHA256 != "") {
-		return invalid("sha256", "the export has been changed since it was written: sha256 is %s, but that of its lines is %s", show(end.SHA256), show(sum))
+		return fault.Invalid("sha256", "the export has been changed since it was written: sha256 is %s, but that of its lines is %s", fault.Show(end.SHA256), fault.Show(sum))
 	}
 	if end.Counts != nil && !maps.Equal(end.Counts, c.counts) {
-		return invalid("counts", "the export is not complete: counts is %v, but it has %v", end.Counts, c.counts)
+		return fault.Invalid("counts", "the export is not complete: counts is %v, but it has %v", end.Counts, c.counts)
 	}
 	return nil
 }
@@ -264,23 +209,23 @@ func (c *seal) scan(ctx context.Context, lines *lineReader, each func(kind strin
 		line, err := lines.next()
 		switch {
 		case errors.Is(err, io.EOF) && c.header.Sealed && !c.closed:
-			return invalid("", "the export is cut off after line %d: its end is missing", lines.n)
+			return fault.Invalid("", "the export is cut off after line %d: its end is missing", lines.n)
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
 		case c.closed:
-			return invalid("", "line %d: something follows the end of the export", lines.n)
+			return fault.Invalid("", "line %d: something follows the end of the export", lines.n)
 		}
-		kind, err := lineKind(line)
+		kind, err := LineKind(line)
 		switch {
 		case err != nil:
 		case kind == kindEnd:
 			err = c.close(line)
 		default:
 			c.add(kind, line)
-			if len(c.counts) > maxKinds {
-				return atLine(invalid("type", "type is %s; an export has %d types of lines at most", show(kind), maxKinds), lines.n)
+			if len(c.counts) > MaxKinds {
+				return atLine(fault.Invalid("type", "type is %s; an export has %d types of lines at most", fault.Show(kind), MaxKinds), lines.n)
 			}
 			if err := each(kind, line); err != nil {
 				return err
@@ -294,7 +239,7 @@ func (c *seal) scan(ctx context.Context, lines *lineReader, each func(kind strin
 
 // atLine adds the line number to an error.
 func atLine(err error, n int) error {
-	var known *Error
+	var known *fault.Error
 	if errors.As(err, &known) && fromInput(known) {
 		located := *known
 		located.Message = fmt.Sprintf("line %d: %s", n, known.Message)
@@ -304,9 +249,9 @@ func atLine(err error, n int) error {
 }
 
 // fromInput reports whether an error is about the input, and not about the store.
-func fromInput(err *Error) bool {
+func fromInput(err *fault.Error) bool {
 	switch err.Kind {
-	case KindInvalid, KindTooLarge, KindNotFound, KindConflict, KindForbidden:
+	case fault.KindInvalid, fault.KindTooLarge, fault.KindNotFound, fault.KindConflict, fault.KindForbidden:
 		return true
 	}
 	return false
@@ -319,7 +264,7 @@ func (im *importer) check(ctx context.Context, r io.Reader) error {
 	lines := newLineReader(r)
 	err := c.scan(ctx, lines, func(kind string, line []byte) error {
 		if lines.n%1000 == 0 {
-			im.Progress("check", lines.n, 0)
+			im.progress("check", lines.n, 0)
 		}
 		if c.header.Sealed {
 			return nil
@@ -329,7 +274,7 @@ func (im *importer) check(ctx context.Context, r io.Reader) error {
 	})
 	im.total = lines.n
 	if err == nil {
-		im.Progress("check", lines.n, lines.n)
+		im.progress("check", lines.n, lines.n)
 	}
 	return err
 }
@@ -337,11 +282,11 @@ func (im *importer) check(ctx context.Context, r io.Reader) error {
 // run imports.
 func (im *importer) run(ctx context.Context, r io.Reader) error {
 	var c seal
-	im.now = im.s.now()
+	im.now = im.Now()
 	lines := newLineReader(r)
 	err := c.scan(ctx, lines, func(kind string, line []byte) error {
 		if lines.n%1000 == 0 {
-			im.Progress("import", lines.n, im.total)
+			im.progress("import", lines.n, im.total)
 		}
 		return im.take(ctx, kind, line, lines.n)
 	})
@@ -351,7 +296,7 @@ func (im *importer) run(ctx context.Context, r io.Reader) error {
 	if err != nil && c.header.Sealed {
 		im.dropIncomplete()
 	}
-	var known *Error
+	var known *fault.Error
 	if failed := im.flush(ctx); err == nil || errors.As(failed, &known) && fromInput(known) {
 		err = failed // an earlier line's
 	}
@@ -362,7 +307,7 @@ func (im *importer) run(ctx context.Context, r io.Reader) error {
 		return err
 	}
 	im.report.Line = lines.n
-	im.Progress("import", lines.n, lines.n)
+	im.progress("import", lines.n, lines.n)
 	return nil
 }
 
@@ -379,15 +324,15 @@ func (im *importer) dropIncomplete() {
 // parse returns the item of a line; nil for a type that this version does not know.
 func (im *importer) parse(kind string, line []byte, n int) (importItem, error) {
 	switch kind {
-	case kindMemory:
+	case KindMemory:
 		return parseMemory(line, n)
-	case kindVectors:
+	case KindVectors:
 		return parseVectors(line, n)
-	case kindRevision:
+	case KindRevision:
 		return parseRevision(line, n)
-	case kindLink:
+	case KindLink:
 		return parseLink(line, n)
-	case kindFile:
+	case KindFile:
 		return parseFile(line, n)
 	case kindChunk:
 		return parseChunk(line, n)
@@ -427,7 +372,7 @@ func (im *importer) take(ctx context.Context, kind string, line []byte, n int) e
 	case *chunkItem:
 		return atLine(im.chunk(ctx, item), n)
 	}
-	full := len(im.batch) >= importBatch || im.size >= importBytes
+	full := len(im.batch) >= ImportBatch || im.size >= importBytes
 	_, memory := item.(*memoryItem)
 	if full || memory && (len(im.batch) > 0 && im.current == nil) {
 		if err := im.flush(ctx); err != nil {
@@ -459,7 +404,7 @@ func (im *importer) take(ctx context.Context, kind string, line []byte, n int) e
 		im.current = nil
 	}
 	im.batch, im.size, im.last = append(im.batch, item), im.size+len(line), n
-	if len(im.late) > 10*importBatch {
+	if len(im.late) > 10*ImportBatch {
 		return im.lateLinks(ctx)
 	}
 	return nil
@@ -489,7 +434,7 @@ func (im *importer) flush(ctx context.Context) error {
 	if err := im.prepare(ctx, items); err != nil {
 		return err
 	}
-	var fault error
+	var bad error
 	for len(items) > 0 {
 		failed := 0
 		err := im.write(ctx, func(tx *importTx) error {
@@ -505,41 +450,41 @@ func (im *importer) flush(ctx context.Context) error {
 			im.report.Line = max(im.report.Line, last)
 			break
 		}
-		var known *Error
-		if fault != nil || !errors.As(err, &known) || !fromInput(known) {
+		var known *fault.Error
+		if bad != nil || !errors.As(err, &known) || !fromInput(known) {
 			return err
 		}
-		fault, items = err, items[:failed]
+		bad, items = err, items[:failed]
 		if failed > 0 {
 			last = items[failed-1].line()
 		}
 	}
-	return fault
+	return bad
 }
 
 // write runs fn in a transaction and adds what it did to the report. It acts for no user: it does not create the local
 // user.
 func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 	var t *importTx
-	err := im.s.db.Write(ctx, func(tx db.Tx) error {
-		w, err := (&Store{shared: im.s.shared}).newWriter(tx, scope{})
+	err := im.DB.Write(ctx, func(tx db.Tx) error {
+		w, err := kernel.NewWriter(tx, kernel.Scope{}, im.Profile, im.Model)
 		if err != nil {
 			return err
 		}
 		t = &importTx{
-			s: im.s, tx: tx, w: w, replace: im.OnConflict == ConflictReplace, now: im.now, counts: map[string]ImportCount{},
+			Target: &im.Target, tx: tx, w: w, replace: im.replace, now: im.now, counts: map[string]Count{},
 			users: map[string]int64{}, collections: map[collectionName]int64{}, projects: map[projectName]int64{},
 			places: map[[2]int64]*kernel.Place{},
 		}
 		if err := fn(t); err != nil {
 			return err
 		}
-		return w.flush()
+		return w.Flush()
 	})
 	if err == nil {
 		im.merge(t)
 	}
-	return wrap(err)
+	return err
 }
 
 // merge adds the results of a transaction to the report, once they are durable.
@@ -552,7 +497,7 @@ func (im *importer) merge(t *importTx) {
 		sum.Conflicts += n.Conflicts
 		im.report.Counts[kind] = sum
 	}
-	room := maxConflicts - len(im.report.Conflicts)
+	room := MaxConflicts - len(im.report.Conflicts)
 	im.report.Conflicts = append(im.report.Conflicts, t.conflicts[:min(room, len(t.conflicts))]...)
 	im.report.MissingLinks += t.missing
 	im.waiting = im.waiting || t.waiting

@@ -1,4 +1,4 @@
-package souvenir
+package transfer
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/filetype"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
@@ -20,7 +22,7 @@ import (
 // invisible, until it is complete and its hash is right.
 type incomingFile struct {
 	lineNumber
-	exportFile
+	ExportFile
 	im      *importer
 	skip    bool  // it is not imported: its chunks are skipped
 	stored  int64 // row of the file with this id to replace; 0: none
@@ -34,8 +36,8 @@ type incomingFile struct {
 
 type fileChunk struct{ hash, data []byte }
 
-// waitingChunks is how many chunks are written in one transaction.
-const waitingChunks = 16
+// WaitingChunks is how many chunks are written in one transaction.
+const WaitingChunks = 16
 
 func (*incomingFile) apply(*importTx) error { return nil } // files are written as their chunks arrive
 
@@ -60,54 +62,54 @@ func parseFile(line []byte, n int) (importItem, error) {
 	if err := decodeLine(line, &given); err != nil {
 		return nil, err
 	}
-	f := &incomingFile{lineNumber: lineNumber(n), hash: sha256.New(), exportFile: exportFile{
-		id: given.ID, owner: cmp.Or(given.Owner, LocalUser), memory: given.MemoryID, project: given.ProjectID,
-		filename: given.Filename, mimeType: given.MIMEType, size: given.Size, description: given.Description,
-		category: given.Category,
+	f := &incomingFile{lineNumber: lineNumber(n), hash: sha256.New(), ExportFile: ExportFile{
+		Id: given.ID, owner: cmp.Or(given.Owner, kernel.LocalUser), memory: given.MemoryID, project: given.ProjectID,
+		Filename: given.Filename, MimeType: given.MIMEType, Size: given.Size, Description: given.Description,
+		Category: given.Category,
 	}}
 	f.memoryOwner, f.projectOwner = cmp.Or(given.MemoryOwner, f.owner), cmp.Or(given.ProjectOwner, f.owner)
 	for _, name := range []struct{ argument, value string }{
-		{"id", f.id}, {"owner", f.owner}, {"memory_owner", f.memoryOwner}, {"project_owner", f.projectOwner},
+		{"id", f.Id}, {"owner", f.owner}, {"memory_owner", f.memoryOwner}, {"project_owner", f.projectOwner},
 		{"memory_id", cmp.Or(f.memory, "-")},
 	} {
 		if err := check.Name(name.argument, name.value); err != nil {
 			return nil, err
 		}
 	}
-	if err := cmp.Or(check.Project(f.project, ""), f.check()); err != nil {
+	if err := cmp.Or(check.Project(f.project, ""), f.Check()); err != nil {
 		return nil, err
 	}
 	var err error
-	if f.tags, err = check.Tags(given.Tags, MaxTags); err != nil {
+	if f.tags, err = check.Tags(given.Tags, check.MaxTags); err != nil {
 		return nil, err
 	}
-	if f.sha256, err = hex.DecodeString(given.SHA256); err != nil || len(f.sha256) != sha256.Size {
-		return nil, invalid("sha256", "sha256 is %s; %d hexadecimal digits are expected", show(given.SHA256), 2*sha256.Size)
+	if f.Sha256, err = hex.DecodeString(given.SHA256); err != nil || len(f.Sha256) != sha256.Size {
+		return nil, fault.Invalid("sha256", "sha256 is %s; %d hexadecimal digits are expected", fault.Show(given.SHA256), 2*sha256.Size)
 	}
-	if f.created, err = parseTime("created_at", given.CreatedAt); err != nil {
+	if f.Created, err = parseTime("created_at", given.CreatedAt); err != nil {
 		return nil, err
 	}
-	f.updated, err = parseTime("updated_at", given.UpdatedAt)
+	f.Updated, err = parseTime("updated_at", given.UpdatedAt)
 	return f, err
 }
 
-// check validates the details of a file.
-func (f *exportFile) check() error {
-	if clean := CleanFilename(f.filename); clean != f.filename {
-		return invalid("filename", "filename is %s; a name that is good on every system is expected, such as %s",
-			show(f.filename), show(clean))
+// Check validates the details of a file.
+func (f *ExportFile) Check() error {
+	if clean := cmp.Or(filetype.CleanFilename(f.Filename), "file"); clean != f.Filename {
+		return fault.Invalid("filename", "filename is %s; a name that is good on every system is expected, such as %s",
+			fault.Show(f.Filename), fault.Show(clean))
 	}
-	if kind, err := check.MIMEType(f.mimeType); err != nil || kind == "" {
-		return cmp.Or(err, error(invalid("mime_type", "mime_type is missing")))
+	if kind, err := check.MIMEType(f.MimeType); err != nil || kind == "" {
+		return cmp.Or(err, error(fault.Invalid("mime_type", "mime_type is missing")))
 	}
-	if err := check.Description(f.description); err != nil {
+	if err := check.Description(f.Description); err != nil {
 		return err
 	}
-	if err := check.Category(f.category); err != nil {
+	if err := check.Category(f.Category); err != nil {
 		return err
 	}
-	if f.size < 0 || f.size > kernel.LargestFile {
-		return invalid("size", "size is %d; 0 to %d bytes are allowed", f.size, int64(kernel.LargestFile))
+	if f.Size < 0 || f.Size > kernel.LargestFile {
+		return fault.Invalid("size", "size is %d; 0 to %d bytes are allowed", f.Size, int64(kernel.LargestFile))
 	}
 	return nil
 }
@@ -136,20 +138,20 @@ func parseChunk(line []byte, n int) (importItem, error) {
 func (im *importer) begin(ctx context.Context, f *incomingFile) error {
 	f.im, im.current = im, nil
 	var o outcome
-	err := im.s.db.Read(ctx, func(tx db.Tx) (err error) {
-		f.stored, o, err = f.compare(tx, im.OnConflict == ConflictReplace)
+	err := im.DB.Read(ctx, func(tx db.Tx) (err error) {
+		f.stored, o, err = f.compare(tx, im.replace)
 		return err
 	})
 	if err != nil {
-		return wrap(err)
+		return err
 	}
 	im.file = f
 	if f.skip = o == unchanged || o == conflicting; f.skip {
-		t := &importTx{counts: map[string]ImportCount{}}
+		t := &importTx{counts: map[string]Count{}}
 		if o == unchanged {
-			t.count(kindFile, unchanged)
+			t.count(KindFile, unchanged)
 		} else {
-			t.conflict(f.line(), kindFile, f.id, "the store has it in another state, or of another owner, which was kept")
+			t.conflict(f.line(), KindFile, f.Id, "the store has it in another state, or of another owner, which was kept")
 		}
 		im.merge(t)
 	}
@@ -173,32 +175,32 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 	if f.project != "" {
 		f.owner = f.projectOwner // who owns everything in the project
 	}
-	var s exportFile
+	var s ExportFile
 	var tags string
 	err = tx.Each(func(r db.Rows) error {
-		return r.Scan(&s.row, &s.owner, &s.memory, &s.projectOwner, &s.project, &s.filename, &s.mimeType, &s.size, &s.sha256,
-			&s.description, &s.category, &s.created, &s.updated, &tags)
+		return r.Scan(&s.Row, &s.owner, &s.memory, &s.projectOwner, &s.project, &s.Filename, &s.MimeType, &s.Size, &s.Sha256,
+			&s.Description, &s.Category, &s.Created, &s.Updated, &tags)
 	}, `SELECT f.id, u.uid, coalesce(m.uid, ''), coalesce(o.uid, ''), coalesce(j.uid, ''), f.filename, f.mime_type, f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at,
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)
 		FROM file f JOIN users u ON u.id = f.owner_id LEFT JOIN memory m ON m.id = f.memory_id
-		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE f.uid = ?`, f.id)
-	if err != nil || s.row == 0 {
+		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE f.uid = ?`, f.Id)
+	if err != nil || s.Row == 0 {
 		return 0, added, err
 	}
 	if s.tags, err = kernel.DecodeStrings(tags); err != nil {
 		return 0, added, err
 	}
 	same := s.memory == f.memory && s.project == f.project && (s.project == "" || s.projectOwner == f.projectOwner) &&
-		s.filename == f.filename && s.mimeType == f.mimeType && s.size == f.size && bytes.Equal(s.sha256, f.sha256) &&
-		s.description == f.description && s.category == f.category && s.created == f.created && s.updated == f.updated &&
+		s.Filename == f.Filename && s.MimeType == f.MimeType && s.Size == f.Size && bytes.Equal(s.Sha256, f.Sha256) &&
+		s.Description == f.Description && s.Category == f.Category && s.Created == f.Created && s.Updated == f.Updated &&
 		slices.Equal(s.tags, f.tags)
 	switch {
 	case s.owner == f.owner && same:
-		return s.row, unchanged, nil
+		return s.Row, unchanged, nil
 	case s.owner == f.owner && replace:
-		return s.row, replaced, nil
+		return s.Row, replaced, nil
 	}
-	return s.row, conflicting, nil
+	return s.Row, conflicting, nil
 }
 
 // memoryOf selects a memory by id and owner.
@@ -211,15 +213,15 @@ func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
 		im.report.Ignored++
 		return nil
 	}
-	want := min(kernel.ChunkSize, f.size-f.got)
+	want := min(kernel.ChunkSize, f.Size-f.got)
 	switch {
-	case c.file != f.id:
-		return invalid("file", "file is %s, but the pieces of %s are not complete: %d of its %d bytes have come",
-			show(c.file), show(f.id), f.got, f.size)
+	case c.file != f.Id:
+		return fault.Invalid("file", "file is %s, but the pieces of %s are not complete: %d of its %d bytes have come",
+			fault.Show(c.file), fault.Show(f.Id), f.got, f.Size)
 	case c.n != f.got/kernel.ChunkSize:
-		return invalid("n", "n is %d; piece %d of file %s is expected", c.n, f.got/kernel.ChunkSize, show(f.id))
+		return fault.Invalid("n", "n is %d; piece %d of file %s is expected", c.n, f.got/kernel.ChunkSize, fault.Show(f.Id))
 	case int64(len(c.data)) != want:
-		return invalid("data", "data has %d bytes; piece %d of file %s has %d", len(c.data), c.n, show(f.id), want)
+		return fault.Invalid("data", "data has %d bytes; piece %d of file %s has %d", len(c.data), c.n, fault.Show(f.Id), want)
 	}
 	f.got += want
 	if !f.skip {
@@ -233,17 +235,17 @@ func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
 // advance writes the received chunks of the file once there are enough, or all.
 func (im *importer) advance(ctx context.Context, line int) error {
 	f := im.file
-	complete := f.got == f.size
+	complete := f.got == f.Size
 	switch {
 	case f.skip:
-	case complete && !bytes.Equal(f.hash.Sum(nil), f.sha256):
-		return invalid("sha256", "the content of file %s is not what its sha256 says", show(f.id))
+	case complete && !bytes.Equal(f.hash.Sum(nil), f.Sha256):
+		return fault.Invalid("sha256", "the content of file %s is not what its sha256 says", fault.Show(f.Id))
 	case complete:
 		if err := im.write(ctx, f.finish); err != nil {
 			return err
 		}
 		f.remove(ctx, f.left)
-	case len(f.waiting) >= waitingChunks:
+	case len(f.waiting) >= WaitingChunks:
 		if err := im.write(ctx, f.store); err != nil {
 			return err
 		}
@@ -258,15 +260,15 @@ func (im *importer) advance(ctx context.Context, line int) error {
 
 // store writes the chunks that wait.
 func (f *incomingFile) store(t *importTx) error {
-	row, now := f.arrives, t.s.now()
+	row, now := f.arrives, t.Now()
 	if f.written == 0 {
 		owner, err := t.owner(f.owner)
 		if err != nil {
 			return err
 		}
 		row, err = db.Insert(t.tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
-			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, t.s.newID(), owner, f.filename, f.mimeType, f.size,
-			f.sha256, f.description, f.category, now, now)
+			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, t.NewID(), owner, f.Filename, f.MimeType, f.Size,
+			f.Sha256, f.Description, f.Category, now, now)
 		if err != nil {
 			return err
 		}
@@ -276,8 +278,8 @@ func (f *incomingFile) store(t *importTx) error {
 			return err
 		}
 		if result.RowsAffected == 0 {
-			return newError(KindConflict, "file", "file %s was given up, because nothing of it had come for %v; import it again",
-				show(f.id), abandoned)
+			return fault.New(fault.KindConflict, "file", "file %s was given up, because nothing of it had come for %v; import it again",
+				fault.Show(f.Id), kernel.Abandoned)
 		}
 	}
 	f.arrives = row
@@ -301,7 +303,7 @@ func (f *incomingFile) finish(t *importTx) error {
 	}
 	f.left = 0
 	if f.stored != 0 {
-		result, err := t.tx.Exec(`UPDATE file SET state = 'leaving', uid = ?, memory_id = NULL, project_id = NULL WHERE id = ? AND uid = ?`, t.s.newID(), f.stored, f.id)
+		result, err := t.tx.Exec(`UPDATE file SET state = 'leaving', uid = ?, memory_id = NULL, project_id = NULL WHERE id = ? AND uid = ?`, t.NewID(), f.stored, f.Id)
 		if err != nil {
 			return err
 		}
@@ -310,14 +312,14 @@ func (f *incomingFile) finish(t *importTx) error {
 		}
 	}
 	result, err := t.tx.Exec(`UPDATE file SET uid = ?, state = 'stored', memory_id = ?, project_id = ?, created_at = ?, updated_at = ?
-		WHERE id = ? AND NOT EXISTS (SELECT 1 FROM file WHERE uid = ?)`, f.id, db.OrNull(memory), db.OrNull(project),
-		f.created, f.updated, f.arrives, f.id)
+		WHERE id = ? AND NOT EXISTS (SELECT 1 FROM file WHERE uid = ?)`, f.Id, db.OrNull(memory), db.OrNull(project),
+		f.Created, f.Updated, f.arrives, f.Id)
 	if err != nil {
 		return err
 	}
 	if result.RowsAffected == 0 {
 		f.left = f.arrives
-		t.conflict(f.line(), kindFile, f.id, "it came into the store from elsewhere meanwhile")
+		t.conflict(f.line(), KindFile, f.Id, "it came into the store from elsewhere meanwhile")
 		_, err := t.tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ?`, f.arrives)
 		return err
 	}
@@ -325,7 +327,7 @@ func (f *incomingFile) finish(t *importTx) error {
 	if f.left != 0 {
 		o = replaced
 	}
-	t.count(kindFile, o)
+	t.count(KindFile, o)
 	return kernel.ReplaceFileTags(t.tx, f.arrives, f.tags)
 }
 
@@ -355,8 +357,8 @@ func (f *incomingFile) place(t *importTx) (memory, project int64, err error) {
 
 // incomplete is the error for a file whose pieces end too early.
 func (f *incomingFile) incomplete() error {
-	return invalid("data", "the pieces of file %s (line %d) are not complete: %d of its %d bytes have come", show(f.id),
-		f.line(), f.got, f.size)
+	return fault.Invalid("data", "the pieces of file %s (line %d) are not complete: %d of its %d bytes have come", fault.Show(f.Id),
+		f.line(), f.got, f.Size)
 }
 
 // drop removes the received part of a file that will not be completed.
@@ -373,15 +375,15 @@ func (f *incomingFile) remove(ctx context.Context, row int64) {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	err := f.im.s.db.Write(ctx, func(tx db.Tx) error {
+	err := f.im.DB.Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ? AND state = 'arriving'`, row)
 		return err
 	})
 	if err == nil {
-		err = kernel.RemoveFile(ctx, f.im.s.db, row)
+		err = kernel.RemoveFile(ctx, f.im.DB, row)
 	}
 	if err != nil {
-		f.im.s.log.Warn("the bytes of a file could not be removed yet", "file", f.id, "error", err)
+		f.im.Log.Warn("the bytes of a file could not be removed yet", "file", f.Id, "error", err)
 	}
 }
 
@@ -413,8 +415,8 @@ func parseRevision(line []byte, n int) (importItem, error) {
 	}
 	r := &revisionItem{
 		lineNumber: lineNumber(n), memory: given.Memory, number: given.Revision,
-		owner:      cmp.Or(given.CollectionOwner, LocalUser),
-		collection: cmp.Or(given.Collection, DefaultCollection), project: given.ProjectID, content: given.Content,
+		owner:      cmp.Or(given.CollectionOwner, kernel.LocalUser),
+		collection: cmp.Or(given.Collection, kernel.DefaultCollection), project: given.ProjectID, content: given.Content,
 	}
 	r.projectOwner = cmp.Or(given.ProjectOwner, r.owner)
 	for _, name := range []struct{ argument, value string }{{"memory", r.memory}, {"collection_owner", r.owner},
@@ -429,14 +431,14 @@ func parseRevision(line []byte, n int) (importItem, error) {
 	if err := check.Content(r.content); err != nil {
 		return nil, err
 	}
-	if r.number < 1 || r.number > maxRevision {
-		return nil, invalid("revision", "revision is %d; 1 and more are allowed", r.number)
+	if r.number < 1 || r.number > MaxRevision {
+		return nil, fault.Invalid("revision", "revision is %d; 1 and more are allowed", r.number)
 	}
 	var err error
 	if r.created, err = parseTime("created_at", given.CreatedAt); err != nil {
 		return nil, err
 	}
-	metadata, err := parseMetadata(given.Metadata)
+	metadata, err := ParseMetadata(given.Metadata)
 	if err != nil {
 		return nil, err
 	}
@@ -458,7 +460,7 @@ func parseRevision(line []byte, n int) (importItem, error) {
 // apply writes the version, unless the store has another memory under this id.
 func (r *revisionItem) apply(t *importTx) error {
 	if r.of.outcome == conflicting || r.number >= r.of.stands {
-		t.count(kindRevision, conflicting)
+		t.count(KindRevision, conflicting)
 		return nil
 	}
 	at, err := t.place(r.owner, r.collection, r.projectOwner, r.project, "")
@@ -475,11 +477,11 @@ func (r *revisionItem) apply(t *importTx) error {
 	case len(same) == 0:
 		_, err = t.tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			r.of.row, r.number, at.Partition, r.content, r.attributes, r.created)
-		t.count(kindRevision, added)
+		t.count(KindRevision, added)
 	case same[0]:
-		t.count(kindRevision, unchanged)
+		t.count(KindRevision, unchanged)
 	default:
-		t.conflict(r.line(), kindRevision, r.memory, "the store has another revision of this number, which was kept")
+		t.conflict(r.line(), KindRevision, r.memory, "the store has another revision of this number, which was kept")
 	}
 	return err
 }
@@ -503,7 +505,7 @@ func parseLink(line []byte, n int) (importItem, error) {
 	if err := decodeLine(line, &given); err != nil {
 		return nil, err
 	}
-	l := &linkItem{lineNumber: lineNumber(n), memory: given.Memory, owner: cmp.Or(given.Owner, LocalUser),
+	l := &linkItem{lineNumber: lineNumber(n), memory: given.Memory, owner: cmp.Or(given.Owner, kernel.LocalUser),
 		related: check.Distinct(given.Related)}
 	if err := cmp.Or(check.Name("memory", l.memory), check.Name("owner", l.owner)); err != nil {
 		return nil, err
@@ -527,7 +529,7 @@ func (l *linkItem) apply(t *importTx) error {
 	}
 	if len(found) == 0 {
 		t.missing += len(l.related)
-		t.count(kindLink, conflicting)
+		t.count(KindLink, conflicting)
 		return nil
 	}
 	o := unchanged
@@ -548,6 +550,6 @@ func (l *linkItem) apply(t *importTx) error {
 			o = added
 		}
 	}
-	t.count(kindLink, o)
+	t.count(KindLink, o)
 	return nil
 }

@@ -1,4 +1,4 @@
-package souvenir
+package transfer
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/chunked"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
@@ -22,8 +23,8 @@ import (
 
 const (
 	exportVersion = 1
-	maxLine       = 8 << 20 // bytes: enough for 1 MiB of content with every byte escaped
-	exportTime    = "2006-01-02T15:04:05.000000Z07:00"
+	MaxLine       = 8 << 20 // bytes: enough for 1 MiB of content with every byte escaped
+	ExportTime    = "2006-01-02T15:04:05.000000Z07:00"
 )
 
 // exportHeader is the first line.
@@ -97,7 +98,7 @@ func (l *lineWriter) number(name string, value int64) {
 func (l *lineWriter) time(name string, micros int64) {
 	l.key(name)
 	l.buf = append(l.buf, '"')
-	l.buf = kernel.ToTime(micros).AppendFormat(l.buf, exportTime)
+	l.buf = kernel.ToTime(micros).AppendFormat(l.buf, ExportTime)
 	l.buf = append(l.buf, '"')
 }
 
@@ -226,7 +227,7 @@ func (l *lineWriter) string(name, s string) {
 
 func (l *lineWriter) fail(name string, err error) {
 	if l.err == nil {
-		l.err = damaged(err, "%s of a line of type %q (Check says of which)", name, l.kind)
+		l.err = fault.Damaged(err, "%s of a line of type %q (Check says of which)", name, l.kind)
 	}
 }
 
@@ -273,8 +274,8 @@ func (l *lineReader) read() ([]byte, error) {
 			l.n++
 		}
 		l.bytes += int64(len(part))
-		if len(l.line)+len(part) > maxLine {
-			return nil, newError(KindTooLarge, "", "line %d is longer than %d bytes; no line of an export is", l.n, maxLine)
+		if len(l.line)+len(part) > MaxLine {
+			return nil, fault.New(fault.KindTooLarge, "", "line %d is longer than %d bytes; no line of an export is", l.n, MaxLine)
 		}
 		l.line = append(l.line, part...)
 		switch {
@@ -283,13 +284,13 @@ func (l *lineReader) read() ([]byte, error) {
 		case errors.Is(err, io.EOF):
 			return nil, io.EOF
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, wrap(fmt.Errorf("the export cannot be read after line %d: %w", l.n, err))
+			return nil, fmt.Errorf("the export cannot be read after line %d: %w", l.n, err)
 		}
 	}
 }
 
-// lineKind returns the type of a line, and an error if the line is not a JSON object with a type.
-func lineKind(line []byte) (string, error) {
+// LineKind returns the type of a line, and an error if the line is not a JSON object with a type.
+func LineKind(line []byte) (string, error) {
 	if rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok {
 		if i := bytes.IndexAny(rest, `"\`); i > 0 && rest[i] == '"' {
 			return string(rest[:i]), nil
@@ -302,7 +303,7 @@ func lineKind(line []byte) (string, error) {
 		return "", err
 	}
 	if kind.Type == nil {
-		return "", invalid("type", "type is missing; each line says what it is, such as %q", kindMemory)
+		return "", fault.Invalid("type", "type is missing; each line says what it is, such as %q", KindMemory)
 	}
 	return *kind.Type, nil
 }
@@ -319,12 +320,12 @@ func decodeLine(line []byte, into any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &mismatch) && mismatch.Field != "":
-		return invalid(mismatch.Field, "%s is a JSON %s; %s is expected", mismatch.Field, mismatch.Value,
+		return fault.Invalid(mismatch.Field, "%s is a JSON %s; %s is expected", mismatch.Field, mismatch.Value,
 			expected(mismatch.Type.Kind().String()))
 	case errors.As(err, &corrupt):
-		return invalid("", "a value is not base64: %v", err)
+		return fault.Invalid("", "a value is not base64: %v", err)
 	}
-	return invalid("", "%s is no JSON object: %v", show(string(line)), err)
+	return fault.Invalid("", "%s is no JSON object: %v", fault.Show(string(line)), err)
 }
 
 func expected(kind string) string {
@@ -345,15 +346,15 @@ func expected(kind string) string {
 func parseTime(name, value string) (int64, error) {
 	t, err := time.Parse(time.RFC3339Nano, value)
 	if err != nil {
-		return 0, invalid(name, "%s is %s; a time like 2026-11-21T08:00:00.000000Z (RFC 3339) is expected", name, show(value))
+		return 0, fault.Invalid(name, "%s is %s; a time like 2026-11-21T08:00:00.000000Z (RFC 3339) is expected", name, fault.Show(value))
 	}
-	return t.UnixMicro(), checkTime(name, t.UnixMicro())
+	return t.UnixMicro(), CheckTime(name, t.UnixMicro())
 }
 
-// checkTime refuses a time that RFC 3339, and so JSON, cannot represent.
-func checkTime(name string, micros int64) error {
+// CheckTime refuses a time that RFC 3339, and so JSON, cannot represent.
+func CheckTime(name string, micros int64) error {
 	if year := kernel.ToTime(micros).Year(); year < 0 || year > 9999 {
-		return invalid(name, "%s is in the year %d (UTC); times of the years 0 to 9999 are allowed", name, year)
+		return fault.Invalid(name, "%s is in the year %d (UTC); times of the years 0 to 9999 are allowed", name, year)
 	}
 	return nil
 }

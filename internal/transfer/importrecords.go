@@ -1,4 +1,4 @@
-package souvenir
+package transfer
 
 import (
 	"bytes"
@@ -10,20 +10,21 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // importTx is one transaction of an import.
 type importTx struct {
-	s       *Store
+	*Target
 	tx      db.Tx
-	w       *memoryWriter
+	w       *kernel.Writer
 	replace bool
 	now     int64
 
-	counts    map[string]ImportCount
-	conflicts []ImportConflict
+	counts    map[string]Count
+	conflicts []Conflict
 	missing   int
 	waiting   bool
 
@@ -71,8 +72,8 @@ func (t *importTx) count(kind string, o outcome) {
 
 func (t *importTx) conflict(line int, kind, id, reason string) {
 	t.count(kind, conflicting)
-	if len(t.conflicts) < maxConflicts {
-		t.conflicts = append(t.conflicts, ImportConflict{Line: line, Kind: kind, ID: id, Reason: reason})
+	if len(t.conflicts) < MaxConflicts {
+		t.conflicts = append(t.conflicts, Conflict{Line: line, Kind: kind, ID: id, Reason: reason})
 	}
 }
 
@@ -87,8 +88,8 @@ func (t *importTx) known(argument, query string, args ...any) (int64, error) {
 		for i, a := range args {
 			named[i] = fmt.Sprint(a)
 		}
-		return 0, invalid(argument, "%s is %s, which is neither in the store nor in a line before", argument,
-			show(strings.Join(named, "/")))
+		return 0, fault.Invalid(argument, "%s is %s, which is neither in the store nor in a line before", argument,
+			fault.Show(strings.Join(named, "/")))
 	}
 	if err != nil {
 		return 0, err
@@ -137,7 +138,7 @@ func (t *importTx) collection(owner int64, name string) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		t.count(kindCollection, added)
+		t.count(KindCollection, added)
 	}
 	t.collections[key] = row
 	return row, nil
@@ -170,14 +171,14 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	}
 	switch {
 	case len(found) > 1:
-		return 0, invalid(argument, "%s %s fits %d projects; give project_id", argument, show(value), len(found))
+		return 0, fault.Invalid(argument, "%s %s fits %d projects; give project_id", argument, fault.Show(value), len(found))
 	case len(found) == 0:
-		row, err := kernel.InsertProject(t.tx, owner, cmp.Or(id, t.s.newID()), name, t.s.now())
+		row, err := kernel.InsertProject(t.tx, owner, cmp.Or(id, t.NewID()), name, t.Now())
 		if err != nil {
 			return 0, err
 		}
 		found = []int64{row}
-		t.count(kindProject, added)
+		t.count(KindProject, added)
 	}
 	t.projects[key] = found[0]
 	return found[0], nil
@@ -191,21 +192,21 @@ func (t *importTx) knownProject(owner, id any) (int64, error) {
 // recordItem is a line for one row.
 type recordItem struct {
 	lineNumber
-	*record
+	*Record
 	values []any // as at rest; missing fields are absent
 }
 
-func parseRecord(r *record, line []byte, n int) (importItem, error) {
+func parseRecord(r *Record, line []byte, n int) (importItem, error) {
 	var given map[string]json.RawMessage
 	if err := decodeLine(line, &given); err != nil {
 		return nil, err
 	}
-	item := &recordItem{lineNumber: lineNumber(n), record: r, values: make([]any, len(r.fields))}
-	for i, f := range r.fields {
-		raw, ok := given[f.name]
+	item := &recordItem{lineNumber: lineNumber(n), Record: r, values: make([]any, len(r.Fields))}
+	for i, f := range r.Fields {
+		raw, ok := given[f.Name]
 		if !ok || string(raw) == "null" {
 			if f.absent == required {
-				return nil, invalid(f.name, "%s is missing; a line of type %q needs it", f.name, r.kind)
+				return nil, fault.Invalid(f.Name, "%s is missing; a line of type %q needs it", f.Name, r.kind)
 			}
 			item.values[i] = missingField
 			continue
@@ -224,41 +225,41 @@ var missingField = any(absentField{})
 type absentField struct{}
 
 // parse reads a value and checks it.
-func (f recordField) parse(raw json.RawMessage) (any, error) {
+func (f RecordField) parse(raw json.RawMessage) (any, error) {
 	var text string
-	switch f.form {
+	switch f.Form {
 	case jsonForm:
 		var err error
 		if text, err = compactJSON(string(raw)); err != nil {
-			return nil, invalid(f.name, "%s is not JSON: %v", f.name, err)
+			return nil, fault.Invalid(f.Name, "%s is not JSON: %v", f.Name, err)
 		}
-	case countForm:
+	case CountForm:
 		var n int64
 		if err := json.Unmarshal(raw, &n); err != nil {
-			return nil, invalid(f.name, "%s is %s; a whole number is expected", f.name, show(string(raw)))
+			return nil, fault.Invalid(f.Name, "%s is %s; a whole number is expected", f.Name, fault.Show(string(raw)))
 		}
 		return n, nil
 	default:
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return nil, invalid(f.name, "%s is %s; a string is expected", f.name, show(string(raw)))
+			return nil, fault.Invalid(f.Name, "%s is %s; a string is expected", f.Name, fault.Show(string(raw)))
 		}
 	}
-	if f.form == timeForm {
-		return parseTime(f.name, text)
+	if f.Form == TimeForm {
+		return parseTime(f.Name, text)
 	}
-	if f.form == bytesForm {
+	if f.Form == BytesForm {
 		data, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			return nil, invalid(f.name, "%s is not base64: %v", f.name, err)
+			return nil, fault.Invalid(f.Name, "%s is not base64: %v", f.Name, err)
 		}
 		text = string(data)
 	}
-	if f.check != nil {
-		if err := f.check(f.name, text); err != nil {
+	if f.Check != nil {
+		if err := f.Check(f.Name, text); err != nil {
 			return nil, err
 		}
 	}
-	if f.form == bytesForm {
+	if f.Form == BytesForm {
 		return []byte(text), nil
 	}
 	return text, nil
@@ -267,7 +268,7 @@ func (f recordField) parse(raw json.RawMessage) (any, error) {
 // apply writes the row.
 func (item *recordItem) apply(t *importTx) error {
 	values := slices.Clone(item.values)
-	for i, f := range item.fields {
+	for i, f := range item.Fields {
 		if values[i] != missingField {
 			continue
 		}
@@ -275,16 +276,16 @@ func (item *recordItem) apply(t *importTx) error {
 			values[i] = t.now
 		}
 	}
-	existing, into := item.room()
+	existing, into := item.Room()
 	found := false
 	err := t.tx.Each(func(row db.Rows) error {
 		found = true
 		return row.Scan(into...)
-	}, item.selection+` WHERE `+item.keyed, values[:item.key]...)
+	}, item.Selection+` WHERE `+item.keyed, values[:item.Key]...)
 	if err != nil {
 		return err
 	}
-	if item.kind == kindUser {
+	if item.kind == KindUser {
 		return item.applyUser(t, values, existing, found)
 	}
 	if !found {
@@ -295,7 +296,7 @@ func (item *recordItem) apply(t *importTx) error {
 	case same:
 		t.count(item.kind, unchanged)
 	case item.kept || fixed || !t.replace:
-		t.conflict(item.line(), item.kind, item.named(item.values), "the store has it in another state, which was kept")
+		t.conflict(item.line(), item.kind, item.Named(item.values), "the store has it in another state, which was kept")
 	default:
 		refs, err := item.refs(t, values)
 		if err != nil {
@@ -313,7 +314,7 @@ func (item *recordItem) apply(t *importTx) error {
 // that never changes differs.
 func (item *recordItem) compare(values, existing []any) (same, fixed bool) {
 	same = true
-	for i, f := range item.fields {
+	for i, f := range item.Fields {
 		switch {
 		case item.values[i] == missingField:
 			if f.fixed && existing[i] != nil {
@@ -321,7 +322,7 @@ func (item *recordItem) compare(values, existing []any) (same, fixed bool) {
 			}
 			values[i] = existing[i]
 		case f.passing:
-		case f.form == jsonForm && sameButForSpace(values[i], existing[i]):
+		case f.Form == jsonForm && sameButForSpace(values[i], existing[i]):
 		case !equalValues(values[i], existing[i]):
 			same, fixed = false, fixed || f.fixed
 		}
@@ -358,18 +359,18 @@ func (item *recordItem) insertRow(t *importTx, values []any) error {
 		return err
 	}
 	if result.RowsAffected == 0 {
-		t.conflict(item.line(), item.kind, item.named(item.values), "something else in the store has what must be its own")
+		t.conflict(item.line(), item.kind, item.Named(item.values), "something else in the store has what must be its own")
 		return nil
 	}
 	t.count(item.kind, added)
 	return nil
 }
 
-// named is the name of a row with these values in a report.
-func (r *record) named(values []any) string {
-	named := make([]string, r.key)
+// Named is the name of a row with these values in a report.
+func (r *Record) Named(values []any) string {
+	named := make([]string, r.Key)
 	for i := range named {
-		named[i] = LocalUser
+		named[i] = kernel.LocalUser
 		switch v := values[i].(type) {
 		case string:
 			named[i] = v
@@ -395,7 +396,7 @@ const (
 // line. A name that another user has is left out: the user's data is imported anyway, under the id.
 func (item *recordItem) applyUser(t *importTx, values, existing []any, found bool) error {
 	signsIn := func(v []any) bool {
-		return v[userName] != nil || v[userEmail] != nil || v[userRole] != string(RoleUser) || v[userPassword] != nil
+		return v[userName] != nil || v[userEmail] != nil || v[userRole] != roleUser || v[userPassword] != nil
 	}
 	switch {
 	case found && !signsIn(values): // only an id, or the remains of a deleted account
@@ -405,7 +406,7 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 		if same, _ := item.compare(values, existing); same {
 			t.count(item.kind, unchanged)
 		} else {
-			t.conflict(item.line(), item.kind, item.named(item.values),
+			t.conflict(item.line(), item.kind, item.Named(item.values),
 				"the store has another account of this id, or had one, which was kept")
 		}
 		return nil
@@ -416,7 +417,7 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 			return err
 		}
 		if taken {
-			t.conflict(item.line(), item.kind, item.named(item.values), "another user has the name "+show(name)+
+			t.conflict(item.line(), item.kind, item.Named(item.values), "another user has the name "+fault.Show(name)+
 				" or goes by it; this one has no account here, only an id")
 			_, err := t.owner(values[0])
 			return err

@@ -1,4 +1,4 @@
-package souvenir
+package transfer
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -42,8 +43,8 @@ type vectorSpan struct {
 	vector        []float32
 }
 
-// maxRevision bounds revision numbers, so that an increment does not overflow.
-const maxRevision = 1 << 40
+// MaxRevision bounds revision numbers, so that an increment does not overflow.
+const MaxRevision = 1 << 40
 
 func parseMemory(line []byte, n int) (importItem, error) {
 	var given struct {
@@ -78,10 +79,10 @@ func parseMemory(line []byte, n int) (importItem, error) {
 		},
 	}
 	var err error
-	if m.Metadata, err = parseMetadata(given.Metadata); err != nil {
+	if m.Metadata, err = ParseMetadata(given.Metadata); err != nil {
 		return nil, err
 	}
-	item := &memoryItem{lineNumber: lineNumber(n), id: given.ID, owner: cmp.Or(given.Owner, LocalUser),
+	item := &memoryItem{lineNumber: lineNumber(n), id: given.ID, owner: cmp.Or(given.Owner, kernel.LocalUser),
 		revision: given.Revision}
 	item.projectOwner = cmp.Or(given.ProjectOwner, item.owner)
 	for _, name := range []struct{ argument, value string }{{"id", cmp.Or(item.id, "-")}, {"owner", item.owner},
@@ -90,8 +91,8 @@ func parseMemory(line []byte, n int) (importItem, error) {
 			return nil, err
 		}
 	}
-	if r := item.revision; r != nil && (*r < 1 || *r > maxRevision) {
-		return nil, invalid("revision", "revision is %d; 1 and more are allowed", *r)
+	if r := item.revision; r != nil && (*r < 1 || *r > MaxRevision) {
+		return nil, fault.Invalid("revision", "revision is %d; 1 and more are allowed", *r)
 	}
 	if item.created, err = parseOptionalTime("created_at", given.CreatedAt); err != nil {
 		return nil, err
@@ -110,8 +111,8 @@ func parseMemory(line []byte, n int) (importItem, error) {
 	if item.id == "" {
 		item.id, err = item.derivedID()
 	}
-	if item.moved() && strings.EqualFold(item.draft.EventType, EventIdentity) {
-		item.draft.State = StateArchived // it is a member's, and must not become the identity of the project's owner
+	if item.moved() && strings.EqualFold(item.draft.EventType, kernel.EventIdentity) {
+		item.draft.State = kernel.StateArchived // it is a member's, and must not become the identity of the project's owner
 	}
 	return item, err
 }
@@ -121,14 +122,14 @@ func (m *memoryItem) moved() bool {
 	return m.owner != m.projectOwner && (m.draft.ProjectID != "" || m.draft.ProjectName != "")
 }
 
-// parseMetadata reads metadata without loss.
-func parseMetadata(raw json.RawMessage) (map[string]any, error) {
+// ParseMetadata reads metadata without loss.
+func ParseMetadata(raw json.RawMessage) (map[string]any, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
 	object, err := jsonobject.Decode(raw)
 	if err != nil {
-		return nil, invalid("metadata", "metadata is %s; a JSON object is expected", show(string(raw)))
+		return nil, fault.Invalid("metadata", "metadata is %s; a JSON object is expected", fault.Show(string(raw)))
 	}
 	return object, nil
 }
@@ -177,8 +178,8 @@ func parseVectors(line []byte, n int) (importItem, error) {
 	if err := decodeLine(line, &given); err != nil {
 		return nil, err
 	}
-	if err := checkText("profile", given.Profile); err != nil || given.Profile == "" {
-		return nil, cmp.Or(err, error(invalid("profile", "profile is missing; vectors belong to a model")))
+	if err := CheckText("profile", given.Profile); err != nil || given.Profile == "" {
+		return nil, cmp.Or(err, error(fault.Invalid("profile", "profile is missing; vectors belong to a model")))
 	}
 	item := &vectorsItem{lineNumber: lineNumber(n), memory: given.Memory, profile: given.Profile}
 	for _, p := range given.Passages {
@@ -187,7 +188,7 @@ func parseVectors(line []byte, n int) (importItem, error) {
 			vector, err = unitOrSame(vector)
 		}
 		if err != nil || len(vector) == 0 || len(vector) > check.MaxVector {
-			return nil, invalid("vector", "vector is no list of 1 to %d finite float32 numbers", check.MaxVector)
+			return nil, fault.Invalid("vector", "vector is no list of 1 to %d finite float32 numbers", check.MaxVector)
 		}
 		item.spans = append(item.spans, vectorSpan{p.Start, p.Length, vector})
 	}
@@ -223,7 +224,7 @@ func (m *memoryItem) vectors(v *vectorsItem) bool {
 
 // settle gives the memory the vectors from the export, if they are of this store's model or the caller's own. false:
 // they do not cover it.
-func (m *memoryItem) settle(ours string, embedder Embedder) bool {
+func (m *memoryItem) settle(ours string, dimensions, maxInput int) bool {
 	spans := m.spans
 	m.spans = nil // they are large
 	switch {
@@ -235,7 +236,7 @@ func (m *memoryItem) settle(ours string, embedder Embedder) bool {
 	case m.profile != ours:
 		return false
 	}
-	m.draft.Passages = kernel.Split(m.draft.Content, maxInput(embedder))
+	m.draft.Passages = kernel.Split(m.draft.Content, maxInput)
 	for i := range m.draft.Passages {
 		p := &m.draft.Passages[i]
 		if p.Blank {
@@ -243,7 +244,7 @@ func (m *memoryItem) settle(ours string, embedder Embedder) bool {
 		}
 		at, found := slices.BinarySearchFunc(spans, p.Start,
 			func(s vectorSpan, start int) int { return cmp.Compare(s.start, start) })
-		if !found || spans[at].length != p.Length || len(spans[at].vector) != embedder.Dimensions() {
+		if !found || spans[at].length != p.Length || len(spans[at].vector) != dimensions {
 			m.draft.Passages = nil
 			return false
 		}
@@ -256,14 +257,14 @@ func (m *memoryItem) settle(ours string, embedder Embedder) bool {
 // them.
 func (im *importer) prepare(ctx context.Context, items []importItem) error {
 	var due, missing []*memoryItem
-	err := im.s.db.Read(ctx, func(tx db.Tx) error {
+	err := im.DB.Read(ctx, func(tx db.Tx) error {
 		due = due[:0]
 		for _, item := range items {
 			m, ok := item.(*memoryItem)
 			if !ok {
 				continue
 			}
-			_, o, err := m.compare(tx, im.OnConflict == ConflictReplace)
+			_, o, err := m.compare(tx, im.replace)
 			if err != nil {
 				return err
 			}
@@ -286,11 +287,11 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 		return nil
 	})
 	if err != nil {
-		return wrap(err)
+		return err
 	}
-	ours := profileOf(im.s.embedder).Key
+	ours := kernel.ProfileOf(im.Model, im.Dimensions, im.MaxInput).Key
 	for _, m := range due {
-		if m.settle(ours, im.s.embedder) {
+		if m.settle(ours, im.Dimensions, im.MaxInput) {
 			continue
 		}
 		if m.brought && len(m.draft.Vector) != m.ownSize {
@@ -307,9 +308,11 @@ func (im *importer) prepare(ctx context.Context, items []importItem) error {
 		drafts[i] = m.draft
 		drafts[i].WordsOnly = m.draft.WordsOnly || im.noEmbedder
 	}
-	warnings, err := im.s.embedDrafts(ctx, drafts, func(string, int, int) {})
+	warnings, err := kernel.EmbedDrafts(drafts, im.MaxInput, func(texts []string) ([][]float32, []string, error) {
+		return im.Embed(ctx, texts)
+	})
 	if err != nil {
-		return wrap(err)
+		return err
 	}
 	if len(warnings) > 0 {
 		im.noEmbedder = true
@@ -373,7 +376,7 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 // ids. An id takes precedence; a value that is neither becomes the id of a new user.
 func idOfOwner(tx db.Tx, owner string) (string, error) {
 	found, err := db.Column[string](tx, `SELECT uid FROM users WHERE uid = ?`, owner)
-	if err == nil && len(found) == 0 && len(owner) <= maxFolded {
+	if err == nil && len(found) == 0 && len(owner) <= check.MaxFoldedName {
 		found, err = db.Column[string](tx, `SELECT uid FROM users WHERE name_key = ?`, foldname.Key(owner))
 	}
 	if err != nil || len(found) == 0 {
@@ -411,10 +414,10 @@ func (m *memoryItem) apply(t *importTx) error {
 	}()
 	switch m.outcome {
 	case unchanged:
-		t.count(kindMemory, unchanged)
+		t.count(KindMemory, unchanged)
 		return nil
 	case conflicting:
-		t.conflict(m.line(), kindMemory, m.id, "the store has it in another state, or of another owner, which was kept")
+		t.conflict(m.line(), KindMemory, m.id, "the store has it in another state, or of another owner, which was kept")
 		return nil
 	}
 	at, err := t.place(m.owner, m.draft.Collection, m.projectOwner, m.draft.ProjectID, m.draft.ProjectName)
@@ -427,13 +430,13 @@ func (m *memoryItem) apply(t *importTx) error {
 	}
 	if rule != "" {
 		m.outcome = conflicting
-		t.conflict(m.line(), kindMemory, m.id, "memory "+show(rule)+" is the rule of this type here already")
+		t.conflict(m.line(), KindMemory, m.id, "memory "+fault.Show(rule)+" is the rule of this type here already")
 		return nil
 	}
 	if err := m.write(t, at); err != nil {
 		return err
 	}
-	t.count(kindMemory, m.outcome)
+	t.count(KindMemory, m.outcome)
 	return nil
 }
 
@@ -474,7 +477,7 @@ func (m *memoryItem) secondRule(t *importTx, at *kernel.Place) (string, error) {
 	others, err := db.Column[string](t.tx, `SELECT m.uid `+kernel.FromMemory+` JOIN partition here ON here.id = ?1
 		WHERE m.event_type = ?2 AND m.rule_type = ?3 AND m.uid <> ?4 AND p.project_id IS NOT DISTINCT FROM here.project_id
 			AND (p.project_id IS NOT NULL OR c.owner_id = (SELECT owner_id FROM collection WHERE id = here.collection_id)) LIMIT 1`,
-		at.Partition, EventProjectRule, m.draft.RuleType, m.id)
+		at.Partition, kernel.EventProjectRule, m.draft.RuleType, m.id)
 	if err != nil || len(others) == 0 {
 		return "", err
 	}
@@ -536,7 +539,7 @@ func (m *memoryItem) writePassages(t *importTx, at *kernel.Place) error {
 		passages, own = nil, nil // the collection has another vector size by now
 	}
 	if passages == nil {
-		passages = kernel.Split(m.draft.Content, maxInput(t.s.embedder))
+		passages = kernel.Split(m.draft.Content, t.MaxInput)
 	}
 	indexed, _, err := t.w.AddPassages(m.row, at, passages, own, m.draft.Tags)
 	t.waiting = t.waiting || !indexed && at.OwnProfile == 0

@@ -1,0 +1,523 @@
+package transfer
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/passwords"
+)
+
+// The kinds of lines of an export, in their order.
+const (
+	KindUser         = "user"
+	KindIdentity     = "identity"
+	KindPreference   = "preference"
+	kindBlock        = "block"
+	KindCollection   = "collection"
+	KindProject      = "project"
+	kindFormerName   = "former_name"
+	KindMember       = "member"
+	KindMemory       = "memory"
+	KindVectors      = "vectors"
+	KindRevision     = "revision"
+	KindLink         = "link"
+	KindFile         = "file"
+	kindChunk        = "chunk"
+	KindClient       = "client"
+	KindGrant        = "grant"
+	KindToken        = "token"
+	KindRefreshToken = "refresh_token"
+	KindSigningKey   = "signing_key"
+	kindEnd          = "end"
+)
+
+// The roles of users.
+const (
+	roleUser  = "user"
+	roleAdmin = "admin"
+)
+
+// form is how a value is written in a line, and at rest.
+type form int
+
+const (
+	textForm  form = iota
+	TimeForm       // RFC 3339; microseconds at rest
+	jsonForm       // any JSON value; text at rest
+	BytesForm      // base64; BLOB at rest
+	CountForm      // a whole number
+)
+
+// The value of a field that is missing in the line, besides a value of its own (nil for NULL).
+type absent int
+
+const (
+	required absent = iota
+	present         // the time of the import
+)
+
+// RecordField is one value of a record.
+type RecordField struct {
+	Name       string
+	Form       form
+	absent     any
+	credential bool // left out of an export without credentials
+	fixed      bool // never changes
+	passing    bool // changes with every use: never a conflict
+	Check      func(argument, value string) error
+}
+
+// Record is a kind of line that stands for one row and follows one pattern. Composite kinds (memories, files) have
+// their own code.
+type Record struct {
+	kind       string
+	Table      string // table of its rows
+	credential bool   // whole lines are credentials
+	kept       bool   // an import never replaces one: it decides who may sign in
+	owner      string // column with the row of its owner; empty: it has no owner
+	Key        int    // how many of the first fields are the key
+	Fields     []RecordField
+
+	// Selection returns the fields in their order; keyed limits it to one row by the key, ordered sorts all rows.
+	Selection, keyed, Ordered string
+
+	// insert and update take the fields as ?1, ?2 and so on, followed by the rows that refs returns.
+	insert, update string
+	refs           func(t *importTx, values []any) ([]any, error)
+}
+
+func recordOf(kind string) *Record {
+	all := Records()
+	if i := slices.IndexFunc(all, func(r Record) bool { return r.kind == kind }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// selected limits a check to some values.
+func selected(values ...string) func(argument, value string) error {
+	return func(argument, value string) error { return check.Enum(argument, value, values) }
+}
+
+func CheckText(argument, value string) error {
+	if len(value) > check.MaxMetadata {
+		return fault.New(fault.KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value), check.MaxMetadata)
+	}
+	return nil
+}
+
+func checkObject(argument, value string) error {
+	if !strings.HasPrefix(strings.TrimSpace(value), "{") {
+		return fault.Invalid(argument, "%s is %s; a JSON object is expected", argument, fault.Show(value))
+	}
+	return CheckText(argument, value)
+}
+
+func checkStrings(argument, value string) error {
+	var list []string
+	if err := json.Unmarshal([]byte(value), &list); err != nil || list == nil {
+		return fault.Invalid(argument, "%s is %s; a list of strings is expected", argument, fault.Show(value))
+	}
+	return CheckText(argument, value)
+}
+
+func CheckHash(argument, value string) error {
+	if len(value) != 32 {
+		return fault.Invalid(argument, "%s is %d bytes long; a SHA-256 has 32", argument, len(value))
+	}
+	return nil
+}
+
+func checkPassword(argument, value string) error {
+	if err := passwords.CheckHash(value); err != nil {
+		return fault.Invalid(argument, "%s is no argon2id hash in PHC string format, as which alone passwords are written: %v",
+			argument, err)
+	}
+	return nil
+}
+
+func checkKeptName(argument, value string) error {
+	kept, err := check.UserName(value)
+	if err == nil && kept != value {
+		return fault.Invalid(argument, "%s is %s; it would be kept as %s", argument, fault.Show(value), fault.Show(kept))
+	}
+	return err
+}
+
+func checkSlashless(argument, value string) error {
+	if strings.Contains(value, "/") {
+		return fault.Invalid(argument, "%s is %s; the id of a project has no slash", argument, fault.Show(value))
+	}
+	return check.Name(argument, value)
+}
+
+// personRecords are about people and their data.
+func personRecords() []Record {
+	return []Record{
+		{
+			kind: KindUser, Table: "users", owner: `id`, kept: true, Key: 1,
+			Fields: []RecordField{
+				{Name: "id", absent: required, Check: check.Name},
+				{Name: "name", Check: checkKeptName},
+				{Name: "email", Check: func(_, value string) error { return check.Email(value) }},
+				{Name: "role", absent: roleUser, Check: selected(roleUser, roleAdmin)},
+				{Name: "disabled_at", Form: TimeForm},
+				{Name: "created_at", Form: TimeForm, absent: present, passing: true},
+				{Name: "updated_at", Form: TimeForm, passing: true},
+				{Name: "password", credential: true, Check: checkPassword},
+			},
+			Selection: `SELECT uid, name, email, role, disabled_at, created_at, updated_at, password FROM users`,
+			keyed:     `uid = ?`, Ordered: `id`,
+			// ?9 is the name folded
+			insert: `INSERT INTO users (uid, name, email, role, disabled_at, created_at, updated_at, password, name_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			refs: func(_ *importTx, v []any) ([]any, error) {
+				if name, ok := v[1].(string); ok {
+					return []any{foldname.Key(name)}, nil
+				}
+				return []any{nil}, nil
+			},
+		},
+		{
+			kind: KindIdentity, Table: "external_identity", credential: true, kept: true, Key: 2,
+			Fields: []RecordField{
+				{Name: "issuer", absent: required, Check: func(a, v string) error { return fault.OrNil(check.Line(a, v, check.MaxIssuer)) }},
+				{Name: "subject", absent: required, Check: func(a, v string) error { return fault.OrNil(check.Line(a, v, check.MaxSubject)) }},
+				{Name: "user", absent: required, Check: check.Name},
+				{Name: "email", absent: "", Check: CheckText},
+				{Name: "created_at", Form: TimeForm, absent: present},
+			},
+			Selection: `SELECT i.issuer, i.subject, u.uid, i.email, i.created_at FROM external_identity i JOIN users u ON u.id = i.user_id`,
+			keyed:     `i.issuer = ? AND i.subject = ?`, Ordered: `i.issuer, i.subject`,
+			insert: `INSERT INTO external_identity (issuer, subject, email, created_at, user_id) VALUES (?1, ?2, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
+			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.person("user", v[2])) },
+		},
+		{
+			kind: KindPreference, Table: "preference", owner: `f.user_id`, Key: 1,
+			Fields: []RecordField{
+				{Name: "user", absent: required, Check: check.Name},
+				{Name: "value", Form: jsonForm, absent: required, Check: checkObject},
+				{Name: "updated_at", Form: TimeForm, absent: present},
+			},
+			Selection: `SELECT u.uid, f.value, f.updated_at FROM preference f JOIN users u ON u.id = f.user_id`,
+			keyed:     `u.uid = ?`, Ordered: `f.user_id`,
+			insert: `INSERT INTO preference (value, updated_at, user_id) VALUES (?2, ?3, ?4) ON CONFLICT DO NOTHING`,
+			update: `UPDATE preference SET value = ?2, updated_at = ?3 WHERE user_id = ?4`,
+			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.owner(v[0])) },
+		},
+		{
+			kind: kindBlock, Table: "blocked_sender", Key: 2,
+			Fields: []RecordField{
+				{Name: "user", absent: required, Check: check.Name},
+				{Name: "sender", absent: required, Check: check.Name},
+				{Name: "created_at", Form: TimeForm, absent: present},
+			},
+			Selection: `SELECT u.uid, s.uid, b.created_at FROM blocked_sender b JOIN users u ON u.id = b.user_id JOIN users s ON s.id = b.sender_id`,
+			keyed:     `u.uid = ? AND s.uid = ?`, Ordered: `b.user_id, b.sender_id`,
+			insert: `INSERT INTO blocked_sender (created_at, user_id, sender_id) VALUES (?3, ?4, ?5) ON CONFLICT DO NOTHING`,
+			update: `UPDATE blocked_sender SET created_at = ?3 WHERE user_id = ?4 AND sender_id = ?5`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				user, err := t.rows(t.person("user", v[0]))
+				if err != nil {
+					return nil, err
+				}
+				sender, err := t.rows(t.person("sender", v[1]))
+				return append(user, sender...), err
+			},
+		},
+	}
+}
+
+// placeRecords are about where memories lie.
+func placeRecords() []Record {
+	return []Record{
+		{
+			kind: KindCollection, Table: "collection", owner: `c.owner_id`, Key: 2,
+			Fields: []RecordField{
+				{Name: "owner", absent: kernel.LocalUser, Check: check.Name},
+				{Name: "collection_name", absent: required, Check: check.Name},
+				{Name: "description", absent: "", Check: func(_, value string) error { return check.Description(value) }},
+				{Name: "own_vectors", Form: CountForm, fixed: true}, // their dimensions
+				{Name: "created_at", Form: TimeForm, absent: present},
+				{Name: "updated_at", Form: TimeForm, absent: present},
+			},
+			Selection: `SELECT u.uid, c.name, c.description, f.dimensions, c.created_at, c.updated_at
+				FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile`,
+			keyed: `u.uid = ? AND c.name = ?`, Ordered: `c.id`,
+			insert: `INSERT INTO collection (name, description, created_at, updated_at, own_profile, owner_id) VALUES (?2, ?3, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING`,
+			update: `UPDATE collection SET description = ?3, created_at = ?5, updated_at = ?6 WHERE owner_id = ?8 AND name = ?2`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				var profile any
+				if size, own := v[3].(int64); own {
+					if size < 1 || size > check.MaxVector {
+						return nil, fault.Invalid("own_vectors", "own_vectors is %d; the dimensions of a vector are 1 to %d", size,
+							check.MaxVector)
+					}
+					row, err := kernel.ProfileRow(t.tx, kernel.OwnProfile(int(size)), t.now)
+					if err != nil {
+						return nil, err
+					}
+					profile = row
+				}
+				owner, err := t.rows(t.owner(v[0]))
+				return append([]any{profile}, owner...), err
+			},
+		},
+		{
+			kind: KindProject, Table: "project", owner: `j.owner_id`, Key: 2,
+			Fields: []RecordField{
+				{Name: "owner", absent: kernel.LocalUser, Check: check.Name},
+				{Name: "project_id", absent: required, Check: checkSlashless},
+				{Name: "project_name", absent: required, Check: check.Name},
+				{Name: "created_at", Form: TimeForm, absent: present},
+				{Name: "updated_at", Form: TimeForm, absent: present},
+			},
+			Selection: `SELECT u.uid, j.uid, j.name, j.created_at, j.updated_at FROM project j JOIN users u ON u.id = j.owner_id`,
+			keyed:     `u.uid = ? AND j.uid = ?`, Ordered: `j.id`,
+			// ?7 is the name folded
+			insert: `INSERT INTO project (uid, name, created_at, updated_at, owner_id, name_key) VALUES (?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`,
+			update: `UPDATE project SET name = ?3, created_at = ?4, updated_at = ?5, name_key = ?7 WHERE owner_id = ?6 AND uid = ?2`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				owner, err := t.rows(t.owner(v[0]))
+				if err != nil {
+					return nil, err
+				}
+				name, _ := v[2].(string)
+				return append(owner, foldname.Key(name)), nil
+			},
+		},
+		{
+			// ?5 is the name folded. A current name of one of the owner's projects is not a former one.
+			kind: kindFormerName, Table: "project_alias", owner: `a.owner_id`, Key: 3,
+			Fields: []RecordField{
+				{Name: "owner", absent: kernel.LocalUser, Check: check.Name},
+				{Name: "project_id", absent: required, Check: checkSlashless},
+				{Name: "name", absent: required, Check: check.ProjectName},
+				{Name: "created_at", Form: TimeForm, absent: present},
+			},
+			Selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id JOIN users u ON u.id = a.owner_id`,
+			keyed:     `u.uid = ? AND j.uid = ? AND a.name = ?`, Ordered: `a.owner_id, a.created_at, a.name_key`,
+			insert: `INSERT INTO project_alias (name, created_at, name_key, project_id, owner_id) SELECT ?3, ?4, ?5, ?6, owner_id FROM project
+				WHERE id = ?6 AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = project.owner_id AND o.name_key = ?5)
+				ON CONFLICT DO NOTHING`,
+			update: `UPDATE project_alias SET name = ?3, created_at = ?4 WHERE project_id = ?6 AND name_key = ?5`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				name, _ := v[2].(string)
+				project, err := t.rows(t.knownProject(v[0], v[1]))
+				return append([]any{foldname.Key(name)}, project...), err
+			},
+		},
+		{
+			kind: KindMember, Table: "project_member", Key: 3,
+			Fields: []RecordField{
+				{Name: "project_owner", absent: kernel.LocalUser, Check: check.Name},
+				{Name: "project_id", absent: required, Check: check.Name},
+				{Name: "user", absent: required, Check: check.Name},
+				{Name: "role", absent: required, Check: selected("reader", "writer", "owner")},
+				{Name: "created_at", Form: TimeForm, absent: present},
+			},
+			Selection: `SELECT o.uid, j.uid, u.uid, b.role, b.created_at FROM project_member b
+				JOIN project j ON j.id = b.project_id JOIN users o ON o.id = j.owner_id JOIN users u ON u.id = b.user_id`,
+			keyed: `o.uid = ? AND j.uid = ? AND u.uid = ?`, Ordered: `b.project_id, b.user_id`,
+			insert: `INSERT INTO project_member (role, created_at, project_id, user_id) VALUES (?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`,
+			update: `UPDATE project_member SET role = ?4, created_at = ?5 WHERE project_id = ?6 AND user_id = ?7`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				project, err := t.rows(t.knownProject(v[0], v[1]))
+				if err != nil {
+					return nil, err
+				}
+				user, err := t.rows(t.person("user", v[2]))
+				return append(project, user...), err
+			},
+		},
+	}
+}
+
+// oauthRecords are the state of the authorization server. Codes are left out: they live for minutes.
+func oauthRecords() []Record {
+	return []Record{
+		{
+			kind: KindClient, Table: "oauth_client", credential: true, kept: true, Key: 1,
+			Fields: []RecordField{
+				{Name: "client_id", absent: required, Check: CheckText},
+				{Name: "kind", absent: required, Check: selected("admin", "registered", "document")},
+				{Name: "owner", Check: check.Name},
+				{Name: "name", absent: "", Check: CheckText},
+				{Name: "auth_method", absent: required, Check: selected("none", "client_secret_basic", "client_secret_post")},
+				{Name: "secret_hash", Form: BytesForm, Check: CheckHash},
+				{Name: "redirect_uris", Form: jsonForm, absent: required, Check: checkStrings},
+				{Name: "metadata", Form: jsonForm, absent: "{}", Check: checkObject},
+				{Name: "created_at", Form: TimeForm, absent: present},
+				{Name: "updated_at", Form: TimeForm, absent: present},
+				{Name: "expires_at", Form: TimeForm},
+				{Name: "used_at", Form: TimeForm, passing: true},
+				{Name: "disabled_at", Form: TimeForm},
+				{Name: "maker", absent: "", Check: CheckText},
+			},
+			Selection: `SELECT o.client_id, o.kind, u.uid, o.name, o.auth_method, o.secret_hash, o.redirect_uris, o.metadata, o.created_at, o.updated_at, o.expires_at, o.used_at, o.disabled_at, o.maker
+				FROM oauth_client o LEFT JOIN users u ON u.id = o.owner_id`,
+			keyed: `o.client_id = ?`, Ordered: `o.id`,
+			insert: `INSERT INTO oauth_client (client_id, kind, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at, used_at, disabled_at, maker, owner_id)
+				VALUES (?1, ?2, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				if v[2] == nil {
+					return []any{nil}, nil
+				}
+				return t.rows(t.person("owner", v[2]))
+			},
+		},
+		{
+			kind: KindGrant, Table: "oauth_grant", credential: true, kept: true, Key: 1,
+			Fields: []RecordField{
+				{Name: "id", absent: required, Check: check.Name},
+				{Name: "client_id", absent: required, Check: CheckText},
+				{Name: "user", absent: required, Check: check.Name},
+				{Name: "scopes", Form: jsonForm, absent: required, Check: checkStrings},
+				{Name: "projects", Form: jsonForm, Check: checkStrings},
+				{Name: "resource", absent: "", Check: CheckText},
+				{Name: "created_at", Form: TimeForm, absent: present},
+				{Name: "last_used_at", Form: TimeForm, passing: true},
+				{Name: "revoked_at", Form: TimeForm},
+				{Name: "refused", Form: jsonForm, Check: checkStrings},
+				{Name: "session", absent: "", Check: CheckText},
+			},
+			Selection: `SELECT g.uid, o.client_id, u.uid, g.scopes, g.projects, g.resource, g.created_at, g.last_used_at, g.revoked_at, g.refused, g.session
+				FROM oauth_grant g JOIN oauth_client o ON o.id = g.client_id JOIN users u ON u.id = g.user_id`,
+			keyed: `g.uid = ?`, Ordered: `g.id`,
+			insert: `INSERT INTO oauth_grant (uid, scopes, projects, resource, created_at, last_used_at, revoked_at, refused, session, client_id, user_id)
+				VALUES (?1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				client, err := t.rows(t.known("client_id", `SELECT id FROM oauth_client WHERE client_id = ?`, v[1]))
+				if err != nil {
+					return nil, err
+				}
+				user, err := t.rows(t.person("user", v[2]))
+				return append(client, user...), err
+			},
+		},
+	}
+}
+
+// tokenRecords are the credentials of programs that act for a user.
+func tokenRecords() []Record {
+	return []Record{
+		{
+			kind: KindToken, Table: "token", credential: true, kept: true, Key: 1,
+			Fields: []RecordField{
+				{Name: "id", absent: required, Check: check.Name},
+				{Name: "user", absent: required, Check: check.Name},
+				{Name: "name", absent: "", Check: CheckText},
+				{Name: "hash", Form: BytesForm, absent: required, Check: CheckHash},
+				{Name: "prefix", absent: "", Check: CheckText},
+				{Name: "scopes", Form: jsonForm, absent: required, Check: checkStrings},
+				{Name: "projects", Form: jsonForm, Check: checkStrings},
+				{Name: "created_at", Form: TimeForm, absent: present},
+				{Name: "expires_at", Form: TimeForm},
+				{Name: "last_used_at", Form: TimeForm, passing: true},
+				{Name: "revoked_at", Form: TimeForm},
+				{Name: "grant", Check: check.Name},
+				{Name: "parent", Check: check.Name},
+				{Name: "session", absent: "", Check: CheckText},
+				{Name: "browser", absent: "", Check: CheckText},
+				{Name: "with_session", Form: CountForm, absent: int64(0)},
+			},
+			Selection: `SELECT k.uid, u.uid, k.name, k.hash, k.prefix, k.scopes, k.projects, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, g.uid,
+					p.uid, k.session, k.browser, k.with_session
+				FROM token k JOIN users u ON u.id = k.user_id LEFT JOIN oauth_grant g ON g.id = k.grant_id LEFT JOIN token p ON p.id = k.parent_id`,
+			keyed: `k.uid = ?`, Ordered: `k.id`,
+			insert: `INSERT INTO token (uid, name, hash, prefix, scopes, projects, created_at, expires_at, last_used_at, revoked_at, session, browser, with_session,
+					user_id, grant_id, parent_id)
+				VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?14, ?15, CASE WHEN ?16 <> 0 THEN 1 ELSE 0 END, ?17, ?18, ?19) ON CONFLICT DO NOTHING`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				rows, err := t.rows(t.person("user", v[1]))
+				for i, parent := range []struct{ name, query string }{
+					{"grant", `SELECT id FROM oauth_grant WHERE uid = ?`}, {"parent", `SELECT id FROM token WHERE uid = ?`},
+				} {
+					found := []any{nil}
+					if err == nil && v[11+i] != nil {
+						found, err = t.rows(t.known(parent.name, parent.query, v[11+i]))
+					}
+					rows = append(rows, found...)
+				}
+				return rows, err
+			},
+		},
+	}
+}
+
+// secretRecords are the authorization server's signing keys and refresh tokens.
+func secretRecords() []Record {
+	return []Record{
+		{
+			kind: KindRefreshToken, Table: "oauth_token", credential: true, kept: true, Key: 1,
+			Fields: []RecordField{
+				{Name: "hash", Form: BytesForm, absent: required, Check: CheckHash},
+				{Name: "grant", absent: required, Check: check.Name},
+				{Name: "created_at", Form: TimeForm, absent: present},
+				{Name: "expires_at", Form: TimeForm, absent: required},
+				{Name: "rotated_at", Form: TimeForm},
+			},
+			Selection: `SELECT k.hash, g.uid, k.created_at, k.expires_at, k.rotated_at FROM oauth_token k JOIN oauth_grant g ON g.id = k.grant_id`,
+			keyed:     `k.hash = ?`, Ordered: `k.hash`,
+			insert: `INSERT INTO oauth_token (hash, created_at, expires_at, rotated_at, grant_id) VALUES (?1, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
+			refs: func(t *importTx, v []any) ([]any, error) {
+				return t.rows(t.known("grant", `SELECT id FROM oauth_grant WHERE uid = ?`, v[1]))
+			},
+		},
+		{
+			kind: KindSigningKey, Table: "signing_key", credential: true, kept: true, Key: 1,
+			Fields: []RecordField{
+				{Name: "kid", absent: required, Check: CheckText},
+				{Name: "algorithm", absent: required, Check: CheckText},
+				{Name: "private_key", Form: BytesForm, absent: required, Check: CheckText},
+				{Name: "created_at", Form: TimeForm, absent: present},
+				{Name: "retired_at", Form: TimeForm},
+			},
+			Selection: `SELECT kid, algorithm, private_key, created_at, retired_at FROM signing_key`,
+			keyed:     `kid = ?`, Ordered: `id`,
+			// If the store already has a signing key, another one can only verify what it has signed.
+			insert: `INSERT INTO signing_key (kid, algorithm, private_key, created_at, retired_at) SELECT ?1, ?2, ?3, ?4,
+				CASE WHEN ?5 IS NULL AND EXISTS (SELECT 1 FROM signing_key WHERE algorithm = ?2 AND retired_at IS NULL) THEN ?6 ELSE ?5 END WHERE true ON CONFLICT DO NOTHING`,
+			refs: func(t *importTx, _ []any) ([]any, error) { return []any{t.now}, nil },
+		},
+	}
+}
+
+// Records are all kinds that follow one pattern, in export order.
+func Records() []Record {
+	return slices.Concat(personRecords(), placeRecords(), oauthRecords(), tokenRecords(), secretRecords())
+}
+
+// Stands returns why a stored value is invalid; nil if it is valid.
+func (f RecordField) Stands(value any) error {
+	var text string
+	switch v := value.(type) {
+	case int64:
+		if f.Form == TimeForm {
+			return CheckTime(f.Name, v)
+		}
+		return nil
+	case string:
+		text = v
+		if err := check.UTF8(f.Name, text); err != nil {
+			return err
+		}
+	case []byte:
+		text = string(v)
+	default:
+		return nil
+	}
+	if f.Form == jsonForm {
+		if _, err := compactJSON(text); err != nil {
+			return fault.Invalid(f.Name, "%s is not JSON: %v", f.Name, err)
+		}
+	}
+	if f.Check == nil {
+		return nil
+	}
+	return f.Check(f.Name, text)
+}
