@@ -1,6 +1,10 @@
 package index
 
-import "math"
+import (
+	"math"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
+)
 
 // Most vectors are nowhere near the wanted one, and 8 bits of each number are enough to show that. The codes are a
 // quarter of the size of the vectors, and a comparison with many vectors is bound by what passes through the
@@ -14,7 +18,7 @@ type coarse struct {
 }
 
 // codeWidth is the number of codes per vector: the rest are 0.
-func codeWidth(size int) int { return roundUp(size, 32) }
+func codeWidth(size int) int { return roundUp(size, simd.Width) }
 
 // encode writes the codes of a vector.
 func encode(codes []int8, v []float32) coarse {
@@ -37,6 +41,15 @@ func encode(codes []int8, v []float32) coarse {
 
 // coarseDots computes the inner products of a vector with some rows of codes. The width of a row is a multiple of 32.
 type coarseDots func(codes []int8, vector []int16, products []int32)
+
+// fastestCoarse returns the fast comparison of codes, nil if there is none: without one it would be slower than
+// comparing the vectors.
+func fastestCoarse() coarseDots {
+	if simd.Fast() {
+		return simd.DotRows
+	}
+	return nil
+}
 
 // comparison compares one vector with many.
 type comparison struct {

@@ -1,0 +1,34 @@
+// Package simd has the inner products of small whole numbers, by the processor's wide registers where there are any.
+package simd
+
+// Width is what the width of rows must be a multiple of.
+const Width = 32
+
+// DotRows writes the inner products of a vector with rows of its width, which lie one after another, one to each place
+// of products. It is a pure function of the numbers: each machine returns the same. The width is a multiple of [Width].
+func DotRows(rows []int8, vector []int16, products []int32) {
+	if Fast() {
+		dotRowsFast(rows, vector, products)
+		return
+	}
+	DotRowsPlain(rows, vector, products)
+}
+
+// DotRowsPlain is [DotRows] without any help of the processor, for rows of any width.
+func DotRowsPlain(rows []int8, vector []int16, products []int32) {
+	for i := range products {
+		row, v := rows[i*len(vector):(i+1)*len(vector)], vector
+		var s0, s1, s2, s3 int32 // independent sums, so that additions overlap
+		for len(row) >= 4 && len(v) >= 4 {
+			s0 += int32(row[0]) * int32(v[0])
+			s1 += int32(row[1]) * int32(v[1])
+			s2 += int32(row[2]) * int32(v[2])
+			s3 += int32(row[3]) * int32(v[3])
+			row, v = row[4:], v[4:]
+		}
+		for j := range v {
+			s0 += int32(row[j]) * int32(v[j])
+		}
+		products[i] = s0 + s1 + s2 + s3
+	}
+}

@@ -1,0 +1,8 @@
+//go:build !amd64
+
+package simd
+
+// Fast reports whether [DotRows] is many times as fast as a loop.
+func Fast() bool { return false }
+
+func dotRowsFast(rows []int8, vector []int16, products []int32) { DotRowsPlain(rows, vector, products) }

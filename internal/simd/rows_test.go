@@ -1,0 +1,52 @@
+package simd
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestDotRowsAgreesWithTheFormula compares both ways with the sum as it is written down, up to the ends of the ranges.
+func TestDotRowsAgreesWithTheFormula(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, width := range []int{Width, 2 * Width, 8 * Width, 11 * Width} {
+		for _, count := range []int{0, 1, 2, 7} {
+			rows, vector := make([]int8, width*count), make([]int16, width)
+			for i := range rows {
+				rows[i] = int8(random.IntN(256) - 128)
+			}
+			for i := range vector {
+				vector[i] = int16(random.IntN(1<<13) - 1<<12)
+			}
+			if count > 0 && width == Width {
+				for i := range vector {
+					rows[i], vector[i] = math.MinInt8, math.MinInt16
+				}
+			}
+			want := make([]int32, count)
+			for i := range want {
+				for j, x := range vector {
+					want[i] += int32(rows[i*width+j]) * int32(x)
+				}
+			}
+			got, plain := make([]int32, count), make([]int32, count)
+			DotRows(rows, vector, got)
+			DotRowsPlain(rows, vector, plain)
+			if !slices.Equal(got, want) || !slices.Equal(plain, want) {
+				t.Errorf("%d rows of %d: %v and %v, want %v", count, width, got, plain, want)
+			}
+		}
+	}
+}
+
+func BenchmarkDotRows(b *testing.B) {
+	rows, vector, products := make([]int8, 256*8), make([]int16, 256), make([]int32, 8)
+	for name, dots := range map[string]func([]int8, []int16, []int32){"fastest": DotRows, "plain": DotRowsPlain} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				dots(rows, vector, products)
+			}
+		})
+	}
+}
