@@ -64,7 +64,7 @@ func Load(data []byte) (*Model, error) {
 	}
 
 	r := reader{data: data, at: headerBytes}
-	m := &Model{dimensions: dimensions, name: string(r.take(name))}
+	m := &Model{dimensions: dimensions, name: string(r.take(name)), lengths: new(lengths)}
 	m.folds = folds{numbers: r.take(2 * pageCount), pages: r.take(2 * 256 * pages),
 		replacements: r.takeStrings(replacements)}
 	m.pieces = pieces{strings: r.takeStrings(rows), rows: rows, slots: r.take(2 * slots), mask: uint32(slots - 1),

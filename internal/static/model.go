@@ -24,6 +24,7 @@ type Model struct {
 	document   []byte // float32 scale of each row in a document
 	query      []byte // and in a query
 	vectors    []byte // int8, rows x dimensions
+	lengths    *lengths
 }
 
 // Default returns the embedded model.

@@ -1,0 +1,240 @@
+package static
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
+)
+
+// Late interaction (Khattab and Zaharia, "ColBERT", 2020) compares a question with a text token by token, after each
+// has been embedded alone. Here the tokens' vectors are those of the model's table, so a text is stored as the rows of
+// its tokens, two bytes each, and the cosines of a question's tokens with the vocabulary are computed as texts need
+// them, once per question:
+//
+//	late(q, d) = sum over the tokens t of q of weight(t) * max over the tokens u of a window of d of cos(t, u)
+//	             / sum of weight(t)
+//
+// A short text is one window. Of a longer one the best window counts, because among many tokens something similar to
+// anything can be found.
+
+const (
+	windowStep  = 12             // tokens from one window to the next
+	windowSize  = 2 * windowStep // tokens of a window of a longer text
+	shortText   = 3 * windowStep // the most tokens of a text that is one window
+	maxQuestion = 32             // tokens of a question: the weightiest of a longer one
+)
+
+// QueryToken is a token of a question.
+type QueryToken struct {
+	Row    uint16
+	Weight float32 // how much it counts; nothing unless it is above 0 and finite
+}
+
+// AppendWords appends the vocabulary rows of the words of a text, without punctuation and symbols, to rows.
+func (m *Model) AppendWords(rows []uint16, text string) []uint16 {
+	t := tokenizer{model: m, text: text}
+	t.advance()
+	for row, ok := t.next(); ok; row, ok = t.next() {
+		if t.kind != punctuation {
+			rows = append(rows, uint16(row)) // Load sees that there are at most as many rows
+		}
+	}
+	return rows
+}
+
+// row returns the vector of a row; where it is not of the model, nil.
+func (m *Model) row(i int) []int8 {
+	if i >= m.pieces.rows {
+		return nil
+	}
+	b := m.vectors[i*m.dimensions : (i+1)*m.dimensions]
+	return unsafe.Slice((*int8)(unsafe.Pointer(&b[0])), len(b))
+}
+
+// Question is a question that texts are compared with. It is for one goroutine. Close it when done.
+type Question struct {
+	model   *Model
+	weights []float32 // of its tokens, with the sum 1
+	vectors []int16   // of its tokens
+	inverse []float32 // of their lengths
+	*questionScratch
+}
+
+// questionScratch is what one question after another uses.
+type questionScratch struct {
+	places  []uint32  // by vocabulary row: 1 + the place of its cosines; 0 = not computed; all 0 between questions
+	known   []uint16  // rows with cosines, by place
+	cosines []float32 // by place and token of the question
+	best    [3][maxQuestion]float32
+}
+
+var questionScratches sync.Pool // of *questionScratch; a model's size is checked on reuse
+
+// Ask prepares a question. It returns nil if no token counts.
+func (m *Model) Ask(tokens []QueryToken) *Question {
+	var counted []QueryToken
+	for _, t := range tokens {
+		if !(t.Weight > 0 && t.Weight <= math.MaxFloat32) || int(t.Row) >= m.pieces.rows || m.length(int(t.Row)) == 0 {
+			continue
+		}
+		if i := slices.IndexFunc(counted, func(c QueryToken) bool { return c.Row == t.Row }); i >= 0 {
+			counted[i].Weight = max(counted[i].Weight, t.Weight)
+			continue
+		}
+		counted = append(counted, t)
+	}
+	if len(counted) == 0 {
+		return nil
+	}
+	if len(counted) > maxQuestion {
+		slices.SortStableFunc(counted, func(a, b QueryToken) int { return cmp.Compare(b.Weight, a.Weight) })
+		counted = counted[:maxQuestion]
+	}
+	q := &Question{model: m, vectors: make([]int16, 0, len(counted)*m.dimensions)}
+	total := 0.0
+	for _, t := range counted {
+		total += float64(t.Weight)
+		q.weights = append(q.weights, t.Weight)
+		q.inverse = append(q.inverse, 1/m.length(int(t.Row)))
+		for _, x := range m.row(int(t.Row)) {
+			q.vectors = append(q.vectors, int16(x))
+		}
+	}
+	for i := range q.weights {
+		q.weights[i] = float32(float64(q.weights[i]) / total)
+	}
+	s, _ := questionScratches.Get().(*questionScratch)
+	if s == nil || len(s.places) != m.pieces.rows {
+		s = &questionScratch{places: make([]uint32, m.pieces.rows)}
+	}
+	q.questionScratch = s
+	return q
+}
+
+// Close ends the use of a question; nil is allowed.
+func (q *Question) Close() {
+	if q == nil {
+		return
+	}
+	for _, row := range q.known {
+		q.places[row] = 0
+	}
+	q.known, q.cosines = q.known[:0], q.cosines[:0]
+	questionScratches.Put(q.questionScratch)
+	q.questionScratch = nil
+}
+
+// Score compares a text, given by the rows of its words. It is at most 1, and 0 for a text without words; rows that are
+// not of the model count as unlike anything.
+func (q *Question) Score(rows []uint16) float32 {
+	if len(rows) == 0 {
+		return 0
+	}
+	n := len(q.weights)
+	if len(rows) <= shortText {
+		most := q.best[0][:n]
+		q.most(most, rows)
+		return q.weigh(most)
+	}
+	// A window is two steps; the last may be shorter.
+	highest := float32(-1)
+	before, here, both := q.best[0][:n], q.best[1][:n], q.best[2][:n]
+	q.most(before, rows[:windowStep])
+	for from := windowStep; from < len(rows); from += windowStep {
+		q.most(here, rows[from:min(from+windowStep, len(rows))])
+		for t := range both {
+			both[t] = max(before[t], here[t])
+		}
+		highest = max(highest, q.weigh(both))
+		before, here = here, before
+	}
+	return highest
+}
+
+// most writes the highest cosine of each token of the question with some words.
+func (q *Question) most(most []float32, rows []uint16) {
+	for t := range most {
+		most[t] = -1
+	}
+	for _, row := range rows {
+		cosines := q.cosinesOf(row)
+		cosines = cosines[:len(most)]
+		for t, c := range cosines {
+			if c > most[t] {
+				most[t] = c
+			}
+		}
+	}
+}
+
+func (q *Question) weigh(most []float32) (sum float32) {
+	for t, weight := range q.weights {
+		sum += float32(weight * most[t])
+	}
+	return sum
+}
+
+// nowhere are the cosines of what is no row of the model.
+var nowhere = slices.Repeat([]float32{-1}, maxQuestion)
+
+// cosinesOf returns the cosines of the question's tokens with a row.
+func (q *Question) cosinesOf(row uint16) []float32 {
+	n := len(q.weights)
+	if int(row) >= len(q.places) {
+		return nowhere
+	}
+	if place := int(q.places[row]); place > 0 {
+		return q.cosines[(place-1)*n : place*n]
+	}
+	q.known = append(q.known, row)
+	q.places[row] = uint32(len(q.known))
+	vector, size := q.model.row(int(row)), q.model.dimensions
+	inverse := float32(0)
+	if length := q.model.length(int(row)); length > 0 {
+		inverse = 1 / length
+	}
+	var product [1]int32
+	for t := range n {
+		q.model.dots(vector, q.vectors[t*size:(t+1)*size], product[:])
+		q.cosines = append(q.cosines, float32(product[0])*q.inverse[t]*inverse)
+	}
+	return q.cosines[len(q.cosines)-n:]
+}
+
+// dots is [simd.DotRows] for vectors of any size.
+func (m *Model) dots(rows []int8, vector []int16, products []int32) {
+	if m.dimensions%simd.Width == 0 {
+		simd.DotRows(rows, vector, products)
+		return
+	}
+	simd.DotRowsPlain(rows, vector, products)
+}
+
+// lengths are the lengths of rows, computed when first needed: float32 bits, 0 for not yet.
+type lengths struct {
+	once sync.Once
+	list []atomic.Uint32
+}
+
+// length returns the length of a row's vector, which is a whole number's root.
+func (m *Model) length(row int) float32 {
+	m.lengths.once.Do(func() { m.lengths.list = make([]atomic.Uint32, m.pieces.rows) })
+	known := &m.lengths.list[row]
+	if bits := known.Load(); bits != 0 {
+		return math.Float32frombits(bits)
+	}
+	sum := 0
+	for _, x := range m.row(row) {
+		sum += int(x) * int(x)
+	}
+	length := float32(math.Sqrt(float64(sum)))
+	if length > 0 {
+		known.Store(math.Float32bits(length))
+	}
+	return length
+}
