@@ -294,6 +294,9 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	if err := w.AddLinks(row, m.Related); err != nil {
 		return Stored{}, err
 	}
+	if err := kernel.KeepTurns(w.Tx, row); err != nil {
+		return Stored{}, err
+	}
 	indexed, warnings, err := w.AddPassages(row, place, d.Passages, d.Vector, m.Tags)
 	stored := Stored{Memory: m, Indexed: indexed, Warnings: warnings}
 	w.tell(&stored, d.ProjectID, d.ProjectName)

@@ -330,14 +330,14 @@ func (r *contextReader) conversation() (string, error) {
 }
 
 // search ranks a selection by the search text.
-func (r *contextReader) search(sel selection, limit int) (hits []index.Hit, ideal float32, err error) {
-	ranking, err := r.ranking(r.tx, r.want, sel, &r.found)
+func (r *contextReader) search(sel selection, limit int) (hits []index.Hit, ranked *rankedQuery, err error) {
+	ranked, err = r.rankedQuery(r.tx, r.want, sel, &r.found)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
-	ranking.Limit = limit
-	hits, _, err = r.rank(r.tx, ranking)
-	return hits, ranking.ideal, err
+	ranked.Limit = limit
+	hits, _, err = r.rank(r.tx, ranked)
+	return hits, ranked, err
 }
 
 // related returns previews of the memories that match the query best, or of the newest ones: the project's first, then
@@ -378,13 +378,13 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 		}
 		return hits, err
 	}
-	hits, ideal, err := r.search(sel, limit+len(r.shown))
+	hits, ranked, err := r.search(sel, limit+len(r.shown))
 	if err != nil {
 		return nil, err
 	}
 	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return r.shown[h.Row] || h.Score <= 0 })
 	var page Results
-	err = r.showHits(r.tx, r.sc, hits[:min(limit, len(hits))], ideal, &page)
+	err = r.showHits(r.tx, r.sc, hits[:min(limit, len(hits))], ranked, &page)
 	return page.Hits, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
@@ -519,7 +520,7 @@ func (s *Store) near(tx db.Tx, w want, sel selection, least float32, limit int) 
 	}
 	defer s.index.LoadIfDue()
 	hits, _, err := retrieval.SearchDatabase(tx, s.profile, index.Query{
-		Vector: w.vector, Partitions: partitions, Compare: func(int64) bool { return true }, Fuse: fuse(false, true),
+		Vector: w.vector, Partitions: partitions, Compare: func(int64) bool { return true }, Fuse: ranking.Fuse(ranking.Default, false, true),
 		Limit: limit,
 	})
 	return slices.DeleteFunc(hits, func(h index.Hit) bool { return h.Score < least }), err

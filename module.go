@@ -287,13 +287,14 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 		return nil, nil
 	}
 	found := Results{Warnings: r.state.Warnings}
-	ranking, err := r.ranking(r.tx, r.want, r.sel, &found)
+	ranked, err := r.rankedQuery(r.tx, r.want, r.sel, &found)
 	if err != nil {
 		return nil, err
 	}
 	r.state.Warnings = found.Warnings
-	ranking.Limit = room + len(r.own)
-	hits, _, err := r.rank(r.tx, ranking)
+	ranked.Limit = room + len(r.own)
+	ranked.Again = nil // a module's name asks nothing: what stands beside a memory of it says nothing about it
+	hits, _, err := r.rank(r.tx, ranked)
 	if err != nil || len(hits) == 0 {
 		return nil, err
 	}
@@ -306,7 +307,7 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	for _, h := range hits {
 		rows = append(rows, h.Row)
 	}
-	if err := r.showHits(r.tx, r.sc, hits, ranking.ideal, &found); err != nil {
+	if err := r.showHits(r.tx, r.sc, hits, ranked, &found); err != nil {
 		return nil, err
 	}
 	for _, h := range found.Hits {

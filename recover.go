@@ -162,6 +162,9 @@ func (r *recovery) finish(ctx context.Context, path string, options *RecoveryOpt
 		return err
 	}
 	err = s.db.Write(ctx, r.mendTrash)
+	if err == nil {
+		err = s.db.Write(ctx, kernel.FillTurns)
+	}
 	if err == nil && !r.hashed { // there were no hashes to verify anything with
 		err = s.db.Write(ctx, func(tx db.Tx) error { _, err := tx.Exec(`DELETE FROM row_hash`); return err })
 	}

@@ -172,6 +172,9 @@ func (s *Store) remakePassages(tx db.Tx, memories []int64) error {
 	if err != nil {
 		return err
 	}
+	if err := kernel.KeepTurns(tx, memories...); err != nil {
+		return err
+	}
 	for _, m := range found {
 		if m.OwnVectors {
 			err = s.remakeOwn(w, m)

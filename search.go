@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -62,6 +63,8 @@ type Query struct {
 	Offset int // results to skip before them
 
 	IncludeFiles bool // summaries of each hit's files; without it they are only counted
+
+	Explain bool // say of each hit what its score consists of
 }
 
 // Results are a page of search results.
@@ -98,6 +101,8 @@ type Hit struct {
 	// Start and End are byte offsets into Content: the best matching passage.
 	Start, End int
 
+	Explanation *Explanation // only with Query.Explain, in a search by relevance with a text
+
 	FileCount int           // files linked to the memory
 	Files     []FileSummary // the newest first; only with Query.IncludeFiles
 }
@@ -111,7 +116,7 @@ func (h Hit) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
 		hitJSON
-	}{h.Memory.json(), hitJSON{h.Rank, h.Score, h.Parts, h.Start, h.End, h.FileCount, files}})
+	}{h.Memory.json(), hitJSON{h.Rank, h.Score, h.Parts, h.Start, h.End, h.Explanation, h.FileCount, files}})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
@@ -121,19 +126,21 @@ func (h *Hit) UnmarshalJSON(data []byte) error {
 	if err := withMemory(data, &m, &beside); err != nil {
 		return err
 	}
-	*h = Hit{m, beside.Rank, beside.Score, beside.Parts, beside.Start, beside.End, beside.FileCount, beside.Files}
+	*h = Hit{m, beside.Rank, beside.Score, beside.Parts, beside.Start, beside.End, beside.Explanation, beside.FileCount,
+		beside.Files}
 	return nil
 }
 
 // hitJSON has the fields of a hit besides its memory's.
 type hitJSON struct {
-	Rank      int           `json:"rank"`
-	Score     float64       `json:"score"`
-	Parts     Parts         `json:"parts"`
-	Start     int           `json:"start"`
-	End       int           `json:"end"`
-	FileCount int           `json:"file_count"`
-	Files     []FileSummary `json:"files"`
+	Rank        int           `json:"rank"`
+	Score       float64       `json:"score"`
+	Parts       Parts         `json:"parts"`
+	Start       int           `json:"start"`
+	End         int           `json:"end"`
+	Explanation *Explanation  `json:"explanation,omitempty"`
+	FileCount   int           `json:"file_count"`
+	Files       []FileSummary `json:"files"`
 }
 
 // Parts are the components of a relevance score.
@@ -141,6 +148,46 @@ type Parts struct {
 	// cosine similarity of the best passage to the query, -1 to 1; 0 without a vector
 	Vector float64 `json:"vector"`
 	Text   float64 `json:"text"` // how well the words match, as a fraction of the best possible BM25 score: 0 to 1
+}
+
+// Explanation says what the score of a hit consists of. What it names as gains adds up to the score, unless that would
+// be above 1, or above the score of a hit that comes before it for another reason.
+type Explanation struct {
+	Words   Evidence `json:"words"`             // BM25, as a part of the best that the query's words could reach
+	Meaning Evidence `json:"meaning"`           // cosine similarity of the vectors
+	Late    Evidence `json:"late_interaction"`  // how near each of the query's words is to the nearest one in the memory
+	Exact   float64  `json:"exact,omitempty"`   // what it gains because it holds a rare name or identifier of the query
+	Asking  float64  `json:"asking,omitempty"`  // below 0: what it loses because it asks itself
+	Speaker float64  `json:"speaker,omitempty"` // what it gains because the query names who said it
+	Lenders []Lender `json:"lenders,omitempty"` // what was said around it in the same conversation, in order
+}
+
+// Evidence is one kind of evidence of a memory: how strong it is, 0 to 1, and what it adds to the score.
+type Evidence struct {
+	Value float64 `json:"value"`
+	Gain  float64 `json:"gain"`
+}
+
+// Lender is a memory whose own evidence adds to the score of another one of its conversation.
+type Lender struct {
+	ID    string  `json:"id"`
+	Place int     `json:"place"`          // 1 is right after the hit, -1 right before it, 0 the hit itself: the best around it
+	Asks  bool    `json:"asks,omitempty"` // it asks, and the hit may be the answer
+	Value float64 `json:"value"`          // its own evidence, 0 to 1
+	Gain  float64 `json:"gain"`
+}
+
+func explanationOf(e *ranking.Explanation) *Explanation {
+	if e == nil {
+		return nil
+	}
+	evidence := func(p ranking.Part) Evidence { return Evidence{float64(p.Value), float64(p.Gain)} }
+	x := Explanation{Words: evidence(e.Words), Meaning: evidence(e.Meaning), Late: evidence(e.Late), Exact: float64(e.Exact),
+		Asking: float64(e.Asking), Speaker: float64(e.Speaker)}
+	for _, l := range e.Lenders {
+		x.Lenders = append(x.Lenders, Lender{l.ID, l.Place, l.Asks, float64(l.Value), float64(l.Gain)})
+	}
+	return &x
 }
 
 // Group is the part of a page from one collection.
@@ -248,14 +295,16 @@ func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 
 // want is a query whose text has been analysed and embedded.
 type want struct {
+	text     string
 	terms    []text.Term
+	explain  bool
 	vector   []float32 // of unit length; nil: words only
 	own      bool      // the caller's vector, which may be compared with own vectors, too
 	warnings []string
 }
 
 func (s *Store) want(ctx context.Context, q Query) (want, error) {
-	w := want{terms: text.QueryTerms(q.Text), vector: q.Vector, own: q.Vector != nil}
+	w := want{text: q.Text, terms: text.QueryTerms(q.Text), explain: q.Explain, vector: q.Vector, own: q.Vector != nil}
 	if w.own || strings.TrimSpace(q.Text) == "" {
 		return w, nil
 	}
@@ -293,41 +342,18 @@ func (s *Store) searchByTime(tx db.Tx, sc scope, q Query, sel selection, results
 	return err
 }
 
-// The hybrid ranking. Both parts of a score lie between 0 and 1, so that a score means the same in every query: the
-// cosine similarity, and BM25 as a fraction of the best score that the query's words could reach. Rare names and
-// identifiers in the query make up four fifths of the words' part (index.Exact). The constants were fitted on the
-// development part of LoCoMo and on Cranfield (docs/benchmarks.md).
-const vectorWeight = 0.35
-
+// bm25 are the constants of BM25, fitted on the development part of LoCoMo and on Cranfield (docs/retrieval.md). The
+// other constants of the ranking are in internal/ranking.
 var bm25 = index.BM25{K1: 0.9, B: 0.75, Pivot: 80}
-
-// fuse builds the function that scores a passage.
-func fuse(hasText, hasVector bool) func(index.Stats) func(index.Parts) float32 {
-	return func(stats index.Stats) func(index.Parts) float32 {
-		return func(p index.Parts) float32 {
-			var words, meaning float32
-			if stats.IdealBM25 > 0 {
-				words = p.BM25 / stats.IdealBM25
-			}
-			meaning = max(0, p.Cosine)
-			switch {
-			case !hasVector:
-				return words
-			case !hasText:
-				return meaning
-			}
-			return (1-vectorWeight)*words + vectorWeight*meaning
-		}
-	}
-}
 
 // exactness converts the analysis of a search text to the weights of the index.
 var exactness = map[text.Exactness]index.Exactness{text.Name: index.Name, text.Identifier: index.Identifier}
 
-// ranking is the request to both the index in memory and the search on disk; both give the same answer.
-type ranking struct {
+// rankedQuery is the request to both the index in memory and the search on disk; both give the same answer.
+type rankedQuery struct {
 	index.Query
-	ideal float32 // the best possible BM25, set once the query has run
+	ideal        float32 // the best possible BM25, set once the query has run
+	explanations map[int64]*ranking.Explanation
 }
 
 // searchByRelevance fills in the page of a query that has a text or a vector.
@@ -335,7 +361,7 @@ func (s *Store) searchByRelevance(tx db.Tx, sc scope, q Query, w want, sel selec
 	if w.own && len(sel.partitions) == 0 {
 		return s.checkVectorSize(tx, sc, q)
 	}
-	r, err := s.ranking(tx, w, sel, results)
+	r, err := s.rankedQuery(tx, w, sel, results)
 	if err != nil {
 		return err
 	}
@@ -355,7 +381,7 @@ func (s *Store) searchByRelevance(tx db.Tx, sc scope, q Query, w want, sel selec
 		hits = hits[min(q.Offset, len(hits)):]
 	}
 	results.Total = total
-	return s.showHits(tx, sc, hits, r.ideal, results)
+	return s.showHits(tx, sc, hits, r, results)
 }
 
 // maxRanked limits how many relevant memories an order by time covers.
@@ -383,9 +409,9 @@ func (s *Store) checkVectorSize(tx db.Tx, sc scope, q Query) error {
 		len(q.Vector), size)
 }
 
-// ranking returns what to rank and how.
-func (s *Store) ranking(tx db.Tx, w want, sel selection, results *Results) (*ranking, error) {
-	r := &ranking{}
+// rankedQuery returns what to rank and how.
+func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (*rankedQuery, error) {
+	r := &rankedQuery{}
 	r.BM25 = bm25
 	for _, t := range w.terms {
 		r.Terms = append(r.Terms, index.Term{Text: t.Text, Weight: t.Weight, Exact: exactness[t.Exact]})
@@ -421,10 +447,18 @@ func (s *Store) ranking(tx db.Tx, w want, sel selection, results *Results) (*ran
 		}
 		r.Keep = func(row int64) bool { return keep[row] }
 	}
-	fused := fuse(len(r.Terms) > 0, r.Vector != nil)
+	fused := ranking.Fuse(ranking.Default, len(r.Terms) > 0, r.Vector != nil)
 	r.Fuse = func(stats index.Stats) func(index.Parts) float32 {
 		r.ideal = stats.IdealBM25
 		return fused(stats)
+	}
+	if len(r.Terms) > 0 {
+		if w.explain {
+			r.explanations = map[int64]*ranking.Explanation{}
+		}
+		again := &ranking.Ranking{Weights: ranking.Default, Question: ranking.NewQuestion(w.text, w.terms),
+			HasVector: r.Vector != nil, Explanations: r.explanations}
+		r.Again = again.Again()
 	}
 	return r, nil
 }
@@ -472,7 +506,7 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection
 }
 
 // rank finds the best memories: in memory if the index is loaded, else on disk.
-func (s *Store) rank(tx db.Tx, r *ranking) ([]index.Hit, int, error) {
+func (s *Store) rank(tx db.Tx, r *rankedQuery) ([]index.Hit, int, error) {
 	ix, err := s.index.Current(tx)
 	if err != nil {
 		return nil, 0, err
@@ -505,7 +539,7 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 }
 
 // showHits reads the memories of a page.
-func (s *Store) showHits(tx db.Tx, sc scope, hits []index.Hit, ideal float32, results *Results) error {
+func (s *Store) showHits(tx db.Tx, sc scope, hits []index.Hit, r *rankedQuery, results *Results) error {
 	rows := make([]int64, len(hits))
 	byRow := make(map[int64]*index.Hit, len(hits))
 	for i := range hits {
@@ -517,9 +551,10 @@ func (s *Store) showHits(tx db.Tx, sc scope, hits []index.Hit, ideal float32, re
 		h := byRow[m.row]
 		hit := Hit{Memory: m.Memory, Rank: results.Offset + len(results.Hits) + 1, Score: float64(h.Score),
 			Parts: Parts{Vector: float64(h.Cosine)}}
-		if ideal > 0 {
-			hit.Parts.Text = float64(h.BM25 / ideal)
+		if r.ideal > 0 {
+			hit.Parts.Text = float64(h.BM25 / r.ideal)
 		}
+		hit.Explanation = explanationOf(r.explanations[h.Row])
 		hit.Start, hit.End = passageOf(m.Content, h.Span)
 		results.Hits = append(results.Hits, hit)
 	}

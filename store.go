@@ -108,7 +108,7 @@ func fileConfig(path string, now func() time.Time) sqlite.Config {
 		Path:             path,
 		ApplicationID:    applicationID,
 		Migrations:       sqlite.Migrations(),
-		Fill:             map[string]func(db.Tx) error{"project_names": fillProjectNames},
+		Fill:             map[string]func(db.Tx) error{"project_names": fillProjectNames, "turns": kernel.FillTurns},
 		BeforeMigrations: kernel.MarkDamage,
 		AfterMigrations:  func(tx db.Tx, version int) error { return kernel.MakeHashes(tx, version, now().UnixMicro()) },
 		Prepare:          kernel.KeepHashes,

@@ -448,6 +448,9 @@ func (r *restorer) memory(item trashItem, m trashedMemory, at *kernel.Place) err
 	if err != nil {
 		return err
 	}
+	if err := kernel.KeepTurns(r.tx, row); err != nil {
+		return err
+	}
 	indexed, _, err := r.w.AddPassages(row, at, passages, own, m.Tags)
 	if err != nil {
 		return err

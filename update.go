@@ -202,6 +202,9 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		db.OrNull(string(after.RuleType)), string(metadata), now, before.row); err != nil {
 		return Stored{}, err
 	}
+	if err := kernel.KeepTurns(w.Tx, before.row); err != nil {
+		return Stored{}, err
+	}
 	retagged := !slices.Equal(after.Tags, before.Tags)
 	if retagged {
 		if err := w.ReplaceTags(before.row, after.Tags); err != nil {

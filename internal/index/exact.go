@@ -92,6 +92,7 @@ func (s *search) addExact(x *Exact) {
 		return
 	}
 	s.stats.IdealBM25 += bonus
+	s.stats.Exact = bonus
 	var holding []int
 	for _, i := range x.Terms() {
 		id, _ := s.words.find(s.q.Terms[i].Text)

@@ -7,6 +7,7 @@ type Memory struct {
 	Row       int64  // identifies the memory in Put, Delete and hits
 	ID        string // orders memories of equal score; kept, not copied
 	Partition int64
+	Turn      *Turn   // its part in a conversation; nil = none
 	Entries   []Entry // its passages; none = the memory is not indexed at all
 }
 
@@ -15,6 +16,7 @@ type Entry struct {
 	Passage int64     // unique in the index; the lower one wins between equal scores
 	Vector  []float32 // of unit length; nil, or holding NaN or an infinity = no vector
 	Terms   []string  // its analysed words in the order of the text, with repetitions
+	Words   []uint16  // rows of its words in a table of word vectors, in the order of the text; for Again
 	Span    Span      // kept for hits
 }
 
@@ -105,6 +107,7 @@ func (ix *Index) add(m *Memory) {
 	}
 	held := &memory{row: m.Row, id: m.ID}
 	p.add(held, m.Entries, &ix.words, ix.dot, ix.coarse != nil)
+	p.join(held, m.Turn)
 	ix.memories[m.Row] = held
 	ix.peak = max(ix.peak, len(ix.memories))
 	ix.passages += len(m.Entries)

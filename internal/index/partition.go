@@ -12,6 +12,7 @@ type memory struct {
 	partition *partition
 	first     uint32 // its passages hold the slots first to first+count-1
 	count     uint32
+	turn      *turn // nil = it belongs to no conversation
 }
 
 // posting says that the passage at slot contains a term frequency times.
@@ -25,12 +26,16 @@ type partition struct {
 	passages []int64   // by slot
 	spans    []Span    // by slot
 	lengths  []uint32  // by slot: number of terms, repetitions counted
+	words    wordRows  // by slot
 	dead     int       // dead slots
 
 	matrices []*matrix // one per vector size, nearly always a single one
 
 	lists    map[uint32]uint32 // term id -> its position in postings
 	postings [][]posting       // each sorted by slot; may name dead slots until compaction
+
+	conversations map[int64]*conversation
+	turns         int // memories in conversations
 
 	capacity int // postings that fit in all lists
 	idChars  int // bytes of the ids of living memories
@@ -52,6 +57,7 @@ func (p *partition) add(m *memory, entries []Entry, words *dictionary, dot dotFu
 		p.passages = append(p.passages, e.Passage)
 		p.spans = append(p.spans, e.Span)
 		p.lengths = append(p.lengths, uint32(len(e.Terms)))
+		p.words.add(e.Words)
 		for _, term := range e.Terms {
 			p.count(words, term, slot)
 		}
@@ -109,6 +115,7 @@ func (p *partition) remove(m *memory) {
 	p.dead += int(m.count)
 	p.idChars -= len(m.id)
 	p.memories--
+	p.leave(m)
 }
 
 // wasteful reports whether compaction is due.
@@ -135,6 +142,7 @@ func (p *partition) compact(words *dictionary) {
 	p.passages = shrink(p.passages[:next])
 	p.spans = shrink(p.spans[:next])
 	p.lengths = shrink(p.lengths[:next])
+	p.words.compact(moved)
 	p.dead = 0
 
 	matrices := p.matrices[:0]
@@ -177,6 +185,7 @@ func (p *partition) bytes() int {
 		n += m.bytes()
 	}
 	n += postingBytes*p.capacity + 24*cap(p.postings) + mapBytes(len(p.postings), 8)
+	n += p.words.bytes() + turnBytes*p.turns + conversationBytes*len(p.conversations)
 	return n + memoryBytes*p.memories + p.idChars
 }
 

@@ -35,6 +35,9 @@ type Query struct {
 	// rises: passages are skipped if even the highest possible cosine would not be enough.
 	Fuse func(Stats) func(Parts) float32
 
+	// Again ranks the best memories once more; nil = the order of Fuse is the final one.
+	Again *Again
+
 	// Limit is the most memories to return; 0 or less = none, only their number is counted.
 	Limit int
 }
@@ -55,6 +58,9 @@ type Stats struct {
 	// upper bound for any passage: the sum of weight * idf * (K1 + 1) over all terms, even if no passage contains
 	// them, and the bonus of exact ones
 	IdealBM25 float32
+
+	// what exact terms add to the BM25 of a passage, which reaches it with one of them alone; 0 = none are exact
+	Exact float32
 }
 
 // Parts are the components of a passage's score.
@@ -89,6 +95,9 @@ func CompareHits(a, b *Hit) int {
 func (q *Query) check() error {
 	if q.Fuse == nil {
 		return errors.New("index: query without a Fuse function")
+	}
+	if q.Again != nil && q.Again.Rank == nil {
+		return errors.New("index: query that ranks again without a Rank function")
 	}
 	return q.BM25.check()
 }

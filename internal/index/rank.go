@@ -9,14 +9,18 @@ import (
 // need a higher cosine than any vector has, or than their coarse copy allows.
 func (s *search) rank() ([]Hit, error) {
 	score := s.q.Fuse(s.stats)
-	if s.q.Limit <= 0 {
+	limit := s.q.Limit
+	if limit <= 0 {
 		return nil, nil
 	}
-	floor, err := s.floor(score)
+	if s.q.Again != nil {
+		limit = max(limit, s.q.Again.Depth)
+	}
+	floor, err := s.floor(score, limit)
 	if err != nil {
 		return nil, err
 	}
-	w := ranker{search: s, score: score, floor: floor, best: newTop(s.q.Limit)}
+	w := ranker{search: s, score: score, floor: floor, best: newTop(limit)}
 	enough := s.enough(score, floor)
 	for i := range s.regions {
 		w.region = &s.regions[i]
@@ -30,7 +34,11 @@ func (s *search) rank() ([]Hit, error) {
 		}
 		w.finish()
 	}
-	return w.best.sorted(), nil
+	hits := w.best.sorted()
+	if s.q.Again != nil && len(hits) > 0 {
+		hits = s.again(score, hits)
+	}
+	return hits[:min(s.q.Limit, len(hits))], nil
 }
 
 // ranker visits passages, memory by memory.
@@ -47,10 +55,7 @@ type ranker struct {
 
 // visit ranks a passage.
 func (w *ranker) visit(slot int, parts Parts) {
-	score := w.score(parts)
-	if score != score {
-		score = float32(math.Inf(-1))
-	}
+	score := number(w.score(parts))
 	r := w.region
 	first := r.owners[slot] != w.current
 	if first {
@@ -61,6 +66,14 @@ func (w *ranker) visit(slot int, parts Parts) {
 		w.hit = Hit{Row: w.current.row, ID: w.current.id, Passage: r.passages[slot], Span: r.spans[slot], Parts: parts,
 			Score: score}
 	}
+}
+
+// number returns a score, the lowest one for NaN.
+func number(score float32) float32 {
+	if score != score {
+		return float32(math.Inf(-1))
+	}
+	return score
 }
 
 // finish ends the visits of a memory.
@@ -170,14 +183,14 @@ var noCosine = float32(math.NaN())
 // maxSeeds bounds the work of finding a floor: with as many results hardly anything could be skipped.
 const maxSeeds = 1000
 
-// floor returns a score that at least Limit memories reach: those whose words fit best. Passages below it need no
+// floor returns a score that at least limit memories reach: those whose words fit best. Passages below it need no
 // ranking. If too few memories contain a term, it is the lowest number.
-func (s *search) floor(score func(Parts) float32) (float32, error) {
+func (s *search) floor(score func(Parts) float32, limit int) (float32, error) {
 	lowest := float32(math.Inf(-1))
-	if s.stats.Matches < s.q.Limit || s.q.Limit > maxSeeds {
+	if s.stats.Matches < limit || limit > maxSeeds {
 		return lowest, nil
 	}
-	seeds := newTop(s.q.Limit) // their scores are BM25, their rows places in the scratch space
+	seeds := newTop(limit) // their scores are BM25, their rows places in the scratch space
 	for i := range s.regions {
 		r := &s.regions[i]
 		scores := s.bm25[r.from:r.to]
@@ -203,7 +216,7 @@ func (s *search) floor(score func(Parts) float32) (float32, error) {
 		}
 		offer()
 	}
-	if len(seeds.hits) < s.q.Limit {
+	if len(seeds.hits) < limit {
 		return lowest, nil
 	}
 	floor := float32(math.Inf(1))
@@ -234,8 +247,8 @@ func (s *search) enough(score func(Parts) float32, floor float32) float32 {
 // least returns the lowest number for which holds is true, given that it is also true for all higher numbers:
 // infinity if it is true for none.
 func least(holds func(float32) bool) float32 {
-	// Bisection over numbers that ascend in the order of the floats with the same bits, see number.
-	number := func(at uint32) float32 {
+	// Bisection over numbers that ascend in the order of the floats with the same bits, see place.
+	place := func(at uint32) float32 {
 		if at>>31 == 1 {
 			return math.Float32frombits(at &^ (1 << 31))
 		}
@@ -243,18 +256,18 @@ func least(holds func(float32) bool) float32 {
 	}
 	low, high := ^math.Float32bits(float32(math.Inf(-1))), math.Float32bits(float32(math.Inf(1)))|1<<31
 	for low < high {
-		if middle := low + (high-low)/2; holds(number(middle)) {
+		if middle := low + (high-low)/2; holds(place(middle)) {
 			high = middle
 		} else {
 			low = middle + 1
 		}
 	}
-	return number(high)
+	return place(high)
 }
 
 // parts returns the components of a passage's score.
 func (s *search) parts(r *region, slot int) Parts {
-	p := Parts{BM25: s.bm25[r.from+slot]}
+	p := Parts{BM25: float32(math.Abs(float64(s.bm25[r.from+slot])))} // negative if Keep has refused it
 	if r.vectors != nil {
 		if row, ok := r.vectors.find(uint32(slot)); ok {
 			p.Cosine, p.HasVector = s.exact(r.vectors, row), true

@@ -27,7 +27,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, er
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 
-	s := search{ctx: ctx, q: &q, words: &ix.words}
+	s := search{ctx: ctx, q: &q, words: &ix.words, byRow: func(row int64) *memory { return ix.memories[row] }}
 	s.scratch = ix.scratch.Get().(*scratch)
 	s.begin(ix, q.Vector)
 	s.open(ix.partitions)
@@ -42,11 +42,13 @@ type search struct {
 	ctx   context.Context
 	q     *Query
 	words *dictionary
+	byRow func(int64) *memory
 
 	*scratch
 	regions []region
 	stats   Stats
-	cosine  float32 // upper bound of all cosines; 0 if there are none
+	weights []float32 // see Found
+	cosine  float32   // upper bound of all cosines; 0 if there are none
 }
 
 // region is the part of the scratch space for one partition.
@@ -99,6 +101,7 @@ func (s *search) run() ([]Hit, int, error) {
 func (s *search) matchTerms() error {
 	saturation := s.q.BM25.Saturation()
 	exact := NewExact(s.stats.Passages)
+	s.weights = make([]float32, len(s.q.Terms))
 	for i, term := range s.q.Terms {
 		if !term.usable() {
 			continue
@@ -110,6 +113,7 @@ func (s *search) matchTerms() error {
 		}
 		exact.Consider(i, term.Exact, containing, func(most int) int { return s.memories(id, most) })
 		factor := term.Weight * IDF(s.stats.Passages, containing)
+		s.weights[i] = factor
 		s.stats.IdealBM25 += factor * s.q.BM25.Bound()
 		if containing == 0 {
 			continue
@@ -214,7 +218,7 @@ func (s *search) keep(r *region) (memories int, err error) {
 			}
 			if !kept {
 				refused |= 1 << bit
-				scores[slot] = 0
+				scores[slot] = -scores[slot] // below every bound; its neighbours may use it
 			}
 		}
 		candidates[w] = word &^ refused

@@ -11,8 +11,11 @@ const (
 	partitionBytes = 256
 	matrixBytes    = 160
 	coarseBytes    = 8
-	memoryBytes    = 48
+	memoryBytes    = 64
 	postingBytes   = 8
+
+	turnBytes         = 32 + 10  // with its place in the conversation's list
+	conversationBytes = 128 + 24 // with its place in the partition's map and a few speakers
 )
 
 // mapBytes estimates a map that has held up to n entries of the given size: Go's tables are between

@@ -12,7 +12,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/static"
 	"github.com/souvenir-ai/souvenir/internal/text"
+	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
 // Cache keeps an index in memory in step with the database. The log of changes records every change of a memory by
@@ -256,15 +258,23 @@ func entries(tx db.Tx, profile int64, rows []int64) ([]index.Memory, error) {
 	err := tx.Each(func(row db.Rows) error {
 		var m index.Memory
 		var content, tagged string
-		if err := row.Scan(&m.Row, &m.ID, &m.Partition, &content, &tagged); err != nil {
+		var turn index.Turn
+		if err := row.Scan(&m.Row, &m.ID, &m.Partition, &content, &tagged, &turn.Conversation, &turn.At,
+			&turn.Speaker); err != nil {
 			return err
+		}
+		if turn.Conversation != 0 {
+			turn.Asks = turns.Asks(content)
+			m.Turn = &turn
 		}
 		place[m.Row] = len(memories)
 		memories, contents, tags = append(memories, m), append(contents, content), append(tags, tagged)
 		return nil
-	}, `SELECT id, uid, partition_id, content, coalesce((SELECT string_agg(tag, `+db.Newline+
-		` ORDER BY position) FROM memory_tag WHERE memory_id = memory.id), '')
-		FROM memory WHERE id IN `+db.Integers, list)
+	}, `SELECT memory.id, uid, memory.partition_id, content, coalesce((SELECT string_agg(tag, `+db.Newline+
+		` ORDER BY position) FROM memory_tag WHERE memory_id = memory.id), ''),
+			coalesce(t.conversation, 0), coalesce(t.at, 0), coalesce(t.speaker, '')
+		FROM memory LEFT JOIN turn t ON t.memory_id = memory.id AND t.partition_id = memory.partition_id
+		WHERE memory.id IN `+db.Integers, list)
 	if err != nil {
 		return nil, err
 	}
@@ -291,6 +301,7 @@ func entries(tx db.Tx, profile int64, rows []int64) ([]index.Memory, error) {
 			return fault.Damaged(kernel.ErrOutside, "the passages of memory %d", memory)
 		}
 		e.Span = index.Span{Start: uint32(start), End: uint32(start + length)}
+		e.Words = static.Default().AppendWords(nil, contents[i][start:start+length])
 		e.Terms = text.Terms(contents[i][start : start+length])
 		if len(memories[i].Entries) == 0 {
 			e.Terms = text.AppendTerms(e.Terms, tags[i])

@@ -16,7 +16,8 @@ import (
 // stores that are too large for memory, and those whose index is still loading. If more than maxMatches passages
 // of a partition share words with the query, only the best of them by FTS5's ranking are scored by words.
 func SearchDatabase(tx db.Tx, profile int64, q index.Query) ([]index.Hit, int, error) {
-	d := databaseSearch{tx: tx, profile: profile, q: q, words: map[int64]index.Hit{}, places: map[int64]int{}}
+	d := databaseSearch{tx: tx, profile: profile, q: q, words: map[int64]index.Hit{}, places: map[int64]int{},
+		weights: make([]float32, len(q.Terms))}
 	for _, step := range []func() error{d.measure, d.matchWords} {
 		if err := step(); err != nil {
 			return nil, 0, err
@@ -30,7 +31,10 @@ func SearchDatabase(tx db.Tx, profile int64, q index.Query) ([]index.Hit, int, e
 		d.offer(hit)
 	}
 	hits, err := d.best()
-	return hits, len(d.hits), err
+	if err == nil && q.Again != nil && q.Limit > 0 && len(hits) > 0 {
+		hits, err = d.again(hits)
+	}
+	return hits[:max(0, min(q.Limit, len(hits)))], len(d.hits), err
 }
 
 // maxMatches bounds the passages of one partition that are scored by words; the rest, by FTS5's own ranking, is
@@ -43,8 +47,8 @@ type databaseSearch struct {
 	q       index.Query
 	stats   index.Stats
 	idf     map[string]float32  // of the query's terms, times their weights
+	weights []float32           // the same by term of the query
 	rare    []string            // the exact ones
-	bonus   float32             // of a passage that contains one of them
 	words   map[int64]index.Hit // passages that share words, by id, until their vectors are compared
 	score   func(index.Parts) float32
 	hits    []index.Hit   // the best passage of each memory so far, without the memory's id: only those on a page need it
@@ -79,10 +83,11 @@ func (d *databaseSearch) matchWords() error {
 			return failed
 		}
 		d.idf[t.Text] = t.Weight * index.IDF(d.stats.Passages, containing)
+		d.weights[i] = d.idf[t.Text]
 		d.stats.IdealBM25 += d.idf[t.Text] * d.q.BM25.Bound()
 	}
-	d.bonus = exact.Bonus(d.stats.IdealBM25)
-	d.stats.IdealBM25 += d.bonus
+	d.stats.Exact = exact.Bonus(d.stats.IdealBM25)
+	d.stats.IdealBM25 += d.stats.Exact
 	for _, i := range exact.Terms() {
 		d.rare = append(d.rare, terms[i])
 	}
@@ -160,7 +165,7 @@ func (d *databaseSearch) bm25(e index.Entry, saturation index.Saturation) (score
 		}
 	}
 	if slices.ContainsFunc(d.rare, func(t string) bool { return frequency[t] > 0 }) {
-		score += d.bonus
+		score += d.stats.Exact
 	}
 	return score
 }
@@ -226,6 +231,9 @@ func (d *databaseSearch) offer(h index.Hit) {
 // best returns the best memories, at most as many as the query's limit, the best one first.
 func (d *databaseSearch) best() ([]index.Hit, error) {
 	n := min(d.q.Limit, len(d.hits))
+	if d.q.Again != nil && d.q.Limit > 0 {
+		n = min(max(d.q.Limit, d.q.Again.Depth), len(d.hits))
+	}
 	if n <= 0 {
 		return nil, nil
 	}

@@ -529,6 +529,9 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 	if err := t.w.AddTags(m.row, d.Tags); err != nil {
 		return err
 	}
+	if err := kernel.KeepTurns(t.tx, m.row); err != nil {
+		return err
+	}
 	return m.writePassages(t, at)
 }
 

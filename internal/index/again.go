@@ -1,0 +1,141 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Again ranks the best memories of a query once more, with more evidence than all memories could be asked for.
+type Again struct {
+	Depth int // how many memories, the best by Query.Fuse, are ranked again
+	Reach int // how many places before and after each its conversation is shown
+
+	// Rank gets what there is to rank, and returns the hits in their final order: those that were found, and members of
+	// the neighbourhoods that may be ranked. It must return them in the same order for a lower limit, as far as they go.
+	// It must not keep the neighbourhoods.
+	Rank func(Found) []Hit
+}
+
+// Found is what a query has found.
+type Found struct {
+	Stats
+	Weights        []float32 // by term of the query: its weight * idf; 0 for a term that is ignored
+	Hits           []Hit     // from best to worst: at least Depth if there are as many
+	Neighbourhoods [][]Member
+	Ranked         []Place // of the first Depth hits among the members, in their order
+}
+
+// Place is the place of a member: the number of its neighbourhood, and its own in there.
+type Place struct{ Neighbourhood, Member int }
+
+// Member is a memory near one of the best: that one itself, or one of the same conversation. The members of a
+// neighbourhood follow one another in their conversation without a gap; a memory without a conversation has a
+// neighbourhood of its own. No memory is a member of two.
+type Member struct {
+	Hit              // with its best passage; the score is Query.Fuse's
+	Turn  *Turn      // nil = it belongs to no conversation
+	Known bool       // whether it contains a term of the query or has a vector to compare
+	Kept  bool       // whether it may be a hit: Known, and selected by Query.Keep
+	Words [][]uint16 // by passage: Entry.Words
+}
+
+// span is the places of a list from one up to another.
+type span struct{ from, to int }
+
+// joined sorts the ranges of one list, and joins those that overlap or touch.
+
+func joined(ranges []span) []span {
+	slices.SortFunc(ranges, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	kept := ranges[:0]
+	for _, r := range ranges {
+		if n := len(kept); n > 0 && r.from <= kept[n-1].to {
+			kept[n-1].to = max(kept[n-1].to, r.to)
+			continue
+		}
+		kept = append(kept, r)
+	}
+	return kept
+}
+
+// again ranks the best of the hits again.
+func (s *search) again(score func(Parts) float32, hits []Hit) []Hit {
+	a := s.q.Again
+	found := Found{Stats: s.stats, Weights: s.weights, Hits: hits}
+	ranges := map[*conversation][]span{}
+	var order []*conversation // as first found, so that the outcome does not depend on a map's order
+	best := hits[:min(a.Depth, len(hits))]
+	for i := range best {
+		t := s.byRow(best[i].Row).turn
+		if t == nil {
+			continue
+		}
+		if ranges[t.conversation] == nil {
+			order = append(order, t.conversation)
+		}
+		at, _ := t.place(s.byRow(best[i].Row))
+		ranges[t.conversation] = append(ranges[t.conversation],
+			span{max(0, at-a.Reach), min(len(t.turns), at+a.Reach+1)})
+	}
+	members := 0
+	for _, c := range order {
+		ranges[c] = joined(ranges[c])
+		for _, r := range ranges[c] {
+			members += r.to - r.from
+		}
+	}
+	room := make([]Member, 0, members+len(best))
+	places := make(map[int64]Place, members)
+	for _, c := range order {
+		r := s.regionOf(c.turns[0].partition.id)
+		for _, part := range ranges[c] {
+			first := len(room)
+			for i, m := range c.turns[part.from:part.to] {
+				places[m.row] = Place{len(found.Neighbourhoods), i}
+				room = append(room, s.member(r, m, score))
+			}
+			found.Neighbourhoods = append(found.Neighbourhoods, room[first:len(room):len(room)])
+		}
+	}
+	for i := range best {
+		m := s.byRow(best[i].Row)
+		if m.turn == nil {
+			first := len(room)
+			room = append(room, s.member(s.regionOf(m.partition.id), m, score))
+			found.Ranked = append(found.Ranked, Place{len(found.Neighbourhoods), 0})
+			found.Neighbourhoods = append(found.Neighbourhoods, room[first:len(room):len(room)])
+			continue
+		}
+		found.Ranked = append(found.Ranked, places[m.row])
+	}
+	return a.Rank(found)
+}
+
+// regionOf returns the region of a searched partition.
+func (s *search) regionOf(partition int64) *region {
+	at, _ := slices.BinarySearchFunc(s.regions, partition, func(r region, id int64) int { return cmp.Compare(r.id, id) })
+	return &s.regions[at]
+}
+
+// member describes a living memory.
+func (s *search) member(r *region, m *memory, score func(Parts) float32) Member {
+	one := Member{Hit: Hit{Row: m.row, ID: m.id}}
+	if m.turn != nil {
+		one.Turn = m.turn.described()
+	}
+	one.Words = make([][]uint16, 0, m.count)
+	for slot := m.first; slot < m.first+m.count; slot++ {
+		parts := s.parts(r, int(slot))
+		one.Known = one.Known || parts.BM25 > 0 || parts.HasVector
+		passage := Hit{Row: m.row, ID: m.id, Passage: r.passages[slot], Span: r.spans[slot], Parts: parts,
+			Score: number(score(parts))}
+		if slot == m.first || passage.Score > one.Score || passage.Score == one.Score && passage.Passage < one.Passage {
+			one.Hit = passage
+		}
+		one.Words = append(one.Words, r.words.of(slot))
+	}
+	one.Kept = one.Known && (s.q.Keep == nil || s.q.Keep(m.row))
+	return one
+}
+
+// HasExact reports whether a passage contains an exact term of the query.
+func (s Stats) HasExact(p Parts) bool { return s.Exact > 0 && p.BM25 >= s.Exact }

@@ -1,0 +1,82 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Turn says what is known of a memory as a part of a conversation. The memories of a conversation are in the order of
+// their times, and of their rows where times are equal. A conversation never spans partitions.
+type Turn struct {
+	Conversation int64  // tells the conversations of a partition apart
+	At           int64  // when it was said
+	Speaker      string // who said it; empty = not known
+	Asks         bool   // whether it ends with a question
+}
+
+// turn is what the index holds of a Turn.
+type turn struct {
+	*conversation
+	at      int64
+	speaker uint32 // place in the conversation's speakers
+	asks    bool
+}
+
+// conversation is a conversation in a partition.
+type conversation struct {
+	id       int64
+	turns    []*memory // in order
+	speakers []string
+}
+
+// join makes a memory part of its conversation.
+func (p *partition) join(m *memory, t *Turn) {
+	if t == nil {
+		return
+	}
+	c := p.conversations[t.Conversation]
+	if c == nil {
+		c = &conversation{id: t.Conversation}
+		if p.conversations == nil {
+			p.conversations = make(map[int64]*conversation)
+		}
+		p.conversations[t.Conversation] = c
+	}
+	speaker := slices.Index(c.speakers, t.Speaker)
+	if speaker < 0 {
+		speaker = len(c.speakers)
+		c.speakers = append(c.speakers, t.Speaker)
+	}
+	m.turn = &turn{conversation: c, at: t.At, speaker: uint32(speaker), asks: t.Asks}
+	at, _ := c.place(m)
+	c.turns = slices.Insert(c.turns, at, m)
+	p.turns++
+}
+
+// leave takes a memory out of its conversation.
+func (p *partition) leave(m *memory) {
+	if m.turn == nil {
+		return
+	}
+	c := m.turn.conversation
+	if at, ok := c.place(m); ok {
+		c.turns = slices.Delete(c.turns, at, at+1)
+	}
+	if len(c.turns) == 0 {
+		delete(p.conversations, c.id)
+	}
+	m.turn = nil
+	p.turns--
+}
+
+// place returns where a memory stands, or would stand, in the conversation.
+func (c *conversation) place(m *memory) (at int, ok bool) {
+	return slices.BinarySearchFunc(c.turns, m, func(a, b *memory) int {
+		return cmp.Or(cmp.Compare(a.turn.at, b.turn.at), cmp.Compare(a.row, b.row))
+	})
+}
+
+// Turn returns what was given as Memory.Turn, for the caller to keep.
+func (t *turn) described() *Turn {
+	return &Turn{Conversation: t.id, At: t.at, Speaker: t.speakers[t.speaker], Asks: t.asks}
+}

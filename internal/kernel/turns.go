@@ -1,0 +1,61 @@
+package kernel
+
+import (
+	"encoding/json"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/turns"
+)
+
+// KeepTurns records which of some memories are parts of conversations, after they were written. It reads them, so that
+// what it records is the same for each way of writing.
+func KeepTurns(tx db.Tx, rows ...int64) error {
+	list := db.List(rows)
+	type kept struct {
+		row, partition int64
+		turn           *turns.Turn
+	}
+	var all []kept
+	err := tx.Each(func(row db.Rows) error {
+		var k kept
+		var m turns.Memory
+		var metadata string
+		if err := row.Scan(&k.row, &k.partition, &m.Content, &m.EventType, &metadata, &m.Created, &m.InProject); err != nil {
+			return err
+		}
+		m.Metadata = object(metadata)
+		k.turn = turns.Of(m)
+		all = append(all, k)
+		return nil
+	}, `SELECT m.id, m.partition_id, m.content, coalesce(m.event_type, ''), m.metadata, m.created_at, p.project_id IS NOT NULL
+		FROM memory m JOIN partition p ON p.id = m.partition_id WHERE m.id IN `+db.Integers, list)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`DELETE FROM turn WHERE memory_id IN `+db.Integers, list); err != nil {
+		return err
+	}
+	for _, k := range all {
+		if k.turn == nil {
+			continue
+		}
+		if _, err := tx.Exec(`INSERT INTO turn (memory_id, partition_id, conversation, at, speaker) VALUES (?, ?, ?, ?, ?)`,
+			k.row, k.partition, k.turn.Conversation, k.turn.At, k.turn.Speaker); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// object reads stored metadata. Damaged metadata say nothing.
+func object(metadata string) (read map[string]any) {
+	if json.Unmarshal([]byte(metadata), &read) != nil {
+		return nil
+	}
+	return read
+}
+
+// FillTurns records the turns of all memories of a file from before they were recorded.
+func FillTurns(tx db.Tx) error {
+	return EachBatch(tx, 0, func(rows []int64) error { return KeepTurns(tx, rows...) })
+}

@@ -1,0 +1,76 @@
+package ranking
+
+import "github.com/souvenir-ai/souvenir/internal/index"
+
+// Explanation says what a hit's score consists of. The gains add up to the score, unless that would be above 1 or above
+// the score of a hit that comes before it in any case.
+type Explanation struct {
+	Words, Meaning, Late Part // the memory by itself
+	Exact                float32
+	Asking, Speaker      float32
+	Lenders              []Lender // what was said around it, in the order of the conversation
+}
+
+// Part is one kind of evidence: how strong it is, 0 to 1, and what it adds to the score.
+type Part struct{ Value, Gain float32 }
+
+// Lender is a memory of the same conversation that adds to a score.
+type Lender struct {
+	Row   int64
+	ID    string
+	Place int     // 1 = right after the hit, -1 = right before it; 0 = the hit itself, as the best around it
+	Asks  bool    // it asks, and the hit comes right after it
+	Value float32 // its own evidence
+	Gain  float32
+}
+
+func (r *Ranking) explain(row int64, explanation func() *Explanation) {
+	if r.Explanations != nil {
+		r.Explanations[row] = explanation()
+	}
+}
+
+func (r *Ranking) explanation(s shares, o own, l lent, members []index.Member, sums []float32, i int,
+	anyExact, exact bool) *Explanation {
+	factor := float32(1)
+	e := &Explanation{}
+	if anyExact {
+		factor = 1 - exactShare
+		if exact {
+			e.Exact = exactShare
+		}
+	}
+	inConversation := members[i].Turn != nil
+	if inConversation {
+		factor /= r.Weights.scale()
+	}
+	e.Words = Part{o.words, factor * s.words * o.words}
+	e.Meaning = Part{o.meaning, factor * s.meaning * o.meaning}
+	e.Late = Part{o.late, factor * s.late * o.late}
+	if !inConversation {
+		return e
+	}
+	e.Asking, e.Speaker = factor*l.asking, factor*l.speaker
+	gains := map[int]float32{}
+	for _, g := range []struct {
+		place int
+		gain  float32
+	}{{i - 1, l.before}, {i - 2, l.before2}, {i + 1, l.after}, {i + 2, l.after2}, {i - 1, l.answer}, {l.nearest, l.near},
+		{l.farther, l.around}} {
+		gains[g.place] += g.gain
+	}
+	for j := max(0, i-AroundReach); j <= min(len(members)-1, i+AroundReach); j++ {
+		if gains[j] > 0 {
+			e.Lenders = append(e.Lenders, Lender{Row: members[j].Row, ID: members[j].ID, Place: j - i,
+				Asks: j == i-1 && l.answer > 0, Value: sums[j], Gain: factor * gains[j]})
+		}
+	}
+	return e
+}
+
+// briefly explains a hit beyond the best candidates: its words and its meaning decide.
+func (r *Ranking) briefly(hit index.Hit, ideal float32) *Explanation {
+	s := r.Weights.shares(r.HasVector, false)
+	o := own{words: words(hit.Parts, ideal), meaning: meaning(hit.Parts)}
+	return &Explanation{Words: Part{o.words, s.words * o.words}, Meaning: Part{o.meaning, s.meaning * o.meaning}}
+}

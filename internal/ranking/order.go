@@ -1,0 +1,34 @@
+package ranking
+
+import "github.com/souvenir-ai/souvenir/internal/index"
+
+// tiered puts a score into the upper part of the scale if a memory has an exact term, and into the lower one if the
+// query has exact terms and the memory none.
+func tiered(score float32, anyExact, exact bool) float32 {
+	switch {
+	case !anyExact:
+		return score
+	case exact:
+		return exactShare + (1-exactShare)*score
+	}
+	return (1 - exactShare) * score
+}
+
+// inTiers returns the hits in their order, those with an exact term before the others. Scores descend from at most 1:
+// what comes later has no higher one than what comes before.
+func inTiers(all []ranked) []index.Hit {
+	hits := make([]index.Hit, 0, len(all))
+	for _, exact := range []bool{true, false} {
+		for i := range all {
+			if all[i].exact == exact {
+				hits = append(hits, all[i].hit)
+			}
+		}
+	}
+	least := float32(1)
+	for i := range hits {
+		least = min(least, hits[i].Score)
+		hits[i].Score = least
+	}
+	return hits
+}

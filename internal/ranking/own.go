@@ -1,0 +1,71 @@
+package ranking
+
+import (
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/static"
+)
+
+// words returns BM25 as a part of the best possible.
+func words(p index.Parts, ideal float32) float32 {
+	if ideal <= 0 {
+		return 0
+	}
+	return p.BM25 / ideal
+}
+
+// meaning returns the cosine if it is above 0.
+func meaning(p index.Parts) float32 { return max(0, p.Cosine) }
+
+// late returns the late interaction with the passage of a memory that is best by it.
+func late(q *static.Question, passages [][]uint16) (best float32) {
+	if q == nil {
+		return 0
+	}
+	for _, rows := range passages {
+		best = max(best, q.Score(rows))
+	}
+	return best
+}
+
+// Fuse returns the function that scores candidates: by words and meaning, with what the query has of them.
+func Fuse(w Weights, hasWords, hasVector bool) func(index.Stats) func(index.Parts) float32 {
+	return func(s index.Stats) func(index.Parts) float32 {
+		return func(p index.Parts) float32 {
+			switch {
+			case !hasVector:
+				return words(p, s.IdealBM25)
+			case !hasWords:
+				return meaning(p)
+			}
+			// Each product is rounded, so that all machines agree.
+			return (float32(w.Words*words(p, s.IdealBM25)) + float32(w.Meaning*meaning(p))) / (w.Words + w.Meaning)
+		}
+	}
+}
+
+// own is the evidence of a memory by itself.
+type own struct {
+	words, meaning, late float32
+	sum                  float32 // weighed; 0 to 1
+}
+
+// shares are the weights of a query's own evidence, with the sum 1.
+type shares struct{ words, meaning, late float32 }
+
+func (w Weights) shares(hasVector, hasLate bool) shares {
+	s := shares{words: w.Words}
+	if hasVector {
+		s.meaning = w.Meaning
+	}
+	if hasLate {
+		s.late = w.Late
+	}
+	if sum := s.words + s.meaning + s.late; sum > 0 {
+		s.words, s.meaning, s.late = s.words/sum, s.meaning/sum, s.late/sum
+	}
+	return s
+}
+
+func (o *own) weigh(s shares) {
+	o.sum = float32(s.words*o.words) + float32(s.meaning*o.meaning) + float32(s.late*o.late)
+}

@@ -1,0 +1,78 @@
+package ranking
+
+import (
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/static"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// Question is a search text, analysed for late interaction and for the names in it.
+type Question struct {
+	words []questionWord
+	names map[string]bool // its terms, and its words as they are written
+}
+
+// questionWord is a word of the text that is searched for: its rows in the model's table, and the query's terms that
+// it consists of, which say how rare it is.
+type questionWord struct {
+	rows  []uint16
+	terms []int
+}
+
+// NewQuestion analyses a search text, given the terms that [text.QueryTerms] makes of it. Words without such a term, as
+// function words, are left out.
+func NewQuestion(s string, terms []text.Term) Question {
+	q := Question{names: map[string]bool{}}
+	place := make(map[string]int, len(terms))
+	for i, t := range terms {
+		place[t.Text] = i
+		q.names[t.Text] = true
+	}
+	for word := range strings.FieldsSeq(s) {
+		var of []int
+		for _, t := range text.Terms(word) {
+			if i, ok := place[t]; ok {
+				of = append(of, i)
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		if rows := static.Default().AppendWords(nil, word); len(rows) > 0 {
+			q.words = append(q.words, questionWord{rows, of})
+		}
+	}
+	return q
+}
+
+// ask prepares the comparison. weights are those of the query's terms: a word has that of its rarest one. It returns
+// nil if nothing can be compared.
+func (q Question) ask(weights []float32) *static.Question {
+	var tokens []static.QueryToken
+	for _, w := range q.words {
+		weight := float32(0)
+		for _, t := range w.terms {
+			weight = max(weight, weights[t])
+		}
+		for _, row := range w.rows {
+			tokens = append(tokens, static.QueryToken{Row: row, Weight: weight})
+		}
+	}
+	return static.Default().Ask(tokens)
+}
+
+// namer returns a function that tells whether the query has a word of a speaker's name.
+func (q Question) namer() func(speaker string) bool {
+	known := map[string]bool{}
+	return func(speaker string) bool {
+		named, ok := known[speaker]
+		if !ok {
+			for _, term := range text.Terms(speaker) {
+				named = named || q.names[term]
+			}
+			known[speaker] = named
+		}
+		return named
+	}
+}

@@ -1,0 +1,52 @@
+// Package ranking decides which memories answer a question best. It is one pipeline for every way in which memories are
+// found: the index in memory, and the search in the database.
+//
+//  1. The candidates are found by words and by meaning, and scored by [Fuse]: the best [Depth] of them go on.
+//  2. Their neighbourhoods are read: what was said right before and after them in the same conversation.
+//  3. Evidence is added up for each of them and for its next neighbours: what it says itself (own.go: words, meaning,
+//     late interaction), and what stands around it (conversation.go).
+//  4. They are put in order ([Ranking.Rank]), before all other candidates.
+//
+// Each step is a function of what it is given alone. docs/retrieval.md says what each part gains, and what did not.
+package ranking
+
+// Weights say how much each kind of evidence counts. Evidence lies between 0 and 1.
+type Weights struct {
+	// A memory by itself: own = (Words * words + Meaning * meaning + Late * late) / (their sum); what a query lacks, as a
+	// vector, is left out of the sum.
+	Words   float32 // BM25 as a part of the best that the query's words could reach
+	Meaning float32 // cosine of the vectors, if above 0
+	Late    float32 // late interaction, see internal/static
+
+	// A memory in a conversation gains from the own evidence of others in it. All of this is divided by
+	// 1 + Near + Around, and those of a memory without a conversation are its own evidence, so that both compare.
+	Before, Before2 float32 // of the one before it, and of the one before that
+	After, After2   float32 // of those after it
+	Answer          float32 // of the one before it, if that one asks
+	Near, Around    float32 // of the best within NearReach and AroundReach places, itself included
+	Asking          float32 // of itself, 1 if it asks
+	Speaker         float32 // 1 if the query names its speaker
+}
+
+// The reach of Near and Around in places to both sides.
+const (
+	NearReach   = 3
+	AroundReach = 8
+)
+
+// Depth is how many candidates are ranked with all evidence, and nextTo how many places beside each of them.
+const (
+	Depth  = 50
+	nextTo = 2
+)
+
+// Reach is how much of a conversation the evidence takes, in places to both sides of a candidate.
+const Reach = nextTo + AroundReach
+
+// Default are the weights of searches. Those of a memory by itself were fitted on the development part of LoCoMo,
+// those of conversations on it and on that of REALTALK together.
+var Default = Weights{
+	Words: 0.65, Meaning: 0.35, Late: 0.30,
+	Before: 0.05, Before2: 0.23, After: 0.20, After2: 0.06, Answer: 0.40, Near: 0.32, Around: 0.42,
+	Asking: -0.06, Speaker: 0.10,
+}
