@@ -240,7 +240,7 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 		{`UPDATE file_chunk SET data = x'64' WHERE id & 1 = 0`, "file_chunk", false},
 		{`DELETE FROM file_chunk WHERE id & 1 = 0`, "file_chunk", false},
 	} {
-		if !longtest.Part(i, 1, 4) {
+		if !longtest.Part(i, 1, 6) {
 			continue
 		}
 		t.Run(c.damage, func(t *testing.T) {
@@ -310,7 +310,7 @@ func idsOfRows(tb testing.TB, s *Store) (ids []string) {
 }
 
 func TestRepairKeepsSoundVectorsOfTheCallersOwn(t *testing.T) {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	varied(t, s)
 	damage(t, s, `UPDATE passage SET length = 2`)
 	if report := mustCheck(t, s, &CheckOptions{Repair: true}); !report.OK {
@@ -377,7 +377,7 @@ func TestCheckOfADamagedFileReportsAndNeverPanics(t *testing.T) {
 	const page = 4096
 	unsound, mended := 0, 0
 	for n := 1; n < len(store)/page; n += 2 {
-		if !longtest.Part(n/2, 1, 8) {
+		if !longtest.Part(n/2, 1, 16) {
 			continue
 		}
 		flipped := bytes.Clone(store)
@@ -452,7 +452,7 @@ func TestCheckLeavesAReadOnlyFileAsItIs(t *testing.T) {
 }
 
 func TestCheckListsAThousandFindingsAndCountsAll(t *testing.T) {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	many := make([]NewMemory, 1200)
 	for i := range many {
 		many[i] = NewMemory{Content: fmt.Sprint("number n", i)}

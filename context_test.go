@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // Contexts are asked for at the beginning of every interaction: what they gather must not be looked for among
@@ -128,8 +129,11 @@ func hostileText(r *rand.Rand, size int) string {
 
 func TestBudgetsBoundContextsOfAnyMemories(t *testing.T) {
 	for seed := range uint64(12) {
+		if !longtest.Part(int(seed), 1, 3) {
+			continue
+		}
 		r := rand.New(rand.NewPCG(seed, 0))
-		s := openWords(t, ":memory:", Options{})
+		s := openWords(t, "", Options{})
 		var all []NewMemory
 		for range 3 + r.IntN(15) {
 			m := NewMemory{Content: hostileText(r, 1<<r.IntN(16)), ProjectID: []string{"", "p"}[r.IntN(2)]}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // exactKinds are identifiers and names, with what is similar: %d takes a number, %c a letter.
@@ -103,7 +104,10 @@ func around(sentence string, words int) string {
 
 // TestExactIdentifierComesFirst asks for identifiers that one memory holds, among 40 short ones that hold similar ones.
 func TestExactIdentifierComesFirst(t *testing.T) {
-	lengths := []int{12, 240, 2000}
+	lengths := []int{12, 2000}
+	if longtest.All() {
+		lengths = append(lengths, 240)
+	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "exact.db")
 	store, err := souvenir.Open(t.Context(), path, nil)

@@ -150,7 +150,7 @@ func TestMaxFile(t *testing.T) {
 		{0, 100 << 20, false, true}, {0, 100<<20 + 1, true, true}, {1000, 1000, false, false}, {1000, 1001, true, false},
 		{5 << 20, 5 << 20, false, false}, {5 << 20, 5<<20 + 1, true, false}, {-1, 101 << 20, false, true},
 	} {
-		s := openWords(t, ":memory:", Options{MaxFile: c.most})
+		s := openWords(t, "", Options{MaxFile: c.most})
 		f := NewFile{}
 		content := zeros(c.size)
 		if c.announce {

@@ -64,7 +64,7 @@ func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 		"project_invitation": "ends soon", "declined_invitation": "ends soon",
 		"activity": "a log",
 	}
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {
 		names, err := db.Column[string](tx,
 			`SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict`)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
@@ -99,6 +101,9 @@ func fillDisk(t *testing.T, s *Store, dir string) {
 func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 	const many = 3 * deletedAtOnce / 2
 	for name, forGood := range map[string]bool{"into the trash": false, "for good": true} {
+		if forGood && !longtest.All() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			dir, words := smallDisk(t, "160m"), 250 // what moves into the trash needs some room of its own there
 			if forGood {

@@ -40,7 +40,7 @@ func FuzzImport(f *testing.F) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		s := openWords(t, ":memory:", Options{Now: sealedClock})
+		s := openWords(t, "", Options{Now: sealedClock})
 		for _, o := range []ImportOptions{{}, {OnConflict: ConflictReplace}} {
 			_, err := s.Upkeep().Import(ctx, bytes.NewReader(data), &o)
 			var known *Error
@@ -57,7 +57,7 @@ func FuzzImport(f *testing.F) {
 		if bytes.Count(export, []byte("\n")) == 2 {
 			return // nothing came in
 		}
-		copied := openWords(t, ":memory:", Options{Now: sealedClock})
+		copied := openWords(t, "", Options{Now: sealedClock})
 		imported(t, copied, export, ImportOptions{})
 		if again := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(again, export) {
 			t.Error(lineDiff(again, export))

@@ -133,10 +133,10 @@ func TestAnImportBrokenOffAtAnyLineAndRepeatedIsWhole(t *testing.T) {
 	export := exported(t, rich, o)
 	lines := bytes.SplitAfter(export, []byte("\n"))
 	for n := 1; n < len(lines)-1; n++ {
-		if !longtest.Part(n, 1, 10) {
+		if !longtest.Part(n, 1, 15) {
 			continue
 		}
-		s := openWords(t, ":memory:", Options{Now: sealedClock})
+		s := openWords(t, "", Options{Now: sealedClock})
 		ctx, cancel := context.WithCancel(t.Context())
 		broken := io.MultiReader(bytes.NewReader(bytes.Join(lines[:n], nil)),
 			readerFunc(func([]byte) (int, error) { cancel(); return 0, context.Canceled }))

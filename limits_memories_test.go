@@ -247,7 +247,7 @@ type limitedEmbedder struct {
 func (l limitedEmbedder) MaxInput() int { return l.most }
 
 func TestWhatIsJustAllowedIsStoredAsItIs(t *testing.T) {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	mustAddCollection(t, s, NewCollection{Name: long(128), Description: long(4096)})
 	mustAddCollection(t, s, NewCollection{Name: "widest", OwnVectors: true, VectorSize: 16384})
 	linked := make([]NewMemory, MaxRelated)
@@ -325,7 +325,7 @@ func TestOneBadMemoryOfManyIsNamedAndNoneIsStored(t *testing.T) {
 }
 
 func TestArgumentsStayTheCallers(t *testing.T) {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	first := mustAdd(t, s, NewMemory{Content: "first"})
 	given := func() NewMemory {
 		return NewMemory{

@@ -25,7 +25,7 @@ type attacked struct {
 }
 
 func openAttacked(t *testing.T) attacked {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	mustAddCollection(t, s, NewCollection{Name: "notes"})
 	mustAddCollection(t, s, NewCollection{Name: "own", OwnVectors: true, VectorSize: 3})
 	mustAdd(t, s, NewMemory{Collection: "own", Content: "a vector of mine", Embedding: []float32{1, 0, 0}})

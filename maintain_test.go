@@ -215,7 +215,7 @@ func TestReindexBesideWritesAndSearchesLosesNothing(t *testing.T) {
 
 func TestReindexKeepsATextThatIsRefused(t *testing.T) {
 	c := counting{texts: map[string]int{}}
-	s := openWords(t, ":memory:", Options{Embedder: c.embedder()})
+	s := openWords(t, "", Options{Embedder: c.embedder()})
 	addNumbered(t, s, 100)
 	c.set(func(texts []string) error {
 		if strings.Contains(strings.Join(texts, "|"), "n17") {
@@ -266,7 +266,7 @@ func TestReindexIsRefused(t *testing.T) {
 }
 
 func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	var all []string
 	for i := range 250 {
 		m := mustAdd(t, s, NewMemory{Content: fmt.Sprint("n", i)})
@@ -305,7 +305,7 @@ func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
 func TestCompactGivesFreePagesBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "compact.db")
 	s := openWords(t, path, Options{})
-	for _, s := range []*Store{s, openWords(t, ":memory:", Options{})} {
+	for _, s := range []*Store{s, openWords(t, "", Options{})} {
 		varied(t, s)
 		mustAddCollection(t, s, NewCollection{Name: "big"})
 		many := make([]NewMemory, 300)
@@ -405,7 +405,7 @@ func TestStatsCountEverything(t *testing.T) {
 }
 
 func TestPurgeDeletesWhatHasExpired(t *testing.T) {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	mustAdd(t, s, NewMemory{Content: "kept"})
 	damage(t, s,
 		`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, created_at, expires_at) VALUES ('old', 1, 'n', zeroblob(32), 'p', '[]', 0, 1), ('new', 1, 'n', randomblob(32), 'p', '[]', 0, NULL)`,

@@ -29,7 +29,7 @@ func FuzzMetadataPatch(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1])
 	}
-	s := openWords(f, ":memory:", Options{})
+	s := openWords(f, "", Options{})
 	f.Fuzz(func(t *testing.T, original, patch string) {
 		metadata, ok := exactObject(original)
 		if !ok || strings.Contains(original+patch, "project_") || strings.Contains(original+patch, "rule_type") ||

@@ -547,7 +547,7 @@ func TestConsistencyCheckFindsWhatIsWrong(t *testing.T) {
 		`UPDATE memory SET metadata = '[]'`,
 		`DELETE FROM change`,
 	} {
-		s := openWords(t, ":memory:", Options{})
+		s := openWords(t, "", Options{})
 		mustAdd(t, s, NewMemory{Content: "one memory", Tags: []string{"tagged"}})
 		if damage != "" {
 			if err := s.db.Write(t.Context(), func(tx db.Tx) error { _, err := tx.Exec(damage); return err }); err != nil {

@@ -75,7 +75,7 @@ func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 }
 
 func TestCheckFindsNamesThatAreLookedUpAsOthers(t *testing.T) {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	mustAddProject(t, s, NewProject{ID: "p", Name: "Apollo"})
 	if _, err := s.UpdateProject(t.Context(), ProjectRef{ID: "p"}, ProjectUpdate{Name: new("Artemis")}); err != nil {
 		t.Fatal(err)

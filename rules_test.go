@@ -132,7 +132,7 @@ func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
 }
 
 func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
-	s := openWords(t, ":memory:", Options{Now: newMovingClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)).Tick})
+	s := openWords(t, "", Options{Now: newMovingClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)).Tick})
 	var ids []string
 	for i := range 3 {
 		ids = append(ids, mustAdd(t, s, NewMemory{ProjectID: "p", Content: fmt.Sprint("rule ", i)}).ID)
@@ -174,7 +174,7 @@ func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
 // A clock that was ahead does not decide which of several rules counts, either.
 func TestOfSeveralRulesOneStoredAheadOfTimeDoesNotCountForEver(t *testing.T) {
 	clock := newMovingClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
-	s := openWords(t, ":memory:", Options{Now: clock.Now})
+	s := openWords(t, "", Options{Now: clock.Now})
 	var ids []string
 	for i, passes := range []time.Duration{0, 365 * 24 * time.Hour, -365 * 24 * time.Hour} {
 		clock.Pass(passes)
@@ -194,7 +194,7 @@ func TestOfSeveralRulesOneStoredAheadOfTimeDoesNotCountForEver(t *testing.T) {
 }
 
 func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	id := mustAdd(t, s, NewMemory{ProjectID: "p", Content: "## Tasks\n- [ ] T1 a"}).ID
 	mustExec(t, s, `UPDATE memory SET event_type = 'project-rule', rule_type = 'todo'`)
 	got, err := s.GetTodo(t.Context(), ProjectRef{ID: "p"})
@@ -220,7 +220,7 @@ func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
 }
 
 func TestRulesLieInACollectionOfOwnVectors(t *testing.T) {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	mustAddCollection(t, s, NewCollection{Name: DefaultCollection, OwnVectors: true, VectorSize: 2})
 	for i, text := range []string{"one", "two"} {
 		stored := mustSetRule(t, s, NewRule{Type: RuleDo, Content: text})
@@ -241,7 +241,7 @@ func TestRulesLieInACollectionOfOwnVectors(t *testing.T) {
 }
 
 func TestARuleThatOverlaysAnotherStaysWithinTheLimits(t *testing.T) {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	rule := NewMemory{EventType: EventProjectRule, RuleType: RuleDo, Content: "one",
 		Metadata: map[string]any{"a": strings.Repeat("x", MaxMetadata/2)}}
 	mustAdd(t, s, rule)
@@ -329,7 +329,7 @@ func TestATodoEditedAtOnceThroughASlowEmbedderLosesNothing(t *testing.T) {
 
 func TestAnEditOfATodoEndsWithItsContext(t *testing.T) {
 	waiting := make(chan struct{}, 1)
-	s := openWords(t, ":memory:", Options{Embedder: blocked(waiting)})
+	s := openWords(t, "", Options{Embedder: blocked(waiting)})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
@@ -346,7 +346,7 @@ func TestAnEditOfATodoEndsWithItsContext(t *testing.T) {
 }
 
 func TestRulesAreFoundByIndexes(t *testing.T) {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	for i := range 20 {
 		mustSetRule(t, s, NewRule{ProjectID: fmt.Sprint("p", i), Type: RuleDo, Content: "x"})
 	}

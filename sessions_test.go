@@ -27,7 +27,7 @@ func TestSessionsAndInvitationsOutliveABackupAndAreInNoExport(t *testing.T) {
 	if err := Restore(t.Context(), Restoration{From: backup, To: restored}); err != nil {
 		t.Fatal(err)
 	}
-	again, elsewhere := openWords(t, restored, Options{}), openWords(t, ":memory:", Options{})
+	again, elsewhere := openWords(t, restored, Options{}), openWords(t, "", Options{})
 	imported(t, elsewhere, exported(t, s, ExportOptions{Credentials: true}), ImportOptions{})
 	for _, c := range []struct {
 		store   *Store
@@ -55,7 +55,7 @@ func TestDamagedSessionsAndInvitationsAreFound(t *testing.T) {
 		`UPDATE invitation SET note = CAST(x'ff' AS TEXT)`:     "invitation",
 		`UPDATE invitation SET used_at = -9223372036854775807`: "invitation",
 	} {
-		s := openWords(t, ":memory:", Options{})
+		s := openWords(t, "", Options{})
 		mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Role: RoleAdmin})
 		mustAddSession(t, s, NewSession{User: "ann"})
 		mustInvite(t, s, NewInvitation{CreatedBy: "ann"})

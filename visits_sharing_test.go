@@ -144,7 +144,7 @@ func (v visit) haveBlocked() {
 
 // Whoever deletes an account leaves no invitation, decline or block behind, in either direction.
 func TestDeletedUsersLeaveNoInvitations(t *testing.T) {
-	s := openWords(t, ":memory:", Options{})
+	s := openWords(t, "", Options{})
 	for _, name := range []string{"ann", "ben", "cora"} {
 		mustAddUser(t, s, NewUser{ID: name, Name: name})
 	}

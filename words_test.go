@@ -41,9 +41,13 @@ func wordVector(t string) []float32 {
 }
 
 // openWords opens a store with wordEmbedder, unless the options have another one, and closes it at the end of the test.
-// A new file is a copy of an empty one, as making the schema is most of the work.
+// A new file is a copy of an empty one, as making the schema is most of the work. An empty path is a file of the test's
+// own.
 func openWords(tb testing.TB, path string, o Options) *Store {
 	tb.Helper()
+	if path == "" {
+		path = filepath.Join(tb.TempDir(), "store.db")
+	}
 	if o.Embedder == nil {
 		o.Embedder = wordEmbedder("words-1")
 		if _, err := os.Lstat(path); path != ":memory:" && !o.ReadOnly && errors.Is(err, fs.ErrNotExist) {

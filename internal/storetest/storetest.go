@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // Open opens the store of a test for the suite: an empty one at first, and the same one again at each further call
@@ -32,11 +33,12 @@ func RunSearches(t *testing.T, open func(t *testing.T, options *souvenir.Options
 	run(t, searching(), func(t *testing.T) *fixture { return newFixture(t, open, false) }, nil)
 }
 
-// run tests concepts, each promise in a fixture of its own, which after may check at the end.
+// run tests concepts, each promise in a fixture of its own, which after may check at the end: of all promises in the
+// long form.
 func run(t *testing.T, concepts []concept, fresh func(*testing.T) *fixture, after func(*fixture)) {
 	for _, concept := range concepts {
 		t.Run(concept.name, func(t *testing.T) {
-			for _, promise := range concept.promises {
+			for i, promise := range concept.promises {
 				t.Run(promise.name, func(t *testing.T) {
 					t.Parallel()
 					defer func() { // so that one panic does not hide what else is broken
@@ -46,7 +48,7 @@ func run(t *testing.T, concepts []concept, fresh func(*testing.T) *fixture, afte
 					}()
 					f := fresh(t)
 					promise.test(f)
-					if after != nil {
+					if after != nil && longtest.Part(i, 1, 3) {
 						after(f)
 					}
 				})
