@@ -1,20 +1,10 @@
 package souvenir
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
-	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
-	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
@@ -32,9 +22,6 @@ type CheckOptions struct {
 	// "repair" and then the others once more. Nil disables it.
 	Progress Progress
 }
-
-// maxFindings is the most findings that a report lists.
-const maxFindings = 1000
 
 // CheckReport is what [Upkeep.Check] found.
 type CheckReport struct {
@@ -64,6 +51,15 @@ type Finding struct {
 	Problem    string `json:"problem"`
 	Repairable bool   `json:"repairable"` // a repair can fix it without losing stored data
 	Repaired   bool   `json:"repaired"`
+}
+
+// DamagedRow is a row of the file that differs from what was stored, or is missing.
+type DamagedRow struct {
+	Table string `json:"table"`
+	Row   int64  `json:"row"` // its number in the table
+	// of the memory, file, user ... it belongs to, as callers know it; empty: no longer known
+	ID   string `json:"id,omitempty"`
+	Lost bool   `json:"lost"` // it is missing
 }
 
 // Check examines the whole store as it is at one moment: SQLite finds the file sound, references lead somewhere, values
@@ -99,460 +95,27 @@ func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (CheckReport,
 	if options.Accept && !options.Repair {
 		return CheckReport{}, invalid("Accept", "Accept is set without Repair; set both, or none")
 	}
-	before, err := s.inspectAll(ctx, options.Accept, progress)
-	if err != nil {
-		return CheckReport{}, wrap(err)
-	}
-	report := before.report
-	if !options.Accept {
-		before.repairs.accept = nil
-	}
-	if options.Repair && report.Total > 0 {
-		if err := s.repair(ctx, &before.repairs, progress); err != nil {
-			return report, wrap(err)
-		}
-		after, err := s.inspectAll(ctx, false, progress)
-		if err != nil {
-			return report, wrap(err)
-		}
-		report = compareReports(before, after)
-	}
-	report.OK = report.Total == report.Repaired && report.Unverified == 0 && len(report.Damaged) == 0
-	return report, nil
+	report, err := s.inspector().Check(ctx, options.Repair, options.Accept, progress)
+	return checkReport(report), wrap(err)
 }
 
-// compareReports returns what a repair fixed: findings from before it that are gone after it.
-func compareReports(before, after *inspection) CheckReport {
-	report := before.report
-	report.Checked, report.Verified, report.Unverified, report.Damaged = after.report.Checked, after.report.Verified,
-		after.report.Unverified, after.report.Damaged
-	for i, f := range report.Findings {
-		report.Findings[i].Repaired = !after.found[f.key()]
+// inspector returns what inspections need of the store.
+func (s *Store) inspector() inspect.Store {
+	return inspect.Store{
+		DB: s.db, Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Log: s.log,
+		Wake:    s.worker.wake,
+		Records: append(transfer.Records(), sessionRecord(), invitationRecord(), activityRecord()),
 	}
-	for key := range before.found {
-		if !after.found[key] {
-			report.Repaired++
-		}
+}
+
+func checkReport(r inspect.Report) CheckReport {
+	report := CheckReport{OK: r.OK, Findings: []Finding{}, Total: r.Total, Repaired: r.Repaired, Checked: r.Checked,
+		Verified: r.Verified, Unverified: r.Unverified, Damaged: []DamagedRow{}, HashedSince: r.HashedSince}
+	for _, f := range r.Findings {
+		report.Findings = append(report.Findings, Finding(f))
 	}
-	for _, f := range after.report.Findings { // found, or gone wrong, since
-		if before.found[f.key()] {
-			continue
-		}
-		if report.Total++; len(report.Findings) < maxFindings {
-			report.Findings = append(report.Findings, f)
-		}
+	for _, d := range r.Damaged {
+		report.Damaged = append(report.Damaged, DamagedRow(d))
 	}
 	return report
-}
-
-// key identifies a finding.
-func (f Finding) key() string { return f.Table + "\x00" + f.ID + "\x00" + f.Problem }
-
-// inspection is one pass over the whole store, in one snapshot.
-type inspection struct {
-	s        *Store
-	tx       db.Tx
-	progress Progress
-	report   CheckReport
-	found    map[string]bool // keys of all findings, also of those past the report's limit
-	repairs  repairs
-	accept   bool // accept data that no repair can rebuild
-
-	lostMemories map[int64]bool // known only to the hashes
-
-	profiles map[int64]kernel.Profile
-	current  int64            // the profile of all vectors; 0 while the store changes to another one
-	terms    map[int64]uint64 // passage -> sum of the terms that full text should hold for it; 0 for none
-}
-
-// inspectAll checks the whole store and notes each problem and its repair.
-func (s *Store) inspectAll(ctx context.Context, accept bool, progress Progress) (*inspection, error) {
-	in := newInspection(s, progress)
-	in.accept = accept
-	return in, s.db.Upkeep().Scratch(ctx, in.look)
-}
-
-func newInspection(s *Store, progress Progress) *inspection {
-	return &inspection{
-		s: s, progress: progress, report: CheckReport{Findings: []Finding{}, Checked: map[string]int{},
-			Damaged: []DamagedRow{}},
-		found: map[string]bool{}, terms: map[int64]uint64{}, lostMemories: map[int64]bool{},
-	}
-}
-
-// look checks everything in one transaction.
-func (in *inspection) look(tx db.Tx) error {
-	in.tx = tx
-	type step struct {
-		table string
-		look  func() error
-	}
-	steps := []step{
-		{"file", in.checkFile},
-		{"row_hash", in.checkHashes},
-		{"references", in.checkReferences},
-		{"profile", in.readProfiles},
-		{"users", in.checkFoldedNames},
-	}
-	for _, r := range append(transfer.Records(), sessionRecord(), invitationRecord(), activityRecord()) {
-		steps = append(steps, step{r.Table, func() error { return in.checkRecords(r) }})
-	}
-	for _, step := range append(steps, []step{
-		{"partition", in.checkPartitions},
-		{"memory", in.checkMemories},
-		{"passage_text", in.checkFullText},
-		{"memory_revision", in.checkRevisions},
-		{"file", in.checkFiles},
-		{"trash", in.checkTrash},
-	}...) {
-		err := step.look()
-		if aboutContent(err) {
-			// The rows behind the damage cannot be read; the rest can.
-			text := step.table == "passage_text"
-			in.find(Finding{Table: step.table, Problem: "cannot be read to the end: " + err.Error(), Repairable: text})
-			in.repairs.fullText = in.repairs.fullText || text
-			err = nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// aboutContent reports whether an error means that the file's data is damaged. SQLite and full text have many words for
-// that, so every error without another known cause counts.
-func aboutContent(err error) bool {
-	if err == nil {
-		return false
-	}
-	for _, other := range []error{
-		context.Canceled, context.DeadlineExceeded, db.ErrClosed, db.ErrBusy, db.ErrFull, db.ErrIO, db.ErrReadOnly,
-		db.ErrNoMemory,
-	} {
-		if errors.Is(err, other) {
-			return false
-		}
-	}
-	return true
-}
-
-// find notes a problem.
-func (in *inspection) find(f Finding) {
-	if in.found[f.key()] {
-		return
-	}
-	in.found[f.key()] = true
-	in.report.Total++
-	if len(in.report.Findings) < maxFindings {
-		in.report.Findings = append(in.report.Findings, f)
-	}
-}
-
-// checkFile has SQLite check the structure of the file, its indexes and full text.
-func (in *inspection) checkFile() error {
-	in.progress("file", 0, 1)
-	problems, err := in.s.db.Upkeep().Check(in.tx, maxFindings)
-	if err != nil {
-		return err
-	}
-	for _, p := range problems {
-		in.find(Finding{Table: "file", Problem: p.Text, Repairable: p.Words || p.Indexes})
-		in.repairs.fullText = in.repairs.fullText || p.Words
-		in.repairs.indexes = in.repairs.indexes || p.Indexes
-	}
-	in.progress("file", 1, 1)
-	return nil
-}
-
-// orphans are rows of a table with a dangling reference.
-type orphans struct{ table, column, parent, key string }
-
-func (o orphans) condition() string {
-	return fmt.Sprintf(`"%s" IS NOT NULL AND "%s" NOT IN (SELECT "%s" FROM "%s")`, o.column, o.column, o.key, o.parent)
-}
-
-// kept are the tables whose rows no repair deletes: data that people stored, and tables whose deletion would take such
-// rows along.
-var kept = []string{"trash", "trash_item", "memory", "file", "partition", "collection", "project", "users"}
-
-// checkReferences finds dangling references.
-func (in *inspection) checkReferences() error {
-	in.progress("references", 0, 1)
-	all, err := in.s.db.Upkeep().Broken(in.tx)
-	if err != nil {
-		return err
-	}
-	for _, b := range all {
-		f := Finding{Table: b.Table,
-			Problem: fmt.Sprintf("%d rows refer by %s to a %s that does not exist", b.Rows, b.Column, b.Parent)}
-		switch {
-		case b.Table == "passage" && b.Column == "profile_id": // found with its memory
-			continue
-		case b.OnDelete == "SET NULL" && !(b.Parent == "memory" && len(in.lostMemories) > 0):
-			f.Repairable = true
-			in.repairs.unlink = append(in.repairs.unlink, orphans{b.Table, b.Column, b.Parent, b.Key})
-		case b.Table == "memory_revision" &&
-			b.Parent == "partition": // who may see the state is unknown, but it still belongs to a user
-		case b.Parent == "memory" &&
-			len(in.lostMemories) > 0: // rows of a lost memory are all that remains of it
-		case b.OnDelete == "CASCADE" && !slices.Contains(kept, b.Table):
-			f.Repairable = true
-			in.repairs.orphans = append(in.repairs.orphans, orphans{b.Table, b.Column, b.Parent, b.Key})
-		}
-		in.find(f)
-	}
-	in.progress("references", 1, 1)
-	return nil
-}
-
-// readProfiles reads the valid vector profiles.
-func (in *inspection) readProfiles() error {
-	in.profiles = map[int64]kernel.Profile{}
-	err := in.tx.Each(func(row db.Rows) error {
-		var id int64
-		var p kernel.Profile
-		err := row.Scan(&id, &p.Key, &p.Model, &p.Dimensions)
-		in.profiles[id] = p
-		if p.Model == kernel.OwnVectors && p.Key != kernel.OwnProfile(p.Dimensions).Key || !utf8.ValidString(p.Key) ||
-			!utf8.ValidString(p.Model) {
-			in.find(Finding{Table: "profile",
-				Problem: fmt.Sprintf("profile %d has the key %s, which is not that of vectors of %d dimensions of the model %s", id,
-					show(p.Key), p.Dimensions, show(p.Model))})
-		}
-		return err
-	}, `SELECT id, key, model, dimensions FROM profile`)
-	if err != nil {
-		return err
-	}
-	target, err := kernel.Setting(in.tx, kernel.SettingTarget)
-	if err != nil {
-		return err
-	}
-	ready, err := kernel.Setting(in.tx, kernel.SettingReady)
-	if ready == target {
-		in.current = ready
-	}
-	return err
-}
-
-// checkPartitions compares the stored counts with actual ones.
-func (in *inspection) checkPartitions() error {
-	return in.tx.Each(func(row db.Rows) error {
-		var id, next, following int64
-		var collection string
-		var memories, passages, counted, countedPassages int
-		var held, revisions, heldNow, revisionsNow int64
-		var misplaced bool
-		if err := row.Scan(&id, &collection, &next, &memories, &passages, &counted, &countedPassages, &following, &held,
-			&revisions, &heldNow, &revisionsNow, &misplaced); err != nil {
-			return err
-		}
-		if misplaced {
-			in.find(Finding{Table: "partition", ID: collection,
-				Problem: fmt.Sprintf("partition %d lies in a project, and its collection belongs to another user than the project",
-					id), Repairable: true})
-			in.repairs.places = append(in.repairs.places, id)
-		}
-		in.report.Checked["partition"]++
-		wrong := func(format string, args ...any) {
-			in.find(Finding{Table: "partition", ID: collection, Problem: fmt.Sprintf("partition %d ", id) +
-				fmt.Sprintf(format, args...), Repairable: true})
-			in.repairs.counts = append(in.repairs.counts, id)
-		}
-		if memories != counted {
-			wrong("counts %d memories and has %d", memories, counted)
-		}
-		if passages != countedPassages {
-			wrong("counts %d passages and has %d", passages, countedPassages)
-		}
-		if held != heldNow || revisions != revisionsNow {
-			wrong("counts %d bytes and %d past versions and has %d and %d", held, revisions, heldNow, revisionsNow)
-		}
-		if next < following || next > 1<<kernel.PassageBits {
-			wrong("would number its next passage %d, and has passages up to %d", next, following-1)
-		}
-		return nil
-	}, `SELECT p.id, coalesce(c.name, ''), p.next_passage, p.memories, p.passages, (SELECT count(*) FROM memory m WHERE m.partition_id = p.id),
-			(SELECT count(*) FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1),
-			coalesce((SELECT max(a.id) & 4294967295 FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1), -1) + 1,
-			p.bytes, p.revisions, `+strings.ReplaceAll(partitionBytes, "?1", "p.id")+
-		`, (SELECT count(*) FROM memory_revision WHERE partition_id = p.id),
-			coalesce(c.owner_id <> j.owner_id, false)
-		FROM partition p LEFT JOIN collection c ON c.id = p.collection_id LEFT JOIN project j ON j.id = p.project_id ORDER BY p.id`)
-}
-
-// checkRevisions checks that past versions of memories can be read.
-func (in *inspection) checkRevisions() error {
-	return in.tx.Each(func(row db.Rows) error {
-		var memory, content, attributes string
-		var number, current int
-		var created int64
-		if err := row.Scan(&memory, &number, &current, &content, &attributes, &created); err != nil {
-			return err
-		}
-		in.report.Checked["memory_revision"]++
-		wrong := func(problem string) {
-			in.find(Finding{Table: "memory_revision", ID: memory, Problem: fmt.Sprintf("revision %d %s", number, problem)})
-		}
-		for _, err := range []error{check.Content(content), transfer.CheckTime("created_at", created)} {
-			if err != nil {
-				wrong("cannot be: " + err.Error())
-			}
-		}
-		if object, err := jsonobject.Decode([]byte(attributes)); err != nil || object == nil {
-			wrong("has metadata that is no JSON object")
-		} else if err := checkShown(object); err != nil {
-			wrong("has metadata that cannot be: " + err.Error())
-		}
-		if number < 1 || number >= current {
-			wrong(fmt.Sprintf("is not from before the present one, %d", current))
-		}
-		return nil
-	}, `SELECT m.uid, r.revision, m.revision, r.content, r.attributes, r.created_at FROM memory_revision r JOIN memory m ON m.id = r.memory_id ORDER BY r.memory_id, r.revision`)
-}
-
-// checkFiles reads all bytes of all files and compares them with their hashes.
-func (in *inspection) checkFiles() error {
-	var files []transfer.ExportFile
-	err := in.tx.Each(func(row db.Rows) error {
-		var f transfer.ExportFile
-		var tags string
-		err := row.Scan(&f.Row, &f.Id, &f.Filename, &f.MimeType, &f.Size, &f.Sha256, &f.Description, &f.Category, &f.Created,
-			&f.Updated, &tags)
-		for _, wrong := range []error{
-			check.Name("id", f.Id), f.Check(), transfer.CheckTime("created_at", f.Created), transfer.CheckTime("updated_at", f.Updated),
-			checkStoredTags(tags),
-		} {
-			if wrong != nil && err == nil {
-				in.find(Finding{Table: "file", ID: f.Id, Problem: wrong.Error()})
-			}
-		}
-		files = append(files, transfer.ExportFile{Row: f.Row, Id: f.Id, Size: f.Size, Sha256: f.Sha256})
-		return err
-	}, `SELECT id, uid, filename, mime_type, size, sha256, description, category, created_at, updated_at,
-			coalesce((SELECT string_agg(tag || `+db.Newline+`, '' ORDER BY position) FROM file_tag WHERE file_id = file.id), '')
-		FROM file WHERE state IN ('stored', 'trashed') ORDER BY id`)
-	if err != nil {
-		return err
-	}
-	for i, f := range files {
-		if err := in.checkChunks(f); err != nil {
-			return err
-		}
-		in.progress("files", i+1, len(files))
-	}
-	in.report.Checked["file"] = len(files)
-	var strays int
-	if err := in.tx.QueryRow(`SELECT count(*) FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`,
-		kernel.ChunkBits).Scan(&strays); err != nil {
-		return err
-	}
-	if strays > 0 {
-		in.find(Finding{Table: "file_chunk", Problem: fmt.Sprintf("%d pieces belong to no file", strays), Repairable: true})
-		in.repairs.chunks = true
-	}
-	return nil
-}
-
-func (in *inspection) checkChunks(f transfer.ExportFile) error {
-	wrong := func(table, format string, args ...any) {
-		in.find(Finding{Table: table, ID: f.Id, Problem: fmt.Sprintf(format, args...)})
-	}
-	whole, size, next := sha256.New(), int64(0), int64(0)
-	err := in.tx.Each(func(row db.Rows) error {
-		var id int64
-		var sum, data []byte
-		if err := row.Scan(&id, &sum, &data); err != nil {
-			return err
-		}
-		in.report.Checked["file_chunk"]++
-		n := id & (1<<kernel.ChunkBits - 1)
-		if n != next {
-			wrong("file_chunk", "piece %d is missing", next)
-		}
-		if got := sha256.Sum256(data); !bytes.Equal(got[:], sum) {
-			wrong("file_chunk", "piece %d is not what was stored: its SHA-256 is another", n)
-		}
-		whole.Write(data)
-		size, next = size+int64(len(data)), n+1
-		return nil
-	}, `SELECT id, sha256, data FROM file_chunk WHERE id BETWEEN ? AND ? ORDER BY id`, f.Row<<kernel.ChunkBits,
-		(f.Row+1)<<kernel.ChunkBits-1)
-	if err != nil {
-		return err
-	}
-	if size != f.Size {
-		wrong("file", "has %d bytes, %d were stored", size, f.Size)
-	} else if !bytes.Equal(whole.Sum(nil), f.Sha256) {
-		wrong("file", "is not what was stored: its SHA-256 is another")
-	}
-	return nil
-}
-
-// checkTrash checks that the trash can be restored.
-func (in *inspection) checkTrash() error {
-	wrong := func(table, id, format string, args ...any) {
-		in.find(Finding{Table: table, ID: id, Problem: fmt.Sprintf(format, args...)})
-	}
-	err := in.tx.Each(func(row db.Rows) error {
-		var id, kind, title, through string
-		var memories, counted, revisions, countedRevisions, files int
-		var deleted, until int64
-		if err := row.Scan(&id, &kind, &title, &through, &deleted, &until, &memories, &counted, &revisions, &countedRevisions,
-			&files); err != nil {
-			return err
-		}
-		in.report.Checked["trash"]++
-		for _, err := range []error{check.UTF8("title", title), check.UTF8("deleted_through", through),
-			transfer.CheckTime("deleted_at", deleted)} {
-			if err != nil {
-				wrong("trash", id, "cannot be: %v", err)
-			}
-		}
-		if memories != counted && until > 0 { // an entry being erased no longer counts
-			wrong("trash", id, "counts %d memories and has %d", memories, counted)
-		}
-		if revisions != countedRevisions && until > 0 {
-			wrong("trash", id, "counts %d past versions and has %d", revisions, countedRevisions)
-		}
-		if kind == string(TrashFile) && files != 1 {
-			wrong("trash", id, "has %d files instead of one", files)
-		}
-		return nil
-	}, `SELECT uid, kind, title, deleted_through, deleted_at, restorable_until, memories,
-			(SELECT count(*) FROM trash_item i WHERE i.entry_id = t.id AND i.kind = 'memory'), revisions,
-			(SELECT count(*) FROM trash_item i WHERE i.entry_id = t.id AND i.kind = 'revision'),
-			(SELECT count(*) FROM file f WHERE f.uid = 'trash/' || t.id AND f.state = 'trashed')
-		FROM trash t ORDER BY id`)
-	if err != nil {
-		return err
-	}
-	err = in.tx.Each(func(row db.Rows) error {
-		var kind string
-		var i trashItem
-		if err := row.Scan(&kind, &i.id, &i.data); err != nil {
-			return err
-		}
-		in.report.Checked["trash_item"]++
-		var err error
-		if kind == "memory" {
-			err = i.into(&trashedMemory{})
-		} else {
-			err = i.into(&trashedRevision{})
-		}
-		if err != nil {
-			wrong("trash_item", i.id, "cannot be restored: %v", err)
-		}
-		return nil
-	}, `SELECT kind, uid, data FROM trash_item WHERE kind IN ('memory', 'revision') ORDER BY id`)
-	if err != nil {
-		return err
-	}
-	strays, err := db.Column[string](in.tx,
-		`SELECT uid FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
-	for _, id := range strays {
-		wrong("file", id, "is in the trash, and no entry of it has it")
-	}
-	return err
 }

@@ -74,12 +74,12 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 				if r, err := tx.Exec(one); err != nil || r.RowsAffected == 0 {
 					return errUndone // the schema does not take it, or there is nothing to damage
 				}
-				in := newInspection(s, func(string, int, int) {})
-				if err := in.look(tx); err != nil {
+				report, err := s.inspector().Look(tx)
+				if err != nil {
 					return err
 				}
-				found += len(in.found)
-				if len(in.found) > 0 {
+				found += report.Total
+				if report.Total > 0 {
 					return errUndone
 				}
 				if harm := tripsOver(t, tx); harm != "" && !strings.HasPrefix(c.table, "oauth_code") {

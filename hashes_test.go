@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -149,12 +150,11 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 				return errUndone // no row has a value there, or it is bound to be another
 			}
 			damages++
-			in := newInspection(s, func(string, int, int) {})
-			in.tx = tx
-			if err := in.checkHashes(); err != nil {
+			report, err := inspect.Hashes(tx)
+			if err != nil {
 				return err
 			}
-			if len(in.report.Damaged) == 0 && in.report.Unverified == 0 {
+			if len(report.Damaged) == 0 && report.Unverified == 0 {
 				t.Errorf("%s: nothing is found", one)
 			}
 			return errUndone
@@ -276,7 +276,7 @@ func TestAFileOfAnOlderVersionGetsHashesAndDamageStaysDamage(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	reopen := func(change string) CheckReport {
+	reopen := func(change string) (report inspect.Report) {
 		t.Helper()
 		behindTheBack(t, path, change)
 		migrations := fstest.MapFS{}
@@ -292,11 +292,11 @@ func TestAFileOfAnOlderVersionGetsHashesAndDamageStaysDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		in := newInspection(nil, nil)
-		if err := file.Read(t.Context(), func(tx db.Tx) error { in.tx = tx; return in.checkHashes() }); err != nil {
+		err = file.Read(t.Context(), func(tx db.Tx) error { report, err = inspect.Hashes(tx); return err })
+		if err != nil {
 			t.Fatal(err)
 		}
-		return in.report
+		return report
 	}
 	report := reopen(`UPDATE memory SET content = content || '!' WHERE id = 2`)
 	if len(report.Damaged) != 1 || report.Damaged[0].Row != 2 || report.Unverified != 0 || !report.HashedSince.IsZero() {

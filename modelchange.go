@@ -534,7 +534,7 @@ func (r *reindexing) replace(tx db.Tx, memories []kernel.PlainMemory, passages [
 		case !now[0].Same(m):
 			return after, w.flush()
 		case m.OwnVectors:
-			err = r.s.remakeOwn(w, m)
+			err = w.RemakeOwn(m, maxInput(r.s.embedder))
 		default:
 			err = w.ReplacePassages(m.Row, m.Partition, passages[i], nil, m.Tags)
 		}

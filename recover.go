@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
@@ -199,7 +200,7 @@ func (r *recovery) finish(ctx context.Context, path string, options *RecoveryOpt
 // note adds a note to the report, once.
 func (r *recovery) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if len(r.report.Notes) >= maxFindings {
+	if len(r.report.Notes) >= inspect.MaxFindings {
 		return
 	}
 	for _, n := range r.report.Notes {

@@ -247,7 +247,7 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if at.owner != sc.User {
+		if at.OwnerRow != sc.User {
 			return newError(KindForbidden, "id",
 				"memory %s lies in a place of another user, who alone may erase it; DeleteMemory puts it into the trash", show(id))
 		}

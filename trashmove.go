@@ -51,89 +51,35 @@ func inPortions(fn func(p portion) (done bool, err error)) error {
 	}
 }
 
-// trashedPlace is the original place of a memory. Its rows may be gone, and their ids reused, by the time it is
-// restored, so it also stores what they were.
-type trashedPlace struct {
-	Owner             string `json:"owner"` // of the collection; owners here are user ids
-	Collection        string `json:"collection"`
-	CollectionRow     int64  `json:"collection_row"`
-	CollectionCreated int64  `json:"collection_created"`
-	OwnSize           int    `json:"own_vectors,omitempty"` // dimensions
-	ProjectOwner      string `json:"project_owner,omitempty"`
-	Project           string `json:"project,omitempty"`
-	ProjectName       string `json:"project_name,omitempty"`
-	ProjectRow        int64  `json:"project_row,omitempty"`
-	ProjectCreated    int64  `json:"project_created,omitempty"`
-
-	owner int64 // row of its owner: the project's owner, else the collection's
-}
-
-// trashedMemory is a memory in the trash, as JSON. Times are microseconds since 1970.
-type trashedMemory struct {
-	Version        int              `json:"v"`
-	Place          trashedPlace     `json:"place"`
-	Content        string           `json:"content"`
-	EventType      string           `json:"event_type,omitempty"`
-	State          string           `json:"state,omitempty"`
-	Importance     string           `json:"importance,omitempty"`
-	Classification string           `json:"classification,omitempty"`
-	RuleType       string           `json:"rule_type,omitempty"`
-	Metadata       string           `json:"metadata"` // JSON, as stored in the file
-	Tags           []string         `json:"tags,omitempty"`
-	Revision       int64            `json:"revision"`
-	Created        int64            `json:"created_at"`
-	Updated        int64            `json:"updated_at"`
-	Passages       []trashedPassage `json:"passages"`
-}
-
-// trashedPassage is a passage with its vector, and the key of the vector's profile.
-type trashedPassage struct {
-	Start   int    `json:"start"`
-	Length  int    `json:"length"`
-	Blank   bool   `json:"blank,omitempty"`
-	Profile string `json:"profile,omitempty"`
-	Vector  []byte `json:"vector,omitempty"`
-}
-
-// trashedRevision is a past version of a memory.
-type trashedRevision struct {
-	Version    int          `json:"v"`
-	Place      trashedPlace `json:"place"` // its place at that time: decides who may see this version
-	Number     int64        `json:"revision"`
-	Content    string       `json:"content"`
-	Attributes string       `json:"attributes"` // JSON
-	Created    int64        `json:"created_at"`
-}
-
 // trasher deletes within one transaction: into the trash, or permanently if requested or if the trash is off.
 type trasher struct {
 	s       *Store
 	tx      db.Tx
 	sc      scope
 	forGood bool
-	places  map[int64]trashedPlace // of partitions
-	rows    int                    // memories that this transaction may delete
-	left    int64                  // bytes that it may move
+	places  map[int64]kernel.TrashedPlace // of partitions
+	rows    int                           // memories that this transaction may delete
+	left    int64                         // bytes that it may move
 }
 
 func (s *Store) newTrasher(tx db.Tx, sc scope, p portion) *trasher {
-	return &trasher{s: s, tx: tx, sc: sc, forGood: s.options.KeepTrash < 0, places: map[int64]trashedPlace{}, rows: p.rows,
+	return &trasher{s: s, tx: tx, sc: sc, forGood: s.options.KeepTrash < 0, places: map[int64]kernel.TrashedPlace{}, rows: p.rows,
 		left: p.bytes}
 }
 
 // place returns the place of a partition's memories.
-func (t *trasher) place(partition int64) (trashedPlace, error) {
+func (t *trasher) place(partition int64) (kernel.TrashedPlace, error) {
 	if known, ok := t.places[partition]; ok {
 		return known, nil
 	}
-	var p trashedPlace
+	var p kernel.TrashedPlace
 	err := t.tx.QueryRow(`SELECT u.uid, c.name, c.id, c.created_at, coalesce(f.dimensions, 0), coalesce(o.uid, ''), coalesce(j.uid, ''), coalesce(j.name, ''),
 			coalesce(j.id, 0), coalesce(j.created_at, 0), coalesce(j.owner_id, c.owner_id)
 		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
 		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE p.id = ?`, partition).
 		Scan(&p.Owner, &p.Collection, &p.CollectionRow, &p.CollectionCreated, &p.OwnSize, &p.ProjectOwner, &p.Project,
 			&p.ProjectName,
-			&p.ProjectRow, &p.ProjectCreated, &p.owner)
+			&p.ProjectRow, &p.ProjectCreated, &p.OwnerRow)
 	t.places[partition] = p
 	return p, err
 }
@@ -150,7 +96,7 @@ func (t *trasher) memory(m storedMemory) error {
 	entry, err := t.add(trashEntry{
 		TrashEntry: TrashEntry{ID: m.ID, Kind: TrashMemory, Title: titleOf(m.Content), Collection: at.Collection,
 			ProjectID: at.Project, ProjectName: at.ProjectName},
-		item: m.ID, owner: at.owner, collection: at.CollectionRow, project: at.ProjectRow, data: `{}`,
+		item: m.ID, owner: at.OwnerRow, collection: at.CollectionRow, project: at.ProjectRow, data: `{}`,
 	})
 	if err != nil {
 		return err
@@ -241,7 +187,7 @@ func (t *trasher) eraseMemories(rows ...int64) error {
 
 // move moves a memory with everything that belongs to it out of the live tables.
 func (t *trasher) move(entry, row int64) error {
-	var m trashedMemory
+	var m kernel.TrashedMemory
 	var id, tags string
 	var partition int64
 	err := t.tx.QueryRow(`SELECT uid, partition_id, content, coalesce(event_type, ''), coalesce(state, ''), coalesce(importance, ''), coalesce(classification, ''),
@@ -261,7 +207,7 @@ func (t *trasher) move(entry, row int64) error {
 		return err
 	}
 	err = t.tx.Each(func(row db.Rows) error {
-		var p trashedPassage
+		var p kernel.TrashedPassage
 		err := row.Scan(&p.Start, &p.Length, &p.Blank, &p.Profile, &p.Vector)
 		m.Passages = append(m.Passages, p)
 		return err
@@ -315,7 +261,7 @@ func (t *trasher) moveRevisions(entry, row int64, id string) (count int, size in
 		return 0, 0, err
 	}
 	for _, number := range numbers { // one by one: there may be very many
-		r := trashedRevision{Version: trashVersion}
+		r := kernel.TrashedRevision{Version: trashVersion}
 		var partition int64
 		if err := t.tx.QueryRow(`SELECT partition_id, revision, content, attributes, created_at FROM memory_revision WHERE id = ?`, number).
 			Scan(&partition, &r.Number, &r.Content, &r.Attributes, &r.Created); err != nil {

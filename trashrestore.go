@@ -257,20 +257,6 @@ func (r *restorer) addProject() error {
 	return err
 }
 
-// trashItem is a part of an entry as stored in the file.
-type trashItem struct {
-	row      int64
-	id, data string
-}
-
-// into decodes a part.
-func (i trashItem) into(part any) error {
-	if err := json.Unmarshal([]byte(i.data), part); err != nil {
-		return damaged(err, "memory %s in the trash", i.id)
-	}
-	return nil
-}
-
 // memories restores the next memories of the entry, and reports whether these were the last.
 func (r *restorer) memories() (done bool, err error) {
 	rows, err := db.Column[int64](r.tx,
@@ -281,8 +267,8 @@ func (r *restorer) memories() (done bool, err error) {
 	}
 	left := trashBytes
 	for i, row := range rows {
-		item := trashItem{row: row}
-		if err := r.tx.QueryRow(`SELECT uid, data FROM trash_item WHERE id = ?`, row).Scan(&item.id, &item.data); err != nil {
+		item := kernel.TrashItem{Row: row}
+		if err := r.tx.QueryRow(`SELECT uid, data FROM trash_item WHERE id = ?`, row).Scan(&item.ID, &item.Data); err != nil {
 			return false, err
 		}
 		m, at, err := r.prepare(item)
@@ -297,7 +283,7 @@ func (r *restorer) memories() (done bool, err error) {
 			return false, err
 		}
 		r.after = row
-		if left -= len(item.data); left < 0 {
+		if left -= len(item.Data); left < 0 {
 			return i == len(rows)-1 && len(rows) < restoreBatch, nil
 		}
 	}
@@ -306,27 +292,27 @@ func (r *restorer) memories() (done bool, err error) {
 
 // prepare decodes a memory and finds its place. It returns an error if the memory cannot be restored; nothing of it is
 // written then.
-func (r *restorer) prepare(item trashItem) (m trashedMemory, at *kernel.Place, err error) {
-	if err := item.into(&m); err != nil {
+func (r *restorer) prepare(item kernel.TrashItem) (m kernel.TrashedMemory, at *kernel.Place, err error) {
+	if err := item.Into(&m); err != nil {
 		return m, nil, err
 	}
-	there, err := db.Column[int64](r.tx, `SELECT id FROM memory WHERE uid = ?`, item.id)
+	there, err := db.Column[int64](r.tx, `SELECT id FROM memory WHERE uid = ?`, item.ID)
 	if err != nil {
 		return m, nil, err
 	}
 	if len(there) > 0 {
-		return m, nil, newError(KindConflict, "id", "memory %s exists already; delete it first", show(item.id))
+		return m, nil, newError(KindConflict, "id", "memory %s exists already; delete it first", show(item.ID))
 	}
 	if at, err = r.place(m.Place); err != nil {
 		return m, nil, err
 	}
-	none := storedMemory{Memory: Memory{ID: item.id}}
+	none := storedMemory{Memory: Memory{ID: item.ID}}
 	return m, at, r.w.checkRule(none,
-		storedMemory{Memory: Memory{ID: item.id, Content: m.Content, RuleType: RuleType(m.RuleType)}}, at)
+		storedMemory{Memory: Memory{ID: item.ID, Content: m.Content, RuleType: RuleType(m.RuleType)}}, at)
 }
 
 // place finds the original place of a memory, and recreates the parts that were permanently deleted.
-func (r *restorer) place(p trashedPlace) (*kernel.Place, error) {
+func (r *restorer) place(p kernel.TrashedPlace) (*kernel.Place, error) {
 	collection, err := r.collectionOf(p)
 	if err != nil {
 		return nil, err
@@ -338,7 +324,7 @@ func (r *restorer) place(p trashedPlace) (*kernel.Place, error) {
 	return r.w.Partition(collection, project)
 }
 
-func (r *restorer) collectionOf(p trashedPlace) (int64, error) {
+func (r *restorer) collectionOf(p kernel.TrashedPlace) (int64, error) {
 	if r.entry.Kind == TrashCollection {
 		return r.entry.collection, nil
 	}
@@ -362,7 +348,7 @@ func (r *restorer) collectionOf(p trashedPlace) (int64, error) {
 const collectionOf = `SELECT c.id FROM collection c JOIN users u ON u.id = c.owner_id WHERE u.uid = ? AND (c.id = ? AND c.created_at = ? OR c.name = ?)
 	ORDER BY c.id = ? DESC`
 
-func (r *restorer) projectOf(p trashedPlace) (int64, error) {
+func (r *restorer) projectOf(p kernel.TrashedPlace) (int64, error) {
 	if p.Project == "" {
 		return 0, nil
 	}
@@ -388,7 +374,7 @@ const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id 
 
 // formerPlace finds the partition of a past version, 0 if it is gone: the version is then dropped, as for memories that
 // were not deleted. If its project is gone, the version belongs to the collection's owner.
-func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *kernel.Place) (int64, error) {
+func (r *restorer) formerPlace(p kernel.TrashedPlace, of kernel.TrashedMemory, at *kernel.Place) (int64, error) {
 	if p == of.Place {
 		return at.Partition, nil
 	}
@@ -424,23 +410,23 @@ func (r *restorer) formerPlace(p trashedPlace, of trashedMemory, at *kernel.Plac
 }
 
 // memory writes a memory into its place, with everything that belongs to it, and removes it from the trash.
-func (r *restorer) memory(item trashItem, m trashedMemory, at *kernel.Place) error {
+func (r *restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *kernel.Place) error {
 	row, err := db.Insert(r.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
 			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		item.id, at.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance), db.OrNull(m.Classification),
+		item.ID, at.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance), db.OrNull(m.Classification),
 		db.OrNull(m.RuleType),
 		m.Metadata, m.Revision, m.Created, m.Updated)
 	if err != nil {
 		return err
 	}
 	r.w.grow(at.Partition)
-	if err := r.carryDoubt(item.row, kernel.MemoryKind, row); err != nil {
+	if err := r.carryDoubt(item.Row, kernel.MemoryKind, row); err != nil {
 		return err
 	}
 	if err := r.w.AddTags(row, m.Tags); err != nil {
 		return err
 	}
-	former, size, err := r.revisions(item.id, row, m, at)
+	former, size, err := r.revisions(item.ID, row, m, at)
 	if err != nil {
 		return err
 	}
@@ -456,10 +442,10 @@ func (r *restorer) memory(item trashItem, m trashedMemory, at *kernel.Place) err
 		return err
 	}
 	r.indexed = r.indexed && indexed
-	if err := r.attach(item.id); err != nil {
+	if err := r.attach(item.ID); err != nil {
 		return err
 	}
-	if _, err := r.tx.Exec(`DELETE FROM trash_item WHERE entry_id = ? AND uid = ?`, r.entry.row, item.id); err != nil {
+	if _, err := r.tx.Exec(`DELETE FROM trash_item WHERE entry_id = ? AND uid = ?`, r.entry.row, item.ID); err != nil {
 		return err
 	}
 	_, err = r.tx.Exec(`UPDATE trash SET memories = CASE WHEN memories > 1 THEN memories - 1 ELSE 0 END,
@@ -478,18 +464,18 @@ func (r *restorer) carryDoubt(item int64, kind int, row int64) error {
 }
 
 // revisions writes the past versions of a memory, and returns their number and their size in bytes.
-func (r *restorer) revisions(id string, row int64, m trashedMemory, at *kernel.Place) (count int, size int64, err error) {
+func (r *restorer) revisions(id string, row int64, m kernel.TrashedMemory, at *kernel.Place) (count int, size int64, err error) {
 	items, err := db.Column[int64](r.tx,
 		`SELECT id FROM trash_item WHERE entry_id = ? AND uid = ? AND kind = 'revision' ORDER BY id`, r.entry.row, id)
 	if err != nil {
 		return 0, 0, err
 	}
 	for _, number := range items { // one by one: there may be very many
-		item, former := trashItem{id: id}, trashedRevision{}
-		if err := r.tx.QueryRow(`SELECT data FROM trash_item WHERE id = ?`, number).Scan(&item.data); err != nil {
+		item, former := kernel.TrashItem{ID: id}, kernel.TrashedRevision{}
+		if err := r.tx.QueryRow(`SELECT data FROM trash_item WHERE id = ?`, number).Scan(&item.Data); err != nil {
 			return 0, 0, err
 		}
-		if err := item.into(&former); err != nil {
+		if err := item.Into(&former); err != nil {
 			return 0, 0, err
 		}
 		size += int64(len(former.Content) + len(former.Attributes))
@@ -516,7 +502,7 @@ func (r *restorer) revisions(id string, row int64, m trashedMemory, at *kernel.P
 
 // passages returns the passages of a memory in the trash, and its owner's own vector, if any. If the store's model has
 // changed since, the text is split for the new one, and its vectors are made later.
-func (r *restorer) passages(m trashedMemory, at *kernel.Place) (passages []kernel.Passage, own []float32, err error) {
+func (r *restorer) passages(m kernel.TrashedMemory, at *kernel.Place) (passages []kernel.Passage, own []float32, err error) {
 	keys := map[string]int64{}
 	for _, p := range m.Passages {
 		if p.Start < 0 || p.Length < 0 || p.Start+p.Length > len(m.Content) {

@@ -3,6 +3,7 @@ package check
 import (
 	"mime"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/fault"
@@ -37,6 +38,14 @@ func Email(email string) error {
 	if local, domain, ok := strings.Cut(email, "@"); !ok || local == "" || domain == "" ||
 		strings.ContainsAny(email, " <>,;") {
 		return fault.Invalid("email", `email is %s; an address such as "ann@example.com" is needed`, fault.Show(email))
+	}
+	return nil
+}
+
+// Time refuses a time, in microseconds since 1970, that RFC 3339, and so JSON, cannot represent.
+func Time(name string, micros int64) error {
+	if year := time.UnixMicro(micros).UTC().Year(); year < 0 || year > 9999 {
+		return fault.Invalid(name, "%s is in the year %d (UTC); times of the years 0 to 9999 are allowed", name, year)
 	}
 	return nil
 }

@@ -54,6 +54,9 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
+// MaxRevision bounds revision numbers, so that an increment does not overflow.
+const MaxRevision = 1 << 40
+
 // Place is where memories lie: a partition, its collection, and its project.
 type Place struct {
 	Partition, Project     int64 // rows; project 0: none
@@ -308,4 +311,39 @@ func ReadPlain(tx db.Tx, condition string, args ...any) ([]PlainMemory, error) {
 			coalesce((SELECT string_agg(tag, `+db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
 		`+FromMemory+` WHERE `+condition, args...)
 	return all, err
+}
+
+// RemakeOwn rebuilds the passages of a memory in a collection with the caller's own vectors. It keeps the vector; a
+// damaged one is lost.
+func (w *Writer) RemakeOwn(m PlainMemory, maxInput int) error {
+	at, err := w.PlaceByRow(m.Partition)
+	if err != nil {
+		return err
+	}
+	own, err := soundOwnVector(w.Tx, at, m.Row)
+	if err != nil {
+		return err
+	}
+	passages := Split(m.Content, maxInput)
+	if own != nil { // one vector stands for the whole memory
+		passages = []Passage{{Length: len(m.Content), Indexed: text.Indexed(m.Content)}}
+	}
+	return w.ReplacePassages(m.Row, m.Partition, passages, own, m.Tags)
+}
+
+// soundOwnVector returns the caller's own vector of a memory; nil if it is missing or damaged.
+func soundOwnVector(tx db.Tx, at *Place, memory int64) ([]float32, error) {
+	blobs, err := db.Column[[]byte](tx,
+		`SELECT vector FROM passage WHERE memory_id = ? AND vector IS NOT NULL ORDER BY id`, memory)
+	if err != nil {
+		return nil, err
+	}
+	for _, blob := range blobs {
+		if vector, err := DecodeVector(blob); err == nil {
+			if unit, err := UnitVector(vector, at.OwnSize); err == nil {
+				return unit, nil
+			}
+		}
+	}
+	return nil, nil
 }

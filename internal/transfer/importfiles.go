@@ -431,7 +431,7 @@ func parseRevision(line []byte, n int) (importItem, error) {
 	if err := check.Content(r.content); err != nil {
 		return nil, err
 	}
-	if r.number < 1 || r.number > MaxRevision {
+	if r.number < 1 || r.number > kernel.MaxRevision {
 		return nil, fault.Invalid("revision", "revision is %d; 1 and more are allowed", r.number)
 	}
 	var err error

@@ -43,9 +43,6 @@ type vectorSpan struct {
 	vector        []float32
 }
 
-// MaxRevision bounds revision numbers, so that an increment does not overflow.
-const MaxRevision = 1 << 40
-
 func parseMemory(line []byte, n int) (importItem, error) {
 	var given struct {
 		ID             string          `json:"id"`
@@ -91,7 +88,7 @@ func parseMemory(line []byte, n int) (importItem, error) {
 			return nil, err
 		}
 	}
-	if r := item.revision; r != nil && (*r < 1 || *r > MaxRevision) {
+	if r := item.revision; r != nil && (*r < 1 || *r > kernel.MaxRevision) {
 		return nil, fault.Invalid("revision", "revision is %d; 1 and more are allowed", *r)
 	}
 	if item.created, err = parseOptionalTime("created_at", given.CreatedAt); err != nil {

@@ -498,7 +498,7 @@ func (f RecordField) Stands(value any) error {
 	switch v := value.(type) {
 	case int64:
 		if f.Form == TimeForm {
-			return CheckTime(f.Name, v)
+			return check.Time(f.Name, v)
 		}
 		return nil
 	case string:

@@ -348,13 +348,5 @@ func parseTime(name, value string) (int64, error) {
 	if err != nil {
 		return 0, fault.Invalid(name, "%s is %s; a time like 2026-11-21T08:00:00.000000Z (RFC 3339) is expected", name, fault.Show(value))
 	}
-	return t.UnixMicro(), CheckTime(name, t.UnixMicro())
-}
-
-// CheckTime refuses a time that RFC 3339, and so JSON, cannot represent.
-func CheckTime(name string, micros int64) error {
-	if year := kernel.ToTime(micros).Year(); year < 0 || year > 9999 {
-		return fault.Invalid(name, "%s is in the year %d (UTC); times of the years 0 to 9999 are allowed", name, year)
-	}
-	return nil
+	return t.UnixMicro(), check.Time(name, t.UnixMicro())
 }

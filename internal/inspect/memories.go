@@ -1,20 +1,21 @@
-package souvenir
+package inspect
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/text"
+	"github.com/souvenir-ai/souvenir/internal/tododoc"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
@@ -62,7 +63,7 @@ func (in *inspection) checkMemories() error {
 }
 
 func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
-	list := jsonList(rows)
+	list := db.List(rows)
 	var memories []checkedMemory
 	place := map[int64]int{}
 	err := in.tx.Each(func(row db.Rows) error {
@@ -101,14 +102,14 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 		in.find(Finding{Table: "memory", ID: m.id, Problem: fmt.Sprintf(format, args...)})
 	}
 	for _, err := range []error{
-		check.Name("id", m.id), check.Content(m.content), m.checkAttributes(), transfer.CheckTime("created_at", m.created),
-		transfer.CheckTime("updated_at", m.updated),
+		check.Name("id", m.id), check.Content(m.content), m.checkAttributes(), check.Time("created_at", m.created),
+		check.Time("updated_at", m.updated),
 	} {
 		if err != nil {
 			wrong("%v", err)
 		}
 	}
-	if m.revision < 1 || m.revision > transfer.MaxRevision {
+	if m.revision < 1 || m.revision > kernel.MaxRevision {
 		wrong("has the revision %d", m.revision)
 	}
 	if problem := in.wrongPassages(m); problem != "" {
@@ -178,11 +179,11 @@ func (in *inspection) wrongProfile(m *checkedMemory, p checkedPassage) string {
 	case m.ownProfile != 0 && p.profile != 0 && p.profile != m.ownProfile:
 		return fmt.Sprintf("passage %d is of the profile %d, the vectors of its collection are of %d", p.id, p.profile,
 			m.ownProfile)
-	case m.ownProfile == 0 && profile.Model == OwnVectors:
+	case m.ownProfile == 0 && profile.Model == kernel.OwnVectors:
 		return fmt.Sprintf("passage %d has a vector of the caller's own, its collection has none of these", p.id)
 	case m.ownProfile == 0 && p.profile != 0 && in.current != 0 && p.profile != in.current:
-		return fmt.Sprintf("passage %d is of the model %s, the store of %s", p.id, show(profile.Model),
-			show(in.profiles[in.current].Model))
+		return fmt.Sprintf("passage %d is of the model %s, the store of %s", p.id, fault.Show(profile.Model),
+			fault.Show(in.profiles[in.current].Model))
 	}
 	return ""
 }
@@ -276,7 +277,7 @@ func (in *inspection) compareFullText(rows map[int64]uint64) {
 		remade[id] = true
 	}
 	// Another version of this package may have made other terms under another profile.
-	sameTerms := in.current != 0 && in.current == in.s.profile
+	sameTerms := in.current != 0 && in.current == in.s.Profile
 	var wrong []int64
 	for id, want := range in.terms {
 		if got, ok := rows[id]; !ok || got != want && sameTerms {
@@ -305,7 +306,7 @@ func (in *inspection) compareFullText(rows map[int64]uint64) {
 
 // passagesOf returns the passages of some memories.
 func (in *inspection) passagesOf(memories []int64) []int64 {
-	ids, err := db.Column[int64](in.tx, `SELECT id FROM passage WHERE memory_id IN `+db.Integers, jsonList(memories))
+	ids, err := db.Column[int64](in.tx, `SELECT id FROM passage WHERE memory_id IN `+db.Integers, db.List(memories))
 	if err != nil {
 		return nil // then they are reported; rewriting them repairs them, too
 	}
@@ -341,7 +342,8 @@ func (in *inspection) checkFoldedNames() error {
 		}
 		if foldname.Key(name) != key {
 			in.find(Finding{Table: table, ID: id,
-				Problem: fmt.Sprintf("the name %s is looked up as %s, which is not the name folded", show(name), show(key))})
+				Problem: fmt.Sprintf("the name %s is looked up as %s, which is not the name folded",
+					fault.Show(name), fault.Show(key))})
 		}
 		return nil
 	}, `SELECT 'users', uid, coalesce(name, ''), coalesce(name_key, '') FROM users
@@ -352,14 +354,14 @@ func (in *inspection) checkFoldedNames() error {
 func (m *checkedMemory) checkAttributes() error {
 	object, err := jsonobject.Decode([]byte(m.metadata))
 	if err != nil || object == nil {
-		return invalid("metadata", "metadata is %s, which is no JSON object", show(m.metadata))
+		return fault.Invalid("metadata", "metadata is %s, which is no JSON object", fault.Show(m.metadata))
 	}
 	if object, err = jsonobject.Canonical("metadata", object); err != nil {
 		return err
 	}
 	for _, key := range kernel.KnownKeys {
 		if _, ok := object[key]; ok {
-			return invalid("metadata", "metadata has %s, which has a column of its own", key)
+			return fault.Invalid("metadata", "metadata has %s, which has a column of its own", key)
 		}
 	}
 	a := m.attributes
@@ -368,7 +370,7 @@ func (m *checkedMemory) checkAttributes() error {
 		return err
 	}
 	if a.RuleType == kernel.RuleTodo {
-		if _, err := ParseTodo(m.content); err != nil {
+		if _, err := tododoc.Parse(m.content); err != nil {
 			return err
 		}
 	}
@@ -394,156 +396,10 @@ func checkStoredTags(lines string) error {
 		return nil
 	}
 	tags := strings.Split(strings.TrimSuffix(lines, "\n"), "\n")
-	kept, err := check.Tags(tags, MaxTags)
+	kept, err := check.Tags(tags, check.MaxTags)
 	if err == nil && !slices.Equal(kept, tags) {
-		return invalid("tags", "tags is %s; they would be kept as %s", show(strings.Join(tags, ", ")),
-			show(strings.Join(kept, ", ")))
+		return fault.Invalid("tags", "tags is %s; they would be kept as %s", fault.Show(strings.Join(tags, ", ")),
+			fault.Show(strings.Join(kept, ", ")))
 	}
 	return err
-}
-
-// DamagedRow is a row of the file that differs from what was stored, or is missing.
-type DamagedRow struct {
-	Table string `json:"table"`
-	Row   int64  `json:"row"` // its number in the table
-	// of the memory, file, user ... it belongs to, as callers know it; empty: no longer known
-	ID   string `json:"id,omitempty"`
-	Lost bool   `json:"lost"` // it is missing
-}
-
-// checkHashes compares rows with their hashes.
-func (in *inspection) checkHashes() error {
-	if since, err := kernel.Setting(in.tx, kernel.SettingHashed); err != nil {
-		return err
-	} else if since != 0 {
-		in.report.HashedSince = time.UnixMicro(since).UTC()
-	}
-	for _, t := range kernel.HashedTables() {
-		err := kernel.EachHash(in.tx, t, func(h kernel.RowHash) error {
-			switch {
-			case h.Sound():
-				in.report.Verified++
-			case h.Stored == nil:
-				in.report.Unverified++
-				in.doubt(t, h, t.What+" has no hash, so it cannot be told whether it is what was stored")
-			case h.Now == nil:
-				in.lose(t, h)
-			default:
-				in.damage(t, h, t.What+" is not what was stored: its hash is another")
-			}
-			return nil
-		})
-		if aboutContent(err) {
-			in.report.Unverified++ // at least that many
-			in.find(Finding{Table: t.Name, Problem: "cannot be read to the end: " + err.Error()})
-			err = nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// doubt notes a row that only the operator can confirm.
-func (in *inspection) doubt(t kernel.HashedTable, h kernel.RowHash, problem string) {
-	id := in.named(t, h)
-	in.find(Finding{Table: t.Name, ID: id, Problem: fmt.Sprintf("%s (row %d)", problem, h.ID), Repairable: in.accept})
-	in.repairs.accept = append(in.repairs.accept, acceptedRow{t, h})
-}
-
-func (in *inspection) damage(t kernel.HashedTable, h kernel.RowHash, problem string) {
-	if t.Kind == kernel.MemoryKind {
-		problem += in.intactRevision(h.ID)
-	}
-	in.doubt(t, h, problem)
-	in.report.damaged(DamagedRow{Table: t.Name, Row: h.ID, ID: in.named(t, h)})
-}
-
-// damaged adds a damaged row to the list, up to its limit.
-func (r *CheckReport) damaged(row DamagedRow) {
-	if len(r.Damaged) < maxFindings {
-		r.Damaged = append(r.Damaged, row)
-	}
-}
-
-// lose notes a missing row.
-func (in *inspection) lose(t kernel.HashedTable, h kernel.RowHash) {
-	problem := t.What + " is lost: it was stored, and is not in the file any more"
-	if t.Kind == kernel.MemoryKind {
-		problem += in.intactRevision(h.ID)
-		in.lostMemories[h.ID] = true
-	}
-	in.doubt(t, h, problem)
-	in.report.damaged(DamagedRow{Table: t.Name, Row: h.ID, ID: in.named(t, h), Lost: true})
-}
-
-// named finds the id by which callers know a row. For a lost memory, the index of ids may still hold it.
-func (in *inspection) named(t kernel.HashedTable, h kernel.RowHash) string {
-	names, err := db.Column[string](in.tx, `SELECT coalesce((`+t.Named+`), '')`, h.ID)
-	if err == nil && len(names) > 0 && names[0] != "" {
-		return names[0]
-	}
-	if t.Kind == kernel.MemoryKind || t.Name == "memory_tag" || t.Name == "memory_link" {
-		names, err = db.Column[string](in.tx, `SELECT uid FROM memory `+db.ByUID+` WHERE +id = ?`, h.ID)
-		if err == nil && len(names) == 1 {
-			return names[0]
-		}
-	}
-	return ""
-}
-
-// intactRevision returns which past version of a damaged memory is intact.
-func (in *inspection) intactRevision(memory int64) string {
-	for _, t := range kernel.HashedTables() {
-		if t.Kind != kernel.RevisionKind {
-			continue
-		}
-		columns, err := kernel.HashedColumns(in.tx, t)
-		if err != nil {
-			return ""
-		}
-		numbers, err := db.Column[int64](in.tx,
-			fmt.Sprintf(`SELECT t.revision FROM memory_revision t JOIN row_hash h ON h.kind = %d AND h.id = t.id
-			WHERE t.memory_id = ? AND h.hash = %s ORDER BY t.revision DESC LIMIT 1`, t.Kind, t.Expression("t", columns)), memory)
-		if err == nil && len(numbers) == 1 {
-			return fmt.Sprintf("; its revision %d is sound", numbers[0])
-		}
-	}
-	return ""
-}
-
-// acceptedRow is a row to accept as it is.
-type acceptedRow struct {
-	table kernel.HashedTable
-	kernel.RowHash
-}
-
-// takeRows accepts rows as they were when checked. Rows that have changed since are left alone.
-func takeRows(tx db.Tx, rows []acceptedRow) error {
-	for _, r := range rows {
-		columns, err := kernel.HashedColumns(tx, r.table)
-		if err != nil {
-			return err
-		}
-		if r.table.Set || r.Now == nil {
-			if r.Now == nil {
-				_, err = tx.Exec(fmt.Sprintf(
-					`DELETE FROM row_hash WHERE kind = ? AND id = ? AND NOT EXISTS (SELECT 1 FROM "%s" WHERE "%s" = ?2)`, r.table.Name,
-					r.table.Key),
-					r.table.Kind, r.ID)
-			} else {
-				err = kernel.WriteHash(tx, r.table, r.ID, r.Now)
-			}
-		} else {
-			_, err = tx.Exec(fmt.Sprintf(
-				`INSERT INTO row_hash (kind, id, hash) SELECT ?, t."%s", %s FROM "%s" t WHERE t."%[1]s" = ?
-				ON CONFLICT (kind, id) DO UPDATE SET hash = excluded.hash`, r.table.Key, r.table.Expression("t", columns),
-				r.table.Name), r.table.Kind, r.ID)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package souvenir
+package inspect
 
 import (
 	"context"
@@ -31,26 +31,26 @@ type repairs struct {
 const repairBatch = 64
 
 // repair makes the repairs. It skips steps that fail in SQLite because of damage; the next inspection finds them again.
-func (s *Store) repair(ctx context.Context, r *repairs, progress Progress) error {
+func (s Store) repair(ctx context.Context, r *repairs, progress progress) error {
 	steps := s.repairSteps(ctx, r)
 	for i, step := range steps {
 		progress("repair", i, len(steps))
 		if err := step(); aboutContent(err) {
-			s.log.Warn("something could not be repaired", "error", err)
+			s.Log.Warn("something could not be repaired", "error", err)
 		} else if err != nil {
 			return err
 		}
 	}
 	progress("repair", len(steps), len(steps))
-	s.worker.wake()
+	s.Wake()
 	return nil
 }
 
 // repairSteps orders the repairs so that each finds the data that it needs intact.
-func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() error) {
+func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() error) {
 	one := func(statement string, args ...any) {
 		steps = append(steps, func() error {
-			return s.db.Write(ctx, func(tx db.Tx) error {
+			return s.DB.Write(ctx, func(tx db.Tx) error {
 				_, err := tx.Exec(statement, args...)
 				return err
 			})
@@ -59,12 +59,12 @@ func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() err
 	many := func(rows []int64, fn func(tx db.Tx, batch []int64) error) {
 		for batch := range slices.Chunk(distinctRows(rows), repairBatch) {
 			steps = append(steps, func() error {
-				err := s.db.Write(ctx, func(tx db.Tx) error { return fn(tx, batch) })
+				err := s.DB.Write(ctx, func(tx db.Tx) error { return fn(tx, batch) })
 				if !aboutContent(err) {
 					return err
 				}
 				for i := range batch { // one that cannot be repaired does not hold up the others
-					one := s.db.Write(ctx, func(tx db.Tx) error { return fn(tx, batch[i:i+1]) })
+					one := s.DB.Write(ctx, func(tx db.Tx) error { return fn(tx, batch[i:i+1]) })
 					if one != nil && !aboutContent(one) {
 						return one
 					}
@@ -74,11 +74,11 @@ func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() err
 		}
 	}
 	if r.indexes {
-		steps = append(steps, func() error { return s.db.Write(ctx, s.db.Upkeep().Reindex) })
+		steps = append(steps, func() error { return s.DB.Write(ctx, s.DB.Upkeep().Reindex) })
 	}
 	if r.fullText {
 		steps = append(steps,
-			func() error { return s.db.Write(ctx, func(tx db.Tx) error { return tx.Words().Clear() }) },
+			func() error { return s.DB.Write(ctx, func(tx db.Tx) error { return tx.Words().Clear() }) },
 			func() error { return s.rebuildFullText(ctx) })
 	}
 	for _, o := range r.unlink {
@@ -94,12 +94,12 @@ func (s *Store) repairSteps(ctx context.Context, r *repairs) (steps []func() err
 	many(r.counts, recount)
 	many(r.memories, s.remakePassages)
 	many(r.vectors, func(tx db.Tx, batch []int64) error {
-		_, err := tx.Exec(`UPDATE passage SET vector = NULL WHERE id IN `+db.Integers, jsonList(batch))
+		_, err := tx.Exec(`UPDATE passage SET vector = NULL WHERE id IN `+db.Integers, db.List(batch))
 		return err
 	})
 	many(r.texts, rewriteFullText)
 	for batch := range slices.Chunk(r.accept, repairBatch) {
-		steps = append(steps, func() error { return s.db.Write(ctx, func(tx db.Tx) error { return takeRows(tx, batch) }) })
+		steps = append(steps, func() error { return s.DB.Write(ctx, func(tx db.Tx) error { return takeRows(tx, batch) }) })
 	}
 	return steps
 }
@@ -163,12 +163,12 @@ func recount(tx db.Tx, partitions []int64) error {
 
 // remakePassages rebuilds the passages of memories from their contents. Their vectors are made later; the caller's own
 // vectors are kept if they are intact.
-func (s *Store) remakePassages(tx db.Tx, memories []int64) error {
-	w, err := s.newWriter(tx, scope{})
+func (s Store) remakePassages(tx db.Tx, memories []int64) error {
+	w, err := kernel.NewWriter(tx, kernel.Scope{}, s.Profile, s.Model)
 	if err != nil {
 		return err
 	}
-	found, err := kernel.ReadPlain(tx, `m.id IN `+db.Integers, jsonList(memories))
+	found, err := kernel.ReadPlain(tx, `m.id IN `+db.Integers, db.List(memories))
 	if err != nil {
 		return err
 	}
@@ -177,57 +177,22 @@ func (s *Store) remakePassages(tx db.Tx, memories []int64) error {
 	}
 	for _, m := range found {
 		if m.OwnVectors {
-			err = s.remakeOwn(w, m)
+			err = w.RemakeOwn(m, s.MaxInput)
 		} else {
-			err = w.ReplacePassages(m.Row, m.Partition, kernel.Split(m.Content, maxInput(s.embedder)), nil, m.Tags)
+			err = w.ReplacePassages(m.Row, m.Partition, kernel.Split(m.Content, s.MaxInput), nil, m.Tags)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return w.flush()
-}
-
-// remakeOwn rebuilds the passages of a memory in a collection with the caller's own vectors. It keeps the vector; a
-// damaged one is lost.
-func (s *shared) remakeOwn(w *memoryWriter, m kernel.PlainMemory) error {
-	at, err := w.PlaceByRow(m.Partition)
-	if err != nil {
-		return err
-	}
-	own, err := soundOwnVector(w.Tx, at, m.Row)
-	if err != nil {
-		return err
-	}
-	passages := kernel.Split(m.Content, maxInput(s.embedder))
-	if own != nil { // one vector stands for the whole memory
-		passages = []kernel.Passage{{Length: len(m.Content), Indexed: text.Indexed(m.Content)}}
-	}
-	return w.ReplacePassages(m.Row, m.Partition, passages, own, m.Tags)
-}
-
-// soundOwnVector returns the caller's own vector of a memory; nil if it is missing or damaged.
-func soundOwnVector(tx db.Tx, at *kernel.Place, memory int64) ([]float32, error) {
-	blobs, err := db.Column[[]byte](tx,
-		`SELECT vector FROM passage WHERE memory_id = ? AND vector IS NOT NULL ORDER BY id`, memory)
-	if err != nil {
-		return nil, err
-	}
-	for _, blob := range blobs {
-		if vector, err := kernel.DecodeVector(blob); err == nil {
-			if unit, err := kernel.UnitVector(vector, at.OwnSize); err == nil {
-				return unit, nil
-			}
-		}
-	}
-	return nil, nil
+	return w.Flush()
 }
 
 // rebuildFullText rebuilds full text, in steps.
-func (s *Store) rebuildFullText(ctx context.Context) error {
+func (s Store) rebuildFullText(ctx context.Context) error {
 	for after := int64(-1); ; {
 		var batch []int64
-		err := s.db.Write(ctx, func(tx db.Tx) (err error) {
+		err := s.DB.Write(ctx, func(tx db.Tx) (err error) {
 			if batch, err = db.Column[int64](tx, `SELECT id FROM passage WHERE id > ? ORDER BY id LIMIT ?`, after,
 				kernel.BatchRows); err != nil {
 				return err
@@ -261,7 +226,7 @@ func rewriteFullText(tx db.Tx, passages []int64) error {
 	}, `SELECT p.id, substr(CAST(m.content AS `+db.Bytes+`), p.start + 1, p.length),
 			CASE WHEN p.id = (SELECT min(id) FROM passage WHERE memory_id = m.id) THEN coalesce((SELECT string_agg(tag, `+
 		db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '') ELSE '' END
-		FROM passage p JOIN memory m ON m.id = p.memory_id WHERE p.id IN `+db.Integers, jsonList(passages))
+		FROM passage p JOIN memory m ON m.id = p.memory_id WHERE p.id IN `+db.Integers, db.List(passages))
 	if err != nil {
 		return err
 	}
