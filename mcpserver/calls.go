@@ -45,18 +45,18 @@ func (s *service) watch(ctx context.Context, method string, request mcp.Request)
 
 // plainError converts a protocol error to one of the store, for counting.
 func plainError(err error) error {
-	var told *jsonrpc.Error
-	if !errors.As(err, &told) {
+	var rpcError *jsonrpc.Error
+	if !errors.As(err, &rpcError) {
 		return err
 	}
 	kind := souvenir.KindInvalid
-	switch told.Code {
+	switch rpcError.Code {
 	case jsonrpc.CodeInternalError:
 		kind = souvenir.KindInternal
 	case jsonrpc.CodeInvalidRequest: // see protocolError
 		kind = souvenir.KindForbidden
 	}
-	return &souvenir.Error{Kind: kind, Message: told.Message}
+	return &souvenir.Error{Kind: kind, Message: rpcError.Message}
 }
 
 // noteCall reports a call.
@@ -91,8 +91,8 @@ func clientOf(request mcp.Request) string {
 			info = params.ClientInfo
 		}
 	default:
-		if told, ok := request.(interface{ ClientInfo() *mcp.Implementation }); ok {
-			info = told.ClientInfo()
+		if rpcError, ok := request.(interface{ ClientInfo() *mcp.Implementation }); ok {
+			info = rpcError.ClientInfo()
 		}
 	}
 	if info == nil {

@@ -47,9 +47,9 @@ func (s *service) complete(ctx context.Context, request *mcp.CompleteRequest) (*
 		}
 		found = append(found, values...)
 	}
-	shown := found[:min(len(found), maxCompletions)]
-	return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: shown, Total: len(found),
-		HasMore: len(found) > len(shown)}}, nil
+	listed := found[:min(len(found), maxCompletions)]
+	return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: listed, Total: len(found),
+		HasMore: len(found) > len(listed)}}, nil
 }
 
 // projectRefs returns the ids of the projects whose id or name begins with, or then contains, the typed text.

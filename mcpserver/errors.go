@@ -17,12 +17,12 @@ import (
 const callTool = "tools/call"
 
 // serverError is all that a client learns about an error that it did not cause.
-const serverError = "the server could not do this; its log says why"
+const serverError = "the server failed; its log has the cause"
 
 // passing maps temporary errors of the server to messages for the client.
 var passing = map[souvenir.Kind]string{
 	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; try again in a moment",
-	souvenir.KindFull: "the disk that the memory lies on is full; nothing was stored; tell the user",
+	souvenir.KindFull: "the disk of the store is full; nothing was stored; tell the user",
 }
 
 // isCallers reports whether an error is about the caller's input, and so safe to show to the caller.
@@ -39,8 +39,8 @@ func isCallers(err error) bool {
 	return false
 }
 
-// told returns the error for the client. It reports every error to OnError, and logs those of the server.
-func (s *service) told(ctx context.Context, method string, err error) string {
+// describe returns the error for the client. It reports every error to OnError, and logs those of the server.
+func (s *service) describe(ctx context.Context, method string, err error) string {
 	if s.OnError != nil {
 		s.OnError(ctx, method, err)
 	}
@@ -72,7 +72,7 @@ func (s *service) protocolError(ctx context.Context, method string, err error) e
 	case isCallers(err):
 		code = jsonrpc.CodeInvalidParams
 	}
-	return &jsonrpc.Error{Code: code, Message: s.told(ctx, method, err)}
+	return &jsonrpc.Error{Code: code, Message: s.describe(ctx, method, err)}
 }
 
 // badCursor returns the error for an invalid cursor.

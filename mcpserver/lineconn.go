@@ -157,7 +157,7 @@ func (c *lineConn) Read(context.Context) (jsonrpc.Message, error) {
 		for len(c.queue) > 0 {
 			next := c.queue[0]
 			c.queue = c.queue[1:]
-			switch ok, err := c.admit(next); {
+			switch ok, err := c.accept(next); {
 			case err != nil:
 				return nil, err
 			case ok:
@@ -197,9 +197,9 @@ func (c *lineConn) drain() {
 	}
 }
 
-// admit lets a message through. A request waits until fewer than MaxRequests are being answered; one whose id is
+// accept lets a message through. A request waits until fewer than MaxRequests are being answered; one whose id is
 // in use, or one lasting request too many, is refused.
-func (c *lineConn) admit(next queued) (bool, error) {
+func (c *lineConn) accept(next queued) (bool, error) {
 	request, ok := next.message.(*jsonrpc.Request)
 	if !ok || !request.IsCall() {
 		return true, nil
@@ -217,7 +217,7 @@ func (c *lineConn) admit(next queued) (bool, error) {
 	switch {
 	case c.calls[request.ID] != nil: // its answer would be taken for the other request's
 		refused = refuse(jsonrpc.CodeInvalidRequest,
-			"id %v is that of a request that is not answered yet; give each request an id of its own", request.ID.Raw())
+			"id %v belongs to a request that is not answered yet; give each request its own id", request.ID.Raw())
 	case lasts && c.lasting >= mostLasting:
 		refused = refuse(jsonrpc.CodeInvalidRequest, "there are %d requests %s already; end one first", mostLasting,
 			methodListen)

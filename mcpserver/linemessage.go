@@ -54,7 +54,7 @@ func (c *lineConn) understand(line inputLine) error {
 	message, refused := parseMessage(text)
 	switch {
 	case refused != nil:
-		c.options.Logger.Debug("skipped what is no message", "why", refused.message)
+		c.options.Logger.Debug("skipped a line that is not a message", "why", refused.message)
 		return c.writeLine(refused.encode())
 	case message != nil:
 		c.queue = append(c.queue, queued{message: message})
@@ -71,10 +71,10 @@ func (c *lineConn) understandBatch(text []byte) error {
 	var refused *refusal
 	switch err := json.Unmarshal(text, &members); {
 	case err != nil:
-		refused = refuse(jsonrpc.CodeParseError, "the line is no JSON: %v", err)
+		refused = refuse(jsonrpc.CodeParseError, "the line is not JSON: %v", err)
 	case revision == "" || revision >= "2025-06-18":
 		refused = refuse(jsonrpc.CodeInvalidRequest,
-			"a batch is no message in this revision of the protocol; send one message a line")
+			"batches are not supported in this revision of the protocol; send one message a line")
 	case len(members) == 0:
 		refused = refuse(jsonrpc.CodeInvalidRequest, "the batch is empty")
 	case len(members) > c.options.MaxRequests: // so that it can be answered at once
@@ -117,7 +117,7 @@ func parseMessage(text []byte) (jsonrpc.Message, *refusal) {
 		if errors.As(err, &kind) {
 			return nil, refuse(jsonrpc.CodeInvalidRequest, "the message is a JSON %s; it must be an object", kind.Value)
 		}
-		return nil, refuse(jsonrpc.CodeParseError, "the line is no JSON: %v", err)
+		return nil, refuse(jsonrpc.CodeParseError, "the line is not JSON: %v", err)
 	}
 	_, isResult := members["result"]
 	_, isError := members["error"]
@@ -138,7 +138,7 @@ func parseMessage(text []byte) (jsonrpc.Message, *refusal) {
 	case err == nil:
 		err = errors.New("method is missing")
 	}
-	refused := refuse(jsonrpc.CodeInvalidRequest, "this is no message of JSON-RPC 2.0: %v", err)
+	refused := refuse(jsonrpc.CodeInvalidRequest, "this is not a JSON-RPC 2.0 message: %v", err)
 	if given {
 		refused.id = id
 	}

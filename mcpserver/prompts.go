@@ -123,7 +123,7 @@ type known struct {
 	main     string // empty: none
 	context  souvenir.Context
 	todo     souvenir.Todo // its ID is empty: none
-	lacks    []string      // what the project does not have yet
+	missing  []string      // what the project does not have yet
 	openTask []souvenir.Task
 }
 
@@ -155,7 +155,7 @@ func know(ctx context.Context, store *souvenir.Store, p souvenir.Project, query 
 	}{{"main memory", k.main != ""}, {"rules on what to do", rules != nil && rules.Do != nil},
 		{"rules on what not to do", rules != nil && rules.Dont != nil}, {"to-do document", k.todo.ID != ""}} {
 		if !part.there {
-			k.lacks = append(k.lacks, part.name)
+			k.missing = append(k.missing, part.name)
 		}
 	}
 	return k, nil
@@ -241,8 +241,8 @@ func loadProjectContext(ctx context.Context, store *souvenir.Store, arguments ma
 			clip(strings.Join(strings.Fields(m.Content), " "), 300))
 	}
 	section(&b, "Related memories (memory retrieve gives the whole)", related.String())
-	if len(k.lacks) > 0 {
-		section(&b, "Not there yet", strings.Join(k.lacks, ", "))
+	if len(k.missing) > 0 {
+		section(&b, "Not there yet", strings.Join(k.missing, ", "))
 	}
 	if rules := k.context.ProjectRules; rules != nil && (rules.Do != nil || rules.Dont != nil) {
 		b.WriteString("\nKeep to these rules in this project.")
@@ -315,13 +315,13 @@ func reviewGaps(ctx context.Context, store *souvenir.Store, arguments map[string
 		return "", err
 	}
 	b.WriteString(k.heading() + "\n")
-	if len(k.lacks) > 0 {
-		section(&b, "Not there", strings.Join(k.lacks, ", "))
+	if len(k.missing) > 0 {
+		section(&b, "Not there", strings.Join(k.missing, ", "))
 	}
 	section(&b, "Gaps, as the to-do document has them", k.todo.Document.Section(souvenir.SectionGaps).Body)
 	section(&b, "Open tasks", k.tasks())
 	b.WriteString(`
-Read get_project_main_memory and search the project's memories. Look for contradictions, for what is out of date, for questions that nobody has answered. Then go through the gaps with me one at a time, the most important first: say what is missing, propose an answer if the memories hint at one, and ask.
+Read get_project_main_memory and search the project's memories. Look for contradictions, for what is out of date, for unanswered questions. Then go through the gaps with me one at a time, the most important first: say what is missing, propose an answer if the memories hint at one, and ask.
 Store what we settle, and keep the section gaps up to date with todo update_section.`)
 	return b.String(), nil
 }
@@ -343,8 +343,8 @@ func reviewAll(ctx context.Context, store *souvenir.Store, b *strings.Builder) e
 			fmt.Fprintf(&list, ", shared by %s", by)
 		}
 		list.WriteString("): ")
-		if len(k.lacks) > 0 {
-			fmt.Fprintf(&list, "no %s; ", strings.Join(k.lacks, ", no "))
+		if len(k.missing) > 0 {
+			fmt.Fprintf(&list, "no %s; ", strings.Join(k.missing, ", no "))
 		}
 		fmt.Fprintf(&list, "%d open tasks, %d memories\n", len(k.openTask), p.MemoryCount)
 	}

@@ -28,7 +28,7 @@ func TestPromptsAreMadeOfWhatIsKnown(t *testing.T) {
 		name      string
 		arguments map[string]string
 		has       []string
-		lacks     []string
+		without   []string
 	}{
 		{"load_project_context", map[string]string{"project": "bridge", "task": "order stones"},
 			[]string{`Bridge (project_id "bridge")`, "order stones", "spans the river", "Use granite.", "Never paint granite.",
@@ -55,7 +55,7 @@ func TestPromptsAreMadeOfWhatIsKnown(t *testing.T) {
 				t.Errorf("%s %v lacks %q:\n%s", c.name, c.arguments, word, text)
 			}
 		}
-		for _, word := range c.lacks {
+		for _, word := range c.without {
 			if strings.Contains(text, word) {
 				t.Errorf("%s %v has %q:\n%s", c.name, c.arguments, word, text)
 			}

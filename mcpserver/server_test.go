@@ -126,8 +126,8 @@ func TestReadOnlyServersRefuseChanges(t *testing.T) {
 // checkCode checks an error of the protocol.
 func checkCode(t *testing.T, err error, code int64, has string) {
 	t.Helper()
-	var told *jsonrpc.Error
-	if !errors.As(err, &told) || told.Code != code || !strings.Contains(told.Message, has) {
+	var rpcError *jsonrpc.Error
+	if !errors.As(err, &rpcError) || rpcError.Code != code || !strings.Contains(rpcError.Message, has) {
 		t.Errorf("the error is %v, not %d with %q", err, code, has)
 	}
 }
@@ -180,8 +180,8 @@ func TestMistakesInArgumentsAreForgivenAsByTheTools(t *testing.T) {
 	}
 }
 
-// Everybody calls everything, reads everything and is shown nothing that is not for them.
-func TestNobodySeesWhatIsNotTheirs(t *testing.T) {
+// Everyone calls everything, reads everything and is shown nothing that is not for them.
+func TestUsersSeeOnlyTheirOwn(t *testing.T) {
 	for _, who := range slices.Sorted(maps.Keys(personas)) {
 		for _, revision := range []string{handshake, newest} {
 			t.Run(who+" "+revision, func(t *testing.T) {
@@ -189,15 +189,15 @@ func TestNobodySeesWhatIsNotTheirs(t *testing.T) {
 				view, options := w.options(who)
 				options.Toolsets = mcpserver.Toolsets()
 				session := connect(t, mcpserver.New(view, &options), revision)
-				shown := w.everything(t, session)
+				listed := w.everything(t, session)
 				for _, word := range personas[who].never {
-					if i := strings.Index(shown, word); i >= 0 {
-						t.Errorf("%s is shown %q: %.200s", who, word, shown[max(0, i-100):])
+					if i := strings.Index(listed, word); i >= 0 {
+						t.Errorf("%s is shown %q: %.200s", who, word, listed[max(0, i-100):])
 					}
 				}
 				if who == "owner" {
 					for _, word := range []string{secretDiary, secretVault, granite, timber} {
-						if !strings.Contains(shown, word) {
+						if !strings.Contains(listed, word) {
 							t.Errorf("the owner is not shown %q", word)
 						}
 					}
@@ -207,11 +207,11 @@ func TestNobodySeesWhatIsNotTheirs(t *testing.T) {
 	}
 }
 
-// everything lists and uses all that there is, by the ids of the whole world, and returns what was answered. What the
+// everything lists and uses everything, by the ids of the whole world, and returns what was answered. What the
 // world's ids name is left out of the errors: they repeat what was asked.
 func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 	t.Helper()
-	var shown strings.Builder
+	var listed strings.Builder
 	for _, arguments := range []string{
 		`memory {"action": "get_context", "query": "granite timber secret", "project_id": "bridge"}`,
 		`memory {"action": "search", "query": "granite timber diary", "limit": 50, "include_files": true}`,
@@ -224,7 +224,7 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 	} {
 		tool, given, _ := strings.Cut(arguments, " ")
 		text, _ := call(t, session, tool, given)
-		shown.WriteString(text)
+		listed.WriteString(text)
 	}
 	var uris []string
 	for r, err := range session.Resources(t.Context(), nil) {
@@ -232,7 +232,7 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 			t.Fatal(err)
 		}
 		uris = append(uris, r.URI)
-		shown.WriteString(asJSON(t, r))
+		listed.WriteString(asJSON(t, r))
 	}
 	for _, uri := range uris { // what is listed can be read, unless it is too large
 		result, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
@@ -240,7 +240,7 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 			t.Errorf("%s is listed, and: %v", uri, err)
 		}
 		if err == nil {
-			shown.WriteString(asJSON(t, result))
+			listed.WriteString(asJSON(t, result))
 		}
 	}
 	for name, id := range w.ids { // and by guessing
@@ -248,13 +248,13 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 			"souvenir://projects/" + id + "/main", "souvenir://projects/" + id + "/rules",
 			"souvenir://projects/anna%2Fbridge/todo", "souvenir://projects/Vault/main"} {
 			if result, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
-				shown.WriteString(asJSON(t, result))
+				listed.WriteString(asJSON(t, result))
 			}
 		}
 		text, _ := call(t, session, "fetch", `{"id": "`+id+`"}`)
-		shown.WriteString(text)
+		listed.WriteString(text)
 		if text, result := call(t, session, "memory", `{"action": "retrieve", "id": "`+id+`"}`); !result.IsError {
-			shown.WriteString(name + text)
+			listed.WriteString(name + text)
 		}
 	}
 	prompts, err := session.ListPrompts(t.Context(), nil)
@@ -266,29 +266,29 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 			result, err := session.GetPrompt(t.Context(),
 				&mcp.GetPromptParams{Name: p.Name, Arguments: map[string]string{"project": project, "task": "stones"}})
 			if err != nil {
-				shown.WriteString(err.Error())
+				listed.WriteString(err.Error())
 			}
-			shown.WriteString(asJSON(t, result))
+			listed.WriteString(asJSON(t, result))
 		}
-		shown.WriteString(asJSON(t, complete(t, session, &mcp.CompleteReference{Type: "ref/prompt", Name: p.Name}, "project",
+		listed.WriteString(asJSON(t, complete(t, session, &mcp.CompleteReference{Type: "ref/prompt", Name: p.Name}, "project",
 			"")))
 	}
 	for _, template := range []string{"souvenir://memories/{id}", "souvenir://files/{id}"} {
-		shown.WriteString(asJSON(t, complete(t, session, &mcp.CompleteReference{Type: "ref/resource", URI: template}, "id",
+		listed.WriteString(asJSON(t, complete(t, session, &mcp.CompleteReference{Type: "ref/resource", URI: template}, "id",
 			"")))
 	}
-	return shown.String()
+	return listed.String()
 }
 
-func TestACredentialWithoutTheScopeIsToldWhichOne(t *testing.T) {
+func TestAMissingScopeIsNamed(t *testing.T) {
 	w := newWorld(t)
 	var heard []string
 	view, options := w.options("files")
 	options.Toolsets = mcpserver.Toolsets()
 	options.OnError = func(_ context.Context, method string, err error) {
-		var lacks *tools.MissingScope
-		if errors.As(err, &lacks) {
-			heard = append(heard, method+" "+string(lacks.Scope))
+		var missing *tools.MissingScope
+		if errors.As(err, &missing) {
+			heard = append(heard, method+" "+string(missing.Scope))
 		}
 	}
 	session := connect(t, mcpserver.New(view, &options), newest)
@@ -348,7 +348,7 @@ func TestAPanicEndsOneRequestOnly(t *testing.T) {
 	})
 	session := connect(t, server, newest)
 	_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_collections"})
-	checkCode(t, err, jsonrpc.CodeInternalError, "its log says why")
+	checkCode(t, err, jsonrpc.CodeInternalError, "its log has the cause")
 	if strings.Contains(err.Error(), secretDiary) || !strings.Contains(log.String(), secretDiary) {
 		t.Errorf("told %v, logged %s", err, log.String())
 	}
@@ -358,7 +358,7 @@ func TestAPanicEndsOneRequestOnly(t *testing.T) {
 	}
 }
 
-func TestCausesAreLoggedNotTold(t *testing.T) {
+func TestCausesAreLoggedNotAnswered(t *testing.T) {
 	w := newWorld(t)
 	path := t.TempDir() + "/closed.db"
 	store, err := souvenir.Open(t.Context(), path, nil)
@@ -375,15 +375,15 @@ func TestCausesAreLoggedNotTold(t *testing.T) {
 		OnError: func(_ context.Context, _ string, err error) { heard = err },
 	}), newest)
 	text, result := call(t, session, "list_collections", `{}`)
-	if !result.IsError || text != "Error: the server could not do this; its log says why" ||
+	if !result.IsError || text != "Error: the server failed; its log has the cause" ||
 		!strings.Contains(log.String(), "closed") || !errors.Is(heard, souvenir.ErrClosed) {
 		t.Errorf("told %q, logged %q, heard %v", text, log.String(), heard)
 	}
 	_, err = session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "souvenir://projects"})
-	checkCode(t, err, jsonrpc.CodeInternalError, "its log says why")
+	checkCode(t, err, jsonrpc.CodeInternalError, "its log has the cause")
 }
 
-// A store that fails makes everything an error of the server, which tells nobody why.
+// A store that fails makes everything an error of the server, which tells no one why.
 func TestAStoreThatFailsFailsEverything(t *testing.T) {
 	w := newWorld(t)
 	store, err := souvenir.Open(t.Context(), t.TempDir()+"/closed.db", nil)
@@ -424,9 +424,9 @@ func TestAStoreThatFailsFailsEverything(t *testing.T) {
 			return err
 		},
 	} {
-		var told *jsonrpc.Error
-		if err := ask(); !errors.As(err, &told) || told.Code != jsonrpc.CodeInternalError ||
-			strings.Contains(told.Message, "closed") {
+		var rpcError *jsonrpc.Error
+		if err := ask(); !errors.As(err, &rpcError) || rpcError.Code != jsonrpc.CodeInternalError ||
+			strings.Contains(rpcError.Message, "closed") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -101,5 +101,5 @@ func streamError(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return nil
 	}
-	return fmt.Errorf("mcpserver: the client cannot be reached any more: %w", err)
+	return fmt.Errorf("mcpserver: the client can no longer be reached: %w", err)
 }

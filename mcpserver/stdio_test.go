@@ -82,8 +82,8 @@ type stdioAnswer struct {
 	} `json:"error"`
 }
 
-// told is an answer in short: its id, and "ok" or the code of its error.
-func (a stdioAnswer) told() string {
+// failure is an answer in short: its id, and "ok" or the code of its error.
+func (a stdioAnswer) failure() string {
 	if a.Error != nil {
 		return fmt.Sprintf("%s %d", a.ID, a.Error.Code)
 	}
@@ -116,12 +116,12 @@ func answers(t *testing.T, written string) []stdioAnswer {
 }
 
 func tell(all []stdioAnswer) []string {
-	var told []string
+	var failure []string
 	for _, a := range all {
-		told = append(told, a.told())
+		failure = append(failure, a.failure())
 	}
-	slices.Sort(told)
-	return told
+	slices.Sort(failure)
+	return failure
 }
 
 // serveAll serves an input to its end.
@@ -321,7 +321,7 @@ func (c *stdioClient) send(t *testing.T, text string) {
 	}
 }
 
-func TestStdioFinishesRequestsWhenItIsToldToEnd(t *testing.T) {
+func TestStdioFinishesRequestsWhenItStops(t *testing.T) {
 	server := newStdioServer()
 	c := startStdio(t, server, nil)
 	var got bytes.Buffer
@@ -369,7 +369,7 @@ func TestStdioRefusesAnIDThatIsInUse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return answers(t, line)[0].told()
+		return answers(t, line)[0].failure()
 	}
 	go write(c.in, initialize("2025-11-25")+callWait("1"))
 	begun := next()
@@ -414,7 +414,7 @@ func TestStdioClientThatNeverReadsIsNotReadFrom(t *testing.T) {
 	c := startStdio(t, server, &mcpserver.StdioOptions{MaxRequests: most, Grace: time.Millisecond})
 	go write(c.in, initialize("2025-11-25"))
 	if line, err := bufio.NewReaderSize(c.out, 16).ReadString('\n'); err != nil ||
-		answers(t, line)[0].told() != `"init" ok` {
+		answers(t, line)[0].failure() != `"init" ok` {
 		t.Fatalf("%q, %v", line, err)
 	}
 	const asked = 10_000
@@ -449,7 +449,7 @@ func TestStdioTellsOfAClientThatIsGone(t *testing.T) {
 	c := startStdio(t, server, nil)
 	c.out.Close()
 	go write(c.in, initialize("2025-11-25"))
-	if err := <-c.ended; err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+	if err := <-c.ended; err == nil || !strings.Contains(err.Error(), "can no longer be reached") {
 		t.Errorf("error %v; want that the client cannot be reached", err)
 	}
 }

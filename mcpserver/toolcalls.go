@@ -38,15 +38,15 @@ func (s *service) addTools(server *mcp.Server) {
 // addTool adds a tool. It gets its arguments unchanged: it knows better than a schema which mistakes can be
 // forgiven.
 func (s *service) addTool(server *mcp.Server, t tools.Tool, call func(context.Context, json.RawMessage) (any, error)) {
-	shown := &mcp.Tool{
+	listed := &mcp.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema,
 		Annotations: &mcp.ToolAnnotations{
 			ReadOnlyHint: t.Annotations.ReadOnly, DestructiveHint: &t.Annotations.Destructive,
 			IdempotentHint: t.Annotations.Idempotent, OpenWorldHint: &t.Annotations.OpenWorld,
 		},
 	}
-	s.tools = append(s.tools, shown)
-	server.AddTool(shown, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s.tools = append(s.tools, listed)
+	server.AddTool(listed, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		result, err := call(ctx, argumentsOf(ctx, request))
 		if err != nil {
 			return s.toolError(ctx, err), nil
@@ -84,7 +84,7 @@ func toolResult(result any) (*mcp.CallToolResult, error) {
 
 // toolError returns the result of a failed tool. It is not a protocol error, which a model does not see.
 func (s *service) toolError(ctx context.Context, err error) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + s.told(ctx, callTool, err)}},
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Error: " + s.describe(ctx, callTool, err)}},
 		IsError: true}
 }
 

@@ -18,7 +18,7 @@ import (
 
 // The world: anna owns the projects bridge, which ben reads and carl writes, and vault, which is hers alone, and has
 // memories and files outside of both. dora has a memory of her own, and a project of the same id, bridge, that she
-// shares with anna. What begins with "secret" is never for everybody.
+// shares with anna. What begins with "secret" is never for everyone.
 
 const (
 	secretDiary  = "secretdiary"  // anna's, in no project
@@ -28,7 +28,7 @@ const (
 	timber       = "timber"       // in dora's bridge
 )
 
-// persona is somebody who sends messages, with what they must never be shown.
+// persona is someone who sends messages, with what they must never be shown.
 type persona struct {
 	access souvenir.Access
 	scopes []souvenir.Scope // nil: all

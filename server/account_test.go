@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// emptyWorld is a server on a store in which nobody has an account.
+// emptyWorld is a server on a store in which no one has an account.
 func emptyWorld(t *testing.T, options server.Options) *world {
 	t.Helper()
 	store, err := souvenir.Open(t.Context(), t.TempDir()+"/empty.db", nil)
@@ -38,7 +38,7 @@ func snippets(address, token string) []server.Snippet {
 func TestSetUp(t *testing.T) {
 	w := emptyWorld(t, server.Options{Snippets: snippets})
 	b := w.browser()
-	b.leadsTo(b.get("/"), "/login?next=%2F").expect(http.StatusOK, "Nobody has an account yet")
+	b.leadsTo(b.get("/"), "/login?next=%2F").expect(http.StatusOK, "There are no accounts yet")
 	b.get("/setup").expect(http.StatusBadRequest, "The link is not complete")
 	b.get("/setup?invitation=inv_"+strings.Repeat("A", 43)).expect(http.StatusNotFound, "not known")
 	former, link := w.setUpLink(), w.setUpLink()
@@ -52,7 +52,7 @@ func TestSetUp(t *testing.T) {
 		"E-mail is":           {"username": {"root"}, "email": {"no address"}, "password": {rightPassword}},
 	} {
 		again := b.submit(p, "/setup", wrong).expect(http.StatusBadRequest, name, `value="`+wrong.Get("username")+`"`,
-			`aria-invalid="true"`, "autofocus").lacks(`value="` + wrong.Get("password"))
+			`aria-invalid="true"`, "autofocus").without(`value="` + wrong.Get("password"))
 		checkPage(w, again)
 	}
 	p = b.submit(p, "/setup", url.Values{"username": {"root"}, "email": {"root@example.com"},
@@ -85,7 +85,7 @@ func TestAnotherAccountEndsTheSetUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.submit(p, "/setup", url.Values{"username": {"second"}, "password": {rightPassword}}).expect(http.StatusNotFound,
-		"has been set up").lacks("mcp_")
+		"has been set up").without("mcp_")
 	if b.cookie("auth_token") != "" {
 		t.Error("the browser is signed in")
 	}
@@ -95,13 +95,13 @@ func TestInvitations(t *testing.T) {
 	w := newWorld(t, server.Options{Snippets: snippets})
 	ada := w.signedIn(admin)
 	p := ada.submit(ada.get("/invitations"), "/invitations",
-		url.Values{"note": {"Ben, at home"}, "email": {"ben@example.com"}}).expect(http.StatusOK, "The new link", "in 7 days",
+		url.Values{"note": {"Ben, at home"}, "email": {"ben@example.com"}}).expect(http.StatusOK, "New link", "in 7 days",
 		"by ada")
 	link := strings.TrimPrefix(p.code("/invite?"), publicAt)
-	ada.get("/invitations").expect(http.StatusOK, "Ben, at home").lacks("inv_", "The new link")
+	ada.get("/invitations").expect(http.StatusOK, "Ben, at home").without("inv_", "New link")
 
 	ben := w.browser()
-	p = ben.get(link).expect(http.StatusOK, `value="ben@example.com"`, "You are invited").lacks("Ben, at home", "ada")
+	p = ben.get(link).expect(http.StatusOK, `value="ben@example.com"`, "You are invited").without("Ben, at home", "ada")
 	again := ben.submit(p, "/invite",
 		url.Values{"username": {"OLIVIA"}, "password": {rightPassword}}).expect(http.StatusBadRequest, "taken")
 	ben.submit(again, "/invite", url.Values{"username": {"ben"}, "password": {rightPassword}}).expect(http.StatusOK,
@@ -110,7 +110,7 @@ func TestInvitations(t *testing.T) {
 	ben.get("/tokens").expect(http.StatusOK, "First client")
 	ben.get("/users").expect(http.StatusForbidden, "for admins", "Sign out")
 	w.browser().get(link).expect(http.StatusNotFound, "has been used")
-	ada.get("/invitations").expect(http.StatusOK, "There is none.").lacks("Ben, at home")
+	ada.get("/invitations").expect(http.StatusOK, "None.").without("Ben, at home")
 
 	p = ada.submit(ada.get("/invitations"), "/invitations", url.Values{"note": {"Cora"}, "role": {"admin"}})
 	link = strings.TrimPrefix(p.code("/invite?"), publicAt)
@@ -120,7 +120,7 @@ func TestInvitations(t *testing.T) {
 		t.Fatal(err)
 	}
 	ada.leadsTo(ada.submit(p, "/invitations/end", url.Values{"id": {all[0].ID}}),
-		"/invitations?done=invitation").expect(http.StatusOK, "taken back")
+		"/invitations?done=invitation").expect(http.StatusOK, "Invitation revoked")
 	w.browser().get(link).expect(http.StatusNotFound, "not known")
 	ada.submit(p, "/invitations", url.Values{"role": {"king"}}).expect(http.StatusBadRequest, "Role is")
 	ada.submit(p, "/invitations", url.Values{"email": {"nonsense"}, "note": {"typed"}}).expect(http.StatusBadRequest,
@@ -153,14 +153,14 @@ func TestProfile(t *testing.T) {
 	b.submit(p, "/profile", url.Values{"name": {"RITA"}, "email": {"typed@example.com"}}).expect(http.StatusBadRequest,
 		"taken", `value="typed@example.com"`)
 	b.leadsTo(b.submit(p, "/profile", url.Values{"name": {"Liv"}, "email": {""}}),
-		"/profile?done=profile").expect(http.StatusOK, "Your profile is saved.", `value="Liv"`).lacks("olivia@")
+		"/profile?done=profile").expect(http.StatusOK, "Profile saved.", `value="Liv"`).without("olivia@")
 
 	// Another browser stays signed in until the password changes.
 	elsewhere.get("/profile").expect(http.StatusOK)
 	value := b.cookie("auth_token")
 	b.leadsTo(b.submit(p, "/profile/password",
 		url.Values{"old": {rightPassword}, "new": {"ten blue kettles"}, "grants": nil, "tokens": nil}),
-		"/profile?done=password").expect(http.StatusOK, "Tokens and applications go on",
+		"/profile?done=password").expect(http.StatusOK, "Tokens and applications stay active",
 		"<details open>\n<summary>Sign out everywhere")
 	elsewhere.get("/profile").expect(http.StatusSeeOther)
 	w.do(limited, "GET", "/api/projects", "").expect(http.StatusOK)
@@ -177,9 +177,9 @@ func TestProfile(t *testing.T) {
 	w.browser().login("liv", rightPassword).expect(http.StatusUnauthorized)
 	w.browser().login("liv", "ten blue kettles").expect(http.StatusSeeOther)
 
-	// Somebody without a password sets one.
+	// Someone without a password sets one.
 	rita := w.signedIn(reader)
-	p = rita.get("/profile").expect(http.StatusOK, "You have none yet.", "Set the password").lacks("Old password")
+	p = rita.get("/profile").expect(http.StatusOK, "You have none yet.", "Set the password").without("Old password")
 	rita.leadsTo(rita.submit(p, "/profile/password", url.Values{"new": {rightPassword}}),
 		"/profile?done=password-all").expect(http.StatusOK, "Old password")
 }
@@ -203,7 +203,7 @@ func TestSessionsOfTheProfile(t *testing.T) {
 		t.Errorf("%d sessions are shown", n)
 	}
 	csrf := sam.get("/profile").html.all("form")[0].fields().Get("csrf")
-	sam.post("/profile/sessions/end", url.Values{"csrf": {csrf}, "id": {sessions[0].ID}}) // of somebody else
+	sam.post("/profile/sessions/end", url.Values{"csrf": {csrf}, "id": {sessions[0].ID}}) // of another user
 	third.get("/profile").expect(http.StatusOK)
 	b.leadsTo(b.submit(p, "/profile/sessions/end", url.Values{"id": {sessions[0].ID}}),
 		"/profile?done=session").expect(http.StatusOK, "signed out")
@@ -246,9 +246,9 @@ func TestConnectedApplications(t *testing.T) {
 		souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesWrite},
 			Projects: []string{"shop"}})
 	b, sam := w.signedIn(owner), w.signedIn(stranger)
-	sam.get("/connected").expect(http.StatusOK, "There is none yet", publicAt+"/mcp").lacks("Kite")
+	sam.get("/connected").expect(http.StatusOK, "Nothing here yet", publicAt+"/mcp").without("Kite")
 	p := b.get("/connected").expect(http.StatusOK, "Kite", "app.example", "Read your memories",
-		"Upload, change and delete files", "Only in the project <b>The shop</b>").lacks("Store, change and delete memories",
+		"Upload, change and delete files", "Only in the project <b>The shop</b>").without("Store, change and delete memories",
 		"Manage")
 	b.get("/").expect(http.StatusOK, `<span class="number">1</span> connected application<`)
 	csrf := sam.get("/connected").html.all("form")[0].fields().Get("csrf")
@@ -261,7 +261,7 @@ func TestConnectedApplications(t *testing.T) {
 	}
 	use(http.StatusOK)
 	b.leadsTo(b.submit(p, "/connected/end", url.Values{"id": {grant}}),
-		"/connected?done=application").expect(http.StatusOK, "not connected any more").lacks("Kite")
+		"/connected?done=application").expect(http.StatusOK, "Access revoked").without("Kite")
 	use(http.StatusUnauthorized)
 }
 
@@ -271,11 +271,11 @@ func TestManagingUsers(t *testing.T) {
 	access, _ := w.accessToken(publicAt, souvenir.Scopes()...)
 	ada, olivia := w.signedIn(admin), w.signedIn(owner)
 	p := ada.get("/users").expect(http.StatusOK, "olivia@example.com", "disabled", "you")
-	do := func(caller, change string) *shownPage {
+	do := func(caller, change string) *gotPage {
 		t.Helper()
 		return ada.submit(ada.get("/users"), "/users", url.Values{"id": {w.users[caller]}, "change": {change}})
 	}
-	ada.leadsTo(do(owner, "user-disabled"), "/users?done=user-disabled").expect(http.StatusOK, "The user is disabled.")
+	ada.leadsTo(do(owner, "user-disabled"), "/users?done=user-disabled").expect(http.StatusOK, "User disabled.")
 	olivia.get("/profile").expect(http.StatusSeeOther)
 	olivia.get("/api/owner-ids/me").expect(http.StatusUnauthorized)
 	w.do(owner, "GET", "/api/owner-ids/me", "").expect(http.StatusUnauthorized)

@@ -71,39 +71,39 @@ func TestConsentNeverTicksAccount(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b, app := w.signedIn(owner), w.register("none")
 	asked := app.asks("scope", "memory:read memory:write account")
-	p := b.get(asked).stays(http.StatusOK, "Manage your tokens", "It can let others in")
+	p := b.get(asked).stays(http.StatusOK, "Manage your tokens", "It can give others access")
 	if scopes := p.html.fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
 		t.Errorf("ticked are %q", scopes)
 	}
-	if tokens := w.exchange(app, b.letIn(asked, nil)); tokens.Scope != "memory:read memory:write" {
+	if tokens := w.redeem(app, b.letIn(asked, nil)); tokens.Scope != "memory:read memory:write" {
 		t.Errorf("the form as it is grants %q", tokens.Scope)
 	}
 	bare := b.get(asked).hidden()
 	bare.Set("decision", "allow")
-	if tokens := w.exchange(app, b.post("/oauth/authorize", bare)); tokens.Scope != "memory:read memory:write" {
+	if tokens := w.redeem(app, b.post("/oauth/authorize", bare)); tokens.Scope != "memory:read memory:write" {
 		t.Errorf("a script that chooses nothing is granted %q", tokens.Scope)
 	}
 	ticked := url.Values{"scope": {"memory:read", "memory:write", "account"}}
-	if tokens := w.exchange(app, b.letIn(asked, ticked)); tokens.Scope != "memory:read memory:write account" {
+	if tokens := w.redeem(app, b.letIn(asked, ticked)); tokens.Scope != "memory:read memory:write account" {
 		t.Errorf("a ticked box grants %q", tokens.Scope)
 	}
 	if scopes := b.get(asked).html.fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
 		t.Errorf("ticked the next time are %q", scopes)
 	}
-	if tokens := w.exchange(app, b.letIn(asked,
+	if tokens := w.redeem(app, b.letIn(asked,
 		url.Values{"scope": {"memory:write", "account"}, "access": {"read"}})); tokens.Scope != "memory:read" {
 		t.Errorf("only reading is granted as %q", tokens.Scope)
 	}
-	if tokens := w.exchange(app, b.letIn(app.asks(),
+	if tokens := w.redeem(app, b.letIn(app.asks(),
 		url.Values{"scope": {"memory:read", "account"}})); tokens.Scope != "memory:read" {
 		t.Errorf("what was not asked for is granted: %q", tokens.Scope)
 	}
 	b.post("/oauth/authorize", form(b.get(app.asks("scope", "account")), "decision", "allow")).stays(http.StatusBadRequest,
-		"Nothing is chosen")
+		"No access is selected")
 }
 
 // form is what a page sends when nothing is changed but one field.
-func form(p *shownPage, name, value string) url.Values {
+func form(p *gotPage, name, value string) url.Values {
 	values := p.html.fields()
 	values.Set(name, value)
 	return values

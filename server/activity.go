@@ -162,14 +162,14 @@ func outcomeOf(e *request.State, out *response) souvenir.Outcome {
 
 // clientName returns the name of a request's client: from the message, or from the start of its MCP session.
 // Clients without a session are identified by their credential and User-Agent.
-func (s *Server) clientName(r *http.Request, e *request.State, agent, told string) string {
+func (s *Server) clientName(r *http.Request, e *request.State, agent, declared string) string {
 	if _, pattern, _ := strings.Cut(e.Route, " "); pattern != "/mcp" {
 		return agent
 	}
-	if began := sessionClient(r.Header.Get(sessionHeader)); told == "" && began != "" {
+	if began := sessionClient(r.Header.Get(sessionHeader)); declared == "" && began != "" {
 		return began
 	}
-	return s.clients.name(e.Caller.Principal, agent, told)
+	return s.clients.name(e.Caller.Principal, agent, declared)
 }
 
 // sessionHeader names the session of an MCP client, in the revisions of the protocol that have sessions.
@@ -199,23 +199,23 @@ func sessionClient(id string) string {
 
 // name returns a client's name: the one it sends now, or the one that all clients with this credential and
 // User-Agent have sent, or its User-Agent. If they have sent different names, the caller cannot be identified.
-func (c *clientNames) name(p souvenir.Principal, agent, told string) string {
+func (c *clientNames) name(p souvenir.Principal, agent, declared string) string {
 	key := p.Access.User + "\x00" + cmp.Or(p.TokenID, p.ClientID, p.SessionID) + "\x00" + agent[:min(len(agent), 200)]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, known := c.names[key]
-	if told == "" {
+	if declared == "" {
 		return cmp.Or(before, agent)
 	}
 	if c.names == nil || len(c.names) >= maxClientNames {
 		c.names = map[string]string{}
 	}
-	short := told[:min(len(told), 200)]
+	short := declared[:min(len(declared), 200)]
 	if known && before != short {
 		short = "" // several
 	}
 	c.names[key] = short
-	return told
+	return declared
 }
 
 // listActivity answers with recorded calls: the caller's own, and others' for an admin who requests them.

@@ -82,9 +82,9 @@ func TestEveryCallIsRecorded(t *testing.T) {
 			t.Errorf("a call tells %s", said)
 		}
 	}
-	if everybody, err := w.store.Insights().Activities(background, souvenir.ActivityQuery{}); err != nil ||
-		len(everybody.Activities) != len(want) {
-		t.Errorf("of all users %d calls are recorded, %v", len(everybody.Activities), err)
+	if everyone, err := w.store.Insights().Activities(background, souvenir.ActivityQuery{}); err != nil ||
+		len(everyone.Activities) != len(want) {
+		t.Errorf("of all users %d calls are recorded, %v", len(everyone.Activities), err)
 	}
 }
 
@@ -134,20 +134,20 @@ func TestEveryCallOverMCPIsRecordedWithItsClient(t *testing.T) {
 	}
 }
 
-func TestActivityIsToldToThoseItIsAbout(t *testing.T) {
+func TestActivityIsListedForItsUsers(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.do(owner, "POST", "/tools/call",
 		`{"name":"memory","arguments":{"action":"search","query":"x"}}`).expect(http.StatusOK)
 	w.do(reader, "GET", "/api/projects", "").expect(http.StatusOK)
 	w.do(admin, "GET", "/api/projects", "").expect(http.StatusOK)
 	mine := `"tool":"memory","action":"search"`
-	w.do(owner, "GET", "/api/activity?user=olivia", "").expect(http.StatusOK, mine).lacks("rita")
+	w.do(owner, "GET", "/api/activity?user=olivia", "").expect(http.StatusOK, mine).without("rita")
 	w.do(owner, "GET", "/api/activity?tool=rules", "").expect(http.StatusOK, `"activities":[]`)
 	w.do(owner, "GET", "/api/activity?until=2001-01-01T00:00:00Z", "").expect(http.StatusOK, `"activities":[]`)
-	w.do(reader, "GET", "/api/activity", "").expect(http.StatusOK, `"user_name":"rita"`).lacks(mine)
+	w.do(reader, "GET", "/api/activity", "").expect(http.StatusOK, `"user_name":"rita"`).without(mine)
 	w.do(reader, "GET", "/api/activity?user=olivia", "").expect(http.StatusForbidden, "admin")
-	w.do(admin, "GET", "/api/activity", "").expect(http.StatusOK, `"user_name":"ada"`).lacks(mine)
-	w.do(admin, "GET", "/api/activity?user=olivia", "").expect(http.StatusOK, mine).lacks("rita")
+	w.do(admin, "GET", "/api/activity", "").expect(http.StatusOK, `"user_name":"ada"`).without(mine)
+	w.do(admin, "GET", "/api/activity?user=olivia", "").expect(http.StatusOK, mine).without("rita")
 	w.do(admin, "GET", "/api/activity?user=*&limit=2", "").expect(http.StatusOK, `"has_more":true`)
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// callOf records a call of somebody.
+// callOf records a call of someone.
 func (w *world) callOf(caller string, n souvenir.NewActivity) {
 	w.t.Helper()
 	n.Principal.Access.User = w.users[caller]
@@ -34,7 +34,7 @@ func TestActivityShowsWhoHasCalled(t *testing.T) {
 	p := b.get("/activity").expect(http.StatusOK, "kite 2.1", "memory search", "1.5 s", `href="/projects/`+w.users[owner]+
 		`/shop"`, "The shop", `href="/memories/`+w.memory+`"`, `href="/files/`+w.file+`"`,
 		"opened a file", "GET /api/files/{id}", "Firefox on Linux", "2.5 ms", `<span class="tag off">not found</span>`,
-		`<span class="tag">fine</span>`, "30 days").lacks("crane", "stranger", ">User<")
+		`<span class="tag">OK</span>`, "30 days").without("crane", "stranger", ">User<")
 	checkPage(w, p)
 	for query, has := range map[string]bool{
 		"tool=memory": true, "client=kite+2.1": true, "client=kite": false, "outcome=ok": true, "outcome=error": false,
@@ -47,24 +47,24 @@ func TestActivityShowsWhoHasCalled(t *testing.T) {
 			t.Errorf("%s: %.2000s", query, found.body)
 		}
 	}
-	b.get("/activity?tool=none").expect(http.StatusOK, "No call fits")
-	checkPage(w, w.signedIn(writer).get("/activity").expect(http.StatusOK, "Nobody has called yet", `href="/connect"`))
+	b.get("/activity?tool=none").expect(http.StatusOK, "No calls match")
+	checkPage(w, w.signedIn(writer).get("/activity").expect(http.StatusOK, "No calls yet", `href="/connect"`))
 }
 
-func TestWrongFiltersOfActivityAreToldInTheirPlace(t *testing.T) {
+func TestWrongFiltersOfActivityAreReportedInTheirPlace(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.signedIn(owner)
-	for query, told := range map[string]string{
+	for query, want := range map[string]string{
 		"since=yesterday": "Since is &#34;yesterday&#34;; a day is needed", "until=2020-13-01": "a day is needed",
 		"outcome=nice": "nice", "credential=key": "key",
-		"user=" + w.users[stranger]: "only admins see the calls of others", "user=*": "only admins",
+		"user=" + w.users[stranger]: "only admins see other users&#39; calls", "user=*": "only admins",
 		"project=%00": "Project_id",
 	} {
-		checkPage(w, b.get("/activity?"+query).expect(http.StatusBadRequest, told, `role="alert"`))
+		checkPage(w, b.get("/activity?"+query).expect(http.StatusBadRequest, want, `role="alert"`))
 	}
 	checkPage(w, b.get("/activity?before=gone").expect(http.StatusNotFound, "begin anew"))
 	if p := b.get("/activity?client="+url.QueryEscape(hostile)).expect(http.StatusOK,
-		"No call fits").lacks("<script>alert"); p.html == nil {
+		"No calls match").without("<script>alert"); p.html == nil {
 		t.Error("no page")
 	}
 }
@@ -76,11 +76,11 @@ func TestActivityOfOthersIsForAdmins(t *testing.T) {
 		Project: souvenir.ProjectRef{ID: "shop"}, MemoryID: w.memory})
 	w.callOf(stranger, souvenir.NewActivity{Client: "crane", Tool: "rules"})
 	b := w.signedIn(admin)
-	b.get("/activity").expect(http.StatusOK, "Everybody", "olivia").lacks("kite", "crane")
+	b.get("/activity").expect(http.StatusOK, "All users", "olivia").without("kite", "crane")
 	all := b.get("/activity?user=*").expect(http.StatusOK, "kite", "crane", "<bdi>olivia</bdi>",
-		"<bdi>sam</bdi>").lacks("/memories/"+w.memory, w.memory, "/shop")
+		"<bdi>sam</bdi>").without("/memories/"+w.memory, w.memory, "/shop")
 	checkPage(w, all)
-	b.get("/activity?user="+w.users[owner]).expect(http.StatusOK, "kite").lacks("crane")
+	b.get("/activity?user="+w.users[owner]).expect(http.StatusOK, "kite").without("crane")
 	b.get("/activity?user=nobody").expect(http.StatusNotFound)
 }
 
@@ -120,17 +120,17 @@ func TestActivityIsFollowed(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.callOf(owner, souvenir.NewActivity{Client: "kite", Tool: "memory"})
 	b := w.signedIn(owner)
-	b.get("/activity").expect(http.StatusOK, `href="/activity?live=1"`).lacks("every 5s")
-	live := b.get("/activity?tool=memory&live=1").expect(http.StatusOK, "every 5s", "Stop following", `name="live"`)
+	b.get("/activity").expect(http.StatusOK, `href="/activity?live=1"`).without("every 5s")
+	live := b.get("/activity?tool=memory&live=1").expect(http.StatusOK, "every 5s", "Pause", `name="live"`)
 	checkPage(w, live)
 	w.callOf(owner, souvenir.NewActivity{Client: "crane", Tool: "memory"})
-	b.part(htmxGet(t, live, "activity"), "activity").expect(http.StatusOK, "kite", "crane", "every 5s").lacks("<html",
+	b.part(htmxGet(t, live, "activity"), "activity").expect(http.StatusOK, "kite", "crane", "every 5s").without("<html",
 		"<form")
-	b.get("/activity?live=1&outcome=nice").expect(http.StatusBadRequest).lacks("every 5s")
+	b.get("/activity?live=1&outcome=nice").expect(http.StatusBadRequest).without("every 5s")
 }
 
 func TestActivityThatIsNotRecorded(t *testing.T) {
 	w := newWorld(t, server.Options{NoActivity: true})
-	checkPage(w, w.signedIn(owner).get("/activity").expect(http.StatusOK, "records no calls"))
-	w.signedIn(owner).get("/").expect(http.StatusOK).lacks("Called last")
+	checkPage(w, w.signedIn(owner).get("/activity").expect(http.StatusOK, "recording turned off"))
+	w.signedIn(owner).get("/").expect(http.StatusOK).without("Recent activity")
 }

@@ -33,7 +33,7 @@ const searchOverMCP = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"
 
 // Three clients with one token and one User-Agent, whose calls come in turns: each call is booked on the client that
 // made it.
-func TestCallsAreToldApartByTheirSession(t *testing.T) {
+func TestCallsAreDistinguishedByTheirSession(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.doc = nil
 	names := []string{"claude-desktop", "cursor", "codex"}
@@ -51,7 +51,7 @@ func TestCallsAreToldApartByTheirSession(t *testing.T) {
 			want = append(want, name+" 1")
 		}
 	}
-	w.speakMCP("", searchOverMCP).expect(http.StatusOK) // which of the three it is, nobody can say
+	w.speakMCP("", searchOverMCP).expect(http.StatusOK) // which of the three it is, no one can say
 	w.speakMCP("made up", searchOverMCP).expect(http.StatusOK)
 	w.speakMCP(strings.Repeat("x", 4000)+".y", searchOverMCP).expect(http.StatusOK)
 	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK)
@@ -147,5 +147,5 @@ func TestAFloodOfCallsIsCounted(t *testing.T) {
 	if kept+lost != calls+200 || lost != 0 {
 		t.Errorf("%d calls were made, %d are kept and %d counted as lost", calls+200, kept, lost)
 	}
-	w.signedIn(owner).get("/activity").expect(http.StatusOK).lacks("could not be recorded")
+	w.signedIn(owner).get("/activity").expect(http.StatusOK).without("could not be recorded")
 }

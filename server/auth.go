@@ -43,10 +43,10 @@ func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
 	return token, false, token != ""
 }
 
-// admit authenticates a request, and checks that it may use the route.
-func (s *Server) admit(r *http.Request, needs route.Need) (request.Caller, error) {
+// authorize authenticates a request, and checks that it may use the route.
+func (s *Server) authorize(r *http.Request, needs route.Need) (request.Caller, error) {
 	if needs == route.Person || needs == route.Administrator {
-		return s.signin.AdmitPerson(r, needs)
+		return s.signin.RequirePerson(r, needs)
 	}
 	p, err := s.principal(r)
 	if err != nil {
@@ -103,7 +103,7 @@ func authorizationScheme(r *http.Request) string {
 
 func otherOrigin(cause error) error {
 	return &souvenir.Error{Kind: souvenir.KindForbidden, Err: cause,
-		Message: "a page of another origin has sent this with the sign-in of a browser; send a token in the header Authorization instead"}
+		Message: "a page of another origin sent this with the session of a browser; send a token in the header Authorization instead"}
 }
 
 // check returns the principal of a credential.
@@ -116,7 +116,7 @@ func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, e
 	}
 	if s.options.PublicURL == "" || token == "" {
 		return souvenir.Principal{},
-			failure.Unauthenticated("the credential is no MCP token, which begins with " + request.MCPTokenPrefix)
+			failure.Unauthenticated("the credential is not an MCP token; these begin with " + request.MCPTokenPrefix)
 	}
 	return s.store.Accounts().CheckAccessToken(ctx,
 		souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
@@ -133,13 +133,13 @@ func (e *badCredential) Unwrap() error { return e.err }
 // more later.
 func (s *Server) challenge(h http.Header, r *http.Request, err error) {
 	var bad *badCredential
-	var lacks *tools.MissingScope
+	var missing *tools.MissingScope
 	var parameters []string
 	scope := defaultScopes()
 	switch {
-	case errors.As(err, &lacks):
+	case errors.As(err, &missing):
 		parameters, scope = append(parameters, `error="insufficient_scope"`),
-			withGranted(request.Of(r.Context()).Caller, lacks.Scope)
+			withGranted(request.Of(r.Context()).Caller, missing.Scope)
 	case errors.Is(err, souvenir.ErrForbidden) || errors.Is(err, souvenir.ErrReadOnly):
 		return // another credential of the same user would not help
 	case errors.As(err, &bad):
@@ -153,10 +153,10 @@ func (s *Server) challenge(h http.Header, r *http.Request, err error) {
 
 // withGranted returns the scopes that a client should request: its current ones and the missing one, since a new
 // request replaces them.
-func withGranted(c request.Caller, lacks souvenir.Scope) string {
+func withGranted(c request.Caller, missing souvenir.Scope) string {
 	var words []string
 	for _, scope := range souvenir.Scopes() {
-		if scope == lacks || c.ClientID != "" && slices.Contains(c.Scopes, scope) {
+		if scope == missing || c.ClientID != "" && slices.Contains(c.Scopes, scope) {
 			words = append(words, string(scope))
 		}
 	}

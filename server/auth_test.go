@@ -32,7 +32,7 @@ func TestTheFirstCredentialDecides(t *testing.T) {
 			both := w.request(guest, "GET", "/api/owner-ids/me", nil)
 			place.put(both, w.tokens[stranger])
 			later.put(both, w.tokens[owner])
-			w.send(both).expect(http.StatusOK, w.users[stranger]).lacks(w.users[owner])
+			w.send(both).expect(http.StatusOK, w.users[stranger]).without(w.users[owner])
 
 			bad := w.request(guest, "GET", "/api/owner-ids/me", nil)
 			place.put(bad, w.tokens[revoked])
@@ -56,12 +56,12 @@ func TestTheFirstCredentialDecides(t *testing.T) {
 func TestQueryTokensCanBeSwitchedOff(t *testing.T) {
 	w := newWorld(t, server.Options{NoQueryTokens: true})
 	w.do(guest, "GET", "/api/owner-ids/me?token="+w.tokens[owner], "").expect(http.StatusUnauthorized)
-	w.do(guest, "GET", "/openapi.json", "").expect(http.StatusOK).lacks("Discouraged")
+	w.do(guest, "GET", "/openapi.json", "").expect(http.StatusOK).without("Discouraged")
 	open := newWorld(t, server.Options{})
 	open.do(guest, "GET", "/openapi.json", "").expect(http.StatusOK, "Discouraged")
 }
 
-// A page of somebody else's can make a browser send the cookie, but not make it change anything.
+// A page of another user's can make a browser send the cookie, but not make it change anything.
 func TestCookiesAreForPagesOfThisOrigin(t *testing.T) {
 	w := newWorld(t, server.Options{PublicURL: "https://memory.example"})
 	for _, c := range []struct {
@@ -137,7 +137,7 @@ func TestAccessTokens(t *testing.T) {
 	}
 }
 
-// Without a public URL nobody can have issued an access token.
+// Without a public URL no one can have issued an access token.
 func TestWithoutAPublicURLOnlyMCPTokensCount(t *testing.T) {
 	before := newWorld(t, server.Options{}) // the server had one once
 	token, _ := before.accessToken("", souvenir.ScopeMemoryRead)

@@ -53,7 +53,7 @@ func (s *Server) fromProgram(r *http.Request) (p souvenir.Principal, known bool,
 func signInElsewhere(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Kind == souvenir.KindUnauthenticated && known.Message == "" {
-		return failure.Unauthenticated("nobody has signed in")
+		return failure.Unauthenticated("no user has signed in")
 	}
 	return err
 }

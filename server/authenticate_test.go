@@ -12,8 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// spokenFor is a request that an application knows the sender of: the header stands for whatever session it has.
-func (w *world) spokenFor(user, method, path, body string) answer {
+// sentFor is a request that an application knows the sender of: the header stands for whatever session it has.
+func (w *world) sentFor(user, method, path, body string) answer {
 	w.t.Helper()
 	r := w.request(guest, method, path, strings.NewReader(body))
 	r.Header.Set("X-Application-User", user)
@@ -70,9 +70,9 @@ func TestAuthenticate(t *testing.T) {
 		hidden                   bool // nothing that only Olivia may see
 	}{
 		{"", "GET", "/health", "", 200, "ok", true},
-		{"broken", "GET", "/health", "", 200, "ok", true}, // open routes ask nobody
+		{"broken", "GET", "/health", "", 200, "ok", true}, // open routes ask no one
 		{"", "GET", "/api/owner-ids/me", "", 401, "no credential", true},
-		{"nobody", "GET", "/api/owner-ids/me", "", 401, "nobody has signed in", true},
+		{"nobody", "GET", "/api/owner-ids/me", "", 401, "no user has signed in", true},
 		{"late", "GET", "/api/owner-ids/me", "", 401, "the session ended at noon", true},
 		{"barred", "POST", "/tools/call", search, 403, "the plan has no memory", true},
 		{"broken", "GET", "/api/owner-ids/me", "", 500, "X-Request-Id", true},
@@ -94,9 +94,9 @@ func TestAuthenticate(t *testing.T) {
 		{"olivia without scopes", "GET", "/api/owner-ids/me", "", 403, "memory:read", true},
 	} {
 		t.Run(fmt.Sprint(c.user, " ", c.method, " ", c.path), func(t *testing.T) {
-			a := w.spokenFor(c.user, c.method, c.path, c.body).expect(c.status, c.has).lacks("table of sessions")
+			a := w.sentFor(c.user, c.method, c.path, c.body).expect(c.status, c.has).without("table of sessions")
 			if c.hidden {
-				a.lacks(secret)
+				a.without(secret)
 			}
 			if c.status == http.StatusUnauthorized && !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer ") {
 				t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
@@ -117,7 +117,7 @@ func TestAuthenticateComesBeforeTokens(t *testing.T) {
 		both := w.request(guest, "GET", "/api/owner-ids/me", nil)
 		both.Header.Set("X-Application-User", "sam")
 		place.put(both, w.tokens[owner])
-		w.send(both).expect(http.StatusOK, w.users[stranger]).lacks(w.users[owner], secret)
+		w.send(both).expect(http.StatusOK, w.users[stranger]).without(w.users[owner], secret)
 		refused := w.request(guest, "GET", "/api/owner-ids/me", nil)
 		refused.Header.Set("X-Application-User", "nobody")
 		place.put(refused, w.tokens[owner])
@@ -138,24 +138,24 @@ func TestAuthenticateAndPagesOfOtherOrigins(t *testing.T) {
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
 		w.send(r).expect(status)
 	}
-	w.spokenFor("sam", "PUT", "/api/user-preferences", `{"theme": "dark"}`).expect(http.StatusOK)
+	w.sentFor("sam", "PUT", "/api/user-preferences", `{"theme": "dark"}`).expect(http.StatusOK)
 }
 
 // A user whom only the application knows gets tokens for other programs, which end by themselves.
 func TestTokensOfTheApplicationsUsers(t *testing.T) {
 	w := newWorld(t, server.Options{Authenticate: application})
 	var made souvenir.AddedToken
-	w.spokenFor("somebody new", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusForbidden, "account")
-	w.spokenFor("with a session", "POST", "/api/mcp-tokens",
-		`{"name": "laptop"}`).expect(http.StatusOK).lacks("of the program")
-	w.spokenFor("somebody who manages", "POST", "/api/mcp-tokens",
+	w.sentFor("somebody new", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusForbidden, "account")
+	w.sentFor("with a session", "POST", "/api/mcp-tokens",
+		`{"name": "laptop"}`).expect(http.StatusOK).without("of the program")
+	w.sentFor("somebody who manages", "POST", "/api/mcp-tokens",
 		`{"name": "laptop"}`).expect(http.StatusOK).decode(&made)
 	if left := time.Until(made.ExpiresAt); left > 30*24*time.Hour || left < 29*24*time.Hour {
 		t.Errorf("it ends in %v", left)
 	}
 	w.tokens["made"] = made.Value
 	w.do("made", "GET", "/api/owner-ids/me", "").expect(http.StatusOK, `"owner_id":"somebody who manages"`)
-	w.spokenFor("olivia with one scope", "POST", "/api/mcp-tokens", `{"name": "more"}`).expect(http.StatusForbidden)
-	w.spokenFor("somebody who manages", "POST", "/api/mcp-tokens",
+	w.sentFor("olivia with one scope", "POST", "/api/mcp-tokens", `{"name": "more"}`).expect(http.StatusForbidden)
+	w.sentFor("somebody who manages", "POST", "/api/mcp-tokens",
 		`{"name": "more", "scopes": ["admin"]}`).expect(http.StatusForbidden, "admin")
 }

@@ -62,7 +62,7 @@ func TestWithoutAKnownClientAndRedirectURINobodyIsRedirected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, b := range []*browser{w.browser(), w.signedIn(owner)} {
-				b.get(c.asks).stays(http.StatusBadRequest, c.says).lacks("<script>alert")
+				b.get(c.asks).stays(http.StatusBadRequest, c.says).without("<script>alert")
 				b.get("/authorize"+strings.TrimPrefix(c.asks, "/oauth/authorize")).stays(http.StatusBadRequest, c.says)
 			}
 		})
@@ -141,7 +141,7 @@ func hearsWhatIsWrong(t *testing.T, b *browser, asks, redirect, code string) {
 	}
 }
 
-// Anybody can register a client whose answers go to a page of theirs. A link of this service is no way to lead people
+// Anyone can register a client whose answers go to a page of theirs. A link of this service is no way to lead people
 // there of whom it knows nothing (RFC 9700, section 4.11.2).
 func TestWhoHasNotSignedInIsSentNowhere(t *testing.T) {
 	w := newWorld(t, server.Options{})
@@ -158,7 +158,7 @@ func TestWhoHasNotSignedInIsSentNowhere(t *testing.T) {
 				}
 			})
 		}
-		w.browser().get(app.asks("prompt", "none")).stays(http.StatusBadRequest, "without anybody being asked")
+		w.browser().get(app.asks("prompt", "none")).stays(http.StatusBadRequest, "asks for access without asking you")
 	}
 	// Who has made a client for this service is known here.
 	hearsWhatIsWrong(t, w.browser(), w.ownApp(owner, "own").asks("response_type", "token"), callback+"?",
@@ -194,7 +194,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// Whoever has not signed in does so first, and comes back to the same request.
+// Anyone who has not signed in does so first, and comes back to the same request.
 func TestSigningInComesFirst(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app := w.register("none")
@@ -223,7 +223,7 @@ func TestSigningInComesFirst(t *testing.T) {
 	b.get("/login?again=1&next="+url.QueryEscape(asked.Get("next"))).stays(http.StatusOK, "Password")
 	b.get(asked.Get("next")).stays(http.StatusOK, "App")
 
-	// The cookie of somebody else's token is no sign-in: what holds one is a program.
+	// The cookie of another user's token is no sign-in: what holds one is a program.
 	program := w.browser()
 	program.setCookie("auth_token", w.tokens[owner])
 	program.get(app.asks()).goesTo("/login?next=")
@@ -243,7 +243,7 @@ func TestScopesThatAreAskedFor(t *testing.T) {
 		"memory:read memory:read mcp:everything": "memory:read",
 	} {
 		fresh := w.register("none")
-		if tokens := w.exchange(fresh, w.signedIn(owner).letIn(fresh.asks("scope", asked), nil)); tokens.Scope != given {
+		if tokens := w.redeem(fresh, w.signedIn(owner).letIn(fresh.asks("scope", asked), nil)); tokens.Scope != given {
 			t.Errorf("for %q there is %q, not %q", asked, tokens.Scope, given)
 		}
 	}
@@ -252,17 +252,17 @@ func TestScopesThatAreAskedFor(t *testing.T) {
 		"admin")).goesTo(callback); answer.Get("error") != "invalid_scope" {
 		t.Errorf("%v", answer)
 	}
-	w.signedIn(owner).get(app.asks("scope", "admin memory:read")).stays(http.StatusOK).lacks("Manage users")
-	if tokens := w.exchange(app, w.signedIn(admin).letIn(app.asks("scope", "admin memory:read"),
+	w.signedIn(owner).get(app.asks("scope", "admin memory:read")).stays(http.StatusOK).without("Manage users")
+	if tokens := w.redeem(app, w.signedIn(admin).letIn(app.asks("scope", "admin memory:read"),
 		nil)); tokens.Scope != "memory:read" {
 		t.Errorf("unasked there is %q", tokens.Scope)
 	}
-	if tokens := w.exchange(app, w.signedIn(admin).letIn(app.asks("scope", "admin memory:read"),
+	if tokens := w.redeem(app, w.signedIn(admin).letIn(app.asks("scope", "admin memory:read"),
 		url.Values{"scope": {"admin"}})); tokens.Scope != "admin" {
 		t.Errorf("ticked there is %q", tokens.Scope)
 	}
 	own := w.ownApp(admin, "own")
-	if tokens := w.exchange(own, w.signedIn(admin).letIn(own.asks("scope", "admin"), nil)); tokens.Scope != "admin" {
+	if tokens := w.redeem(own, w.signedIn(admin).letIn(own.asks("scope", "admin"), nil)); tokens.Scope != "admin" {
 		t.Errorf("for an own client there is %q", tokens.Scope)
 	}
 }
@@ -272,12 +272,12 @@ func TestClientsWithASecretMayLeaveTheChallengeOut(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app := w.ownApp(stranger, "mine")
 	asked := app.asks("code_challenge", "", "code_challenge_method", "", "resource", publicAt+"/mcp/")
-	w.signedIn(owner).get(asked).stays(http.StatusOK, "sam has added it")
-	w.signedIn(stranger).get(asked).stays(http.StatusOK, "You, or a program with a token of yours, have added it")
+	w.signedIn(owner).get(asked).stays(http.StatusOK, "Added to this server by sam")
+	w.signedIn(stranger).get(asked).stays(http.StatusOK, "Added to this server by you, or by a program with one of your tokens")
 	form := app.codeForm(w.signedIn(owner).letIn(asked, nil).goesTo(callback).Get("code"))
 	form.Del("code_verifier")
 	w.post("/oauth/token", form).tokens()
-	// A challenge that was sent is looked at, whoever sends it.
+	// A challenge that was sent is looked at, no matter who sends it.
 	if answer := w.signedIn(owner).get(app.asks("code_challenge_method",
 		"plain")).goesTo(callback); answer.Get("error") != "invalid_request" {
 		t.Errorf("%v", answer)
@@ -291,8 +291,8 @@ func TestAuthorizationUnderAPrefix(t *testing.T) {
 		"/oauth/authorize?") {
 		t.Errorf("next is %q", next)
 	}
-	shown := w.signedIn(owner).get(app.asks()).stays(http.StatusOK, `action="/under/here/oauth/authorize"`)
-	shown.lacks(`"/oauth/`)
+	page := w.signedIn(owner).get(app.asks()).stays(http.StatusOK, `action="/under/here/oauth/authorize"`)
+	page.without(`"/oauth/`)
 	if answer := w.signedIn(owner).letIn(app.asks(),
 		nil).goesTo(callback); answer.Get("iss") != "http://memory.example/under/here" {
 		t.Errorf("%v", answer)
@@ -306,5 +306,5 @@ func TestFailuresOfTheServerAtAuthorization(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.browser().get("/oauth/authorize?client_id=x&redirect_uri=https://x.example").stays(
-		http.StatusInternalServerError).lacks("closed")
+		http.StatusInternalServerError).without("closed")
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // worked waits until the work of a page is done, and returns the page.
-func (b *browser) worked(path string) *shownPage {
+func (b *browser) worked(path string) *gotPage {
 	b.w.t.Helper()
 	for until := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {
 		p := b.get(path).expect(http.StatusOK)
@@ -60,19 +60,19 @@ func TestBackupOnThePage(t *testing.T) {
 func TestUpkeepOnThePage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada := w.signedIn(admin)
-	for kind, told := range map[string]string{
-		"check": "Everything agrees: ", "repair": "Everything agrees: ", "reindex": "The index is made again.",
-		"purge": "Deleted: 0 former states", "compact": "The file had ",
+	for kind, expected := range map[string]string{
+		"check": "No problems found: ", "repair": "No problems found: ", "reindex": "The index is made again.",
+		"purge": "Deleted: 0 past versions", "compact": "The file had ",
 	} {
 		began := ada.post("/backup/work", url.Values{"csrf": {ada.get("/backup").hidden().Get("csrf")}, "work": {kind}})
 		if location := began.header.Get("Location"); location != "/backup#work" {
 			t.Errorf("%s: %d %q %s", kind, began.status, location, began.body)
 		}
-		checkPage(w, ada.worked("/backup").expect(http.StatusOK, told, "Done <time"))
+		checkPage(w, ada.worked("/backup").expect(http.StatusOK, expected, "Done <time"))
 	}
 	p := ada.get("/backup")
 	checkPage(w, ada.submit(p, "/backup/work", url.Values{"work": {"purge"}, "keep": {"-1"}}).expect(http.StatusBadRequest,
-		"Former states of each memory to keep is", `value="-1"`))
+		"Past versions to keep of each memory is", `value="-1"`))
 	checkPage(w, ada.submit(p, "/backup/work", url.Values{"work": {"erase"}}).expect(http.StatusBadRequest,
 		"allowed are check"))
 	content := "new"
@@ -84,7 +84,7 @@ func TestUpkeepOnThePage(t *testing.T) {
 		}
 	}
 	ada.submit(p, "/backup/work", url.Values{"work": {"purge"}, "keep": {"1"}}).expect(http.StatusSeeOther)
-	ada.worked("/backup").expect(http.StatusOK, "Deleted: 2 former states")
+	ada.worked("/backup").expect(http.StatusOK, "Deleted: 2 past versions")
 }
 
 // A script asks how far the work is, and is told to load the page when it has ended.
@@ -98,7 +98,7 @@ func TestProgressOfWork(t *testing.T) {
 		<-release
 		return nil, nil
 	}
-	ask := func() *shownPage {
+	ask := func() *gotPage {
 		t.Helper()
 		r := w.request(guest, "GET", "/backup", nil)
 		r.Header.Set("HX-Request", "true")
@@ -107,13 +107,13 @@ func TestProgressOfWork(t *testing.T) {
 	server.BeginWork(w.inner, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "reindex", hold)
 	<-began
 	if p := ask().expect(http.StatusOK, "Now: memories, 3 of 7",
-		`value="42"`).lacks("<html"); p.header.Get("HX-Refresh") != "" {
+		`value="42"`).without("<html"); p.header.Get("HX-Refresh") != "" {
 		t.Error("the page is loaded anew though the work goes on")
 	}
-	p := ada.get("/backup").expect(http.StatusOK, "3 of 7", "Stop it")
+	p := ada.get("/backup").expect(http.StatusOK, "3 of 7", ">Stop<")
 	checkPage(w, p)
 	ada.submit(p, "/backup/work", url.Values{"work": {"check"}}).expect(http.StatusBadRequest,
-		"is under way, since just now")
+		"has been running since just now")
 	close(release)
 	ada.worked("/backup")
 	if p := ask().expect(http.StatusOK); p.header.Get("HX-Refresh") != "true" {
@@ -127,20 +127,20 @@ func TestWorkCanBeStopped(t *testing.T) {
 	server.BeginWork(w.inner, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check",
 		nil) // until it is stopped
 	ada.leadsTo(ada.submit(ada.get("/backup"), "/backup/stop", nil), "/backup?done=stopped").expect(http.StatusOK,
-		"It is being stopped.")
-	checkPage(w, ada.worked("/backup").expect(http.StatusOK, "It was stopped after"))
+		"Stopping.")
+	checkPage(w, ada.worked("/backup").expect(http.StatusOK, "Stopped after"))
 
 	// What panics ends nothing but itself.
 	server.BeginWork(w.inner, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check",
 		func(souvenir.Progress) (any, error) { panic("broken") })
-	checkPage(w, ada.worked("/backup").expect(http.StatusOK, "The server could not do this"))
-	if !strings.Contains(w.log.String(), "a piece of work panicked") {
+	checkPage(w, ada.worked("/backup").expect(http.StatusOK, "The server failed"))
+	if !strings.Contains(w.log.String(), "a background task panicked") {
 		t.Errorf("the log does not tell: %s", w.log)
 	}
 }
 
 // What is wrong with a file is shown, as text, and can be repaired.
-func TestFaultsAreShownAndRepaired(t *testing.T) {
+func TestFaultsAreListedAndRepaired(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada := w.signedIn(admin)
 	report := souvenir.CheckReport{Total: 60}
@@ -150,35 +150,35 @@ func TestFaultsAreShownAndRepaired(t *testing.T) {
 	}
 	server.BeginWork(w.inner, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check",
 		func(souvenir.Progress) (any, error) { return report, nil })
-	p := ada.worked("/backup").expect(http.StatusOK, "60 faults found", "And 10 more faults", "Yes, by a repair",
-		"Repair what can be mended")
+	p := ada.worked("/backup").expect(http.StatusOK, "60 problems found", "And 10 more problems", "<td>Yes</td>",
+		"Repair")
 	checkPage(w, p)
 	ada.post("/backup/work", url.Values{"csrf": {p.hidden().Get("csrf")}, "work": {"repair"}}).expect(http.StatusSeeOther)
-	ada.worked("/backup").expect(http.StatusOK, "Everything agrees").lacks("Repair what can be mended")
+	ada.worked("/backup").expect(http.StatusOK, "No problems found").without("Repairable")
 }
 
 // The file is the admins' business.
 func TestBackupIsForAdmins(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.signedIn(owner)
-	b.get("/backup").expect(http.StatusForbidden, "for admins").lacks("world.db")
+	b.get("/backup").expect(http.StatusForbidden, "for admins").without("world.db")
 	csrf := b.get("/profile").hidden().Get("csrf")
 	for _, path := range []string{"/backup/download", "/backup/work", "/backup/stop"} {
 		b.post(path, url.Values{"csrf": {csrf}, "work": {"check"}}).expect(http.StatusForbidden,
-			"for admins").lacks("SQLite format")
+			"for admins").without("SQLite format")
 	}
 	guest := w.browser()
 	guest.leadsTo(guest.get("/backup"), "/login?next=%2Fbackup")
 }
 
-// A browser that an admin has left open is no way to everybody's things.
+// A browser that an admin has left open is no way to everyone's things.
 func TestEverythingIsTakenAwayAfterARecentSignInOnly(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.setPassword(admin)
 	ada := w.signedIn(admin)
-	backup, transfer := ada.get("/backup").lacks("Sign in again"), ada.get("/transfer").lacks("sign in again")
+	backup, transfer := ada.get("/backup").without("Sign in again"), ada.get("/transfer").without("sign in again")
 	server.SetRecently(w.inner, 0)
-	for path, p := range map[string]*shownPage{
+	for path, p := range map[string]*gotPage{
 		"/backup":   ada.submit(backup, "/backup/download", nil),
 		"/transfer": ada.submit(transfer, "/transfer/export", url.Values{"of": {"all"}}),
 	} {
@@ -186,7 +186,7 @@ func TestEverythingIsTakenAwayAfterARecentSignInOnly(t *testing.T) {
 		checkPage(w, ada.get(path).expect(http.StatusOK, "again=1&amp;next="+url.QueryEscape(path)))
 		server.SetRecently(w.inner, time.Hour)
 		ada.leadsTo(ada.submit(again, "/login", url.Values{"username": {"ada"}, "password": {rightPassword}}),
-			path).expect(http.StatusOK).lacks("again=1")
+			path).expect(http.StatusOK).without("again=1")
 		server.SetRecently(w.inner, 0)
 	}
 	ada.leadsTo(ada.bring("{}"), "/login?again=1&next=%2Ftransfer")

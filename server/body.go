@@ -119,7 +119,7 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return failure.Invalid("body",
-			fmt.Sprintf("the body goes on behind its JSON value, which ends at byte %d; one value is needed",
+			fmt.Sprintf("the body has more text after its JSON value, which ends at byte %d; one value is needed",
 				decoder.InputOffset()))
 	}
 	return nil

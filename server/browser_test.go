@@ -14,14 +14,14 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// browser is somebody with a browser: it keeps cookies, follows redirects when told to, and fills in forms.
+// browser is someone with a browser: it keeps cookies, follows redirects when told to, and fills in forms.
 type browser struct {
 	w      *world
 	client *http.Client
 	agent  string
 }
 
-// browser opens one that nobody has signed in with.
+// browser opens one that no user has signed in with.
 func (w *world) browser() *browser {
 	w.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -69,26 +69,26 @@ func (b *browser) address(path string) *url.URL {
 	return u
 }
 
-// shownPage is a page as it has come.
-type shownPage struct {
+// gotPage is a page as it has come.
+type gotPage struct {
 	answer
 	html *element
 }
 
-func (p *shownPage) expect(status int, has ...string) *shownPage {
+func (p *gotPage) expect(status int, has ...string) *gotPage {
 	p.t.Helper()
 	p.answer.expect(status, has...)
 	return p
 }
 
-func (p *shownPage) lacks(parts ...string) *shownPage {
+func (p *gotPage) without(parts ...string) *gotPage {
 	p.t.Helper()
-	p.answer.lacks(parts...)
+	p.answer.without(parts...)
 	return p
 }
 
-// stays sees that what has come is a page, which sends nobody anywhere.
-func (p *shownPage) stays(status int, has ...string) *shownPage {
+// stays sees that what has come is a page, which sends no one anywhere.
+func (p *gotPage) stays(status int, has ...string) *gotPage {
 	p.t.Helper()
 	if location := p.header.Get("Location"); location != "" || p.html == nil {
 		p.t.Errorf("%d to %q with %s", p.status, location, p.header.Get("Content-Type"))
@@ -97,7 +97,7 @@ func (p *shownPage) stays(status int, has ...string) *shownPage {
 }
 
 // goesTo sees that the browser is sent to an address, and returns the parameters with which it is.
-func (p *shownPage) goesTo(address string) url.Values {
+func (p *gotPage) goesTo(address string) url.Values {
 	p.t.Helper()
 	location := p.header.Get("Location")
 	if p.status != http.StatusSeeOther || !strings.HasPrefix(location, address) {
@@ -111,7 +111,7 @@ func (p *shownPage) goesTo(address string) url.Values {
 }
 
 // hidden are the fields that a page sends along whatever is chosen.
-func (p *shownPage) hidden() url.Values {
+func (p *gotPage) hidden() url.Values {
 	fields := url.Values{}
 	for _, input := range p.html.all("input") {
 		if input.attr("type") == "hidden" {
@@ -122,7 +122,7 @@ func (p *shownPage) hidden() url.Values {
 }
 
 // send sends a request as the browser, without following redirects.
-func (b *browser) send(r *http.Request) *shownPage {
+func (b *browser) send(r *http.Request) *gotPage {
 	b.w.t.Helper()
 	r.Header.Set("User-Agent", b.agent)
 	response, err := b.client.Do(r)
@@ -134,14 +134,14 @@ func (b *browser) send(r *http.Request) *shownPage {
 	if err != nil {
 		b.w.t.Fatal(err)
 	}
-	p := &shownPage{answer: answer{b.w.t, response.StatusCode, response.Header, string(body)}}
+	p := &gotPage{answer: answer{b.w.t, response.StatusCode, response.Header, string(body)}}
 	if strings.HasPrefix(p.header.Get("Content-Type"), "text/html") {
 		p.html = parseHTML(b.w.t, p.body)
 	}
 	return p
 }
 
-func (b *browser) get(path string) *shownPage {
+func (b *browser) get(path string) *gotPage {
 	b.w.t.Helper()
 	r, err := http.NewRequestWithContext(b.w.t.Context(), http.MethodGet, b.w.at.URL+path, nil)
 	if err != nil {
@@ -151,7 +151,7 @@ func (b *browser) get(path string) *shownPage {
 }
 
 // post sends a form as a page of this server would, with the fields that are given and no other.
-func (b *browser) post(path string, fields url.Values) *shownPage {
+func (b *browser) post(path string, fields url.Values) *gotPage {
 	b.w.t.Helper()
 	r, err := http.NewRequestWithContext(b.w.t.Context(), http.MethodPost, b.w.at.URL+path,
 		strings.NewReader(fields.Encode()))
@@ -165,7 +165,7 @@ func (b *browser) post(path string, fields url.Values) *shownPage {
 
 // submit fills in the form of a page that has an action, and sends it. What is not given stays as the page has it; of
 // several forms the first that has all the hidden fields that are given.
-func (b *browser) submit(p *shownPage, action string, typed url.Values) *shownPage {
+func (b *browser) submit(p *gotPage, action string, typed url.Values) *gotPage {
 	b.w.t.Helper()
 	for _, form := range p.html.all("form") {
 		if form.attr("action") != action || form.attr("method") != "post" {
@@ -191,7 +191,7 @@ func (b *browser) submit(p *shownPage, action string, typed url.Values) *shownPa
 }
 
 // leadsTo checks that a page is a redirect to a path of this server, and opens it.
-func (b *browser) leadsTo(p *shownPage, path string) *shownPage {
+func (b *browser) leadsTo(p *gotPage, path string) *gotPage {
 	b.w.t.Helper()
 	if p.status != http.StatusSeeOther || p.header.Get("Location") != path {
 		b.w.t.Errorf("%d %q instead of a redirect to %q: %.300s", p.status, p.header.Get("Location"), path, p.body)
@@ -291,7 +291,7 @@ func (e *element) fields() url.Values {
 }
 
 // code is the text of the first element of code in which something is found.
-func (p *shownPage) code(part string) string {
+func (p *gotPage) code(part string) string {
 	p.t.Helper()
 	for _, e := range p.html.all("code") {
 		if strings.Contains(e.text, part) {

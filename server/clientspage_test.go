@@ -13,8 +13,8 @@ import (
 func TestClientsPage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b, sam := w.signedIn(owner), w.signedIn(stranger)
-	checkPage(w, sam.get("/clients").expect(http.StatusOK, "You have made none").lacks(secret))
-	p := b.get("/clients").expect(http.StatusOK, "https://app.example/"+secret, "you have not let it in", publicAt+
+	checkPage(w, sam.get("/clients").expect(http.StatusOK, "You have none").without(secret))
+	p := b.get("/clients").expect(http.StatusOK, "https://app.example/"+secret, "not allowed by you", publicAt+
 		"/oauth/token")
 	for text, wrong := range map[string]url.Values{
 		"Name is empty":          {"name": {" "}, "redirect_uris": {"https://wiki.example/back"}},
@@ -26,7 +26,7 @@ func TestClientsPage(t *testing.T) {
 		"Token_endpoint_auth_method ": {"name": {"Wiki"}, "redirect_uris": {"https://wiki.example/back"},
 			"method": {"password"}},
 	} {
-		again := b.submit(p, "/clients", wrong).expect(http.StatusBadRequest, text).lacks("shown this once")
+		again := b.submit(p, "/clients", wrong).expect(http.StatusBadRequest, text).without("shown only once")
 		checkPage(w, again)
 		if typed := wrong.Get("name"); typed == "Wiki" {
 			again.expect(http.StatusBadRequest, `value="Wiki"`, strings.TrimSpace(wrong.Get("redirect_uris")[:8]))
@@ -35,7 +35,7 @@ func TestClientsPage(t *testing.T) {
 	made := b.submit(p, "/clients",
 		url.Values{"name": {"Wiki"}, "client_id": {"wiki"},
 			"redirect_uris": {"https://wiki.example/a\r\n\r\nhttps://wiki.example/b\r\n"}}).
-		expect(http.StatusOK, "Wiki is made", "shown this once", "https://wiki.example/b")
+		expect(http.StatusOK, "Wiki is created", "shown only once", "https://wiki.example/b")
 	checkPage(w, made)
 	check := func(secret string, right bool) {
 		t.Helper()
@@ -46,7 +46,7 @@ func TestClientsPage(t *testing.T) {
 	}
 	first := made.textOf("made-secret")
 	check(first, true)
-	if again := b.get("/clients").lacks(first, "shown this once"); again.status != http.StatusOK {
+	if again := b.get("/clients").without(first, "shown only once"); again.status != http.StatusOK {
 		t.Errorf("%d", again.status)
 	}
 
@@ -58,7 +58,7 @@ func TestClientsPage(t *testing.T) {
 	check(first, true)
 	renewed := b.submit(b.get("/clients"), "/clients/change",
 		url.Values{"id": {"wiki"}, "change": {"secret"}}).expect(http.StatusOK, "The new secret of Wiki",
-		"The one before is refused")
+		"The previous one no longer works")
 	checkPage(w, renewed)
 	second := renewed.textOf("made-secret")
 	check(first, false)
@@ -66,7 +66,7 @@ func TestClientsPage(t *testing.T) {
 	b.submit(renewed, "/clients/change", url.Values{"id": {"wiki"}, "change": {"delete"}}).expect(http.StatusBadRequest,
 		"allowed are secret and deactivate")
 	b.leadsTo(b.submit(renewed, "/clients/change", url.Values{"id": {"wiki"}, "change": {"deactivate"}}),
-		"/clients?done=client").expect(http.StatusOK, "is deactivated", `tag off">deactivated`)
+		"/clients?done=client").expect(http.StatusOK, "deactivated", `tag off">deactivated`)
 	check(second, false)
 }
 

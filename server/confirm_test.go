@@ -43,18 +43,18 @@ func TestWhatLastsTakesARecentSignIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		path, action string
 		typed        url.Values
-		done         func(*shownPage) bool
+		done         func(*gotPage) bool
 	}{
 		"a token": {"/tokens", "/tokens", url.Values{"name": {"made <later>"}, "days": {"30"}, "project": {"shop"}},
-			func(p *shownPage) bool { return strings.Contains(p.body, "Your new token") }},
+			func(p *gotPage) bool { return strings.Contains(p.body, "Your new token") }},
 		"a client's token": {"/connect", "/connect", nil,
-			func(p *shownPage) bool { return strings.Contains(p.body, "mcp_") && p.status == http.StatusOK }},
+			func(p *gotPage) bool { return strings.Contains(p.body, "mcp_") && p.status == http.StatusOK }},
 		"a client": {"/clients", "/clients", url.Values{"name": {"Mine"}, "redirect_uris": {"https://mine.example/callback"}},
-			func(p *shownPage) bool { return strings.Contains(p.body, "Mine is made") }},
+			func(p *gotPage) bool { return strings.Contains(p.body, "Mine is created") }},
 		"a client's secret": {"/clients", "/clients/change", url.Values{"id": {"app"}, "change": {"secret"}},
-			func(p *shownPage) bool { return strings.Contains(p.body, "The new secret of") }},
+			func(p *gotPage) bool { return strings.Contains(p.body, "The new secret of") }},
 		"name and e-mail": {"/profile", "/profile", url.Values{"email": {"new@example.com"}},
-			func(p *shownPage) bool { return p.header.Get("Location") == "/profile?done=profile" }},
+			func(p *gotPage) bool { return p.header.Get("Location") == "/profile?done=profile" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, pass := newClockedWorld(t)
@@ -72,7 +72,7 @@ func TestWhatLastsTakesARecentSignIn(t *testing.T) {
 				}
 				return len(tokens), len(clients)
 			}
-			send := func() *shownPage { return b.submit(b.get(c.path), c.action, c.typed) }
+			send := func() *gotPage { return b.submit(b.get(c.path), c.action, c.typed) }
 			pass(9 * time.Minute)
 			if p := send(); !c.done(p) {
 				t.Fatalf("after nine minutes: %d %s", p.status, p.body)
@@ -85,7 +85,7 @@ func TestWhatLastsTakesARecentSignIn(t *testing.T) {
 			asks := send().expect(http.StatusForbidden, again, `autocomplete="current-password"`)
 			checkPage(w, asks)
 			wrong := b.submit(asks, c.action, url.Values{"confirm_password": {"wrong password"}}).expect(http.StatusUnauthorized,
-				again, "not the present one")
+				again, "not your current password")
 			if t2, c2 := before(); t2 != tokens || c2 != clients {
 				t.Error("something was made without the password")
 			}
@@ -111,15 +111,15 @@ func TestConfirmingIsBounded(t *testing.T) {
 			break
 		}
 	}
-	p.expect(http.StatusTooManyRequests, "too many wrong tries")
+	p.expect(http.StatusTooManyRequests, "oo many failed attempts")
 	b.submit(p, "/tokens", url.Values{"confirm_password": {rightPassword}}).expect(http.StatusTooManyRequests)
-	// Nobody comes past the page by a made-up field, or without a password to ask for.
+	// No one comes past the page by a made-up field, or without a password to ask for.
 	rita := w.signedIn(reader)
 	pass(time.Hour)
 	form := rita.get("/tokens").formTo("/tokens", "name", "")
 	form.Set("name", "x")
 	form.Set("confirm_password", "")
-	rita.post("/tokens", form).expect(http.StatusForbidden, "You have no password here").lacks("mcp_")
+	rita.post("/tokens", form).expect(http.StatusForbidden, "You have no password here").without("mcp_")
 }
 
 // A program that comes with a browser's cookie is asked for a recent sign-in, and what it makes ends with that sign-in.
@@ -154,7 +154,7 @@ func TestWhatIsMadeWithACookieEndsWithTheSignIn(t *testing.T) {
 	}
 }
 
-// A person's token outlives the sign-out of the browser, and ends when somebody ends that browser's session from
+// A person's token outlives the sign-out of the browser, and ends when someone ends that browser's session from
 // elsewhere.
 func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 	w := newWorld(t, server.Options{})
@@ -186,9 +186,9 @@ func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 	w.do("suspicious", "POST", "/api/mcp-tokens", `{"name": "child"}`).expect(http.StatusOK).decode(&child)
 	w.hold("child", child.Value)
 	app := w.register("none")
-	w.hold("let in", w.exchange(app, other.letIn(app.asks(), nil)).AccessToken)
+	w.hold("let in", w.redeem(app, other.letIn(app.asks(), nil)).AccessToken)
 	alive(http.StatusOK, "suspicious", "child", "let in")
-	p := stays.get("/profile").expect(http.StatusOK, "Also end what was made there: 2 tokens and 1 application")
+	p := stays.get("/profile").expect(http.StatusOK, "Also revoke what was created there: 2 tokens and 1 application")
 	sessions, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().Sessions(background)
 	if err != nil || len(sessions) != 2 {
 		t.Fatal(sessions, err)
@@ -209,7 +209,7 @@ func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 	alive(http.StatusOK, "kept")
 }
 
-// Whoever signs in again in the same browser keeps what was made there in the hand of the new session.
+// Anyone who signs in again in the same browser keeps what was made there in the hand of the new session.
 func TestASignInAgainTakesOverWhatWasMade(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.setPassword(owner)
@@ -231,9 +231,9 @@ func TestConsentToLetOthersInTakesARecentSignIn(t *testing.T) {
 	b, app := w.signedIn(owner), w.register("none")
 	pass(time.Hour)
 	asked := app.asks("scope", "memory:read account")
-	w.exchange(app, b.letIn(asked, nil))
+	w.redeem(app, b.letIn(asked, nil))
 	p := b.letIn(asked, url.Values{"scope": {"memory:read", "account"}}).expect(http.StatusForbidden, "Is it still you?")
-	if tokens := w.exchange(app, b.submit(p, "/oauth/authorize",
+	if tokens := w.redeem(app, b.submit(p, "/oauth/authorize",
 		url.Values{"confirm_password": {rightPassword}})); tokens.Scope != "memory:read account" {
 		t.Errorf("granted is %q", tokens.Scope)
 	}
@@ -252,7 +252,7 @@ func TestKnownBrowsersHaveALaneOfTheirOwn(t *testing.T) {
 	stranger := w.browser()
 	for range 10 { // none of them counts as a wrong try
 		if p := stranger.login("olivia", rightPassword).expect(http.StatusServiceUnavailable,
-			"any people are signing in at the moment"); p.header.Get("Retry-After") == "" {
+			"oo many people are signing in right now"); p.header.Get("Retry-After") == "" {
 			t.Fatal("nothing says when to come back")
 		}
 	}

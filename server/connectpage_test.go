@@ -25,20 +25,20 @@ func TestConnectingAClientWithAToken(t *testing.T) {
 	w := newWorld(t, server.Options{Snippets: twoClients})
 	b := w.signedIn(owner)
 	p := b.get("/connect").expect(http.StatusOK, "Kite &amp; Co</bdi> with a token", "Or by signing in", "kite "+publicAt+
-		"/mcp with ", "Another client", "Waiting for the first call").lacks("mcp_")
+		"/mcp with ", "Another client", "Waiting for the first call").without("mcp_")
 	checkPage(w, p)
-	checkPage(w, b.get("/connect?client=Cloud").expect(http.StatusOK, "cloud "+publicAt+"/mcp").lacks("Make a token",
+	checkPage(w, b.get("/connect?client=Cloud").expect(http.StatusOK, "cloud "+publicAt+"/mcp").without("Create a token",
 		"kite "))
 	checkPage(w, b.get("/connect?client=Another+client").expect(http.StatusOK, publicAt+"/mcp",
-		"Make a token").lacks("kite "))
+		"Create a token").without("kite "))
 	b.get("/connect?client=Nobody").expect(http.StatusBadRequest, "Client is &#34;Nobody&#34;", "Kite")
 
 	made := b.submit(p, "/connect", nil).expect(http.StatusOK, "Connect Kite &amp; Co", "kite "+publicAt+"/mcp with mcp_",
-		"Waiting for the first call").lacks("Cloud")
+		"Waiting for the first call").without("Cloud")
 	checkPage(w, made)
 	value := made.code("kite")[len("kite "+publicAt+"/mcp with "):]
 	w.tokens = map[string]string{"kite": value} // the log is searched for it in the end
-	b.get("/tokens").expect(http.StatusOK, "Kite &amp; Co").lacks(value)
+	b.get("/tokens").expect(http.StatusOK, "Kite &amp; Co").without(value)
 	asks := htmxGet(t, made, "first-call")
 	if strings.Contains(asks, value) {
 		t.Errorf("the token is in the address %s", asks)
@@ -56,7 +56,7 @@ func TestConnectingAClientWithAToken(t *testing.T) {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) { // a call is recorded when it has been answered
 		mark := b.part(asks, "first-call")
 		if mark.status == http.StatusOK && strings.Contains(mark.body, "Connected: <bdi>Kite/2.1</bdi>") {
-			mark.lacks("hx-get", "<html")
+			mark.without("hx-get", "<html")
 			break
 		}
 		if time.Since(began) > soon {
@@ -64,7 +64,7 @@ func TestConnectingAClientWithAToken(t *testing.T) {
 		}
 	}
 	// Others learn nothing by the id of the token.
-	w.signedIn(stranger).part(asks, "first-call").expect(http.StatusNotFound).lacks("Kite/2.1")
+	w.signedIn(stranger).part(asks, "first-call").expect(http.StatusNotFound).without("Kite/2.1")
 }
 
 func TestTokensForClientsMayBeForReadingOnly(t *testing.T) {
@@ -89,7 +89,7 @@ func TestConnectedMarkWithoutRecordedCalls(t *testing.T) {
 	b.part(asks, "first-call").expect(http.StatusNoContent)
 	w.do("made", "GET", "/tools", "").expect(http.StatusOK)
 	w.call("made", "list_collections", `{}`)
-	b.part(asks, "first-call").expect(http.StatusOK, "Connected").lacks("hx-get")
+	b.part(asks, "first-call").expect(http.StatusOK, "Connected").without("hx-get")
 }
 
 // A client that signs in is seen when it is let in, and again when it calls.
@@ -99,7 +99,7 @@ func TestConnectedMarkOfAClientThatSignsIn(t *testing.T) {
 	asks := htmxGet(t, b.get("/connect?client=Cloud"), "first-call")
 	b.part(asks, "first-call").expect(http.StatusNoContent)
 	access, _ := w.accessTokenOf(owner, "Cloud <b>", souvenir.Authorization{Scopes: souvenir.Scopes()})
-	let := b.part(asks, "first-call").expect(http.StatusOK, "<bdi>Cloud &lt;b&gt;</bdi> was let in", "hx-get")
+	let := b.part(asks, "first-call").expect(http.StatusOK, "<bdi>Cloud &lt;b&gt;</bdi> was allowed", "hx-get")
 	asks = htmxGet(t, let, "first-call")
 	b.part(asks, "first-call").expect(http.StatusNoContent)
 	r := w.request(guest, "POST", "/tools/call", strings.NewReader(`{"name":"list_collections"}`))
@@ -108,7 +108,7 @@ func TestConnectedMarkOfAClientThatSignsIn(t *testing.T) {
 	w.send(r).expect(http.StatusOK)
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if mark := b.part(asks, "first-call"); mark.status == http.StatusOK {
-			mark.expect(http.StatusOK, "Connected: <bdi>").lacks("hx-get")
+			mark.expect(http.StatusOK, "Connected: <bdi>").without("hx-get")
 			break
 		}
 		if time.Since(began) > soon {
@@ -119,7 +119,7 @@ func TestConnectedMarkOfAClientThatSignsIn(t *testing.T) {
 }
 
 // htmxGet is the address that an element asks for again and again.
-func htmxGet(t *testing.T, p *shownPage, id string) string {
+func htmxGet(t *testing.T, p *gotPage, id string) string {
 	t.Helper()
 	found := regexp.MustCompile(`<div id="` + id + `"[^>]* hx-get="([^"]*)"`).FindStringSubmatch(p.body)
 	if found == nil {

@@ -40,7 +40,7 @@ func TestWhatAPersonChoosesHoldsEverywhere(t *testing.T) {
 				if shared == nil {
 					shared = newWorld(t, server.Options{})
 					app := shared.register("none")
-					shared.hold(like, shared.exchange(app,
+					shared.hold(like, shared.redeem(app,
 						shared.signedIn(chosen.by).letIn(app.asks("scope", strings.Join(all, " ")), chosen.form)).AccessToken)
 				}
 				t.Run(e.name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestWhatAPersonChoosesHoldsEverywhere(t *testing.T) {
 					ids := strings.NewReplacer("{memory}", w.memory, "{private}", w.private, "{file}", w.file, "{hidden}", w.hidden,
 						"{token}", w.tokenIDs[limited])
 					a := w.knock(like, e.method, ids.Replace(e.path), ids.Replace(e.body), e.form)
-					if a.expect(status).lacks(e.lacks...); e.changes(a) {
+					if a.expect(status).without(e.without...); e.changes(a) {
 						shared = nil
 					}
 				})
@@ -71,7 +71,7 @@ func (w *world) hold(caller, token string) {
 func TestEveryToolKeepsToWhatAPersonChose(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app := w.register("none")
-	w.hold(limited, w.exchange(app,
+	w.hold(limited, w.redeem(app,
 		w.signedIn(owner).letIn(app.asks(),
 			url.Values{"access": {"read"}, "projects": {"some"}, "project": {"shop"}})).AccessToken)
 	before := everything(w)
@@ -101,7 +101,7 @@ func TestEveryToolKeepsToWhatAPersonChose(t *testing.T) {
 		a, _ := w.call(limited, c.tool, c.arguments)
 		a.expect(c.status)
 		a.body = strings.ReplaceAll(a.body, `\"query\":\"`+secret, "")
-		a.lacks("The word is", secret+".txt")
+		a.without("The word is", secret+".txt")
 	}
 	var listed struct{ Tools []struct{ Name string } }
 	w.do(guest, "GET", "/tools", "").decode(&listed)
@@ -163,7 +163,7 @@ func TestTheConsentPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			app := w.registerAs(c.client, "none", c.redirect)
 			a := w.signedIn(owner).get(app.asks("state", `"><script>alert(2)</script>`)).stays(http.StatusOK,
-				c.has...).lacks(append(c.none, "<script")...)
+				c.has...).without(append(c.none, "<script")...)
 			a.expect(http.StatusOK, app.ID, "olivia", "Read your memories", "Upload, change and delete files", "The shop",
 				`name="decision" value="allow"`, `name="decision" value="deny"`)
 			if forms := strings.Count(a.body, "<form"); forms != 1 || len(a.body) > 60_000 {
@@ -173,7 +173,7 @@ func TestTheConsentPage(t *testing.T) {
 	}
 	for _, c := range []struct {
 		registration souvenir.DocumentClient
-		has, lacks   string
+		has, without string
 	}{
 		{souvenir.DocumentClient{URL: "https://app.example/client.json",
 			Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{callback}}},
@@ -192,8 +192,8 @@ func TestTheConsentPage(t *testing.T) {
 		}
 		app := oauthApp{ID: client.ID, Redirect: client.Metadata.RedirectURIs}
 		a := w.signedIn(owner).get(app.asks()).stays(http.StatusOK, client.ID, c.has)
-		if c.lacks != "" {
-			a.lacks(c.lacks)
+		if c.without != "" {
+			a.without(c.without)
 		}
 	}
 }
@@ -205,10 +205,10 @@ func with(form url.Values, name string, values ...string) url.Values {
 	return changed
 }
 
-func TestThePagesOfAuthorizationAreShownInNoFrame(t *testing.T) {
+func TestThePagesOfAuthorizationRefuseFrames(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app := w.register("none")
-	for _, a := range []*shownPage{w.signedIn(owner).get(app.asks()), w.browser().get("/oauth/authorize"),
+	for _, a := range []*gotPage{w.signedIn(owner).get(app.asks()), w.browser().get("/oauth/authorize"),
 		w.browser().get(app.asks()), w.signedIn(owner).letIn(app.asks(), nil)} {
 		csp := a.header.Get("Content-Security-Policy")
 		if !strings.Contains(csp, "frame-ancestors 'none'") || a.header.Get("X-Frame-Options") != "DENY" ||
@@ -236,7 +236,7 @@ func TestScriptsMayDecideWithoutChoosing(t *testing.T) {
 	b := w.signedIn(owner)
 	form := b.get(app.asks("scope", "memory:write files:read")).hidden()
 	form.Set("decision", "allow")
-	if tokens := w.exchange(app, b.post("/oauth/authorize", form)); tokens.Scope != "memory:read memory:write files:read" {
+	if tokens := w.redeem(app, b.post("/oauth/authorize", form)); tokens.Scope != "memory:read memory:write files:read" {
 		t.Errorf("%+v", tokens)
 	}
 	form = b.get(app.asks()).hidden()
@@ -248,7 +248,7 @@ func TestScriptsMayDecideWithoutChoosing(t *testing.T) {
 	// At the short path it works as well.
 	form = b.get("/authorize?" + strings.TrimPrefix(app.asks(), "/oauth/authorize?")).hidden()
 	form.Set("decision", "allow")
-	w.exchange(app, b.post("/authorize", form))
+	w.redeem(app, b.post("/authorize", form))
 }
 
 // What does not make sense is asked again, with what was chosen, and grants nothing.
@@ -264,27 +264,27 @@ func TestChoicesThatMakeNoSense(t *testing.T) {
 		form url.Values
 		says string
 	}{
-		"no right":           {url.Values{"scope": {}}, "Nothing is chosen"},
-		"rights of no name":  {url.Values{"scope": {"everything"}}, "Nothing is chosen"},
-		"more than asked":    {url.Values{"scope": {"admin"}}, "Nothing is chosen"},
-		"no project":         {url.Values{"projects": {"some"}}, "No project is chosen"},
+		"no right":           {url.Values{"scope": {}}, "No access is selected"},
+		"rights of no name":  {url.Values{"scope": {"everything"}}, "No access is selected"},
+		"more than asked":    {url.Values{"scope": {"admin"}}, "No access is selected"},
+		"no project":         {url.Values{"projects": {"some"}}, "No project is selected"},
 		"an unknown project": {url.Values{"projects": {"some"}, "project": {"nothing"}}, "nothing"},
 		"another's project":  {url.Values{"projects": {"some"}, "project": {w.users[stranger] + "/x"}}, "project"},
 		"too many projects":  {url.Values{"projects": {"some"}, "others": {strings.Join(many, "\r\n")}}, "at most 100"},
-		"other projects":     {url.Values{"projects": {"few"}, "project": {"shop"}}, "was not understood"},
-		"all and some":       {url.Values{"projects": {"all", "some"}, "project": {"shop"}}, "was not understood"},
-		"another access":     {url.Values{"access": {"none"}}, "was not understood"},
+		"other projects":     {url.Values{"projects": {"few"}, "project": {"shop"}}, "The form was not valid"},
+		"all and some":       {url.Values{"projects": {"all", "some"}, "project": {"shop"}}, "The form was not valid"},
+		"another access":     {url.Values{"access": {"none"}}, "The form was not valid"},
 		"no decision":        {url.Values{"decision": {}}, "one of the two buttons"},
 		"another decision":   {url.Values{"decision": {"maybe"}}, "one of the two buttons"},
 		"a script":           {url.Values{"projects": {"some"}, "project": {"<script>alert(1)</script>"}}, "&lt;script&gt;"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			again := b.letIn(app.asks(), c.form).stays(http.StatusBadRequest, c.says, `role="alert"`).lacks("<script")
+			again := b.letIn(app.asks(), c.form).stays(http.StatusBadRequest, c.says, `role="alert"`).without("<script")
 			form := again.html.fields()
 			form["scope"], form["decision"] = []string{"memory:read"}, []string{"allow"}
 			form.Set("projects", "all")
 			form.Set("access", "write")
-			w.exchange(app, b.post("/oauth/authorize", form))
+			w.redeem(app, b.post("/oauth/authorize", form))
 		})
 	}
 	// A script that leaves out fields gets no more than it names.
@@ -292,7 +292,7 @@ func TestChoicesThatMakeNoSense(t *testing.T) {
 		page := b.get(app.asks()).stays(http.StatusOK).hidden()
 		form := url.Values{"csrf": page["csrf"], "nonce": page["nonce"], "asked": page["asked"], "decision": {"allow"},
 			name: {left}}
-		w.hold(limited, w.exchange(app, b.post("/oauth/authorize", form)).AccessToken)
+		w.hold(limited, w.redeem(app, b.post("/oauth/authorize", form)).AccessToken)
 		w.do(limited, "GET", "/api/projects", "").expect(http.StatusOK)
 		if name == "project" {
 			w.do(limited, "GET", "/api/user-preferences", "").expect(http.StatusForbidden, "limited")
@@ -314,7 +314,7 @@ func TestAConsentIsGivenOnce(t *testing.T) {
 	b := w.signedIn(owner)
 	page := b.get(app.asks()).hidden()
 	page.Set("decision", "allow")
-	w.exchange(app, b.post("/oauth/authorize", page))
+	w.redeem(app, b.post("/oauth/authorize", page))
 	fresh := func() url.Values {
 		form := b.get(app.asks()).hidden()
 		form.Set("decision", "allow")
@@ -398,7 +398,7 @@ func TestOnlyThisPageSendsTheForm(t *testing.T) {
 	b.post("/oauth/authorize", fresh()).goesTo(callback)
 }
 
-// Who is signed out, or disabled, while the page is open lets nobody in.
+// Who is signed out, or disabled, while the page is open lets no one in.
 func TestASignInThatEndsMeanwhile(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app := w.register("none")
@@ -437,17 +437,17 @@ func TestTheSameApplicationAgain(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	app := w.register("none")
 	b := w.signedIn(owner)
-	b.get(app.asks()).stays(http.StatusOK).lacks("let it in before")
-	w.exchange(app, b.letIn(app.asks(),
+	b.get(app.asks()).stays(http.StatusOK).without("allowed it before")
+	w.redeem(app, b.letIn(app.asks(),
 		url.Values{"scope": {"memory:read", "files:read"}, "projects": {"some"}, "project": {"shop"}}))
-	form := b.get(app.asks()).stays(http.StatusOK, "let it in before").html.fields()
+	form := b.get(app.asks()).stays(http.StatusOK, "allowed it before").html.fields()
 	if !slices.Equal(form["scope"], []string{"memory:read", "files:read"}) || form.Get("projects") != "some" ||
 		!slices.Equal(form["project"], []string{"shop"}) {
 		t.Errorf("%v", form)
 	}
 	// What it has not asked for before is ticked, as for the first time.
 	more := w.registerAs("More", "none")
-	w.exchange(more, b.letIn(more.asks("scope", "memory:write files:read"), url.Values{"scope": {"memory:write"}}))
+	w.redeem(more, b.letIn(more.asks("scope", "memory:write files:read"), url.Values{"scope": {"memory:write"}}))
 	if form := b.get(more.asks("scope",
 		"memory:read memory:write files:read files:write")).html.fields(); !slices.Equal(form["scope"],
 		[]string{"memory:read", "memory:write", "files:write"}) {
@@ -456,12 +456,12 @@ func TestTheSameApplicationAgain(t *testing.T) {
 	// A script that changes nothing gets no more than the person gave.
 	hidden := b.get(app.asks()).hidden()
 	hidden.Set("decision", "allow")
-	w.hold(limited, w.exchange(app, b.post("/oauth/authorize", hidden)).AccessToken)
+	w.hold(limited, w.redeem(app, b.post("/oauth/authorize", hidden)).AccessToken)
 	w.call(limited, "memory", `{"action": "retrieve", "id": "`+w.memory+`"}`)
 	a, _ := w.call(limited, "memory", `{"action": "retrieve", "id": "`+w.private+`"}`)
 	a.expect(http.StatusNotFound)
 	// Others are asked as for the first time.
-	w.signedIn(writer).get(app.asks()).stays(http.StatusOK).lacks("let it in before")
+	w.signedIn(writer).get(app.asks()).stays(http.StatusOK).without("allowed it before")
 }
 
 func TestProjectsThatDoNotFitThePage(t *testing.T) {
@@ -480,7 +480,7 @@ func TestProjectsThatDoNotFitThePage(t *testing.T) {
 	if len(shown.body) > 60_000 {
 		t.Errorf("%d bytes", len(shown.body))
 	}
-	tokens := w.exchange(app, b.letIn(app.asks(),
+	tokens := w.redeem(app, b.letIn(app.asks(),
 		url.Values{"projects": {"some"}, "project": {"project-001"}, "others": {" project-299\r\n\r\nshop \r\n"}}))
 	w.hold(limited, tokens.AccessToken)
 	var listed struct{ Projects []souvenir.Project }

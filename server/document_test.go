@@ -56,12 +56,12 @@ func (d *document) check(r *http.Request, a answer) error {
 		if err := d.fits(map[string]any{"$ref": "#/components/schemas/" + form}, body, "error"); err != nil {
 			return err
 		}
-		told := body.(map[string]any)
+		doc := body.(map[string]any)
 		if form == "OAuthError" {
 			return d.checkDocumented(r, a)
 		}
-		if text := told["content"].([]any)[0].(map[string]any)["text"]; text != "Error: "+told["error"].(string) {
-			return fmt.Errorf("the text is %q and the error %q", text, told["error"])
+		if text := doc["content"].([]any)[0].(map[string]any)["text"]; text != "Error: "+doc["error"].(string) {
+			return fmt.Errorf("the text is %q and the error %q", text, doc["error"])
 		}
 	}
 	return d.checkDocumented(r, a)

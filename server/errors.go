@@ -29,7 +29,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	request.Of(r.Context()).Failed = err
 	if gone := r.Context().Err(); gone != nil && errors.Is(err, gone) {
 		err = &failure.Error{Status: http.StatusBadRequest,
-			Message: "the request was given up before it was answered"} // the client will not read it
+			Message: "the request was cancelled before it was answered"} // the client will not read it
 	}
 	status, message := failure.Describe(err)
 	if _, seconds, busy := failure.Refused(err); busy {

@@ -88,7 +88,7 @@ func LongSpan(d time.Duration) string { return upkeep.LongSpan(d) }
 // SetConfirmClock makes a server measure by another clock how long ago people have shown who they are.
 func SetConfirmClock(s *Server, now func() time.Time) { s.signin.SetConfirmClock(now) }
 
-// FillLane takes all places of the lane of browsers that nobody knows, until the test calls what it returns.
+// FillLane takes all places of the lane of browsers that no one knows, until the test calls what it returns.
 func FillLane(s *Server) (empty func()) { return s.signin.FillLane() }
 
 // SetRecently changes how long ago people may have signed in, for what takes everything away.

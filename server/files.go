@@ -79,7 +79,7 @@ func (s *Server) updateFile(w http.ResponseWriter, r *http.Request, c request.Ca
 	if err != nil {
 		return nil, err
 	}
-	return ChangedFile{true, f, "what is known about the file is changed"}, nil
+	return ChangedFile{true, f, "the details of the file are changed"}, nil
 }
 
 func (s *Server) deleteFile(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
@@ -167,10 +167,10 @@ func (w *contentWriter) WriteHeader(status int) {
 	}
 	switch status {
 	case http.StatusRequestedRangeNotSatisfiable:
-		message = "range " + failure.Quote(w.request.Header.Get("Range")) + " is none of this file's, which has " +
+		message = "range " + failure.Quote(w.request.Header.Get("Range")) + " is not in this file, which has " +
 			strconv.FormatInt(w.size, 10) + " bytes"
 	case http.StatusPreconditionFailed:
-		message = "the file is not the one that the request is about; GET it for its present ETag"
+		message = "the file has changed; GET it for its current ETag"
 	default:
 		if status < http.StatusBadRequest {
 			w.ResponseWriter.WriteHeader(status)

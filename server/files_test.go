@@ -72,8 +72,8 @@ func (w *world) filesOf(caller string) int {
 	return list.Count
 }
 
-// shownFile is a file as answers show it.
-type shownFile struct {
+// gotFile is a file as answers show it.
+type gotFile struct {
 	ID, Filename, Description, Category, SHA256 string
 	MIMEType                                    string  `json:"mime_type"`
 	MemoryID                                    *string `json:"memory_id"`
@@ -82,9 +82,9 @@ type shownFile struct {
 	Size                                        int64
 }
 
-func (a answer) file() shownFile {
+func (a answer) file() gotFile {
 	a.t.Helper()
-	var changed struct{ File shownFile }
+	var changed struct{ File gotFile }
 	a.expect(http.StatusOK, `"success":true`).decode(&changed)
 	return changed.File
 }
@@ -141,7 +141,7 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 	}{
 		{"no file", owner, []part{{name: "category", value: "a"}}, 400, "file is missing"},
 		{"nothing", owner, nil, 400, ""},
-		{"two files", owner, []part{small, small}, 400, "file comes twice"},
+		{"two files", owner, []part{small, small}, 400, "file is given twice"},
 		{"a file by another name", owner, []part{{"document", "x.txt", "", "x"}}, 400, `must be named \"file\"`},
 		{"a memory that is not there", owner, []part{{name: "memory_id", value: "nothing"}, small}, 404, "memory_id"},
 		{"a memory that is not there, said late", owner, []part{file, {name: "memory_id", value: "nothing"}}, 404,
@@ -172,14 +172,14 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 		{"one who may not have files", noFiles, []part{small}, 403, "files:write"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w.upload(c.caller, c.parts...).expect(c.status, c.has).lacks(secret)
+			w.upload(c.caller, c.parts...).expect(c.status, c.has).without(secret)
 			if after := w.filesOf(owner); after != before {
 				t.Errorf("%d files, before %d", after, before)
 			}
 		})
 	}
 	for _, caller := range []string{reader, stranger} {
-		var list struct{ Files []shownFile }
+		var list struct{ Files []gotFile }
 		w.do(caller, "GET", "/api/files", "").decode(&list)
 		for _, f := range list.Files {
 			if f.ID != w.file {
@@ -204,7 +204,7 @@ func TestFilesComeInPages(t *testing.T) {
 		w.upload(owner, part{"file", fmt.Sprintf("%d.txt", i), "", "x"}, part{name: "category", value: "page"})
 	}
 	type page struct {
-		Files                       []shownFile
+		Files                       []gotFile
 		Count, Total, Offset, Limit int
 		HasMore                     bool `json:"has_more"`
 	}
@@ -284,9 +284,9 @@ func TestUploadsOfALimitedToken(t *testing.T) {
 	}
 	before := w.filesOf(owner)
 	w.upload(limited, part{"file", "x.txt", "", "x"},
-		part{name: "memory_id", value: w.private}).expect(http.StatusNotFound).lacks(secret)
+		part{name: "memory_id", value: w.private}).expect(http.StatusNotFound).without(secret)
 	w.upload(limited, part{"file", "x.txt", "", "x"},
-		part{name: "project_id", value: "plot"}).expect(http.StatusForbidden).lacks(secret)
+		part{name: "project_id", value: "plot"}).expect(http.StatusForbidden).without(secret)
 	if after := w.filesOf(owner); after != before {
 		t.Errorf("%d files, before %d", after, before)
 	}

@@ -29,7 +29,7 @@ func (w *world) furnishFiles(paths map[string]string) {
 	paths["/files/{id}"] = "/files/" + f.ID
 }
 
-// fileOf stores a file of somebody.
+// fileOf stores a file of someone.
 func (w *world) fileOf(caller string, n souvenir.NewFile, content string) souvenir.File {
 	w.t.Helper()
 	f, err := w.store.As(souvenir.Access{User: w.users[caller]}).AddFile(w.t.Context(), n, strings.NewReader(content))
@@ -67,11 +67,11 @@ func TestFilesAreListed(t *testing.T) {
 		}
 	}
 	checkPage(w, b.get("/files?type=nonsense").expect(http.StatusBadRequest, "nonsense", "text/plain", `role="alert"`))
-	b.part("/files?name=plan", "files").expect(http.StatusOK, `<div id="files">`, "Plan.MD").lacks("<html", "menu.txt",
+	b.part("/files?name=plan", "files").expect(http.StatusOK, `<div id="files">`, "Plan.MD").without("<html", "menu.txt",
 		"<form")
-	// Who shares the project sees what lies in it, and nobody what does not.
-	w.signedIn(reader).get("/files").expect(http.StatusOK, "menu.txt", "Plan.MD", "by <bdi>olivia").lacks(secret)
-	checkPage(w, w.signedIn(stranger).get("/files").expect(http.StatusOK, "There is no file yet").lacks("menu.txt"))
+	// Who shares the project sees what lies in it, and no one what does not.
+	w.signedIn(reader).get("/files").expect(http.StatusOK, "menu.txt", "Plan.MD", "by <bdi>olivia").without(secret)
+	checkPage(w, w.signedIn(stranger).get("/files").expect(http.StatusOK, "No files yet").without("menu.txt"))
 }
 
 func TestManyFilesComeInParts(t *testing.T) {
@@ -81,17 +81,17 @@ func TestManyFilesComeInParts(t *testing.T) {
 	}
 	b := w.signedIn(stranger)
 	first := b.get("/files?tag=many").expect(http.StatusOK, "1 to 50 of 60 files", "file-59",
-		`href="/files?part=2&amp;tag=many"`).lacks("file-09", "Newer")
+		`href="/files?part=2&amp;tag=many"`).without("file-09", "Newer")
 	checkPage(w, first)
 	second := b.get("/files?part=2&tag=many").expect(http.StatusOK, "51 to 60 of 60 files", "file-09",
-		`href="/files?tag=many"`).lacks("file-10", "Older")
+		`href="/files?tag=many"`).without("file-10", "Older")
 	checkPage(w, second)
 	checkPage(w, b.get("/files?part=999999999999999999").expect(http.StatusOK))
-	checkPage(w, b.get("/files?part=9999999999").expect(http.StatusOK, "nothing here any more"))
+	checkPage(w, b.get("/files?part=9999999999").expect(http.StatusOK, "Nothing is left on this page"))
 }
 
 // sendForm sends the form of the page with files, as a browser without scripts does.
-func (b *browser) sendForm(parts ...part) *shownPage {
+func (b *browser) sendForm(parts ...part) *gotPage {
 	b.w.t.Helper()
 	kind, body := formOf(b.w.t, parts)
 	r := b.w.request(guest, http.MethodPost, "/files", bytes.NewReader(body))
@@ -107,10 +107,10 @@ func TestUploadOnThePageWithoutScripts(t *testing.T) {
 	fields := []part{{name: "project_id", value: "shop"}, {name: "tags", value: "a, b"}, {name: "category", value: "c"}}
 	one := b.sendForm(append([]part{csrf}, append(fields, part{"file", "one.txt", "text/plain", "first"})...)...)
 	at := one.header.Get("Location")
-	b.leadsTo(one, at).expect(http.StatusOK, "The file is stored.", "one.txt", "first", "The shop", ">a<", ">b<")
+	b.leadsTo(one, at).expect(http.StatusOK, "File uploaded.", "one.txt", "first", "The shop", ">a<", ">b<")
 	b.leadsTo(b.sendForm(append([]part{csrf}, part{"file", "two.txt", "", "2"},
 		part{"file", "", "application/octet-stream", ""}, part{"file", "three.txt", "", "3"})...), "/files?done=files").
-		expect(http.StatusOK, "The files are stored.", "two.txt", "three.txt")
+		expect(http.StatusOK, "Files uploaded.", "two.txt", "three.txt")
 	before := w.filesOf(owner)
 	checkPage(w, b.sendForm(csrf, part{"file", "", "application/octet-stream", ""}).expect(http.StatusBadRequest,
 		"No file was chosen"))
@@ -170,7 +170,7 @@ func TestPreviewsRunNothing(t *testing.T) {
 		n       souvenir.NewFile
 		content string
 		has     []string
-		lacks   string
+		without string
 	}{
 		"an image": {souvenir.NewFile{Filename: "a.png"}, string(png), []string{`<img src="/api/files/`}, "<pre"},
 		"a page": {souvenir.NewFile{Filename: "a.html", MIMEType: "text/html"}, "<html>" + script,
@@ -184,18 +184,18 @@ func TestPreviewsRunNothing(t *testing.T) {
 			[]string{"<td>" + escaped + "</td>"}, "<pre"},
 		"JSON": {souvenir.NewFile{Filename: "a.json"}, `{"a": 1}`, []string{"{&#34;a&#34;: 1}"}, "<img"},
 		"a PDF": {souvenir.NewFile{Filename: "a.pdf"}, "%PDF-1.7\n" + script,
-			[]string{"not shown here", "Download"}, "<embed"},
-		"bytes": {souvenir.NewFile{Filename: "a.bin"}, "\x00\x01\x02", []string{"not shown here"}, "<pre"},
+			[]string{"have no preview", "Download"}, "<embed"},
+		"bytes": {souvenir.NewFile{Filename: "a.bin"}, "\x00\x01\x02", []string{"have no preview"}, "<pre"},
 		"a text that is no": {souvenir.NewFile{Filename: "a.txt", MIMEType: "text/plain"}, "\xff\xfe\x00",
-			[]string{"not shown here"}, "<pre"},
+			[]string{"have no preview"}, "<pre"},
 		"an empty one": {souvenir.NewFile{Filename: "e.txt"}, "", []string{"0 bytes"}, "<pre"},
 		"a long one": {souvenir.NewFile{Filename: "l.txt"}, strings.Repeat("<", 200_000),
-			[]string{"This is the beginning"}, "<img"},
+			[]string{"Only the beginning is shown"}, "<img"},
 		"a long one of others": {souvenir.NewFile{Filename: "k.txt"}, strings.Repeat("€", 100_000),
-			[]string{"This is the beginning", "€€€"}, "\uFFFD"},
+			[]string{"Only the beginning is shown", "€€€"}, "\uFFFD"},
 	} {
 		f := w.fileOf(stranger, c.n, c.content)
-		p := b.get("/files/"+f.ID).expect(http.StatusOK, c.has...).lacks(script, c.lacks)
+		p := b.get("/files/"+f.ID).expect(http.StatusOK, c.has...).without(script, c.without)
 		if t.Failed() {
 			t.Fatal(name)
 		}
@@ -213,11 +213,11 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 		"project": {"shop"}}
 	done := b.submit(b.get(at), edit, typed)
 	step := done.goesTo(at).Get("undo")
-	shown := b.get(at+"?undo="+step).expect(http.StatusOK, "new.txt is changed.", "what it is", ">paper<", ">a<", ">b<",
+	page := b.get(at+"?undo="+step).expect(http.StatusOK, "new.txt is changed.", "what it is", ">paper<", ">a<", ">b<",
 		"The shop", "Undo")
-	checkPage(w, shown)
-	b.submit(shown, "/undo", nil)
-	b.get(at).expect(http.StatusOK, "old.txt", ">x<").lacks("what it is", ">paper<", `href="/projects/`+w.users[owner]+
+	checkPage(w, page)
+	b.submit(page, "/undo", nil)
+	b.get(at).expect(http.StatusOK, "old.txt", ">x<").without("what it is", ">paper<", `href="/projects/`+w.users[owner]+
 		`/shop"`)
 	step = b.submit(b.get(at), edit, url.Values{"category": {"first"}}).goesTo(at).Get("undo")
 	former := b.get(at + "?undo=" + step)
@@ -228,11 +228,11 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 
 	// To a memory, which is found by words or by its id.
 	b.part(at+"?find=when+does+the+shop+open", "found").expect(http.StatusOK, "opens at nine", `value="`+w.memory+
-		`"`).lacks("<html")
+		`"`).without("<html")
 	found := b.get(at+"?find="+w.memory).expect(http.StatusOK, "opens at nine")
 	checkPage(w, found)
 	b.get(at + "?find=xyzzyx").expect(http.StatusOK)
-	var linked *shownPage
+	var linked *gotPage
 	for _, form := range found.html.all("form") {
 		if fields := form.fields(); form.attr("action") == at+"/link" && fields.Get("memory_id") == w.memory {
 			linked = b.post(at+"/link", fields)
@@ -245,17 +245,17 @@ func TestFilesAreChangedLinkedAndDeleted(t *testing.T) {
 	with := b.get(at+"?undo="+step).expect(http.StatusOK, "is linked to the memory", "opens at nine", "Unlink", "The shop")
 	checkPage(w, with)
 	b.submit(with, at+"/link", url.Values{"memory_id": {""}}).goesTo(at)
-	b.get(at).expect(http.StatusOK, "Linked to none")
+	b.get(at).expect(http.StatusOK, "Not linked to a memory")
 	checkPage(w, b.submit(b.get(at+"?find="+w.memory), at+"/link",
 		url.Values{"memory_id": {"nowhere"}}).expect(http.StatusNotFound, "nowhere"))
 
-	b.get(at).expect(http.StatusOK, "It stays in the trash until").lacks("gone for good", "This cannot be")
+	b.get(at).expect(http.StatusOK, "It stays in the trash until").without("gone for good", "This cannot be")
 	b.leadsTo(b.submit(b.get(at), at+"/delete", nil), "/files?done=file-trashed").expect(http.StatusOK,
-		"The file is deleted.").lacks("old.txt")
+		"File deleted.").without("old.txt")
 	b.get(at).expect(http.StatusNotFound)
 }
 
-// Who may only read sees no form, and is refused what a form would do; of what is not theirs nobody learns anything.
+// Who may only read sees no form, and is refused what a form would do; of what is not theirs no one learns anything.
 func TestFilesOfOthers(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	at := "/files/" + w.file
@@ -278,5 +278,5 @@ func TestFilesOfOthers(t *testing.T) {
 		}
 	}
 	w.signedIn(owner).get(at).expect(http.StatusOK)
-	w.signedIn(stranger).get("/files/" + w.hidden).expect(http.StatusNotFound).lacks(secret)
+	w.signedIn(stranger).get("/files/" + w.hidden).expect(http.StatusNotFound).without(secret)
 }

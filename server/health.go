@@ -28,7 +28,7 @@ func (s *Server) health(_ http.ResponseWriter, r *http.Request, _ request.Caller
 	switch err := s.store.Upkeep().Health(r.Context()); {
 	case errors.Is(err, souvenir.ErrFull): // without the path, which only the operator may see
 		answer.Status, answer.Problem = "degraded",
-			"the disk is full: nothing new is stored until there is room; reading and deleting work"
+			"the disk is full: nothing new is stored until there is space; reading and deleting work"
 	case err != nil:
 		return nil, err
 	}

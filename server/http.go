@@ -34,7 +34,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		broken := recover()
 		if broken != nil {
-			broken = s.survive(out, r, broken)
+			broken = s.recoverPanics(out, r, broken)
 		}
 		out.finish()
 		e.Ticket.Leave()
@@ -63,14 +63,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(out, r)
 }
 
-// survive answers for a handler that panicked, and returns the value to panic with again: http.ErrAbortHandler,
+// recoverPanics answers for a handler that panicked, and returns the value to panic with again: http.ErrAbortHandler,
 // which aborts the response, or nil.
-func (s *Server) survive(out *response, r *http.Request, broken any) (left any) {
+func (s *Server) recoverPanics(out *response, r *http.Request, broken any) (left any) {
 	if err, ok := broken.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return broken
 	}
 	e := request.Of(r.Context())
-	s.log.ErrorContext(r.Context(), "a request made the server panic", "request_id", e.ID, "route", e.Route, "panic",
+	s.log.ErrorContext(r.Context(), "a request caused a panic", "request_id", e.ID, "route", e.Route, "panic",
 		broken, "stack", string(debug.Stack()))
 	if out.status != 0 {
 		return http.ErrAbortHandler

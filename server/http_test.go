@@ -28,7 +28,7 @@ func TestWrongRequests(t *testing.T) {
 		{"an invented method", "FROB", "/tools/call", "", "", 405, "POST"},
 		{"no JSON", "POST", "/tools/call", "application/json", `{"name": `, 400, "JSON"},
 		{"JSON and more", "POST", "/tools/call", "application/json", `{"name": "list_collections"} {}`, 400,
-			"behind its JSON value"},
+			"after its JSON value"},
 		{"a list", "POST", "/tools/call", "application/json", `[]`, 400, "array"},
 		{"nothing", "POST", "/tools/call", "application/json", ``, 400, "empty"},
 		{"no name", "POST", "/tools/call", "application/json", `{}`, 400, "name is missing"},
@@ -68,7 +68,7 @@ func TestWrongRequests(t *testing.T) {
 			if c.kind != "" {
 				r.Header.Set("Content-Type", c.kind)
 			}
-			a := w.send(r).expect(c.status, c.has).lacks(secret)
+			a := w.send(r).expect(c.status, c.has).without(secret)
 			if c.status == http.StatusMethodNotAllowed && a.header.Get("Allow") == "" {
 				t.Error("405 without Allow")
 			}
@@ -108,7 +108,7 @@ func TestToolArgumentsOfAllSizes(t *testing.T) {
 			if a.status != http.StatusOK && a.status != http.StatusBadRequest {
 				t.Errorf("status %d: %.300s", a.status, a.body)
 			}
-			a.lacks(secret)
+			a.without(secret)
 		})
 	}
 	a, result := w.call(stranger, "memory", `{"action": "search", "query": "x", "offset": 1000000000}`)
@@ -203,9 +203,9 @@ func TestProjectsOfOthersByOwnerAndID(t *testing.T) {
 		w.do(reader, "GET", "/api/projects/"+ref, "").expect(http.StatusOK, `"project_id":"shop"`)
 		w.do(reader, "GET", "/api/projects/"+ref+"/members", "").expect(http.StatusOK, "walter")
 	}
-	w.do(reader, "GET", "/api/projects/olivia%2Fplot", "").expect(http.StatusNotFound).lacks(secret)
+	w.do(reader, "GET", "/api/projects/olivia%2Fplot", "").expect(http.StatusNotFound).without(secret)
 	w.do(reader, "GET", "/api/owner-ids/me", "").expect(http.StatusOK, `"owner_id":"`+w.users[reader]+`"`,
-		`"role":"reader"`, "olivia").lacks(secret, "plot", "olivia@example.com")
+		`"role":"reader"`, "olivia").without(secret, "plot", "olivia@example.com")
 }
 
 func TestRequestIDs(t *testing.T) {
@@ -252,7 +252,7 @@ func TestCausesOfServerErrorsStayInTheLog(t *testing.T) {
 	}
 	for _, path := range []string{"/health", "/api/files", "/api/projects"} {
 		a := w.do(owner, "GET", path, "").expect(http.StatusInternalServerError,
-			"the server could not do this").lacks("closed")
+			"the server failed").without("closed")
 		if !strings.Contains(w.log.String(), "request_id="+a.header.Get("X-Request-Id")) ||
 			!strings.Contains(w.log.String(), "the store is closed") {
 			t.Errorf("the log does not say why:\n%s", w.log.String())

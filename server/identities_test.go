@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// link links the account at the provider to that of whoever has signed in, as far as the callback.
-func (b *browser) link(p *identityProvider, password string) *shownPage {
+// link links the account at the provider to that of the signed-in user, as far as the callback.
+func (b *browser) link(p *identityProvider, password string) *gotPage {
 	b.w.t.Helper()
 	typed := url.Values{}
 	if password != "" {
@@ -29,13 +29,13 @@ func TestLinkingAnAccountAtAProvider(t *testing.T) {
 	stranger := w.browser()
 	page := stranger.atProvider(p)
 	refusedBy(t, "an account that is linked to nobody", stranger, page)
-	page.expect(http.StatusForbidden, "no account here is linked")
+	page.expect(http.StatusForbidden, "not linked to one here")
 
 	b := w.signedIn(owner)
-	b.get("/profile").expect(http.StatusOK, "Link an account of Example ID")
+	b.get("/profile").expect(http.StatusOK, "Link your Example ID account")
 	b.submit(b.get("/profile"), "/profile/identities",
-		url.Values{"password": {wrongPassword}}).expect(http.StatusUnauthorized, "Your password is not the present one.")
-	b.leadsTo(b.link(p, rightPassword), "/profile?done=linked").expect(http.StatusOK, "The account there is linked.",
+		url.Values{"password": {wrongPassword}}).expect(http.StatusUnauthorized, "Your password is not your current password.")
+	b.leadsTo(b.link(p, rightPassword), "/profile?done=linked").expect(http.StatusOK, "Account linked.",
 		"olivia@id.example")
 	b.leadsTo(b.link(p, rightPassword), "/profile?done=linked") // again: nothing new
 	if all, err := w.store.Accounts().Identities(t.Context(), w.users[owner]); err != nil || len(all) != 1 ||
@@ -46,7 +46,7 @@ func TestLinkingAnAccountAtAProvider(t *testing.T) {
 	checkPage(w, w.browser().get("/login"))
 	stranger.leadsTo(stranger.atProvider(p), "/").expect(http.StatusOK, "Hello, olivia")
 
-	// Nobody else gets it, nor by another's e-mail address.
+	// No one else gets it, nor by another's e-mail address.
 	rita := w.signedIn(reader)
 	rita.link(p, "").expect(http.StatusForbidden, "is linked to another user here")
 	p.set(func() { p.claims["sub"] = "another-there" })
@@ -56,13 +56,13 @@ func TestLinkingAnAccountAtAProvider(t *testing.T) {
 
 	form := url.Values{"issuer": {p.at.URL}, "subject": {"olivia-there"}}
 	b.leadsTo(b.submit(b.get("/profile"), "/profile/identities/end", form),
-		"/profile?done=unlinked").lacks("olivia@id.example")
+		"/profile?done=unlinked").without("olivia@id.example")
 	p.set(func() { p.claims["sub"] = "olivia-there" })
 	again := w.browser()
 	refusedBy(t, "an account that was unlinked", again, again.atProvider(p))
 }
 
-// Linking ends in the session in which it began, whoever sits there meanwhile.
+// Linking ends in the session in which it began, even if another user signs in there meanwhile.
 func TestLinkingIsBoundToTheSession(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := newWorld(t, p.options())
@@ -70,7 +70,7 @@ func TestLinkingIsBoundToTheSession(t *testing.T) {
 	b := w.signedIn(owner)
 	away := b.submit(b.get("/profile"), "/profile/identities", url.Values{"password": {rightPassword}})
 	b.setCookie("auth_token", w.signedIn(stranger).cookie("auth_token"))
-	b.get(p.signIn(away)).expect(http.StatusForbidden, "somebody else has signed in here meanwhile")
+	b.get(p.signIn(away)).expect(http.StatusForbidden, "another user has signed in here meanwhile")
 	away = b.submit(b.get("/profile"), "/profile/identities", nil)
 	b.submit(b.get("/profile"), "/logout", nil)
 	b.get(p.signIn(away)).expect(http.StatusForbidden, "were signed out, or")
@@ -79,7 +79,7 @@ func TestLinkingIsBoundToTheSession(t *testing.T) {
 			t.Errorf("%s has %+v, %v", caller, all, err)
 		}
 	}
-	// What began as a sign-in links nothing, and signs nobody in who is unknown.
+	// What began as a sign-in links nothing, and signs no one in who is unknown.
 	b = w.signedIn(owner)
 	b.get(p.signIn(b.get("/login/provider"))).expect(http.StatusForbidden)
 	b.get("/profile").expect(http.StatusOK, "olivia@example.com")
@@ -121,7 +121,7 @@ func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// Whoever has no password keeps a way in.
+// Anyone who has no password keeps a way in.
 func TestTheLastWayInStays(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := newWorld(t, p.options())
@@ -132,12 +132,12 @@ func TestTheLastWayInStays(t *testing.T) {
 		souvenir.NewIdentity{User: w.users[stranger], Issuer: "https://former.example", Subject: "sam"}); err != nil {
 		t.Fatal(err)
 	}
-	unlink := func(issuer, subject string) *shownPage {
-		page := b.get("/profile").expect(http.StatusOK, "not in use here any more")
+	unlink := func(issuer, subject string) *gotPage {
+		page := b.get("/profile").expect(http.StatusOK, "no longer in use here")
 		return b.submit(page, "/profile/identities/end", url.Values{"issuer": {issuer}, "subject": {subject}})
 	}
 	unlink(p.at.URL, "olivia-there").expect(http.StatusBadRequest, "only way to sign in")
-	b.leadsTo(unlink("https://former.example", "sam"), "/profile?done=unlinked").lacks("not in use here any more")
+	b.leadsTo(unlink("https://former.example", "sam"), "/profile?done=unlinked").without("no longer in use here")
 	b.submit(b.get("/profile"), "/profile/identities/end",
 		url.Values{"issuer": {p.at.URL}, "subject": {"olivia-there"}}).expect(http.StatusBadRequest, "only way to sign in")
 	w.setPassword(stranger)
@@ -235,7 +235,7 @@ func TestAccountsThatAProviderMakes(t *testing.T) {
 	}
 }
 
-// Many answers for somebody new make one account.
+// Many answers for someone new make one account.
 func TestOneAccountForOneIdentity(t *testing.T) {
 	p := newIdentityProvider(t)
 	p.claims = map[string]any{"sub": "new-there", "email": "nina@example.com", "email_verified": true}

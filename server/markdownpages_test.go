@@ -33,8 +33,8 @@ func TestPagesWithAWideTableStaySmall(t *testing.T) {
 	for _, key := range []string{"do", "main"} {
 		b.post(edit, b.writes(edit, key, table)).goesTo(w.shop())
 	}
-	const note, most = "too complex to be formatted", 64 << 20
-	bounded := func(what, note string, page func() *shownPage) {
+	const note, most = "too complex to format", 64 << 20
+	bounded := func(what, note string, page func() *gotPage) {
 		t.Helper()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -55,10 +55,10 @@ func TestPagesWithAWideTableStaySmall(t *testing.T) {
 		if strings.HasSuffix(path, "/context") || strings.HasSuffix(path, "/todo") {
 			says = "" // they cut the text into parts that are less wide
 		}
-		bounded(path, says, func() *shownPage { return b.get(path) })
+		bounded(path, says, func() *gotPage { return b.get(path) })
 	}
 	csrf := b.get("/profile").hidden().Get("csrf")
-	bounded("the preview of a memory", note, func() *shownPage {
+	bounded("the preview of a memory", note, func() *gotPage {
 		return b.asks(http.MethodPost, "/memories/"+memory.ID+"/preview", url.Values{"csrf": {csrf}, "content": {table}})
 	})
 }

@@ -69,13 +69,13 @@ func (s *Server) newMCP() http.Handler {
 // errors.
 func (s *Server) noteMCPError(ctx context.Context, method string, err error) {
 	e := request.Of(ctx)
-	var lacks *tools.MissingScope
-	var told *jsonrpc.Error
+	var missing *tools.MissingScope
+	var rpcError *jsonrpc.Error
 	var known *souvenir.Error
 	switch {
-	case errors.As(err, &lacks):
-		e.MissingScope = lacks.Scope
-	case errors.As(err, &told), errors.As(err, &known) && failure.Statuses[known.Kind] != 0, failure.GivenUp(err):
+	case errors.As(err, &missing):
+		e.MissingScope = missing.Scope
+	case errors.As(err, &rpcError), errors.As(err, &known) && failure.Statuses[known.Kind] != 0, failure.GivenUp(err):
 	default:
 		s.log.ErrorContext(ctx, "a request failed", "request_id", e.ID, "route", e.Route, "mcp_method", method, "error", err)
 	}
@@ -119,7 +119,7 @@ func (s *Server) serveMessage(w http.ResponseWriter, r *http.Request, c request.
 	m, reply := parseMessage(body)
 	e := request.Of(r.Context())
 	if m != nil {
-		e.MCPMethod, e.MCPName = s.shown(m)
+		e.MCPMethod, e.MCPName = s.namesOf(m)
 		reply = s.relay(r, m)
 		if m.Method == "initialize" && reply.status < http.StatusBadRequest {
 			w.Header().Set(sessionHeader, newSessionID(e.Calls.Client()))

@@ -95,7 +95,7 @@ func TestMCPListsAndCallsToolsInEveryRevision(t *testing.T) {
 func TestMCPForEveryCaller(t *testing.T) {
 	mayKnow := map[string]bool{owner: true, readOnly: true, noFiles: true, noMemory: true} // of Olivia's own things
 	for _, revision := range []string{handshake, stateless} {
-		for caller, status := range everybody(http.StatusOK, nil) {
+		for caller, status := range everyone(http.StatusOK, nil) {
 			t.Run(caller+" "+revision, func(t *testing.T) {
 				w := newWorld(t, server.Options{Toolsets: mcpserver.Toolsets()})
 				session, err := w.connect(caller, revision)
@@ -108,15 +108,15 @@ func TestMCPForEveryCaller(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				shown := w.everything(t, session)
-				if strings.Contains(shown, secret) && !mayKnow[caller] {
+				page := w.everything(t, session)
+				if strings.Contains(page, secret) && !mayKnow[caller] {
 					t.Errorf("%s is shown what is private", caller)
 				}
 				reads := caller != stranger && caller != admin
-				if got := strings.Contains(shown, "opens at nine"); got != (reads && caller != noMemory) {
+				if got := strings.Contains(page, "opens at nine"); got != (reads && caller != noMemory) {
 					t.Errorf("%s is shown what is shared: %v", caller, got)
 				}
-				if got := strings.Contains(shown, `soup\nfish`); got != (reads && caller != noFiles) {
+				if got := strings.Contains(page, `soup\nfish`); got != (reads && caller != noFiles) {
 					t.Errorf("%s is shown the shared file: %v", caller, got)
 				}
 				if strings.Contains(w.log.String(), secret) || strings.Contains(w.log.String(), "level=ERROR") {
@@ -127,18 +127,18 @@ func TestMCPForEveryCaller(t *testing.T) {
 	}
 }
 
-// everything lists and uses all that there is, and returns what was answered.
+// everything lists and uses everything, and returns what was answered.
 func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 	t.Helper()
-	var shown strings.Builder
+	var page strings.Builder
 	note := func(value any, err error) {
 		encoded, failed := json.Marshal(value)
 		if failed != nil {
 			t.Fatal(failed)
 		}
-		shown.Write(encoded)
+		page.Write(encoded)
 		if err != nil {
-			shown.WriteString(err.Error())
+			page.WriteString(err.Error())
 		}
 	}
 	list, err := session.ListTools(t.Context(), nil)
@@ -156,7 +156,7 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 	}
 	for _, tool := range list.Tools {
 		text, _ := callOver(t.Context(), t, session, tool.Name, calls[tool.Name])
-		shown.WriteString(text)
+		page.WriteString(text)
 	}
 	uris := []string{"souvenir://memories/" + w.private, "souvenir://files/" + w.hidden, "souvenir://projects/plot/main",
 		"souvenir://memories/" + w.memory}
@@ -182,7 +182,7 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 			&mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: p.Name},
 				Argument: mcp.CompleteParamsArgument{Name: "project"}}))
 	}
-	return shown.String()
+	return page.String()
 }
 
 func TestMCPACredentialThatEndsBetweenTwoCalls(t *testing.T) {
@@ -241,7 +241,7 @@ func TestMCPMissingScopes(t *testing.T) {
 		}
 	}
 	w.message(guest, handshake, `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, "Authorization", "Bearer "+
-		token).expect(http.StatusOK, "menu.txt").lacks("souvenir://projects")
+		token).expect(http.StatusOK, "menu.txt").without("souvenir://projects")
 }
 
 func TestMCPComesFromWhereItMay(t *testing.T) {
@@ -342,7 +342,7 @@ func TestMCPOptions(t *testing.T) {
 		`{"query": "when does the shop open"}`); !strings.Contains(text, `"url":"`+publicAt+`/memories/`+w.memory+`"`) {
 		t.Error(text)
 	}
-	w.do(guest, "GET", "/tools", "").expect(http.StatusOK, "get_context").lacks("upload_document")
+	w.do(guest, "GET", "/tools", "").expect(http.StatusOK, "get_context").without("upload_document")
 	if a, _ := w.call(owner, "memory", `{"action": "store", "content": "x"}`); a.status != http.StatusForbidden {
 		t.Errorf("%d %s", a.status, a.body)
 	}

@@ -30,7 +30,7 @@ type mcpMessage struct {
 func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
 	m := &mcpMessage{encoded: encoded}
 	if err := json.Unmarshal(encoded, m); err != nil {
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "the message is no JSON-RPC request: "+
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "the message is not a JSON-RPC request: "+
 			failure.BadJSON(err).Error())
 	}
 	id := m.ID
@@ -41,7 +41,7 @@ func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
 	}
 	switch {
 	case m.Version != "2.0":
-		return nil, mcpError(http.StatusBadRequest, id, jsonrpc.CodeInvalidRequest, `the message lacks "jsonrpc": "2.0"`)
+		return nil, mcpError(http.StatusBadRequest, id, jsonrpc.CodeInvalidRequest, `the message has no "jsonrpc": "2.0"`)
 	case m.Method == "" && m.Result == nil && m.Error == nil:
 		return nil, mcpError(http.StatusBadRequest, id, jsonrpc.CodeInvalidRequest, `the message has no "method"`)
 	case m.ID != nil && id == nil:
@@ -110,9 +110,9 @@ func (s *Server) busyReply(m *mcpMessage, err error) *mcpReply {
 	return reply
 }
 
-// shown returns the names of the message for the log: its method, and its tool or prompt. Nothing that a client
+// namesOf returns the names of the message for the log: its method, and its tool or prompt. Nothing that a client
 // made up gets into the log.
-func (s *Server) shown(m *mcpMessage) (method, name string) {
+func (s *Server) namesOf(m *mcpMessage) (method, name string) {
 	if m.Method == "" {
 		return "response", ""
 	}
@@ -157,7 +157,7 @@ func mcpError(status int, id json.RawMessage, code int64, message string) *mcpRe
 	return mcpErrorWith(status, id, jsonrpc.Error{Code: code, Message: message})
 }
 
-func mcpErrorWith(status int, id json.RawMessage, told jsonrpc.Error) *mcpReply {
+func mcpErrorWith(status int, id json.RawMessage, rpcError jsonrpc.Error) *mcpReply {
 	reply := &mcpReply{status: status}
 	encoder := json.NewEncoder(&reply.body)
 	encoder.SetEscapeHTML(false)
@@ -166,7 +166,7 @@ func mcpErrorWith(status int, id json.RawMessage, told jsonrpc.Error) *mcpReply 
 		ID      json.RawMessage `json:"id"`
 		Error   jsonrpc.Error   `json:"error"`
 	}
-	answer.Version, answer.ID, answer.Error = "2.0", id, told
+	answer.Version, answer.ID, answer.Error = "2.0", id, rpcError
 	if err := encoder.Encode(answer); err != nil {
 		return &mcpReply{status: http.StatusInternalServerError}
 	}
@@ -193,7 +193,7 @@ func (m *mcpReply) Flush() {}
 func (m *mcpReply) write(s *Server, w http.ResponseWriter, r *http.Request) {
 	if m.status == 0 && m.body.Len() == 0 {
 		s.fail(w, r, &failure.Error{Status: http.StatusBadRequest,
-			Message: "the request was given up before it was answered"})
+			Message: "the request was cancelled before it was answered"})
 		return
 	}
 	if m.body.Len() > 0 {

@@ -46,8 +46,8 @@ type rpc struct {
 	} `json:"error"`
 }
 
-// told checks that an answer is an error of JSON-RPC.
-func (a answer) told(id string, code int, has string) {
+// failure checks that an answer is an error of JSON-RPC.
+func (a answer) failure(id string, code int, has string) {
 	a.t.Helper()
 	var reply rpc
 	a.decode(&reply)
@@ -130,7 +130,7 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 			if a.status != c.status || len(a.body) > 1000 {
 				t.Errorf("%s %.200s: status %d, not %d; %d bytes", c.revision, c.message, a.status, c.status, len(a.body))
 			}
-			a.told(id, c.code, c.has)
+			a.failure(id, c.code, c.has)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestMCPIDsComeBackAsTheyWere(t *testing.T) {
 		if json.Unmarshal([]byte(id), &sent) != nil || json.Unmarshal(reply.ID, &back) != nil || sent != back {
 			t.Errorf("%.100s comes back as %.100s", id, reply.ID)
 		}
-		a.expect(http.StatusOK, "are not of the form").lacks("Unmarshal", "unmarshal")
+		a.expect(http.StatusOK, "are not of the form").without("Unmarshal", "unmarshal")
 	}
 }
 
@@ -169,7 +169,7 @@ func TestMCPHeadersMustFitTheMessage(t *testing.T) {
 		a := w.message(owner, stateless, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_collections",`+
 			meta+`}}`, c.headers...).expect(c.status)
 		if c.code != 0 {
-			a.told("1", c.code, c.has)
+			a.failure("1", c.code, c.has)
 		}
 	}
 	for _, c := range []struct {
@@ -187,7 +187,7 @@ func TestMCPHeadersMustFitTheMessage(t *testing.T) {
 			t.Errorf("%s: %q is %d, not %d: %s", c.name, c.value, a.status, c.status, a.body)
 		}
 		if a.status != http.StatusOK {
-			a.told("null", -32600, "application/json")
+			a.failure("null", -32600, "application/json")
 		}
 	}
 }
@@ -206,8 +206,8 @@ func TestMCPBodiesThatAreNoMessages(t *testing.T) {
 		strings.Repeat("[", 9_000):                           {-32700, "null", "not valid JSON"},
 		strings.Repeat("[", 11_000):                          {-32600, "null", "longer than 10000 bytes"},
 		`null`:                                               {-32600, "null", "jsonrpc"},
-		`7`:                                                  {-32600, "null", "no JSON-RPC request"},
-		`"ping"`:                                             {-32600, "null", "no JSON-RPC request"},
+		`7`:                                                  {-32600, "null", "not a JSON-RPC request"},
+		`"ping"`:                                             {-32600, "null", "not a JSON-RPC request"},
 		`{}`:                                                 {-32600, "null", "jsonrpc"},
 		`{"id":1,"method":"ping"}`:                           {-32600, "1", "jsonrpc"},
 		`{"jsonrpc":"1.0","id":1,"method":"ping"}`:                               {-32600, "1", "jsonrpc"},
@@ -220,7 +220,7 @@ func TestMCPBodiesThatAreNoMessages(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`:                             {-32600, "null", `the "id" is neither`},
 		`{"jsonrpc":"2.0","id":` + strings.Repeat("9", 30) + `,"method":"ping"}`: {-32600, "null", `the "id" is neither`},
 	} {
-		w.message(owner, "", body).expect(http.StatusBadRequest).told(want.id, want.code, want.has)
+		w.message(owner, "", body).expect(http.StatusBadRequest).failure(want.id, want.code, want.has)
 	}
 }
 
@@ -252,17 +252,17 @@ func TestMCPBatchesAreAnsweredInTheRevisionsThatHaveThem(t *testing.T) {
 		}
 	}
 	for _, revision := range []string{"2025-06-18", handshake, stateless} {
-		w.message(reader, revision, batch).expect(http.StatusBadRequest).told("null", -32600,
+		w.message(reader, revision, batch).expect(http.StatusBadRequest).failure("null", -32600,
 			"has no batches; send each message by itself")
 	}
 	many := strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"tools/list"},`, 101), ",")
-	w.message(reader, "", "["+many+"]").expect(http.StatusBadRequest).told("null", -32600,
+	w.message(reader, "", "["+many+"]").expect(http.StatusBadRequest).failure("null", -32600,
 		"the batch has 101 messages; 1 to 100 are allowed")
-	w.message(reader, "", "[]").expect(http.StatusBadRequest).told("null", -32600, "the batch has 0 messages")
-	w.message(noMemory, "", "["+call+"]").expect(http.StatusOK, "memory:read").lacks("opens at nine")
+	w.message(reader, "", "[]").expect(http.StatusBadRequest).failure("null", -32600, "the batch has 0 messages")
+	w.message(noMemory, "", "["+call+"]").expect(http.StatusOK, "memory:read").without("opens at nine")
 }
 
-// Nobody needs more than they ask for: a subscription to nothing ends at once.
+// No one needs more than they ask for: a subscription to nothing ends at once.
 func TestMCPSubscriptionsEndAtOnce(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	a := w.message(owner, stateless,

@@ -37,25 +37,25 @@ const (
 func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 	if m.status == http.StatusAccepted { // it has read a request as a response, since it is case-sensitive
 		return mcpError(http.StatusBadRequest, to.ID, jsonrpc.CodeInvalidRequest,
-			"the message is no JSON-RPC request: the names of its members are in lower case")
+			"the message is not a JSON-RPC request: the names of its members are in lower case")
 	}
 	if m.status >= http.StatusInternalServerError {
 		return mcpError(m.status, to.ID, jsonrpc.CodeInternalError, strings.TrimSpace(m.body.String()))
 	}
-	var told struct{ Error *jsonrpc.Error }
+	var refusal struct{ Error *jsonrpc.Error }
 	switch {
 	case m.status >= http.StatusBadRequest && strings.HasPrefix(m.header.Get("Content-Type"), "text/plain"):
-		told.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.TrimSpace(m.body.String())}
+		refusal.Error = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: strings.TrimSpace(m.body.String())}
 		// In the revisions with sessions an error about a message is an ordinary answer: many clients take another
 		// status for the end of the connection.
 		if revision < statelessFrom {
 			m.status = http.StatusOK
 		}
 	case !bytes.Contains(m.body.Bytes()[:min(m.body.Len(), 6*len(to.ID)+40)], []byte(`"error":{`)) ||
-		json.Unmarshal(m.body.Bytes(), &told) != nil || told.Error == nil:
+		json.Unmarshal(m.body.Bytes(), &refusal) != nil || refusal.Error == nil:
 		return m
 	}
-	switch e := told.Error; {
+	switch e := refusal.Error; {
 	case strings.HasSuffix(e.Message, strconv.Quote(to.Method)+sdkUnknownMethod):
 		e.Code, e.Message = jsonrpc.CodeMethodNotFound, "method "+failure.Quote(to.Method)+" is not known here"
 	case strings.Contains(e.Message, sdkMissingParams):
@@ -63,5 +63,5 @@ func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 	case strings.Contains(e.Message, sdkBadParams):
 		e.Message = `the "params" of ` + to.Method + " are not of the form that the protocol gives them"
 	}
-	return mcpErrorWith(m.status, to.ID, *told.Error)
+	return mcpErrorWith(m.status, to.ID, *refusal.Error)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // change sends what is done to many, as the page does, and returns the page that it leads to.
-func (b *browser) change(query, action string, fields url.Values) *shownPage {
+func (b *browser) change(query, action string, fields url.Values) *gotPage {
 	b.w.t.Helper()
 	form := b.get("/memories?" + query).hidden()
 	fields = cloned(fields)
@@ -41,7 +41,7 @@ func cloned(fields url.Values) url.Values {
 }
 
 // undo takes back what a page says was just done.
-func (b *browser) undo(p *shownPage) *shownPage {
+func (b *browser) undo(p *gotPage) *gotPage {
 	b.w.t.Helper()
 	done := b.submit(p, "/undo", nil)
 	if done.status == http.StatusSeeOther {
@@ -86,9 +86,9 @@ func TestManyMemoriesAreChangedAndTakenBack(t *testing.T) {
 		{"tag", "bulk_tag", " new, one ", "3 memories have the tag &#34;new, one&#34;.", "tag=new,+one"},
 		{"tag", "bulk_tag", "c", "2 memories have the tag &#34;c&#34;. 1 memory needed no change.", "tag=c"},
 		{"state", "bulk_state", "done", "3 memories have the state done.", "state=done"},
-		{"state", "bulk_state", "", "1 memory has no state any more. 2 memories needed no change.", "state=+"},
+		{"state", "bulk_state", "", "State removed from 1 memory. 2 memories needed no change.", "state=+"},
 		{"move", "bulk_project", w.users[owner] + "/plot", "3 memories are in the project plot now.", "project=plot"},
-		{"move", "bulk_project", "", "1 memory is in no project any more. 2 memories needed no change.", "project=+"},
+		{"move", "bulk_project", "", "1 memory is no longer in a project. 2 memories needed no change.", "project=+"},
 	} {
 		before := w.states(owner, ids...)
 		p := olivia.change("sort=created_at_asc", c.action, plus(chosen, c.field, c.value)).expect(http.StatusOK, c.said,
@@ -99,14 +99,14 @@ func TestManyMemoriesAreChangedAndTakenBack(t *testing.T) {
 				t.Errorf("%s %q: %s lacks %s", c.action, c.value, c.gives, id)
 			}
 		}
-		olivia.undo(p).expect(http.StatusOK, "That is taken back.")
+		olivia.undo(p).expect(http.StatusOK, "Undone.")
 		if after := w.states(owner, ids...); !slices.Equal(before, after) {
 			t.Errorf("%s %q: taken back to %q, not %q", c.action, c.value, after, before)
 		}
 	}
 	before := w.states(owner, ids...)
 	p := olivia.change("", "untag", plus(chosen, "bulk_tag", "a")).expect(http.StatusOK,
-		"2 memories have the tag &#34;a&#34; no more. 1 memory needed no change.")
+		"Tag &#34;a&#34; removed from 2 memories. 1 memory needed no change.")
 	if rows := olivia.find("tag=a").rows(); len(rows) != 0 {
 		t.Errorf("%d still have it", len(rows))
 	}
@@ -114,13 +114,13 @@ func TestManyMemoriesAreChangedAndTakenBack(t *testing.T) {
 	if after := w.states(owner, ids...); !slices.Equal(before, after) {
 		t.Errorf("taken back to %q, not %q", after, before)
 	}
-	p = olivia.change("tag=a", "delete", chosen).expect(http.StatusOK, "3 memories are deleted.", "Nothing fits")
+	p = olivia.change("tag=a", "delete", chosen).expect(http.StatusOK, "3 memories are deleted.", "No results")
 	for i, state := range w.states(owner, ids...) {
 		if !strings.Contains(state, "is no memory") {
 			t.Errorf("%d is there: %s", i, state)
 		}
 	}
-	olivia.undo(p).expect(http.StatusOK, "That is taken back.", ">one<", ">two<")
+	olivia.undo(p).expect(http.StatusOK, "Undone.", ">one<", ">two<")
 	if after := w.states(owner, ids...); !slices.Equal(before, after) {
 		t.Errorf("taken back to %q, not %q", after, before)
 	}
@@ -148,7 +148,7 @@ func TestManyMemoriesOfWhichSomeHaveChanged(t *testing.T) {
 		souvenir.MemoryUpdate{Metadata: map[string]any{"state": "mine"}}); err != nil {
 		t.Fatal(err)
 	}
-	olivia.undo(p).expect(http.StatusConflict, "1 memory is as before.", "somebody has changed or deleted it since",
+	olivia.undo(p).expect(http.StatusConflict, "1 memory is as before.", "it has been changed or deleted since",
 		"“one”")
 	if found := olivia.find("tag=x").rows(); !slices.Equal(found, ids[:1]) {
 		t.Errorf("%q have the tag", found)
@@ -156,7 +156,7 @@ func TestManyMemoriesOfWhichSomeHaveChanged(t *testing.T) {
 	olivia.change("", "delete", url.Values{"id": ids[2:]}).expect(http.StatusConflict,
 		"Nothing was changed: 1 memory was deleted meanwhile.")
 	olivia.change("", "state", url.Values{"id": ids[:1], "bulk_state": {"mine"}}).expect(http.StatusOK,
-		"Nothing had to be changed")
+		"No changes.")
 }
 
 func TestManyMemoriesOfOthers(t *testing.T) {
@@ -169,10 +169,10 @@ func TestManyMemoriesOfOthers(t *testing.T) {
 		for _, action := range []string{"archive", "delete", "tag", "state", "move"} {
 			b.post("/memories/bulk", url.Values{"csrf": {csrf}, "id": {w.memory, w.private}, "action": {action},
 				"bulk_tag": {"x"}, "bulk_state": {"x"}, "sure": {"yes"}}).
-				expect(http.StatusConflict, "Nothing was changed").lacks(secret)
+				expect(http.StatusConflict, "Nothing was changed").without(secret)
 		}
 		b.post("/memories/merge", url.Values{"csrf": {csrf}, "id": {w.memory, w.private}, "revision": {"1", "1"},
-			"keep": {w.memory}}).lacks(secret)
+			"keep": {w.memory}}).without(secret)
 	}
 	if after := w.states(owner, w.memory, w.private); !slices.Equal(before, after) {
 		t.Errorf("%q became %q", before, after)
@@ -181,7 +181,7 @@ func TestManyMemoriesOfOthers(t *testing.T) {
 		url.Values{"id": {w.memory}, "bulk_tag": {"by walter"}}).expect(http.StatusOK, "1 memory has the tag")
 	w.signedIn(owner).post("/undo",
 		url.Values{"csrf": {w.signedIn(owner).get("/profile").hidden().Get("csrf")},
-			"step": {p.hidden().Get("step")}}).lacks("taken back.")
+			"step": {p.hidden().Get("step")}}).without("taken back.")
 	w.signedIn(writer).change("", "move", url.Values{"id": {w.memory}}).expect(http.StatusConflict,
 		"Only its owner can move it to another project")
 }
@@ -191,7 +191,7 @@ func TestDeletionsOfManyMemoriesAskFirst(t *testing.T) {
 	ids := w.fill(owner, souvenir.NewMemory{Content: "one", Tags: []string{"x"}},
 		souvenir.NewMemory{Content: "two", Tags: []string{"x"}}, souvenir.NewMemory{Content: "three", Tags: []string{"x"}})
 	olivia := w.signedIn(owner)
-	ask := func(b *browser, query string, fields url.Values) *shownPage {
+	ask := func(b *browser, query string, fields url.Values) *gotPage {
 		form := b.get("/memories?" + query).hidden()
 		fields.Set("csrf", form.Get("csrf"))
 		fields.Set("back", form.Get("back"))
@@ -238,9 +238,9 @@ func TestDeletionsOfManyMemoriesAskFirst(t *testing.T) {
 	adam := w.browser()
 	adam.setCookie("auth_token", session.Value)
 	ask(adam, "", url.Values{"id": {m.ID}}).expect(http.StatusOK, "Delete 1 memory?",
-		"This cannot be undone.").lacks("stays in the trash")
+		"This cannot be undone.").without("stays in the trash")
 	adam.get("/projects/"+admin.ID+"/p/settings").expect(http.StatusOK,
-		"This cannot be undone.").lacks("stays in the trash")
+		"This cannot be undone.").without("stays in the trash")
 }
 
 func TestAllMemoriesThatFit(t *testing.T) {
@@ -257,41 +257,41 @@ func TestAllMemoriesThatFit(t *testing.T) {
 		"1,000 memories are archived.")
 	olivia.get("/memories?tag=many&state=archived").expect(http.StatusOK, "All 1,000")
 	olivia.undo(p).expect(http.StatusOK)
-	olivia.get("/memories?tag=many&state=archived").expect(http.StatusOK, "Nothing fits")
+	olivia.get("/memories?tag=many&state=archived").expect(http.StatusOK, "No results")
 	p = olivia.change("tag=many", "delete", url.Values{"all": {"1040"}}).expect(http.StatusOK,
 		"1,000 memories are deleted.")
-	olivia.get("/memories?tag=many").expect(http.StatusOK, "40 memories that fit")
+	olivia.get("/memories?tag=many").expect(http.StatusOK, "40 memories match")
 	olivia.undo(p).expect(http.StatusOK)
-	olivia.get("/memories?tag=many").expect(http.StatusOK, "1,040 memories that fit")
+	olivia.get("/memories?tag=many").expect(http.StatusOK, "1,040 memories match")
 	olivia.change("tag=many&q=note", "archive", url.Values{"all": {"1"}}).expect(http.StatusBadRequest,
-		"A search finds every memory")
-	olivia.get("/memories?tag=many&q=note").lacks(`id="all"`)
+		"A search ranks all memories")
+	olivia.get("/memories?tag=many&q=note").without(`id="all"`)
 	olivia.change("", "archive", url.Values{"id": append(ids, "x")}).expect(http.StatusBadRequest,
-		"1041 memories are chosen; at most 1,000")
+		"1041 memories are selected; at most 1,000")
 }
 
 func TestBulkFormsThatAreWrongSaySo(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia := w.signedIn(owner)
 	one := url.Values{"id": {w.memory}}
-	for want, send := range map[string]func() *shownPage{
-		"No memory is chosen; tick the boxes":           func() *shownPage { return olivia.change("", "archive", nil) },
-		"Action is &#34;burn&#34;; allowed are archive": func() *shownPage { return olivia.change("", "burn", one) },
-		"The tag is missing":                            func() *shownPage { return olivia.change("", "tag", one) },
-		"1 memory is chosen; choose 2 to 8":             func() *shownPage { return olivia.change("", "merge", one) },
-		"Tags[0] is 129 characters long": func() *shownPage {
+	for want, send := range map[string]func() *gotPage{
+		"No memory is selected; select memories":        func() *gotPage { return olivia.change("", "archive", nil) },
+		"Action is &#34;burn&#34;; allowed are archive": func() *gotPage { return olivia.change("", "burn", one) },
+		"The tag is missing":                            func() *gotPage { return olivia.change("", "tag", one) },
+		"1 memory is selected; select 2 to 8":           func() *gotPage { return olivia.change("", "merge", one) },
+		"Tags[0] is 129 characters long": func() *gotPage {
 			return olivia.change("", "tag",
 				plus(one, "bulk_tag", strings.Repeat("x", 129)))
 		},
-		"State is 65 characters long": func() *shownPage {
+		"State is 65 characters long": func() *gotPage {
 			return olivia.change("", "state",
 				plus(one, "bulk_state", strings.Repeat("x", 65)))
 		},
-		"Nothing was changed: 1 memory left as before: Pr": func() *shownPage {
+		"Nothing was changed: 1 memory unchanged: Pr": func() *gotPage {
 			return olivia.change("", "move",
 				plus(one, "bulk_project", w.users[admin]+"/none"))
 		},
-		"9 memories are chosen; at most 8 can become one": func() *shownPage {
+		"9 memories are selected; at most 8 can be merged": func() *gotPage {
 			return olivia.change("", "merge",
 				url.Values{"id": strings.Split("abcdefghi", "")})
 		},

@@ -28,23 +28,23 @@ func (w *world) alike() (first, second, linking string) {
 func TestNearDuplicatesAreFound(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia, sam := w.signedIn(owner), w.signedIn(stranger)
-	sam.get("/memories/duplicates").expect(http.StatusOK, "There is nothing to compare yet")
-	olivia.get("/memories/duplicates").expect(http.StatusOK, "Looked at 2 memories: no near duplicates.",
-		"Each of them says something of its own")
+	sam.get("/memories/duplicates").expect(http.StatusOK, "Nothing to compare yet")
+	olivia.get("/memories/duplicates").expect(http.StatusOK, "Compared 2 memories: no near duplicates.",
+		"<h2>No near duplicates</h2>")
 	first, second, _ := w.alike()
-	p := olivia.get("/memories/duplicates").expect(http.StatusOK, "Looked at 5 memories: 1 group of near duplicates.",
-		"% alike", "<ins>", first, second)
+	p := olivia.get("/memories/duplicates").expect(http.StatusOK, "Compared 5 memories: 1 group of near duplicates.",
+		"% similar", "<ins>", first, second)
 	checkPage(w, p)
 	olivia.get("/memories/duplicates?similar=100").expect(http.StatusOK, "no near duplicates")
-	olivia.get("/memories/duplicates?limit=2").expect(http.StatusOK, "Looked at the 2 memories changed last, of 5",
-		"Look at those before")
-	olivia.get("/memories/duplicates?project=shop").expect(http.StatusOK, "Looked at 2 memories: no near duplicates.")
-	for query, want := range map[string]string{"similar=5": "Similar is &#34;5&#34;; a likeness of 50 to 100",
-		"similar=x": "a likeness of", "limit=0": "Limit is &#34;0&#34;; 1 to 5,000", "limit=5001": "1 to 5,000",
+	olivia.get("/memories/duplicates?limit=2").expect(http.StatusOK, "Compared the 2 memories updated most recently, of 5",
+		"Compare older ones")
+	olivia.get("/memories/duplicates?project=shop").expect(http.StatusOK, "Compared 2 memories: no near duplicates.")
+	for query, want := range map[string]string{"similar=5": "Similar is &#34;5&#34;; a similarity of 50 to 100",
+		"similar=x": "a similarity of", "limit=0": "Limit is &#34;0&#34;; 1 to 5,000", "limit=5001": "1 to 5,000",
 		"importance=x": "allowed are low"} {
 		checkPage(w, olivia.get("/memories/duplicates?"+query).expect(http.StatusBadRequest, want))
 	}
-	sam.get("/memories/duplicates").lacks("renderer")
+	sam.get("/memories/duplicates").without("renderer")
 }
 
 func TestMemoriesBecomeOneAndAreTakenBack(t *testing.T) {
@@ -58,7 +58,7 @@ func TestMemoriesBecomeOneAndAreTakenBack(t *testing.T) {
 	}
 	before := w.states(owner, first, second, linking)
 	address := "/memories/merge?id=" + first + "&id=" + second
-	p := olivia.get(address).expect(http.StatusOK, "Make one memory of 2", "<ins>over, always.</ins>", "<b>A</b> stays",
+	p := olivia.get(address).expect(http.StatusOK, "Merge memories: 2", "<ins>over, always.</ins>", "Keep <b>A</b>",
 		"decision", "source")
 	checkPage(w, p)
 
@@ -66,7 +66,7 @@ func TestMemoriesBecomeOneAndAreTakenBack(t *testing.T) {
 		"content": {"What both say.\r\nIn two lines."}, "csrf": {p.hidden().Get("csrf")}}
 	done := olivia.post("/memories/merge", typed)
 	done.goesTo("/memories/" + first + "?undo=")
-	done = olivia.get(done.header.Get("Location")).expect(http.StatusOK, "2 memories are one now.", "Undo")
+	done = olivia.get(done.header.Get("Location")).expect(http.StatusOK, "2 memories merged.", "Undo")
 	m, err := view.GetMemory(t.Context(), first)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestMemoriesBecomeOneAndAreTakenBack(t *testing.T) {
 		t.Error("the other is still there")
 	}
 
-	olivia.undo(done).expect(http.StatusOK, "That is taken back.", "Make one memory of 2")
+	olivia.undo(done).expect(http.StatusOK, "Undone.", "Merge memories: 2")
 	if after := w.states(owner, first, second, linking); !slices.Equal(before, after) {
 		t.Errorf("taken back to\n%q, not\n%q", after, before)
 	}
@@ -101,7 +101,7 @@ func TestMergesThatCannotBe(t *testing.T) {
 	view, olivia := w.store.As(souvenir.Access{User: w.users[owner]}), w.signedIn(owner)
 	address := "/memories/merge?id=" + first + "&id=" + second
 	csrf := olivia.get(address).hidden().Get("csrf")
-	send := func(change url.Values) *shownPage {
+	send := func(change url.Values) *gotPage {
 		fields := url.Values{"csrf": {csrf}, "id": {first, second}, "revision": {"1", "1"}, "keep": {first}, "content": {""}}
 		for name, values := range change {
 			fields[name] = values
@@ -109,9 +109,9 @@ func TestMergesThatCannotBe(t *testing.T) {
 		return olivia.post("/memories/merge", fields)
 	}
 	before := w.states(owner, first, second)
-	send(url.Values{"keep": {"none"}}).expect(http.StatusBadRequest, "choose which of the memories stays")
+	send(url.Values{"keep": {"none"}}).expect(http.StatusBadRequest, "choose which memory to keep")
 	send(url.Values{"revision": {"1", "2"}, "content": {"typed " + hostile}}).expect(http.StatusConflict,
-		"Somebody has changed B meanwhile; nothing was changed", "typed &lt;script&gt;")
+		"Someone else has changed B meanwhile; nothing was changed", "typed &lt;script&gt;")
 	send(url.Values{"revision": {"1"}}).expect(http.StatusBadRequest, "2 memories with 1 revisions")
 	send(url.Values{"id": {first}, "revision": {"1"}}).expect(http.StatusBadRequest)
 	send(url.Values{"content": {strings.Repeat("x", souvenir.MaxContent+1)}}).expect(http.StatusBadRequest,
@@ -124,14 +124,14 @@ func TestMergesThatCannotBe(t *testing.T) {
 	if err := view.DeleteMemory(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	send(nil).expect(http.StatusConflict, "ot all of them are there any more")
+	send(nil).expect(http.StatusConflict, "ome of them no longer exist")
 	olivia.leadsTo(olivia.get(address), "/memories/duplicates?done=nothing-to-merge").expect(http.StatusOK,
 		"Only one of them is left")
 	olivia.leadsTo(olivia.get("/memories/merge"), "/memories/duplicates")
 	// A reader can compare, and change nothing.
 	third := w.fill(owner, souvenir.NewMemory{Content: "The shop opens at ten.", ProjectID: "shop"})[0]
 	rita := w.signedIn(reader)
-	p := rita.get("/memories/merge?id="+w.memory+"&id="+third).expect(http.StatusOK, "Make one memory of 2")
+	p := rita.get("/memories/merge?id="+w.memory+"&id="+third).expect(http.StatusOK, "Merge memories: 2")
 	rita.post("/memories/merge", url.Values{"csrf": {p.hidden().Get("csrf")}, "id": {w.memory, third},
 		"revision": {"1", "1"}, "keep": {w.memory}}).expect(http.StatusForbidden, "Nothing was changed", "for reading only")
 }
@@ -148,7 +148,7 @@ func TestNewMemoryPage(t *testing.T) {
 	done := olivia.submit(p, "/memories/new", typed)
 	to := done.header.Get("Location")
 	id := strings.TrimPrefix(strings.Split(to, "?")[0], "/memories/")
-	shown := olivia.get(to).expect(http.StatusOK, "The memory is stored.", "Undo")
+	page := olivia.get(to).expect(http.StatusOK, "Memory stored.", "Undo")
 	m, err := w.store.As(souvenir.Access{User: w.users[owner]}).GetMemory(t.Context(), id)
 	if err != nil || m.Content != "Otters swim.\nAll day." || !slices.Equal(m.Tags, []string{"a", "b"}) ||
 		m.ProjectID != "shop" || m.EventType != "note" || m.State != "active" || m.Importance != souvenir.ImportanceHigh ||
@@ -158,17 +158,17 @@ func TestNewMemoryPage(t *testing.T) {
 	}
 	similar := olivia.submit(p, "/memories/new", url.Values{"content": {"Otters swim. All day!"}})
 	olivia.get(similar.header.Get("Location")).expect(http.StatusOK, "Another one says nearly the same",
-		"Make one memory of 2", id)
-	olivia.undo(shown).expect(http.StatusOK, "That is taken back.").lacks(id)
+		"Merge memories: 2", id)
+	olivia.undo(page).expect(http.StatusOK, "Undone.").without(id)
 
 	for want, wrong := range map[string]url.Values{
-		"What is to be remembered is empty":                          {"content": {"  "}},
+		"Content is empty":                                           {"content": {"  "}},
 		"Importance is &#34;huge&#34;; allowed are":                  {"content": {"x"}, "importance": {"huge"}},
 		"has the line &#34;nothing&#34;; a key, a colon and a value": {"content": {"x"}, "metadata": {"nothing"}},
 		"has the key &#34;a&#34; twice":                              {"content": {"x"}, "metadata": {"a: 1\na: 2"}},
-		"is no object of JSON":                                       {"content": {"x"}, "metadata": {"{"}},
+		"is not a JSON object":                                       {"content": {"x"}, "metadata": {"{"}},
 		"Tags":                                                       {"content": {"x"}, "tags": {strings.Repeat("x", 129)}},
-		"What is to be remembered is 1048577 bytes": {"content": {strings.Repeat("x", souvenir.MaxContent+
+		"Content is 1048577 bytes": {"content": {strings.Repeat("x", souvenir.MaxContent+
 			1)}},
 		"Collection &#34;none&#34;": {"content": {"x"}, "collection": {"none"}},
 	} {

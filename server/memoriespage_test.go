@@ -37,7 +37,7 @@ func (w *world) furnishMemoryList(paths map[string]string) {
 }
 
 // find asks for the list as the script of the page does.
-func (b *browser) find(query string) *shownPage {
+func (b *browser) find(query string) *gotPage {
 	b.w.t.Helper()
 	r := b.w.request(guest, http.MethodGet, "/memories?"+query, nil)
 	r.Header.Set("HX-Request", "true")
@@ -45,7 +45,7 @@ func (b *browser) find(query string) *shownPage {
 }
 
 // rows are the ids of the memories that a list shows.
-func (p *shownPage) rows() []string {
+func (p *gotPage) rows() []string {
 	var ids []string
 	for _, input := range p.html.all("input") {
 		if input.attr("name") == "id" && input.attr("form") == "bulk" {
@@ -72,36 +72,36 @@ func (w *world) fill(caller string, memories ...souvenir.NewMemory) []string {
 func TestMemoriesPage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	sam, olivia, rita := w.signedIn(stranger), w.signedIn(owner), w.signedIn(reader)
-	sam.get("/memories").expect(http.StatusOK, "Nothing is remembered yet", `href="/memories/new"`).lacks("opens at nine",
+	sam.get("/memories").expect(http.StatusOK, "No memories yet", `href="/memories/new"`).without("opens at nine",
 		secret)
 	olivia.get("/memories").expect(http.StatusOK, "The shop opens at nine.", secret, "2 memories", "The shop (1)",
-		"Without a project (1)").lacks("Nothing is remembered")
+		"No project (1)").without("No memories yet")
 	rita.get("/memories").expect(http.StatusOK, "The shop opens at nine.", "1 memory",
-		"The shop of olivia (1)").lacks(secret)
+		"The shop of olivia (1)").without(secret)
 	checkPage(w, olivia.get("/memories?q=shop&view=reading"))
 	checkPage(w, sam.get("/memories"))
 }
 
-func TestSearchOfMemoriesAsSomebodyTypes(t *testing.T) {
+func TestSearchOfMemoriesWhileTyping(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.fill(owner, souvenir.NewMemory{Content: "The **otters** swim in the river.\n\nThey like it. " +
 		strings.Repeat("Water all day long. ", 100)})
 	olivia := w.signedIn(owner)
 	part := olivia.find("q=otter")
-	part.expect(http.StatusOK, "<mark>otters</mark>", "Best first of 3 memories", `class="score"`, "words 0.",
-		"meaning 0.", "<rect").lacks("<html", "<h1", `id="filters"`)
+	part.expect(http.StatusOK, "<mark>otters</mark>", "3 memories, best match first", `class="score"`, "words 0.",
+		"meaning 0.", "<rect").without("<html", "<h1", `id="filters"`)
 	if rows := part.rows(); len(rows) != 3 {
 		t.Errorf("%d rows", len(rows))
 	}
-	olivia.find("q=otter&view=reading").expect(http.StatusOK, "<strong>otters</strong>", "Read all of it").lacks("<table")
-	olivia.find("q=zyxwvut").expect(http.StatusOK, "Nothing has these words. This comes closest by meaning")
+	olivia.find("q=otter&view=reading").expect(http.StatusOK, "<strong>otters</strong>", "Read more").without("<table")
+	olivia.find("q=zyxwvut").expect(http.StatusOK, "No memory has these words.")
 	whole := olivia.get("/memories?q=otter")
 	whole.expect(http.StatusOK, `value="otter"`, "<mark>otters</mark>")
 	if whole.header.Get("Vary") == "" {
 		t.Error("the part and the page are not told apart")
 	}
 	olivia.find("q="+strings.Repeat("x", souvenir.MaxQuery+1)).expect(http.StatusBadRequest,
-		"The text that is searched for is 65537 bytes; at most 65536 are allowed.", `role="alert"`).lacks("<html")
+		"The search text is 65537 bytes; at most 65536 are allowed.", `role="alert"`).without("<html")
 }
 
 func TestFiltersOfMemories(t *testing.T) {
@@ -167,7 +167,7 @@ func TestFiltersOfMemories(t *testing.T) {
 		checkPage(w, olivia.get("/memories?"+query))
 	}
 	p := olivia.get("/memories?tag=a&tag=b,c&state=active&q=one")
-	p.expect(http.StatusOK, "Take off Tag: b,c", "Take off State: active", `href="?q=one&amp;state=active&amp;tag=a"`,
+	p.expect(http.StatusOK, "Remove filter Tag: b,c", "Remove filter State: active", `href="?q=one&amp;state=active&amp;tag=a"`,
 		`href="?q=one&amp;tag=a&amp;tag=b%2Cc"`)
 }
 
@@ -221,7 +221,7 @@ func TestPartsOfTheList(t *testing.T) {
 		seen := map[string]bool{}
 		for part := 1; part <= 3; part++ {
 			p := olivia.get(fmt.Sprintf("/memories?%s&page=%d", query, part)).expect(http.StatusOK,
-				fmt.Sprintf("Part %d of 3", part))
+				fmt.Sprintf("Page %d of 3", part))
 			checkPage(w, p)
 			for _, id := range p.rows() {
 				seen[id] = true
@@ -233,12 +233,12 @@ func TestPartsOfTheList(t *testing.T) {
 		for _, past := range []string{"4", "99999999999999999999", "1000000"} {
 			p := olivia.get("/memories?" + query + "&page=" + past)
 			if past == "99999999999999999999" {
-				p.expect(http.StatusOK, "Part 1 of 3")
+				p.expect(http.StatusOK, "Page 1 of 3")
 			} else {
-				p.expect(http.StatusOK, "Part 3 of 3", "There is no part", "any more")
+				p.expect(http.StatusOK, "Page 3 of 3", "no longer exists")
 			}
 		}
-		olivia.get("/memories?"+query+"&page=-3").expect(http.StatusOK, "Part 1 of 3")
+		olivia.get("/memories?"+query+"&page=-3").expect(http.StatusOK, "Page 1 of 3")
 	}
 	first, last := olivia.find("sort=created_at_asc&tag=many").rows(),
 		olivia.find("sort=created_at_desc&tag=many&page=3").rows()

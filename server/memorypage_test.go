@@ -9,18 +9,18 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// The page of a memory is for those who see the memory; of others it says what it says of one that there is not.
+// The page of a memory is for those who see the memory; of others it says what it says of one that does not exist.
 func TestThePageOfAMemory(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	for _, caller := range []string{owner, reader, writer} {
 		w.signedIn(caller).get("/memories/"+w.memory).expect(http.StatusOK, "opens at nine", "shop", "menu.txt",
-			"/api/files/"+w.file).lacks(secret)
+			"/api/files/"+w.file).without(secret)
 	}
 	w.signedIn(owner).get("/memories/"+w.private).expect(http.StatusOK, "The word is "+secret, secret+".txt")
 	for _, caller := range []string{stranger, admin} {
-		w.signedIn(caller).get("/memories/" + w.memory).expect(http.StatusNotFound).lacks("nine")
+		w.signedIn(caller).get("/memories/" + w.memory).expect(http.StatusNotFound).without("nine")
 	}
-	w.signedIn(reader).get("/memories/" + w.private).expect(http.StatusNotFound).lacks(secret)
+	w.signedIn(reader).get("/memories/" + w.private).expect(http.StatusNotFound).without(secret)
 	if p := w.browser().get("/memories/" +
 		w.memory).expect(http.StatusSeeOther); p.header.Get("Location") != "/login?next=%2Fmemories%2F"+w.memory {
 		t.Errorf("who has not signed in is sent to %q", p.header.Get("Location"))

@@ -23,7 +23,7 @@ func asJSON(t *testing.T, value any) string {
 }
 
 // upload sends a form with a file, as a page of this server would.
-func (b *browser) upload(path, csrf, name, content string) *shownPage {
+func (b *browser) upload(path, csrf, name, content string) *gotPage {
 	b.w.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -51,7 +51,7 @@ func TestButtonsOfAMemory(t *testing.T) {
 	ada := w.signedIn(admin)
 	m := w.addMemory(admin, souvenir.NewMemory{Content: "A text", State: "draft", Importance: "low"})
 	path := "/memories/" + m.ID
-	press := func(says string) *shownPage {
+	press := func(says string) *gotPage {
 		t.Helper()
 		p := ada.get(path).expect(http.StatusOK)
 		for _, form := range p.html.all("form") {
@@ -67,12 +67,12 @@ func TestButtonsOfAMemory(t *testing.T) {
 	if got := w.memoryOf(admin, m.ID).State; got != "archived" {
 		t.Errorf("its state is %q", got)
 	}
-	important := press("Important")
+	important := press("Star")
 	if got := w.memoryOf(admin, m.ID).Importance; got != "high" {
 		t.Errorf("its importance is %q", got)
 	}
 	p := ada.submit(ada.get(archived.header.Get("Location")), "/undo", nil) // there was another change since
-	p.expect(http.StatusConflict, "changed once more")
+	p.expect(http.StatusConflict, "changed again")
 	ada.undoOf(important)
 	if got := w.memoryOf(admin, m.ID); got.Importance != "low" || got.State != "archived" {
 		t.Errorf("taken back, it is %+v", got)
@@ -93,7 +93,7 @@ func TestButtonsOfAMemory(t *testing.T) {
 		t.Error("a wrong button has changed it")
 	}
 	same := ada.post(path+"/set", url.Values{"csrf": {csrf}, "key": {"state"}, "value": {"completed"}})
-	ada.get(same.header.Get("Location")).expect(http.StatusOK, "Nothing was different")
+	ada.get(same.header.Get("Location")).expect(http.StatusOK, "No changes.")
 }
 
 func TestDeletingAMemoryIsTakenBack(t *testing.T) {
@@ -109,21 +109,21 @@ func TestDeletingAMemoryIsTakenBack(t *testing.T) {
 	olivia.get(path).expect(http.StatusNotFound)
 	olivia.get(path + "/history").expect(http.StatusNotFound)
 
-	shown := olivia.get("/profile?undo="+deleted.goesTo("/").Get("undo")).expect(http.StatusOK,
+	page := olivia.get("/profile?undo="+deleted.goesTo("/").Get("undo")).expect(http.StatusOK,
 		"The shop opens at nine.” is deleted", "Undo")
 	sams := w.signedIn(stranger) // who has found out the name of the step
 	csrf := sams.get("/profile").html.all("form")[0].fields().Get("csrf")
 	sams.post("/undo", url.Values{"csrf": {csrf}, "step": {deleted.goesTo("/").Get("undo")}}).expect(http.StatusNotFound)
-	back := olivia.submit(shown, "/undo", nil)
+	back := olivia.submit(page, "/undo", nil)
 	if back.header.Get("Location") != path+"?done=undone" {
 		t.Errorf("taking it back leads to %q", back.header.Get("Location"))
 	}
-	olivia.get(path+"?done=undone").expect(http.StatusOK, "That is taken back", "opens at nine", "menu.txt")
+	olivia.get(path+"?done=undone").expect(http.StatusOK, "Undone.", "opens at nine", "menu.txt")
 	if after := w.memoryOf(owner, w.memory); asJSON(t, after) != asJSON(t, before) {
 		t.Errorf("it was %s and is %s", asJSON(t, before), asJSON(t, after))
 	}
 	olivia.get(path+"/history").expect(http.StatusOK, "Version 1", "Version 2")
-	olivia.submit(shown, "/undo", nil).expect(http.StatusNotFound, "cannot be taken back any more")
+	olivia.submit(page, "/undo", nil).expect(http.StatusNotFound, "can no longer be undone")
 }
 
 func TestFilesOfAMemory(t *testing.T) {
@@ -135,14 +135,14 @@ func TestFilesOfAMemory(t *testing.T) {
 	view := w.store.As(souvenir.Access{User: w.users[owner]})
 
 	added := olivia.upload(path+"/files/add", csrf, "plan.txt", "the plan")
-	olivia.get(added.header.Get("Location")).expect(http.StatusOK, "plan.txt", "stored, and linked")
+	olivia.get(added.header.Get("Location")).expect(http.StatusOK, "plan.txt", "uploaded and linked")
 	files, err := view.FilePage(t.Context(), souvenir.FileQuery{FileList: souvenir.FileList{MemoryID: m.ID}})
 	if err != nil || files.Total != 1 || files.Files[0].Size != 8 {
 		t.Fatalf("%+v %v", files, err)
 	}
 	file := files.Files[0].ID
 	unlinked := olivia.submit(olivia.get(path), path+"/files/unlink", nil)
-	olivia.get(unlinked.header.Get("Location")).expect(http.StatusOK, "is taken off this memory")
+	olivia.get(unlinked.header.Get("Location")).expect(http.StatusOK, "is unlinked from this memory")
 	if f, err := view.GetFile(t.Context(), file); err != nil || f.MemoryID != "" {
 		t.Fatalf("%+v %v", f, err)
 	}
@@ -179,7 +179,7 @@ func TestHistoryOfAMemory(t *testing.T) {
 	ada := w.signedIn(admin)
 	m := w.addMemory(admin, souvenir.NewMemory{Content: "The kettle is blue.\nIt stands here.", Tags: []string{"kitchen"}})
 	path := "/memories/" + m.ID
-	ada.get(path+"/history").expect(http.StatusOK, "nobody has changed it yet").lacks("Bring back")
+	ada.get(path+"/history").expect(http.StatusOK, "not been changed since it was stored").without(">Restore<")
 	_, fields := ada.editForm(m.ID)
 	fields.Set("content", "The kettle is red.\nIt stands here.")
 	ada.post(path+"/edit", fields)
@@ -187,10 +187,10 @@ func TestHistoryOfAMemory(t *testing.T) {
 
 	p := ada.get(path+"/history").expect(http.StatusOK, "Version 3", "Version 2", "Version 1",
 		"<del>The kettle is <b>blue</b>.</del>", "<ins>The kettle is <b>red</b>.</ins>",
-		"Taken away: ", "Added: ", "<del>kitchen</del>", "taken away", "<ins>&lt;b&gt;good&lt;/b&gt;</ins>",
+		"Removed: ", "Added: ", "<del>kitchen</del>", "removed", "<ins>&lt;b&gt;good&lt;/b&gt;</ins>",
 		"by you, in Firefox on Linux")
 	checkPage(w, p)
-	one := ada.get(path+"/history?revision=1").expect(http.StatusOK, "Version 1 of", "kitchen", "What has changed since")
+	one := ada.get(path+"/history?revision=1").expect(http.StatusOK, "Version 1 of", "kitchen", "Changes since")
 	checkPage(w, one)
 	for _, wrong := range []string{"0", "-1", "4", "99999999999999999999", "x", "%00"} {
 		ada.get(path+"/history?revision="+wrong).expect(http.StatusNotFound, "is not kept")
@@ -222,9 +222,9 @@ func TestPagesOfALargeMemoryStaySmall(t *testing.T) {
 		w.patchMemory(admin, m.ID, souvenir.MemoryUpdate{Content: &text})
 	}
 	path := "/memories/" + m.ID
-	checkPage(w, ada.get(path).expect(http.StatusOK, "Show all of it"))
-	checkPage(w, ada.get(path+"/history").expect(http.StatusOK, "Part 1 of 2", "Version 13"))
-	checkPage(w, ada.get(path+"/history?part=2").expect(http.StatusOK, "Version 1", "too large to be compared"))
+	checkPage(w, ada.get(path).expect(http.StatusOK, "Show all"))
+	checkPage(w, ada.get(path+"/history").expect(http.StatusOK, "Page 1 of 2", "Version 13"))
+	checkPage(w, ada.get(path+"/history?part=2").expect(http.StatusOK, "Version 1", "too large to compare"))
 	checkPage(w, ada.get(path+"/history?revision=1").expect(http.StatusOK))
 	if p := ada.get(path + "?all=yes").expect(http.StatusOK); !strings.Contains(p.body, "stored") || len(p.body) < 60_000 {
 		t.Errorf("all of it is %d bytes", len(p.body))
@@ -247,11 +247,11 @@ func TestMemoriesLikeAnother(t *testing.T) {
 		return r
 	}
 	olivia, rita := w.signedIn(owner), w.signedIn(reader)
-	p := olivia.send(r(olivia)).expect(http.StatusOK, "opens at nine on Sundays", like.ID, "% alike").lacks("<html",
+	p := olivia.send(r(olivia)).expect(http.StatusOK, "opens at nine on Sundays", like.ID, "% similar").without("<html",
 		"/memories/"+w.memory+`"`)
 	if strings.Count(p.body, "<li>") != 3 {
 		t.Errorf("%s", p.body)
 	}
-	rita.send(r(rita)).expect(http.StatusOK, like.ID).lacks(secret, "Sundays")
-	rita.get("/memories/"+w.memory+"/similar").expect(http.StatusOK, "<html", like.ID).lacks(secret)
+	rita.send(r(rita)).expect(http.StatusOK, like.ID).without(secret, "Sundays")
+	rita.get("/memories/"+w.memory+"/similar").expect(http.StatusOK, "<html", like.ID).without(secret)
 }

@@ -11,15 +11,15 @@ import (
 )
 
 // editForm opens the form of a memory and returns what a browser would send of it.
-func (b *browser) editForm(id string) (*shownPage, url.Values) {
+func (b *browser) editForm(id string) (*gotPage, url.Values) {
 	b.w.t.Helper()
-	p := b.get("/memories/"+id+"/edit").expect(http.StatusOK, "How it looks")
+	p := b.get("/memories/"+id+"/edit").expect(http.StatusOK, "Preview")
 	checkPage(b.w, p)
 	return p, p.typed("/memories/" + id + "/edit")
 }
 
 // typed are the fields of the form of a page, its long texts among them.
-func (p *shownPage) typed(action string) url.Values {
+func (p *gotPage) typed(action string) url.Values {
 	p.t.Helper()
 	for _, form := range p.html.all("form") {
 		if form.attr("action") != action {
@@ -64,7 +64,7 @@ func (w *world) patchMemory(user, id string, u souvenir.MemoryUpdate) {
 }
 
 // undoOf takes back what the page that a form has led to says was done.
-func (b *browser) undoOf(p *shownPage) *shownPage {
+func (b *browser) undoOf(p *gotPage) *gotPage {
 	b.w.t.Helper()
 	shown := b.get(p.header.Get("Location")).expect(http.StatusOK, "Undo")
 	return b.submit(shown, "/undo", nil)
@@ -84,7 +84,7 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 		t.Errorf("tags are shown as %s", got)
 	}
 	saved := ada.post(path, fields) // nothing was typed
-	ada.get(saved.header.Get("Location")).expect(http.StatusOK, "Nothing was different")
+	ada.get(saved.header.Get("Location")).expect(http.StatusOK, "No changes.")
 	if after := w.memoryOf(admin, m.ID); after.Revision != 1 || after.Content != m.Content {
 		t.Errorf("saving what was there makes %+v", after)
 	}
@@ -122,7 +122,7 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 }
 
 // What is wrong is said beside its field, and what was typed stays.
-func TestMistakesInAMemoryAreToldBesideTheirField(t *testing.T) {
+func TestMistakesInAMemoryAreReportedBesideTheirField(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada := w.signedIn(admin)
 	m := w.addMemory(admin, souvenir.NewMemory{Content: "A text", Metadata: map[string]any{"a": map[string]any{"b": 1}}})
@@ -139,8 +139,8 @@ func TestMistakesInAMemoryAreToldBesideTheirField(t *testing.T) {
 		{"related", "nowhere", "related", "nowhere"},
 		{"related", m.ID, "related", "itself"},
 		{"metadata", "{\"a\": 1,\n}", "metadata", "on line 2"},
-		{"metadata", "[1]", "metadata", "no object"},
-		{"metadata", "null", "metadata", "no object"},
+		{"metadata", "[1]", "metadata", "not an object"},
+		{"metadata", "null", "metadata", "not an object"},
 		{"metadata", `{"a": 1} {}`, "metadata", "something follows"},
 		{"metadata", `{"state": "active"}`, "metadata", "field of its own"},
 		{"metadata", `{"a": {"b": null}}`, "metadata", "null"},
@@ -187,7 +187,7 @@ func TestMistakesInAMemoryAreToldBesideTheirField(t *testing.T) {
 	}
 }
 
-// What somebody else has saved meanwhile is never written over unseen, and nothing that was typed is lost.
+// What another user has saved meanwhile is never written over unseen, and nothing that was typed is lost.
 func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	walter := w.signedIn(writer)
@@ -201,7 +201,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 		Metadata: map[string]any{"state": "completed", "mood": "good"}})
 	fields.Set("content", "ONE\ntwo\nthree\nfour\nfive\n")
 	fields.Set("tags", "a, b")
-	p := walter.post(path, fields).stays(http.StatusConflict, "Somebody has saved this memory", "different lines")
+	p := walter.post(path, fields).stays(http.StatusConflict, "Someone else saved this memory", "different lines")
 	checkPage(w, p)
 	if now := w.memoryOf(owner, m.ID); now.Revision != 2 {
 		t.Fatalf("it was written over: %+v", now)
@@ -256,13 +256,13 @@ func TestWhoReadsOnlyChangesNothingOfAMemory(t *testing.T) {
 	before := w.memoryOf(owner, w.memory)
 	path := "/memories/" + w.memory
 	for _, page := range []string{"", "/history", "/similar"} {
-		p := rita.get(path+page).expect(http.StatusOK).lacks("/edit", `action="`+path)
+		p := rita.get(path+page).expect(http.StatusOK).without("/edit", `action="`+path)
 		if page != "" { // whose file the admin does not see, as whom addresses are looked at
 			checkPage(w, p)
 		}
 		sam.get(path + page).expect(http.StatusNotFound)
 	}
-	rita.get(path+"/edit").expect(http.StatusForbidden, "for reading only")
+	rita.get(path+"/edit").expect(http.StatusForbidden, "read-only")
 	sam.get(path + "/edit").expect(http.StatusNotFound)
 	_, fields := w.signedIn(owner).editForm(w.memory)
 	for name, b := range map[string]*browser{"reader": rita, "stranger": sam} {
@@ -301,7 +301,7 @@ func TestHowATextWillLook(t *testing.T) {
 	_, fields := ada.editForm(m.ID)
 	p := ada.post("/memories/"+m.ID+"/preview",
 		url.Values{"csrf": fields["csrf"], "content": {"**bold** <script>alert(1)</script>"}})
-	p.expect(http.StatusOK, "<strong>bold</strong>", "&lt;script&gt;").lacks("<script>alert")
+	p.expect(http.StatusOK, "<strong>bold</strong>", "&lt;script&gt;").without("<script>alert")
 	fields.Set("content", "*typed*") // without scripts, by the button
 	fields.Set("preview", "yes")
 	p = ada.post("/memories/"+m.ID+"/edit", fields).stays(http.StatusOK, "<em>typed</em>")

@@ -20,7 +20,7 @@ func TestMistakesOfClients(t *testing.T) {
 	w.send(basic).expect(http.StatusUnauthorized, `scheme \"Basic\"`, "Authorization: Bearer TOKEN")
 	secret := w.request(guest, "GET", "/api/owner-ids/me", nil)
 	secret.Header.Set("Authorization", "s3cret")
-	w.send(secret).expect(http.StatusUnauthorized, "Bearer TOKEN").lacks("s3cret")
+	w.send(secret).expect(http.StatusUnauthorized, "Bearer TOKEN").without("s3cret")
 
 	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 	slash := w.request(owner, "POST", "/mcp/", strings.NewReader(initialize))

@@ -17,12 +17,12 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// oauthEndpoints are the endpoints of OAuth, but the token endpoint, for everybody who may knock. Olivia has made the
+// oauthEndpoints are the endpoints of OAuth, but the token endpoint, for everyone who may knock. Olivia has made the
 // client app.
 func oauthEndpoints() []endpoint {
 	open := map[string]int{guest: 200, stranger: 200, garbage: 200, revoked: 200}
 	created := map[string]int{guest: 201, stranger: 201, garbage: 201, revoked: 201}
-	own := everybody(404, map[string]int{owner: 200, noFiles: 403, limited: 403, readOnly: 403, noMemory: 403})
+	own := everyone(404, map[string]int{owner: 200, noFiles: 403, limited: 403, readOnly: 403, noMemory: 403})
 	return []endpoint{
 		{name: "server metadata", method: "GET", path: "/.well-known/oauth-authorization-server", rows: open,
 			has: []string{`"issuer":"` + publicAt + `"`}},
@@ -33,25 +33,25 @@ func oauthEndpoints() []endpoint {
 		{name: "resource metadata of MCP", method: "GET", path: "/.well-known/oauth-protected-resource/mcp", rows: open,
 			has: []string{`"resource":"` + publicAt + `/mcp"`}},
 		{name: "register", method: "POST", path: "/oauth/register", rows: created,
-			has: []string{`"client_secret_expires_at":0`}, lacks: []string{secret},
+			has: []string{`"client_secret_expires_at":0`}, without: []string{secret},
 			body: `{"redirect_uris": ["https://client.example/callback"]}`},
 		{name: "register where old clients guess", method: "POST", path: "/register", rows: created,
-			has: []string{`"client_id":`}, lacks: []string{secret, "null"},
+			has: []string{`"client_id":`}, without: []string{secret, "null"},
 			body: `{"redirect_uris": ["https://client.example/callback"], "token_endpoint_auth_method": "none"}`},
 		{name: "revoke", method: "POST", path: "/oauth/revoke", form: true, body: "token=unknown", rows: open,
 			has: []string{"{}"}},
 
 		{name: "list clients", method: "GET", path: "/oauth/admin/clients",
-			rows: everybody(200, map[string]int{limited: 403, noMemory: 403}), has: []string{`"clients":[`, `"count":`},
-			lacks: []string{"client_secret\""}},
+			rows: everyone(200, map[string]int{limited: 403, noMemory: 403}), has: []string{`"clients":[`, `"count":`},
+			without: []string{"client_secret\""}},
 		{name: "make a client", method: "POST", path: "/oauth/admin/clients",
-			has: []string{`"client_id":"mine"`, `"client_secret":"s3cr3t"`, `"active":true`}, lacks: []string{secret},
+			has: []string{`"client_id":"mine"`, `"client_secret":"s3cr3t"`, `"active":true`}, without: []string{secret},
 			body: `{"client_id": "mine", "client_secret": "s3cr3t", "name": "Mine", "redirect_uris": ["https://mine.example/callback"]}`,
-			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
+			rows: everyone(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
 		{name: "regenerate a secret", method: "POST", path: "/oauth/admin/clients/app/regenerate-secret", rows: own,
 			has: []string{`"client_secret":"`, `"client_id":"app"`}},
 		{name: "deactivate a client", method: "DELETE", path: "/oauth/admin/clients/app", rows: own,
-			has: []string{`"success":true`}, lacks: []string{secret}},
+			has: []string{`"success":true`}, without: []string{secret}},
 	}
 }
 
@@ -134,7 +134,7 @@ func newWorldAt(t *testing.T, options server.Options) (w *world, pass func(time.
 func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
 	w := newWorld(t, server.Options{PublicURL: "https://memory.example/"})
 	var found map[string]any
-	a := w.do(guest, "GET", "/.well-known/oauth-authorization-server", "").expect(http.StatusOK).lacks("null",
+	a := w.do(guest, "GET", "/.well-known/oauth-authorization-server", "").expect(http.StatusOK).without("null",
 		"offline_access", `"admin"`)
 	a.decode(&found)
 	for name, want := range map[string]any{
@@ -170,7 +170,7 @@ func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
 	}
 	w.do(guest, "GET", "/.well-known/oauth-protected-resource/mcp", "").expect(http.StatusOK,
 		`"resource":"https://memory.example/mcp"`,
-		`"authorization_servers":["https://memory.example"]`, `"bearer_methods_supported":["header"]`).lacks("offline_access",
+		`"authorization_servers":["https://memory.example"]`, `"bearer_methods_supported":["header"]`).without("offline_access",
 		"null")
 }
 
@@ -245,7 +245,7 @@ func TestRegistrationIsEchoed(t *testing.T) {
 	w.do(guest, "POST", "/oauth/register",
 		`{"redirect_uris": ["http://localhost:1234/callback", "cursor://anysphere.cursor-mcp/oauth/callback"], "client_name": "Claude",
 		"client_uri": "https://claude.ai", "logo_uri": null, "scope": "memory:read offline_access", "grant_types": ["authorization_code", "refresh_token", "implicit"],
-		"response_types": ["code"], "token_endpoint_auth_method": "none", "software_id": "x", "custom": {"a": [1, 2]}}`).expect(http.StatusCreated).lacks("null", "client_secret").decode(&found)
+		"response_types": ["code"], "token_endpoint_auth_method": "none", "software_id": "x", "custom": {"a": [1, 2]}}`).expect(http.StatusCreated).without("null", "client_secret").decode(&found)
 	want := `{"client_name":"Claude","client_uri":"https://claude.ai","custom":{"a":[1,2]},"grant_types":["authorization_code","refresh_token"],` +
 		`"redirect_uris":["http://localhost:1234/callback","cursor://anysphere.cursor-mcp/oauth/callback"],"response_types":["code"],"scope":"memory:read","software_id":"x","token_endpoint_auth_method":"none"}`
 	if found["client_id"] == "" || found["client_id_issued_at"] == 0.0 {
@@ -259,7 +259,7 @@ func TestRegistrationIsEchoed(t *testing.T) {
 	}
 	w.do(guest, "POST", "/oauth/register",
 		`{"redirect_uris": ["https://a.example/b"], "client_id": "chosen"}`).expect(http.StatusCreated,
-		`"token_endpoint_auth_method":"client_secret_basic"`, `"client_secret_expires_at":0`).lacks("chosen")
+		`"token_endpoint_auth_method":"client_secret_basic"`, `"client_secret_expires_at":0`).without("chosen")
 }
 
 func TestWrongRegistrations(t *testing.T) {
@@ -298,18 +298,18 @@ func TestWrongRegistrations(t *testing.T) {
 			r := w.request(guest, "POST", "/oauth/register", strings.NewReader(c.body))
 			r.Header.Set("Content-Type", c.kind)
 			a := w.send(r).refused(http.StatusBadRequest, c.code, c.has)
-			var told struct {
+			var failure struct {
 				Description string `json:"error_description"`
 			}
-			a.decode(&told)
-			if strings.ContainsFunc(told.Description, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
-				t.Errorf("%q has characters that a description has not", told.Description)
+			a.decode(&failure)
+			if strings.ContainsFunc(failure.Description, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+				t.Errorf("%q has characters that a description has not", failure.Description)
 			}
 		})
 	}
 }
 
-// Many may register from one address, not any number; others are not held up by it, nor can anybody pass for others.
+// Many may register from one address, not any number; others are not held up by it, nor can anyone pass for others.
 func TestRegistrationsAreLimitedByAddress(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	const body = `{"redirect_uris": ["https://client.example/callback"], "token_endpoint_auth_method": "none"}`

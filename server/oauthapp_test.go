@@ -45,7 +45,7 @@ func (w *world) registerAs(name, method string, redirects ...string) oauthApp {
 	return app
 }
 
-// ownApp has somebody make a client that has a secret.
+// ownApp has someone make a client that has a secret.
 func (w *world) ownApp(by, id string) oauthApp {
 	w.t.Helper()
 	client, err := w.store.As(souvenir.Access{User: w.users[by]}).Accounts().AddClient(background,
@@ -73,7 +73,7 @@ func (app oauthApp) asks(given ...string) string {
 }
 
 // letIn lets an application in as it asks, or as a form says otherwise.
-func (b *browser) letIn(asked string, changes url.Values) *shownPage {
+func (b *browser) letIn(asked string, changes url.Values) *gotPage {
 	b.w.t.Helper()
 	form := b.get(asked).stays(http.StatusOK).html.fields()
 	form.Set("decision", "allow")
@@ -126,8 +126,8 @@ func (app oauthApp) refreshForm(token string) url.Values {
 	return form
 }
 
-// exchange exchanges the code with which a browser is sent back to an application.
-func (w *world) exchange(app oauthApp, sentBack *shownPage) souvenir.TokenSet {
+// redeem exchanges the code with which a browser is sent back to an application.
+func (w *world) redeem(app oauthApp, sentBack *gotPage) souvenir.TokenSet {
 	w.t.Helper()
 	return w.post("/oauth/token", app.codeForm(sentBack.goesTo(app.Redirect[0]).Get("code"))).tokens()
 }

@@ -116,7 +116,7 @@ func TestRequestsThatAreNoForms(t *testing.T) {
 	twoIDs := w.formRequest("/oauth/token",
 		url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {"another"}}.Encode())
 	twoIDs.SetBasicAuth(app.ID, app.Secret)
-	w.send(twoIDs).refused(http.StatusBadRequest, "invalid_request", "another one than in the header")
+	w.send(twoIDs).refused(http.StatusBadRequest, "invalid_request", "differs from the one in the header")
 	for _, header := range []string{"Basic", "Basic !!!", "Basic bm8gY29sb24="} {
 		r := w.formRequest("/oauth/token", form.Encode())
 		r.Header.Set("Authorization", header)
@@ -129,8 +129,8 @@ func TestRequestsThatAreNoForms(t *testing.T) {
 		"JSON":       {"application/json", string(asJSON), "application/x-www-form-urlencoded is needed"},
 		"multipart":  {"multipart/form-data; boundary=x", "--x--", "application/x-www-form-urlencoded is needed"},
 		"no type":    {"nothing", form.Encode(), "application/x-www-form-urlencoded is needed"},
-		"broken":     {"application/x-www-form-urlencoded", "code=%zz", "no form"},
-		"semicolons": {"application/x-www-form-urlencoded", "code=a;b=c", "no form"},
+		"broken":     {"application/x-www-form-urlencoded", "code=%zz", "the body is not valid"},
+		"semicolons": {"application/x-www-form-urlencoded", "code=a;b=c", "the body is not valid"},
 		"too much":   {"application/x-www-form-urlencoded", "code=" + strings.Repeat("x", 70<<10), "65536"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestRequestsThatAreNoForms(t *testing.T) {
 	}
 }
 
-// A code that comes twice was stolen: whoever came first loses what it got.
+// A code that comes twice was stolen: whichever client came first loses what it got.
 func TestACodeThatComesTwiceEndsWhatItGave(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	for _, method := range []string{"none", "client_secret_post"} {
@@ -261,7 +261,7 @@ func TestRefreshesAreNoMoreThanWhatWasGranted(t *testing.T) {
 	none := app.refreshForm("")
 	w.post("/oauth/token", none).refused(http.StatusBadRequest, "invalid_request", "refresh_token is missing")
 
-	// A client that names its resource only now gets it: of those that are served here, all are the user's to give.
+	// A client that names its resource only now gets it: of the ones that are served here, all are the user's to give.
 	open := w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens()
 	form := app.refreshForm(open.RefreshToken)
 	form.Set("resource", publicAt+"/mcp")
@@ -302,7 +302,7 @@ func TestRevocationOverHTTP(t *testing.T) {
 		w.expectWorks("a token that its holder revoked", set.AccessToken, http.StatusUnauthorized)
 	}
 	w.post("/oauth/revoke", url.Values{"token": {w.tokens[owner]}}).expect(http.StatusOK)
-	w.expectWorks("an MCP token, which is none of OAuth's", w.tokens[owner], http.StatusOK)
+	w.expectWorks("an MCP token, which is not one of OAuth's", w.tokens[owner], http.StatusOK)
 	w.post("/oauth/revoke", url.Values{}).refused(http.StatusBadRequest, "invalid_request", "token is missing")
 }
 
@@ -319,11 +319,11 @@ func TestClientsOfUsersEndAtOnce(t *testing.T) {
 		"Invalid redirect_uri", "isError")
 	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "https://a.example/b", "redirect_uris": ["`+callback+
 		`"]}`).expect(http.StatusBadRequest, "client_id")
-	w.do(owner, "GET", "/oauth/admin/clients", "").expect(http.StatusOK, app.ID, `"count":2`).lacks(app.Secret)
+	w.do(owner, "GET", "/oauth/admin/clients", "").expect(http.StatusOK, app.ID, `"count":2`).without(app.Secret)
 
 	old := app
 	w.do(owner, "POST", "/oauth/admin/clients/"+app.ID+"/regenerate-secret", "").expect(http.StatusOK,
-		app.ID).lacks(old.Secret).decode(&app)
+		app.ID).without(old.Secret).decode(&app)
 	code := w.letIn(app)
 	w.post("/oauth/token", old.codeForm(code)).refused(http.StatusUnauthorized, "invalid_client")
 	w.post("/oauth/token", app.codeForm(code)).tokens()
@@ -387,7 +387,7 @@ func TestClientsOfDocumentsOverHTTP(t *testing.T) {
 
 	guarded := newWorld(t, server.Options{})
 	guarded.doc = nil // which says nothing of pages
-	a := ask(guarded).expect(http.StatusBadRequest, "Invalid client", "cannot be reached").lacks("refused", "not public")
+	a := ask(guarded).expect(http.StatusBadRequest, "Invalid client", "cannot be reached").without("refused", "not public")
 	if a.header.Get("Location") != "" || asked.Load() != 0 {
 		t.Errorf("the host of a private network was asked %d times; the answer leads to %q", asked.Load(),
 			a.header.Get("Location"))
@@ -414,11 +414,11 @@ func TestFailuresOfTheServerAtOAuthEndpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	app := oauthApp{ID: "x", Redirect: []string{callback}}
-	w.post("/oauth/token", app.codeForm("y")).refused(http.StatusInternalServerError, "server_error").lacks("closed")
+	w.post("/oauth/token", app.codeForm("y")).refused(http.StatusInternalServerError, "server_error").without("closed")
 	w.post("/oauth/revoke", url.Values{"token": {"y"}}).refused(http.StatusInternalServerError,
-		"server_error").lacks("closed")
+		"server_error").without("closed")
 	w.do(guest, "POST", "/oauth/register", `{"redirect_uris": ["`+callback+`"]}`).refused(http.StatusInternalServerError,
-		"server_error").lacks("closed")
+		"server_error").without("closed")
 	if !strings.Contains(w.log.String(), "the store is closed") {
 		t.Errorf("the log does not say why:\n%s", w.log.String())
 	}

@@ -124,11 +124,11 @@ const (
 
 // statusTexts describe the statuses that not every route can have.
 var statusTexts = map[string]string{
-	"400": "Something in the request is wrong; the description says what would be right",
+	"400": "The request is not valid; the description says what would be right",
 	"401": "The client is unknown or deactivated, or its secret is wrong",
 	"404": "It does not exist, or is not visible to the caller",
 	"429": "Too many of these; the header Retry-After says for how many seconds to wait",
-	"503": "There is no room for more",
+	"503": "A quota or the disk is full",
 }
 
 // responses are the possible answers, by status.
@@ -142,10 +142,10 @@ func (o operation) responses(rt dialectRoute) schema {
 		success = "201"
 	}
 	all := schema{success: schema{"description": "Success", "content": schema{cmp.Or(o.answerType, jsonMedia): answer}}}
-	wrong := map[string]string{"500": "The server failed; its log says why"}
+	wrong := map[string]string{"500": "The server failed; its log has the cause"}
 	if rt.Needs != route.Public {
 		wrong["401"], wrong["403"] = "No credential, or one that is not valid", "The credential, or its user, may not do this"
-		wrong["400"] = "Something in the request is wrong; the message says what would be right"
+		wrong["400"] = "The request is not valid; the message says what would be right"
 		wrong["503"] = "The server is busy, or has too many of the caller's requests; the header Retry-After says for how many seconds to wait"
 	}
 	failed := ref("Error")

@@ -32,31 +32,31 @@ func operations() map[string]operation {
 		"POST /oauth/register": registerOperation("Register an OAuth client (RFC 7591)"),
 		"POST /register":       registerOperation("The same as /oauth/register, for clients that guess"),
 		"POST /oauth/revoke": {
-			summary: "End what a token was given for, with all its tokens (RFC 7009)", bodyType: formMedia,
+			summary: "Revoke a token, and all tokens of its grant (RFC 7009)", bodyType: formMedia,
 			answer: object(schema{}), wrong: []string{"400", "401"},
 			body: loose(object(schema{"token": text("An access token or a refresh token"),
 				"token_type_hint": text("access_token or refresh_token; not needed"),
-				"client_id":       text("None: whoever holds the token may revoke it"),
+				"client_id":       text("None: the holder of the token may revoke it"),
 				"client_secret":   text("Or in the header Authorization, with Basic")},
 				"token_type_hint", "client_id", "client_secret")),
 		},
 
 		"GET /oauth/admin/clients": {summary: "The OAuth clients that the caller has made", answer: of[ClientList](nil)},
 		"POST /oauth/admin/clients": {
-			summary: "Make an OAuth client; its secret is told this once", answer: ref("AddedClient"),
+			summary: "Create an OAuth client; its secret is returned only once", answer: ref("AddedClient"),
 			body: loose(of[newClient](schema{"client_id": note("None: a random one"),
 				"client_secret": note("None: a random one"),
-				"name":          note("What people are shown"), "redirect_uris": note("1 to 20"),
+				"name":          note("The name that people see"), "redirect_uris": note("1 to 20"),
 				"token_endpoint_auth_method": note(authMethods)},
 				"client_id", "client_secret", "name", "token_endpoint_auth_method")),
 		},
 		"POST /oauth/admin/clients/{client_id}/regenerate-secret": {summary: "Give an OAuth client a new secret",
 			answer: ref("AddedClient")},
-		"DELETE /oauth/admin/clients/{client_id}": {summary: "Deactivate an OAuth client for good, with all that it was allowed", answer: of[Done](nil)},
+		"DELETE /oauth/admin/clients/{client_id}": {summary: "Deactivate an OAuth client permanently, with all its access", answer: of[Done](nil)},
 
 		"GET /oauth/jwks": {summary: "The public keys of access tokens (RFC 7517)", answer: of[authserver.KeySet](nil)},
 
-		"GET /tools": {summary: "The tools that there are", answer: of[ToolList](nil)},
+		"GET /tools": {summary: "The tools", answer: of[ToolList](nil)},
 		"POST /tools/call": {
 			summary: "Call a tool",
 			body: loose(of[toolCall](schema{"name": schema{"type": "string", "description": "Name of a tool"},
@@ -94,7 +94,7 @@ func operations() map[string]operation {
 		"GET /api/files/{id}":    {summary: "The bytes of a file; ranges and conditions are honoured", answerType: "*/*"},
 		"DELETE /api/files/{id}": {summary: "Delete a file", answer: of[Done](nil)},
 		"PUT /api/files/{id}/metadata": {
-			summary: "Change what is known about a file", answer: of[ChangedFile](nil),
+			summary: "Change the details of a file", answer: of[ChangedFile](nil),
 			body: loose(of[fileChange](schema{"tags": orNull(list(text(""), "")),
 				"memory_id": note("Memory to link it to; empty for none")},
 				"description", "tags", "category", "filename", "memory_id")),
@@ -117,25 +117,25 @@ func operations() map[string]operation {
 			answer: of[Done](nil)},
 
 		"GET /api/trash": {
-			summary: "What was deleted and can be restored, the newest deletion first: files with the scope files:read, all else with memory:read",
+			summary: "What was deleted and can be restored, newest first: files with the scope files:read, all else with memory:read",
 			answer:  of[TrashList](schema{"count": note("Entries on this page")}),
 			parameters: []parameter{{"kind",
 				described(schemaOf(reflect.TypeFor[souvenir.TrashKind]()), "Only entries of this kind")},
 				{"limit", within("Most entries on this page", 1, souvenir.MaxTrashLimit, 100)},
 				{"offset", within("Entries to leave out before the first", 0, params.MaxOffset, 0)}},
 		},
-		"POST /api/trash/{id}/restore": {summary: "Restore an entry of the trash to where it lay: a file with the scope files:write, all else with memory:write", answer: of[RestoredEntry](success)},
-		"DELETE /api/trash/{id}":       {summary: "Erase an entry of the trash for good; for the owner of the place where it lay", answer: of[Done](nil)},
-		"DELETE /api/trash": {summary: "Erase everything in the trash that lay in the caller's own places",
+		"POST /api/trash/{id}/restore": {summary: "Restore an entry of the trash to its place: a file with the scope files:write, all else with memory:write", answer: of[RestoredEntry](success)},
+		"DELETE /api/trash/{id}":       {summary: "Erase an entry of the trash permanently; only for its owner", answer: of[Done](nil)},
+		"DELETE /api/trash": {summary: "Erase everything of the caller's in the trash",
 			answer: of[EmptiedTrash](schema{"success": constant(true), "erased": note("How many entries")})},
 
 		"GET /api/project-invitations": {summary: "Invitations to projects that wait for the caller",
 			answer: of[ProjectInvitationList](nil)},
 		"POST /api/project-invitations/{id}/accept": {summary: "Become a member of the project",
 			answer: of[AcceptedInvitation](success)},
-		"POST /api/project-invitations/{id}/decline": {summary: "Decline an invitation; its sender is not told",
+		"POST /api/project-invitations/{id}/decline": {summary: "Decline an invitation; its sender is not notified",
 			answer: of[Done](nil)},
-		"POST /api/project-invitations/{id}/block": {summary: "Decline an invitation and block its sender, who is not told",
+		"POST /api/project-invitations/{id}/block": {summary: "Decline an invitation and block its sender, who is not notified",
 			answer: of[Done](nil)},
 		"GET /api/blocked-users": {summary: "Users whose invitations do not reach the caller",
 			answer: of[BlockedUserList](nil)},
@@ -143,8 +143,8 @@ func operations() map[string]operation {
 
 		"GET /api/mcp-tokens": {summary: "The caller's MCP tokens, without their values", answer: of[TokenList](nil)},
 		"POST /api/mcp-tokens": {
-			summary: "Make an MCP token; its value is told this once", answer: of[souvenir.AddedToken](nil),
-			body: of[newToken](schema{"name": line("To know it by", nameLength),
+			summary: "Create an MCP token; its value is returned only once", answer: of[souvenir.AddedToken](nil),
+			body: of[newToken](schema{"name": line("A name to recognize it by", nameLength),
 				"expires_in_days": orNull(days("None: as late as the caller's own credential allows")),
 				"scopes": orNull(
 					nonempty(scopeList("None: memory and files, as far as the caller's credential reaches; account and admin must be named"))),
@@ -160,7 +160,7 @@ func operations() map[string]operation {
 		},
 
 		"GET /api/activity": {
-			summary: "Calls that were recorded, the newest first: who, with what, on what, when, how long and how it ended",
+			summary: "Recorded calls, newest first: who, with what, on what, when, how long and with which outcome",
 			wrong:   []string{"404"},
 			answer: of[souvenir.ActivityPage](schema{"has_more": note("Ask again, with before set to the id of the last one"),
 				"lost": note("Calls, of all users, that could not be recorded since the server was started")}),
@@ -171,7 +171,7 @@ func operations() map[string]operation {
 				{"client", text("Only calls of the program that calls itself so")},
 				{"tool", text("Only calls of this tool or route")},
 				{"action", text("Only calls of this action")}, {"project_id", projectNamed("Only calls that named this project")},
-				{"outcome", word("Only calls that ended so; error: all that failed", askedOutcomes()...)},
+				{"outcome", word("Only calls with this outcome; error: all failed ones", askedOutcomes()...)},
 				{"since", moment("Only calls that began then or later")}, {"until", moment("Only calls that began before")},
 				{"limit", within("Most calls on this page", 1, souvenir.MaxActivityLimit, 100)},
 				{"before", text("Only calls recorded before the one of this id")}},
@@ -269,13 +269,13 @@ func components() map[string]schema {
 	share[ChangedFile](all, schema{"success": constant(true)})
 	share[souvenir.TrashEntry](all,
 		schema{"id": note("Of a memory or a file: its own id"), "title": note("The beginning of the memory, or the name"),
-			"owner": note("User id of the owner of the place where it lay"), "memories": note("How many it holds"),
+			"owner": note("User id of its owner"), "memories": note("How many it holds"),
 			"size":       note("Bytes"),
 			"deleted_by": note("User id"), "deleted_through": note("What acted for the user: tool, api or page"),
 			"restorable_until": note("From then on it is erased"), "own": note("The caller may erase it")})
 
 	status := note("invited: the role counts once the user accepts; nothing of the project is visible to one who is no member yet")
-	share[souvenir.Project](all, schema{"owner": note("User id"), "memory_count": note("Of those that are visible")})
+	share[souvenir.Project](all, schema{"owner": note("User id"), "memory_count": note("Of the visible ones")})
 	share[souvenir.Member](all, schema{"user": note("User id; of an invited user, the name as it was typed"),
 		"status": status})
 	share[ChangedMember](all, schema{"success": constant(true), "status": status})

@@ -36,14 +36,14 @@ func TestOverviewTellsWhatThereIs(t *testing.T) {
 	b := w.signedIn(owner)
 	p := b.get("/").expect(http.StatusOK, "Hello, olivia", "The shop opens at nine.", `href="/memories/`+w.memory+`"`,
 		`href="/memories?project=`+w.users[owner]+`%2Fshop"`, "list_collections", "The shop",
-		"2 memories stored in 30 days; 2 in all now", `<span class="number">2</span> memories`,
+		"2 memories stored in 30 days; 2 in total", `<span class="number">2</span> memories`,
 		`<span class="number">2</span> projects`, `<span class="number">2</span> files`,
-		`id="days-30" href="/?days=30" hx-get="/?days=30" hx-target="#overview" hx-swap="outerHTML" hx-push-url="true" aria-current="true"`, "as in UTC")
+		`id="days-30" href="/?days=30" hx-get="/?days=30" hx-target="#overview" hx-swap="outerHTML" hx-push-url="true" aria-current="true"`, "time zone UTC")
 	checkPage(w, p)
 	if columns := strings.Count(p.body, `class="column"`); columns != 30 {
 		t.Errorf("%d columns for 30 days", columns)
 	}
-	year := b.get("/?days=365").expect(http.StatusOK, "Stored a week", "2 memories stored in 365 days")
+	year := b.get("/?days=365").expect(http.StatusOK, "Added per week", "2 memories stored in 365 days")
 	checkPage(w, year)
 	if columns := strings.Count(year.body, `class="column"`); columns != 53 {
 		t.Errorf("%d columns for a year", columns)
@@ -51,51 +51,51 @@ func TestOverviewTellsWhatThereIs(t *testing.T) {
 	for _, wrong := range []string{"0", "-7", "8", "x", "99999999999999999999"} {
 		b.get("/?days="+wrong).expect(http.StatusBadRequest, "7, 30, 90 or 365 is needed")
 	}
-	// Nobody is told of what is not theirs.
+	// No one learns of what is not theirs.
 	w.signedIn(reader).get("/").expect(http.StatusOK, "The shop opens at nine.",
-		`<span class="number">1</span> memory`).lacks(secret)
-	w.signedIn(stranger).get("/").expect(http.StatusOK, "Nothing is remembered yet", "How to begin",
-		`href="/connect"`).lacks(secret, "nine", "Growth")
-	w.signedIn(admin).get("/").expect(http.StatusOK, "Nothing is remembered yet").lacks(secret, "nine", "list_collections")
+		`<span class="number">1</span> memory`).without(secret)
+	w.signedIn(stranger).get("/").expect(http.StatusOK, "No memories yet", "Get started",
+		`href="/connect"`).without(secret, "nine", "Growth")
+	w.signedIn(admin).get("/").expect(http.StatusOK, "No memories yet").without(secret, "nine", "list_collections")
 }
 
 func TestOverviewIsGivenToScriptsInParts(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.signedIn(owner)
-	whole := b.part("/?days=7", "overview").expect(http.StatusOK, `<div id="overview"`, "stored in 7 days").lacks("<html",
+	whole := b.part("/?days=7", "overview").expect(http.StatusOK, `<div id="overview"`, "stored in 7 days").without("<html",
 		"<h1")
 	if vary := whole.header.Values("Vary"); len(vary) == 0 {
 		t.Error("a store could give a part where the page is wanted")
 	}
 	b.part("/", "health").expect(http.StatusOK, `<div id="health">`,
-		"All 2 passages can be found by meaning").lacks("<html", `id="overview"`, "hx-trigger")
+		"All 2 passages can be searched by meaning").without("<html", `id="overview"`, "hx-trigger")
 	b.part("/?days=8", "overview").expect(http.StatusBadRequest, "Days is &#34;8&#34;")
 }
 
-// Days are those of whoever reads: what was stored at 23:30 in New York belongs to that day there, and to the next one
+// Days are those of the reader: what was stored at 23:30 in New York belongs to that day there, and to the next one
 // in UTC.
 func TestDaysAreThoseOfTheReader(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.signedIn(owner)
-	for told, name := range map[string]string{"America/New_York": "America/New_York", "Asia/Tokyo": "Asia/Tokyo",
+	for want, name := range map[string]string{"America/New_York": "America/New_York", "Asia/Tokyo": "Asia/Tokyo",
 		"UTC": "UTC", "Local": "UTC", "../../etc/passwd": "UTC", "Nowhere/Land": "UTC", strings.Repeat("x", 500): "UTC"} {
-		b.setCookie("souvenir_zone", told)
-		p := b.get("/?days=7").expect(http.StatusOK, "as in "+name+".")
+		b.setCookie("souvenir_zone", want)
+		p := b.get("/?days=7").expect(http.StatusOK, "time zone "+name+".")
 		zone, err := time.LoadLocation(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if today := time.Now().In(zone).Format("2 Jan 2006"); !strings.Contains(p.body, "<span>"+today+"</span>") {
-			t.Errorf("%s: the last day is not %s", told, today)
+			t.Errorf("%s: the last day is not %s", want, today)
 		}
-		if len(told) < 64 && !strings.Contains(p.body, `data-zone="`+told+`"`) {
-			t.Errorf("a script would tell %s again and again", told)
+		if len(want) < 64 && !strings.Contains(p.body, `data-zone="`+want+`"`) {
+			t.Errorf("a script would tell %s again and again", want)
 		}
 	}
 }
 
 // part asks for a page as the script of the pages does, for the element of an id.
-func (b *browser) part(path, target string) *shownPage {
+func (b *browser) part(path, target string) *gotPage {
 	b.w.t.Helper()
 	r := b.w.request(guest, http.MethodGet, path, nil)
 	r.Header.Set("HX-Request", "true")

@@ -68,7 +68,7 @@ func TestPagesAreWellMade(t *testing.T) {
 	}})
 	paths := w.furnish()
 	guest, ada := w.browser(), w.signedIn(admin)
-	var found []*shownPage
+	var found []*gotPage
 	for pattern, path := range paths {
 		if pattern == "/login" || pattern == "/setup" || pattern == "/invite" {
 			found = append(found, guest.get(path))
@@ -97,7 +97,7 @@ func TestPagesAreWellMade(t *testing.T) {
 }
 
 // checkPage checks what holds for every page.
-func checkPage(w *world, p *shownPage) {
+func checkPage(w *world, p *gotPage) {
 	t := w.t
 	if p.html == nil {
 		t.Errorf("no page: %d %.300s", p.status, p.body)
@@ -150,7 +150,7 @@ func checkPage(w *world, p *shownPage) {
 }
 
 // titles are those of the page; pictures in it may have their own.
-func (p *shownPage) titles() []*element {
+func (p *gotPage) titles() []*element {
 	var titles []*element
 	for _, head := range p.html.all("head") {
 		titles = append(titles, head.all("title")...)
@@ -159,7 +159,7 @@ func (p *shownPage) titles() []*element {
 }
 
 // transferred is how many bytes a browser gets for a page, with the files that it loads.
-func (p *shownPage) transferred(w *world) int {
+func (p *gotPage) transferred(w *world) int {
 	size := len(p.body)
 	for _, e := range p.html.all("link", "script") {
 		address := e.attr("href") + e.attr("src")
@@ -174,8 +174,8 @@ func (p *shownPage) transferred(w *world) int {
 	return size
 }
 
-// most is how many bytes a page may have with what it loads: less on those that somebody opens in a hurry to sign in.
-func (p *shownPage) most() int {
+// most is how many bytes a page may have with what it loads: less on the ones that someone opens in a hurry to sign in.
+func (p *gotPage) most() int {
 	if strings.Contains(p.body, `<body class="dashboard">`) {
 		return 150_000
 	}
@@ -183,7 +183,7 @@ func (p *shownPage) most() int {
 }
 
 // checkElements checks ids, labels, addresses and forms.
-func checkElements(w *world, p *shownPage) {
+func checkElements(w *world, p *gotPage) {
 	t := w.t
 	ids := map[string]int{}
 	for _, e := range p.html.all() {
@@ -286,7 +286,7 @@ func checkAddress(w *world, address string, ids map[string]int) {
 	}
 }
 
-// fits reports whether a path is one of those that the pattern of a route stands for.
+// fits reports whether a path is one that the pattern of a route stands for.
 func fits(pattern, path string) bool {
 	parts, of := strings.Split(path, "/"), strings.Split(strings.TrimSuffix(pattern, "{$}"), "/")
 	for i := range of {
@@ -326,7 +326,7 @@ func TestLongListsComeInParts(t *testing.T) {
 		"/connected?applications": "client"} {
 		seen := map[string]bool{}
 		for number := 1; number <= 3; number++ {
-			p := ada.get(fmt.Sprintf("%s=%d", list, number)).expect(http.StatusOK, fmt.Sprintf("Part %d of 3", number))
+			p := ada.get(fmt.Sprintf("%s=%d", list, number)).expect(http.StatusOK, fmt.Sprintf("Page %d of 3", number))
 			checkPage(w, p)
 			for _, name := range regexp.MustCompile(noun+` \d\d`).FindAllString(p.body, -1) {
 				seen[name] = true
@@ -342,11 +342,11 @@ func TestLongListsComeInParts(t *testing.T) {
 			}
 		}
 		ada.get(list + "=99999999999").expect(http.StatusOK)
-		ada.get(list+"=99").expect(http.StatusOK, "Part 3 of 3")
+		ada.get(list+"=99").expect(http.StatusOK, "Page 3 of 3")
 	}
 }
 
-// Somebody with a browser gets a page where there is nothing, a program what the interface says.
+// Someone with a browser gets a page where there is nothing, a program what the interface says.
 func TestNothingHereForPeopleAndPrograms(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.browser()
@@ -357,7 +357,7 @@ func TestNothingHereForPeopleAndPrograms(t *testing.T) {
 	}
 	r := w.request(guest, "GET", "/dashboard", nil)
 	r.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
-	p := b.send(r).expect(http.StatusNotFound, "There is nothing here")
+	p := b.send(r).expect(http.StatusNotFound, "Not found")
 	checkPage(w, p)
 }
 
@@ -365,7 +365,7 @@ func TestNoticesAreNotWhatALinkSays(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.browser()
 	b.get("/login?done=signed-out").expect(http.StatusOK, `role="status"><p>You are signed out.`)
-	b.get("/login?done=Send+your+password+to+me").expect(http.StatusOK).lacks("Send", `role="status"`)
+	b.get("/login?done=Send+your+password+to+me").expect(http.StatusOK).without("Send", `role="status"`)
 }
 
 // Every form needs the field of a page that this browser was given, and comes from this origin.

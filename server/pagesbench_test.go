@@ -25,7 +25,7 @@ import (
 
 const dashboardMemories = 100_000
 
-// BenchmarkDashboard opens every page of somebody who has signed in, over the loopback, on a store of 100,000 memories
+// BenchmarkDashboard opens every page of a signed-in user, over the loopback, on a store of 100,000 memories
 // with as many recorded calls as it keeps.
 func BenchmarkDashboard(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "dashboard.db")
@@ -82,7 +82,7 @@ func BenchmarkDashboard(b *testing.B) {
 	}
 }
 
-// dashboardPaths are the addresses of all pages of somebody who has signed in, one for each pattern. A pattern whose
+// dashboardPaths are the addresses of all pages of a signed-in user, one for each pattern. A pattern whose
 // parameters are not known here is opened as it stands, which fails.
 func dashboardPaths(filled seed.Filled) map[string]string {
 	ids := map[string]string{"/memories/": filled.Memory, "/projects/": filled.Project, "/files/": filled.File,
@@ -107,7 +107,7 @@ func dashboardPaths(filled seed.Filled) map[string]string {
 	return paths
 }
 
-// TestPagesAreListed lists the pages of somebody who has signed in, for e2e/dashboard.sh, which opens them all.
+// TestPagesAreListed lists the pages of a signed-in user, for e2e/dashboard.sh, which opens them all.
 func TestPagesAreListed(t *testing.T) {
 	paths := dashboardPaths(seed.Filled{})
 	for pattern := range paths {

@@ -191,8 +191,8 @@ func TestPicturesCanBeFiltered(t *testing.T) {
 			}
 			page := sam.get("/" + kind + "?show=list&" + query).expect(http.StatusOK)
 			checkPage(w, page)
-			if want[0] == 0 && !strings.Contains(page.body, "No memory fits") || want[0] == 3 &&
-				!strings.Contains(page.body, "3 memories of 10, the latest") {
+			if want[0] == 0 && !strings.Contains(page.body, "No memories match") || want[0] == 3 &&
+				!strings.Contains(page.body, "3 memories of 10, the newest") {
 				t.Errorf("%s of %q in words: %.3000s", kind, query, page.body)
 			}
 		}
@@ -229,11 +229,11 @@ func TestMapShowsMemoriesByMeaning(t *testing.T) {
 		t.Errorf("on the right of the map lie %v", side)
 	}
 	sam.get("/map?show=list").expect(http.StatusOK, "On the left", "At the bottom",
-		fmt.Sprintf("%.0f %% from left to right", 100*d.Explained[0]))
+		fmt.Sprintf("%.0f%% from left to right", 100*d.Explained[0]))
 }
 
 // A picture has what its reader may see, and nothing else.
-func TestPicturesShowNobodyElsesMemories(t *testing.T) {
+func TestPicturesHideOtherUsersMemories(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	for caller, want := range map[string][]string{owner: {w.memory, w.private}, reader: {w.memory}, writer: {w.memory},
 		stranger: nil, admin: nil} {
@@ -298,7 +298,7 @@ func TestEmptyPicturesSayWhatToDo(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	sam := w.signedIn(stranger)
 	for _, path := range []string{"/graph", "/map", "/graph?show=list", "/map?show=list"} {
-		p := sam.get(path).expect(http.StatusOK, "There is nothing to draw yet").lacks("<canvas", "sigma")
+		p := sam.get(path).expect(http.StatusOK, "Nothing here yet").without("<canvas", "sigma")
 		checkPage(w, p)
 	}
 	if d := sam.picture("/graph/data"); len(d.IDs) != 0 || d.IDs == nil || d.Edges == nil || d.Projects == nil {
@@ -340,10 +340,10 @@ func TestMemoryBesideThePicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := "/graph/memories/" + long.ID
-	checkPage(w, sam.get(path).expect(http.StatusOK, "There is more of it", "/memories/"+long.ID))
+	checkPage(w, sam.get(path).expect(http.StatusOK, "Only the beginning is shown", "/memories/"+long.ID))
 	r := w.request(guest, http.MethodGet, path, nil)
 	r.Header.Set("HX-Request", "true")
-	part := sam.send(r).expect(http.StatusOK, "&lt;script&gt;", "&lt;u&gt;").lacks("<script", "<html", "<u>")
+	part := sam.send(r).expect(http.StatusOK, "&lt;script&gt;", "&lt;u&gt;").without("<script", "<html", "<u>")
 	if len(part.body) > 4000 {
 		t.Errorf("the part has %d bytes", len(part.body))
 	}

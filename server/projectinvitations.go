@@ -56,12 +56,12 @@ func (s *Server) acceptProjectInvitation(_ http.ResponseWriter, r *http.Request,
 
 func (s *Server) declineProjectInvitation(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	err := c.Store.DeclineProjectInvitation(r.Context(), r.PathValue("id"))
-	return Done{true, "the invitation is declined; its sender is not told"}, err
+	return Done{true, "the invitation is declined; its sender is not notified"}, err
 }
 
 func (s *Server) blockSender(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	_, err := c.Store.BlockSender(r.Context(), r.PathValue("id"))
-	return Done{true, "the invitation is declined and its sender blocked, who is not told"}, err
+	return Done{true, "the invitation is declined and its sender blocked, who is not notified"}, err
 }
 
 func (s *Server) listBlockedUsers(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {

@@ -16,11 +16,11 @@ func TestMembersAreAddedChangedAndPutOut(t *testing.T) {
 	olivia, sam := w.signedIn(owner), w.signedIn(stranger)
 	members := w.shop() + "/members"
 	checkPage(w, olivia.get(members).expect(http.StatusOK, "3 members", "owner of the project", "rita", "walter",
-		"Invite someone", "Remove</button>").lacks("Leave the project", "pending"))
+		"Invite someone", "Remove</button>").without("Leave the project", "pending"))
 	checkPage(w, w.signedIn(reader).get(members).expect(http.StatusOK, "What the roles mean", "olivia",
-		"Leave the project").lacks("Invite someone", "Remove</button>", "<select", "pending"))
+		"Leave the project").without("Invite someone", "Remove</button>", "<select", "pending"))
 
-	add := func(user, role string) *shownPage {
+	add := func(user, role string) *gotPage {
 		form := olivia.get(members).formTo(members, "change", "add")
 		form.Set("user", user)
 		form.Set("role", role)
@@ -31,7 +31,7 @@ func TestMembersAreAddedChangedAndPutOut(t *testing.T) {
 		"pending", "Withdraw the invitation of Sam"))
 	sam.get(w.shop()).expect(http.StatusNotFound)
 	olivia.takesBack(added, "Sam is invited: writer.")
-	olivia.get(members).expect(http.StatusOK).lacks("pending")
+	olivia.get(members).expect(http.StatusOK).without("pending")
 
 	for user, says := range map[string]string{"walter": "has the role writer in project", "olivia": "needs no other role",
 		"": "Name is "} {
@@ -50,7 +50,7 @@ func TestMembersAreAddedChangedAndPutOut(t *testing.T) {
 	out.Set("change", "end")
 	gone := olivia.post(members, out)
 	w.signedIn(reader).get(w.shop()).expect(http.StatusNotFound)
-	olivia.post(members, out).expect(http.StatusNotFound, "is no member of the project any more")
+	olivia.post(members, out).expect(http.StatusNotFound, "is no longer a member of the project")
 	olivia.takesBack(gone, "rita is removed. Undo sends an invitation.")
 	w.signedIn(reader).get(members).expect(http.StatusNotFound)
 	if err := w.acceptAll(reader); err != nil {
@@ -59,7 +59,7 @@ func TestMembersAreAddedChangedAndPutOut(t *testing.T) {
 	w.signedIn(reader).get(members).expect(http.StatusOK, ">reader<")
 	out.Set("change", hostile)
 	olivia.post(members, out).stays(http.StatusBadRequest,
-		"allowed are add, withdraw, role and end").lacks("<script>alert")
+		"allowed are add, withdraw, role and end").without("<script>alert")
 	out.Set("change", "end")
 	out.Set("user", w.users[owner])
 	olivia.post(members, out).stays(http.StatusForbidden, "can be neither changed nor ended")
@@ -70,7 +70,7 @@ func TestRolesRiseByConsentOnPages(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia, rita := w.signedIn(owner), w.signedIn(reader)
 	members, edit := w.shop()+"/members", w.shop()+"/edit?text=do"
-	offer := func() *shownPage {
+	offer := func() *gotPage {
 		t.Helper()
 		change := olivia.get(members).formTo(members, "user", w.users[reader])
 		change.Set("role", "writer")
@@ -80,14 +80,14 @@ func TestRolesRiseByConsentOnPages(t *testing.T) {
 	checkPage(w, olivia.get(members).expect(http.StatusOK, "3 members", "Withdraw the invitation of rita"))
 	rita.get(edit).expect(http.StatusForbidden)
 	checkPage(w, rita.get("/project-invitations").expect(http.StatusOK, "You are a reader of this project",
-		"A writer also stores into it"))
+		"A writer can also store"))
 	olivia.takesBack(offered, "rita is invited to be writer, and stays reader until then.")
-	olivia.get(members).expect(http.StatusOK, "3 members").lacks("pending")
-	rita.get("/project-invitations").expect(http.StatusOK).lacks("The shop")
+	olivia.get(members).expect(http.StatusOK, "3 members").without("pending")
+	rita.get("/project-invitations").expect(http.StatusOK).without("The shop")
 
 	offer()
 	withdrawn := olivia.post(members, olivia.get(members).formTo(members, "change", "withdraw"))
-	olivia.get(members).expect(http.StatusOK, "3 members").lacks("pending")
+	olivia.get(members).expect(http.StatusOK, "3 members").without("pending")
 	rita.get(members).expect(http.StatusOK, ">reader<")
 	olivia.takesBack(withdrawn, "The invitation of rita is withdrawn.")
 	rita.get(edit).expect(http.StatusForbidden)
@@ -104,8 +104,8 @@ func TestRolesRiseByConsentOnPages(t *testing.T) {
 		"<bdi>The shop</bdi>") // a name cannot turn round the role beside it
 }
 
-// Undoing what an owner did brings nobody back who has declined, left, or accepted less since.
-func TestUndoingBringsNobodyBackWithoutConsent(t *testing.T) {
+// Undoing what an owner did brings no one back who has declined, left, or accepted less since.
+func TestUndoingRestoresNoMemberWithoutConsent(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia := w.signedIn(owner)
 	members := w.shop() + "/members"
@@ -140,12 +140,12 @@ func TestLeavingAProject(t *testing.T) {
 		}
 	}
 	left := rita.post(members, p.formTo(members, "change", "end"))
-	rita.leadsTo(left, "/projects?done=left").expect(http.StatusOK, "You left the project.").lacks("The shop")
+	rita.leadsTo(left, "/projects?done=left").expect(http.StatusOK, "You left the project.").without("The shop")
 	rita.get(w.shop()).expect(http.StatusNotFound)
-	w.signedIn(owner).get(members).expect(http.StatusOK, "2 members").lacks("rita</h3>")
+	w.signedIn(owner).get(members).expect(http.StatusOK, "2 members").without("rita</h3>")
 }
 
-// A form offers the names of people whom its user knows from other projects; only an admin is told of everybody.
+// A form offers the names of people whom its user knows from other projects; only an admin learns of everyone.
 func TestNamesThatAreOfferedForNewMembers(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	for caller, project := range map[string]string{owner: "plot", admin: "own"} {
@@ -194,7 +194,7 @@ func TestProjectsAreRenamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	walter := w.signedIn(writer) // an owner, but not of record
-	walter.get(settings).expect(http.StatusOK, "Rename").lacks("Delete the project")
+	walter.get(settings).expect(http.StatusOK, "Rename").without("Delete the project")
 	walter.post(w.shop()+"/delete",
 		url.Values{"csrf": {walter.get(settings).hidden().Get("csrf")}, "typed": {"The shop"}}).stays(http.StatusForbidden,
 		"who alone may delete it")
@@ -210,11 +210,11 @@ func TestProjectsAreDeletedByThoseWhoMeanIt(t *testing.T) {
 		checkPage(w, p)
 	}
 	olivia.get(w.shop()).expect(http.StatusOK, "The shop opens at nine.")
-	olivia.get(settings).expect(http.StatusOK, "stays in the trash until", "can be restored until then").lacks("cannot be",
+	olivia.get(settings).expect(http.StatusOK, "stays in the trash until", "can be restored until then").without("cannot be",
 		"for good")
 	gone := olivia.submit(olivia.get(settings), w.shop()+"/delete", url.Values{"typed": {" The shop "}})
 	olivia.leadsTo(gone, "/projects?done=project-trashed").expect(http.StatusOK,
-		"The project is deleted, with its memories. It can be restored from the trash.").lacks("The shop")
+		"Project deleted, with its memories. You can restore it from the trash.").without("The shop")
 	olivia.get(w.shop()).expect(http.StatusNotFound)
 	olivia.get("/memories/" + w.memory).expect(http.StatusNotFound)
 	olivia.get("/api/files/"+w.file).expect(http.StatusOK, "soup")

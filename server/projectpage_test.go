@@ -30,19 +30,19 @@ func TestFirstPageOfAProject(t *testing.T) {
 	}
 	olivia.get(w.shop()).expect(http.StatusOK, "We sell <em>soup</em>.", "menu.txt", "10 bytes", "Soup of the day</a>",
 		"linked from it", ">soup<", "1 of 3 tasks done", "T1</b> add up",
-		"T3</b> close at six", "</b> tokens when they begin", "rules</a> are written yet", "The shop opens at nine.",
-		`data-copy="project-id"`).lacks("T2</b>")
-	w.signedIn(reader).get(w.shop()).expect(http.StatusOK, "olivia", "reader", "We sell").lacks("/edit?")
+		"T3</b> close at six", "</b> tokens at the start of their work", "rules</a> yet", "The shop opens at nine.",
+		`data-copy="project-id"`).without("T2</b>")
+	w.signedIn(reader).get(w.shop()).expect(http.StatusOK, "olivia", "reader", "We sell").without("/edit?")
 	empty := w.signedIn(stranger)
 	made := empty.submit(empty.get("/projects"), "/projects", url.Values{"name": {"Empty"}, "project": {"empty"}})
-	checkPage(w, empty.get(made.header.Get("Location")).expect(http.StatusOK, "Nothing is stored here yet.",
-		"project_id: empty", "There is none yet."))
+	checkPage(w, empty.get(made.header.Get("Location")).expect(http.StatusOK, "Nothing here yet. Agents store",
+		"project_id: empty", "Nothing here yet."))
 }
 
 func TestModulesOfAProject(t *testing.T) {
 	w, store, olivia := withTodo(t, strings.Replace(shopTodo, "T1 add up", "T1 add up in the till", 1))
 	modules := w.shop() + "/modules"
-	checkPage(w, olivia.get(modules).expect(http.StatusOK, "No memory names a module yet"))
+	checkPage(w, olivia.get(modules).expect(http.StatusOK, "No modules yet"))
 	for i := range 3 {
 		_, err := store.AddMemory(t.Context(),
 			souvenir.NewMemory{Content: fmt.Sprintf("Drawer %d sticks.", i), ProjectID: "shop", EventType: "bug",
@@ -57,7 +57,7 @@ func TestModulesOfAProject(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := olivia.get(modules).expect(http.StatusOK, ">4</span>", "Oven", `<option value="Oven">`).lacks("No memory names")
+	p := olivia.get(modules).expect(http.StatusOK, ">4</span>", "Oven", `<option value="Oven">`).without("No modules yet")
 	checkPage(w, p)
 	if chips := strings.Count(p.body, `href="?module=`); chips != 3 {
 		t.Errorf("%d modules", chips)
@@ -67,7 +67,7 @@ func TestModulesOfAProject(t *testing.T) {
 		"<dt>active</dt><dd>3</dd>")
 	checkPage(w, p)
 	checkPage(w, olivia.get(modules+"?module="+url.QueryEscape(hostile)).expect(http.StatusOK, "Both are warm."))
-	checkPage(w, olivia.get(modules+"?module=cellar").expect(http.StatusOK, "None names the module.", "module:cellar"))
+	checkPage(w, olivia.get(modules+"?module=cellar").expect(http.StatusOK, "Nothing here yet. A memory belongs to the module", "module:cellar"))
 	p = olivia.get(modules+"?module="+strings.Repeat("x", 129)).stays(http.StatusBadRequest, "Module_name is",
 		`aria-invalid="true"`)
 	checkPage(w, p)
@@ -81,11 +81,11 @@ func TestContextOfAProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := w.shop() + "/context"
-	p := olivia.get(path).expect(http.StatusOK, "tokens in all", "Identity", "No memory says who the agent is.",
-		"Smile. Always.", "It goes on.", "The shop opens at nine.", "Call get_context first")
+	p := olivia.get(path).expect(http.StatusOK, "tokens in total", "Identity", "Nothing here yet. To set it, store",
+		"Smile. Always.", "Only the beginning is shown.", "The shop opens at nine.", "Call get_context first")
 	checkPage(w, p)
 	part := olivia.asks(http.MethodGet, path+"?query=when+does+it+open&budget=", nil).expect(http.StatusOK,
-		"tokens in all", "fits ").lacks("<html", "<input")
+		"tokens in total", "relevance ").without("<html", "<input")
 	if !strings.Contains(part.body, "The shop opens") {
 		t.Errorf("the part is %s", part.body)
 	}
@@ -95,5 +95,5 @@ func TestContextOfAProject(t *testing.T) {
 			`value="x"`)
 		checkPage(w, p)
 	}
-	w.signedIn(reader).get(path).expect(http.StatusOK, "Smile.").lacks(secret)
+	w.signedIn(reader).get(path).expect(http.StatusOK, "Smile.").without(secret)
 }

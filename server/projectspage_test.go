@@ -59,14 +59,14 @@ func TestProjectsPage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia, rita, sam := w.signedIn(owner), w.signedIn(reader), w.signedIn(stranger)
 
-	sam.get("/projects").expect(http.StatusOK, "There is none yet", `action="/projects"`).lacks("The shop")
+	sam.get("/projects").expect(http.StatusOK, "No projects yet", `action="/projects"`).without("The shop")
 	olivia.get("/projects").expect(http.StatusOK, "The shop", w.shop(), "Shared by you", "1 memory", "3 members",
 		"No to-do yet")
-	rita.get("/projects").expect(http.StatusOK, "The shop", "Shared by olivia", "reader").lacks(secret)
+	rita.get("/projects").expect(http.StatusOK, "The shop", "Shared by olivia", "reader").without(secret)
 
 	made := olivia.submit(olivia.get("/projects"), "/projects", url.Values{"name": {"Garden"}, "project": {"garden"}})
 	olivia.leadsTo(made, "/projects/"+w.users[owner]+"/garden?done=project").expect(http.StatusOK, "<h1>Garden</h1>",
-		"The project is there.")
+		"Project created.")
 	olivia.submit(olivia.get("/projects"), "/projects", url.Values{"name": {"Garden"}, "project": {"other"}}).
 		stays(http.StatusBadRequest, "Name", "is taken by the project", `value="other"`)
 	olivia.submit(olivia.get("/projects"), "/projects",
@@ -76,7 +76,7 @@ func TestProjectsPage(t *testing.T) {
 }
 
 // asks sends a request as the script of the pages does, for a part of a page.
-func (b *browser) asks(method, path string, fields url.Values) *shownPage {
+func (b *browser) asks(method, path string, fields url.Values) *gotPage {
 	b.w.t.Helper()
 	r, err := http.NewRequestWithContext(b.w.t.Context(), method, b.w.at.URL+path, strings.NewReader(fields.Encode()))
 	if err != nil {
@@ -91,7 +91,7 @@ func (b *browser) asks(method, path string, fields url.Values) *shownPage {
 }
 
 // formTo is what a browser would send of a form that leads to a path and has a value in a hidden field.
-func (p *shownPage) formTo(path, name, value string) url.Values {
+func (p *gotPage) formTo(path, name, value string) url.Values {
 	p.t.Helper()
 	for _, form := range p.html.all("form") {
 		if fields := form.fields(); form.attr("action") == path && (name == "" || fields.Get(name) == value) {
@@ -103,14 +103,14 @@ func (p *shownPage) formTo(path, name, value string) url.Values {
 }
 
 // takesBack opens the page that says what was done, and takes it back there.
-func (b *browser) takesBack(done *shownPage, says string) *shownPage {
+func (b *browser) takesBack(done *gotPage, says string) *gotPage {
 	b.w.t.Helper()
 	location := done.header.Get("Location")
 	if done.status != http.StatusSeeOther || !strings.Contains(location, "undo=") {
 		b.w.t.Fatalf("%d to %q: %.500s", done.status, location, done.body)
 	}
-	shown := b.get(location).expect(http.StatusOK, says, ">Undo<")
-	return b.submit(shown, "/undo", nil)
+	page := b.get(location).expect(http.StatusOK, says, ">Undo<")
+	return b.submit(page, "/undo", nil)
 }
 
 // What only those who see a project may open, and what only some of them may change.
@@ -137,7 +137,7 @@ func TestProjectPagesAreForThePeopleOfTheProject(t *testing.T) {
 				t.Errorf("%s opens %s: %d, not %d", caller, path, p.status, want)
 			}
 			if caller != owner { // who is shown what she has elsewhere, too
-				p.lacks(secret)
+				p.without(secret)
 			}
 			checkPage(w, p)
 		}
@@ -145,19 +145,19 @@ func TestProjectPagesAreForThePeopleOfTheProject(t *testing.T) {
 	for _, caller := range []string{stranger, admin} {
 		b := w.signedIn(caller)
 		for _, path := range pages {
-			b.get(shop+path).expect(http.StatusNotFound).lacks("The shop", "olivia")
+			b.get(shop+path).expect(http.StatusNotFound).without("The shop", "olivia")
 		}
 	}
 	for _, caller := range []string{reader, writer, stranger, admin} {
 		for _, path := range pages {
-			w.signedIn(caller).get(plot + path).expect(http.StatusNotFound).lacks(secret)
+			w.signedIn(caller).get(plot + path).expect(http.StatusNotFound).without(secret)
 		}
 	}
 	w.signedIn(owner).get(plot).expect(http.StatusOK, secret)
 	w.browser().get(shop).goesTo("/login?next=")
 }
 
-// Whoever may not change a project is shown no form for it, and refused with one made by hand.
+// Anyone who may not change a project is shown no form for it, and refused with one made by hand.
 func TestChangesOfProjectsNeedTheRole(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	store := w.store.As(souvenir.Access{User: w.users[owner]})
@@ -222,7 +222,7 @@ func TestChangesOfProjectsNeedTheRole(t *testing.T) {
 			}
 		}
 	}
-	w.signedIn(owner).get("/projects").expect(http.StatusOK).lacks(shop)
+	w.signedIn(owner).get("/projects").expect(http.StatusOK).without(shop)
 }
 
 func TestProjectsAreFoundByName(t *testing.T) {
@@ -235,18 +235,18 @@ func TestProjectsAreFoundByName(t *testing.T) {
 		}
 	}
 	olivia := w.signedIn(owner)
-	p := olivia.get("/projects").expect(http.StatusOK, "Part 1 of 3", `href="?part=2"`, `type="search"`)
+	p := olivia.get("/projects").expect(http.StatusOK, "Page 1 of 3", `href="?part=2"`, `type="search"`)
 	checkPage(w, p)
-	olivia.get("/projects?part=3").expect(http.StatusOK, "Part 3 of 3", "Number 59")
+	olivia.get("/projects?part=3").expect(http.StatusOK, "Page 3 of 3", "Number 59")
 	olivia.get("/projects?search=number&part=2").expect(http.StatusOK, "60 projects of 62",
 		`href="?part=3&amp;search=number"`)
 	found := olivia.asks(http.MethodGet, "/projects?search=NUMBER+07", nil).expect(http.StatusOK, "1 project of 62",
-		"Number 07").lacks("<html", "Number 08")
+		"Number 07").without("<html", "Number 08")
 	if !strings.HasPrefix(strings.TrimSpace(found.body), "<p class=\"meta\">") {
 		t.Errorf("the part begins with %.100q", found.body)
 	}
 	olivia.get("/projects?search="+url.QueryEscape(hostile)).expect(http.StatusOK, "No project has",
-		"Show all projects").lacks("<script>alert")
+		"Show all projects").without("<script>alert")
 }
 
 // An id may be anything but a slash: every project has an address, and a browser keeps it as it is.

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// emptyDigest is what the form of a text that there is not yet says that it was made from.
+// emptyDigest is what the form of a text that does not exist yet says that it was made from.
 const emptyDigest = "47DEQpj8HBSa"
 
 // writes opens the page of a text and returns what its form sends with a new text, as browsers send it.
@@ -23,7 +23,7 @@ func (b *browser) writes(path, key, content string) url.Values {
 }
 
 // says is what a textarea of a page has in it.
-func (p *shownPage) says(id string) string {
+func (p *gotPage) says(id string) string {
 	p.t.Helper()
 	for _, area := range p.html.all("textarea") {
 		if area.attr("id") == id {
@@ -44,7 +44,7 @@ func TestRulesAreWrittenChangedAndDeleted(t *testing.T) {
 		{w.shop() + "/rules", w.shop() + "/edit", w.shop() + "/rules/delete", souvenir.ProjectRef{ID: "shop"}},
 		{"/projects/rules", "/projects/rules/edit", "/projects/rules/delete", souvenir.ProjectRef{}},
 	} {
-		checkPage(w, olivia.get(place.page).expect(http.StatusOK, "There is none yet.", ">Write<"))
+		checkPage(w, olivia.get(place.page).expect(http.StatusOK, "Nothing here yet.", ">Write<"))
 		saved := olivia.post(place.edit, olivia.writes(place.edit, "do", "# Smile\n\n- at *all*\n"))
 		p := olivia.get(saved.header.Get("Location")).expect(http.StatusOK, "“Do” is saved.", "<h3>Smile</h3>",
 			"at <em>all</em>", "version 1")
@@ -59,10 +59,10 @@ func TestRulesAreWrittenChangedAndDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		back := olivia.takesBack(olivia.post(place.edit, olivia.writes(place.edit, "do", "Frown.")), "“Do” is saved.")
-		olivia.leadsTo(back, place.page+"?done=undone").expect(http.StatusOK, "That is taken back.", "<h3>Smile</h3>",
+		olivia.leadsTo(back, place.page+"?done=undone").expect(http.StatusOK, "Undone.", "<h3>Smile</h3>",
 			"version 4")
 		olivia.leadsTo(olivia.post(place.edit, olivia.writes(place.edit, "do", rule.Content)), place.page+
-			"?done=unchanged").expect(http.StatusOK, "there was nothing to save", "version 4")
+			"?done=unchanged").expect(http.StatusOK, "No changes.", "version 4")
 
 		gone := olivia.post(place.remove, olivia.get(place.page).formTo(place.remove, "text", "do"))
 		back = olivia.takesBack(gone, "“Do” is deleted.")
@@ -74,11 +74,11 @@ func TestRulesAreWrittenChangedAndDeleted(t *testing.T) {
 		olivia.post(place.remove, url.Values{"csrf": {olivia.get("/profile").hidden().Get("csrf")},
 			"text": {"todo"}}).stays(http.StatusBadRequest, "allowed are do and dont")
 	}
-	w.signedIn(reader).get(w.shop()+"/rules").expect(http.StatusOK, "Smile").lacks(">Edit<", ">Delete<")
-	w.signedIn(stranger).get("/projects/rules").expect(http.StatusOK).lacks("Smile")
+	w.signedIn(reader).get(w.shop()+"/rules").expect(http.StatusOK, "Smile").without(">Edit<", ">Delete<")
+	w.signedIn(stranger).get("/projects/rules").expect(http.StatusOK).without("Smile")
 }
 
-// A step is not taken back over what somebody has saved since.
+// A step is not taken back over what someone has saved since.
 func TestTakingBackDoesNotUndoTheWorkOfOthers(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia, walter := w.signedIn(owner), w.signedIn(writer)
@@ -93,8 +93,8 @@ func TestTakingBackDoesNotUndoTheWorkOfOthers(t *testing.T) {
 	olivia.get(w.shop()+"/rules").expect(http.StatusOK, "<p>Wave.</p>")
 }
 
-// Somebody who saves second sees both texts, and neither is lost.
-func TestSavingWhatSomebodyElseHasSaved(t *testing.T) {
+// Someone who saves second sees both texts, and neither is lost.
+func TestSavingOverAnotherUsersChange(t *testing.T) {
 	w, store, olivia := withTodo(t, shopTodo)
 	walter, edit := w.signedIn(writer), w.shop()+"/edit"
 	for _, key := range []string{"do", "todo", "plan", "main"} {
@@ -107,9 +107,9 @@ func TestSavingWhatSomebodyElseHasSaved(t *testing.T) {
 		olivia.post(edit, olivia.writes(edit, key, was))
 		form := olivia.writes(edit, key, mine)
 		walter.post(edit, walter.writes(edit, key, theirs)).goesTo(w.shop())
-		p := olivia.post(edit, form).stays(http.StatusConflict, "Somebody has saved this text while you were editing it.",
-			"Save mine in its place", "Leave it as it is saved",
-			"What saving yours would make of it", "<del>", "<ins>")
+		p := olivia.post(edit, form).stays(http.StatusConflict, "Someone else saved this text while you were editing it.",
+			"Replace with mine", "Keep the saved text",
+			"What saving yours would change", "<del>", "<ins>")
 		checkPage(w, p)
 		if p.says("saved") != theirs || p.says("content") != mine {
 			t.Errorf("%s: saved is %q, yours %q", key, p.says("saved"), p.says("content"))
@@ -183,7 +183,7 @@ func TestTextsThatCannotBeSaved(t *testing.T) {
 		t.Errorf("revision %d is %q", got.Revision, got.Content)
 	}
 	olivia.get(edit+"?text="+url.QueryEscape(hostile)).stays(http.StatusBadRequest,
-		"allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main").lacks("<script>alert")
+		"allowed are do, dont, todo, constitution, spec, plan, tasks, gaps and main").without("<script>alert")
 	olivia.get("/projects/rules/edit?text=todo").stays(http.StatusBadRequest, "allowed are do and dont")
 	olivia.get(edit).expect(http.StatusOK, "Main memory of The shop")
 	olivia.get("/projects/rules/edit").expect(http.StatusOK, "“Do” for all your work")
@@ -195,7 +195,7 @@ func TestPreviewOfATextIsSafe(t *testing.T) {
 	form := olivia.writes(edit, "do", "**bold** [x](javascript:alert(1)) "+hostile)
 	form.Set("preview", "yes")
 	olivia.asks(http.MethodPost, edit, form).expect(http.StatusOK, "<strong>bold</strong>",
-		"&lt;script&gt;").lacks("<script", "<img", "javascript:", "<html", "<textarea")
+		"&lt;script&gt;").without("<script", "<img", "javascript:", "<html", "<textarea")
 	p := olivia.post(edit, form).stays(http.StatusOK, "<strong>bold</strong>", "<h1>“Do” of The shop</h1>")
 	checkPage(w, p)
 	if !strings.HasPrefix(p.says("content"), "**bold**") {
@@ -203,10 +203,10 @@ func TestPreviewOfATextIsSafe(t *testing.T) {
 	}
 	form.Set("content", strings.Repeat("word\n\n", 50_000))
 	if p := olivia.asks(http.MethodPost, edit, form).expect(http.StatusOK,
-		"only its beginning is shown"); len(p.body) > 300_000 {
+		"Only the beginning is shown"); len(p.body) > 300_000 {
 		t.Errorf("the preview has %d bytes", len(p.body))
 	}
-	olivia.get(w.shop()+"/rules").expect(http.StatusOK, "There is none yet.") // looking saves nothing
+	olivia.get(w.shop()+"/rules").expect(http.StatusOK, "Nothing here yet.") // looking saves nothing
 }
 
 // What is not touched keeps every byte, whatever line endings a browser sends.
@@ -230,7 +230,7 @@ func TestEditingKeepsLineEndings(t *testing.T) {
 func TestMainMemoryOfAProject(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	walter, edit := w.signedIn(writer), w.shop()+"/edit"
-	walter.get(w.shop()).expect(http.StatusOK, "There is none yet. It says what to know first", "The shop opens at nine.")
+	walter.get(w.shop()).expect(http.StatusOK, "Nothing here yet. The main memory holds what to know first", "The shop opens at nine.")
 	saved := walter.post(edit, walter.writes(edit, "main", "# The shop\n\nSoup and fish."))
 	p := walter.get(saved.header.Get("Location")).expect(http.StatusOK, "“Main memory” is saved.", "<p>Soup and fish.</p>",
 		"version 1")
@@ -243,5 +243,5 @@ func TestMainMemoryOfAProject(t *testing.T) {
 	second := walter.post(edit, walter.writes(edit, "main", "Soup."))
 	walter.leadsTo(walter.takesBack(second, "“Main memory” is saved."), w.shop()+"?done=undone").expect(http.StatusOK,
 		"<p>Soup and fish.</p>", "version 3")
-	w.signedIn(reader).get(w.shop()).expect(http.StatusOK, "Soup and fish.").lacks(fmt.Sprintf("%s/edit", w.shop()))
+	w.signedIn(reader).get(w.shop()).expect(http.StatusOK, "Soup and fish.").without(fmt.Sprintf("%s/edit", w.shop()))
 }

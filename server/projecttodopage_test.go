@@ -81,27 +81,27 @@ func TestTodoBoardShowsTheFiveSections(t *testing.T) {
 		"A <strong>till</strong> that adds up.", "First this", "<h5>Till</h5>",
 		"With <em>care</em>.", "Nobody knows the price", `>Constitution</h2>`, `>Spec</h2>`, `>Plan</h2>`)
 	checkPage(w, p)
-	var told []string
+	var lines []string
 	for _, label := range p.html.all("label") {
 		for _, input := range label.all("input") {
 			if input.attr("type") == "checkbox" {
-				told = append(told, fmt.Sprintf("%s %v", strings.TrimSpace(label.text), input.has("checked")))
+				lines = append(lines, fmt.Sprintf("%s %v", strings.TrimSpace(label.text), input.has("checked")))
 			}
 		}
 	}
 	if want := []string{"T1 add up false", "T2 borrow a till true", "T3 close at six false",
-		"who cleans? false"}; !slices.Equal(told, want) {
-		t.Errorf("the check boxes are %q", told)
+		"who cleans? false"}; !slices.Equal(lines, want) {
+		t.Errorf("the check boxes are %q", lines)
 	}
-	rita := w.signedIn(reader).get(w.shop()+"/todo").expect(http.StatusOK, "T1", "disabled").lacks("/edit", "/todo/tick")
+	rita := w.signedIn(reader).get(w.shop()+"/todo").expect(http.StatusOK, "T1", "disabled").without("/edit", "/todo/tick")
 	checkPage(w, rita)
 }
 
 func TestTodoThatIsNotThere(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia := w.signedIn(owner)
-	checkPage(w, olivia.get(w.shop()+"/todo").expect(http.StatusOK, "There is no to-do yet", "Write the to-do"))
-	w.signedIn(reader).get(w.shop()+"/todo").expect(http.StatusOK, "There is no to-do yet").lacks("Write the to-do")
+	checkPage(w, olivia.get(w.shop()+"/todo").expect(http.StatusOK, "No to-do yet", "Write the to-do"))
+	w.signedIn(reader).get(w.shop()+"/todo").expect(http.StatusOK, "No to-do yet").without("Write the to-do")
 	olivia.leadsTo(olivia.get(w.shop()+"/edit?text=tasks"), w.shop()+"/edit?text=todo").expect(http.StatusOK,
 		"## Constitution", "- [ ] T1")
 	form := url.Values{"csrf": {olivia.get("/profile").hidden().Get("csrf")}, "text": {"todo"}, "base": {emptyDigest},
@@ -111,7 +111,7 @@ func TestTodoThatIsNotThere(t *testing.T) {
 	checkPage(w, refused)
 	form.Set("content", strings.ReplaceAll(shopTodo, "\n", "\r\n"))
 	back := olivia.takesBack(olivia.post(w.shop()+"/edit", form), "“The whole to-do” is saved.")
-	olivia.leadsTo(back, w.shop()+"/todo?done=undone").expect(http.StatusOK, "There is no to-do yet")
+	olivia.leadsTo(back, w.shop()+"/todo?done=undone").expect(http.StatusOK, "No to-do yet")
 }
 
 func TestTickingWithAScript(t *testing.T) {
@@ -119,7 +119,7 @@ func TestTickingWithAScript(t *testing.T) {
 	board := w.shop() + "/todo"
 	form := ticks(olivia.get(board).formTo(board+"/tick", "section", "tasks"), 0)
 	p := olivia.asks(http.MethodPost, board+"/tick", form).expect(http.StatusOK, "T1 is done. 2 of 3 tasks done.",
-		`id="card-tasks"`, `id="progress"`, `hx-swap-oob="true"`, "66%").lacks("<html", "card-gaps", "card-spec")
+		`id="card-tasks"`, `id="progress"`, `hx-swap-oob="true"`, "66%").without("<html", "card-gaps", "card-spec")
 	if got := todoOf(t, store); got.Content != strings.Replace(shopTodo, "- [ ] T1", "- [x] T1", 1) {
 		t.Errorf("the to-do is %q", got.Content)
 	}
@@ -142,12 +142,12 @@ func TestTickingWithoutAScript(t *testing.T) {
 	w, store, olivia := withTodo(t, shopTodo)
 	board := w.shop() + "/todo"
 	done := olivia.post(board+"/tick", ticks(ticks(olivia.get(board).formTo(board+"/tick", "section", "tasks"), 0), 2))
-	olivia.leadsTo(done, board+"?done=ticked").expect(http.StatusOK, "The to-do is saved.",
+	olivia.leadsTo(done, board+"?done=ticked").expect(http.StatusOK, "To-do saved.",
 		"<b>3</b> of 3 tasks done, 100%")
 	one := board + "?section=tasks&show=done"
 	done = olivia.post(board+"/tick", ticks(olivia.get(one).formTo(board+"/tick", "section", "tasks"), 1))
 	olivia.leadsTo(done, board+"?done=ticked&part=1&section=tasks&show=done").expect(http.StatusOK, ">T1<",
-		">T3<").lacks(">T2<", "<h5>Till")
+		">T3<").without(">T2<", "<h5>Till")
 	if got := todoOf(t, store); got.Content != strings.NewReplacer("[ ] T1", "[x] T1", "[x] T2", "[ ] T2", "[ ] T3",
 		"[x] T3").Replace(shopTodo) {
 		t.Errorf("the to-do is %q", got.Content)
@@ -175,9 +175,9 @@ func TestTickingWhileOthersEdit(t *testing.T) {
 		t.Errorf("the to-do is %q", got.Content)
 	}
 	olivia.asks(http.MethodPost, board+"/tick", ticks(gaps, 0)).expect(http.StatusOK,
-		"Somebody has changed or removed that line meanwhile", "who cleans up?")
+		"Someone else has changed or removed that line meanwhile", "who cleans up?")
 	checkPage(w, olivia.post(board+"/tick", gaps).stays(http.StatusOK,
-		"Somebody has changed or removed that line meanwhile"))
+		"Someone else has changed or removed that line meanwhile"))
 	if got := todoOf(t, store); got.Content != want {
 		t.Errorf("the to-do is %q", got.Content)
 	}
@@ -231,7 +231,7 @@ func TestLongTodosComeInParts(t *testing.T) {
 	board := w.shop() + "/todo"
 	began := time.Now()
 	p := olivia.get(board).expect(http.StatusOK, "5,000 of 10,000", "T5000", "T5039", "All of Tasks, 10,000 lines",
-		"All of Constitution").lacks("T4999", "T5040")
+		"All of Constitution").without("T4999", "T5040")
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the board took %v", took)
 	}
@@ -244,16 +244,16 @@ func TestLongTodosComeInParts(t *testing.T) {
 		len(form["done"]) != 1 { // it stays where it was, and can be unticked
 		t.Errorf("%d lines, %d of them done", len(form["box"]), len(form["done"]))
 	}
-	checkPage(w, olivia.get(board+"?section=tasks").expect(http.StatusOK, "Part 1 of 100", "T99").lacks("T100 "))
-	checkPage(w, olivia.get(board+"?section=tasks&show=open&part=2").expect(http.StatusOK, "Part 2 of 50", "T5101",
+	checkPage(w, olivia.get(board+"?section=tasks").expect(http.StatusOK, "Page 1 of 100", "T99").without("T100 "))
+	checkPage(w, olivia.get(board+"?section=tasks&show=open&part=2").expect(http.StatusOK, "Page 2 of 50", "T5101",
 		`href="?part=3&amp;section=tasks&amp;show=open"`))
-	olivia.get(board+"?section=tasks&part=100").expect(http.StatusOK, "T9999").lacks(">Next<")
+	olivia.get(board+"?section=tasks&part=100").expect(http.StatusOK, "T9999").without(">Next<")
 	olivia.get(board+"?section=tasks&part=999999").expect(http.StatusOK, "T9999")
 	seen := 0
 	for part := 1; part <= 10; part++ {
 		p := olivia.get(fmt.Sprintf("%s?section=constitution&part=%d", board, part)).expect(http.StatusOK)
 		checkPage(w, p)
-		if strings.Contains(p.body, fmt.Sprintf("Part %d of", part)) {
+		if strings.Contains(p.body, fmt.Sprintf("Page %d of", part)) {
 			seen += strings.Count(p.body, "A principle that")
 		}
 	}
@@ -286,7 +286,7 @@ func TestTodoThatIsNoTodoDocument(t *testing.T) {
 	}
 	w = serve(t, w.plan, old, server.Options{})
 	olivia := w.signedIn(owner)
-	checkPage(w, olivia.get(w.shop()+"/todo").expect(http.StatusOK, "cannot be shown as a board", "Mend it",
+	checkPage(w, olivia.get(w.shop()+"/todo").expect(http.StatusOK, "cannot be shown as a board", "Fix it",
 		"&lt;script&gt;"))
 	checkPage(w, olivia.get("/projects").expect(http.StatusOK, "A to-do without tasks"))
 	olivia.get(w.shop()).expect(http.StatusOK)

@@ -158,7 +158,7 @@ func (p *identityProvider) signed(method jwt.SigningMethod, key any) func(jwt.Ma
 }
 
 // signIn is what happens in the browser at the provider: the path of the callback that it leads to.
-func (p *identityProvider) signIn(page *shownPage) string {
+func (p *identityProvider) signIn(page *gotPage) string {
 	p.t.Helper()
 	at, err := url.Parse(page.header.Get("Location"))
 	if err != nil || page.status != http.StatusSeeOther || at.Scheme+"://"+at.Host+at.Path != p.at.URL+"/auth" {
@@ -183,7 +183,7 @@ func (p *identityProvider) signIn(page *shownPage) string {
 }
 
 // atProvider goes to the provider and back.
-func (b *browser) atProvider(p *identityProvider) *shownPage {
+func (b *browser) atProvider(p *identityProvider) *gotPage {
 	b.w.t.Helper()
 	return b.get(p.signIn(b.get("/login/provider")))
 }
@@ -263,8 +263,8 @@ func TestWhereASignInAtAProviderLeads(t *testing.T) {
 	}
 }
 
-// refusedBy tells whether a sign-in was refused, with nobody signed in.
-func refusedBy(t *testing.T, name string, b *browser, page *shownPage) {
+// refusedBy tells whether a sign-in was refused, with no one signed in.
+func refusedBy(t *testing.T, name string, b *browser, page *gotPage) {
 	t.Helper()
 	if page.status != http.StatusForbidden && page.status != http.StatusBadRequest || b.cookie("auth_token") != "" {
 		t.Errorf("%s: %d %q, and the browser has the cookie %q", name, page.status, page.header.Get("Location"),
@@ -364,8 +364,8 @@ func TestErrorsOfAProviderAreNotRepeated(t *testing.T) {
 	p.answer = url.Values{"code": nil, "error": {"access_denied"},
 		"error_description": {"Send <b>money</b> to evil.example"}}
 	page := b.atProvider(p)
-	page.expect(http.StatusForbidden, "has not let you in", `href="/login/provider?again=1"`,
-		`href="/login"`).lacks("money", "evil.example", "access_denied")
+	page.expect(http.StatusForbidden, "did not sign you in", `href="/login/provider?again=1"`,
+		`href="/login"`).without("money", "evil.example", "access_denied")
 	if !strings.Contains(w.log.String(), "access_denied") {
 		t.Errorf("the log does not say why:\n%s", w.log)
 	}
@@ -595,13 +595,13 @@ func TestCheckProvider(t *testing.T) {
 		}
 	}
 	secret := server.Provider{Issuer: "https://id.example.com", ClientID: "souvenir", ClientSecret: "s3cret"}
-	if shown := fmt.Sprintf("%v %+v %#v %s", secret, &secret, secret, secret); strings.Contains(shown, "s3cret") ||
-		!strings.Contains(shown, "id.example.com") {
-		t.Errorf("the provider prints as %s", shown)
+	if printed := fmt.Sprintf("%v %+v %#v %s", secret, &secret, secret, secret); strings.Contains(printed, "s3cret") ||
+		!strings.Contains(printed, "id.example.com") {
+		t.Errorf("the provider prints as %s", printed)
 	}
 	// One that cannot be used is told, and stops nothing.
 	w := newWorld(t, server.Options{Provider: &server.Provider{Issuer: "nowhere"}})
-	w.browser().get("/login").expect(http.StatusOK).lacks("Sign in with")
+	w.browser().get("/login").expect(http.StatusOK).without("Sign in with")
 	w.browser().get("/login/provider").expect(http.StatusNotFound)
 	if !strings.Contains(w.log.String(), "the identity provider cannot be used") {
 		t.Errorf("the log says nothing of it:\n%s", w.log)

@@ -170,7 +170,7 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 	var c request.Caller
 	if rt.Needs != route.Public {
 		var err error
-		c, err = s.admit(r, rt.Needs)
+		c, err = s.authorize(r, rt.Needs)
 		request.Of(r.Context()).Caller = c
 		if err == nil {
 			err = s.prepare(w, r, rt)

@@ -16,11 +16,11 @@ type endpoint struct {
 	form         bool   // the body is a form, not JSON
 	rows         map[string]int
 	has          []string // in every answer of 200
-	lacks        []string // in none
+	without      []string // in none
 }
 
-// everybody makes the rows of a request that every credential is good for; some callers may differ.
-func everybody(status int, others map[string]int) map[string]int {
+// everyone makes the rows of a request that every credential is good for; some callers may differ.
+func everyone(status int, others map[string]int) map[string]int {
 	rows := map[string]int{guest: 401, revoked: 401, disabled: 401, garbage: 401}
 	for _, caller := range []string{stranger, reader, writer, owner, admin, limited, readOnly, noFiles, noMemory} {
 		rows[caller] = status
@@ -39,150 +39,150 @@ const (
 func endpoints() []endpoint {
 	return append(oauthEndpoints(), []endpoint{
 		{name: "health", method: "GET", path: "/health", has: []string{`"status":"ok"`, `"version":"1.0.1"`},
-			rows: map[string]int{guest: 200, stranger: 200, revoked: 200, garbage: 200}, lacks: []string{secret}},
+			rows: map[string]int{guest: 200, stranger: 200, revoked: 200, garbage: 200}, without: []string{secret}},
 		{name: "tools", method: "GET", path: "/tools", has: []string{`"get_project_main_memory"`, `"inputSchema"`},
-			rows: map[string]int{guest: 200, stranger: 200, revoked: 200, garbage: 200}, lacks: []string{secret}},
+			rows: map[string]int{guest: 200, stranger: 200, revoked: 200, garbage: 200}, without: []string{secret}},
 		{name: "signing keys", method: "GET", path: "/oauth/jwks", has: []string{`"keys":[`},
 			rows: map[string]int{guest: 200, stranger: 200, garbage: 200, revoked: 200}},
 		{name: "openapi", method: "GET", path: "/openapi.json", has: []string{`"openapi": "3.1.0"`},
-			rows: map[string]int{guest: 200, garbage: 200}, lacks: []string{secret}},
+			rows: map[string]int{guest: 200, garbage: 200}, without: []string{secret}},
 		{name: "nothing here", method: "GET", path: "/api/nothing", rows: map[string]int{guest: 404, owner: 404},
-			lacks: []string{secret}},
+			without: []string{secret}},
 
 		{name: "list collections", method: "POST", path: "/tools/call", body: `{"name": "list_collections"}`,
 			has:  []string{`"content"`},
-			rows: everybody(200, map[string]int{noMemory: 403}), lacks: []string{secret}},
+			rows: everyone(200, map[string]int{noMemory: 403}), without: []string{secret}},
 		{name: "retrieve what is shared", method: "POST", path: "/tools/call", has: []string{"opens at nine"},
-			lacks: []string{secret},
-			body:  `{"name": "memory", "arguments": {"action": "retrieve", "id": "{memory}"}}`,
-			rows:  everybody(200, map[string]int{stranger: 404, admin: 404, noMemory: 403})},
+			without: []string{secret},
+			body:    `{"name": "memory", "arguments": {"action": "retrieve", "id": "{memory}"}}`,
+			rows:    everyone(200, map[string]int{stranger: 404, admin: 404, noMemory: 403})},
 		{name: "retrieve what is private", method: "POST", path: "/tools/call", has: []string{secret},
 			body: `{"name": "memory", "arguments": {"action": "retrieve", "id": "{private}"}}`,
-			rows: everybody(404, map[string]int{owner: 200, readOnly: 200, noFiles: 200, noMemory: 403})},
+			rows: everyone(404, map[string]int{owner: 200, readOnly: 200, noFiles: 200, noMemory: 403})},
 		{name: "search", method: "POST", path: "/tools/call", body: searchAll, has: []string{`\"results\"`},
-			rows: everybody(200, map[string]int{noMemory: 403})},
+			rows: everyone(200, map[string]int{noMemory: 403})},
 		{name: "store in a project", method: "POST", path: "/tools/call", body: storeInShop, has: []string{"indexed"},
-			lacks: []string{secret},
-			rows: everybody(200, map[string]int{reader: 403, readOnly: 403,
+			without: []string{secret},
+			rows: everyone(200, map[string]int{reader: 403, readOnly: 403,
 				noMemory: 403})}, // strangers make a project of their own of that id
 		{name: "delete a memory", method: "POST", path: "/tools/call",
 			body: `{"name": "memory", "arguments": {"action": "delete", "id": "{memory}"}}`,
-			has:  []string{"deleted"}, lacks: []string{secret},
-			rows: everybody(200, map[string]int{stranger: 404, admin: 404, reader: 403, readOnly: 403, noMemory: 403})},
+			has:  []string{"deleted"}, without: []string{secret},
+			rows: everyone(200, map[string]int{stranger: 404, admin: 404, reader: 403, readOnly: 403, noMemory: 403})},
 		{name: "an unknown tool", method: "POST", path: "/tools/call", body: `{"name": "remember", "arguments": {}}`,
-			rows: everybody(404, nil), lacks: []string{secret}},
+			rows: everyone(404, nil), without: []string{secret}},
 
 		{name: "the tools over MCP", method: "POST", path: "/mcp",
 			body: `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`,
-			has:  []string{`"get_project_main_memory"`, `"inputSchema"`}, rows: everybody(200, nil), lacks: []string{secret}},
+			has:  []string{`"get_project_main_memory"`, `"inputSchema"`}, rows: everyone(200, nil), without: []string{secret}},
 		{name: "retrieve what is private over MCP", method: "POST", path: "/mcp",
 			has:  []string{`"content"`}, // an error, too, for the model to read
 			body: `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory", "arguments": {"action": "retrieve", "id": "{private}"}}}`,
-			rows: everybody(200, nil)},
-		{name: "a stream of messages", method: "GET", path: "/mcp", rows: everybody(405, nil), lacks: []string{secret}},
-		{name: "end a session", method: "DELETE", path: "/mcp", rows: everybody(405, nil), lacks: []string{secret}},
+			rows: everyone(200, nil)},
+		{name: "a stream of messages", method: "GET", path: "/mcp", rows: everyone(405, nil), without: []string{secret}},
+		{name: "end a session", method: "DELETE", path: "/mcp", rows: everyone(405, nil), without: []string{secret}},
 
 		{name: "list files", method: "GET", path: "/api/files?tags=food,other",
-			rows: everybody(200, map[string]int{noFiles: 403}), has: []string{`"count":`}, lacks: []string{secret}},
-		{name: "download", method: "GET", path: "/api/files/{file}", has: []string{"soup\nfish\n"}, lacks: []string{secret},
-			rows: everybody(200, map[string]int{stranger: 404, admin: 404, noFiles: 403})},
+			rows: everyone(200, map[string]int{noFiles: 403}), has: []string{`"count":`}, without: []string{secret}},
+		{name: "download", method: "GET", path: "/api/files/{file}", has: []string{"soup\nfish\n"}, without: []string{secret},
+			rows: everyone(200, map[string]int{stranger: 404, admin: 404, noFiles: 403})},
 		{name: "download what is private", method: "GET", path: "/api/files/{hidden}", has: []string{secret},
-			rows: everybody(404, map[string]int{owner: 200, readOnly: 200, noMemory: 200, noFiles: 403})},
+			rows: everyone(404, map[string]int{owner: 200, readOnly: 200, noMemory: 200, noFiles: 403})},
 		{name: "describe a file", method: "PUT", path: "/api/files/{file}/metadata", body: `{"description": "of the day"}`,
-			has:   []string{"of the day", `"success":true`},
-			rows:  everybody(200, map[string]int{stranger: 404, admin: 404, reader: 403, readOnly: 403, noFiles: 403}),
-			lacks: []string{secret}},
+			has:     []string{"of the day", `"success":true`},
+			rows:    everyone(200, map[string]int{stranger: 404, admin: 404, reader: 403, readOnly: 403, noFiles: 403}),
+			without: []string{secret}},
 		{name: "delete a file", method: "DELETE", path: "/api/files/{file}", has: []string{`"success":true`},
-			lacks: []string{secret},
-			rows:  everybody(200, map[string]int{stranger: 404, admin: 404, reader: 403, readOnly: 403, noFiles: 403})},
+			without: []string{secret},
+			rows:    everyone(200, map[string]int{stranger: 404, admin: 404, reader: 403, readOnly: 403, noFiles: 403})},
 
 		{name: "list projects", method: "GET", path: "/api/projects", has: []string{`"projects":`},
-			rows: everybody(200, map[string]int{noMemory: 403})},
+			rows: everyone(200, map[string]int{noMemory: 403})},
 		{name: "a project", method: "GET", path: "/api/projects/shop", has: []string{`"project_name":"The shop"`},
-			lacks: []string{secret},
-			rows:  everybody(200, map[string]int{stranger: 404, admin: 404, noMemory: 403})},
+			without: []string{secret},
+			rows:    everyone(200, map[string]int{stranger: 404, admin: 404, noMemory: 403})},
 		{name: "a private project", method: "GET", path: "/api/projects/plot", has: []string{secret},
-			rows: everybody(404, map[string]int{owner: 200, readOnly: 200, noFiles: 200, noMemory: 403})},
+			rows: everyone(404, map[string]int{owner: 200, readOnly: 200, noFiles: 200, noMemory: 403})},
 		{name: "members", method: "GET", path: "/api/projects/shop/members", has: []string{"rita", "walter"},
-			lacks: []string{secret, "@example.com"},
-			rows:  everybody(200, map[string]int{stranger: 404, admin: 404, noMemory: 403})},
+			without: []string{secret, "@example.com"},
+			rows:    everyone(200, map[string]int{stranger: 404, admin: 404, noMemory: 403})},
 		{name: "add a member", method: "POST", path: "/api/projects/shop/members", body: `{"user": "sam", "role": "reader"}`,
-			has: []string{`"success":true`, `"status":"invited"`}, lacks: []string{secret},
-			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200})},
+			has: []string{`"success":true`, `"status":"invited"`}, without: []string{secret},
+			rows: everyone(403, map[string]int{stranger: 404, admin: 404, owner: 200})},
 		{name: "invite somebody whom nobody knows", method: "POST", path: "/api/projects/shop/members",
-			body: `{"user": "zacharias", "role": "reader"}`, has: []string{`"status":"invited"`}, lacks: []string{secret},
-			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200})},
+			body: `{"user": "zacharias", "role": "reader"}`, has: []string{`"status":"invited"`}, without: []string{secret},
+			rows: everyone(403, map[string]int{stranger: 404, admin: 404, owner: 200})},
 		{name: "promote a member", method: "PATCH", path: "/api/projects/shop/members/rita", body: `{"role": "owner"}`,
-			has: []string{`"role":"owner"`}, lacks: []string{secret},
-			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200})},
+			has: []string{`"role":"owner"`}, without: []string{secret},
+			rows: everyone(403, map[string]int{stranger: 404, admin: 404, owner: 200})},
 		{name: "remove a member", method: "DELETE", path: "/api/projects/shop/members/walter",
-			has: []string{`"success":true`}, lacks: []string{secret},
-			rows: everybody(403, map[string]int{stranger: 404, admin: 404, owner: 200, writer: 200})}, // who may leave
+			has: []string{`"success":true`}, without: []string{secret},
+			rows: everyone(403, map[string]int{stranger: 404, admin: 404, owner: 200, writer: 200})}, // who may leave
 
 		{name: "trash", method: "GET", path: "/api/trash", has: []string{`"entries":[]`, `"total":0`},
-			lacks: []string{secret}, rows: everybody(200, nil)},
+			without: []string{secret}, rows: everyone(200, nil)},
 		{name: "restore from the trash", method: "POST", path: "/api/trash/none/restore",
-			rows: everybody(404, map[string]int{readOnly: 403}), lacks: []string{secret}},
+			rows: everyone(404, map[string]int{readOnly: 403}), without: []string{secret}},
 		{name: "erase from the trash", method: "DELETE", path: "/api/trash/none",
-			rows: everybody(404, map[string]int{readOnly: 403, noFiles: 403, noMemory: 403}), lacks: []string{secret}},
-		{name: "empty the trash", method: "DELETE", path: "/api/trash", has: []string{`"erased":0`}, lacks: []string{secret},
-			rows: everybody(200, map[string]int{readOnly: 403, noFiles: 403, noMemory: 403})},
+			rows: everyone(404, map[string]int{readOnly: 403, noFiles: 403, noMemory: 403}), without: []string{secret}},
+		{name: "empty the trash", method: "DELETE", path: "/api/trash", has: []string{`"erased":0`}, without: []string{secret},
+			rows: everyone(200, map[string]int{readOnly: 403, noFiles: 403, noMemory: 403})},
 		{name: "invitations to projects", method: "GET", path: "/api/project-invitations",
-			has: []string{`"invitations":[]`, `"count":0`}, lacks: []string{secret},
-			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
+			has: []string{`"invitations":[]`, `"count":0`}, without: []string{secret},
+			rows: everyone(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
 		{name: "accept an invitation to a project", method: "POST", path: "/api/project-invitations/none/accept",
-			rows:  everybody(404, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403}),
-			lacks: []string{secret}},
+			rows:    everyone(404, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403}),
+			without: []string{secret}},
 		{name: "decline an invitation to a project", method: "POST", path: "/api/project-invitations/none/decline",
-			rows:  everybody(404, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403}),
-			lacks: []string{secret}},
+			rows:    everyone(404, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403}),
+			without: []string{secret}},
 		{name: "block a sender", method: "POST", path: "/api/project-invitations/none/block",
-			rows:  everybody(404, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403}),
-			lacks: []string{secret}},
+			rows:    everyone(404, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403}),
+			without: []string{secret}},
 		{name: "blocked users", method: "GET", path: "/api/blocked-users", has: []string{`"blocked":[]`, `"count":0`},
-			lacks: []string{secret},
-			rows:  everybody(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
+			without: []string{secret},
+			rows:    everyone(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
 		{name: "unblock a user", method: "DELETE", path: "/api/blocked-users/sam",
-			rows:  everybody(404, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403}),
-			lacks: []string{secret}},
+			rows:    everyone(404, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403}),
+			without: []string{secret}},
 
 		{name: "list tokens", method: "GET", path: "/api/mcp-tokens", has: []string{`"tokens":`},
-			rows: everybody(200, map[string]int{limited: 403, noMemory: 403}), lacks: []string{secret, `"token":`, `"hash"`}},
+			rows: everyone(200, map[string]int{limited: 403, noMemory: 403}), without: []string{secret, `"token":`, `"hash"`}},
 		{name: "make a token", method: "POST", path: "/api/mcp-tokens", body: `{"name": "another"}`,
-			has: []string{`"token":"mcp_`}, lacks: []string{secret, `"account"`},
-			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
+			has: []string{`"token":"mcp_`}, without: []string{secret, `"account"`},
+			rows: everyone(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
 		{name: "make an admin's token", method: "POST", path: "/api/mcp-tokens",
 			body: `{"name": "another", "scopes": ["admin"]}`, has: []string{`"admin"`},
-			rows: everybody(403, map[string]int{admin: 200}), lacks: []string{secret}},
+			rows: everyone(403, map[string]int{admin: 200}), without: []string{secret}},
 		{name: "end a token", method: "DELETE", path: "/api/mcp-tokens/{token}", has: []string{`"success":true`},
-			lacks: []string{secret},
-			rows:  everybody(404, map[string]int{owner: 200, noFiles: 403, limited: 403, readOnly: 403, noMemory: 403})},
+			without: []string{secret},
+			rows:    everyone(404, map[string]int{owner: 200, noFiles: 403, limited: 403, readOnly: 403, noMemory: 403})},
 
 		{name: "who am I", method: "GET", path: "/api/owner-ids/me", has: []string{`"owner_id":`, `"shared":`},
-			rows: everybody(200, map[string]int{noMemory: 403})},
+			rows: everyone(200, map[string]int{noMemory: 403})},
 
 		{name: "activity", method: "GET", path: "/api/activity?limit=5&outcome=ok",
 			has:  []string{`"activities":[]`, `"has_more":false`},
-			rows: everybody(200, map[string]int{limited: 403, noMemory: 403})},
+			rows: everyone(200, map[string]int{limited: 403, noMemory: 403})},
 		{name: "everybody's activity", method: "GET", path: "/api/activity?user=*", has: []string{`"activities":`},
-			rows: everybody(403, map[string]int{admin: 200})},
+			rows: everyone(403, map[string]int{admin: 200})},
 		{name: "activity of nobody", method: "GET", path: "/api/activity?user=nobody",
-			rows: everybody(403, map[string]int{admin: 404})},
+			rows: everyone(403, map[string]int{admin: 404})},
 		{name: "activity at a time that is none", method: "GET", path: "/api/activity?since=yesterday",
-			rows: everybody(400, map[string]int{limited: 400, noMemory: 403})},
+			rows: everyone(400, map[string]int{limited: 400, noMemory: 403})},
 
 		{name: "preferences", method: "GET", path: "/api/user-preferences", has: []string{"{"},
-			rows: everybody(200, map[string]int{limited: 403, noMemory: 403})},
+			rows: everyone(200, map[string]int{limited: 403, noMemory: 403})},
 		{name: "replace preferences", method: "PUT", path: "/api/user-preferences", body: `{"size": 12}`,
-			has: []string{`"size":12`}, lacks: []string{secret},
-			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
+			has: []string{`"size":12`}, without: []string{secret},
+			rows: everyone(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
 		{name: "merge preferences", method: "PATCH", path: "/api/user-preferences", body: `{"theme": null, "size": 12}`,
-			has: []string{`"size":12`}, lacks: []string{secret},
-			rows: everybody(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
+			has: []string{`"size":12`}, without: []string{secret},
+			rows: everyone(200, map[string]int{limited: 403, readOnly: 403, noMemory: 403})},
 	}...)
 }
 
-// Every endpoint, for everybody who may knock: what they get, and what they must not see.
+// Every endpoint, for everyone who may knock: what they get, and what they must not see.
 func TestEndpoints(t *testing.T) {
 	for _, e := range endpoints() {
 		t.Run(e.name, func(t *testing.T) {
@@ -196,16 +196,16 @@ func TestEndpoints(t *testing.T) {
 					ids := strings.NewReplacer("{memory}", w.memory, "{private}", w.private, "{file}", w.file, "{hidden}", w.hidden,
 						"{token}", w.tokenIDs[limited])
 					a := w.knock(caller, e.method, ids.Replace(e.path), ids.Replace(e.body),
-						e.form).expect(e.rows[caller]).lacks(e.lacks...)
+						e.form).expect(e.rows[caller]).without(e.without...)
 					if a.status < http.StatusMultipleChoices {
 						a.expect(a.status, e.has...)
 					} else {
-						a.lacks(secret, "opens at nine", "soup")
+						a.without(secret, "opens at nine", "soup")
 					}
 					if mayKnow := map[string]bool{owner: true, readOnly: true, noFiles: true, noMemory: true}; !mayKnow[caller] {
-						a.lacks(secret)
+						a.without(secret)
 					}
-					a.lacks("SQL", "sqlite", w.tokens[owner])
+					a.without("SQL", "sqlite", w.tokens[owner])
 					w.checkChallenge(a, caller, e.path)
 					if e.changes(a) {
 						shared = nil

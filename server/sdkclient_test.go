@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// A client of the SDK that nobody has registered, and that is known by the URL of its document alone, gets from a 401
+// A client of the SDK that no one has registered, and that is known by the URL of its document alone, gets from a 401
 // to a tool call.
 func TestAClientThatIsKnownByItsDocument(t *testing.T) {
 	var documents *httptest.Server

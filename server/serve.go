@@ -59,7 +59,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(max(o.Grace, 0), defaultGrace))
 	defer cancel()
 	if err := h.Shutdown(patience); err != nil {
-		o.Logger.Warn("requests were broken off", "error", err)
+		o.Logger.Warn("requests were cancelled", "error", err)
 		stop() // so that their store operations end cleanly
 		return errors.Join(h.Close(), served(<-failed))
 	}

@@ -55,7 +55,7 @@ func (s served) wait(t *testing.T) {
 	}
 }
 
-// An upload that has begun when the server is told to end is finished; new requests are not taken.
+// An upload that has begun when the server stops is finished; new requests are not taken.
 func TestShutdownFinishesRequests(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	handler, began := server.New(w.store, nil), make(chan struct{})

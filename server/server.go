@@ -241,19 +241,19 @@ func (s *Server) snippets() func(address, token string) []clients.Snippet {
 // settings returns the options that the pages show.
 func (s *Server) settings() upkeep.Settings {
 	o := s.options
-	shown := upkeep.Settings{
+	view := upkeep.Settings{
 		Version: o.Version, APIVersion: APIVersion, MaxRunning: o.MaxRunning, MaxRunningPerUser: o.MaxRunningPerUser,
 		QueuePerUser: o.QueuePerUser,
 		QueueWait:    o.QueueWait, BodyMemory: o.BodyMemory, NoActivity: o.NoActivity, NoQueryTokens: o.NoQueryTokens,
 		ReadOnly: o.ReadOnly,
 	}
 	if s.signin.HasProvider() {
-		shown.Provider = cmp.Or(o.Provider.Name, o.Provider.Issuer)
+		view.Provider = cmp.Or(o.Provider.Name, o.Provider.Issuer)
 	}
 	for _, one := range o.Settings {
-		shown.Flags = append(shown.Flags, upkeep.Flag(one))
+		view.Flags = append(view.Flags, upkeep.Flag(one))
 	}
-	return shown
+	return view
 }
 
 // identityProvider returns the external provider at which people may sign in; nil: none.

@@ -26,14 +26,14 @@ func TestPreferencesOnThePage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.signedIn(owner)
 	first := b.get("/settings").expect(http.StatusOK, "theme", secret)
-	set := func(key, value string, want any) *shownPage {
+	set := func(key, value string, want any) *gotPage {
 		t.Helper()
 		p := b.submit(b.get("/settings"), "/settings", url.Values{"key": {key}, "value": {value}})
-		shown := b.landsAt(p, "/settings?undo=").expect(http.StatusOK, "is saved", "Undo")
+		page := b.landsAt(p, "/settings?undo=").expect(http.StatusOK, "is saved", "Undo")
 		if got := w.preferences(owner)[key]; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is %#v, not %#v", key, got, want)
 		}
-		return shown
+		return page
 	}
 	set("answers", "short", "short")
 	set("size", "3", 3.0)
@@ -45,7 +45,7 @@ func TestPreferencesOnThePage(t *testing.T) {
 		t.Errorf("taken back, it is %v", got)
 	}
 	p = b.post("/settings", url.Values{"csrf": {first.hidden().Get("csrf")}, "key": {"theme"}, "remove": {"yes"}})
-	p = b.landsAt(p, "/settings?undo=").expect(http.StatusOK, "is removed").lacks(secret)
+	p = b.landsAt(p, "/settings?undo=").expect(http.StatusOK, "is removed").without(secret)
 	b.leadsTo(b.submit(p, "/undo", nil), "/settings?done=undone").expect(http.StatusOK, secret)
 
 	for text, wrong := range map[string]url.Values{
@@ -54,7 +54,7 @@ func TestPreferencesOnThePage(t *testing.T) {
 		checkPage(w, b.submit(first, "/settings", wrong).expect(http.StatusBadRequest, text, `value="`+wrong.Get("value")+
 			`"`))
 	}
-	w.signedIn(reader).get("/settings").expect(http.StatusOK, "There is none yet.").lacks(secret, "This server")
+	w.signedIn(reader).get("/settings").expect(http.StatusOK, "Nothing here yet.").without(secret, "This server")
 }
 
 func TestAllPreferencesAsJSON(t *testing.T) {
@@ -62,13 +62,13 @@ func TestAllPreferencesAsJSON(t *testing.T) {
 	b := w.signedIn(owner)
 	p := b.get("/settings")
 	for text, typed := range map[string]string{
-		"no JSON in line 2, character 8": "{\n  \"a\": oops\n}", "are empty": "", "no JSON object": "[1]",
-		"in the midst": `{"a": 1`, "go on behind": `{"a": 1} {"b": 2}`,
+		"not valid JSON in line 2, character 8": "{\n  \"a\": oops\n}", "are empty": "", "not a JSON object": "[1]",
+		"end too early": `{"a": 1`, "more text after their object": `{"a": 1} {"b": 2}`,
 	} {
 		checkPage(w, b.submit(p, "/settings/whole", url.Values{"whole": {typed}}).expect(http.StatusBadRequest, text))
 	}
 	checkPage(w, b.submit(p, "/settings/whole",
-		url.Values{"whole": {`{"a": "` + hostile[:5] + `"`}}).expect(http.StatusBadRequest).lacks("<scri\""))
+		url.Values{"whole": {`{"a": "` + hostile[:5] + `"`}}).expect(http.StatusBadRequest).without("<scri\""))
 	if got := w.preferences(owner); !reflect.DeepEqual(got, map[string]any{"theme": secret}) {
 		t.Errorf("they are %v", got)
 	}
@@ -78,12 +78,12 @@ func TestAllPreferencesAsJSON(t *testing.T) {
 	}
 	b.submit(p, "/settings/whole", url.Values{"whole": {`{"mine": 1}`}}).expect(http.StatusBadRequest, "changed elsewhere",
 		"&#34;mine&#34;: 1")
-	shown := b.landsAt(b.submit(b.get("/settings"), "/settings/whole", url.Values{"whole": {`{"mine": 1, "none": {}}`}}),
+	page := b.landsAt(b.submit(b.get("/settings"), "/settings/whole", url.Values{"whole": {`{"mine": 1, "none": {}}`}}),
 		"/settings?undo=").expect(http.StatusOK, "are replaced")
 	if got := w.preferences(owner); !reflect.DeepEqual(got, map[string]any{"mine": 1.0, "none": map[string]any{}}) {
 		t.Errorf("they are %v", got)
 	}
-	b.submit(shown, "/undo", nil).expect(http.StatusSeeOther)
+	b.submit(page, "/undo", nil).expect(http.StatusSeeOther)
 	if got := w.preferences(owner); !reflect.DeepEqual(got, map[string]any{"theme": secret, "meanwhile": true}) {
 		t.Errorf("taken back, they are %v", got)
 	}
@@ -101,7 +101,7 @@ func TestSettingsOfTheServer(t *testing.T) {
 func TestAbout(t *testing.T) {
 	w := newWorld(t, server.Options{Version: "v1.2.3"})
 	checkPage(w, w.signedIn(owner).get("/about").expect(http.StatusOK, "v1.2.3", server.APIVersion, "SQLite",
-		"htmx 2").lacks("world.db", "The whole store"))
+		"htmx 2").without("world.db", "The whole store"))
 	checkPage(w, w.signedIn(admin).get("/about").expect(http.StatusOK, "world.db", "The whole store"))
 	b := w.browser()
 	b.leadsTo(b.get("/about"), "/login?next=%2Fabout")

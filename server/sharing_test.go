@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// acceptAll accepts the invitations that wait for somebody.
+// acceptAll accepts the invitations that wait for someone.
 func (w *world) acceptAll(caller string) error {
 	view := w.store.As(souvenir.Access{User: w.users[caller]})
 	waiting, err := view.ProjectInvitations(w.t.Context())
@@ -34,7 +34,7 @@ func (w *world) invitation(caller string) souvenir.ProjectInvitation {
 	return list.Invitations[0]
 }
 
-// The attack that consent is for: somebody makes a project of a name that the victim's agents use, fills it with rules
+// The attack that consent is for: someone makes a project of a name that the victim's agents use, fills it with rules
 // and a main memory, and makes the victim a member. Nothing of it may show anywhere before the victim accepts.
 func TestAnUninvitedProjectShowsNothingOfItself(t *testing.T) {
 	const bait = "sardines"
@@ -83,8 +83,8 @@ func TestAnUninvitedProjectShowsNothingOfItself(t *testing.T) {
 			if strings.Contains(a.body, "unknown prompt") || strings.Contains(a.body, "no such prompt") {
 				t.Errorf("%s asks for nothing: %.300s", call.body, a.body)
 			}
-			if shown := strings.ReplaceAll(a.body, "billing-api", ""); strings.Contains(shown, bait) ||
-				strings.Contains(shown, w.users[stranger]) {
+			if page := strings.ReplaceAll(a.body, "billing-api", ""); strings.Contains(page, bait) ||
+				strings.Contains(page, w.users[stranger]) {
 				t.Errorf("%s %s %s shows the project: %.500s", call.method, call.path, call.body, a.body)
 			}
 		}
@@ -92,14 +92,14 @@ func TestAnUninvitedProjectShowsNothingOfItself(t *testing.T) {
 		for _, path := range []string{"/", "/memories", "/projects", "/files", "/graph", "/map", "/tokens", "/activity",
 			"/connect"} {
 			p := b.get(path)
-			p.lacks(bait, w.users[stranger])
+			p.without(bait, w.users[stranger])
 			if !ownName {
-				p.lacks("billing-api")
+				p.without("billing-api")
 			}
 		}
 	}
 	victim(false)
-	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK).lacks("billing-api")
+	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK).without("billing-api")
 
 	// What the victim stores under that name is the victim's own, and stays there.
 	_, stored := w.call(owner, "memory",
@@ -193,8 +193,8 @@ func TestInvitingTellsNothingAboutUsers(t *testing.T) {
 		form := olivia.get(members).formTo(members, "change", "add")
 		form.Set("user", user)
 		p := olivia.post(members, form)
-		shown := olivia.get(p.header.Get("Location"))
-		all.WriteString(shown.html.all("main")[0].text)
+		page := olivia.get(p.header.Get("Location"))
+		all.WriteString(page.html.all("main")[0].text)
 		olivia.submit(olivia.get(p.header.Get("Location")), "/undo", nil)
 		return aName.ReplaceAllString(aTime.ReplaceAllString(all.String(), "TIME"), "NAME")
 	}
@@ -227,7 +227,7 @@ func TestInvitingTellsNothingAboutUsers(t *testing.T) {
 func TestTheInvitationsPage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia, sam := w.signedIn(owner), w.signedIn(stranger)
-	checkPage(w, sam.get("/project-invitations").expect(http.StatusOK, "Nothing here").lacks(" new</span>", "Blocked"))
+	checkPage(w, sam.get("/project-invitations").expect(http.StatusOK, "Nothing here").without(" new</span>", "Blocked"))
 	invite := func(project, user string) {
 		t.Helper()
 		w.do(owner, "POST", "/api/projects/"+project+"/members", `{"user": "`+user+
@@ -235,25 +235,25 @@ func TestTheInvitationsPage(t *testing.T) {
 	}
 	invite("shop", "sam")
 	p := sam.get("/project-invitations").expect(http.StatusOK, "The shop", "From olivia", "1 new</span>",
-		"writer").lacks(secret)
+		"writer").without(secret)
 	checkPage(w, p)
-	sam.get("/").expect(http.StatusOK, "1 new</span>").lacks("The shop")
-	answer := func(answer string) *shownPage {
+	sam.get("/").expect(http.StatusOK, "1 new</span>").without("The shop")
+	answer := func(answer string) *gotPage {
 		return sam.post("/project-invitations",
 			sam.get("/project-invitations").formTo("/project-invitations", "answer", answer))
 	}
 	sam.get(w.shop()).expect(http.StatusNotFound)
 	sam.leadsTo(answer("accept"), w.shop()+"?done=accepted").expect(http.StatusOK,
-		"You are a member of this project.").lacks(" new</span>")
+		"You are a member of this project.").without(" new</span>")
 	again := sam.post("/project-invitations",
 		p.formTo("/project-invitations", "answer", "accept")).expect(http.StatusNotFound, "may have been answered")
 	checkPage(w, again)
 
 	invite("plot", "sam")
 	sam.leadsTo(answer("decline"), "/project-invitations?done=declined").expect(http.StatusOK,
-		"The invitation is declined.", "Nothing here")
+		"Invitation declined.", "Nothing here")
 	invite("plot", "sam")
-	sam.get("/project-invitations").expect(http.StatusOK, "Nothing here").lacks(secret)
+	sam.get("/project-invitations").expect(http.StatusOK, "Nothing here").without(secret)
 
 	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).AddProject(t.Context(),
 		souvenir.NewProject{ID: "third", Name: hostile}); err != nil {
@@ -261,13 +261,13 @@ func TestTheInvitationsPage(t *testing.T) {
 	}
 	invite("third", "sam")
 	checkPage(w, sam.get("/project-invitations"))
-	sam.leadsTo(answer("block"), "/project-invitations?done=blocked").expect(http.StatusOK, "its sender is blocked",
+	sam.leadsTo(answer("block"), "/project-invitations?done=blocked").expect(http.StatusOK, "its sender blocked",
 		"Unblock olivia")
 	checkPage(w, sam.get("/project-invitations"))
-	olivia.get("/projects/"+w.users[owner]+"/third/members").expect(http.StatusOK, "pending").lacks("blocked", "declined")
-	sam.leadsTo(answer("unblock"), "/project-invitations?done=unblocked").expect(http.StatusOK).lacks("Unblock")
+	olivia.get("/projects/"+w.users[owner]+"/third/members").expect(http.StatusOK, "pending").without("blocked", "declined")
+	sam.leadsTo(answer("unblock"), "/project-invitations?done=unblocked").expect(http.StatusOK).without("Unblock")
 	sam.post("/project-invitations",
 		url.Values{"csrf": {sam.get("/profile").hidden().Get("csrf")}, "answer": {hostile}}).expect(http.StatusBadRequest,
-		"allowed are accept").lacks("<script>alert")
+		"allowed are accept").without("<script>alert")
 	sam.post("/project-invitations", url.Values{"answer": {"accept"}}).expect(http.StatusForbidden)
 }

@@ -28,7 +28,7 @@ func (w *world) setPassword(caller string) {
 }
 
 // login fills in the page of the sign-in.
-func (b *browser) login(name, password string) *shownPage {
+func (b *browser) login(name, password string) *gotPage {
 	b.w.t.Helper()
 	return b.submit(b.get("/login"), "/login", url.Values{"username": {name}, "password": {password}})
 }
@@ -62,7 +62,7 @@ func TestSigningIn(t *testing.T) {
 		t.Error("the browser keeps the cookie")
 	}
 	b.setCookie("auth_token", value)
-	b.leadsTo(b.get("/"), "/login?next=%2F").lacks("Hello")
+	b.leadsTo(b.get("/"), "/login?next=%2F").without("Hello")
 	b.get("/api/owner-ids/me").expect(http.StatusUnauthorized)
 	if strings.Contains(w.log.String(), "ses_") {
 		t.Errorf("the log has sessions:\n%s", w.log)
@@ -79,7 +79,7 @@ func TestWrongSignInsLookAlike(t *testing.T) {
 		"sam": rightPassword, "": wrongPassword} {
 		b := w.browser()
 		p := b.login(name, password).expect(http.StatusUnauthorized, "Name or password is wrong.", `value="`+name+
-			`"`).lacks(password)
+			`"`).without(password)
 		if b.cookie("auth_token") != "" {
 			t.Errorf("%q is signed in", name)
 		}
@@ -88,10 +88,10 @@ func TestWrongSignInsLookAlike(t *testing.T) {
 			delete(field.attrs, "value")
 			delete(field.attrs, "autofocus")
 		}
-		if shown := describe(p.html); first == "" {
-			first = shown
-		} else if shown != first {
-			t.Errorf("the page for %q differs:\n%s\n%s", name, shown, first)
+		if page := describe(p.html); first == "" {
+			first = page
+		} else if page != first {
+			t.Errorf("the page for %q differs:\n%s\n%s", name, page, first)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func describe(e *element) string {
 	return b.String()
 }
 
-// A value that somebody has put into a browser before is nothing after the sign-in.
+// A value that someone has put into a browser before is nothing after the sign-in.
 func TestSessionsCannotBePlanted(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.setPassword(owner)
@@ -245,7 +245,7 @@ func TestGuessingPasswordsTakesLongerAndLonger(t *testing.T) {
 	b.login("olivia", rightPassword).expect(http.StatusSeeOther)
 }
 
-// Of two windows in which somebody is asked to sign in, the first one knows nothing of the second.
+// Of two windows in which someone is asked to sign in, the first one knows nothing of the second.
 func TestSigningInInTwoWindows(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.setPassword(owner)
@@ -292,7 +292,7 @@ func TestGuessingThePresentPassword(t *testing.T) {
 	server.SetLoginClock(w.inner, ticks.now)
 	w.setPassword(owner)
 	b := w.signedIn(owner)
-	change := func(old, new string) *shownPage {
+	change := func(old, new string) *gotPage {
 		return b.submit(b.get("/profile"), "/profile/password", url.Values{"old": {old}, "new": {new}})
 	}
 	change(wrongPassword, "ten blue kettles").expect(http.StatusUnauthorized, "Old password is not the present password.")
@@ -301,5 +301,5 @@ func TestGuessingThePresentPassword(t *testing.T) {
 	change(rightPassword, "ten blue kettles").expect(http.StatusTooManyRequests, "wait 2 seconds")
 	ticks.pass(2 * time.Second)
 	b.leadsTo(change(rightPassword, "ten blue kettles"), "/profile?done=password-all").expect(http.StatusOK,
-		"Your password is changed.")
+		"Password changed.")
 }

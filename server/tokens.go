@@ -71,7 +71,7 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c request.Call
 func sinceEnded(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && slices.Contains([]string{"token_id", "grant_id", "session_id"}, known.Argument) {
-		return &badCredential{failure.Unauthenticated("what the credential was given for has ended")}
+		return &badCredential{failure.Unauthenticated("the grant of the credential has ended")}
 	}
 	return err
 }
@@ -113,12 +113,12 @@ func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time
 	}
 	if *days < 1 || *days > params.MaxTokenDays || *days != math.Trunc(*days) {
 		return time.Time{}, failure.Invalid("expires_in_days",
-			fmt.Sprintf("expires_in_days is %v; 1 to %d are allowed, and none at all means never", *days, params.MaxTokenDays))
+			fmt.Sprintf("expires_in_days is %v; 1 to %d are allowed, or none for never", *days, params.MaxTokenDays))
 	}
 	wished := now.Add(time.Duration(*days) * web.Day)
 	if !latest.IsZero() && wished.After(latest) {
 		return time.Time{}, &souvenir.Error{Kind: souvenir.KindForbidden, Argument: "expires_in_days", Message: fmt.Sprintf(
-			"expires_in_days is %v, but what is made with this credential must end by %s; give fewer days, or none", *days,
+			"expires_in_days is %v, but tokens created with this credential must expire by %s; give fewer days, or none", *days,
 			latest.UTC().Format(time.RFC3339))}
 	}
 	return wished, nil
@@ -128,5 +128,5 @@ func (s *Server) deleteToken(_ http.ResponseWriter, r *http.Request, c request.C
 	if err := c.Store.Accounts().DeleteToken(r.Context(), r.PathValue("id")); err != nil {
 		return nil, err
 	}
-	return Done{true, "the token is not valid any more"}, nil
+	return Done{true, "the token is no longer valid"}, nil
 }

@@ -27,10 +27,10 @@ func TestTokensPage(t *testing.T) {
 		url.Values{"name": {"reads the shop"}, "access": {"read"}, "days": {"30"}, "project": {"shop"}}).expect(http.StatusOK,
 		"Your new token", "Sample")
 	w.tokens["made"] = made.code("mcp_")
-	w.do("made", "GET", "/api/projects", "").expect(http.StatusOK, "shop").lacks("plot")
+	w.do("made", "GET", "/api/projects", "").expect(http.StatusOK, "shop").without("plot")
 	w.do("made", "POST", "/tools/call", storeInShop).expect(http.StatusForbidden)
-	p = b.get("/tokens").expect(http.StatusOK, "reads the shop", "reads in The shop", "ends <time",
-		"in 30 days").lacks(w.tokens["made"])
+	p = b.get("/tokens").expect(http.StatusOK, "reads the shop", "reads in The shop", "expires <time",
+		"in 30 days").without(w.tokens["made"])
 	all, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().Tokens(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestTokensPage(t *testing.T) {
 	w.tokens["application"], _ = w.accessTokenOf(owner, "Kite",
 		souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite, souvenir.ScopeAccount}})
 	w.do("application", "POST", "/api/mcp-tokens", `{"name": "of an application"}`).expect(http.StatusOK)
-	if page := b.get("/tokens").expect(http.StatusOK, "through Kite"); strings.Count(page.body, " through Kite") != 1 {
+	if page := b.get("/tokens").expect(http.StatusOK, "with Kite"); strings.Count(page.body, " with Kite") != 1 {
 		t.Errorf("not one token was made through an application: %s", page.body)
 	}
 	id := all[len(all)-1].ID
@@ -48,7 +48,7 @@ func TestTokensPage(t *testing.T) {
 		}
 	}
 	b.leadsTo(b.submit(p, "/tokens/end", url.Values{"id": {id}}), "/tokens?done=token").expect(http.StatusOK,
-		"not valid any more").lacks("reads the shop")
+		"Token revoked").without("reads the shop")
 	w.do("made", "GET", "/api/projects", "").expect(http.StatusUnauthorized)
 }
 
@@ -63,16 +63,16 @@ func TestTokensOfAdmins(t *testing.T) {
 	w.tokens["watches"] = p.code("mcp_")
 	w.do("watches", "GET", "/api/activity?user=*", "").expect(http.StatusOK)
 	w.do("watches", "POST", "/tools/call", storeInShop).expect(http.StatusForbidden)
-	page := olivia.get("/tokens").lacks("as an admin")
+	page := olivia.get("/tokens").without("as an admin")
 	olivia.submit(page, "/tokens", url.Values{"name": {"watches"}, "admin": {"yes"}}).expect(http.StatusForbidden)
-	olivia.get("/tokens").lacks("watches")
+	olivia.get("/tokens").without("watches")
 }
 
 func TestWithoutTokens(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.do(stranger, "DELETE", "/api/mcp-tokens/"+w.tokenIDs[stranger], "").expect(http.StatusOK)
 	b := w.signedIn(stranger)
-	p := b.get("/tokens").expect(http.StatusOK, "You have no token", publicAt+"/mcp", "Make a token")
+	p := b.get("/tokens").expect(http.StatusOK, "No tokens yet", publicAt+"/mcp", "Create a token")
 	checkPage(w, p)
 	b.leadsTo(w.browser().get("/tokens"), "/login?next=%2Ftokens")
 }

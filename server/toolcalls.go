@@ -40,7 +40,7 @@ func (s *Server) callTool(w http.ResponseWriter, r *http.Request, c request.Call
 		return nil, err
 	}
 	if call.Name == nil {
-		return nil, failure.Invalid("name", "name is missing; the name of a tool is needed, of which GET /tools lists all")
+		return nil, failure.Invalid("name", "name is missing; give the name of a tool, as listed by GET /tools")
 	}
 	result, err := tools.New(c.Store,
 		&tools.Options{Allows: c.Allows, ReadOnly: s.options.ReadOnly, OnCall: s.noteCall}).Call(r.Context(), *call.Name,

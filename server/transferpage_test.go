@@ -16,7 +16,7 @@ import (
 )
 
 // bring sends a file to the import, as the page does.
-func (b *browser) bring(content string, fields ...[2]string) *shownPage {
+func (b *browser) bring(content string, fields ...[2]string) *gotPage {
 	b.w.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
@@ -47,11 +47,11 @@ func (b *browser) bring(content string, fields ...[2]string) *shownPage {
 func TestExportOnThePage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b, ada := w.signedIn(owner), w.signedIn(admin)
-	p := b.get("/transfer").expect(http.StatusOK, "An admin can bring an export in").lacks("Everything of everybody",
+	p := b.get("/transfer").expect(http.StatusOK, "An admin can import an export").without("All users’ data",
 		"credentials")
 	checkPage(w, p)
 	own := b.submit(p, "/transfer/export", url.Values{"files": {"yes"}, "vectors": {"yes"}}).expect(http.StatusOK, secret,
-		"The shop opens at nine.", `"type":"file"`, `"type":"end"`).lacks(`"ada"`, "mcp_", `"type":"member"`)
+		"The shop opens at nine.", `"type":"file"`, `"type":"end"`).without(`"ada"`, "mcp_", `"type":"member"`)
 	if got := own.header.Get("Content-Disposition"); !strings.HasPrefix(got, `attachment; filename="souvenir-olivia-20`) ||
 		!strings.HasSuffix(got, `.jsonl"`) {
 		t.Errorf("the file is called %s", got)
@@ -60,19 +60,19 @@ func TestExportOnThePage(t *testing.T) {
 		t.Errorf("the file is of the type %s", got)
 	}
 	b.submit(p, "/transfer/export", url.Values{"files": nil, "vectors": nil}).expect(http.StatusOK,
-		secret).lacks(`"type":"file"`, `"type":"vectors"`)
+		secret).without(`"type":"file"`, `"type":"vectors"`)
 	w.signedIn(reader).submit(p, "/transfer/export", nil).expect(http.StatusForbidden) // another's form
 	rita := w.signedIn(reader)
-	rita.submit(rita.get("/transfer"), "/transfer/export", nil).expect(http.StatusOK, `"type":"end"`).lacks(secret,
+	rita.submit(rita.get("/transfer"), "/transfer/export", nil).expect(http.StatusOK, `"type":"end"`).without(secret,
 		"The shop opens at nine.")
-	b.submit(p, "/transfer/export", url.Values{"of": {"all"}}).expect(http.StatusForbidden, "for admins").lacks(secret)
+	b.submit(p, "/transfer/export", url.Values{"of": {"all"}}).expect(http.StatusForbidden, "nly admins can export").without(secret)
 
-	p = ada.get("/transfer").expect(http.StatusOK, "Everything of everybody")
+	p = ada.get("/transfer").expect(http.StatusOK, "All users’ data")
 	checkPage(w, p)
 	ada.submit(p, "/transfer/export",
-		url.Values{"of": {"own"}, "credentials": {"yes"}}).expect(http.StatusOK).lacks(secret)
+		url.Values{"of": {"own"}, "credentials": {"yes"}}).expect(http.StatusOK).without(secret)
 	ada.submit(p, "/transfer/export", url.Values{"of": {"all"}}).expect(http.StatusOK, secret,
-		"olivia").lacks(`"type":"token"`)
+		"olivia").without(`"type":"token"`)
 	ada.submit(p, "/transfer/export", url.Values{"of": {"all"}, "credentials": {"yes"}}).expect(http.StatusOK, secret,
 		`"type":"token"`)
 }
@@ -83,14 +83,14 @@ func TestImportOnThePage(t *testing.T) {
 	memory := func(id, content string) string {
 		return fmt.Sprintf("{\"souvenir\":\"export\",\"version\":1}\n{\"type\":\"memory\",\"id\":\"%s\",\"owner\":\"%s\",\"content\":\"%s\"}\n", id, w.users[owner], content)
 	}
-	begun := func(p *shownPage) *shownPage {
+	begun := func(p *gotPage) *gotPage {
 		t.Helper()
 		if p.header.Get("Location") != "/transfer#work" {
 			t.Fatalf("%d %q %s", p.status, p.header.Get("Location"), p.body)
 		}
-		shown := ada.worked("/transfer")
-		checkPage(w, shown)
-		return shown
+		page := ada.worked("/transfer")
+		checkPage(w, page)
+		return page
 	}
 	content := func() string {
 		m, err := w.store.As(souvenir.Access{User: w.users[owner]}).GetMemory(t.Context(), "brought")
@@ -100,7 +100,7 @@ func TestImportOnThePage(t *testing.T) {
 		return m.Content
 	}
 	begun(ada.bring(memory("brought", "one"), [2]string{"look", "yes"})).expect(http.StatusOK,
-		"can be imported. Nothing was brought in yet.")
+		"can be imported. Nothing was imported yet.")
 	if got := content(); !strings.Contains(got, "no memory") && !strings.Contains(got, "not") {
 		t.Errorf("looking has brought in %q", got)
 	}
@@ -108,7 +108,7 @@ func TestImportOnThePage(t *testing.T) {
 		`<td>memory</td><td class="numeric">1</td><td class="numeric">0</td>`)
 	begun(ada.bring(memory("brought", "one"))).expect(http.StatusOK,
 		`<td>memory</td><td class="numeric">0</td><td class="numeric">1</td>`)
-	begun(ada.bring(memory("brought", hostileJSON))).expect(http.StatusOK, "What was left out, and why",
+	begun(ada.bring(memory("brought", hostileJSON))).expect(http.StatusOK, "Skipped items",
 		"Line 2, memory brought")
 	if got := content(); got != "one" {
 		t.Errorf("it is %q", got)
@@ -122,7 +122,7 @@ func TestImportOnThePage(t *testing.T) {
 	begun(ada.bring(memory("other", "one")+"{\"type\":\"memory\",\"id\":\""+strings.Repeat("x", 200)+
 		"\"}\n")).expect(http.StatusOK, "Line 3")
 
-	for text, p := range map[string]*shownPage{
+	for text, p := range map[string]*gotPage{
 		"File is empty": ada.bring(""), "File is missing": ada.bring("no file"),
 		"allowed are keep and replace": ada.bring("x", [2]string{"conflict", "perhaps"}),
 	} {
@@ -141,16 +141,16 @@ func TestImportOnThePage(t *testing.T) {
 
 const hostileJSON = `<script>alert(1)</script>`
 
-// One thing at a time: a second import is told what goes on, and nothing of it is left.
+// One thing at a time: a second import learns what goes on, and nothing of it is left.
 func TestAnImportWaitsForOtherWork(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada := w.signedIn(admin)
 	server.BeginWork(w.inner, httptest.NewRequestWithContext(t.Context(), "POST", "/backup/work", nil), "check", nil)
-	checkPage(w, ada.get("/transfer").expect(http.StatusOK, "The check", "Stop it"))
-	w.signedIn(owner).get("/transfer").expect(http.StatusOK).lacks("The check")
-	checkPage(w, ada.bring("{}").expect(http.StatusBadRequest, "The check is under way"))
+	checkPage(w, ada.get("/transfer").expect(http.StatusOK, "The check", ">Stop<"))
+	w.signedIn(owner).get("/transfer").expect(http.StatusOK).without("The check")
+	checkPage(w, ada.bring("{}").expect(http.StatusBadRequest, "The check has been running"))
 	ada.leadsTo(ada.submit(ada.get("/transfer"), "/backup/stop", nil), "/transfer?done=stopped")
-	ada.worked("/transfer").lacks("The check") // the other page tells how it ended
+	ada.worked("/transfer").without("The check") // the other page tells how it ended
 }
 
 // Imports are for admins, and by forms of this server's pages.

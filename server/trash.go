@@ -113,10 +113,10 @@ func (s *Server) restoreTrashed(_ http.ResponseWriter, r *http.Request, c reques
 
 func (s *Server) eraseTrashed(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	err := c.Store.EraseTrashed(r.Context(), r.PathValue("id"))
-	return Done{true, "it is erased for good; backups that were made before still hold it"}, err
+	return Done{true, "it is erased permanently; earlier backups still contain it"}, err
 }
 
 func (s *Server) emptyTrash(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	n, err := c.Store.EmptyTrash(r.Context())
-	return EmptiedTrash{true, n, "what lay in places of your own is erased for good; backups that were made before still hold it"}, err
+	return EmptiedTrash{true, n, "everything of yours in the trash is erased permanently; earlier backups still contain it"}, err
 }

@@ -30,12 +30,12 @@ func TestTheTrashGoesByScopes(t *testing.T) {
 	w.do(owner, "GET", "/api/trash", "").expect(http.StatusOK, `"total":2`, w.memory, w.file)
 	w.do(owner, "GET", "/api/trash?kind=user", "").expect(http.StatusBadRequest, "kind is")
 	w.do(readOnly, "GET", "/api/trash", "").expect(http.StatusOK, `"total":2`)
-	for _, c := range []struct{ caller, kind, sees, other, lacks string }{
+	for _, c := range []struct{ caller, kind, sees, other, without string }{
 		{noFiles, "memory", w.memory, w.file, "files:read"}, {noMemory, "file", w.file, w.memory, "memory:read"},
 	} {
-		w.do(c.caller, "GET", "/api/trash", "").expect(http.StatusOK, `"total":1`, c.sees).lacks(c.other)
+		w.do(c.caller, "GET", "/api/trash", "").expect(http.StatusOK, `"total":1`, c.sees).without(c.other)
 		other := map[string]string{"memory": "file", "file": "memory"}[c.kind]
-		w.do(c.caller, "GET", "/api/trash?kind="+other, "").expect(http.StatusForbidden, "needs the scope "+c.lacks)
+		w.do(c.caller, "GET", "/api/trash?kind="+other, "").expect(http.StatusForbidden, "needs the scope "+c.without)
 		w.do(c.caller, "GET", "/api/trash?kind="+c.kind, "").expect(http.StatusOK, c.sees)
 		w.do(c.caller, "POST", "/api/trash/"+c.other+"/restore", "").expect(http.StatusNotFound, "is not in the trash")
 	}
@@ -72,19 +72,19 @@ func TestTheTrash(t *testing.T) {
 	w.do(owner, "POST", "/api/trash/"+ids[0]+"/restore", "").expect(http.StatusNotFound)
 
 	olivia, sam := w.signedIn(owner), w.signedIn(stranger)
-	checkPage(w, sam.get("/trash").expect(http.StatusOK, "Nothing here").lacks("second of three", "Empty the trash"))
+	checkPage(w, sam.get("/trash").expect(http.StatusOK, "Nothing here").without("second of three", "Empty the trash"))
 	p := olivia.get("/trash").expect(http.StatusOK, "second of three", "erased for good",
-		"Empty the trash").lacks("<script>alert")
+		"Empty the trash").without("<script>alert")
 	checkPage(w, p)
 	csrf := p.hidden().Get("csrf")
-	post := func(values url.Values) *shownPage {
+	post := func(values url.Values) *gotPage {
 		values.Set("csrf", csrf)
 		return olivia.post("/trash", values)
 	}
 	olivia.leadsTo(post(url.Values{"action": {"restore"}, "id": {ids[1]}}), "/trash?done=restored").expect(http.StatusOK,
-		"It is restored.").lacks("second of three")
+		"Restored.").without("second of three")
 	post(url.Values{"action": {"restore"}, "id": {ids[1]}}).expect(http.StatusNotFound, "not in the trash")
-	post(url.Values{"action": {hostile}}).expect(http.StatusBadRequest, "allowed are empty").lacks("<script>alert")
+	post(url.Values{"action": {hostile}}).expect(http.StatusBadRequest, "allowed are empty").without("<script>alert")
 	olivia.post("/trash", url.Values{"action": {"empty"}}).expect(http.StatusForbidden)
 	checkPage(w, olivia.get("/trash?empty=ask").expect(http.StatusOK, "Erase everything here?", "cannot be undone"))
 	olivia.leadsTo(post(url.Values{"action": {"empty"}}), "/trash?done=emptied").expect(http.StatusOK, "Nothing here")
@@ -124,18 +124,18 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 	p := olivia.get("/trash").expect(http.StatusOK, "Restore selected", "Erase selected", `form="chosen-entries"`)
 	checkPage(w, p)
 	csrf := p.hidden().Get("csrf")
-	post := func(values url.Values) *shownPage {
+	post := func(values url.Values) *gotPage {
 		values.Set("csrf", csrf)
 		return olivia.post("/trash", values)
 	}
-	post(url.Values{"action": {"restore"}}).expect(http.StatusBadRequest, "choose 1 to 1000")
-	olivia.leadsTo(post(url.Values{"action": {"restore"}, "id": ids[:2]}), "/trash?done=restored").lacks("in a project")
+	post(url.Values{"action": {"restore"}}).expect(http.StatusBadRequest, "select 1 to 1000")
+	olivia.leadsTo(post(url.Values{"action": {"restore"}, "id": ids[:2]}), "/trash?done=restored").without("in a project")
 	if _, err := view.GetMemory(t.Context(), inProject); err != nil {
 		t.Error(err)
 	}
 	post(url.Values{"action": {"restore"}, "id": {ids[0], ids[1], "nowhere"}}).
-		expect(http.StatusNotFound, "3 of the 3 entries are left as they were", "not in the trash")
-	asked := post(url.Values{"action": {"erase"}, "id": ids[2:]}).expect(http.StatusOK, "Erase 2 entries for good?",
+		expect(http.StatusNotFound, "3 of the 3 entries are unchanged", "not in the trash")
+	asked := post(url.Values{"action": {"erase"}, "id": ids[2:]}).expect(http.StatusOK, "Erase 2 entries permanently?",
 		"cannot be undone")
 	checkPage(w, asked)
 	if left, err := view.ListTrash(t.Context(), souvenir.TrashQuery{}); err != nil || left.Total != 2 {

@@ -161,7 +161,7 @@ func TestStreamsHoldNoPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = answer.Body.Close() }) // of which nothing is read
+		t.Cleanup(func() { _ = answer.Body.Close() }) // nothing of which is read
 	}
 	for range 20 {
 		w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK)

@@ -10,7 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// What others have done since a step stays when somebody wants to take that step back.
+// What others have done since a step stays when someone wants to take that step back.
 func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia := w.signedIn(owner)
@@ -20,14 +20,14 @@ func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
 	preference := olivia.submit(olivia.get("/settings"), "/settings", url.Values{"key": {"answers"}, "value": {"short"}})
 	_, err := view.UpdatePreferences(t.Context(), map[string]any{"answers": "long"})
 	steps.note(err)
-	olivia.undoOf(preference).expect(http.StatusConflict, "changed once more since")
+	olivia.undoOf(preference).expect(http.StatusConflict, "changed again since")
 	if got := w.preferences(owner)["answers"]; got != "long" {
 		t.Errorf("answers is %v", got)
 	}
 	whole := olivia.submit(olivia.get("/settings"), "/settings/whole", url.Values{"whole": {`{"theme": "dark"}`}})
 	_, err = view.UpdatePreferences(t.Context(), map[string]any{"fresh": true})
 	steps.note(err)
-	olivia.undoOf(whole).expect(http.StatusConflict, "changed once more since")
+	olivia.undoOf(whole).expect(http.StatusConflict, "changed again since")
 	if got := w.preferences(owner); got["fresh"] != true || got["answers"] != nil {
 		t.Errorf("preferences are %v", got)
 	}
@@ -37,7 +37,7 @@ func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
 	third := "Third"
 	_, err = view.UpdateProject(t.Context(), ref, souvenir.ProjectUpdate{Name: &third})
 	steps.note(err)
-	olivia.undoOf(renamed).expect(http.StatusConflict, "renamed once more since")
+	olivia.undoOf(renamed).expect(http.StatusConflict, "renamed again since")
 	if p, err := view.GetProject(t.Context(), ref); err != nil || p.Name != third {
 		t.Errorf("%+v %v", p, err)
 	}

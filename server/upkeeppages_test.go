@@ -21,7 +21,7 @@ func (w *world) furnishUpkeep(map[string]string) {
 }
 
 // textOf is the text of what has an id; empty if nothing has.
-func (p *shownPage) textOf(id string) string {
+func (p *gotPage) textOf(id string) string {
 	for _, e := range p.html.all() {
 		if e.attr("id") == id {
 			return e.text
@@ -31,7 +31,7 @@ func (p *shownPage) textOf(id string) string {
 }
 
 // landsAt follows a redirect to an address of which the beginning is known.
-func (b *browser) landsAt(p *shownPage, address string) *shownPage {
+func (b *browser) landsAt(p *gotPage, address string) *gotPage {
 	b.w.t.Helper()
 	p.goesTo(address)
 	return b.get(p.header.Get("Location"))

@@ -57,7 +57,7 @@ func (s *Server) finishUpload(ctx context.Context, c request.Caller, in *upload.
 	case err != nil:
 		return f, err
 	case second != nil:
-		return f, failure.Invalid("file", "file comes twice; send one file in a request")
+		return f, failure.Invalid("file", "file is given twice; send one file per request")
 	}
 	change, some := all.Since(before)
 	if !some {

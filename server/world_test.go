@@ -22,7 +22,7 @@ import (
 )
 
 // The world that the scenarios play in: Olivia has a project, shop, in which Rita may read and Walter may write, and
-// other things that are nobody's business. Sam knows none of them. Ada is an admin, which opens nobody's memories to
+// other things that are no one's business. Sam knows none of them. Ada is an admin, which opens no one's memories to
 // her.
 
 // who are the callers: each has a token, but for guest.
@@ -38,7 +38,7 @@ const (
 	noFiles  = "no-files"  // Olivia's token that carries memory:write alone
 	noMemory = "no-memory" // Olivia's token that carries files:write alone
 	revoked  = "revoked"   // Olivia's token that she has deleted
-	disabled = "disabled"  // the token of somebody whose account is disabled
+	disabled = "disabled"  // the token of someone whose account is disabled
 	garbage  = "garbage"   // something that looks like a token
 	secret   = "swordfish" // is in everything that only Olivia may see
 	publicAt = "http://memory.example"
@@ -353,8 +353,8 @@ func (a answer) expect(status int, has ...string) answer {
 	return a
 }
 
-// lacks checks what an answer must not have.
-func (a answer) lacks(parts ...string) answer {
+// without checks what an answer must not have.
+func (a answer) without(parts ...string) answer {
 	a.t.Helper()
 	for _, part := range parts {
 		if strings.Contains(a.body, part) {

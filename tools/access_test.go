@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-// outcomes are kinds of errors by persona; those that are not named succeed.
+// outcomes are kinds of errors by persona; the ones that are not named succeed.
 type outcomes map[string]souvenir.Kind
 
 const (
@@ -17,9 +17,9 @@ const (
 	readOnly  = souvenir.KindReadOnly
 )
 
-// Every tool and action, called by everybody with what belongs to anna or to her project: world.call sees to it that
-// nobody is told anything that does not concern them.
-func TestEveryCallAnswersEverybodyWithinTheirReach(t *testing.T) {
+// Every tool and action, called by everyone with what belongs to anna or to her project: world.call sees to it that
+// no one is told anything that does not concern them.
+func TestEveryCallAnswersWithinTheCallersReach(t *testing.T) {
 	t.Parallel()
 	reads := outcomes{"files": forbidden}
 	private := outcomes{"reader": notFound, "writer": notFound, "stranger": notFound, "limited": notFound,

@@ -406,7 +406,7 @@ func (p *parameter) decodeNumbers(label string, given any) (any, error) {
 }
 
 func (p *parameter) decodeObject(label string, given any) (any, error) {
-	shown := given
+	listed := given
 	if s, ok := given.(string); ok {
 		if decoded, err := decodeJSON([]byte(s)); err == nil {
 			given = decoded
@@ -414,7 +414,7 @@ func (p *parameter) decodeObject(label string, given any) (any, error) {
 	}
 	decoded, ok := given.(map[string]any)
 	if !ok {
-		return nil, p.mismatch(label, shown, "a JSON object")
+		return nil, p.mismatch(label, listed, "a JSON object")
 	}
 	for _, key := range slices.Sorted(maps.Keys(decoded)) {
 		if number, ok := outOfRange(decoded[key]); ok {

@@ -60,27 +60,27 @@ func TestMainMemoryAndModuleStateKeepToABudgetAndSayWhatIsLeftOut(t *testing.T) 
 			t.Fatal(err)
 		}
 		t.Logf("%s %s: %d bytes", c.tool, c.arguments, len(encoded))
-		var shown struct {
+		var got struct {
 			Warnings []string
 			Related  []struct{ Truncated bool } `json:"related_memories"`
 			Memories []struct{ Truncated bool }
 		}
-		if err := json.Unmarshal(encoded, &shown); err != nil {
+		if err := json.Unmarshal(encoded, &got); err != nil {
 			t.Fatal(err)
 		}
-		if len(encoded) > c.most || len(c.says) == 0 && len(shown.Warnings) > 0 {
+		if len(encoded) > c.most || len(c.says) == 0 && len(got.Warnings) > 0 {
 			t.Errorf("%s %s: %d bytes, at most %d are wanted; warnings %q", c.tool, c.arguments, len(encoded), c.most,
-				shown.Warnings)
+				got.Warnings)
 		}
 		for _, part := range c.says {
-			if !strings.Contains(strings.Join(shown.Warnings, "; "), part) {
-				t.Errorf("%s %s: warnings %q lack %q", c.tool, c.arguments, shown.Warnings, part)
+			if !strings.Contains(strings.Join(got.Warnings, "; "), part) {
+				t.Errorf("%s %s: warnings %q lack %q", c.tool, c.arguments, got.Warnings, part)
 			}
 		}
-		if len(c.says) > 2 && len(shown.Related)+len(shown.Memories) < 10 {
-			t.Errorf("%s %s shows %d memories only", c.tool, c.arguments, len(shown.Related)+len(shown.Memories))
+		if len(c.says) > 2 && len(got.Related)+len(got.Memories) < 10 {
+			t.Errorf("%s %s shows %d memories only", c.tool, c.arguments, len(got.Related)+len(got.Memories))
 		}
-		for _, m := range append(shown.Related, shown.Memories...) {
+		for _, m := range append(got.Related, got.Memories...) {
 			if m.Truncated != (len(c.says) > 0) {
 				t.Errorf("%s %s: a memory is truncated: %v", c.tool, c.arguments, m.Truncated)
 			}

@@ -171,28 +171,28 @@ type property struct {
 }
 
 func (p *parameter) property() property {
-	shown := property{Description: p.description, Enum: p.allowed, Default: p.preset}
+	listed := property{Description: p.description, Enum: p.allowed, Default: p.preset}
 	switch p.kind {
 	case word, text:
-		shown.Type = "string"
+		listed.Type = "string"
 	case integer:
-		shown.Type = "integer"
+		listed.Type = "integer"
 		if p.least != 0 || p.most != 0 {
-			shown.Minimum = &p.least
+			listed.Minimum = &p.least
 		}
 		if p.most != 0 {
-			shown.Maximum = &p.most
+			listed.Maximum = &p.most
 		}
 	case boolean:
-		shown.Type = "boolean"
+		listed.Type = "boolean"
 	case words:
-		shown.Type, shown.Items = "array", &property{Type: "string"}
+		listed.Type, listed.Items = "array", &property{Type: "string"}
 	case numbers:
-		shown.Type, shown.Items = "array", &property{Type: "number"}
+		listed.Type, listed.Items = "array", &property{Type: "number"}
 	case object:
-		shown.Type = "object"
+		listed.Type = "object"
 	}
-	return shown
+	return listed
 }
 
 // properties are the parameters in the order in which a model should read them.
@@ -207,7 +207,7 @@ func (list properties) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		shown, err := json.Marshal(list[i].property())
+		listed, err := json.Marshal(list[i].property())
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +216,7 @@ func (list properties) MarshalJSON() ([]byte, error) {
 		}
 		b.Write(name)
 		b.WriteByte(':')
-		b.Write(shown)
+		b.Write(listed)
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
@@ -226,22 +226,22 @@ func (list properties) MarshalJSON() ([]byte, error) {
 // support conditions, and one extra argument must not fail a model's call. The descriptions say in words what an
 // action needs.
 func (d *definition) schema() json.RawMessage {
-	shown := struct {
+	listed := struct {
 		Type       string     `json:"type"`
 		Properties properties `json:"properties"`
 		Required   []string   `json:"required,omitempty"`
 	}{Type: "object", Properties: d.parameters}
 	if d.hasActions() {
 		choice := parameter{name: actionName, kind: word, allowed: d.actionNames()}
-		shown.Properties = append(properties{choice}, d.parameters...)
-		shown.Required = []string{actionName}
+		listed.Properties = append(properties{choice}, d.parameters...)
+		listed.Required = []string{actionName}
 	}
 	for _, p := range d.parameters { // required by every action
 		if !slices.ContainsFunc(d.actions, func(a action) bool { return !slices.Contains(a.required, p.name) }) {
-			shown.Required = append(shown.Required, p.name)
+			listed.Required = append(listed.Required, p.name)
 		}
 	}
-	encoded, err := json.Marshal(shown)
+	encoded, err := json.Marshal(listed)
 	if err != nil {
 		return json.RawMessage(`{"type":"object"}`) // strings and numbers always encode
 	}

@@ -33,18 +33,18 @@ func ExampleSet_Call() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		var shown struct {
+		var got struct {
 			Indexed bool
 			Results []struct{ Memories []struct{ Content string } }
 		}
-		if err := json.Unmarshal(encoded, &shown); err != nil {
+		if err := json.Unmarshal(encoded, &got); err != nil {
 			log.Fatal(err)
 		}
-		if len(shown.Results) == 0 {
-			fmt.Println("stored and indexed:", shown.Indexed)
+		if len(got.Results) == 0 {
+			fmt.Println("stored and indexed:", got.Indexed)
 			continue
 		}
-		fmt.Println(shown.Results[0].Memories[0].Content)
+		fmt.Println(got.Results[0].Memories[0].Content)
 	}
 	// Output:
 	// stored and indexed: true

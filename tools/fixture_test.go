@@ -31,7 +31,7 @@ type world struct {
 	ids   map[string]string // what {name} in arguments stands for
 }
 
-// persona is somebody who calls tools, with what they must never be shown.
+// persona is someone who calls tools, with what they must never be shown.
 type persona struct {
 	access souvenir.Access
 	scopes []souvenir.Scope // nil: all
@@ -221,13 +221,13 @@ func (w *world) call(who, tool, arguments string) (result map[string]any, err er
 	w.Helper()
 	arguments = w.fill(arguments)
 	answer, err := w.set(who).Call(w.Context(), tool, json.RawMessage(arguments))
-	told := fmt.Sprint(err)
+	text := fmt.Sprint(err)
 	if err == nil {
 		encoded, err := json.Marshal(answer)
 		if err != nil {
 			w.Fatalf("%s %s: the result cannot be encoded: %v", tool, arguments, err)
 		}
-		told = string(encoded)
+		text = string(encoded)
 		if err := json.Unmarshal(encoded, &result); err != nil || result == nil {
 			w.Fatalf("%s %s: the result is no JSON object (%v): %s", tool, arguments, err, encoded)
 		}
@@ -238,8 +238,8 @@ func (w *world) call(who, tool, arguments string) (result map[string]any, err er
 		}
 	}
 	for _, secret := range personas[who].never {
-		if strings.Contains(told, secret) && !strings.Contains(arguments, secret) {
-			w.Errorf("%s %s tells %s of %s: %s", tool, arguments, who, secret, told)
+		if strings.Contains(text, secret) && !strings.Contains(arguments, secret) {
+			w.Errorf("%s %s tells %s of %s: %s", tool, arguments, who, secret, text)
 		}
 	}
 	return result, err
@@ -321,10 +321,10 @@ func (w *world) check(s scenario) {
 	}
 	result, err := w.call(who, s.tool, s.args)
 	said := fmt.Sprint(result["warnings"])
-	told, _ := json.Marshal(result)
+	text, _ := json.Marshal(result)
 	if err != nil {
 		said = err.Error()
-		told = []byte(said)
+		text = []byte(said)
 	}
 	var known *souvenir.Error
 	if errors.As(err, &known) {
@@ -335,7 +335,7 @@ func (w *world) check(s scenario) {
 			w.Errorf("the argument of the error is %q, want %q: %v", known.Argument, s.argument, err)
 		}
 	} else if s.kind != "" {
-		w.Errorf("it succeeds with %s, want an error of kind %q", told, s.kind)
+		w.Errorf("it succeeds with %s, want an error of kind %q", text, s.kind)
 	}
 	for _, part := range s.says {
 		if !strings.Contains(said, w.fill(part)) {
@@ -350,12 +350,12 @@ func (w *world) check(s scenario) {
 		gotJSON, _ := json.Marshal(got)
 		wantJSON, _ := json.Marshal(want)
 		if string(gotJSON) != w.fill(string(wantJSON)) {
-			w.Errorf("%s is %s, want %s; the whole: %s", path, gotJSON, wantJSON, told)
+			w.Errorf("%s is %s, want %s; the whole: %s", path, gotJSON, wantJSON, text)
 		}
 	}
 	for _, part := range s.never {
-		if strings.Contains(string(told), w.fill(part)) {
-			w.Errorf("%q appears: %s", w.fill(part), told)
+		if strings.Contains(string(text), w.fill(part)) {
+			w.Errorf("%q appears: %s", w.fill(part), text)
 		}
 	}
 }

@@ -255,7 +255,7 @@ func (s *Set) updateMemory(ctx context.Context, a *memoryArguments) (any, error)
 	if a.Content != "" {
 		u.Content = &a.Content
 	} else if len(patch) == 0 {
-		return nil, invalid("content", "content and metadata are missing; memory update needs what shall change")
+		return nil, invalid("content", "content and metadata are missing; memory update needs one of them")
 	}
 	if _, err := s.memoryIn(ctx, a); err != nil {
 		return nil, err
@@ -278,7 +278,7 @@ func (s *Set) memoryIn(ctx context.Context, a *memoryArguments) (souvenir.Memory
 		if _, err := s.store.GetCollection(ctx, collection); err != nil {
 			return m, err
 		}
-		return m, notFound("id", "id %s is no memory of collection %s; it lies in %s", show(m.ID), show(collection),
+		return m, notFound("id", "memory %s is not in collection %s; it is in %s", show(m.ID), show(collection),
 			show(m.Collection))
 	}
 	return m, nil

@@ -45,8 +45,8 @@ type foundMemory struct {
 	Files     []souvenir.FileSummary `json:"files"`
 }
 
-// shownHit formats a hit for a search result. It omits the first revision.
-func shownHit(h souvenir.Hit, inProject bool) foundMemory {
+// hitView formats a hit for a search result. It omits the first revision.
+func hitView(h souvenir.Hit, inProject bool) foundMemory {
 	m := foundMemory{
 		ID: h.ID, Content: h.Content, Metadata: h.ShownMetadata(), Score: math.Round(h.Score*1000) / 1000, Rank: h.Rank,
 		CreatedAt: h.CreatedAt.Truncate(time.Second), UpdatedAt: h.UpdatedAt.Truncate(time.Second), FileCount: h.FileCount,
@@ -90,7 +90,7 @@ func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, erro
 			group.Owner = g.Owner
 		}
 		for _, h := range g.Hits {
-			group.Memories = append(group.Memories, shownHit(h, project != souvenir.ProjectRef{}))
+			group.Memories = append(group.Memories, hitView(h, project != souvenir.ProjectRef{}))
 		}
 		result.Results = append(result.Results, group)
 	}

@@ -139,7 +139,7 @@ func TestMemoryUpdate(t *testing.T) {
 			kind: souvenir.KindConflict, argument: "expected_revision", says: []string{"3", "1"},
 		},
 		{name: "with nothing to change", tool: "memory", args: `{"action": "update", "id": "{pillars}"}`, kind: invalid,
-			argument: "content", says: []string{"what shall change"}},
+			argument: "content", says: []string{"needs one of them"}},
 		{name: "without an id", tool: "memory", args: `{"action": "update", "content": "x"}`, kind: invalid, argument: "id",
 			says: []string{"id is missing"}},
 		{name: "of an unknown memory", tool: "memory", args: `{"action": "update", "id": "nothing", "content": "x"}`,
@@ -152,7 +152,7 @@ func TestMemoryUpdate(t *testing.T) {
 		{
 			name: "in another collection", tool: "memory",
 			args: `{"action": "update", "id": "{pillars}", "content": "x", "collection_name": "empty"}`,
-			kind: notFound, argument: "id", says: []string{`collection "empty"`, `it lies in "work"`},
+			kind: notFound, argument: "id", says: []string{`collection "empty"`, `it is in "work"`},
 		},
 		{
 			name: "in an unknown collection", tool: "memory",
@@ -430,7 +430,7 @@ func TestTheSuggestedCallStoresTheIdentity(t *testing.T) {
 		want: map[string]any{"identity.metadata.nicknames": []any{"Sam"}, "identity.metadata.address": "formal"}})
 }
 
-func TestWhoMayNotStoreIsNotToldToStoreAnIdentity(t *testing.T) {
+func TestReadersAreNotAskedToStoreAnIdentity(t *testing.T) {
 	w := newWorld(t)
 	w.must("owner", "memory", `{"action": "delete", "id": "{identity}"}`)
 	for _, who := range []string{"read-only", "memories for reading"} {

@@ -90,5 +90,5 @@ func find(name string) (*definition, error) {
 		}
 		names[i] = registry[i].name
 	}
-	return nil, notFound("name", "name %s is no tool; the tools are %s", show(name), oneOf(names))
+	return nil, notFound("name", "name %s is not a tool; the tools are %s", show(name), oneOf(names))
 }

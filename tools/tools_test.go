@@ -149,12 +149,12 @@ func TestEveryToolHasAllFourAnnotations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var shown struct{ Annotations map[string]bool }
-		if err := json.Unmarshal(encoded, &shown); err != nil {
+		var answer struct{ Annotations map[string]bool }
+		if err := json.Unmarshal(encoded, &answer); err != nil {
 			t.Fatal(err)
 		}
 		for i, name := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
-			if got, ok := shown.Annotations[name]; !ok || got != want[tool.Name][i] {
+			if got, ok := answer.Annotations[name]; !ok || got != want[tool.Name][i] {
 				t.Errorf("%s of %s is %v (there: %v), want %v", name, tool.Name, got, ok, want[tool.Name][i])
 			}
 		}

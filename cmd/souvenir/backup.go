@@ -14,11 +14,13 @@ import (
 func (c *cli) backupCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "backup OUT [flags]", GroupID: groupFile,
-		Short: "Copy the store to a new file, while it is in use",
-		Long: `Writes a copy of the whole store, as it is at one moment, to the file OUT, which must not exist. Others, a server among them, go on
-reading and writing. The copy is a store itself: any command can use it. It appears under its name only once it is whole and on disk.
+		Short: "Back up the store to a new file, while it is in use",
+		Long: `Writes a copy of the whole store, at one point in time, to the file OUT, which must not exist.
+Others, including a server, can keep reading and writing. The copy is a store itself: every command
+can use it. It appears under its name only once it is complete and on disk.
 
-Copying the file by other means while it is in use loses what its log (FILE-wal) holds; use this.`,
+Copying the file in other ways while it is in use loses the content of its log (FILE-wal); use this
+command.`,
 		Example: `  souvenir backup souvenir-$(date +%F).db
   souvenir backup /mnt/backup/souvenir.db --db /var/lib/souvenir/souvenir.db`,
 		Args: wants(1, 1, "OUT"),
@@ -54,10 +56,11 @@ func (c *cli) printCopy(asJSON bool, verb, path string) error {
 func (c *cli) restoreCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "restore IN [flags]", GroupID: groupFile,
-		Short: "Make a store of a backup",
-		Long: `Makes a new store of the backup IN, which stays as it is. The backup is checked first; one that is damaged, or is no store, is
-refused. The store's file must not exist: to replace one, stop the server and move its file away, together with what lies beside
-it under the same name with -wal and -shm behind.`,
+		Short: "Restore a backup to a new store",
+		Long: `Creates a new store from the backup IN, which is not changed. The backup is checked first; a file
+that is damaged, or is not a store, is refused. The store's file must not exist: to replace one,
+stop the server and move its file away, together with the files of the same name that end in -wal
+and -shm.`,
 		Example: `  souvenir restore souvenir-2026-11-21.db --db souvenir.db`,
 		Args:    wants(1, 1, "IN"),
 	}
@@ -69,7 +72,7 @@ it under the same name with -wal and -shm behind.`,
 		end()
 		if err != nil {
 			if errors.Is(err, souvenir.ErrForeign) || errors.Is(err, souvenir.ErrCorrupt) || errors.Is(err, souvenir.ErrNewer) {
-				return fmt.Errorf("IN %q is no backup that can be restored, and nothing was written: %w", args[0], err)
+				return fmt.Errorf("IN %q is not a backup that can be restored; nothing was written: %w", args[0], err)
 			}
 			return renamed(renamed(err, "From", "IN"), "To", "--db")
 		}

@@ -27,7 +27,7 @@ func (b *byteSize) Set(text string) error {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 	if err != nil || n < 0 || n > (1<<63-1)/unit {
-		return errors.New("no number of bytes")
+		return errors.New("not a number of bytes")
 	}
 	*b = byteSize(n * unit)
 	return nil

@@ -12,25 +12,26 @@ import (
 func (c *cli) checkCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "check [flags]", GroupID: groupFile,
-		Short: "See whether everything in the file is sound",
-		Long: `Looks at everything in the store: whether the file is sound, references lead somewhere, contents can be read, passages, vectors and
-full text are those of the contents, counts are right, and all that was stored is still there, byte by byte: everything has a hash. It
-changes nothing, unless --repair is given, which mends what can be made again from what is sound, and deletes no memory and no file.
+		Short: "Check the whole file, and repair it",
+		Long: `Checks everything in the store: the file, references, contents, passages, vectors, full text,
+counts, and, by their hashes, every byte that was stored. It changes nothing, unless --repair is
+given, which rebuilds what can be derived from intact data, and deletes no memory and no file.
 Others may use the file meanwhile.
 
-What was stored and has changed, or is lost, cannot be made again. It is named, and stays wrong until it is deleted, or until --accept
-takes what is there for what was stored.
+Stored data that has changed or is lost cannot be rebuilt. The check names it each time, until it is
+deleted, or until --accept accepts it as it is now.
 
-The exit status is 0 when all agrees and is verified, or all that was found is repaired; otherwise 1. A file that is no store, or is too
-damaged to be opened, is left as it is, with --repair, too: "souvenir recover" gets out of it what can be read.`,
+The exit status is 0 if everything is verified, or all problems are repaired; otherwise 1. A file
+that is not a store, or is too damaged to open, is not changed, even with --repair: "souvenir
+recover" extracts what can be read.`,
 		Example: `  souvenir check
   souvenir check --repair
   souvenir check --repair --accept
   souvenir check --json --db /var/lib/souvenir/souvenir.db || mail -s "the memory is damaged" root < /dev/null`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
-	repair := command.Flags().Bool("repair", false, "mend what can be mended")
-	accept := command.Flags().Bool("accept", false, "with --repair: take what has changed or is lost for what was stored")
+	repair := command.Flags().Bool("repair", false, "repair what can be rebuilt")
+	accept := command.Flags().Bool("accept", false, "with --repair: accept data that has changed or is lost as it is now")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		how := forReading
 		if *accept && !*repair {
@@ -80,7 +81,7 @@ type checkResult struct {
 
 func (c *cli) printCheck(report souvenir.CheckReport) error {
 	if report.Total == 0 {
-		fmt.Fprintf(&c.out, "ok: %d memories in %d passages, %d files; all agrees\n", report.Checked["memory"],
+		fmt.Fprintf(&c.out, "ok: %d memories in %d passages, %d files; everything is intact\n", report.Checked["memory"],
 			report.Checked["passage"], report.Checked["file"])
 		c.printVerified(report)
 		return nil
@@ -92,7 +93,7 @@ func (c *cli) printCheck(report souvenir.CheckReport) error {
 		case f.Repaired:
 			state = "repaired"
 		case f.Repairable:
-			state = "--repair mends it"
+			state = "--repair fixes it"
 		}
 		rows = append(rows, []string{f.Table, dash(f.ID), state, f.Problem})
 	}
@@ -105,7 +106,7 @@ func (c *cli) printCheck(report souvenir.CheckReport) error {
 	fmt.Fprintf(&c.out, "%d found, %d repaired\n", report.Total, report.Repaired)
 	c.printVerified(report)
 	if len(report.Damaged) > 0 || report.Unverified > 0 {
-		fmt.Fprintln(&c.out, "what is damaged cannot be made again: take it from a backup, write it anew, delete it, or take it as it is with --repair --accept")
+		fmt.Fprintln(&c.out, "damaged data cannot be rebuilt: restore it from a backup, write it again, delete it, or accept it with --repair --accept")
 	}
 	return nil
 }
@@ -115,7 +116,7 @@ func (c *cli) printVerified(report souvenir.CheckReport) {
 	fmt.Fprintf(&c.out, "%d rows are verified by their hashes, %d are damaged or lost, %d could not be verified\n",
 		report.Verified, len(report.Damaged), report.Unverified)
 	if !report.HashedSince.IsZero() {
-		fmt.Fprintf(&c.out, "hashes are kept since %s: what was damaged before that is not found\n",
+		fmt.Fprintf(&c.out, "hashes have been kept since %s: earlier damage is not found\n",
 			moment(report.HashedSince))
 	}
 }

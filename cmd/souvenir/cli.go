@@ -46,7 +46,7 @@ func (c *cli) run(ctx context.Context, args []string) int {
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil && c.out.err != nil {
 		c.running = true
-		err = fmt.Errorf("standard output cannot be written, and what was to be printed is lost: %w", c.out.err)
+		err = fmt.Errorf("standard output cannot be written, and the output is lost: %w", c.out.err)
 	}
 	var wrong usageError
 	switch {
@@ -91,15 +91,16 @@ func (c *cli) rootCommand() *cobra.Command {
 		Use:     "souvenir",
 		Version: readBuild().Version,
 		Short:   "A memory for AI agents, in one file",
-		Long: `Souvenir stores memories (text, metadata, vectors) in one file and finds them again by meaning and by word. "souvenir serve"
-shows it to AI clients over HTTP; the other commands look after the file, whether or not a server is running on it.
+		Long: `Souvenir stores memories (text, metadata, vectors) in one file and finds them again by meaning and
+by word. "souvenir serve" serves it to AI clients over HTTP; the other commands manage the file,
+whether or not a server is running on it.
 
-Every flag can be set by a variable as well: SOUVENIR_ and the flag's name in capitals, with _ for -. --public-url is
-SOUVENIR_PUBLIC_URL. A flag on the command line wins over a variable. What is secret can be read from a file: by --NAME-file, hence
-SOUVENIR_NAME_FILE.
+Every flag can also be set with an environment variable: SOUVENIR_ and the flag's name in capitals,
+with _ for -. --public-url is SOUVENIR_PUBLIC_URL. A flag on the command line wins over a variable.
+Secrets can be read from a file, with --NAME-file, or with SOUVENIR_NAME_FILE.
 
-Exit status: 0 when done, 1 when something failed, 2 when the command line was wrong. Results go to standard output,
-everything else to standard error.`,
+Exit status: 0 on success, 1 on failure, 2 if the command line is wrong. Results go to standard
+output, everything else to standard error.`,
 		Example: `  souvenir demo                                   try it: a server full of memories that leaves nothing behind
   souvenir user add anna --admin                  the first user
   souvenir serve                                  the server, on http://127.0.0.1:8377

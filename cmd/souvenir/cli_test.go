@@ -60,7 +60,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 	}
 }
 
-func TestListsAreToldAsJSONToo(t *testing.T) {
+func TestListsAsJSON(t *testing.T) {
 	c := newStore(t)
 	token := c.ok(t, "token", "add", "--user", "anna", "--name", "to be deleted")[:len("mcp_1234")]
 	lists := [][]string{
@@ -122,7 +122,7 @@ func TestMistakesInTheCommandLineEndWithTwo(t *testing.T) {
 		{"user", "needs one of its commands|passwd"},
 		{"user remove ben", `no command "remove"`},
 		{"user add", "needs NAME"},
-		{"user update ben", "nothing is to be changed"},
+		{"user update ben", "there is nothing to change"},
 		{"user update ben --role king", `"king"|admin`},
 		{"user add one two", `got "two" besides`},
 		{"user add zoe", "password is missing|--password-stdin"},

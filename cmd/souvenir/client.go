@@ -14,8 +14,9 @@ func (c *cli) clientCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use: "client", GroupID: groupServer,
 		Short: "Add, list and deactivate OAuth clients",
-		Long: `An OAuth client is an application that may ask users to let it in, instead of being given a token. Many register themselves, and then
-there is nothing to do here. These commands work whether or not a server is running on the file.`,
+		Long: `An OAuth client is an application that asks users for access, instead of using a token. Many
+register themselves, and then there is nothing to do here. These commands work whether or not a
+server is running on the file.`,
 	}, c.clientAdd(), c.clientList(), c.clientRegenerate(), c.clientDeactivate())
 }
 
@@ -23,19 +24,20 @@ func (c *cli) clientAdd() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "add --redirect-uri URI [flags]",
 		Short: "Add an OAuth client and print its id and secret",
-		Long: `Adds an OAuth client of a user and prints its id and its secret, which is kept as a hash and cannot be shown again. Both are made up
-where they are not given.
+		Long: `Adds an OAuth client of a user and prints its id and its secret. The secret is stored as a hash and
+is printed only once. The id and the secret are generated unless given.
 
-The redirect URIs are where users come back to the application, exactly as it will send them: https, http on this machine only
-(127.0.0.1, [::1], localhost; any port), or a scheme of the application's own. An application that cannot keep a secret, such as one
-that runs on its users' machines, has none (--public).`,
+The redirect URIs are where users return to the application, exactly as it sends them: https, http
+on this machine only (127.0.0.1, [::1], localhost; any port), or a scheme of the application's own.
+An application that cannot keep a secret, such as one that runs on its users' machines, has none
+(--public).`,
 		Example: `  souvenir client add --user anna --name "Team wiki" --redirect-uri https://wiki.example.com/oauth/callback
   souvenir client add --user anna --id notes --public --redirect-uri http://127.0.0.1/callback --json`,
 	}
-	db, user, asJSON := dbFlag(command), userFlag(command, "whose it is"), jsonFlag(command)
+	db, user, asJSON := dbFlag(command), userFlag(command, "the client's owner"), jsonFlag(command)
 	redirects := command.Flags().StringArray("redirect-uri", nil,
-		"a `uri` to which users come back; needed, and may be repeated")
-	name := command.Flags().String("name", "", "the `name` that people are shown; otherwise the id")
+		"a `uri` to which users return; required, and can be repeated")
+	name := command.Flags().String("name", "", "the `name` that people see; otherwise the id")
 	id := command.Flags().String("id", "", "the client's `id`, for the application to send")
 	public := command.Flags().Bool("public", false, "the client cannot keep a secret, and gets none")
 	given := secretFlag(command, "client-secret", "the client's secret")
@@ -45,7 +47,7 @@ that runs on its users' machines, has none (--public).`,
 		case err != nil:
 			return err
 		case len(*redirects) == 0:
-			return misused("--redirect-uri is missing: where users come back to the application")
+			return misused("--redirect-uri is missing: where users return to the application")
 		case *public && secret != "":
 			return misused("--public comes with a secret; give one of the two")
 		}
@@ -78,12 +80,13 @@ func (c *cli) clientList() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List the OAuth clients",
-		Long: `Lists all OAuth clients by name: those that users made ("admin"), those that registered themselves ("registered"), and those that are
-known by the URL of their description ("document"). With --user, only those that this user made.`,
+		Long: `Lists all OAuth clients by name: clients that users added ("admin"), that registered themselves
+("registered"), and that are known by the URL of their description ("document"). With --user, only
+clients that this user added.`,
 		Example: "  souvenir client list\n  souvenir client list --user anna --json",
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
-	user := command.Flags().String("user", "", "only those that a user made, by `name` or id")
+	user := command.Flags().String("user", "", "only clients of a user, by `name` or id")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
 			users, err := store.Accounts().Users(ctx)
@@ -130,8 +133,8 @@ func (c *cli) clientRegenerate() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "regenerate-secret CLIENT-ID [flags]",
 		Short: "Give an OAuth client a new secret",
-		Long: `Gives an OAuth client a new secret and prints it: the one line on standard output, for scripts. The old one is refused from then on;
-users whom the client works for stay signed in.`,
+		Long: `Gives an OAuth client a new secret and prints it: the one line on standard output, for scripts. The
+old one stops working; users of the client stay signed in.`,
 		Example: "  souvenir client regenerate-secret notes",
 		Args:    wants(1, 1, "CLIENT-ID"),
 	}
@@ -154,9 +157,9 @@ users whom the client works for stay signed in.`,
 func (c *cli) clientDeactivate() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "deactivate CLIENT-ID [flags]",
-		Short: "Refuse an OAuth client everything, for good",
-		Long: `Deactivates an OAuth client for good: what users have allowed it ends at once, and so do its tokens. One that registers itself anew is
-another client.`,
+		Short: "Deactivate an OAuth client permanently",
+		Long: `Deactivates an OAuth client permanently: all access that users granted it ends at once, and so do
+its tokens. A client that registers again is another client.`,
 		Example: "  souvenir client deactivate notes",
 		Args:    wants(1, 1, "CLIENT-ID"),
 	}

@@ -234,16 +234,17 @@ func (c *cli) clientConfigCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "client-config [CLIENT] [flags]", GroupID: groupServer,
 		Short: "Print what to paste into AI clients",
-		Long: `Prints how to connect AI clients (MCP) with the server: a command to run, or a piece of a configuration file, for one client or for
-all: ` + strings.Join(names[:6], ", ") + `,
+		Long: `Prints how to connect AI clients (MCP) with the server: a command to run, or a piece of a
+configuration file, for one client or for all: ` + strings.Join(names[:6], ", ") + `,
 ` + strings.Join(names[6:], ", ") + `.
 
-By default they speak HTTP with a running server, with a token, which "souvenir token add" makes. With --oauth they get the URL
-alone, and ask their user to sign in there. With --stdio they start "souvenir mcp" themselves, on the file, without a server and
-without a token; several may do so at once; a file with several users needs --user. claude-ai and chatgpt run elsewhere: they come over
-HTTPS, with OAuth, and so does Claude Desktop with --oauth, unless the URL leads to this machine or a private network.
+By default they connect to a running server over HTTP, with a token from "souvenir token add". With
+--oauth they get only the URL, and ask their user to sign in there. With --stdio they start "souvenir
+mcp" on the file themselves, without a server and without a token; several can do so at once; a file
+with several users needs --user. claude-ai and chatgpt run elsewhere: they connect over HTTPS, with
+OAuth, and so does Claude Desktop with --oauth, unless the URL leads to this machine or a private network.
 
-Without --db, --stdio names the file that "souvenir mcp" would find now.`,
+Without --db, --stdio uses the file that "souvenir mcp" would find now.`,
 		Example: `  souvenir client-config claude-code --token "$(souvenir token add --user anna --name laptop)"
   souvenir client-config cursor --public-url https://memory.example.com --token-file token.txt
   souvenir client-config --oauth --public-url https://memory.example.com
@@ -260,18 +261,18 @@ Without --db, --stdio names the file that "souvenir mcp" would find now.`,
 		if err != nil {
 			return err
 		}
-		shown := []shownConfig{}
+		configs := []printedConfig{}
 		for _, each := range chosen {
-			shown = append(shown, shownConfig{each.name, each.place(to), each.snippet(to)})
+			configs = append(configs, printedConfig{each.name, each.place(to), each.snippet(to)})
 		}
 		switch {
 		case *s.asJSON:
-			return printJSON(&c.out, shown)
+			return printJSON(&c.out, configs)
 		case len(args) > 0: // the snippet alone, for pipes
-			fmt.Fprintln(&c.out, shown[0].Snippet)
+			fmt.Fprintln(&c.out, configs[0].Snippet)
 		default:
 			for i, each := range chosen {
-				fmt.Fprintf(&c.out, "%s: %s\n\n%s\n\n", each.title, shown[i].Where, shown[i].Snippet)
+				fmt.Fprintf(&c.out, "%s: %s\n\n%s\n\n", each.title, configs[i].Where, configs[i].Snippet)
 			}
 		}
 		c.adviseOnConfig(chosen, to)
@@ -297,18 +298,18 @@ func newConfigSettings(command *cobra.Command) *configSettings {
 		oauth:     flags.Bool("oauth", false, "no token: clients ask their user to sign in"),
 		overStdio: flags.Bool("stdio", false, "have clients start \"souvenir mcp\" on the file, without a server"),
 		db:        flags.String("db", "", "with --stdio: the store's `file`"),
-		user:      flags.String("user", "", "with --stdio: `name` or id of the user for whom it works"),
-		toolsets: flags.StringSlice("toolsets", nil, "with --stdio: the `sets` of tools to offer, with commas between: "+
+		user:      flags.String("user", "", "with --stdio: `name` or id of the user"),
+		toolsets: flags.StringSlice("toolsets", nil, "with --stdio: the `sets` of tools to offer, separated by commas: "+
 			toolsetNames()),
-		readOnly: flags.Bool("read-only", false, "with --stdio: offer only what changes nothing"),
+		readOnly: flags.Bool("read-only", false, "with --stdio: offer only tools that change nothing"),
 		asJSON:   jsonFlag(command),
 	}
 	_ = command.MarkFlagFilename("db", "db") // for completion only; the flag is there
 	return s
 }
 
-// shownConfig is what --json prints.
-type shownConfig struct {
+// printedConfig is what --json prints.
+type printedConfig struct {
 	Client  string `json:"client"`
 	Where   string `json:"where"`
 	Snippet string `json:"snippet"`
@@ -323,11 +324,11 @@ func chooseClients(args, names []string, overStdio bool) ([]client, error) {
 		case !overStdio || !known.inCloud():
 			chosen = append(chosen, known)
 		case len(args) > 0:
-			return nil, misused("%s runs elsewhere and can start no program here; leave --stdio out", known.name)
+			return nil, misused("%s runs elsewhere and cannot start a program here; leave --stdio out", known.name)
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, misused("%q is no client that is known here; there are: %s", args[0], strings.Join(names, ", "))
+		return nil, misused("%q is not a known client; known are: %s", args[0], strings.Join(names, ", "))
 	}
 	return chosen, nil
 }
@@ -347,7 +348,7 @@ func (c *cli) connect(ctx context.Context, s *configSettings) (connection, error
 	case err != nil:
 		return connection{}, err
 	case *s.oauth && tokenFrom == onCommandLine && given(s.token.flags, "oauth") == onCommandLine:
-		return connection{}, misused("both --oauth and a token are given; one of them is enough")
+		return connection{}, misused("both --oauth and a token are given; give one of them")
 	case *s.oauth && tokenFrom < onCommandLine: // a flag overrides a variable
 		token = ""
 	case token == "":
@@ -413,17 +414,17 @@ func (c *cli) adviseOnConfig(chosen []client, to connection) {
 		}
 		switch {
 		case each.inCloud():
-			fmt.Fprintf(c.stderr, "%s cannot reach %s: it comes from its vendor's cloud, and this address leads no further than this machine or its network; give a --public-url on the internet\n", each.title, to.url)
+			fmt.Fprintf(c.stderr, "%s cannot reach %s: it connects from its vendor's cloud, and this address works only on this machine or its network; give a --public-url on the internet\n", each.title, to.url)
 		case each.connectors:
-			fmt.Fprintf(c.stderr, "%s's connectors come from its vendor's cloud and cannot reach %s. So this has mcp-remote (needs Node.js) connect from this machine; --stdio needs neither that nor a server\n", each.title, to.url)
+			fmt.Fprintf(c.stderr, "%s's connectors connect from its vendor's cloud and cannot reach %s. So this uses mcp-remote (needs Node.js) to connect from this machine; --stdio needs neither that nor a server\n", each.title, to.url)
 		}
 	}
 	cloudOnly := !slices.ContainsFunc(chosen, func(each client) bool { return !each.inCloud() })
 	if to.token == tokenStandIn && !cloudOnly {
-		fmt.Fprintf(c.stderr, "put a token in the place of %s; \"souvenir token add\" makes one\n", tokenStandIn)
+		fmt.Fprintf(c.stderr, "replace %s with a token; \"souvenir token add\" creates one\n", tokenStandIn)
 	}
 	if cloudOnly && !isHTTPS(to.url) && !onlyNearby(to.url) {
-		fmt.Fprintf(c.stderr, "%s comes from the internet, and over https only: give the server's --public-url\n",
+		fmt.Fprintf(c.stderr, "%s connects from the internet, and only over https: give the server's --public-url\n",
 			chosen[0].title)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-func clientNames(shown []shownConfig) (names []string) {
-	for _, s := range shown {
+func clientNames(configs []printedConfig) (names []string) {
+	for _, s := range configs {
 		names = append(names, s.Client)
 	}
 	return names
@@ -49,11 +49,11 @@ func TestClientConfigCanBePasted(t *testing.T) {
 				"--toolsets", "memory,chatgpt", "--read-only"},
 		},
 	} {
-		shown := decode[[]shownConfig](t, c.ok(t, append([]string{"client-config", "--json"}, test.flags...)...))
-		if got := clientNames(shown); !slices.Equal(got, test.clients) {
+		configs := decode[[]printedConfig](t, c.ok(t, append([]string{"client-config", "--json"}, test.flags...)...))
+		if got := clientNames(configs); !slices.Equal(got, test.clients) {
 			t.Errorf("%v: the clients are %q; want %q", test.flags, got, test.clients)
 		}
-		for _, s := range shown {
+		for _, s := range configs {
 			for _, word := range test.words {
 				inShell := strings.ReplaceAll(word, "'", `'\''`)
 				if cloud := s.Client == "claude-ai" || s.Client == "chatgpt"; cloud && strings.HasPrefix(word, "Bearer") {
@@ -76,9 +76,9 @@ func TestClientConfigCanBePasted(t *testing.T) {
 			}
 		}
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", `claude() { printf '%s\n' "$@"; }; `+
-			shown[0].Snippet).Output()
+			configs[0].Snippet).Output()
 		if err != nil || string(out) != strings.Join(test.shell, "\n")+"\n" {
-			t.Errorf("%s\nis read by a shell as\n%s%v", shown[0].Snippet, out, err)
+			t.Errorf("%s\nis read by a shell as\n%s%v", configs[0].Snippet, out, err)
 		}
 	}
 	if o := c.run(t, "client-config", "codex"); o.code != exitOK ||
@@ -93,13 +93,13 @@ func TestClientConfigCanBePasted(t *testing.T) {
 
 func TestClientConfigOverStdioStarts(t *testing.T) {
 	c := newStore(t)
-	shown := c.ok(t, "client-config", "cursor", "--stdio", "--user", "anna", "--read-only", "--toolsets", "chatgpt")
+	configs := c.ok(t, "client-config", "cursor", "--stdio", "--user", "anna", "--read-only", "--toolsets", "chatgpt")
 	config := decode[struct {
 		MCPServers map[string]struct {
 			Command string
 			Args    []string
 		}
-	}](t, shown)
+	}](t, configs)
 	started := config.MCPServers["souvenir"]
 	if started.Command != builtBinary {
 		t.Fatalf("the command is %q", started.Command)
@@ -153,7 +153,7 @@ func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
 		!strings.HasPrefix(o.stdout, "Name: Souvenir\nURL:") {
 		t.Errorf("a server on the internet: %+v", o)
 	}
-	for _, s := range decode[[]shownConfig](t, c.ok(t, "client-config", "--json", "--oauth")) {
+	for _, s := range decode[[]printedConfig](t, c.ok(t, "client-config", "--json", "--oauth")) {
 		if s.Client == "claude-desktop" && !strings.HasPrefix(s.Where, "claude_desktop_config.json") {
 			t.Errorf("it belongs into %q", s.Where)
 		}
@@ -206,7 +206,7 @@ func TestThePageOfClientsShowsWhatClientConfigPrints(t *testing.T) {
 		{"--public-url", "https://memory.example.com", "--oauth"},
 		{"--stdio", "--db", "/home/anna/souvenir.db"},
 	} {
-		for _, s := range decode[[]shownConfig](t, c.ok(t, append([]string{"client-config", "--json"}, flags...)...)) {
+		for _, s := range decode[[]printedConfig](t, c.ok(t, append([]string{"client-config", "--json"}, flags...)...)) {
 			snippet := strings.ReplaceAll(s.Snippet, builtBinary, "/usr/local/bin/souvenir")
 			blocks[snippet]++
 			if !strings.Contains(page, "\n"+snippet+"\n```\n") {

@@ -19,11 +19,11 @@ func (c *cli) demoCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "demo [flags]", GroupID: groupServer,
 		Short: "Try it: a server full of memories that leaves nothing behind",
-		Long: `Starts a server on a temporary file with some hundred memories of an invented team and family, prints a token and what to do with
-it, and deletes everything when it ends (Ctrl-C).`,
+		Long: `Starts a server on a temporary file with several hundred memories of a fictional team and family,
+prints a token and how to use it, and deletes everything when it stops (Ctrl-C).`,
 		Example: "  souvenir demo",
 	}
-	listen := command.Flags().String("listen", "127.0.0.1:0", "`host:port` to listen on; port 0 takes a free one")
+	listen := command.Flags().String("listen", "127.0.0.1:0", "`host:port` to listen on; port 0 picks a free one")
 	return c.command(command, func(ctx context.Context, _ []string) (err error) {
 		folder, err := os.MkdirTemp("", "souvenir-demo-")
 		if err != nil {
@@ -62,7 +62,7 @@ func (c *cli) demo(ctx context.Context, path, listen string) error {
 	ask := questions[0].Ask
 	fmt.Fprintf(&c.out, `listening on http://%s
 
-%d memories of an invented team and family, for the user "demo". Ask something:
+%d memories of a fictional team and family, for the user "demo". Ask something:
 
   souvenir search %s --db %s
 
@@ -73,7 +73,7 @@ Connect Claude Code ("souvenir client-config" has others):
 
   %s
 
-Ctrl-C ends it and deletes everything.
+Ctrl-C stops it and deletes everything.
 `, where, count, shellQuote(ask), shellQuote(path), publicURL, token,
 		shellQuote(compact(object{"name": "memory", "arguments": object{"action": "search", "query": ask, "limit": 3}})),
 		claudeCode.overHTTP(connection{url: publicURL + "/mcp", token: token}))

@@ -14,20 +14,22 @@ import (
 func (c *cli) doctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "doctor URL [flags]", GroupID: groupServer,
-		Short: "Find out what clients would stumble over",
-		Long: `Plays a client from outside against a running server, at the URL that people type into their clients: certificate and clock, the
-documents with which clients find the sign-in, the 401 that leads there, redirects, CORS, limits of a proxy, the registration of each
-kind of client, the page of the sign-in. With a token it calls a tool, too. Each finding is a line, and what is wrong comes with how
-to mend it. The exit status is 1 if there is a problem.
+		Short: "Find problems that clients would have with a server",
+		Long: `Tests a running server as a client does, at the URL that people enter in their clients: certificate
+and clock, the documents with which clients find the sign-in, the 401 that leads there, redirects,
+CORS, limits of a proxy, the registration of each kind of client, and the sign-in page. With a token
+it also calls a tool. It prints a line per finding, with a fix for each problem. The exit status is
+1 if there is a problem.
 
-It registers five clients that nobody lets in; the server forgets them after a day. With --no-register it does not.`,
+It registers five clients without access, which the server deletes after a day. With --no-register
+it registers none.`,
 		Example: `  souvenir doctor https://memory.example.com
   SOUVENIR_TOKEN_FILE=token souvenir doctor https://memory.example.com`,
 		Args: wants(1, 1, "URL"),
 	}
 	token := secretFlag(command, "token", "an MCP token or an access token, to call a tool with")
 	noRegister := command.Flags().Bool("no-register", false,
-		"register no clients, so that the server has nothing to remember")
+		"register no clients")
 	patience := command.Flags().Duration("timeout", 10*time.Second, "`duration` to wait for each answer")
 	asJSON := jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {

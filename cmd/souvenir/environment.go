@@ -66,7 +66,7 @@ func wanted(flag *pflag.Flag) string {
 	case "bytes":
 		return "a number of bytes, such as 1048576 or 500MiB"
 	case "networks":
-		return "addresses or networks, such as 10.0.0.2 or 172.16.0.0/12, with commas between, or none"
+		return "addresses or networks, such as 10.0.0.2 or 172.16.0.0/12, separated by commas, or none"
 	}
 	return "another value"
 }
@@ -85,7 +85,7 @@ type secret struct {
 func secretFlag(command *cobra.Command, name, what string) *secret {
 	s := &secret{name: name, flags: command.Flags()}
 	command.Flags().StringVar(&s.value, name, "", what+
-		"; others on the machine can read command lines, so better a variable or a file")
+		"; others on the machine can read command lines, so prefer a variable or a file")
 	_ = command.Flags().SetAnnotation(name, ofSecret, []string{"true"}) // it fails only for an unknown flag
 	command.Flags().StringVar(&s.file, name+"-file", "", "`file` with "+what)
 	return s
@@ -110,7 +110,7 @@ func (s *secret) read() (string, error) {
 	case plain == 0 && file == 0:
 		return "", nil
 	case plain == file:
-		return "", misused("both --%s and --%s-file are given; one of them is enough", s.name, s.name)
+		return "", misused("both --%s and --%s-file are given; give one of them", s.name, s.name)
 	case plain > file:
 		return s.value, nil
 	}

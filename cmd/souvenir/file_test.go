@@ -114,7 +114,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 func TestCheckRepairsWhatCanBeMadeAgain(t *testing.T) {
 	c := newStore(t)
 	change(t, filepath.Join(c.dir, "souvenir.db"), `UPDATE passage SET vector = x''`)
-	if o := c.run(t, "check"); o.code != exitError || !strings.Contains(o.stdout, "--repair mends it") {
+	if o := c.run(t, "check"); o.code != exitError || !strings.Contains(o.stdout, "--repair fixes it") {
 		t.Errorf("check: %+v", o)
 	}
 	if got := c.ok(t, "check", "--repair"); !strings.Contains(got, "repaired") {
@@ -128,7 +128,7 @@ func TestCheckRepairsWhatCanBeMadeAgain(t *testing.T) {
 func TestRecoverMakesAStoreOfADamagedFile(t *testing.T) {
 	c := newStore(t)
 	o := c.run(t, "recover", "souvenir.db", "same.db")
-	if o.code != 0 || !strings.Contains(o.stdout, "everything came over, and is verified") {
+	if o.code != 0 || !strings.Contains(o.stdout, "everything was recovered and verified") {
 		t.Errorf("of a sound file: %+v", o)
 	}
 	path := filepath.Join(c.dir, "souvenir.db")
@@ -334,7 +334,7 @@ func TestPurgeAndStats(t *testing.T) {
 	if s := decode[souvenir.Stats](t, c.ok(t, "stats", "--json")); s.Memories != 3 || s.Revisions != 2 {
 		t.Errorf("stats: %+v", s)
 	}
-	if got := c.ok(t, "purge", "--keep-revisions", "1", "--compact"); !strings.HasPrefix(got, "deleted 1 former states") {
+	if got := c.ok(t, "purge", "--keep-revisions", "1", "--compact"); !strings.HasPrefix(got, "deleted 1 past versions") {
 		t.Errorf("purge printed %q", got)
 	}
 	if s := decode[souvenir.Stats](t, c.ok(t, "stats", "--json")); s.Revisions != 1 || s.FreeBytes != 0 {

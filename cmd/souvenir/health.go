@@ -19,15 +19,15 @@ import (
 func (c *cli) healthCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "health [URL] [flags]", GroupID: groupServer,
-		Short: "Ask a running server whether it works",
-		Long: `Asks a server for /health, which it answers when it can read its store, and ends with exit status 0 if it does, else 1: for health
-checks where there is nothing but this program, as in its container image. Without a URL it asks the server that listens where
---listen says, on this machine.`,
+		Short: "Check whether a running server works",
+		Long: `Requests /health from a server, which answers if it can read its store. The exit status is 0 if it
+does, else 1. Use it for health checks in environments with only this program, such as its container
+image. Without a URL it asks the server on this machine at --listen.`,
 		Example: `  souvenir health
   souvenir health https://memory.example.com`,
 		Args: wants(0, 1, "URL"),
 	}
-	listen := command.Flags().String("listen", defaultListen, "`host:port` that the server was told to listen on")
+	listen := command.Flags().String("listen", defaultListen, "`host:port` on which the server listens")
 	patience := command.Flags().Duration("timeout", 5*time.Second, "`duration` to wait for the answer")
 	asJSON := jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
@@ -79,13 +79,13 @@ func askHealth(ctx context.Context, url string) (server.Health, error) {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, most))
 	switch {
 	case err != nil:
-		return health, fmt.Errorf("%s: the answer breaks off: %w", url, err)
+		return health, fmt.Errorf("%s: the answer ends too early: %w", url, err)
 	case answer.StatusCode != http.StatusOK:
 		return health, fmt.Errorf("%s answers %s", url, answer.Status)
 	case json.Unmarshal(body, &health) == nil && health.Service == "souvenir" && health.Status == "degraded":
 		return health, fmt.Errorf("%s is degraded: %s", url, plain(health.Problem))
 	case json.Unmarshal(body, &health) != nil || health.Service != "souvenir" || health.Status != "ok":
-		return health, fmt.Errorf("%s is answered by something that is not Souvenir", url)
+		return health, fmt.Errorf("%s is not answered by Souvenir", url)
 	}
 	return health, nil
 }

@@ -13,8 +13,8 @@ import (
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND...]",
-		Short: "Show the page of a command",
-		Long:  `Shows the page of a command, as --help behind it does.`,
+		Short: "Show the help of a command",
+		Long:  `Shows the help of a command, like --help after it.`,
 		Example: `  souvenir help serve
   souvenir help user add`,
 		RunE: func(command *cobra.Command, names []string) error {
@@ -49,7 +49,7 @@ func (c *cli) printHelp(command *cobra.Command, _ []string) {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.TrimRight(command.Example, "\n"))
 	}
 	if command.HasAvailableSubCommands() {
-		fmt.Fprintf(w, "\n\"%s COMMAND --help\" tells more about a command.\n", command.CommandPath())
+		fmt.Fprintf(w, "\n\"%s COMMAND --help\" shows more about a command.\n", command.CommandPath())
 	}
 }
 

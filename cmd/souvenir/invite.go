@@ -21,11 +21,11 @@ type printedInvitation struct {
 func (c *cli) userInvite() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "invite [flags]",
-		Short: "Print a link by which somebody makes an account",
-		Long: `Prints a link to a page on which somebody chooses a name and a password and so becomes a user. It works once, and for --valid-for;
-whoever has it can use it. A server must be running on the file, at --public-url.
+		Short: "Print a link to create an account",
+		Long: `Prints a link to a page where a new user chooses a name and a password. The link works once, and for
+--valid-for; anyone who has it can use it. A server must be running on the file, at --public-url.
 
-Admins find the same on the page "Invitations", where invitations can be taken back, too.`,
+Admins can do the same on the page "Invitations", where they can also revoke invitations.`,
 		Example: `  souvenir user invite
   souvenir user invite --public-url https://memory.example.com --note "Ben, at home" --email ben@example.com`,
 	}
@@ -33,8 +33,8 @@ Admins find the same on the page "Invitations", where invitations can be taken b
 	flags := command.Flags()
 	publicURL := flags.String("public-url", "http://"+defaultListen, "`url` where people reach the server")
 	admin := flags.Bool("admin", false, "the user will manage users, clients and the store as a whole")
-	email := flags.String("email", "", "the user's `address`, which becomes the account's; nothing is sent to it")
-	note := flags.String("note", "", "`text` to know the invitation by")
+	email := flags.String("email", "", "the user's e-mail `address`; nothing is sent to it")
+	note := flags.String("note", "", "`text` to recognize the invitation by")
 	validFor := flags.Duration("valid-for", 7*24*time.Hour, "`duration` for which the link works, such as 48h")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		if err := server.CheckPublicURL(*publicURL); err != nil {

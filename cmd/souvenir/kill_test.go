@@ -41,7 +41,7 @@ func (p *process) kill(t *testing.T) {
 	p.wait(t)
 }
 
-// sound opens a store after a crash, of which nothing may be wrong.
+// sound opens a store after a crash, nothing of which may be wrong.
 func sound(t *testing.T, path string, options *souvenir.Options) *souvenir.Store {
 	t.Helper()
 	store, err := souvenir.Open(t.Context(), path, options)

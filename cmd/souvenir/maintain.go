@@ -13,9 +13,10 @@ import (
 func (c *cli) reindexCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "reindex [flags]", GroupID: groupFile,
-		Short: "Make everything that finds memories again",
-		Long: `Splits, analyses and embeds all memories anew from their contents. It is needed only when "souvenir check" says so, or to be sure.
-Searches and writes go on meanwhile. Interrupted, it goes on where it stopped when it is called again.`,
+		Short: "Rebuild everything that searches use",
+		Long: `Splits, analyses and embeds all memories again. It is needed only if "souvenir check" says so.
+Searches and writes continue meanwhile. If it is interrupted, the next run continues where it
+stopped.`,
 		Example: "  souvenir reindex",
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
@@ -40,19 +41,20 @@ Searches and writes go on meanwhile. Interrupted, it goes on where it stopped wh
 func (c *cli) purgeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "purge [flags]", GroupID: groupFile,
-		Short: "Delete what is of no more use",
-		Long: `Deletes uploads that were never finished, sessions that have expired, and invitations, tokens and OAuth state long used or expired,
-as "souvenir serve" does once a day; with --keep-revisions, old states of memories as well. The room becomes free within the file;
---compact gives it back to the system, for which it writes the file anew: that needs room for a second copy, and others can read but
-not write meanwhile.`,
+		Short: "Clean up expired and unfinished data",
+		Long: `Deletes unfinished uploads, expired sessions, and invitations, tokens and OAuth state that were used
+or expired long ago, as "souvenir serve" does daily; with --keep-revisions, past versions of
+memories, too. The space becomes free within the file; --compact returns it to the system. For this
+it rewrites the file, which needs disk space for a second copy; others can read but not write
+meanwhile.`,
 		Example: `  souvenir purge
   souvenir purge --keep-revisions 10 --compact`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
-	keep := keepRevisionsFlag(command, "keep this `number` of former states of each memory, the newest; 0 keeps all")
+	keep := keepRevisionsFlag(command, "keep this `number` of past versions of each memory, the newest; 0 keeps all")
 	trust := command.Flags().Bool("trust-clock", false,
-		"delete what has expired by the clock, even if that is far past the time at which the store was last used")
-	compact := command.Flags().Bool("compact", false, "give free room in the file back to the system")
+		"delete expired data even if the clock is far ahead of the time when the store was last used")
+	compact := command.Flags().Bool("compact", false, "return free space in the file to the system")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		if *keep < 0 {
 			return badKeepRevisions(*keep)
@@ -80,10 +82,10 @@ not write meanwhile.`,
 					After  int64 `json:"database_bytes"`
 				}{purged, before.DatabaseBytes, after.DatabaseBytes})
 			}
-			fmt.Fprintf(&c.out, "deleted %d former states, %d unfinished files, %d tokens, %d sessions, %d invitations, %d recorded calls, %d rows of OAuth state\n",
+			fmt.Fprintf(&c.out, "deleted %d past versions, %d unfinished files, %d tokens, %d sessions, %d invitations, %d recorded calls, %d rows of OAuth state\n",
 				purged.Revisions, purged.Files, purged.Tokens, purged.Sessions, purged.Invitations, purged.Activity, purged.OAuth)
 			if !purged.HeldUntil.IsZero() {
-				fmt.Fprintf(&c.out, "the clock is far past the time at which the store was last used, so nothing that has expired was deleted; "+
+				fmt.Fprintf(&c.out, "the clock is far ahead of the time when the store was last used, so nothing expired was deleted; "+
 					"if the clock is right, use --trust-clock, or purge again after %s\n", purged.HeldUntil.Format(time.RFC3339))
 			}
 			fmt.Fprintf(&c.out, "the file has %s, %s of it free\n", size(after.DatabaseBytes), size(after.FreeBytes))
@@ -103,8 +105,8 @@ func badKeepRevisions(n int) error {
 func (c *cli) statsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "stats [flags]", GroupID: groupFile,
-		Short:   "Show how much there is",
-		Long:    "Counts what the store holds, of all users, and says how large its file is and how far its vectors have come.",
+		Short:   "Show how much the store holds",
+		Long:    "Counts what the store holds, for all users, and shows the size of its file and the progress of its vectors.",
 		Example: "  souvenir stats\n  souvenir stats --json",
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
@@ -119,7 +121,7 @@ func (c *cli) statsCommand() *cobra.Command {
 			}
 			vectors := fmt.Sprintf("%s, %d dimensions", s.Embedding.Model, s.Embedding.Dimensions)
 			if s.Embedding.Pending > 0 {
-				vectors += fmt.Sprintf("; %d passages wait to be embedded", s.Embedding.Pending)
+				vectors += fmt.Sprintf("; %d passages are not embedded yet", s.Embedding.Pending)
 			}
 			if s.Embedding.Changing {
 				vectors += fmt.Sprintf("; the model is changing: %d of %d memories done", s.Embedding.Changed, s.Embedding.Memories)
@@ -130,7 +132,7 @@ func (c *cli) statsCommand() *cobra.Command {
 				{"projects", fmt.Sprint(s.Projects)},
 				{"memories", fmt.Sprint(s.Memories)},
 				{"passages", fmt.Sprint(s.Passages)},
-				{"former states", fmt.Sprint(s.Revisions)},
+				{"past versions", fmt.Sprint(s.Revisions)},
 				{"files", fmt.Sprintf("%d, %s", s.Files, size(s.FileBytes))},
 				{"database", fmt.Sprintf("%s, %s of it free", size(s.DatabaseBytes), size(s.FreeBytes))},
 				{"log", size(s.LogBytes)},

@@ -30,19 +30,21 @@ type mcpSettings struct {
 func (c *cli) mcpCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "mcp [flags]", GroupID: groupServer,
-		Short: "Speak MCP over standard input and output, for clients that start it",
-		Long: `Speaks the Model Context Protocol over standard input and output, on the file, without a server and without a token. AI clients start
-it themselves; "souvenir client-config --stdio" prints what to tell them. Any number of them may run on one file, beside "souvenir
-serve" and the other commands.
+		Short: "Serve MCP over standard input and output, for clients that start it",
+		Long: `Serves the Model Context Protocol over standard input and output, on the file, without a server and
+without a token. AI clients start it themselves; "souvenir client-config --stdio" prints their
+configuration. Any number of them can run on one file, alongside "souvenir serve" and the other
+commands.
 
-Without --db it takes souvenir.db in the working directory if that is there, else the file of a server that this user
-runs, else souvenir.db in the user's data folder: ` + dataFolders + `.
-A file that does not exist is made, unless --read-only is given.
+Without --db it uses souvenir.db in the working directory if it exists, else the file of a server
+that this user runs, else souvenir.db in the user's data folder: ` + dataFolders + `.
+A file that does not exist is created, unless --read-only is given.
 
-It works for one user. A store with several needs --user. Whoever can start it can read the file, so no token is asked for.
+It works for one user. A store with several needs --user. Anyone who can start it can read the file,
+so it asks for no token.
 
-It ends when its input ends, or at SIGTERM or SIGINT, once what was asked is answered. Standard output carries messages of the
-protocol and nothing else.`,
+It stops at the end of its input, or at SIGTERM or SIGINT, after it has answered all requests. Standard
+output carries only messages of the protocol.`,
 		Example: `  souvenir mcp
   souvenir mcp --db ~/souvenir.db --user anna
   souvenir mcp --read-only --toolsets memory,chatgpt
@@ -50,17 +52,17 @@ protocol and nothing else.`,
 	}
 	flags := command.Flags()
 	s := &mcpSettings{
-		db:          flags.String("db", "", "the store's `file`; otherwise it is looked for as above"),
-		user:        userFlag(command, "for whom it works"),
+		db:          flags.String("db", "", "the store's `file`; otherwise it is searched for as described above"),
+		user:        userFlag(command, "the user that it works for"),
 		toolsets:    toolsetsFlag(command),
-		readOnly:    flags.Bool("read-only", false, "open the file for reading, and offer only what changes nothing"),
+		readOnly:    flags.Bool("read-only", false, "open the file read-only, and offer only tools that change nothing"),
 		indexMemory: 256 << 20,
 		trashDays:   trashDaysFlag(command),
 		logLevel: flags.String("log-level", "warn",
-			"`level` from which on things are logged to standard error: debug, info, warn or error"),
+			"minimum `level` of what is logged to standard error: debug, info, warn or error"),
 	}
 	flags.Var(&s.indexMemory, "index-memory",
-		"most `bytes` of memory for the search index, which the first search begins to load; past it, and with 0, searches run on disk")
+		"maximum `bytes` of memory for the search index, which the first search starts to load; above it, and with 0, searches run on disk")
 	_ = command.MarkFlagFilename("db", "db") // for completion only; the flags are there
 	_ = command.RegisterFlagCompletionFunc("log-level",
 		cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
@@ -69,7 +71,7 @@ protocol and nothing else.`,
 
 func toolsetsFlag(command *cobra.Command) *[]string {
 	return command.Flags().StringSlice("toolsets", nil,
-		"the `sets` of tools that MCP clients are offered, with commas between: "+toolsetNames()+" (default memory)")
+		"the `sets` of tools to offer to MCP clients, separated by commas: "+toolsetNames()+" (default memory)")
 }
 
 func toolsetNames() string {
@@ -116,7 +118,7 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 		return err
 	}
 	if term.IsTerminal(int(c.stdin.Fd())) {
-		fmt.Fprintf(c.stderr, "This speaks MCP with a client, which starts it: \"souvenir client-config --stdio\" prints how. Ctrl-D ends it.\n")
+		fmt.Fprintf(c.stderr, "This serves MCP to a client that starts it: \"souvenir client-config --stdio\" prints its configuration. Ctrl-D stops it.\n")
 	}
 	// A client that goes away must not end the process before the store is closed.
 	signal.Ignore(syscall.SIGPIPE)
@@ -167,7 +169,7 @@ func viewFor(ctx context.Context, store *souvenir.Store, named string, readOnly 
 	case err != nil:
 		return nil, renamed(err, "user", "--user")
 	case user.Disabled:
-		return nil, fmt.Errorf("--user: %s is disabled; \"souvenir user enable %s\" lets the user in again", nameOf(user),
+		return nil, fmt.Errorf("--user: %s is disabled; \"souvenir user enable %s\" enables the user again", nameOf(user),
 			nameOf(user))
 	}
 	return store.As(souvenir.Access{User: user.ID, ReadOnly: readOnly, Through: "mcp"}), nil

@@ -200,17 +200,17 @@ this is no message
 	if o.code != exitOK || strings.Count(o.stdout, "\n") != 6 {
 		t.Fatalf("exit status %d, standard output %q, standard error %q; want 0 and six answers", o.code, o.stdout, o.stderr)
 	}
-	told := map[string]string{}
+	answers := map[string]string{}
 	for line := range strings.Lines(o.stdout) {
 		answer := decode[struct {
 			ID    json.RawMessage
 			Error struct{ Code int }
 		}](t, line)
-		told[string(answer.ID)] = fmt.Sprint(answer.Error.Code)
+		answers[string(answer.ID)] = fmt.Sprint(answer.Error.Code)
 	}
 	if want := map[string]string{"1": "0", "2": "0", "3": "-32600", "4": "0", "5": "0",
-		"null": "-32700"}; fmt.Sprint(told) != fmt.Sprint(want) {
-		t.Errorf("answers: %v; want %v", told, want)
+		"null": "-32700"}; fmt.Sprint(answers) != fmt.Sprint(want) {
+		t.Errorf("answers: %v; want %v", answers, want)
 	}
 	if !strings.Contains(o.stdout, "kettle in the kitchen") || strings.Count(o.stderr, "\n") != 1 ||
 		!strings.Contains(o.stderr, "too long") {
@@ -277,13 +277,13 @@ func TestMCPLeavesForeignFilesAsTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := readFolder(t, c.dir)
-	c.fails(t, exitError, "notes.txt|no store of Souvenir", "mcp", "--db", "notes.txt")
+	c.fails(t, exitError, "notes.txt|not a store of Souvenir", "mcp", "--db", "notes.txt")
 	if after := readFolder(t, c.dir); fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Error("the folder has changed")
 	}
 }
 
-func TestMCPEndsWhenItIsTold(t *testing.T) {
+func TestMCPEndsBySignal(t *testing.T) {
 	c := newStore(t)
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		p := c.startMCP(t, "--user", "anna")
@@ -320,8 +320,8 @@ func TestMCPClosesTheFileWhenItsClientIsGone(t *testing.T) {
 	out.Close()
 	_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitError || !strings.Contains(stderr.String(), "cannot be reached") {
-		t.Errorf("exit status %d, standard error %q; want 1, and that the client cannot be reached", code, &stderr)
+	if code := cmd.ProcessState.ExitCode(); code != exitError || !strings.Contains(stderr.String(), "can no longer be reached") {
+		t.Errorf("exit status %d, standard error %q; want 1, and that the client can no longer be reached", code, &stderr)
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "souvenir.db-wal")); err == nil {
 		t.Error("the log of the file is left behind")

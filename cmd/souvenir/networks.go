@@ -24,7 +24,7 @@ func (n *networks) Set(text string) error {
 			prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
 		}
 		if err != nil {
-			return errors.New("no address or network")
+			return errors.New("not an address or network")
 		}
 		*n = append(*n, prefix.Masked())
 	}

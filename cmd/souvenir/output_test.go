@@ -22,7 +22,7 @@ func TestShortenKeepsToItsColumns(t *testing.T) {
 	}
 }
 
-func FuzzShownTextIsHarmlessAndFits(f *testing.F) {
+func FuzzPrintedTextIsHarmlessAndFits(f *testing.F) {
 	f.Add("a plain text", 5)
 	f.Add("侬0", 2)
 	f.Add("\x1b[2J\u202e京都\xff\u0301", 3)
@@ -30,21 +30,21 @@ func FuzzShownTextIsHarmlessAndFits(f *testing.F) {
 		if columns < 2 || columns > 1000 {
 			return
 		}
-		shown := shorten(plain(text), columns)
+		printed := shorten(plain(text), columns)
 		used := 0
-		for _, r := range shown {
+		for _, r := range printed {
 			if unicode.IsControl(r) {
-				t.Fatalf("%q is shown as %q, with a control character", text, shown)
+				t.Fatalf("%q is shown as %q, with a control character", text, printed)
 			}
 			used += runeColumns(r)
 		}
 		if used > columns {
-			t.Fatalf("%q is shown as %q in %d columns; it may have %d", text, shown, used, columns)
+			t.Fatalf("%q is shown as %q in %d columns; it may have %d", text, printed, used, columns)
 		}
 	})
 }
 
-func FuzzSizesAreReadAsTheyAreShown(f *testing.F) {
+func FuzzSizesAreReadAsPrinted(f *testing.F) {
 	for _, text := range []string{"0", "17", "1.5G", "500MiB", "9223372036854775807", "8796093022207T", "-1"} {
 		f.Add(text)
 	}
@@ -59,7 +59,7 @@ func FuzzSizesAreReadAsTheyAreShown(f *testing.F) {
 	})
 }
 
-func TestSizesAreReadAndShown(t *testing.T) {
+func TestSizesAreReadAndPrinted(t *testing.T) {
 	for text, want := range map[string]int64{"0": 0, "17": 17, "1k": 1 << 10, "1KB": 1 << 10, "500MiB": 500 << 20,
 		"2 GiB": 2 << 30, "1T": 1 << 40} {
 		var b byteSize

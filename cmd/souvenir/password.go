@@ -51,7 +51,7 @@ func (c *cli) password(ctx context.Context, p passwordFlags, prompt string) (str
 	case best == 0:
 		return c.askPassword(ctx, prompt)
 	case ways > 1:
-		return "", misused("the password is given in more than one way; one of --password-stdin, --password-file and --no-password is enough")
+		return "", misused("the password is given in more than one way; give one of --password-stdin, --password-file and --no-password")
 	case none == best:
 		return "", nil
 	}
@@ -93,7 +93,7 @@ func (c *cli) askPassword(ctx context.Context, prompt string) (string, error) {
 	}
 	switch {
 	case typed[0] != typed[1]:
-		return "", errors.New("the two passwords are not the same; nothing was changed")
+		return "", errors.New("the two passwords differ; nothing was changed")
 	case typed[0] == "":
 		return "", errors.New("the password is empty; nothing was changed")
 	}

@@ -25,7 +25,7 @@ const dataFolders = "~/.local/share/souvenir,\n~/Library/Application Support/Sou
 func (c *cli) findStore(making bool) (path, why string, err error) {
 	if path, err = filepath.Abs(defaultFile); err == nil {
 		if _, err := os.Stat(path); err == nil {
-			return path, "it lies in the working directory", nil
+			return path, "it is in the working directory", nil
 		}
 	}
 	switch served := servedFiles(); {
@@ -40,10 +40,10 @@ func (c *cli) findStore(making bool) (path, why string, err error) {
 	}
 	if making {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return "", "", fmt.Errorf("--db is missing, and the data folder cannot be made: %w", err)
+			return "", "", fmt.Errorf("--db is missing, and the data folder cannot be created: %w", err)
 		}
 	}
-	return filepath.Join(folder, defaultFile), "it lies in the user's data folder", nil
+	return filepath.Join(folder, defaultFile), "it is in the user's data folder", nil
 }
 
 // dataFolder returns where programs of this user keep their data.
@@ -81,7 +81,7 @@ func servingFolder() (string, error) {
 func announce(path string, log *slog.Logger) (withdraw func()) {
 	note, err := leaveNote(path)
 	if err != nil {
-		log.Debug("\"souvenir mcp\" will not find this server by itself", "reason", err)
+		log.Debug("\"souvenir mcp\" will not find this server automatically", "reason", err)
 		return func() {}
 	}
 	return func() { _ = os.Remove(note) } // a stale note is recognised anyway

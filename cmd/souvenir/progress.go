@@ -14,7 +14,7 @@ type bar struct {
 	out   *os.File
 	stage string
 	drawn time.Time // when the line was last drawn
-	shown int       // characters of it
+	width int       // characters of it
 }
 
 const (
@@ -43,16 +43,16 @@ func (b *bar) step(stage string, done, total int) {
 }
 
 func (b *bar) draw(line string) {
-	fmt.Fprintf(b.out, "\r%s%s", line, strings.Repeat(" ", max(0, b.shown-len([]rune(line)))))
-	b.shown = len([]rune(line))
+	fmt.Fprintf(b.out, "\r%s%s", line, strings.Repeat(" ", max(0, b.width-len([]rune(line)))))
+	b.width = len([]rune(line))
 }
 
 // clear erases the bar, so that the next output takes its place.
 func (b *bar) clear() {
-	if b.shown > 0 {
+	if b.width > 0 {
 		b.draw("")
 		fmt.Fprint(b.out, "\r")
-		b.shown = 0
+		b.width = 0
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 func (c *cli) projectCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use: "project", GroupID: groupServer,
-		Short: "Manage who has a part in a project",
-		Long: `Manages the members of projects. These commands are for the operator of the store: a member who is added is one at once. Users invite
-each other in the dashboard or over REST, and see nothing of a project until they accept. The commands work whether or not a server is
-running on the file.`,
+		Short: "Manage the members of projects",
+		Long: `Manages the members of projects. These commands are for the operator of the store: they add members
+at once. Users invite each other in the dashboard or over REST, and see nothing of a project until
+they accept. The commands work whether or not a server is running on the file.`,
 	}, group(&cobra.Command{
 		Use:   "member",
 		Short: "Add, list and remove the members of a project",
@@ -54,15 +54,15 @@ func ownedProject(ctx context.Context, store *souvenir.Store, ownerName, named s
 
 func ownerFlag(command *cobra.Command) *string {
 	return command.Flags().String("owner", "",
-		"whose project it is, by `name` or id; needed only when the store has several users")
+		"the owner of the project, by `name` or id; needed only when the store has several users")
 }
 
 func (c *cli) memberAdd() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "add PROJECT USER [flags]",
 		Short: "Make a user a member of a project",
-		Long: `Makes a user a member of a project, at once and without an invitation. PROJECT is the id or the name of a project of --owner, USER the name
-or id of a user.`,
+		Long: `Makes a user a member of a project, at once and without an invitation. PROJECT is the id or the name
+of a project of --owner, USER the name or id of a user.`,
 		Example: "  souvenir project member add atlas ben --role writer --owner anna",
 		Args:    wants(2, 2, "PROJECT", "USER"),
 	}
@@ -93,7 +93,7 @@ func (c *cli) memberList() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "list PROJECT [flags]",
 		Short:   "List the members of a project",
-		Long:    `Lists the members of a project, its owner first, then the pending invitations.`,
+		Long:    `Lists the members of a project, owner first, then the pending invitations.`,
 		Example: "  souvenir project member list atlas --owner anna",
 		Args:    wants(1, 1, "PROJECT"),
 	}
@@ -134,9 +134,10 @@ func (c *cli) memberList() *cobra.Command {
 
 func (c *cli) memberRemove() *cobra.Command {
 	command := &cobra.Command{
-		Use:     "remove PROJECT USER [flags]",
-		Short:   "Remove a member from a project, or withdraw an invitation",
-		Long:    `Ends a member's part in a project at once, or withdraws a pending invitation, whose USER is as it was typed.`,
+		Use:   "remove PROJECT USER [flags]",
+		Short: "Remove a member from a project, or withdraw an invitation",
+		Long: `Removes a member from a project at once, or withdraws a pending invitation. USER of an invitation is
+the name as it was typed.`,
 		Example: "  souvenir project member remove atlas ben --owner anna",
 		Args:    wants(2, 2, "PROJECT", "USER"),
 	}

@@ -25,18 +25,18 @@ func newProviderFlags(command *cobra.Command) providerFlags {
 	flags := command.Flags()
 	return providerFlags{
 		issuer: flags.String("oidc-issuer", "",
-			"`url` of an OpenID Connect provider at which people may sign in, as it gives it"),
-		clientID: flags.String("oidc-client-id", "", "`id` that the provider has given to this server"),
-		secret:   secretFlag(command, "oidc-client-secret", "the secret that the provider has given to this server"),
+			"`url` of an OpenID Connect provider where people can sign in, exactly as the provider gives it"),
+		clientID: flags.String("oidc-client-id", "", "client `id` of this server at the provider"),
+		secret:   secretFlag(command, "oidc-client-secret", "client secret of this server at the provider"),
 		name:     flags.String("oidc-name", "", "`name` of the provider for the button; otherwise its host"),
 		createDomains: flags.StringSlice("oidc-create-domain", nil,
-			"`domain` of e-mail addresses, verified by the provider, whose people get an account when they first sign in; may be given again"),
+			"`domain` of e-mail addresses, verified by the provider, whose users get an account at their first sign-in; can be repeated"),
 		requireACR: flags.StringSlice("oidc-require-acr", nil,
-			"`acr` of which the sign-in there must have been one; may be given again"),
+			"an `acr` that is accepted for the sign-in there; can be repeated"),
 		requireAMR: flags.StringSlice("oidc-require-amr", nil,
-			"`amr`, such as mfa or otp, of which the sign-in there must have used at least one; may be given again"),
+			"an `amr`, such as mfa or otp; the sign-in there must have used at least one of them; can be repeated"),
 		proxied: flags.Bool("oidc-proxy", false,
-			"reach the provider through the proxy that HTTPS_PROXY names; then it alone limits which addresses are reached"),
+			"connect to the provider through the proxy in HTTPS_PROXY; then only that proxy limits the addresses"),
 	}
 }
 

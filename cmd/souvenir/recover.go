@@ -16,16 +16,17 @@ import (
 func (c *cli) recoverCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "recover IN OUT [flags]", GroupID: groupFile,
-		Short: "Make a new store of what can be read of a damaged one",
-		Long: `Reads the damaged file IN page by page, with its log (IN-wal) where one lies beside it, also where "check" and "restore" refuse it, and
-makes the new store OUT, which must not exist, of all rows that can still be read. IN stays as it is; stop the server before, so that
-nobody writes it.
+		Short: "Recover what can be read of a damaged store",
+		Long: `Reads the damaged file IN page by page, with its log (IN-wal) if there is one, even if "check" and
+"restore" refuse it, and creates the new store OUT, which must not exist, from all rows that can
+still be read. IN is not changed; stop the server first, so that the file is not written meanwhile.
 
-What was not read as it was stored is never called verified: the command names it, and "souvenir check" of the new store goes on doing
-so, until it is deleted, or accepted with "souvenir check --repair --accept". A memory that is lost comes back in its newest former
-state, if there is one. Full text and vectors are made again. People have to sign in again.
+Data that differs from what was stored is never called verified: the command names it, and so does
+"souvenir check" of the new store, until it is deleted, or accepted with "souvenir check --repair
+--accept". A lost memory is restored from its newest past version, if there is one. Full text and
+vectors are rebuilt. People have to sign in again.
 
-The exit status is 0 when everything came over and is verified; otherwise 1, also when OUT was made.`,
+The exit status is 0 if everything was recovered and verified; otherwise 1, even if OUT was created.`,
 		Example: `  souvenir recover souvenir.db recovered.db
   souvenir check --db recovered.db`,
 		Args: wants(2, 2, "IN and OUT"),
@@ -82,13 +83,13 @@ func (c *cli) printRecovered(out string, report souvenir.RecoveryReport) error {
 		fmt.Fprintf(&c.out, "note: %s\n", plain(note))
 	}
 	if report.OK {
-		fmt.Fprintf(&c.out, "made %s: everything came over, and is verified\n", out)
+		fmt.Fprintf(&c.out, "created %s: everything was recovered and verified\n", out)
 		return nil
 	}
 	fmt.Fprintln(&c.out)
 	if err := c.printCheck(report.Check); err != nil {
 		return err
 	}
-	fmt.Fprintf(&c.out, "made %s of what could be read; not all of it is what was stored\n", out)
+	fmt.Fprintf(&c.out, "created %s from what could be read; some data differs from what was stored\n", out)
 	return nil
 }

@@ -14,8 +14,9 @@ func (c *cli) searchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "search [QUERY...] [flags]", GroupID: groupMemories,
 		Short: "Find memories by meaning and by word",
-		Long: `Finds memories in the file itself, whether or not a server is running on it. The query is plain language. The score is between 0
-and 1; "souvenir search" shows of each memory the passage that fits best. Without a query, the newest memories are listed.`,
+		Long: `Finds memories in the file itself, whether or not a server is running on it. The query is plain
+language. The score is between 0 and 1; "souvenir search" shows the best matching passage of each
+memory. Without a query, the newest memories are listed.`,
 		Example: `  souvenir search "what did we decide about the database?"
   souvenir search deploy --project atlas --limit 3
   souvenir search --tag infra --sort created_at_desc
@@ -24,9 +25,9 @@ and 1; "souvenir search" shows of each memory the passage that fits best. Withou
 	}
 	flags := command.Flags()
 	db, user, asJSON := dbFlag(command), userFlag(command, "whose memories"), jsonFlag(command)
-	collections := flags.StringSlice("collection", nil, "only memories in a `collection`, or several with commas between")
+	collections := flags.StringSlice("collection", nil, "only memories in a `collection`, or several, separated by commas")
 	project := flags.String("project", "", "only memories of a `project`, by its name or id")
-	tags := flags.StringSlice("tag", nil, "only memories with a `tag`, or with any of several with commas between")
+	tags := flags.StringSlice("tag", nil, "only memories with a `tag`, or with any of several, separated by commas")
 	limit := flags.Int("limit", souvenir.DefaultLimit, fmt.Sprintf("`number` of memories, 1 to %d", souvenir.MaxLimit))
 	offset := flags.Int("offset", 0, "`number` of memories to skip before them")
 	orders := []string{string(souvenir.SortRelevance), string(souvenir.SortUpdatedAsc), string(souvenir.SortUpdatedDesc),

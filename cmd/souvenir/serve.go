@@ -43,7 +43,7 @@ type settings struct {
 	queuePerUser          *int
 	queueWait             *time.Duration
 	bodyMemory            byteSize
-	shown                 func() []server.Setting
+	listed                func() []server.Setting
 	provider              providerFlags
 }
 
@@ -56,25 +56,28 @@ func (c *cli) serveCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "serve [flags]", GroupID: groupServer,
 		Short: "Serve the store over HTTP",
-		Long: `Serves the store to AI clients over HTTP, and makes its file if there is none. When it is ready it prints one line, "listening on
-http://HOST:PORT", to standard output; everything else goes to standard error.
+		Long: `Serves the store to AI clients over HTTP, and creates its file if it does not exist. When it is
+ready it prints one line, "listening on http://HOST:PORT", to standard output; everything else goes
+to standard error.
 
-It listens on this machine only. To be reached from elsewhere, put a proxy with TLS before it, such as Caddy or nginx, and say
-with --public-url how clients reach it; that URL is where all addresses that it tells come from, and it must stay what it is.
+It listens on this machine only. To make it reachable from elsewhere, put a proxy with TLS in front
+of it, such as Caddy or nginx, and set --public-url to the URL that clients use. The server derives
+all its addresses from that URL, which must not change.
 
-Once a day it deletes what is of no more use, as "souvenir purge" does: never a memory or a file of anybody's, and old states of
-memories only with --keep-revisions.
+It cleans up daily, as "souvenir purge" does: it never deletes memories or files, and past versions
+of memories only with --keep-revisions.
 
-SIGTERM and SIGINT (Ctrl-C) end it: requests that are being answered are finished, for as long as --grace; a second signal ends it
-at once. What was answered is on disk, whatever happens.
+SIGTERM and SIGINT (Ctrl-C) stop it: it finishes running requests, for up to --grace; a second
+signal stops it at once. Every answered write is on disk in any case.
 
-On a store without users it prints a link to a page on which the first one makes an account, an admin's. The link works once and for
-24 hours; another start prints another one, and the one before works no more. Or --admin-user with --admin-password or
---admin-password-file make the first user.
+On a store without users it prints a link to a page where the first user creates an admin account.
+The link works once, for 24 hours; another start prints a new one, and the old one stops working. Or
+create the first user with --admin-user and --admin-password or --admin-password-file.
 
-With --oidc-issuer and --oidc-client-id people may sign in at an external OpenID Connect provider as well, where this server has to
-be registered with the redirect URI PUBLIC-URL/login/provider/callback. They link their account there in their profile; or
---oidc-create-domain makes accounts for all whose e-mail address, verified by the provider, is of a domain.`,
+If you use OpenID Connect, people can sign in there, with --oidc-issuer and --oidc-client-id.
+Register this server at the provider with the redirect URI PUBLIC-URL/login/provider/callback.
+People link their account at the provider in their profile; or --oidc-create-domain creates accounts
+for everyone with an e-mail address, verified by the provider, in a domain.`,
 		Example: `  souvenir serve
   souvenir serve --db /var/lib/souvenir/souvenir.db --listen 127.0.0.1:9000 --public-url https://memory.example.com
   SOUVENIR_ADMIN_USER=anna SOUVENIR_ADMIN_PASSWORD_FILE=/run/secrets/admin souvenir serve`,
@@ -82,59 +85,59 @@ be registered with the redirect URI PUBLIC-URL/login/provider/callback. They lin
 	flags := command.Flags()
 	s := &settings{
 		db:     dbFlag(command),
-		listen: flags.String("listen", defaultListen, "`host:port` to listen on; port 0 takes a free one"),
+		listen: flags.String("listen", defaultListen, "`host:port` to listen on; port 0 picks a free one"),
 		publicURL: flags.String("public-url", "",
 			"`url` where clients reach the server; otherwise http:// and the address it listens on"),
 		noQueryTokens: flags.Bool("no-query-tokens", false,
-			"refuse tokens in URLs (?token=), where histories and logs keep them"),
+			"refuse tokens in URLs (?token=), which end up in histories and logs"),
 		toolsets: toolsetsFlag(command),
 		readOnly: flags.Bool("read-only", false,
-			"offer only those tools, over MCP and POST /tools/call, that change nothing; the other endpoints stay as they are"),
+			"offer only tools that change nothing, over MCP and POST /tools/call; other endpoints are not affected"),
 		adminUser: flags.String("admin-user", "",
-			"`name` of the first user, an admin; nothing is done when there are users"),
+			"`name` of the first user, an admin; ignored if there are users"),
 		adminPassword: secretFlag(command, "admin-password", "the first user's password"),
 		maxFile:       100 << 20, fileQuota: 20 << 30, textQuota: 10 << 30,
 		indexMemory: 1 << 30,
-		logLevel:    flags.String("log-level", "info", "`level` from which on things are logged: debug, info, warn or error"),
+		logLevel:    flags.String("log-level", "info", "minimum `level` of what is logged: debug, info, warn or error"),
 		logFormat:   flags.String("log-format", "text", "`format` of the log: text or json"),
 		grace: flags.Duration("grace", 30*time.Second,
-			"`duration` for which requests may go on when the server is told to end"),
+			"`duration` that running requests have to finish when the server stops"),
 		purgeEvery: flags.Duration("purge-every", 24*time.Hour,
-			"`duration` after which unfinished uploads, and tokens and OAuth state long expired, are deleted, again and again; 0: never"),
+			"`duration` between cleanups of unfinished uploads and of tokens and OAuth state long expired; 0: never"),
 		provider: newProviderFlags(command),
 		keepActivity: flags.Duration("keep-activity", 30*24*time.Hour,
-			"`duration` for which it is kept who has called what and when, for the page of activity"),
+			"`duration` for which calls are kept, for the page Activity"),
 		trashDays: trashDaysFlag(command),
 		maxActivity: flags.Int("max-activity", 100_000,
-			"most calls of which that is kept, a `number`; past it the oldest are forgotten"),
-		noActivity: flags.Bool("no-activity", false, "record no calls; what was recorded before stays until it is too old"),
+			"maximum `number` of calls kept; above it the oldest are deleted"),
+		noActivity: flags.Bool("no-activity", false, "record no calls; earlier records stay until they are too old"),
 		maxRunning: flags.Int("max-running", 0,
-			"`number` of requests that use the processors at once; those that wait for the disk or a model do not count; 0: one for each processor"),
+			"`number` of requests that use the processors at the same time, not counting those that wait for the disk or a model; 0: one per processor"),
 		maxRunningPerUser: flags.Int("max-running-per-user", 0,
-			"`number` of them that may be one user's, while users take turns; 0: one less than --max-running, and at least one; all of them when no one else has asked for 10 s"),
+			"`number` of them for one user, while users take turns; 0: one less than --max-running, but at least one; all of them if there were no other users for 10 s"),
 		queuePerUser: flags.Int("queue-per-user", 256,
-			"`number` of requests of a user that wait for their turn; more are answered with 503 and Retry-After"),
+			"`number` of waiting requests per user; more are answered with 503 and Retry-After"),
 		queueWait: flags.Duration("queue-wait", 15*time.Second,
-			"`duration` for which a request waits for its turn before it is answered with 503"),
+			"`duration` that a request waits for its turn before it is answered with 503"),
 		bodyMemory: 64 << 20,
-		shown:      func() []server.Setting { return shownSettings(flags) },
+		listed:     func() []server.Setting { return listedSettings(flags) },
 		keepRevisions: keepRevisionsFlag(command,
-			"with each purge keep this `number` of former states of each memory, the newest, and delete the others; 0 keeps all"),
+			"with each purge keep this `number` of past versions of each memory, the newest, and delete the others; 0 keeps all"),
 	}
 	flags.Var(&s.trustedProxies, "trusted-proxies",
-		"`addresses` and networks of proxies, with commas between, that are believed when they say in X-Forwarded-For whom they speak for; none: nobody is (default this machine)")
-	flags.Var(&s.maxFile, "max-file", "most `bytes` of an uploaded file, such as 500MiB; 0: no limit")
-	flags.Var(&s.fileQuota, "file-quota", "most `bytes` of all files of a user together; 0: no limit")
-	flags.IntVar(&s.memoryQuota.Memories, "memory-quota", 1_000_000, "most memories of a user, a `number`; 0: no limit")
+		"`addresses` and networks of proxies, separated by commas, whose X-Forwarded-For is trusted; none: no proxy (default this machine)")
+	flags.Var(&s.maxFile, "max-file", "maximum `bytes` of an uploaded file, such as 500MiB; 0: no limit")
+	flags.Var(&s.fileQuota, "file-quota", "maximum `bytes` of all files of a user; 0: no limit")
+	flags.IntVar(&s.memoryQuota.Memories, "memory-quota", 1_000_000, "maximum `number` of memories per user; 0: no limit")
 	flags.IntVar(&s.memoryQuota.Revisions, "revision-quota", 5_000_000,
-		"most past versions of a user's memories, a `number`; 0: no limit")
+		"maximum `number` of past versions of memories per user; 0: no limit")
 	flags.IntVar(&s.memoryQuota.Items, "item-quota", 100_000,
-		"most collections, projects and files of a user, a `number` of each; 0: no limit")
-	flags.Var(&s.textQuota, "text-quota", "most `bytes` of a user's memories, past versions included; 0: no limit")
+		"maximum `number` of collections, of projects and of files per user; 0: no limit")
+	flags.Var(&s.textQuota, "text-quota", "maximum `bytes` of a user's memories, including past versions; 0: no limit")
 	flags.Var(&s.bodyMemory, "body-memory",
-		"most `bytes` that the bodies of all requests take up in memory at once, half of them one user's; uploaded files do not count")
+		"maximum `bytes` of memory for the bodies of all requests, half of it for one user; uploaded files do not count")
 	flags.Var(&s.indexMemory, "index-memory",
-		"most `bytes` of memory for the search index; past it, and with 0, searches run on disk")
+		"maximum `bytes` of memory for the search index; above it, and with 0, searches run on disk")
 	_ = command.RegisterFlagCompletionFunc("log-level",
 		cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = command.RegisterFlagCompletionFunc("log-format",
@@ -213,7 +216,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		PublicURL: publicURL, Version: readBuild().Version, Logger: log, NoQueryTokens: *s.noQueryTokens,
 		TrustedProxies: s.trustedProxies,
 		Toolsets:       chosen, ReadOnly: *s.readOnly, Snippets: snippets, Provider: provider, NoActivity: *s.noActivity,
-		Settings:   s.shown(),
+		Settings:   s.listed(),
 		MaxRunning: *s.maxRunning, MaxRunningPerUser: *s.maxRunningPerUser, QueuePerUser: *s.queuePerUser,
 		QueueWait: *s.queueWait, BodyMemory: int64(s.bodyMemory),
 	})
@@ -223,7 +226,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	stop := upkeep{*s.purgeEvery, *s.keepRevisions}.start(ctx, store, log)
 	defer stop()
 	if err := store.Upkeep().LoadIndex(ctx); err != nil && ctx.Err() == nil {
-		log.Warn("the search index could not be loaded ahead; the first search tries again", "error", err)
+		log.Warn("the search index could not be loaded at the start; the first search tries again", "error", err)
 	}
 	if err := server.Serve(ctx, listener, handler, &server.ServeOptions{Grace: *s.grace, Logger: log}); err != nil {
 		return err
@@ -232,22 +235,22 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	return store.Close()
 }
 
-// shownSettings returns the flags with their values, without secrets.
-func shownSettings(flags *pflag.FlagSet) []server.Setting {
+// listedSettings returns the flags with their values, without secrets.
+func listedSettings(flags *pflag.FlagSet) []server.Setting {
 	var all []server.Setting
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if !hasVariable(flag) {
 			return
 		}
 		_, meaning := pflag.UnquoteUsage(flag)
-		shown := server.Setting{Name: "--" + flag.Name, Value: flag.Value.String(), Meaning: meaning, Given: flag.Changed}
+		listed := server.Setting{Name: "--" + flag.Name, Value: flag.Value.String(), Meaning: meaning, Given: flag.Changed}
 		if list, ok := flag.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 {
-			shown.Value = "" // instead of []
+			listed.Value = "" // instead of []
 		}
-		if flag.Annotations[ofSecret] != nil && shown.Value != "" {
-			shown.Value = "is set, and not shown"
+		if flag.Annotations[ofSecret] != nil && listed.Value != "" {
+			listed.Value = "(set)"
 		}
-		all = append(all, shown)
+		all = append(all, listed)
 	})
 	return all
 }
@@ -313,7 +316,7 @@ func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.Ne
 	case admin == nil:
 		return firstUser{missing: !hasAccount}, nil
 	case hasAccount:
-		log.Debug("there are users, so no first one is made", "admin_user", admin.Name)
+		log.Debug("there are users, so --admin-user is ignored", "admin_user", admin.Name)
 		return firstUser{}, nil
 	}
 	added, err := store.Accounts().AddUser(ctx, *admin)
@@ -321,9 +324,9 @@ func addFirstUser(ctx context.Context, store *souvenir.Store, admin *souvenir.Ne
 		return firstUser{}, nil
 	}
 	if err != nil {
-		return firstUser{}, fmt.Errorf("the first user cannot be made of --admin-user and --admin-password: %w", err)
+		return firstUser{}, fmt.Errorf("the first user cannot be created from --admin-user and --admin-password: %w", err)
 	}
-	log.Info("made the first user", "name", added.Name)
+	log.Info("created the first user", "name", added.Name)
 	return firstUser{added: added.Name}, nil
 }
 
@@ -348,7 +351,7 @@ func localURL(address string) string {
 
 func warnOfPlainHTTP(log *slog.Logger, listening net.Addr, publicURL string) {
 	if tcp, ok := listening.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && !isHTTPS(publicURL) {
-		log.Warn("other machines can reach this server, and what they send is not encrypted; put a proxy with TLS before it and set --public-url to its https URL", "listen", listening.String())
+		log.Warn("other machines can reach this server, and what they send is not encrypted; put a proxy with TLS in front of it and set --public-url to its https URL", "listen", listening.String())
 	}
 }
 
@@ -367,19 +370,19 @@ func (c *cli) welcome(log *slog.Logger, format string, first firstUser, db, publ
 		addToken := "souvenir token add --user NAME --name laptop" + flag
 		add := claudeCode.overHTTP(connect) // a browser is at hand, so it needs no token
 		if format == "json" {
-			log.Info("there is no user yet", "set_up", first.link, "connect", add, "add_user", addUser, "add_token", addToken)
+			log.Info("there are no users yet", "set_up", first.link, "connect", add, "add_user", addUser, "add_token", addToken)
 			return
 		}
 		fmt.Fprintf(c.stderr, `
-There is no user yet. Open this link and make the first account; it works once, for 24 hours:
+There are no users yet. Open this link to create the first account; it works once, for 24 hours:
 
   %s
 
-Then connect a client, which opens a browser for you to let it in; for example Claude Code ("souvenir client-config" has others):
+Then connect a client, which opens a browser and asks you for access; for example Claude Code ("souvenir client-config" has others):
 
   %s
 
-Where there is no browser, make a user and a token here:
+Without a browser, create a user and a token here:
 
   %s
   %s
@@ -391,10 +394,10 @@ Where there is no browser, make a user and a token here:
 	addToken := "souvenir token add --user " + shellQuote(first.added) + " --name laptop" + flag
 	add := claudeCode.overHTTP(connect)
 	if format == "json" {
-		log.Info("nobody has a token yet", "add_token", addToken, "connect", add)
+		log.Info("there are no tokens yet", "add_token", addToken, "connect", add)
 		return
 	}
-	fmt.Fprintf(c.stderr, "\nMake a token for a client:\n\n  %s\n\nGive it to the client, for example Claude Code (\"souvenir client-config\" has others):\n\n  %s\n\n", addToken, add)
+	fmt.Fprintf(c.stderr, "\nCreate a token for a client:\n\n  %s\n\nGive it to the client, for example Claude Code (\"souvenir client-config\" has others):\n\n  %s\n\n", addToken, add)
 }
 
 // serveReserve is how many bytes a server holds in reserve beside its store, for deleting on a full disk.

@@ -56,7 +56,7 @@ func TestServeSaysWhereItListensAndNothingElse(t *testing.T) {
 	if code != exitOK || rest != "" {
 		t.Errorf("exit status %d, more on standard output: %q; want 0 and nothing", code, rest)
 	}
-	if strings.Contains(p.stderr.String(), "no user yet") {
+	if strings.Contains(p.stderr.String(), "no users yet") {
 		t.Errorf("a store with users is welcomed like a new one: %s", p.stderr)
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "souvenir.db-wal")); err == nil {
@@ -64,7 +64,7 @@ func TestServeSaysWhereItListensAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestAddressesAreShownAsAskedFor(t *testing.T) {
+func TestAddressesArePrintedAsAskedFor(t *testing.T) {
 	for asked, want := range map[string][2]string{
 		"127.0.0.1:0": {"127.0.0.1", "http://127.0.0.1"}, "localhost:0": {"localhost", "http://localhost"},
 		"0.0.0.0:0": {"0.0.0.0", "http://localhost"},
@@ -354,7 +354,7 @@ func TestFirstStartMakesTheAdminOnce(t *testing.T) {
 	}
 }
 
-func TestServeOffersTheToolsThatItIsTold(t *testing.T) {
+func TestServeOffersTheToolsOfItsToolsets(t *testing.T) {
 	c := newStore(t)
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0", "--toolsets", "chatgpt,memory", "--read-only")
 	if _, body := request(t, "GET", p.url+"/tools", "", nil); !strings.Contains(body, "get_context") ||
@@ -435,7 +435,7 @@ func TestHealth(t *testing.T) {
 			_ = io.WriteString(w, "hello")
 	})), make(chan struct{})
 	defer other.Close()
-	c.fails(t, exitError, "not Souvenir", "health", other.URL)
+	c.fails(t, exitError, "not answered by Souvenir", "health", other.URL)
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hung }))
 	defer silent.Close()
 	c.fails(t, exitError, "deadline", "health", silent.URL, "--timeout", "50ms")

@@ -54,14 +54,14 @@ func TestServeBoundsWhatItRecords(t *testing.T) {
 }
 
 // Admins are shown what a server was started with, but for secrets.
-func TestShownSettings(t *testing.T) {
+func TestListedSettings(t *testing.T) {
 	command := (&cli{}).serveCommand()
 	if err := command.ParseFlags([]string{"--max-file", "5MiB", "--admin-password", rightSecret, "--oidc-client-secret",
 		rightSecret}); err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]server.Setting{}
-	for _, s := range shownSettings(command.Flags()) {
+	for _, s := range listedSettings(command.Flags()) {
 		found[s.Name] = s
 		if strings.Contains(s.Value+s.Meaning, rightSecret) || s.Meaning == "" {
 			t.Errorf("%+v", s)

@@ -4,7 +4,7 @@ package main
 func (s *settings) checkTurns() error {
 	switch {
 	case *s.maxRunning < 0:
-		return misused("--max-running is %d; give 1 or more, or 0 for one for each processor", *s.maxRunning)
+		return misused("--max-running is %d; give 1 or more, or 0 for one per processor", *s.maxRunning)
 	case *s.maxRunningPerUser < 0:
 		return misused("--max-running-per-user is %d; give 1 or more, or 0 for one less than --max-running",
 			*s.maxRunningPerUser)

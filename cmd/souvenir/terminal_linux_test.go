@@ -22,8 +22,8 @@ import (
 type terminal struct {
 	person, program *os.File
 
-	mu    sync.Mutex
-	shown bytes.Buffer
+	mu      sync.Mutex
+	printed bytes.Buffer
 }
 
 func openTerminal(t *testing.T) *terminal {
@@ -64,13 +64,13 @@ func openTerminal(t *testing.T) *terminal {
 func (x *terminal) Write(p []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.shown.Write(p)
+	return x.printed.Write(p)
 }
 
 func (x *terminal) text() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.shown.String()
+	return x.printed.String()
 }
 
 // await waits until something holds.
@@ -83,9 +83,9 @@ func (x *terminal) await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func (x *terminal) awaitText(t *testing.T, shown string) {
+func (x *terminal) awaitText(t *testing.T, printed string) {
 	t.Helper()
-	x.await(t, shown, func() bool { return strings.HasSuffix(x.text(), shown) })
+	x.await(t, printed, func() bool { return strings.HasSuffix(x.text(), printed) })
 }
 
 // echoes reports whether the terminal shows what is typed.
@@ -108,7 +108,7 @@ func (x *terminal) typeHidden(t *testing.T, question, answer string) {
 	}
 }
 
-func TestPasswordsAreAskedForAndNotShown(t *testing.T) {
+func TestPasswordsAreAskedForWithoutEcho(t *testing.T) {
 	for _, test := range []struct {
 		again string
 		code  int
@@ -227,17 +227,17 @@ func TestTablesFitTheTerminal(t *testing.T) {
 func TestEmptyingTheTrashAsks(t *testing.T) {
 	c, _, _ := trashed(t)
 	for _, test := range []struct {
-		answer string
-		code   int
-		shown  string
-	}{{"n", exitError, "nothing was erased"}, {"", exitError, "nothing was erased"}, {"yes", exitOK, "for good? [y/N] "}} {
+		answer  string
+		code    int
+		printed string
+	}{{"n", exitError, "nothing was erased"}, {"", exitError, "nothing was erased"}, {"yes", exitOK, "permanently? [y/N] "}} {
 		x := openTerminal(t)
 		cmd := c.command(context.Background(), "trash", "empty", "--user", "anna")
 		cmd.Stdin, cmd.Stderr = x.program, x.program
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		x.awaitText(t, "Erase 3 entries for good? [y/N] ")
+		x.awaitText(t, "Erase 3 entries permanently? [y/N] ")
 		if _, err := x.person.WriteString(test.answer + "\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -245,6 +245,6 @@ func TestEmptyingTheTrashAsks(t *testing.T) {
 		if got := cmd.ProcessState.ExitCode(); got != test.code {
 			t.Errorf("%q gives exit status %d; the terminal shows %q", test.answer, got, x.text())
 		}
-		x.await(t, test.shown, func() bool { return strings.Contains(x.text(), test.shown) })
+		x.await(t, test.printed, func() bool { return strings.Contains(x.text(), test.printed) })
 	}
 }

@@ -15,9 +15,10 @@ import (
 func (c *cli) tokenCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use: "token", GroupID: groupServer,
-		Short: "Add, list and delete tokens, with which clients come",
-		Long: `A token lets a program act for one user. It begins with mcp_ and is sent as "Authorization: Bearer TOKEN". The store keeps only a
-hash: a token is shown once, when it is added. These commands work whether or not a server is running on the file.`,
+		Short: "Add, list and revoke the tokens of clients",
+		Long: `A token lets a program act for one user. It begins with mcp_ and is sent as "Authorization: Bearer
+TOKEN". The store keeps only a hash: a token is printed only once, when it is added. These commands
+work whether or not a server is running on the file.`,
 	}, c.tokenAdd(), c.tokenList(), c.tokenDelete())
 }
 
@@ -25,28 +26,30 @@ func (c *cli) tokenAdd() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "add --name LABEL [flags]",
 		Short: "Add a token and print it",
-		Long: `Adds a token and prints it: the one line on standard output, for scripts. Keep it like a password; it cannot be shown again.
+		Long: `Adds a token and prints it: the one line on standard output, for scripts. Protect it like a
+password; it is printed only once.
 
-Without --scope it may do all that the user may with memories and files. Scopes: memory:read, memory:write (with which one may read,
-too), files:read, files:write, account (manage the user's tokens, OAuth clients and the members of projects), and admin, for admins only.`,
+Without --scope it can do everything that the user can with memories and files. Scopes: memory:read,
+memory:write (which includes reading), files:read, files:write, account (manage the user's tokens,
+OAuth clients and the members of projects), and admin, for admins only.`,
 		Example: `  souvenir token add --user anna --name laptop
   TOKEN=$(souvenir token add --db souvenir.db --user anna --name ci --expires-in 90d)
   souvenir token add --user anna --name reader --scope memory:read --project atlas`,
 	}
-	db, user := dbFlag(command), userFlag(command, "whom it is for")
+	db, user := dbFlag(command), userFlag(command, "the token's owner")
 	name := command.Flags().String("name", "",
-		"a `label` to know it by, such as the device or program that will use it (needed)")
-	scopes := command.Flags().StringSlice("scope", nil, "what it may do, a `scope` or several with commas between")
+		"a `label` to recognize it by, such as its device or program (required)")
+	scopes := command.Flags().StringSlice("scope", nil, "what it can do: a `scope`, or several, separated by commas")
 	projects := command.Flags().StringSlice("project", nil,
-		"limit it to a `project`, by its name or id, or to several with commas between")
+		"limit it to a `project`, by name or id, or to several, separated by commas")
 	expires := command.Flags().String("expires-in", "",
-		"the `time` after which it ends, such as 12h, 90d or 1y; otherwise never")
+		"the `time` after which it expires, such as 12h, 90d or 1y; otherwise never")
 	asJSON := jsonFlag(command)
 	_ = command.RegisterFlagCompletionFunc("scope",
 		cobra.FixedCompletions(scopeNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		if *name == "" {
-			return misused("--name is missing: a label to know the token by")
+			return misused("--name is missing: a label to recognize the token by")
 		}
 		n := souvenir.NewToken{Name: *name}
 		for _, scope := range *scopes {
@@ -112,7 +115,7 @@ func (c *cli) tokenList() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "list [flags]",
 		Short:   "List a user's tokens",
-		Long:    `Lists the tokens of a user, the newest first, by the characters that they begin with.`,
+		Long:    `Lists the tokens of a user, newest first, by the characters that they begin with.`,
 		Example: "  souvenir token list --user anna\n  souvenir token list --user anna --json",
 	}
 	db, user, asJSON := dbFlag(command), userFlag(command, "whose"), jsonFlag(command)
@@ -130,7 +133,7 @@ func (c *cli) tokenList() *cobra.Command {
 				return printJSON(&c.out, orEmpty(tokens))
 			}
 			if len(tokens) == 0 {
-				return c.none("%s has no tokens; \"souvenir token add\" makes one", plain(nameOf(owner)))
+				return c.none("%s has no tokens; \"souvenir token add\" creates one", plain(nameOf(owner)))
 			}
 			var rows [][]string
 			for _, t := range tokens {
@@ -153,9 +156,10 @@ func (c *cli) tokenList() *cobra.Command {
 func (c *cli) tokenDelete() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "delete ID [flags]",
-		Short: "End a token",
-		Long: `Ends a token at once: the next request with it is refused. ID is the token's id, or the characters that it begins with, as
-"souvenir token list" shows them, if no other of the user's tokens begins with them.`,
+		Short: "Revoke a token",
+		Long: `Revokes a token at once: the next request with it is refused. ID is the token's id, or the
+characters that it begins with, as listed by "souvenir token list", if no other token of the user
+begins with them.`,
 		Example: "  souvenir token delete mcp_4kXz --user anna",
 		Args:    wants(1, 1, "ID"),
 	}
@@ -197,7 +201,7 @@ func findToken(tokens []souvenir.Token, named, owner string) (souvenir.Token, er
 	switch len(found) {
 	case 0:
 		return souvenir.Token{}, fmt.Errorf(
-			"%s has no token %q; give the id or the beginning of one that \"souvenir token list\" shows", plain(owner), named)
+			"%s has no token %q; give the id or the beginning of one in \"souvenir token list\"", plain(owner), named)
 	case 1:
 		return found[0], nil
 	}

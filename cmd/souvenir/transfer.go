@@ -23,12 +23,13 @@ const standardStream = "-"
 func (c *cli) exportCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "export [OUT] [flags]", GroupID: groupMemories,
-		Short: "Write everything as JSON Lines",
-		Long: `Writes everything that the store holds, all users' things, as JSON Lines: to the file OUT, which must not exist, or without it, or
-for -, to standard output. It is one consistent state; others may read and write meanwhile. "souvenir import" reads it, and so can
-any program. docs/export-format.md describes it. To copy a store as it is, "souvenir backup" is quicker.
+		Short: "Export everything as JSON Lines",
+		Long: `Writes all users' data as JSON Lines: to the file OUT, which must not exist, or without it, or for
+-, to standard output. The export is one consistent state; others can read and write meanwhile.
+"souvenir import" reads it, and so can any program. docs/export-format.md describes the format. To
+copy a whole store, "souvenir backup" is quicker.
 
---credentials adds what people and programs sign in with, keys included: keep such a file as you keep the store.`,
+--credentials adds all credentials, including keys: protect such a file as you protect the store.`,
 		Example: `  souvenir export memories.jsonl
   souvenir export --no-vectors | gzip > memories.jsonl.gz
   souvenir export --no-files --no-vectors | jq -r 'select(.type == "memory").content'`,
@@ -39,7 +40,7 @@ any program. docs/export-format.md describes it. To copy a store as it is, "souv
 	credentials := flags.Bool("credentials", false,
 		"also hashes of passwords and tokens, OAuth clients and grants, signing keys")
 	noFiles := flags.Bool("no-files", false, "leave the files out")
-	noVectors := flags.Bool("no-vectors", false, "leave out the vectors, which an import can make again")
+	noVectors := flags.Bool("no-vectors", false, "leave out the vectors, which an import can compute again")
 	asJSON := flags.Bool("json", false, "print a summary as JSON, for programs; only with OUT")
 	return c.command(command, func(ctx context.Context, args []string) error {
 		out := standardStream
@@ -83,7 +84,7 @@ func writeNewFile(path string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%q exists already, and nothing is overwritten; name a new file", path)
+		return fmt.Errorf("%q exists already and is not overwritten; name a new file", path)
 	case err != nil:
 		return fmt.Errorf("%q cannot be written: %w", path, err)
 	}
@@ -103,17 +104,19 @@ func writeNewFile(path string, write func(io.Writer) error) error {
 func (c *cli) importCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "import IN [flags]", GroupID: groupMemories,
-		Short: "Read what export wrote, or a file made by hand",
-		Long: `Reads the file IN, or standard input for -, into the store, and makes the store's file if there is none. Ids, times and owners stay
-what they are. What the store has already is left alone, so that an import can be repeated: the same one again goes on where the
-first was interrupted, and changes nothing after that. Before anything is written, a file is checked from end to end.
+		Short: "Import an export, or a handwritten file",
+		Long: `Reads the file IN, or standard input for -, into the store, and creates the store's file if it does
+not exist. Ids, times and owners do not change. Existing data stays, so you can repeat an import:
+the second run continues where the first was interrupted, and a complete one changes nothing. Before
+anything is written, the whole file is checked.
 
-A file made by hand needs a header and a line for each memory:
+A handwritten file needs a header and one line per memory:
 
   {"souvenir":"export","version":1}
   {"type":"memory","content":"The kettle is blue.","owner":"anna","tags":["kitchen"]}
 
-Import files of your own only: they make users, and with credentials in them these can sign in.`,
+Import only files that you trust: they create users, and if a file has credentials, these users can
+sign in.`,
 		Example: `  souvenir import memories.jsonl
   zcat memories.jsonl.gz | souvenir import -
   souvenir import memories.jsonl --on-conflict replace`,
@@ -122,7 +125,7 @@ Import files of your own only: they make users, and with credentials in them the
 	ways := []string{string(souvenir.ConflictKeep), string(souvenir.ConflictReplace)}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	onConflict := command.Flags().String("on-conflict", ways[0],
-		"`what` becomes of things that the store has in another state: keep (them as they are) or replace")
+		"`what` to do on conflict with existing data: keep it or replace it")
 	_ = command.RegisterFlagCompletionFunc("on-conflict", cobra.FixedCompletions(ways, cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, args []string) error {
 		if !slices.Contains(ways, *onConflict) {
@@ -151,7 +154,7 @@ Import files of your own only: they make users, and with credentials in them the
 				&souvenir.ImportOptions{OnConflict: souvenir.OnConflict(*onConflict), Progress: progress})
 			end()
 			if err != nil && report.Line > 0 {
-				return fmt.Errorf("%w\neverything up to line %d is in the store; the same import again goes on there", err,
+				return fmt.Errorf("%w\neverything up to line %d is in the store; repeat the import to continue there", err,
 					report.Line)
 			}
 			if err != nil {

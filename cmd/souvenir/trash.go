@@ -18,8 +18,9 @@ func (c *cli) trashCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use: "trash", GroupID: groupMemories,
 		Short: "List, restore and erase what was deleted",
-		Long: `What users, agents and programs delete stays in the trash for 30 days, or for as long as --trash-days of "souvenir serve" and
-"souvenir mcp" says, and can be restored until then. These commands work whether or not a server is running on the file.`,
+		Long: `What users, agents and programs delete stays in the trash for 30 days, or as set with --trash-days
+of "souvenir serve" and "souvenir mcp", and can be restored until then. These commands work whether
+or not a server is running on the file.`,
 	}, c.trashList(), c.trashRestore(), c.trashEmpty())
 }
 
@@ -38,13 +39,13 @@ func (c *cli) trashList() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list [flags]",
 		Short: "List what was deleted and can be restored",
-		Long: `Lists what was deleted and can be restored, the newest deletion first: in places of the user, and memories and files from projects in
-which the user may write.`,
+		Long: `Lists what was deleted and can be restored, newest first: the user's own data, and memories and
+files from projects that the user can write to.`,
 		Example: "  souvenir trash list\n  souvenir trash list --user anna --kind project",
 	}
 	db, user, asJSON := dbFlag(command), userFlag(command, "whose trash"), jsonFlag(command)
 	kinds := command.Flags().StringSlice("kind", nil,
-		"only entries of a `kind`, or of several with commas between: memory, file, project, collection")
+		"only entries of a `kind`, or of several, separated by commas: memory, file, project, collection")
 	limit := command.Flags().Int("limit", 100, fmt.Sprintf("`number` of entries, 1 to %d", souvenir.MaxTrashLimit))
 	offset := command.Flags().Int("offset", 0, "`number` of entries to skip before them")
 	_ = command.RegisterFlagCompletionFunc("kind",
@@ -90,8 +91,9 @@ func (c *cli) trashRestore() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "restore ID... [flags]",
 		Short: "Restore what was deleted",
-		Long: `Restores entries of the trash to where they lay: a memory with its history, links and files, a project with its members and memories.
-ID is what "souvenir trash list" shows. What cannot be restored stays in the trash, and the others are restored all the same.`,
+		Long: `Restores entries of the trash to their places: a memory with its history, links and files, a project
+with its members and memories. ID is listed by "souvenir trash list". An entry that cannot be
+restored stays in the trash; the others are still restored.`,
 		Example: "  souvenir trash restore 01989a0e-6d5c-7b1e-8f4a-2f6f0d8c1b11 --user anna",
 		Args:    wants(1, -1, "ID"),
 	}
@@ -130,9 +132,10 @@ ID is what "souvenir trash list" shows. What cannot be restored stays in the tra
 func (c *cli) trashEmpty() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "empty [ID...] [flags]",
-		Short: "Erase what was deleted, for good",
-		Long: `Erases everything in the trash that lay in places of the user, or the entries with the ids alone. That cannot be undone; backups that were
-made before still hold it. It asks on a terminal first; without one it needs --yes.`,
+		Short: "Erase the trash permanently",
+		Long: `Erases everything of the user in the trash, or only the entries with the given ids. This cannot be
+undone; earlier backups still contain the data. On a terminal it asks first; without one it needs
+--yes.`,
 		Example: "  souvenir trash empty --user anna\n  souvenir trash empty 01989a0e-6d5c-7b1e-8f4a-2f6f0d8c1b11 --user anna --yes",
 		Args:    wants(0, -1),
 	}
@@ -164,7 +167,7 @@ made before still hold it. It asks on a terminal first; without one it needs --y
 				}
 				erased++
 			}
-			return c.tell(*asJSON, object{"erased": erased}, "erased %s for good; backups that were made before still hold it",
+			return c.tell(*asJSON, object{"erased": erased}, "erased %s permanently; earlier backups still contain it",
 				entriesInWords(erased))
 		})
 	})
@@ -179,7 +182,7 @@ func ownTrash(ctx context.Context, view *souvenir.Store, ids []string) (n int, e
 			return 0, renamed(err, "id", "ID")
 		}
 		if !e.Own {
-			return 0, fmt.Errorf("ID %q lay in a place of another user, who alone may erase it", id)
+			return 0, fmt.Errorf("ID %q belongs to another user; only that user can erase it", id)
 		}
 	}
 	if len(ids) > 0 {
@@ -211,9 +214,9 @@ func entriesInWords(n int) string {
 // confirmErasure asks on the terminal. It is an error without a terminal, or without a yes.
 func (c *cli) confirmErasure(ctx context.Context, n int) error {
 	if !isTerminal(c.stdin) {
-		return misused("--yes is missing: %s would be erased for good", entriesInWords(n))
+		return misused("--yes is missing: %s would be erased permanently", entriesInWords(n))
 	}
-	fmt.Fprintf(c.stderr, "Erase %s for good? [y/N] ", entriesInWords(n))
+	fmt.Fprintf(c.stderr, "Erase %s permanently? [y/N] ", entriesInWords(n))
 	answered := make(chan string, 1)
 	go func() { // when the context ends first, it stays behind: the program is about to end
 		line, _ := bufio.NewReader(c.stdin).ReadString('\n')
@@ -234,7 +237,7 @@ const mostTrashDays = 36500
 
 func trashDaysFlag(command *cobra.Command) *int {
 	return command.Flags().Int("trash-days", 30,
-		"`number` of days for which what was deleted can be restored; 0: deletions are for good")
+		"`number` of days for which deleted data can be restored; 0: deletions are permanent")
 }
 
 func checkTrashDays(days int) error {

@@ -79,7 +79,7 @@ func TestTheTrashIsEmptiedByThoseWhoMeanIt(t *testing.T) {
 	c.fails(t, exitUsage, "--yes is missing: 3 entries would be erased", "trash", "empty", "--user", "anna")
 	c.fails(t, exitError, "is not in the trash", "trash", "empty", anna[0], ben, "--user", "anna", "--yes")
 	if got := c.ok(t, "trash", "empty", anna[1], "--user", "anna", "--yes"); !strings.HasPrefix(got,
-		"erased 1 entry for good") {
+		"erased 1 entry permanently") {
 		t.Errorf("it printed %q", got)
 	}
 	if got := decode[object](t, c.ok(t, "trash", "empty", "--user", "anna", "--yes", "--json")); got["erased"] != 2.0 {

@@ -51,13 +51,13 @@ func (u upkeep) purge(ctx context.Context, store *souvenir.Store, log *slog.Logg
 	switch {
 	case ctx.Err() != nil: // the server is ending
 	case err != nil:
-		log.Warn("what is of no more use could not be deleted", "error", err)
+		log.Warn("the cleanup failed", "error", err)
 	case purged == souvenir.PurgeReport{}:
-		log.Debug("there is nothing that is of no more use")
+		log.Debug("there was nothing to clean up")
 	case !purged.HeldUntil.IsZero():
-		log.Warn("what has expired is not deleted yet, because the clock is far past the time at which the store was last used", "until", purged.HeldUntil)
+		log.Warn("expired data is not deleted yet, because the clock is far ahead of the time when the store was last used", "until", purged.HeldUntil)
 	default:
-		log.Info("deleted what is of no more use", "revisions", purged.Revisions, "files", purged.Files, "tokens",
+		log.Info("cleaned up", "revisions", purged.Revisions, "files", purged.Files, "tokens",
 			purged.Tokens, "activity", purged.Activity, "oauth", purged.OAuth)
 	}
 }

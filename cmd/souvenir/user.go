@@ -16,8 +16,9 @@ func (c *cli) userCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use: "user", GroupID: groupServer,
 		Short: "Add, invite, list, change, disable and delete users",
-		Long: `The people and programs who have memories of their own in the store. Clients come with a token of one of them (see "souvenir
-token"); whatever they store is that user's. These commands work whether or not a server is running on the file.`,
+		Long: `Users are the people and programs with their own memories in the store. Clients use a token of one
+of them (see "souvenir token"); everything that they store belongs to that user. These commands work
+whether or not a server is running on the file.`,
 	}, c.userAdd(), c.userInvite(), c.userList(), c.userSwitch("disable", true), c.userSwitch("enable", false),
 		c.userPassword(), c.userUpdate(), c.userDelete())
 }
@@ -26,10 +27,11 @@ func (c *cli) userAdd() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "add NAME [flags]",
 		Short: "Add a user",
-		Long: `Adds an account, and makes the store's file if there is none. The password has 8 characters or more; on a terminal it is
-asked for. A user without a password (--no-password) cannot sign in with one, but tokens work.
+		Long: `Adds an account, and creates the store's file if it does not exist. The password has 8 characters or
+more; on a terminal the command asks for it. A user without a password (--no-password) cannot sign
+in with one, but tokens work.
 
-The memories that a program or "souvenir search" has stored without naming a user are those of the user "local"; "--id local" gives
+Memories that a program stored without naming a user belong to the user "local"; "--id local" gives
 that user the account.`,
 		Example: `  souvenir user add anna --admin
   printf %s "$PASSWORD" | souvenir user add ben --db souvenir.db --password-stdin
@@ -39,9 +41,9 @@ that user the account.`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	admin := command.Flags().Bool("admin", false, "the user manages users, clients and the store as a whole")
-	email := command.Flags().String("email", "", "an `address`, for people to see")
+	email := command.Flags().String("email", "", "an e-mail `address`")
 	id := command.Flags().String("id", "",
-		"the user's `id` for good, for a user who has memories and no account yet; otherwise a new one is made")
+		"the user's permanent `id`, for a user with memories but no account yet; otherwise a new one is generated")
 	password := newPasswordFlags(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		secret, err := c.password(ctx, password, "Password for "+args[0])
@@ -70,7 +72,7 @@ func (c *cli) userList() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "list [flags]",
 		Short:   "List the users",
-		Long:    `Lists everybody who has an account or anything in the store, by name; those without an account come last.`,
+		Long:    `Lists all users with an account or data in the store, by name; users without an account come last.`,
 		Example: "  souvenir user list\n  souvenir user list --json",
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
@@ -84,7 +86,7 @@ func (c *cli) userList() *cobra.Command {
 				return printJSON(&c.out, orEmpty(users))
 			}
 			if len(users) == 0 {
-				return c.none("there are no users; \"souvenir user add\" makes one")
+				return c.none("there are no users; \"souvenir user add\" creates one")
 			}
 			var rows [][]string
 			for _, u := range users {
@@ -104,16 +106,17 @@ func (c *cli) userList() *cobra.Command {
 
 func (c *cli) userSwitch(verb string, disabled bool) *cobra.Command {
 	command := &cobra.Command{
-		Use:     verb + " NAME [flags]",
-		Short:   "Let a user sign in again",
-		Long:    `Lets a user who was disabled sign in again. The tokens that the user had stay ended; "souvenir token add" makes new ones.`,
+		Use:   verb + " NAME [flags]",
+		Short: "Enable a disabled user",
+		Long: `Lets a user who was disabled sign in again. The user's old tokens stay revoked; "souvenir token add"
+creates new ones.`,
 		Example: "  souvenir user " + verb + " ben",
 		Args:    wants(1, 1, "NAME"),
 	}
 	if disabled {
-		command.Short = "Refuse a user everything, keep the memories"
-		command.Long = `Refuses everything to a user, from the next request on, and ends the user's tokens for good. The memories stay. The last admin
-cannot be disabled.`
+		command.Short = "Disable a user, but keep the memories"
+		command.Long = `Refuses all access to a user, from the next request on, and revokes the user's tokens permanently.
+The memories stay. The last admin cannot be disabled.`
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
@@ -130,9 +133,9 @@ cannot be disabled.`
 func (c *cli) userUpdate() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "update NAME [flags]",
-		Short: "Change a user's name, address or role",
-		Long: `Changes what is known of a user: the name to sign in with, the address that people see, or whether the user is an admin. What is not
-given stays. Memories and tokens stay the user's. The last admin stays one.`,
+		Short: "Change a user's name, e-mail address or role",
+		Long: `Changes the details of a user: the name to sign in with, the e-mail address, or the role. Details
+that are not given stay. Memories and tokens stay with the user. The last admin stays an admin.`,
 		Example: "  souvenir user update ben --role admin\n  souvenir user update ben --name benjamin --email ben@example.com",
 		Args:    wants(1, 1, "NAME"),
 	}
@@ -160,7 +163,7 @@ given stays. Memories and tokens stay the user's. The last admin stays one.`,
 			u.Role = &given
 		}
 		if u == (souvenir.UserUpdate{}) {
-			return misused("nothing is to be changed; give --name, --email or --role")
+			return misused("there is nothing to change; give --name, --email or --role")
 		}
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
 			user, err := store.Accounts().UpdateUser(ctx, args[0], u)
@@ -176,9 +179,10 @@ func (c *cli) userPassword() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "passwd NAME [flags]",
 		Short: "Set a user's password",
-		Long: `Sets a user's password without asking for the old one. On a terminal the new one is asked for. --no-password removes it: the user
-then cannot sign in with one. Somebody else may have known the old one, so the user is signed out everywhere and connects
-applications anew; MCP tokens go on, and --revoke-tokens revokes them.`,
+		Long: `Sets a user's password without asking for the old one. On a terminal the command asks for the new
+one. --no-password removes it: the user can then no longer sign in with one. Because others may know
+the old one, the user is signed out everywhere and has to connect applications again; MCP tokens
+stay active, unless --revoke-tokens revokes them.`,
 		Example: "  souvenir user passwd anna\n  souvenir user passwd anna --password-file new-password.txt --revoke-tokens",
 		Args:    wants(1, 1, "NAME"),
 	}
@@ -211,9 +215,10 @@ func (c *cli) userDelete() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "delete NAME [flags]",
 		Short: "Delete a user",
-		Long: `Deletes an account with its tokens, preferences and memberships. A user who has memories, projects or files is deleted only with
---with-memories, which deletes these too, and what others have stored in the user's projects. That cannot be undone; "souvenir
-backup" first, or "souvenir user disable" instead.`,
+		Long: `Deletes an account with its tokens, preferences and memberships. A user who has memories, projects
+or files is deleted only with --with-memories, which also deletes these, and what others have stored
+in the user's projects. This cannot be undone; "souvenir backup" first, or "souvenir user disable"
+instead.`,
 		Example: "  souvenir user delete ben\n  souvenir user delete ben --with-memories",
 		Args:    wants(1, 1, "NAME"),
 	}

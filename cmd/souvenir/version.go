@@ -58,8 +58,8 @@ func (b build) shortRevision() string {
 func (c *cli) versionCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "version [flags]",
-		Short:   "Say which version this is",
-		Long:    "Says which version this is, and how it was built.",
+		Short:   "Print the version",
+		Long:    "Prints the version, and how it was built.",
 		Example: "  souvenir version --json",
 	}
 	asJSON := jsonFlag(command)

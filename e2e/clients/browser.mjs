@@ -79,20 +79,20 @@ for (const javaScriptEnabled of short ? [false] : [true, false]) {
   await picture(page, `consent-${javaScriptEnabled ? "scripts" : "plain"}`);
   await page.getByLabel("Upload, change and delete files").focus();
   await page.keyboard.press("Space");
-  await page.getByRole("button", { name: "Let it in", exact: true }).focus();
+  await page.getByRole("button", { name: "Allow", exact: true }).focus();
   await page.keyboard.press("Enter");
   await page.waitForURL((address) => address.href.startsWith(callback));
   assert.ok(arrived(page.url()).get("code"));
 
   // Signed in already; and this time the answer is no.
   await page.goto(await asks(url));
-  await page.getByRole("button", { name: "Do not let it in" }).click();
+  await page.getByRole("button", { name: "Deny" }).click();
   await page.waitForURL((address) => address.href.startsWith(callback));
   assert.equal(arrived(page.url()).get("error"), "access_denied");
 
   // Going back brings a new page, on which one may decide otherwise.
   await page.goBack();
-  await page.getByRole("button", { name: "Let it in", exact: true }).click();
+  await page.getByRole("button", { name: "Allow", exact: true }).click();
   await page.waitForURL((address) => address.href.startsWith(callback));
   assert.ok(arrived(page.url()).get("code"));
   await page.context().close();
@@ -104,7 +104,7 @@ for (const javaScriptEnabled of short ? [false] : [true, false]) {
   await page.goto(`${at}/?open=${encodeURIComponent(await asks(url))}`);
   const [popup] = await Promise.all([page.waitForEvent("popup"), page.getByRole("button").click()]);
   await signIn(popup);
-  await popup.getByRole("button", { name: "Let it in", exact: true }).click();
+  await popup.getByRole("button", { name: "Allow", exact: true }).click();
   await page.waitForFunction(() => document.title.startsWith("?"));
   assert.ok(new URLSearchParams(await page.title()).get("code"));
   await page.context().close();
@@ -115,7 +115,7 @@ if (houseName) {
   const page = await newPage();
   await page.goto(await asks(houseName, houseAt));
   await signIn(page);
-  await page.getByRole("button", { name: "Let it in", exact: true }).click();
+  await page.getByRole("button", { name: "Allow", exact: true }).click();
   await page.waitForURL((address) => address.href.startsWith(callback));
   assert.equal(arrived(page.url()).get("iss"), houseName);
   await page.context().close();
@@ -145,9 +145,9 @@ if (pictures) {
     const page = await newPage(options);
     await page.goto(await asks(url, url, { scope: "memory:read memory:write files:read files:write admin" }));
     await signIn(page);
-    await page.getByLabel("Only in these").check();
+    await page.getByLabel("Only these").check();
     await picture(page, `consent-${file}`);
-    await page.getByRole("button", { name: "Let it in", exact: true }).click();
+    await page.getByRole("button", { name: "Allow", exact: true }).click();
     await picture(page, `consent-${file}-problem`);
     await page.context().close();
   }

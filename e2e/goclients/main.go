@@ -62,9 +62,9 @@ func plainOAuth(ctx context.Context, at string) error {
 		}
 		verifier := oauth2.GenerateVerifier()
 		for _, pkce := range []bool{false, true} {
-			var ask, exchange []oauth2.AuthCodeOption
+			var ask, redeem []oauth2.AuthCodeOption
 			if pkce {
-				ask, exchange = append(ask, oauth2.S256ChallengeOption(verifier)), append(exchange, oauth2.VerifierOption(verifier))
+				ask, redeem = append(ask, oauth2.S256ChallengeOption(verifier)), append(redeem, oauth2.VerifierOption(verifier))
 			}
 			back, err := newPerson().answer(config.AuthCodeURL("the state", ask...))
 			if err != nil {
@@ -75,7 +75,7 @@ func plainOAuth(ctx context.Context, at string) error {
 				!strings.HasPrefix(back.String(), clientCallback) {
 				return fmt.Errorf("the answer is %s", back)
 			}
-			token, err := config.Exchange(ctx, answer.Get("code"), exchange...)
+			token, err := config.Exchange(ctx, answer.Get("code"), redeem...)
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestTheSecondRunKnowsWhatTheFirstWasTold(t *testing.T) {
+func TestTheSecondRunRemembersTheFirst(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.db")
 	for _, session := range []struct{ in, out string }{
 		{

@@ -184,7 +184,7 @@ func TestCallersThatGoAway(t *testing.T) {
 	})
 }
 
-// A call that waits for the disk gives its place to others, and goes before those that have not begun when it comes
+// A call that waits for the disk gives its place to others, and goes before the ones that have not begun when it comes
 // back.
 func TestPausedCallsGiveTheirPlaceBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -363,7 +363,7 @@ func TestALongCallIsCompany(t *testing.T) {
 }
 
 // Whatever users do, no limit is passed and nothing is left over.
-func TestLimitsHoldWhateverHappens(t *testing.T) {
+func TestLimitsAlwaysHold(t *testing.T) {
 	limitsHold(t, small(), 0)
 	l := small()
 	l.Alone = 50 * time.Millisecond

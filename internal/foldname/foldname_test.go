@@ -40,7 +40,7 @@ func TestNamesThatLookTheSameHaveOneKey(t *testing.T) {
 	}
 }
 
-func TestTypingErrorsAreTold(t *testing.T) {
+func TestTypingErrorsAreReported(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool

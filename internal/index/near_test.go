@@ -68,7 +68,7 @@ func TestNearFindsWhatASearchRanksFirst(t *testing.T) {
 				for step := range 60 {
 					size := []int{40, 256}[seed%2]
 					vector := g.unit(size)
-					for _, p := range ix.partitions { // near to one that there is
+					for _, p := range ix.partitions { // near to an existing one
 						if m := p.findMatrix(size); m != nil && step%5 > 0 {
 							vector = m.row(g.IntN(len(m.slots)))
 						}

@@ -351,7 +351,7 @@ func TestSearchStopsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestIndexSurvivesPanicOfTheCaller(t *testing.T) {
+func TestIndexWorksAfterAPanicOfTheCaller(t *testing.T) {
 	ix := New()
 	for i := range int64(100) {
 		ix.Put(Memory{Row: i, ID: fmt.Sprintf("%03d", i), Partition: 1, Entries: []Entry{entry(i, "a", 1)}})

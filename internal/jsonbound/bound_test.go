@@ -43,7 +43,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// Of any JSON the members are those that encoding/json finds; what is none ends, too.
+// Of any JSON the members are the ones that encoding/json finds; what is none ends, too.
 func FuzzMembers(f *testing.F) {
 	for _, text := range []string{`{"a":1}`, `{"a":[{"b":"]"}],"c":{}}`, `{"a`, `{"a":`, `{"a":1]`, `{"\\":"\\"}`,
 		`[[]]`} {

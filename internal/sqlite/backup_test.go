@@ -93,7 +93,7 @@ func TestBackupTakesNoNameThatIsTaken(t *testing.T) {
 	must(t, os.WriteFile(path, []byte("x"), 0o600))
 	mustBe(t, db.Backup(t.Context(), path, nil), fs.ErrExist)
 	must(t, os.Remove(path))
-	mustBe(t, db.Backup(t.Context(), path, func(done, total int) { // somebody else is faster
+	mustBe(t, db.Backup(t.Context(), path, func(done, total int) { // another user is faster
 		must(t, os.WriteFile(path, []byte("x"), 0o600))
 	}), fs.ErrExist)
 	if got := inFolder(t, filepath.Dir(path)); len(got) != 1 || fileBytes(t, path) != "x" {
@@ -251,7 +251,7 @@ func TestReadOnlyOpeningLeavesNoTrace(t *testing.T) {
 		}
 	}
 
-	// Whoever writes keeps the side files.
+	// Anyone who writes keeps the side files.
 	readOnly, err := Open(t.Context(), c)
 	must(t, err)
 	writer := openTest(t, testConfig(path))

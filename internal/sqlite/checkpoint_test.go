@@ -31,7 +31,7 @@ func TestLogStaysBoundedUnderConstantReaders(t *testing.T) {
 	var stop atomic.Bool
 	var reading sync.WaitGroup
 	var overlapping atomic.Int32
-	for range 3 { // at every moment somebody reads, so the log is never free by itself
+	for range 3 { // at every moment someone reads, so the log is never free by itself
 		reading.Go(func() {
 			for !stop.Load() {
 				err := db.Read(t.Context(), func(tx base.Tx) error {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Memories are nobody else's business: not even a system that lets everybody read by default shows a new file to
+// Memories are no one else's business: not even a system that lets everyone read by default shows a new file to
 // others. Who has chosen otherwise for a file is obeyed.
 func TestNewFilesAreForTheirOwnerOnly(t *testing.T) {
 	mode := func(path string) os.FileMode {

@@ -77,7 +77,7 @@ func writeForEver(path, _ string) error {
 	return nil
 }
 
-func TestEveryAnsweredWriteSurvivesAKilledProcess(t *testing.T) {
+func TestEveryAnsweredWriteIsThereAfterAKill(t *testing.T) {
 	path := newFile(t)
 	answered := map[string]bool{}
 	for round := range 3 {

@@ -13,7 +13,7 @@ import (
 
 func activities() concept {
 	return concept{"Activity", []promise{
-		{"a recorded call is shown as it was", activityShown},
+		{"a recorded call is shown as it was", activityListed},
 		{"what was recorded last comes first, in pages that neither repeat nor skip", activityPages},
 		{"a user sees the own calls, the operator all", activityOwn},
 		{"a project is told to whom it is visible", activityProjects},
@@ -59,7 +59,7 @@ func by(user string) souvenir.Principal {
 	return souvenir.Principal{Access: souvenir.Access{User: user}, TokenID: "token of " + user}
 }
 
-func activityShown(f *fixture) {
+func activityListed(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "Ann"})
 	view := f.as(souvenir.Access{User: ann.ID})
 	token, err := view.store.Accounts().AddToken(f.ctx, souvenir.NewToken{Name: "laptop"})
@@ -194,23 +194,23 @@ func activityProjects(f *fixture) {
 			souvenir.NewActivity{Principal: c.by, Tool: "t", Project: souvenir.ProjectRef{ID: c.project}}))
 	}
 	f.record()
-	told := func(f *fixture) (list []string) {
+	reported := func(f *fixture) (list []string) {
 		for _, a := range f.activities(souvenir.ActivityQuery{}) {
 			list = append(list, a.ProjectID)
 		}
 		return list
 	}
-	f.same("to the operator", told(f), "open", "", "", "", "", "open", "secret")
-	f.same("to ann", told(ann), "open", "", "secret")
-	f.same("to ben", told(ben), "", "", "", "open")
+	f.same("to the operator", reported(f), "open", "", "", "", "", "open", "secret")
+	f.same("to ann", reported(ann), "open", "", "secret")
+	f.same("to ben", reported(ben), "", "", "", "open")
 	f.equal("by project", len(ben.activities(souvenir.ActivityQuery{ProjectID: "ann/open"})), 1)
 	f.equal("by one that ben cannot see", len(ben.activities(souvenir.ActivityQuery{ProjectID: "ann/secret"})), 0)
 	f.check("DeleteMember", ann.store.DeleteMember(f.ctx,
 		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "open"}, User: "ben"}))
-	f.same("to ben, who is no member any more", told(ben), "", "", "", "")
+	f.same("to ben, who is no member any more", reported(ben), "", "", "", "")
 	f.check("DeleteProject", ann.store.DeleteProject(f.ctx,
 		souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "secret"}, WithMemories: true}))
-	f.same("to ann, without the project", told(ann), "open", "", "")
+	f.same("to ann, without the project", reported(ann), "open", "", "")
 }
 
 func activityFilters(f *fixture) {

@@ -27,7 +27,7 @@ func clocks() concept {
 type newestKind struct {
 	name   string
 	memory souvenir.NewMemory
-	shown  func(f *fixture) []string // the contents, the newest first, or the newest alone
+	listed func(f *fixture) []string // the contents, the newest first, or the newest alone
 }
 
 func newestKinds() []newestKind {
@@ -41,10 +41,10 @@ func newestKinds() []newestKind {
 			return first(f.mainMemory(souvenir.ProjectRef{ID: "p"}).Memory)
 		}},
 		{"dos and don'ts", souvenir.NewMemory{Classification: souvenir.ClassDo}, func(f *fixture) []string {
-			return shown(f.context(souvenir.ContextQuery{}).GeneralDoDont)
+			return listed(f.context(souvenir.ContextQuery{}).GeneralDoDont)
 		}},
 		{"dos of a project", souvenir.NewMemory{Classification: souvenir.ClassDo, ProjectID: "p"}, func(f *fixture) []string {
-			return shown(f.context(souvenir.ContextQuery{ProjectID: "p"}).ProjectDoDont)
+			return listed(f.context(souvenir.ContextQuery{ProjectID: "p"}).ProjectDoDont)
 		}},
 		{"module", souvenir.NewMemory{Metadata: named("billing")}, func(f *fixture) []string {
 			var all []string
@@ -54,9 +54,9 @@ func newestKinds() []newestKind {
 			return all
 		}},
 		{"related", souvenir.NewMemory{},
-			func(f *fixture) []string { return shown(f.context(souvenir.ContextQuery{}).Related) }},
+			func(f *fixture) []string { return listed(f.context(souvenir.ContextQuery{}).Related) }},
 		{"the newest one related", souvenir.NewMemory{}, func(f *fixture) []string {
-			return shown(f.context(souvenir.ContextQuery{Related: 1}).Related)
+			return listed(f.context(souvenir.ContextQuery{Related: 1}).Related)
 		}},
 	}
 }
@@ -75,7 +75,7 @@ func (f *fixture) eachNewest(test func(f *fixture, add func(content string) stri
 			}
 			see := func(what string, contents ...string) {
 				g.Helper()
-				seen := kind.shown(g)
+				seen := kind.listed(g)
 				g.same(what, seen, contents[:max(1, min(len(seen), len(contents)))]...)
 			}
 			test(g, add, see)

@@ -70,8 +70,8 @@ func (f *fixture) contextCalls(project souvenir.ProjectRef) []call {
 	}
 }
 
-// shown returns the contents of a part of a context.
-func shown(list []souvenir.ContextMemory) []string {
+// listed returns the contents of a part of a context.
+func listed(list []souvenir.ContextMemory) []string {
 	var all []string
 	for _, m := range list {
 		all = append(all, m.Content)
@@ -123,13 +123,13 @@ func contextRules(f *fixture) {
 	}
 	general := []string{"general do", "critical", "high", "newer", "older", "low"}
 	c := f.context(souvenir.ContextQuery{})
-	f.same("general", shown(c.GeneralDoDont), general...)
+	f.same("general", listed(c.GeneralDoDont), general...)
 	if c.ProjectDoDont != nil || c.ProjectRules != nil {
 		f.Errorf("without a project there are %v and %v", c.ProjectDoDont, c.ProjectRules)
 	}
 	c = f.context(souvenir.ContextQuery{ProjectName: "p"})
-	f.same("general, with a project", shown(c.GeneralDoDont), general...)
-	f.same("the project's", shown(c.ProjectDoDont), "short")
+	f.same("general, with a project", listed(c.GeneralDoDont), general...)
+	f.same("the project's", listed(c.ProjectDoDont), "short")
 	f.equal("rule do", only(c.ProjectRules.Do), "project do")
 	f.equal("its rule_type", c.ProjectRules.Do.ShownMetadata()["rule_type"], "do")
 	f.equal("rule dont", len(only(c.ProjectRules.Dont)), len("project dont ")+5000)
@@ -163,7 +163,7 @@ func contextDirect(f *fixture) {
 	c := f.context(souvenir.ContextQuery{Query: "coffee machine", ProjectID: "p"})
 	f.equal("rule", only(c.ProjectRules.Do), "unrelated words")
 	f.equal("related", len(c.Related), 7)
-	if slices.Contains(shown(c.Related), "unrelated words") {
+	if slices.Contains(listed(c.Related), "unrelated words") {
 		f.Errorf("the rule is shown twice")
 	}
 }
@@ -179,8 +179,8 @@ func contextUnknownProject(f *fixture) {
 		if !contains(c.Warnings, "nowhere") {
 			f.Errorf("the warnings are %q", c.Warnings)
 		}
-		if !slices.Contains(shown(c.Related), "a dog") {
-			f.Errorf("related are %q", shown(c.Related))
+		if !slices.Contains(listed(c.Related), "a dog") {
+			f.Errorf("related are %q", listed(c.Related))
 		}
 	}
 }
@@ -258,10 +258,10 @@ func contextNewest(f *fixture) {
 		f.add(m)
 	}
 	c := f.context(souvenir.ContextQuery{})
-	f.same("newest", shown(c.Related), "four", "three", "two", "one")
-	f.same("newest, the project's first", shown(f.context(souvenir.ContextQuery{ProjectID: "p"}).Related), "four", "two",
+	f.same("newest", listed(c.Related), "four", "three", "two", "one")
+	f.same("newest, the project's first", listed(f.context(souvenir.ContextQuery{ProjectID: "p"}).Related), "four", "two",
 		"three", "one")
-	f.same("newest three", shown(f.context(souvenir.ContextQuery{ProjectID: "p", Related: 3}).Related), "four", "two",
+	f.same("newest three", listed(f.context(souvenir.ContextQuery{ProjectID: "p", Related: 3}).Related), "four", "two",
 		"three")
 	if strings.Contains(toJSON(c), `"score"`) {
 		f.Errorf("nothing was searched for, and there is a score: %s", toJSON(c))
@@ -308,9 +308,9 @@ func contextWidening(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "zebra crossing"})
 	f.add(souvenir.NewMemory{Content: "giraffe house"})
 	q := souvenir.ContextQuery{Query: "giraffe", DetectedIdentity: map[string]any{"likes": []any{"zebra"}}}
-	f.same("widened", shown(f.context(q).Related), "giraffe house", "zebra crossing")
+	f.same("widened", listed(f.context(q).Related), "giraffe house", "zebra crossing")
 	f.add(souvenir.NewMemory{Content: "me", EventType: souvenir.EventIdentity})
-	f.same("with an identity", shown(f.context(q).Related), "giraffe house")
+	f.same("with an identity", listed(f.context(q).Related), "giraffe house")
 }
 
 // crowd fills a project with all that a context can hold.
@@ -382,7 +382,7 @@ func contextSmallBudget(f *fixture) {
 	if len(c.ProjectRules.Do.Content) < 50 {
 		f.Errorf("of do is left %q", c.ProjectRules.Do.Content)
 	}
-	f.same("related", shown(c.Related))
+	f.same("related", listed(c.Related))
 	suggestion := strings.Repeat("long ", 1000)
 	c = f.as(souvenir.Access{User: "ann"}).context(souvenir.ContextQuery{TokenBudget: 500,
 		DetectedIdentity: map[string]any{"name": suggestion}})
@@ -399,7 +399,7 @@ func contextWords(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "the red car"})
 	f.embedder.Break(errors.New("no answer"))
 	c := f.context(souvenir.ContextQuery{Query: "red automobile"})
-	f.same("related", shown(c.Related), "the red car")
+	f.same("related", listed(c.Related), "the red car")
 	if !contains(c.Warnings, "words only") || contains(c.Warnings, "no answer") {
 		f.Errorf("the warnings are %q", c.Warnings)
 	}
@@ -448,10 +448,10 @@ func contextShared(f *fixture) {
 			c := member.context(q)
 			f.equal("rules", []string{only(c.ProjectRules.Do), only(c.ProjectRules.Dont), only(c.ProjectRules.Todo)},
 				[]string{"launch on Fridays", "never without Will", ""})
-			f.same("the project's dos and don'ts", shown(c.ProjectDoDont), "never at night")
+			f.same("the project's dos and don'ts", listed(c.ProjectDoDont), "never at night")
 			f.equal("what is not the project's", []any{c.Identity, len(c.GeneralDoDont)},
 				[]any{(*souvenir.ContextMemory)(nil), 0})
-			f.equal("the rocket is related", slices.Contains(shown(c.Related), "the rocket"), true)
+			f.equal("the rocket is related", slices.Contains(listed(c.Related), "the rocket"), true)
 			want := talk
 			if member == p.reader {
 				want = "" // a user who could not update it

@@ -116,7 +116,7 @@ func (s *Switch) Texts() []string {
 
 // Embed passes the call on, unless it has to fail or wait.
 func (s *Switch) Embed(ctx context.Context, purpose souvenir.Purpose, texts []string) ([][]float32, error) {
-	held, err := s.admit(texts)
+	held, err := s.open(texts)
 	if held != nil {
 		close(held.reached)
 		select {
@@ -131,7 +131,7 @@ func (s *Switch) Embed(ctx context.Context, purpose souvenir.Purpose, texts []st
 	return s.Embedder.Embed(ctx, purpose, texts)
 }
 
-func (s *Switch) admit(texts []string) (*hold, error) {
+func (s *Switch) open(texts []string) (*hold, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held := s.held

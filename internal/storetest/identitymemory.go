@@ -22,13 +22,13 @@ func identityMemories() concept {
 func (f *fixture) identity() string {
 	f.Helper()
 	m, err := f.reader.GetIdentityMemory(f.ctx)
-	shown := only(f.context(souvenir.ContextQuery{}).Identity)
+	listed := only(f.context(souvenir.ContextQuery{}).Identity)
 	if err != nil {
 		f.fails("GetIdentityMemory", err, souvenir.ErrNotFound, "IDENTITY")
-		f.equal("identity in the context", shown, "")
+		f.equal("identity in the context", listed, "")
 		return ""
 	}
-	f.equal("identity in the context", shown, m.Content)
+	f.equal("identity in the context", listed, m.Content)
 	return m.Content
 }
 

@@ -224,10 +224,10 @@ func moduleNames(f *fixture) {
 	} {
 		modules, err := f.reader.Insights().Modules(f.ctx, c.project)
 		f.check("Modules", err)
-		var told []string
+		var lines []string
 		for _, m := range modules {
-			told = append(told, fmt.Sprint(strings.ToLower(m.Name), " ", m.Memories))
+			lines = append(lines, fmt.Sprint(strings.ToLower(m.Name), " ", m.Memories))
 		}
-		f.equal(fmt.Sprintf("modules of %+v", c.project), strings.Join(told, ", "), c.want)
+		f.equal(fmt.Sprintf("modules of %+v", c.project), strings.Join(lines, ", "), c.want)
 	}
 }

@@ -70,7 +70,7 @@ func accessTokenClaims(f *fixture) {
 	same(f, "keys before the first token", f.keys(), nil)
 	c := f.register(souvenir.AuthNone)
 	code := f.as(souvenir.Access{User: "ann"}).authorize(c)
-	j := f.parse(f.exchange(exchanging(c, code)).AccessToken)
+	j := f.parse(f.redeem(exchanging(c, code)).AccessToken)
 	keys := f.keys()
 	f.equal("keys", len(keys), 1)
 	f.equal("header", j.header, map[string]any{"alg": "EdDSA", "typ": "at+jwt", "kid": keys[0].ID})
@@ -235,7 +235,7 @@ func accessTokenReadOnly(f *fixture) {
 		a.Scopes = scopes
 		code, err := f.store.Accounts().Authorize(f.ctx, a)
 		f.check("Authorize", err)
-		p := f.works("the token", f.exchange(exchanging(c, code)))
+		p := f.works("the token", f.redeem(exchanging(c, code)))
 		f.equal("scopes", p.Scopes, scopes)
 		writes := strings.Contains(toJSON(scopes), "write")
 		f.equal("read-only with "+toJSON(scopes), p.Access.ReadOnly, !writes)

@@ -10,7 +10,7 @@ import (
 
 func oauthCodes() concept {
 	return concept{"OAuthCodes", []promise{
-		{"a code becomes tokens, once", oauthExchange},
+		{"a code becomes tokens, once", oauthRedeem},
 		{"a code that is used again ends everything it gave", oauthCodeReuse},
 		{"of many who use a code at once, one gets tokens", oauthCodeRace},
 		{"a code is worth nothing to another client, with another redirect URI, or late", oauthCodeBound},
@@ -53,7 +53,7 @@ func (f *fixture) authorize(c souvenir.RegisteredClient) souvenir.AuthorizationC
 	return code
 }
 
-func (f *fixture) exchange(x souvenir.CodeExchange) souvenir.TokenSet {
+func (f *fixture) redeem(x souvenir.CodeExchange) souvenir.TokenSet {
 	f.Helper()
 	t, err := f.operator.Accounts().ExchangeCode(f.ctx, x)
 	f.check("ExchangeCode", err)
@@ -70,7 +70,7 @@ func (f *fixture) refresh(c souvenir.RegisteredClient, t souvenir.TokenSet) souv
 // letIn authorizes a client and exchanges its code.
 func (f *fixture) letIn(c souvenir.RegisteredClient) souvenir.TokenSet {
 	f.Helper()
-	return f.exchange(exchanging(c, f.authorize(c)))
+	return f.redeem(exchanging(c, f.authorize(c)))
 }
 
 // works checks that tokens are valid, and returns their principal.
@@ -90,7 +90,7 @@ func (f *fixture) ended(what string, c souvenir.RegisteredClient, t souvenir.Tok
 	f.refuses(what+": RefreshTokens", err, souvenir.ErrInvalid, "invalid_grant", "Invalid refresh_token")
 }
 
-func oauthExchange(f *fixture) {
+func oauthRedeem(f *fixture) {
 	ann := f.as(souvenir.Access{User: "ann"})
 	for _, method := range []string{souvenir.AuthNone, souvenir.AuthSecretBasic, souvenir.AuthSecretPost} {
 		c := f.register(method)
@@ -98,7 +98,7 @@ func oauthExchange(f *fixture) {
 		if until := code.ExpiresAt.Sub(f.clock.Now()); until <= 0 || until > 10*time.Minute {
 			f.Errorf("the code lives for %v", until)
 		}
-		t := f.exchange(exchanging(c, code))
+		t := f.redeem(exchanging(c, code))
 		f.equal("token set", []any{t.TokenType, t.ExpiresIn, t.Scope}, []any{"Bearer", 3600, "memory:write files:read"})
 		p := f.works("the access token", t)
 		f.equal("principal", []any{p.User.ID, p.Scopes, p.ClientID, p.GrantID, p.TokenID, p.Access},
@@ -117,7 +117,7 @@ func oauthCodeReuse(f *fixture) {
 	c := f.register(souvenir.AuthNone)
 	other := f.letIn(c)
 	code := f.authorize(c)
-	t := f.exchange(exchanging(c, code))
+	t := f.redeem(exchanging(c, code))
 	for range 2 {
 		_, err := f.store.Accounts().ExchangeCode(f.ctx, exchanging(c, code))
 		f.refuses("ExchangeCode again", err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
@@ -162,7 +162,7 @@ func oauthCodeBound(f *fixture) {
 		}
 		f.refuses(name, err, souvenir.ErrInvalid, "invalid_grant", begins)
 	}
-	f.works("the code, which is not used up", f.exchange(exchanging(c, code)))
+	f.works("the code, which is not used up", f.redeem(exchanging(c, code)))
 	late := f.authorize(c)
 	f.clock.Pass(late.ExpiresAt.Sub(f.clock.Now()))
 	_, err := f.store.Accounts().ExchangeCode(f.ctx, exchanging(c, late))
@@ -193,7 +193,7 @@ func oauthCodeCredentials(f *fixture) {
 		_, err := f.store.Accounts().ExchangeCode(f.ctx, x)
 		f.failsAt("ExchangeCode without "+argument, err, souvenir.ErrInvalid, argument)
 	}
-	f.works("the code", f.exchange(exchanging(c, code)))
+	f.works("the code", f.redeem(exchanging(c, code)))
 }
 
 func oauthCodeVerifier(f *fixture) {
@@ -221,14 +221,14 @@ func oauthCodeVerifier(f *fixture) {
 	f.check("Authorize without a challenge", err)
 	x := exchanging(confidential, code)
 	x.Verifier = ""
-	f.works("neither", f.exchange(x))
+	f.works("neither", f.redeem(x))
 }
 
 func oauthCodeNoRedirect(f *fixture) {
 	c := f.register("")
 	x := exchanging(c, f.authorize(c))
 	x.RedirectURI = ""
-	f.works("with a challenge", f.exchange(x))
+	f.works("with a challenge", f.redeem(x))
 	a := asking(c)
 	a.CodeChallenge, a.CodeChallengeMethod = "", ""
 	code, err := f.store.Accounts().Authorize(f.ctx, a)
@@ -253,7 +253,7 @@ func oauthLoopbackPort(f *fixture) {
 	_, err = f.store.Accounts().ExchangeCode(f.ctx, x)
 	f.refuses("another port than the authorization's", err, souvenir.ErrInvalid, "invalid_grant", "Invalid redirect_uri")
 	x.RedirectURI = a.RedirectURI
-	f.works("the same port", f.exchange(x))
+	f.works("the same port", f.redeem(x))
 	for _, wrong := range []string{"http://127.0.0.1:43117/callback", "http://localhost:43117/",
 		"http://localhost.evil.example/callback", "https://localhost/callback"} {
 		a.RedirectURI = wrong
@@ -272,7 +272,7 @@ func oauthResource(f *fixture) {
 			f.check("Authorize for "+asked, err)
 			x := exchanging(c, code)
 			x.Resource = named
-			t := f.exchange(x)
+			t := f.redeem(x)
 			f.works("the token for "+asked+" and "+named, t)
 			check := checking(t)
 			check.Audience = []string{resource + "/"}
@@ -296,7 +296,7 @@ func oauthResource(f *fixture) {
 	x.Resource = "https://other.example/mcp"
 	_, err := f.store.Accounts().ExchangeCode(f.ctx, x)
 	f.refuses("exchanging for another resource", err, souvenir.ErrInvalid, "invalid_target", "")
-	f.works("the code, which is not used up", f.exchange(exchanging(c, code)))
+	f.works("the code, which is not used up", f.redeem(exchanging(c, code)))
 }
 
 func oauthAskingRefused(f *fixture) {

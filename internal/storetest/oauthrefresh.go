@@ -211,7 +211,7 @@ func grantsOfUser(f *fixture) {
 	f.check("Grants", err)
 	same(f, "grants before the code comes back", pending, nil)
 	f.clock.Pass(time.Minute)
-	t := f.exchange(exchanging(c, code))
+	t := f.redeem(exchanging(c, code))
 	bens := ben.letIn(c)
 	grants, err := ann.reader.Accounts().Grants(f.ctx)
 	f.check("Grants", err)

@@ -113,8 +113,8 @@ func invitedSeeNothing(f *fixture) {
 	}
 	context, err := vic.reader.GetContext(f.ctx, souvenir.ContextQuery{ProjectName: "billing-api", Query: "rocket"})
 	f.check("GetContext", err)
-	if shown := toJSON(context); strings.Contains(shown, "rocket") || strings.Contains(shown, "olga") {
-		f.Errorf("the context of the invited is %s", shown)
+	if listed := toJSON(context); strings.Contains(listed, "rocket") || strings.Contains(listed, "olga") {
+		f.Errorf("the context of the invited is %s", listed)
 	}
 	_, err = vic.reader.MainMemory(f.ctx, souvenir.ProjectRef{Name: "billing-api"})
 	f.fails("MainMemory", err, souvenir.ErrNotFound)

@@ -43,15 +43,15 @@ func walk(f *fixture, id map[string]string, from string, depth int) []string {
 	}
 	all, err := f.reader.RelatedMemories(f.ctx, id[from], depth)
 	f.check("RelatedMemories", err)
-	var told []string
+	var notes []string
 	for _, r := range all {
 		var path []string
 		for _, step := range r.Path {
 			path = append(path, name[step])
 		}
-		told = append(told, fmt.Sprint(r.Content, " ", r.Depth, " ", r.Direction, " ", strings.Join(path, ">")))
+		notes = append(notes, fmt.Sprint(r.Content, " ", r.Depth, " ", r.Direction, " ", strings.Join(path, ">")))
 	}
-	return told
+	return notes
 }
 
 func relatedWalk(f *fixture) {
@@ -109,12 +109,12 @@ func relatedOrder(f *fixture) {
 
 func relatedHiddenLinks(f *fixture) {
 	hidden := f.add(souvenir.NewMemory{Content: "hidden"}).ID
-	shown := f.add(souvenir.NewMemory{Content: "shown", ProjectID: "p"}).ID
-	m := f.add(souvenir.NewMemory{Content: "x", ProjectID: "p", Related: []string{hidden, shown}})
+	listed := f.add(souvenir.NewMemory{Content: "shown", ProjectID: "p"}).ID
+	m := f.add(souvenir.NewMemory{Content: "x", ProjectID: "p", Related: []string{hidden, listed}})
 	limited := f.as(souvenir.Access{Projects: []string{"p"}})
-	f.equal("in the limited view", limited.get(m.ID).Related, []string{shown})
+	f.equal("in the limited view", limited.get(m.ID).Related, []string{listed})
 	for _, r := range limited.revisions(m.ID) {
-		f.sameJSON("in its history", r.Metadata["related_memory_ids"], []string{shown})
+		f.sameJSON("in its history", r.Metadata["related_memory_ids"], []string{listed})
 	}
 	limited.patch(m.ID, map[string]any{"related_memory_ids": nil})
 	f.equal("after the limited view removed what it sees", f.get(m.ID).Related, []string{hidden})

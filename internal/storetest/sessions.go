@@ -105,9 +105,9 @@ func sessionsListed(f *fixture) {
 	f.equal("as JSON", toJSON(first.Session),
 		fmt.Sprintf(`{"id":%q,"created_at":"2026-03-01T09:00:00Z","last_used_at":"2026-03-01T09:00:00Z",`+
 			`"expires_at":"2026-03-15T09:00:00Z","user_agent":"Browser/1","confirmed_at":"2026-03-01T09:00:00Z"}`, first.ID))
-	var shown map[string]any
-	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &shown))
-	f.equal("the value in JSON", shown["session"], any(first.Value))
+	var listed map[string]any
+	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &listed))
+	f.equal("the value in JSON", listed["session"], any(first.Value))
 	f.clock.Pass(14*24*time.Hour - time.Second)
 	f.equal("without what has expired", hers.sessions(), []souvenir.Session{second.Session})
 }
@@ -286,7 +286,7 @@ func accessEnded(f *fixture) {
 			f.refuses("a code that was waiting", err, souvenir.ErrInvalid, "invalid_grant", "Invalid authorization code")
 		} else {
 			f.works("not ended", app)
-			f.exchange(exchanging(client, waiting))
+			f.redeem(exchanging(client, waiting))
 		}
 		f.check("EndAccess of all", hers.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: souvenir.AccessKinds()}))
 		f.signedOut("that was kept before", keeps.Value)

@@ -117,9 +117,9 @@ func tokensListed(f *fixture) {
 		fmt.Sprintf(`{"id":%q,"name":"second","prefix":%q,"scopes":["memory:read","files:read"],"projects":null,`+
 			`"created_at":"2026-03-01T09:00:01Z","last_used_at":null,"expires_at":"2026-03-01T10:00:01Z"}`, second.ID,
 			second.Prefix))
-	var shown map[string]any
-	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &shown))
-	f.equal("the value in JSON", shown["token"], any(first.Value))
+	var fields map[string]any
+	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &fields))
+	f.equal("the value in JSON", fields["token"], any(first.Value))
 	f.check("DeleteToken", f.store.Accounts().DeleteToken(f.ctx, first.ID))
 	f.equal("after the deletion", f.tokens(), []souvenir.Token{second.Token})
 	f.failsAt("DeleteToken again", f.store.Accounts().DeleteToken(f.ctx, first.ID), souvenir.ErrNotFound, "id", first.ID)

@@ -19,7 +19,7 @@ type modelInvited struct {
 	delivered bool
 }
 
-// modelDeclined is an invitation that somebody declined.
+// modelDeclined is an invitation that someone declined.
 type modelDeclined struct {
 	user, by string
 	project  *modelProject

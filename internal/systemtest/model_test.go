@@ -17,7 +17,7 @@ import (
 )
 
 // The store is held to a model of its rules that fits on a page: who owns what, who may see and change it, what a call
-// must answer. Three users do random things; after each step everybody sees exactly what the model says. A failure is
+// must answer. Three users do random things; after each step everyone sees exactly what the model says. A failure is
 // shrunk by rapid to the fewest and smallest steps that show it.
 
 // world is the model. Names of projects are their ids here.
@@ -309,7 +309,7 @@ func (tr *trial) setRule(t *rapid.T) {
 	tr.memories[stored.ID] = m.lies(project)
 }
 
-// managed finds the project whose members somebody wants to change.
+// managed finds the project whose members someone wants to change.
 func (tr *trial) managed(user, ref string) (*modelProject, souvenir.Kind) {
 	p, kind := tr.find(user, ref)
 	switch {
@@ -331,7 +331,7 @@ func (tr *trial) unshare(t *rapid.T) {
 		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: ref}, User: member})
 	p, kind := tr.managed(owner, ref)
 	if kind == souvenir.KindForbidden && owner == member {
-		kind = "" // whoever is a member may leave
+		kind = "" // anyone who is a member may leave
 	}
 	if kind == "" && p.owner == member {
 		kind = souvenir.KindForbidden
@@ -423,7 +423,7 @@ func (tr *trial) reopen(t *rapid.T) {
 	tr.open(t)
 }
 
-// check compares what everybody sees with the model: all that they have, and what a view limited to one project shows.
+// check compares what everyone sees with the model: all that they have, and what a view limited to one project shows.
 func (tr *trial) check(t *rapid.T) {
 	tr.checkInvitations(t)
 	for _, user := range modelUsers {

@@ -10,7 +10,7 @@ export async function aClientIsConnectedAndItsFirstCallIsSeen(someone, { user })
   const clients = await page.locator('nav.clients a').allTextContents()
   assert.ok(clients.length >= 5, `only ${clients.length} clients`)
   await page.follow('Claude Code', 'nav.clients')
-  await page.send(/Make a token/)
+  await page.send(/Create a token/)
   const pasted = (await page.locator('main pre code').first().textContent()).trim()
   const token = /mcp_[A-Za-z0-9_-]+/.exec(await page.main())[0]
   assert.ok(pasted.includes(token), 'the token is not in what is to be pasted')
@@ -32,7 +32,7 @@ export async function aTokenIsMadeWithoutScripts(someone, { user }) {
   const page = await someone(user, undefined, { javaScriptEnabled: false })
   await page.go('/connect?client=Cursor')
   await page.check('[name=access][value=read]')
-  await page.send(/Make a token/)
+  await page.send(/Create a token/)
   const token = /mcp_[A-Za-z0-9_-]+/.exec(await page.textContent('main'))[0]
   await call(token, 'memory', { action: 'search', query: 'kettle' })
   await assert.rejects(call(token, 'memory', { action: 'store', content: 'x' }), /403/)

@@ -36,7 +36,7 @@ export async function filesAreDroppedLookedAtAndLinked(someone, { user, token })
   page.once('dialog', (dialog) => dialog.accept())
   await page.send(/^Delete/)
   await page.go('/files?name=kettle.svg')
-  assert.match(await page.textContent('#files'), /No file fits/)
+  assert.match(await page.textContent('#files'), /No files match/)
 }
 
 export async function aFileIsSentWithoutScripts(someone, { user }) {
@@ -58,5 +58,5 @@ export async function theListOfFilesIsFiltered(someone, { user }) {
   await page.settle()
   assert.ok((await page.locator('#files td.name').count()) >= 1)
   await page.fill('#name', 'no such file')
-  await page.waitForFunction(() => /No file fits/.test(document.getElementById('files').textContent))
+  await page.waitForFunction(() => /No files match/.test(document.getElementById('files').textContent))
 }

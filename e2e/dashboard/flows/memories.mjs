@@ -16,7 +16,7 @@ export async function searchAnswersAsOneTypes(someone, { user }) {
   assert.equal(await page.focused(), 'q')
   page.transfers = []
   await page.locator('#q').pressSequentially('tiles of the coast', { delay: 160 })
-  await page.waitForFunction(() => /Best first/.test(document.getElementById('found').textContent))
+  await page.waitForFunction(() => /best match first/.test(document.getElementById('found').textContent))
   await page.settle()
   assert.match(page.url(), /q=tiles/)
   assert.match(await rows(page).first().textContent(), /tiles/i)
@@ -52,12 +52,12 @@ export async function filtersNarrowTheListAndAreTakenOff(someone, { user, user_i
   await page.settle()
   assert.equal(await found(page), decisions)
   assert.equal(await page.inputValue('#event_type'), 'decision')
-  await page.locator('.chips').getByRole('link', { name: 'Take all off' }).click()
+  await page.locator('.chips').getByRole('link', { name: 'Clear filters' }).click()
   await page.settle()
   assert.equal(await found(page), all)
   await page.fill('#tag', 'no such tag')
   await page.keyboard.press('Enter')
-  await page.waitForFunction(() => /Nothing fits/.test(document.getElementById('results').textContent))
+  await page.waitForFunction(() => /No results/.test(document.getElementById('results').textContent))
 }
 
 export async function theReadingViewShowsTheTexts(someone, { user }) {
@@ -66,7 +66,7 @@ export async function theReadingViewShowsTheTexts(someone, { user }) {
   await page.locator('.views').getByRole('link', { name: 'Reading' }).click()
   await page.settle()
   assert.ok((await page.locator('.reading .markdown').count()) > 5)
-  await page.locator('.reading').getByRole('link', { name: /Open|Read all/ }).first().click()
+  await page.locator('.reading').getByRole('link', { name: /Open|Read more/ }).first().click()
   await page.waitForURL(/\/memories\/[0-9a-f-]{36}$/)
   await page.goBack()
   await page.settle()
@@ -91,16 +91,16 @@ export async function manyAreTaggedAndItIsTakenBack(someone, { user }) {
   await choose(page, 3)
   await page.locator('#bulk summary', { hasText: 'Tag' }).click()
   await page.fill('#bulk-tag', 'kettle')
-  await page.send('Add it')
+  await page.send('Add')
   assert.match(await page.notice(), /3 memories/)
   await page.go('/memories?tag=kettle')
   assert.equal(await found(page), 3)
   await page.goBack()
   await page.settle()
   await page.send('Undo')
-  assert.match(await page.notice(), /taken back/)
+  assert.match(await page.notice(), /Undone/)
   await page.go('/memories?tag=kettle')
-  assert.match(await page.textContent('#results'), /Nothing fits/)
+  assert.match(await page.textContent('#results'), /No results/)
 }
 
 export async function manyAreDeletedAndComeBack(someone, { user }) {
@@ -130,13 +130,13 @@ export async function theListWorksWithoutScripts(someone, { user }) {
   await page.fill('#q', 'tiles of the coast')
   await page.keyboard.press('Enter')
   await page.settle()
-  assert.match(await page.textContent('#found'), /Best first/)
+  assert.match(await page.textContent('#found'), /best match first/)
   await rows(page).first().locator('input[type=checkbox]').check()
   await page.locator('#bulk').getByRole('button', { name: 'Archive' }).click()
   await page.settle()
   assert.match(await page.notice(), /archived/)
   await page.send('Undo')
-  assert.match(await page.notice(), /taken back/)
+  assert.match(await page.notice(), /Undone/)
 }
 
 export async function nearDuplicatesAreMadeOneAndComeApart(someone, { user, token }) {
@@ -147,7 +147,7 @@ export async function nearDuplicatesAreMadeOneAndComeApart(someone, { user, toke
   await page.go('/memories/duplicates')
   await page.locator('.alike', { hasText: 'upper shelf' }).getByRole('link', { name: 'Compare and merge' }).click()
   await page.settle()
-  await page.send('Make them one')
+  await page.send('Merge')
   const left = await someone(user)
   const answers = []
   for (const { id } of [first, second]) {

@@ -12,7 +12,7 @@ export async function theOverviewLeadsOn(someone, { user }) {
   await page.goBack()
   await page.settle()
   assert.equal(await page.getAttribute('#days-90', 'aria-current'), null)
-  await page.click('text=The numbers as a table')
+  await page.click('text=Show as a table')
   assert.ok(await page.locator('main table').isVisible())
   for (const place of ['memories', 'projects', 'files']) {
     await page.go('/')
@@ -39,7 +39,7 @@ export async function theActivityIsFiltered(someone, { user, token }) {
   assert.match(page.url(), /client=kettle/)
   await page.fill('#client', 'nobody')
   await page.send('Show')
-  assert.match(await page.main(), /No call fits/)
+  assert.match(await page.main(), /No calls match/)
   await page.goBack()
   await page.settle()
   assert.equal(await page.inputValue('#client'), 'kettle/2.0')

@@ -18,7 +18,7 @@ async function drawn(page, path) {
 export async function theGraphIsDrawnAndRead(someone, { user }) {
   const page = await someone(user)
   await drawn(page, '/graph')
-  assert.match(await page.textContent('#shown'), /memories/)
+  assert.match(await page.textContent('#summary'), /memories/)
   const first = page.locator('#near button').first()
   const label = (await first.textContent()).trim()
   await first.click()
@@ -38,7 +38,7 @@ export async function theGraphIsDrawnAndRead(someone, { user }) {
 export async function theMapIsDrawnAndColouredByType(someone, { user }) {
   const page = await someone(user)
   await drawn(page, '/map')
-  assert.match(await page.textContent('#shown'), /Near means similar/)
+  assert.match(await page.textContent('#summary'), /Near means similar/)
   await page.selectOption('#colour', 'type')
   await page.waitForURL('**colour=type**')
   assert.match(await page.textContent('#legend'), /decision/)
@@ -51,7 +51,7 @@ export async function fiveThousandNodesAreDrawnInTime(someone, { user }) {
     await drawn(page, `${path}?limit=5000`)
     const took = []
     for (let i = 0; i < 3; i++) took.push(await drawn(page, `${path}?limit=5000`))
-    assert.match(await page.textContent('#shown'), /5,000/)
+    assert.match(await page.textContent('#summary'), /5,000/)
     figure(`${path} of 5,000 drawn`, took.sort((a, b) => a - b)[1] / 1000, 's', 2)
   }
 }

@@ -5,7 +5,7 @@ export async function aProjectIsMadeRenamedAndDeleted(someone, { user }) {
   const page = await someone(user)
   await page.go('/projects')
   await page.fill('main form[method=post] [name=name]', 'Lighthouse')
-  await page.send('Make the project')
+  await page.send('Create project')
   assert.equal(await page.heading(), 'Lighthouse')
   await page.follow('Settings', '.tabs')
   await page.fill('main [name=name]', 'Lighthouses')
@@ -36,7 +36,7 @@ export async function aTaskIsTickedInPlaceAndWithoutScripts(someone, { user, use
   const plain = await someone(user, undefined, { javaScriptEnabled: false })
   await plain.go(path)
   await box(plain).uncheck()
-  await plain.send('Save what is ticked')
+  await plain.send('Save')
   assert.match(await plain.textContent('#progress'), /2 of 5/)
 }
 
@@ -51,10 +51,10 @@ export async function whoSavesSecondIsShownBothTexts(someone, { user, user_id, o
   await second.fill('#content', '# Mine\n')
   second.expected = [400, 409]
   await second.send('Save')
-  assert.match(await second.main(), /Somebody has saved this text while you were editing it/)
+  assert.match(await second.main(), /Someone else saved this text while you were editing it/)
   assert.match(await second.inputValue('#saved'), /# Ours/)
   assert.equal((await second.inputValue('#content')).trim(), '# Mine')
-  await second.send('Save mine in its place')
+  await second.send('Replace with mine')
   await first.go(path)
   assert.match(await first.inputValue('#content'), /# Mine/)
 }
@@ -95,7 +95,7 @@ export async function whatAgentsAreGivenIsLookedAt(someone, { user, user_id, pro
   await page.locator('#query').pressSequentially('tiles of the coast')
   await page.waitForURL('**query=tiles**')
   await page.settle()
-  assert.match(await page.textContent('#parts'), /tokens in all/)
+  assert.match(await page.textContent('#parts'), /tokens in total/)
   await page.goBack()
   await page.go(`/projects/${user_id}/${project}/modules?module=tiles`)
   assert.equal(await page.inputValue('#module'), 'tiles')

@@ -19,5 +19,5 @@ export async function anExportIsBroughtInAgain(someone, { user }) {
   await page.setInputFiles('#file', file)
   if (await page.isChecked('[name=look]')) await page.uncheck('[name=look]')
   await page.send('Import')
-  await page.waitForFunction(() => /Here already/.test(document.querySelector('main').textContent), null, { timeout: 30_000 })
+  await page.waitForFunction(() => /Unchanged/.test(document.querySelector('main').textContent), null, { timeout: 30_000 })
 }

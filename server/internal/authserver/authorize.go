@@ -56,28 +56,28 @@ func (a *asking) prompts() []string { return strings.Fields(a.parameters.Get("pr
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	a, err := s.readAsking(r.Context(), r.URL.RawQuery)
 	if err != nil {
-		return nil, err
+		return cannotConnect(a, err)
 	}
 	wrong := s.checkAsking(r.Context(), a)
-	c, err := s.signin.AdmitPerson(r, route.Person)
+	c, err := s.signin.RequirePerson(r, route.Person)
 	silent := slices.Contains(a.prompts(), "none")
 	switch {
 	case errors.Is(err, web.ErrSignIn) && a.leadsAnywhere() && silent:
-		return nil, &failure.Error{Status: http.StatusBadRequest,
-			Message: "an application asks to be let in without anybody being asked, which does not happen here; begin again in the application"}
+		return cannotConnect(a, &failure.Error{Status: http.StatusBadRequest,
+			Message: "the application asks for access without asking you, which is not possible here"})
 	case errors.Is(err, web.ErrSignIn) && a.leadsAnywhere():
 		return web.Redirect(s.signInFor(a, "")), nil
 	case wrong != nil:
 		return s.refuseAsking(r, a, wrong)
 	case errors.Is(err, web.ErrSignIn) && silent:
-		return s.refuseAsking(r, a, oauthError(errLoginRequired, "prompt", "nobody has signed in, and prompt is none"))
+		return s.refuseAsking(r, a, oauthError(errLoginRequired, "prompt", "no user has signed in, and prompt is none"))
 	case errors.Is(err, web.ErrSignIn):
 		return web.Redirect(s.signInFor(a, "")), nil
 	case err != nil:
 		return nil, err
 	case silent: // any program may name a client without a secret: only the person can tell
 		return s.refuseAsking(r, a, oauthError(errConsentRequired, "prompt",
-			"the user is asked each time, and prompt is none"))
+			"the user is asked each time, so prompt must not be none"))
 	case slices.Contains(a.prompts(), "login"):
 		return web.Redirect(s.signInFor(a, signInAgain)), nil
 	}
@@ -86,7 +86,8 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, _ request.Cal
 }
 
 // readAsking reads a request up to the point where an answer has a valid destination. Errors until then are shown
-// to the person: a redirect would lead wherever the author of a link wanted.
+// to the person: a redirect would lead wherever the author of a link wanted. With such an error the request is
+// returned as well, if its client is known.
 func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) {
 	parameters, err := url.ParseQuery(strings.ReplaceAll(query, ";", "%3B")) // which is no separator here
 	if err != nil {
@@ -112,7 +113,7 @@ func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) 
 		case 1:
 			return values[0], nil
 		}
-		return "", &failure.Error{Status: http.StatusBadRequest, Message: says + ": " + name + " is there more than once"}
+		return "", &failure.Error{Status: http.StatusBadRequest, Message: says + ": " + name + " is given more than once"}
 	}
 	if a.clientID, err = one("client_id", "Invalid client"); err != nil {
 		return nil, err
@@ -121,12 +122,12 @@ func (s *Server) readAsking(ctx context.Context, query string) (*asking, error) 
 		return nil, onPage(err)
 	}
 	if a.redirect, err = one("redirect_uri", "Invalid redirect_uri"); err != nil {
-		return nil, err
+		return a, err
 	}
 	if !slices.ContainsFunc(a.client.Metadata.RedirectURIs,
 		func(uri string) bool { return souvenir.MatchRedirectURI(uri, a.redirect) }) {
-		return nil, &failure.Error{Status: http.StatusBadRequest, Message: "Invalid redirect_uri: " +
-			failure.Quote(a.redirect) + " is none of those that the application has registered"}
+		return a, &failure.Error{Status: http.StatusBadRequest, Message: "Invalid redirect_uri: " +
+			failure.Quote(a.redirect) + " is not one that the application has registered"}
 	}
 	if states := parameters["state"]; len(states) == 1 {
 		a.state = states[0]
@@ -152,11 +153,26 @@ func onPage(err error) error {
 	return err
 }
 
+// cannotConnect is the page of a request that cannot be answered to the application. It names the application, if it
+// is known.
+func cannotConnect(a *asking, err error) (any, error) {
+	var refused *failure.Error
+	if !errors.As(err, &refused) || refused.Status != http.StatusBadRequest {
+		return nil, err
+	}
+	title := "Could not connect the application"
+	if a != nil && a.client.Metadata.ClientName != "" {
+		title = "Could not connect “" + web.ShortName(a.client.Metadata.ClientName) + "”"
+	}
+	return web.Page{Template: "error", Title: title, Status: refused.Status,
+		Data: web.Sentence(refused.Message) + " Go back to the application and connect again."}, nil
+}
+
 // checkAsking checks the rest of a request. Errors meant for the client carry a [*souvenir.OAuthError].
 func (s *Server) checkAsking(ctx context.Context, a *asking) error {
 	for _, name := range slices.Sorted(maps.Keys(a.parameters)) {
 		if len(a.parameters[name]) > 1 && name != "resource" { // which may be repeated (RFC 8707, section 2)
-			return oauthError(souvenir.OAuthInvalidRequest, name, name+" is there more than once")
+			return oauthError(souvenir.OAuthInvalidRequest, name, name+" is given more than once")
 		}
 	}
 	if a.parameters.Has("request") {
@@ -178,7 +194,7 @@ func (s *Server) checkAsking(ctx context.Context, a *asking) error {
 			"; query is the only one")
 	}
 	if prompts := a.prompts(); slices.Contains(prompts, "none") && len(prompts) > 1 {
-		return oauthError(souvenir.OAuthInvalidRequest, "prompt", "prompt is none and something else, too")
+		return oauthError(souvenir.OAuthInvalidRequest, "prompt", "prompt has none and other values; send none alone")
 	}
 	var err error
 	if a.scopes, err = askedScopes(a.parameters.Get("scope")); err != nil {
@@ -230,7 +246,7 @@ func askedScopes(parameter string) ([]souvenir.Scope, error) {
 func (s *Server) refuseAsking(r *http.Request, a *asking, err error) (any, error) {
 	var known *souvenir.Error
 	if errors.As(err, &known) && slices.Contains([]string{"client_id", "redirect_uri"}, known.Argument) {
-		return nil, onPage(err) // the client has changed since
+		return cannotConnect(a, onPage(err)) // the client has changed since
 	}
 	if r.Context().Err() != nil {
 		return nil, err // the caller is gone
@@ -238,9 +254,9 @@ func (s *Server) refuseAsking(r *http.Request, a *asking, err error) (any, error
 	var say *souvenir.OAuthError
 	if !errors.As(err, &say) {
 		e := request.Of(r.Context())
-		s.log.ErrorContext(r.Context(), "an application could not be let in", "request_id", e.ID, "route", e.Route, "error",
+		s.log.ErrorContext(r.Context(), "an application could not be authorized", "request_id", e.ID, "route", e.Route, "error",
 			err)
-		say = &souvenir.OAuthError{Code: errServer, Description: "the server could not do this"}
+		say = &souvenir.OAuthError{Code: errServer, Description: "the server failed"}
 	}
 	return s.back(a, url.Values{"error": {say.Code}, "error_description": {say.Description}}), nil
 }

@@ -158,7 +158,7 @@ func (s *Server) fetchClient(ctx context.Context, id string, known bool) (souven
 		close(f.done)
 		<-d.slots
 	}()
-	f.err = errors.New("fetching a client's document did not end in good order") // if it panics
+	f.err = errors.New("the fetch of a client's document was interrupted") // if it panics
 	// Another fetch may have ended since the caller checked.
 	if c, err := s.store.Accounts().GetClient(ctx, id); err == nil && c.Active && time.Now().Before(c.ExpiresAt) {
 		f.client, f.err = c, nil
@@ -176,7 +176,7 @@ func (d *clientDocuments) mayFetch(ctx context.Context, id string, known bool) e
 	if u, err := url.Parse(id); err == nil {
 		host = u.Hostname()
 	}
-	busy := invalidClient("its document is not fetched now, since too many are; try again in a minute")
+	busy := invalidClient("its document was not fetched, because too many fetches are running; try again in a minute")
 	if d.addresses.Allow(request.Of(ctx).Address) > 0 || !known && d.hosts.AllowKey(host) > 0 {
 		return busy
 	}
@@ -192,7 +192,7 @@ func (d *clientDocuments) mayFetch(ctx context.Context, id string, known bool) e
 func (s *Server) renewClient(ctx context.Context, id string) (souvenir.Client, error) {
 	registration, life, err := s.documents.fetch(ctx, id)
 	if err != nil {
-		s.log.WarnContext(ctx, "the document of an OAuth client could not be had", "request_id", request.Of(ctx).ID, "client",
+		s.log.WarnContext(ctx, "the document of an OAuth client could not be fetched", "request_id", request.Of(ctx).ID, "client",
 			id, "error", err)
 		return souvenir.Client{}, invalidClient("the document at " + failure.Quote(id) + " " + tellDocument(err))
 	}
@@ -255,10 +255,10 @@ func (d *clientDocuments) fetch(ctx context.Context, id string) (registration so
 		return registration, 0, badDocument("is not JSON")
 	}
 	if err := json.Unmarshal(encoded, &registration); err != nil {
-		return registration, 0, badDocument("is not as it should be: " + err.Error())
+		return registration, 0, badDocument("is not valid: " + err.Error())
 	}
 	if registration.Extra["client_id"] != id {
-		return registration, 0, badDocument("does not have its own URL as client_id")
+		return registration, 0, badDocument("does not name its own URL as client_id")
 	}
 	return registration, documentLife(response.Header, time.Now()), nil
 }

@@ -77,8 +77,8 @@ func newDocumentServer(t *testing.T, client *http.Client) *Server {
 // isInvalidClient checks that an error is what a user is shown of a client that cannot be used.
 func isInvalidClient(t *testing.T, err error, has string) {
 	t.Helper()
-	var told *souvenir.OAuthError
-	if !errors.As(err, &told) || told.Code != souvenir.OAuthInvalidClient ||
+	var clientError *souvenir.OAuthError
+	if !errors.As(err, &clientError) || clientError.Code != souvenir.OAuthInvalidClient ||
 		!strings.HasPrefix(err.Error(), "Invalid client") || !strings.Contains(err.Error(), has) {
 		t.Errorf("the error is %v, and should have %q", err, has)
 	}
@@ -214,7 +214,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Whoever makes the server fetch gets nothing of this machine: neither an answer nor a way to tell what listens here.
+// Anyone who makes the server fetch gets nothing of this machine: neither an answer nor a way to tell what listens here.
 func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 	host := newDocumentHost(t)
 	host.answers(200, nil, "{}")
@@ -224,7 +224,7 @@ func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 	}
 	s := newDocumentServer(t, nil)
 	s.documents.addresses, s.documents.hosts = ratelimit.New(1000, time.Second), ratelimit.New(1000, time.Second)
-	var told []string
+	var clientError []string
 	for _, name := range []string{
 		"127.0.0.1", "localhost", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "10.0.0.1",
 		"169.254.169.254", "192.168.1.1", "172.16.0.1", "100.64.0.1",
@@ -236,7 +236,7 @@ func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 		_, err := s.client(t.Context(), id)
 		isInvalidClient(t, err, "")
 		if errors.Is(err, souvenir.ErrUnauthenticated) {
-			told = append(told, strings.ReplaceAll(err.Error(), name, "HOST"))
+			clientError = append(clientError, strings.ReplaceAll(err.Error(), name, "HOST"))
 		}
 		if took := time.Since(began); took > 2*documentTimeout {
 			t.Errorf("%s took %v", name, took)
@@ -245,9 +245,9 @@ func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 	if n := host.asked.Load(); n != 0 {
 		t.Errorf("%d requests arrived", n)
 	}
-	for _, text := range told {
-		if text != told[0] {
-			t.Errorf("%q and %q tell apart what is here", told[0], text)
+	for _, text := range clientError {
+		if text != clientError[0] {
+			t.Errorf("%q and %q tell apart what is here", clientError[0], text)
 		}
 	}
 	// The guard of the connection itself, whatever the URL looks like.
@@ -293,7 +293,7 @@ func TestDocumentsAreFetchedOnceForAll(t *testing.T) {
 	}
 	close(release)
 	all.Wait()
-	// Somebody who looked before it was stored, and is slow, finds no fetch under way any more.
+	// Someone who looked before it was stored, and is slow, finds no fetch under way any more.
 	if c, err := s.fetchClient(t.Context(), id, false); err != nil || c.ID != id {
 		t.Errorf("%+v %v", c, err)
 	}

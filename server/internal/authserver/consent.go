@@ -46,11 +46,11 @@ func (c choice) granted() []souvenir.Scope {
 type consentPage struct {
 	Action, Asked, Nonce string
 	Problem              string // the form's error; empty: none
-	Client               shownClient
-	Rights               []shownRight
+	Client               clientView
+	Rights               []rightView
 	Writes               bool // some of Rights change things
 	ReadOnly, Limited    bool
-	Projects             []shownProject
+	Projects             []projectView
 	Others               string // chosen projects that are not in the list, one per line
 	More                 bool   // there are more projects than Projects
 	Again                bool   // the application has been authorized before
@@ -58,32 +58,32 @@ type consentPage struct {
 	Another              string // where to sign in as another user
 }
 
-// shownRight is a scope as the page shows it.
-type shownRight struct {
+// rightView is a scope as the page shows it.
+type rightView struct {
 	Scope          souvenir.Scope
 	Detail         string // empty: the name suffices
 	Chosen, Writes bool
 }
 
-// shownProject is a project to which an application may be limited.
-type shownProject struct {
+// projectView is a project to which an application may be limited.
+type projectView struct {
 	Ref, Name, Owner string // Owner is empty for the user's own project
 	Chosen           bool
 }
 
-// maxShownProjects keeps the page small. Others can be typed.
-const maxShownProjects = 100
+// maxProjects keeps the page small. Others can be typed.
+const maxProjects = 100
 
 // rights are the scopes in the order of the page, with details where the name does not suffice.
-func rights() []shownRight {
-	return []shownRight{
+func rights() []rightView {
+	return []rightView{
 		{Scope: souvenir.ScopeMemoryRead},
-		{Scope: souvenir.ScopeMemoryWrite, Writes: true, Detail: "Reading is part of it."},
+		{Scope: souvenir.ScopeMemoryWrite, Writes: true, Detail: "Includes reading."},
 		{Scope: souvenir.ScopeFilesRead},
-		{Scope: souvenir.ScopeFilesWrite, Writes: true, Detail: "Reading is part of it."},
+		{Scope: souvenir.ScopeFilesWrite, Writes: true, Detail: "Includes reading."},
 		{Scope: souvenir.ScopeAccount, Writes: true,
-			Detail: "It can let others in: make tokens for other programs, add people to your projects and remove them. Most applications do not need this."},
-		{Scope: souvenir.ScopeAdmin, Writes: true, Detail: "Hardly any application needs this."},
+			Detail: "It can give others access: create tokens for other programs, and add and remove members of your projects. Most applications do not need this."},
+		{Scope: souvenir.ScopeAdmin, Writes: true, Detail: "Very few applications need this."},
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *Server) askConsent(r *http.Request, c request.Caller, a *asking) (any, 
 	if err != nil {
 		return s.refuseAsking(r, a, err)
 	}
-	return s.consentPage(r, c, a, consentState{offered: offered, chosen: chosen, shown: chosen, again: again})
+	return s.consentPage(r, c, a, consentState{offered: offered, chosen: chosen, view: chosen, again: again})
 }
 
 // preselect returns which of the requested scopes a person can allow, and which are preselected: all requested
@@ -105,7 +105,7 @@ func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (of
 	})
 	if len(offered) == 0 {
 		return nil, choice{}, false,
-			oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+string(souvenir.ScopeAdmin)+", and the user is no admin")
+			oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+string(souvenir.ScopeAdmin)+", and the user is not an admin")
 	}
 	chosen.Scopes = slices.DeleteFunc(slices.Clone(offered), func(scope souvenir.Scope) bool {
 		// Admin rights are never granted by oversight: the box must be ticked by hand, unless this person created the
@@ -134,7 +134,7 @@ func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (of
 type consentState struct {
 	offered []souvenir.Scope
 	chosen  choice // applies unless the form changes it
-	shown   choice // as the page shows it
+	view    choice // as the page shows it
 	again   bool
 	problem string
 }
@@ -151,39 +151,39 @@ func (s *Server) consentPage(r *http.Request, c request.Caller, a *asking, state
 	}
 	p := consentPage{
 		Action: s.site.Path(route.AuthorizePath), Asked: a.query(), Problem: state.problem, Client: client,
-		ReadOnly: state.shown.ReadOnly,
-		Limited:  state.shown.Limited, More: len(projects) > maxShownProjects, Again: state.again,
+		ReadOnly: state.view.ReadOnly,
+		Limited:  state.view.Limited, More: len(projects) > maxProjects, Again: state.again,
 		Another: s.signInFor(a, signInAgain), User: c.User.Name,
 		Nonce: s.questions.add(web.BrowserSecret(r), a.questionFor(c, state.chosen), time.Now()),
 	}
 	for _, right := range rights() {
 		if slices.Contains(state.offered, right.Scope) {
-			right.Chosen = slices.Contains(state.shown.Scopes, right.Scope)
+			right.Chosen = slices.Contains(state.view.Scopes, right.Scope)
 			p.Writes = p.Writes || right.Writes
 			p.Rights = append(p.Rights, right)
 		}
 	}
 	named := map[string]bool{}
-	for _, ref := range state.shown.Projects {
+	for _, ref := range state.view.Projects {
 		named[ref] = true
 	}
-	for _, project := range projects[:min(len(projects), maxShownProjects)] {
+	for _, project := range projects[:min(len(projects), maxProjects)] {
 		long, short := project.Owner+"/"+project.ID, project.Ref()
-		shown := shownProject{Ref: short, Name: project.Name, Chosen: named[short] || named[long]}
+		view := projectView{Ref: short, Name: project.Name, Chosen: named[short] || named[long]}
 		if short == long {
-			shown.Owner = project.OwnerName
+			view.Owner = project.OwnerName
 		}
 		delete(named, short)
 		delete(named, long)
-		p.Projects = append(p.Projects, shown)
+		p.Projects = append(p.Projects, view)
 	}
-	p.Others = strings.Join(slices.DeleteFunc(slices.Clone(state.shown.Projects),
+	p.Others = strings.Join(slices.DeleteFunc(slices.Clone(state.view.Projects),
 		func(ref string) bool { return !named[ref] }), "\n")
 	status := http.StatusOK
 	if state.problem != "" {
 		status = http.StatusBadRequest
 	}
-	return web.Page{Template: "consent", Title: "Let this application in?", Status: status, Data: p}, nil
+	return web.Page{Template: "consent", Title: "Allow this application?", Status: status, Data: p}, nil
 }
 
 // questionFor identifies the question: the request, the person asked, and the preselected access.
@@ -204,12 +204,12 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 	}
 	a, err := s.readAsking(r.Context(), form.Get("asked"))
 	if err != nil {
-		return nil, err
+		return cannotConnect(a, err)
 	}
 	if err := s.checkAsking(r.Context(), a); err != nil {
 		return s.refuseAsking(r, a, err)
 	}
-	c, err := s.signin.AdmitPerson(r, route.Person)
+	c, err := s.signin.RequirePerson(r, route.Person)
 	if errors.Is(err, web.ErrSignIn) {
 		return web.Redirect(s.signInFor(a, "")), nil
 	}
@@ -221,7 +221,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 	if err != nil {
 		return s.refuseAsking(r, a, err)
 	}
-	state := consentState{offered: offered, chosen: chosen, shown: chosen, again: again}
+	state := consentState{offered: offered, chosen: chosen, view: chosen, again: again}
 	// Granting account or admin rights takes a recent sign-in.
 	if form.Get("decision") == "allow" &&
 		(slices.Contains(form["scope"], string(souvenir.ScopeAccount)) ||
@@ -231,18 +231,18 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 		}
 	}
 	if !s.questions.take(form.Get("nonce"), web.BrowserSecret(r), a.questionFor(c, chosen), time.Now()) {
-		state.problem = "This page was out of date, so nothing has been allowed yet. Please look again, and decide."
+		state.problem = "This page was out of date, so nothing is allowed yet. Please check it, and decide again."
 		return s.consentPage(r, c, a, state)
 	}
 	switch form.Get("decision") {
 	case "deny":
-		return s.refuseAsking(r, a, oauthError(souvenir.OAuthAccessDenied, "", "the user has not let the application in"))
+		return s.refuseAsking(r, a, oauthError(souvenir.OAuthAccessDenied, "", "the user denied access"))
 	case "allow":
 	default:
-		state.problem = "Please choose one of the two buttons."
+		state.problem = "Choose one of the two buttons."
 		return s.consentPage(r, c, a, state)
 	}
-	state.shown, state.problem = readChoice(form, offered, chosen)
+	state.view, state.problem = readChoice(form, offered, chosen)
 	if state.problem != "" {
 		return s.consentPage(r, c, a, state)
 	}
@@ -253,9 +253,9 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 func (s *Server) letIn(r *http.Request, c request.Caller, a *asking, state consentState) (any, error) {
 	allowed := a.authorization()
 	allowed.SessionID = c.SessionID
-	allowed.Scopes, allowed.Refused = state.shown.granted(), state.offered // less the allowed ones
-	if state.shown.Limited {
-		allowed.Projects = state.shown.Projects
+	allowed.Scopes, allowed.Refused = state.view.granted(), state.offered // less the allowed ones
+	if state.view.Limited {
+		allowed.Projects = state.view.Projects
 	}
 	code, err := c.Store.Accounts().Authorize(r.Context(), allowed)
 	var known *souvenir.Error
@@ -291,13 +291,13 @@ func readChoice(form url.Values, offered []souvenir.Scope, chosen choice) (made 
 	}
 	switch {
 	case !oneOf(form["projects"], "all", "some") || !oneOf(form["access"], "write", "read"):
-		return made, "The form was not understood, so nothing has been allowed yet. Please look again, and decide."
+		return made, "The form was not valid, so nothing is allowed yet. Please check it, and decide again."
 	case len(made.granted()) == 0:
-		return made, "Nothing is chosen that the application may do. Choose at least one right, or do not let it in."
+		return made, "No access is selected. Select at least one permission, or deny."
 	case made.Limited && len(made.Projects) == 0:
-		return made, "No project is chosen. Choose at least one, or all."
+		return made, "No project is selected. Select at least one, or all."
 	case made.Limited && len(made.Projects) > maxGrantProjects:
-		return made, fmt.Sprintf("%d projects are chosen; at most %d are possible. Choose fewer, or all.", len(made.Projects),
+		return made, fmt.Sprintf("%d projects are selected; at most %d are allowed. Select fewer, or all.", len(made.Projects),
 			maxGrantProjects)
 	}
 	return made, ""

@@ -45,7 +45,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// Whatever a form is, reading it ends, and gives each parameter once, or an error that the client is told.
+// Whatever a form is, reading it ends, and gives each parameter once, or an error that the client gets.
 func FuzzOAuthForm(f *testing.F) {
 	f.Add("grant_type=authorization_code&code=a&client_id=b&resource=c&resource=d", "Basic YTpi")
 	f.Add("code=%zz", "Basic")

@@ -25,7 +25,7 @@ const (
 func (s *Server) registerClient(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	w.Header().Set("Pragma", "no-cache")
 	if wait := s.registrations.Allow(request.Of(r.Context()).Address); wait > 0 {
-		return nil, tooMany(w, wait, "clients have registered themselves from this address")
+		return nil, tooMany(w, wait, "clients have registered from this address")
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxRegistration)
 	var registration souvenir.ClientRegistration
@@ -43,8 +43,8 @@ func (s *Server) registerClient(w http.ResponseWriter, r *http.Request, _ reques
 // asMetadataError adds the code of RFC 7591 to an error in a body.
 func asMetadataError(err error) error {
 	var known *souvenir.Error
-	var told *souvenir.OAuthError
-	if errors.As(err, &known) && !errors.As(err, &told) {
+	var clientError *souvenir.OAuthError
+	if errors.As(err, &known) && !errors.As(err, &clientError) {
 		return oauthError(souvenir.OAuthInvalidClientMetadata, known.Argument, known.Message)
 	}
 	return err

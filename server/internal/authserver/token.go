@@ -42,7 +42,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request, _ request.Caller)
 	}
 	switch grant := form.get("grant_type"); grant {
 	case GrantCode:
-		return s.exchangeCode(r, client, form, resource)
+		return s.redeemCode(r, client, form, resource)
 	case GrantRefresh:
 		return s.refresh(r, client, form, resource)
 	case "":
@@ -54,7 +54,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request, _ request.Caller)
 	}
 }
 
-func (s *Server) exchangeCode(r *http.Request, client souvenir.ClientCredentials, form oauthForm, resource string) (any,
+func (s *Server) redeemCode(r *http.Request, client souvenir.ClientCredentials, form oauthForm, resource string) (any,
 	error) {
 	if form.get("code") == "" {
 		return nil, oauthError(souvenir.OAuthInvalidRequest, "code", "code is missing in the form")
@@ -117,12 +117,12 @@ func readOAuthForm(w http.ResponseWriter, r *http.Request) (oauthForm, error) {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, oauthError(souvenir.OAuthInvalidRequest, "body", "the body is no form as "+formType+" has it: "+
+		return nil, oauthError(souvenir.OAuthInvalidRequest, "body", "the body is not valid "+formType+": "+
 			err.Error())
 	}
 	for name, values := range form {
 		if len(values) > 1 && name != "resource" {
-			return nil, oauthError(souvenir.OAuthInvalidRequest, name, failure.Quote(name)+" is in the form more than once")
+			return nil, oauthError(souvenir.OAuthInvalidRequest, name, failure.Quote(name)+" is given more than once in the form")
 		}
 		if strings.Join(values, "") == "" {
 			delete(form, name)
@@ -140,13 +140,13 @@ func clientCredentials(r *http.Request, form oauthForm) (souvenir.ClientCredenti
 	}
 	id, secret, ok := r.BasicAuth()
 	if !ok {
-		return c, invalidClient("the header Authorization is not as Basic has it: base64 of client_id:client_secret")
+		return c, invalidClient("the header Authorization is not valid; Basic is base64 of client_id:client_secret")
 	}
 	id, secret = formDecoded(id), formDecoded(secret)
 	switch {
 	case c.ID != "" && c.ID != id:
 		return c, oauthError(souvenir.OAuthInvalidRequest, "client_id",
-			"client_id in the form is another one than in the header Authorization")
+			"client_id in the form differs from the one in the header Authorization")
 	case c.Secret != "":
 		return c, oauthError(souvenir.OAuthInvalidRequest, "client_secret",
 			"client_secret is in the form and the header Authorization; send it in one of them")
@@ -177,7 +177,7 @@ func (s *Server) resourceOf(form oauthForm) (string, error) {
 			return "", err
 		case named != "" && resource != "" && resource != named:
 			return "", oauthError(souvenir.OAuthInvalidTarget, "resource",
-				"resource is in the form more than once; a token is for one resource")
+				"resource is given more than once in the form; a token is for one resource")
 		}
 		named = cmp.Or(named, resource)
 	}
@@ -195,7 +195,7 @@ func wantedScopes(scope string) ([]souvenir.Scope, error) {
 		func(s souvenir.Scope) bool { return !slices.Contains(words, string(s)) })
 	if len(known) == 0 {
 		return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+failure.Quote(scope)+
-			"; none of its words is a scope of this service, which are "+strings.Join(ScopeNames(souvenir.Scopes()), " "))
+			"; none of these is a scope of this service: "+strings.Join(ScopeNames(souvenir.Scopes()), " "))
 	}
 	return known, nil
 }

@@ -37,11 +37,11 @@ var Statuses = map[souvenir.Kind]int{
 // files.
 var passing = map[souvenir.Kind]string{
 	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; try again in a moment",
-	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask whoever runs the server for room",
+	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask the operator of the server for more space",
 }
 
 // Internal is the message for an error that the caller did not cause.
-const Internal = "the server could not do this; its log says why, under the id that X-Request-Id of this answer has"
+const Internal = "the server failed; its log has the cause, under the request id in X-Request-Id"
 
 // Error is an HTTP error that the store has no kind for, such as a wrong method.
 type Error struct {
@@ -122,7 +122,7 @@ func Unreadable(err error) error {
 		return &souvenir.Error{Kind: souvenir.KindTooLarge, Argument: "body", Err: err,
 			Message: fmt.Sprintf("the body is longer than %d bytes, the most that is allowed", large.Limit)}
 	}
-	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "body", Message: "the body ends before it should: " +
+	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "body", Message: "the body ends too early: " +
 		err.Error(), Err: err}
 }
 
@@ -142,9 +142,9 @@ func BadJSON(err error) error {
 	case errors.As(err, &wrong):
 		return Invalid("body", fmt.Sprintf("the body is of the JSON type %s; an object is needed", wrong.Value))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return Invalid("body", "the body is not valid JSON: it ends in the midst of it")
+		return Invalid("body", "the body is not valid JSON: it ends too early")
 	}
-	return Invalid("body", "the body is not as it should be: "+strings.TrimPrefix(err.Error(), "json: "))
+	return Invalid("body", "the body is not valid: "+strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // jsonType returns the JSON name of a Go type.

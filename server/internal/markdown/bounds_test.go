@@ -100,13 +100,13 @@ func attacks(size int) map[string]string {
 
 // Each attack costs no more than its length allows, and is shown: formatted, or as it is stored with a note.
 func TestRenderingIsBounded(t *testing.T) {
-	shown("*warm*")
+	page("*warm*")
 	for _, size := range []int{2 << 10, 24 << 10, MaxInput} {
 		for name, source := range attacks(size) {
 			source = source[:min(len(source), MaxInput)]
 			began := time.Now()
 			var html template.HTML
-			took := allocated(func() { html = shown(source) })
+			took := allocated(func() { html = page(source) })
 			if took > allowedBytes(len(source)) {
 				t.Errorf("%s of %d bytes: %d bytes are allocated (%d for each); %d are allowed", name, len(source), took,
 					int(took)/len(source), allowedBytes(len(source)))
@@ -122,20 +122,20 @@ func TestRenderingIsBounded(t *testing.T) {
 }
 
 // What is refused is shown whole, as text.
-func TestTooComplexIsShownAsStored(t *testing.T) {
+func TestTextTooComplexAppearsAsStored(t *testing.T) {
 	for name, source := range map[string]string{
 		"a wide table": wideTable(3000, 20<<10), "brackets": times(24<<10, "[a]("), "deep quotes": times(1000, "> ") + "<b>",
 		"deep emphasis": times(8<<10, "*a **b ") + times(8<<10, "c** d* "),
 		"too long":      times(MaxInput+10, "a <b> "), "much from little": "[a]: " + times(20<<10, "&") + "\n\n" +
 			times(20<<10, "[a] "),
 	} {
-		if got, want := shown(source), plain(source, tooComplex); got != want {
+		if got, want := page(source), plain(source, tooComplex); got != want {
 			t.Errorf("%s is not shown as it is stored, but as %.200q", name, got)
 		}
 	}
 }
 
-// What people write is formatted, however long: bounds are for what nobody writes.
+// What people write is formatted, however long: bounds are for what no one writes.
 func TestWhatPeopleWriteIsFormatted(t *testing.T) {
 	table := func(columns, rows int) string {
 		row := strings.Repeat("| cell with *words* and `code` ", columns) + "|\n"
@@ -165,7 +165,7 @@ func TestWhatPeopleWriteIsFormatted(t *testing.T) {
 		"a log with all its marks": times(60<<10,
 			"[INFO] --- [main] o.s.b.w.e.tomcat (TomcatWebServer.java:243) \\d+ **done** ~ok~\n"),
 	} {
-		if html := shown(source); strings.Contains(string(html), tooComplex) {
+		if html := page(source); strings.Contains(string(html), tooComplex) {
 			t.Errorf("%s of %d bytes is not formatted", name, len(source))
 		}
 	}
@@ -196,14 +196,14 @@ func FuzzBoundedMarkdown(f *testing.F) {
 	for _, source := range hostileMarkdown {
 		f.Add(source, 300)
 	}
-	shown("*warm*")
+	page("*warm*")
 	f.Fuzz(func(t *testing.T, part string, count int) {
 		if len(part) == 0 || count < 0 {
 			return
 		}
 		source := strings.Repeat(part, max(min(count, (8<<10)/len(part)), 1))
 		var html template.HTML
-		if took := allocated(func() { html = shown(source) }); took > allowedBytes(len(source)) {
+		if took := allocated(func() { html = page(source) }); took > allowedBytes(len(source)) {
 			t.Fatalf("%q, %d times, %d bytes: %d bytes are allocated; %d are allowed", part, count, len(source), took,
 				allowedBytes(len(source)))
 		}

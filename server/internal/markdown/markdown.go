@@ -114,8 +114,8 @@ func (r *Renderer) enter() bool {
 }
 
 const (
-	tooComplex = "This text is too complex to be formatted, so it is shown as stored."
-	tooBusy    = "The server is too busy to format this text now, so it is shown as stored."
+	tooComplex = "This text is too complex to format, so it appears as stored."
+	tooBusy    = "The server is too busy to format this text now, so it appears as stored."
 )
 
 // plain returns a text unrendered, with a note.

@@ -15,9 +15,9 @@ import (
 // ours renders as the pages do.
 var ours = New(2, time.Minute)
 
-func shown(source string) template.HTML { return ours.HTML(source) }
+func page(source string) template.HTML { return ours.HTML(source) }
 
-func TestMarkdownAsItIsShown(t *testing.T) {
+func TestMarkdownAsHTML(t *testing.T) {
 	const rel = ` rel="noopener noreferrer nofollow"`
 	for name, c := range map[string]struct{ source, want string }{
 		"headings lie below those of the page": {"# One\n\n###### Six", "<h3>One</h3>\n<h6>Six</h6>\n"},
@@ -53,7 +53,7 @@ func TestMarkdownAsItIsShown(t *testing.T) {
 			"<table>\n<thead>\n<tr>\n<th align=\"left\">a</th>\n<th align=\"right\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"left\">1</td>\n<td align=\"right\">&lt;b&gt;</td>\n</tr>\n</tbody>\n</table>\n"},
 		"nothing": {"", ""},
 	} {
-		if got := string(shown(c.source)); got != c.want {
+		if got := string(page(c.source)); got != c.want {
 			t.Errorf("%s: %q becomes\n%s\nnot\n%s", name, c.source, got, c.want)
 		}
 	}
@@ -91,7 +91,7 @@ var languageClass = regexp.MustCompile(`^language-`)
 // checkTame sees that what a text has become has nothing in it but what marks stand for, whole and in its place.
 func checkTame(t *testing.T, source string) {
 	t.Helper()
-	html := string(shown(source))
+	html := string(page(source))
 	decoder := xml.NewDecoder(strings.NewReader(strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == '\ufffe' ||
 			r == '\uffff' { // which HTML can show, and XML not
@@ -200,7 +200,7 @@ func TestDeepMarkdownStaysSmall(t *testing.T) {
 		"mail":             long("a@b"), "tabs": long("\t"), "indents": long(" - a\n  "), "headings": long("# a\n"),
 		"rules": long("***\n"), "one letter": long("a"), "blank": long(" \n"), "NUL": long("\x00"), "escapes": long("\\"),
 	} {
-		if html := shown(source); len(html) > 64*len(source) {
+		if html := page(source); len(html) > 64*len(source) {
 			t.Errorf("%s: %d bytes become %d", name, len(source), len(html))
 		}
 	}

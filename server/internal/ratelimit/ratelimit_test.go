@@ -14,7 +14,7 @@ func TestALimitHoldsForEachKey(t *testing.T) {
 			t.Errorf("wait %v within the limit", wait)
 		}
 	}
-	for range 5 { // whoever tries in between does not wait longer
+	for range 5 { // anyone who tries in between does not wait longer
 		if wait := l.AllowKey("a"); wait < 59*time.Minute || wait > time.Hour {
 			t.Errorf("wait %v past the limit", wait)
 		}

@@ -110,9 +110,9 @@ func TestManyAddressesAndManyNames(t *testing.T) {
 	}
 }
 
-// Whoever attacks a name, from everywhere or from the owner's own address, does not lock its owner out of a browser
+// Anyone who attacks a name, from everywhere or from the owner's own address, does not lock its owner out of a browser
 // that the owner has signed in with.
-func TestOthersCannotLockSomebodyOut(t *testing.T) {
+func TestOthersCannotLockAUserOut(t *testing.T) {
 	a, now := testedAttempts(defaultTries)
 	for i := range 2000 {
 		a.begin("anna", fmt.Sprint("attacker ", i), "")

@@ -96,7 +96,7 @@ func (s *Service) confirmWith(w http.ResponseWriter, r *http.Request, c request.
 	user, _, err := s.checkPassword(w, r, c.User.Name, password)
 	if errors.Is(err, souvenir.ErrUnauthenticated) || err == nil && user.ID != c.User.ID {
 		return &souvenir.Error{Kind: souvenir.KindUnauthenticated, Argument: "password",
-			Message: "password is not the present one"}
+			Message: "password is not your current password"}
 	}
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 		return user, err
 	}
 	stranger := &providerRefusal{cause: errors.New("subject " + failure.Quote(who.Subject) + " is linked to no user"),
-		message: s.provider.Name + " knows you, but no account here is linked to you there. Sign in with your password and link it in your profile, or ask an admin of this server for an invitation"}
+		message: s.provider.Name + " knows you, but your account there is not linked to one here. Sign in with your password and link it in your profile, or ask an admin of this server for an invitation"}
 	if !s.provider.creates(who) {
 		return user, stranger
 	}
@@ -32,7 +32,7 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 	// would void that link.
 	if has, err := s.store.Accounts().HasAccounts(ctx); err != nil || !has {
 		if err == nil {
-			stranger.message = "This server is not set up yet: its first account is made with the link that it has printed at its start"
+			stranger.message = "This server is not set up yet: create the first account with the link that it printed when it started"
 			err = stranger
 		}
 		return user, err
@@ -89,7 +89,7 @@ func (s *Service) createUser(ctx context.Context, who asserted) (souvenir.User, 
 			var known *souvenir.Error
 			switch {
 			case err == nil:
-				s.log.InfoContext(ctx, "made an account for somebody whom the identity provider knows", "user", user.ID, "name",
+				s.log.InfoContext(ctx, "created an account for a user of the identity provider", "user", user.ID, "name",
 					user.Name)
 				return user, nil
 			case !errors.As(err, &known):
@@ -102,11 +102,11 @@ func (s *Service) createUser(ctx context.Context, who asserted) (souvenir.User, 
 				n = numbered + 1 // invalid as a name
 			default:
 				return user, &providerRefusal{message: s.provider.Name +
-					" says something of you that this server cannot keep. Ask an admin of this server for an invitation", cause: err}
+					" sent details of yours that this server cannot store. Ask an admin of this server for an invitation", cause: err}
 			}
 		}
 	}
-	return souvenir.User{}, errors.New("no name was found for a new user")
+	return souvenir.User{}, errors.New("no free name was found for a new user")
 }
 
 // ownIdentity is the user's identity at a provider.
@@ -131,7 +131,7 @@ func (s *Service) identitiesPart(ctx context.Context, c request.Caller) (identit
 	}
 	if c.User.HasPassword {
 		part.Link.Fields = []web.Field{{Name: "password", ElementID: "link-password", Label: "Your password",
-			Type: "password", Autocomplete: "current-password", Hint: "Since it opens your account from then on."}}
+			Type: "password", Autocomplete: "current-password", Hint: "To confirm it is you: the linked account can then open yours."}}
 	}
 	identities, err := c.Store.Accounts().Identities(ctx, "")
 	for _, identity := range identities {
@@ -159,7 +159,7 @@ func (s *Service) beginLink(w http.ResponseWriter, r *http.Request, c request.Ca
 		if _, _, err := s.checkPassword(w, r, c.User.Name, values.Get("password")); err != nil {
 			if errors.Is(err, souvenir.ErrUnauthenticated) {
 				err = &souvenir.Error{Kind: souvenir.KindUnauthenticated, Argument: "password",
-					Message: "password is not the present one"}
+					Message: "password is not your current password"}
 			}
 			data.External.Link.Refuse(err)
 			return web.Again(p, err)
@@ -170,11 +170,11 @@ func (s *Service) beginLink(w http.ResponseWriter, r *http.Request, c request.Ca
 
 // link links the identity with which a user returns, in the browser and session that began it.
 func (s *Service) link(r *http.Request, j loginState, who asserted) (any, error) {
-	c, err := s.AdmitPerson(r, route.Person)
+	c, err := s.RequirePerson(r, route.Person)
 	switch {
 	case errors.Is(err, web.ErrSignIn) || err == nil && c.SessionID != j.Session:
 		return nil, &failure.Error{Status: http.StatusForbidden,
-			Message: "you were signed out, or somebody else has signed in here meanwhile, so that nothing was linked; begin anew"}
+			Message: "you were signed out, or another user has signed in here meanwhile, so nothing was linked; start again"}
 	case err != nil:
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (s *Service) link(r *http.Request, j loginState, who asserted) (any, error)
 	if errors.Is(err, souvenir.ErrConflict) {
 		return s.refuseProvider(r, j,
 			&providerRefusal{message: "That account at " + s.provider.Name +
-				" is linked to another user here, who has to unlink it first", cause: err})
+				" is linked to another user here, who must unlink it first", cause: err})
 	}
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func (s *Service) loginPage(next string, again bool) (web.Page, *signInPage) {
 // an application may require a fresh sign-in, or another user may be at the browser.
 func (s *Service) showLogin(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	next := r.URL.Query().Get("next")
-	_, err := s.AdmitPerson(r, route.Person)
+	_, err := s.RequirePerson(r, route.Person)
 	switch {
 	case err == nil && !r.URL.Query().Has(askedAgain):
 		return web.Redirect(s.site.LocalPath(next)), nil
@@ -130,7 +130,7 @@ func (s *Service) beginTry(w http.ResponseWriter, r *http.Request, who string) (
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(web.Seconds(wait)))
 	return try, &failure.Error{Status: http.StatusTooManyRequests,
-		Message: fmt.Sprintf("there were too many wrong tries; wait %s, then try again", web.Wait(wait))}
+		Message: fmt.Sprintf("too many failed attempts; wait %s, then try again", web.Wait(wait))}
 }
 
 // logout ends the session of this browser. What was created in it stays valid, except for what was bound to the

@@ -198,7 +198,7 @@ func (p *provider) read(ctx context.Context) (*discovered, error) {
 func checkProviderURL(u *url.URL) error {
 	switch {
 	case u.Host == "" || u.User != nil || u.Fragment != "":
-		return errors.New("the URL is none of a provider: it lacks a host, or has a user or a fragment")
+		return errors.New("the URL is not one of a provider: it has no host, or has a user or a fragment")
 	case u.Scheme == "https", u.Scheme == "http" && netaddr.IsLoopback(u.Host):
 		return nil
 	}

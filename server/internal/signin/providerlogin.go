@@ -109,7 +109,7 @@ func (s *Service) endProviderLogin(w http.ResponseWriter, r *http.Request, _ req
 	j, ok := s.endLogin(w, r, answer.Get("state"))
 	if !ok {
 		return nil, &failure.Error{Status: http.StatusBadRequest,
-			Message: "this sign-in took too long, or was not begun in this browser, or has ended; begin anew"}
+			Message: "this sign-in took too long, was started in another browser, or is over; start again"}
 	}
 	who, err := s.askProvider(r.Context(), j, answer)
 	if err != nil {
@@ -151,7 +151,7 @@ type refusedSignIn struct {
 func (s *Service) refuseProvider(r *http.Request, j loginState, err error) (any, error) {
 	var refusal *providerRefusal
 	if errors.Is(err, souvenir.ErrUnauthenticated) {
-		refusal = &providerRefusal{message: "This account is disabled, or has just been changed. An admin of this server can tell", cause: err}
+		refusal = &providerRefusal{message: "This account is disabled, or has just been changed. Ask an admin of this server", cause: err}
 	} else if !errors.As(err, &refusal) {
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Valu
 	p := s.provider
 	unsure := func(cause error) (asserted, error) {
 		return asserted{}, &providerRefusal{message: "What " + p.Name +
-			" has answered cannot be trusted, so that nothing was done. Try again; the log of this server says more",
+			" answered cannot be trusted, so nothing was done. Try again; the log of this server has details",
 			cause: cause}
 	}
 	d, err := p.discover(ctx)
@@ -214,7 +214,7 @@ func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Valu
 		return unsure(errors.New("the answer is of the issuer " + failure.Quote(iss) + " (RFC 9207)"))
 	}
 	if code := answer.Get("error"); code != "" {
-		return asserted{}, &providerRefusal{message: p.Name + " has not let you in, or you have given up", again: true,
+		return asserted{}, &providerRefusal{message: p.Name + " did not sign you in, or you cancelled", again: true,
 			cause: errors.New(failure.Quote(code) + ": " + failure.Quote(answer.Get("error_description")))}
 	}
 	code := answer.Get("code")
@@ -253,7 +253,7 @@ func (s *Service) askProvider(ctx context.Context, j loginState, answer url.Valu
 	if j.Again && !who.At.IsZero() && s.now().Sub(who.At) > s.recently+providerLeeway {
 		return asserted{}, &providerRefusal{again: true,
 			cause:   errors.New("auth_time is " + who.At.UTC().Format(time.RFC3339)),
-			message: p.Name + " has not asked you again who you are. Sign out there, and sign in anew"}
+			message: p.Name + " did not ask you to sign in again. Sign out there, and sign in again"}
 	}
 	if who.Email == "" {
 		who.complete(ctx, d, token)
@@ -271,9 +271,9 @@ func (p *provider) checkClaims(id *oidc.IDToken, claims idClaims, j loginState, 
 	case id.Subject == "":
 		return errors.New("the ID token has no subject")
 	case id.Expiry.IsZero() || id.IssuedAt.IsZero():
-		return errors.New("the ID token lacks exp or iat")
+		return errors.New("the ID token has no exp or iat")
 	case id.IssuedAt.After(time.Now().Add(stateLife)):
-		return errors.New("the ID token is issued at " + id.IssuedAt.UTC().Format(time.RFC3339) + "; a clock is wrong")
+		return errors.New("the ID token is issued at " + id.IssuedAt.UTC().Format(time.RFC3339) + "; check the clocks of both servers")
 	}
 	if id.AccessTokenHash == "" {
 		return nil
@@ -285,11 +285,11 @@ func (p *provider) checkClaims(id *oidc.IDToken, claims idClaims, j loginState, 
 func (p *provider) checkStrength(claims idClaims) error {
 	weak := func(cause string) error {
 		return &providerRefusal{again: true, cause: errors.New(cause),
-			message: "This server wants a stronger sign-in at " + p.Name +
-				" than the one that you have used, such as one with a second factor. Set one up there if you have none, and sign in anew"}
+			message: "This server requires a stronger sign-in at " + p.Name +
+				" than the one that you used, such as one with a second factor. Set one up there if you have none, and sign in again"}
 	}
 	if len(p.RequireACR) > 0 && !slices.Contains(p.RequireACR, claims.ACR) {
-		return weak("acr is " + failure.Quote(claims.ACR) + ", which is none of " + strings.Join(p.RequireACR, ", "))
+		return weak("acr is " + failure.Quote(claims.ACR) + ", which is not one of " + strings.Join(p.RequireACR, ", "))
 	}
 	if len(p.RequireAMR) > 0 && !slices.ContainsFunc(claims.AMR,
 		func(method string) bool { return slices.Contains(p.RequireAMR, method) }) {

@@ -23,9 +23,9 @@ const (
 	markLife   = 365 * web.Day
 )
 
-// AdmitPerson authenticates the browser's session. Tokens do not count: programs may not do what is reserved for
+// RequirePerson authenticates the browser's session. Tokens do not count: programs may not do what is reserved for
 // people.
-func (s *Service) AdmitPerson(r *http.Request, needs route.Need) (request.Caller, error) {
+func (s *Service) RequirePerson(r *http.Request, needs route.Need) (request.Caller, error) {
 	c, err := r.Cookie(request.CredentialCookie)
 	if err != nil || !strings.HasPrefix(c.Value, request.SessionPrefix) {
 		return request.Caller{}, web.ErrSignIn
@@ -56,7 +56,7 @@ func (s *Service) signIn(w http.ResponseWriter, r *http.Request, user souvenir.U
 
 // signInShown is signIn for a session with further properties.
 func (s *Service) signInShown(w http.ResponseWriter, r *http.Request, user souvenir.User, n souvenir.NewSession) error {
-	before, err := s.AdmitPerson(r, route.Person)
+	before, err := s.RequirePerson(r, route.Person)
 	if err != nil && !errors.Is(err, web.ErrSignIn) {
 		return err
 	}
@@ -82,7 +82,7 @@ func (s *Service) signInShown(w http.ResponseWriter, r *http.Request, user souve
 
 // endCookie ends the session of a browser's cookie, if any.
 func (s *Service) endCookie(r *http.Request) error {
-	c, err := s.AdmitPerson(r, route.Person)
+	c, err := s.RequirePerson(r, route.Person)
 	if errors.Is(err, web.ErrSignIn) {
 		return nil
 	}

@@ -41,7 +41,7 @@ func newAccountPage(i souvenir.Invitation, value string) (web.Page, *accountPage
 			{Name: "password", Label: "Password", Type: "password", Autocomplete: "new-password",
 				Hint: "8 characters or more. A few words make a good one."},
 		}}}
-	title := "Make your account"
+	title := "Create your account"
 	if setup {
 		data.Action, title = "/setup", "Set up this service"
 	}
@@ -89,12 +89,12 @@ func (s *Service) invitation(r *http.Request, value string, purpose souvenir.Inv
 	error) {
 	if value == "" {
 		return souvenir.Invitation{},
-			failure.Invalid("invitation", "the link is not complete; open it as it was given to you")
+			failure.Invalid("invitation", "the link is not complete; open the whole link")
 	}
 	i, err := s.store.Accounts().CheckInvitation(r.Context(), value)
 	if err == nil && i.Purpose != purpose {
 		err = &failure.Error{Status: http.StatusNotFound,
-			Message: "this link is for another page; open it as it was given to you"}
+			Message: "this link is for another page; open the whole link"}
 	}
 	return i, err
 }
@@ -109,7 +109,7 @@ func deadLink(err error) (any, error) {
 }
 
 // makeAccount creates the account that a form describes and signs its user in. A non-nil page is the form, to be
-// shown again.
+// makeAccount again.
 func (s *Service) makeAccount(w http.ResponseWriter, r *http.Request,
 	purpose souvenir.InvitationPurpose) (souvenir.User, any, error) {
 	values, err := s.site.ReadForm(w, r)
@@ -140,8 +140,8 @@ func (s *Service) makeAccount(w http.ResponseWriter, r *http.Request,
 			return souvenir.User{}, dead, err
 		}
 		data.Refuse(err)
-		shown, err := web.Again(p, err)
-		return souvenir.User{}, shown, err
+		page, err := web.Again(p, err)
+		return souvenir.User{}, page, err
 	}
 	return user, nil, s.signIn(w, r, user, time.Time{})
 }

@@ -41,7 +41,7 @@ func Open(r *http.Request, most int64) (*Form, error) {
 			"; multipart/form-data is needed")
 	case parameters["boundary"] == "":
 		return nil, failure.Invalid("Content-Type",
-			"the body's Content-Type has no boundary; leave the header to what makes the form")
+			"the body's Content-Type has no boundary; let the program that builds the form set the header")
 	}
 	// Package multipart accepts a form that ends in the header of a part as complete. So the body never ends by
 	// itself: only the final boundary, completed by this line end, ends the form.

@@ -116,4 +116,4 @@ const LaneRetry = 5
 
 // ErrBusy is the error of a full lane.
 var ErrBusy = &failure.Error{Status: http.StatusServiceUnavailable,
-	Message: "many people are signing in at the moment; wait " + strconv.Itoa(LaneRetry) + " seconds, then try again"}
+	Message: "too many people are signing in right now; wait " + strconv.Itoa(LaneRetry) + " seconds, then try again"}

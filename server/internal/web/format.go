@@ -122,7 +122,7 @@ func ScopeMeaning(scope souvenir.Scope) string {
 	case souvenir.ScopeFilesWrite:
 		return "Upload, change and delete files"
 	case souvenir.ScopeAccount:
-		return "Manage your tokens, OAuth clients and who shares your projects"
+		return "Manage your tokens, OAuth clients and project members"
 	case souvenir.ScopeAdmin:
 		return "Manage users and the whole service"
 	}
@@ -169,7 +169,7 @@ func BrowserName(userAgent string) string {
 	if browser != "" && system != "" {
 		return browser + " on " + system
 	}
-	return cmp.Or(browser, system, Shortened(userAgent), "a browser without a name")
+	return cmp.Or(browser, system, Shortened(userAgent), "an unknown browser")
 }
 
 // Shortened cuts a text to the length of a line.

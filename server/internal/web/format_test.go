@@ -41,7 +41,7 @@ func TestNamesOfBrowsers(t *testing.T) {
 		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                                     "Firefox on Linux",
 		"curl/8.5.0":                     "curl",
 		"<b>":                            "<b>",
-		"":                               "a browser without a name",
+		"":                               "an unknown browser",
 		strings.Repeat("long and ", 100): strings.Repeat("long and ", 6) + "long …",
 	} {
 		if got := BrowserName(agent); got != want {

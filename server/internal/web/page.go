@@ -63,4 +63,4 @@ func (p frame) Asset(name string) (string, error) {
 }
 
 // ErrSignIn is the error for a request without a session.
-var ErrSignIn = &failure.Error{Status: http.StatusUnauthorized, Message: "nobody has signed in"}
+var ErrSignIn = &failure.Error{Status: http.StatusUnauthorized, Message: "no user has signed in"}

@@ -86,7 +86,7 @@ func (s *Site) Show(w http.ResponseWriter, r *http.Request, status int, p Page) 
 		err = all[p.Template].ExecuteTemplate(&body, root, data)
 	}
 	if err != nil {
-		s.log.ErrorContext(r.Context(), "a page could not be made", "request_id", request.Of(r.Context()).ID, "page",
+		s.log.ErrorContext(r.Context(), "a page could not be rendered", "request_id", request.Of(r.Context()).ID, "page",
 			p.Template, "error", err)
 		http.Error(w, failure.Internal, http.StatusInternalServerError)
 		return
@@ -150,14 +150,14 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, status int, message 
 
 // failureTitles are the headings of the error pages.
 var failureTitles = map[int]string{
-	http.StatusBadRequest:          "That did not work",
-	http.StatusUnauthorized:        "Please sign in",
-	http.StatusForbidden:           "That is not allowed",
-	http.StatusNotFound:            "There is nothing here",
-	http.StatusConflict:            "That could not be done",
-	http.StatusTooManyRequests:     "Too many tries",
-	http.StatusInternalServerError: "Something went wrong here",
-	http.StatusServiceUnavailable:  "Not reachable at the moment",
+	http.StatusBadRequest:          "Invalid request",
+	http.StatusUnauthorized:        "Sign in",
+	http.StatusForbidden:           "Not allowed",
+	http.StatusNotFound:            "Not found",
+	http.StatusConflict:            "Conflict",
+	http.StatusTooManyRequests:     "Too many attempts",
+	http.StatusInternalServerError: "Something went wrong",
+	http.StatusServiceUnavailable:  "Temporarily unavailable",
 }
 
 // htmxConfig configures htmx: nothing that the content security policy forbids, error responses are shown, and

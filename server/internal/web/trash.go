@@ -45,7 +45,7 @@ func (s *Site) Say(c request.Caller, path, text string) Redirect {
 
 // ErrSavedSince is the error for a step that cannot be undone.
 var ErrSavedSince = &failure.Error{Status: http.StatusBadRequest,
-	Message: "the text was saved again since, so this is not taken back; its history has what it said before"}
+	Message: "the text was saved again since, so this was not undone; its history has the past versions"}
 
 // TrashNote says what happens to deleted items; the zero time means that the trash is off.
 func TrashNote(n int, until time.Time) string {

@@ -116,8 +116,8 @@ func (s *Site) takeBack(w http.ResponseWriter, r *http.Request, c request.Caller
 	step, ok := s.undoing.step(c.User.ID, values.Get("step"), true)
 	if !ok || step.Back == nil {
 		return nil, &failure.Error{Status: http.StatusNotFound,
-			Message: "this cannot be taken back any more: it was taken back already, was done more than an hour ago, or the server has started anew since; " +
-				"the history of each memory has what it was before, and the trash what was deleted"}
+			Message: "this can no longer be undone: it was undone already, is more than an hour old, or the server has restarted since; " +
+				"the history of each memory has its past versions, and the trash has what was deleted"}
 	}
 	// Half a step is worse than a whole one: a client that disconnects does not end it.
 	if err := step.Back(context.WithoutCancel(r.Context())); err != nil {

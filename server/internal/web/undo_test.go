@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A step is taken back once, within its time, by who took it, and by nobody else.
+// A step is taken back once, within its time, by who took it, and by no one else.
 func TestStepsAreTakenBackByThoseWhoTookThem(t *testing.T) {
 	var u undo
 	back := 0

@@ -25,10 +25,10 @@ func (p *patient) calls(ctx context.Context) {
 		return
 	case a.StatusCode == http.StatusUnauthorized:
 		p.note("tools", Problem, "the token is refused: "+short(a.body),
-			`Make another one: souvenir token add --user NAME --name doctor.`)
+			`Create another one: souvenir token add --user NAME --name doctor.`)
 		return
 	case a.StatusCode != http.StatusOK || !a.isJSON(&direct) || len(direct.Content) != 1:
-		p.note("tools", Problem, "list_collections is answered with "+a.told()+" "+short(a.body),
+		p.note("tools", Problem, "list_collections is answered with "+a.describe()+" "+short(a.body),
 			"The log of the server says why.")
 		return
 	}
@@ -68,7 +68,7 @@ func (p *patient) calls(ctx context.Context) {
 			p.note("mcp", Problem, "/mcp refuses the message: "+short(a.body), "If it names a host: "+hintPublicURL)
 			return
 		case a.StatusCode != http.StatusOK || !a.isJSON(&answered) || answered.Error != nil:
-			p.note("mcp", Problem, "/mcp is answered with "+a.told()+" "+short(a.body),
+			p.note("mcp", Problem, "/mcp is answered with "+a.describe()+" "+short(a.body),
 				"Let the proxy pass /mcp on as it is; the log of the server says more.")
 			return
 		}
@@ -78,7 +78,7 @@ func (p *patient) calls(ctx context.Context) {
 			len(answered.Result.Tools), len(answered.Result.Content)), "The log of the server says more.")
 		return
 	}
-	p.ok("mcp", "a client can begin, list %d tools and call one", len(answered.Result.Tools))
+	p.ok("mcp", "a client can start, list %d tools and call one", len(answered.Result.Tools))
 	p.otherOrigins(ctx, bearer["Authorization"])
 }
 
@@ -87,7 +87,7 @@ func (p *patient) otherOrigins(ctx context.Context, authorization string) {
 	a, err := p.send(ctx, request{method: http.MethodPost, url: "/mcp", kind: mediaJSON, body: ping,
 		headers: map[string]string{"Authorization": authorization, "Accept": mediaMCP, "Origin": "https://evil.example"}})
 	if err == nil && a.StatusCode != http.StatusForbidden && !strings.Contains(a.Status, "403") {
-		p.note("origin", Problem, "/mcp takes messages of pages of other origins: the header Origin does not arrive",
+		p.note("origin", Problem, "/mcp accepts messages from pages of other origins: the header Origin does not arrive",
 			"Let the proxy pass on Origin as it is.")
 		return
 	}

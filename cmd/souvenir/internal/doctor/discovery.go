@@ -26,12 +26,12 @@ func (p *patient) serverMetadata(ctx context.Context) {
 		p.note("metadata", Problem, where+" "+first(unreachable(err)), "")
 		return
 	case a.StatusCode != http.StatusOK || !a.isJSON(&metadata):
-		p.note("metadata", Problem, where+" is answered with "+a.told()+"; without it clients find no sign-in",
+		p.note("metadata", Problem, where+" is answered with "+a.describe()+"; without it clients cannot find the sign-in",
 			p.hintWellKnown())
 		return
 	case metadata.Issuer != p.at:
-		p.note("metadata", Problem, "the server takes its address for "+metadata.Issuer+", which is not "+p.at+
-			" letter by letter; clients give up", hintPublicURL)
+		p.note("metadata", Problem, "the server believes that its address is "+metadata.Issuer+", which is not "+p.at+
+			" exactly; clients give up", hintPublicURL)
 		return
 	}
 	for name, address := range map[string]string{"authorization_endpoint": metadata.Authorization,
@@ -42,8 +42,8 @@ func (p *patient) serverMetadata(ctx context.Context) {
 		}
 	}
 	if !slices.Contains(metadata.Methods, "S256") {
-		p.note("metadata", Problem, "code_challenge_methods_supported lacks S256; MCP clients refuse to sign in",
-			"Something has changed the document on its way: let the proxy pass it on as it is.")
+		p.note("metadata", Problem, "code_challenge_methods_supported does not have S256; MCP clients refuse to sign in",
+			"Something changed the document on its way: let the proxy pass it on unchanged.")
 		return
 	}
 	if !p.sharedWithAll(a) {
@@ -72,9 +72,9 @@ func quoted(values []string) string {
 
 func (p *patient) hintWellKnown() string {
 	if p.url.Path != "" {
-		return "The URL has a path, so that clients look at the root of the host: let the proxy lead /.well-known/ to the server as well, with its path unchanged."
+		return "The URL has a path, so clients look at the root of the host: let the proxy forward /.well-known/ to the server as well, with its path unchanged."
 	}
-	return "Let the proxy lead /.well-known/ to the server, too; some keep it for certificates (ACME needs only /.well-known/acme-challenge/)."
+	return "Let the proxy forward /.well-known/ to the server, too; some keep it for certificates (ACME needs only /.well-known/acme-challenge/)."
 }
 
 // resourceMetadata reads the resource's metadata (RFC 9728), for the MCP endpoint and for the service.
@@ -91,12 +91,12 @@ func (p *patient) resourceMetadata(ctx context.Context) {
 			p.note("resource", Problem, where+" "+first(unreachable(err)), "")
 			return
 		case a.StatusCode != http.StatusOK || !a.isJSON(&metadata):
-			p.note("resource", Problem, where+" is answered with "+a.told()+"; without it clients do not find where to sign in",
+			p.note("resource", Problem, where+" is answered with "+a.describe()+"; without it clients do not find where to sign in",
 				p.hintWellKnown())
 			return
 		case metadata.Resource != p.at+rest:
 			p.note("resource", Problem, "resource is "+metadata.Resource+", which is not "+p.at+rest+
-				" letter by letter; clients give up", hintPublicURL)
+				" exactly; clients give up", hintPublicURL)
 			return
 		case len(metadata.Servers) != 1 || metadata.Servers[0] != p.at:
 			p.note("resource", Problem, "authorization_servers is "+quoted(metadata.Servers)+", which is not "+p.at,
@@ -120,23 +120,23 @@ func (p *patient) challenge(ctx context.Context) {
 		p.note("challenge", Problem, "/mcp "+first(unreachable(err)), "")
 		return
 	}
-	told := a.Header.Get("WWW-Authenticate")
+	leads := a.Header.Get("WWW-Authenticate")
 	wanted := p.atHostRoot("/.well-known/oauth-protected-resource", "/mcp")
 	switch {
 	case a.StatusCode == http.StatusOK:
-		p.note("challenge", Problem, "/mcp lets everybody in: something adds a credential on the way",
-			"Take the credential out of the proxy's configuration; each client has its own.")
+		p.note("challenge", Problem, "/mcp answers without a credential: something adds one on the way",
+			"Remove the credential from the proxy's configuration; each client has its own.")
 	case a.StatusCode != http.StatusUnauthorized:
-		p.note("challenge", Problem, "/mcp without a credential is answered with "+a.told()+
+		p.note("challenge", Problem, "/mcp without a credential is answered with "+a.describe()+
 			", not with 401; clients do not ask people to sign in",
 			"Let the proxy pass /mcp and its answers on as they are, without a sign-in or a bot check of its own.")
-	case told == "":
-		p.note("challenge", Problem, "the 401 of /mcp has no WWW-Authenticate; clients do not find the sign-in",
+	case leads == "":
+		p.note("challenge", Problem, "the 401 of /mcp has no WWW-Authenticate; clients cannot find the sign-in",
 			"Let the proxy pass on that header, and errors as they are (nginx: no proxy_intercept_errors, no proxy_hide_header).")
-	case !strings.Contains(told, `resource_metadata="`+wanted+`"`):
-		p.note("challenge", Problem, "the 401 of /mcp leads to other metadata than "+wanted+": "+told, hintPublicURL)
-	case !strings.Contains(told, `scope="`):
-		p.note("challenge", Warning, "the 401 of /mcp names no scopes: "+told,
+	case !strings.Contains(leads, `resource_metadata="`+wanted+`"`):
+		p.note("challenge", Problem, "the 401 of /mcp leads to other metadata than "+wanted+": "+leads, hintPublicURL)
+	case !strings.Contains(leads, `scope="`):
+		p.note("challenge", Warning, "the 401 of /mcp names no scopes: "+leads,
 			"Let the proxy pass on WWW-Authenticate as it is.")
 	case !exposes(a, "WWW-Authenticate"):
 		p.note("challenge", Warning, "pages in browsers may not read WWW-Authenticate", hintCORS)
@@ -169,7 +169,7 @@ func (p *patient) credentials(ctx context.Context) {
 	case "":
 		p.ok("credentials", "Authorization and X-MCP-Token arrive")
 	case "Authorization":
-		p.note("credentials", Problem, "the header Authorization does not arrive, so that every token is refused",
+		p.note("credentials", Problem, "the header Authorization does not arrive, so every token is refused",
 			"Let the proxy pass it on (Apache: CGIPassAuth On; nginx: no proxy_set_header Authorization \"\"; no Basic sign-in of the proxy's own).")
 	default:
 		p.note("credentials", Warning, "the header "+lost+
@@ -188,7 +188,7 @@ func (p *patient) slashes(ctx context.Context) {
 			}
 			if a, err := p.send(ctx, q); err == nil && a.redirects() {
 				p.note("slashes", Problem, method+" "+path+" is redirected to "+a.Header.Get("Location")+
-					"; clients lose their message or their token on the way",
+					"; clients lose their message or their token",
 					"Let the proxy pass on paths as they are (nginx: location / with proxy_pass and no path; no rule that adds or cuts slashes).")
 				return
 			}
@@ -224,7 +224,7 @@ func (p *patient) preflights(ctx context.Context) {
 			return
 		}
 		if a.StatusCode >= 300 || !p.sharedWithAll(a) || !lists(a, "Access-Control-Allow-Methods", method) {
-			p.note("cors", Problem, "OPTIONS "+path+" is answered with "+a.told()+" and Access-Control-Allow-Origin "+
+			p.note("cors", Problem, "OPTIONS "+path+" is answered with "+a.describe()+" and Access-Control-Allow-Origin "+
 				quoted(a.Header.Values("Access-Control-Allow-Origin"))+"; clients in browsers cannot use it", hintCORS)
 			return
 		}
@@ -269,11 +269,11 @@ func (p *patient) bodies(ctx context.Context) {
 	switch {
 	case err == nil && a.StatusCode == http.StatusRequestEntityTooLarge:
 		p.note("bodies", Problem, "requests of 2 MiB are refused by the proxy; long memories and files cannot be stored",
-			"Raise its limit to that of files, 100 MiB or what --max-file says (nginx: client_max_body_size 101m;).")
+			"Raise its limit to that of files, 100 MiB or the value of --max-file (nginx: client_max_body_size 101m;).")
 	case err == nil && a.StatusCode == http.StatusUnauthorized:
 		p.ok("bodies", "requests of 2 MiB arrive")
 	case err == nil:
-		p.note("bodies", Warning, "a request of 2 MiB is answered with "+a.told(),
+		p.note("bodies", Warning, "a request of 2 MiB is answered with "+a.describe(),
 			"See what the proxy does with large requests.")
 	}
 }

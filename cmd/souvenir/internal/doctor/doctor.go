@@ -62,7 +62,7 @@ func Examine(ctx context.Context, address string, options Options) ([]Finding, e
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
 		strings.ContainsAny(address, "?#") {
-		return nil, fmt.Errorf("%q is none of a server; give one such as https://memory.example.com", address)
+		return nil, fmt.Errorf("%q is not a URL of a server; give one such as https://memory.example.com", address)
 	}
 	p := &patient{at: address, url: u, options: options,
 		http: &http.Client{Timeout: cmp.Or(options.Timeout, defaultTimeout)}}
@@ -141,7 +141,7 @@ func (p *patient) send(ctx context.Context, q request) (answer, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return answer{}, fmt.Errorf("the answer breaks off: %w", err)
+		return answer{}, fmt.Errorf("the answer ends too early: %w", err)
 	}
 	return answer{response, body}, nil
 }
@@ -154,8 +154,8 @@ func (a answer) isJSON(v any) bool {
 	return strings.Contains(a.Header.Get("Content-Type"), "json") && json.Unmarshal(a.body, v) == nil
 }
 
-// told describes an answer in a few words, for messages.
-func (a answer) told() string {
+// describe describes an answer in a few words, for messages.
+func (a answer) describe() string {
 	text := fmt.Sprintf("status %d", a.StatusCode)
 	switch {
 	case a.redirects():

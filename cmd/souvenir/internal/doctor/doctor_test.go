@@ -247,11 +247,11 @@ func TestWhatIsWrong(t *testing.T) {
 		"a date that is none": {setting{between: onPath("/health",
 			func(h http.Header) { h.Set("Date", "today") })}, "clock", doctor.Warning, "no date"},
 		"another public URL": {setting{publicURL: func(string) string { return "https://memory.example" }},
-			"metadata", doctor.Problem, "takes its address for https://memory.example|--public-url"},
+			"metadata", doctor.Problem, "believes that its address is https://memory.example|--public-url"},
 		"another host": {setting{publicURL: func(at string) string {
 			return strings.Replace(at, "127.0.0.1",
 				"localhost", 1)
-		}}, "metadata", doctor.Problem, "localhost|letter by letter"},
+		}}, "metadata", doctor.Problem, "localhost|exactly"},
 		"no metadata": {setting{between: status("/.well-known/", 404)}, "metadata", doctor.Problem,
 			"status 404|acme-challenge"},
 		"no metadata at the host's root": {setting{path: "/memory", between: status("/.well-known/", 404)}, "metadata",
@@ -272,7 +272,7 @@ func TestWhatIsWrong(t *testing.T) {
 			doctor.Problem, "status 403"},
 		"a resource with a slash": {setting{between: body(func(b []byte, _ *http.Request) []byte {
 			return bytes.Replace(b, []byte(`/mcp","resource_name`), []byte(`/mcp/","resource_name`), 1)
-		})}, "resource", doctor.Problem, "letter by letter"},
+		})}, "resource", doctor.Problem, "exactly"},
 		"another authorization server": {setting{between: body(func(b []byte,
 			r *http.Request) []byte {
 			return otherServer(b)
@@ -285,7 +285,7 @@ func TestWhatIsWrong(t *testing.T) {
 		})}, "challenge", doctor.Problem, "no WWW-Authenticate|proxy_intercept_errors"},
 		"a sign-in of the proxy": {setting{between: status("/mcp", 403)}, "challenge", doctor.Problem,
 			"status 403|HTML"},
-		"a credential that is added": {setting{}, "challenge", doctor.Problem, "lets everybody in"}, // see below
+		"a credential that is added": {setting{}, "challenge", doctor.Problem, "answers without a credential"}, // see below
 		"a challenge that leads elsewhere": {setting{between: onPath("/mcp",
 			func(h http.Header) { replace(h, "WWW-Authenticate", "/.well-known/", "/well-known/") })}, "challenge",
 			doctor.Problem, "other metadata"},
@@ -334,7 +334,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"too many registrations": {setting{between: posts("/oauth/register", 429)}, "register", doctor.Warning,
 			"too many"},
 		"no authorization": {setting{between: status("/oauth/authorize", 404)}, "authorize", doctor.Problem,
-			"nobody is asked to sign in"},
+			"does not lead to the sign-in"},
 		"a sign-in elsewhere": {setting{between: onPath("/oauth/authorize",
 			func(h http.Header) { h.Set("Location", "http://backend:8377"+h.Get("Location")) })}, "authorize", doctor.Problem,
 			"http://backend:8377/login|proxy_redirect"},
@@ -505,11 +505,11 @@ func TestCertificates(t *testing.T) {
 		"good":        {"127.0.0.1", now.Add(-day), now.Add(60 * day), true, doctor.OK, "good until"},
 		"of six days": {"127.0.0.1", now.Add(-day), now.Add(5 * day), true, doctor.OK, "good until"},
 		"that ends soon": {"127.0.0.1", now.Add(-80 * day), now.Add(10 * day), true, doctor.Warning,
-			"renewed by itself"},
+			"renewed automatically"},
 		"that ends very soon": {"127.0.0.1", now.Add(-88 * day), now.Add(2 * day), true, doctor.Problem, "Renew it now"},
 		"that has ended":      {"127.0.0.1", now.Add(-90 * day), now.Add(-day), true, doctor.Problem, "out of date"},
 		"of nobody": {"127.0.0.1", now.Add(-day), now.Add(60 * day), false, doctor.Problem,
-			"authority that is not known"},
+			"unknown authority"},
 		"of another host": {"memory.example", now.Add(-day), now.Add(60 * day), true, doctor.Problem, "other names"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,23 +21,23 @@ func (p *patient) tokenEndpoint(ctx context.Context) {
 		p.note("token", Problem, "/oauth/token "+first(unreachable(err)), "")
 		return
 	}
-	var told struct{ Error string }
+	var answer struct{ Error string }
 	switch {
-	case !a.isJSON(&told):
-		p.note("token", Problem, "an error of /oauth/token comes as "+a.told()+
-			", not as JSON; clients cannot mend it themselves",
+	case !a.isJSON(&answer):
+		p.note("token", Problem, "an error of /oauth/token comes as "+a.describe()+
+			", not as JSON; clients cannot recover",
 			"Let the proxy pass errors on as they are (nginx: no proxy_intercept_errors, no error_page).")
-	case a.StatusCode != http.StatusUnauthorized || told.Error != "invalid_client":
+	case a.StatusCode != http.StatusUnauthorized || answer.Error != "invalid_client":
 		p.note("token", Problem, fmt.Sprintf(
-			"a client that is not known gets %s and %q, not 401 and invalid_client; clients do not register again", a.told(),
-			told.Error), "Let the proxy pass statuses on as they are.")
+			"an unknown client gets %s and %q, not 401 and invalid_client; clients do not register again", a.describe(),
+			answer.Error), "Let the proxy pass statuses on as they are.")
 	case !strings.Contains(a.Header.Get("Cache-Control"), "no-store"):
 		p.note("token", Problem, "answers of /oauth/token may be stored on the way: Cache-Control is "+
 			quoted(a.Header.Values("Cache-Control")), "Let the proxy pass on Cache-Control as it is.")
 	case !p.sharedWithAll(a):
 		p.note("token", Problem, "pages of other origins may not read answers of /oauth/token", hintCORS)
 	default:
-		p.ok("token", "/oauth/token tells errors as clients understand them")
+		p.ok("token", "/oauth/token reports errors in the form that clients understand")
 	}
 }
 
@@ -86,21 +86,21 @@ func (p *patient) registrations(ctx context.Context) {
 		}
 		switch {
 		case a.StatusCode == http.StatusTooManyRequests:
-			p.note("register", Warning, "too many clients have registered from here lately, so that it could not be tried",
+			p.note("register", Warning, "too many clients have registered from here lately, so registration was not tested",
 				"Wait as many seconds as Retry-After says: "+a.Header.Get("Retry-After")+".")
 			return
 		case a.StatusCode != http.StatusCreated || !a.isJSON(&registered) || registered.ID == "":
-			p.note("register", Problem, k.name+" cannot register: "+a.told()+" "+short(a.body),
+			p.note("register", Problem, k.name+" cannot register: "+a.describe()+" "+short(a.body),
 				"Let the proxy pass /oauth/register on as it is; if the answer is the server's, report it.")
 			return
 		case !slices.Equal(registered.Callbacks, k.callback):
 			p.note("register", Problem, k.name+" registers "+strings.Join(k.callback, ", ")+" and gets back "+
 				strings.Join(registered.Callbacks, ", "),
-				"Something has changed the answer on its way: let the proxy pass it on as it is.")
+				"Something changed the answer on its way: let the proxy pass it on unchanged.")
 			return
 		case bytes.Contains(a.body, []byte("null")):
 			p.note("register", Problem, k.name+" gets null in its registration, which some clients refuse",
-				"Something has changed the answer on its way: let the proxy pass it on as it is.")
+				"Something changed the answer on its way: let the proxy pass it on unchanged.")
 			return
 		}
 		if !p.authorization(ctx, k, registered.ID) {
@@ -139,15 +139,15 @@ func (p *patient) authorization(ctx context.Context, k kind, id string) bool {
 	to, err := a.Location()
 	switch {
 	case !a.redirects() || err != nil:
-		p.note("authorize", Problem, k.name+" with "+callback+" is answered with "+a.told()+
-			", and nobody is asked to sign in", "The log of the server says why.")
+		p.note("authorize", Problem, k.name+" with "+callback+" is answered with "+a.describe()+
+			", and does not lead to the sign-in", "The log of the server says why.")
 		return false
 	case to.Query().Has("error"):
 		p.note("authorize", Problem, k.name+" is refused with "+to.Query().Get("error")+": "+
 			to.Query().Get("error_description"), hintPublicURL)
 		return false
 	case to.Scheme+"://"+to.Host != p.origin() || to.Path != p.url.Path+"/login":
-		p.note("authorize", Problem, "who wants to sign in is sent to "+to.Scheme+"://"+to.Host+to.Path+
+		p.note("authorize", Problem, "the sign-in redirects to "+to.Scheme+"://"+to.Host+to.Path+
 			", which is not below "+p.at,
 			"Let the proxy pass on Location as it is (nginx: proxy_redirect off;), and "+strings.ToLower(hintPublicURL[:1])+
 				hintPublicURL[1:])
@@ -174,10 +174,10 @@ func (p *patient) signIn(ctx context.Context) {
 	}
 	switch {
 	case a.StatusCode != http.StatusOK || !strings.Contains(page, `name="password"`):
-		p.note("login", Problem, "/login is answered with "+a.told()+", without a form to sign in",
+		p.note("login", Problem, "/login is answered with "+a.describe()+", without a form to sign in",
 			"Let the proxy pass pages on as they are.")
 	case len(cookies) == 0:
-		p.note("login", Problem, "/login sets no cookie, so that nobody can sign in", "Let the proxy pass on Set-Cookie.")
+		p.note("login", Problem, "/login sets no cookie, so sign-in is impossible", "Let the proxy pass on Set-Cookie.")
 	case p.url.Scheme == "https" && !secure:
 		p.note("login", Problem, "the cookie of /login is not Secure or not HttpOnly", hintPublicURL)
 	case !strings.Contains(a.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'"):
@@ -185,7 +185,7 @@ func (p *patient) signIn(ctx context.Context) {
 			quoted(a.Header.Values("Content-Security-Policy")), "Let the proxy pass it on as it is.")
 	case strings.Contains(strings.Join(a.Header.Values("Content-Security-Policy"), ","), "form-action"):
 		p.note("login", Problem, "Content-Security-Policy has form-action: Chromium then blocks the way back to the client",
-			"Take form-action out of the proxy's configuration: "+policy)
+			"Remove form-action from the proxy's configuration: "+policy)
 	default:
 		u, err := p.url.Parse(style)
 		if err != nil {
@@ -194,7 +194,7 @@ func (p *patient) signIn(ctx context.Context) {
 		if css, err := p.send(ctx, request{url: u.String()}); err != nil || css.StatusCode != http.StatusOK ||
 			!strings.Contains(css.Header.Get("Content-Type"), "css") {
 			p.note("login", Warning, "the style of the pages does not arrive from "+u.String(),
-				"Let the proxy lead everything below "+p.at+" to the server.")
+				"Let the proxy forward everything below "+p.at+" to the server.")
 			return
 		}
 		p.ok("login", "people can sign in")

@@ -28,21 +28,21 @@ func (p *patient) reach(ctx context.Context) bool {
 	switch {
 	case a.redirects():
 		p.note("reach", Problem, p.at+"/health is redirected to "+a.Header.Get("Location")+
-			"; clients send their tokens to no other address than the one that they were given",
+			"; clients send their tokens only to the address that they were given",
 			"Give clients, and --public-url, the address that answers by itself.")
 		return false
 	case !a.isJSON(&health) || health.Service != "souvenir":
-		p.note("reach", Problem, p.at+"/health is not answered by Souvenir, but with "+a.told(),
-			"Is the server running, does the proxy lead to it, and is the path of the URL right? Sign-in pages and bot checks of a proxy must not come before it.")
+		p.note("reach", Problem, p.at+"/health is not answered by Souvenir, but with "+a.describe(),
+			"Is the server running, does the proxy forward to it, and is the path of the URL right? The proxy must not have a sign-in page or a bot check in front of it.")
 		return false
 	case a.StatusCode != http.StatusOK || health.Status != "ok":
-		p.note("reach", Problem, "the server answers, but does not work: "+a.told(), "Its log says why.")
+		p.note("reach", Problem, "the server answers, but does not work: "+a.describe(), "Its log says why.")
 		return false
 	}
 	p.ok("reach", "%s answers, in version %s, after %s", p.at, health.Version, took.Round(time.Millisecond))
 	if encoding := a.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		p.note("encoding", Problem, "answers are encoded with "+encoding+", although that was not asked for",
-			"Let the proxy compress for clients only that send Accept-Encoding.")
+		p.note("encoding", Problem, "answers are encoded with "+encoding+", although the request did not ask for it",
+			"Let the proxy compress only for clients that send Accept-Encoding.")
 	}
 	p.certificate(a.TLS)
 	p.clock(a, began, took)
@@ -58,19 +58,19 @@ func unreachable(err error) (message, mend string) {
 	var network net.Error
 	switch {
 	case errors.As(err, &name) && name.IsNotFound:
-		return "has a name that is not known: " + err.Error(), "Make a DNS record for the host."
+		return "has an unknown name: " + err.Error(), "Create a DNS record for the host."
 	case errors.As(err, &authority):
-		return "has a certificate of an authority that is not known here",
+		return "has a certificate of an unknown authority",
 			"Serve the whole chain of a public authority's certificate (Caddy and Let's Encrypt do); clients have no switch to trust another."
 	case errors.As(err, &host):
 		return "has a certificate for other names: " + err.Error(), "Get a certificate for this host."
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "has a certificate that is out of date: " + err.Error(),
-			"Renew it, and see why that did not happen by itself. Or a clock is wrong."
+			"Renew it, and check why it was not renewed automatically. Or a clock is wrong."
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return "speaks http, not https", "Put a proxy with TLS before it, or give the URL as http://."
+		return "speaks http, not https", "Put a proxy with TLS in front of it, or give the URL as http://."
 	case errors.As(err, &network) && network.Timeout():
-		return "does not answer in time: " + err.Error(), "Look at the firewall, and at whether the proxy reaches the server."
+		return "does not answer in time: " + err.Error(), "Check the firewall, and whether the proxy reaches the server."
 	}
 	return "cannot be reached: " + err.Error(), "Is it running, and does the proxy listen there?"
 }
@@ -79,10 +79,10 @@ func unreachable(err error) (message, mend string) {
 func (p *patient) certificate(state *tls.ConnectionState) {
 	switch {
 	case state == nil && isLocal(p.url.Hostname()):
-		p.ok("tls", "no TLS, and none is needed on this machine; clients on others cannot come")
+		p.ok("tls", "no TLS, and none is needed on this machine; clients on other machines cannot connect")
 		return
 	case state == nil:
-		p.note("tls", Problem, "passwords and tokens travel without encryption, and Claude and ChatGPT on the web take https only", "Put a proxy with TLS before it, and give its https URL as --public-url.")
+		p.note("tls", Problem, "passwords and tokens travel without encryption, and Claude and ChatGPT on the web take https only", "Put a proxy with TLS in front of it, and give its https URL as --public-url.")
 		return
 	case len(state.PeerCertificates) == 0:
 		return
@@ -93,9 +93,9 @@ func (p *patient) certificate(state *tls.ConnectionState) {
 	const soon, late = 14 * 24 * time.Hour, 3 * 24 * time.Hour
 	switch lifetime := ends.Sub(state.PeerCertificates[0].NotBefore); {
 	case left < late && left < lifetime/3: // some are valid for six days only
-		p.note("tls", Problem, message, "Renew it now; clients show nobody why they fail.")
+		p.note("tls", Problem, message, "Renew it now; clients fail without a reason.")
 	case left < soon && left < lifetime/3:
-		p.note("tls", Warning, message, "See that it is renewed by itself.")
+		p.note("tls", Warning, message, "Make sure that it is renewed automatically.")
 	default:
 		p.ok("tls", "%s", message)
 	}
@@ -114,9 +114,9 @@ func (p *patient) clock(a answer, began time.Time, took time.Duration) {
 	switch {
 	case off.Abs() > tooMuch:
 		p.note("clock", Problem, message+"; tokens end too early or too late, and sign-ins at other providers fail",
-			"Let both machines take the time from the network (NTP).")
+			"Let both machines synchronize their clocks (NTP).")
 	case off.Abs() > much:
-		p.note("clock", Warning, message, "Let both machines take the time from the network (NTP).")
+		p.note("clock", Warning, message, "Let both machines synchronize their clocks (NTP).")
 	default:
 		p.ok("clock", "%s", message)
 	}
@@ -157,12 +157,12 @@ func (p *patient) addresses(ctx context.Context) {
 	switch {
 	case len(dead) > 0:
 		p.note("addresses", Warning, host+" leads to "+strings.Join(dead, " and ")+
-			" as well, where nobody answers from here; some clients wait there, or fail",
-			"Take the address out of the DNS, or let the proxy listen there. If this machine has no IPv6, it cannot tell.")
+			" as well, which does not answer from here; some clients wait there, or fail",
+			"Remove the address from the DNS, or let the proxy listen there. If this machine has no IPv6, it cannot test this.")
 	case private:
 		p.note("addresses", Warning, host+
-			" lies in a private network: Claude and ChatGPT on the web connect from outside, and do not reach it",
-			"Nothing, if only programs in this network shall use it; otherwise make it public, as by a tunnel.")
+			" is in a private network: Claude and ChatGPT on the web connect from outside, and cannot reach it",
+			"Nothing, if only programs in this network use it; otherwise make it public, for example with a tunnel.")
 	default:
 		p.ok("addresses", "%s leads to %d addresses, and all answer", host, len(all))
 	}
@@ -176,14 +176,14 @@ func (p *patient) plainHTTP(ctx context.Context) {
 	a, err := p.send(ctx, request{url: "http://" + p.url.Hostname() + p.url.EscapedPath() + "/health"})
 	switch {
 	case err != nil:
-		p.ok("http", "nobody answers without TLS")
+		p.ok("http", "there is no answer without TLS")
 	case a.redirects() && strings.HasPrefix(a.Header.Get("Location"), "https://"+p.url.Hostname()):
 		p.ok("http", "http is redirected to https")
 	case a.StatusCode == http.StatusOK && strings.Contains(string(a.body), "souvenir"):
 		p.note("http", Problem, "the server answers on http as well, where passwords and tokens are readable on the way",
 			"Let the proxy redirect http to https.")
 	default:
-		p.note("http", Warning, "http://"+p.url.Hostname()+" is answered with "+a.told()+
-			"; people who type the name alone do not arrive", "Let the proxy redirect http to https.")
+		p.note("http", Warning, "http://"+p.url.Hostname()+" is answered with "+a.describe()+
+			"; people who enter only the host name do not reach it", "Let the proxy redirect http to https.")
 	}
 }

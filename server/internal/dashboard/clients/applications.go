@@ -51,7 +51,7 @@ func namesOf(limits []string, visible []souvenir.Project, user string) []string 
 		i := slices.IndexFunc(visible, func(p souvenir.Project) bool { return limit == p.Owner+"/"+p.ID })
 		switch {
 		case i < 0:
-			names = append(names, "one that you do not see any more")
+			names = append(names, "a project that you can no longer see")
 		case visible[i].Owner == user:
 			names = append(names, visible[i].Name)
 		default:

@@ -101,7 +101,7 @@ func (s *Service) clientPage(chosen string) (web.Page, error) {
 	chosen = cmp.Or(chosen, names[0])
 	if !slices.Contains(names, chosen) {
 		return web.Page{}, failure.Invalid("client", "client is "+failure.Quote(chosen)+
-			"; one of those on the page is needed, such as "+names[0])
+			"; choose a client on the page, such as "+names[0])
 	}
 	data := clientPage{Address: s.connection("").Address, Chosen: chosen, Other: chosen == anyClient,
 		Mark: connectedMark{Since: time.Now().UTC().Format(time.RFC3339), State: stateWaiting}}
@@ -139,7 +139,7 @@ func (s *Service) connectClient(w http.ResponseWriter, r *http.Request, c reques
 	}
 	chosen := values.Get("client")
 	if !slices.Contains(clientNamesOf(s.connection("").Snippets, s.connection(tokenStandIn).Snippets), chosen) {
-		return nil, failure.Invalid("client", "client is "+failure.Quote(chosen)+"; choose one of those on the page")
+		return nil, failure.Invalid("client", "client is "+failure.Quote(chosen)+"; choose one on the page")
 	}
 	n := souvenir.NewToken{Name: chosen, SessionID: c.SessionID}
 	if values.Get("access") == tokenReads {

@@ -65,7 +65,7 @@ func (s *Service) lookForToken(r *http.Request, c request.Caller, mark *connecte
 	}
 	i := slices.IndexFunc(tokens, func(t souvenir.Token) bool { return t.ID == mark.TokenID })
 	if i < 0 {
-		return &failure.Error{Status: http.StatusNotFound, Message: "the token is not there any more; make another one"}
+		return &failure.Error{Status: http.StatusNotFound, Message: "the token no longer exists; create another one"}
 	}
 	if tokens[i].LastUsedAt.IsZero() {
 		return nil

@@ -52,13 +52,13 @@ func (s *Service) ownClients(r *http.Request, c request.Caller) (web.Page, *clie
 		Method: souvenir.AuthSecretBasic,
 		Form: web.Form{Fields: []web.Field{
 			{Name: "name", Argument: "client_name", Label: "Name", Type: "text", Autocomplete: "off",
-				Hint: "People are shown it when they are asked to let the application in."},
+				Hint: "Shown to people when the application asks for access."},
 			{Name: "client_id", Label: "Id", Type: "text", Autocomplete: "off",
-				Hint:     "What the application calls itself here, if it is fixed there already. Otherwise one is made.",
+				Hint:     "The client id that the application requires, if any. Left empty, the server creates one.",
 				Optional: true},
 		}},
 		URIs: web.Field{Name: "redirect_uris", Label: "Redirect URIs",
-			Hint: "Where people come back to the application, exactly as it sends them, one to a line: https, http on this machine only, or a scheme of its own."},
+			Hint: "Where people return to the application, exactly as it sends them, one per line: https, http on this machine only, or its own scheme."},
 		Endpoints: []web.Fact{
 			{Key: "Issuer", Value: s.site.PublicURL},
 			{Key: "Authorization endpoint", Value: s.site.PublicURL + route.AuthorizePath},
@@ -107,7 +107,7 @@ func (s *Service) makeClient(w http.ResponseWriter, r *http.Request, c request.C
 	}
 	var made souvenir.RegisteredClient
 	if strings.TrimSpace(values.Get("name")) == "" {
-		err = failure.Invalid("client_name", "client_name is empty; people must be shown a name")
+		err = failure.Invalid("client_name", "client_name is empty; people need to see a name")
 	} else {
 		made, err = c.Store.Accounts().AddClient(r.Context(), souvenir.NewClient{
 			ID: strings.TrimSpace(values.Get("client_id")), Name: values.Get("name"),

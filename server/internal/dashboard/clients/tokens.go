@@ -28,8 +28,8 @@ type tokensPage struct {
 	Address  string      // of the MCP endpoint
 }
 
-// shownProjects is the maximum number of projects to choose from.
-const shownProjects = 200
+// maxProjects is the maximum number of projects to choose from.
+const maxProjects = 200
 
 // ownToken is a token of the user's.
 type ownToken struct {
@@ -42,9 +42,9 @@ type ownToken struct {
 func (t ownToken) Origin() string {
 	switch {
 	case t.TokenID != "":
-		return "through the token " + cmp.Or(web.ShortName(t.TokenName), t.TokenID)
+		return "with the token " + cmp.Or(web.ShortName(t.TokenName), t.TokenID)
 	case t.GrantID != "":
-		return "through " + cmp.Or(web.ShortName(t.ClientName), "an application without a name")
+		return "with " + cmp.Or(web.ShortName(t.ClientName), "an unnamed application")
 	case t.SessionID != "":
 		return "in the browser session of " + web.BrowserName(t.Browser)
 	}
@@ -58,7 +58,7 @@ func (t ownToken) Rights() string {
 		words = "reads and writes"
 	}
 	if slices.Contains(t.Scopes, souvenir.ScopeAccount) {
-		words += ", manages tokens and shares"
+		words += ", manages tokens and members"
 	}
 	if slices.Contains(t.Scopes, souvenir.ScopeAdmin) {
 		words += ", manages the service"
@@ -89,7 +89,7 @@ func (s *Service) tokens(r *http.Request, c request.Caller) (web.Page, *tokensPa
 	data := &tokensPage{Chosen: tokenChoice{Days: "90", Access: tokenWrites}, Address: s.connection("").Address,
 		Form: web.Form{Fields: []web.Field{
 			{Name: "name", Label: "Name", Type: "text", Autocomplete: "off",
-				Hint: "To know it by, such as the client and the machine that will have it."},
+				Hint: "A name to recognize it by, such as its client and machine."},
 		}}}
 	tokens, err := c.Store.Accounts().Tokens(r.Context())
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Service) tokens(r *http.Request, c request.Caller) (web.Page, *tokensPa
 	if err != nil {
 		return web.Page{}, nil, err
 	}
-	data.Projects, data.More = projects[:min(len(projects), shownProjects)], max(0, len(projects)-shownProjects)
+	data.Projects, data.More = projects[:min(len(projects), maxProjects)], max(0, len(projects)-maxProjects)
 	tokens, data.Pages = web.Paginate(tokens, r, "tokens")
 	for _, token := range tokens {
 		data.Tokens = append(data.Tokens, ownToken{token, namesOf(token.Projects, projects, c.User.ID)})
@@ -163,7 +163,7 @@ func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souv
 	if c.Admin {
 		if user.Role != souvenir.RoleAdmin {
 			return n, &souvenir.Error{Kind: souvenir.KindForbidden, Argument: "admin",
-				Message: "admin is for tokens of admins; leave it out"}
+				Message: "only admins can create tokens with admin; leave it out"}
 		}
 		n.Scopes = append(n.Scopes, souvenir.ScopeAdmin)
 	}
@@ -171,7 +171,7 @@ func (c tokenChoice) token(name string, user souvenir.User, now time.Time) (souv
 		days, err := strconv.Atoi(c.Days)
 		if err != nil || days < 1 || days > params.MaxTokenDays {
 			return n, failure.Invalid("days", "days is "+failure.Quote(c.Days)+
-				"; a whole number of days is needed, or nothing for a token that does not end")
+				"; a whole number of days is needed, or nothing for a token that does not expire")
 		}
 		n.ExpiresAt = now.Add(time.Duration(days) * web.Day)
 	}

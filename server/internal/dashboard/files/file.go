@@ -72,7 +72,7 @@ func (s *Service) file(r *http.Request, c request.Caller) (web.Page, *filePage, 
 	if data.Status, err = c.Store.Insights().GetFileStatus(r.Context(), f.ID); err != nil {
 		return p, nil, err
 	}
-	data.Own, data.By = f.Owner == c.User.ID, cmp.Or(data.Status.OwnerName, "no user any more")
+	data.Own, data.By = f.Owner == c.User.ID, cmp.Or(data.Status.OwnerName, "a deleted user")
 	if f.MemoryID != "" {
 		memory, err := c.Store.GetMemory(r.Context(), f.MemoryID)
 		if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
@@ -104,7 +104,7 @@ func (s *Service) file(r *http.Request, c request.Caller) (web.Page, *filePage, 
 
 // findMemories searches for memories to link: by words, or by an id.
 func findMemories(r *http.Request, c request.Caller, data *filePage) error {
-	const shown = 5
+	const most = 5
 	data.Find = strings.TrimSpace(r.URL.Query().Get("find"))
 	if data.Find == "" {
 		return nil
@@ -115,7 +115,7 @@ func findMemories(r *http.Request, c request.Caller, data *filePage) error {
 		data.Found = []souvenir.Memory{memory}
 		return nil
 	}
-	found, err := c.Store.Search(r.Context(), souvenir.Query{Text: data.Find, Limit: shown})
+	found, err := c.Store.Search(r.Context(), souvenir.Query{Text: data.Find, Limit: most})
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s *Service) linkToMemory(w http.ResponseWriter, r *http.Request, c request
 	}
 	said := before.Filename + " is linked to the memory."
 	if memory == "" {
-		said = before.Filename + " is linked to no memory any more."
+		said = before.Filename + " is no longer linked to a memory."
 	}
 	former := projectRefOf(data)
 	return s.site.DoneWithUndo(c, "/files/"+before.ID, said, func(ctx context.Context) error {
@@ -204,7 +204,7 @@ func putFileBack(ctx context.Context, store *souvenir.Store, changed souvenir.Fi
 	}
 	if !now.UpdatedAt.Equal(changed.UpdatedAt) {
 		return &failure.Error{Status: http.StatusConflict,
-			Message: "this cannot be taken back: the file has been changed since"}
+			Message: "this cannot be undone: the file has been changed since"}
 	}
 	_, err = store.UpdateFile(ctx, changed.ID, back)
 	return err

@@ -62,7 +62,7 @@ type fileKind struct{ Type, Name string }
 
 var fileKinds = []fileKind{
 	{"image/*", "Images"}, {"text/*", "Texts"}, {"application/pdf", "PDF"}, {"application/json", "JSON"},
-	{"audio/*", "Sound"}, {"video/*", "Film"}, {"application/zip", "ZIP archives"},
+	{"audio/*", "Audio"}, {"video/*", "Video"}, {"application/zip", "ZIP archives"},
 }
 
 const (
@@ -193,7 +193,7 @@ func (s *Service) namesOfUsers(r *http.Request, c request.Caller, files []souven
 		if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 			return nil, err
 		}
-		names[f.Owner] = cmp.Or(u.Name, "no user any more")
+		names[f.Owner] = cmp.Or(u.Name, "a deleted user")
 	}
 	return names, nil
 }
@@ -233,7 +233,7 @@ var kindsInWords = map[string]string{
 	"image/png": "PNG image", "image/jpeg": "JPEG image", "image/gif": "GIF image", "image/webp": "WebP image",
 	"image/avif": "AVIF image", "image/svg+xml": "SVG image",
 	"application/zip": "ZIP archive", "application/gzip": "gzip archive", "application/x-tar": "tar archive",
-	"audio/mpeg": "MP3", "video/mp4": "MP4 film", "application/octet-stream": "Bytes",
+	"audio/mpeg": "MP3", "video/mp4": "MP4 video", "application/octet-stream": "Bytes",
 	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   "Word document",
 	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":         "Excel table",
 	"application/vnd.openxmlformats-officedocument.presentationml.presentation": "PowerPoint slides",

@@ -76,7 +76,7 @@ func (s *Service) storeFiles(r *http.Request, c request.Caller, in *upload.Form)
 			return stored, err
 		}
 		if len(stored) == maxFilesOfForm {
-			return stored, failure.Invalid("file", "the form has more than 100 files; send them in several forms")
+			return stored, failure.Invalid("file", "the form has more than 100 files; upload at most 100 at once")
 		}
 		f, err := s.storeFile(r, c, in, fields, part)
 		if errors.Is(err, errNoFile) {

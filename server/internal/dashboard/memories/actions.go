@@ -56,7 +56,7 @@ func orNone(value string) any {
 func setInWords(key, value string) string {
 	switch {
 	case key == "state" && value == "archived":
-		return "The memory is archived: agents are not given it by themselves any more. Searches still find it."
+		return "The memory is archived: agents no longer get it by default. Searches still find it."
 	case value == "":
 		return "The memory has no " + key + " any more."
 	case key == "importance":
@@ -85,7 +85,7 @@ func revert(ctx context.Context, store *souvenir.Store, id string, revision int)
 	}
 	if now.Revision != revision {
 		return &failure.Error{Status: http.StatusConflict,
-			Message: "this cannot be taken back: the memory has been changed once more since; its history has every state that it was in"}
+			Message: "this cannot be undone: the memory has been changed again since; its history has all its versions"}
 	}
 	_, err = store.RestoreRevision(ctx, id, revision-1)
 	return err
@@ -123,7 +123,7 @@ func (s *Service) unlinkFile(w http.ResponseWriter, r *http.Request, c request.C
 	if err != nil {
 		return nil, err
 	}
-	return s.relink(r, c, r.PathValue("id"), values, "", " is taken off this memory. It is still among your files.")
+	return s.relink(r, c, r.PathValue("id"), values, "", " is unlinked from this memory. It is still in your files.")
 }
 
 // relink links a file to a memory, or to none, and reports it on the memory's page.
@@ -148,7 +148,7 @@ func (s *Service) relink(r *http.Request, c request.Caller, at string, values ur
 		now, err := c.Store.GetFile(ctx, before.ID)
 		if err == nil && now.MemoryID != after.MemoryID {
 			err = &failure.Error{Status: http.StatusConflict,
-				Message: "this cannot be taken back: the file has been linked elsewhere since"}
+				Message: "this cannot be undone: the file has been linked elsewhere since"}
 		}
 		if err == nil {
 			back := souvenir.FileUpdate{MemoryID: &before.MemoryID}

@@ -122,16 +122,16 @@ func (s *Service) chosenMemories(r *http.Request, c request.Caller, values url.V
 		switch {
 		case len(ids) == 0:
 			return nil, failure.Invalid("id",
-				"no memory is chosen; tick the boxes of those that you mean, then choose again what to do")
+				"no memory is selected; select memories, then choose the action again")
 		case len(ids) > maxBulk:
-			return nil, failure.Invalid("id", strconv.Itoa(len(ids))+" memories are chosen; at most "+web.Thousands(maxBulk)+
+			return nil, failure.Invalid("id", strconv.Itoa(len(ids))+" memories are selected; at most "+web.Thousands(maxBulk)+
 				" can be changed at once")
 		}
 		return ids, nil
 	}
 	if search.Text != "" {
 		return nil, failure.Invalid("all",
-			"a search finds every memory, the best ones first; choose those that you mean, or search by filters only")
+			"a search ranks all memories; select some of them, or use only filters")
 	}
 	list, err := search.list()
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Service) chosenMemories(r *http.Request, c request.Caller, values url.V
 		}
 	}
 	if len(ids) == 0 {
-		return nil, &failure.Error{Status: http.StatusNotFound, Message: "no memory fits any more; nothing was changed"}
+		return nil, &failure.Error{Status: http.StatusNotFound, Message: "no memory matches any more; nothing was changed"}
 	}
 	return ids, nil
 }
@@ -166,7 +166,7 @@ func readBulkStep(values url.Values) (bulkStep, error) {
 	case "state":
 		state := strings.TrimSpace(values.Get("bulk_state"))
 		if state == "" {
-			return bulkStep{text: func(n int) string { return have(n) + " no state any more" },
+			return bulkStep{text: func(n int) string { return "State removed from " + web.Count(n, "memory") },
 				change: func(souvenir.Memory) (map[string]any, error) { return map[string]any{"state": nil}, nil }}, nil
 		}
 		return bulkStep{text: func(n int) string { return have(n) + " the state " + state },
@@ -177,7 +177,7 @@ func readBulkStep(values url.Values) (bulkStep, error) {
 		return bulkStep{text: func(n int) string { return are(n) + " deleted" }, remove: true}, nil
 	case "tag", "untag":
 		if tag == "" {
-			return bulkStep{}, failure.Invalid("tag", "the tag is missing; write it into the field beside the button")
+			return bulkStep{}, failure.Invalid("tag", "the tag is missing; enter it beside the button")
 		}
 		if action == "tag" {
 			return bulkStep{text: func(n int) string { return have(n) + " the tag " + failure.Quote(tag) },
@@ -188,7 +188,8 @@ func readBulkStep(values url.Values) (bulkStep, error) {
 					return map[string]any{"tags": append(slices.Clone(m.Tags), tag)}, nil
 				}}, nil
 		}
-		return bulkStep{text: func(n int) string { return have(n) + " the tag " + failure.Quote(tag) + " no more" },
+		return bulkStep{
+			text: func(n int) string { return "Tag " + failure.Quote(tag) + " removed from " + web.Count(n, "memory") },
 			change: func(m souvenir.Memory) (map[string]any, error) {
 				if !slices.Contains(m.Tags, tag) {
 					return nil, nil
@@ -204,7 +205,7 @@ func readBulkStep(values url.Values) (bulkStep, error) {
 // readMove reads the target of a move: OWNER/ID, or no project.
 func readMove(project string) (bulkStep, error) {
 	patch := map[string]any{"project_id": nil, "project_name": nil}
-	text := func(n int) string { return are(n) + " in no project any more" }
+	text := func(n int) string { return are(n) + " no longer in a project" }
 	if project != "" {
 		_, id, found := strings.Cut(project, "/")
 		if !found {
@@ -308,7 +309,7 @@ func aboutID(err error) bool {
 func reason(err error, message string) string {
 	if errors.Is(err, souvenir.ErrForbidden) {
 		if aboutID(err) {
-			return "somebody shares it for reading only"
+			return "it is shared with you read-only"
 		}
 		return "only its owner can move it to another project"
 	}
@@ -369,7 +370,7 @@ func (s *Service) bulkDone(ctx context.Context, c request.Caller, result bulkRes
 		if len(result.changed)+len(result.deleted) == 0 {
 			return nil, result.failed
 		}
-		result.refused["something went wrong in the server, which ended it early"] = 1
+		result.refused["the server failed before it was done"] = 1
 	}
 	n := len(result.changed) + len(result.deleted)
 	var sentences []string
@@ -385,7 +386,7 @@ func (s *Service) bulkDone(ctx context.Context, c request.Caller, result bulkRes
 		sentences = append(sentences, web.Count(result.gone, "memory")+" were deleted meanwhile.")
 	}
 	for reason, times := range result.refused {
-		sentences = append(sentences, web.Count(times, "memory")+" left as before: "+web.Sentence(reason))
+		sentences = append(sentences, web.Count(times, "memory")+" unchanged: "+web.Sentence(reason))
 	}
 	if n == 0 {
 		if result.same > 0 && result.gone == 0 && len(result.refused) == 0 {
@@ -443,6 +444,6 @@ func takeBulkBack(ctx context.Context, store *souvenir.Store, result bulkResult)
 		names += " and " + web.Thousands(len(kept)-most) + " more"
 	}
 	return &failure.Error{Status: http.StatusConflict, Message: are(all-len(kept)) +
-		" as before. Not so, because somebody has changed or deleted it since, or its place is gone: " + names +
-		"; the history of each has what it was"}
+		" as before. Not restored, because it has been changed or deleted since, or its place is gone: " + names +
+		"; the history of each has its past versions"}
 }

@@ -53,24 +53,24 @@ func (s *Service) showDuplicates(_ http.ResponseWriter, r *http.Request, c reque
 	query := r.URL.Query()
 	data := duplicatesPage{Search: readMemorySearch(query), Similar: cmp.Or(query.Get("similar"), defaultLikeness),
 		Limit: defaultCompared}
-	shown := web.Page{Template: "duplicates", Title: "Near duplicates"}
+	page := web.Page{Template: "duplicates", Title: "Near duplicates"}
 	err := s.findDuplicates(r, c, &data)
 	if err != nil {
 		status, message := failure.Describe(err)
 		if status != http.StatusBadRequest && status != http.StatusNotFound {
 			return nil, err
 		}
-		shown.Status, data.Problem = status, web.Sentence(data.Search.inWords(err, message))
+		page.Status, data.Problem = status, web.Sentence(data.Search.inWords(err, message))
 	}
 	if data.Projects, err = s.projectOptions(r, c, data.Search.Project); err != nil {
 		return nil, err
 	}
 	data.Projects[0].Label = "All projects"
-	data.Likeness = web.Choices(data.Similar, "95", "95 % and more", "90", "90 % and more", "80", "80 % and more", "70",
-		"70 % and more")
+	data.Likeness = web.Choices(data.Similar, "95", "95% or more", "90", "90% or more", "80", "80% or more", "70",
+		"70% or more")
 	data.Limits = web.Choices(strconv.Itoa(data.Limit), "500", "500", "1000", "1,000", "2000", "2,000", "5000", "5,000")
-	shown.Data = data
-	return shown, nil
+	page.Data = data
+	return page, nil
 }
 
 // findDuplicates compares memories with each other, and fills in the page.
@@ -87,7 +87,7 @@ func (s *Service) findDuplicates(r *http.Request, c request.Caller, data *duplic
 	percent, err := strconv.Atoi(data.Similar)
 	if err != nil || percent < 50 || percent > 100 {
 		return failure.Invalid("similar", "similar is "+failure.Quote(data.Similar)+
-			"; a likeness of 50 to 100 percent is expected")
+			"; a similarity of 50 to 100 percent is expected")
 	}
 	list, err := data.Search.list()
 	if err != nil {
@@ -189,7 +189,7 @@ func (p *duplicatesPage) read(r *http.Request, c request.Caller, graph souvenir.
 		there[m.ID] = m
 	}
 	for _, group := range groups {
-		shown := duplicateGroup{Percent: int(min(1, group.score)*100 + 0.5),
+		page := duplicateGroup{Percent: int(min(1, group.score)*100 + 0.5),
 			More: len(group.places) - min(len(group.places), maxMerge)}
 		var chosen []string
 		for _, at := range group.places[:min(len(group.places), maxMerge)] {
@@ -199,16 +199,16 @@ func (p *duplicatesPage) read(r *http.Request, c request.Caller, graph souvenir.
 			}
 			choice := mergeChoice{Memory: m}
 			choice.Content, choice.Long = textview.Opening(m.Content, maxReading)
-			if len(shown.Memories) > 0 {
-				choice.Pieces, _ = compared(choice.Content, shown.Memories[0].Content)
+			if len(page.Memories) > 0 {
+				choice.Pieces, _ = compared(choice.Content, page.Memories[0].Content)
 			} else {
 				choice.Pieces = []textview.Segment{{Text: choice.Content}}
 			}
-			shown.Memories, chosen = append(shown.Memories, choice), append(chosen, m.ID)
+			page.Memories, chosen = append(page.Memories, choice), append(chosen, m.ID)
 		}
 		if len(chosen) > 1 {
-			shown.Address = mergeAddress(chosen)
-			p.Groups = append(p.Groups, shown)
+			page.Address = mergeAddress(chosen)
+			p.Groups = append(p.Groups, page)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func (s *Service) memoryEdit(r *http.Request, c request.Caller) (*memoryEdit, er
 	}
 	if !head.Status.Writable {
 		return nil, &souvenir.Error{Kind: souvenir.KindForbidden, Message: "this memory belongs to " +
-			failure.Quote(nameOr(head.Status.OwnerName, head.Owner)) + ", who shares it for reading only"}
+			failure.Quote(nameOr(head.Status.OwnerName, head.Owner)) + ", who shares it with you read-only"}
 	}
 	e := &memoryEdit{memoryHead: head, Typed: typedOf(head), Base: head.Revision, Wrong: map[string]string{}}
 	projects, err := c.Store.Projects(r.Context())
@@ -120,7 +120,7 @@ func (s *Service) previewMemory(w http.ResponseWriter, r *http.Request, _ reques
 	}
 	var data memoryEdit
 	data.Preview, data.HTML = lookOf(values.Get("content"))
-	return web.Page{Template: "memoryedit", Title: "How it looks", Data: data, Part: "memory-preview"}, nil
+	return web.Page{Template: "memoryedit", Title: "Preview", Data: data, Part: "memory-preview"}, nil
 }
 
 // saveMemory stores an edited memory. It never overwrites another user's change unseen.
@@ -142,7 +142,7 @@ func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.C
 	base, err := strconv.Atoi(values.Get("base"))
 	if err != nil || base < 1 {
 		return nil, failure.Invalid("base", "base is "+failure.Quote(values.Get("base"))+
-			"; the form has the number of the version that it is about, so open the page again")
+			"; the form carries the number of the version that it edits, so open the page again")
 	}
 	if base != e.Revision {
 		return e.conflict(r, c, base)
@@ -163,7 +163,7 @@ func (s *Service) saveMemory(w http.ResponseWriter, r *http.Request, c request.C
 	case err != nil:
 		return e.refused(r, c, err)
 	}
-	return s.changedWithUndo(c, web.MemoryPath(e.ID), "The memory is saved.", e.Memory, stored.Memory), nil
+	return s.changedWithUndo(c, web.MemoryPath(e.ID), "Memory saved.", e.Memory, stored.Memory), nil
 }
 
 // update returns the change that was entered.

@@ -62,9 +62,9 @@ func TestPatchesOfMetadataMakeWhatWasTyped(t *testing.T) {
 func TestTitlesOfTexts(t *testing.T) {
 	for content, want := range map[string]string{
 		"# How it works\n\ntext": "How it works", "\n\n - **first** `thing`": "first thing", "plain": "plain",
-		"": "A memory without words", "\n#\n---\n": "A memory without words",
+		"": "An empty memory", "\n#\n---\n": "An empty memory",
 		"a\tb\x01c": "a b c", strings.Repeat("é", 100): strings.Repeat("é", 80) + "…", "> quoted": "quoted",
-		"***": "A memory without words",
+		"***": "An empty memory",
 	} {
 		if got := titleOf(content); got != want {
 			t.Errorf("%q has the title %q, not %q", content, got, want)

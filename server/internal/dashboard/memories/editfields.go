@@ -63,19 +63,19 @@ func (t *memoryTyped) fields() map[string]*string {
 var fieldNames = []struct{ Name, Label string }{
 	{"content", "Text"}, {"project", "Project"}, {"event_type", "Type"}, {"state", "State"}, {"importance", "Importance"},
 	{"classification", "Classification"},
-	{"rule_type", "Rule"}, {"tags", "Tags"}, {"related", "Related memories"}, {"metadata", "Further metadata"},
+	{"rule_type", "Rule"}, {"tags", "Tags"}, {"related", "Related memories"}, {"metadata", "Other metadata"},
 }
 
 // tagsInField formats tags as one line that tagsTyped parses.
 func tagsInField(tags []string) string {
-	shown := make([]string, len(tags))
+	view := make([]string, len(tags))
 	for i, tag := range tags {
 		if strings.ContainsAny(tag, `,"`) {
 			tag = `"` + strings.ReplaceAll(tag, `"`, `""`) + `"`
 		}
-		shown[i] = tag
+		view[i] = tag
 	}
-	return strings.Join(shown, ", ")
+	return strings.Join(view, ", ")
 }
 
 // tagsTyped parses comma-separated tags. A tag with a comma is in double quotes.
@@ -85,7 +85,7 @@ func tagsTyped(typed string) ([]string, error) {
 	record, err := reader.Read()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, failure.Invalid("tags",
-			"tags cannot be read: separate them by commas, and put one that has a comma in it into double quotes")
+			"tags cannot be read: separate them by commas, and put a tag that contains a comma in double quotes")
 	}
 	var tags []string
 	for _, tag := range record {
@@ -144,12 +144,12 @@ func objectTyped(typed string) (map[string]any, error) {
 	switch {
 	case errors.As(err, &syntax):
 		line := 1 + strings.Count(typed[:min(int(syntax.Offset), len(typed))], "\n")
-		return nil, failure.Invalid("metadata", "metadata is no JSON object: "+syntax.Error()+", on line "+strconv.Itoa(line))
+		return nil, failure.Invalid("metadata", "metadata is not a JSON object: "+syntax.Error()+", on line "+strconv.Itoa(line))
 	case errors.As(err, &mismatch) || err == nil && object == nil:
 		return nil, failure.Invalid("metadata",
-			`metadata is JSON, but no object; an object is like {"source": "wiki", "votes": 3}`)
+			`metadata is JSON, but not an object; an object looks like {"source": "wiki", "votes": 3}`)
 	case err != nil:
-		return nil, failure.Invalid("metadata", "metadata is no JSON object: "+err.Error())
+		return nil, failure.Invalid("metadata", "metadata is not a JSON object: "+err.Error())
 	}
 	return object, nil
 }

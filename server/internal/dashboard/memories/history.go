@@ -92,7 +92,7 @@ func (s *Service) showHistory(_ http.ResponseWriter, r *http.Request, c request.
 // firstState describes the oldest version kept.
 func firstState(r souvenir.Revision) string {
 	if r.Number > 1 {
-		return "The first that is kept"
+		return "The oldest version that is kept"
 	}
 	return "Stored"
 }
@@ -103,8 +103,8 @@ func (p memoryHistory) one(revisions []souvenir.Revision, asked string) (any, er
 	state, known := stateAt(revisions, number)
 	if err != nil || !known {
 		return nil, &souvenir.Error{Kind: souvenir.KindNotFound, Argument: "revision", Message: "revision " +
-			failure.Quote(asked) + " of this memory is not kept, or cannot be seen by you; " +
-			"its history lists those that are"}
+			failure.Quote(asked) + " of this memory is not kept, or you have no access to it; " +
+			"its history lists the versions that are kept"}
 	}
 	p.One = &memoryState{Revision: state}
 	p.One.compare(state, revisions[0], textview.MaxDiffShown)
@@ -159,8 +159,8 @@ func (s *memoryState) compare(before, after souvenir.Revision, most int) {
 // shortly shortens a long value.
 func shortly(value string) string {
 	const most = 500
-	if shown := textview.CutBytes(value, most); len(shown) < len(value) {
-		return shown + "…"
+	if view := textview.CutBytes(value, most); len(view) < len(value) {
+		return view + "…"
 	}
 	if value == "" {
 		return "(empty)"
@@ -177,7 +177,7 @@ func (s *Service) restoreRevision(w http.ResponseWriter, r *http.Request, c requ
 	number, err := strconv.Atoi(values.Get("revision"))
 	if err != nil {
 		return nil, failure.Invalid("revision", "revision is "+failure.Quote(values.Get("revision"))+
-			"; the number of one in the history is needed")
+			"; give the number of a version in the history")
 	}
 	before, err := c.Store.GetMemory(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *Service) restoreRevision(w http.ResponseWriter, r *http.Request, c requ
 	if err != nil {
 		return nil, err
 	}
-	return s.changedWithUndo(c, web.MemoryPath(before.ID), "The memory is as it was in version "+strconv.Itoa(number)+".",
+	return s.changedWithUndo(c, web.MemoryPath(before.ID), "Restored: the memory is as it was in version "+strconv.Itoa(number)+".",
 		before, stored.Memory), nil
 }
 

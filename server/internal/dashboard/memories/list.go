@@ -43,7 +43,7 @@ func (p memoriesPage) More() bool { return p.Found > maxBulk }
 // showMemories shows the memories that match the search.
 func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	data := memoriesPage{Search: readMemorySearch(r.URL.Query())}
-	shown := web.Page{Template: "memories", Title: "Memories", Part: "memory-results"}
+	page := web.Page{Template: "memories", Title: "Memories", Part: "memory-results"}
 	var err error
 	if data.Projects, err = s.projectOptions(r, c, ""); err != nil {
 		return nil, err
@@ -66,14 +66,14 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 		if status != http.StatusBadRequest && status != http.StatusNotFound {
 			return nil, err
 		}
-		shown.Status, data.Problem = status, web.Sentence(data.Search.inWords(err, message))
+		page.Status, data.Problem = status, web.Sentence(data.Search.inWords(err, message))
 	}
 	if failed != nil {
 		return nil, failed
 	}
 	data.None = !web.FromScript(r) && data.Choices.Memories == 0
-	shown.Data = data
-	return shown, nil
+	page.Data = data
+	return page, nil
 }
 
 // findMemories fills in the list.
@@ -155,7 +155,7 @@ func (s *Service) filterChoices(r *http.Request, c request.Caller, search memory
 		}
 	}
 	choices.Projects = append(choices.Projects, web.Option{Label: "All projects"},
-		web.Option{Value: web.NotSet, Label: withCount("Without a project", without)})
+		web.Option{Value: web.NotSet, Label: withCount("No project", without)})
 	for _, p := range projects[1:] {
 		choices.Projects = append(choices.Projects, web.Option{Value: p.Value, Label: withCount(p.Label, counts[p.Value])})
 	}
@@ -174,7 +174,7 @@ func (s *Service) filterChoices(r *http.Request, c request.Caller, search memory
 	for _, found := range overview.EventTypes {
 		if found.Name == "" {
 			choices.EventTypes = append(choices.EventTypes,
-				web.Option{Value: web.NotSet, Label: withCount("Without a type", found.Memories)})
+				web.Option{Value: web.NotSet, Label: withCount("No type", found.Memories)})
 		} else {
 			choices.EventTypes = append(choices.EventTypes,
 				web.Option{Value: found.Name, Label: withCount(found.Name, found.Memories)})

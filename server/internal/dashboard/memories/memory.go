@@ -77,7 +77,7 @@ func titleOf(content string) string {
 		}
 		return line
 	}
-	return "A memory without words"
+	return "An empty memory"
 }
 
 // memoryPage is the data of the page of a memory.
@@ -156,9 +156,9 @@ func (s *Service) showMemory(_ http.ResponseWriter, r *http.Request, c request.C
 // lookOf renders a text, or as much of its beginning as a page has room for.
 func lookOf(content string) (textview.Cut, template.HTML) {
 	for most := shownContent; ; most /= 2 {
-		shown := textview.CutTo(content, most)
-		if html := web.Markdown(shown.Text); len(html) <= shownHTML || most < 100 {
-			return shown, html
+		view := textview.CutTo(content, most)
+		if html := web.Markdown(view.Text); len(html) <= shownHTML || most < 100 {
+			return view, html
 		}
 	}
 }
@@ -195,11 +195,11 @@ func factsOf(h memoryHead, user souvenir.User) (known, own []memoryFact) {
 		if left -= len(template.HTMLEscapeString(key + value)); left < 0 {
 			return known, append(own, memoryFact{Key: "…", Value: web.Count(len(keys)-i, "further key")})
 		}
-		shown := memoryFact{Key: key, Value: value, Long: strings.ContainsRune(value, '\n')}
+		view := memoryFact{Key: key, Value: value, Long: strings.ContainsRune(value, '\n')}
 		if name, text := h.Metadata[key].(string); text && key == "module_name" {
-			shown.Path = "/memories?" + url.Values{"module": {name}}.Encode()
+			view.Path = "/memories?" + url.Values{"module": {name}}.Encode()
 		}
-		own = append(own, shown)
+		own = append(own, view)
 	}
 	return known, own
 }
@@ -208,10 +208,10 @@ func factsOf(h memoryHead, user souvenir.User) (known, own []memoryFact) {
 func foundBy(status souvenir.MemoryStatus) string {
 	switch {
 	case status.Pending == status.Passages && status.Pending > 0:
-		return "words; meaning follows when it is embedded"
+		return "words; meaning once it is embedded"
 	case status.Pending > 0:
-		return "words and meaning, but for " + strconv.Itoa(status.Pending) + " of " + web.Count(status.Passages, "passage") +
-			", which wait to be embedded"
+		return "words and meaning, except for " + strconv.Itoa(status.Pending) + " of " + web.Count(status.Passages, "passage") +
+			", which are not embedded yet"
 	case status.Passages > 1:
 		return "words and meaning, in " + web.Count(status.Passages, "passage")
 	}
@@ -265,10 +265,10 @@ func (p *memoryPage) readRelated(ctx context.Context, store *souvenir.Store) err
 	for _, m := range found {
 		titles[m.ID] = titleOf(m.Content)
 		list := &p.Outgoing
-		shown := relatedMemory{ID: m.ID, Title: titles[m.ID], EventType: m.EventType, UpdatedAt: m.UpdatedAt}
+		view := relatedMemory{ID: m.ID, Title: titles[m.ID], EventType: m.EventType, UpdatedAt: m.UpdatedAt}
 		switch {
 		case m.Depth > 1:
-			list, shown.By = &p.Further, titles[m.Path[1]]
+			list, view.By = &p.Further, titles[m.Path[1]]
 		case m.Direction == souvenir.Incoming:
 			list = &p.Incoming
 		}
@@ -276,7 +276,7 @@ func (p *memoryPage) readRelated(ctx context.Context, store *souvenir.Store) err
 			p.More++
 			continue
 		}
-		*list = append(*list, shown)
+		*list = append(*list, view)
 	}
 	return nil
 }
@@ -296,9 +296,9 @@ func (p memoryPage) Buttons() []memoryButton {
 		all = append(all, memoryButton{"state", "completed", "Completed"}, memoryButton{"state", "archived", "Archive"})
 	}
 	if p.Importance == souvenir.ImportanceHigh || p.Importance == souvenir.ImportanceCritical {
-		return append(all, memoryButton{"importance", "", "★ Not important"})
+		return append(all, memoryButton{"importance", "", "★ Unstar"})
 	}
-	return append(all, memoryButton{"importance", "high", "☆ Important"})
+	return append(all, memoryButton{"importance", "high", "☆ Star"})
 }
 
 // Length is the size of its text in bytes.

@@ -53,10 +53,10 @@ func mergeAddress(ids []string) string {
 func (s *Service) mergeOf(ids []string) (any, error) {
 	switch {
 	case len(ids) < 2:
-		return nil, failure.Invalid("id", "1 memory is chosen; choose 2 to "+strconv.Itoa(maxMerge)+" that shall become one")
+		return nil, failure.Invalid("id", "1 memory is selected; select 2 to "+strconv.Itoa(maxMerge)+" to merge")
 	case len(ids) > maxMerge:
-		return nil, failure.Invalid("id", web.Thousands(len(ids))+" memories are chosen; at most "+strconv.Itoa(maxMerge)+
-			" can become one at once")
+		return nil, failure.Invalid("id", web.Thousands(len(ids))+" memories are selected; at most "+strconv.Itoa(maxMerge)+
+			" can be merged at once")
 	}
 	return web.Redirect(s.site.Path(mergeAddress(ids))), nil
 }
@@ -65,7 +65,7 @@ func (s *Service) showMerge(_ http.ResponseWriter, r *http.Request, c request.Ca
 	ids := distinctIDs(r.URL.Query()["id"])
 	if len(ids) > maxMerge {
 		return nil, failure.Invalid("id", "the address names "+web.Thousands(len(ids))+" memories; at most "+
-			strconv.Itoa(maxMerge)+" can become one at once")
+			strconv.Itoa(maxMerge)+" can be merged at once")
 	}
 	data, err := readMerge(r.Context(), c.Store, ids)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Service) showMerge(_ http.ResponseWriter, r *http.Request, c request.Ca
 }
 
 func mergeShown(data mergePage) web.Page {
-	return web.Page{Template: "merge", Title: "Make one memory of " + strconv.Itoa(len(data.Memories)), Data: data}
+	return web.Page{Template: "merge", Title: "Merge memories: " + strconv.Itoa(len(data.Memories)), Data: data}
 }
 
 func distinctIDs(all []string) []string {
@@ -113,10 +113,10 @@ func readMerge(ctx context.Context, store *souvenir.Store, ids []string) (mergeP
 			text, long := textview.Opening(m.Content, comparedContent)
 			choice.Pieces, choice.Long = []textview.Segment{{Text: text}}, long
 		}
-		shown := m.ShownMetadata()
-		for _, key := range slices.Sorted(maps.Keys(shown)) {
+		view := m.ShownMetadata()
+		for _, key := range slices.Sorted(maps.Keys(view)) {
 			if key != "project_name" && key != "tags" && key != "related_memory_ids" {
-				choice.Facts = append(choice.Facts, web.Fact{Key: key, Value: factText(shown[key])})
+				choice.Facts = append(choice.Facts, web.Fact{Key: key, Value: factText(view[key])})
 			}
 		}
 		for _, tag := range m.Tags {
@@ -154,7 +154,7 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 	ids, revisions := distinctIDs(values["id"]), values["revision"]
 	if len(ids) < 2 || len(ids) > maxMerge || len(revisions) != len(ids) {
 		return nil, failure.Invalid("id", "the form names "+strconv.Itoa(len(ids))+" memories with "+
-			strconv.Itoa(len(revisions))+" revisions; 2 to "+strconv.Itoa(maxMerge)+" with one each can become one")
+			strconv.Itoa(len(revisions))+" revisions; 2 to "+strconv.Itoa(maxMerge)+", each once, can be merged")
 	}
 	data, err := readMerge(r.Context(), c.Store, ids)
 	if err != nil {
@@ -177,17 +177,17 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 	}
 	if data.Gone > 0 {
 		return again(http.StatusConflict,
-			"not all of them are there any more; nothing was changed, and below are those that are left")
+			"some of them no longer exist; nothing was changed, and the rest are below")
 	}
 	for i, m := range data.Memories {
 		if revisions[i] != strconv.Itoa(m.Revision) {
-			return again(http.StatusConflict, "somebody has changed "+m.Letter+
-				" meanwhile; nothing was changed, and this is how they are now")
+			return again(http.StatusConflict, "someone else has changed "+m.Letter+
+				" meanwhile; nothing was changed, and these are the current versions")
 		}
 	}
 	if keep < 0 {
 		return again(http.StatusBadRequest, "keep is "+failure.Quote(values.Get("keep"))+
-			"; choose which of the memories stays")
+			"; choose which memory to keep")
 	}
 	done := merge{store: c.Store}
 	ctx := context.WithoutCancel(
@@ -203,7 +203,7 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 		return again(status, "nothing was changed: "+message)
 	}
 	return s.site.StepDone(c, "/memories/"+ids[slices.Index(ids, values.Get("keep"))], web.Step{
-		Text: web.Count(len(ids), "memory") + " are one now. It has the tags, keys, links and files of all.",
+		Text: web.Count(len(ids), "memory") + " merged. The result has the tags, metadata, links and files of all.",
 		Path: mergeAddress(ids), Back: done.takeBack, Bytes: done.bytes(),
 	}), nil
 }
@@ -273,8 +273,8 @@ func joined(kept souvenir.Memory, others []mergeChoice) map[string]any {
 				related = append(related, id)
 			}
 		}
-		shown := other.ShownMetadata()
-		for key, value := range shown {
+		view := other.ShownMetadata()
+		for key, value := range view {
 			_, there := has[key]
 			_, patched := patch[key]
 			// A memory stays in its project, and a rule is the only one of its kind.

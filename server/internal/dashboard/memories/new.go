@@ -25,8 +25,8 @@ func (p newMemoryPage) Options(name string) []web.Option { return p.choices[name
 // newMemoryForm is the form for a memory. The types textarea and select are specific to this page.
 func newMemoryForm() web.Form {
 	return web.Form{Fields: []web.Field{
-		{Name: "content", Label: "What is to be remembered", Type: "textarea", Focus: true,
-			Hint: "Plain text or markdown. One memory says one thing, so that it is found for what it says."},
+		{Name: "content", Label: "Content", Type: "textarea", Focus: true,
+			Hint: "Plain text or Markdown. Store one thing per memory, so that searches find it."},
 		{Name: "project", Label: "Project", Type: "select", Optional: true, Argument: "project_id"},
 		{Name: "collection", Label: "Collection", Type: "select", Optional: true, Argument: "collection_name"},
 		{Name: "event_type", Label: "Type", Type: "text", Autocomplete: "off", Optional: true,
@@ -35,9 +35,9 @@ func newMemoryForm() web.Form {
 			Hint: "Such as active, completed or archived."},
 		{Name: "importance", Label: "Importance", Type: "select", Optional: true},
 		{Name: "classification", Label: "Classification", Type: "select", Optional: true},
-		{Name: "tags", Label: "Tags", Type: "text", Autocomplete: "off", Optional: true, Hint: "With commas between them."},
-		{Name: "metadata", Label: "More about it", Type: "textarea", Optional: true,
-			Hint: "A key and its value on each line, such as “source: mail”; or an object of JSON."},
+		{Name: "tags", Label: "Tags", Type: "text", Autocomplete: "off", Optional: true, Hint: "Separated by commas."},
+		{Name: "metadata", Label: "Metadata", Type: "textarea", Optional: true,
+			Hint: "A key and its value per line, such as “source: mail”, or a JSON object."},
 	}}
 }
 
@@ -63,7 +63,7 @@ func (s *Service) newMemoryPage(r *http.Request, c request.Caller, form web.Form
 			if err != nil {
 				return web.Page{}, err
 			}
-			pairs := []string{"", "The default one"}
+			pairs := []string{"", "Default"}
 			for _, found := range collections {
 				if found.Name != souvenir.DefaultCollection {
 					pairs = append(pairs, found.Name, found.Name)
@@ -100,17 +100,17 @@ func (s *Service) addMemory(w http.ResponseWriter, r *http.Request, c request.Ca
 		}
 		return web.Again(p, err)
 	}
-	path, text := "/memories/"+stored.ID, "The memory is stored."
+	path, text := "/memories/"+stored.ID, "Memory stored."
 	if len(stored.Similar) > 0 {
 		ids := []string{stored.ID}
 		for _, similar := range stored.Similar {
 			ids = append(ids, similar.ID)
 		}
 		path = mergeAddress(ids)
-		text = "The memory is stored. " + are(len(stored.Similar)) +
-			" there that nearly say the same: make them one here, or leave them as they are."
+		text = "Memory stored. " + web.Count(len(stored.Similar), "other memory") +
+			" say nearly the same: merge them here, or cancel."
 		if len(stored.Similar) == 1 {
-			text = "The memory is stored. Another one says nearly the same: make them one here, or leave them as they are."
+			text = "Memory stored. Another one says nearly the same: merge them here, or cancel."
 		}
 	}
 	step := web.Step{Text: text, Path: "/memories", Bytes: 256, Back: func(ctx context.Context) error {
@@ -120,7 +120,7 @@ func (s *Service) addMemory(w http.ResponseWriter, r *http.Request, c request.Ca
 		}
 		if now.Revision != stored.Revision {
 			return &failure.Error{Status: http.StatusConflict,
-				Message: "somebody has changed the memory since; delete it on its page if you do not want it"}
+				Message: "the memory has been changed since; delete it on its page if you do not want it"}
 		}
 		return c.Store.DeleteMemory(ctx, stored.ID)
 	}}
@@ -157,7 +157,7 @@ func readKeys(text string) (map[string]any, error) {
 	keys := map[string]any{}
 	if strings.HasPrefix(text, "{") {
 		if err := json.Unmarshal([]byte(text), &keys); err != nil {
-			return nil, failure.Invalid("metadata", "metadata is no object of JSON: "+err.Error()+
+			return nil, failure.Invalid("metadata", "metadata is not a JSON object: "+err.Error()+
 				`; an example is {"source": "mail", "size": 3}`)
 		}
 		return keys, nil

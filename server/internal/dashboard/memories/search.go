@@ -50,7 +50,7 @@ var (
 
 // searchLabels maps the store's argument names to the labels of the form where they differ.
 var searchLabels = map[string]string{
-	"query": "The text that is searched for", "project_id": "Project", "collection_name": "Collection", "tags": "Tag",
+	"query": "The search text", "project_id": "Project", "collection_name": "Collection", "tags": "Tag",
 	"filter":     "Filter",
 	"importance": "Importance", "classification": "Classification", "rule_type": "Rule type",
 	"created_from": "Stored from", "created_to": "Stored until",
@@ -221,13 +221,13 @@ func (m memorySearch) chips() []chip {
 
 // sortOptions are the available orders.
 func sortOptions(sought bool) []web.Option {
-	first := "Changed last first"
+	first := "Recently updated"
 	if sought {
-		first = "Best first"
+		first = "Best match"
 	}
 	all := []web.Option{{Label: first}}
 	for value, label := range map[string]string{
-		string(souvenir.SortUpdatedDesc): "Changed last first", string(souvenir.SortUpdatedAsc): "Changed first first",
+		string(souvenir.SortUpdatedDesc): "Recently updated", string(souvenir.SortUpdatedAsc): "Least recently updated",
 		string(souvenir.SortCreatedDesc): "Newest first", string(souvenir.SortCreatedAsc): "Oldest first",
 	} {
 		if label != first {
@@ -327,11 +327,11 @@ func (m memorySearch) ownKey(filter souvenir.Filter) error {
 	case m.Key == "" && m.Value == "":
 		return nil
 	case m.Key == "":
-		return failure.Invalid("key", "key is missing; it says whose value "+failure.Quote(m.Value)+" should be")
+		return failure.Invalid("key", "key is missing; give the key whose value "+failure.Quote(m.Value)+" should be")
 	}
 	if _, taken := filter[m.Key]; taken {
 		return failure.Invalid("key", "key is "+failure.Quote(m.Key)+
-			", for which there is a filter of its own that is on already; use one of both")
+			", which already has a filter of its own; use one of the two")
 	}
 	if m.Value == "" {
 		filter[m.Key] = souvenir.Condition{Not: []any{nil}} // any value

@@ -49,7 +49,7 @@ func (s *Service) showSimilar(_ http.ResponseWriter, r *http.Request, c request.
 		souvenir.Query{Text: textview.CutTo(head.Content, similarText).Text, Limit: 3 * similarShown})
 	switch {
 	case err != nil && r.Context().Err() == nil && ctx.Err() != nil:
-		data.Failed = "Searching has taken too long. Try again later."
+		data.Failed = "The search took too long. Try again later."
 	case err != nil:
 		return nil, err
 	}
@@ -65,5 +65,5 @@ func (s *Service) showSimilar(_ http.ResponseWriter, r *http.Request, c request.
 	}
 	slices.SortStableFunc(data.Found, func(a, b similarMemory) int { return b.Percent - a.Percent })
 	data.Found = data.Found[:min(len(data.Found), similarShown)]
-	return web.Page{Template: "memorysimilar", Title: "Like “" + head.Title + "”", Data: data, Part: "similar"}, nil
+	return web.Page{Template: "memorysimilar", Title: "Similar to “" + head.Title + "”", Data: data, Part: "similar"}, nil
 }

@@ -28,7 +28,7 @@ func (s *Service) addFileToMemory(w http.ResponseWriter, r *http.Request, c requ
 	if err != nil {
 		return nil, err
 	}
-	return s.site.DoneWithUndo(c, web.MemoryPath(id), "“"+added.Filename+"” is stored, and linked to this memory.",
+	return s.site.DoneWithUndo(c, web.MemoryPath(id), "“"+added.Filename+"” is uploaded and linked to this memory.",
 		func(ctx context.Context) error {
 			return c.Store.DeleteFile(ctx, added.ID)
 		}), nil

@@ -18,7 +18,7 @@ type activityPage struct {
 	Filter   activityFilter
 	Zone     web.Zone
 	Wrong    string // error in the filter; empty: none
-	Calls    []shownCall
+	Calls    []callRow
 	Users    []userChoice // of the filter; empty: only the user's own calls
 	Names    bool         // the list shows user names
 	Tools    []string     // to choose from
@@ -57,7 +57,7 @@ type (
 
 const (
 	callsShown = 50  // on a page
-	everybody  = "*" // as the user of a filter
+	allUsers   = "*" // as the user of a filter
 )
 
 // credentialWays are the kinds of credentials, with names for the page.
@@ -163,10 +163,10 @@ func (s *Service) fillCalls(r *http.Request, c request.Caller, data *activityPag
 	case q.User == "" || q.User == c.User.ID:
 		q.User = ""
 	case c.User.Role != souvenir.RoleAdmin:
-		return failure.Invalid("user", "user is "+failure.Quote(q.User)+"; only admins see the calls of others")
+		return failure.Invalid("user", "user is "+failure.Quote(q.User)+"; only admins see other users' calls")
 	default:
 		store, data.Names = s.store, true
-		if q.User == everybody {
+		if q.User == allUsers {
 			q.User = ""
 		}
 	}
@@ -174,7 +174,7 @@ func (s *Service) fillCalls(r *http.Request, c request.Caller, data *activityPag
 	if err != nil {
 		return err
 	}
-	data.Calls, data.Lost = shownCalls(found.Activities, c, data.Projects), found.Lost
+	data.Calls, data.Lost = callRows(found.Activities, c, data.Projects), found.Lost
 	if found.HasMore {
 		data.Older = data.Filter.address("before", found.Activities[len(found.Activities)-1].ID)
 	}
@@ -216,7 +216,7 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	if err != nil {
 		return err
 	}
-	data.Users = []userChoice{{everybody, "Everybody"}}
+	data.Users = []userChoice{{allUsers, "All users"}}
 	for _, u := range users {
 		if u.Name != "" && u.ID != c.User.ID && len(data.Users) < 200 {
 			data.Users = append(data.Users, userChoice{u.ID, u.Name})

@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// shownCall is a recorded call as the page shows it.
-type shownCall struct {
+// callRow is a recorded call as the page shows it.
+type callRow struct {
 	souvenir.Activity
 	What   string // the tool with its action, or the action in words
 	By     string // the calling program
@@ -27,15 +27,15 @@ type shownCall struct {
 	Method string // the exact action
 }
 
-// shownCalls converts calls for the page. Objects of other users get no links: an admin sees that they call, not
+// callRows converts calls for the page. Objects of other users get no links: an admin sees that they call, not
 // what they store.
-func shownCalls(all []souvenir.Activity, c request.Caller, projects []souvenir.Project) []shownCall {
-	var calls []shownCall
+func callRows(all []souvenir.Activity, c request.Caller, projects []souvenir.Project) []callRow {
+	var calls []callRow
 	for _, a := range all {
 		own := a.User == c.User.ID
-		call := shownCall{Activity: a, What: whatWasDone(a),
-			By: cmp.Or(web.ClientName(a.Client), a.Credential.Name, "a program without a name"), With: calledWith(a.Credential),
-			Who: cmp.Or(a.UserName, "no user any more"), Took: took(a.DurationMS), Ended: outcomeInWords(a.Outcome),
+		call := callRow{Activity: a, What: whatWasDone(a),
+			By: cmp.Or(web.ClientName(a.Client), a.Credential.Name, "an unknown program"), With: calledWith(a.Credential),
+			Who: cmp.Or(a.UserName, "a deleted user"), Took: took(a.DurationMS), Ended: outcomeInWords(a.Outcome),
 			Fine: a.Outcome == souvenir.OutcomeOK, Method: exactly(a)}
 		if a.ProjectID != "" {
 			call.On = append(call.On, projectThing(a, projects, c.User.ID))
@@ -94,12 +94,12 @@ func exactly(a souvenir.Activity) string {
 var deeds = map[string]string{
 	"GET /api/files": "listed files", "POST /api/files/upload": "uploaded a file", "GET /api/files/{id}": "opened a file",
 	"PUT /api/files/{id}":    "changed a file",
-	"DELETE /api/files/{id}": "deleted a file", "POST /mcp": "spoke MCP", "GET /tools": "listed the tools",
+	"DELETE /api/files/{id}": "deleted a file", "POST /mcp": "sent an MCP message", "GET /tools": "listed the tools",
 	"POST /tools/call": "called a tool",
-	"POST /connect":    "made a token for a client", "POST /profile/tokens": "made a token", "POST /login": "signed in",
+	"POST /connect":    "created a token for a client", "POST /profile/tokens": "created a token", "POST /login": "signed in",
 	"POST /logout":  "signed out",
 	"POST /profile": "changed the profile", "POST /profile/password": "changed the password",
-	"POST /undo": "took something back", "POST /files": "uploaded files",
+	"POST /undo": "undid a change", "POST /files": "uploaded files",
 	"POST /files/{id}/edit": "changed a file", "POST /files/{id}/link": "linked a file",
 	"POST /files/{id}/delete": "deleted a file",
 }
@@ -108,9 +108,9 @@ var deeds = map[string]string{
 func calledWith(c souvenir.Credential) string {
 	switch c.Kind {
 	case souvenir.CredentialToken:
-		return "token " + cmp.Or(c.Name, "that is gone")
+		return "token " + cmp.Or(c.Name, "(deleted)")
 	case souvenir.CredentialClient:
-		return "application " + cmp.Or(web.ShortName(c.Name), "that is gone")
+		return "application " + cmp.Or(web.ShortName(c.Name), "(deleted)")
 	case souvenir.CredentialSession:
 		return "signed in"
 	}
@@ -133,9 +133,9 @@ type ending struct {
 
 // endings are the outcomes whose names need explanation.
 var endings = []ending{
-	{souvenir.OutcomeOK, "fine"}, {"invalid", "not understood"}, {"forbidden", "not allowed"},
-	{"unauthenticated", "not signed in"}, {"full", "no room"},
-	{"foreign", "not a store"}, {"newer", "from a newer version"}, {"corrupt", "damaged"}, {"internal", "an error here"},
+	{souvenir.OutcomeOK, "OK"}, {"invalid", "invalid"}, {"forbidden", "not allowed"},
+	{"unauthenticated", "not signed in"}, {"full", "out of space"},
+	{"foreign", "not a store"}, {"newer", "from a newer version"}, {"corrupt", "damaged"}, {"internal", "server error"},
 }
 
 // took formats a duration.

@@ -92,11 +92,11 @@ func (g *growth) draw() {
 	g.Line = line.String()
 	g.Area = fmt.Sprintf("0,%d %s %d,%d", chartHeight, g.Line, chartWidth, chartHeight)
 	g.Summary = web.Count(g.Added, "memory") + " stored in " + web.Count(g.Days, "day") + "; " + web.Thousands(g.Total) +
-		" in all now"
+		" in total"
 	if best.Added > 0 && len(g.Spans) > 1 {
 		g.Summary += "; most on " + best.Name + ": " + web.Thousands(best.Added)
 		if g.Weekly {
-			g.Summary = strings.Replace(g.Summary, "most on ", "most in the week ", 1)
+			g.Summary = strings.Replace(g.Summary, "most on ", "most in the week of ", 1)
 		}
 	}
 }

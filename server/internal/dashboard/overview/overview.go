@@ -55,8 +55,8 @@ type overviewPage struct {
 	Lists          []countedList
 	Health         health
 	Recent         []souvenir.Memory
-	Calls          []shownCall // the latest
-	Recorded       bool        // calls are recorded here
+	Calls          []callRow // the latest
+	Recorded       bool      // calls are recorded here
 }
 
 // Empty reports whether there are no memories yet.
@@ -138,7 +138,7 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 	if err != nil {
 		return err
 	}
-	data.Calls = shownCalls(calls.Activities, c, projects)
+	data.Calls = callRows(calls.Activities, c, projects)
 	for _, client := range data.Clients {
 		if !web.IsBrowser(client.Name) {
 			data.Callers++
@@ -186,7 +186,7 @@ func countedLists(o souvenir.Overview) []countedList {
 	projects := countedList{ID: "by-project", Title: "By project", Noun: "memory", More: "/projects"}
 	for _, one := range o.Projects {
 		if one.ID == "" {
-			projects.add("In no project", "/memories?"+url.Values{"project": {web.NotSet}}.Encode(), one.Memories)
+			projects.add("No project", "/memories?"+url.Values{"project": {web.NotSet}}.Encode(), one.Memories)
 			continue
 		}
 		projects.add(one.Name, "/memories?"+url.Values{"project": {one.Owner + "/" + one.ID}}.Encode(), one.Memories)
@@ -198,16 +198,16 @@ func countedLists(o souvenir.Overview) []countedList {
 	types := countedList{ID: "by-type", Title: "By type", Noun: "memory", More: "/memories"}
 	for _, one := range o.EventTypes {
 		if one.Name == "" {
-			types.add("Without a type", "/memories?"+url.Values{"event_type": {web.NotSet}}.Encode(), one.Memories)
+			types.add("No type", "/memories?"+url.Values{"event_type": {web.NotSet}}.Encode(), one.Memories)
 			continue
 		}
 		types.add(one.Name, "/memories?"+url.Values{"event_type": {one.Name}}.Encode(), one.Memories)
 	}
 	clients := countedList{ID: "by-client", Title: "By client", Noun: "call", More: "/activity",
-		Note: "No call has been recorded yet."}
+		Note: "No calls yet."}
 	for _, one := range o.Clients {
 		if one.Name == "" {
-			clients.add("Programs without a name", "", one.Calls)
+			clients.add("Unknown programs", "", one.Calls)
 			continue
 		}
 		clients.add(web.ClientName(one.Name), "/activity?"+url.Values{"client": {one.Name}}.Encode(), one.Calls)

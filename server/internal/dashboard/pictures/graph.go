@@ -48,30 +48,30 @@ func (s *Service) graphWords(ctx context.Context, c request.Caller, q pictureQue
 	if err != nil {
 		return nil, err
 	}
-	told := &graphInWords{Shown: len(g.Nodes), Total: g.Total, Warnings: g.Warnings}
+	words := &graphInWords{Shown: len(g.Nodes), Total: g.Total, Warnings: g.Warnings}
 	for _, node := range g.Nodes {
-		told.Rows = append(told.Rows, connectedMemory{Node: node, Project: projectOfNode(node, projects)})
+		words.Rows = append(words.Rows, connectedMemory{Node: node, Project: projectOfNode(node, projects)})
 	}
 	for _, edge := range g.Edges {
-		a, b := &told.Rows[edge.From], &told.Rows[edge.To]
+		a, b := &words.Rows[edge.From], &words.Rows[edge.To]
 		if edge.Kind == souvenir.EdgeSimilar {
-			told.Similar++
+			words.Similar++
 			a.Similar++
 			b.Similar++
 		} else {
-			told.Links++
+			words.Links++
 			a.Links++
 			b.Links++
 		}
 	}
-	for _, row := range told.Rows {
+	for _, row := range words.Rows {
 		if row.Links+row.Similar == 0 {
-			told.Alone++
+			words.Alone++
 		}
 	}
-	slices.SortStableFunc(told.Rows, func(a, b connectedMemory) int { return b.Links + b.Similar - a.Links - a.Similar })
-	told.Rows = told.Rows[:min(rows, len(told.Rows))]
-	return told, nil
+	slices.SortStableFunc(words.Rows, func(a, b connectedMemory) int { return b.Links + b.Similar - a.Links - a.Similar })
+	words.Rows = words.Rows[:min(rows, len(words.Rows))]
+	return words, nil
 }
 
 // graphData returns the graph with a position for each memory.
@@ -131,5 +131,5 @@ func (s *Service) showNode(_ http.ResponseWriter, r *http.Request, c request.Cal
 	}
 	data := nodePage{Memory: m, Begins: short(m.Content, most)}
 	data.Cut = len(data.Begins) != len(m.Content)
-	return web.Page{Template: "graphmemory", Title: "A memory of the graph", Data: data, Part: "node"}, nil
+	return web.Page{Template: "graphmemory", Title: "Memory", Data: data, Part: "node"}, nil
 }

@@ -59,7 +59,7 @@ func (s *Service) mapWords(ctx context.Context, c request.Caller, q pictureQuery
 	if err != nil {
 		return nil, err
 	}
-	told := &mapInWords{Shown: len(m.Points), Total: m.Total, Unplaced: m.Unplaced, Explained: percentsOf(m.Explained),
+	rows := &mapInWords{Shown: len(m.Points), Total: m.Total, Unplaced: m.Unplaced, Explained: percentsOf(m.Explained),
 		Warnings: m.Warnings}
 	for _, end := range []struct {
 		name string
@@ -72,9 +72,9 @@ func (s *Service) mapWords(ctx context.Context, c request.Caller, q pictureQuery
 	} {
 		points := slices.Clone(m.Points)
 		slices.SortStableFunc(points, func(a, b souvenir.Point) int { return cmp.Compare(end.far(b), end.far(a)) })
-		told.Ends = append(told.Ends, mapEnd{end.name, points[:min(each, len(points))]})
+		rows.Ends = append(rows.Ends, mapEnd{end.name, points[:min(each, len(points))]})
 	}
-	return told, nil
+	return rows, nil
 }
 
 // mapData returns the points of the map.

@@ -48,7 +48,7 @@ func (s *Service) showContext(_ http.ResponseWriter, r *http.Request, c request.
 		return nil, err
 	}
 	data := contextPage{Head: head, Query: r.URL.Query().Get("query"), Budget: r.URL.Query().Get("budget")}
-	shown := web.Page{Template: "projectcontext", Title: "Context of " + head.Name, Part: "context-parts"}
+	page := web.Page{Template: "projectcontext", Title: "Context of " + head.Name, Part: "context-parts"}
 	q := souvenir.ContextQuery{Query: data.Query, ProjectID: head.Reference().ID}
 	if data.Budget != "" {
 		if q.TokenBudget, err = strconv.Atoi(data.Budget); err != nil {
@@ -59,15 +59,15 @@ func (s *Service) showContext(_ http.ResponseWriter, r *http.Request, c request.
 	if err != nil {
 		_, message := failure.Describe(err)
 		if q.TokenBudget < 0 {
-			message = "the token budget is " + failure.Quote(data.Budget) + "; a whole number from 500 on is allowed, or nothing"
+			message = "the token budget is " + failure.Quote(data.Budget) + "; a whole number of 500 or more is needed, or nothing"
 		}
 		data.Error = web.Sentence(message)
-		shown.Data, shown.Part = data, ""
-		return web.Again(shown, err)
+		page.Data, page.Part = data, ""
+		return web.Again(page, err)
 	}
 	data.fill(given)
-	shown.Data = data
-	return shown, nil
+	page.Data = data
+	return page, nil
 }
 
 // fill splits a context into parts.
@@ -92,15 +92,15 @@ func (p *contextPage) fill(given souvenir.Context) {
 	if given.ProjectRules != nil {
 		rules = *given.ProjectRules
 	}
-	add("Identity", "No memory says who the agent is. Store one with the event type IDENTITY.", "", given.Identity)
-	add("Rules of the project: do", "There is none yet.", p.Head.Path+"/edit?text=do", rules.Do)
-	add("Rules of the project: don’t", "There is none yet.", p.Head.Path+"/edit?text=dont", rules.Dont)
-	add("To-do", "There is none yet.", p.Head.Path+"/edit?text=todo", rules.Todo)
-	add("Rules for all your work", "There is none yet.", generalRulesPath, pointers(given.GeneralDoDont)...)
-	add("Short dos and don’ts of the project",
-		"None. Memories classified as do or dont are listed here; the rules above took their place.", "",
+	add("Identity", "Nothing here yet. To set it, store a memory with the event type IDENTITY.", "", given.Identity)
+	add("Project rules: do", "Nothing here yet.", p.Head.Path+"/edit?text=do", rules.Do)
+	add("Project rules: don’t", "Nothing here yet.", p.Head.Path+"/edit?text=dont", rules.Dont)
+	add("To-do", "Nothing here yet.", p.Head.Path+"/edit?text=todo", rules.Todo)
+	add("Rules for all your work", "Nothing here yet.", generalRulesPath, pointers(given.GeneralDoDont)...)
+	add("Short dos and don’ts",
+		"Nothing here. Memories classified as do or dont are listed here; the rules above replace them.", "",
 		pointers(given.ProjectDoDont)...)
-	add("Related memories", "None is related.", "", pointers(given.Related)...)
+	add("Related memories", "Nothing here.", "", pointers(given.Related)...)
 	p.Parts = append(p.Parts, contextPart{Name: "How to work with the memory", Lines: given.Guide,
 		Tokens: tokensOf(given.Guide)})
 }

@@ -13,15 +13,15 @@ import (
 
 // sharingPage is the data of the page of invitations to projects.
 type sharingPage struct {
-	Waiting      []shownInvitation
+	Waiting      []invitationView
 	Pages        web.Pager
 	Blocked      []souvenir.BlockedSender
 	BlockedPages web.Pager
 	Error        string
 }
 
-// shownInvitation is an invitation on that page.
-type shownInvitation struct {
+// invitationView is an invitation on that page.
+type invitationView struct {
 	souvenir.ProjectInvitation
 	From    string // the sender
 	OwnedBy string // owner of the project, if not the sender
@@ -40,16 +40,16 @@ func (s *Service) sharingPage(r *http.Request, c request.Caller, problem string)
 	data := sharingPage{Error: problem}
 	all, data.Pages = web.Paginate(all, r, "waiting")
 	for _, i := range all {
-		shown := shownInvitation{ProjectInvitation: i, From: cmp.Or(i.InvitedByName, i.InvitedBy)}
+		view := invitationView{ProjectInvitation: i, From: cmp.Or(i.InvitedByName, i.InvitedBy)}
 		if i.Owner != i.InvitedBy {
-			shown.OwnedBy = cmp.Or(i.OwnerName, i.Owner)
+			view.OwnedBy = cmp.Or(i.OwnerName, i.Owner)
 		}
 		for _, role := range rolesInWords {
 			if role.Role == i.Role {
-				shown.May = role.May
+				view.May = role.May
 			}
 		}
-		data.Waiting = append(data.Waiting, shown)
+		data.Waiting = append(data.Waiting, view)
 	}
 	blocked, err := c.Store.BlockedSenders(r.Context())
 	data.Blocked, data.BlockedPages = web.Paginate(blocked, r, "blocked")

@@ -77,9 +77,9 @@ type listedProject struct {
 func newProjectForm() web.Form {
 	return web.Form{Fields: []web.Field{
 		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off",
-			Hint: "As people and agents call it, such as Atlas or Garden plans.", Argument: "project_name"},
+			Hint: "What people and agents call it, such as Atlas or Garden plans.", Argument: "project_name"},
 		{Name: "project", Label: "Id", Type: "text", Autocomplete: "off", Optional: true, Argument: "project_id",
-			Hint: "A short name for agents and addresses, without a slash. Left empty, one is made. It stays the same when the project is renamed."},
+			Hint: "A short name for agents and addresses, without a slash. Left empty, the server creates one. Renaming the project does not change it."},
 	}}
 }
 
@@ -102,9 +102,9 @@ func (s *Service) projectsPage(r *http.Request, c request.Caller, form web.Form)
 		}
 	}
 	data.Found = len(found)
-	shown, at := web.Paginate(found, r, "part")
+	view, at := web.Paginate(found, r, "part")
 	data.Pages = web.LeavesOf(at, url.Values{"search": {data.Search}})
-	for _, p := range shown {
+	for _, p := range view {
 		l, err := s.listedProject(r, c, p)
 		if err != nil {
 			return web.Page{}, err

@@ -17,7 +17,7 @@ import (
 // membersPage is the data of the page of a project's members.
 type membersPage struct {
 	Head    projectHead
-	Members []shownMember
+	Members []memberView
 	Pages   web.Pager
 	Invited []souvenir.InvitedMember // pending invitations; for users who may invite
 	Waiting web.Pager
@@ -27,8 +27,8 @@ type membersPage struct {
 	Roles   []roleInWords
 }
 
-// shownMember is a member as the page shows it.
-type shownMember struct {
+// memberView is a member as the page shows it.
+type memberView struct {
 	souvenir.Member
 	Shown    string // name, or id of a user without one
 	You      bool
@@ -43,10 +43,10 @@ type roleInWords struct {
 }
 
 var rolesInWords = []roleInWords{
-	{souvenir.MemberReader, "Reader", "finds and reads what lies in the project, and sees who its people are"},
+	{souvenir.MemberReader, "Reader", "can search and read the project, and see its members"},
 	{souvenir.MemberWriter, "Writer",
-		"also stores into it, changes and deletes what lies there, writes rules and the to-do"},
-	{souvenir.MemberOwner, "Owner", "also renames the project and decides about its members"},
+		"can also store, change and delete memories, and write rules and the to-do"},
+	{souvenir.MemberOwner, "Owner", "can also rename the project and manage its members"},
 }
 
 func newMemberForm() web.Form {
@@ -80,7 +80,7 @@ func (s *Service) membersPage(r *http.Request, c request.Caller, form web.Form, 
 	}
 	members, data.Pages = web.Paginate(members, r, "members")
 	for _, m := range members {
-		data.Members = append(data.Members, shownMember{m, cmp.Or(m.Name, m.User), m.User == c.User.ID, m.User == head.Owner})
+		data.Members = append(data.Members, memberView{m, cmp.Or(m.Name, m.User), m.User == c.User.ID, m.User == head.Owner})
 	}
 	return web.Page{Template: "projectmembers", Title: "Members of " + head.Name, Data: data}, nil
 }
@@ -226,7 +226,7 @@ func memberOf(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRe
 	i := slices.IndexFunc(members, func(m souvenir.Member) bool { return m.User == user })
 	if i < 0 {
 		return souvenir.Member{}, &failure.Error{Status: http.StatusNotFound, Message: "user " + failure.Quote(user) +
-			" is no member of the project any more"}
+			" is no longer a member of the project"}
 	}
 	return members[i], nil
 }

@@ -44,38 +44,38 @@ func (s *Service) showModules(_ http.ResponseWriter, r *http.Request, c request.
 	if data.Known, err = c.Store.Insights().Modules(r.Context(), head.Reference()); err != nil {
 		return nil, err
 	}
-	shown := web.Page{Template: "projectmodules", Title: "Modules of " + head.Name, Data: data}
+	page := web.Page{Template: "projectmodules", Title: "Modules of " + head.Name, Data: data}
 	if data.Module == "" {
-		return shown, nil
+		return page, nil
 	}
 	state, err := c.Store.ModuleState(r.Context(),
 		souvenir.ModuleQuery{Module: data.Module, ProjectID: head.Reference().ID, Limit: 30})
 	if err != nil {
 		_, message := failure.Describe(err)
 		data.Error = web.Sentence(message)
-		shown.Data = data
-		return web.Again(shown, err)
+		page.Data = data
+		return web.Again(page, err)
 	}
 	data.State = s.newModuleState(state)
-	shown.Title, shown.Data = "Module "+openingLine(state.Module)+" of "+head.Name, data
-	return shown, nil
+	page.Title, page.Data = "Module "+openingLine(state.Module)+" of "+head.Name, data
+	return page, nil
 }
 
 // newModuleState converts the store's state of a module for the page.
 func (s *Service) newModuleState(state souvenir.ModuleState) *moduleState {
-	shown := &moduleState{ModuleState: state, EventTypes: moduleCounts(state.Summary.EventTypes),
+	page := &moduleState{ModuleState: state, EventTypes: moduleCounts(state.Summary.EventTypes),
 		States: moduleCounts(state.Summary.States)}
 	const most = 20
-	shown.Tasks = state.Summary.OpenTasks[:min(len(state.Summary.OpenTasks), most)]
-	shown.MoreTasks = len(state.Summary.OpenTasks) - len(shown.Tasks)
+	page.Tasks = state.Summary.OpenTasks[:min(len(state.Summary.OpenTasks), most)]
+	page.MoreTasks = len(state.Summary.OpenTasks) - len(page.Tasks)
 	for _, m := range state.Memories {
 		if m.Match == souvenir.MatchMeaning {
-			shown.Similar = append(shown.Similar, s.listMemory(m.Memory, m.EventType))
+			page.Similar = append(page.Similar, s.listMemory(m.Memory, m.EventType))
 		} else {
-			shown.Own = append(shown.Own, s.listMemory(m.Memory, m.EventType))
+			page.Own = append(page.Own, s.listMemory(m.Memory, m.EventType))
 		}
 	}
-	return shown
+	return page
 }
 
 // moduleCounts returns the counts, the largest first.

@@ -18,12 +18,12 @@ type rulesPage struct {
 	Head     *projectHead // nil: the general ones
 	Path     string       // under which they are edited
 	CanWrite bool
-	Rules    []shownRule
+	Rules    []ruleView
 	Warnings []string
 }
 
-// shownRule is one of the two rules.
-type shownRule struct {
+// ruleView is one of the two rules.
+type ruleView struct {
 	projectText
 	Memory *souvenir.Memory // nil: not set
 	Body   textview.Cut
@@ -53,11 +53,11 @@ func (s *Service) rulesPage(r *http.Request, c request.Caller, title string, dat
 		key    string
 		memory *souvenir.Memory
 	}{{"do", rules.Do}, {"dont", rules.Dont}} {
-		shown := shownRule{projectText: projectTexts[rule.key], Memory: rule.memory}
+		view := ruleView{projectText: projectTexts[rule.key], Memory: rule.memory}
 		if rule.memory != nil {
-			shown.Body = textview.CutTo(rule.memory.Content, 32<<10)
+			view.Body = textview.CutTo(rule.memory.Content, 32<<10)
 		}
-		data.Rules = append(data.Rules, shown)
+		data.Rules = append(data.Rules, view)
 	}
 	for _, warning := range rules.Warnings {
 		data.Warnings = append(data.Warnings, web.Sentence(warning))

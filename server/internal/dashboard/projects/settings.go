@@ -38,9 +38,9 @@ func (s *Service) projectSettings(ctx context.Context, head projectHead) (web.Pa
 	return web.Page{Template: "projectsettings", Title: "Settings of " + head.Name, Data: &settingsOfProject{
 		Head: head, Until: until,
 		Name: web.Form{Fields: []web.Field{{Name: "name", Label: "Name", Type: "text", Value: head.Name, Autocomplete: "off",
-			Hint: "All memories in the project show the new name at once. Its id and its address stay."}}},
+			Hint: "All memories in the project show the new name at once. Its id and address do not change."}}},
 		Delete: web.Form{Fields: []web.Field{{Name: "typed", Label: "Name of the project", Type: "text", Autocomplete: "off",
-			Hint: "Type it, to be sure: " + head.Name}}},
+			Hint: "Type it to confirm: " + head.Name}}},
 	}}, err
 }
 
@@ -75,7 +75,7 @@ func (s *Service) renameProject(w http.ResponseWriter, r *http.Request, c reques
 			now, err := c.Store.GetProject(ctx, ref)
 			if err == nil && now.Name != name {
 				err = &failure.Error{Status: http.StatusConflict,
-					Message: "this cannot be taken back: the project was renamed once more since"}
+					Message: "this cannot be undone: the project has been renamed again since"}
 			}
 			if err == nil {
 				_, err = c.Store.UpdateProject(ctx, ref, souvenir.ProjectUpdate{Name: &head.Name})

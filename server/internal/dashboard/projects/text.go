@@ -35,23 +35,23 @@ const (
 // projectTexts maps keys to the texts of a project.
 var projectTexts = map[string]projectText{
 	"do": {Key: "do", Title: "Do", rule: souvenir.RuleDo, tab: "rules",
-		Hint: "What agents shall do, each time: how to test, what to name things, whom to ask."},
+		Hint: "What agents must always do: how to test, what to name things, whom to ask."},
 	"dont": {Key: "dont", Title: "Don’t", rule: souvenir.RuleDont, tab: "rules",
-		Hint: "What agents shall never do: what not to touch, which habits to drop."},
+		Hint: "What agents must never do: what not to touch, which habits to drop."},
 	textTodo: {Key: textTodo, Title: "The whole to-do", tab: "todo",
 		Hint: "Markdown with the headings ## Constitution, ## Spec, ## Plan, ## Tasks and ## Gaps, once each and in this order. A task is a line such as - [ ] T1 write the tests."},
 	"constitution": {Key: "constitution", Title: "Constitution", section: souvenir.SectionConstitution, tab: "todo",
-		Hint: "What holds for the project whatever is done: its principles and limits."},
+		Hint: "The principles and limits of the project."},
 	"spec": {Key: "spec", Title: "Spec", section: souvenir.SectionSpec, tab: "todo",
-		Hint: "What shall come out of it."},
+		Hint: "The goals: what to build."},
 	"plan": {Key: "plan", Title: "Plan", section: souvenir.SectionPlan, tab: "todo",
-		Hint: "How it is gone about."},
+		Hint: "How to build it."},
 	"tasks": {Key: "tasks", Title: "Tasks", section: souvenir.SectionTasks, tab: "todo",
-		Hint: "One line for each task, with an id of its own: - [ ] T1 write the tests. An x in the brackets means done."},
+		Hint: "One line per task, each with its own id: - [ ] T1 write the tests. An x in the brackets means done."},
 	"gaps": {Key: "gaps", Title: "Gaps", section: souvenir.SectionGaps, tab: "todo",
-		Hint: "What is missing, unclear or still to be decided. Lines may have check boxes, too: - [ ] ask Mia."},
+		Hint: "What is missing, unclear or undecided. Lines can have check boxes, too: - [ ] ask Mia."},
 	textMain: {Key: textMain, Title: "Main memory",
-		Hint: "What to know first of the project: what it is, where it stands, where to look. Agents read it when they begin."},
+		Hint: "What to know first about the project: what it is, its status, where to look. Agents read it when they start."},
 }
 
 // firstTodo is the initial content of a project's to-do.
@@ -186,7 +186,7 @@ func (s *Service) textAt(r *http.Request, c request.Caller, key string) (textPag
 	if !head.CanWrite() {
 		return textPage{}, souvenir.ProjectRef{},
 			&failure.Error{Status: http.StatusForbidden, Message: "project " + failure.Quote(head.Name) +
-				" is shared with you for reading only; its owners can make you a writer"}
+				" is shared with you read-only; its owners can make you a writer"}
 	}
 	back := head.Path
 	if text.tab != "" {
@@ -234,9 +234,9 @@ func (s *Service) showText(_ http.ResponseWriter, r *http.Request, c request.Cal
 	if p.Key == textTodo && state.Revision == 0 {
 		p.Typed = firstTodo
 	}
-	shown := p.page()
-	shown.Part = ""
-	return shown, nil
+	rendered := p.page()
+	rendered.Part = ""
+	return rendered, nil
 }
 
 func readableTodo(content string) bool {
@@ -299,9 +299,9 @@ func (p *textPage) take(values url.Values) {
 func (p textPage) conflict(now textState) web.Page {
 	p.Theirs, p.Base, p.Memory = &now, now.digest(), now.memory.ID
 	p.Differs = textview.Compare(strings.ReplaceAll(now.Text, "\r\n", "\n"), p.Typed, textview.MaxDiffShown)
-	shown := p.page()
-	shown.Part, shown.Status = "", http.StatusConflict
-	return shown
+	rendered := p.page()
+	rendered.Part, rendered.Status = "", http.StatusConflict
+	return rendered
 }
 
 // refused shows the text again with its error.
@@ -312,7 +312,7 @@ func (p textPage) refused(err error) (any, error) {
 		message = "The text" + strings.TrimPrefix(message, "content")
 	}
 	p.Error = web.Sentence(message)
-	shown := p.page()
-	shown.Part = ""
-	return web.Again(shown, err)
+	rendered := p.page()
+	rendered.Part = ""
+	return web.Again(rendered, err)
 }

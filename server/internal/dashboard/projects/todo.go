@@ -227,7 +227,7 @@ func (s *Service) tickTodo(w http.ResponseWriter, r *http.Request, c request.Cal
 		}
 		return web.Redirect(s.site.Path(head.Path + "/todo?" + query.Encode())), nil
 	}
-	view.keep = ticked.shown
+	view.keep = ticked.form
 	if values.Get("board") != "" { // as on the board
 		view.Section = ""
 	}
@@ -238,7 +238,7 @@ func (s *Service) tickTodo(w http.ResponseWriter, r *http.Request, c request.Cal
 			data.Sections[i].Problem = web.Sentence(lostText(ticked.lost))
 		}
 	}
-	data.Told = ticked.told(todo)
+	data.Told = ticked.report(todo)
 	if web.FromScript(r) {
 		for _, card := range data.Sections {
 			if card.Key == section {
@@ -252,10 +252,10 @@ func (s *Service) tickTodo(w http.ResponseWriter, r *http.Request, c request.Cal
 // lostText says that lines have changed meanwhile.
 func lostText(n int) string {
 	if n == 1 {
-		return "somebody has changed or removed that line meanwhile, so it was not ticked; this is what it says now"
+		return "someone else has changed or removed that line meanwhile, so it was not ticked; this is the current text"
 	}
-	return "somebody has changed or removed " + web.Count(n, "line") +
-		" meanwhile, so they were not ticked; this is what the section says now"
+	return "someone else has changed or removed " + web.Count(n, "line") +
+		" meanwhile, so they were not ticked; this is the current section"
 }
 
 // tick sets check boxes in the document as it is at the time of writing.

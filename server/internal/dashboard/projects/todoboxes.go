@@ -41,9 +41,9 @@ func (b todoBox) Label() template.HTML {
 	if utf8.RuneCountInString(text) > most {
 		text = string([]rune(text)[:most]) + "…"
 	}
-	shown := string(web.Markdown(text))
-	inner, ok := strings.CutPrefix(strings.TrimSuffix(shown, "</p>\n"), "<p>")
-	if !ok || strings.Contains(inner, "<p>") || !strings.HasSuffix(shown, "</p>\n") { // a single line, not a block
+	form := string(web.Markdown(text))
+	inner, ok := strings.CutPrefix(strings.TrimSuffix(form, "</p>\n"), "<p>")
+	if !ok || strings.Contains(inner, "<p>") || !strings.HasSuffix(form, "</p>\n") { // a single line, not a block
 		return template.HTML(template.HTMLEscapeString(text))
 	}
 	return template.HTML(inner)
@@ -171,12 +171,12 @@ func marksOf(values url.Values) ([]mark, error) {
 		done[line] = true
 	}
 	var marks []mark
-	for _, shown := range values["box"] {
-		line, rest, _ := strings.Cut(shown, ".")
+	for _, form := range values["box"] {
+		line, rest, _ := strings.Cut(form, ".")
 		key, was, ok := strings.Cut(rest, ".")
 		number := wholeNumber(line, 0)
 		if !ok || number < 1 || was != "0" && was != "1" {
-			return nil, failure.Invalid("box", "box is "+failure.Quote(shown)+", which no page here says; open the page again")
+			return nil, failure.Invalid("box", "box is "+failure.Quote(form)+", which is not a value of this form; open the page again")
 		}
 		marks = append(marks, mark{number, key, was == "1", done[line]})
 	}
@@ -187,11 +187,11 @@ func marksOf(values url.Values) ([]mark, error) {
 type ticked struct {
 	changed []souvenir.Task // with their new states
 	lost    int             // lines that no longer exist
-	shown   map[int]bool    // lines, by their current numbers, of the boxes in the form
+	form    map[int]bool    // lines, by their current numbers, of the boxes in the form
 }
 
-// told describes the outcome in a sentence.
-func (t ticked) told(todo souvenir.Todo) string {
+// report describes the outcome in a sentence.
+func (t ticked) report(todo souvenir.Todo) string {
 	if len(t.changed) == 0 {
 		return "Nothing has changed."
 	}
@@ -222,7 +222,7 @@ func applyMarks(todo souvenir.Todo, section souvenir.Section, marks []mark) (str
 		byKey[boxKey(box)] = append(byKey[boxKey(box)], i)
 	}
 	content := todo.Content
-	result := ticked{shown: map[int]bool{}}
+	result := ticked{form: map[int]bool{}}
 	for _, m := range marks {
 		i, there := byLine[m.line]
 		if same := byKey[m.key]; there && boxKey(boxes[i]) != m.key || !there {
@@ -231,7 +231,7 @@ func applyMarks(todo souvenir.Todo, section souvenir.Section, marks []mark) (str
 			}
 		}
 		if there {
-			result.shown[boxes[i].Line] = true
+			result.form[boxes[i].Line] = true
 		}
 		switch {
 		case m.was == m.done: // unchanged by the form

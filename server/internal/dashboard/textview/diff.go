@@ -98,8 +98,8 @@ func (d *Diff) add(kind string, spans []diffSpan) {
 		return
 	}
 	for i := range spans {
-		if shown := CutBytes(spans[i].Text, d.Left); len(shown) < len(spans[i].Text) {
-			spans[i].Text, d.Cut = shown+"…", true
+		if view := CutBytes(spans[i].Text, d.Left); len(view) < len(spans[i].Text) {
+			spans[i].Text, d.Cut = view+"…", true
 			spans = spans[:i+1]
 			break
 		}

@@ -68,15 +68,15 @@ func TestDifferencesAreBounded(t *testing.T) {
 		if took := time.Since(begun); took > 3*time.Second {
 			t.Errorf("%s: %v", name, took)
 		}
-		shown := 0
+		page := 0
 		for _, line := range d.Lines {
 			for _, span := range line.Spans {
-				shown += len(span.Text)
+				page += len(span.Text)
 			}
-			shown += 100
+			page += 100
 		}
-		if shown > 2*MaxDiffShown || len(d.Lines) == 0 {
-			t.Errorf("%s: %d bytes in %d lines", name, shown, len(d.Lines))
+		if page > 2*MaxDiffShown || len(d.Lines) == 0 {
+			t.Errorf("%s: %d bytes in %d lines", name, page, len(d.Lines))
 		}
 	}
 	if d := Compare(strings.Repeat("x", MaxDiffed), "y", MaxDiffShown); !d.TooLarge || len(d.Lines) > 0 {

@@ -61,7 +61,7 @@ func (s *Service) trashPage(r *http.Request, c request.Caller, problem string) (
 	if r.URL.Query().Get("empty") != "" {
 		data.Asks = &web.Question{ID: "empty", Title: "Erase everything here?", Action: web.TrashPath,
 			Button: "Empty the trash", Back: web.TrashPath,
-			Text: "Everything below that lies in your own places is erased for good. This cannot be undone.",
+			Text: "Everything below that is yours is erased permanently. This cannot be undone.",
 			Kept: []web.Fact{{Key: "action", Value: "empty"}}}
 	}
 	data.Pages.Pages = max(1, (p.Total+web.PerPage-1)/web.PerPage)
@@ -81,7 +81,7 @@ func (s *Service) changeTrash(w http.ResponseWriter, r *http.Request, c request.
 	ids, notice := values["id"], ""
 	action := values.Get("action")
 	if (action == "restore" || action == "erase") && (len(ids) == 0 || len(ids) > maxChosen) {
-		return nil, failure.Invalid("id", fmt.Sprintf("id is given %d times; choose 1 to %d entries", len(ids), maxChosen))
+		return nil, failure.Invalid("id", fmt.Sprintf("id is given %d times; select 1 to %d entries", len(ids), maxChosen))
 	}
 	switch action {
 	case "restore":
@@ -122,9 +122,9 @@ func (s *Service) askErase(ids []string) web.Page {
 		kept = append(kept, web.Fact{Key: "id", Value: id})
 	}
 	return web.Page{Template: "asks", Title: "Erase", Data: web.QuestionPage{Asks: &web.Question{
-		ID: "erase", Title: fmt.Sprintf("Erase %s for good?", web.Count(len(ids), "entry")), Action: web.TrashPath,
+		ID: "erase", Title: fmt.Sprintf("Erase %s permanently?", web.Count(len(ids), "entry")), Action: web.TrashPath,
 		Button: "Erase", Back: web.TrashPath,
-		Text: "What you have chosen is erased with its history. This cannot be undone.", Kept: kept,
+		Text: "The selected items are erased with their history. This cannot be undone.", Kept: kept,
 	}}}
 }
 
@@ -136,7 +136,7 @@ type someFailed struct {
 
 func (e *someFailed) Error() string {
 	_, message := failure.Describe(e.first)
-	return fmt.Sprintf("%d of the %d entries are left as they were, the first because %s", e.failed, e.all, message)
+	return fmt.Sprintf("%d of the %d entries are unchanged, the first because %s", e.failed, e.all, message)
 }
 
 func (e *someFailed) Unwrap() error { return e.first }

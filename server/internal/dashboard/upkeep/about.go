@@ -40,8 +40,8 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 			{Key: "SQLite", Value: configuration.Engine},
 			{Key: "Embedding model", Value: configuration.Model + ", " + web.Count(configuration.Dimensions, "dimension")},
 		},
-		Mine: []web.Fact{{Key: "Passages that are searched", Value: web.Thousands(status.Passages)},
-			{Key: "Waiting for their vectors", Value: web.Thousands(status.Pending)}},
+		Mine: []web.Fact{{Key: "Searchable passages", Value: web.Thousands(status.Passages)},
+			{Key: "Waiting for vectors", Value: web.Thousands(status.Pending)}},
 	}
 	if status.Changing {
 		data.Mine = append(data.Mine, web.Fact{Key: "Changing the embedding model", Value: changedSoFar(status)})
@@ -54,14 +54,14 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 		data.Store = []web.Fact{
 			{Key: "File", Value: configuration.Path},
 			{Key: "Its size", Value: web.Bytes(stats.DatabaseBytes) + ", of which " + web.Bytes(stats.FreeBytes) +
-				" are free for new content"},
-			{Key: "Log beside it", Value: web.Bytes(stats.LogBytes)},
+				" unused"},
+			{Key: "Write-ahead log", Value: web.Bytes(stats.LogBytes)},
 			{Key: "Users", Value: web.Thousands(stats.Users)},
 			{Key: "Projects", Value: web.Thousands(stats.Projects)},
 			{Key: "Memories", Value: web.Thousands(stats.Memories) + ", in " + web.Count(stats.Passages, "passage")},
-			{Key: "Former states of memories", Value: web.Thousands(stats.Revisions)},
+			{Key: "Past versions of memories", Value: web.Thousands(stats.Revisions)},
 			{Key: "Files", Value: web.Thousands(stats.Files) + ", " + web.Bytes(stats.FileBytes)},
-			{Key: "Waiting for their vectors", Value: web.Thousands(stats.Embedding.Pending)},
+			{Key: "Waiting for vectors", Value: web.Thousands(stats.Embedding.Pending)},
 		}
 	}
 	if data.Licences, err = web.Licences(); err != nil {

@@ -57,15 +57,15 @@ func (s *Service) backup(r *http.Request, c request.Caller) (web.Page, *backupPa
 		Holds: []web.Fact{
 			{Key: "Users", Value: web.Thousands(stats.Users)}, {Key: "Projects", Value: web.Thousands(stats.Projects)},
 			{Key: "Memories", Value: web.Thousands(stats.Memories)},
-			{Key: "Former states", Value: web.Thousands(stats.Revisions)},
+			{Key: "Past versions", Value: web.Thousands(stats.Revisions)},
 			{Key: "Files", Value: web.Thousands(stats.Files) + ", " + web.Bytes(stats.FileBytes)},
 		},
 		Vectors: []web.Fact{
 			{Key: "Embedding model", Value: stats.Embedding.Model}, {Key: "Passages", Value: web.Thousands(stats.Passages)},
-			{Key: "Waiting for their vectors", Value: web.Thousands(stats.Embedding.Pending)},
+			{Key: "Waiting for vectors", Value: web.Thousands(stats.Embedding.Pending)},
 		},
-		Keep: web.Field{Name: "keep", Label: "Former states of each memory to keep",
-			Hint: "The newest ones; the others are gone for good. Empty keeps all."},
+		Keep: web.Field{Name: "keep", Label: "Past versions to keep of each memory",
+			Hint: "Keeps the newest; the others are deleted permanently. Empty keeps all."},
 		Work: s.jobs.state(r, "/backup", upkeep),
 	}
 	if stats.Embedding.Changing {
@@ -187,19 +187,19 @@ func (s *Service) workOf(kind string, keep int) (title string,
 	}
 	switch kind {
 	case "check":
-		return "The check of the file", check(false), nil
+		return "Check of the file", check(false), nil
 	case "repair":
-		return "The repair of the file", check(true), nil
+		return "Repair of the file", check(true), nil
 	case "reindex":
-		return "Making the index again", func(ctx context.Context, progress souvenir.Progress) (any, error) {
+		return "Rebuild of the index", func(ctx context.Context, progress souvenir.Progress) (any, error) {
 			return nil, s.store.Upkeep().Reindex(ctx, &souvenir.ReindexingOptions{Progress: progress})
 		}, nil
 	case "purge":
-		return "Deleting what is of no more use", func(ctx context.Context, _ souvenir.Progress) (any, error) {
+		return "Cleanup", func(ctx context.Context, _ souvenir.Progress) (any, error) {
 			return orNothing(s.store.Upkeep().Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: keep}))
 		}, nil
 	case "compact":
-		return "Giving free room back", func(ctx context.Context, _ souvenir.Progress) (any, error) { return s.compact(ctx) },
+		return "Freeing disk space", func(ctx context.Context, _ souvenir.Progress) (any, error) { return s.compact(ctx) },
 			nil
 	}
 	return "", nil, failure.Invalid("work", "work is "+failure.Quote(kind)+"; allowed are "+strings.Join(upkeep, ", "))

@@ -75,7 +75,7 @@ func (s *Service) Begin(r *http.Request, kind, title string,
 	defer w.mu.Unlock()
 	if w.last != nil && w.last.ended.IsZero() {
 		return &souvenir.Error{Kind: souvenir.KindConflict,
-			Message: fmt.Sprintf("%s is under way, since %s; wait until it has ended, or stop it", w.last.title,
+			Message: fmt.Sprintf("%s has been running since %s; wait until it is done, or stop it", w.last.title,
 				web.Ago(w.last.began, time.Now()))}
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.Context()))

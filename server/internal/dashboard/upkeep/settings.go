@@ -41,9 +41,9 @@ func (s *Service) settings(r *http.Request, c request.Caller) (web.Page, *settin
 		Form: web.Form{Fields: []web.Field{
 			{Name: "key", Label: "Name", Type: "text", Autocomplete: "off", Hint: "Such as language or answers."},
 			{Name: "value", Label: "Value", Type: "text", Autocomplete: "off",
-				Hint: "A text, or a number, true, false, a list or an object as JSON has them."},
+				Hint: "Text, or any JSON value: a number, true, false, a list or an object."},
 		}},
-		Whole: web.Field{Name: "whole", Argument: "preferences", Label: "All of them, as JSON"},
+		Whole: web.Field{Name: "whole", Argument: "preferences", Label: "All preferences, as JSON"},
 	}
 	all, err := c.Store.Preferences(r.Context())
 	if err != nil {
@@ -91,20 +91,20 @@ func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 		{Key: "File", Value: c.Path},
 		{Key: "Embedding model", Value: c.Model + ", " + web.Count(c.Dimensions, "dimension")},
 		{Key: "Largest file", Value: limit(c.MaxFile, "no limit")},
-		{Key: "Files of a user", Value: limit(c.FileQuota, "no limit")},
-		{Key: "Memories of a user", Value: quotaInWords(c.Quota)},
+		{Key: "Files per user", Value: limit(c.FileQuota, "no limit")},
+		{Key: "Memories per user", Value: quotaInWords(c.Quota)},
 		{Key: "Search index in memory", Value: limit(c.IndexMemory, "none: searches run on disk")},
 		{Key: "Longest request", Value: web.Bytes(s.site.MaxBody)},
-		{Key: "Requests at once", Value: strconv.Itoa(s.config.MaxRunning) + ", of one user " +
+		{Key: "Concurrent requests", Value: strconv.Itoa(s.config.MaxRunning) + ", of one user " +
 			strconv.Itoa(s.config.MaxRunningPerUser) + " beside others"},
-		{Key: "Requests that may wait", Value: strconv.Itoa(s.config.QueuePerUser) + " of a user, for " +
+		{Key: "Queued requests", Value: strconv.Itoa(s.config.QueuePerUser) + " of a user, for " +
 			web.Wait(s.config.QueueWait)},
 		{Key: "Memory for requests", Value: web.Bytes(s.config.BodyMemory)},
 		{Key: "Recorded activity", Value: recorded},
 		{Key: "External sign-in", Value: provider},
 		{Key: "Tokens in addresses", Value: map[bool]string{true: "refused", false: "accepted"}[s.config.NoQueryTokens]},
-		{Key: "Tools that only read", Value: yes[s.config.ReadOnly]},
-		{Key: "Wrong passwords without a wait", Value: strconv.Itoa(s.signin.FreeTries())},
+		{Key: "Read-only tools", Value: yes[s.config.ReadOnly]},
+		{Key: "Failed sign-ins before a delay", Value: strconv.Itoa(s.signin.FreeTries())},
 	}, nil
 }
 
@@ -288,7 +288,7 @@ func (s *Service) replaceSettings(w http.ResponseWriter, r *http.Request, c requ
 
 // settingsChanged is the error for a step that cannot be undone.
 var settingsChanged = &failure.Error{Status: http.StatusConflict,
-	Message: "this cannot be taken back: what it has set was changed once more since"}
+	Message: "this cannot be undone: the preferences have been changed again since"}
 
 // digestOf identifies a state of the preferences.
 func digestOf(all map[string]any) string { return digest(textview.Plain(all)) }
@@ -304,18 +304,18 @@ func objectOf(typed string) (map[string]any, error) {
 	case errors.As(err, &syntax):
 		line, column := placeIn(typed, int(syntax.Offset))
 		return nil, failure.Invalid("preferences",
-			fmt.Sprintf("preferences are no JSON in line %d, character %d: %v", line, column, syntax))
+			fmt.Sprintf("preferences are not valid JSON in line %d, character %d: %v", line, column, syntax))
 	case errors.Is(err, io.EOF) || err == nil && all == nil:
 		return nil, failure.Invalid("preferences", "preferences are empty; an object is needed, such as {}")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, failure.Invalid("preferences", "preferences are no JSON: they end in the midst of it")
+		return nil, failure.Invalid("preferences", "preferences are not valid JSON: they end too early")
 	case err != nil:
-		return nil, failure.Invalid("preferences", "preferences are no JSON object; {} is one without anything in it")
+		return nil, failure.Invalid("preferences", "preferences are not a JSON object; {} is an empty one")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		line, column := placeIn(typed, int(decoder.InputOffset()))
 		return nil, failure.Invalid("preferences",
-			fmt.Sprintf("preferences go on behind their object, in line %d, character %d; one object is needed", line, column))
+			fmt.Sprintf("preferences have more text after their object, in line %d, character %d; one object is needed", line, column))
 	}
 	return all, nil
 }

@@ -30,7 +30,7 @@ type transferPage struct {
 	Error  string
 	Anew   string // where an admin has to sign in first; empty: not needed
 	Work   *jobState
-	Told   *importTold // the result of an import
+	Told   *importOutcome // the result of an import
 }
 
 // transferChoice is the input for an export.
@@ -43,8 +43,8 @@ type importChoice struct {
 	Replace, Look bool
 }
 
-// importTold is the result of an import, for the page.
-type importTold struct {
+// importOutcome is the result of an import, for the page.
+type importOutcome struct {
 	souvenir.ImportReport
 	Looked bool // a dry run
 	Kinds  []importedKind
@@ -65,12 +65,12 @@ func (s *Service) transfer(r *http.Request, c request.Caller) (web.Page, *transf
 		Anew:   anew,
 		Export: transferChoice{Files: true, Vectors: true},
 		File: web.Field{Name: "file", Label: "File",
-			Hint: "What an export has written, or lines made by hand, as docs/export-format.md describes them."},
+			Hint: "A file from an export, or one in the format of docs/export-format.md."},
 		Work: s.jobs.state(r, "/transfer", transferWork),
 	}
 	if data.Work != nil {
-		if told, ok := data.Work.Result.(importTold); ok {
-			data.Told = &told
+		if outcome, ok := data.Work.Result.(importOutcome); ok {
+			data.Told = &outcome
 		}
 	}
 	return web.Page{Template: "transfer", Title: "Export and import", Part: "progress", Data: data}, data, err
@@ -98,7 +98,7 @@ func (s *Service) exportStore(w http.ResponseWriter, r *http.Request, c request.
 	if values.Get("of") == "all" {
 		if c.User.Role != souvenir.RoleAdmin {
 			return nil, &failure.Error{Status: http.StatusForbidden,
-				Message: "the export of everybody's things is for admins; export your own"}
+				Message: "only admins can export all users' data; export your own"}
 		}
 		if anew, err := s.signin.SignInAgain(r, c, "/transfer"); err != nil || anew != "" {
 			return web.Redirect(anew), err
@@ -183,7 +183,7 @@ func (s *Service) beginImport(r *http.Request, sent io.Reader, values url.Values
 	if err == nil {
 		look, title := values.Has("look"), "The import"
 		if look {
-			title = "A look at an export"
+			title = "Dry run of an import"
 		}
 		err = s.Begin(r, "import", title, func(ctx context.Context, progress souvenir.Progress) (any, error) {
 			defer drop()
@@ -202,17 +202,17 @@ func (s *Service) importFile(ctx context.Context, file io.ReadSeeker, look bool,
 		if err := souvenir.CheckExport(ctx, file, progress); err != nil {
 			return nil, err
 		}
-		return importTold{Looked: true}, nil
+		return importOutcome{Looked: true}, nil
 	}
 	report, err := s.store.Upkeep().Import(ctx, file, &souvenir.ImportOptions{OnConflict: conflict, Progress: progress})
-	told := importTold{ImportReport: report}
+	outcome := importOutcome{ImportReport: report}
 	for _, kind := range slices.Sorted(maps.Keys(report.Counts)) {
-		told.Kinds = append(told.Kinds, importedKind{strings.ReplaceAll(kind, "_", " "), report.Counts[kind]})
+		outcome.Kinds = append(outcome.Kinds, importedKind{strings.ReplaceAll(kind, "_", " "), report.Counts[kind]})
 	}
-	if err != nil && report.Line == 0 && len(told.Kinds) == 0 {
+	if err != nil && report.Line == 0 && len(outcome.Kinds) == 0 {
 		return nil, err // nothing was imported
 	}
-	return told, err
+	return outcome, err
 }
 
 // readUpload reads a form of a page of this server with a file after its fields, up to that file. It is streamed,

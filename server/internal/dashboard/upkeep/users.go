@@ -63,7 +63,7 @@ func (s *Service) updateUser(w http.ResponseWriter, r *http.Request, c request.C
 		err = failure.Invalid("change", "change is "+failure.Quote(values.Get("change"))+
 			"; user-disabled, user-enabled, user-admin or user-user is needed")
 	case values.Get("id") == c.User.ID:
-		err = &failure.Error{Status: http.StatusBadRequest, Message: "this is your own account; another admin can do that"}
+		err = &failure.Error{Status: http.StatusBadRequest, Message: "this is your own account; ask another admin"}
 	default:
 		_, err = s.store.Accounts().UpdateUser(r.Context(), values.Get("id"), change)
 	}
@@ -93,9 +93,9 @@ type invitationsPage struct {
 func (s *Service) invitations(r *http.Request) (web.Page, *invitationsPage, error) {
 	data := &invitationsPage{Role: string(souvenir.RoleUser), Names: map[string]string{},
 		Form: web.Form{Fields: []web.Field{
-			{Name: "note", Label: "For whom", Type: "text", Autocomplete: "off", Hint: "For this list only.", Optional: true},
+			{Name: "note", Label: "Note", Type: "text", Autocomplete: "off", Hint: "Shown only in this list.", Optional: true},
 			{Name: "email", Label: "E-mail", Type: "email", Autocomplete: "off",
-				Hint: "Becomes the address of the account. Nothing is sent to it.", Optional: true},
+				Hint: "The e-mail address of the account. Nothing is sent to it.", Optional: true},
 		}}}
 	all, err := s.store.Accounts().Invitations(r.Context())
 	if err != nil {

@@ -59,7 +59,7 @@ addEventListener('click', async (event) => {
     range.selectNodeContents(source)
     getSelection().removeAllRanges()
     getSelection().addRange(range)
-    button.textContent = document.execCommand('copy') ? 'Copied' : 'Chosen: press Ctrl+C'
+    button.textContent = document.execCommand('copy') ? 'Copied' : 'Selected: press Ctrl+C'
   }
   setTimeout(() => (button.textContent = label), 2000)
 })
@@ -90,7 +90,7 @@ function problem(text) {
   p.textContent = text
   place.replaceChildren(p)
 }
-addEventListener('htmx:sendError', () => problem('The server does not answer. Look at your connection, and try again.'))
+addEventListener('htmx:sendError', () => problem('The server does not answer. Check your connection, and try again.'))
 addEventListener('htmx:timeout', () => problem('The server took too long to answer. Try again.'))
 addEventListener('htmx:beforeRequest', () => document.getElementById('problems').replaceChildren())
 

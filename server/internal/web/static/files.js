@@ -68,7 +68,7 @@ function next() {
     if (request.status === 200) one.row.done(JSON.parse(request.responseText).file.id)
     else one.row.fail(reason(request))
   })
-  request.addEventListener('error', () => one.row.fail('The connection broke: the file may be too large, or the server does not answer.'))
+  request.addEventListener('error', () => one.row.fail('The connection was lost: the file may be too large, or the server does not answer.'))
   request.addEventListener('abort', () => one.row.fail('Stopped.'))
   request.addEventListener('loadend', () => {
     busy = false
@@ -124,7 +124,7 @@ function line(file) {
     stop,
     progress(sent, all) {
       bar.value = all > 0 ? sent / all : 0
-      state.textContent = sent < all ? ` ${size(sent)} of ${size(all)}` : ' is being stored'
+      state.textContent = sent < all ? ` ${size(sent)} of ${size(all)}` : ': storing'
     },
     done(id) {
       item.className = 'stored'
@@ -132,16 +132,16 @@ function line(file) {
       link.href = `${form.getAttribute('action')}/${id}`
       link.append(title)
       name.prepend(link)
-      state.textContent = ' is stored'
+      state.textContent = ': stored'
       stop.remove()
       bar.remove()
-      say(`${file.name} is stored`)
+      say(`${file.name}: stored`)
     },
     fail(text) {
       const wrong = document.createElement('p')
       wrong.className = 'wrong'
       wrong.textContent = text
-      state.textContent = ' is not stored'
+      state.textContent = ': not stored'
       bar.replaceWith(wrong)
       stop.remove()
       say(`${file.name}: ${text}`)

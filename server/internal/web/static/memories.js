@@ -18,7 +18,7 @@ function count() {
   const all = boxes()
   const chosen = all.filter((box) => box.checked).length
   const everything = document.getElementById('all')?.checked
-  place.textContent = everything ? 'All that fit' : chosen ? `${chosen} chosen` : 'None chosen'
+  place.textContent = everything ? 'All selected' : chosen ? `${chosen} selected` : 'None selected'
   const here = document.getElementById('all-here')
   here.checked = all.length > 0 && chosen === all.length
   here.indeterminate = chosen > 0 && chosen < all.length
@@ -41,13 +41,13 @@ addEventListener('change', (event) => {
   if (event.target.closest('#bulk') || event.target.getAttribute('form') === 'bulk') count()
 })
 
-// How many were found is told to those who do not see it.
-let told
+// Announces to screen readers how many were found.
+let announced
 addEventListener('htmx:afterSettle', (event) => {
   if (event.detail.target?.id !== 'results') return
   count()
   const found = document.querySelector('#results .problem, #found')?.textContent ?? ''
-  if (found !== told) document.getElementById('told').textContent = told = found
+  if (found !== announced) document.getElementById('found-status').textContent = announced = found
 })
 count()
 

@@ -39,7 +39,7 @@ function say(text) {
 // start asks for the data at once, while the rest of the page is on its way.
 async function start() {
   const sent = fetched(source)
-  sent.catch(() => {}) // it is told below
+  sent.catch(() => {}) // reported below
   if (!window.Sigma) await new Promise((ready) => addEventListener('DOMContentLoaded', ready))
   place = element('picture')
   try {
@@ -47,14 +47,14 @@ async function start() {
   } catch (error) {
     const p = document.createElement('p')
     p.className = 'problem'
-    p.textContent = error instanceof TypeError ? 'The server does not answer. Look at your connection, and try again.' : error.message
+    p.textContent = error instanceof TypeError ? 'The server does not answer. Check your connection, and try again.' : error.message
     element('problems').replaceChildren(p)
-    say('There is nothing to draw.')
+    say('Nothing here yet.')
     return
   }
   describe()
   if (state.data.ids.length === 0) {
-    say(state.data.unplaced ? 'The memories that fit have no place yet: they wait to be embedded, or have vectors of their own.' : 'No memory fits these filters.')
+    say(state.data.unplaced ? 'The matching memories have no position yet: they are not embedded yet, or have vectors of their own.' : 'No memories match these filters.')
     return
   }
   connect()
@@ -72,18 +72,18 @@ async function start() {
 function describe() {
   const { ids, total, unplaced, explained, edges, warnings } = state.data
   let text = count(ids.length, 'memory', 'memories')
-  if (total > ids.length + unplaced) text += ` of ${numbers.format(total)}, the latest`
+  if (total > ids.length + unplaced) text += ` of ${numbers.format(total)}, the newest`
   if (place.dataset.kind === 'graph') {
     let links = 0
     for (let i = 2; i < edges.length; i += 3) if (edges[i] === 0) links++
     text += `, with ${count(links, 'link', 'links')} and ${count(edges.length / 3 - links, 'similar pair', 'similar pairs')}.`
   } else {
     const [across, up] = explained.map((part) => Math.round(100 * part))
-    text += `. The map shows ${across + up} % of what tells them apart: ${across} % from left to right, ${up} % from top to bottom. Near means similar; what lies far apart can still have something in common.`
-    if (unplaced) text += ` ${count(unplaced, 'memory has', 'memories have')} no place yet.`
+    text += `. The map shows ${across + up}% of the differences between them: ${across}% from left to right, ${up}% from top to bottom. Near means similar; memories that are far apart can still be similar.`
+    if (unplaced) text += ` ${count(unplaced, 'memory has', 'memories have')} no position yet.`
   }
   for (const warning of warnings) text += ` ${warning[0].toUpperCase()}${warning.slice(1)}.`
-  element('shown').textContent = text
+  element('summary').textContent = text
   element('stage').setAttribute('aria-label', `${place.dataset.kind === 'graph' ? 'Graph' : 'Map'} of ${count(ids.length, 'memory', 'memories')}`)
   element('types').replaceChildren(...state.data.types.filter((name) => name !== 'no type').map((name) => new Option(name)))
 }
@@ -173,8 +173,8 @@ function tellThatItCannot() {
   note.className = 'note'
   const link = document.createElement('a')
   link.href = place.dataset.words
-  link.textContent = 'See it in words instead.'
-  note.append('This browser cannot draw the picture, which needs WebGL. ', link)
+  link.textContent = 'See the table instead.'
+  note.append('The diagram needs WebGL, which this browser does not support. ', link)
   element('stage').replaceWith(note)
   element('keys').remove()
   document.documentElement.dataset.drawn = 'not'
@@ -227,14 +227,14 @@ function reduceNode(node, data) {
   const among = state.chosen >= 0 ? state.lit : state.found
   const bright = !among || among.has(i)
   if (!bright) return { ...data, color: state.colours.dim, label: '', zIndex: 0 }
-  const shown = { ...data, color: state.colours.series[group], zIndex: 1 }
-  if (i === state.chosen) return { ...shown, highlighted: true, forceLabel: true, size: data.size + 3, zIndex: 3 }
+  const look = { ...data, color: state.colours.series[group], zIndex: 1 }
+  if (i === state.chosen) return { ...look, highlighted: true, forceLabel: true, size: data.size + 3, zIndex: 3 }
   if (among) {
-    shown.zIndex = 2
-    shown.forceLabel = among.size <= 12
-    if (among === state.found) shown.size = data.size + 1.5
+    look.zIndex = 2
+    look.forceLabel = among.size <= 12
+    if (among === state.found) look.size = data.size + 1.5
   }
-  return shown
+  return look
 }
 
 // reduceEdge says how a connection looks now.
@@ -308,8 +308,8 @@ function choose(i, how) {
     restNear()
   } else {
     address.searchParams.set('memory', state.data.ids[i])
-    const shown = window.htmx.ajax('GET', place.dataset.memory + encodeURIComponent(state.data.ids[i]), { target: '#chosen', swap: 'innerHTML' })
-    if (how === 'seen') shown.then(() => element('panel').scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' }))
+    const loaded = window.htmx.ajax('GET', place.dataset.memory + encodeURIComponent(state.data.ids[i]), { target: '#chosen', swap: 'innerHTML' })
+    if (how === 'seen') loaded.then(() => element('panel').scrollIntoView({ block: 'nearest', behavior: still.matches ? 'auto' : 'smooth' }))
     nearOf(i)
   }
   history.replaceState(history.state, '', address)
@@ -336,10 +336,10 @@ function listed(list, entries) {
     label.textContent = state.data.labels[i] || '(empty)'
     button.append(label)
     if (note) {
-      const told = document.createElement('span')
-      told.className = 'meta'
-      told.textContent = note
-      button.append(told)
+      const remark = document.createElement('span')
+      remark.className = 'meta'
+      remark.textContent = note
+      button.append(remark)
     }
     button.addEventListener('click', () => {
       choose(i, 'look')
@@ -368,9 +368,9 @@ function near(title, entries, hint) {
 
 // restNear is what lies beside the picture as long as no memory is chosen.
 function restNear() {
-  if (place.dataset.kind === 'map') return near('Nothing is chosen', [], 'Click a memory to read it here, and to see which lie nearest.')
+  if (place.dataset.kind === 'map') return near('Nothing selected', [], 'Click a memory to read it here, and to see the nearest ones.')
   const order = state.near.map((others, i) => [others.length, i]).filter(([n]) => n > 0).sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, 8)
-  if (order.length === 0) return near('No connections', [], 'These memories have no links, and none of them is as similar to another as asked for. A lower similarity shows more.')
+  if (order.length === 0) return near('No connections', [], 'These memories have no links, and none are similar enough. A lower minimum similarity shows more.')
   near('Most connected', order.map(([n, i]) => [i, numbers.format(n)]))
 }
 
@@ -383,10 +383,10 @@ function nearOf(i) {
   }
   const known = new Map()
   for (const [other, similar, incoming] of [...state.near[i]].sort((a, b) => (a[1] === 0) - (b[1] === 0) ? (b[1] === 0) - (a[1] === 0) : b[1] - a[1])) {
-    const note = similar ? `${similar} % similar` : incoming ? 'links here' : 'linked'
+    const note = similar ? `${similar}% similar` : incoming ? 'links here' : 'linked'
     known.set(other, known.has(other) ? `${known.get(other)}, ${note}` : note)
   }
-  if (known.size === 0) return near('Connected with', [], 'Nothing that is drawn.')
+  if (known.size === 0) return near('Connected with', [], 'Nothing in this diagram.')
   near('Connected with', [...known].slice(0, 15), known.size > 15 ? `And ${known.size - 15} more.` : '')
 }
 
@@ -413,7 +413,7 @@ async function find(text) {
     const places = new Map(state.data.ids.map((id, i) => [id, i]))
     if (asking === own) showFound([...new Set([...ids.flatMap((id) => places.get(id) ?? []), ...here])])
   } catch (error) {
-    if (error.name !== 'AbortError') console.warn(error) // what has the words in it is shown
+    if (error.name !== 'AbortError') console.warn(error) // the matches by words are shown
   }
 }
 
@@ -425,11 +425,11 @@ function showFound(list) {
   }
   listed(element('hits'), (list ?? []).slice(0, 8).map((i) => [i, '']))
   if (list) {
-    const told = document.createElement('li')
-    told.className = 'hint'
-    told.setAttribute('role', 'status')
-    told.textContent = list.length === 0 ? 'Nothing that is drawn.' : list.length > 8 ? `${numbers.format(list.length)} are lit.` : ''
-    if (told.textContent) element('hits').append(told)
+    const status = document.createElement('li')
+    status.className = 'hint'
+    status.setAttribute('role', 'status')
+    status.textContent = list.length === 0 ? 'No matches.' : list.length > 8 ? `${numbers.format(list.length)} are highlighted.` : ''
+    if (status.textContent) element('hits').append(status)
   }
   redraw()
 }

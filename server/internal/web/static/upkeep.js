@@ -24,7 +24,7 @@ addEventListener('submit', (event) => {
     failed()
     const problem = document.createElement('p')
     problem.className = 'problem'
-    problem.textContent = 'The file did not arrive. Look at your connection, and try again.'
+    problem.textContent = 'The upload failed. Check your connection, and try again.'
     document.getElementById('problems').replaceChildren(problem)
   }
   button.disabled = true
