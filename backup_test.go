@@ -35,7 +35,7 @@ func filesIn(tb testing.TB, folder string) (all []string) {
 func TestBackupIsAStoreOfTheSameMemories(t *testing.T) {
 	folder := t.TempDir()
 	file := openWords(t, filepath.Join(folder, "store.db"), Options{})
-	memory := openWords(t, "", Options{})
+	memory := openWords(t, ":memory:", Options{})
 	for name, s := range map[string]*Store{"a file": file, "memory": memory} {
 		varied(t, s)
 		want, rows := idsOf(t, s), rowsOf(t, s)
@@ -223,7 +223,7 @@ func (d *dropping) Write(p []byte) (int, error) {
 func TestBackupToStreamsTheSameStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	for name, s := range map[string]*Store{"a file": openWords(t, path, Options{}),
-		"memory": openWords(t, "", Options{})} {
+		"memory": openWords(t, ":memory:", Options{})} {
 		varied(t, s)
 		var b bytes.Buffer
 		n, err := s.Upkeep().BackupTo(t.Context(), &b, nil)

@@ -305,7 +305,7 @@ func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
 func TestCompactGivesFreePagesBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "compact.db")
 	s := openWords(t, path, Options{})
-	for _, s := range []*Store{s, openWords(t, "", Options{})} {
+	for _, s := range []*Store{s, openWords(t, ":memory:", Options{})} {
 		varied(t, s)
 		mustAddCollection(t, s, NewCollection{Name: "big"})
 		many := make([]NewMemory, 300)

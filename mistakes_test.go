@@ -8,8 +8,12 @@ import (
 )
 
 func TestIDsAreFoundInAnyCase(t *testing.T) {
-	store := openMemory(t)(t, &souvenir.Options{})
 	ctx := t.Context()
+	store, err := souvenir.Open(ctx, ":memory:", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
 	stored, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "a car"})
 	if err != nil {
 		t.Fatal(err)

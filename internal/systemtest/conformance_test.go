@@ -1,4 +1,4 @@
-package souvenir_test
+package systemtest
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir"
+	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
 )
@@ -20,8 +20,8 @@ import (
 func TestConformance(t *testing.T) {
 	for _, backend := range []struct {
 		name string
-		run  func(*testing.T, func(*testing.T, *souvenir.Options) *souvenir.Store)
-		open func(t *testing.T) func(*testing.T, *souvenir.Options) *souvenir.Store
+		run  func(*testing.T, func(*testing.T, *Options) *Store)
+		open func(t *testing.T) func(*testing.T, *Options) *Store
 	}{
 		{"file", storetest.Run, openFile},
 		{"memory", storetest.Run, openMemory},
@@ -41,10 +41,10 @@ func TestConformance(t *testing.T) {
 
 // openFile gives each test a file of its own, a copy of one with the schema only: making the schema is most of the
 // work.
-func openFile(t *testing.T) func(*testing.T, *souvenir.Options) *souvenir.Store {
+func openFile(t *testing.T) func(*testing.T, *Options) *Store {
 	dir := t.TempDir()
 	empty := emptyFile(t, dir)
-	return func(t *testing.T, options *souvenir.Options) *souvenir.Store {
+	return func(t *testing.T, options *Options) *Store {
 		name := t.Name()[strings.Index(t.Name(), "/")+1:]
 		path := filepath.Join(dir, fileName(name))
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -59,8 +59,8 @@ func openFile(t *testing.T) func(*testing.T, *souvenir.Options) *souvenir.Store 
 // emptyFile returns the content of a file in which nothing was stored.
 func emptyFile(t *testing.T, dir string) []byte {
 	path := filepath.Join(dir, "empty.db")
-	store, err := souvenir.Open(t.Context(), path,
-		&souvenir.Options{Embedder: storetest.Words{}, Now: new(storetest.Clock).Now})
+	store, err := Open(t.Context(), path,
+		&Options{Embedder: storetest.Words{}, Now: new(storetest.Clock).Now})
 	if err != nil {
 		t.Fatalf("Open %s: %v", path, err)
 	}
@@ -75,9 +75,9 @@ func emptyFile(t *testing.T, dir string) []byte {
 }
 
 // openOnDisk does the same without an index in memory: every search runs on disk.
-func openOnDisk(t *testing.T) func(*testing.T, *souvenir.Options) *souvenir.Store {
+func openOnDisk(t *testing.T) func(*testing.T, *Options) *Store {
 	open := openFile(t)
-	return func(t *testing.T, options *souvenir.Options) *souvenir.Store {
+	return func(t *testing.T, options *Options) *Store {
 		onDisk := *options
 		onDisk.IndexMemory = -1
 		return open(t, &onDisk)
@@ -85,9 +85,9 @@ func openOnDisk(t *testing.T) func(*testing.T, *souvenir.Options) *souvenir.Stor
 }
 
 // openMemory gives each test one store in memory, which cannot be opened again.
-func openMemory(*testing.T) func(*testing.T, *souvenir.Options) *souvenir.Store {
+func openMemory(*testing.T) func(*testing.T, *Options) *Store {
 	var opened sync.Map
-	return func(t *testing.T, options *souvenir.Options) *souvenir.Store {
+	return func(t *testing.T, options *Options) *Store {
 		if _, again := opened.LoadOrStore(t.Name(), true); again {
 			t.Skip("a store in memory cannot be opened twice")
 		}
@@ -95,9 +95,9 @@ func openMemory(*testing.T) func(*testing.T, *souvenir.Options) *souvenir.Store 
 	}
 }
 
-func openStore(t *testing.T, path string, options *souvenir.Options) *souvenir.Store {
+func openStore(t *testing.T, path string, options *Options) *Store {
 	t.Helper()
-	store, err := souvenir.Open(context.Background(), path, options)
+	store, err := Open(context.Background(), path, options)
 	if err != nil {
 		t.Fatalf("Open %s: %v", path, err)
 	}
