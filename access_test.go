@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -219,6 +220,27 @@ var visits = map[string]func(v visit){
 	"DeleteMemory": func(v visit) {
 		v.onEach("DeleteMemory", true,
 			func(s *Store, _, id string) (any, error) { return nil, s.DeleteMemory(v.Context(), id) })
+	},
+	"Snapshot": func(v visit) {
+		err := v.n.Snapshot(v.Context(), func(ctx context.Context) error { // the operator's: views stay limited in it
+			var all []Memory
+			var failed error
+			for m, err := range v.view.Memories(ctx, List{}) {
+				if failed = err; err == nil {
+					all = append(all, m)
+				}
+			}
+			v.found("Memories in a snapshot", all, failed)
+			return v.view.Snapshot(ctx, func(ctx context.Context) error {
+				if _, err := v.view.AddMemory(ctx, NewMemory{Content: "x"}); err == nil {
+					v.Error("AddMemory in a snapshot stores a memory")
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			v.Errorf("Snapshot: %v", err)
+		}
 	},
 	"Memories": func(v visit) {
 		for _, l := range []List{{}, {Tags: []string{"everybody"}}, {Sort: SortUpdatedDesc},

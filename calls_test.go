@@ -167,6 +167,7 @@ func (st settled) arguments() map[string][]any {
 		"RevokeGrant":            {st.grant},
 		"RevokeToken":            {Revocation{Client: st.refresh.Client, Token: st.tokens.RefreshToken}},
 		"Search":                 {Query{Text: "apple"}},
+		"Snapshot":               {func(ctx context.Context) error { _, err := st.GetMemory(ctx, st.memory); return err }},
 		"SetDocumentClient":      {DocumentClient{URL: "https://app.example/client", Registration: registration}},
 		"SetIdentityMemory":      {IdentityMemory{Content: "Bea"}},
 		"SetRule":                {NewRule{ProjectID: "p", Type: RuleDont, Content: "be rude"}},

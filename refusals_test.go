@@ -147,7 +147,7 @@ func (st settled) refusals() map[string]refusal {
 
 // cannotBeWrong are the methods whose arguments say nothing that could be wrong, and the three that take no context.
 var cannotBeWrong = map[string]bool{"Check": true, "DeleteSessions": true, "LoadIndex": true, "Reindex": true,
-	"Access": true, "As": true, "Close": true}
+	"Access": true, "As": true, "Close": true, "Snapshot": true}
 
 func TestEveryMethodThatCanBeCalledWronglySaysWhatIsWrong(t *testing.T) {
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"),

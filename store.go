@@ -34,7 +34,7 @@ type Store struct {
 
 // shared is the state common to all views of a store.
 type shared struct {
-	db       db.DB
+	db       *db.Spanning
 	embedder Embedder
 	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache
@@ -85,13 +85,13 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	}
 	s := &Store{
 		shared: &shared{
-			db: file, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
+			db: &db.Spanning{DB: file}, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
 			index: retrieval.NewCache(o.IndexMemory, o.Logger), maxFile: o.MaxFile, quota: o.FileQuota,
 			hashing: make(passwords.Hasher, runtime.GOMAXPROCS(0)), options: o,
 		},
 		access: Access{User: LocalUser}, operator: true,
 	}
-	s.index.DB = file
+	s.index.DB = s.db
 	s.activity = activitylog.New(s.writeActivities, o.Logger)
 	if err := s.startEmbedding(ctx); err != nil {
 		_ = file.Close() // the first error is the one that counts
@@ -159,6 +159,17 @@ func (s *Store) As(access Access) *Store {
 	view := &Store{shared: s.shared, access: access}
 	view.access = view.Access()
 	return view
+}
+
+// Snapshot runs fn with a context in which everything read from this store, through any of its views, is the state of
+// one moment. Writing with that context is ErrReadOnly; using it after Snapshot has returned is ErrClosed. Several
+// goroutines may use it, one call at a time runs. Snapshots within a snapshot belong to the outer one.
+//
+// Data written to the store meanwhile stays in the write-ahead log until fn returns; writers do not wait, except in an
+// in-memory store. fn must not wait for a write made with another context, and may run again if the database asks for
+// it.
+func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
+	return wrap(s.db.Snapshot(ctx, fn))
 }
 
 // read runs fn on one snapshot of the file.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"path"
 	"slices"
@@ -185,20 +186,44 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, m methods) {
 		return
 	}
 	s.noteProject(r, rt, c)
-	answer, err := rt.Handle(w, r, c)
+	answer, err := s.handle(w, r, rt, c)
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	switch answer := answer.(type) {
 	case nil:
-	case web.Page:
-		s.site.Show(w, r, http.StatusOK, answer)
+	case web.Rendered:
+		s.site.Send(w, answer)
 	case web.Redirect:
 		s.site.GoTo(w, r, answer)
 	default:
 		s.answer(w, r, http.StatusOK, answer)
 	}
+}
+
+// handle calls the handler of a route. A page is returned as rendered: it shows one state of the store, which ends
+// before a slow client reads it.
+func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt dialectRoute, c request.Caller) (answer any,
+	err error) {
+	call := func(ctx context.Context) error {
+		r := r.WithContext(ctx)
+		answer, err = rt.Handle(w, r, c)
+		if page, ok := answer.(web.Page); ok && err == nil {
+			answer = s.site.Render(w, r, http.StatusOK, page)
+		}
+		return nil
+	}
+	// A text that is searched for is embedded first, perhaps by another program; no snapshot waits for that.
+	query := r.URL.Query()
+	if !rt.OneState || query.Get("q") != "" || query.Get("query") != "" {
+		_ = call(r.Context()) // it sets err
+		return answer, err
+	}
+	if failed := s.store.Snapshot(r.Context(), call); failed != nil {
+		return nil, failed
+	}
+	return answer, err
 }
 
 // clean reports whether a path is in its shortest form. The mux would redirect others; under a prefix such a

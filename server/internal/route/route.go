@@ -44,31 +44,38 @@ type Route struct {
 	Method, Pattern string
 	Needs           Need
 	Handle          Handler
+
+	OneState bool // all that the handler reads is the state of one moment, and it writes nothing
+}
+
+// Page returns a route of the method GET that shows a page of one state of the store.
+func Page(pattern string, needs Need, handle Handler) Route {
+	return Route{Method: "GET", Pattern: pattern, Needs: needs, Handle: handle, OneState: true}
 }
 
 // Get returns a route of the method GET.
 func Get(pattern string, needs Need, handle Handler) Route {
-	return Route{"GET", pattern, needs, handle}
+	return Route{Method: "GET", Pattern: pattern, Needs: needs, Handle: handle}
 }
 
 // Post returns a route of the method POST.
 func Post(pattern string, needs Need, handle Handler) Route {
-	return Route{"POST", pattern, needs, handle}
+	return Route{Method: "POST", Pattern: pattern, Needs: needs, Handle: handle}
 }
 
 // Put returns a route of the method PUT.
 func Put(pattern string, needs Need, handle Handler) Route {
-	return Route{"PUT", pattern, needs, handle}
+	return Route{Method: "PUT", Pattern: pattern, Needs: needs, Handle: handle}
 }
 
 // Patch returns a route of the method PATCH.
 func Patch(pattern string, needs Need, handle Handler) Route {
-	return Route{"PATCH", pattern, needs, handle}
+	return Route{Method: "PATCH", Pattern: pattern, Needs: needs, Handle: handle}
 }
 
 // Delete returns a route of the method DELETE.
 func Delete(pattern string, needs Need, handle Handler) Route {
-	return Route{"DELETE", pattern, needs, handle}
+	return Route{Method: "DELETE", Pattern: pattern, Needs: needs, Handle: handle}
 }
 
 // AuthorizePath is the path of the page on which a person authorizes an application.

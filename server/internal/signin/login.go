@@ -161,7 +161,7 @@ func (s *Service) Routes() []route.Route {
 		route.Get("/invite", route.Public, s.showInvite),
 		route.Post("/invite", route.Public, s.acceptInvite),
 
-		route.Get("/profile", route.Person, s.showProfile),
+		route.Page("/profile", route.Person, s.showProfile),
 		route.Post("/profile", route.Person, s.Confirmed("/profile", s.updateProfile)),
 		route.Post("/profile/password", route.Person, s.changePassword),
 		route.Post("/profile/sessions/end", route.Person, s.endSession),

@@ -60,8 +60,31 @@ var templates = sync.OnceValues(func() (map[string]*template.Template, error) {
 	return parsed, nil
 })
 
+// Rendered is a page that is ready to be sent.
+type Rendered struct {
+	Status int
+	Body   []byte // nil: it could not be made
+}
+
 // Show writes a page, or the part of it that a script requested.
 func (s *Site) Show(w http.ResponseWriter, r *http.Request, status int, p Page) {
+	s.Send(w, s.Render(w, r, status, p))
+}
+
+// Send writes a rendered page.
+func (s *Site) Send(w http.ResponseWriter, p Rendered) {
+	if p.Body == nil {
+		http.Error(w, failure.Internal, http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Add("Vary", "HX-Request")
+	w.WriteHeader(p.Status)
+	w.Write(p.Body) //nolint:errcheck // the client is gone, and the log has the count
+}
+
+// Render makes a page, or the part of it that a script requested, with all that it reads. It writes headers only.
+func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, p Page) Rendered {
 	if p.Status != 0 {
 		status = p.Status
 	}
@@ -88,13 +111,9 @@ func (s *Site) Show(w http.ResponseWriter, r *http.Request, status int, p Page) 
 	if err != nil {
 		s.log.ErrorContext(r.Context(), "a page could not be rendered", "request_id", request.Of(r.Context()).ID, "page",
 			p.Template, "error", err)
-		http.Error(w, failure.Internal, http.StatusInternalServerError)
-		return
+		return Rendered{}
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Add("Vary", "HX-Request")
-	w.WriteHeader(status)
-	w.Write(body.Bytes()) //nolint:errcheck // the client is gone, and the log has the count
+	return Rendered{status, body.Bytes()}
 }
 
 // FromScript reports whether htmx requests a part of a page, and not a whole one.

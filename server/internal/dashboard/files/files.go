@@ -19,9 +19,9 @@ func New(site *web.Site, store *souvenir.Store) *Service { return &Service{site:
 // Routes are the routes of files.
 func (s *Service) Routes() []route.Route {
 	return []route.Route{
-		route.Get("/files", route.Person, s.showFiles),
+		route.Page("/files", route.Person, s.showFiles),
 		route.Post("/files", route.Person, s.uploadOnPage),
-		route.Get("/files/{id}", route.Person, s.showFile),
+		route.Page("/files/{id}", route.Person, s.showFile),
 		route.Post("/files/{id}/edit", route.Person, s.editFile),
 		route.Post("/files/{id}/link", route.Person, s.linkToMemory),
 		route.Post("/files/{id}/delete", route.Person, s.deleteFileOnPage),

@@ -39,27 +39,27 @@ func New(o Options) *Service {
 func (s *Service) Routes() []route.Route {
 	const memory = "/memories/{id}"
 	return []route.Route{
-		route.Get("/memories", route.Person, s.showMemories),
+		route.Page("/memories", route.Person, s.showMemories),
 		route.Post("/memories/bulk", route.Person, s.changeMemories),
-		route.Get("/memories/new", route.Person, s.showNewMemory),
+		route.Page("/memories/new", route.Person, s.showNewMemory),
 		route.Post("/memories/new", route.Person, s.addMemory),
-		route.Get("/memories/duplicates", route.Person, s.showDuplicates),
-		route.Get("/memories/merge", route.Person, s.showMerge),
+		route.Page("/memories/duplicates", route.Person, s.showDuplicates),
+		route.Page("/memories/merge", route.Person, s.showMerge),
 		route.Post("/memories/merge", route.Person, s.mergeMemories),
 
-		route.Get(memory, route.Person, s.showMemory),
-		route.Get(memory+"/similar", route.Person, s.showSimilar),
+		route.Page(memory, route.Person, s.showMemory),
+		route.Page(memory+"/similar", route.Person, s.showSimilar),
 		route.Post(memory+"/set", route.Person, s.setOfMemory),
 		route.Post(memory+"/delete", route.Person, s.deleteMemory),
 		route.Post(memory+"/files", route.Person, s.linkFile),
 		route.Post(memory+"/files/add", route.Person, s.addFileToMemory),
 		route.Post(memory+"/files/unlink", route.Person, s.unlinkFile),
 
-		route.Get(memory+"/edit", route.Person, s.showMemoryEdit),
+		route.Page(memory+"/edit", route.Person, s.showMemoryEdit),
 		route.Post(memory+"/edit", route.Person, s.saveMemory),
 		route.Post(memory+"/preview", route.Person, s.previewMemory),
 
-		route.Get(memory+"/history", route.Person, s.showHistory),
+		route.Page(memory+"/history", route.Person, s.showHistory),
 		route.Post(memory+"/restore", route.Person, s.restoreRevision),
 	}
 }

@@ -37,9 +37,9 @@ func New(o Options) *Service {
 // Routes are the routes of the overview and the recorded calls.
 func (s *Service) Routes() []route.Route {
 	return []route.Route{
-		route.Get("/{$}", route.Person, s.showOverview),
+		route.Page("/{$}", route.Person, s.showOverview),
 
-		route.Get("/activity", route.Person, s.showActivity),
+		route.Page("/activity", route.Person, s.showActivity),
 	}
 }
 

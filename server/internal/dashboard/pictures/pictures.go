@@ -32,12 +32,12 @@ func New(site *web.Site) *Service {
 // Routes are the pages of the graph and the map, the data for their scripts, and the memory panel.
 func (s *Service) Routes() []route.Route {
 	return []route.Route{
-		route.Get("/graph", route.Person, s.showGraph),
+		route.Page("/graph", route.Person, s.showGraph),
 		route.Get("/graph/data", route.Person, s.graphData),
-		route.Get("/map", route.Person, s.showMap),
+		route.Page("/map", route.Person, s.showMap),
 		route.Get("/map/data", route.Person, s.mapData),
 		route.Get("/graph/found", route.Person, s.foundInPicture),
-		route.Get("/graph/memories/{id}", route.Person, s.showNode),
+		route.Page("/graph/memories/{id}", route.Person, s.showNode),
 	}
 }
 

@@ -21,29 +21,29 @@ func New(site *web.Site, store *souvenir.Store) *Service { return &Service{site:
 func (s *Service) Routes() []route.Route {
 	const project = "/projects/{owner}/{id}"
 	return []route.Route{
-		route.Get("/projects", route.Person, s.showProjects),
+		route.Page("/projects", route.Person, s.showProjects),
 		route.Post("/projects", route.Person, s.makeProject),
-		route.Get(generalRulesPath, route.Person, s.showGeneralRules),
-		route.Get(generalRulesPath+"/edit", route.Person, s.showText),
+		route.Page(generalRulesPath, route.Person, s.showGeneralRules),
+		route.Page(generalRulesPath+"/edit", route.Person, s.showText),
 		route.Post(generalRulesPath+"/edit", route.Person, s.saveText),
 		route.Post(generalRulesPath+"/delete", route.Person, s.deleteRule),
 
-		route.Get(project, route.Person, s.showProject),
-		route.Get(project+"/rules", route.Person, s.showRules),
+		route.Page(project, route.Person, s.showProject),
+		route.Page(project+"/rules", route.Person, s.showRules),
 		route.Post(project+"/rules/delete", route.Person, s.deleteRule),
-		route.Get(project+"/todo", route.Person, s.showTodo),
+		route.Page(project+"/todo", route.Person, s.showTodo),
 		route.Post(project+"/todo/tick", route.Person, s.tickTodo),
-		route.Get(project+"/members", route.Person, s.showMembers),
+		route.Page(project+"/members", route.Person, s.showMembers),
 		route.Post(project+"/members", route.Person, s.changeMembers),
-		route.Get(project+"/modules", route.Person, s.showModules),
-		route.Get(project+"/context", route.Person, s.showContext),
-		route.Get(project+"/settings", route.Person, s.showProjectSettings),
+		route.Page(project+"/modules", route.Person, s.showModules),
+		route.Page(project+"/context", route.Person, s.showContext),
+		route.Page(project+"/settings", route.Person, s.showProjectSettings),
 		route.Post(project+"/settings", route.Person, s.renameProject),
 		route.Post(project+"/delete", route.Person, s.deleteProject),
-		route.Get(project+"/edit", route.Person, s.showText),
+		route.Page(project+"/edit", route.Person, s.showText),
 		route.Post(project+"/edit", route.Person, s.saveText),
 
-		route.Get(web.SharingPath, route.Person, s.showProjectInvitations),
+		route.Page(web.SharingPath, route.Person, s.showProjectInvitations),
 		route.Post(web.SharingPath, route.Person, s.answerProjectInvitation),
 	}
 }

@@ -29,7 +29,7 @@ func New(site *web.Site) *Service { return &Service{site: site} }
 // Routes are the routes of the trash.
 func (s *Service) Routes() []route.Route {
 	return []route.Route{
-		route.Get(web.TrashPath, route.Person, s.showTrash),
+		route.Page(web.TrashPath, route.Person, s.showTrash),
 		route.Post(web.TrashPath, route.Person, s.changeTrash),
 	}
 }
