@@ -208,6 +208,16 @@ func (q *ActivityQuery) check() error {
 	return nil
 }
 
+// flushActivity writes the calls recorded so far, unless the context is a snapshot, which has them.
+func (s *shared) flushActivity(ctx context.Context) {
+	if s.db.InSnapshot(ctx) {
+		return
+	}
+	if err := s.activity.Flush(ctx); err != nil && ctx.Err() == nil {
+		s.log.WarnContext(ctx, "recorded calls could not be written yet", "error", err)
+	}
+}
+
 // Activities returns recorded calls, including this handle's up to this moment: a user's view sees the user's own, the
 // operator's store all. A view limited to projects may not call it, and another user's calls are ErrForbidden through a
 // view.
@@ -219,9 +229,7 @@ func (h *Insights) Activities(ctx context.Context, q ActivityQuery) (ActivityPag
 	if err := q.check(); err != nil {
 		return ActivityPage{}, err
 	}
-	if err := s.activity.Flush(ctx); err != nil && ctx.Err() == nil {
-		s.log.WarnContext(ctx, "recorded calls could not be written yet", "error", err)
-	}
+	s.flushActivity(ctx)
 	var page ActivityPage
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		page = ActivityPage{Activities: []Activity{}, Lost: s.activity.Lost()}

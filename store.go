@@ -169,6 +169,7 @@ func (s *Store) As(access Access) *Store {
 // in-memory store. fn must not wait for a write made with another context, and may run again if the database asks for
 // it.
 func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
+	s.flushActivity(ctx) // nothing is written within
 	return wrap(s.db.Snapshot(ctx, fn))
 }
 

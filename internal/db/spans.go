@@ -32,6 +32,12 @@ func (d *Spanning) open(ctx context.Context) *span {
 	return s
 }
 
+// InSnapshot reports whether a context belongs to a snapshot.
+func (d *Spanning) InSnapshot(ctx context.Context) bool {
+	s := d.open(ctx)
+	return s != nil && !s.tx.Writable()
+}
+
 // run runs fn in the span.
 func (s *span) run(ctx context.Context, fn func(Tx) error) error {
 	s.mu.Lock()
