@@ -10,7 +10,7 @@ import (
 // Sizes of the chart, in pixels.
 const (
 	chartWidth = 760
-	chartLeft  = 250 // where the scale begins
+	chartLeft  = 290 // where the scale begins
 	chartRight = 60
 	rowHeight  = 26
 )
@@ -33,7 +33,7 @@ func drawChart(answers []answer) []byte {
 	for _, name := range names {
 		rows += 2 + len(chartRows(sets[name]))
 	}
-	height := rowHeight*rows + 30
+	height := rowHeight * rows
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-sans-serif, system-ui, sans-serif"`+
 		` font-size="13" role="img">

@@ -8,8 +8,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/ranking"
 )
 
 // tiny is a set of two conversations. The second holds the answer to the first one's last question, which must not be
@@ -38,7 +41,7 @@ func runOn(t *testing.T, text string, args ...string) string {
 
 func TestASetIsStoredAndAskedByCollection(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "record.jsonl")
-	for _, how := range []string{"hybrid", "text", "vector", "hybrid,direct", "hybrid,disk"} {
+	for _, how := range []string{"hybrid", "text", "vector", "hybrid,direct", "hybrid,disk", "hybrid,late=0", "alone"} {
 		out := runOn(t, tiny, "-setting", how, "-record", record)
 		answers, err := readRecord(record)
 		if err != nil || len(answers) != 3 {
@@ -61,6 +64,24 @@ func TestASetIsStoredAndAskedByCollection(t *testing.T) {
 	}
 }
 
+func TestAPrintedSetIsReadAsItWas(t *testing.T) {
+	var out bytes.Buffer
+	if err := command(t.Context(), []string{"print", "own:100"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	got, err := parseSet(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := readSet("own:100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.name = want.name; len(got.questions) != 300 || !reflect.DeepEqual(got.memories, want.memories) {
+		t.Errorf("%d questions, memories equal: %v", len(got.questions), reflect.DeepEqual(got.memories, want.memories))
+	}
+}
+
 func TestBadSetsAreRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"line 1":                     "{",
@@ -71,8 +92,22 @@ func TestBadSetsAreRefused(t *testing.T) {
 			t.Errorf("%s: got the error %v; want it to say %q", text, err, name)
 		}
 	}
-	if _, err := parseSetting("hybrid,fast"); err == nil || !strings.Contains(err.Error(), `"fast"`) {
-		t.Errorf("a setting with an unknown word: got the error %v", err)
+	for setting, want := range map[string]string{"hybrid,fast": `"fast"`, "lat=1": `"lat"`, "late=x": `"x"`} {
+		if _, err := parseSetting(setting); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the setting %q: got the error %v; want it to name %s", setting, err, want)
+		}
+	}
+}
+
+func TestSettingsChooseWeights(t *testing.T) {
+	s, err := parseSetting("it:hybrid,late=0.5,answer=0")
+	want := ranking.Default
+	want.Late, want.Answer = 0.5, 0
+	if err != nil || s.weights != want || s.name != "it" {
+		t.Errorf("got %q with %+v, error %v; want \"it\" with %+v", s.name, s.weights, err, want)
+	}
+	if s, err = parseSetting("alone"); err != nil || s.weights.Late != ranking.Default.Late || s.weights.Around != 0 {
+		t.Errorf("without conversations: got %+v, error %v", s.weights, err)
 	}
 }
 

@@ -3,6 +3,8 @@
 //	go run ./eval run [-setting SETTING]... [-record FILE] [-chart FILE] SET...
 //	go run ./eval compare A.jsonl B.jsonl
 //	go run ./eval chart -o FILE RECORD...
+//	go run ./eval fit SET...
+//	go run ./eval print SET
 //	go run ./eval sts FILE
 //
 // run loads each set into a store of its own, asks its questions, and prints recall@1/5/10/20, MRR and nDCG@10 for each
@@ -11,7 +13,12 @@
 //
 // A set is JSON Lines, gzipped if its name ends in .gz (set.go), or "own", the project's own questions with 1,500 memories of
 // each language, or "own:SIZE" (questions/README.md). A setting is a list of words, such as "hybrid" or
-// "text,disk" (setting.go).
+// "text,disk" or "hybrid,late=0" (setting.go).
+//
+// fit fits the calibration of internal/calibrate on the development halves of the sets, and prints what it lets through on
+// the others.
+//
+// print prints a set as JSON Lines, so that other programs can be measured with the project's own questions.
 //
 // sts computes Spearman's correlation of the built-in model's cosines with the scores of labelled pairs.
 package main
@@ -23,6 +30,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/souvenir-ai/souvenir/internal/ranking"
 )
 
 func main() {
@@ -36,6 +45,8 @@ const usage = `usage:
   eval run [-setting SETTING]... [-record FILE] [-chart FILE] SET...
   eval compare A.jsonl B.jsonl
   eval chart -o FILE RECORD...
+  eval fit SET...
+  eval print SET
   eval sts FILE
 
 Settings:
@@ -54,6 +65,10 @@ func command(ctx context.Context, args []string, w io.Writer) error {
 		return compareCommand(args, w)
 	case "chart":
 		return chartCommand(args, w)
+	case "fit":
+		return fitCommand(ctx, args, w)
+	case "print":
+		return printSet(args, w)
 	case "sts":
 		return stsCommand(ctx, args, w)
 	}
@@ -73,6 +88,9 @@ func (l *settingList) Set(value string) error {
 	return err
 }
 
+// defaultSetting is how searches rank by themselves.
+func defaultSetting() setting { return setting{name: "hybrid", weights: ranking.Default} }
+
 func runCommand(ctx context.Context, args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("eval run", flag.ContinueOnError)
 	var settings settingList
@@ -87,7 +105,7 @@ func runCommand(ctx context.Context, args []string, w io.Writer) error {
 		return errors.New("no set is named; give the path of one or more")
 	}
 	if len(settings) == 0 {
-		settings = settingList{{name: "hybrid"}}
+		settings = settingList{defaultSetting()}
 	}
 	var all []answer
 	for _, path := range flags.Args() {

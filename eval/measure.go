@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -133,6 +134,9 @@ func (l *loadedSet) storeByTool(ctx context.Context, conv string, rows []row) er
 
 // ask asks all questions.
 func (l *loadedSet) ask(ctx context.Context, s set, how setting) ([]answer, error) {
+	before := ranking.Default // of all searches of this process, which asks with one setting after the other
+	defer func() { ranking.Default = before }()
+	ranking.Default = how.weights
 	var answers []answer
 	for _, q := range s.questions {
 		query, err := how.query(ctx, q.Conv, q.Question)

@@ -20,26 +20,26 @@ type row struct {
 	Conv string `json:"conv"` // each has a collection of its own; a question is asked in its own one
 
 	// of a memory
-	ID      string `json:"dia_id"`
-	Session any    `json:"session"`
-	Date    string `json:"session_date"`
-	Time    string `json:"session_ts"`
-	Speaker string `json:"speaker"`
-	Text    string `json:"text"`
-	Caption string `json:"caption"`
+	ID      string `json:"dia_id,omitempty"`
+	Session any    `json:"session,omitempty"`
+	Date    string `json:"session_date,omitempty"`
+	Time    string `json:"session_ts,omitempty"`
+	Speaker string `json:"speaker,omitempty"`
+	Text    string `json:"text,omitempty"`
+	Caption string `json:"caption,omitempty"`
 	// what is stored as metadata; nil: conv, dia_id, session, speaker, session_date and session_ts, as texts
-	Metadata map[string]any `json:"metadata"`
+	Metadata map[string]any `json:"metadata,omitempty"`
 
 	// of a question
-	QID      string   `json:"qid"`
-	Category string   `json:"cat_name"`
-	Language string   `json:"language"`
-	Question string   `json:"question"`
-	Evidence []string `json:"evidence"` // ids of the memories that answer it
+	QID      string   `json:"qid,omitempty"`
+	Category string   `json:"cat_name,omitempty"`
+	Language string   `json:"language,omitempty"`
+	Question string   `json:"question,omitempty"`
+	Evidence []string `json:"evidence,omitempty"` // ids of the memories that answer it
 	// nothing answers it: an empty evidence alone means that the set does not know
-	Unanswerable bool `json:"unanswerable"`
+	Unanswerable bool `json:"unanswerable,omitempty"`
 	// "dev" to fit parameters on, "test" to judge; empty: the set does not say
-	Half string `json:"half"`
+	Half string `json:"half,omitempty"`
 }
 
 // content is the text that a memory is stored with.
@@ -126,6 +126,32 @@ func ownSet(name, size string) (set, error) {
 		s.questions = append(s.questions, r)
 	}
 	return s, err
+}
+
+// printSet prints a set as JSON Lines.
+func printSet(args []string, w io.Writer) error {
+	if len(args) != 1 {
+		return fmt.Errorf("print has %d sets; one is needed", len(args))
+	}
+	s, err := readSet(args[0])
+	if err != nil {
+		return err
+	}
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	for _, conv := range s.convs {
+		for _, r := range s.memories[conv] {
+			if err := lines.Encode(r); err != nil {
+				return err
+			}
+		}
+	}
+	for _, q := range s.questions {
+		if err := lines.Encode(q); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func parseSet(r io.Reader) (set, error) {

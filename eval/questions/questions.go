@@ -72,8 +72,8 @@ func Make(size int) ([]Collection, []Question, error) {
 	return collections, all, nil
 }
 
-// half divides the questions in two, by a hash of their ids.
-func half(id string) string {
+// Half divides questions in two by a hash of their ids: "dev", to fit parameters on, and "test", to judge.
+func Half(id string) string {
 	h := fnv.New32a()
 	h.Write([]byte(id))
 	if h.Sum32()%2 == 0 {
@@ -119,7 +119,7 @@ func (m *maker) collections(size int) ([]Collection, []Question, error) {
 			}
 		}
 		for _, q := range questions {
-			q.Collection, q.Half = name, half(q.ID)
+			q.Collection, q.Half = name, Half(q.ID)
 			if q.Category != Unanswerable {
 				if q.Evidence = ids[q.key]; q.Evidence == "" {
 					return nil, nil, fmt.Errorf("question %s has lost the memory that answers it", q.ID)

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/eval/questions"
+	"github.com/souvenir-ai/souvenir/internal/calibrate"
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// judgedHits is how many of the best hits of a question are judged.
+const judgedHits = 10
+
+// judged is a question with the evidence of its best hits.
+type judged struct {
+	set, language, half string
+	unanswerable        bool
+	hits                []judgedHit
+}
+
+type judgedHit struct {
+	calibrate.Evidence
+	answers bool
+	score   float64 // of the search
+}
+
+// judge asks the questions of a set and gathers the evidence of their best hits. A set of several conversations without
+// questions that nothing answers gets some: each question is asked in the next conversation as well.
+func judge(ctx context.Context, path string) ([]judged, error) {
+	s, err := readSet(path)
+	if err != nil {
+		return nil, err
+	}
+	s.questions = append(s.questions, elsewhere(s)...)
+	l, err := load(ctx, s, storing{direct: true})
+	if err != nil {
+		return nil, err
+	}
+	defer l.store.Close()
+	counts := map[string]wordCounts{}
+	contents := map[[2]string]string{} // by conversation and id in the set
+	for _, conv := range s.convs {
+		counts[conv] = countWords(s.memories[conv])
+		for _, r := range s.memories[conv] {
+			contents[[2]string{conv, r.ID}] = r.content()
+		}
+	}
+	var all []judged
+	for _, q := range s.questions {
+		found, err := l.store.Search(ctx, souvenir.Query{Text: q.Question, Collections: []string{q.Conv}, Limit: judgedHits, Explain: true})
+		if err != nil {
+			return nil, err
+		}
+		j := judged{set: s.name, language: q.Language, half: q.Half, unanswerable: q.Unanswerable}
+		if j.half == "" {
+			j.half = questions.Half(q.QID)
+		}
+		terms := text.QueryTerms(q.Question)
+		for _, h := range found.Hits {
+			e := evidenceOf(terms, counts[q.Conv], h.Content[h.Start:h.End], h.Parts.Vector)
+			if h.Explanation != nil {
+				for _, lender := range h.Explanation.Lenders {
+					if lender.Place != 0 {
+						lent := evidenceOf(terms, counts[q.Conv], contents[[2]string{q.Conv, l.ids[lender.ID]}], 0)
+						e.Around = max(e.Around, lent.Covered)
+					}
+				}
+			}
+			j.hits = append(j.hits, judgedHit{e, slices.Contains(q.Evidence, l.ids[h.ID]), h.Score})
+		}
+		all = append(all, j)
+	}
+	return all, nil
+}
+
+// elsewhere returns each question of a set once more, asked in the next conversation, where nothing answers it.
+func elsewhere(s set) []row {
+	if len(s.convs) < 2 || slices.ContainsFunc(s.questions, func(q row) bool { return q.Unanswerable }) {
+		return nil
+	}
+	var asked []row
+	for _, q := range s.questions {
+		q.Conv = s.convs[(slices.Index(s.convs, q.Conv)+1)%len(s.convs)]
+		q.Evidence, q.Unanswerable = nil, true
+		asked = append(asked, q)
+	}
+	return asked
+}
+
+// wordCounts counts in how many memories of a collection a term is.
+type wordCounts struct {
+	memories int
+	holding  map[string]int
+}
+
+func countWords(rows []row) wordCounts {
+	c := wordCounts{len(rows), map[string]int{}}
+	for _, r := range rows {
+		terms := text.Terms(r.content())
+		slices.Sort(terms)
+		for _, t := range slices.Compact(terms) {
+			c.holding[t]++
+		}
+	}
+	return c
+}
+
+// evidenceOf gathers what speaks for a passage.
+func evidenceOf(terms []text.Term, counts wordCounts, passage string, cosine float64) calibrate.Evidence {
+	held := text.Terms(passage)
+	words := make([]calibrate.Word, len(terms))
+	for i, t := range terms {
+		words[i] = calibrate.Word{
+			Weight:     float64(t.Weight * index.IDF(counts.memories, counts.holding[t.Text])),
+			Held:       slices.Contains(held, t.Text),
+			Identifier: t.Exact == text.Identifier,
+		}
+	}
+	return calibrate.Gather(cosine, words)
+}
