@@ -43,6 +43,8 @@ type foundMemory struct {
 	FileCount int                    `json:"file_count,omitempty"`
 	SharedBy  string                 `json:"shared_by,omitempty"` // the project's owner, if another user
 	Files     []souvenir.FileSummary `json:"files"`
+
+	Explanation *souvenir.Explanation `json:"explanation,omitempty"` // if it was asked for
 }
 
 // hitView formats a hit for a search result. It omits the first revision.
@@ -50,7 +52,7 @@ func hitView(h souvenir.Hit, inProject bool) foundMemory {
 	m := foundMemory{
 		ID: h.ID, Content: h.Content, Metadata: h.ShownMetadata(), Score: math.Round(h.Score*1000) / 1000, Rank: h.Rank,
 		CreatedAt: h.CreatedAt.Truncate(time.Second), UpdatedAt: h.UpdatedAt.Truncate(time.Second), FileCount: h.FileCount,
-		Files: orEmpty(h.Files), SharedBy: h.SharedBy,
+		Files: orEmpty(h.Files), SharedBy: h.SharedBy, Explanation: shortExplanation(h.Explanation),
 	}
 	if h.Revision > 1 {
 		m.Revision = h.Revision
@@ -62,6 +64,24 @@ func hitView(h souvenir.Hit, inProject bool) foundMemory {
 	return m
 }
 
+// shortExplanation rounds an explanation to three digits; models read it.
+func shortExplanation(e *souvenir.Explanation) *souvenir.Explanation {
+	if e == nil {
+		return nil
+	}
+	short := func(x float64) float64 { return math.Round(x*1000) / 1000 }
+	evidence := func(x souvenir.Evidence) souvenir.Evidence {
+		return souvenir.Evidence{Value: short(x.Value), Gain: short(x.Gain)}
+	}
+	s := souvenir.Explanation{Words: evidence(e.Words), Meaning: evidence(e.Meaning), Late: evidence(e.Late),
+		Exact: short(e.Exact), Asking: short(e.Asking), Speaker: short(e.Speaker)}
+	for _, l := range e.Lenders {
+		l.Value, l.Gain = short(l.Value), short(l.Gain)
+		s.Lenders = append(s.Lenders, l)
+	}
+	return &s
+}
+
 func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, error) {
 	filter, project, err := a.filter()
 	if err != nil {
@@ -70,7 +90,7 @@ func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, erro
 	q := souvenir.Query{
 		Text: a.Query, Vector: a.QueryEmbedding, ProjectID: project.ID, ProjectName: project.Name,
 		Classification: a.Classification, Tags: a.Tags, Filter: filter,
-		Sort: a.Sort, Limit: a.Limit, Offset: a.Offset, IncludeFiles: a.IncludeFiles,
+		Sort: a.Sort, Limit: a.Limit, Offset: a.Offset, IncludeFiles: a.IncludeFiles, Explain: a.Explain,
 	}
 	if a.Collection != "" {
 		q.Collections = []string{a.Collection}

@@ -76,14 +76,22 @@ func (s *search) again(score func(Parts) float32, hits []Hit) []Hit {
 		ranges[t.conversation] = append(ranges[t.conversation],
 			span{max(0, at-a.Reach), min(len(t.turns), at+a.Reach+1)})
 	}
-	members := 0
+	members, passages := 0, 0
 	for _, c := range order {
 		ranges[c] = joined(ranges[c])
 		for _, r := range ranges[c] {
 			members += r.to - r.from
+			for _, m := range c.turns[r.from:r.to] {
+				passages += int(m.count)
+			}
 		}
 	}
-	room := make([]Member, 0, members+len(best))
+	for i := range best {
+		passages += int(s.byRow(best[i].Row).count)
+	}
+	s.words = slices.Grow(s.words[:0], passages) // what has been given out must stay where it is
+	room := slices.Grow(s.members[:0], members+len(best))
+	defer func() { s.members = room }()
 	places := make(map[int64]Place, members)
 	for _, c := range order {
 		r := s.regionOf(c.turns[0].partition.id)
@@ -120,9 +128,9 @@ func (s *search) regionOf(partition int64) *region {
 func (s *search) member(r *region, m *memory, score func(Parts) float32) Member {
 	one := Member{Hit: Hit{Row: m.row, ID: m.id}}
 	if m.turn != nil {
-		one.Turn = m.turn.described()
+		one.Turn = &m.turn.Turn
 	}
-	one.Words = make([][]uint16, 0, m.count)
+	first := len(s.words)
 	for slot := m.first; slot < m.first+m.count; slot++ {
 		parts := s.parts(r, int(slot))
 		one.Known = one.Known || parts.BM25 > 0 || parts.HasVector
@@ -131,8 +139,9 @@ func (s *search) member(r *region, m *memory, score func(Parts) float32) Member 
 		if slot == m.first || passage.Score > one.Score || passage.Score == one.Score && passage.Passage < one.Passage {
 			one.Hit = passage
 		}
-		one.Words = append(one.Words, r.words.of(slot))
+		s.words = append(s.words, r.words.of(slot))
 	}
+	one.Words = s.words[first:len(s.words):len(s.words)]
 	one.Kept = one.Known && (s.q.Keep == nil || s.q.Keep(m.row))
 	return one
 }

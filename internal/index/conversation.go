@@ -16,18 +16,19 @@ type Turn struct {
 
 // turn is what the index holds of a Turn.
 type turn struct {
+	Turn
 	*conversation
-	at      int64
-	speaker uint32 // place in the conversation's speakers
-	asks    bool
 }
 
 // conversation is a conversation in a partition.
 type conversation struct {
 	id       int64
 	turns    []*memory // in order
-	speakers []string
+	speakers []string  // the first ones
 }
+
+// mostSpeakers is how many names a conversation looks up. A name beyond is held with each of its turns.
+const mostSpeakers = 16
 
 // join makes a memory part of its conversation.
 func (p *partition) join(m *memory, t *Turn) {
@@ -42,12 +43,12 @@ func (p *partition) join(m *memory, t *Turn) {
 		}
 		p.conversations[t.Conversation] = c
 	}
-	speaker := slices.Index(c.speakers, t.Speaker)
-	if speaker < 0 {
-		speaker = len(c.speakers)
+	m.turn = &turn{*t, c}
+	if i := slices.Index(c.speakers, t.Speaker); i >= 0 {
+		m.turn.Speaker = c.speakers[i] // held once
+	} else if len(c.speakers) < mostSpeakers {
 		c.speakers = append(c.speakers, t.Speaker)
 	}
-	m.turn = &turn{conversation: c, at: t.At, speaker: uint32(speaker), asks: t.Asks}
 	at, _ := c.place(m)
 	c.turns = slices.Insert(c.turns, at, m)
 	p.turns++
@@ -72,11 +73,6 @@ func (p *partition) leave(m *memory) {
 // place returns where a memory stands, or would stand, in the conversation.
 func (c *conversation) place(m *memory) (at int, ok bool) {
 	return slices.BinarySearchFunc(c.turns, m, func(a, b *memory) int {
-		return cmp.Or(cmp.Compare(a.turn.at, b.turn.at), cmp.Compare(a.row, b.row))
+		return cmp.Or(cmp.Compare(a.turn.At, b.turn.At), cmp.Compare(a.row, b.row))
 	})
-}
-
-// Turn returns what was given as Memory.Turn, for the caller to keep.
-func (t *turn) described() *Turn {
-	return &Turn{Conversation: t.id, At: t.at, Speaker: t.speakers[t.speaker], Asks: t.asks}
 }

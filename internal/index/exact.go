@@ -95,7 +95,7 @@ func (s *search) addExact(x *Exact) {
 	s.stats.Exact = bonus
 	var holding []int
 	for _, i := range x.Terms() {
-		id, _ := s.words.find(s.q.Terms[i].Text)
+		id, _ := s.terms.find(s.q.Terms[i].Text)
 		for _, r := range s.regions {
 			for _, e := range r.list(id) {
 				if r.owners[e.slot] != nil {

@@ -3,9 +3,11 @@ package index
 // scratch is the working space of one search, reused by later ones. The searched partitions follow one another,
 // each starting at a multiple of 64, so that no word of candidates spans two.
 type scratch struct {
-	bm25       []float32 // score by slot; all 0 between searches
-	candidates []uint64  // one bit per slot to rank; all 0 between searches
-	cosines    []float32 // by slot: upper bound of its cosine; not cleared between searches
+	bm25       []float32  // score by slot; all 0 between searches
+	candidates []uint64   // one bit per slot to rank; all 0 between searches
+	members    []Member   // see Again; empty between searches
+	words      [][]uint16 // of the members
+	cosines    []float32  // by slot: upper bound of its cosine; not cleared between searches
 	comparison
 }
 
@@ -29,4 +31,7 @@ func (s *scratch) resize(slots int, vectors bool) {
 func (s *scratch) clear() {
 	clear(s.bm25)
 	clear(s.candidates)
+	clear(s.members)
+	clear(s.words)
+	s.members, s.words = s.members[:0], s.words[:0]
 }

@@ -27,7 +27,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, er
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 
-	s := search{ctx: ctx, q: &q, words: &ix.words, byRow: func(row int64) *memory { return ix.memories[row] }}
+	s := search{ctx: ctx, q: &q, terms: &ix.words, byRow: func(row int64) *memory { return ix.memories[row] }}
 	s.scratch = ix.scratch.Get().(*scratch)
 	s.begin(ix, q.Vector)
 	s.open(ix.partitions)
@@ -41,7 +41,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, er
 type search struct {
 	ctx   context.Context
 	q     *Query
-	words *dictionary
+	terms *dictionary
 	byRow func(int64) *memory
 
 	*scratch
@@ -106,7 +106,7 @@ func (s *search) matchTerms() error {
 		if !term.usable() {
 			continue
 		}
-		id, known := s.words.find(term.Text)
+		id, known := s.terms.find(term.Text)
 		containing := 0
 		if known {
 			containing = s.containing(id)

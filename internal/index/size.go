@@ -14,7 +14,7 @@ const (
 	memoryBytes    = 64
 	postingBytes   = 8
 
-	turnBytes         = 32 + 10  // with its place in the conversation's list
+	turnBytes         = 64 + 10  // with its place in the conversation's list
 	conversationBytes = 128 + 24 // with its place in the partition's map and a few speakers
 )
 

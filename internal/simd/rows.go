@@ -32,3 +32,23 @@ func DotRowsPlain(rows []int8, vector []int16, products []int32) {
 		products[i] = s0 + s1 + s2 + s3
 	}
 }
+
+// Together is what the number of vectors of [DotVectors] is a multiple of.
+const Together = 4
+
+// DotVectors writes the inner products of a row with vectors of its width, which lie one after another, one to each
+// place of products. The width is a multiple of [Width], the number of vectors one of [Together].
+func DotVectors(row []int8, vectors []int16, products []int32) {
+	if Fast() {
+		dotVectorsFast(row, vectors, products)
+		return
+	}
+	DotVectorsPlain(row, vectors, products)
+}
+
+// DotVectorsPlain is [DotVectors] without any help of the processor, for rows of any width and any number of vectors.
+func DotVectorsPlain(row []int8, vectors []int16, products []int32) {
+	for i := range products {
+		DotRowsPlain(row, vectors[i*len(row):(i+1)*len(row)], products[i:i+1])
+	}
+}

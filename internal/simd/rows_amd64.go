@@ -19,3 +19,17 @@ func dotRowsFast(rows []int8, vector []int16, products []int32) {
 //
 //go:noescape
 func dotRows(codes *int8, vector *int16, products *int32, rows, width int)
+
+func dotVectorsFast(row []int8, vectors []int16, products []int32) {
+	if len(products) == 0 || len(row) == 0 {
+		return
+	}
+	_ = vectors[len(products)*len(row)-1]
+	dotVectors(&row[0], &vectors[0], &products[0], len(products)/Together, len(row))
+}
+
+// dotVectors writes the inner products of a row with vectors of the same width, a multiple of 32, in groups of four. It
+// needs AVX2.
+//
+//go:noescape
+func dotVectors(row *int8, vectors *int16, products *int32, groups, width int)

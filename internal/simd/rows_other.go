@@ -6,3 +6,7 @@ package simd
 func Fast() bool { return false }
 
 func dotRowsFast(rows []int8, vector []int16, products []int32) { DotRowsPlain(rows, vector, products) }
+
+func dotVectorsFast(row []int8, vectors []int16, products []int32) {
+	DotVectorsPlain(row, vectors, products)
+}

@@ -40,6 +40,41 @@ func TestDotRowsAgreesWithTheFormula(t *testing.T) {
 	}
 }
 
+// TestDotVectorsAgreesWithTheFormula is the same for one row and several vectors.
+func TestDotVectorsAgreesWithTheFormula(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, width := range []int{Width, 2 * Width, 8 * Width, 11 * Width} {
+		for _, count := range []int{0, Together, 2 * Together, 5 * Together} {
+			row, vectors := make([]int8, width), make([]int16, width*count)
+			for i := range row {
+				row[i] = int8(random.IntN(256) - 128)
+			}
+			for i := range vectors {
+				vectors[i] = int16(random.IntN(256) - 128)
+			}
+			want := make([]int32, count)
+			for i := range want {
+				for j, x := range row {
+					want[i] += int32(x) * int32(vectors[i*width+j])
+				}
+			}
+			got, plain := make([]int32, count), make([]int32, count)
+			DotVectors(row, vectors, got)
+			DotVectorsPlain(row, vectors, plain)
+			if !slices.Equal(got, want) || !slices.Equal(plain, want) {
+				t.Errorf("%d vectors of %d: %v and %v, want %v", count, width, got, plain, want)
+			}
+		}
+	}
+}
+
+func BenchmarkDotVectors(b *testing.B) {
+	row, vectors, products := make([]int8, 256), make([]int16, 256*8), make([]int32, 8)
+	for b.Loop() {
+		DotVectors(row, vectors, products)
+	}
+}
+
 func BenchmarkDotRows(b *testing.B) {
 	rows, vector, products := make([]int8, 256*8), make([]int16, 256), make([]int32, 8)
 	for name, dots := range map[string]func([]int8, []int16, []int32){"fastest": DotRows, "plain": DotRowsPlain} {

@@ -47,11 +47,8 @@ func (m *Model) AppendWords(rows []uint16, text string) []uint16 {
 	return rows
 }
 
-// row returns the vector of a row; where it is not of the model, nil.
+// row returns the vector of a row.
 func (m *Model) row(i int) []int8 {
-	if i >= m.pieces.rows {
-		return nil
-	}
 	b := m.vectors[i*m.dimensions : (i+1)*m.dimensions]
 	return unsafe.Slice((*int8)(unsafe.Pointer(&b[0])), len(b))
 }
@@ -60,17 +57,18 @@ func (m *Model) row(i int) []int8 {
 type Question struct {
 	model   *Model
 	weights []float32 // of its tokens, with the sum 1
-	vectors []int16   // of its tokens
+	vectors []int16   // of its tokens, and of zeros up to a multiple of simd.Together
 	inverse []float32 // of their lengths
 	*questionScratch
 }
 
 // questionScratch is what one question after another uses.
 type questionScratch struct {
-	places  []uint32  // by vocabulary row: 1 + the place of its cosines; 0 = not computed; all 0 between questions
-	known   []uint16  // rows with cosines, by place
-	cosines []float32 // by place and token of the question
-	best    [3][maxQuestion]float32
+	places   []uint32  // by vocabulary row: 1 + the place of its cosines; 0 = not computed; all 0 between questions
+	known    []uint16  // rows with cosines, by place
+	cosines  []float32 // by place and token of the question
+	products [maxQuestion]int32
+	best     [3][maxQuestion]float32
 }
 
 var questionScratches sync.Pool // of *questionScratch; a model's size is checked on reuse
@@ -95,7 +93,8 @@ func (m *Model) Ask(tokens []QueryToken) *Question {
 		slices.SortStableFunc(counted, func(a, b QueryToken) int { return cmp.Compare(b.Weight, a.Weight) })
 		counted = counted[:maxQuestion]
 	}
-	q := &Question{model: m, vectors: make([]int16, 0, len(counted)*m.dimensions)}
+	together := (len(counted) + simd.Together - 1) / simd.Together * simd.Together // at most maxQuestion, a multiple
+	q := &Question{model: m, vectors: make([]int16, 0, together*m.dimensions)}
 	total := 0.0
 	for _, t := range counted {
 		total += float64(t.Weight)
@@ -105,6 +104,7 @@ func (m *Model) Ask(tokens []QueryToken) *Question {
 			q.vectors = append(q.vectors, int16(x))
 		}
 	}
+	q.vectors = q.vectors[:cap(q.vectors)]
 	for i := range q.weights {
 		q.weights[i] = float32(float64(q.weights[i]) / total)
 	}
@@ -193,26 +193,25 @@ func (q *Question) cosinesOf(row uint16) []float32 {
 	}
 	q.known = append(q.known, row)
 	q.places[row] = uint32(len(q.known))
-	vector, size := q.model.row(int(row)), q.model.dimensions
+	products := q.products[:len(q.vectors)/q.model.dimensions]
+	q.model.dots(q.model.row(int(row)), q.vectors, products)
 	inverse := float32(0)
 	if length := q.model.length(int(row)); length > 0 {
 		inverse = 1 / length
 	}
-	var product [1]int32
-	for t := range n {
-		q.model.dots(vector, q.vectors[t*size:(t+1)*size], product[:])
-		q.cosines = append(q.cosines, float32(product[0])*q.inverse[t]*inverse)
+	for t, product := range products[:n] {
+		q.cosines = append(q.cosines, float32(product)*q.inverse[t]*inverse)
 	}
 	return q.cosines[len(q.cosines)-n:]
 }
 
-// dots is [simd.DotRows] for vectors of any size.
-func (m *Model) dots(rows []int8, vector []int16, products []int32) {
+// dots is [simd.DotVectors] for vectors of any size.
+func (m *Model) dots(row []int8, vectors []int16, products []int32) {
 	if m.dimensions%simd.Width == 0 {
-		simd.DotRows(rows, vector, products)
+		simd.DotVectors(row, vectors, products)
 		return
 	}
-	simd.DotRowsPlain(rows, vector, products)
+	simd.DotVectorsPlain(row, vectors, products)
 }
 
 // lengths are the lengths of rows, computed when first needed: float32 bits, 0 for not yet.

@@ -112,6 +112,7 @@ func searching() []concept {
 		trash(),
 		rules(),
 		search(),
+		turns(),
 		contexts(),
 		identityMemories(),
 		modules(),

@@ -1,0 +1,159 @@
+package ranking
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// turnsOf makes a neighbourhood whose members have the given words' evidence, 0 to 1.
+func turnsOf(row int64, evidence ...float32) []index.Member {
+	members := make([]index.Member, len(evidence))
+	for i, e := range evidence {
+		members[i] = index.Member{Hit: index.Hit{Row: row + int64(i), ID: fmt.Sprintf("%04d", row+int64(i)), Parts: index.Parts{BM25: e}},
+			Turn: &index.Turn{Conversation: 1, At: int64(i)}, Known: true, Kept: true}
+	}
+	return members
+}
+
+func found(neighbourhoods ...[]index.Member) index.Found {
+	f := index.Found{Stats: index.Stats{IdealBM25: 1}, Weights: make([]float32, 8), Neighbourhoods: neighbourhoods}
+	return f
+}
+
+// candidates makes hits of all members that are not 0, the best first.
+func candidates(f index.Found, except ...int64) index.Found {
+	for n, members := range f.Neighbourhoods {
+		for i, m := range members {
+			if m.BM25 > 0 && !slices.Contains(except, m.Row) {
+				m.Score = m.BM25
+				f.Hits, f.Ranked = append(f.Hits, m.Hit), append(f.Ranked, index.Place{Neighbourhood: n, Member: i})
+			}
+		}
+	}
+	return f
+}
+
+func scores(hits []index.Hit) map[int64]float32 {
+	all := map[int64]float32{}
+	for _, h := range hits {
+		all[h.Row] = h.Score
+	}
+	return all
+}
+
+func same(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-6 }
+
+// TestConversationEvidenceIsItsFormula computes one score by hand.
+func TestConversationEvidenceIsItsFormula(t *testing.T) {
+	w := Weights{Words: 1, Before: 0.1, Before2: 0.2, After: 0.3, After2: 0.05, Answer: 0.4, Near: 0.5, Around: 0.6, Asking: -0.05,
+		Speaker: 0.15}
+	members := turnsOf(10, 0.9, 0, 0, 0, 0, 0.1, 0.2, 0.3, 0.4, 0.35, 0, 0.6)
+	members[6].Turn.Asks = true
+	members[7].Turn.Asks, members[7].Turn.Speaker = true, "Mara Quill"
+	r := Ranking{Weights: w, Question: NewQuestion("what did Mara say", text.QueryTerms("what did Mara say"))}
+	got := scores(r.Rank(candidates(found(members))))[17]
+	want := (0.3 + 0.1*0.2 + 0.2*0.1 + 0.3*0.4 + 0.05*0.35 + 0.4*0.2 + 0.5*0.4 + 0.6*0.9 - 0.05 + 0.15) / (1 + 0.5 + 0.6)
+	if !same(got, float32(want)) {
+		t.Errorf("score %v, want %v", got, want)
+	}
+	members[7].Turn.Asks, members[7].Turn.Speaker = false, "Ann"
+	if got := scores(r.Rank(candidates(found(members))))[17]; !same(got, float32(want+(0.05-0.15)/2.1)) {
+		t.Errorf("score %v of who is not named and does not ask", got)
+	}
+}
+
+// TestAloneIsComparable holds that a memory without a conversation has the score of one with silent neighbours.
+func TestAloneIsComparable(t *testing.T) {
+	alone := turnsOf(1, 0.5)
+	alone[0].Turn = nil
+	f := candidates(found(alone, turnsOf(10, 0, 0, 0.5, 0, 0)))
+	r := Ranking{Weights: Default}
+	got := scores(r.Rank(f))
+	if !same(got[1], 0.5) || !same(got[12], 0.5) {
+		t.Errorf("scores %v and %v, want 0.5", got[1], got[12])
+	}
+}
+
+// TestNeighboursOfCandidatesAreRanked covers who becomes a hit without being a candidate.
+func TestNeighboursOfCandidatesAreRanked(t *testing.T) {
+	members := turnsOf(10, 0, 0, 0, 0.9, 0, 0, 0)
+	members[2].Kept = false
+	members[4].Kept, members[4].Known = false, false
+	r := Ranking{Weights: Default}
+	var rows []int64
+	for _, h := range r.Rank(candidates(found(members))) {
+		rows = append(rows, h.Row)
+	}
+	slices.Sort(rows)
+	if want := []int64{11, 13, 15}; !slices.Equal(rows, want) {
+		t.Errorf("hits %v, want %v: two places to each side, and only what may be shown", rows, want)
+	}
+}
+
+// TestExactTermsComeFirst tries every place of a memory with an exact term: best, worst, among the candidates that are
+// ranked again or behind them, beside strong neighbours.
+func TestExactTermsComeFirst(t *testing.T) {
+	strong := turnsOf(10, 0.19, 0.19, 0.19, 0.19, 0.19)
+	for i := range strong {
+		strong[i].Cosine, strong[i].HasVector = 1, true
+	}
+	weak := turnsOf(100, 0.8)
+	weak[0].Turn = nil
+	f := candidates(found(strong, weak))
+	f.Exact = 0.8
+	late := index.Hit{Row: 200, ID: "0200", Parts: index.Parts{BM25: 0.85}, Score: 0.1}
+	f.Hits = append(f.Hits, late)
+	r := Ranking{Weights: Default, HasVector: true}
+	hits := r.Rank(f)
+	if hits[0].Row != 100 || hits[1].Row != 200 {
+		t.Errorf("%+v; want those with the exact term first", hits[:3])
+	}
+	last := float32(1)
+	for _, h := range hits {
+		if h.Score > last || h.Score < 0 {
+			t.Errorf("score %v after %v", h.Score, last)
+		}
+		last = h.Score
+	}
+}
+
+// TestOrderDoesNotDependOnTheLimit compares the order with few candidates beyond the depth and with many.
+func TestOrderDoesNotDependOnTheLimit(t *testing.T) {
+	for _, exact := range []float32{0, 0.8} {
+		members := turnsOf(10, 0.3, 0.2, 0.9, 0, 0, 0.5, 0.1)
+		f := candidates(found(members), 10, 16)
+		f.Exact = exact
+		for i := range 40 {
+			h := members[0].Hit // one that is a neighbour already
+			if i%10 > 0 {
+				h = index.Hit{Row: int64(1000 + i), ID: fmt.Sprint(1000 + i), Parts: index.Parts{BM25: 0.3 - float32(i)/200}}
+			}
+			h.Score = 0.5 - float32(i)/100
+			f.Hits = append(f.Hits, h)
+		}
+		all := (&Ranking{Weights: Default}).Rank(f)
+		for n := len(f.Ranked); n < len(f.Hits); n++ {
+			fewer := f
+			fewer.Hits = f.Hits[:n]
+			for i, h := range (&Ranking{Weights: Default}).Rank(fewer)[:n] {
+				if h.Row != all[i].Row || h.Score != all[i].Score {
+					t.Fatalf("place %d of %d is %+v, and %+v of all", i, n, h, all[i])
+				}
+			}
+		}
+	}
+}
+
+func TestQuestionsLeaveOutWhatIsNotSearchedFor(t *testing.T) {
+	of := func(s string) int { return len(NewQuestion(s, text.QueryTerms(s)).words) }
+	for s, want := range map[string]int{"": 0, "?!": 0, "what did the heron say to the otter?": 3, "the": 1} {
+		if got := of(s); got != want {
+			t.Errorf("%q has %d words, want %d", s, got, want)
+		}
+	}
+}
