@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"path/filepath"
@@ -307,4 +308,13 @@ func TestContextsEndWithTheirContext(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+func asJSON(t *testing.T, answer any) string {
+	t.Helper()
+	encoded, err := json.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(encoded)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,113 +21,6 @@ func mustSetRule(t *testing.T, s *Store, r NewRule) StoredRule {
 		t.Fatal(err)
 	}
 	return stored
-}
-
-func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
-	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
-	alice, carol, dave, bob := n.As(Access{User: "alice"}), n.As(Access{User: "carol"}), n.As(Access{User: "dave"}),
-		n.As(Access{User: "bob"})
-	first := mustSetRule(t, alice, NewRule{ProjectID: "shared", Type: RuleDo, Content: "by alice"})
-	second := mustSetRule(t, carol, NewRule{ProjectID: "alice/shared", Type: RuleDo, Content: "by carol"})
-	third := mustAdd(t, dave, NewMemory{ProjectID: "shared", EventType: EventProjectRule, RuleType: RuleDo,
-		Content: "by dave"})
-	if second.ID != first.ID || third.ID != first.ID || third.Owner != "alice" || third.Revision != 3 || second.Created {
-		t.Errorf("the rule is %s, %s and %s of %s at revision %d", first.ID, second.ID, third.ID, third.Owner, third.Revision)
-	}
-	collections, err := dave.Collections(t.Context())
-	if err != nil || slices.ContainsFunc(collections, func(c Collection) bool { return c.Owner == "dave" }) {
-		t.Errorf("a rule stored in place makes a collection: %+v, %v", collections, err)
-	}
-	made := mustSetRule(t, carol, NewRule{ProjectID: "alice/shared", Type: RuleDont, Content: "by carol"})
-	if made.Owner != "alice" || made.Collection != DefaultCollection || !made.Created {
-		t.Errorf("a writer's new rule is %+v", made)
-	}
-	if r := mustSetRule(t, alice, NewRule{ProjectID: "shared", Type: RuleDont, Content: "by alice"}); r.ID != made.ID ||
-		r.Owner != "alice" {
-		t.Errorf("the owner's rule is %+v", r)
-	}
-	if _, err := bob.SetRule(t.Context(), NewRule{ProjectID: "shared", Type: RuleDo, Content: "by bob"}); !errors.Is(err,
-		ErrForbidden) {
-		t.Errorf("a reader's rule gives %v", err)
-	}
-	if _, err := bob.SetTodo(t.Context(), NewTodo{ProjectID: "shared", Content: five(nil)}); !errors.Is(err,
-		ErrForbidden) {
-		t.Errorf("a reader's todo gives %v", err)
-	}
-	if r, err := bob.Rules(t.Context(), ProjectRef{ID: "shared"}); err != nil || r.Do.Content != "by dave" ||
-		r.Dont.Content != "by alice" {
-		t.Errorf("a reader reads %+v, %v", r, err)
-	}
-	own := mustSetRule(t, carol, NewRule{ProjectID: "shared", Type: RuleDo, Content: "of carol's own project of that id"})
-	if !own.Created {
-		t.Errorf("another project of the id has the rule %+v", own)
-	}
-	if _, err := carol.UpdateMemory(t.Context(), own.ID,
-		MemoryUpdate{Metadata: map[string]any{"project_id": "alice/shared"}}); !errors.Is(err, ErrConflict) ||
-		!strings.Contains(err.Error(), first.ID) {
-		t.Errorf("moving a rule to where there is one gives %v", err)
-	}
-	limited := n.As(Access{User: "alice", Projects: []string{"shared"}})
-	if err := limited.DeleteRule(t.Context(), ProjectRef{}, RuleDont); !errors.Is(err, ErrForbidden) {
-		t.Errorf("deleting the general rule through a view of one project: %v", err)
-	}
-	if err := limited.DeleteRule(t.Context(), ProjectRef{ID: "shared"}, RuleDont); err != nil {
-		t.Errorf("deleting the rule of the view's only project: %v", err)
-	}
-	if _, err := n.GetMemory(t.Context(), made.ID); !errors.Is(err, ErrNotFound) {
-		t.Errorf("the deleted rule: %v", err)
-	}
-}
-
-// Who only reads a project now, or has left it, rewrites none of its rules, and takes none out, whoever stored them
-// first.
-func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
-	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
-	alice, carol := n.As(Access{User: "alice"}), n.As(Access{User: "carol"})
-	ref := ProjectRef{ID: "alice/shared"}
-	rule := mustSetRule(t, carol, NewRule{ProjectID: ref.ID, Type: RuleDo, Content: "first"})
-	if _, err := carol.UpdateMemory(t.Context(), rule.ID, MemoryUpdate{Content: content("second")}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := alice.UpdateMember(t.Context(),
-		MemberUpdate{Project: ref, User: "carol", Role: MemberReader}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []error{ErrForbidden, ErrNotFound} {
-		what := "reads only"
-		if errors.Is(want, ErrNotFound) {
-			what = "has left"
-			if err := alice.DeleteMember(t.Context(), MemberDeletion{Project: ref, User: "carol"}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_, updateErr := carol.UpdateMemory(t.Context(), rule.ID, MemoryUpdate{Content: content("third")})
-		_, restoreErr := carol.RestoreRevision(t.Context(), rule.ID, 1)
-		_, moveErr := carol.UpdateMemory(t.Context(), rule.ID, MemoryUpdate{Metadata: map[string]any{"project_id": nil}})
-		for _, err := range []error{updateErr, restoreErr, moveErr} {
-			if !errors.Is(err, want) {
-				t.Errorf("who %s rewrites a rule: %v", what, err)
-			}
-		}
-	}
-	if r, err := alice.Rules(t.Context(), ref); err != nil || r.Do.Content != "second" {
-		t.Errorf("the project has the rule %+v, %v", r.Do, err)
-	}
-}
-
-// What somebody stored who has left a project since cannot become a rule that the others follow.
-func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
-	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
-	carol := n.As(Access{User: "carol"})
-	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM users WHERE uid = 'carol')`)
-	_, err := carol.UpdateMemory(t.Context(), n.ids["carolreply"],
-		MemoryUpdate{Metadata: map[string]any{"event_type": EventProjectRule, "rule_type": "do"}})
-	if !errors.Is(err, ErrNotFound) {
-		t.Errorf("it gives %v", err)
-	}
-	if r, err := n.As(Access{User: "alice"}).Rules(t.Context(), ProjectRef{ID: "shared"}); err != nil || r.Do != nil {
-		t.Errorf("the project has the rule %+v, %v", r.Do, err)
-	}
 }
 
 func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {

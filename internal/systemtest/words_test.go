@@ -2,9 +2,15 @@ package systemtest
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	. "github.com/souvenir-ai/souvenir"
 )
@@ -33,25 +39,59 @@ func wordVector(t string) []float32 {
 	return v
 }
 
-// openWords opens a store until the test ends.
-func openWords(t *testing.T, path string, o Options) *Store {
-	t.Helper()
+// openWords opens a store with wordEmbedder, unless the options have another one, and closes it at the end of the test.
+// A new file is a copy of an empty one, as making the schema is most of the work. An empty path is a file of the test's
+// own.
+func openWords(tb testing.TB, path string, o Options) *Store {
+	tb.Helper()
+	if path == "" {
+		path = filepath.Join(tb.TempDir(), "store.db")
+	}
 	if o.Embedder == nil {
 		o.Embedder = wordEmbedder("words-1")
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			empty, err := emptyStore()
+			if err != nil {
+				tb.Fatal(err)
+			}
+			if err := os.WriteFile(path, empty, 0o600); err != nil {
+				tb.Fatal(err)
+			}
+		}
 	}
-	s, err := Open(t.Context(), path, &o)
+	s, err := Open(context.Background(), path, &o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Error("close:", err)
+			tb.Error("close:", err)
 		}
 	})
+	know(tb, s, path)
 	return s
 }
 
-func mustAdd(t *testing.T, s *Store, m NewMemory) Stored {
+// emptyStore is the content of a file in which nothing was stored.
+var emptyStore = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "souvenir-empty-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "empty.db")
+	long := func() time.Time { return time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC) } // before the clock of any test
+	s, err := Open(context.Background(), path, &Options{Embedder: wordEmbedder("words-1"), Now: long})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+func mustAdd(t testing.TB, s *Store, m NewMemory) Stored {
 	t.Helper()
 	added, err := s.AddMemory(t.Context(), m)
 	if err != nil {

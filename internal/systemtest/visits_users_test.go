@@ -1,10 +1,12 @@
-package souvenir
+package systemtest
 
 import (
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	. "github.com/souvenir-ai/souvenir"
 )
 
 // userVisits are the visits to what is about people, tokens and preferences.

@@ -1,8 +1,10 @@
-package souvenir
+package systemtest
 
 import (
 	"errors"
 	"testing"
+
+	. "github.com/souvenir-ai/souvenir"
 )
 
 // offer invites a user to a project of somebody's whom nobody in the neighbourhood knows, and returns the invitation's

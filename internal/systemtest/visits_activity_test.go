@@ -1,9 +1,11 @@
-package souvenir
+package systemtest
 
 import (
 	"errors"
 	"slices"
 	"testing"
+
+	. "github.com/souvenir-ai/souvenir"
 )
 
 // recordCalls records calls and waits until they are in the file.
@@ -14,7 +16,7 @@ func recordCalls(t *testing.T, s *Store, calls ...NewActivity) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.activity.Flush(t.Context()); err != nil {
+	if _, err := s.Insights().Activities(t.Context(), ActivityQuery{}); err != nil { // which waits for them
 		t.Fatal(err)
 	}
 }
@@ -25,7 +27,7 @@ var activityVisits = map[string]func(v visit){
 			return s.Upkeep().RecordActivity(v.Context(),
 				NewActivity{Tool: "memory"})
 		})
-		if v.n.activity.Waiting() != 0 {
+		if p, err := v.n.Insights().Activities(v.Context(), ActivityQuery{}); err != nil || len(p.Activities) > 0 {
 			v.Error("RecordActivity through a view recorded something")
 		}
 	},

@@ -1,4 +1,4 @@
-package souvenir
+package systemtest
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 

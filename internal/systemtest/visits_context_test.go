@@ -1,4 +1,4 @@
-package souvenir
+package systemtest
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	. "github.com/souvenir-ai/souvenir"
 )
 
 // contextVisits are the visits of the methods that gather contexts, identities, main memories and modules.

@@ -1,9 +1,11 @@
-package souvenir
+package systemtest
 
 import (
 	"errors"
 	"slices"
 	"strings"
+
+	. "github.com/souvenir-ai/souvenir"
 )
 
 // oauthVisits says who may do what with OAuth: the operator decides about the store, users decide about their own
@@ -34,7 +36,7 @@ var oauthVisits = map[string]func(v visit){
 		apps := v.connect()
 		v.operatorOnly(func(s *Store) error {
 			_, err := s.Accounts().CheckClient(v.Context(),
-				ClientCredentials{apps["alice"].client.ID, apps["alice"].client.Secret})
+				ClientCredentials{ID: apps["alice"].client.ID, Secret: apps["alice"].client.Secret})
 			return err
 		})
 	},

@@ -1,9 +1,11 @@
-package souvenir
+package systemtest
 
 import (
 	"errors"
 	"slices"
 	"strings"
+
+	. "github.com/souvenir-ai/souvenir"
 )
 
 // What each visitor of the neighbourhood can do with what its people have deleted.

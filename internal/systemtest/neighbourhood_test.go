@@ -1,4 +1,4 @@
-package souvenir
+package systemtest
 
 import (
 	"errors"
@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/foldname"
+	. "github.com/souvenir-ai/souvenir"
 )
 
 // neighbourhood is a store of several users, some of whose projects are shared:
@@ -113,7 +112,7 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 	path := filepath.Join(t.TempDir(), "neighbourhood.db")
 	n := neighbourhood{Store: openWords(t, path, Options{}), ids: map[string]string{}, contents: map[string]string{}}
 	for user, name := range accounts {
-		addAccount(t, n.Store, user, name)
+		mustAddUser(t, n.Store, NewUser{ID: user, Name: name})
 	}
 	for _, m := range neighbours {
 		view := n.As(Access{User: m.user})
@@ -141,12 +140,12 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 		}
 		switch m.name {
 		case "aliceopen":
-			share(t, view, "shared", "bob", MemberReader)
-			share(t, view, "shared", "carol", MemberWriter)
-			share(t, view, "shared", "dave", MemberOwner)
-			share(t, view, "shared", "frank", MemberReader)
+			share(t, n.Store, m.user, "shared", "bob", MemberReader)
+			share(t, n.Store, m.user, "shared", "carol", MemberWriter)
+			share(t, n.Store, m.user, "shared", "dave", MemberOwner)
+			share(t, n.Store, m.user, "shared", "frank", MemberReader)
 		case "eveopen":
-			share(t, view, "shared", "frank", MemberReader)
+			share(t, n.Store, m.user, "shared", "frank", MemberReader)
 		}
 	}
 	if err := n.Close(); err != nil {
@@ -156,31 +155,11 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 	return n
 }
 
-// addAccount makes a user with an account, or without one if the name is empty.
-func addAccount(t *testing.T, s *Store, user, name string) {
+// share makes somebody a member of a user's project, as an operator does.
+func share(t *testing.T, operator *Store, owner, project, user string, role MemberRole) {
 	t.Helper()
-	if _, err := s.As(Access{User: user}).AddMemories(t.Context(), nil,
-		nil); err != nil { // a user exists from the first write on
-		t.Fatal(err)
-	}
-	if name == "" {
-		return
-	}
-	err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		_, err := tx.Exec(`UPDATE users SET name = ?, name_key = ? WHERE uid = ?`, name, foldname.Key(name), user)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// share makes somebody a member of a project of the view's user, as an operator does.
-func share(t *testing.T, owner *Store, project, user string, role MemberRole) {
-	t.Helper()
-	operator := &Store{shared: owner.shared, access: Access{User: LocalUser}, operator: true}
 	if _, err := operator.AddMember(t.Context(),
-		NewMember{Project: ProjectRef{ID: owner.access.User + "/" + project}, User: user, Role: role}); err != nil {
+		NewMember{Project: ProjectRef{ID: owner + "/" + project}, User: user, Role: role}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package souvenir
+package systemtest
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 
+	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 

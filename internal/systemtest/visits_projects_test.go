@@ -1,10 +1,12 @@
-package souvenir
+package systemtest
 
 import (
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	. "github.com/souvenir-ai/souvenir"
 )
 
 // onEachProject calls a method on every project there is, named by owner and id. may says in which the visitor may do

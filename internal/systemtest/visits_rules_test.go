@@ -1,10 +1,12 @@
-package souvenir
+package systemtest
 
 import (
 	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
+
+	. "github.com/souvenir-ai/souvenir"
 )
 
 // rulesVisits says what comes of the methods of rules and todos.

@@ -1,9 +1,11 @@
-package souvenir
+package systemtest
 
 import (
 	"errors"
 	"io"
 	"path/filepath"
+
+	. "github.com/souvenir-ai/souvenir"
 )
 
 // maintainVisits are the methods for the whole store: a view gets none of them, whatever it may see.
