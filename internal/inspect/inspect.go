@@ -403,17 +403,17 @@ func (in *inspection) checkFiles() error {
 	err := in.tx.Each(func(row db.Rows) error {
 		var f transfer.ExportFile
 		var tags string
-		err := row.Scan(&f.Row, &f.Id, &f.Filename, &f.MimeType, &f.Size, &f.Sha256, &f.Description, &f.Category, &f.Created,
+		err := row.Scan(&f.Row, &f.ID, &f.Filename, &f.MIMEType, &f.Size, &f.SHA256, &f.Description, &f.Category, &f.Created,
 			&f.Updated, &tags)
 		for _, wrong := range []error{
-			check.Name("id", f.Id), f.Check(), check.Time("created_at", f.Created), check.Time("updated_at", f.Updated),
+			check.Name("id", f.ID), f.Check(), check.Time("created_at", f.Created), check.Time("updated_at", f.Updated),
 			checkStoredTags(tags),
 		} {
 			if wrong != nil && err == nil {
-				in.find(Finding{Table: "file", ID: f.Id, Problem: wrong.Error()})
+				in.find(Finding{Table: "file", ID: f.ID, Problem: wrong.Error()})
 			}
 		}
-		files = append(files, transfer.ExportFile{Row: f.Row, Id: f.Id, Size: f.Size, Sha256: f.Sha256})
+		files = append(files, transfer.ExportFile{Row: f.Row, ID: f.ID, Size: f.Size, SHA256: f.SHA256})
 		return err
 	}, `SELECT id, uid, filename, mime_type, size, sha256, description, category, created_at, updated_at,
 			coalesce((SELECT string_agg(tag || `+db.Newline+`, '' ORDER BY position) FROM file_tag WHERE file_id = file.id), '')
@@ -442,7 +442,7 @@ func (in *inspection) checkFiles() error {
 
 func (in *inspection) checkChunks(f transfer.ExportFile) error {
 	wrong := func(table, format string, args ...any) {
-		in.find(Finding{Table: table, ID: f.Id, Problem: fmt.Sprintf(format, args...)})
+		in.find(Finding{Table: table, ID: f.ID, Problem: fmt.Sprintf(format, args...)})
 	}
 	whole, size, next := sha256.New(), int64(0), int64(0)
 	err := in.tx.Each(func(row db.Rows) error {
@@ -469,7 +469,7 @@ func (in *inspection) checkChunks(f transfer.ExportFile) error {
 	}
 	if size != f.Size {
 		wrong("file", "has %d bytes, %d were stored", size, f.Size)
-	} else if !bytes.Equal(whole.Sum(nil), f.Sha256) {
+	} else if !bytes.Equal(whole.Sum(nil), f.SHA256) {
 		wrong("file", "is not what was stored: its SHA-256 is another")
 	}
 	return nil

@@ -276,9 +276,9 @@ func (e *exporter) files() error {
 	defer tags.rows.Close()
 	err = e.tx.Each(func(row db.Rows) error {
 		var f ExportFile
-		if err := row.Scan(&f.Row, &f.Id, &f.owner, &f.memory, &f.memoryOwner, &f.projectOwner, &f.project, &f.Filename,
-			&f.MimeType,
-			&f.Size, &f.Sha256, &f.Description, &f.Category, &f.Created, &f.Updated); err != nil {
+		if err := row.Scan(&f.Row, &f.ID, &f.owner, &f.memory, &f.memoryOwner, &f.projectOwner, &f.project, &f.Filename,
+			&f.MIMEType,
+			&f.Size, &f.SHA256, &f.Description, &f.Category, &f.Created, &f.Updated); err != nil {
 			return err
 		}
 		if err := tags.each(f.Row, func() error { f.tags = append(f.tags, tag); return nil }); err != nil {
@@ -307,18 +307,18 @@ func (e *exporter) files() error {
 
 type ExportFile struct {
 	Row                                       int64
-	Id, owner, memory, memoryOwner            string
+	ID, owner, memory, memoryOwner            string
 	projectOwner, project                     string
-	Filename, MimeType, Description, Category string
+	Filename, MIMEType, Description, Category string
 	Size, Created, Updated                    int64
-	Sha256                                    []byte
+	SHA256                                    []byte
 	tags                                      []string
 }
 
 func (e *exporter) file(f ExportFile) {
 	l := &e.line
 	l.begin(KindFile)
-	l.text("id", f.Id)
+	l.text("id", f.ID)
 	l.text("owner", f.owner)
 	if e.User == nil || f.memoryOwner == f.owner { // others' memories are not in the export of one user's data
 		l.optional("memory_id", f.memory)
@@ -329,9 +329,9 @@ func (e *exporter) file(f ExportFile) {
 	e.project(f.owner, exportPlace{projectOwner: f.projectOwner, project: f.project})
 	l.optional("project_id", f.project)
 	l.text("filename", f.Filename)
-	l.text("mime_type", f.MimeType)
+	l.text("mime_type", f.MIMEType)
 	l.number("size", f.Size)
-	l.text("sha256", hex.EncodeToString(f.Sha256))
+	l.text("sha256", hex.EncodeToString(f.SHA256))
 	l.text("description", f.Description)
 	l.text("category", f.Category)
 	l.texts("tags", f.tags)
@@ -352,15 +352,15 @@ func (e *exporter) chunks(f ExportFile, wrote func(n int)) error {
 		}
 		whole.Write(data)
 		e.line.begin(kindChunk)
-		e.line.text("file", f.Id)
+		e.line.text("file", f.ID)
 		e.line.number("n", n)
 		e.line.bytes("data", data)
 		n, size = n+1, size+int64(len(data))
 		wrote(len(data))
 		return e.write(kindChunk)
 	}, `SELECT data FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id`, f.Row<<kernel.ChunkBits, (f.Row+1)<<kernel.ChunkBits)
-	if err == nil && (size != f.Size || string(whole.Sum(nil)) != string(f.Sha256)) {
-		return fault.Damaged(errChunks, "file %s (%s)", f.Id, fmt.Sprintf("%d bytes of %d", size, f.Size))
+	if err == nil && (size != f.Size || string(whole.Sum(nil)) != string(f.SHA256)) {
+		return fault.Damaged(errChunks, "file %s (%s)", f.ID, fmt.Sprintf("%d bytes of %d", size, f.Size))
 	}
 	return err
 }

@@ -63,13 +63,13 @@ func parseFile(line []byte, n int) (importItem, error) {
 		return nil, err
 	}
 	f := &incomingFile{lineNumber: lineNumber(n), hash: sha256.New(), ExportFile: ExportFile{
-		Id: given.ID, owner: cmp.Or(given.Owner, kernel.LocalUser), memory: given.MemoryID, project: given.ProjectID,
-		Filename: given.Filename, MimeType: given.MIMEType, Size: given.Size, Description: given.Description,
+		ID: given.ID, owner: cmp.Or(given.Owner, kernel.LocalUser), memory: given.MemoryID, project: given.ProjectID,
+		Filename: given.Filename, MIMEType: given.MIMEType, Size: given.Size, Description: given.Description,
 		Category: given.Category,
 	}}
 	f.memoryOwner, f.projectOwner = cmp.Or(given.MemoryOwner, f.owner), cmp.Or(given.ProjectOwner, f.owner)
 	for _, name := range []struct{ argument, value string }{
-		{"id", f.Id}, {"owner", f.owner}, {"memory_owner", f.memoryOwner}, {"project_owner", f.projectOwner},
+		{"id", f.ID}, {"owner", f.owner}, {"memory_owner", f.memoryOwner}, {"project_owner", f.projectOwner},
 		{"memory_id", cmp.Or(f.memory, "-")},
 	} {
 		if err := check.Name(name.argument, name.value); err != nil {
@@ -83,7 +83,7 @@ func parseFile(line []byte, n int) (importItem, error) {
 	if f.tags, err = check.Tags(given.Tags, check.MaxTags); err != nil {
 		return nil, err
 	}
-	if f.Sha256, err = hex.DecodeString(given.SHA256); err != nil || len(f.Sha256) != sha256.Size {
+	if f.SHA256, err = hex.DecodeString(given.SHA256); err != nil || len(f.SHA256) != sha256.Size {
 		return nil, fault.Invalid("sha256", "sha256 is %s; %d hexadecimal digits are expected", fault.Show(given.SHA256), 2*sha256.Size)
 	}
 	if f.Created, err = parseTime("created_at", given.CreatedAt); err != nil {
@@ -99,7 +99,7 @@ func (f *ExportFile) Check() error {
 		return fault.Invalid("filename", "filename is %s; a name that is good on every system is expected, such as %s",
 			fault.Show(f.Filename), fault.Show(clean))
 	}
-	if kind, err := check.MIMEType(f.MimeType); err != nil || kind == "" {
+	if kind, err := check.MIMEType(f.MIMEType); err != nil || kind == "" {
 		return cmp.Or(err, error(fault.Invalid("mime_type", "mime_type is missing")))
 	}
 	if err := check.Description(f.Description); err != nil {
@@ -151,7 +151,7 @@ func (im *importer) begin(ctx context.Context, f *incomingFile) error {
 		if o == unchanged {
 			t.count(KindFile, unchanged)
 		} else {
-			t.conflict(f.line(), KindFile, f.Id, "the store has it in another state, or of another owner, which was kept")
+			t.conflict(f.line(), KindFile, f.ID, "the store has it in another state, or of another owner, which was kept")
 		}
 		im.merge(t)
 	}
@@ -178,12 +178,12 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 	var s ExportFile
 	var tags string
 	err = tx.Each(func(r db.Rows) error {
-		return r.Scan(&s.Row, &s.owner, &s.memory, &s.projectOwner, &s.project, &s.Filename, &s.MimeType, &s.Size, &s.Sha256,
+		return r.Scan(&s.Row, &s.owner, &s.memory, &s.projectOwner, &s.project, &s.Filename, &s.MIMEType, &s.Size, &s.SHA256,
 			&s.Description, &s.Category, &s.Created, &s.Updated, &tags)
 	}, `SELECT f.id, u.uid, coalesce(m.uid, ''), coalesce(o.uid, ''), coalesce(j.uid, ''), f.filename, f.mime_type, f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at,
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)
 		FROM file f JOIN users u ON u.id = f.owner_id LEFT JOIN memory m ON m.id = f.memory_id
-		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE f.uid = ?`, f.Id)
+		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE f.uid = ?`, f.ID)
 	if err != nil || s.Row == 0 {
 		return 0, added, err
 	}
@@ -191,7 +191,7 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 		return 0, added, err
 	}
 	same := s.memory == f.memory && s.project == f.project && (s.project == "" || s.projectOwner == f.projectOwner) &&
-		s.Filename == f.Filename && s.MimeType == f.MimeType && s.Size == f.Size && bytes.Equal(s.Sha256, f.Sha256) &&
+		s.Filename == f.Filename && s.MIMEType == f.MIMEType && s.Size == f.Size && bytes.Equal(s.SHA256, f.SHA256) &&
 		s.Description == f.Description && s.Category == f.Category && s.Created == f.Created && s.Updated == f.Updated &&
 		slices.Equal(s.tags, f.tags)
 	switch {
@@ -215,13 +215,13 @@ func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
 	}
 	want := min(kernel.ChunkSize, f.Size-f.got)
 	switch {
-	case c.file != f.Id:
+	case c.file != f.ID:
 		return fault.Invalid("file", "file is %s, but the pieces of %s are not complete: %d of its %d bytes have come",
-			fault.Show(c.file), fault.Show(f.Id), f.got, f.Size)
+			fault.Show(c.file), fault.Show(f.ID), f.got, f.Size)
 	case c.n != f.got/kernel.ChunkSize:
-		return fault.Invalid("n", "n is %d; piece %d of file %s is expected", c.n, f.got/kernel.ChunkSize, fault.Show(f.Id))
+		return fault.Invalid("n", "n is %d; piece %d of file %s is expected", c.n, f.got/kernel.ChunkSize, fault.Show(f.ID))
 	case int64(len(c.data)) != want:
-		return fault.Invalid("data", "data has %d bytes; piece %d of file %s has %d", len(c.data), c.n, fault.Show(f.Id), want)
+		return fault.Invalid("data", "data has %d bytes; piece %d of file %s has %d", len(c.data), c.n, fault.Show(f.ID), want)
 	}
 	f.got += want
 	if !f.skip {
@@ -238,8 +238,8 @@ func (im *importer) advance(ctx context.Context, line int) error {
 	complete := f.got == f.Size
 	switch {
 	case f.skip:
-	case complete && !bytes.Equal(f.hash.Sum(nil), f.Sha256):
-		return fault.Invalid("sha256", "the content of file %s is not what its sha256 says", fault.Show(f.Id))
+	case complete && !bytes.Equal(f.hash.Sum(nil), f.SHA256):
+		return fault.Invalid("sha256", "the content of file %s is not what its sha256 says", fault.Show(f.ID))
 	case complete:
 		if err := im.write(ctx, f.finish); err != nil {
 			return err
@@ -267,8 +267,8 @@ func (f *incomingFile) store(t *importTx) error {
 			return err
 		}
 		row, err = db.Insert(t.tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
-			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, t.NewID(), owner, f.Filename, f.MimeType, f.Size,
-			f.Sha256, f.Description, f.Category, now, now)
+			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, t.NewID(), owner, f.Filename, f.MIMEType, f.Size,
+			f.SHA256, f.Description, f.Category, now, now)
 		if err != nil {
 			return err
 		}
@@ -279,7 +279,7 @@ func (f *incomingFile) store(t *importTx) error {
 		}
 		if result.RowsAffected == 0 {
 			return fault.New(fault.KindConflict, "file", "file %s was given up, because nothing of it had come for %v; import it again",
-				fault.Show(f.Id), kernel.Abandoned)
+				fault.Show(f.ID), kernel.Abandoned)
 		}
 	}
 	f.arrives = row
@@ -303,7 +303,7 @@ func (f *incomingFile) finish(t *importTx) error {
 	}
 	f.left = 0
 	if f.stored != 0 {
-		result, err := t.tx.Exec(`UPDATE file SET state = 'leaving', uid = ?, memory_id = NULL, project_id = NULL WHERE id = ? AND uid = ?`, t.NewID(), f.stored, f.Id)
+		result, err := t.tx.Exec(`UPDATE file SET state = 'leaving', uid = ?, memory_id = NULL, project_id = NULL WHERE id = ? AND uid = ?`, t.NewID(), f.stored, f.ID)
 		if err != nil {
 			return err
 		}
@@ -312,14 +312,14 @@ func (f *incomingFile) finish(t *importTx) error {
 		}
 	}
 	result, err := t.tx.Exec(`UPDATE file SET uid = ?, state = 'stored', memory_id = ?, project_id = ?, created_at = ?, updated_at = ?
-		WHERE id = ? AND NOT EXISTS (SELECT 1 FROM file WHERE uid = ?)`, f.Id, db.OrNull(memory), db.OrNull(project),
-		f.Created, f.Updated, f.arrives, f.Id)
+		WHERE id = ? AND NOT EXISTS (SELECT 1 FROM file WHERE uid = ?)`, f.ID, db.OrNull(memory), db.OrNull(project),
+		f.Created, f.Updated, f.arrives, f.ID)
 	if err != nil {
 		return err
 	}
 	if result.RowsAffected == 0 {
 		f.left = f.arrives
-		t.conflict(f.line(), KindFile, f.Id, "it came into the store from elsewhere meanwhile")
+		t.conflict(f.line(), KindFile, f.ID, "it came into the store from elsewhere meanwhile")
 		_, err := t.tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ?`, f.arrives)
 		return err
 	}
@@ -357,7 +357,7 @@ func (f *incomingFile) place(t *importTx) (memory, project int64, err error) {
 
 // incomplete is the error for a file whose pieces end too early.
 func (f *incomingFile) incomplete() error {
-	return fault.Invalid("data", "the pieces of file %s (line %d) are not complete: %d of its %d bytes have come", fault.Show(f.Id),
+	return fault.Invalid("data", "the pieces of file %s (line %d) are not complete: %d of its %d bytes have come", fault.Show(f.ID),
 		f.line(), f.got, f.Size)
 }
 
@@ -383,7 +383,7 @@ func (f *incomingFile) remove(ctx context.Context, row int64) {
 		err = kernel.RemoveFile(ctx, f.im.DB, row)
 	}
 	if err != nil {
-		f.im.Log.Warn("the bytes of a file could not be removed yet", "file", f.Id, "error", err)
+		f.im.Log.Warn("the bytes of a file could not be removed yet", "file", f.ID, "error", err)
 	}
 }
 
