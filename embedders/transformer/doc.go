@@ -3,7 +3,7 @@
 // network and no other program, and gives the vectors that the reference implementations give.
 //
 // The folder holds what such models are published with: config.json, tokenizer.json (or vocab.txt, or
-// sentencepiece.bpe.model), and the weights as model.safetensors. Files of sentence-transformers beside
+// sentencepiece.bpe.model), and the weights as model.safetensors or model.onnx. Files of sentence-transformers beside
 // them (modules.json, 1_Pooling/config.json, sentence_bert_config.json, config_sentence_transformers.json) say how token
 // vectors become one vector, how long texts may be, and what stands before them.
 //

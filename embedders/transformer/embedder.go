@@ -130,11 +130,14 @@ func openTokenizer(dir string, r recipe) (*tokens.Tokenizer, string, error) {
 
 // openWeights opens the first file that there is of those that hold weights.
 func openWeights(dir string) (weights.Source, error) {
-	names := []string{"model.safetensors"}
+	names := []string{"model.safetensors", "model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx"}
 	for _, name := range names {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			continue
+		}
+		if strings.HasSuffix(name, ".onnx") {
+			return weights.OpenONNX(path)
 		}
 		return weights.OpenSafetensors(path)
 	}

@@ -2,6 +2,7 @@ package transformer
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/embedders/transformer/internal/kernel"
 	"github.com/souvenir-ai/souvenir/embedders/transformer/internal/weights"
@@ -91,12 +92,21 @@ func loadNetwork(source weights.Source, c configuration, k *kernel.Kernels, prec
 
 // findPrefix finds what stands before the tensors' names: some files hold the model as a part of a larger one.
 func findPrefix(source weights.Source) string {
-	for _, prefix := range []string{"", "bert.", "roberta.", "model.", "0.auto_model."} {
-		if source.Has(prefix + "embeddings.word_embeddings.weight") {
-			return prefix
+	const known = "embeddings.word_embeddings.weight"
+	shortest := ""
+	for _, name := range source.Names() {
+		prefix, ok := strings.CutSuffix(name, known)
+		if !ok || prefix != "" && !strings.HasSuffix(prefix, ".") {
+			continue
+		}
+		if prefix == "" {
+			return ""
+		}
+		if shortest == "" || len(prefix) < len(shortest) {
+			shortest = prefix
 		}
 	}
-	return ""
+	return shortest
 }
 
 func (l *loader) floats(name string, shape ...int) []float32 {

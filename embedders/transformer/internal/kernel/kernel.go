@@ -43,7 +43,7 @@ func (k *Kernels) LayerNorm(x, residual, weight, bias []float32, eps float32) {
 // Portable returns the loops in Go.
 func Portable() *Kernels {
 	return &Kernels{
-		Name: "go", width: 8, height: 4, width8: 8, height8: 4, group8: 2,
+		Name: "go", width: 4, height: 12, width8: 4, height8: 12, group8: 2,
 		multiply: multiplyGo, multiply8: multiply8Go, gelu: geluGo, softmax: softmaxGo, layerNorm: layerNormGo,
 		most: mostGo, words: wordsGo, bytes: bytesGo,
 	}

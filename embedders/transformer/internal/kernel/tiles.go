@@ -36,44 +36,69 @@ func at[T any](p unsafe.Pointer, bytes uintptr, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Add(p, bytes)), n)
 }
 
-// multiplyGo multiplies 4 rows, or fewer, by a panel of 8 columns.
-func multiplyGo(t *tile) {
-	bias := (*[8]float32)(t.bias)
-	for row := 0; row < t.rows; row++ {
-		a := at[float32](t.a, uintptr(row)*t.strideA, t.rounds)
-		s := *bias
-		for i, x := range a {
-			b := (*[8]float32)(unsafe.Add(t.b, uintptr(i)*t.strideB))
-			s[0] += x * b[0]
-			s[1] += x * b[1]
-			s[2] += x * b[2]
-			s[3] += x * b[3]
-			s[4] += x * b[4]
-			s[5] += x * b[5]
-			s[6] += x * b[6]
-			s[7] += x * b[7]
-		}
-		*(*[8]float32)(unsafe.Add(t.c, uintptr(row)*t.strideC)) = s
+// pairs calls found for each two rows; an odd last row is its own pair, and its results are written twice.
+func pairs(rows int, found func(one, other uintptr)) {
+	for row := 0; row < rows; row += 2 {
+		found(uintptr(row), uintptr(min(row+1, rows-1)))
 	}
+}
+
+// multiplyGo multiplies rows by a panel of 4 columns, two rows at once: as many sums as stay in registers.
+func multiplyGo(t *tile) {
+	bias := (*[4]float32)(t.bias)
+	pairs(t.rows, func(one, other uintptr) {
+		x := at[float32](t.a, one*t.strideA, t.rounds)
+		y := at[float32](t.a, other*t.strideA, t.rounds)[:len(x)]
+		s0, s1, s2, s3 := bias[0], bias[1], bias[2], bias[3]
+		r0, r1, r2, r3 := s0, s1, s2, s3
+		for i := range x {
+			b := (*[4]float32)(unsafe.Add(t.b, uintptr(i)*t.strideB))
+			u, v := x[i], y[i]
+			s0 += u * b[0]
+			r0 += v * b[0]
+			s1 += u * b[1]
+			r1 += v * b[1]
+			s2 += u * b[2]
+			r2 += v * b[2]
+			s3 += u * b[3]
+			r3 += v * b[3]
+		}
+		*(*[4]float32)(unsafe.Add(t.c, other*t.strideC)) = [4]float32{r0, r1, r2, r3}
+		*(*[4]float32)(unsafe.Add(t.c, one*t.strideC)) = [4]float32{s0, s1, s2, s3}
+	})
 }
 
 // multiply8Go does so with words and int8 weights, two numbers a round.
 func multiply8Go(t *tile8) {
-	bias, columns := (*[8]float32)(t.bias), (*[8]float32)(t.columns)
+	bias, columns := (*[4]float32)(t.bias), (*[4]float32)(t.columns)
 	scales := at[float32](t.scales, 0, t.rows)
-	for row := 0; row < t.rows; row++ {
-		a := at[int16](t.a, uintptr(row)*t.strideA, 2*t.rounds)
-		var sums [8]int32
-		for i := 0; i < t.rounds; i++ {
-			b := (*[16]int8)(unsafe.Add(t.b, uintptr(i)*t.strideB))
-			x, y := int32(a[2*i]), int32(a[2*i+1])
-			for j := range sums {
-				sums[j] += x*int32(b[2*j]) + y*int32(b[2*j+1])
+	pairs(t.rows, func(one, other uintptr) {
+		x := at[int16](t.a, one*t.strideA, 2*t.rounds)
+		y := at[int16](t.a, other*t.strideA, 2*t.rounds)[:len(x)]
+		var s0, s1, s2, s3, r0, r1, r2, r3 int32
+		for i := 0; i+1 < len(x); i += 2 {
+			b := (*[8]int8)(unsafe.Add(t.b, uintptr(i/2)*t.strideB))
+			u, v, p, q := int32(x[i]), int32(x[i+1]), int32(y[i]), int32(y[i+1])
+			b0, b1 := int32(b[0]), int32(b[1])
+			s0 += u*b0 + v*b1
+			r0 += p*b0 + q*b1
+			b0, b1 = int32(b[2]), int32(b[3])
+			s1 += u*b0 + v*b1
+			r1 += p*b0 + q*b1
+			b0, b1 = int32(b[4]), int32(b[5])
+			s2 += u*b0 + v*b1
+			r2 += p*b0 + q*b1
+			b0, b1 = int32(b[6]), int32(b[7])
+			s3 += u*b0 + v*b1
+			r3 += p*b0 + q*b1
+		}
+		write := func(row uintptr, sums [4]int32) {
+			c := (*[4]float32)(unsafe.Add(t.c, row*t.strideC))
+			for j, sum := range sums {
+				c[j] = float32(sum)*(scales[row]*columns[j]) + bias[j]
 			}
 		}
-		c := (*[8]float32)(unsafe.Add(t.c, uintptr(row)*t.strideC))
-		for j, sum := range sums {
-			c[j] = float32(sum)*(scales[row]*columns[j]) + bias[j]
-		}
-	}
+		write(other, [4]int32{r0, r1, r2, r3})
+		write(one, [4]int32{s0, s1, s2, s3})
+	})
 }

@@ -82,7 +82,7 @@ func (t *Tokenizer) encodeText(ids []int32, text string, most int) []int32 {
 }
 
 // longestText bounds a text while it is normalised, in bytes: the steps of a hostile file could make it grow without end.
-const longestText = 16 << 20
+const longestText = 1 << 20
 
 // clip cuts a text that is too long, between characters.
 func clip(text string) string {
