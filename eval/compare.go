@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -117,13 +118,11 @@ func writeRecord(path string, answers []answer) error {
 	lines.SetEscapeHTML(false)
 	for _, a := range answers {
 		if err := lines.Encode(a); err != nil {
-			file.Close()
-			return err
+			return errors.Join(err, file.Close())
 		}
 	}
 	if err := buffered.Flush(); err != nil {
-		file.Close()
-		return err
+		return errors.Join(err, file.Close())
 	}
 	return file.Close()
 }

@@ -77,7 +77,7 @@ func TestAPrintedSetIsReadAsItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.name = want.name; len(got.questions) != 300 || !reflect.DeepEqual(got.memories, want.memories) {
+	if len(got.questions) != 300 || !reflect.DeepEqual(got.memories, want.memories) {
 		t.Errorf("%d questions, memories equal: %v", len(got.questions), reflect.DeepEqual(got.memories, want.memories))
 	}
 }

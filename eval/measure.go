@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -33,13 +34,17 @@ type answer struct {
 }
 
 // measure loads a set and asks its questions with each setting.
-func measure(ctx context.Context, path string, settings []setting, w io.Writer) ([]answer, error) {
+func measure(ctx context.Context, path string, settings []setting, w io.Writer) (all []answer, err error) {
 	s, err := readSet(path)
 	if err != nil {
 		return nil, err
 	}
-	var all []answer
 	loaded := map[storing]*loadedSet{}
+	defer func() {
+		for _, l := range loaded {
+			err = errors.Join(err, l.store.Close())
+		}
+	}()
 	for _, setting := range settings {
 		l := loaded[setting.storing]
 		if l == nil {
@@ -47,7 +52,6 @@ func measure(ctx context.Context, path string, settings []setting, w io.Writer) 
 			if l, err = load(ctx, s, setting.storing); err != nil {
 				return nil, err
 			}
-			defer l.store.Close()
 			loaded[setting.storing] = l
 			fmt.Fprintf(w, "%s: %d memories stored in %.1f s\n", s.name, len(l.ids), time.Since(start).Seconds())
 		}
@@ -83,8 +87,7 @@ func load(ctx context.Context, s set, how storing) (*loadedSet, error) {
 			err = l.storeByTool(ctx, conv, s.memories[conv])
 		}
 		if err != nil {
-			store.Close()
-			return nil, err
+			return nil, errors.Join(err, store.Close())
 		}
 	}
 	return l, nil

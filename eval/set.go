@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -196,8 +197,7 @@ func open(path string) (io.ReadCloser, error) {
 	}
 	unpacked, err := gzip.NewReader(file)
 	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 	}
 	return struct {
 		io.Reader

@@ -201,8 +201,9 @@ func (m *maker) factAsked(q Question) *regexp.Regexp {
 		if f.subjects == "" {
 			before, after, _ = strings.Cut(f.question, "{id}")
 		}
-		asked, ok := strings.CutPrefix(q.Text, before)
-		if asked, ok = strings.CutSuffix(asked, after); !ok || !strings.HasPrefix(q.Text, before) {
+		asked, begins := strings.CutPrefix(q.Text, before)
+		asked, ends := strings.CutSuffix(asked, after)
+		if !begins || !ends {
 			continue
 		}
 		var forms []string
@@ -225,8 +226,8 @@ var functionWords = map[string]string{
 	"en": "how much more no not",
 	"de": `der die das den dem des welche welcher welches um bei zu im in an am es gibt sich er sie mag muss musste bald
 		keinen gegen unser unsere uns ein eine`,
-	"es": `el la los las un una de del a al en por para se nos le y o que qué cuánto algún alguna más hay contra ahora muy me
-		tiene está`,
+	"es": `el la los las un una de del a al en por para se nos le y o que cuanto algun alguna más hay contra ahora muy me
+		tiene esta`,
 	"zh": "",
 	"ja": "",
 }
