@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/calibrate"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // TestLogisticFindsTheWeights draws labels from known weights and fits them.
@@ -39,7 +40,11 @@ func TestLogisticFindsTheWeights(t *testing.T) {
 func TestCalibrationRefusesWhatNothingAnswers(t *testing.T) {
 	const refusedAtLeast, offeredAtLeast = 0.8, 0.25
 	var without, silent, with, offered int
-	for _, path := range []string{"own:100", "own"} {
+	paths := []string{"own:100"}
+	if longtest.All() {
+		paths = append(paths, own)
+	}
+	for _, path := range paths {
 		questions, err := judge(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
