@@ -2,7 +2,6 @@ package ranking
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -26,10 +25,11 @@ func BenchmarkRanking(b *testing.B) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	random.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+	zipf := rand.NewZipf(random, 1.3, 6, uint64(len(words)-1)) // as in real text, of which the best 50 have some 1,000 tokens
 	sentence := func(n int) string {
 		var s []string
 		for range n {
-			s = append(s, words[int(math.Exp(random.Float64()*math.Log(float64(len(words)-1))))])
+			s = append(s, words[zipf.Uint64()])
 		}
 		return strings.Join(s, " ")
 	}

@@ -33,3 +33,15 @@ func dotVectorsFast(row []int8, vectors []int16, products []int32) {
 //
 //go:noescape
 func dotVectors(row *int8, vectors *int16, products *int32, groups, width int)
+
+// Prefetch tells the processor that a row will be read soon, so that several rows are on their way at once.
+func Prefetch(row []int8) {
+	if len(row) > 0 {
+		prefetch(&row[0], len(row))
+	}
+}
+
+// prefetch fetches cache lines.
+//
+//go:noescape
+func prefetch(row *int8, width int)

@@ -10,3 +10,6 @@ func dotRowsFast(rows []int8, vector []int16, products []int32) { DotRowsPlain(r
 func dotVectorsFast(row []int8, vectors []int16, products []int32) {
 	DotVectorsPlain(row, vectors, products)
 }
+
+// Prefetch tells the processor that a row will be read soon, if it can be told.
+func Prefetch([]int8) {}

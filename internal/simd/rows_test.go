@@ -68,6 +68,16 @@ func TestDotVectorsAgreesWithTheFormula(t *testing.T) {
 	}
 }
 
+func TestPrefetchChangesNothing(t *testing.T) {
+	row := slices.Repeat([]int8{1, -2}, 100)
+	Prefetch(row)
+	Prefetch(row[:1])
+	Prefetch(nil)
+	if !slices.Equal(row, slices.Repeat([]int8{1, -2}, 100)) {
+		t.Error("a row has changed")
+	}
+}
+
 func BenchmarkDotVectors(b *testing.B) {
 	row, vectors, products := make([]int8, 256), make([]int16, 256*8), make([]int32, 8)
 	for b.Loop() {

@@ -46,3 +46,15 @@ column: // 16 numbers of the row become words, and neighbouring products of word
 
 	VZEROUPPER
 	RET
+
+// func prefetch(row *int8, width int)
+TEXT ·prefetch(SB), NOSPLIT, $0-16
+	MOVQ row+0(FP), SI
+	MOVQ width+8(FP), CX
+
+line:
+	PREFETCHT0 (SI)
+	ADDQ       $64, SI
+	SUBQ       $64, CX
+	JGT        line
+	RET

@@ -161,6 +161,11 @@ func (q *Question) most(most []float32, rows []uint16) {
 	for t := range most {
 		most[t] = -1
 	}
+	for _, row := range rows { // most of the time would be spent on waiting for them one by one
+		if int(row) < len(q.places) && q.places[row] == 0 {
+			simd.Prefetch(q.model.row(int(row)))
+		}
+	}
 	for _, row := range rows {
 		cosines := q.cosinesOf(row)
 		cosines = cosines[:len(most)]
