@@ -177,6 +177,33 @@ func TestComparisonCountsWonLostAndTied(t *testing.T) {
 	}
 }
 
+// TestComparisonPairsSettings compares records of two settings each, and such with none in common.
+func TestComparisonPairsSettings(t *testing.T) {
+	write := func(name string, settings ...string) string {
+		path := filepath.Join(t.TempDir(), name)
+		var answers []answer
+		for i, setting := range settings {
+			answers = append(answers, answer{Set: "s", Setting: setting, QID: "q", Question: "what?", Ranks: []int{i + 1}})
+		}
+		if err := writeRecord(path, answers); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	before := write("before", "x", "y")
+	var out bytes.Buffer
+	if err := command(t.Context(), []string{"compare", before, write("after", "y", "z")}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "y against y") || strings.Count(out.String(), "### ") != 1 ||
+		!strings.Contains(out.String(), "- q () [1], before [2]") {
+		t.Errorf("got\n%s\nwant y alone to be compared, with its own ranks", out.String())
+	}
+	if err := command(t.Context(), []string{"compare", before, write("other", "z")}, &out); err == nil {
+		t.Error("records without a common setting: no error")
+	}
+}
+
 func TestChartIsWellFormedAndFollowsTheColourScheme(t *testing.T) {
 	dir := t.TempDir()
 	record, chart := filepath.Join(dir, "record.jsonl"), filepath.Join(dir, "chart.svg")

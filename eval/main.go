@@ -9,7 +9,8 @@
 //
 // run loads each set into a store of its own, asks its questions, and prints recall@1/5/10/20, MRR and nDCG@10 for each
 // category, with 95 % intervals from a seeded bootstrap over the questions. With several settings it compares each with the
-// first one, question by question. -record keeps a line of JSON for each question and setting, which compare and chart read.
+// first one, question by question. -record keeps a line of JSON for each question and setting, which compare and chart read:
+// compare pairs the runs of a set by setting, whatever it is called if each record has one.
 //
 // A set is JSON Lines, gzipped if its name ends in .gz (set.go), or "own", the project's own questions with 1,500 memories of
 // each language, or "own:SIZE" (questions/README.md). A setting is a list of words, such as "hybrid" or
@@ -30,6 +31,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/ranking"
 )
@@ -149,14 +151,36 @@ func compareCommand(args []string, w io.Writer) error {
 			return err
 		}
 	}
-	after := groupBy(runs[1], func(a answer) string { return a.Set })
-	before := groupBy(runs[0], func(a answer) string { return a.Set })
-	for _, set := range order(runs[0], func(a answer) string { return a.Set }) {
-		if len(after[set]) > 0 {
-			printComparison(w, before[set], after[set], *most)
+	after := groupBy(runs[1], setAndSetting)
+	before := groupBy(runs[0], setAndSetting)
+	compared := 0
+	for _, key := range order(runs[0], setAndSetting) {
+		other := after[key]
+		if set := before[key][0].Set; other == nil && settingsOf(runs[0], set) == 1 && settingsOf(runs[1], set) == 1 {
+			other = slices.DeleteFunc(slices.Clone(runs[1]), func(a answer) bool { return a.Set != set })
+		}
+		if other != nil {
+			compared++
+			printComparison(w, before[key], other, *most)
 		}
 	}
+	if compared == 0 {
+		return fmt.Errorf("%s and %s have no set with the same setting, or with one setting each", flags.Arg(0), flags.Arg(1))
+	}
 	return nil
+}
+
+func setAndSetting(a answer) string { return a.Set + "\x00" + a.Setting }
+
+// settingsOf counts the settings with which a set was measured.
+func settingsOf(answers []answer, set string) int {
+	settings := map[string]bool{}
+	for _, a := range answers {
+		if a.Set == set {
+			settings[a.Setting] = true
+		}
+	}
+	return len(settings)
 }
 
 func chartCommand(args []string, _ io.Writer) error {
