@@ -35,8 +35,8 @@ func drawChart(answers []answer) []byte {
 	}
 	height := rowHeight * rows
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="ui-sans-serif, system-ui, sans-serif"`+
-		` font-size="13" role="img">
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d"`+
+		` font-family="ui-sans-serif, system-ui, sans-serif" font-size="13" role="img">
   <title>recall@10 by setting, with 95 %% intervals</title>
   %s
   <rect class="ground" width="%d" height="%d"/>
@@ -89,14 +89,18 @@ func drawSet(b *bytes.Buffer, name string, rows []chartRow, y int) int {
 	fmt.Fprintf(b, "  <text class=\"text\" x=\"16\" y=\"%d\" font-weight=\"600\">%s</text>\n", y, escape(name))
 	for tenth := math.Round(low * 10); tenth <= math.Round(high*10); tenth++ {
 		at := x(tenth / 10)
-		fmt.Fprintf(b, "  <line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/><text class=\"dim\" x=\"%.1f\" y=\"%d\" "+
-			"font-size=\"11\" text-anchor=\"middle\">%.0f</text>\n", at, y+8, at, bottom+8, at, y, tenth*10)
+		fmt.Fprintf(b, "  <line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>"+
+			"<text class=\"dim\" x=\"%.1f\" y=\"%d\" font-size=\"11\" text-anchor=\"middle\">%.0f</text>\n",
+			at, y+8, at, bottom+8, at, y, tenth*10)
 	}
-	fmt.Fprintf(b, "  <line class=\"base\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>\n", x(rows[0].mean), y+8, x(rows[0].mean), bottom+8)
+	fmt.Fprintf(b, "  <line class=\"base\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>\n",
+		x(rows[0].mean), y+8, x(rows[0].mean), bottom+8)
 	for i, r := range rows {
 		at := y + rowHeight*(i+1) - 6
-		fmt.Fprintf(b, "  <text class=\"text\" x=\"16\" y=\"%d\">%s</text><line class=\"bar\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>"+
-			"<circle class=\"dot\" cx=\"%.1f\" cy=\"%d\" r=\"5\"/><text class=\"text\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%.1f</text>\n",
+		fmt.Fprintf(b, "  <text class=\"text\" x=\"16\" y=\"%d\">%s</text>"+
+			"<line class=\"bar\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>"+
+			"<circle class=\"dot\" cx=\"%.1f\" cy=\"%d\" r=\"5\"/>"+
+			"<text class=\"text\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%.1f</text>\n",
 			at+4, escape(r.name), x(r.low), at, x(r.high), at, x(r.mean), at, chartWidth-16, at+4, 100*r.mean)
 	}
 	return bottom + 2*rowHeight

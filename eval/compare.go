@@ -102,9 +102,11 @@ func printChanged(w io.Writer, changes []change, most int) {
 	if most = min(most, len(changes)); most == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nChanged most, of %d that changed (ranks of what answers; 0: not among the best %d):\n\n", len(changes), depth)
+	fmt.Fprintf(w, "\nChanged most, of %d that changed (ranks of what answers; 0: not among the best %d):\n\n",
+		len(changes), depth)
 	for _, c := range changes[:most] {
-		fmt.Fprintf(w, "- %s (%s) %v, before %v: %s\n", c.before.QID, c.before.Category, c.after.Ranks, c.before.Ranks, c.before.Question)
+		fmt.Fprintf(w, "- %s (%s) %v, before %v: %s\n", c.before.QID, c.before.Category, c.after.Ranks, c.before.Ranks,
+			c.before.Question)
 	}
 }
 

@@ -45,7 +45,8 @@ func TestASetIsStoredAndAskedByCollection(t *testing.T) {
 		out := runOn(t, tiny, "-setting", how, "-record", record)
 		answers, err := readRecord(record)
 		if err != nil || len(answers) != 3 {
-			t.Fatalf("%s: %d answers, error %v; want 3: the question that may have an answer is left out", how, len(answers), err)
+			t.Fatalf("%s: %d answers, error %v; want 3: the question that may have an answer is left out",
+				how, len(answers), err)
 		}
 		if got := answers[0]; got.recall(1) != 1 || len(got.Ranks) != 1 || got.Best.Text == 0 && how != "vector" {
 			t.Errorf("%s: the cat: got %+v; want rank 1, once", how, got)
@@ -151,8 +152,9 @@ func TestComparisonCountsWonLostAndTied(t *testing.T) {
 	run := func(setting string, ranks ...int) []answer {
 		var all []answer
 		for i, r := range ranks {
-			all = append(all, answer{Set: "s", Setting: setting, QID: string(rune('a' + i)), Question: "question " + string(rune('a'+i)),
-				Ranks: []int{r}})
+			all = append(all, answer{Set: "s", Setting: setting, QID: string(rune('a' + i)),
+				Question: "question " + string(rune('a'+i)),
+				Ranks:    []int{r}})
 		}
 		return all
 	}
@@ -207,7 +209,8 @@ func TestComparisonPairsSettings(t *testing.T) {
 func TestChartIsWellFormedAndFollowsTheColourScheme(t *testing.T) {
 	dir := t.TempDir()
 	record, chart := filepath.Join(dir, "record.jsonl"), filepath.Join(dir, "chart.svg")
-	runOn(t, strings.ReplaceAll(tiny, `"places"`, `"adversarial"`), "-setting", "hybrid", "-setting", "vector", "-record", record)
+	runOn(t, strings.ReplaceAll(tiny, `"places"`, `"adversarial"`),
+		"-setting", "hybrid", "-setting", "vector", "-record", record)
 	if err := command(t.Context(), []string{"chart", "-o", chart, record}, io.Discard); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,8 @@ func judge(ctx context.Context, path string) ([]judged, error) {
 	}
 	var all []judged
 	for _, q := range s.questions {
-		found, err := l.store.Search(ctx, souvenir.Query{Text: q.Question, Collections: []string{q.Conv}, Limit: judgedHits, Explain: true})
+		query := souvenir.Query{Text: q.Question, Collections: []string{q.Conv}, Limit: judgedHits, Explain: true}
+		found, err := l.store.Search(ctx, query)
 		if err != nil {
 			return nil, err
 		}

@@ -247,6 +247,7 @@ func printOffered(w io.Writer, name [2]string, questions []judged, threshold flo
 		}
 	}
 	percent := func(part, whole int) float64 { return 100 * float64(part) / float64(max(1, whole)) }
-	fmt.Fprintf(w, "| %s | %s | %.1f | %.0f | %.0f | %.0f | %.0f |\n", name[0], name[1], threshold, percent(silent, without),
+	fmt.Fprintf(w, "| %s | %s | %.1f | %.0f | %.0f | %.0f | %.0f |\n", name[0], name[1], threshold,
+		percent(silent, without),
 		percent(offered, with), percent(offered, found), percent(right, all))
 }

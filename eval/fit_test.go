@@ -80,7 +80,8 @@ func TestCalibrationRefusesWhatNothingAnswers(t *testing.T) {
 func TestQuestionsAreAskedElsewhere(t *testing.T) {
 	s := set{convs: []string{"a", "b"}, questions: []row{{QID: "q", Conv: "b", Evidence: []string{"1"}}}}
 	got := elsewhere(s)
-	if len(got) != 1 || got[0].Conv != "a" || !got[0].Unanswerable || got[0].Evidence != nil || s.questions[0].Conv != "b" {
+	if len(got) != 1 || got[0].Conv != "a" || !got[0].Unanswerable || got[0].Evidence != nil ||
+		s.questions[0].Conv != "b" {
 		t.Errorf("got %+v, and the set %+v", got, s)
 	}
 	s.questions[0].Unanswerable = true
@@ -98,7 +99,8 @@ func TestFittedWeightsOrderTheEvidence(t *testing.T) {
 	for i := range 40 {
 		strength := 0.3 + float64(i%10)/20
 		dev = append(dev,
-			judged{set: own, hits: []judgedHit{{Evidence: calibrate.Evidence{Cosine: strength, Covered: strength + 0.2}, answers: true}}},
+			judged{set: own, hits: []judgedHit{{answers: true,
+				Evidence: calibrate.Evidence{Cosine: strength, Covered: strength + 0.2}}}},
 			judged{set: own, unanswerable: true,
 				hits: []judgedHit{{Evidence: calibrate.Evidence{Cosine: strength - 0.2, Covered: strength - 0.2}}}})
 	}

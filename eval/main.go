@@ -7,17 +7,17 @@
 //	go run ./eval print SET
 //	go run ./eval sts FILE
 //
-// run loads each set into a store of its own, asks its questions, and prints recall@1/5/10/20, MRR and nDCG@10 for each
-// category, with 95 % intervals from a seeded bootstrap over the questions. With several settings it compares each with the
-// first one, question by question. -record keeps a line of JSON for each question and setting, which compare and chart read:
-// compare pairs the runs of a set by setting, whatever it is called if each record has one.
+// run loads each set into a store of its own, asks its questions, and prints recall@1/5/10/20, MRR and nDCG@10 for
+// each category, with 95 % intervals from a seeded bootstrap over the questions. With several settings it compares
+// each with the first one, question by question. -record keeps a line of JSON for each question and setting, which
+// compare and chart read: compare pairs the runs of a set by setting, whatever it is called if each record has one.
 //
-// A set is JSON Lines, gzipped if its name ends in .gz (set.go), or "own", the project's own questions with 1,500 memories of
-// each language, or "own:SIZE" (questions/README.md). A setting is a list of words, such as "hybrid" or
+// A set is JSON Lines, gzipped if its name ends in .gz (set.go), or "own", the project's own questions with 1,500
+// memories of each language, or "own:SIZE" (questions/README.md). A setting is a list of words, such as "hybrid" or
 // "text,disk" or "hybrid,late=0" (setting.go).
 //
-// fit fits the calibration of internal/calibrate on the development halves of the sets, and prints what it lets through on
-// the others.
+// fit fits the calibration of internal/calibrate on the development halves of the sets, and prints what it lets
+// through on the others.
 //
 // print prints a set as JSON Lines, so that other programs can be measured with the project's own questions.
 //

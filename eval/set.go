@@ -66,7 +66,8 @@ func (r row) stored() map[string]any {
 	}
 	metadata := map[string]any{}
 	for key, value := range map[string]any{
-		"conv": r.Conv, "dia_id": r.ID, "session": r.Session, "speaker": r.Speaker, "session_date": r.Date, "session_ts": r.Time,
+		"conv": r.Conv, "dia_id": r.ID, "session": r.Session, "speaker": r.Speaker,
+		"session_date": r.Date, "session_ts": r.Time,
 	} {
 		if value != nil && value != "" {
 			metadata[key] = fmt.Sprint(value)

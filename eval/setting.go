@@ -34,7 +34,8 @@ const (
 	vectorOnly
 )
 
-// settingWord is a word of a setting. To measure something new, add a word here and use it in options, query or weights.
+// settingWord is a word of a setting. To measure something new, add a word here and use it in options, query or
+// weights.
 type settingWord struct {
 	word, about string
 	set         func(*setting)
@@ -57,7 +58,8 @@ func settingHelp() string {
 	for _, w := range settingWords {
 		fmt.Fprintf(&b, "  %-12s %s\n", w.word, w.about)
 	}
-	fmt.Fprintf(&b, "  %-12s a weight of internal/ranking: late=0; also %s\n", "NAME=VALUE", strings.Join(weightNames(), ", "))
+	fmt.Fprintf(&b, "  %-12s a weight of internal/ranking: late=0; also %s\n", "NAME=VALUE",
+		strings.Join(weightNames(), ", "))
 	return b.String()
 }
 

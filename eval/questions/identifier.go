@@ -52,8 +52,8 @@ func (m *maker) identifierOf(kind string) string {
 
 // word is a word of an identifier.
 func (m *maker) word() string {
-	words := strings.Fields(`billing refund worker ledger session queue retry budget audit export cache tenant signup webhook
-		render search import token metric mirror policy replay shard vault wallet archive batch cursor digest`)
+	words := strings.Fields(`billing refund worker ledger session queue retry budget audit export cache tenant
+		signup webhook render search import token metric mirror policy replay shard vault wallet archive batch cursor digest`)
 	return words[m.random.intn(len(words))]
 }
 

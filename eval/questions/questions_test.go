@@ -158,8 +158,8 @@ func TestTextsAreFilledIn(t *testing.T) {
 	}
 }
 
-// TestOneMemoryAnswersAQuestion looks for each fact that a question asks for in the texts themselves: it is in the memory
-// that is named, and in no other; what nothing answers is in none.
+// TestOneMemoryAnswersAQuestion looks for each fact that a question asks for in the texts themselves: it is in the
+// memory that is named, and in no other; what nothing answers is in none.
 func TestOneMemoryAnswersAQuestion(t *testing.T) {
 	makers := map[string]*maker{}
 	for _, language := range Languages {
@@ -278,8 +278,8 @@ func TestIdentifiersStandInLongTextsAmongSimilarOnes(t *testing.T) {
 	}
 }
 
-// TestNothingTellsTheAnswerButItsText looks for what would make the set easy without reading: the place of what answers,
-// ids and categories in texts or metadata, or a length that only answers have.
+// TestNothingTellsTheAnswerButItsText looks for what would make the set easy without reading: the place of what
+// answers, ids and categories in texts or metadata, or a length that only answers have.
 func TestNothingTellsTheAnswerButItsText(t *testing.T) {
 	collections, questions := made(t, DefaultSize)
 	var thirds [3]int
@@ -294,7 +294,8 @@ func TestNothingTellsTheAnswerButItsText(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, secret := range []string{q.ID, memory.ID, memory.key} {
-			if strings.Contains(string(encoded), secret) || strings.Contains(memory.Text, secret) || strings.Contains(q.Text, secret) {
+			if strings.Contains(string(encoded), secret) || strings.Contains(memory.Text, secret) ||
+				strings.Contains(q.Text, secret) {
 				t.Errorf("%s: %q is in the memory or the question: %s %s", q.ID, secret, memory.Text, encoded)
 			}
 		}

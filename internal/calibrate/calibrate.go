@@ -1,6 +1,6 @@
-// Package calibrate estimates how likely it is that a memory is about a question, so that 0.5 means "probably" in every
-// collection and language. The score of a search does not: it orders the memories of one search, and depends on how many
-// words a question has and how common they are.
+// Package calibrate estimates how likely it is that a memory is about a question, so that 0.5 means "probably" in
+// every collection and language. The score of a search does not: it orders the memories of one search, and depends on
+// how many words a question has and how common they are.
 //
 // The estimate is a logistic regression over a few kinds of evidence. Its weights were fitted by `go run ./eval fit`;
 // docs/retrieval.md says on what, and how well it does.
@@ -17,11 +17,12 @@ type Word struct {
 
 // Evidence is what speaks for one passage. The zero value is none.
 type Evidence struct {
-	Cosine     float64 `json:"cosine"`     // of the vectors of question and passage; 0 if below
-	Covered    float64 `json:"covered"`    // the share of the question's terms that it contains, by weight: 0 to 1
-	Identifier float64 `json:"identifier"` // 1: it contains an identifier of the question; -1: the question has some, and it none
-	// the largest Covered of the memories around it in the same conversation, within the reach of the ranking; 0 outside of
-	// conversations
+	Cosine  float64 `json:"cosine"`  // of the vectors of question and passage; 0 if below
+	Covered float64 `json:"covered"` // the share of the question's terms that it contains, by weight: 0 to 1
+	// 1: it contains an identifier of the question; -1: the question has some, and it none; 0: the question has none
+	Identifier float64 `json:"identifier"`
+	// the largest Covered of the memories around it in the same conversation, within the reach of the ranking; 0
+	// outside of conversations
 	Around float64 `json:"around"`
 }
 

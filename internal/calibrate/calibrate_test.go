@@ -12,12 +12,16 @@ func TestGatherWeighsTheWordsOfTheQuestion(t *testing.T) {
 		want  Evidence
 	}{
 		{"no words", nil, Evidence{Cosine: 0.5}},
-		{"a rare word counts more", []Word{{Weight: 3, Held: true}, {Weight: 1}}, Evidence{Cosine: 0.5, Covered: 0.75, Identifier: 0}},
-		{"words without weight are left out", []Word{{Weight: 0, Held: true}, {Weight: math.NaN()}, {Weight: 2}}, Evidence{Cosine: 0.5, Covered: 0, Identifier: 0}},
-		{"an identifier is missing", []Word{{Weight: 1, Held: true}, {Weight: 1, Identifier: true}}, Evidence{Cosine: 0.5, Covered: 0.5, Identifier: -1}},
+		{"a rare word counts more", []Word{{Weight: 3, Held: true}, {Weight: 1}},
+			Evidence{Cosine: 0.5, Covered: 0.75, Identifier: 0}},
+		{"words without weight are left out", []Word{{Weight: 0, Held: true}, {Weight: math.NaN()}, {Weight: 2}},
+			Evidence{Cosine: 0.5, Covered: 0, Identifier: 0}},
+		{"an identifier is missing", []Word{{Weight: 1, Held: true}, {Weight: 1, Identifier: true}},
+			Evidence{Cosine: 0.5, Covered: 0.5, Identifier: -1}},
 		{"one of two identifiers is there", []Word{{Weight: 1, Held: true, Identifier: true}, {Weight: 1, Identifier: true}},
 			Evidence{Cosine: 0.5, Covered: 0.5, Identifier: 1}},
-		{"in any order", []Word{{Weight: 1, Identifier: true}, {Weight: 1, Held: true, Identifier: true}}, Evidence{Cosine: 0.5, Covered: 0.5, Identifier: 1}},
+		{"in any order", []Word{{Weight: 1, Identifier: true}, {Weight: 1, Held: true, Identifier: true}},
+			Evidence{Cosine: 0.5, Covered: 0.5, Identifier: 1}},
 	} {
 		if got := Gather(0.5, test.words); got != test.want {
 			t.Errorf("%s: got %+v, want %+v", test.name, got, test.want)
