@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -33,6 +34,14 @@ type NewMemory struct {
 	Tags           []string // at most 64 of at most 128 characters
 	Related        []string // ids of visible memories to link to; at most 256
 
+	// Key is the caller's own key of the memory, any text of at most 512 bytes. It is unique within the memory's place: the
+	// collection of its owner and the project, or the collection outside of any project. [Store.PutMemory] stores by it.
+	// Empty means none. A project rule has none: a project has one of each type already.
+	Key string
+
+	EventTime time.Time // when what it tells of happened, of the years 0 to 9999; zero: not given
+	CreatedAt time.Time // when the memory was made, at most 10 minutes from now; zero: now
+
 	// Metadata is anything that JSON can hold, at most 64 KiB of it.
 	Metadata map[string]any
 
@@ -52,14 +61,26 @@ type Stored struct {
 
 	// ProjectCreated reports whether this call created the project.
 	ProjectCreated bool
+
+	Effect Effect // what PutMemory or PutMemories did; other methods leave it empty
 }
+
+// Effect says what a write by key did.
+type Effect string
+
+// The values of [Effect].
+const (
+	EffectAdded     Effect = "added"     // there was no memory with this key
+	EffectUpdated   Effect = "updated"   // the memory has a new revision
+	EffectUnchanged Effect = "unchanged" // the memory was like this already
+)
 
 // MarshalJSON returns the memory's form with indexed, similar, project_created and warnings.
 func (s Stored) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
 		storedJSON
-	}{s.Memory.json(), storedJSON{s.Indexed, s.Similar, s.ProjectCreated, s.Warnings}})
+	}{s.Memory.json(), storedJSON{s.Indexed, s.Similar, s.ProjectCreated, s.Warnings, s.Effect}})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
@@ -70,7 +91,7 @@ func (s *Stored) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*s = Stored{Memory: m, Indexed: beside.Indexed, Similar: beside.Similar, Warnings: beside.Warnings,
-		ProjectCreated: beside.ProjectCreated}
+		ProjectCreated: beside.ProjectCreated, Effect: beside.Effect}
 	return nil
 }
 
@@ -80,6 +101,7 @@ type storedJSON struct {
 	Similar        []Similar `json:"similar,omitempty"`
 	ProjectCreated bool      `json:"project_created,omitempty"`
 	Warnings       []string  `json:"warnings,omitempty"`
+	Effect         Effect    `json:"effect,omitempty"`
 }
 
 // Similar is a near duplicate of a memory.
@@ -108,31 +130,96 @@ func (s *Store) AddMemory(ctx context.Context, m NewMemory) (Stored, error) {
 // called from the goroutine that does the work: it should return quickly and must not call the store.
 type Progress func(stage string, done, total int)
 
-// BatchOptions change how [Store.AddMemories] works. Nil means the zero value.
+// BatchOptions change how [Store.AddMemories] and [Store.PutMemories] work. Nil means the zero value.
 type BatchOptions struct {
 	// Progress receives the stages "embed" (counted in passages) and "store" (in memories). Nil disables it.
 	Progress Progress
 }
 
 // AddMemories stores many memories in one commit: either all of them or, after an error, none. The error names the
-// position of the invalid memory.
+// position of the invalid memory. A memory whose key another one has in the same place is ErrConflict.
 func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
-	var o BatchOptions
-	if options != nil {
-		o = *options
+	drafts, err := s.newDrafts(memories)
+	if err != nil {
+		return nil, err
 	}
-	if o.Progress == nil {
-		o.Progress = func(string, int, int) {}
+	return s.storeDrafts(ctx, drafts, options, (*memoryWriter).add)
+}
+
+// PutMemory stores a memory under its key, or brings the one that has this key in the same place to the given state: its
+// content and all metadata, tags and links become what is given, and what is not given is removed; CreatedAt counts for
+// a new one only. The memory keeps its id, and its former state is a revision. If it is like this already, nothing is
+// written. However many calls put one key at the same time, there is one memory. See [Stored.Effect].
+func (s *Store) PutMemory(ctx context.Context, m NewMemory) (Stored, error) {
+	put, err := s.PutMemories(ctx, []NewMemory{m}, nil)
+	if err != nil {
+		return Stored{}, err
 	}
+	return put[0], nil
+}
+
+// PutMemories does the same with many memories in one commit: all of them or, after an error, none. Among several with
+// the same key, the last one counts.
+func (s *Store) PutMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
+	for i, m := range memories {
+		if err := check.Key(m.Key); err != nil {
+			return nil, atPosition(err, i, len(memories))
+		}
+	}
+	drafts, err := s.newDrafts(memories)
+	if err == nil {
+		err = s.checkWritable()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.findStored(ctx, drafts); err != nil {
+		return nil, err
+	}
+	changed := false // a content that was there is not there any more, so it is needed with its vectors
+	put := func(w *memoryWriter, d *kernel.Draft) (Stored, error) {
+		stored, err := w.put(d)
+		changed = errors.Is(err, errNotStored)
+		return stored, err
+	}
+	stored, err := s.storeDrafts(ctx, drafts, options, put)
+	if err != nil && changed {
+		for i := range drafts {
+			drafts[i].Stored = false
+		}
+		return s.storeDrafts(ctx, drafts, options, put)
+	}
+	return stored, err
+}
+
+// newDrafts checks new memories.
+func (s *Store) newDrafts(memories []NewMemory) ([]kernel.Draft, error) {
 	drafts := make([]kernel.Draft, len(memories))
 	for i, m := range memories {
 		err := check.NewContent(m.Content)
 		if err == nil {
 			drafts[i], err = newDraft(m)
 		}
+		if err == nil && !m.CreatedAt.IsZero() && m.CreatedAt.UnixMicro() > s.horizon() {
+			err = invalid("created_at", "created_at is %s, which is still to come; give the time when the memory was made",
+				m.CreatedAt.Format(time.RFC3339))
+		}
 		if err != nil {
 			return nil, atPosition(err, i, len(memories))
 		}
+	}
+	return drafts, nil
+}
+
+// storeDrafts stores drafts in one commit, each with write.
+func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
+	write func(*memoryWriter, *kernel.Draft) (Stored, error)) ([]Stored, error) {
+	var o BatchOptions
+	if options != nil {
+		o = *options
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) {}
 	}
 	if err := s.checkPlaces(ctx, drafts); err != nil {
 		return nil, err
@@ -153,12 +240,12 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 			return err
 		}
 		for i := range drafts {
-			a, err := w.add(&drafts[i])
+			a, err := write(w, &drafts[i])
 			if err != nil {
 				return atPosition(err, i, len(drafts))
 			}
 			a.Similar = slices.DeleteFunc(slices.Clone(similar[i]),
-				func(s Similar) bool { return s.ID == a.ID }) // an existing rule
+				func(s Similar) bool { return s.ID == a.ID }) // an existing rule, or the memory with this key
 			if !a.Indexed && !drafts[i].WordsOnly {
 				a.Warnings = append(a.Warnings, warnings...)
 			}
@@ -196,12 +283,16 @@ func newDraft(m NewMemory) (kernel.Draft, error) {
 		return kernel.Draft{}, invalid("Similar", "Similar is %d; 0 to 20 are allowed", m.Similar)
 	}
 	d, err := kernel.NewDraft(kernel.DraftFields{Collection: m.Collection, Content: m.Content, Metadata: m.Metadata,
-		Embedding: m.Embedding, Known: kernel.Attributes{
+		Embedding: m.Embedding, Key: m.Key, EventTime: microsOf(m.EventTime), Created: microsOf(m.CreatedAt),
+		Known: kernel.Attributes{
 			EventType: m.EventType, State: m.State, ProjectID: m.ProjectID, ProjectName: m.ProjectName,
 			Importance: string(m.Importance), Classification: string(m.Classification), RuleType: string(m.RuleType),
 			Tags: m.Tags, Related: m.Related,
 		}})
 	d.Similar = m.Similar
+	if err == nil && d.Key != "" && d.RuleType != "" {
+		err = invalid("key", "key is %s on a rule; a project has one rule of each type, which needs no key", show(d.Key))
+	}
 	return d, err
 }
 
@@ -216,7 +307,7 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft) error {
 			d := &drafts[i]
 			name := placeName{d.Collection, d.ProjectID, d.ProjectName}
 			if _, known := ownVectors[name]; !known {
-				at, err := s.foreseen(tx, sc, d)
+				at, _, err := s.foreseen(tx, sc, d)
 				if err != nil {
 					return atPosition(err, i, len(drafts))
 				}
@@ -228,8 +319,9 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft) error {
 	})
 }
 
-// foreseen is the collection that a draft would go to if it were stored now.
-func (s *Store) foreseen(tx db.Tx, sc scope, d *kernel.Draft) (collectionPlace, error) {
+// foreseen is the collection that a draft would go to if it were stored now, and the row of the project, 0 for none or a
+// new one.
+func (s *Store) foreseen(tx db.Tx, sc scope, d *kernel.Draft) (at collectionPlace, project int64, err error) {
 	id := d.ProjectID
 	if id == "" && d.ProjectName == "" && len(s.access.Projects) == 1 {
 		id = s.access.Projects[0]
@@ -241,13 +333,39 @@ func (s *Store) foreseen(tx db.Tx, sc scope, d *kernel.Draft) (collectionPlace, 
 			err = p.checkWritable() // before the collection: readers must not learn which names the owner has
 		}
 		if err == nil && p != nil {
+			project = p.row
 			owner, err = projectOwner(tx, sc, p.row)
 		}
 		if err != nil {
-			return collectionPlace{}, err
+			return at, 0, err
 		}
 	}
-	return s.collectionFor(tx, sc, d.Collection, owner)
+	at, err = s.collectionFor(tx, sc, d.Collection, owner)
+	return at, project, err
+}
+
+// findStored finds which drafts have the content that the store has under their keys: it need not be embedded again.
+func (s *Store) findStored(ctx context.Context, drafts []kernel.Draft) error {
+	return s.read(ctx, func(tx db.Tx, sc scope) error {
+		for i := range drafts {
+			d := &drafts[i]
+			if d.Vector != nil || d.Similar > 0 {
+				continue
+			}
+			at, project, err := s.foreseen(tx, sc, d)
+			if err != nil {
+				return atPosition(err, i, len(drafts))
+			}
+			same, err := db.Column[int64](tx, `SELECT 1 FROM partition p `+db.InOrder+` memory m ON m.partition_id = p.id
+				WHERE p.collection_id = ? AND ifnull(p.project_id, 0) = ? AND m.key = ? AND m.content = ?`,
+				at.row, project, d.Key, d.Content)
+			if err != nil {
+				return err
+			}
+			d.Stored = len(same) > 0
+		}
+		return nil
+	})
 }
 
 // add stores one memory.
@@ -255,7 +373,126 @@ func (w *memoryWriter) add(d *kernel.Draft) (Stored, error) {
 	if d.RuleType != "" {
 		return w.addRule(d)
 	}
+	if d.Key != "" {
+		at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+		if err == nil {
+			err = w.checkKeyFree(at, d.Key)
+		}
+		if err != nil {
+			return Stored{}, err
+		}
+	}
 	return w.insert(d)
+}
+
+// errNotStored ends a write that needs the vectors of a content that it was thought to need no more.
+var errNotStored = errors.New("the content under this key has changed meanwhile")
+
+// put stores a memory under its key, or brings the one that has it to this state.
+func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
+	at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+	if err != nil {
+		return Stored{}, err
+	}
+	row, err := keyHolder(w.Tx, at.Partition, d.Key)
+	if err != nil {
+		return Stored{}, err
+	}
+	if row == 0 {
+		if d.Stored {
+			return Stored{}, errNotStored
+		}
+		added, err := w.insert(d)
+		added.Effect = EffectAdded
+		return added, err
+	}
+	found, err := w.store.loadRows(w.Tx, w.Scope, []int64{row})
+	if err != nil {
+		return Stored{}, err
+	}
+	if len(found) == 0 {
+		return Stored{}, damaged(errNotStored, "the memory with the key %s", show(d.Key))
+	}
+	before := found[0]
+	content, err := w.contentOver(before, d)
+	if err != nil {
+		return Stored{}, err
+	}
+	after := before
+	after.Content, after.EventTime = d.Content, time.Time{}
+	if d.EventTime != nil {
+		after.EventTime = kernel.ToTime(*d.EventTime)
+	}
+	a := d.Attributes
+	a.ProjectID, a.ProjectName = before.ProjectID, before.ProjectName
+	after.setAttributes(a)
+	stored, err := w.update(before, after, content)
+	stored.Effect = EffectUnchanged
+	if stored.Revision != before.Revision {
+		stored.Effect = EffectUpdated
+	}
+	w.tell(&stored, d.ProjectID, d.ProjectName)
+	return stored, err
+}
+
+// contentOver returns what of a draft's content and vector is to be written over a memory; nil: they are the same.
+func (w *memoryWriter) contentOver(before storedMemory, d *kernel.Draft) (*kernel.Draft, error) {
+	switch {
+	case d.Content != before.Content && d.Stored:
+		return nil, errNotStored
+	case d.Content != before.Content:
+		return d, nil
+	case d.Vector == nil:
+		return nil, nil
+	}
+	present, err := w.StoredPassages(before.row, before.ID, before.Content)
+	if err != nil || len(present) == 1 && slices.Equal(present[0].Vector, d.Vector) {
+		return nil, err
+	}
+	return d, nil
+}
+
+// keyHolder returns the row of the memory that has a key in a partition, 0 for none.
+func keyHolder(tx db.Tx, partition int64, key string) (int64, error) {
+	if key == "" {
+		return 0, nil
+	}
+	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? AND key = ?`, partition, key)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	return rows[0], nil
+}
+
+// checkKeyFree refuses a key that a memory of the place has.
+func (w *memoryWriter) checkKeyFree(at *kernel.Place, key string) error {
+	holder, err := keyHolder(w.Tx, at.Partition, key)
+	if err != nil || holder == 0 {
+		return err
+	}
+	found, err := w.store.loadRows(w.Tx, w.Scope, []int64{holder})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return newError(KindConflict, "key", "key %s is the key of memory %s there already; PutMemory changes that one",
+		show(key), show(found[0].ID))
+}
+
+// microsOf returns a time as it is stored, nil for the zero time.
+func microsOf(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	micros := t.UnixMicro()
+	return &micros
+}
+
+// inMicros returns a time as precise as it is stored.
+func inMicros(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return kernel.ToTime(t.UnixMicro())
 }
 
 // insert creates a memory and its dependent rows.
@@ -268,22 +505,30 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 		return Stored{}, err
 	}
 	now := w.store.now()
+	created := now
+	if d.Created != nil {
+		created = *d.Created
+	}
 	m := Memory{
-		ID: w.store.newID(), Collection: d.Collection, Owner: place.OwnerID, Content: d.Content,
+		ID: w.store.newID(), Key: d.Key, Collection: d.Collection, Owner: place.OwnerID, Content: d.Content,
 		EventType: d.EventType, State: d.State, ProjectID: place.ProjectID, ProjectName: place.ProjectName,
 		Importance: Importance(d.Importance), Classification: Classification(d.Classification), RuleType: RuleType(d.RuleType),
 		Tags: d.Tags, Related: d.Related, Metadata: kernel.OrEmpty(d.Own),
-		Revision: 1, CreatedAt: kernel.ToTime(now), UpdatedAt: kernel.ToTime(now), SharedBy: place.SharedBy,
+		Revision: 1, CreatedAt: kernel.ToTime(created), UpdatedAt: kernel.ToTime(max(now, created)), SharedBy: place.SharedBy,
+	}
+	if d.EventTime != nil {
+		m.EventTime = kernel.ToTime(*d.EventTime)
 	}
 	metadata, err := json.Marshal(m.Metadata)
 	if err != nil {
 		return Stored{}, err
 	}
 	row, err := db.Insert(w.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
-			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
+			key, event_time, metadata, revision, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
 		m.ID, place.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(string(m.Importance)),
 		db.OrNull(string(m.Classification)),
-		db.OrNull(string(m.RuleType)), string(metadata), now, now)
+		db.OrNull(string(m.RuleType)), db.OrNull(m.Key), d.EventTime, string(metadata), created, max(now, created))
 	if err != nil {
 		return Stored{}, err
 	}

@@ -105,6 +105,36 @@ func BenchmarkAddMemory(b *testing.B) {
 	}
 }
 
+func BenchmarkPutMemory(b *testing.B) {
+	for _, goroutines := range []int{1, 8} {
+		b.Run(fmt.Sprint(goroutines, "goroutines"), func(b *testing.B) {
+			store := openBench(b, 1)
+			memories := sentences(10_000)
+			work := make(chan int)
+			var group sync.WaitGroup
+			for range goroutines {
+				group.Go(func() {
+					for i := range work {
+						m := memories[i%len(memories)]
+						m.Key = fmt.Sprint("key ", i)
+						if _, err := store.PutMemory(context.Background(), m); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			start := time.Now()
+			n := 0
+			for ; b.Loop(); n++ {
+				work <- n
+			}
+			close(work)
+			group.Wait()
+			b.ReportMetric(float64(n)/time.Since(start).Seconds(), "memories/s")
+		})
+	}
+}
+
 func BenchmarkAddMemories(b *testing.B) {
 	memories := sentences(10_000)
 	var took []time.Duration

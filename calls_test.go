@@ -47,6 +47,7 @@ func settle(t *testing.T, s *Store) settled {
 		must(s.Accounts().AddUser(t.Context(), n))
 	}
 	st.memory = mustAdd(t, s, NewMemory{Content: "to be changed", ProjectID: "p"}).ID
+	must(s.PutMemory(t.Context(), NewMemory{Content: "kept by key", ProjectID: "p", Key: "the key"}))
 	must(s.UpdateMemory(t.Context(), st.memory, MemoryUpdate{Content: content("changed once")}))
 	must(s.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "p"}, User: "guest", Role: MemberReader}))
 	for _, sender := range []string{"pest", "host"} {
@@ -103,6 +104,9 @@ func (st settled) arguments() map[string][]any {
 		"AddMember":                {NewMember{Project: p, User: "other", Role: MemberWriter}},
 		"AddMemories":              {[]NewMemory{{Content: "x"}}},
 		"AddMemory":                {NewMemory{Content: "x", Similar: 2}},
+		"PutMemory":                {NewMemory{Key: "a key", Content: "x"}},
+		"PutMemories":              {[]NewMemory{{Key: "b", Content: "x"}}},
+		"GetMemoryByKey":           {MemoryKey{ProjectID: "p", Key: "the key"}},
 		"AddProject":               {NewProject{ID: "new"}},
 		"AddSession":               {NewSession{User: "owner"}},
 		"AddToken":                 {NewToken{Name: "x"}},
@@ -267,7 +271,7 @@ func errorOf(value reflect.Value) error {
 
 // writers are the verbs of methods that change something, and so are refused where nothing may be changed.
 var writers = []string{"Accept", "Add", "Authorize", "BlockSender", "Change", "Compact", "Complete", "Confirm",
-	"Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Record", "Refresh",
+	"Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Put", "Record", "Refresh",
 	"Regenerate", "Register", "Reindex",
 	"Restore", "Revoke", "Rotate", "Set", "Unblock", "Unlink", "Update"}
 

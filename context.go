@@ -113,9 +113,11 @@ func (m ContextMemory) MarshalJSON() ([]byte, error) {
 		CreatedAt  time.Time      `json:"created_at,omitzero"`
 		UpdatedAt  time.Time      `json:"updated_at,omitzero"`
 		SharedBy   string         `json:"shared_by,omitempty"`
+		Key        string         `json:"key,omitempty"`
+		EventTime  time.Time      `json:"event_time,omitzero"`
 		contextMemoryJSON
 	}{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.SharedBy,
-		contextMemoryJSON{m.Score, m.Truncated}})
+		m.Key, m.EventTime, contextMemoryJSON{m.Score, m.Truncated}})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.

@@ -276,3 +276,27 @@ func ExampleError() {
 	// invalid importance
 	// importance is "urgent"; allowed are "low", "medium", "high" or "critical"
 }
+
+func ExampleStore_PutMemory() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+
+	for _, text := range []string{"Anna likes tea.", "Anna likes tea.", "Anna likes coffee now."} {
+		put, err := store.PutMemory(ctx, souvenir.NewMemory{Key: "user/anna/drink", Content: text})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(put.Effect, put.Revision)
+	}
+	m, err := store.GetMemoryByKey(ctx, souvenir.MemoryKey{Key: "user/anna/drink"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(m.Content)
+	// Output:
+	// added 1
+	// unchanged 1
+	// updated 2
+	// Anna likes coffee now.
+}

@@ -23,6 +23,7 @@ const (
 	MaxTags     = check.MaxTags     // tags of a memory: 64
 	MaxTag      = check.MaxTag      // characters of a tag: 128
 	MaxRelated  = check.MaxRelated  // related memories of a memory: 256
+	MaxKey      = check.MaxKey      // bytes of a memory's own key: 512
 	MaxWord     = check.MaxWord     // characters of event_type and of state: 64
 )
 
@@ -64,6 +65,7 @@ const EventProjectRule = "project-rule"
 // Memory is a stored text with its metadata.
 type Memory struct {
 	ID         string
+	Key        string // the caller's own; empty: none
 	Collection string // name of the collection it lies in
 	Owner      string // user id of its collection's owner; for a memory in a project, the project's owner
 	Content    string
@@ -85,6 +87,7 @@ type Memory struct {
 	Revision  int // 1 when stored, one more with each update
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	EventTime time.Time // when what it tells of happened; zero: not given
 
 	// SharedBy is the owner of the memory's project, if that is not the view's user: the name of the account, or the user
 	// id if there is none. Empty for the user's own. A memory shared by another user is not the user's own word.
@@ -113,15 +116,18 @@ type memoryJSON struct {
 	CreatedAt  time.Time      `json:"created_at"`
 	UpdatedAt  time.Time      `json:"updated_at"`
 	SharedBy   string         `json:"shared_by,omitempty"`
+	Key        string         `json:"key,omitempty"`
+	EventTime  time.Time      `json:"event_time,omitzero"`
 }
 
 func (m Memory) json() memoryJSON {
 	return memoryJSON{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt,
-		m.SharedBy}
+		m.SharedBy, m.Key, m.EventTime}
 }
 
 // MarshalJSON returns the form of the interface: id, content, collection_name, owner, metadata with the known keys
-// inside, revision, created_at and updated_at (RFC 3339, UTC), and shared_by if another user owns the project.
+// inside, revision, created_at and updated_at (RFC 3339, UTC), shared_by if another user owns the project, and key and
+// event_time if they are set.
 func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(m.json()) }
 
 // GetMemory returns a memory by id. A memory that does not exist, or that this view may not see, is ErrNotFound.
@@ -133,6 +139,64 @@ func (s *Store) GetMemory(ctx context.Context, id string) (Memory, error) {
 		return err
 	})
 	return m, err
+}
+
+// MemoryKey names a memory by the caller's own key and the place that it was stored in.
+type MemoryKey struct {
+	Collection  string // empty means DefaultCollection
+	ProjectID   string // the project; empty: outside of any, or the one project of a view that is limited to one
+	ProjectName string // the same by name
+	Key         string
+}
+
+// GetMemoryByKey returns the memory that was stored with a key; see [NewMemory.Key]. One that does not exist, or that
+// this view may not see, is ErrNotFound.
+func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (Memory, error) {
+	k.Collection = cmp.Or(k.Collection, DefaultCollection)
+	err := check.Key(k.Key)
+	if err == nil {
+		err = check.Name("collection_name", k.Collection)
+	}
+	if err == nil {
+		err = check.Project(k.ProjectID, k.ProjectName)
+	}
+	if err != nil {
+		return Memory{}, err
+	}
+	if k.ProjectID == "" && k.ProjectName == "" && len(s.access.Projects) == 1 {
+		k.ProjectID = s.access.Projects[0]
+	}
+	var m Memory
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
+		owner, project := sc.User, int64(0)
+		if k.ProjectID != "" || k.ProjectName != "" {
+			p, err := findProject(tx, sc, k.ProjectID, k.ProjectName)
+			if err == nil && p != nil {
+				project = p.row
+				owner, err = projectOwner(tx, sc, p.row)
+			}
+			if err != nil {
+				return err
+			}
+			if p == nil {
+				return unknownKey(k.Key)
+			}
+		}
+		found, err := s.loadMemories(tx, sc, `m.key = ? AND c.name = ? AND c.owner_id = ? AND coalesce(p.project_id, 0) = ?`,
+			k.Key, k.Collection, owner, project)
+		if err == nil && len(found) == 0 {
+			err = unknownKey(k.Key)
+		}
+		if err == nil {
+			m = found[0].Memory
+		}
+		return err
+	})
+	return m, err
+}
+
+func unknownKey(key string) error {
+	return newError(KindNotFound, "key", "no memory with the key %s can be seen there", show(key))
 }
 
 // UnmarshalJSON reads the output of MarshalJSON: the known keys of metadata go into their fields. A known key with a
@@ -151,6 +215,8 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 		CreatedAt  time.Time       `json:"created_at"`
 		UpdatedAt  time.Time       `json:"updated_at"`
 		SharedBy   string          `json:"shared_by"`
+		Key        string          `json:"key"`
+		EventTime  time.Time       `json:"event_time"`
 	}
 	if err := json.Unmarshal(data, &given); err != nil {
 		return err
@@ -162,6 +228,7 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 	read := Memory{
 		ID: given.ID, Collection: given.Collection, Owner: given.Owner, Content: given.Content, Metadata: kernel.OrEmpty(metadata),
 		Revision: given.Revision, CreatedAt: given.CreatedAt, UpdatedAt: given.UpdatedAt, SharedBy: given.SharedBy,
+		Key: given.Key, EventTime: given.EventTime,
 	}
 	for key, into := range map[string]*string{
 		"event_type": &read.EventType, "state": &read.State, "project_id": &read.ProjectID, "project_name": &read.ProjectName,
@@ -318,12 +385,16 @@ func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) 
 		var m storedMemory
 		var metadata, tags, related string
 		var created, updated int64
+		var event *int64
 		err := row.Scan(&m.row, &m.partition, &m.collection, &m.owner, &m.project, &m.ownVectors, &m.ID, &m.Collection,
 			&m.Owner, &m.Content,
 			&m.EventType, &m.State, &m.Importance, &m.Classification, &m.RuleType, &m.ProjectID, &m.ProjectName,
-			&metadata, &tags, &related, &m.Revision, &created, &updated, &m.writable, &m.SharedBy)
+			&metadata, &tags, &related, &m.Revision, &created, &updated, &m.writable, &m.SharedBy, &m.Key, &event)
 		if err != nil {
 			return err
+		}
+		if event != nil {
+			m.EventTime = kernel.ToTime(*event)
 		}
 		m.CreatedAt, m.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
 		if m.Metadata, err = jsonobject.Decode([]byte(metadata)); err != nil {
@@ -344,7 +415,7 @@ func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) 
 			(SELECT `+db.ListOf+`(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
 				WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = r.partition_id AND `+visible+`)),
 			m.revision, m.created_at, m.updated_at, `+writable+`,
-			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END
+			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END, coalesce(m.key, ''), m.event_time
 		`+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id
 		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, []any{sc.User}, visibleArgs, args)...)

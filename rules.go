@@ -44,7 +44,8 @@ type StoredRule struct {
 func (r StoredRule) MarshalJSON() ([]byte, error) { return json.Marshal(r.json()) }
 
 func (r StoredRule) json() storedRuleJSON {
-	return storedRuleJSON{r.ID, r.Created, !r.Created, r.Revision, nil, r.Indexed, r.Memory, r.ProjectCreated, r.Warnings}
+	return storedRuleJSON{r.ID, r.Created, !r.Created, r.Revision, nil, r.Indexed, r.Memory, r.ProjectCreated, r.Warnings,
+		r.Effect}
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
@@ -54,7 +55,7 @@ func (r *StoredRule) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*r = StoredRule{Stored{Memory: given.Memory, Indexed: given.Indexed, Warnings: given.Warnings,
-		ProjectCreated: given.ProjectCreated}, given.Created}
+		ProjectCreated: given.ProjectCreated, Effect: given.Effect}, given.Created}
 	return nil
 }
 
@@ -69,6 +70,7 @@ type storedRuleJSON struct {
 	Memory         Memory        `json:"memory"`
 	ProjectCreated bool          `json:"project_created,omitempty"`
 	Warnings       []string      `json:"warnings,omitempty"`
+	Effect         Effect        `json:"effect,omitempty"`
 }
 
 // Rules are the rules of a project, or the general ones of a user. Nil means none.

@@ -411,10 +411,16 @@ func (r *restorer) formerPlace(p kernel.TrashedPlace, of kernel.TrashedMemory, a
 
 // memory writes a memory into its place, with everything that belongs to it, and removes it from the trash.
 func (r *restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *kernel.Place) error {
+	if other, err := keyHolder(r.tx, at.Partition, m.Key); err != nil {
+		return err
+	} else if other != 0 {
+		m.Key = "" // another memory has been stored under it since
+	}
 	row, err := db.Insert(r.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
-			metadata, revision, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+			key, event_time, metadata, revision, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		item.ID, at.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance), db.OrNull(m.Classification),
-		db.OrNull(m.RuleType),
+		db.OrNull(m.RuleType), db.OrNull(m.Key), m.EventTime,
 		m.Metadata, m.Revision, m.Created, m.Updated)
 	if err != nil {
 		return err

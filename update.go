@@ -28,6 +28,9 @@ type MemoryUpdate struct {
 	// Embedding is the new content's vector, in a collection with OwnVectors.
 	Embedding []float32
 
+	// EventTime is when what it tells of happened; the zero time removes it, nil keeps it. It is not part of a revision.
+	EventTime *time.Time
+
 	// ExpectedRevision makes the update fail with ErrConflict when the memory has another revision, because it changed
 	// since it was read. Zero means any.
 	ExpectedRevision int
@@ -53,9 +56,15 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (St
 	case u.Embedding != nil:
 		return Stored{}, invalid("embedding", "embedding comes without content; a vector belongs to the content it is of")
 	}
-	return s.change(ctx, id, u.ExpectedRevision, c, func(_ *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) {
-		return before.Patch(patch)
-	})
+	if u.EventTime != nil {
+		if event := microsOf(*u.EventTime); event != nil {
+			if err := check.Time("event_time", *event); err != nil {
+				return Stored{}, err
+			}
+		}
+	}
+	return s.change(ctx, id, u.ExpectedRevision, c, u.EventTime,
+		func(_ *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) { return before.Patch(patch) })
 }
 
 // newContent checks new content and its vector, if any.
@@ -75,7 +84,7 @@ func newContent(content string, vector []float32) (*kernel.Draft, error) {
 
 // change is the common part of updates and restorations: it embeds content (nil: unchanged), and then, in one
 // transaction, writes it and the attributes that patch returns for the present ones.
-func (s *Store) change(ctx context.Context, id string, expected int, content *kernel.Draft,
+func (s *Store) change(ctx context.Context, id string, expected int, content *kernel.Draft, event *time.Time,
 	patch func(*memoryWriter, kernel.Attributes) (kernel.Attributes, error)) (Stored, error) {
 	if err := s.checkWritable(); err != nil {
 		return Stored{}, err
@@ -103,6 +112,9 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 		after := before
 		if content != nil {
 			after.Content = content.Content
+		}
+		if event != nil {
+			after.EventTime = inMicros(*event)
 		}
 		a, err := patch(w, before.attributes())
 		if err == nil {
@@ -179,9 +191,15 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		return Stored{}, err
 	}
 	recontent := content != nil && (after.Content != before.Content || content.Vector != nil)
-	if !recontent && at.Partition == before.partition && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) {
+	if !recontent && at.Partition == before.partition && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) &&
+		after.EventTime.Equal(before.EventTime) {
 		indexed, err := w.indexed(before.row)
 		return Stored{Memory: before.Memory, Indexed: indexed}, err
+	}
+	if at.Partition != before.partition {
+		if err := w.checkKeyFree(at, after.Key); err != nil {
+			return Stored{}, err
+		}
 	}
 	if err := w.keepRevision(before); err != nil {
 		return Stored{}, err
@@ -196,10 +214,10 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		return Stored{}, err
 	}
 	if _, err := w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
-			rule_type = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+			rule_type = ?, event_time = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 		at.Partition, after.Content, db.OrNull(after.EventType), db.OrNull(after.State), db.OrNull(string(after.Importance)),
 		db.OrNull(string(after.Classification)),
-		db.OrNull(string(after.RuleType)), string(metadata), now, before.row); err != nil {
+		db.OrNull(string(after.RuleType)), microsOf(after.EventTime), string(metadata), now, before.row); err != nil {
 		return Stored{}, err
 	}
 	if err := kernel.KeepTurns(w.Tx, before.row); err != nil {
@@ -349,7 +367,7 @@ func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Sto
 	if former[0].Content == current.Content {
 		content = nil
 	}
-	return s.change(ctx, id, current.Revision, content, func(w *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) {
+	return s.change(ctx, id, current.Revision, content, nil, func(w *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) {
 		metadata, err := jsonobject.Canonical("metadata", former[0].Metadata)
 		if err != nil {
 			return kernel.Attributes{}, err

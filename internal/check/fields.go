@@ -50,6 +50,20 @@ func Time(name string, micros int64) error {
 	return nil
 }
 
+// MaxKey is the most bytes of a memory's own key.
+const MaxKey = 512
+
+// Key checks a memory's own key: any text that is not empty and not too long.
+func Key(key string) error {
+	switch {
+	case key == "":
+		return fault.Invalid("key", "key is empty; give the key that the memory is stored under")
+	case len(key) > MaxKey:
+		return fault.New(fault.KindTooLarge, "key", "key has %d bytes; at most %d are allowed", len(key), MaxKey)
+	}
+	return UTF8("key", key)
+}
+
 // Category checks a category; empty is none.
 func Category(category string) error {
 	if category == "" {

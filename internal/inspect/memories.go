@@ -26,6 +26,8 @@ type checkedMemory struct {
 	id, content    string
 	metadata, tags string
 	attributes     kernel.Attributes
+	key            string // "-" if it has none
+	eventTime      int64
 	revision       int64
 	created        int64
 	updated        int64
@@ -71,12 +73,12 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 		a := &m.attributes
 		err := row.Scan(&m.row, &m.partition, &m.ownProfile, &m.id, &m.content, &m.metadata, &a.EventType, &a.State,
 			&a.Importance, &a.Classification,
-			&a.RuleType, &m.revision, &m.created, &m.updated, &m.tags)
+			&a.RuleType, &m.key, &m.eventTime, &m.revision, &m.created, &m.updated, &m.tags)
 		place[m.row] = len(memories)
 		memories = append(memories, m)
 		return err
 	}, `SELECT m.id, m.partition_id, coalesce(c.own_profile, 0), m.uid, m.content, m.metadata, coalesce(m.event_type, ''), coalesce(m.state, ''),
-			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), m.revision, m.created_at, m.updated_at, coalesce((SELECT string_agg(tag || `+db.Newline+`, '' ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
+			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), coalesce(m.key, '-'), coalesce(m.event_time, 0), m.revision, m.created_at, m.updated_at, coalesce((SELECT string_agg(tag || `+db.Newline+`, '' ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
 		FROM memory m LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id
 		WHERE m.id IN `+db.Integers+` ORDER BY m.id`, list)
 	if err != nil {
@@ -103,7 +105,7 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 	}
 	for _, err := range []error{
 		check.Name("id", m.id), check.Content(m.content), m.checkAttributes(), check.Time("created_at", m.created),
-		check.Time("updated_at", m.updated),
+		check.Time("updated_at", m.updated), check.Key(m.key), check.Time("event_time", m.eventTime),
 	} {
 		if err != nil {
 			wrong("%v", err)

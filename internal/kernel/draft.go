@@ -15,6 +15,10 @@ type Draft struct {
 	Attributes
 	Collection string
 	Content    string
+	Key        string    // the caller's own; empty: none
+	EventTime  *int64    // when it happened; nil: not given
+	Created    *int64    // when it was made; nil: now
+	Stored     bool      // the store has this content under this key, so that it needs no vectors
 	Vector     []float32 // the caller's own, of unit length; else nil
 	Similar    int       // how many near duplicates the caller asks for
 	WordsOnly  bool      // the collection takes the caller's vectors, and none was given
@@ -28,6 +32,8 @@ type DraftFields struct {
 	Known               Attributes
 	Metadata            map[string]any
 	Embedding           []float32
+	Key                 string
+	EventTime, Created  *int64 // nil: not given
 }
 
 // NewDraft checks a memory, but allows content of white space only, which imports may hold. An empty collection is
@@ -40,6 +46,22 @@ func NewDraft(m DraftFields) (Draft, error) {
 	if err := check.Content(m.Content); err != nil {
 		return d, err
 	}
+	if m.Key != "" {
+		if err := check.Key(m.Key); err != nil {
+			return d, err
+		}
+	}
+	for _, at := range []struct {
+		argument string
+		given    *int64
+	}{{"event_time", m.EventTime}, {"created_at", m.Created}} {
+		if at.given != nil {
+			if err := check.Time(at.argument, *at.given); err != nil {
+				return d, err
+			}
+		}
+	}
+	d.Key, d.EventTime, d.Created = m.Key, m.EventTime, m.Created
 	metadata, err := jsonobject.Canonical("metadata", m.Metadata)
 	if err != nil {
 		return d, err
@@ -91,7 +113,7 @@ func EmbedDrafts(drafts []Draft, maxInput int,
 			continue
 		}
 		d.Passages = Split(d.Content, maxInput)
-		if d.WordsOnly {
+		if d.WordsOnly || d.Stored {
 			continue
 		}
 		for j := range d.Passages {

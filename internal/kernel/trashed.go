@@ -33,6 +33,8 @@ type TrashedMemory struct {
 	Importance     string           `json:"importance,omitempty"`
 	Classification string           `json:"classification,omitempty"`
 	RuleType       string           `json:"rule_type,omitempty"`
+	Key            string           `json:"key,omitempty"`
+	EventTime      *int64           `json:"event_time,omitempty"`
 	Metadata       string           `json:"metadata"` // JSON, as stored in the file
 	Tags           []string         `json:"tags,omitempty"`
 	Revision       int64            `json:"revision"`

@@ -108,6 +108,7 @@ func searching() []concept {
 		sharing(),
 		projectInvitations(),
 		updates(),
+		keys(),
 		revisions(),
 		trash(),
 		rules(),

@@ -367,6 +367,38 @@ var visits = map[string]func(v visit){
 			return added[0], nil
 		})
 	},
+	"PutMemory": func(v visit) {
+		v.adds("PutMemory", func(s *Store, m NewMemory) (Stored, error) {
+			m.Key = "a key"
+			return s.PutMemory(v.Context(), m)
+		})
+	},
+	"PutMemories": func(v visit) {
+		v.adds("PutMemories", func(s *Store, m NewMemory) (Stored, error) {
+			m.Key = "a key"
+			put, err := s.PutMemories(v.Context(), []NewMemory{m}, nil)
+			if err != nil {
+				return Stored{}, err
+			}
+			return put[0], nil
+		})
+	},
+	"GetMemoryByKey": func(v visit) {
+		key := MemoryKey{ProjectID: "alice/shared", Key: "the key of alice"}
+		stored, err := v.n.As(Access{User: "alice"}).PutMemory(v.Context(),
+			NewMemory{ProjectID: "shared", Key: key.Key, Content: "not for everybody"})
+		if err != nil {
+			v.Fatal(err)
+		}
+		m, err := v.view.GetMemoryByKey(v.Context(), key)
+		v.check("GetMemoryByKey", nil, err)
+		if sees := slices.Contains(v.sees, "aliceopen"); (err == nil) != sees || sees && m.ID != stored.ID {
+			v.Errorf("GetMemoryByKey gives %v, %v to one who sees the project: %v", m.ID, err, sees)
+		}
+		if err := v.n.As(Access{User: "alice"}).EraseMemory(v.Context(), stored.ID); err != nil {
+			v.Fatal(err)
+		}
+	},
 	"EmbeddingStatus": func(v visit) {
 		before, err := v.view.Upkeep().EmbeddingStatus(v.Context())
 		v.check("EmbeddingStatus", before, err)

@@ -16,6 +16,8 @@ type exportMemory struct {
 	row                                                    int64
 	id, content                                            string
 	eventType, state, importance, classification, ruleType string
+	key                                                    string
+	eventTime                                              *int64
 	own                                                    string // JSON
 	revision, created, updated                             int64
 	tags                                                   []string
@@ -91,13 +93,13 @@ func (e *exporter) memories() error {
 }
 
 const selectExportMemory = `SELECT id, partition_id, uid, content, coalesce(event_type, ''), coalesce(state, ''), coalesce(importance, ''),
-	coalesce(classification, ''), coalesce(rule_type, ''), metadata, revision, created_at, updated_at FROM memory`
+	coalesce(classification, ''), coalesce(rule_type, ''), coalesce(key, ''), event_time, metadata, revision, created_at, updated_at FROM memory`
 
 func (e *exporter) memory(row db.Rows) (exportMemory, error) {
 	var m exportMemory
 	var partition int64
 	err := row.Scan(&m.row, &partition, &m.id, &m.content, &m.eventType, &m.state, &m.importance, &m.classification,
-		&m.ruleType,
+		&m.ruleType, &m.key, &m.eventTime,
 		&m.own, &m.revision, &m.created, &m.updated)
 	if err != nil {
 		return m, err
@@ -119,6 +121,10 @@ func (e *exporter) memoryLine(m exportMemory) {
 		{"event_type", m.eventType}, {"state", m.state}, {"project_id", m.project}, {"importance", m.importance},
 		{"classification", m.classification}, {"rule_type", m.ruleType},
 	}, m.tags, m.own)
+	l.optional("key", m.key)
+	if m.eventTime != nil {
+		l.time("event_time", *m.eventTime)
+	}
 	l.number("revision", m.revision)
 	l.time("created_at", m.created)
 	l.time("updated_at", m.updated)

@@ -64,12 +64,14 @@ func parseMemory(line []byte, n int) (importItem, error) {
 		Revision       *int64          `json:"revision"`
 		CreatedAt      *string         `json:"created_at"`
 		UpdatedAt      *string         `json:"updated_at"`
+		Key            string          `json:"key"`
+		EventTime      *string         `json:"event_time"`
 	}
 	if err := decodeLine(line, &given); err != nil {
 		return nil, err
 	}
 	m := kernel.DraftFields{
-		Collection: given.Collection, Content: given.Content, Embedding: given.Embedding, Known: kernel.Attributes{
+		Collection: given.Collection, Content: given.Content, Embedding: given.Embedding, Key: given.Key, Known: kernel.Attributes{
 			EventType: given.EventType, State: given.State, ProjectID: given.ProjectID, ProjectName: given.ProjectName,
 			Importance: given.Importance, Classification: given.Classification, RuleType: given.RuleType,
 			Tags: given.Tags, Related: given.Related,
@@ -95,6 +97,9 @@ func parseMemory(line []byte, n int) (importItem, error) {
 		return nil, err
 	}
 	if item.updated, err = parseOptionalTime("updated_at", given.UpdatedAt); err != nil {
+		return nil, err
+	}
+	if m.EventTime, err = parseOptionalTime("event_time", given.EventTime); err != nil {
 		return nil, err
 	}
 	if item.draft, err = kernel.NewDraft(m); err != nil {
@@ -345,9 +350,9 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	err = tx.Each(func(r db.Rows) error {
 		return r.Scan(&s.row, &s.owner, &s.collection, &s.projectOwner, &s.project, &s.projectName, &s.content, &s.eventType,
 			&s.state,
-			&s.importance, &s.classification, &s.ruleType, &s.own, &s.revision, &s.created, &s.updated, &s.tagList)
+			&s.importance, &s.classification, &s.ruleType, &s.key, &s.eventTime, &s.own, &s.revision, &s.created, &s.updated, &s.tagList)
 	}, `SELECT m.id, u.uid, c.name, coalesce(o.uid, ''), coalesce(j.uid, ''), coalesce(j.name, ''), m.content, coalesce(m.event_type, ''), coalesce(m.state, ''),
-			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), m.metadata, m.revision, m.created_at, m.updated_at,
+			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), coalesce(m.key, ''), m.event_time, m.metadata, m.revision, m.created_at, m.updated_at,
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)
 		`+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id
 		WHERE m.uid = ?`, m.id)
@@ -394,6 +399,7 @@ func (m *memoryItem) equals(s storedState) bool {
 		(s.project == "" || s.projectOwner == m.projectOwner) &&
 		s.eventType == d.EventType && s.state == d.State && s.importance == d.Importance &&
 		s.classification == d.Classification && s.ruleType == d.RuleType &&
+		(d.Key == "" || s.key == d.Key) && (d.EventTime == nil || s.eventTime != nil && *s.eventTime == *d.EventTime) &&
 		s.own == m.metadata && slices.Equal(s.tags, d.Tags) &&
 		said(m.revision, s.revision) && said(m.created, s.created) && said(m.updated, s.updated)
 }
@@ -428,6 +434,15 @@ func (m *memoryItem) apply(t *importTx) error {
 	if rule != "" {
 		m.outcome = conflicting
 		t.conflict(m.line(), KindMemory, m.id, "memory "+fault.Show(rule)+" is the rule of this type here already")
+		return nil
+	}
+	holder, err := m.keyHolder(t, at)
+	if err != nil {
+		return err
+	}
+	if holder != "" {
+		m.outcome = conflicting
+		t.conflict(m.line(), KindMemory, m.id, "memory "+fault.Show(holder)+" has this key here already")
 		return nil
 	}
 	if err := m.write(t, at); err != nil {
@@ -481,6 +496,17 @@ func (m *memoryItem) secondRule(t *importTx, at *kernel.Place) (string, error) {
 	return others[0], nil
 }
 
+// keyHolder returns another memory that has the memory's key in its place: the key of the line, or else the one that the
+// store knows.
+func (m *memoryItem) keyHolder(t *importTx, at *kernel.Place) (string, error) {
+	others, err := db.Column[string](t.tx, `SELECT uid FROM memory WHERE partition_id = ?1 AND uid <> ?2
+		AND key = coalesce(?3, (SELECT key FROM memory WHERE uid = ?2))`, at.Partition, m.id, db.OrNull(m.draft.Key))
+	if err != nil || len(others) == 0 {
+		return "", err
+	}
+	return others[0], nil
+}
+
 // write inserts the memory, or replaces the one in the store.
 func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 	d := &m.draft
@@ -498,7 +524,7 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 	m.stands = revision
 	columns := []any{
 		at.Partition, d.Content, db.OrNull(d.EventType), db.OrNull(d.State), db.OrNull(d.Importance), db.OrNull(d.Classification),
-		db.OrNull(d.RuleType), m.metadata, revision, created, updated,
+		db.OrNull(d.RuleType), db.OrNull(d.Key), d.EventTime, m.metadata, revision, created, updated,
 	}
 	if m.outcome == replaced {
 		for _, statement := range []string{
@@ -510,13 +536,14 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 			}
 		}
 		if _, err := t.tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
-			rule_type = ?, metadata = ?, revision = ?, created_at = ?, updated_at = ? WHERE id = ?`,
+			rule_type = ?, key = coalesce(?, key), event_time = coalesce(?, event_time), metadata = ?, revision = ?, created_at = ?, updated_at = ? WHERE id = ?`,
 			append(columns, m.row)...); err != nil {
 			return err
 		}
 	} else {
 		row, err := db.Insert(t.tx, `INSERT INTO memory (partition_id, content, event_type, state, importance, classification, rule_type,
-			metadata, revision, created_at, updated_at, uid) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+			key, event_time, metadata, revision, created_at, updated_at, uid)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 			append(columns, m.id)...)
 		if err != nil {
 			return err
