@@ -52,8 +52,8 @@ func readFile(dir, name string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// readJSON reads a JSON file of the folder into value, and returns its bytes. A missing file leaves value as it is; found
-// says whether there is one.
+// readJSON reads a JSON file of the folder into value, and returns its bytes. A missing file leaves value as it is;
+// found says whether there is one.
 func readJSON(dir, name string, value any) (found bool, err error) {
 	data, err := readFile(dir, name, maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +109,8 @@ func readConfiguration(dir string) (configuration, error) {
 		}
 	}
 	if c.Hidden%c.Heads != 0 {
-		return c, fmt.Errorf("%s: hidden_size is %d and num_attention_heads %d; a multiple is expected", path, c.Hidden, c.Heads)
+		return c, fmt.Errorf("%s: hidden_size is %d and num_attention_heads %d; a multiple is expected", path, c.Hidden,
+			c.Heads)
 	}
 	if !(c.Epsilon > 0 && c.Epsilon < 1) {
 		return c, fmt.Errorf("%s: layer_norm_eps is %v; a small positive number is expected", path, c.Epsilon)
@@ -249,13 +250,14 @@ func (r *recipe) readPrefixes(dir string, c configuration, o Options) error {
 		r.document = *o.DocumentPrefix
 	}
 	if len(r.query) > maxPrefix || len(r.document) > maxPrefix {
-		return fmt.Errorf("%s: a prefix has %d bytes; at most %d are expected", dir, max(len(r.query), len(r.document)), maxPrefix)
+		return fmt.Errorf("%s: a prefix has %d bytes; at most %d are expected", dir, max(len(r.query), len(r.document)),
+			maxPrefix)
 	}
 	return nil
 }
 
-// isE5 reports whether a model's name says that it is one of the e5 models, which were trained with prefixes. Those that
-// end in instruct have others.
+// isE5 reports whether a model's name says that it is one of the e5 models, which were trained with prefixes. Those
+// that end in instruct have others.
 func isE5(name string) bool {
 	name = strings.ToLower(filepath.Base(name))
 	return (strings.HasPrefix(name, "e5-") || strings.Contains(name, "-e5-")) && !strings.Contains(name, "instruct")

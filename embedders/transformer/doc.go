@@ -4,8 +4,8 @@
 //
 // The folder holds what such models are published with: config.json, tokenizer.json (or vocab.txt, or
 // sentencepiece.bpe.model), and the weights as model.safetensors or model.onnx. Files of sentence-transformers beside
-// them (modules.json, 1_Pooling/config.json, sentence_bert_config.json, config_sentence_transformers.json) say how token
-// vectors become one vector, how long texts may be, and what stands before them.
+// them (modules.json, 1_Pooling/config.json, sentence_bert_config.json, config_sentence_transformers.json) say how
+// token vectors become one vector, how long texts may be, and what stands before them.
 //
 //	model, err := transformer.Open("models/multilingual-e5-small", nil)
 //	if err != nil { ... }

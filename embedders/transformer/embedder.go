@@ -44,8 +44,8 @@ var (
 // ErrClosed is what Embed returns after Close.
 var ErrClosed = errors.New("transformer: the model is closed")
 
-// Open reads the model in a folder. Its errors name the file, and the setting or tensor in it. The files are read here
-// only: later changes to them have no effect.
+// Open reads the model in a folder. Its errors name the file, and the setting or tensor in it. The files are read
+// here only: later changes to them have no effect.
 func Open(dir string, options *Options) (*Embedder, error) {
 	o, err := options.withDefaults()
 	if err != nil {
@@ -76,8 +76,8 @@ func open(dir string, o Options, k *kernel.Kernels) (*Embedder, error) {
 		return nil, err
 	}
 	if e.tokenizer.Size() > c.Vocabulary {
-		return nil, fmt.Errorf("%s has ids up to %d; config.json says that vocab_size is %d", filepath.Join(dir, tokenizerFile),
-			e.tokenizer.Size()-1, c.Vocabulary)
+		return nil, fmt.Errorf("%s has ids up to %d; config.json says that vocab_size is %d",
+			filepath.Join(dir, tokenizerFile), e.tokenizer.Size()-1, c.Vocabulary)
 	}
 	if e.tokenizer.Overhead() >= r.maxTokens {
 		return nil, fmt.Errorf("%s puts %d tokens around every text; the model takes %d in all",
@@ -130,7 +130,8 @@ func openTokenizer(dir string, r recipe) (*tokens.Tokenizer, string, error) {
 
 // openWeights opens the first file that there is of those that hold weights.
 func openWeights(dir string) (weights.Source, error) {
-	names := []string{"model.safetensors", "model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx"}
+	names := []string{"model.safetensors", "model.onnx", "onnx/model.onnx", "model_quantized.onnx",
+		"onnx/model_quantized.onnx"}
 	for _, name := range names {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -158,8 +159,7 @@ func identity(dir string, c configuration, r recipe, o Options, files ...string)
 		}
 		each := sha256.New()
 		_, err = io.Copy(each, file)
-		file.Close()
-		if err != nil {
+		if err = errors.Join(err, file.Close()); err != nil {
 			return "", fmt.Errorf("%s: %w", path, err)
 		}
 		sum.Write(each.Sum(nil))
@@ -185,8 +185,8 @@ func (e *Embedder) Model() string { return e.name }
 // Dimensions is the length of every vector.
 func (e *Embedder) Dimensions() int { return e.hidden }
 
-// MaxInput is how many bytes of a text certainly count, for most languages; longer memories are split into passages. A
-// token of English has about 4 bytes, one of Chinese 3.
+// MaxInput is how many bytes of a text certainly count, for most languages; longer memories are split into passages.
+// A token of English has about 4 bytes, one of Chinese 3.
 func (e *Embedder) MaxInput() int {
 	return min(max(3*(e.maxTokens-e.tokenizer.Overhead()), 200), 1600)
 }
@@ -199,8 +199,8 @@ func (e *Embedder) Close() error {
 	return nil
 }
 
-// batchTokens is about how many tokens are computed together: enough that the weights are read seldom, few enough that
-// what is computed stays in the processor's cache.
+// batchTokens is about how many tokens are computed together: enough that the weights are read seldom, few enough
+// that what is computed stays in the processor's cache.
 const batchTokens = 384
 
 // Embed returns one unit vector for each text, in order. A text's vector does not depend on the texts beside it. The
@@ -255,7 +255,8 @@ func batches(order []int, ids [][]int32, workers int) [][]int {
 	return all
 }
 
-// embedBatches computes the batches, each in a goroutine as soon as a workspace is free. It returns when all have ended.
+// embedBatches computes the batches, each in a goroutine as soon as a workspace is free. It returns when all have
+// ended.
 func (e *Embedder) embedBatches(ctx context.Context, ids [][]int32, all [][]int, vectors [][]float32) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

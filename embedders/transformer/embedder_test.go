@@ -184,7 +184,8 @@ func TestOptionsOverrideTheModelsFiles(t *testing.T) {
 		t.Error("without prefixes a query's vector is not a document's")
 	}
 	o := &Options{QueryPrefix: &query, DocumentPrefix: &document}
-	for purpose, prefixed := range map[souvenir.Purpose]string{souvenir.ForQuery: "ask: " + text, souvenir.ForDocument: "say: " + text} {
+	for purpose, prefixed := range map[souvenir.Purpose]string{souvenir.ForQuery: "ask: " + text,
+		souvenir.ForDocument: "say: " + text} {
 		if got, want := embed(o, purpose, text), embed(nil, purpose, prefixed); !slices.Equal(got, want) {
 			t.Errorf("purpose %v: the prefix is not used", purpose)
 		}
@@ -206,7 +207,8 @@ func TestOptionsOverrideTheModelsFiles(t *testing.T) {
 func TestE5ModelsHaveTheirPrefixes(t *testing.T) {
 	for name, want := range map[string]bool{
 		"intfloat/multilingual-e5-small": true, "intfloat/e5-small-v2": true, "my-e5-base": true,
-		"intfloat/multilingual-e5-large-instruct": false, "all-MiniLM-L6-v2": false, "bge-small": false, "": false, "type5-x": false,
+		"intfloat/multilingual-e5-large-instruct": false, "all-MiniLM-L6-v2": false, "bge-small": false, "": false,
+		"type5-x": false,
 	} {
 		if isE5(name) != want {
 			t.Errorf("isE5(%q) is %v", name, !want)

@@ -13,8 +13,8 @@ type workspace struct {
 	states, qkv, mixed, wide []float32
 }
 
-// forward computes the last layer's token vectors of several texts, one after the other without padding. Attention sees
-// the tokens of its own text only.
+// forward computes the last layer's token vectors of several texts, one after the other without padding. Attention
+// sees the tokens of its own text only.
 func (n *network) forward(ctx context.Context, w *workspace, texts [][]int32) ([]float32, error) {
 	total := 0
 	for _, ids := range texts {

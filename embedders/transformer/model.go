@@ -26,8 +26,8 @@ type layer struct {
 
 type layerNorm struct{ weight, bias []float32 }
 
-// table is the vectors of the vocabulary. They take most of a small model's memory, so they stay as the file has them,
-// or are rounded to 8 bits, each with a scale of its own.
+// table is the vectors of the vocabulary. They take most of a small model's memory, so they stay as the file has
+// them, or are rounded to 8 bits, each with a scale of its own.
 type table struct {
 	hidden int
 	tensor weights.Tensor

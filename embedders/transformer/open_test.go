@@ -19,24 +19,35 @@ func TestBadModelsAreErrors(t *testing.T) {
 		remove  bool
 		options *Options
 	}{
-		"no config":          {file: "config.json", remove: true, want: []string{"config.json is missing", "tokenizer.json"}},
-		"config is no JSON":  {file: "config.json", to: "{", want: []string{"config.json", "unexpected end"}},
-		"another family":     {file: "config.json", from: `"model_type":"bert"`, to: `"model_type":"gpt2"`, want: []string{`model_type is "gpt2"`, "bert, xlm-roberta"}},
-		"another activation": {file: "config.json", from: `"hidden_act":"gelu"`, to: `"hidden_act":"relu"`, want: []string{`hidden_act is "relu"`}},
-		"relative positions": {file: "config.json", from: `"absolute"`, to: `"relative_key"`, want: []string{"position_embedding_type"}},
-		"a huge size":        {file: "config.json", from: `"hidden_size":32`, to: `"hidden_size":2000000000`, want: []string{"hidden_size is 2000000000; 1 to 16384"}},
-		"a negative size":    {file: "config.json", from: `"vocab_size":`, to: `"vocab_size":-`, want: []string{"vocab_size is -"}},
+		"no config": {file: "config.json", remove: true, want: []string{"config.json is missing",
+			"tokenizer.json"}},
+		"config is no JSON": {file: "config.json", to: "{", want: []string{"config.json", "unexpected end"}},
+		"another family": {file: "config.json", from: `"model_type":"bert"`, to: `"model_type":"gpt2"`,
+			want: []string{`model_type is "gpt2"`, "bert, xlm-roberta"}},
+		"another activation": {file: "config.json", from: `"hidden_act":"gelu"`, to: `"hidden_act":"relu"`,
+			want: []string{`hidden_act is "relu"`}},
+		"relative positions": {file: "config.json", from: `"absolute"`, to: `"relative_key"`,
+			want: []string{"position_embedding_type"}},
+		"a huge size": {file: "config.json", from: `"hidden_size":32`, to: `"hidden_size":2000000000`,
+			want: []string{"hidden_size is 2000000000; 1 to 16384"}},
+		"a negative size": {file: "config.json", from: `"vocab_size":`, to: `"vocab_size":-`,
+			want: []string{"vocab_size is -"}},
 		"heads that do not divide": {file: "config.json", from: `"num_attention_heads":2`, to: `"num_attention_heads":5`,
 			want: []string{"hidden_size is 32 and num_attention_heads 5"}},
-		"epsilon": {file: "config.json", from: `"layer_norm_eps":1e-12`, to: `"layer_norm_eps":0`, want: []string{"layer_norm_eps is 0"}},
+		"epsilon": {file: "config.json", from: `"layer_norm_eps":1e-12`, to: `"layer_norm_eps":0`,
+			want: []string{"layer_norm_eps is 0"}},
 		"another shape": {file: "config.json", from: `"intermediate_size":96`, to: `"intermediate_size":97`,
 			want: []string{"model.safetensors", `"bert.encoder.layer.0.intermediate.dense.weight" has shape [96 32]; [97 32] is expected by config.json`}},
 		"more layers": {file: "config.json", from: `"num_hidden_layers":2`, to: `"num_hidden_layers":3`,
 			want: []string{`no tensor "bert.encoder.layer.2.attention.self.query.weight"`, "such as"}},
-		"a small vocabulary":  {file: "config.json", from: `"vocab_size":900`, to: `"vocab_size":10`, want: []string{"tokenizer.json", "vocab_size is 10"}},
-		"a dense module":      {file: "modules.json", from: `models.Normalize`, to: `models.Dense`, want: []string{"modules.json", "models.Dense"}},
-		"a path outside":      {file: "modules.json", from: `"1_Pooling"`, to: `"../../etc"`, want: []string{"modules.json", `"../../etc"`}},
-		"two poolings":        {file: "1_Pooling/config.json", from: `"pooling_mode_cls_token":false`, to: `"pooling_mode_cls_token":true`, want: []string{"1_Pooling", "cls_token or mean_tokens"}},
+		"a small vocabulary": {file: "config.json", from: `"vocab_size":900`, to: `"vocab_size":10`,
+			want: []string{"tokenizer.json", "vocab_size is 10"}},
+		"a dense module": {file: "modules.json", from: `models.Normalize`, to: `models.Dense`,
+			want: []string{"modules.json", "models.Dense"}},
+		"a path outside": {file: "modules.json", from: `"1_Pooling"`, to: `"../../etc"`,
+			want: []string{"modules.json", `"../../etc"`}},
+		"two poolings": {file: "1_Pooling/config.json", from: `"pooling_mode_cls_token":false`,
+			to: `"pooling_mode_cls_token":true`, want: []string{"1_Pooling", "cls_token or mean_tokens"}},
 		"weights cut off":     {file: "model.safetensors", from: "all but 100", want: []string{"model.safetensors"}},
 		"no weights":          {file: "model.safetensors", remove: true, want: []string{"has no weights", "model.onnx"}},
 		"a tokenizer of none": {file: "tokenizer.json", to: "{}", want: []string{"tokenizer.json", "model: it is missing"}},
@@ -94,7 +105,8 @@ func damage(t *testing.T, path, from, to string, remove bool) {
 
 // TestAModelIsReadInAllItsForms has the tokenizer in its other files, and none of the files of sentence-transformers.
 func TestAModelIsReadInAllItsForms(t *testing.T) {
-	for _, c := range []struct{ model, without string }{{"bert", "tokenizer.json"}, {"xlmr", "tokenizer.json"}, {"bert", "modules.json"}} {
+	for _, c := range []struct{ model, without string }{{"bert", "tokenizer.json"}, {"xlmr", "tokenizer.json"},
+		{"bert", "modules.json"}} {
 		dir := folder(t, c.model)
 		if err := os.Remove(filepath.Join(dir, c.without)); err != nil {
 			t.Fatal(err)

@@ -46,8 +46,8 @@ func (p Pooling) String() string {
 	return fmt.Sprintf("Pooling(%d)", int(p))
 }
 
-// Options change how [Open] reads a model. The zero value of a field means its documented default; a nil *Options means
-// all defaults.
+// Options change how [Open] reads a model. The zero value of a field means its documented default; a nil *Options
+// means all defaults.
 type Options struct {
 	// Precision is how weights are held and multiplied. The default is Float32.
 	Precision Precision
@@ -55,9 +55,9 @@ type Options struct {
 	// Pooling is how token vectors become one. The default is what the model's files say.
 	Pooling Pooling
 
-	// QueryPrefix and DocumentPrefix stand before every text of their purpose. Nil means what the model was trained with:
-	// the prompts of config_sentence_transformers.json (query; document or passage), "query: " and "passage: " for models
-	// whose name or folder says e5, and otherwise none.
+	// QueryPrefix and DocumentPrefix stand before every text of their purpose. Nil means what the model was trained
+	// with: the prompts of config_sentence_transformers.json (query; document or passage), "query: " and "passage: "
+	// for models whose name or folder says e5, and otherwise none.
 	QueryPrefix, DocumentPrefix *string
 
 	// MaxTokens is how many tokens of a text count, special tokens included; a longer text is cut at its end. Zero means

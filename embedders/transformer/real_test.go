@@ -56,7 +56,8 @@ func TestRealModels(t *testing.T) {
 				}
 				t.Logf("%s: numbers differ by %.2g at most, the least cosine is %.6f", e.Model(), worst, least)
 				if c.precision == Float32 && worst > 1e-4 || least < c.least {
-					t.Errorf("%v: numbers differ by %.2g, cosine %.6f; want 1e-4 in float32, and %v", c.precision, worst, least, c.least)
+					t.Errorf("%v: numbers differ by %.2g, cosine %.6f; want 1e-4 in float32, and %v", c.precision, worst, least,
+						c.least)
 				}
 				if err := e.Close(); err != nil {
 					t.Fatal(err)

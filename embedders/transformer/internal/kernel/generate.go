@@ -1,7 +1,7 @@
 //go:build ignore
 
-// This program writes tiles_amd64.s: the loops that multiply a few rows by a panel of columns, for each number of rows,
-// so that a short text costs no more than its rows.
+// This program writes tiles_amd64.s: the loops that multiply a few rows by a panel of columns, for each number of
+// rows, so that a short text costs no more than its rows.
 package main
 
 import (
@@ -36,9 +36,11 @@ func main() {
 	for _, k := range []kind{
 		{"tileAVX512", "Float32, AVX-512F.", 12, "Z", 64, 8, []int{2, 3, 4, 5, 6, 7}, 4, false},
 		{"tileAVX2", "Float32, AVX2 and FMA.", 6, "Y", 32, 4, []int{2, 3}, 4, false},
-		{"tileVNNI", "Int8, AVX-512 VNNI: four products of a byte and an unsigned byte are added to a sum of 32 bits.", 12, "Z", 64, 8,
+		{"tileVNNI", "Int8, AVX-512 VNNI: four products of a byte and an unsigned byte are added to a sum of 32 bits.",
+			12, "Z", 64, 8,
 			[]int{2, 3, 4, 5, 6, 7}, 4, true},
-		{"tile8AVX2", "Int8, AVX2: two products of words are added to a sum of 32 bits.", 5, "Y", 32, 4, []int{2, 3}, 4, true},
+		{"tile8AVX2", "Int8, AVX2: two products of words are added to a sum of 32 bits.", 5, "Y", 32, 4, []int{2, 3}, 4,
+			true},
 	} {
 		k.write()
 	}

@@ -1,5 +1,6 @@
 // Package kernel holds the loops in which a transformer spends its time: products of matrices in float32 and int8,
-// GELU, softmax and layer normalisation. Each has a form in Go, and on amd64 forms for AVX2 and AVX-512; [Fastest] picks.
+// GELU, softmax and layer normalisation. Each has a form in Go, and on amd64 forms for AVX2 and AVX-512; [Fastest]
+// picks.
 //
 // A row of a product is the same whatever rows stand beside it: every form adds a row's products in one order. So the
 // vector of a text does not depend on the texts that it is embedded with.

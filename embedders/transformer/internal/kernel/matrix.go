@@ -16,13 +16,11 @@ type Matrix struct {
 
 // Workspace is the memory that a goroutine multiplies with.
 type Workspace struct {
-	tile   tile
-	tile8  tile8
-	edge   [maxHeight * maxWidth]float32
-	scales [maxHeight]float32
-	shifts [maxHeight]int32
-	words  []int16
-	bytes  []int8
+	tile  tile
+	tile8 tile8
+	edge  [maxHeight * maxWidth]float32
+	words []int16
+	bytes []int8
 }
 
 // Rows is the number of outputs.
@@ -156,8 +154,8 @@ func (k *Kernels) multiplyInt8(w *Workspace, m *Matrix, c, a []float32, rows int
 	}
 }
 
-// quantiseRow rounds a row to integers at a place of the workspace, and fills it up to a stride with zeros. It returns
-// the scale, and what the weights' shift adds to every sum of the row.
+// quantiseRow rounds a row to integers at a place of the workspace, and fills it up to a stride with zeros. It
+// returns the scale, and what the weights' shift adds to every sum of the row.
 func (k *Kernels) quantiseRow(w *Workspace, x []float32, place, stride int) (scale float32, shift int32) {
 	most := k.most(x)
 	inverse := float32(0)

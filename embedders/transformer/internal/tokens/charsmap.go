@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// charsMap is SentencePiece's table of replacements ("precompiled_charsmap"): the size in bytes of a double array, the
-// double array (a trie as in darts-clone, of uint32, little-endian), and the replacements, each ended by a zero byte.
+// charsMap is SentencePiece's table of replacements ("precompiled_charsmap"): the size in bytes of a double array,
+// the double array (a trie as in darts-clone, of uint32, little-endian), and the replacements, each ended by a zero
+// byte.
 type charsMap struct {
 	trie []uint32
 	text string
@@ -96,8 +97,8 @@ func (m *charsMap) longest(text string) (length int, replacement string) {
 	return length, replacement
 }
 
-// replace changes a text as the library tokenizers does (its normalizer Precompiled): user-perceived characters of less
-// than 6 bytes as a whole if any entry matches their beginning, and otherwise each character by itself.
+// replace changes a text as the library tokenizers does (its normalizer Precompiled): user-perceived characters of
+// less than 6 bytes as a whole if any entry matches their beginning, and otherwise each character by itself.
 func (m *charsMap) replace(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// clusterEnd returns the length of the first user-perceived character of a text (an extended grapheme cluster, UAX #29).
-// It keeps to the rules that can give a cluster of less than 6 bytes, the only ones whose cut makes a difference here:
-// Hangul syllables, flags, emoji sequences and Indic conjuncts are longer, however they are cut.
+// clusterEnd returns the length of the first user-perceived character of a text (an extended grapheme cluster, UAX
+// #29). It keeps to the rules that can give a cluster of less than 6 bytes, the only ones whose cut makes a
+// difference here: Hangul syllables, flags, emoji sequences and Indic conjuncts are longer, however they are cut.
 func clusterEnd(text string) int {
 	r, end := utf8.DecodeRuneInString(text)
 	if end < len(text) && r < 0x80 && text[end] < 0x80 && r != '\r' {

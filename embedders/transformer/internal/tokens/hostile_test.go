@@ -16,36 +16,43 @@ func TestBadTokenizersAreErrors(t *testing.T) {
 	deep := strings.Repeat(`{"type":"Sequence","normalizers":[`, 40) + strings.Repeat("]}", 40)
 	trie := base64.StdEncoding.EncodeToString(binary.LittleEndian.AppendUint32(nil, 1<<30))
 	for name, c := range map[string]struct{ data, want string }{
-		"no JSON":               {`{`, "unexpected end"},
-		"endless nesting":       {strings.Repeat("[", 20_000), "exceeded max depth"},
-		"no model":              {`{}`, "model: it is missing"},
-		"another model":         {`{"model":{"type":"BPE"}}`, `model: type "BPE" is not supported`},
-		"no unknown piece":      {`{"model":{"type":"WordPiece","vocab":{"a":0}}}`, `has no "[UNK]"`},
-		"a negative id":         {`{"model":{"type":"WordPiece","vocab":{"[UNK]":-1}}}`, "has the id -1"},
-		"a huge id":             {`{"model":{"type":"WordPiece","vocab":{"[UNK]":2000000000}}}`, "has the id 2000000000"},
-		"no unk_id":             {`{"model":{"type":"Unigram","vocab":[["a",0]]}}`, "unk_id is -1"},
-		"a piece alone":         {`{"model":{"type":"Unigram","unk_id":0,"vocab":[["a"]]}}`, "a list of 1"},
-		"a long piece":          {`{"model":{"type":"Unigram","unk_id":0,"vocab":[["` + strings.Repeat("a", 2000) + `",0]]}}`, "has 2000 bytes"},
-		"bytes":                 {`{"model":{"type":"Unigram","unk_id":0,"byte_fallback":true,"vocab":[["a",0]]}}`, "byte_fallback"},
-		"deep normalizers":      {`{"normalizer":` + deep + `,` + wordPieceModel + `}`, "normalizer: nested more than 16 deep"},
-		"another normalizer":    {`{"normalizer":{"type":"Magic"},` + wordPieceModel + `}`, `normalizer: type "Magic" is not supported`},
-		"a bad expression":      {`{"normalizer":{"type":"Replace","pattern":{"Regex":"("},"content":""},` + wordPieceModel + `}`, "Replace"},
-		"a long replacement":    {`{"normalizer":{"type":"Replace","pattern":{"String":"a"},"content":"` + strings.Repeat("b", 300) + `"},` + wordPieceModel + `}`, "has 300 bytes"},
-		"an empty pattern":      {`{"normalizer":{"type":"Replace","pattern":{"String":""},"content":"b"},` + wordPieceModel + `}`, "the pattern is empty"},
-		"a short table":         {`{"normalizer":{"type":"Precompiled","precompiled_charsmap":"AA=="},` + unigramModel + `}`, "charsmap has 1 bytes"},
-		"a lying table":         {`{"normalizer":{"type":"Precompiled","precompiled_charsmap":"` + trie + `"},` + unigramModel + `}`, "1073741824 bytes, of 0"},
-		"another pre-tokenizer": {`{"pre_tokenizer":{"type":"ByteLevel"},` + wordPieceModel + `}`, `pre_tokenizer: type "ByteLevel"`},
-		"another scheme":        {`{"pre_tokenizer":{"type":"Metaspace","prepend_scheme":"maybe"},` + unigramModel + `}`, "prepend_scheme is"},
-		"a template of two":     {`{"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},{"Sequence":{"id":"A"}}]},` + wordPieceModel + `}`, "holds the text twice"},
-		"a template of none":    {`{"post_processor":{"type":"TemplateProcessing","single":[]},` + wordPieceModel + `}`, "does not hold the text"},
-		"a negative special":    {`{"post_processor":{"type":"BertProcessing","cls":["[CLS]",-5],"sep":["[SEP]",1]},` + wordPieceModel + `}`, "has the id -5"},
-		"a negative token":      {`{"added_tokens":[{"id":-1,"content":"x"}],` + wordPieceModel + `}`, "added_tokens"},
+		"no JSON":          {`{`, "unexpected end"},
+		"endless nesting":  {strings.Repeat("[", 20_000), "exceeded max depth"},
+		"no model":         {`{}`, "model: it is missing"},
+		"another model":    {`{"model":{"type":"BPE"}}`, `model: type "BPE" is not supported`},
+		"no unknown piece": {`{"model":{"type":"WordPiece","vocab":{"a":0}}}`, `has no "[UNK]"`},
+		"a negative id":    {`{"model":{"type":"WordPiece","vocab":{"[UNK]":-1}}}`, "has the id -1"},
+		"a huge id":        {`{"model":{"type":"WordPiece","vocab":{"[UNK]":2000000000}}}`, "has the id 2000000000"},
+		"no unk_id":        {`{"model":{"type":"Unigram","vocab":[["a",0]]}}`, "unk_id is -1"},
+		"a piece alone":    {`{"model":{"type":"Unigram","unk_id":0,"vocab":[["a"]]}}`, "a list of 1"},
+		"a long piece": {`{"model":{"type":"Unigram","unk_id":0,"vocab":[["` + strings.Repeat("a", 2000) + `",0]]}}`,
+			"has 2000 bytes"},
+		"bytes": {`{"model":{"type":"Unigram","unk_id":0,"byte_fallback":true,"vocab":[["a",0]]}}`,
+			"byte_fallback"},
+		"deep normalizers": {`{"normalizer":` + deep + `,` + wordPieceModel + `}`,
+			"normalizer: nested more than 16 deep"},
+		"another normalizer": {`{"normalizer":{"type":"Magic"},` + wordPieceModel + `}`,
+			`normalizer: type "Magic" is not supported`},
+		"a bad expression":   {`{"normalizer":{"type":"Replace","pattern":{"Regex":"("},"content":""},` + wordPieceModel + `}`, "Replace"},
+		"a long replacement": {`{"normalizer":{"type":"Replace","pattern":{"String":"a"},"content":"` + strings.Repeat("b", 300) + `"},` + wordPieceModel + `}`, "has 300 bytes"},
+		"an empty pattern":   {`{"normalizer":{"type":"Replace","pattern":{"String":""},"content":"b"},` + wordPieceModel + `}`, "the pattern is empty"},
+		"a short table":      {`{"normalizer":{"type":"Precompiled","precompiled_charsmap":"AA=="},` + unigramModel + `}`, "charsmap has 1 bytes"},
+		"a lying table":      {`{"normalizer":{"type":"Precompiled","precompiled_charsmap":"` + trie + `"},` + unigramModel + `}`, "1073741824 bytes, of 0"},
+		"another pre-tokenizer": {`{"pre_tokenizer":{"type":"ByteLevel"},` + wordPieceModel + `}`,
+			`pre_tokenizer: type "ByteLevel"`},
+		"another scheme":    {`{"pre_tokenizer":{"type":"Metaspace","prepend_scheme":"maybe"},` + unigramModel + `}`, "prepend_scheme is"},
+		"a template of two": {`{"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},{"Sequence":{"id":"A"}}]},` + wordPieceModel + `}`, "holds the text twice"},
+		"a template of none": {`{"post_processor":{"type":"TemplateProcessing","single":[]},` + wordPieceModel + `}`,
+			"does not hold the text"},
+		"a negative special": {`{"post_processor":{"type":"BertProcessing","cls":["[CLS]",-5],"sep":["[SEP]",1]},` + wordPieceModel + `}`, "has the id -5"},
+		"a negative token":   {`{"added_tokens":[{"id":-1,"content":"x"}],` + wordPieceModel + `}`, "added_tokens"},
 	} {
 		if _, err := ReadJSON([]byte(c.data)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: the error is %v; %q is expected in it", name, err, c.want)
 		}
 	}
-	for name, data := range map[string]string{"empty": "", "text": "hello, this is text", "pieces of nothing": "\x0a\x00\x0a\x00\x0a\x00\x0a\x00"} {
+	for name, data := range map[string]string{"empty": "", "text": "hello, this is text",
+		"pieces of nothing": "\x0a\x00\x0a\x00\x0a\x00\x0a\x00"} {
 		if _, err := SentencePiece([]byte(data)); err == nil {
 			t.Errorf("%s: a SentencePiece model is read of it", name)
 		}
@@ -82,7 +89,8 @@ func FuzzTokenizer(f *testing.F) {
 // FuzzEncode gives any text to the fixtures' tokenizers.
 func FuzzEncode(f *testing.F) {
 	tokenizers := []*Tokenizer{made(ReadJSON(fixture(f, "bert/tokenizer.json")))(f),
-		made(ReadJSON(fixture(f, "xlmr/tokenizer.json")))(f), made(SentencePiece(fixture(f, "xlmr/sentencepiece.bpe.model")))(f)}
+		made(ReadJSON(fixture(f, "xlmr/tokenizer.json")))(f),
+		made(SentencePiece(fixture(f, "xlmr/sentencepiece.bpe.model")))(f)}
 	for _, w := range wantedIDs(f, "xlmr/ids.json") {
 		f.Add(w.Text, 20)
 	}

@@ -269,7 +269,7 @@ func (t *Tokenizer) readNormalizer(data json.RawMessage, depth int) error {
 		add(nmt)
 	case "Prepend":
 		if len(p.Prepend) > maxPattern {
-			return fmt.Errorf("Prepend: the text has %d bytes; at most %d are expected", len(p.Prepend), maxPattern)
+			return fmt.Errorf("type Prepend: the text has %d bytes; at most %d are expected", len(p.Prepend), maxPattern)
 		}
 		add(func(text string) string {
 			if text == "" {
@@ -302,20 +302,21 @@ func (t *Tokenizer) readNormalizer(data json.RawMessage, depth int) error {
 // replacer replaces a string, or what a regular expression matches.
 func replacer(p jsonPart) (step, error) {
 	if n := max(len(p.Content), len(or(p.Pattern.String, "")), len(or(p.Pattern.Regex, ""))); n > maxPattern {
-		return nil, fmt.Errorf("Replace: the pattern or the content has %d bytes; at most %d are expected", n, maxPattern)
+		return nil, fmt.Errorf("type Replace: the pattern or the content has %d bytes; at most %d are expected", n,
+			maxPattern)
 	}
 	if p.Pattern.String != nil {
 		if *p.Pattern.String == "" {
-			return nil, errors.New("Replace: the pattern is empty")
+			return nil, errors.New("type Replace: the pattern is empty")
 		}
 		return strings.NewReplacer(*p.Pattern.String, p.Content).Replace, nil
 	}
 	if p.Pattern.Regex == nil {
-		return nil, errors.New("Replace: the pattern is neither a String nor a Regex")
+		return nil, errors.New("type Replace: the pattern is neither a String nor a Regex")
 	}
 	expression, err := regexp.Compile(*p.Pattern.Regex)
 	if err != nil {
-		return nil, fmt.Errorf("Replace: %w", err)
+		return nil, fmt.Errorf("type Replace: %w", err)
 	}
 	return func(text string) string { return expression.ReplaceAllLiteralString(text, p.Content) }, nil
 }
@@ -349,13 +350,13 @@ func (t *Tokenizer) readPreTokenizer(data json.RawMessage, depth int) error {
 		}
 		scheme = or(p.PrependScheme, scheme)
 		if scheme != "always" && scheme != "first" && scheme != "never" {
-			return fmt.Errorf("Metaspace: prepend_scheme is %.40q; always, first or never is expected", scheme)
+			return fmt.Errorf("type Metaspace: prepend_scheme is %.40q; always, first or never is expected", scheme)
 		}
 		if p.Replacement == "" {
 			p.Replacement = blank
 		}
 		if len(p.Replacement) > 4 {
-			return fmt.Errorf("Metaspace: replacement is %.40q; one character is expected", p.Replacement)
+			return fmt.Errorf("type Metaspace: replacement is %.40q; one character is expected", p.Replacement)
 		}
 		t.split = append(t.split, metaspace(p.Replacement, scheme, or(p.Split, true)))
 	default:
@@ -394,7 +395,8 @@ func (t *Tokenizer) readPostProcessor(data json.RawMessage, depth int) error {
 	case "ByteLevel":
 		return errors.New("type ByteLevel is not supported; such models cut texts into bytes")
 	}
-	return fmt.Errorf("type %.40q is not supported; TemplateProcessing, BertProcessing and RobertaProcessing are", p.Type)
+	return fmt.Errorf("type %.40q is not supported; TemplateProcessing, BertProcessing and RobertaProcessing are",
+		p.Type)
 }
 
 // readTemplate finds the tokens before and after the text.

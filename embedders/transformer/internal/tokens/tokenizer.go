@@ -1,7 +1,7 @@
-// Package tokens cuts texts into the token ids of a model's vocabulary, exactly as the tokenizer does that the model was
-// trained with: WordPiece as BERT has it, and SentencePiece Unigram as XLM-R has it. It reads tokenizer.json (of the
-// Hugging Face library tokenizers), vocab.txt and sentencepiece.bpe.model. The files come from outside: whatever they
-// hold, they give a tokenizer or an error.
+// Package tokens cuts texts into the token ids of a model's vocabulary, exactly as the tokenizer does that the model
+// was trained with: WordPiece as BERT has it, and SentencePiece Unigram as XLM-R has it. It reads tokenizer.json (of
+// the Hugging Face library tokenizers), vocab.txt and sentencepiece.bpe.model. The files come from outside: whatever
+// they hold, they give a tokenizer or an error.
 package tokens
 
 import (
@@ -39,8 +39,8 @@ func (t *Tokenizer) Size() int { return t.size }
 // Overhead is the number of ids that Encode puts around every text.
 func (t *Tokenizer) Overhead() int { return len(t.before) + len(t.after) }
 
-// Encode appends a text's ids, at most limit of them, to ids. What is too long is cut at its end, and the ids that stand
-// around every text are kept. A limit of 0 means none.
+// Encode appends a text's ids, at most limit of them, to ids. What is too long is cut at its end, and the ids that
+// stand around every text are kept. A limit of 0 means none.
 func (t *Tokenizer) Encode(ids []int32, text string, limit int) []int32 {
 	text = clip(text)
 	if !utf8.ValidString(text) {
@@ -81,7 +81,8 @@ func (t *Tokenizer) encodeText(ids []int32, text string, most int) []int32 {
 	return ids[:min(len(ids), most)]
 }
 
-// longestText bounds a text while it is normalised, in bytes: the steps of a hostile file could make it grow without end.
+// longestText bounds a text while it is normalised, in bytes: the steps of a hostile file could make it grow without
+// end.
 const longestText = 1 << 20
 
 // clip cuts a text that is too long, between characters.

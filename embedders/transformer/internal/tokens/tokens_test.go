@@ -58,8 +58,8 @@ func made(t *Tokenizer, err error) func(testing.TB) *Tokenizer {
 	}
 }
 
-// TestIDsAreThoseOfTheReference compares with the libraries tokenizers and SentencePiece: 14 languages and more, marks,
-// emoji, control characters, long words, special tokens in texts.
+// TestIDsAreThoseOfTheReference compares with the libraries tokenizers and SentencePiece: 14 languages and more,
+// marks, emoji, control characters, long words, special tokens in texts.
 func TestIDsAreThoseOfTheReference(t *testing.T) {
 	vocabulary, err := ReadVocabulary(bytes.NewReader(fixture(t, "bert/vocab.txt")))
 	if err != nil {

@@ -38,7 +38,7 @@ func newUnigram(pieces []string, scores []float64, matched []bool, unknown int) 
 		if math.IsNaN(scores[i]) || math.IsInf(scores[i], 0) {
 			return nil, fmt.Errorf("piece %d has the score %v; a finite number is expected", i, scores[i])
 		}
-		if matched != nil && !matched[i] {
+		if len(matched) == len(pieces) && !matched[i] {
 			continue
 		}
 		least = min(least, scores[i])
@@ -60,8 +60,8 @@ type node struct {
 	id    int32
 }
 
-// encode finds the best way to cut the text, from left to right (Viterbi). Unknown characters beside each other become
-// one unknown piece.
+// encode finds the best way to cut the text, from left to right (Viterbi). Unknown characters beside each other
+// become one unknown piece.
 func (u *unigram) encode(ids []int32, text string) []int32 {
 	if id, ok := u.ids[text]; ok && utf8.RuneCountInString(text) == 1 {
 		return append(ids, id)

@@ -13,7 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/embedders/transformer/internal/protobuf"
 )
 
-// maxONNX bounds an ONNX file; a larger one keeps its weights in other files anyway (2 GiB is Protocol Buffers' limit).
+// maxONNX bounds an ONNX file; a larger one keeps its weights in other files anyway (2 GiB is Protocol Buffers'
+// limit).
 const maxONNX = 2 << 30
 
 // onnx is the weights of an ONNX file. The graph itself is not computed. It only shows which initializer is which
@@ -177,7 +178,8 @@ func (o *onnx) readInitializer(data []byte) error {
 		if (t.Type == I64 || t.Type == F64) && !raw { // a shape or a number, of which nothing is needed
 			return nil
 		}
-		return fmt.Errorf("initializer %.80q of shape %v has %d bytes; %d are expected of %v numbers", name, dims, len(t.Data),
+		return fmt.Errorf("initializer %.80q of shape %v has %d bytes; %d are expected of %v numbers", name, dims,
+			len(t.Data),
 			n*int64(t.Type.Size()), t.Type)
 	}
 	o.initial[name] = t
@@ -408,8 +410,8 @@ func (o *onnx) Read(name string) (Tensor, error) {
 	return Tensor{Type: F32, Shape: o.Shape(name), Data: out}, nil
 }
 
-// dequantise makes numbers of integers: (integer - zero point) * scale. There is one scale in all, or one for each column
-// of a matrix (of those that are turned), or for each row.
+// dequantise makes numbers of integers: (integer - zero point) * scale. There is one scale in all, or one for each
+// column of a matrix (of those that are turned), or for each row.
 func (o *onnx) dequantise(values []float32, shape []int, w onnxWeight) error {
 	scale, zero := o.initial[w.scale], o.initial[w.zero]
 	columns := 1
@@ -424,7 +426,8 @@ func (o *onnx) dequantise(values []float32, shape []int, w onnxWeight) error {
 	switch {
 	case n == 1 || byColumn || n > 0 && n*columns == len(values):
 	default:
-		return fmt.Errorf("its shape is %v, and it has %d scales; one, or one for each row or column, is expected", shape, n)
+		return fmt.Errorf("its shape is %v, and it has %d scales; one, or one for each row or column, is expected",
+			shape, n)
 	}
 	if w.zero != "" && zero.Len() != n {
 		return fmt.Errorf("it has %d scales and %d zero points", n, zero.Len())

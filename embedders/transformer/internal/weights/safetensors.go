@@ -3,6 +3,7 @@ package weights
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -36,22 +37,32 @@ func OpenSafetensors(path string) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, err := statSafetensors(path, file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	s.close = file.Close
+	return s, nil
+}
+
+func statSafetensors(path string, file *os.File) (*safetensors, error) {
 	info, err := file.Stat()
 	if err != nil {
-		file.Close()
 		return nil, err
 	}
-	s, err := ReadSafetensors(path, file, info.Size())
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	s.(*safetensors).close = file.Close
-	return s, nil
+	return readSafetensors(path, file, info.Size())
 }
 
 // ReadSafetensors reads the header of a safetensors file of a given size. Path is for errors.
 func ReadSafetensors(path string, file io.ReaderAt, size int64) (Source, error) {
+	s, err := readSafetensors(path, file, size)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func readSafetensors(path string, file io.ReaderAt, size int64) (*safetensors, error) {
 	var length [8]byte
 	if size < 8 {
 		return nil, fmt.Errorf("%s has %d bytes; a safetensors file has at least 8", path, size)
@@ -97,7 +108,8 @@ func readPlace(entry []byte, room int64) (place, error) {
 	if err := json.Unmarshal(entry, &e); err != nil {
 		return place{}, err
 	}
-	types := map[string]Type{"F32": F32, "F16": F16, "BF16": BF16, "F64": F64, "I8": I8, "U8": U8, "I32": I32, "I64": I64}
+	types := map[string]Type{"F32": F32, "F16": F16, "BF16": BF16, "F64": F64, "I8": I8, "U8": U8, "I32": I32,
+		"I64": I64}
 	p := place{kind: types[e.Type], shape: make([]int, 0, min(len(e.Shape), maxDimensions))}
 	if p.kind == 0 {
 		// A type that no tensor of a model has; the tensor counts as there, and fails when it is read.
@@ -149,7 +161,8 @@ func (s *safetensors) Read(name string) (Tensor, error) {
 		return Tensor{}, fmt.Errorf("%s has no tensor %.80q", s.path, name)
 	}
 	if p.kind < 0 {
-		return Tensor{}, fmt.Errorf("%s: tensor %.80q has a type that is not supported; F32, F16 or BF16 are expected", s.path,
+		return Tensor{}, fmt.Errorf("%s: tensor %.80q has a type that is not supported; F32, F16 or BF16 are expected",
+			s.path,
 			name)
 	}
 	data := make([]byte, p.end-p.begin)

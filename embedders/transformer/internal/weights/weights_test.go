@@ -37,7 +37,7 @@ func tensors(header string, numbers ...byte) []byte {
 	return append(append(file, header...), numbers...)
 }
 
-func readSafetensors(data []byte) (Source, error) {
+func parse(data []byte) (Source, error) {
 	return ReadSafetensors("m.safetensors", bytes.NewReader(data), int64(len(data)))
 }
 
@@ -54,8 +54,9 @@ func TestNumbersOfAllTypesAreRead(t *testing.T) {
 		"I8":   {[]byte{1, 0xFE}, []float32{1, -2}},
 		"U8":   {[]byte{1, 0xFE}, []float32{1, 254}},
 	} {
-		header := fmt.Sprintf(`{"__metadata__":{"a":"b"},"x":{"dtype":%q,"shape":[%d],"data_offsets":[0,%d]}}`, kind, len(c.want), len(c.bytes))
-		s, err := readSafetensors(tensors(header, c.bytes...))
+		header := fmt.Sprintf(`{"__metadata__":{"a":"b"},"x":{"dtype":%q,"shape":[%d],"data_offsets":[0,%d]}}`, kind,
+			len(c.want), len(c.bytes))
+		s, err := parse(tensors(header, c.bytes...))
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
@@ -79,26 +80,31 @@ func TestBadSafetensorsAreErrors(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"empty":              {nil, "has 0 bytes"},
-		"a huge header":      {binary.LittleEndian.AppendUint64(nil, 1<<62), "says that its header has 4611686018427387904 bytes"},
-		"a header cut off":   {tensors(`{"x":{}}`)[:12], "at most 4 are possible"},
-		"no JSON":            {tensors(`hello`), "is not the JSON"},
-		"nested JSON":        {tensors(strings.Repeat(`{"x":`, 20_000) + strings.Repeat("}", 20_000)), "is not the JSON"},
-		"no offsets":         {tensors(`{"x":{"dtype":"F32","shape":[1]}}`), `tensor "x": shape [1] and data_offsets []`},
-		"past the end":       {tensors(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 0, 0, 0, 0), "bytes 0 to 8; the file has 4"},
-		"negative offsets":   {tensors(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[-8,0]}}`), "bytes -8 to 0"},
-		"another size":       {tensors(`{"x":{"dtype":"F32","shape":[3],"data_offsets":[0,4]}}`, 0, 0, 0, 0), "takes 12 bytes; data_offsets give it 4"},
-		"a huge shape":       {tensors(`{"x":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`), "shape [4294967296 4294967296]"},
-		"a negative shape":   {tensors(`{"x":{"dtype":"F32","shape":[-1],"data_offsets":[0,0]}}`), "shape [-1]"},
-		"too many sizes":     {tensors(`{"x":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]}}`, 0, 0, 0, 0), "at most 8 sizes"},
+		"empty": {nil, "has 0 bytes"},
+		"a huge header": {binary.LittleEndian.AppendUint64(nil, 1<<62),
+			"says that its header has 4611686018427387904 bytes"},
+		"a header cut off": {tensors(`{"x":{}}`)[:12], "at most 4 are possible"},
+		"no JSON":          {tensors(`hello`), "is not the JSON"},
+		"nested JSON":      {tensors(strings.Repeat(`{"x":`, 20_000) + strings.Repeat("}", 20_000)), "is not the JSON"},
+		"no offsets":       {tensors(`{"x":{"dtype":"F32","shape":[1]}}`), `tensor "x": shape [1] and data_offsets []`},
+		"past the end": {tensors(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, 0, 0, 0, 0),
+			"bytes 0 to 8; the file has 4"},
+		"negative offsets": {tensors(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[-8,0]}}`), "bytes -8 to 0"},
+		"another size": {tensors(`{"x":{"dtype":"F32","shape":[3],"data_offsets":[0,4]}}`, 0, 0, 0, 0),
+			"takes 12 bytes; data_offsets give it 4"},
+		"a huge shape": {tensors(`{"x":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`),
+			"shape [4294967296 4294967296]"},
+		"a negative shape": {tensors(`{"x":{"dtype":"F32","shape":[-1],"data_offsets":[0,0]}}`), "shape [-1]"},
+		"too many sizes": {tensors(`{"x":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]}}`, 0, 0,
+			0, 0), "at most 8 sizes"},
 		"a shape of strings": {tensors(`{"x":{"dtype":"F32","shape":["a"],"data_offsets":[0,0]}}`), `tensor "x"`},
 	} {
-		_, err := readSafetensors(c.data)
+		_, err := parse(c.data)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "m.safetensors") {
 			t.Errorf("%s: the error is %v; %q is expected in it", name, err, c.want)
 		}
 	}
-	s, err := readSafetensors(tensors(`{"x":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}}`, 0))
+	s, err := parse(tensors(`{"x":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}}`, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +151,9 @@ func TestOddGraphsAreNoTrouble(t *testing.T) {
 	bias := message(5, []byte{0x08, 1, 0x10, 1}, message(8, []byte("a.bias")), message(9, []byte{0, 0, 0, 0}))
 	many := slices.Repeat([]string{"m"}, 200)
 	for name, data := range map[string][]byte{
-		"one input":   onnxOf(bias, operation("Add", "x", "a.bias"), operation("Gemm", "y", "a.bias")),
-		"no input":    onnxOf(bias, operation("MatMul", "m"), operation("Transpose", "t"), operation("Add", "x", "m", "a.bias")),
+		"one input": onnxOf(bias, operation("Add", "x", "a.bias"), operation("Gemm", "y", "a.bias")),
+		"no input": onnxOf(bias, operation("MatMul", "m"), operation("Transpose", "t"), operation("Add", "x", "m",
+			"a.bias")),
 		"a circle":    onnxOf(bias, operation("Mul", "m", "m", "m"), operation("Add", "x", "a.bias", "m")),
 		"many inputs": onnxOf(bias, operation("Mul", "m", many...), operation("Add", "x", append(many, "a.bias")...)),
 		"identities":  onnxOf(bias, operation("Identity", "i", "i"), operation("Add", "x", "i", "a.bias")),
@@ -192,7 +199,7 @@ func FuzzSafetensors(f *testing.F) {
 	f.Add(tensors(`{"x":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}}`, 1, 2, 3, 4))
 	f.Add(fixture(f, "xlmr/model.safetensors")[:4000])
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := readSafetensors(data)
+		s, err := parse(data)
 		readAll(t, s, err, len(data))
 	})
 }
@@ -211,7 +218,7 @@ func FuzzONNX(f *testing.F) {
 func TestReadingTakesMemoryOfTheFilesSize(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, _ = readSafetensors(tensors(`{"x":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}`))
+	_, _ = parse(tensors(`{"x":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}`))
 	_, _ = ReadONNX("m.onnx", []byte{0x3A, 0x08, 0x2A, 0x06, 0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F})
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
