@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
 // NewMemory describes a memory to store. Only Content is required.
@@ -539,7 +540,9 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	if err := w.AddLinks(row, m.Related); err != nil {
 		return Stored{}, err
 	}
-	if err := kernel.KeepTurns(w.Tx, row); err != nil {
+	turn := turns.Memory{Content: m.Content, EventType: m.EventType, Metadata: m.Metadata, InProject: place.Project != 0,
+		Created: now}
+	if err := kernel.AddTurn(w.Tx, row, place.Partition, turn); err != nil {
 		return Stored{}, err
 	}
 	indexed, warnings, err := w.AddPassages(row, place, d.Passages, d.Vector, m.Tags)

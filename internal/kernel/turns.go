@@ -1,9 +1,8 @@
 package kernel
 
 import (
-	"encoding/json"
-
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
@@ -36,20 +35,31 @@ func KeepTurns(tx db.Tx, rows ...int64) error {
 		return err
 	}
 	for _, k := range all {
-		if k.turn == nil {
-			continue
-		}
-		if _, err := tx.Exec(`INSERT INTO turn (memory_id, partition_id, conversation, at, speaker) VALUES (?, ?, ?, ?, ?)`,
-			k.row, k.partition, k.turn.Conversation, k.turn.At, k.turn.Speaker); err != nil {
+		if err := addTurn(tx, k.row, k.partition, k.turn); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// object reads stored metadata. Damaged metadata say nothing.
-func object(metadata string) (read map[string]any) {
-	if json.Unmarshal([]byte(metadata), &read) != nil {
+// AddTurn does the same as [KeepTurns] for a memory that was just stored, without reading it.
+func AddTurn(tx db.Tx, row, partition int64, m turns.Memory) error {
+	return addTurn(tx, row, partition, turns.Of(m))
+}
+
+func addTurn(tx db.Tx, row, partition int64, t *turns.Turn) error {
+	if t == nil {
+		return nil
+	}
+	_, err := tx.Exec(`INSERT INTO turn (memory_id, partition_id, conversation, at, speaker) VALUES (?, ?, ?, ?, ?)`,
+		row, partition, t.Conversation, t.At, t.Speaker)
+	return err
+}
+
+// object reads stored metadata, with numbers as callers give them. Damaged metadata say nothing.
+func object(metadata string) map[string]any {
+	read, err := jsonobject.Decode([]byte(metadata))
+	if err != nil {
 		return nil
 	}
 	return read

@@ -20,6 +20,7 @@ func turns() concept {
 		{"lend what a filter leaves out, but do not show it", turnsFiltered},
 		{"are those of one project and day for the event type conversation", turnsOfADay},
 		{"survive export and trash", turnsKept},
+		{"stay the same when something else changes", turnsRewritten},
 		{"explain each score", turnsExplained},
 		{"give pages that form one order", turnsPaged},
 		{"answer the same with and without an index in memory", turnsOnDisk},
@@ -128,6 +129,22 @@ func turnsFiltered(f *fixture) {
 	f.equal("lenders", f.lenders(answer.ID, q), []string{"-1 where is the heron?"})
 	results := f.search(q)
 	f.equal("hits", []any{len(results.Hits), results.Total, results.Hits[0].ID}, []any{1, 1, answer.ID})
+}
+
+// turnsRewritten changes something else about one of two turns: it is read anew, and must be of the same conversation.
+func turnsRewritten(f *fixture) {
+	for i, metadata := range []map[string]any{
+		{"session": 7}, {"thread_id": 12345678901234567}, {"chat_id": 0.5}, {"conversation": " x "},
+		{"conv": "a", "session": 3, "time": 1683554160}, {"session_id": "s", "time": "2023-05-08T13:56:00"},
+	} {
+		word := []string{"heron", "otter", "lynx", "badger", "walrus", "pelican"}[i]
+		f.add(souvenir.NewMemory{Content: "where is the " + word + "?", Metadata: metadata})
+		answer := f.add(souvenir.NewMemory{Content: "yes, they do", Metadata: metadata})
+		want := []string{"-1 where is the " + word + "?"}
+		f.equal("lenders", f.lenders(answer.ID, souvenir.Query{Text: word}), want)
+		f.patch(answer.ID, map[string]any{"note": "seen"})
+		f.equal("lenders after a change of something else", f.lenders(answer.ID, souvenir.Query{Text: word}), want)
+	}
 }
 
 func turnsOfADay(f *fixture) {
