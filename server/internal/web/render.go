@@ -62,8 +62,8 @@ var templates = sync.OnceValues(func() (map[string]*template.Template, error) {
 
 // Rendered is a page that is ready to be sent.
 type Rendered struct {
-	Status int
-	Body   []byte // nil: it could not be made
+	Status int    // 0: it could not be made
+	Body   []byte // may be empty: of a part with nothing to show
 }
 
 // Show writes a page, or the part of it that a script requested.
@@ -73,7 +73,7 @@ func (s *Site) Show(w http.ResponseWriter, r *http.Request, status int, p Page) 
 
 // Send writes a rendered page.
 func (s *Site) Send(w http.ResponseWriter, p Rendered) {
-	if p.Body == nil {
+	if p.Status == 0 {
 		http.Error(w, failure.Internal, http.StatusInternalServerError)
 		return
 	}
