@@ -247,6 +247,17 @@ func TestMemorySearch(t *testing.T) {
 				"mime_type": "text/plain; charset=utf-8", "size": 13}}),
 		},
 		{
+			name: "scores are explained", tool: "memory",
+			args: `{"action": "search", "query": "pillars of granite", "limit": 1, "explain": true}`,
+			want: with(map[string]any{"results.0.memories.0.id": "{pillars}", "results.0.memories.0.explanation.lenders": nil,
+				"limit": 1, "results.0.memories.0.explanation.words.gain": 0.233, "results.0.memories.0.explanation.late_interaction.value": 1}),
+		},
+		{
+			name: "scores are not explained unless that is asked for", tool: "memory",
+			args: `{"action": "search", "query": "pillars of granite", "limit": 1}`,
+			want: with(map[string]any{"limit": 1, "results.0.memories.0.explanation": nil}),
+		},
+		{
 			name: "an empty collection", tool: "memory",
 			args: `{"action": "search", "collection_name": "empty", "query": "granite"}`,
 			want: with(map[string]any{"results": []any{}, "total": 0, "has_more": false, "sort_order": "relevance"}),
