@@ -210,7 +210,7 @@ func (h *Accounts) UserByIdentity(ctx context.Context, issuer, subject string) (
 	case err != nil:
 		return User{}, err
 	case len(found) == 0:
-		return User{}, newError(KindNotFound, "subject", "subject %s of the issuer %s is linked to no user", show(subject),
+		return User{}, newError(KindNotFound, "subject", "subject %s of the issuer %s is not linked to a user", show(subject),
 			show(issuer))
 	case found[0].Disabled:
 		return User{}, newError(KindUnauthenticated, "", "this user is disabled")
@@ -306,7 +306,7 @@ func preferences(tx db.Tx, sc scope) (map[string]any, error) {
 	}
 	object, err := jsonobject.Decode([]byte(stored[0]))
 	if err == nil && object == nil {
-		err = errors.New("null where there is an object")
+		err = errors.New("null instead of an object")
 	}
 	if err != nil {
 		return nil, damaged(err, "a user's preferences cannot be read")
@@ -361,7 +361,7 @@ func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents
 			return p, err
 		}
 		if len(found) == 0 {
-			return p, newError(KindNotFound, "session_id", "session_id %s is no session of this user, or has ended",
+			return p, newError(KindNotFound, "session_id", "session_id %s is not a session of this user, or has ended",
 				show(n.SessionID))
 		}
 		p.session, p.browser, p.withSession = n.SessionID, found[0].UserAgent, n.WithSession
@@ -388,7 +388,7 @@ func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents
 func liveToken(tx db.Tx, u storedUser, id string, now int64) (storedToken, error) {
 	found, err := loadTokens(tx, now, `t.uid = ? AND t.user_id = ?`, id, u.row)
 	if err == nil && (len(found) == 0 || found[0].wasRevoked || found[0].expired) {
-		err = newError(KindNotFound, "token_id", "token_id %s is no token of this user, or has ended", show(id))
+		err = newError(KindNotFound, "token_id", "token_id %s is not a token of this user, or has ended", show(id))
 	}
 	if err != nil {
 		return storedToken{}, err
@@ -401,7 +401,7 @@ func liveGrant(tx db.Tx, u storedUser, id string) (storedGrant, error) {
 	found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL AND c.disabled_at IS NULL`, id,
 		u.row)
 	if err == nil && len(found) == 0 {
-		err = newError(KindNotFound, "grant_id", "grant_id %s is no OAuth grant of this user, or has ended", show(id))
+		err = newError(KindNotFound, "grant_id", "grant_id %s is not an OAuth grant of this user, or has ended", show(id))
 	}
 	if err != nil {
 		return storedGrant{}, err
@@ -416,7 +416,7 @@ func (n *NewToken) within(l limits) error {
 	}
 	if i := slices.IndexFunc(n.Scopes, func(s Scope) bool { return !l.carries(s) }); i >= 0 {
 		return newError(KindForbidden, "scopes",
-			"scopes has %s, which %s does not carry; a token made through it has no more than that", show(string(n.Scopes[i])),
+			"scopes has %s, which %s does not carry; a token created with it cannot have more", show(string(n.Scopes[i])),
 			l.what)
 	}
 	if len(n.Scopes) == 0 {
@@ -428,7 +428,7 @@ func (n *NewToken) within(l limits) error {
 	}
 	if !l.expires.IsZero() && n.ExpiresAt.After(l.expires) {
 		return newError(KindForbidden, "expires_at",
-			"expires_at is %s, but %s expires at %s; a token made through it does not outlive it",
+			"expires_at is %s, but %s expires at %s; a token created with it cannot outlive it",
 			n.ExpiresAt.Format(time.RFC3339), l.what, l.expires.Format(time.RFC3339))
 	}
 	if l.projects == nil {

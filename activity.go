@@ -139,7 +139,7 @@ func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) error {
 		return err
 	}
 	if s.db.ReadOnly() {
-		return newError(KindReadOnly, "", "the store is open for reading only")
+		return newError(KindReadOnly, "", "the store is opened read-only")
 	}
 	if n.Tool == "" {
 		return invalid("tool", "tool is empty; give the name of the tool, or the method and pattern of the route")
@@ -268,7 +268,7 @@ func (s *Store) activityCondition(tx db.Tx, sc scope, q ActivityQuery) (conditio
 		}
 		if len(rows) == 0 {
 			return "", nil, newError(KindNotFound, "before",
-				"before is %s, which is no call that can be seen here; it may have been deleted, so begin anew", show(q.Before))
+				"before: call %s not found, or you have no access to it; it may have been deleted, so start again", show(q.Before))
 		}
 		add(`a.id < ?`, rows[0])
 	}
@@ -318,7 +318,7 @@ func (s *Store) activityUser(tx db.Tx, named string) (string, error) {
 		return s.access.User, nil
 	}
 	if !s.operator {
-		return "", newError(KindForbidden, "user", "user is %s, whose calls only the operator's store tells", show(named))
+		return "", newError(KindForbidden, "user", "user is %s; only the operator's store lists their calls", show(named))
 	}
 	u, err := findUser(tx, named)
 	if errors.Is(err, ErrNotFound) { // a user known from calls only

@@ -117,7 +117,7 @@ func Restore(ctx context.Context, r Restoration) error {
 		Path: r.From, ReadOnly: true, AnyVersion: true, ApplicationID: applicationID, Migrations: sqlite.Migrations(),
 	})
 	if errors.Is(err, db.ErrOlder) {
-		return invalid("From", "From is %s, an empty file, which is no backup", show(r.From))
+		return invalid("From", "From is %s, which is empty and not a backup", show(r.From))
 	}
 	if err != nil {
 		return openError("From", r.From, err)
@@ -148,7 +148,7 @@ func newFileError(argument, path string, err error) error {
 	var cause *fs.PathError
 	if errors.As(err, &cause) && errors.Is(err, fs.ErrExist) {
 		return &Error{Kind: KindConflict, Argument: argument,
-			Message: fmt.Sprintf("%s %q cannot be written: %q exists already, and nothing is overwritten", argument, path,
+			Message: fmt.Sprintf("%s %q cannot be written: %q exists already and is not overwritten", argument, path,
 				cause.Path), Err: err}
 	}
 	return openError(argument, path, err)

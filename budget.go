@@ -176,7 +176,7 @@ func (c *Context) fit(budget int) {
 	}
 	if needed := c.tokens(); needed > budget {
 		c.Warnings = append(c.Warnings,
-			fmt.Sprintf("token_budget %d is too small: what may not be left out takes %d tokens", budget, needed))
+			fmt.Sprintf("token_budget %d is too small: the required parts take %d tokens", budget, needed))
 	}
 }
 
@@ -281,7 +281,7 @@ func (m MainMemory) Within(budget int) MainMemory {
 		direct := len(slices.DeleteFunc(slices.Clone(left), func(r Related) bool { return r.Depth > 1 }))
 		m.Warnings = append(m.Warnings, fmt.Sprintf(
 			"token_budget %d: related_memories shows %d of %d; left out are %d linked directly and %d further away. memory search with filter {\"related_memory_ids\": %q} "+
-				"pages through those that link to the main memory; its related_memory_ids are those that it links to",
+				"pages through the memories that link to the main memory; its related_memory_ids are the memories that it links to",
 			budget, len(m.Related), len(related), direct, len(left)-direct, m.Memory.ID))
 	}
 	return m

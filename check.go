@@ -90,7 +90,7 @@ func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (CheckReport,
 	}
 	if options.Repair && s.db.ReadOnly() {
 		return CheckReport{}, newError(KindReadOnly, "Repair",
-			"the store is opened for reading only, so nothing in it can be repaired; open it for writing, or only check it")
+			"the store is opened read-only, so it cannot be repaired; open it for writing, or only check it")
 	}
 	if options.Accept && !options.Repair {
 		return CheckReport{}, invalid("Accept", "Accept is set without Repair; set both, or none")

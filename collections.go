@@ -61,7 +61,7 @@ func (c NewCollection) check(embedder Embedder) error {
 		return invalid("vector_size", "vector_size is missing; a collection of own vectors needs their number of dimensions")
 	case !c.OwnVectors && c.VectorSize != 0 && c.VectorSize != size:
 		return invalid("vector_size",
-			"vector_size is %d, but the embedder %s makes vectors of %d dimensions; leave vector_size out, or set own_vectors to bring vectors of your own",
+			"vector_size is %d, but the embedder %s makes vectors of %d dimensions; leave vector_size out, or set own_vectors to pass your own vectors",
 			c.VectorSize, show(embedder.Model()), size)
 	}
 	return nil
@@ -230,7 +230,7 @@ func (s *Store) collectionFor(tx db.Tx, sc scope, name string, owner int64) (col
 		return at, s.unknownCollection(tx, sc, name)
 	case found && at.profile != profile:
 		return at, newError(KindConflict, "collection_name",
-			"collection_name %s cannot be used here: what is stored into a project lies in a collection of its owner, "+
+			"collection_name %s cannot be used here: memories of a project are in a collection of its owner, "+
 				"whose collection of this name has other vectors; leave collection_name out, or name another one", show(name))
 	}
 	at.profile = profile
@@ -262,7 +262,7 @@ func (s *Store) unknownCollection(tx db.Tx, sc scope, name string) error {
 		}
 	}
 	return newError(KindNotFound, "collection_name",
-		"collection_name %s does not exist%s (create_collection makes a new one)", show(name), hint)
+		"collection_name %s does not exist%s (create_collection creates a new one)", show(name), hint)
 }
 
 // distance is the Levenshtein distance of two short strings, in characters.

@@ -135,7 +135,7 @@ func (r *contextReader) gather() (c Context, err error) {
 		}
 		r.found.Warnings = append(r.found.Warnings, r.project.notes()...)
 		if r.project == nil {
-			r.warn("no project %s can be seen here, so nothing is found in it", show(r.query.ProjectID+r.query.ProjectName))
+			r.warn("project %s not found, or you have no access to it, so nothing is found in it", show(r.query.ProjectID+r.query.ProjectName))
 		}
 	}
 	c.Guide = guide()

@@ -107,7 +107,7 @@ type guardedEmbedder struct {
 func guard(e Embedder) (guarded guardedEmbedder, err error) {
 	if isNil(e) {
 		return guarded, invalid("Embedder",
-			"the Embedder is a nil %T; give one that is made, or leave it out for the built-in one", e)
+			"the Embedder is a nil %T; give an initialized one, or leave it out for the built-in one", e)
 	}
 	defer func() {
 		if broken := recover(); broken != nil {
@@ -118,7 +118,7 @@ func guard(e Embedder) (guarded guardedEmbedder, err error) {
 	g := guardedEmbedder{e, e.Model(), e.Dimensions(), maxInput(e)}
 	switch {
 	case g.model == "" || g.model == OwnVectors:
-		return g, invalid("Embedder", "the Embedder's Model is %q; an identity of its own is needed", g.model)
+		return g, invalid("Embedder", "the Embedder's Model is %q; a unique name is needed", g.model)
 	case g.dimensions < 1 || g.dimensions > check.MaxVector:
 		return g, invalid("Embedder", "the Embedder %s has %d dimensions; 1 to %d are allowed", show(g.model), g.dimensions,
 			check.MaxVector)
@@ -267,7 +267,7 @@ func (w *worker) run() {
 	for {
 		w.erase(&scrubbed)
 		if _, err := w.s.purgeFiles(w.ctx, w.s.clock()); err != nil && w.ctx.Err() == nil {
-			w.s.log.Warn("what was left of unfinished files could not be removed", "error", err)
+			w.s.log.Warn("remains of unfinished files could not be removed", "error", err)
 		}
 		err := w.work()
 		if w.ctx.Err() != nil || errors.Is(err, db.ErrClosed) {
@@ -304,7 +304,7 @@ func (w *worker) erase(scrubbed *time.Time) {
 		*scrubbed = time.Now()
 	}
 	if err != nil && w.ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {
-		w.s.log.Warn("what is to be erased could not be erased yet", "error", err)
+		w.s.log.Warn("deleted data could not be erased yet", "error", err)
 	}
 }
 

@@ -85,8 +85,8 @@ var storeErrors = []struct {
 	message string
 }{
 	{db.ErrClosed, KindClosed, "the store is closed"},
-	{db.ErrReadOnly, KindReadOnly, "the store is opened for reading only"},
-	{db.ErrSpanReadOnly, KindReadOnly, "a snapshot is for reading only; write with the context outside of it"},
+	{db.ErrReadOnly, KindReadOnly, "the store is opened read-only"},
+	{db.ErrSpanReadOnly, KindReadOnly, "a snapshot is read-only; write with the context outside of it"},
 	{db.ErrSpanEnded, KindClosed, "the snapshot or transaction of this context has ended; use the context outside of it"},
 	{db.ErrOlder, KindReadOnly, ""},
 	{db.ErrBusy, KindBusy, ""},

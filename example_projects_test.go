@@ -65,5 +65,5 @@ func ExampleStore_AddMember() {
 	// anna invites to The new kitchen as a reader
 	// anna: The oven comes on Tuesday.
 	// anna/kitchen as a reader beside 1
-	// true project "anna/kitchen" is shared with this user for reading only
+	// true project "anna/kitchen" is shared with this user read-only
 }

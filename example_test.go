@@ -83,7 +83,7 @@ func ExampleStore_AddCollection() {
 		fmt.Println(c.Name, c.MemoryCount)
 	}
 	// Output:
-	// collection_name "kitchne" does not exist; did you mean "kitchen"? (create_collection makes a new one)
+	// collection_name "kitchne" does not exist; did you mean "kitchen"? (create_collection creates a new one)
 	// kitchen 1
 }
 
@@ -231,7 +231,7 @@ func ExampleStore_As() {
 	fmt.Println(err)
 	// Output:
 	// true
-	// this view of the store is for reading only
+	// this view of the store is read-only
 }
 
 func ExampleEmbedderFunc() {

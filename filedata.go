@@ -280,7 +280,7 @@ func (u *upload) storeRow(tx db.Tx, sc scope) (row int64, err error) {
 	}
 	if row == 0 {
 		return 0, newError(KindConflict, "content",
-			"the file was given up, because nothing of it had come for %v; store it again", kernel.Abandoned)
+			"the upload was cancelled, because no data arrived for %v; store the file again", kernel.Abandoned)
 	}
 	if u.row == 0 {
 		if err := u.s.checkItems(tx, sc, TrashFile, owner); err != nil {
@@ -304,7 +304,7 @@ func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 		return nil
 	case owner != sc.User: // the owner's usage is private
 		return newError(KindTooLarge, "size",
-			"the owner of this project has no room left for files of %d bytes; files in a project count for its owner, who may have %d bytes",
+			"the owner of this project has no quota left for a file of %d bytes; files in a project count for its owner, who may have %d bytes",
 			size, s.quota)
 	}
 	return newError(KindTooLarge, "size",
@@ -381,7 +381,7 @@ func (u *upload) giveUp(ctx context.Context) {
 		return
 	}
 	if err := u.s.removeAbandoned(context.WithoutCancel(ctx), u.row, math.MaxInt64); err != nil {
-		u.s.log.Warn("what was stored of an unfinished file could not be removed yet", "file", u.id, "error", err)
+		u.s.log.Warn("remains of an unfinished file could not be removed yet", "file", u.id, "error", err)
 	}
 }
 

@@ -300,7 +300,7 @@ func fileOrder(order SortOrder) (string, error) {
 	case SortUpdatedDesc:
 		return `f.updated_at DESC, f.uid`, nil
 	}
-	return "", invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(order)),
+	return "", invalid("sort_order", "sort_order is %s; lists are sorted by time: allowed are %s", show(string(order)),
 		oneOf(sortOrders[1:]))
 }
 
@@ -452,9 +452,9 @@ func (s *Store) memoryToLink(tx db.Tx, sc scope, id string) (storedMemory, error
 	m, err := s.memory(tx, sc, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return m, newError(KindNotFound, "memory_id", "memory_id %s is no memory that can be seen here", show(id))
+		return m, newError(KindNotFound, "memory_id", "memory_id %s not found, or you have no access to it", show(id))
 	case err == nil && !m.writable:
-		return m, newError(KindForbidden, "memory_id", "memory %s belongs to %s, who shares it for reading only", show(id),
+		return m, newError(KindForbidden, "memory_id", "memory %s belongs to %s, who shares it read-only", show(id),
 			ownerName(tx, m.Owner))
 	}
 	return m, err
@@ -485,7 +485,7 @@ func (s *Store) file(tx db.Tx, sc scope, id string) (storedFile, error) {
 		return storedFile{}, err
 	}
 	if len(found) == 0 {
-		return storedFile{}, newError(KindNotFound, "file_id", "file_id %s is no file that can be seen here", show(id))
+		return storedFile{}, newError(KindNotFound, "file_id", "file_id %s not found, or you have no access to it", show(id))
 	}
 	return found[0], nil
 }
@@ -495,7 +495,7 @@ func (s *Store) file(tx db.Tx, sc scope, id string) (storedFile, error) {
 func (s *Store) fileForWriting(tx db.Tx, sc scope, id string) (storedFile, error) {
 	f, err := s.file(tx, sc, id)
 	if err == nil && !f.writable {
-		err = newError(KindForbidden, "file_id", "file %s belongs to %s, who shares it for reading only", show(id),
+		err = newError(KindForbidden, "file_id", "file %s belongs to %s, who shares it read-only", show(id),
 			ownerName(tx, f.Owner))
 	}
 	return f, err

@@ -382,14 +382,14 @@ func (b *conditionBuilder) build(c Condition) error {
 			k = "a number"
 		}
 		if kind != "" && k != kind {
-			return fmt.Errorf(" has bounds of two types: %s is %s and %s is %s, which nothing is between; give two of one type",
+			return fmt.Errorf(" has bounds of two types: %s is %s and %s is %s, which no value is between; give two of one type",
 				operator, kind, strings.TrimSpace(bound.operator), k)
 		}
 		kind, operator = k, strings.TrimSpace(bound.operator)
 		b.add(b.field.compare(bound.operator, value))
 	}
 	if len(b.parts) == 0 {
-		return fmt.Errorf(" demands nothing; give a value, a list, or one of %s", allowedOperators)
+		return fmt.Errorf(" has no condition; give a value, a list, or one of %s", allowedOperators)
 	}
 	return nil
 }

@@ -251,7 +251,7 @@ type picture struct {
 func (s *Store) picture(tx db.Tx, sc scope, l List, limit int) (*picture, error) {
 	order := cmp.Or(l.Sort, SortUpdatedDesc)
 	if !slices.Contains(sortOrders[1:], order) {
-		return nil, invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(order)),
+		return nil, invalid("sort_order", "sort_order is %s; lists are sorted by time: allowed are %s", show(string(order)),
 			oneOf(sortOrders[1:]))
 	}
 	sel, err := s.selection(tx, sc,
@@ -331,7 +331,7 @@ func (p *picture) means(tx db.Tx) (means []float32, places []int, err error) {
 	}
 	if !ready {
 		p.warnings = append(p.warnings,
-			"the store is changing to another embedding model; until that is done memories cannot be compared")
+			"the store is changing to another embedding model; memories cannot be compared until that is done")
 		return nil, nil, nil
 	}
 	ix, err := p.s.index.Current(tx)

@@ -76,7 +76,7 @@ func TestForeignFilesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
 func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 	id := strings.Repeat("x", 200)
 	for name, c := range map[string]struct{ line, argument, says string }{
-		"no JSON":          {`{"type":"memory",`, "", "no JSON"},
+		"no JSON":          {`{"type":"memory",`, "", "not a JSON object"},
 		"a list":           {`["memory"]`, "", "JSON"},
 		"no type":          {`{"content":"x"}`, "type", "missing"},
 		"type of a number": {`{"type":7}`, "type", "string"},
@@ -131,7 +131,7 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 		"grant's client": {`{"type":"grant","id":"g","client_id":"c","user":"u","scopes":[]}`, "client_id", "neither"},
 		"file's size":    {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","size":-1,"sha256":"","created_at":"","updated_at":""}`, "size", "-1"},
 		"file's name": {`{"type":"file","id":"f","filename":"../f","mime_type":"text/plain"}`, "filename",
-			"good on every system"},
+			"valid on every system"},
 		"file's hash": {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","sha256":"00"}`, "sha256",
 			"64"},
 	} {

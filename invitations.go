@@ -145,7 +145,7 @@ func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 		return n, err
 	}
 	if n.Purpose == InvitationSetup && n.Role != RoleAdmin {
-		return n, invalid("role", "role is %s; who sets a store up is an admin", show(string(n.Role)))
+		return n, invalid("role", "role is %s; the first user of a store must be an admin", show(string(n.Role)))
 	}
 	if n.Note != "" {
 		if err := check.Line("note", n.Note, maxNote); err != nil {
@@ -178,7 +178,7 @@ func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitati
 			return added, err
 		}
 		if u.Role != RoleAdmin || u.Disabled {
-			return added, newError(KindForbidden, "user", "user %s is no admin, or disabled, and can invite nobody",
+			return added, newError(KindForbidden, "user", "user %s is not an active admin and cannot invite anyone",
 				show(n.CreatedBy))
 		}
 		by, added.CreatedBy = u.row, u.ID
@@ -188,7 +188,7 @@ func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitati
 		case err != nil:
 			return added, err
 		case has:
-			return added, newError(KindConflict, "purpose", "this store has accounts already; an admin invites further people")
+			return added, newError(KindConflict, "purpose", "this store has accounts already; an admin can invite more people")
 		}
 		if _, err := tx.Exec(`DELETE FROM invitation WHERE purpose = 'setup'`); err != nil {
 			return added, err
@@ -202,7 +202,7 @@ func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitati
 		return added, err
 	}
 	if waiting[0] >= maxInvitations {
-		return added, newError(KindTooLarge, "", "%d invitations wait to be used, and at most %d are allowed; delete some",
+		return added, newError(KindTooLarge, "", "%d invitations are open, and at most %d are allowed; delete some",
 			waiting[0], maxInvitations)
 	}
 	_, err = tx.Exec(`INSERT INTO invitation (uid, hash, purpose, role, email, note, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -268,7 +268,7 @@ func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
 	return s.operate(ctx, func(tx db.Tx) error {
 		result, err := tx.Exec(`DELETE FROM invitation WHERE uid = ?`, id)
 		if err == nil && result.RowsAffected == 0 {
-			return newError(KindNotFound, "id", "id %s is no invitation of this store", show(id))
+			return newError(KindNotFound, "id", "id %s is not an invitation of this store", show(id))
 		}
 		return err
 	})
@@ -299,7 +299,7 @@ func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, erro
 	refuse := func(format string, args ...any) (storedInvitation, error) {
 		return storedInvitation{}, newError(KindNotFound, "invitation", format, args...)
 	}
-	const unknown = "this invitation is not known; it may have been taken back or replaced, or the link is not complete"
+	const unknown = "this invitation is unknown; it may have been revoked or replaced, or the link is not complete"
 	if !isValue(invitationStart, value) {
 		return refuse(unknown)
 	}
@@ -314,7 +314,7 @@ func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, erro
 	case len(found) == 0 || found[0].withdrawn:
 		return refuse(unknown)
 	case !found[0].UsedAt.IsZero():
-		return refuse("this invitation has been used; sign in with the account that was made by it")
+		return refuse("this invitation has been used; sign in with the account that it created")
 	case found[0].Purpose == InvitationSetup && has:
 		return refuse("this service has been set up; sign in, or ask an admin for an invitation")
 	case found[0].ExpiresAt.UnixMicro() <= now && found[0].Purpose == InvitationSetup:

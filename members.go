@@ -274,7 +274,7 @@ func operatorProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 		return projectRow{}, err
 	}
 	if p == nil || !p.own {
-		return projectRow{}, newError(KindNotFound, "project_id", "project_id %s is no project of this store", show(ref.ID))
+		return projectRow{}, newError(KindNotFound, "project_id", "project_id %s is not a project of this store", show(ref.ID))
 	}
 	p.own = false // messages name it by its owner
 	return *p, nil
@@ -336,9 +336,9 @@ func findMember(tx db.Tx, p projectRow, user string) (person, error) {
 	i := personNamed(people, user)
 	switch {
 	case i < 0:
-		return person{}, newError(KindNotFound, "user", "user %s is no member of project %s", show(user), show(p.ref()))
+		return person{}, newError(KindNotFound, "user", "user %s is not a member of project %s", show(user), show(p.ref()))
 	case people[i].ofRecord:
-		return person{}, newError(KindForbidden, "user", "user %s owns project %s; that can be neither changed nor ended",
+		return person{}, newError(KindForbidden, "user", "user %s owns project %s; an owner can be neither changed nor removed",
 			show(user), show(p.ref()))
 	}
 	return people[i], nil

@@ -329,7 +329,7 @@ func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) 
 	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
 		Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc)}
 	if !slices.Contains(sortOrders[1:], q.Sort) {
-		return nil, invalid("sort_order", "sort_order is %s; a listing goes by time: allowed are %s", show(string(q.Sort)),
+		return nil, invalid("sort_order", "sort_order is %s; lists are sorted by time: allowed are %s", show(string(q.Sort)),
 			oneOf(sortOrders[1:]))
 	}
 	err = s.read(ctx, func(tx db.Tx, sc scope) error {
@@ -359,7 +359,7 @@ func (s *Store) memory(tx db.Tx, sc scope, id string) (storedMemory, error) {
 		return storedMemory{}, err
 	}
 	if len(found) == 0 {
-		return storedMemory{}, newError(KindNotFound, "id", "id %s is no memory that can be seen here", show(id))
+		return storedMemory{}, newError(KindNotFound, "id", "memory id %s not found, or you have no access to it", show(id))
 	}
 	return found[0], nil
 }
@@ -369,7 +369,7 @@ func (s *Store) memory(tx db.Tx, sc scope, id string) (storedMemory, error) {
 func (s *Store) memoryForWriting(tx db.Tx, sc scope, id string) (storedMemory, error) {
 	m, err := s.memory(tx, sc, id)
 	if err == nil && !m.writable {
-		err = newError(KindForbidden, "id", "memory %s belongs to %s, who shares it for reading only", show(id),
+		err = newError(KindForbidden, "id", "memory %s belongs to %s, who shares it read-only", show(id),
 			ownerName(tx, m.Owner))
 	}
 	return m, err

@@ -207,7 +207,7 @@ func (h *Upkeep) WaitEmbedded(ctx context.Context) error {
 		}
 		if s.db.ReadOnly() {
 			return newError(KindReadOnly, "",
-				"the store is opened for reading only: %d passages have no vector of the model %s, and will get none", e.Pending,
+				"the store is opened read-only: %d passages have no vector of the model %s, and will get none", e.Pending,
 				show(e.Model))
 		}
 		select {

@@ -358,7 +358,7 @@ func (r *moduleReader) openTasks() error {
 	todo, err := ParseTodo(content)
 	if err != nil {
 		r.state.Warnings = append(r.state.Warnings, "the todo of the project ("+id+
-			") cannot be read, so its tasks are not shown: "+err.Error())
+			") cannot be read, so its tasks are left out: "+err.Error())
 		return nil //nolint:nilerr // the caller is told by a warning
 	}
 	for _, task := range todo.Tasks {
@@ -485,7 +485,7 @@ func (s *Store) mainMemory(tx db.Tx, sc scope, p projectRow, m *MainMemory) erro
 	var more bool
 	if m.Related, more, err = s.walk(tx, sc, found[0], mainMemoryDepth, maxMainRelated); more {
 		m.Warnings = append(m.Warnings,
-			fmt.Sprintf("there are more related memories than the %d that are shown; search finds the others", len(m.Related)))
+			fmt.Sprintf("only %d related memories are listed; search finds the others", len(m.Related)))
 	}
 	return err
 }

@@ -429,7 +429,7 @@ func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Pr
 func (s *shared) readAccessToken(ctx context.Context, token string) (claims accessClaims, key string, err error) {
 	if len(token) > maxAccessToken || strings.Trim(token, base64URL+".") != "" {
 		return claims, "", badAccessToken(
-			"it is no JWT of this service") // decoders skip line breaks: two texts would be the same token
+			"it is not a JWT of this service") // decoders skip line breaks: two texts would be the same token
 	}
 	if known, ok := s.oauth.verified.get(token); ok {
 		return known.claims, known.key, nil
@@ -454,7 +454,7 @@ func (s *shared) readAccessToken(ctx context.Context, token string) (claims acce
 		return accessClaims{}, "", failed
 	}
 	if err != nil {
-		return accessClaims{}, "", badAccessToken("it is no JWT of this service")
+		return accessClaims{}, "", badAccessToken("it is not a JWT of this service")
 	}
 	s.oauth.verified.add(token, verifiedToken{claims, key})
 	return claims, key, nil
@@ -542,9 +542,9 @@ func (s *shared) checkClaims(claims accessClaims, c AccessTokenCheck) error {
 	case errors.Is(err, jwt.ErrTokenInvalidAudience):
 		return badAccessToken("it is for another resource")
 	case errors.Is(err, jwt.ErrTokenInvalidIssuer):
-		return badAccessToken("it is of another issuer")
+		return badAccessToken("it is from another issuer")
 	}
-	return badAccessToken("its claims are not those of an access token that is valid now")
+	return badAccessToken("its claims are not those of a valid access token")
 }
 
 // principalOf checks that everything a token depends on is still valid, and returns its principal.
@@ -555,7 +555,7 @@ func principalOf(tx db.Tx, claims accessClaims, key string) (Principal, error) {
 		return Principal{}, err
 	}
 	if len(grants) == 0 || grants[0].ended || grants[0].user != claims.UserID || grants[0].ClientID != claims.ClientID {
-		return Principal{}, badAccessToken("what it was given for has ended")
+		return Principal{}, badAccessToken("its grant has ended")
 	}
 	g := grants[0]
 	users, err := loadUsers(tx, `u.uid = ?`, g.user)

@@ -213,7 +213,7 @@ func (s *Store) checkRoomForClient(tx db.Tx) error {
 	}
 	if err == nil && n >= maxClients {
 		return oauthError(KindTooLarge, OAuthUnavailable, "",
-			"%d clients have registered themselves, and more are not allowed; unused ones are forgotten after a day", n)
+			"%d clients have registered themselves, the maximum; unused ones are deleted after a day", n)
 	}
 	return err
 }
@@ -288,7 +288,7 @@ func (n NewClient) check() error {
 		return err
 	}
 	if scheme, _, found := strings.Cut(strings.ToLower(n.ID), ":"); found && (scheme == "https" || scheme == "http") {
-		return invalid("client_id", "client_id is %s; a URL stands for the client whose document lies there, so choose another one", show(n.ID))
+		return invalid("client_id", "client_id is %s; a URL is the id of the client with its document there, so choose another one", show(n.ID))
 	}
 	switch {
 	case n.Secret == "":
@@ -324,7 +324,7 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Cli
 	}
 	if d.Registration.ClientName == "" {
 		return Client{}, invalidMetadata("client_name",
-			"client_name is missing in the document of %s; people must be shown a name", show(d.URL))
+			"client_name is missing in the document of %s; people need to see a name", show(d.URL))
 	}
 	r, err := d.Registration.checked(ClientDocument)
 	if err != nil {
@@ -424,7 +424,7 @@ func (s *Store) ownClient(tx db.Tx, sc scope, clientID string) (storedClient, er
 		return storedClient{}, err
 	}
 	if len(found) == 0 {
-		return storedClient{}, newError(KindNotFound, "client_id", "client_id %s is no OAuth client of this user",
+		return storedClient{}, newError(KindNotFound, "client_id", "client_id %s is not an OAuth client of this user",
 			show(clientID))
 	}
 	return found[0], nil
@@ -447,7 +447,7 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 		}
 		switch {
 		case !c.Active:
-			return invalid("client_id", "client %s is deactivated, for good; add another one", show(clientID))
+			return invalid("client_id", "client %s is deactivated permanently; add another one", show(clientID))
 		case c.Metadata.TokenEndpointAuthMethod == AuthNone:
 			return invalid("client_id", "client %s authenticates itself with none and has no secret", show(clientID))
 		}

@@ -133,7 +133,7 @@ func (a Authorization) checked(tx db.Tx) (storedClient, Authorization, error) {
 	if !slices.ContainsFunc(client.Metadata.RedirectURIs,
 		func(uri string) bool { return MatchRedirectURI(uri, a.RedirectURI) }) {
 		return client, a, oauthError(KindInvalid, OAuthInvalidRequest, "redirect_uri",
-			"Invalid redirect_uri: %s is none of those that client %s has registered", show(a.RedirectURI), show(a.ClientID))
+			"Invalid redirect_uri: %s is not one that client %s has registered", show(a.RedirectURI), show(a.ClientID))
 	}
 	if err := a.checkChallenge(client); err != nil {
 		return client, a, err
@@ -197,7 +197,7 @@ func verifies(verifier, challenge string) bool {
 func checkMayAuthorize(tx db.Tx, sc scope) error {
 	disabled, err := db.Column[bool](tx, `SELECT disabled_at IS NOT NULL FROM users WHERE id = ?`, sc.User)
 	if err == nil && slices.Contains(disabled, true) {
-		err = oauthError(KindForbidden, OAuthAccessDenied, "", "this user is disabled and can let nobody in")
+		err = oauthError(KindForbidden, OAuthAccessDenied, "", "this user is disabled and cannot grant access")
 	}
 	return err
 }
@@ -209,7 +209,7 @@ func (s *Store) checkSessionLives(tx db.Tx, sc scope, id string) error {
 	}
 	found, err := loadSessions(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, id, sc.User, s.now())
 	if err == nil && len(found) == 0 {
-		err = oauthError(KindForbidden, OAuthAccessDenied, "session_id", "the sign-in in which this was allowed has ended")
+		err = oauthError(KindForbidden, OAuthAccessDenied, "session_id", "the session that granted this has ended")
 	}
 	return err
 }
@@ -295,7 +295,7 @@ func (h *Accounts) RevokeGrant(ctx context.Context, id string) error {
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
 		rows, err := db.Column[int64](tx, `SELECT id FROM oauth_grant WHERE uid = ? AND user_id = ?`, id, sc.User)
 		if err == nil && len(rows) == 0 {
-			err = newError(KindNotFound, "id", "id %s is no OAuth grant of this user", show(id))
+			err = newError(KindNotFound, "id", "id %s is not an OAuth grant of this user", show(id))
 		}
 		if err != nil {
 			return err
@@ -349,7 +349,7 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 		if projects != nil {
 			err := json.Unmarshal([]byte(*projects), &g.Projects)
 			if err == nil && g.Projects == nil { // nil would mean all
-				err = errors.New("null where there is a list")
+				err = errors.New("null instead of a list")
 			}
 			if err != nil {
 				return damaged(err, "the projects of the OAuth grant %s", g.ID)

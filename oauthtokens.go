@@ -72,7 +72,7 @@ func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, 
 		t.audience, refused = code.audience(x.Resource, x.Audience)
 		switch {
 		case code.used:
-			return t, invalidCode("it has been used before, so that what it gave has ended"), s.endGrant(tx, code.row)
+			return t, invalidCode("it has been used before, so its grant has ended"), s.endGrant(tx, code.row)
 		case code.ended || s.now() >= code.expires:
 			return t, invalidCode("it has expired or was revoked"), nil
 		case x.RedirectURI != code.redirectURI && (x.RedirectURI != "" || code.challenge == ""):
@@ -139,7 +139,7 @@ func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet,
 		case !found || token.client != client.row:
 			return t, invalidRefresh("it is unknown"), nil
 		case token.rotated != 0 && !withinGrace(now-token.rotated):
-			return t, invalidRefresh("it has been used before, so that its grant has ended"), s.endGrant(tx, token.row)
+			return t, invalidRefresh("it has been used before, so its grant has ended"), s.endGrant(tx, token.row)
 		case token.ended || now >= token.expires:
 			return t, invalidRefresh("it has expired or was revoked"), nil
 		case !client.uses(clientmeta.GrantRefresh):

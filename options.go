@@ -233,7 +233,7 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 	}
 	if owner != w.Scope.User { // members must not learn how much the owner has stored elsewhere
 		return newError(KindTooLarge, "content",
-			"the owner of this project has no room for more %s; ask for some, or delete what the project no longer needs", what)
+			"the owner of this project has no quota left for more %s; ask for more, or delete what the project no longer needs", what)
 	}
 	argument := "content"
 	if w.restoring {
@@ -282,7 +282,7 @@ func (s *shared) checkItems(tx db.Tx, sc scope, kind TrashKind, owner int64) err
 		return err
 	}
 	if owner != sc.User {
-		return newError(KindTooLarge, arguments[kind], "the owner of this project has no room for more %ss", kind)
+		return newError(KindTooLarge, arguments[kind], "the owner of this project has no quota left for more %ss", kind)
 	}
 	return newError(KindTooLarge, arguments[kind],
 		"with this there would be %d %ss, those in the trash included, and your quota is %d; delete some, and empty the trash, first",

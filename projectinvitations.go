@@ -142,7 +142,7 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 	}
 	if sent[0] >= MaxSentInvitations {
 		return Member{}, newError(KindTooLarge, "user",
-			"%d invitations to projects are pending, and one user may have sent at most %d; withdraw some, or wait until they are accepted or expire",
+			"%d invitations to projects are pending, and at most %d per sender are allowed; withdraw some, or wait until they are accepted or expire",
 			sent[0], MaxSentInvitations)
 	}
 	recipient, err := recipientOf(tx, sc.User, p.row, to, now)
@@ -299,7 +299,7 @@ func (s *Store) answerInvitation(ctx context.Context, what, id string,
 		}
 		if len(found) == 0 {
 			return newError(KindNotFound, "id",
-				"id %s is no invitation that waits for this user; it may have been answered, changed or withdrawn, or have expired, or its sender may no longer own the project", show(id))
+				"id %s is not a pending invitation of this user; it may have been answered, changed or withdrawn, or have expired, or its sender may no longer own the project", show(id))
 		}
 		return fn(tx, sc, found[0])
 	})
@@ -402,7 +402,7 @@ func (s *Store) UnblockSender(ctx context.Context, user string) error {
 		result, err := tx.Exec(`DELETE FROM blocked_sender WHERE user_id = ? AND sender_id = (SELECT id FROM users WHERE uid = ?)`, sc.User, user)
 		if err == nil && result.RowsAffected == 0 {
 			return newError(KindNotFound, "user",
-				"user %s is not among those whom this user has blocked; give the id of one who is", show(user))
+				"user %s is not blocked by this user; give the id of a blocked user", show(user))
 		}
 		return err
 	})

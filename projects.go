@@ -229,7 +229,7 @@ func (s *Store) deleteProject(tx db.Tx, sc scope, d ProjectDeletion, most portio
 		return false, err
 	}
 	if !p.own {
-		return false, newError(KindForbidden, p.argument, "project %s belongs to %s, who alone may delete it", whole(p.ref()),
+		return false, newError(KindForbidden, p.argument, "project %s belongs to %s; only the owner can delete it", whole(p.ref()),
 			ownerName(tx, p.owner))
 	}
 	var memories, files int64
@@ -361,7 +361,7 @@ func canonicalProjects(tx db.Tx, sc scope, argument string, refs []string) ([]st
 			return nil, err
 		}
 		if ref == "" || p == nil {
-			return nil, newError(KindNotFound, argument, "%s[%d] is %s, which is no project that can be seen here", argument, i,
+			return nil, newError(KindNotFound, argument, "%s[%d]: project %s not found, or you have no access to it", argument, i,
 				show(ref))
 		}
 		canonical = append(canonical, p.owner+"/"+p.uid)
@@ -403,10 +403,10 @@ func knownProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 	case p != nil:
 		return *p, nil
 	case ref.ID == "":
-		return projectRow{}, newError(KindNotFound, "project_name", "project_name %s is no project that can be seen here",
+		return projectRow{}, newError(KindNotFound, "project_name", "project_name %s not found, or you have no access to it",
 			show(ref.Name))
 	}
-	return projectRow{}, newError(KindNotFound, "project_id", "project_id %s is no project that can be seen here",
+	return projectRow{}, newError(KindNotFound, "project_id", "project_id %s not found, or you have no access to it",
 		show(ref.ID))
 }
 
@@ -418,7 +418,7 @@ func managedProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 		return p, err
 	case sc.Limited:
 		return p, newError(KindForbidden, p.argument,
-			"a view limited to projects works with what lies in them; project %s itself is changed through a view without a limit", whole(p.ref()))
+			"a view limited to projects can only use their content; to change project %s itself, use a view without a limit", whole(p.ref()))
 	case p.role != MemberOwner:
 		return p, newError(KindForbidden, p.argument,
 			"project %s belongs to %s, who shares it with the role %s; only its owners may change it", whole(p.ref()),
@@ -443,7 +443,7 @@ func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectT
 			return projectTarget{}, nil
 		case len(s.access.Projects) == 0:
 			return projectTarget{}, newError(KindForbidden, "project_id",
-				"this view is limited to no project at all, so it stores nothing")
+				"this view is limited to an empty list of projects, so it cannot store anything")
 		case len(s.access.Projects) == 1:
 			id = s.access.Projects[0]
 		default:
@@ -498,7 +498,7 @@ func (s *Store) newProjectFor(tx db.Tx, sc scope, id, name string) (int64, error
 // checkWritable refuses writes to a project that the caller may only read.
 func (p *projectRow) checkWritable() error {
 	if p.role == MemberReader {
-		return newError(KindForbidden, "project_id", "project %s is shared with this user for reading only", whole(p.ref()))
+		return newError(KindForbidden, "project_id", "project %s is shared with this user read-only", whole(p.ref()))
 	}
 	return nil
 }
@@ -563,7 +563,7 @@ func (s *Store) beyondLimit(sc scope, id, name string) error {
 	if !sc.Limited || id != "" && slices.Contains(s.access.Projects, id) {
 		return nil
 	}
-	return newError(KindForbidden, "project_id", "this view is limited to the projects %s; %s is none of them",
+	return newError(KindForbidden, "project_id", "this view is limited to the projects %s; %s is not one of them",
 		oneOf(s.access.Projects), show(id+name))
 }
 
@@ -574,7 +574,7 @@ func notTheirs(tx db.Tx, name string, fitting []projectRow) string {
 		return fmt.Sprintf("project %s was created as your own: %d projects of others have that name; to store in one of them, give its project_id, such as %s",
 			show(name), len(fitting), whole(first.ref()))
 	}
-	return fmt.Sprintf("project %s was created as your own: the one with project_id %s belongs to %s, who shares it for reading only",
+	return fmt.Sprintf("project %s was created as your own: the one with project_id %s belongs to %s, who shares it read-only",
 		show(name), whole(first.ref()), ownerName(tx, first.owner))
 }
 
@@ -589,7 +589,7 @@ func checkMeantName(tx db.Tx, sc scope, id, name string) error {
 		UNION ALL SELECT j.uid FROM project_alias a JOIN project j ON j.id = a.project_id WHERE a.owner_id = ?1 AND a.name_key = ?2 LIMIT 1`, sc.User, key)
 	if err == nil && len(taken) > 0 && key != "" {
 		err = newError(KindConflict, "project_id",
-			"project_id %s is no project, but the name of the one with project_id %s; give that, or project_name %s", show(id),
+			"project_id %s is the name of the project with project_id %s, not an id; give that, or project_name %s", show(id),
 			show(taken[0]), show(id))
 	}
 	return err

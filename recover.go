@@ -139,7 +139,7 @@ func (r *recovery) into(ctx context.Context, in, out string, options *RecoveryOp
 		return newFileError("out", out, err)
 	}
 	if r.rows == 0 {
-		return newError(KindForeign, "in", "in %q holds nothing that could be a row of a store", in)
+		return newError(KindForeign, "in", "in %q has no readable row of a store", in)
 	}
 	if err := r.finish(ctx, part, options); err != nil {
 		return newFileError("out", out, err)

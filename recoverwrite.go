@@ -426,7 +426,7 @@ func (r *recovery) standIn(tx db.Tx, table string, id int64) (bool, error) {
 		return false, err
 	}
 	r.keepID(table, id)
-	r.note("%s %d is lost, on which other rows hang; %q stands in for it, for the local user", table, id, name)
+	r.note("%s %d is lost, which other rows refer to; %q replaces it, for the local user", table, id, name)
 	return true, nil
 }
 
@@ -514,7 +514,7 @@ func (r *recovery) revive(tx db.Tx, id, number, created, partition int64, conten
 		return err
 	}
 	r.keepID("memory", id)
-	r.note("memory %s is lost; its revision %d took its place", uid, number)
+	r.note("memory %s is lost; its revision %d replaces it", uid, number)
 	return nil
 }
 

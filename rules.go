@@ -206,7 +206,7 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 }
 
 func forbiddenRule(m storedMemory) error {
-	return newError(KindForbidden, "project_id", "project %s is shared with this user for reading only",
+	return newError(KindForbidden, "project_id", "project %s is shared with this user read-only",
 		show(cmp.Or(m.ProjectName, m.ProjectID)))
 }
 
@@ -257,7 +257,7 @@ func superfluous(present []storedMemory) []string {
 	for _, m := range present[1:] {
 		ids = append(ids, show(m.ID))
 	}
-	return []string{fmt.Sprintf("there are %d memories of rule_type %q here where there should be one; the newest, %s, counts; delete %s",
+	return []string{fmt.Sprintf("there are %d memories of rule_type %q here instead of one; the newest, %s, is used; delete %s",
 		len(present), present[0].RuleType, show(present[0].ID), strings.Join(ids, ", "))}
 }
 
@@ -359,7 +359,7 @@ func (w *memoryWriter) checkRule(before, after storedMemory, at *kernel.Place) e
 		return nil
 	}
 	return newError(KindConflict, "rule_type",
-		"memory %s is the rule of rule_type %q there already; update that one, or delete it first", show(present[0].ID),
+		"memory %s is already the rule of rule_type %q there; update it, or delete it first", show(present[0].ID),
 		after.RuleType)
 }
 
@@ -428,7 +428,7 @@ func (e ruleEdit) after(present []storedMemory) (ruleState, error) {
 	}
 	if e.expected > 0 && revision == 0 {
 		return ruleState{}, newError(KindConflict, "expected_revision",
-			"expected_revision is %d, but there is no such rule any more, or not yet; 0 means any", e.expected)
+			"expected_revision is %d, but there is no such rule; 0 means any", e.expected)
 	}
 	return next, check.NewContent(next.content)
 }

@@ -97,7 +97,7 @@ func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
 	_, sectionErr := s.UpdateTodoSection(t.Context(), TodoSectionUpdate{ProjectID: "p", Section: SectionTasks})
 	_, taskErr := s.CompleteTask(t.Context(), TaskRef{ProjectID: "p", TaskID: "T1"})
 	for _, err := range []error{sectionErr, taskErr} {
-		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "store it anew") ||
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "store it again") ||
 			!strings.Contains(err.Error(), `missing: "## Constitution"`) {
 			t.Errorf("editing it gives %v", err)
 		}

@@ -485,9 +485,9 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection
 		return nil
 	}
 	if !ready {
-		warning := fmt.Sprintf("the store is changing to the embedding model %s; until that is done it is searched by words only", s.embedder.Model())
+		warning := fmt.Sprintf("the store is changing to the embedding model %s; it is searched by words only until that is done", s.embedder.Model())
 		if s.db.ReadOnly() {
-			warning = fmt.Sprintf("the store has no vectors of the embedding model %s and is opened for reading only, so it is searched by words only", s.embedder.Model())
+			warning = fmt.Sprintf("the store has no vectors of the embedding model %s and is opened read-only, so it is searched by words only", s.embedder.Model())
 		}
 		results.Warnings = append(results.Warnings, warning)
 		return nil
@@ -497,10 +497,10 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection
 	switch {
 	case waiting == enough:
 		results.Warnings = append(results.Warnings,
-			fmt.Sprintf("%d passages or more wait to be embedded; they are found by words only", waiting))
+			fmt.Sprintf("%d passages or more are not embedded yet; they are found by words only", waiting))
 	case waiting > 0:
 		results.Warnings = append(results.Warnings,
-			fmt.Sprintf("%d passages wait to be embedded; they are found by words only", waiting))
+			fmt.Sprintf("%d passages are not embedded yet; they are found by words only", waiting))
 	}
 	return err
 }

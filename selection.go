@@ -72,7 +72,7 @@ func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 		}
 		if project == nil {
 			sel.warnings = append(sel.warnings,
-				fmt.Sprintf("no project %s can be seen here, so nothing is found in it", show(q.ProjectID+q.ProjectName)))
+				fmt.Sprintf("project %s not found, or you have no access to it, so nothing is found in it", show(q.ProjectID+q.ProjectName)))
 			return sel, nil
 		}
 		sel.warnings = append(sel.warnings, project.notes()...)

@@ -237,7 +237,7 @@ func (h *Accounts) CheckSession(ctx context.Context, value string) (Principal, e
 		return Principal{}, err
 	}
 	refused := newError(KindUnauthenticated, "",
-		"the session is not valid; it may have expired or been ended, so sign in again")
+		"the session is not valid; it may have expired or ended, so sign in again")
 	if !isValue(sessionStart, value) {
 		return Principal{}, refused
 	}
@@ -315,7 +315,7 @@ func (h *Accounts) ConfirmSession(ctx context.Context, id string) error {
 }
 
 func noSession(id string) error {
-	return newError(KindNotFound, "id", "id %s is no session of this user", show(id))
+	return newError(KindNotFound, "id", "id %s is not a session of this user", show(id))
 }
 
 // DeleteSession ends one of the user's sessions at once, with the tokens made and the applications authorized in it:
@@ -543,7 +543,7 @@ func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) error {
 			return err
 		}
 		if !right {
-			return newError(KindUnauthenticated, "old_password", "old_password is not the present password")
+			return newError(KindUnauthenticated, "old_password", "old_password is not the current password")
 		}
 	}
 	hash, err := s.hashing.New(ctx, "new_password", c.New, u.Name)
@@ -589,6 +589,6 @@ func (s *Store) renewHash(ctx context.Context, u storedUser, password string) {
 		})
 	}
 	if err != nil {
-		s.log.DebugContext(ctx, "a password's hash was not renewed", "user", u.ID, "error", err)
+		s.log.DebugContext(ctx, "a password hash was not renewed", "user", u.ID, "error", err)
 	}
 }

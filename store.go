@@ -118,7 +118,7 @@ func fileConfig(path string, now func() time.Time) sqlite.Config {
 // checkPath refuses a path that cannot name a file.
 func checkPath(argument, path string) error {
 	if strings.ContainsRune(path, 0) {
-		return invalid(argument, "%s %q contains a zero byte; no file can be named so", argument, path)
+		return invalid(argument, "%s %q contains a zero byte; file names cannot contain one", argument, path)
 	}
 	return nil
 }
@@ -207,10 +207,10 @@ func (s *Store) write(ctx context.Context, fn func(db.Tx, scope) error) error {
 // checkWritable refuses writes through a read-only view or handle, or for an invalid user.
 func (s *Store) checkWritable() error {
 	if s.access.ReadOnly {
-		return newError(KindReadOnly, "", "this view of the store is for reading only")
+		return newError(KindReadOnly, "", "this view of the store is read-only")
 	}
 	if s.db.ReadOnly() {
-		return newError(KindReadOnly, "", "the store is open for reading only")
+		return newError(KindReadOnly, "", "the store is opened read-only")
 	}
 	for _, id := range s.access.Projects {
 		if err := check.ProjectID(id); err != nil {

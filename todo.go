@@ -282,7 +282,7 @@ func unreadableTodo(err error) error {
 		return err
 	}
 	return newError(KindInvalid, "project_id",
-		"the todo of this project cannot be edited by section or task; store it anew. Its %s", known.Message)
+		"the todo of this project cannot be edited by section or task; store it again. Its %s", known.Message)
 }
 
 // Section names one of the five parts of a todo document.

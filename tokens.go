@@ -197,9 +197,9 @@ func (s *Store) expiry(n NewToken) (time.Time, error) {
 		return time.Time{}, nil
 	case n.ExpiresIn != 0 && !n.ExpiresAt.IsZero():
 		return time.Time{}, invalid("expires_at",
-			"expires_at comes beside a time after which the token expires; give one of the two")
+			"expires_at and expires_in are both given; give one of them")
 	case n.ExpiresIn < 0:
-		return time.Time{}, invalid("expires_in", "expires_in is %s; a token expires after some time, or never with 0",
+		return time.Time{}, invalid("expires_in", "expires_in is %s; a positive duration is needed, or 0 for never",
 			n.ExpiresIn)
 	case n.ExpiresIn > 0:
 		return now.Add(n.ExpiresIn).Truncate(time.Microsecond), nil
@@ -208,7 +208,7 @@ func (s *Store) expiry(n NewToken) (time.Time, error) {
 			n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
 	case n.ExpiresAt.Year() > 9999: // RFC 3339 ends there
 		return time.Time{}, invalid("expires_at",
-			"expires_at is in the year %d; years to 9999 are allowed, and none at all means never", n.ExpiresAt.Year())
+			"expires_at is in the year %d; years up to 9999 are allowed, or none for never", n.ExpiresAt.Year())
 	}
 	return n.ExpiresAt.UTC().Truncate(time.Microsecond), nil
 }
@@ -233,7 +233,7 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 		return Token{}, newError(KindForbidden, "user", "user %s is disabled and gets no tokens", show(u.ID))
 	}
 	if slices.Contains(n.Scopes, ScopeAdmin) && u.Role != RoleAdmin {
-		return Token{}, newError(KindForbidden, "scopes", "scopes has %s, which only a token of an admin may carry",
+		return Token{}, newError(KindForbidden, "scopes", "scopes has %s, which is only for tokens of admins",
 			show(string(ScopeAdmin)))
 	}
 	live, err := db.Column[int](tx, `SELECT count(*) `+fromToken+` WHERE t.user_id = ? AND NOT `+tokenEnded+
@@ -325,7 +325,7 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 				return damaged(err, "the projects of token %s cannot be read", t.ID)
 			}
 			if t.Projects == nil { // nil would mean all
-				return damaged(errors.New("null where there is a list"), "the projects of token %s cannot be read", t.ID)
+				return damaged(errors.New("null instead of a list"), "the projects of token %s cannot be read", t.ID)
 			}
 		}
 		found = append(found, t)
@@ -367,7 +367,7 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 			`UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now,
 			check.CanonicalID(id), sc.User)
 		if err == nil && len(ended) == 0 {
-			err = newError(KindNotFound, "id", "id %s is no token of this user", show(id))
+			err = newError(KindNotFound, "id", "id %s is not a token of this user", show(id))
 		}
 		if err != nil {
 			return err

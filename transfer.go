@@ -55,7 +55,7 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 	}
 	if options != nil && options.Credentials && !s.operator {
 		return ExportSummary{}, newError(KindForbidden, "Credentials",
-			"Credentials is set for the export of a user's things; only the export of a whole store has them")
+			"Credentials is set for the export of one user's data; only the export of a whole store has them")
 	}
 	var o ExportOptions
 	if options != nil {
@@ -160,7 +160,7 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 	}
 	if s.db.ReadOnly() {
 		return importReport(transfer.Report{}),
-			newError(KindReadOnly, "", "the store is opened for reading only; nothing can be imported")
+			newError(KindReadOnly, "", "the store is opened read-only; nothing can be imported")
 	}
 	into := transfer.Target{
 		DB: s.db, Now: s.now, NewID: s.newID, Log: s.log, Profile: s.profile, Model: s.embedder.Model(),

@@ -183,7 +183,7 @@ func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 		}
 		if !e.Own {
 			return newError(KindForbidden, "id",
-				"what lay in a place of %s can be restored by who may write there, and erased by its owner only", show(e.Owner))
+				"this belongs to %s: users with write access can restore it, and only its owner can erase it", show(e.Owner))
 		}
 		_, err = tx.Exec(`UPDATE trash SET restorable_until = 0 WHERE id = ?`, e.row)
 		return err
@@ -249,7 +249,7 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 		}
 		if at.OwnerRow != sc.User {
 			return newError(KindForbidden, "id",
-				"memory %s lies in a place of another user, who alone may erase it; DeleteMemory puts it into the trash", show(id))
+				"memory %s belongs to another user, who alone can erase it; DeleteMemory moves it to the trash", show(id))
 		}
 		return t.eraseMemories(m.row)
 	})
@@ -267,7 +267,7 @@ func (s *Store) EraseFile(ctx context.Context, id string) error {
 		owner, err := ownerOfFilePlace(tx, f)
 		if err == nil && owner != sc.User {
 			err = newError(KindForbidden, "file_id",
-				"file %s lies in a place of another user, who alone may erase it; DeleteFile puts it into the trash", show(id))
+				"file %s belongs to another user, who alone can erase it; DeleteFile moves it to the trash", show(id))
 		}
 		return err
 	})

@@ -151,7 +151,7 @@ func (r *restorer) checkNotTrashed(kind TrashKind, owner int64, item string) err
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return newError(KindNotFound, "id", "the %s %s, in which it lay, is in the trash; restore that first (id %s)", kind,
+	return newError(KindNotFound, "id", "the %s %s that contained it is in the trash; restore that first (id %s)", kind,
 		show(item), show(found[0]))
 }
 
@@ -364,7 +364,7 @@ func (r *restorer) projectOf(p kernel.TrashedPlace) (int64, error) {
 		return 0, err
 	}
 	if r.entry.owner != r.sc.User {
-		return 0, newError(KindNotFound, "id", "the project %s, in which it lay, is gone", show(p.Project))
+		return 0, newError(KindNotFound, "id", "the project %s that contained it is gone", show(p.Project))
 	}
 	return kernel.InsertProject(r.tx, r.sc.User, cmp.Or(p.Project, r.s.newID()), p.ProjectName, r.s.now())
 }

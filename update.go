@@ -54,7 +54,7 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (St
 			return Stored{}, err
 		}
 	case u.Embedding != nil:
-		return Stored{}, invalid("embedding", "embedding comes without content; a vector belongs to the content it is of")
+		return Stored{}, invalid("embedding", "embedding is given without content; a vector belongs to its content")
 	}
 	if u.EventTime != nil {
 		if event := microsOf(*u.EventTime); event != nil {

@@ -94,7 +94,7 @@ func (h *Upkeep) Health(ctx context.Context) error {
 	err = s.db.Upkeep().Room(ctx)
 	if errors.Is(err, db.ErrFull) {
 		return &Error{Kind: KindFull,
-			Message: fmt.Sprintf("the disk is full: nothing new is stored until there is room; reading and deleting work (%v)",
+			Message: fmt.Sprintf("the disk is full: nothing new is stored until there is space; reading and deleting work (%v)",
 				err), Err: err}
 	}
 	return wrap(err)
@@ -306,7 +306,7 @@ func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err erro
 		return kernel.SetSetting(tx, settingAhead, e.ahead)
 	})
 	if err == nil && e.ahead != 0 {
-		s.log.Warn("the clock is far past the time at which this store was last used; nothing that has expired is deleted until the clock has said so for a day",
+		s.log.Warn("the clock is far ahead of the time when this store was last used; expired data is not deleted until the clock has been so for a day",
 			"last used", kernel.ToTime(e.at), "now", kernel.ToTime(s.now()), "until", kernel.ToTime(e.ahead+leapLasts.Microseconds()))
 	}
 	return e, err

@@ -110,7 +110,7 @@ func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 	}
 	if len(found) == 0 {
 		return storedUser{}, newError(KindNotFound, "user",
-			"user %s is not known to this store; give the id of a user or the name of an account", show(idOrName))
+			"user %s is unknown; give the id of a user or the name of an account", show(idOrName))
 	}
 	return found[0], nil
 }
@@ -234,7 +234,7 @@ func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
 	case len(users) == 0:
 		return (&Store{shared: s.shared, access: Access{User: id}}).addUser(tx)
 	case users[0].Name != "":
-		return 0, newError(KindConflict, "id", "id %s has an account already, of the name %s", show(id), show(users[0].Name))
+		return 0, newError(KindConflict, "id", "id %s already has an account, with the name %s", show(id), show(users[0].Name))
 	}
 	return users[0].row, nil
 }

@@ -127,7 +127,7 @@ func (s *Store) embedTexts(ctx context.Context, texts []string, progress Progres
 	}
 	if err != nil {
 		s.log.Warn("texts could not be embedded; they are found by words until they are", "texts", len(texts), "error", err)
-		return nil, []string{"stored and found by its words; finding it by meaning has to wait, because the embedder " +
+		return nil, []string{"stored and found by its words, but not yet by meaning, because the embedder " +
 			s.embedder.Model() + " failed"}, nil
 	}
 	return vectors, nil, nil

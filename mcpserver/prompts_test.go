@@ -108,7 +108,7 @@ func TestChatGPTSearchesAndFetchesInItsShapes(t *testing.T) {
 		}
 		for call2, has := range map[string]string{`search {}`: `"query"`, `search {"query": 7}`: `"query"`,
 			`search []`: "not a JSON object", `fetch {"id": " "}`: `"id"`, `fetch {"id": "` + w.ids["diary"] +
-				`"}`: "no memory that can be seen"} {
+				`"}`: "not found, or you have no access"} {
 			tool, arguments, _ := strings.Cut(call2, " ")
 			if text, result := call(t, session, tool, arguments); !result.IsError || !strings.Contains(text, has) {
 				t.Errorf("%s gives %s", call2, text)

@@ -53,7 +53,7 @@ func TestClientsPage(t *testing.T) {
 	csrf := sam.get("/clients").html.all("form")[0].fields().Get("csrf")
 	for _, change := range []string{"secret", "deactivate"} { // another's
 		sam.post("/clients/change", url.Values{"csrf": {csrf}, "id": {"wiki"},
-			"change": {change}}).expect(http.StatusNotFound, "no OAuth client of this user")
+			"change": {change}}).expect(http.StatusNotFound, "not an OAuth client of this user")
 	}
 	check(first, true)
 	renewed := b.submit(b.get("/clients"), "/clients/change",

@@ -116,7 +116,7 @@ func TestManyMemoriesAreChangedAndTakenBack(t *testing.T) {
 	}
 	p = olivia.change("tag=a", "delete", chosen).expect(http.StatusOK, "3 memories are deleted.", "No results")
 	for i, state := range w.states(owner, ids...) {
-		if !strings.Contains(state, "is no memory") {
+		if !strings.Contains(state, "not found, or you have no access") {
 			t.Errorf("%d is there: %s", i, state)
 		}
 	}

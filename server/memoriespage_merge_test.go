@@ -133,7 +133,7 @@ func TestMergesThatCannotBe(t *testing.T) {
 	rita := w.signedIn(reader)
 	p := rita.get("/memories/merge?id="+w.memory+"&id="+third).expect(http.StatusOK, "Merge memories: 2")
 	rita.post("/memories/merge", url.Values{"csrf": {p.hidden().Get("csrf")}, "id": {w.memory, third},
-		"revision": {"1", "1"}, "keep": {w.memory}}).expect(http.StatusForbidden, "Nothing was changed", "for reading only")
+		"revision": {"1", "1"}, "keep": {w.memory}}).expect(http.StatusForbidden, "Nothing was changed", "read-only")
 }
 
 func TestNewMemoryPage(t *testing.T) {

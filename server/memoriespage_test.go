@@ -205,7 +205,7 @@ func TestFiltersThatAreWrongSaySo(t *testing.T) {
 	}
 	olivia.get("/memories?importance=huge&collection=none").expect(http.StatusBadRequest, `<option value="huge" selected>`,
 		`<option value="none" selected>`)
-	olivia.get("/memories?project=nowhere").expect(http.StatusOK, "No project &#34;nowhere&#34; can be seen here",
+	olivia.get("/memories?project=nowhere").expect(http.StatusOK, "Project &#34;nowhere&#34; not found, or you have no access to it",
 		`<option value="nowhere" selected>`)
 }
 

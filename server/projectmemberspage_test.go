@@ -62,7 +62,7 @@ func TestMembersAreAddedChangedAndPutOut(t *testing.T) {
 		"allowed are add, withdraw, role and end").without("<script>alert")
 	out.Set("change", "end")
 	out.Set("user", w.users[owner])
-	olivia.post(members, out).stays(http.StatusForbidden, "can be neither changed nor ended")
+	olivia.post(members, out).stays(http.StatusForbidden, "can be neither changed nor removed")
 }
 
 // A higher role on the page is an offer, which its owner withdraws and the member accepts; a lower one counts at once.
@@ -197,7 +197,7 @@ func TestProjectsAreRenamed(t *testing.T) {
 	walter.get(settings).expect(http.StatusOK, "Rename").without("Delete the project")
 	walter.post(w.shop()+"/delete",
 		url.Values{"csrf": {walter.get(settings).hidden().Get("csrf")}, "typed": {"The shop"}}).stays(http.StatusForbidden,
-		"who alone may delete it")
+		"only the owner can delete it")
 	w.signedIn(reader).get(settings).expect(http.StatusForbidden, "only its owners may change it")
 }
 

@@ -168,8 +168,8 @@ func TestTextsThatCannotBeSaved(t *testing.T) {
 	for _, c := range []struct{ key, content, says string }{
 		{"tasks", "- [ ] T1 a\n- [ ] T1 b", "lines 1 and 2 are both the task"},
 		{"plan", "## Tasks", "a section&#39;s content has no heading of that level"},
-		{"spec", "```\nopen", "begins fenced code that nothing ends"},
-		{"todo", "nothing", "The text is no todo document"},
+		{"spec", "```\nopen", "begins fenced code without an end"},
+		{"todo", "nothing", "The text is not a todo document"},
 		{"do", "", "The text is empty"},
 		{"do", strings.Repeat("x", 1<<20+1), "The text is"},
 	} {

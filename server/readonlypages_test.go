@@ -62,7 +62,7 @@ func TestPagesOfAFileThatIsOnlyRead(t *testing.T) {
 			t.Errorf("POST %s: %d %.3000s", path, p.status, p.body)
 		}
 		if strings.HasSuffix(path, "/set") || path == "/tokens" {
-			p.expect(http.StatusForbidden, "open for reading only")
+			p.expect(http.StatusForbidden, "opened read-only")
 		}
 	}
 }

@@ -137,7 +137,7 @@ func TestARoleRisesByConsent(t *testing.T) {
 		"once the invitation is accepted")
 	w.do(owner, "GET", "/api/projects/shop/members", "").expect(http.StatusOK, `"role":"reader","status":"accepted"`,
 		`"invited":[{"user":"rita"`)
-	w.do(reader, "POST", "/tools/call", store).expect(http.StatusForbidden, "for reading only")
+	w.do(reader, "POST", "/tools/call", store).expect(http.StatusForbidden, "read-only")
 	i := w.invitation(reader)
 	if i.Role != souvenir.MemberWriter || i.CurrentRole != souvenir.MemberReader {
 		t.Errorf("the invitation is %+v", i)
@@ -145,7 +145,7 @@ func TestARoleRisesByConsent(t *testing.T) {
 	w.do(reader, "POST", "/api/project-invitations/"+i.ID+"/accept", "").expect(http.StatusOK, `"role":"writer"`)
 	w.do(reader, "POST", "/tools/call", store).expect(http.StatusOK, "indexed")
 	w.do(owner, "PATCH", at, `{"role": "reader"}`).expect(http.StatusOK, `"status":"accepted"`, `"role":"reader"`)
-	w.do(reader, "POST", "/tools/call", store).expect(http.StatusForbidden, "for reading only")
+	w.do(reader, "POST", "/tools/call", store).expect(http.StatusForbidden, "read-only")
 	w.do(owner, "PATCH", at, `{"role": "owner"}`).expect(http.StatusOK, `"status":"invited"`)
 	w.do(reader, "POST", "/api/project-invitations/"+w.invitation(reader).ID+"/decline", "").expect(http.StatusOK)
 	w.do(reader, "GET", "/api/projects", "").expect(http.StatusOK, `"role":"reader"`)

@@ -295,7 +295,7 @@ func TestGuessingThePresentPassword(t *testing.T) {
 	change := func(old, new string) *gotPage {
 		return b.submit(b.get("/profile"), "/profile/password", url.Values{"old": {old}, "new": {new}})
 	}
-	change(wrongPassword, "ten blue kettles").expect(http.StatusUnauthorized, "Old password is not the present password.")
+	change(wrongPassword, "ten blue kettles").expect(http.StatusUnauthorized, "Old password is not the current password.")
 	change(rightPassword, "short").expect(http.StatusBadRequest, "New password is shorter than 8 characters")
 	change(wrongPassword, "ten blue kettles").expect(http.StatusUnauthorized)
 	change(rightPassword, "ten blue kettles").expect(http.StatusTooManyRequests, "wait 2 seconds")

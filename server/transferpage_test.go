@@ -118,7 +118,7 @@ func TestImportOnThePage(t *testing.T) {
 	if got := content(); got != "two" {
 		t.Errorf("it is %q", got)
 	}
-	begun(ada.bring("nothing that was exported <b>")).expect(http.StatusOK, "no export of Souvenir", `role="alert"`)
+	begun(ada.bring("nothing that was exported <b>")).expect(http.StatusOK, "not an export of Souvenir", `role="alert"`)
 	begun(ada.bring(memory("other", "one")+"{\"type\":\"memory\",\"id\":\""+strings.Repeat("x", 200)+
 		"\"}\n")).expect(http.StatusOK, "Line 3")
 

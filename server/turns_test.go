@@ -110,7 +110,7 @@ func TestALineThatIsFull(t *testing.T) {
 			switch {
 			case a.status == http.StatusOK:
 				reasons["answered"]++
-			case strings.Contains(a.body, "3 calls of yours are waiting"):
+			case strings.Contains(a.body, "3 of your calls are waiting"):
 				reasons["full"]++
 			case strings.Contains(a.body, "waited for its turn"):
 				reasons["waited"]++

@@ -277,7 +277,7 @@ func TestExportAndImport(t *testing.T) {
 func TestAnImportOfNothingThatCanBeImportedMakesNoStore(t *testing.T) {
 	const header = `{"souvenir":"export","version":1}`
 	for name, c := range map[string]struct{ content, says string }{
-		"notes": {"these are my notes\n", "no export"}, "empty": {"", "empty"},
+		"notes": {"these are my notes\n", "not an export"}, "empty": {"", "empty"},
 		"newer": {`{"souvenir":"export","version":99}`, "version 99"}, "store": {"SQLite format 3\x00", "SQLite"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -151,14 +151,14 @@ const projects = async (client) => JSON.parse((await reads(client, "souvenir://p
 
 // mistakes asserts what is told of each.
 async function mistakes(client) {
-  await says(client, "memory", { action: "retrieve", id: "none" }, /"none" is no memory/);
+  await says(client, "memory", { action: "retrieve", id: "none" }, /"none" not found/);
   await says(client, "memory", { action: "retrieve" }, /id is missing; memory retrieve needs it/);
   await says(client, "memory", { action: "fly" }, /fly/);
   await says(client, "todo", { action: "complete", task_id: "T9", project_name: "no such project" }, /project/);
   await assert.rejects(client.call("fly", {}), client.looksFirst ? /'fly' not found/ : /unknown tool .{0,2}fly.{0,2}; there are memory, /);
   await assert.rejects(client.prompt("fly", {}), /unknown prompt .{0,2}fly.{0,2}; there are load_project_context/);
   await assert.rejects(client.prompt("load_project_context", {}), /project/);
-  await assert.rejects(client.read("souvenir://memories/none"), /none.{0,2} is no memory/);
+  await assert.rejects(client.read("souvenir://memories/none"), /none.{0,2} not found/);
   await assert.rejects(client.read("https://elsewhere.example/"), /[Nn]ot found/);
 }
 

@@ -210,7 +210,7 @@ func fails(ctx context.Context, session *mcp.ClientSession, tool string, argumen
 }
 
 func mistakes(ctx context.Context, session *mcp.ClientSession) error {
-	if err := fails(ctx, session, "memory", object{"action": "retrieve", "id": "none"}, "is no memory"); err != nil {
+	if err := fails(ctx, session, "memory", object{"action": "retrieve", "id": "none"}, "not found, or you have no access"); err != nil {
 		return err
 	}
 	if err := fails(ctx, session, "memory", object{"action": "retrieve"}, "id is missing"); err != nil {
@@ -219,7 +219,7 @@ func mistakes(ctx context.Context, session *mcp.ClientSession) error {
 	_, tool := session.CallTool(ctx, &mcp.CallToolParams{Name: "fly"})
 	_, prompt := session.GetPrompt(ctx, &mcp.GetPromptParams{Name: "fly"})
 	_, resource := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "souvenir://memories/none"})
-	for want, err := range map[string]error{"unknown tool": tool, "unknown prompt": prompt, "is no memory": resource} {
+	for want, err := range map[string]error{"unknown tool": tool, "unknown prompt": prompt, "not found, or you have no access": resource} {
 		if err == nil {
 			return fmt.Errorf("a mistake gives no error, not %q", want)
 		}

@@ -33,7 +33,7 @@ Anna's agent: What is Ben's birthday present?
   The sailmaker wants a third of the price in advance. (by anna)
   The boat gets a new mast in April. (by anna)
 
-Anna's agent, storing: this view of the store is for reading only
+Anna's agent, storing: this view of the store is read-only
 
 Ben, afterwards: What is planned for the boat?
   nothing that can be seen`

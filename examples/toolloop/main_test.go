@@ -17,7 +17,7 @@ func TestTheModelRemembersFromOneConversationToTheNext(t *testing.T) {
 	want := `you:   Please remember: we release on Thursdays, never on Fridays.
 call:  memory {"action":"get-context","query":"Please remember: we release on Thursdays, never on Fridays."}
 call:  memory {"action":"store","collection_name":"team-note","content":"we release on Thursdays, never on Fridays.","tags":"release, agreement"}
-error: collection_name "team-note" does not exist; did you mean "team-notes"? (create_collection makes a new one)
+error: collection_name "team-note" does not exist; did you mean "team-notes"? (create_collection creates a new one)
 call:  memory {"action":"store","collection_name":"team-notes","content":"we release on Thursdays, never on Fridays.","tags":"release, agreement"}
 model: I will remember that.
 you:   On which day do we release?

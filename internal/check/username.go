@@ -28,10 +28,10 @@ func UserName(name string) (string, error) {
 	for _, r := range name {
 		switch {
 		case r == '/':
-			return "", fault.Invalid("name", "name is %s; a name contains no slash", fault.Show(name))
+			return "", fault.Invalid("name", "name is %s; a name cannot contain a slash", fault.Show(name))
 		case foldname.Unseen(r):
 			return "", fault.Invalid("name",
-				"name is %s, which contains the character %U, which cannot be seen; none is allowed", fault.Show(name), r)
+				"name is %s, which contains the invisible character %U; remove it", fault.Show(name), r)
 		}
 	}
 	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.IsLetter(r) }) {
@@ -48,7 +48,7 @@ func UserName(name string) (string, error) {
 		}
 	}
 	if foldname.Key(name) == "" {
-		return "", fault.Invalid("name", "name is %s; 1 to %d characters that can be seen are needed", fault.Show(name),
+		return "", fault.Invalid("name", "name is %s; 1 to %d visible characters are needed", fault.Show(name),
 			MaxUserName)
 	}
 	return name, nil

@@ -32,7 +32,7 @@ const (
 // NewContent checks content to be stored. Older files may hold memories of white space only, which Content allows.
 func NewContent(content string) error {
 	if content != "" && len(content) <= MaxContent && Blank(content) {
-		return fault.Invalid("content", "content is %s, white space only; something to remember is needed",
+		return fault.Invalid("content", "content is %s, white space only; text to remember is needed",
 			fault.Show(content))
 	}
 	return Content(content)
@@ -120,7 +120,7 @@ func ProjectName(argument, name string) error {
 		return err
 	}
 	if foldname.Key(name) == "" {
-		return fault.Invalid(argument, "%s is %s; it needs a character that can be seen", argument, fault.Show(name))
+		return fault.Invalid(argument, "%s is %s; it needs a visible character", argument, fault.Show(name))
 	}
 	return nil
 }

@@ -215,7 +215,7 @@ func checkClientName(name string) error {
 	}
 	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsSpace(r) && !foldname.Unseen(r) }) {
 		return fault.Invalid("client_name",
-			"client_name is %s, in which nothing can be seen; people must be shown a name, or none is given", fault.Show(name))
+			"client_name is %s, which has no visible character; give a visible name, or none", fault.Show(name))
 	}
 	for _, r := range name {
 		if unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == utf8.RuneError {

@@ -220,12 +220,12 @@ func (q *Queue) enter(ctx context.Context, name string) error {
 	case u.fresh.Len() >= q.limits.WaitingPerUser:
 		q.forget(u)
 		q.mu.Unlock()
-		return q.refused("%d calls of yours are waiting already, the most that may; wait for their answers",
+		return q.refused("%d of your calls are waiting already, the maximum; wait for their answers",
 			q.limits.WaitingPerUser)
 	case q.waiting >= q.limits.Waiting:
 		q.forget(u)
 		q.mu.Unlock()
-		return q.refused("the server is busy: %d calls are waiting, the most that may", q.limits.Waiting)
+		return q.refused("the server is busy: %d calls are waiting, the maximum", q.limits.Waiting)
 	}
 	c := &call{begins: true, ready: make(chan struct{})}
 	q.waiting++

@@ -134,7 +134,7 @@ func TestWhatIsRefused(t *testing.T) {
 		synctest.Wait()
 		var r *Refused
 		if err := q.Ticket().Enter(t.Context(), "anna"); !errors.As(err, &r) || r.After < time.Second ||
-			!strings.Contains(r.Reason, "4 calls of yours") {
+			!strings.Contains(r.Reason, "4 of your calls") {
 			t.Errorf("a call too many is %v", err)
 		}
 		other := q.Ticket()

@@ -22,7 +22,7 @@ func (in *inspection) checkHashes() error {
 				in.report.Verified++
 			case h.Stored == nil:
 				in.report.Unverified++
-				in.doubt(t, h, t.What+" has no hash, so it cannot be told whether it is what was stored")
+				in.doubt(t, h, t.What+" has no hash, so it cannot be verified")
 			case h.Now == nil:
 				in.lose(t, h)
 			default:
@@ -66,7 +66,7 @@ func (r *Report) damaged(row DamagedRow) {
 
 // lose notes a missing row.
 func (in *inspection) lose(t kernel.HashedTable, h kernel.RowHash) {
-	problem := t.What + " is lost: it was stored, and is not in the file any more"
+	problem := t.What + " is lost: it was stored, and is no longer in the file"
 	if t.Kind == kernel.MemoryKind {
 		problem += in.intactRevision(h.ID)
 		in.lostMemories[h.ID] = true
@@ -104,7 +104,7 @@ func (in *inspection) intactRevision(memory int64) string {
 			fmt.Sprintf(`SELECT t.revision FROM memory_revision t JOIN row_hash h ON h.kind = %d AND h.id = t.id
 			WHERE t.memory_id = ? AND h.hash = %s ORDER BY t.revision DESC LIMIT 1`, t.Kind, t.Expression("t", columns)), memory)
 		if err == nil && len(numbers) == 1 {
-			return fmt.Sprintf("; its revision %d is sound", numbers[0])
+			return fmt.Sprintf("; its revision %d is intact", numbers[0])
 		}
 	}
 	return ""

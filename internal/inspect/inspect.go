@@ -386,12 +386,12 @@ func (in *inspection) checkRevisions() error {
 			}
 		}
 		if object, err := jsonobject.Decode([]byte(attributes)); err != nil || object == nil {
-			wrong("has metadata that is no JSON object")
+			wrong("has metadata that is not a JSON object")
 		} else if err := checkShown(object); err != nil {
-			wrong("has metadata that cannot be: " + err.Error())
+			wrong("has invalid metadata: " + err.Error())
 		}
 		if number < 1 || number >= current {
-			wrong(fmt.Sprintf("is not from before the present one, %d", current))
+			wrong(fmt.Sprintf("is not older than the current one, %d", current))
 		}
 		return nil
 	}, `SELECT m.uid, r.revision, m.revision, r.content, r.attributes, r.created_at FROM memory_revision r JOIN memory m ON m.id = r.memory_id ORDER BY r.memory_id, r.revision`)
@@ -537,7 +537,7 @@ func (in *inspection) checkTrash() error {
 	strays, err := db.Column[string](in.tx,
 		`SELECT uid FROM file WHERE state = 'trashed' AND uid NOT IN (SELECT 'trash/' || id FROM trash WHERE kind = 'file')`)
 	for _, id := range strays {
-		wrong("file", id, "is in the trash, and no entry of it has it")
+		wrong("file", id, "is in the trash without an entry")
 	}
 	return err
 }

@@ -151,7 +151,7 @@ func (in *inspection) wrongPassages(m *checkedMemory) string {
 		case !space(end, p.start):
 			return fmt.Sprintf("bytes %d to %d of the content are in no passage", end, p.start)
 		case p.blank != space(p.start, p.start+p.length) && (m.ownProfile == 0 || p.vector == nil):
-			return fmt.Sprintf("passage %d is wrong about whether there is anything but white space in it", p.id)
+			return fmt.Sprintf("passage %d is marked wrongly as white space only, or not", p.id)
 		case utf8.ValidString(m.content) && !utf8.ValidString(m.content[p.start:p.start+p.length]):
 			return fmt.Sprintf("passage %d begins or ends within a character", p.id)
 		}
@@ -177,7 +177,7 @@ func (in *inspection) wrongProfile(m *checkedMemory, p checkedPassage) string {
 	case p.profile == 0 && !p.blank && m.ownProfile == 0:
 		return fmt.Sprintf("passage %d is not marked to be embedded", p.id)
 	case p.profile != 0 && p.vector == nil && (p.blank || m.ownProfile != 0):
-		return fmt.Sprintf("passage %d waits for a vector that nothing makes", p.id)
+		return fmt.Sprintf("passage %d waits for a vector that nothing computes", p.id)
 	case m.ownProfile != 0 && p.profile != 0 && p.profile != m.ownProfile:
 		return fmt.Sprintf("passage %d is of the profile %d, the vectors of its collection are of %d", p.id, p.profile,
 			m.ownProfile)
@@ -264,7 +264,7 @@ func (in *inspection) checkFullText() error {
 		return err
 	}
 	if strays {
-		in.find(Finding{Table: "passage_text", Problem: "full text has terms of rows that it does not have",
+		in.find(Finding{Table: "passage_text", Problem: "full text has terms of rows that do not exist",
 			Repairable: true})
 		in.repairs.fullText = true
 	}
@@ -300,7 +300,7 @@ func (in *inspection) compareFullText(rows map[int64]uint64) {
 	}
 	slices.Sort(strays)
 	for _, id := range strays {
-		in.find(Finding{Table: "passage_text", Problem: fmt.Sprintf("full text has the passage %d, which is no memory's", id),
+		in.find(Finding{Table: "passage_text", Problem: fmt.Sprintf("full text has the passage %d, which belongs to no memory", id),
 			Repairable: true})
 	}
 	in.repairs.texts = append(in.repairs.texts, strays...)
@@ -356,7 +356,7 @@ func (in *inspection) checkFoldedNames() error {
 func (m *checkedMemory) checkAttributes() error {
 	object, err := jsonobject.Decode([]byte(m.metadata))
 	if err != nil || object == nil {
-		return fault.Invalid("metadata", "metadata is %s, which is no JSON object", fault.Show(m.metadata))
+		return fault.Invalid("metadata", "metadata is %s, which is not a JSON object", fault.Show(m.metadata))
 	}
 	if object, err = jsonobject.Canonical("metadata", object); err != nil {
 		return err

@@ -121,7 +121,7 @@ func Decode(encoded []byte) (map[string]any, error) {
 		return nil, err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the object")
+		return nil, errors.New("there is more after the object")
 	}
 	for key, value := range object {
 		object[key] = plainNumbers(value)

@@ -30,7 +30,7 @@ func DecodeVector(blob []byte) ([]float32, error) {
 		return nil, nil
 	}
 	if len(blob)%4 != 0 {
-		return nil, fault.Damaged(errors.New("its length is no multiple of 4 bytes"), "a vector")
+		return nil, fault.Damaged(errors.New("its length is not a multiple of 4 bytes"), "a vector")
 	}
 	v := make([]float32, len(blob)/4)
 	for i := range v {

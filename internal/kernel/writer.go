@@ -140,7 +140,7 @@ func (w *Writer) AddLinks(memory int64, related []string) error {
 		switch {
 		case len(targets) == 0:
 			return fault.New(fault.KindNotFound, "related_memory_ids",
-				"related_memory_ids[%d] is %s, which is no memory that can be seen here", i, fault.Show(id))
+				"related_memory_ids[%d]: memory %s not found, or you have no access to it", i, fault.Show(id))
 		case targets[0] == memory:
 			return fault.Invalid("related_memory_ids",
 				"related_memory_ids[%d] is the memory itself (%s); a memory is related to others", i, fault.Show(id))
@@ -226,7 +226,7 @@ func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []
 	}
 	if at.OwnProfile != 0 && own == nil {
 		warnings = append(warnings, fmt.Sprintf(
-			"collection %s holds own vectors, and none came with this memory: it is found by its words only",
+			"collection %s holds own vectors, and this memory has none: it is found only by its words",
 			fault.Show(at.collection)))
 	}
 	return indexed, warnings, nil
@@ -237,7 +237,7 @@ func checkOwnVector(at *Place, model string, own []float32) error {
 	case own == nil:
 		return nil
 	case at.OwnProfile == 0:
-		return fault.Invalid("embedding", "embedding is not for collection %s, whose vectors %s makes; only a collection made with own_vectors takes vectors of your own", fault.Show(at.collection), fault.Show(model))
+		return fault.Invalid("embedding", "embedding is not allowed in collection %s, whose vectors %s makes; only a collection with own_vectors takes your own vectors", fault.Show(at.collection), fault.Show(model))
 	case len(own) != at.OwnSize:
 		return fault.Invalid("embedding", "embedding has %d dimensions, but the vectors of collection %s have %d", len(own),
 			fault.Show(at.collection), at.OwnSize)

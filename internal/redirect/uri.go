@@ -71,7 +71,7 @@ func WhyNot(uri string) string {
 		return "names no host, or no port from 1 to 65535 after it"
 	case scheme == "http":
 		if _, _, ok := Loopback(uri); !ok {
-			return "has http and a host that is none of 127.0.0.1, [::1] and localhost; use https"
+			return "has http and a host other than 127.0.0.1, [::1] and localhost; use https"
 		}
 	}
 	if _, err := url.Parse(uri); err != nil {
@@ -91,7 +91,7 @@ func whyNoCharacters(uri string) string {
 		case c == '%':
 			code, err := strconv.ParseUint(uri[i+1:min(i+3, len(uri))], 16, 8)
 			if err != nil || len(uri) < i+3 || code < ' ' || code == 0x7f {
-				return "has a percent sign that begins no character, or a control character"
+				return "has a percent sign without two hexadecimal digits, or a control character"
 			}
 		}
 	}

@@ -55,7 +55,7 @@ func Hash[V any](names string, values []V) ([]byte, error) {
 			b = append(b, v...)
 		default:
 			pool.Put(buffer)
-			return nil, fmt.Errorf("rowhash: %s is a %T, which no row holds", name, value)
+			return nil, fmt.Errorf("rowhash: %s is a %T, which rows cannot hold", name, value)
 		}
 	}
 	sum := sha256.Sum256(b)

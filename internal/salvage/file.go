@@ -19,7 +19,7 @@ const (
 )
 
 // ErrNoFile means that the file has nothing to read.
-var ErrNoFile = errors.New("no file with pages")
+var ErrNoFile = errors.New("not a file with pages")
 
 // File reads a file page by page, including the pages in its write-ahead log.
 type File struct {

@@ -130,7 +130,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		return nil, err
 	}
 	if err := d.takeReserve(); err != nil {
-		d.log.Warn("no room can be held in reserve for deleting on a full disk", "path", d.path, "error", err)
+		d.log.Warn("no disk space can be reserved for deleting on a full disk", "path", d.path, "error", err)
 	}
 	return d, nil
 }

@@ -44,7 +44,7 @@ func (d *DB) makeRoom(ctx context.Context) bool {
 	}
 	released := d.reserve > 0 && os.Remove(d.reservePath()) == nil
 	if released {
-		d.log.Warn("the disk is full; room held in reserve is used for deleting", "path", d.path)
+		d.log.Warn("the disk is full; reserved space is used for deleting", "path", d.path)
 	}
 	// A deletion shrinks the log only once it is copied into the file.
 	err := d.writer.exclusive(ctx, func() error { return d.writer.checkpoint(walPatience) })

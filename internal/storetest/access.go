@@ -221,7 +221,7 @@ func accessLimitedToNothing(f *fixture) {
 		}
 	}
 	_, err := nothing.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x"})
-	f.failsAt("AddMemory", err, souvenir.ErrForbidden, "project_id", "limited to no project at all")
+	f.failsAt("AddMemory", err, souvenir.ErrForbidden, "project_id", "limited to an empty list of projects")
 	f.equal("the memory", f.get(m.ID), m)
 }
 

@@ -65,7 +65,7 @@ func sharingCollections(f *fixture) {
 	p.reader.addCollection(souvenir.NewCollection{Name: "own", VectorSize: 2, OwnVectors: true})
 	for _, name := range []string{"own", "merger talks", "merger walks", souvenir.DefaultCollection} {
 		_, err = p.reader.store.AddMemory(f.ctx, souvenir.NewMemory{Collection: name, Content: "x", ProjectID: apollo.ID})
-		f.failsAt("storing as a reader, whatever the owner has", err, souvenir.ErrForbidden, "project_id", "for reading only")
+		f.failsAt("storing as a reader, whatever the owner has", err, souvenir.ErrForbidden, "project_id", "read-only")
 	}
 	p.writer.addCollection(souvenir.NewCollection{Name: "will's", VectorSize: 2, OwnVectors: true})
 	stored, err = store("will's", []float32{1, 0})

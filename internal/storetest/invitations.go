@@ -133,7 +133,7 @@ func invitationsRefused(f *fixture) {
 		"that would be a session": "ses_" + v[4:], "that is SQL": "inv_' OR 1=1; --", "huge": "inv_" +
 			strings.Repeat("a", 1<<20), "with a zero byte": v[:46] + "\x00",
 	} {
-		f.uninvited(what, value, "this invitation is not known")
+		f.uninvited(what, value, "this invitation is unknown")
 	}
 	f.clock.Pass(time.Hour - time.Microsecond)
 	f.invited(soon)

@@ -84,9 +84,9 @@ func mainMemoryNone(f *fixture) {
 	f.fails("without one", get(f.reader, souvenir.ProjectRef{ID: "p"}), souvenir.ErrNotFound, "has no main memory",
 		"project-main")
 	f.failsAt("unknown id", get(f.reader, souvenir.ProjectRef{ID: "q"}), souvenir.ErrNotFound, "project_id", `"q"`,
-		"no project that can be seen here")
+		"not found, or you have no access to it")
 	f.failsAt("unknown name", get(f.reader, souvenir.ProjectRef{Name: "Gemini"}), souvenir.ErrNotFound, "project_name",
-		`"Gemini"`, "no project that can be seen here")
+		`"Gemini"`, "not found, or you have no access to it")
 	f.failsAt("no project", get(f.reader, souvenir.ProjectRef{}), souvenir.ErrInvalid, "project_id", "project_name")
 	f.failsAt("no id", get(f.reader, souvenir.ProjectRef{ID: " "}), souvenir.ErrInvalid, "project_id")
 	f.failsAt("disagreement", get(f.reader, souvenir.ProjectRef{ID: "p", Name: "Gemini"}), souvenir.ErrInvalid,

@@ -246,9 +246,9 @@ func oauthOwnClients(f *fixture) {
 	})
 	for _, id := range []string{his.ID, registered.ID, "nobody", ""} {
 		_, err := ann.store.Accounts().RegenerateClientSecret(f.ctx, id)
-		f.failsAt("RegenerateClientSecret", err, souvenir.ErrNotFound, "client_id", "no OAuth client of this user")
+		f.failsAt("RegenerateClientSecret", err, souvenir.ErrNotFound, "client_id", "not an OAuth client of this user")
 		f.failsAt("DeactivateClient", ann.store.Accounts().DeactivateClient(f.ctx, id), souvenir.ErrNotFound, "client_id",
-			"no OAuth client of this user")
+			"not an OAuth client of this user")
 	}
 	for _, id := range []string{hers.ID, registered.ID} {
 		_, err = f.store.Accounts().RegenerateClientSecret(f.ctx, id)

@@ -158,7 +158,7 @@ func invitedAnswerOnce(f *fixture) {
 	for _, view := range []*fixture{p.owner, p.reader, f.as(souvenir.Access{User: "new"})} {
 		for _, given := range []string{id, "nowhere", ""} {
 			_, err := view.store.AcceptProjectInvitation(f.ctx, given)
-			f.failsAt("AcceptProjectInvitation by "+view.name(), err, souvenir.ErrNotFound, "id", "waits for this user")
+			f.failsAt("AcceptProjectInvitation by "+view.name(), err, souvenir.ErrNotFound, "id", "pending invitation of this user")
 			f.failsAt("DeclineProjectInvitation by "+view.name(), view.store.DeclineProjectInvitation(f.ctx, given),
 				souvenir.ErrNotFound, "id")
 			_, err = view.store.BlockSender(f.ctx, given)

@@ -58,7 +58,7 @@ func (f *fixture) signedOut(what, value string) {
 	f.Helper()
 	p, err := f.reader.Accounts().CheckSession(f.ctx, value)
 	f.failsAt("CheckSession "+what, err, souvenir.ErrUnauthenticated, "")
-	if err != nil && err.Error() != "the session is not valid; it may have expired or been ended, so sign in again" ||
+	if err != nil && err.Error() != "the session is not valid; it may have expired or ended, so sign in again" ||
 		p.User.ID != "" || p.Scopes != nil {
 		f.Errorf("CheckSession %s says more than it may: %+v, %v", what, p, err)
 	}

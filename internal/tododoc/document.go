@@ -80,7 +80,7 @@ func Parse(content string) (Document, error) {
 		return d, nil
 	}
 	return Document{}, fault.Invalid("content",
-		"content is no todo document: %s. It needs the headings %s, once each and in this order",
+		"content is not a todo document: %s. It needs the headings %s, once each and in this order",
 		wrong, headingList(Sections))
 }
 
@@ -190,7 +190,7 @@ func (d *Document) place(h heading, line int, written string, wrong *problems) S
 		if like := Like(h.text); like != "" {
 			wrong.add("line %d is %s, which must read %s", line, fault.Show(written), fault.Show(like.Heading()))
 		} else {
-			wrong.add("line %d is %s, which is none of the five sections; a heading inside a section has three # or more", line,
+			wrong.add("line %d is %s, which is not one of the five sections; a heading inside a section has three # or more", line,
 				fault.Show(written))
 		}
 		return ""

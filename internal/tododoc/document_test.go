@@ -150,7 +150,7 @@ func TestWhatIsNoTodoIsRefusedInWordsThatHelp(t *testing.T) {
 		{"order", five(map[Section]string{Spec: "## Plan", Plan: "## Spec"}),
 			[]string{`"## Spec" on line 3 must come before "## Plan" on line 2`}},
 		{"a section of its own", five(map[Section]string{Gaps: "## Notes\n## Gaps"}),
-			[]string{`line 5 is "## Notes"`, "none of the five", "three #"}},
+			[]string{`line 5 is "## Notes"`, "not one of the five", "three #"}},
 		{"before all", "## Intro\n" + five(nil), []string{`line 1 is "## Intro"`}},
 		{"no text", "##\n" + five(nil), []string{`line 1 is "##"`}},
 		{"swallowed by a fence", five(map[Section]string{Tasks: "text\n```sh\n## Tasks"}),

@@ -89,7 +89,7 @@ func CheckBody(section Section, body string, next int) (trimmed string, warnings
 	}
 	swallows := scan.fence.length > 0 || scan.inner.item && next >= scan.inner.indent
 	if swallows && section != Gaps {
-		wrong.add("line %d begins fenced code that nothing ends; it would swallow the sections that follow", scan.opened)
+		wrong.add("line %d begins fenced code without an end; it would include the sections that follow", scan.opened)
 	}
 	if wrong.count > 0 {
 		return "", nil, fault.Invalid("content", "content cannot be the section %s: %s", fault.Show(string(section)), wrong)
@@ -119,7 +119,7 @@ func (d Document) Complete(content, id string) (changed string, done Task, err e
 func (d Document) unknownTask(id string) error {
 	if len(d.Tasks) == 0 {
 		return fault.New(fault.KindNotFound, "task_id",
-			`task_id %s is not among the tasks: there are none; a task is a line such as "- [ ] T1 text" in the section Tasks`,
+			`task_id %s is not among the tasks: there are no tasks; a task is a line such as "- [ ] T1 text" in the section Tasks`,
 			fault.Show(id))
 	}
 	number := func(id string) int {

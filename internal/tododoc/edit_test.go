@@ -77,7 +77,7 @@ func TestABodyThatWouldBreakTheDocumentIsRefused(t *testing.T) {
 		"x\n## Tasks":                      `line 2 is "## Tasks"`,
 		"## Tasks\n## Tasks":               `line 2 is "## Tasks"`,
 		"## tasks\n\n- [ ] T1\n- [x] T1 b": "lines 3 and 4 are both the task T1",
-		"a\n\n   ```sh\n## x\n``":          "line 3 begins fenced code that nothing ends",
+		"a\n\n   ```sh\n## x\n``":          "line 3 begins fenced code without an end",
 		"~~~\n```":                         "line 1 begins fenced code",
 	} {
 		_, _, err := mustParse(t, goodTodo).Replace(goodTodo, Tasks, body)
@@ -89,7 +89,7 @@ func TestABodyThatWouldBreakTheDocumentIsRefused(t *testing.T) {
 	// A heading that is indented as far as the code of a list item belongs to that code; one that is not ends it.
 	indented, body := "## Constitution\n   ## Spec\n## Plan\n## Tasks\n## Gaps", "* ```"
 	if _, _, err := mustParse(t, indented).Replace(indented, Constitution, body); !errors.Is(err, errInvalid) ||
-		!strings.Contains(err.Error(), "line 1 begins fenced code that nothing ends") {
+		!strings.Contains(err.Error(), "line 1 begins fenced code without an end") {
 		t.Errorf("%q before an indented heading gives %v", body, err)
 	}
 	if _, _, err := mustParse(t, indented).Replace(indented, Spec, body); err != nil {
@@ -144,7 +144,7 @@ func TestAnUnknownTaskIsToldWhichThereAre(t *testing.T) {
 		{goodTodo, "parser", "there are T1"},
 		{long, "T100", "there are T29, T28, T27, T26, T25, T24, T23, T22, T21, T20 and 20 more"},
 		{long, strings.Repeat("9", 40), "20 more"},
-		{five(nil), "T1", "there are none"},
+		{five(nil), "T1", "there are no tasks"},
 	} {
 		_, _, err := mustParse(t, c.content).Complete(c.content, c.id)
 		var known *fault.Error

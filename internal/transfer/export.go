@@ -205,7 +205,7 @@ func (e *exporter) place(partition int64) (exportPlace, error) {
 		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE p.id = ?`, partition).
 		Scan(&p.owner, &p.collection, &p.projectOwner, &p.project)
 	if errors.Is(err, db.ErrNoRows) {
-		return p, fault.Damaged(err, "a memory, or a former state of one, lies in partition %d, which does not exist", partition)
+		return p, fault.Damaged(err, "a memory, or a past version of one, lies in partition %d, which does not exist", partition)
 	}
 	e.places[partition] = p
 	return p, err

@@ -146,17 +146,17 @@ func (c *seal) open(lines *lineReader) error {
 	case errors.Is(err, io.EOF):
 		return fault.New(fault.KindForeign, "", "there is nothing to import: the export is empty")
 	case errors.Is(err, &fault.Error{Kind: fault.KindTooLarge}):
-		return fault.New(fault.KindForeign, "", "this is no export of Souvenir: %v", err)
+		return fault.New(fault.KindForeign, "", "this is not an export of Souvenir: %v", err)
 	case err != nil:
 		return err
 	case bytes.HasPrefix(line, []byte("\x1f\x8b")):
 		return fault.New(fault.KindForeign, "", "this is compressed with gzip; decompress it first")
 	case bytes.HasPrefix(line, []byte("SQLite format 3")):
-		return fault.New(fault.KindForeign, "", "this is a SQLite file and no export; open it as a store, or restore it")
+		return fault.New(fault.KindForeign, "", "this is a SQLite file, not an export; open it as a store, or restore it")
 	}
 	if decodeLine(line, &c.header) != nil || c.header.Souvenir != exportMark {
 		return fault.New(fault.KindForeign, "",
-			`this is no export of Souvenir: its first line is %s; it must be like {"souvenir":"export","version":1}`,
+			`this is not an export of Souvenir: its first line is %s; it must be like {"souvenir":"export","version":1}`,
 			fault.Show(string(line)))
 	}
 	switch {
@@ -164,7 +164,7 @@ func (c *seal) open(lines *lineReader) error {
 		return fault.New(fault.KindNewer, "version", "the export has version %d; this version of Souvenir reads %d",
 			c.header.Version, exportVersion)
 	case c.header.Version < 1:
-		return fault.New(fault.KindForeign, "version", "the export has version %d, which there never was", c.header.Version)
+		return fault.New(fault.KindForeign, "version", "the export has version %d, which does not exist", c.header.Version)
 	}
 	c.add("", line)
 	return nil
@@ -215,7 +215,7 @@ func (c *seal) scan(ctx context.Context, lines *lineReader, each func(kind strin
 		case err != nil:
 			return err
 		case c.closed:
-			return fault.Invalid("", "line %d: something follows the end of the export", lines.n)
+			return fault.Invalid("", "line %d: there is more after the end of the export", lines.n)
 		}
 		kind, err := LineKind(line)
 		switch {

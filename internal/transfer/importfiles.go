@@ -96,7 +96,7 @@ func parseFile(line []byte, n int) (importItem, error) {
 // Check validates the details of a file.
 func (f *ExportFile) Check() error {
 	if clean := cmp.Or(filetype.CleanFilename(f.Filename), "file"); clean != f.Filename {
-		return fault.Invalid("filename", "filename is %s; a name that is good on every system is expected, such as %s",
+		return fault.Invalid("filename", "filename is %s; a name that is valid on every system is expected, such as %s",
 			fault.Show(f.Filename), fault.Show(clean))
 	}
 	if kind, err := check.MIMEType(f.MIMEType); err != nil || kind == "" {
@@ -151,7 +151,7 @@ func (im *importer) begin(ctx context.Context, f *incomingFile) error {
 		if o == unchanged {
 			t.count(KindFile, unchanged)
 		} else {
-			t.conflict(f.line(), KindFile, f.ID, "the store has it in another state, or of another owner, which was kept")
+			t.conflict(f.line(), KindFile, f.ID, "the store has another version of it, or one of another owner, which was kept")
 		}
 		im.merge(t)
 	}
@@ -278,7 +278,7 @@ func (f *incomingFile) store(t *importTx) error {
 			return err
 		}
 		if result.RowsAffected == 0 {
-			return fault.New(fault.KindConflict, "file", "file %s was given up, because nothing of it had come for %v; import it again",
+			return fault.New(fault.KindConflict, "file", "file %s was cancelled, because no data arrived for %v; import it again",
 				fault.Show(f.ID), kernel.Abandoned)
 		}
 	}

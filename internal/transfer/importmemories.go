@@ -190,7 +190,7 @@ func parseVectors(line []byte, n int) (importItem, error) {
 			vector, err = unitOrSame(vector)
 		}
 		if err != nil || len(vector) == 0 || len(vector) > check.MaxVector {
-			return nil, fault.Invalid("vector", "vector is no list of 1 to %d finite float32 numbers", check.MaxVector)
+			return nil, fault.Invalid("vector", "vector is not a list of 1 to %d finite float32 numbers", check.MaxVector)
 		}
 		item.spans = append(item.spans, vectorSpan{p.Start, p.Length, vector})
 	}
@@ -420,7 +420,7 @@ func (m *memoryItem) apply(t *importTx) error {
 		t.count(KindMemory, unchanged)
 		return nil
 	case conflicting:
-		t.conflict(m.line(), KindMemory, m.id, "the store has it in another state, or of another owner, which was kept")
+		t.conflict(m.line(), KindMemory, m.id, "the store has another version of it, or one of another owner, which was kept")
 		return nil
 	}
 	at, err := t.place(m.owner, m.draft.Collection, m.projectOwner, m.draft.ProjectID, m.draft.ProjectName)
@@ -433,7 +433,7 @@ func (m *memoryItem) apply(t *importTx) error {
 	}
 	if rule != "" {
 		m.outcome = conflicting
-		t.conflict(m.line(), KindMemory, m.id, "memory "+fault.Show(rule)+" is the rule of this type here already")
+		t.conflict(m.line(), KindMemory, m.id, "memory "+fault.Show(rule)+" is already the rule of this type here")
 		return nil
 	}
 	holder, err := m.keyHolder(t, at)

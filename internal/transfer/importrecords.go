@@ -88,7 +88,7 @@ func (t *importTx) known(argument, query string, args ...any) (int64, error) {
 		for i, a := range args {
 			named[i] = fmt.Sprint(a)
 		}
-		return 0, fault.Invalid(argument, "%s is %s, which is neither in the store nor in a line before", argument,
+		return 0, fault.Invalid(argument, "%s is %s, which is neither in the store nor in an earlier line", argument,
 			fault.Show(strings.Join(named, "/")))
 	}
 	if err != nil {
@@ -296,7 +296,7 @@ func (item *recordItem) apply(t *importTx) error {
 	case same:
 		t.count(item.kind, unchanged)
 	case item.kept || fixed || !t.replace:
-		t.conflict(item.line(), item.kind, item.Named(item.values), "the store has it in another state, which was kept")
+		t.conflict(item.line(), item.kind, item.Named(item.values), "the store has another version of it, which was kept")
 	default:
 		refs, err := item.refs(t, values)
 		if err != nil {
@@ -359,7 +359,7 @@ func (item *recordItem) insertRow(t *importTx, values []any) error {
 		return err
 	}
 	if result.RowsAffected == 0 {
-		t.conflict(item.line(), item.kind, item.Named(item.values), "something else in the store has what must be its own")
+		t.conflict(item.line(), item.kind, item.Named(item.values), "it conflicts with other data in the store")
 		return nil
 	}
 	t.count(item.kind, added)
@@ -418,7 +418,7 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 		}
 		if taken {
 			t.conflict(item.line(), item.kind, item.Named(item.values), "another user has the name "+fault.Show(name)+
-				" or goes by it; this one has no account here, only an id")
+				" or uses it; this one gets no account here, only an id")
 			_, err := t.owner(values[0])
 			return err
 		}

@@ -135,7 +135,7 @@ func CheckHash(argument, value string) error {
 
 func checkPassword(argument, value string) error {
 	if err := passwords.CheckHash(value); err != nil {
-		return fault.Invalid(argument, "%s is no argon2id hash in PHC string format, as which alone passwords are written: %v",
+		return fault.Invalid(argument, "%s is not an argon2id hash in PHC string format, the only format for passwords: %v",
 			argument, err)
 	}
 	return nil

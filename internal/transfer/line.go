@@ -167,7 +167,7 @@ func (l *lineWriter) metadata(known []knownKey, tags []string, own string) {
 		return
 	}
 	if !strings.HasPrefix(own, "{") { // as encoding/json writes it
-		l.fail("metadata", errors.New("it is no JSON object"))
+		l.fail("metadata", errors.New("it is not a JSON object"))
 		return
 	}
 	if l.buf[len(l.buf)-1] != '{' {
@@ -227,7 +227,7 @@ func (l *lineWriter) string(name, s string) {
 
 func (l *lineWriter) fail(name string, err error) {
 	if l.err == nil {
-		l.err = fault.Damaged(err, "%s of a line of type %q (Check says of which)", name, l.kind)
+		l.err = fault.Damaged(err, "%s of a line of type %q (Check reports which one)", name, l.kind)
 	}
 }
 
@@ -325,7 +325,7 @@ func decodeLine(line []byte, into any) error {
 	case errors.As(err, &corrupt):
 		return fault.Invalid("", "a value is not base64: %v", err)
 	}
-	return fault.Invalid("", "%s is no JSON object: %v", fault.Show(string(line)), err)
+	return fault.Invalid("", "%s is not a JSON object: %v", fault.Show(string(line)), err)
 }
 
 func expected(kind string) string {

@@ -137,7 +137,7 @@ func objectTyped(typed string) (map[string]any, error) {
 	var object map[string]any
 	err := decoder.Decode(&object)
 	if err == nil && decoder.More() {
-		err = errors.New("something follows the object")
+		err = errors.New("there is more after the object")
 	}
 	var syntax *json.SyntaxError
 	var mismatch *json.UnmarshalTypeError
