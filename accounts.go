@@ -96,7 +96,8 @@ func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, e
 
 func (s *Store) linkIdentity(tx db.Tx, u storedUser, n NewIdentity) (Identity, error) {
 	if _, err := tx.Exec(`INSERT INTO external_identity (issuer, subject, user_id, email, created_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (issuer, subject) DO UPDATE SET email = excluded.email WHERE external_identity.user_id = excluded.user_id`, n.Issuer, n.Subject, u.row, n.Email, s.now()); err != nil {
+		ON CONFLICT (issuer, subject) DO UPDATE SET email = excluded.email
+		WHERE external_identity.user_id = excluded.user_id`, n.Issuer, n.Subject, u.row, n.Email, s.now()); err != nil {
 		return Identity{}, err
 	}
 	all, err := identities(tx, u.row)
@@ -133,7 +134,8 @@ func identities(tx db.Tx, user int64) ([]Identity, error) {
 		i.CreatedAt = kernel.ToTime(created)
 		all = append(all, i)
 		return err
-	}, `SELECT issuer, subject, email, created_at FROM external_identity WHERE user_id = ? ORDER BY created_at, issuer, subject`, user)
+	}, `SELECT issuer, subject, email, created_at FROM external_identity WHERE user_id = ? `+
+		`ORDER BY created_at, issuer, subject`, user)
 	return all, err
 }
 
@@ -488,7 +490,8 @@ func endMadeClients(tx db.Tx, now int64) error {
 // emptyUser deletes what remains of a user (?1) besides memories and projects. The row itself stays: views remember it,
 // and files are deleted after it.
 var emptyUser = []string{
-	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 AND state = 'trashed')`,
+	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 ` +
+		`AND state = 'trashed')`,
 	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
 	`DELETE FROM project_member WHERE user_id = ?1`,
 	`DELETE FROM project_invitation WHERE sender_id = ?1`,

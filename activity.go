@@ -347,7 +347,8 @@ func (s *Store) loadActivities(tx db.Tx, sc scope, condition string, args ...any
 		a.StartedAt, a.DurationMS = kernel.ToTime(started), float64(duration)/1000
 		found = append(found, a)
 		return err
-	}, `SELECT a.uid, a.user_uid, coalesce((SELECT u.name FROM users u WHERE u.uid = a.user_uid), ''), a.credential, a.credential_id,
+	}, `SELECT a.uid, a.user_uid, coalesce((SELECT u.name FROM users u WHERE u.uid = a.user_uid), ''), a.credential,
+		a.credential_id,
 			coalesce(CASE a.credential WHEN 'token' THEN (SELECT t.name FROM token t WHERE t.uid = a.credential_id)
 				WHEN 'client' THEN (SELECT o.name FROM oauth_client o WHERE o.client_id = a.credential_id) END, ''),
 			a.client, a.tool, a.action, coalesce((SELECT j.uid FROM project j WHERE `+project+
@@ -414,7 +415,8 @@ func activityRecord() transfer.Record {
 			{Name: "duration", Form: transfer.CountForm},
 			{Name: "bytes", Form: transfer.CountForm},
 		},
-		Selection: `SELECT uid, user_uid, credential_id, client, tool, action, memory, file, outcome, started_at, duration, bytes FROM activity`, Ordered: `id`,
+		Selection: `SELECT uid, user_uid, credential_id, client, tool, action, memory, file, outcome, started_at, ` +
+			`duration, bytes FROM activity`, Ordered: `id`,
 	}
 }
 
@@ -485,7 +487,8 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 		}
 	}
 	line := func(text string, most int) string { return cutLine(cleanUserAgent(text), most) }
-	_, err = tx.Exec(`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id, memory, file, outcome, started_at, duration, bytes)
+	_, err = tx.Exec(`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id,
+		memory, file, outcome, started_at, duration, bytes)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		a.id, user, string(kind), line(id, check.MaxName), cleanClient(a.Client), line(a.Tool, maxActivityTool),
 		line(a.Action, maxActivityTool), project,
@@ -497,8 +500,10 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 // projectOfSubject is the row of the project of a call's memory or file, if it still exists; nil: none.
 func projectOfSubject(tx db.Tx, a waitingActivity) (any, error) {
 	for _, subject := range []struct{ id, query string }{
-		{a.MemoryID, `SELECT p.project_id FROM memory m JOIN partition p ON p.id = m.partition_id WHERE m.uid = ? AND p.project_id IS NOT NULL`},
-		{a.FileID, `SELECT coalesce(p.project_id, f.project_id) FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id
+		{a.MemoryID, `SELECT p.project_id FROM memory m JOIN partition p ON p.id = m.partition_id WHERE m.uid = ? ` +
+			`AND p.project_id IS NOT NULL`},
+		{a.FileID, `SELECT coalesce(p.project_id, f.project_id) FROM file f LEFT JOIN memory m ON m.id = f.memory_id
+			LEFT JOIN partition p ON p.id = m.partition_id
 			WHERE f.uid = ? AND coalesce(p.project_id, f.project_id) IS NOT NULL`},
 	} {
 		if subject.id == "" {
@@ -557,7 +562,8 @@ func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
 // deleteOldActivities deletes a batch of the calls that are too old or too many, and counts them.
 func (s *shared) deleteOldActivities(tx db.Tx, now int64) (int64, error) {
 	// The newest surplus call is found from the end of the table, by the primary key.
-	result, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE id <= (SELECT id FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) LIMIT ?2)`, s.options.MaxActivity, purgeBatch)
+	result, err := tx.Exec(`DELETE FROM activity WHERE id IN (SELECT id FROM activity WHERE id <= (SELECT id `+
+		`FROM activity ORDER BY id DESC LIMIT 1 OFFSET ?1) LIMIT ?2)`, s.options.MaxActivity, purgeBatch)
 	if err != nil {
 		return 0, err
 	}

@@ -61,26 +61,41 @@ func oldFile(t *testing.T, statements ...string) string {
 func TestWhatMembersHadInAProjectBecomesTheProjects(t *testing.T) {
 	path := oldFile(t,
 		`INSERT INTO user (id, uid, created_at) VALUES (1, 'olga', 0), (2, 'will', 0), (3, 'fred', 0)`,
-		`INSERT INTO profile (id, key, model, dimensions, created_at) VALUES (7, 'own:2', 'own', 2, 0), (8, 'own:3', 'own', 3, 0)`,
-		`INSERT INTO project (id, owner_id, uid, name, name_key, created_at, updated_at) VALUES (1, 1, 'apollo', 'Apollo', 'apollo', 0, 0), (2, 2, 'boat', 'Boat', 'boat', 0, 0)`,
+		`INSERT INTO profile (id, key, model, dimensions, created_at) `+
+			`VALUES (7, 'own:2', 'own', 2, 0), (8, 'own:3', 'own', 3, 0)`,
+		`INSERT INTO project (id, owner_id, uid, name, name_key, created_at, updated_at) `+
+			`VALUES (1, 1, 'apollo', 'Apollo', 'apollo', 0, 0), (2, 2, 'boat', 'Boat', 'boat', 0, 0)`,
 		`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (1, 2, 'writer', 0)`,
 		`INSERT INTO collection (id, owner_id, name, description, own_profile, created_at, updated_at) VALUES
-			(1, 1, 'default', '', NULL, 0, 0), (2, 2, 'default', '', NULL, 0, 0), (3, 3, 'default', '', NULL, 0, 0), (4, 2, 'drafts', 'private', NULL, 5, 6),
+			(1, 1, 'default', '', NULL, 0, 0), (2, 2, 'default', '', NULL, 0, 0), (3, 3, 'default', '', NULL, 0, 0), (4, 2,
+			'drafts', 'private', NULL, 5, 6),
 			(5, 2, 'own', '', 7, 0, 0), (6, 1, 'own', '', 8, 0, 0), (7, 3, 'own', '', NULL, 0, 0)`,
-		`INSERT INTO partition (id, collection_id, project_id) VALUES (1, 1, 1), (2, 2, 1), (3, 3, 1), (4, 4, 1), (5, 2, NULL), (6, 5, 1), (7, 6, NULL), (8, 7, 1), (9, 4, 2), (10, 3, NULL)`,
-		`INSERT INTO memory (id, uid, partition_id, content, event_type, state, rule_type, metadata, revision, created_at, updated_at) VALUES
-			(1, 'o', 1, 'olga in apollo', NULL, NULL, NULL, '{}', 1, 1, 1), (2, 'w', 2, 'will in apollo', NULL, NULL, NULL, '{}', 2, 2, 2),
-			(3, 'f', 3, 'fred in apollo', NULL, NULL, NULL, '{}', 1, 3, 3), (4, 'd', 4, 'draft in apollo', NULL, NULL, NULL, '{}', 1, 4, 4),
-			(5, 'p', 5, 'will in private', NULL, NULL, NULL, '{}', 1, 5, 5), (6, 'v', 6, 'vector in apollo', NULL, NULL, NULL, '{}', 1, 6, 6),
-			(7, 'r', 3, 'a rule of apollo', 'project-rule', NULL, 'do', '{}', 1, 7, 7), (8, 'i', 3, 'I am Fred', 'identity', NULL, NULL, '{}', 1, 8, 8),
-			(9, 'b', 9, 'will in his boat', NULL, NULL, NULL, '{}', 1, 9, 9), (10, 'z', 8, 'plain in apollo', NULL, NULL, NULL, '{}', 1, 10, 10),
+		`INSERT INTO partition (id, collection_id, project_id) `+
+			`VALUES (1, 1, 1), (2, 2, 1), (3, 3, 1), (4, 4, 1), (5, 2, NULL), (6, 5, 1), (7, 6, NULL), (8, 7, 1), (9, 4, 2), `+
+			`(10, 3, NULL)`,
+		`INSERT INTO memory (id, uid, partition_id, content, event_type, state, rule_type, metadata, revision, created_at,
+			updated_at) VALUES
+			(1, 'o', 1, 'olga in apollo', NULL, NULL, NULL, '{}', 1, 1, 1), (2, 'w', 2, 'will in apollo', NULL, NULL, NULL,
+			'{}', 2, 2, 2),
+			(3, 'f', 3, 'fred in apollo', NULL, NULL, NULL, '{}', 1, 3, 3), (4, 'd', 4, 'draft in apollo', NULL, NULL, NULL,
+			'{}', 1, 4, 4),
+			(5, 'p', 5, 'will in private', NULL, NULL, NULL, '{}', 1, 5, 5), (6, 'v', 6, 'vector in apollo', NULL, NULL, NULL,
+			'{}', 1, 6, 6),
+			(7, 'r', 3, 'a rule of apollo', 'project-rule', NULL, 'do', '{}', 1, 7, 7), (8, 'i', 3, 'I am Fred', 'identity',
+			NULL, NULL, '{}', 1, 8, 8),
+			(9, 'b', 9, 'will in his boat', NULL, NULL, NULL, '{}', 1, 9, 9), (10, 'z', 8, 'plain in apollo', NULL, NULL, NULL,
+			'{}', 1, 10, 10),
 			(11, 'out', 10, 'taken out', NULL, NULL, NULL, '{}', 2, 11, 11)`,
 		`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at) VALUES
 			(2, 1, 2, 'will was in apollo', '{}', 1), (11, 1, 3, 'was in apollo', '{}', 1)`,
-		`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at) VALUES
-			('fileoffred', 3, 3, NULL, 'stored', 'f', 'text/plain', 0, x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '', '', 0, 0),
-			('fileofwill', 2, NULL, 1, 'stored', 'f', 'text/plain', 0, x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '', '', 0, 0),
-			('private', 2, 5, NULL, 'stored', 'f', 'text/plain', 0, x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '', '', 0, 0)`)
+		`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description,
+			category, created_at, updated_at) VALUES
+			('fileoffred', 3, 3, NULL, 'stored', 'f', 'text/plain', 0,
+			x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '', '', 0, 0),
+			('fileofwill', 2, NULL, 1, 'stored', 'f', 'text/plain', 0,
+			x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '', '', 0, 0),
+			('private', 2, 5, NULL, 'stored', 'f', 'text/plain', 0,
+			x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '', '', 0, 0)`)
 	s := openWords(t, path, Options{})
 	report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}) // the passages, which this file has none of
 	if err != nil || report.Total > 0 && report.Repaired == 0 {
@@ -177,7 +192,8 @@ func TestACheckFindsWhatLiesWithTheWrongOwner(t *testing.T) {
 	share(t, olga, "p", "will", MemberWriter)
 	id := mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"}).ID
 	mustAdd(t, will, NewMemory{Content: "a cup"})
-	mustExec(t, s, `UPDATE partition SET collection_id = (SELECT c.id FROM collection c JOIN users u ON u.id = c.owner_id WHERE u.uid = 'will') WHERE project_id IS NOT NULL`)
+	mustExec(t, s, `UPDATE partition SET collection_id = (SELECT c.id FROM collection c `+
+		`JOIN users u ON u.id = c.owner_id WHERE u.uid = 'will') WHERE project_id IS NOT NULL`)
 	if report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}); err != nil || report.Total != 1 ||
 		report.Repaired != 1 {
 		t.Errorf("%+v, %v", report, err)

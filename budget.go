@@ -280,7 +280,8 @@ func (m MainMemory) Within(budget int) MainMemory {
 	if left := related[len(m.Related):]; len(left) > 0 {
 		direct := len(slices.DeleteFunc(slices.Clone(left), func(r Related) bool { return r.Depth > 1 }))
 		m.Warnings = append(m.Warnings, fmt.Sprintf(
-			"token_budget %d: related_memories shows %d of %d; left out are %d linked directly and %d further away. memory search with filter {\"related_memory_ids\": %q} "+
+			"token_budget %d: related_memories shows %d of %d; left out are %d linked directly and %d further away. memory "+
+				"search with filter {\"related_memory_ids\": %q} "+
 				"pages through the memories that link to the main memory; its related_memory_ids are the memories that it links to",
 			budget, len(m.Related), len(related), direct, len(left)-direct, m.Memory.ID))
 	}
@@ -328,7 +329,8 @@ func (m ModuleState) Within(budget int) ModuleState {
 	}
 	m.Memories = fitting(memories, room)
 	if left := len(memories) - len(m.Memories); left > 0 || shortened > 0 {
-		note("memories shows %d of %d, in previews; memory retrieve gives one whole, and memory search with query %q pages through the others", len(m.Memories), len(memories), m.Module)
+		note("memories shows %d of %d, in previews; memory retrieve gives one whole, and memory search with query %q pages "+
+			"through the others", len(m.Memories), len(memories), m.Module)
 	}
 	return m
 }

@@ -137,10 +137,12 @@ func mustImport(tb testing.TB, s *Store, lines ...string) {
 func fileRows(id string, pieces ...[]byte) string {
 	var b strings.Builder
 	whole := slices.Concat(pieces...)
-	fmt.Fprintf(&b, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
+	fmt.Fprintf(&b, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category,
+		created_at, updated_at)
 		VALUES ('%s', 1, 'stored', 'f', 'text/plain', %d, x'%x', '', '', 0, 0);`, id, len(whole), sha256.Sum256(whole))
 	for n, piece := range pieces {
-		fmt.Fprintf(&b, `INSERT INTO file_chunk (id, sha256, data) SELECT id << 24 | %d, x'%x', x'%x' FROM file WHERE uid = '%s';`, n, sha256.Sum256(piece), piece, id)
+		fmt.Fprintf(&b, `INSERT INTO file_chunk (id, sha256, data) SELECT id << 24 | %d, x'%x', x'%x' FROM file `+
+			`WHERE uid = '%s';`, n, sha256.Sum256(piece), piece, id)
 	}
 	return b.String()
 }
@@ -206,13 +208,16 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 		{`UPDATE passage SET profile_id = NULL`, "passage", true},
 		{`UPDATE passage SET profile_id = 1 WHERE blank`, "passage", true},
 		{`UPDATE passage SET profile_id = (SELECT id FROM profile WHERE model = 'own')`, "passage", true},
-		{`INSERT INTO profile (key, model, dimensions, created_at) VALUES ('k', 'old', 512, 0); UPDATE passage SET profile_id = last_insert_rowid() WHERE profile_id = 1`, "passage", true},
+		{`INSERT INTO profile (key, model, dimensions, created_at) VALUES ('k', 'old', 512, 0); UPDATE passage ` +
+			`SET profile_id = last_insert_rowid() WHERE profile_id = 1`, "passage", true},
 		{`UPDATE passage SET id = id + 1000 WHERE start = 0 AND length < 50`, "passage_text", true},
 		{`UPDATE passage SET id = id + (7 << 32) WHERE start = 0 AND length < 50`, "passage", true},
 		{`DELETE FROM passage_text`, "passage_text", true},
 		{`DELETE FROM passage_text WHERE rowid = (SELECT min(id) FROM passage)`, "passage_text", true},
 		{`INSERT INTO passage_text (rowid, content, tags) VALUES (7, 'x', '')`, "passage_text", true},
-		{`DELETE FROM passage_text WHERE rowid = (SELECT min(id) FROM passage); INSERT INTO passage_text (rowid, content, tags) SELECT min(id), 'other words', '' FROM passage`, "passage_text", true},
+		{`DELETE FROM passage_text WHERE rowid = (SELECT min(id) ` +
+			`FROM passage); INSERT INTO passage_text (rowid, content, tags) SELECT min(id), 'other words', '' ` +
+			`FROM passage`, "passage_text", true},
 		{`UPDATE partition SET memories = memories + 1`, "partition", true},
 		{`UPDATE partition SET passages = -3, memories = -7`, "partition", true},
 		{`UPDATE partition SET next_passage = 0`, "partition", true},

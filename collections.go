@@ -61,7 +61,8 @@ func (c NewCollection) check(embedder Embedder) error {
 		return invalid("vector_size", "vector_size is missing; a collection of own vectors needs their number of dimensions")
 	case !c.OwnVectors && c.VectorSize != 0 && c.VectorSize != size:
 		return invalid("vector_size",
-			"vector_size is %d, but the embedder %s makes vectors of %d dimensions; leave vector_size out, or set own_vectors to pass your own vectors",
+			"vector_size is %d, but the embedder %s makes vectors of %d dimensions; leave vector_size out, or set own_vectors "+
+				"to pass your own vectors",
 			c.VectorSize, show(embedder.Model()), size)
 	}
 	return nil
@@ -345,7 +346,8 @@ func renameCollection(tx db.Tx, sc scope, row int64, before, after string) error
 		return nil
 	}
 	if before == DefaultCollection {
-		return invalid("name", "collection_name %s cannot be renamed to %s: what is stored without a collection_name goes there", show(before), show(after))
+		return invalid("name", "collection_name %s cannot be renamed to %s: what is stored without a collection_name "+
+			"goes there", show(before), show(after))
 	}
 	_, _, taken, err := kernel.OwnCollection(tx, sc.User, after)
 	if err != nil {
@@ -403,7 +405,8 @@ func (s *Store) deleteCollection(tx db.Tx, sc scope, d CollectionDeletion, p por
 	}
 	if counts[0] > 0 && !d.WithMemories {
 		return false, newError(KindConflict, "collection_name",
-			"collection_name %s holds %d memories; move or delete them first, or delete the collection together with its memories",
+			"collection_name %s holds %d memories; move or delete them first, or delete the collection together with its "+
+				"memories",
 			show(d.Name), counts[0])
 	}
 	t := s.newTrasher(tx, sc, p)

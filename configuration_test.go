@@ -19,7 +19,8 @@ func TestConfiguration(t *testing.T) {
 	defer s.Close()
 	c, err := s.Upkeep().Configuration(t.Context())
 	if err != nil || c.Path != path || c.ReadOnly || c.Engine == "" || c.Model != s.embedder.Model() || c.Dimensions < 1 ||
-		c.IndexMemory != defaultIndexMemory || c.MaxFile != kernel.LargestFile || c.FileQuota != 7 || c.KeepActivity != time.Hour ||
+		c.IndexMemory != defaultIndexMemory || c.MaxFile != kernel.LargestFile || c.FileQuota != 7 ||
+		c.KeepActivity != time.Hour ||
 		c.MaxActivity != 9 || c.KeepTrash != 3*time.Hour {
 		t.Errorf("%+v %v", c, err)
 	}

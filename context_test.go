@@ -200,8 +200,10 @@ func TestTasksNameModulesByWholeWords(t *testing.T) {
 func addFileRow(t *testing.T, s *Store, id, user, memory, project, tag string) {
 	t.Helper()
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		r, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
-			SELECT ?, u.id, (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', 'f', 'text/plain', 0, x'', '', '', 0, 0
+		r, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256,
+			description, category, created_at, updated_at)
+			SELECT ?, u.id, (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', 'f',
+			'text/plain', 0, x'', '', '', 0, 0
 			FROM users u WHERE u.uid = ?`, id, memory, project, user)
 		if err == nil && tag != "" {
 			_, err = tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, 0)`, r.LastInsertID, tag)
@@ -249,7 +251,8 @@ func TestMainMemoriesAndModulesBringTheirFiles(t *testing.T) {
 
 func TestTodosThatCannotBeReadAreAWarning(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "todo.db"), Options{})
-	m := mustAdd(t, s, NewMemory{Content: "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 engine\n\n## Gaps\n", EventType: EventProjectRule, RuleType: RuleTodo, ProjectID: "p"})
+	m := mustAdd(t, s, NewMemory{Content: "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 " +
+		"engine\n\n## Gaps\n", EventType: EventProjectRule, RuleType: RuleTodo, ProjectID: "p"})
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE memory SET content = replace(content, '## Gaps', 'no gaps') WHERE uid = ?`, m.ID)
 		return err

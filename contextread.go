@@ -135,7 +135,8 @@ func (r *contextReader) gather() (c Context, err error) {
 		}
 		r.found.Warnings = append(r.found.Warnings, r.project.notes()...)
 		if r.project == nil {
-			r.warn("project %s not found, or you have no access to it, so nothing is found in it", show(r.query.ProjectID+r.query.ProjectName))
+			r.warn("project %s not found, or you have no access to it, so nothing is found in it",
+				show(r.query.ProjectID+r.query.ProjectName))
 		}
 	}
 	c.Guide = guide()
@@ -293,7 +294,8 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 	slices.SortStableFunc(found, func(a, b changedRow) int { return cmp.Compare(order[a.row], order[b.row]) })
 	rows := slices.Concat(first, onlyRows(found))
 	if len(rows) > maxDoDont {
-		r.warn("%s shows %d of %d memories, the most important and newest ones; the others are found by search with classification do and dont",
+		r.warn("%s shows %d of %d memories, the most important and newest ones; the others are found by search with "+
+			"classification do and dont",
 			key, maxDoDont, len(rows))
 		rows = rows[:maxDoDont]
 	}
@@ -390,7 +392,8 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 
 // newestOfAll takes the newest memories of each partition from its index, without a full scan.
 var newestOfAll = newestQuery{byTime: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e JOIN memory m ON m.id IN (
-		SELECT n.id FROM memory n WHERE n.partition_id = e.value AND n.updated_at BETWEEN ?2 AND ?3 ORDER BY n.updated_at DESC LIMIT ?4)
+		SELECT n.id FROM memory n WHERE n.partition_id = e.value AND n.updated_at BETWEEN ?2 AND ?3
+		ORDER BY n.updated_at DESC LIMIT ?4)
 	ORDER BY m.updated_at DESC, m.id DESC LIMIT ?4`,
 	byRow: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e ` + db.InOrder + ` memory m ` + db.ByUpdated +
 		` ON m.partition_id = e.value

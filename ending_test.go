@@ -146,7 +146,8 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 			if err := c.call(t); !errors.Is(err, c.want) {
 				t.Errorf("error is %v, want %v", err, c.want)
 			}
-			if took := time.Since(began); took > 15*time.Second { // it should be at once; waiting for the lock would be twice that
+			// it should be at once; waiting for the lock would be twice that
+			if took := time.Since(began); took > 15*time.Second {
 				t.Errorf("it took %v", took)
 			}
 			if rowsOf(t, s) != before {

@@ -85,7 +85,8 @@ func exactQuery(form, exact string) string {
 
 // around makes a text of so many words with a sentence in the middle.
 func around(sentence string, words int) string {
-	filler := strings.Fields("The garden club met on the terrace and talked about tulips, compost and the price of seeds. " +
+	filler := strings.Fields("The garden club met on the terrace and talked about tulips, compost and the price of " +
+		"seeds. " +
 		"Later the choir sang two old songs while somebody cut the cake into very small pieces. " +
 		"Rain came in from the west, so the chairs were carried inside and the lanterns were put away until summer. " +
 		"Our neighbours brought apples, a ladder and a long story about a ferry that never left the pier.")

@@ -44,8 +44,10 @@ func putFile(tb testing.TB, s *Store, id, owner, memory, project string, data []
 	tb.Helper()
 	err := s.db.Write(context.Background(), func(tx db.Tx) error {
 		sum := sha256.Sum256(data)
-		result, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
-			SELECT ?, u.id, (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', ?, 'text/plain', ?, ?, 'a "file"', '', 5, 6 FROM users u WHERE u.uid = ?`,
+		result, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size,
+			sha256, description, category, created_at, updated_at)
+			SELECT ?, u.id, (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', ?,
+			'text/plain', ?, ?, 'a "file"', '', 5, 6 FROM users u WHERE u.uid = ?`,
 			id, memory, project, "näme 東 "+id+".txt", len(data), sum[:], owner)
 		if err != nil {
 			return err
@@ -96,10 +98,12 @@ func openRich(t *testing.T) *Store {
 			"ünï": "cødé",
 		}})
 	statements(t, s,
-		`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT j.id, u.id, 'writer', 77 FROM project j, users u WHERE j.uid = 'plot' AND u.uid = 'alice'`)
+		`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT j.id, u.id, 'writer', 77 `+
+			`FROM project j, users u WHERE j.uid = 'plot' AND u.uid = 'alice'`)
 	mustAdd(t, bob, NewMemory{Content: "bob begins"})
 	statements(t, s, `UPDATE project_member SET user_id = (SELECT id FROM users WHERE uid = 'bob')`,
-		`INSERT INTO blocked_sender (user_id, sender_id, created_at) SELECT a.id, b.id, 78 FROM users a, users b WHERE a.uid = 'alice' AND b.uid = 'bob'`)
+		`INSERT INTO blocked_sender (user_id, sender_id, created_at) SELECT a.id, b.id, 78 FROM users a, users b `+
+			`WHERE a.uid = 'alice' AND b.uid = 'bob'`)
 	reply := mustAdd(t, bob, NewMemory{Content: "bob replies in alice's project", ProjectID: "plot",
 		Related: []string{root.ID}})
 	mustAdd(t, bob, NewMemory{Content: "same id, another project", ProjectID: "bobs", ProjectName: "Bob's"})
@@ -117,7 +121,8 @@ func openRich(t *testing.T) *Store {
 		MemoryUpdate{Metadata: map[string]any{"project_id": "elsewhere", "int": 2}}); err != nil {
 		t.Fatal(err)
 	}
-	for i, size := range []int{0, 1, kernel.ChunkSize - 1, kernel.ChunkSize, kernel.ChunkSize + 1, 5*kernel.ChunkSize + 7} {
+	for i, size := range []int{0, 1, kernel.ChunkSize - 1, kernel.ChunkSize, kernel.ChunkSize + 1, 5*kernel.ChunkSize +
+		7} {
 		putFile(t, s, fmt.Sprint("file", i), "alice", []string{root.ID, "", reply.ID}[i%3], []string{"", "plot", ""}[i%3],
 			pattern(size))
 	}
@@ -137,26 +142,38 @@ func addAccounts(t *testing.T, s *Store) {
 			somePassword+`', updated_at = 9 WHERE uid = 'alice'`,
 		`UPDATE users SET disabled_at = 12, name = 'Bob', name_key = 'bob' WHERE uid = 'bob'`,
 		`INSERT INTO project_alias SELECT owner_id, 'allotment', 'Allotment', id, 5 FROM project WHERE uid = 'plot'`,
-		`INSERT INTO external_identity SELECT 'https://id.example', 'sub', id, 'a@example.org', 3 FROM users WHERE uid = 'alice'`,
+		`INSERT INTO external_identity SELECT 'https://id.example', 'sub', id, 'a@example.org', 3 FROM users `+
+			`WHERE uid = 'alice'`,
 		`INSERT INTO preference SELECT id, '{"theme": "dark",
 			"n": 1.0}', 4 FROM users WHERE uid = 'alice'`,
-		`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, projects, created_at, last_used_at) SELECT 't1', id, 'laptop', `+hash+`, 'mcp_a', '["memory:read"]', '["plot"]', 5, 6 FROM users WHERE uid = 'alice'`,
-		`INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at) SELECT 'c1', 'admin', id, 'Client', 'client_secret_basic', `+hash+`, '["https://x"]', '{}', 5, 6 FROM users WHERE uid = 'alice'`,
-		`INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at, used_at) VALUES ('c2', 'registered', 'Other', 'none', '[]', '{"a":1}', 5, 6, 7)`,
-		`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, resource, created_at) SELECT 'g1', c.id, u.id, '[]', '["admin"]', '', 5 FROM oauth_client c, users u WHERE c.client_id = 'c1' AND u.uid = 'alice'`,
+		`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, projects, created_at, last_used_at) SELECT 't1', id, `+
+			`'laptop', `+hash+`, 'mcp_a', '["memory:read"]', '["plot"]', 5, 6 FROM users WHERE uid = 'alice'`,
+		`INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, `+
+			`created_at, updated_at) SELECT 'c1', 'admin', id, 'Client', 'client_secret_basic', `+hash+`, '["https://x"]', `+
+			`'{}', 5, 6 FROM users WHERE uid = 'alice'`,
+		`INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at, `+
+			`used_at) VALUES ('c2', 'registered', 'Other', 'none', '[]', '{"a":1}', 5, 6, 7)`,
+		`INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, resource, created_at) `+
+			`SELECT 'g1', c.id, u.id, '[]', '["admin"]', '', 5 FROM oauth_client c, users u WHERE c.client_id = 'c1' `+
+			`AND u.uid = 'alice'`,
 		`INSERT INTO oauth_token (hash, grant_id, created_at, expires_at) SELECT `+hash+`, id, 5, 6 FROM oauth_grant`,
-		`INSERT INTO token (uid, user_id, grant_id, name, hash, prefix, scopes, created_at) SELECT 't2', user_id, id, 'of Client', X'`+strings.Repeat("cd", 32)+`', 'mcp_b', '["memory:read"]', 5 FROM oauth_grant`,
-		`UPDATE token SET parent_id = (SELECT id FROM token WHERE uid = 't1'), session = 'e0', browser = 'Lynx', with_session = 1 WHERE uid = 't2'`,
+		`INSERT INTO token (uid, user_id, grant_id, name, hash, prefix, scopes, created_at) SELECT 't2', user_id, id, 'of `+
+			`Client', X'`+strings.Repeat("cd", 32)+`', 'mcp_b', '["memory:read"]', 5 FROM oauth_grant`,
+		`UPDATE token SET parent_id = (SELECT id FROM token `+
+			`WHERE uid = 't1'), session = 'e0', browser = 'Lynx', with_session = 1 WHERE uid = 't2'`,
 		`UPDATE oauth_grant SET session = 'e0'`, `UPDATE oauth_client SET maker = 'token t1' WHERE client_id = 'c2'`,
 		`INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, created_at, expires_at) SELECT `+hash+
 			`, id, 'https://x', 'one-time', 5, 6 FROM oauth_grant`,
 		`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES ('k1', 'EdDSA', `+hash+`, 5)`,
 		`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at) SELECT 'e1', id, `+hash+
 			`, 'Browser left here', 5, 6, 7 FROM users WHERE uid = 'alice'`,
-		`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id, memory, file, outcome, started_at, duration, bytes)
-			SELECT 'v1', 'alice', 'token', 't1', 'client left here', 'memory', 'search', id, 'm', 'f', 'ok', 5, 6, 7 FROM project WHERE uid = 'plot'`,
+		`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id, memory, file,
+			outcome, started_at, duration, bytes)
+			SELECT 'v1', 'alice', 'token', 't1', 'client left here', 'memory', 'search', id, 'm', 'f', 'ok', 5, 6, 7
+			FROM project WHERE uid = 'plot'`,
 		`INSERT INTO invitation (uid, hash, purpose, role, email, note, created_by, created_at, expires_at, used_at, used_by)
-			SELECT 'i1', `+hash+`, 'account', 'user', 'x@example.org', 'invitation left here', id, 5, 6, 7, id FROM users WHERE uid = 'alice'`,
+			SELECT 'i1', `+hash+`, 'account', 'user', 'x@example.org', 'invitation left here', id, 5, 6, 7, id FROM users `+
+			`WHERE uid = 'alice'`,
 	)
 }
 
@@ -272,18 +289,22 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"project_alias":     "owner_id name_key name project_id created_at",
 		"project_member":    "project_id user_id role created_at",
 		"blocked_sender":    "user_id sender_id created_at",
-		"memory":            "id uid partition_id content event_type state importance classification rule_type metadata revision created_at updated_at",
-		"memory_tag":        "memory_id tag position", "memory_link": "memory_id related_id position",
+		"memory": "id uid partition_id content event_type state importance classification rule_type metadata " +
+			"revision created_at updated_at",
+		"memory_tag": "memory_id tag position", "memory_link": "memory_id related_id position",
 		"memory_revision": "id memory_id revision partition_id content attributes created_at",
 		"passage":         "id memory_id start length blank profile_id vector",
-		"file":            "id uid owner_id memory_id project_id filename mime_type size sha256 description category created_at updated_at state",
-		"file_tag":        "file_id tag position", "file_chunk": "id sha256 data",
-		"token":        "id uid user_id name hash prefix scopes projects created_at expires_at last_used_at revoked_at grant_id parent_id session browser with_session",
-		"oauth_client": "id client_id kind owner_id name auth_method secret_hash redirect_uris metadata created_at updated_at expires_at used_at disabled_at maker",
-		"oauth_grant":  "id uid client_id user_id scopes projects resource created_at last_used_at revoked_at refused session",
-		"oauth_token":  "hash grant_id created_at expires_at rotated_at",
-		"signing_key":  "id kid algorithm private_key created_at retired_at",
-		"oauth_code":   madeAgain, "session": left, "invitation": left, "project_invitation": left,
+		"file": "id uid owner_id memory_id project_id filename mime_type size sha256 description category " +
+			"created_at updated_at state",
+		"file_tag": "file_id tag position", "file_chunk": "id sha256 data",
+		"token": "id uid user_id name hash prefix scopes projects created_at expires_at last_used_at revoked_at " +
+			"grant_id parent_id session browser with_session",
+		"oauth_client": "id client_id kind owner_id name auth_method secret_hash redirect_uris metadata created_at " +
+			"updated_at expires_at used_at disabled_at maker",
+		"oauth_grant": "id uid client_id user_id scopes projects resource created_at last_used_at revoked_at refused session",
+		"oauth_token": "hash grant_id created_at expires_at rotated_at",
+		"signing_key": "id kid algorithm private_key created_at retired_at",
+		"oauth_code":  madeAgain, "session": left, "invitation": left, "project_invitation": left,
 		"declined_invitation": left, "activity": left, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain,
 		"change": madeAgain, "turn": madeAgain,
 		"row_hash": madeAgain, "trash": left, "trash_item": left, "trash_link": left,

@@ -32,7 +32,8 @@ func TestExportOfOnesOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch written.Type {
-		case transfer.KindMember, transfer.KindIdentity, transfer.KindClient, transfer.KindGrant, transfer.KindToken, transfer.KindRefreshToken, transfer.KindSigningKey:
+		case transfer.KindMember, transfer.KindIdentity, transfer.KindClient, transfer.KindGrant, transfer.KindToken,
+			transfer.KindRefreshToken, transfer.KindSigningKey:
 			t.Errorf("it has %s", line)
 		case transfer.KindMemory, transfer.KindCollection, transfer.KindProject, transfer.KindFile:
 			owners[written.Owner]++
@@ -57,12 +58,14 @@ func TestExportOfOnesOwn(t *testing.T) {
 			want[written.Type]++
 		}
 	}
-	for _, kind := range []string{transfer.KindUser, transfer.KindPreference, transfer.KindMemory, transfer.KindCollection, transfer.KindProject, transfer.KindFile} {
+	for _, kind := range []string{transfer.KindUser, transfer.KindPreference, transfer.KindMemory, transfer.KindCollection,
+		transfer.KindProject, transfer.KindFile} {
 		if summary.Counts[kind] != want[kind] || want[kind] == 0 {
 			t.Errorf("%d of %s are exported, not %d", summary.Counts[kind], kind, want[kind])
 		}
 	}
-	if whole.Counts[transfer.KindRevision] == 0 || summary.Counts[transfer.KindRevision] == 0 || summary.Counts[transfer.KindVectors] == 0 {
+	if whole.Counts[transfer.KindRevision] == 0 || summary.Counts[transfer.KindRevision] == 0 ||
+		summary.Counts[transfer.KindVectors] == 0 {
 		t.Errorf("%v of %v", summary.Counts, whole.Counts)
 	}
 
@@ -84,7 +87,8 @@ func TestExportOfOnesOwn(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
-	if here, there := contents(s), contents(other); !slices.Equal(here, there) || len(here) != summary.Counts[transfer.KindMemory] {
+	if here, there := contents(s), contents(other); !slices.Equal(here, there) ||
+		len(here) != summary.Counts[transfer.KindMemory] {
 		t.Errorf("%q is imported, and not %q", there, here)
 	}
 	if found, err := other.As(Access{User: "alice"}).Preferences(t.Context()); err != nil ||

@@ -268,7 +268,8 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 func (u *upload) storeRow(tx db.Tx, sc scope) (row int64, err error) {
 	now, size, row, owner := u.s.now(), max(u.size, u.Size), u.row, cmp.Or(u.heir, sc.User)
 	if row == 0 {
-		row, err = db.Insert(tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
+		row, err = db.Insert(tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description,
+			category, created_at, updated_at)
 			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, u.id, owner, u.Filename, u.MIMEType, size, []byte{},
 			u.Description, u.Category, now, now)
 	} else {
@@ -296,7 +297,8 @@ func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 		return nil
 	}
 	var all int64
-	if err := tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored', 'trashed')`, owner).Scan(&all); err != nil {
+	if err := tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = ? `+
+		`AND state IN ('arriving', 'stored', 'trashed')`, owner).Scan(&all); err != nil {
 		return err
 	}
 	switch {
@@ -304,11 +306,13 @@ func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 		return nil
 	case owner != sc.User: // the owner's usage is private
 		return newError(KindTooLarge, "size",
-			"the owner of this project has no quota left for a file of %d bytes; files in a project count for its owner, who may have %d bytes",
+			"the owner of this project has no quota left for a file of %d bytes; files in a project count for its owner, who "+
+				"may have %d bytes",
 			size, s.quota)
 	}
 	return newError(KindTooLarge, "size",
-		"with this file of %d bytes, the files of %s would have %d bytes, those in the trash included; at most %d are allowed",
+		"with this file of %d bytes, the files of %s would have %d bytes, those in the trash included; at most %d are "+
+			"allowed",
 		size, show(s.access.User), all, s.quota)
 }
 
@@ -364,7 +368,8 @@ func (u *upload) finish(tx db.Tx, sc scope, row int64) (File, error) {
 		return File{}, err
 	}
 	now := u.s.now()
-	if _, err := tx.Exec(`UPDATE file SET state = 'stored', memory_id = ?, project_id = ?, size = ?, sha256 = ?, created_at = ?, updated_at = ? WHERE id = ?`,
+	if _, err := tx.Exec(`UPDATE file SET state = 'stored', memory_id = ?, project_id = ?, size = ?, sha256 = ?, `+
+		`created_at = ?, updated_at = ? WHERE id = ?`,
 		db.OrNull(memory), db.OrNull(project), u.size, u.whole.Sum(nil), now, now, row); err != nil {
 		return File{}, err
 	}
@@ -553,7 +558,8 @@ func (r *FileReader) load(number int64) ([]byte, error) {
 	var sum, data []byte
 	err := r.store.read(r.ctx, func(tx db.Tx, sc scope) error {
 		visible, args := sc.VisibleFile()
-		err := tx.QueryRow(`SELECT k.sha256, k.data `+kernel.FromFile+` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+
+		err := tx.QueryRow(`SELECT k.sha256, k.data `+kernel.FromFile+
+			` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+
 			visible,
 			append([]any{r.file.row<<kernel.ChunkBits | number, r.file.row}, args...)...).Scan(&sum, &data)
 		if errors.Is(err, db.ErrNoRows) {

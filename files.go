@@ -348,7 +348,8 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, 
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`UPDATE file SET filename = ?, description = ?, category = ?, memory_id = ?, project_id = ?, updated_at = ? WHERE id = ?`,
+		if _, err := tx.Exec(`UPDATE file SET filename = ?, description = ?, category = ?, memory_id = ?, project_id = ?, `+
+			`updated_at = ? WHERE id = ?`,
 			after.Filename, after.Description, after.Category, db.OrNull(after.memory), db.OrNull(project), now,
 			before.row); err != nil {
 			return err
@@ -399,7 +400,8 @@ func (u *FileUpdate) check() error {
 
 // linkedAndPlaced refuses a file with both a memory to link to and a project of its own.
 func linkedAndPlaced() error {
-	return invalid("project_id", "memory_id and a project are both given; a file that is linked to a memory lies in the memory's project, so name one of the two")
+	return invalid("project_id", "memory_id and a project are both given; a file that is linked to a memory lies in the "+
+		"memory's project, so name one of the two")
 }
 
 // describe applies the changes that depend on nothing else.
@@ -583,7 +585,8 @@ func loadFiles(tx db.Tx, sc scope, condition string, args ...any) ([]storedFile,
 	}, `SELECT f.id, coalesce(m.id, 0), coalesce(`+kernel.ProjectOfFile+`, 0), f.uid, CASE WHEN `+memory+
 		` THEN m.uid ELSE '' END, f.filename, f.mime_type, f.size, f.sha256,
 			f.description, f.category, u.uid, coalesce(j.uid, ''),
-			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id), f.created_at, f.updated_at, coalesce(`+writable+`, false)
+			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id), f.created_at, `+
+		`f.updated_at, coalesce(`+writable+`, false)
 		`+kernel.FromFile+` JOIN users u ON u.id = f.owner_id
 		LEFT JOIN project j ON j.id = `+kernel.ProjectOfFile+` AND j.id IN (`+kernel.SharedWith+`)
 		WHERE `+visible+` AND `+condition,

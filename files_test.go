@@ -63,7 +63,8 @@ func filesHeld(tb testing.TB, s *Store) [3]int {
 	tb.Helper()
 	var n [3]int
 	err := s.db.Read(context.Background(), func(tx db.Tx) error {
-		return tx.QueryRow(`SELECT (SELECT count(*) FROM file), (SELECT count(*) FROM file_chunk), (SELECT count(*) FROM file_tag)`).Scan(&n[0], &n[1], &n[2])
+		return tx.QueryRow(`SELECT (SELECT count(*) FROM file), (SELECT count(*) FROM file_chunk), (SELECT count(*) `+
+			`FROM file_tag)`).Scan(&n[0], &n[1], &n[2])
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -275,7 +276,8 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 
 func TestLargeFilesAreDeletedWhole(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
-	for _, size := range []int64{0, kernel.DeleteBatch*kernel.ChunkSize - kernel.ChunkSize, kernel.DeleteBatch * kernel.ChunkSize, kernel.DeleteBatch*kernel.ChunkSize + 1,
+	for _, size := range []int64{0, kernel.DeleteBatch*kernel.ChunkSize - kernel.ChunkSize,
+		kernel.DeleteBatch * kernel.ChunkSize, kernel.DeleteBatch*kernel.ChunkSize + 1,
 		3 * kernel.DeleteBatch * kernel.ChunkSize} {
 		f, err := s.AddFile(t.Context(), NewFile{Tags: []string{"a"}}, zeros(size))
 		if err != nil {

@@ -195,7 +195,8 @@ func projectNames(sc scope) field {
 // links compares the ids of related memories that the caller can see.
 func links(sc scope) field {
 	visible, args := sc.Visible()
-	return list(`SELECT l.memory_id FROM memory_link l JOIN memory r ON r.id = l.related_id JOIN partition p ON p.id = r.partition_id
+	return list(`SELECT l.memory_id FROM memory_link l JOIN memory r ON r.id = l.related_id
+		JOIN partition p ON p.id = r.partition_id
 		JOIN collection c ON c.id = p.collection_id WHERE `+visible, `r.uid`, args...)
 }
 

@@ -287,11 +287,13 @@ func loadNodes(tx db.Tx, rows []int64) ([]Node, error) {
 		n.Label, n.CreatedAt, n.UpdatedAt = firstLine(content), kernel.ToTime(created), kernel.ToTime(updated)
 		nodes = append(nodes, n)
 		return err
-	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid, ''), coalesce(m.event_type, ''), coalesce(m.state, ''),
+	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid,
+		''), coalesce(m.event_type, ''), coalesce(m.state, ''),
 			coalesce(m.importance, ''), coalesce(m.classification, ''), m.created_at, m.updated_at
 		FROM `+db.Numbered+` r `+db.InOrder+
 		` memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
-		JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id ORDER BY r.key`, labelled, jsonList(rows))
+		JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id
+		ORDER BY r.key`, labelled, jsonList(rows))
 	return nodes, err
 }
 
@@ -520,7 +522,8 @@ func (s *Store) near(tx db.Tx, w want, sel selection, least float32, limit int) 
 	}
 	defer s.index.LoadIfDue()
 	hits, _, err := retrieval.SearchDatabase(tx, s.profile, index.Query{
-		Vector: w.vector, Partitions: partitions, Compare: func(int64) bool { return true }, Fuse: ranking.Fuse(ranking.Default, false, true),
+		Vector: w.vector, Partitions: partitions, Compare: func(int64) bool { return true },
+		Fuse:  ranking.Fuse(ranking.Default, false, true),
 		Limit: limit,
 	})
 	return slices.DeleteFunc(hits, func(h index.Hit) bool { return h.Score < least }), err

@@ -58,7 +58,8 @@ func isDamaged(r CheckReport, table string) bool {
 
 func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 	without := map[string]string{
-		"setting": "the store's own", "profile": "checked against what it is made of", "passage": "made again", "turn": "made again",
+		"setting": "the store's own", "profile": "checked against what it is made of", "passage": "made again",
+		"turn":     "made again",
 		"change":   "for indexes",
 		"row_hash": "the hashes", "file_chunk": "has a SHA-256 of its own", "session": "ends soon", "oauth_code": "ends soon",
 		"oauth_token":        "ends soon",
@@ -184,7 +185,7 @@ func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
 		}
 		i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Table == "memory" })
 		if f := report.Findings[i]; f.Repairable || f.Repaired || f.ID != m.ID ||
-			!strings.Contains(f.Problem, "not what was stored") || !strings.Contains(f.Problem, "revision 1 is sound") {
+			!strings.Contains(f.Problem, "not what was stored") || !strings.Contains(f.Problem, "revision 1 is intact") {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -284,7 +285,8 @@ func TestAFileOfAnOlderVersionGetsHashesAndDamageStaysDamage(t *testing.T) {
 			migrations[fmt.Sprintf("%04d_m.sql", i+1)] = &fstest.MapFile{Data: []byte("SELECT 1")}
 		}
 		migrations[fmt.Sprintf("%04d_next.sql", len(migrations)+1)] = &fstest.MapFile{Data: []byte(
-			`ALTER TABLE memory ADD COLUMN extra TEXT; UPDATE memory SET extra = 'x' WHERE id = 1; UPDATE memory SET updated_at = updated_at + 1`)}
+			`ALTER TABLE memory ADD COLUMN extra TEXT; UPDATE memory SET extra = 'x' WHERE id = 1; UPDATE memory ` +
+				`SET updated_at = updated_at + 1`)}
 		config := fileConfig(path, sealedClock)
 		config.Migrations = migrations
 		file, err := sqlite.Open(t.Context(), config)
@@ -323,7 +325,8 @@ func TestHashesOutliveTheRenamingOfTheirTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(`INSERT INTO user (id, uid, email, created_at) VALUES (1, 'ann', 'ann@example.com', 1), (2, 'ben', 'ben@example.com', 1)`)
+	write(`INSERT INTO user (id, uid, email, created_at) ` +
+		`VALUES (1, 'ann', 'ann@example.com', 1), (2, 'ben', 'ben@example.com', 1)`)
 	config.Prepare = nil // behind the hashes' back
 	write(`UPDATE user SET email = 'eve@example.com' WHERE id = 2`)
 	s := openWords(t, path, Options{})

@@ -44,8 +44,10 @@ func TestLinesByHandAreImported(t *testing.T) {
 	s := openCopy(t)
 	export := "\ufeff" + strings.ReplaceAll(byHand(
 		`{"type":"memory","content":"the kettle is blue"}`, ``,
-		`{"type":"memory","content":"tea at four","tags":["tea"],"project_name":"House","event_type":"decision","created_at":"2020-01-02T03:04:05+01:00"}`,
-		`  {"content":"in the form of the interface","type":"memory","collection_name":"books","owner":"ann","metadata":{"importance":"high","tags":["a","b"],"n":9007199254740993,"related_memory_ids":["later"]}}`,
+		`{"type":"memory","content":"tea at four","tags":["tea"],"project_name":"House","event_type":"decision",`+
+			`"created_at":"2020-01-02T03:04:05+01:00"}`,
+		`  {"content":"in the form of the interface","type":"memory","collection_name":"books","owner":"ann",`+
+			`"metadata":{"importance":"high","tags":["a","b"],"n":9007199254740993,"related_memory_ids":["later"]}}`,
 		`{"type":"memory","id":"later","owner":"ann","content":"linked to"}`,
 		`{"type":"collection","collection_name":"mine","own_vectors":2}`,
 		`{"type":"memory","collection_name":"mine","content":"a vector came along","embedding":[3,4]}`,
@@ -163,7 +165,8 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 		`{"type":"collection","collection_name":"box","description":"new"}`,
 		`{"type":"project","project_id":"p","project_name":"New"}`,
 		`{"type":"preference","user":"local","value":{"new":true}}`,
-		`{"type":"memory","id":"m","content":"the new kettle","revision":3,"tags":["new"],"created_at":"2024-01-01T00:00:00Z","updated_at":"2024-01-03T00:00:00Z"}`,
+		`{"type":"memory","id":"m","content":"the new kettle","revision":3,"tags":["new"],`+
+			`"created_at":"2024-01-01T00:00:00Z","updated_at":"2024-01-03T00:00:00Z"}`,
 		`{"type":"revision","memory":"m","revision":2,"content":"of the export","created_at":"2024-01-02T00:00:00Z"}`,
 		`{"type":"link","memory":"m","updated_at":"2024-01-03T00:00:00Z","related_memory_ids":["n"]}`,
 	)
@@ -175,7 +178,8 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 				`{"type":"project","project_id":"p","project_name":"Old"}`,
 				`{"type":"preference","user":"local","value":{"old":true}}`,
 				`{"type":"memory","id":"n","content":"another"}`,
-				`{"type":"memory","id":"m","content":"the old teapot","revision":2,"tags":["old"],"metadata":{"related_memory_ids":["n"]}}`,
+				`{"type":"memory","id":"m","content":"the old teapot","revision":2,"tags":["old"],`+
+					`"metadata":{"related_memory_ids":["n"]}}`,
 				`{"type":"revision","memory":"m","revision":1,"content":"of the store","created_at":"2024-01-02T00:00:00Z"}`)),
 				ImportOptions{})
 			before := rowsOf(t, s)
@@ -300,7 +304,8 @@ func TestAMemoryThatIsKeptKeepsItsLinks(t *testing.T) {
 		`{"type":"memory","id":"r1","content":"rule","metadata":{"event_type":"project-rule","rule_type":"do"}}`)),
 		ImportOptions{})
 	report := imported(t, s, []byte(byHand(`{"type":"memory","id":"m1","content":"other","related_memory_ids":["m2"]}`,
-		`{"type":"memory","id":"r2","content":"second","metadata":{"event_type":"project-rule","rule_type":"do","related_memory_ids":["m2"]}}`)), ImportOptions{})
+		`{"type":"memory","id":"r2","content":"second","metadata":{"event_type":"project-rule","rule_type":"do",`+
+			`"related_memory_ids":["m2"]}}`)), ImportOptions{})
 	if want := (ImportCount{Conflicts: 2}); report.Counts["memory"] != want || report.Counts["link"] != (ImportCount{}) ||
 		report.MissingLinks != 0 {
 		t.Errorf("%+v", report)
@@ -380,19 +385,31 @@ func invariants(tb testing.TB, s *Store) {
 		tb.Errorf("Check finds %+v", report.Findings)
 	}
 	for name, query := range map[string]string{
-		"counts of memories":  `SELECT count(*) FROM partition p WHERE memories <> (SELECT count(*) FROM memory m WHERE m.partition_id = p.id)`,
-		"counts of passages":  `SELECT count(*) FROM partition p WHERE passages <> (SELECT count(*) FROM passage a WHERE a.id >> 32 = p.id)`,
-		"full text":           `SELECT count(*) FROM passage a WHERE NOT EXISTS (SELECT 1 FROM passage_text t WHERE t.rowid = a.id)`,
-		"places of passages":  `SELECT count(*) FROM passage a JOIN memory m ON m.id = a.memory_id WHERE a.id >> 32 <> m.partition_id`,
-		"memories' passages":  `SELECT count(*) FROM memory m WHERE NOT EXISTS (SELECT 1 FROM passage a WHERE a.memory_id = m.id)`,
-		"next passages":       `SELECT count(*) FROM passage a JOIN partition p ON p.id = a.id >> 32 WHERE a.id & 4294967295 >= p.next_passage`,
-		"sizes of vectors":    `SELECT count(*) FROM passage a JOIN profile f ON f.id = a.profile_id WHERE length(a.vector) <> 4 * f.dimensions`,
-		"numbers of revision": `SELECT count(*) FROM memory m WHERE revision < 1 OR EXISTS (SELECT 1 FROM memory_revision r WHERE r.memory_id = m.id AND r.revision >= m.revision)`,
+		"counts of memories": `SELECT count(*) FROM partition p WHERE memories <> (SELECT count(*) FROM memory m ` +
+			`WHERE m.partition_id = p.id)`,
+		"counts of passages": `SELECT count(*) FROM partition p WHERE passages <> (SELECT count(*) FROM passage a ` +
+			`WHERE a.id >> 32 = p.id)`,
+		"full text": `SELECT count(*) FROM passage a WHERE NOT EXISTS (SELECT 1 FROM passage_text t ` +
+			`WHERE t.rowid = a.id)`,
+		"places of passages": `SELECT count(*) FROM passage a JOIN memory m ON m.id = a.memory_id ` +
+			`WHERE a.id >> 32 <> m.partition_id`,
+		"memories' passages": `SELECT count(*) FROM memory m WHERE NOT EXISTS (SELECT 1 FROM passage a ` +
+			`WHERE a.memory_id = m.id)`,
+		"next passages": `SELECT count(*) FROM passage a JOIN partition p ON p.id = a.id >> 32 ` +
+			`WHERE a.id & 4294967295 >= p.next_passage`,
+		"sizes of vectors": `SELECT count(*) FROM passage a JOIN profile f ON f.id = a.profile_id ` +
+			`WHERE length(a.vector) <> 4 * f.dimensions`,
+		"numbers of revision": `SELECT count(*) FROM memory m WHERE revision < 1 OR EXISTS (SELECT 1 ` +
+			`FROM memory_revision r WHERE r.memory_id = m.id AND r.revision >= m.revision)`,
 		"links to themselves": `SELECT count(*) FROM memory_link WHERE memory_id = related_id`,
-		"rules":               `SELECT count(*) FROM (SELECT 1 FROM memory m JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id WHERE rule_type IS NOT NULL GROUP BY rule_type, project_id, iif(project_id IS NULL, owner_id, 0) HAVING count(*) > 1)`,
-		"half files":          `SELECT count(*) FROM file f WHERE state <> 'stored' OR size <> (SELECT ifnull(sum(length(data)), 0) FROM file_chunk k WHERE k.id >> 24 = f.id)`,
-		"chunks without file": `SELECT count(*) FROM file_chunk k WHERE NOT EXISTS (SELECT 1 FROM file f WHERE f.id = k.id >> 24)`,
-		"references":          `SELECT count(*) FROM pragma_foreign_key_check`,
+		"rules": `SELECT count(*) FROM (SELECT 1 FROM memory m JOIN partition p ON p.id = m.partition_id ` +
+			`JOIN collection c ON c.id = p.collection_id WHERE rule_type IS NOT NULL ` +
+			`GROUP BY rule_type, project_id, iif(project_id IS NULL, owner_id, 0) HAVING count(*) > 1)`,
+		"half files": `SELECT count(*) FROM file f WHERE state <> 'stored' OR size <> (SELECT ` +
+			`ifnull(sum(length(data)), 0) FROM file_chunk k WHERE k.id >> 24 = f.id)`,
+		"chunks without file": `SELECT count(*) FROM file_chunk k WHERE NOT EXISTS (SELECT 1 FROM file f ` +
+			`WHERE f.id = k.id >> 24)`,
+		"references": `SELECT count(*) FROM pragma_foreign_key_check`,
 	} {
 		err := s.db.Read(context.Background(), func(tx db.Tx) error {
 			bad, err := db.Column[int64](tx, query)

@@ -98,18 +98,22 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 		"revision 1.5": {`{"type":"memory","content":"x","revision":1.5}`, "revision", "whole number"},
 		"huge revision": {`{"type":"memory","content":"x","revision":9223372036854775807}`, "revision",
 			"9223372036854775807"},
-		"new project":      {`{"type":"memory","content":"x","project_id":"a/b"}`, "project_id", "slash"},
-		"own vector":       {`{"type":"memory","content":"x","embedding":[1,2]}`, "embedding", "default"},
-		"embedding":        {`{"type":"memory","content":"x","embedding":"AA=="}`, "embedding", "list"},
-		"vector":           {`{"type":"vectors","memory":"m","profile":"p","passages":[{"start":0,"length":1,"vector":"AAA="}]}`, "vector", "float32"},
-		"vector of NaN":    {`{"type":"vectors","memory":"m","profile":"p","passages":[{"start":0,"length":1,"vector":"AADAfw=="}]}`, "vector", "finite"},
-		"vector, base64":   {`{"type":"vectors","memory":"m","profile":"p","passages":[{"vector":"*"}]}`, "", "base64"},
-		"no profile":       {`{"type":"vectors","memory":"m"}`, "profile", "missing"},
-		"revision number":  {`{"type":"revision","memory":"m","revision":0,"content":"x","created_at":"2024-01-01T00:00:00Z"}`, "revision", "is 0"},
+		"new project": {`{"type":"memory","content":"x","project_id":"a/b"}`, "project_id", "slash"},
+		"own vector":  {`{"type":"memory","content":"x","embedding":[1,2]}`, "embedding", "default"},
+		"embedding":   {`{"type":"memory","content":"x","embedding":"AA=="}`, "embedding", "list"},
+		"vector": {`{"type":"vectors","memory":"m","profile":"p","passages":[{"start":0,"length":1,` +
+			`"vector":"AAA="}]}`, "vector", "float32"},
+		"vector of NaN": {`{"type":"vectors","memory":"m","profile":"p","passages":[{"start":0,"length":1,` +
+			`"vector":"AADAfw=="}]}`, "vector", "finite"},
+		"vector, base64": {`{"type":"vectors","memory":"m","profile":"p","passages":[{"vector":"*"}]}`, "", "base64"},
+		"no profile":     {`{"type":"vectors","memory":"m"}`, "profile", "missing"},
+		"revision number": {`{"type":"revision","memory":"m","revision":0,"content":"x",` +
+			`"created_at":"2024-01-01T00:00:00Z"}`, "revision", "is 0"},
 		"revision time":    {`{"type":"revision","memory":"m","revision":1,"content":"x"}`, "created_at", "RFC 3339"},
 		"revision content": {`{"type":"revision","memory":"m","revision":1}`, "content", "empty"},
 		"revision memory":  {`{"type":"revision","revision":1,"content":"x"}`, "memory", "characters"},
-		"revision data":    {`{"type":"revision","memory":"m","revision":1,"content":"x","created_at":"2024-01-01T00:00:00Z","metadata":{"tags":7}}`, "tags", "list"},
+		"revision data": {`{"type":"revision","memory":"m","revision":1,"content":"x",` +
+			`"created_at":"2024-01-01T00:00:00Z","metadata":{"tags":7}}`, "tags", "list"},
 		"link":             {`{"type":"link","related_memory_ids":["x"]}`, "memory", "characters"},
 		"link time":        {`{"type":"link","memory":"x","updated_at":"x"}`, "updated_at", "RFC"},
 		"user":             {`{"type":"user"}`, "id", "missing"},
@@ -129,7 +133,8 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 		"token's scopes": {`{"type":"token","id":"t","user":"u","hash":"` + base64Of(strings.Repeat("h", 32)) +
 			`","scopes":{}}`, "scopes", "list"},
 		"grant's client": {`{"type":"grant","id":"g","client_id":"c","user":"u","scopes":[]}`, "client_id", "neither"},
-		"file's size":    {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","size":-1,"sha256":"","created_at":"","updated_at":""}`, "size", "-1"},
+		"file's size": {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","size":-1,"sha256":"",` +
+			`"created_at":"","updated_at":""}`, "size", "-1"},
 		"file's name": {`{"type":"file","id":"f","filename":"../f","mime_type":"text/plain"}`, "filename",
 			"valid on every system"},
 		"file's hash": {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","sha256":"00"}`, "sha256",
@@ -263,20 +268,22 @@ func TestBrokenFilesAreNotImported(t *testing.T) {
 	chunk := func(n, from, to int) string {
 		return `{"type":"chunk","file":"f","n":` + string(rune('0'+n)) + `,"data":"` + base64Of(big[from:to]) + `"}`
 	}
-	one, two, three := chunk(0, 0, kernel.ChunkSize), chunk(1, kernel.ChunkSize, 2*kernel.ChunkSize), chunk(2, 2*kernel.ChunkSize, len(big))
+	one, two, three := chunk(0, 0, kernel.ChunkSize), chunk(1, kernel.ChunkSize, 2*kernel.ChunkSize),
+		chunk(2, 2*kernel.ChunkSize, len(big))
 	for name, c := range map[string]struct {
 		lines []string
 		says  string
 	}{
-		"missing":         {[]string{head, one, three}, "piece 1"},
-		"none":            {[]string{head}, "not complete"},
-		"the last":        {[]string{head, one, two}, "not complete"},
-		"interrupted":     {[]string{head, one, `{"type":"memory","content":"x"}`, two, three}, "not complete"},
-		"swapped":         {[]string{head, two, one, three}, "piece 0"},
-		"swapped content": {[]string{head, chunk(0, kernel.ChunkSize, 2*kernel.ChunkSize), chunk(1, 0, kernel.ChunkSize), three}, "sha256"},
-		"short":           {[]string{head, chunk(0, 0, 100), two, three}, "100 bytes"},
-		"another's":       {[]string{head, strings.Replace(one, `"f"`, `"g"`, 1), two, three}, `"g"`},
-		"wrong hash":      {[]string{strings.Replace(head, sumOf(big), sumOf("x"), 1), one, two, three}, "sha256"},
+		"missing":     {[]string{head, one, three}, "piece 1"},
+		"none":        {[]string{head}, "not complete"},
+		"the last":    {[]string{head, one, two}, "not complete"},
+		"interrupted": {[]string{head, one, `{"type":"memory","content":"x"}`, two, three}, "not complete"},
+		"swapped":     {[]string{head, two, one, three}, "piece 0"},
+		"swapped content": {[]string{head, chunk(0, kernel.ChunkSize, 2*kernel.ChunkSize), chunk(1, 0, kernel.ChunkSize),
+			three}, "sha256"},
+		"short":      {[]string{head, chunk(0, 0, 100), two, three}, "100 bytes"},
+		"another's":  {[]string{head, strings.Replace(one, `"f"`, `"g"`, 1), two, three}, `"g"`},
+		"wrong hash": {[]string{strings.Replace(head, sumOf(big), sumOf("x"), 1), one, two, three}, "sha256"},
 	} {
 		s := openCopy(t)
 		if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(c.lines...)), nil); !errors.Is(err,
@@ -327,7 +334,8 @@ func TestAFileIsReplacedWhenAskedTo(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	report := imported(t, s, []byte(byHand(fileLines("f", "local", "new"))), ImportOptions{OnConflict: ConflictReplace})
-	if report.Counts[transfer.KindFile].Replaced != 1 || !bytes.Contains(exported(t, s, ExportOptions{}), []byte(base64Of("new"))) {
+	if report.Counts[transfer.KindFile].Replaced != 1 ||
+		!bytes.Contains(exported(t, s, ExportOptions{}), []byte(base64Of("new"))) {
 		t.Errorf("%+v", report)
 	}
 	invariants(t, s)

@@ -98,7 +98,8 @@ func TestManyMemoriesWithRevisionsCrossBatches(t *testing.T) {
 		`{"type":"memory","id":"m1","content":"another"}`)
 	s := openCopy(t)
 	report := imported(t, s, []byte(byHand(lines...)), ImportOptions{})
-	if report.Counts[transfer.KindMemory] != (ImportCount{Added: 2*transfer.ImportBatch + 3, Unchanged: 1, Conflicts: 1}) ||
+	if report.Counts[transfer.KindMemory] != (ImportCount{Added: 2*transfer.ImportBatch + 3, Unchanged: 1,
+		Conflicts: 1}) ||
 		report.Counts[transfer.KindRevision].Added != 2*(2*transfer.ImportBatch+3) {
 		t.Errorf("%+v", report)
 	}
@@ -197,7 +198,8 @@ func TestReportsListSoManyConflictsAtMost(t *testing.T) {
 	}
 	s := openCopy(t)
 	imported(t, s, []byte(byHand(old...)), ImportOptions{})
-	if report := imported(t, s, []byte(byHand(changed...)), ImportOptions{}); len(report.Conflicts) != transfer.MaxConflicts ||
+	if report := imported(t, s, []byte(byHand(changed...)),
+		ImportOptions{}); len(report.Conflicts) != transfer.MaxConflicts ||
 		report.Counts[transfer.KindMemory].Conflicts != 3*transfer.MaxConflicts {
 		t.Errorf("%d listed, %+v", len(report.Conflicts), report.Counts)
 	}

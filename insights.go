@@ -179,7 +179,8 @@ func (o *Overview) countProjects(tx db.Tx, partitions string) error {
 		err := row.Scan(&c.ID, &c.Name, &c.Owner, &c.Memories)
 		o.Projects = append(o.Projects, c)
 		return err
-	}, `SELECT coalesce(j.uid, ''), coalesce(j.name, ''), coalesce(u.uid, ''), sum(p.memories) FROM partition p LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users u ON u.id = j.owner_id
+	}, `SELECT coalesce(j.uid, ''), coalesce(j.name, ''), coalesce(u.uid, ''), sum(p.memories) FROM partition p
+		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users u ON u.id = j.owner_id
 		WHERE p.id IN `+db.Integers+` GROUP BY p.project_id, j.uid, j.name, u.uid ORDER BY 4 DESC, 1, 3 LIMIT ?`, partitions,
 		maxCounts)
 }
@@ -191,7 +192,8 @@ func (o *Overview) countCollections(tx db.Tx, partitions string) error {
 		err := row.Scan(&c.Name, &c.Owner, &c.Memories)
 		o.Collections = append(o.Collections, c)
 		return err
-	}, `SELECT c.name, u.uid, sum(p.memories) FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
+	}, `SELECT c.name, u.uid, sum(p.memories) FROM partition p JOIN collection c ON c.id = p.collection_id
+		JOIN users u ON u.id = c.owner_id
 		WHERE p.id IN `+db.Integers+` GROUP BY c.id, c.name, u.uid ORDER BY 3 DESC, 1, 2 LIMIT ?`, partitions, maxCounts)
 }
 
@@ -292,7 +294,8 @@ func (o *Overview) countDays(tx db.Tx, partitions string, days []day) error {
 		` l WHERE (SELECT max(created_at) FROM memory WHERE partition_id = l.value) >= ?2),
 			span (at, first, past) AS MATERIALIZED (SELECT b.key, b.value, e.value FROM `+db.Numbered3+` b JOIN `+db.Numbered4+
 		` e ON e.key = b.key)
-		SELECT at, (SELECT coalesce(sum((SELECT count(*) FROM memory WHERE partition_id = live.id AND created_at >= first AND created_at < past)), 0) FROM live) FROM span`,
+		SELECT at, (SELECT coalesce(sum((SELECT count(*) FROM memory WHERE partition_id = live.id AND created_at >= first
+		AND created_at < past)), 0) FROM live) FROM span`,
 		partitions, days[0].begin, db.List(begins), db.List(ends))
 }
 
@@ -331,13 +334,15 @@ func (h *Insights) GetMemoryStatus(ctx context.Context, id string) (MemoryStatus
 			return err
 		}
 		if found.project != 0 {
-			err := tx.QueryRow(`SELECT j.uid, u.uid, coalesce(u.name, '') FROM project j JOIN users u ON u.id = j.owner_id WHERE j.id = ?`, found.project).
+			err := tx.QueryRow(`SELECT j.uid, u.uid, coalesce(u.name, '') FROM project j JOIN users u ON u.id = j.owner_id `+
+				`WHERE j.id = ?`, found.project).
 				Scan(&m.ProjectID, &m.ProjectOwner, &m.ProjectOwnerName)
 			if err != nil {
 				return err
 			}
 		}
-		return tx.QueryRow(`SELECT count(*), count(*) FILTER (WHERE vector IS NULL AND profile_id IS NOT NULL) FROM passage WHERE memory_id = ?`, found.row).
+		return tx.QueryRow(`SELECT count(*), count(*) FILTER (WHERE vector IS NULL AND profile_id IS NOT NULL) `+
+			`FROM passage WHERE memory_id = ?`, found.row).
 			Scan(&m.Passages, &m.Pending)
 	})
 	return m, err

@@ -205,7 +205,8 @@ func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitati
 		return added, newError(KindTooLarge, "", "%d invitations are open, and at most %d are allowed; delete some",
 			waiting[0], maxInvitations)
 	}
-	_, err = tx.Exec(`INSERT INTO invitation (uid, hash, purpose, role, email, note, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err = tx.Exec(`INSERT INTO invitation (uid, hash, purpose, role, email, note, created_by, created_at, `+
+		`expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		added.ID, digest(value), added.Purpose, added.Role, added.Email, added.Note, by, now, added.ExpiresAt.UnixMicro())
 	return added, err
 }
@@ -232,7 +233,8 @@ func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitatio
 		}
 		found = append(found, i)
 		return err
-	}, `SELECT i.id, i.uid, i.purpose, i.role, i.email, i.note, coalesce(b.uid, ''), i.created_by IS NOT NULL AND (b.role IS DISTINCT FROM 'admin' OR b.disabled_at IS NOT NULL),
+	}, `SELECT i.id, i.uid, i.purpose, i.role, i.email, i.note, coalesce(b.uid, ''), i.created_by IS NOT NULL
+		AND (b.role IS DISTINCT FROM 'admin' OR b.disabled_at IS NOT NULL),
 			i.created_at, i.expires_at, i.used_at, coalesce(u.uid, '')
 		FROM invitation i LEFT JOIN users b ON b.id = i.created_by LEFT JOIN users u ON u.id = i.used_by WHERE `+condition,
 		args...)

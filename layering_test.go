@@ -62,8 +62,9 @@ var layers = []layer{
 		Why:   "a program that wants a transformer imports it: the library knows the interface alone",
 	},
 	{
-		From:  []string{"./embedders/..."},
-		Never: []string{"./internal/...", "./server/...", "./mcpserver/...", "./tools/...", "./cmd/...", "net/http", "database/sql"},
+		From: []string{"./embedders/..."},
+		Never: []string{"./internal/...", "./server/...", "./mcpserver/...", "./tools/...", "./cmd/...", "net/http",
+			"database/sql"},
 		Reach: direct,
 		Why:   "an embedder stands on the root package's interface alone, as one of yours does, and reads local files",
 	},
@@ -121,7 +122,8 @@ var layers = []layer{
 		Except: []string{"./server/internal/dashboard"},
 		Never:  dashboardRooms,
 		Reach:  anyDepth,
-		Why:    "the rooms of the dashboard do not know each other: dashboard puts them together, and web, route and textview hold what they share",
+		Why: "the rooms of the dashboard do not know each other: dashboard puts them together, and web, route and " +
+			"textview hold what they share",
 	},
 	{
 		From:   []string{"./..."},

@@ -92,7 +92,7 @@ func tagAttacks(add adder) {
 		"tags[0]", "U+000A")
 	add("AddMemory: 257 links", ErrTooLarge, "related_memory_ids", adding(NewMemory{Related: numbered(257)}), "257", "256")
 	add("AddMemory: unknown link", ErrNotFound, "related_memory_ids", adding(NewMemory{Related: []string{"nowhere"}}),
-		`related_memory_ids[0] is "nowhere"`)
+		`related_memory_ids[0]: memory "nowhere" not found`)
 	add("AddMemory: link not UTF-8", nil, "related_memory_ids", adding(NewMemory{Related: []string{badUTF8}}),
 		`related_memory_ids`)
 	add("AddMemory: link to another's memory", ErrNotFound, "related_memory_ids",

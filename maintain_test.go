@@ -68,7 +68,8 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 		id := varied(t, s)
 		contents := addNumbered(t, s, 300)
 		// What an earlier version with other terms, and a model that changed behind its name, would have left.
-		damage(t, s, `UPDATE passage SET vector = (SELECT vector FROM passage WHERE vector IS NOT NULL AND profile_id = 1 ORDER BY id DESC LIMIT 1) WHERE profile_id = 1 AND vector IS NOT NULL`,
+		damage(t, s, `UPDATE passage SET vector = (SELECT vector FROM passage WHERE vector IS NOT NULL AND profile_id = 1 `+
+			`ORDER BY id DESC LIMIT 1) WHERE profile_id = 1 AND vector IS NOT NULL`,
 			`INSERT INTO passage_text (passage_text) VALUES ('delete-all')`,
 			`INSERT INTO passage_text (rowid, content, tags) SELECT id, 'other words', '' FROM passage`)
 		before := idsOf(t, s)
@@ -272,7 +273,8 @@ func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
 		m := mustAdd(t, s, NewMemory{Content: fmt.Sprint("n", i)})
 		all = append(all, m.ID)
 		if i > 3 {
-			damage(t, s, fmt.Sprintf(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at)
+			damage(t, s, fmt.Sprintf(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes,
+				created_at)
 				SELECT memory.id, r.value, partition_id, 'former', '{}', 0 FROM memory, json_each('[1,2,3,4]') r WHERE uid = '%s'`,
 				m.ID),
 				fmt.Sprintf(`UPDATE memory SET revision = 5 WHERE uid = '%s'`, m.ID))
@@ -408,8 +410,10 @@ func TestPurgeDeletesWhatHasExpired(t *testing.T) {
 	s := openWords(t, "", Options{})
 	mustAdd(t, s, NewMemory{Content: "kept"})
 	damage(t, s,
-		`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, created_at, expires_at) VALUES ('old', 1, 'n', zeroblob(32), 'p', '[]', 0, 1), ('new', 1, 'n', randomblob(32), 'p', '[]', 0, NULL)`,
-		`INSERT INTO signing_key (kid, algorithm, private_key, created_at, retired_at) VALUES ('old', 'ES256', x'01', 0, 1), ('new', 'ES256', x'01', 0, NULL)`,
+		`INSERT INTO token (uid, user_id, name, hash, prefix, scopes, created_at, expires_at) `+
+			`VALUES ('old', 1, 'n', zeroblob(32), 'p', '[]', 0, 1), ('new', 1, 'n', randomblob(32), 'p', '[]', 0, NULL)`,
+		`INSERT INTO signing_key (kid, algorithm, private_key, created_at, retired_at) `+
+			`VALUES ('old', 'ES256', x'01', 0, 1), ('new', 'ES256', x'01', 0, NULL)`,
 		fileRows("half", []byte("a"), []byte("b"))+`UPDATE file SET state = 'leaving' WHERE uid = 'half';`,
 		fileRows("begun", []byte("a"))+`UPDATE file SET state = 'arriving' WHERE uid = 'begun';`,
 		fileRows("whole", []byte("a")))

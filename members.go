@@ -274,7 +274,8 @@ func operatorProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 		return projectRow{}, err
 	}
 	if p == nil || !p.own {
-		return projectRow{}, newError(KindNotFound, "project_id", "project_id %s is not a project of this store", show(ref.ID))
+		return projectRow{}, newError(KindNotFound, "project_id", "project_id %s is not a project of this store",
+			show(ref.ID))
 	}
 	p.own = false // messages name it by its owner
 	return *p, nil
@@ -310,9 +311,11 @@ func loadPeople(tx db.Tx, project int64) ([]person, error) {
 		m.Status, m.CreatedAt = MemberAccepted, kernel.ToTime(since)
 		people = append(people, m)
 		return err
-	}, `SELECT u.id, u.uid, coalesce(u.name, ''), 'owner', true, j.created_at FROM project j JOIN users u ON u.id = j.owner_id WHERE j.id = ?
+	}, `SELECT u.id, u.uid, coalesce(u.name, ''), 'owner', true, j.created_at FROM project j
+		JOIN users u ON u.id = j.owner_id WHERE j.id = ?
 		UNION ALL
-		SELECT u.id, u.uid, coalesce(u.name, ''), m.role, false, m.created_at FROM project_member m JOIN users u ON u.id = m.user_id WHERE m.project_id = ?
+		SELECT u.id, u.uid, coalesce(u.name, ''), m.role, false, m.created_at FROM project_member m
+		JOIN users u ON u.id = m.user_id WHERE m.project_id = ?
 		ORDER BY 5 DESC, 6, 2`, project, project)
 	return people, err
 }
@@ -338,7 +341,8 @@ func findMember(tx db.Tx, p projectRow, user string) (person, error) {
 	case i < 0:
 		return person{}, newError(KindNotFound, "user", "user %s is not a member of project %s", show(user), show(p.ref()))
 	case people[i].ofRecord:
-		return person{}, newError(KindForbidden, "user", "user %s owns project %s; an owner can be neither changed nor removed",
+		return person{}, newError(KindForbidden, "user",
+			"user %s owns project %s; an owner can be neither changed nor removed",
 			show(user), show(p.ref()))
 	}
 	return people[i], nil

@@ -226,7 +226,8 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	read := Memory{
-		ID: given.ID, Collection: given.Collection, Owner: given.Owner, Content: given.Content, Metadata: kernel.OrEmpty(metadata),
+		ID: given.ID, Collection: given.Collection, Owner: given.Owner, Content: given.Content,
+		Metadata: kernel.OrEmpty(metadata),
 		Revision: given.Revision, CreatedAt: given.CreatedAt, UpdatedAt: given.UpdatedAt, SharedBy: given.SharedBy,
 		Key: given.Key, EventTime: given.EventTime,
 	}
@@ -413,7 +414,8 @@ func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) 
 			coalesce(j.uid, ''), coalesce(j.name, ''), m.metadata,
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id),
 			(SELECT `+db.ListOf+`(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
-				WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.id = r.partition_id AND `+visible+`)),
+				WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
+				WHERE p.id = r.partition_id AND `+visible+`)),
 			m.revision, m.created_at, m.updated_at, `+writable+`,
 			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END, coalesce(m.key, ''), m.event_time
 		`+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id
@@ -547,7 +549,8 @@ func (s *Store) walk(tx db.Tx, sc scope, start storedMemory, depth, most int) (a
 		}, `WITH level (id) AS `+db.Integers+`
 			SELECT memory_id, related_id, way FROM (
 				SELECT memory_id, related_id, 'outgoing' AS way, position FROM memory_link WHERE memory_id IN (SELECT id FROM level)
-				UNION ALL SELECT related_id, memory_id, 'incoming', position FROM memory_link WHERE related_id IN (SELECT id FROM level)) steps
+				UNION ALL SELECT related_id, memory_id, 'incoming', position FROM memory_link WHERE related_id IN (SELECT id
+				FROM level)) steps
 			ORDER BY way DESC, position, related_id`, frontier)
 		if err != nil {
 			return nil, false, err

@@ -201,7 +201,8 @@ func (h *Upkeep) WaitEmbedded(ctx context.Context) error {
 		if superseded, err := s.superseded(ctx); err != nil || superseded {
 			if err == nil {
 				err = newError(KindConflict, "",
-					"another process has changed the store to another embedding model than %s; close and open the store to change it back", show(e.Model))
+					"another process has changed the store to another embedding model than %s; close and open the store to change "+
+						"it back", show(e.Model))
 			}
 			return err
 		}
@@ -465,7 +466,8 @@ func (s *shared) checkTarget(tx db.Tx) error {
 	target, err := kernel.Setting(tx, kernel.SettingTarget)
 	if err == nil && target != s.profile {
 		err = newError(KindConflict, "",
-			"another process has changed the store to another embedding model than %s; close and open the store to change it back", show(s.embedder.Model()))
+			"another process has changed the store to another embedding model than %s; close and open the store to change "+
+				"it back", show(s.embedder.Model()))
 	}
 	return err
 }
@@ -515,7 +517,8 @@ func (r *reindexing) step(ctx context.Context) error {
 }
 
 // replace writes passages of memories and returns the last memory done.
-func (r *reindexing) replace(tx db.Tx, memories []kernel.PlainMemory, passages [][]kernel.Passage) (after int64, err error) {
+func (r *reindexing) replace(tx db.Tx, memories []kernel.PlainMemory, passages [][]kernel.Passage) (after int64,
+	err error) {
 	if err := r.s.checkTarget(tx); err != nil {
 		return 0, err
 	}

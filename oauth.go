@@ -144,10 +144,13 @@ func purgeOAuth(tx db.Tx, now int64) error {
 		{`DELETE FROM oauth_token WHERE expires_at <= ?`, []any{now}},
 		{`DELETE FROM oauth_grant WHERE revoked_at < ?`, []any{before(revokedLifetime)}},
 		{`DELETE FROM oauth_grant WHERE last_used_at IS NULL AND created_at < ?`, []any{before(unusedLifetime)}},
-		{`DELETE FROM oauth_grant WHERE last_used_at < ? AND NOT EXISTS (SELECT 1 FROM oauth_token t WHERE t.grant_id = oauth_grant.id)
-			AND NOT EXISTS (SELECT 1 FROM token t WHERE t.grant_id = oauth_grant.id AND t.revoked_at IS NULL AND coalesce(t.expires_at > ?, true))`,
+		{`DELETE FROM oauth_grant WHERE last_used_at < ? AND NOT EXISTS (SELECT 1 FROM oauth_token t
+			WHERE t.grant_id = oauth_grant.id)
+			AND NOT EXISTS (SELECT 1 FROM token t WHERE t.grant_id = oauth_grant.id AND t.revoked_at IS NULL
+			AND coalesce(t.expires_at > ?, true))`,
 			[]any{before(refreshLifetime), now}},
-		{`DELETE FROM oauth_client WHERE kind IN ('registered', 'document') AND updated_at < ? AND used_at IS NULL AND disabled_at IS NULL
+		{`DELETE FROM oauth_client WHERE kind IN ('registered', 'document') AND updated_at < ? AND used_at IS NULL
+			AND disabled_at IS NULL
 			AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`, []any{before(unusedLifetime)}},
 		{`DELETE FROM signing_key WHERE retired_at < ?`, []any{before(accessLifetime + clockLeeway)}},
 	} {

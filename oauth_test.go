@@ -199,7 +199,8 @@ func TestPurgeDeletesWhatCanNeverCount(t *testing.T) {
 		var got []int
 		err := s.db.Read(t.Context(), func(tx db.Tx) (err error) {
 			got, err = db.Column[int](tx,
-				`SELECT count(*) FROM oauth_client UNION ALL SELECT count(*) FROM oauth_grant UNION ALL SELECT count(*) FROM oauth_code
+				`SELECT count(*) FROM oauth_client UNION ALL SELECT count(*) FROM oauth_grant UNION ALL SELECT count(*)
+					FROM oauth_code
 				UNION ALL SELECT count(*) FROM oauth_token UNION ALL SELECT count(*) FROM signing_key`)
 			return err
 		})
@@ -424,7 +425,8 @@ func FuzzAccessToken(f *testing.F) {
 func FuzzClientRegistration(f *testing.F) {
 	for _, request := range []string{
 		`{"redirect_uris":["https://app.example/cb"]}`,
-		`{"redirect_uris":["cursor://x/y"],"client_name":"x","scope":"memory:read x","grant_types":["authorization_code"],"x":{"y":[1,1e400,null]}}`,
+		`{"redirect_uris":["cursor://x/y"],"client_name":"x","scope":"memory:read x","grant_types":["authorization_code"],` +
+			`"x":{"y":[1,1e400,null]}}`,
 		`{"redirect_uris":["http://localhost/"],"token_endpoint_auth_method":"none","redirect_uris":[]}`,
 		`{"redirect_uris":null}`, `[]`, `{"":1}`, `{"client_name":"\u202e","redirect_uris":["https://a.example"]}`, `{"x":"` +
 			strings.Repeat("x", 20_000) + `"}`,

@@ -198,7 +198,8 @@ func (s *Store) checkRoomForClient(tx db.Tx) error {
 		return n, err
 	}
 	forget := func() error {
-		_, err := tx.Exec(`DELETE FROM oauth_client WHERE (kind = 'registered' OR kind = 'document' AND disabled_at IS NULL) AND updated_at < ?
+		_, err := tx.Exec(`DELETE FROM oauth_client WHERE (kind = 'registered' OR kind = 'document' AND disabled_at IS NULL)
+			AND updated_at < ?
 			AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`,
 			s.now()-unusedLifetime.Microseconds())
 		return err
@@ -288,7 +289,8 @@ func (n NewClient) check() error {
 		return err
 	}
 	if scheme, _, found := strings.Cut(strings.ToLower(n.ID), ":"); found && (scheme == "https" || scheme == "http") {
-		return invalid("client_id", "client_id is %s; a URL is the id of the client with its document there, so choose another one", show(n.ID))
+		return invalid("client_id", "client_id is %s; a URL is the id of the client with its document there, so choose "+
+			"another one", show(n.ID))
 	}
 	switch {
 	case n.Secret == "":
@@ -361,7 +363,8 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Cli
 func CheckDocumentURL(id string) error {
 	if !clientmeta.IsDocumentURL(id) {
 		return oauthError(KindInvalid, OAuthInvalidClient, "client_id",
-			"Invalid client: client_id is %s; an https URL with a path, without user, query, fragment and dot segments is needed", show(id))
+			"Invalid client: client_id is %s; an https URL with a path, without user, query, fragment and dot segments "+
+				"is needed", show(id))
 	}
 	return nil
 }
@@ -533,7 +536,8 @@ func loadClients(tx db.Tx, condition string, args ...any) ([]storedClient, error
 		}
 		found = append(found, c)
 		return nil
-	}, `SELECT c.id, c.client_id, c.kind, c.owner_id, coalesce(u.uid, ''), c.name, c.auth_method, c.secret_hash, c.redirect_uris, c.metadata,
+	}, `SELECT c.id, c.client_id, c.kind, c.owner_id, coalesce(u.uid, ''), c.name, c.auth_method, c.secret_hash,
+		c.redirect_uris, c.metadata,
 			c.created_at, c.updated_at, c.expires_at, c.disabled_at IS NULL, c.maker
 		FROM oauth_client c LEFT JOIN users u ON u.id = c.owner_id WHERE `+condition, args...)
 	return found, err
@@ -549,7 +553,8 @@ func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
 	if err != nil {
 		return err
 	}
-	c.row, err = db.Insert(tx, `INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at, maker)
+	c.row, err = db.Insert(tx, `INSERT INTO oauth_client (client_id, kind, owner_id, name, auth_method, secret_hash,
+		redirect_uris, metadata, created_at, updated_at, expires_at, maker)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (client_id) DO NOTHING RETURNING id`,
 		c.ID, c.Kind, c.owner, c.Metadata.ClientName, c.Metadata.TokenEndpointAuthMethod, c.secret, uris, metadata, now, now,
 		c.expires(), c.maker)
@@ -567,7 +572,8 @@ func (s *Store) updateClient(tx db.Tx, c *storedClient) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`UPDATE oauth_client SET name = ?, secret_hash = ?, redirect_uris = ?, metadata = ?, updated_at = ?, expires_at = ? WHERE id = ?`,
+	_, err = tx.Exec(`UPDATE oauth_client SET name = ?, secret_hash = ?, redirect_uris = ?, metadata = ?, updated_at = `+
+		`?, expires_at = ? WHERE id = ?`,
 		c.Metadata.ClientName, c.secret, uris, metadata, now, c.expires(), c.row)
 	return err
 }

@@ -238,12 +238,14 @@ func (s *Store) addGrant(tx db.Tx, sc scope, client storedClient, a Authorizatio
 		}
 		refused = string(encoded)
 	}
-	grant, err := db.Insert(tx, `INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, projects, resource, created_at, session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+	grant, err := db.Insert(tx, `INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, projects, resource, `+
+		`created_at, session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		code.GrantID, client.row, sc.User, string(scopes), refused, limit, a.Resource, now, a.SessionID)
 	if err != nil {
 		return code, err
 	}
-	if _, err := tx.Exec(`INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)`,
+	if _, err := tx.Exec(`INSERT INTO oauth_code (hash, grant_id, redirect_uri, challenge, created_at, expires_at) `+
+		`VALUES (?, ?, ?, ?, ?, ?)`,
 		digest(code.Code), grant, a.RedirectURI, a.CodeChallenge, now, expires); err != nil {
 		return code, err
 	}

@@ -170,7 +170,8 @@ func TestClientsThatNobodyLetsInAnyMoreMakeRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustExec(t, s, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-		INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at, used_at, disabled_at)
+		INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at,
+		used_at, disabled_at)
 		SELECT 'x' || i, 'registered', '', 'none', '[]', '{}', ?2, ?2, ?2, iif(i % 2, ?2, NULL) FROM n`, maxClients-2,
 		s.now())
 	_, err = s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})

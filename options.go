@@ -170,7 +170,8 @@ func (h *Insights) Usage(ctx context.Context) (Usage, error) {
 		if u.Memories, u.Revisions, u.Bytes, err = used(tx, sc.User); err != nil {
 			return err
 		}
-		return tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = ? AND state IN ('arriving', 'stored', 'trashed')`, sc.User).Scan(&u.FileBytes)
+		return tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = ? `+
+			`AND state IN ('arriving', 'stored', 'trashed')`, sc.User).Scan(&u.FileBytes)
 	})
 	return u, err
 }
@@ -233,7 +234,8 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 	}
 	if owner != w.Scope.User { // members must not learn how much the owner has stored elsewhere
 		return newError(KindTooLarge, "content",
-			"the owner of this project has no quota left for more %s; ask for more, or delete what the project no longer needs", what)
+			"the owner of this project has no quota left for more %s; ask for more, or delete what the project no longer needs",
+			what)
 	}
 	argument := "content"
 	if w.restoring {
@@ -259,7 +261,8 @@ func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
 		return newError(KindTooLarge, "content", "the trash of this project's owner is full; ask for it to be emptied")
 	}
 	return newError(KindTooLarge, "content",
-		"the trash holds %d memories and %d past versions, and your quota is %d and %d; empty the trash, or erase some of it, first",
+		"the trash holds %d memories and %d past versions, and your quota is %d and %d; empty the trash, or erase some of "+
+			"it, first",
 		memories, revisions, quota.Memories, quota.Revisions)
 }
 
@@ -285,7 +288,8 @@ func (s *shared) checkItems(tx db.Tx, sc scope, kind TrashKind, owner int64) err
 		return newError(KindTooLarge, arguments[kind], "the owner of this project has no quota left for more %ss", kind)
 	}
 	return newError(KindTooLarge, arguments[kind],
-		"with this there would be %d %ss, those in the trash included, and your quota is %d; delete some, and empty the trash, first",
+		"with this there would be %d %ss, those in the trash included, and your quota is %d; delete some, and empty the "+
+			"trash, first",
 		held, kind, most)
 }
 

@@ -199,7 +199,8 @@ func TestEasyPasswordsStillSignInAndCannotBeSet(t *testing.T) {
 		}
 	}
 	// As a store of an earlier version may hold.
-	setHash(t, s, "ann", "$argon2id$v=19$m=19456,t=2,p=1$1mDq33QXCq4E1o9COKfTXg$pNdy0Kl8qCUKx9q/29o21wDeSDzdOooLTdLvJTLlcMg")
+	setHash(t, s, "ann", "$argon2id$v=19$m=19456,t=2,"+
+		"p=1$1mDq33QXCq4E1o9COKfTXg$pNdy0Kl8qCUKx9q/29o21wDeSDzdOooLTdLvJTLlcMg")
 	if _, err := s.Accounts().CheckPassword(t.Context(), Credentials{Name: "ann", Password: easy}); err != nil {
 		t.Errorf("signing in gives %v", err)
 	}

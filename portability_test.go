@@ -54,7 +54,8 @@ var sqliteOnly = []struct {
 
 // statement tells SQL from other texts.
 var statement = regexp.MustCompile(
-	`\b(SELECT|INSERT|REPLACE INTO|UPDATE|DELETE FROM|FROM|JOIN|WHERE|AND|EXISTS|CREATE|coalesce|CASE WHEN|json_\w+|ON CONFLICT|PRAGMA|LIMIT|IN)\b`)
+	`\b(SELECT|INSERT|REPLACE INTO|UPDATE|DELETE ` +
+		`FROM|FROM|JOIN|WHERE|AND|EXISTS|CREATE|coalesce|CASE WHEN|json_\w+|ON CONFLICT|PRAGMA|LIMIT|IN)\b`)
 
 // spelledOnlyForSQLite counts, by file, what SQL above the engines is spelled for SQLite alone. Commands, server and
 // tools have no SQL: layering_test.go sees to that.

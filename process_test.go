@@ -422,7 +422,8 @@ func wrongRows(tb testing.TB, tx db.Tx) error {
 		{"SQLite finds no damage", `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'`},
 		{"references lead somewhere", `SELECT "table" || ' ' || rowid FROM pragma_foreign_key_check`},
 		{"each memory has a passage, unless it is blank",
-			`SELECT uid FROM memory WHERE id NOT IN (SELECT memory_id FROM passage) AND trim(content, char(9, 10, 13, 32)) <> ''`},
+			`SELECT uid FROM memory WHERE id NOT IN (SELECT memory_id FROM passage) ` +
+				`AND trim(content, char(9, 10, 13, 32)) <> ''`},
 		{"each passage has its row in full text", `SELECT id FROM passage WHERE id NOT IN (SELECT rowid FROM passage_text)`},
 		{"each row in full text has its passage",
 			`SELECT rowid FROM passage_text WHERE rowid NOT IN (SELECT id FROM passage)`},
@@ -431,32 +432,40 @@ func wrongRows(tb testing.TB, tx db.Tx) error {
 		{"passages lie within the content", `SELECT p.id FROM passage p JOIN memory m ON m.id = p.memory_id
 			WHERE p.start < 0 OR p.length < 0 OR p.start + p.length > length(CAST(m.content AS BLOB))`},
 		{"a partition counts its memories",
-			`SELECT id || ': ' || memories FROM partition p WHERE memories <> (SELECT count(*) FROM memory WHERE partition_id = p.id)`},
+			`SELECT id || ': ' || memories FROM partition p WHERE memories <> (SELECT count(*) FROM memory ` +
+				`WHERE partition_id = p.id)`},
 		{"a partition counts its passages",
-			`SELECT id || ': ' || passages FROM partition p WHERE passages <> (SELECT count(*) FROM passage WHERE id >> 32 = p.id)`},
+			`SELECT id || ': ' || passages FROM partition p WHERE passages <> (SELECT count(*) FROM passage ` +
+				`WHERE id >> 32 = p.id)`},
 		{"a partition counts its past versions",
-			`SELECT id || ': ' || revisions FROM partition p WHERE revisions <> (SELECT count(*) FROM memory_revision WHERE partition_id = p.id)`},
+			`SELECT id || ': ' || revisions FROM partition p WHERE revisions <> (SELECT count(*) FROM memory_revision ` +
+				`WHERE partition_id = p.id)`},
 		{"a partition counts its bytes", `SELECT id || ': ' || bytes FROM partition p WHERE bytes <>
 			(SELECT ifnull(sum(octet_length(content) + octet_length(metadata)), 0) FROM memory WHERE partition_id = p.id)
-			+ (SELECT ifnull(sum(octet_length(content) + octet_length(attributes)), 0) FROM memory_revision WHERE partition_id = p.id)`},
+			+ (SELECT ifnull(sum(octet_length(content) + octet_length(attributes)), 0) FROM memory_revision
+			WHERE partition_id = p.id)`},
 		{"ids of passages are not given twice",
 			`SELECT p.id FROM passage p JOIN partition a ON a.id = p.id >> 32 WHERE p.id & 0xffffffff >= a.next_passage`},
 		{"vectors have their profile's size",
-			`SELECT p.id FROM passage p LEFT JOIN profile f ON f.id = p.profile_id WHERE p.vector IS NOT NULL AND length(p.vector) IS NOT 4 * f.dimensions`},
+			`SELECT p.id FROM passage p LEFT JOIN profile f ON f.id = p.profile_id WHERE p.vector IS NOT NULL ` +
+				`AND length(p.vector) IS NOT 4 * f.dimensions`},
 		{"tags are numbered without gaps",
 			`SELECT memory_id FROM memory_tag GROUP BY memory_id HAVING count(*) <> max(position) + 1 OR min(position) <> 0`},
 		{"revisions are kept without gaps",
 			`SELECT uid FROM memory m WHERE revision <> 1 + (SELECT count(*) FROM memory_revision WHERE memory_id = m.id)
 			OR revision <= (SELECT max(revision) FROM memory_revision WHERE memory_id = m.id)`},
 		{"each memory is in the log of changes",
-			`SELECT uid FROM memory WHERE ifnull((SELECT max(seq) FROM change), 0) <= 65536 AND id NOT IN (SELECT memory_id FROM change)`},
+			`SELECT uid FROM memory WHERE ifnull((SELECT max(seq) FROM change), 0) <= 65536 AND id NOT IN (SELECT memory_id ` +
+				`FROM change)`},
 		{"no collection has two partitions of a project",
 			`SELECT collection_id FROM partition GROUP BY collection_id, ifnull(project_id, 0) HAVING count(*) > 1`},
 		{"what lies in a project lies with its owner",
-			`SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id JOIN project j ON j.id = p.project_id WHERE c.owner_id <> j.owner_id`},
+			`SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id JOIN project j ON j.id = p.project_id ` +
+				`WHERE c.owner_id <> j.owner_id`},
 		{"files in a project are its owner's",
 			`SELECT f.uid FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id
-			JOIN project j ON j.id = iif(m.id IS NULL, f.project_id, p.project_id) WHERE f.state = 'stored' AND f.owner_id <> j.owner_id`},
+			JOIN project j ON j.id = iif(m.id IS NULL, f.project_id, p.project_id) WHERE f.state = 'stored'
+			AND f.owner_id <> j.owner_id`},
 		{"metadata is an object", `SELECT uid FROM memory WHERE json_type(metadata) <> 'object'`},
 	} {
 		found, err := db.Column[string](tx, c.query)
@@ -473,7 +482,8 @@ func wrongRows(tb testing.TB, tx db.Tx) error {
 // wrongTerms compares what full text holds with what the contents and tags say.
 func wrongTerms(tb testing.TB, tx db.Tx) error {
 	tb.Helper()
-	if _, err := tx.Exec(`CREATE VIRTUAL TABLE temp.held USING fts5vocab('main', 'passage_text', 'instance')`); err != nil {
+	if _, err := tx.Exec(`CREATE VIRTUAL TABLE temp.held USING fts5vocab('main', 'passage_text', ` +
+		`'instance')`); err != nil {
 		return err
 	}
 	held := map[string]string{}

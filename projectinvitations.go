@@ -86,9 +86,12 @@ func loadSentInvitations(tx db.Tx, now int64, condition string, args ...any) ([]
 		i.CreatedAt, i.ExpiresAt = kernel.ToTime(created), kernel.ToTime(expires)
 		found = append(found, i)
 		return err
-	}, `SELECT i.id, j.id, s.id, i.invited, i.uid, j.uid, j.name, o.uid, coalesce(o.name, ''), s.uid, coalesce(s.name, ''), i.role,
-			coalesce((SELECT role FROM project_member WHERE project_id = j.id AND user_id = i.recipient_id), ''), i.created_at, i.expires_at
-		FROM project_invitation i JOIN project j ON j.id = i.project_id JOIN users o ON o.id = j.owner_id JOIN users s ON s.id = i.sender_id
+	}, `SELECT i.id, j.id, s.id, i.invited, i.uid, j.uid, j.name, o.uid, coalesce(o.name, ''), s.uid, coalesce(s.name,
+		''), i.role,
+			coalesce((SELECT role FROM project_member WHERE project_id = j.id AND user_id = i.recipient_id), ''), i.created_at,
+			i.expires_at
+		FROM project_invitation i JOIN project j ON j.id = i.project_id JOIN users o ON o.id = j.owner_id
+		JOIN users s ON s.id = i.sender_id
 		WHERE `+pendingInvitation+` AND `+condition+` ORDER BY i.created_at DESC, i.id DESC`, append([]any{now}, args...)...)
 	return found, err
 }
@@ -142,7 +145,8 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 	}
 	if sent[0] >= MaxSentInvitations {
 		return Member{}, newError(KindTooLarge, "user",
-			"%d invitations to projects are pending, and at most %d per sender are allowed; withdraw some, or wait until they are accepted or expire",
+			"%d invitations to projects are pending, and at most %d per sender are allowed; withdraw some, or wait until they "+
+				"are accepted or expire",
 			sent[0], MaxSentInvitations)
 	}
 	recipient, err := recipientOf(tx, sc.User, p.row, to, now)
@@ -154,12 +158,14 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 		p.row, recipient); err != nil {
 		return Member{}, err
 	}
-	_, err = tx.Exec(`INSERT INTO project_invitation (uid, project_id, sender_id, invited, recipient_id, role, created_at, expires_at) VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?, ?)`,
+	_, err = tx.Exec(`INSERT INTO project_invitation (uid, project_id, sender_id, invited, recipient_id, role, `+
+		`created_at, expires_at) VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?, ?)`,
 		s.newID(), p.row, sc.User, invited, recipient, string(role), now, now+projectInvitationLifetime.Microseconds())
 	if err != nil {
 		return Member{}, err
 	}
-	return Member{User: invited, Role: role, Status: MemberInvited, CreatedAt: kernel.ToTime(now)}, dropSurplus(tx, recipient)
+	return Member{User: invited, Role: role, Status: MemberInvited, CreatedAt: kernel.ToTime(now)},
+		dropSurplus(tx, recipient)
 }
 
 // recipientOf returns the row of the user to whom an invitation is delivered, 0 for none. It runs the same queries for
@@ -188,8 +194,10 @@ func dropSurplus(tx db.Tx, recipient int64) error {
 	if err != nil || received[0] <= MaxReceivedInvitations {
 		return err
 	}
-	_, err = tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE id = (SELECT i.id FROM project_invitation i WHERE i.recipient_id = ?1
-		ORDER BY (SELECT count(*) FROM project_invitation o WHERE o.recipient_id = ?1 AND o.sender_id = i.sender_id) DESC, i.created_at DESC, i.id DESC LIMIT 1)`, recipient)
+	_, err = tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE id = (SELECT i.id FROM project_invitation i
+		WHERE i.recipient_id = ?1
+		ORDER BY (SELECT count(*) FROM project_invitation o WHERE o.recipient_id = ?1 AND o.sender_id = i.sender_id) DESC,
+		i.created_at DESC, i.id DESC LIMIT 1)`, recipient)
 	return err
 }
 
@@ -299,7 +307,8 @@ func (s *Store) answerInvitation(ctx context.Context, what, id string,
 		}
 		if len(found) == 0 {
 			return newError(KindNotFound, "id",
-				"id %s is not a pending invitation of this user; it may have been answered, changed or withdrawn, or have expired, or its sender may no longer own the project", show(id))
+				"id %s is not a pending invitation of this user; it may have been answered, changed or withdrawn, or have "+
+					"expired, or its sender may no longer own the project", show(id))
 		}
 		return fn(tx, sc, found[0])
 	})
@@ -366,7 +375,8 @@ func (s *Store) BlockSender(ctx context.Context, id string) (BlockedSender, erro
 		}
 		now := s.now()
 		blocked = BlockedSender{i.InvitedBy, i.InvitedByName, kernel.ToTime(now)}
-		_, err := tx.Exec(`INSERT INTO blocked_sender (user_id, sender_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, sc.User, i.sender, now)
+		_, err := tx.Exec(`INSERT INTO blocked_sender (user_id, sender_id, created_at) VALUES (?, ?, ?) `+
+			`ON CONFLICT DO NOTHING`, sc.User, i.sender, now)
 		return err
 	})
 	return blocked, err
@@ -387,7 +397,8 @@ func (s *Store) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
 			b.CreatedAt = kernel.ToTime(since)
 			all = append(all, b)
 			return err
-		}, `SELECT u.uid, coalesce(u.name, ''), b.created_at FROM blocked_sender b JOIN users u ON u.id = b.sender_id WHERE b.user_id = ? ORDER BY b.created_at DESC, u.uid`, sc.User)
+		}, `SELECT u.uid, coalesce(u.name, ''), b.created_at FROM blocked_sender b JOIN users u ON u.id = b.sender_id `+
+			`WHERE b.user_id = ? ORDER BY b.created_at DESC, u.uid`, sc.User)
 	})
 	return all, err
 }
@@ -399,7 +410,8 @@ func (s *Store) UnblockSender(ctx context.Context, user string) error {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		result, err := tx.Exec(`DELETE FROM blocked_sender WHERE user_id = ? AND sender_id = (SELECT id FROM users WHERE uid = ?)`, sc.User, user)
+		result, err := tx.Exec(`DELETE FROM blocked_sender WHERE user_id = ? AND sender_id = (SELECT id FROM users `+
+			`WHERE uid = ?)`, sc.User, user)
 		if err == nil && result.RowsAffected == 0 {
 			return newError(KindNotFound, "user",
 				"user %s is not blocked by this user; give the id of a blocked user", show(user))

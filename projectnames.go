@@ -50,7 +50,8 @@ func findProject(tx db.Tx, sc scope, id, name string) (*projectRow, error) {
 
 // disagreeingID is the error for an unknown id with the name of a project.
 func disagreeingID(id, name string, named projectRow) error {
-	return invalid("project_id", "project_name %s and project_id %s disagree: the project of that name has the id %s; give one of the two",
+	return invalid("project_id", "project_name %s and project_id %s disagree: the project of that name has the id %s; "+
+		"give one of the two",
 		show(name), show(id), whole(named.ref()))
 }
 
@@ -214,7 +215,8 @@ func (s *Store) renameProject(tx db.Tx, p projectRow, name string) error {
 		{`INSERT INTO project_alias (owner_id, name_key, name, project_id, created_at)
 			SELECT owner_id, name_key, name, id, ?1 FROM project j WHERE id = ?2 AND name_key NOT IN (?3, '')
 				AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = j.owner_id AND o.name_key = j.name_key AND o.id <> j.id)
-			ON CONFLICT (owner_id, name_key) DO UPDATE SET name = excluded.name, project_id = excluded.project_id, created_at = excluded.created_at`, []any{now, p.row, key}},
+			ON CONFLICT (owner_id, name_key) DO UPDATE SET name = excluded.name, project_id = excluded.project_id,
+			created_at = excluded.created_at`, []any{now, p.row, key}},
 		{`DELETE FROM project_alias WHERE project_id = ?1 AND name_key NOT IN
 			(SELECT name_key FROM project_alias WHERE project_id = ?1 ORDER BY created_at DESC, name_key LIMIT ?2)`,
 			[]any{p.row, maxAliases}},
@@ -286,6 +288,7 @@ func nearNames(tx db.Tx, sc scope, made int64) ([]string, error) {
 	if err != nil || len(near) == 0 {
 		return nil, err
 	}
-	return []string{fmt.Sprintf("project %s is new and was created; did you mean %s? If so, move what you stored there and delete the new project",
+	return []string{fmt.Sprintf("project %s is new and was created; did you mean %s? If so, move what you stored there "+
+		"and delete the new project",
 		show(name), strings.Join(near, " or "))}, nil
 }

@@ -35,8 +35,10 @@ func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 	}
 	long := strings.Repeat("x", 120)
 	err = file.Write(t.Context(), func(tx db.Tx) error {
-		return tx.ExecScript(`INSERT INTO user (id, uid, created_at, name, name_key) VALUES (1, 'local', 1, NULL, NULL), (2, 'u2', 1, 'ꭰꭰ', 'ꭰꭰ');
-			INSERT INTO project (owner_id, uid, name, created_at, updated_at) VALUES (1, 'p1', 'Apollo', 1, 1), (1, 'p2', 'apollo', 1, 1), (1, 'p3', '订单　服务', 1, 1),
+		return tx.ExecScript(`INSERT INTO user (id, uid, created_at, name, name_key) VALUES (1, 'local', 1, NULL, NULL), (2,
+			'u2', 1, 'ꭰꭰ', 'ꭰꭰ');
+			INSERT INTO project (owner_id, uid, name, created_at, updated_at) VALUES (1, 'p1', 'Apollo', 1, 1), (1, 'p2',
+			'apollo', 1, 1), (1, 'p3', '订单　服务', 1, 1),
 				(1, 'p4', char(0x200b), 1, 1), (1, '` + long + `1', 'APOLLO 2', 1, 1), (1, '` + long + `2', 'apollo  2', 1, 1)`)
 	})
 	if err := errors.Join(err, file.Close()); err != nil {

@@ -229,7 +229,8 @@ func (s *Store) deleteProject(tx db.Tx, sc scope, d ProjectDeletion, most portio
 		return false, err
 	}
 	if !p.own {
-		return false, newError(KindForbidden, p.argument, "project %s belongs to %s; only the owner can delete it", whole(p.ref()),
+		return false, newError(KindForbidden, p.argument, "project %s belongs to %s; only the owner can delete it",
+			whole(p.ref()),
 			ownerName(tx, p.owner))
 	}
 	var memories, files int64
@@ -241,7 +242,8 @@ func (s *Store) deleteProject(tx db.Tx, sc scope, d ProjectDeletion, most portio
 	}
 	if memories+files > 0 && !d.WithMemories {
 		return false, newError(KindConflict, p.argument,
-			"project %s holds %d memories and %d files; move or delete them first, or delete the project together with its memories, which keeps the files",
+			"project %s holds %d memories and %d files; move or delete them first, or delete the project together with its "+
+				"memories, which keeps the files",
 			whole(p.ref()), memories, files)
 	}
 	t := s.newTrasher(tx, sc, most)
@@ -259,9 +261,12 @@ func (s *Store) deleteProject(tx db.Tx, sc scope, d ProjectDeletion, most portio
 	// Past versions of moved memories, from their time in the project, remain for its owner.
 	for _, statement := range []string{
 		`UPDATE file SET project_id = NULL WHERE project_id = ?`,
-		`INSERT INTO partition (collection_id) SELECT DISTINCT p.collection_id FROM partition p JOIN memory_revision r ON r.partition_id = p.id
-			WHERE p.project_id = ? AND NOT EXISTS (SELECT 1 FROM partition o WHERE o.collection_id = p.collection_id AND o.project_id IS NULL)`,
-		`UPDATE memory_revision SET partition_id = (SELECT o.id FROM partition p JOIN partition o ON o.collection_id = p.collection_id
+		`INSERT INTO partition (collection_id) SELECT DISTINCT p.collection_id FROM partition p
+			JOIN memory_revision r ON r.partition_id = p.id
+			WHERE p.project_id = ? AND NOT EXISTS (SELECT 1 FROM partition o WHERE o.collection_id = p.collection_id
+			AND o.project_id IS NULL)`,
+		`UPDATE memory_revision SET partition_id = (SELECT o.id FROM partition p
+			JOIN partition o ON o.collection_id = p.collection_id
 			WHERE p.id = memory_revision.partition_id AND o.project_id IS NULL ORDER BY o.id LIMIT 1)
 			WHERE partition_id IN (SELECT id FROM partition WHERE project_id = ?)`,
 		`DELETE FROM partition WHERE project_id = ?`,
@@ -328,7 +333,8 @@ func loadProjects(tx db.Tx, sc scope, condition string, args ...any) ([]Project,
 		return err
 	}, `SELECT j.uid, j.name, u.uid, coalesce(u.name, ''), j.owner_id = ?, `+role+`,
 			1 + (SELECT count(*) FROM project_member WHERE project_id = j.id),
-			(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.project_id = j.id AND `+memories+`),
+			(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+			WHERE p.project_id = j.id AND `+memories+`),
 			j.created_at, j.updated_at
 		FROM project j JOIN users u ON u.id = j.owner_id WHERE `+visible+` AND `+condition+`
 		ORDER BY j.owner_id = ? DESC, j.name, j.uid, u.uid`,
@@ -361,7 +367,8 @@ func canonicalProjects(tx db.Tx, sc scope, argument string, refs []string) ([]st
 			return nil, err
 		}
 		if ref == "" || p == nil {
-			return nil, newError(KindNotFound, argument, "%s[%d]: project %s not found, or you have no access to it", argument, i,
+			return nil, newError(KindNotFound, argument, "%s[%d]: project %s not found, or you have no access to it", argument,
+				i,
 				show(ref))
 		}
 		canonical = append(canonical, p.owner+"/"+p.uid)
@@ -418,7 +425,8 @@ func managedProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 		return p, err
 	case sc.Limited:
 		return p, newError(KindForbidden, p.argument,
-			"a view limited to projects can only use their content; to change project %s itself, use a view without a limit", whole(p.ref()))
+			"a view limited to projects can only use their content; to change project %s itself, use a view without a limit",
+			whole(p.ref()))
 	case p.role != MemberOwner:
 		return p, newError(KindForbidden, p.argument,
 			"project %s belongs to %s, who shares it with the role %s; only its owners may change it", whole(p.ref()),
@@ -571,10 +579,12 @@ func (s *Store) beyondLimit(sc scope, id, name string) error {
 func notTheirs(tx db.Tx, name string, fitting []projectRow) string {
 	first := fitting[0]
 	if len(fitting) > 1 {
-		return fmt.Sprintf("project %s was created as your own: %d projects of others have that name; to store in one of them, give its project_id, such as %s",
+		return fmt.Sprintf("project %s was created as your own: %d projects of others have that name; to store in one of "+
+			"them, give its project_id, such as %s",
 			show(name), len(fitting), whole(first.ref()))
 	}
-	return fmt.Sprintf("project %s was created as your own: the one with project_id %s belongs to %s, who shares it read-only",
+	return fmt.Sprintf("project %s was created as your own: the one with project_id %s belongs to %s, who shares it "+
+		"read-only",
 		show(name), whole(first.ref()), ownerName(tx, first.owner))
 }
 
@@ -586,7 +596,8 @@ func checkMeantName(tx db.Tx, sc scope, id, name string) error {
 	}
 	key := foldname.Key(id)
 	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?1 AND name_key = ?2
-		UNION ALL SELECT j.uid FROM project_alias a JOIN project j ON j.id = a.project_id WHERE a.owner_id = ?1 AND a.name_key = ?2 LIMIT 1`, sc.User, key)
+		UNION ALL SELECT j.uid FROM project_alias a JOIN project j ON j.id = a.project_id WHERE a.owner_id = ?1
+		AND a.name_key = ?2 LIMIT 1`, sc.User, key)
 	if err == nil && len(taken) > 0 && key != "" {
 		err = newError(KindConflict, "project_id",
 			"project_id %s is the name of the project with project_id %s, not an id; give that, or project_name %s", show(id),

@@ -180,8 +180,10 @@ func TestFoldName(t *testing.T) {
 func addFile(t *testing.T, s *Store, user, project, memory string) (id int64) {
 	t.Helper()
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		result, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
-			VALUES (?, (SELECT id FROM users WHERE uid = ?), (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', 'f', 'text/plain', 0, x'00', '', '', 0, 0)`,
+		result, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size,
+			sha256, description, category, created_at, updated_at)
+			VALUES (?, (SELECT id FROM users WHERE uid = ?), (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project
+			WHERE uid = ?), 'stored', 'f', 'text/plain', 0, x'00', '', '', 0, 0)`,
 			fmt.Sprint(user, project, memory), user, memory, project)
 		id = result.LastInsertID
 		return err

@@ -34,8 +34,9 @@ type RecoveryOptions struct {
 type RecoveryReport struct {
 	OK     bool                      `json:"ok"`     // everything stored is in the new store, and verified
 	Tables map[string]RecoveredTable `json:"tables"` // by name; tables with recovered or lost rows
-	Notes  []string                  `json:"notes"`  // problems of the file, and rows made in place of lost ones; never nil
-	Check  CheckReport               `json:"check"`  // of the new store: damaged, lost and unverified rows
+	// problems of the file, and rows made in place of lost ones; never nil
+	Notes []string    `json:"notes"`
+	Check CheckReport `json:"check"` // of the new store: damaged, lost and unverified rows
 }
 
 // RecoveredTable counts the recovered and lost rows of a table.
@@ -308,7 +309,8 @@ func (t *recoveredTable) readColumns(tx db.Tx) error {
 		err := row.Scan(&c.name, &c.kind, &c.required, &c.key, &c.parent)
 		t.columns = append(t.columns, c)
 		return err
-	}, `SELECT c.name, c.type, c."notnull", c.pk, coalesce((SELECT f."table" FROM pragma_foreign_key_list(?1) f WHERE f."from" = c.name), '')
+	}, `SELECT c.name, c.type, c."notnull", c.pk, coalesce((SELECT f."table" FROM pragma_foreign_key_list(?1) f
+		WHERE f."from" = c.name), '')
 		FROM pragma_table_info(?1) c ORDER BY c.cid`, t.name)
 	if err != nil {
 		return err

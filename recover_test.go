@@ -382,8 +382,10 @@ func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
 	}
 	err = file.Write(t.Context(), func(tx db.Tx) error {
 		return tx.ExecScript(`INSERT INTO user (id, uid, created_at) VALUES (1, 'local', 1);
-			INSERT INTO collection (id, owner_id, name, description, created_at, updated_at) VALUES (1, 1, 'default', '', 1, 1); INSERT INTO partition (id, collection_id) VALUES (1, 1);
-			INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at) VALUES ('one', 1, 'An old kettle.', '{}', 1, 1, 1)`)
+			INSERT INTO collection (id, owner_id, name, description, created_at, updated_at) VALUES (1, 1, 'default', '', 1,
+			1); INSERT INTO partition (id, collection_id) VALUES (1, 1);
+			INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at) VALUES ('one', 1,
+			'An old kettle.', '{}', 1, 1, 1)`)
 	})
 	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)

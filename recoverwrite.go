@@ -399,7 +399,8 @@ func (r *recovery) standIn(tx db.Tx, table string, id int64) (bool, error) {
 			return false, err
 		}
 		if table == "collection" {
-			_, err = tx.Exec(`INSERT INTO collection (id, owner_id, name, description, created_at, updated_at) VALUES (?, ?, ?, '', ?, ?)`, id, row, name, now, now)
+			_, err = tx.Exec(`INSERT INTO collection (id, owner_id, name, description, created_at, updated_at) `+
+				`VALUES (?, ?, ?, '', ?, ?)`, id, row, name, now, now)
 		} else {
 			_, err = tx.Exec(`INSERT INTO project (id, owner_id, uid, name, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)`,
 				id, row, name, name, now, now)
@@ -506,7 +507,8 @@ func (r *recovery) revive(tx db.Tx, id, number, created, partition int64, conten
 			return err
 		}
 	}
-	_, err = tx.Exec(`INSERT INTO memory (id, uid, partition_id, content, event_type, state, importance, classification, rule_type, metadata, revision, created_at, updated_at)
+	_, err = tx.Exec(`INSERT INTO memory (id, uid, partition_id, content, event_type, state, importance, classification,
+		rule_type, metadata, revision, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, id, uid, partition, strings.ToValidUTF8(content, "\ufffd"),
 		db.OrNull(a.EventType), db.OrNull(a.State), db.OrNull(a.Importance),
 		db.OrNull(a.Classification), db.OrNull(a.RuleType), string(metadata), number+1, created, created)

@@ -21,7 +21,8 @@ import (
 
 // NewRule describes a rule to store for a project or a user.
 type NewRule struct {
-	ProjectID   string   // the project; an unknown one is created. With neither, the rule is general: for all of the user's work.
+	// the project; an unknown one is created. With neither, the rule is general: for all of the user's work.
+	ProjectID   string
 	ProjectName string   // the project by name
 	Type        RuleType // RuleDo or RuleDont; SetTodo stores the todo
 	Content     string   // Markdown, 1 byte to 1 MiB
@@ -257,7 +258,8 @@ func superfluous(present []storedMemory) []string {
 	for _, m := range present[1:] {
 		ids = append(ids, show(m.ID))
 	}
-	return []string{fmt.Sprintf("there are %d memories of rule_type %q here instead of one; the newest, %s, is used; delete %s",
+	return []string{fmt.Sprintf("there are %d memories of rule_type %q here instead of one; the newest, %s, is used; "+
+		"delete %s",
 		len(present), present[0].RuleType, show(present[0].ID), strings.Join(ids, ", "))}
 }
 

@@ -33,23 +33,23 @@ func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustExec(t, s, `UPDATE memory SET event_type = 'project-rule', rule_type = 'do'`)
-	told := func(warnings []string) bool {
-		return len(warnings) == 1 && strings.Contains(warnings[0], ids[1]+`", counts`) &&
+	warned := func(warnings []string) bool {
+		return len(warnings) == 1 && strings.Contains(warnings[0], ids[1]+`", is used`) &&
 			strings.Contains(warnings[0], ids[0]) && strings.Contains(warnings[0], ids[2])
 	}
 	r, err := s.Rules(t.Context(), ProjectRef{ID: "p"})
-	if err != nil || r.Do == nil || r.Do.ID != ids[1] || !told(r.Warnings) {
+	if err != nil || r.Do == nil || r.Do.ID != ids[1] || !warned(r.Warnings) {
 		t.Errorf("rules are %+v, %v", r, err)
 	}
 	if m, err := s.GetRule(t.Context(), ProjectRef{Name: "p"}, RuleDo); err != nil || m.ID != ids[1] {
 		t.Errorf("the rule is %+v, %v", m, err)
 	}
 	if stored := mustSetRule(t, s, NewRule{ProjectID: "p", Type: RuleDo, Content: "set"}); stored.ID != ids[1] ||
-		!told(stored.Warnings) {
+		!warned(stored.Warnings) {
 		t.Errorf("stored %+v", stored)
 	}
 	if stored := mustAdd(t, s, NewMemory{ProjectID: "p", EventType: EventProjectRule, RuleType: RuleDo,
-		Content: "added"}); stored.ID != ids[1] || !told(stored.Warnings) {
+		Content: "added"}); stored.ID != ids[1] || !warned(stored.Warnings) {
 		t.Errorf("added %+v", stored)
 	}
 	if _, err := s.UpdateMemory(t.Context(), ids[0], MemoryUpdate{Content: content("still editable")}); err != nil {

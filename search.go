@@ -170,8 +170,9 @@ type Evidence struct {
 
 // Lender is a memory whose own evidence adds to the score of another one of its conversation.
 type Lender struct {
-	ID    string  `json:"id"`
-	Place int     `json:"place"`          // 1 is right after the hit, -1 right before it, 0 the hit itself: the best around it
+	ID string `json:"id"`
+	// 1 is right after the hit, -1 right before it, 0 the hit itself: the best around it
+	Place int     `json:"place"`
 	Asks  bool    `json:"asks,omitempty"` // it asks, and the hit may be the answer
 	Value float64 `json:"value"`          // its own evidence, 0 to 1
 	Gain  float64 `json:"gain"`
@@ -182,7 +183,8 @@ func explanationOf(e *ranking.Explanation) *Explanation {
 		return nil
 	}
 	evidence := func(p ranking.Part) Evidence { return Evidence{float64(p.Value), float64(p.Gain)} }
-	x := Explanation{Words: evidence(e.Words), Meaning: evidence(e.Meaning), Late: evidence(e.Late), Exact: float64(e.Exact),
+	x := Explanation{Words: evidence(e.Words), Meaning: evidence(e.Meaning), Late: evidence(e.Late),
+		Exact:  float64(e.Exact),
 		Asking: float64(e.Asking), Speaker: float64(e.Speaker)}
 	for _, l := range e.Lenders {
 		x.Lenders = append(x.Lenders, Lender{l.ID, l.Place, l.Asks, float64(l.Value), float64(l.Gain)})
@@ -485,9 +487,11 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection
 		return nil
 	}
 	if !ready {
-		warning := fmt.Sprintf("the store is changing to the embedding model %s; it is searched by words only until that is done", s.embedder.Model())
+		warning := fmt.Sprintf("the store is changing to the embedding model %s; it is searched by words only until that "+
+			"is done", s.embedder.Model())
 		if s.db.ReadOnly() {
-			warning = fmt.Sprintf("the store has no vectors of the embedding model %s and is opened read-only, so it is searched by words only", s.embedder.Model())
+			warning = fmt.Sprintf("the store has no vectors of the embedding model %s and is opened read-only, so it is "+
+				"searched by words only", s.embedder.Model())
 		}
 		results.Warnings = append(results.Warnings, warning)
 		return nil

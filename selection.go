@@ -72,7 +72,8 @@ func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 		}
 		if project == nil {
 			sel.warnings = append(sel.warnings,
-				fmt.Sprintf("project %s not found, or you have no access to it, so nothing is found in it", show(q.ProjectID+q.ProjectName)))
+				fmt.Sprintf("project %s not found, or you have no access to it, so nothing is found in it",
+					show(q.ProjectID+q.ProjectName)))
 			return sel, nil
 		}
 		sel.warnings = append(sel.warnings, project.notes()...)
@@ -162,7 +163,8 @@ func (sel *selection) count(tx db.Tx) (total int, err error) {
 // all returns the rows of the selection, ordered by time.
 func (sel selection) all(tx db.Tx, order SortOrder) ([]int64, error) {
 	condition, args := sel.where()
-	return db.Column[int64](tx, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition+` ORDER BY `+timeOrder(order), args...)
+	return db.Column[int64](tx, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition+` ORDER BY `+timeOrder(order),
+		args...)
 }
 
 // page returns up to limit rows of a counted selection, ordered by time, after skipping offset.
@@ -384,7 +386,8 @@ func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, err
 		}
 		estimates[id] = e
 		return nil
-	}, `SELECT f.id, coalesce((SELECT x.id FROM memory x WHERE x.id > f.before AND x.id <= f.id AND x.created_at <= ?2 ORDER BY x.id DESC LIMIT 1), 0),
+	}, `SELECT f.id, coalesce((SELECT x.id FROM memory x WHERE x.id > f.before AND x.id <= f.id AND x.created_at <= ?2
+		ORDER BY x.id DESC LIMIT 1), 0),
 			coalesce((SELECT created_at FROM memory WHERE id = f.id), 0),
 			coalesce((SELECT max(r.created_at) FROM memory_revision r WHERE r.memory_id = f.id AND r.created_at <= ?2), 0)
 		FROM (SELECT r.value AS id, lag(r.value, 1, 0) OVER (ORDER BY r.value) AS before FROM `+db.Numbered1+

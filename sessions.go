@@ -168,15 +168,18 @@ func (s *Store) addSession(tx db.Tx, u storedUser, n NewSession, value string) (
 		confirmed = max(1, min(now, n.Confirmed.UnixMicro())) // 0 stands for the time of the sign-in
 	}
 	added := Session{
-		ID: s.newID(), CreatedAt: kernel.ToTime(now), LastUsedAt: kernel.ToTime(now), ExpiresAt: kernel.ToTime(now + sessionIdle.Microseconds()),
+		ID: s.newID(), CreatedAt: kernel.ToTime(now), LastUsedAt: kernel.ToTime(now),
+		ExpiresAt:   kernel.ToTime(now + sessionIdle.Microseconds()),
 		UserAgent:   cleanUserAgent(n.UserAgent),
 		ConfirmedAt: kernel.ToTime(confirmed),
 	}
 	if _, err := tx.Exec(`DELETE FROM session WHERE user_id = ?1 AND (expires_at <= ?2 OR id IN
-		(SELECT id FROM session WHERE user_id = ?1 AND expires_at > ?2 ORDER BY last_used_at DESC, id DESC LIMIT ?3 OFFSET ?4))`, u.row, now, math.MaxInt64, maxSessions-1); err != nil {
+		(SELECT id FROM session WHERE user_id = ?1 AND expires_at > ?2 ORDER BY last_used_at DESC,
+		id DESC LIMIT ?3 OFFSET ?4))`, u.row, now, math.MaxInt64, maxSessions-1); err != nil {
 		return Session{}, err
 	}
-	_, err := tx.Exec(`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at, confirmed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err := tx.Exec(`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at, `+
+		`confirmed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		added.ID, u.row, digest(value), added.UserAgent, now, now, added.ExpiresAt.UnixMicro(), confirmed)
 	return added, err
 }
@@ -217,11 +220,13 @@ func loadSessions(tx db.Tx, condition string, args ...any) ([]storedSession, err
 		var e storedSession
 		var created, used, expires, confirmed int64
 		err := row.Scan(&e.row, &e.user, &e.ID, &e.UserAgent, &created, &used, &expires, &confirmed)
-		e.CreatedAt, e.LastUsedAt, e.ExpiresAt, e.ConfirmedAt = kernel.ToTime(created), kernel.ToTime(used), kernel.ToTime(expires),
+		e.CreatedAt, e.LastUsedAt, e.ExpiresAt, e.ConfirmedAt = kernel.ToTime(created), kernel.ToTime(used),
+			kernel.ToTime(expires),
 			kernel.ToTime(cmp.Or(confirmed, created))
 		found = append(found, e)
 		return err
-	}, `SELECT e.id, e.user_id, e.uid, e.user_agent, e.created_at, e.last_used_at, e.expires_at, e.confirmed_at FROM session e WHERE `+condition, args...)
+	}, `SELECT e.id, e.user_id, e.uid, e.user_agent, e.created_at, e.last_used_at, e.expires_at, e.confirmed_at `+
+		`FROM session e WHERE `+condition, args...)
 	return found, err
 }
 
@@ -272,7 +277,8 @@ func (s *Store) noteSession(ctx context.Context, e storedSession, now int64) {
 	used := e.LastUsedAt.UnixMicro()
 	expires := min(now+sessionIdle.Microseconds(), e.CreatedAt.Add(sessionLifetime).UnixMicro())
 	s.noteUse(ctx, use{of: "session", id: e.ID, last: &used, now: now}, func(tx db.Tx) error {
-		_, err := tx.Exec(`UPDATE session SET last_used_at = ?, expires_at = ? WHERE id = ? AND uid = ? AND last_used_at < ?1`, now, expires, e.row, e.ID)
+		_, err := tx.Exec(`UPDATE session SET last_used_at = ?, expires_at = ? WHERE id = ? AND uid = ? `+
+			`AND last_used_at < ?1`, now, expires, e.row, e.ID)
 		return err
 	})
 }

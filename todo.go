@@ -129,7 +129,8 @@ func checkTodoProject(project ProjectRef) error {
 
 // todoNeedsProject is the error for a todo without a project.
 func todoNeedsProject() error {
-	return invalid("project_id", "project_id and project_name are both empty; a todo belongs to a project, so one of the two is needed")
+	return invalid("project_id", "project_id and project_name are both empty; a todo belongs to a project, so one of "+
+		"the two is needed")
 }
 
 // GetTodo returns the todo of a project. ErrNotFound means that it has none, or that the project is not visible.
@@ -180,7 +181,8 @@ type TodoSectionUpdate struct {
 func (s *Store) UpdateTodoSection(ctx context.Context, u TodoSectionUpdate) (StoredTodo, error) {
 	section := tododoc.Like(string(u.Section))
 	if section == "" {
-		return StoredTodo{}, invalid("section", "section is %s; allowed are %s", show(string(u.Section)), oneOf(tododoc.Sections))
+		return StoredTodo{}, invalid("section", "section is %s; allowed are %s", show(string(u.Section)),
+			oneOf(tododoc.Sections))
 	}
 	if len(u.Content) > MaxContent {
 		return StoredTodo{}, newError(KindTooLarge, "content", "content is %d bytes; the whole todo may have at most %d",

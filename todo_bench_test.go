@@ -13,7 +13,8 @@ import (
 // todoOf makes a todo document with so many tasks.
 func todoOf(tasks int) string {
 	var b strings.Builder
-	b.WriteString("## Constitution\n\nKeep it small.\n\n## Spec\n\nA service that remembers.\n\n## Plan\n\nFirst things first.\n\n## Tasks\n\n")
+	b.WriteString("## Constitution\n\nKeep it small.\n\n## Spec\n\nA service that remembers.\n\n## Plan\n\nFirst things " +
+		"first.\n\n## Tasks\n\n")
 	words := sentences(tasks)
 	for i := range tasks {
 		fmt.Fprintf(&b, "- [ ] T%d %s\n", i, words[i].Content)

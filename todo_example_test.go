@@ -17,7 +17,8 @@ func ExampleStore_CompleteTask() {
 	}
 	defer store.Close()
 
-	todo := "## Constitution\nTests first.\n\n## Spec\nA parser.\n\n## Plan\n\n## Tasks\n- [x] T1 read the standard\n- [ ] T2 write the scanner\n\n## Gaps\n"
+	todo := "## Constitution\nTests first.\n\n## Spec\nA parser.\n\n## Plan\n\n## Tasks\n- [x] T1 read the standard\n- " +
+		"[ ] T2 write the scanner\n\n## Gaps\n"
 	if _, err := store.SetTodo(ctx, souvenir.NewTodo{ProjectName: "parser", Content: todo}); err != nil {
 		log.Fatal(err)
 	}

@@ -269,7 +269,8 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 	if !n.ExpiresAt.IsZero() {
 		expires = n.ExpiresAt.UnixMicro()
 	}
-	_, err = tx.Exec(`INSERT INTO token (uid, user_id, grant_id, parent_id, session, browser, with_session, name, hash, prefix, scopes, projects, created_at, expires_at)
+	_, err = tx.Exec(`INSERT INTO token (uid, user_id, grant_id, parent_id, session, browser, with_session, name, hash,
+		prefix, scopes, projects, created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		added.ID, u.row, made.grant, made.token, made.session, made.browser, made.withSession, added.Name, digest(value),
 		added.Prefix, string(scopes), projects, now, expires)
@@ -290,7 +291,8 @@ type storedToken struct {
 const (
 	fromToken = `FROM token t LEFT JOIN oauth_grant g ON g.id = t.grant_id LEFT JOIN oauth_client c ON c.id = g.client_id
 		LEFT JOIN token p ON p.id = t.parent_id LEFT JOIN session e ON e.uid = t.session`
-	tokenEnded = `(t.revoked_at IS NOT NULL OR g.revoked_at IS NOT NULL OR c.disabled_at IS NOT NULL OR p.revoked_at IS NOT NULL OR t.with_session = 1 AND e.id IS NULL)`
+	tokenEnded = `(t.revoked_at IS NOT NULL OR g.revoked_at IS NOT NULL OR c.disabled_at IS NOT NULL OR p.revoked_at IS ` +
+		`NOT NULL OR t.with_session = 1 AND e.id IS NULL)`
 )
 
 // loadTokens reads the tokens t for which a condition holds, in their state at a time.
@@ -330,7 +332,8 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 		}
 		found = append(found, t)
 		return nil
-	}, `SELECT t.id, t.user_id, t.uid, t.name, t.prefix, t.scopes, t.projects, t.created_at, t.last_used_at, t.expires_at, `+tokenEnded+`,
+	}, `SELECT t.id, t.user_id, t.uid, t.name, t.prefix, t.scopes, t.projects, t.created_at, t.last_used_at, `+
+		`t.expires_at, `+tokenEnded+`,
 			coalesce(g.uid, ''), coalesce(c.name, ''), coalesce(p.uid, ''), coalesce(p.name, ''), t.session, t.browser, t.with_session, e.expires_at `+fromToken+` WHERE `+condition, args...)
 	return found, err
 }

@@ -151,8 +151,10 @@ func loadTrash(tx db.Tx, sc scope, condition string, args ...any) ([]trashEntry,
 		e.DeletedAt, e.Until = kernel.ToTime(deleted), kernel.ToTime(until)
 		found = append(found, e)
 		return err
-	}, `SELECT t.id, t.uid, t.kind, t.item, t.title, t.owner_id, o.uid, coalesce(t.collection_id, 0), coalesce(t.project_id, 0), t.collection, t.project,
-			coalesce((SELECT name FROM project WHERE id = t.project_id), t.project_name), t.data, t.memories, t.size, d.uid, coalesce(d.name, ''),
+	}, `SELECT t.id, t.uid, t.kind, t.item, t.title, t.owner_id, o.uid, coalesce(t.collection_id, 0),
+		coalesce(t.project_id, 0), t.collection, t.project,
+			coalesce((SELECT name FROM project WHERE id = t.project_id), t.project_name), t.data, t.memories, t.size, d.uid,
+			coalesce(d.name, ''),
 			t.deleted_through, t.deleted_at, t.restorable_until, t.owner_id = ?
 		FROM trash t JOIN users o ON o.id = t.owner_id JOIN users d ON d.id = t.deleted_by WHERE `+condition,
 		slices.Concat([]any{sc.User}, args)...)
@@ -435,6 +437,7 @@ func (s *shared) scrub(ctx context.Context) error {
 
 // noteErasure records an erasure.
 func noteErasure(tx db.Tx) error {
-	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = setting.value + 1`, settingErasure)
+	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE `+
+		`SET value = setting.value + 1`, settingErasure)
 	return err
 }

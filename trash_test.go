@@ -145,7 +145,8 @@ func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 	}
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {
 		var left int
-		err := tx.QueryRow(`SELECT (SELECT count(*) FROM trash) + (SELECT count(*) FROM trash_item) + (SELECT count(*) FROM trash_link) +
+		err := tx.QueryRow(`SELECT (SELECT count(*) FROM trash) + (SELECT count(*) FROM trash_item) + (SELECT count(*)
+			FROM trash_link) +
 			(SELECT count(*) FROM file) + (SELECT count(*) FROM file_chunk)`).Scan(&left)
 		if left > 0 {
 			t.Errorf("%d rows are left", left)
@@ -167,7 +168,8 @@ func TestDamageInTheTrashIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		return tx.ExecScript(`DROP TRIGGER hash_trash_item_changed; UPDATE trash_item SET data = replace(data, 'sound', 'wrong')`)
+		return tx.ExecScript(`DROP TRIGGER hash_trash_item_changed; UPDATE trash_item ` +
+			`SET data = replace(data, 'sound', 'wrong')`)
 	}); err != nil {
 		t.Fatal(err)
 	}

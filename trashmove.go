@@ -63,7 +63,8 @@ type trasher struct {
 }
 
 func (s *Store) newTrasher(tx db.Tx, sc scope, p portion) *trasher {
-	return &trasher{s: s, tx: tx, sc: sc, forGood: s.options.KeepTrash < 0, places: map[int64]kernel.TrashedPlace{}, rows: p.rows,
+	return &trasher{s: s, tx: tx, sc: sc, forGood: s.options.KeepTrash < 0, places: map[int64]kernel.TrashedPlace{},
+		rows: p.rows,
 		left: p.bytes}
 }
 
@@ -73,9 +74,11 @@ func (t *trasher) place(partition int64) (kernel.TrashedPlace, error) {
 		return known, nil
 	}
 	var p kernel.TrashedPlace
-	err := t.tx.QueryRow(`SELECT u.uid, c.name, c.id, c.created_at, coalesce(f.dimensions, 0), coalesce(o.uid, ''), coalesce(j.uid, ''), coalesce(j.name, ''),
+	err := t.tx.QueryRow(`SELECT u.uid, c.name, c.id, c.created_at, coalesce(f.dimensions, 0), coalesce(o.uid, ''),
+		coalesce(j.uid, ''), coalesce(j.name, ''),
 			coalesce(j.id, 0), coalesce(j.created_at, 0), coalesce(j.owner_id, c.owner_id)
-		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
+		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
+		LEFT JOIN profile f ON f.id = c.own_profile
 		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE p.id = ?`, partition).
 		Scan(&p.Owner, &p.Collection, &p.CollectionRow, &p.CollectionCreated, &p.OwnSize, &p.ProjectOwner, &p.Project,
 			&p.ProjectName,
@@ -116,8 +119,10 @@ func (t *trasher) add(e trashEntry) (int64, error) {
 		}
 	}
 	now := t.s.now()
-	return db.Insert(t.tx, `INSERT INTO trash (uid, kind, item, title, owner_id, collection_id, project_id, collection, project, project_name, data,
-			memories, size, deleted_by, deleted_through, deleted_at, restorable_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?) RETURNING id`,
+	return db.Insert(t.tx, `INSERT INTO trash (uid, kind, item, title, owner_id, collection_id, project_id, collection,
+		project, project_name, data,
+			memories, size, deleted_by, deleted_through, deleted_at, restorable_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+			0, ?, ?, ?, ?, ?) RETURNING id`,
 		e.ID, string(e.Kind), e.item, e.Title, e.owner, db.OrNull(e.collection), db.OrNull(e.project), e.Collection,
 		e.ProjectID, e.ProjectName, e.data,
 		e.Size, t.sc.User, leading(t.s.access.Through, maxThrough), now, now+t.s.options.KeepTrash.Microseconds())
@@ -212,7 +217,8 @@ func (t *trasher) move(entry, row int64) error {
 		err := row.Scan(&p.Start, &p.Length, &p.Blank, &p.Profile, &p.Vector)
 		m.Passages = append(m.Passages, p)
 		return err
-	}, `SELECT p.start, p.length, p.blank, coalesce(f.key, ''), p.vector FROM passage p LEFT JOIN profile f ON f.id = p.profile_id WHERE p.memory_id = ? ORDER BY p.id`, row)
+	}, `SELECT p.start, p.length, p.blank, coalesce(f.key, ''), p.vector FROM passage p `+
+		`LEFT JOIN profile f ON f.id = p.profile_id WHERE p.memory_id = ? ORDER BY p.id`, row)
 	if err != nil {
 		return err
 	}
@@ -264,7 +270,8 @@ func (t *trasher) moveRevisions(entry, row int64, id string) (count int, size in
 	for _, number := range numbers { // one by one: there may be very many
 		r := kernel.TrashedRevision{Version: trashVersion}
 		var partition int64
-		if err := t.tx.QueryRow(`SELECT partition_id, revision, content, attributes, created_at FROM memory_revision WHERE id = ?`, number).
+		if err := t.tx.QueryRow(`SELECT partition_id, revision, content, attributes, created_at FROM memory_revision `+
+			`WHERE id = ?`, number).
 			Scan(&partition, &r.Number, &r.Content, &r.Attributes, &r.Created); err != nil {
 			return 0, 0, err
 		}
@@ -289,7 +296,8 @@ func (t *trasher) keepLinks(row int64) error {
 		`INSERT INTO trash_link (kind, source, target, position) SELECT 'memory', m.uid, r.uid, l.position FROM memory_link l
 			JOIN memory m ON m.id = l.memory_id JOIN memory r ON r.id = l.related_id WHERE l.memory_id = ?1 OR l.related_id = ?1
 			ON CONFLICT (source, target, kind) DO UPDATE SET position = excluded.position`,
-		`INSERT INTO trash_link (kind, source, target, position) SELECT 'file', f.uid, m.uid, 0 FROM file f JOIN memory m ON m.id = f.memory_id
+		`INSERT INTO trash_link (kind, source, target, position) SELECT 'file', f.uid, m.uid, 0 FROM file f
+			JOIN memory m ON m.id = f.memory_id
 			WHERE f.memory_id = ?1 AND f.state = 'stored' ON CONFLICT DO NOTHING`,
 	} {
 		if _, err := t.tx.Exec(statement, row); err != nil {
@@ -319,7 +327,8 @@ func (t *trasher) file(f storedFile) error {
 	if err != nil {
 		return err
 	}
-	if _, err := t.tx.Exec(`INSERT INTO trash_link (kind, source, target, position) SELECT 'file', f.uid, m.uid, 0 FROM file f JOIN memory m ON m.id = f.memory_id
+	if _, err := t.tx.Exec(`INSERT INTO trash_link (kind, source, target, position) SELECT 'file', f.uid, m.uid, 0
+		FROM file f JOIN memory m ON m.id = f.memory_id
 			WHERE f.id = ? ON CONFLICT DO NOTHING`, f.row); err != nil {
 		return err
 	}
@@ -331,7 +340,8 @@ func (t *trasher) file(f storedFile) error {
 // ownerOfFilePlace returns the owner of a file's place: the project's owner, else that of its memory's collection, else
 // its own.
 func ownerOfFilePlace(tx db.Tx, f storedFile) (owner int64, err error) {
-	err = tx.QueryRow(`SELECT coalesce(j.owner_id, c.owner_id, f.owner_id) `+kernel.FromFile+` LEFT JOIN project j ON j.id = `+
+	err = tx.QueryRow(`SELECT coalesce(j.owner_id, c.owner_id, f.owner_id) `+kernel.FromFile+
+		` LEFT JOIN project j ON j.id = `+
 		kernel.ProjectOfFile+` WHERE f.id = ?`, f.row).Scan(&owner)
 	return owner, err
 }
@@ -361,7 +371,8 @@ func (t *trasher) collection(row int64) (int64, error) {
 	}
 	c := trashedCollection{Version: trashVersion}
 	e := trashEntry{TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashCollection}, owner: t.sc.User, collection: row}
-	if err := t.tx.QueryRow(`SELECT c.name, c.description, coalesce(f.dimensions, 0), c.created_at, c.updated_at FROM collection c
+	if err := t.tx.QueryRow(`SELECT c.name, c.description, coalesce(f.dimensions, 0), c.created_at, c.updated_at
+		FROM collection c
 		LEFT JOIN profile f ON f.id = c.own_profile WHERE c.id = ?`, row).Scan(&e.item, &c.Description, &c.OwnSize,
 		&c.Created, &c.Updated); err != nil {
 		return 0, err
@@ -428,7 +439,8 @@ func (t *trasher) finishProject(entry int64, p projectRow) error {
 		err := row.Scan(&m.User, &m.Role, &m.Created)
 		kept.Members = append(kept.Members, m)
 		return err
-	}, `SELECT u.uid, m.role, m.created_at FROM project_member m JOIN users u ON u.id = m.user_id WHERE m.project_id = ? ORDER BY m.created_at, u.uid`, p.row)
+	}, `SELECT u.uid, m.role, m.created_at FROM project_member m JOIN users u ON u.id = m.user_id `+
+		`WHERE m.project_id = ? ORDER BY m.created_at, u.uid`, p.row)
 	if err != nil {
 		return err
 	}

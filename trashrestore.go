@@ -185,7 +185,8 @@ func (r *restorer) collection() error {
 		}
 		e.collection = row
 	}
-	_, err = r.tx.Exec(`UPDATE trash SET collection_id = ?1 WHERE id = ?2 OR kind = 'memory' AND owner_id = ?3 AND collection_id IS NULL AND collection = ?4`,
+	_, err = r.tx.Exec(`UPDATE trash SET collection_id = ?1 WHERE id = ?2 OR kind = 'memory' AND owner_id = ?3 `+
+		`AND collection_id IS NULL AND collection = ?4`,
 		e.collection, e.row, e.owner, e.item)
 	return err
 }
@@ -200,7 +201,8 @@ func (r *restorer) project() error {
 		}
 	}
 	// Files first: they are linked to their memories when these are restored.
-	if _, err := r.tx.Exec(`UPDATE file SET project_id = ?1 WHERE uid IN (SELECT uid FROM trash_item WHERE entry_id = ?2 AND kind = 'file')
+	if _, err := r.tx.Exec(`UPDATE file SET project_id = ?1 WHERE uid IN (SELECT uid FROM trash_item WHERE entry_id = ?2
+		AND kind = 'file')
 		AND state = 'stored' AND memory_id IS NULL AND project_id IS NULL AND owner_id = ?3`, e.project, e.row,
 		e.owner); err != nil {
 		return err
@@ -231,7 +233,8 @@ func (r *restorer) addProject() error {
 		return newError(KindConflict, "id", "another project, %s, has the name %s now; rename that one first", show(named[0]),
 			show(e.Title))
 	}
-	if e.project, err = kernel.InsertProject(r.tx, r.sc.User, cmp.Or(e.item, r.s.newID()), e.Title, r.s.now()); err != nil {
+	if e.project, err = kernel.InsertProject(r.tx, r.sc.User, cmp.Or(e.item, r.s.newID()), e.Title,
+		r.s.now()); err != nil {
 		return err
 	}
 	if _, err := r.tx.Exec(`UPDATE project SET created_at = ?, updated_at = ? WHERE id = ?`, p.Created, p.Updated,
@@ -239,20 +242,23 @@ func (r *restorer) addProject() error {
 		return err
 	}
 	for _, m := range p.Members {
-		if _, err := r.tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT ?, id, ?, ? FROM users WHERE uid = ?
+		if _, err := r.tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT ?, id, ?, ?
+			FROM users WHERE uid = ?
 			AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = users.id AND sender_id = ?) ON CONFLICT DO NOTHING`,
 			e.project, string(m.Role), m.Created, m.User, e.owner); err != nil {
 			return err
 		}
 	}
 	for _, n := range p.Former { // except names that another project has taken
-		if _, err := r.tx.Exec(`INSERT INTO project_alias (owner_id, name_key, name, project_id, created_at) SELECT ?1, ?2, ?3, ?4, ?5
+		if _, err := r.tx.Exec(`INSERT INTO project_alias (owner_id, name_key, name, project_id, created_at) SELECT ?1, ?2,
+			?3, ?4, ?5
 			WHERE NOT EXISTS (SELECT 1 FROM project WHERE owner_id = ?1 AND name_key = ?2) ON CONFLICT DO NOTHING`, e.owner,
 			n.Key, n.Name, e.project, n.Until); err != nil {
 			return err
 		}
 	}
-	_, err = r.tx.Exec(`UPDATE trash SET project_id = ?1 WHERE id = ?2 OR kind IN ('memory', 'file') AND owner_id = ?3 AND project_id IS NULL AND project = ?4`,
+	_, err = r.tx.Exec(`UPDATE trash SET project_id = ?1 WHERE id = ?2 OR kind IN ('memory', 'file') AND owner_id = ?3 `+
+		`AND project_id IS NULL AND project = ?4`,
 		e.project, e.row, e.owner, e.item)
 	return err
 }
@@ -345,7 +351,8 @@ func (r *restorer) collectionOf(p kernel.TrashedPlace) (int64, error) {
 }
 
 // collectionOf selects a collection of an owner: the same one, even if renamed, or one that has its name.
-const collectionOf = `SELECT c.id FROM collection c JOIN users u ON u.id = c.owner_id WHERE u.uid = ? AND (c.id = ? AND c.created_at = ? OR c.name = ?)
+const collectionOf = `SELECT c.id FROM collection c JOIN users u ON u.id = c.owner_id WHERE u.uid = ? AND (c.id = ?
+	AND c.created_at = ? OR c.name = ?)
 	ORDER BY c.id = ? DESC`
 
 func (r *restorer) projectOf(p kernel.TrashedPlace) (int64, error) {
@@ -369,7 +376,8 @@ func (r *restorer) projectOf(p kernel.TrashedPlace) (int64, error) {
 	return kernel.InsertProject(r.tx, r.sc.User, cmp.Or(p.Project, r.s.newID()), p.ProjectName, r.s.now())
 }
 
-const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND (j.id = ? AND j.created_at = ? OR j.uid = ?)
+const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND (j.id = ?
+	AND j.created_at = ? OR j.uid = ?)
 	ORDER BY j.id = ? DESC`
 
 // formerPlace finds the partition of a past version, 0 if it is gone: the version is then dropped, as for memories that
@@ -455,7 +463,8 @@ func (r *restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 		return err
 	}
 	_, err = r.tx.Exec(`UPDATE trash SET memories = CASE WHEN memories > 1 THEN memories - 1 ELSE 0 END,
-		revisions = CASE WHEN revisions > ?1 THEN revisions - ?1 ELSE 0 END, size = CASE WHEN size > ?2 THEN size - ?2 ELSE 0 END WHERE id = ?3`,
+		revisions = CASE WHEN revisions > ?1 THEN revisions - ?1 ELSE 0 END,
+		size = CASE WHEN size > ?2 THEN size - ?2 ELSE 0 END WHERE id = ?3`,
 		former, size+int64(len(m.Content)+len(m.Metadata)), r.entry.row)
 	return err
 }
@@ -470,7 +479,8 @@ func (r *restorer) carryDoubt(item int64, kind int, row int64) error {
 }
 
 // revisions writes the past versions of a memory, and returns their number and their size in bytes.
-func (r *restorer) revisions(id string, row int64, m kernel.TrashedMemory, at *kernel.Place) (count int, size int64, err error) {
+func (r *restorer) revisions(id string, row int64, m kernel.TrashedMemory, at *kernel.Place) (count int, size int64,
+	err error) {
 	items, err := db.Column[int64](r.tx,
 		`SELECT id FROM trash_item WHERE entry_id = ? AND uid = ? AND kind = 'revision' ORDER BY id`, r.entry.row, id)
 	if err != nil {
@@ -508,7 +518,8 @@ func (r *restorer) revisions(id string, row int64, m kernel.TrashedMemory, at *k
 
 // passages returns the passages of a memory in the trash, and its owner's own vector, if any. If the store's model has
 // changed since, the text is split for the new one, and its vectors are made later.
-func (r *restorer) passages(m kernel.TrashedMemory, at *kernel.Place) (passages []kernel.Passage, own []float32, err error) {
+func (r *restorer) passages(m kernel.TrashedMemory, at *kernel.Place) (passages []kernel.Passage, own []float32,
+	err error) {
 	keys := map[string]int64{}
 	for _, p := range m.Passages {
 		if p.Start < 0 || p.Length < 0 || p.Start+p.Length > len(m.Content) {
@@ -566,7 +577,8 @@ func (r *restorer) attachFiles(condition, id string) error {
 		err := row.Scan(&link[0], &link[1])
 		found = append(found, link)
 		return err
-	}, `SELECT f.id, m.id FROM trash_link l JOIN file f ON f.uid = l.source JOIN memory m ON m.uid = l.target JOIN partition p ON p.id = m.partition_id
+	}, `SELECT f.id, m.id FROM trash_link l JOIN file f ON f.uid = l.source JOIN memory m ON m.uid = l.target
+		JOIN partition p ON p.id = m.partition_id
 		WHERE l.kind = 'file' AND `+condition+
 		` AND f.state = 'stored' AND f.memory_id IS NULL AND f.project_id IS NOT DISTINCT FROM p.project_id`, id)
 	if err != nil {
@@ -579,6 +591,7 @@ func (r *restorer) attachFiles(condition, id string) error {
 		}
 	}
 	_, err = r.tx.Exec(`DELETE FROM trash_link AS l WHERE kind = 'file' AND `+condition+`
-		AND EXISTS (SELECT 1 FROM memory WHERE uid = target) AND EXISTS (SELECT 1 FROM file WHERE uid = source AND state = 'stored')`, id)
+		AND EXISTS (SELECT 1 FROM memory WHERE uid = target) AND EXISTS (SELECT 1 FROM file WHERE uid = source
+		AND state = 'stored')`, id)
 	return err
 }

@@ -139,7 +139,8 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 }
 
 // embedChange embeds new content, unless the change cannot be made or the collection embeds no texts.
-func (s *Store) embedChange(ctx context.Context, id string, expected int, content *kernel.Draft) (*kernel.Draft, []string, error) {
+func (s *Store) embedChange(ctx context.Context, id string, expected int, content *kernel.Draft) (*kernel.Draft,
+	[]string, error) {
 	drafts := []kernel.Draft{*content}
 	err := s.read(ctx, func(tx db.Tx, sc scope) error {
 		m, err := s.memoryForWriting(tx, sc, id)
@@ -171,7 +172,8 @@ func (m storedMemory) expect(revision int) error {
 
 func (m *Memory) setAttributes(a kernel.Attributes) {
 	m.EventType, m.State, m.ProjectID, m.ProjectName = a.EventType, a.State, a.ProjectID, a.ProjectName
-	m.Importance, m.Classification, m.RuleType = Importance(a.Importance), Classification(a.Classification), RuleType(a.RuleType)
+	m.Importance, m.Classification, m.RuleType = Importance(a.Importance), Classification(a.Classification),
+		RuleType(a.RuleType)
 	m.Tags, m.Related, m.Metadata = a.Tags, a.Related, a.Own
 }
 
@@ -291,7 +293,8 @@ func (w *memoryWriter) placeOf(before, after storedMemory) (*kernel.Place, error
 
 // rewritePassages rewrites the passages for new content, another place, or other tags. If the content stays, so do the
 // vectors.
-func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Place, recontent bool, content *kernel.Draft) (bool,
+func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Place, recontent bool,
+	content *kernel.Draft) (bool,
 	[]string, error) {
 	var passages []kernel.Passage
 	var own []float32
@@ -411,7 +414,8 @@ func (w *memoryWriter) keepRevision(m storedMemory) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+	_, err = w.Tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, `+
+		`created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 		m.row, m.Revision, m.partition, m.Content, string(encoded), m.UpdatedAt.UnixMicro())
 	return err
 }

@@ -256,7 +256,8 @@ func (s *shared) readDeadline(tx db.Tx) (e deadline, seen int64, err error) {
 	}
 	last := seen
 	if last == 0 { // a new file, or one from before this was recorded
-		if err := tx.QueryRow(`SELECT coalesce(max(at), 0) FROM (SELECT (SELECT deleted_at FROM trash ORDER BY id DESC LIMIT 1) AS at
+		if err := tx.QueryRow(`SELECT coalesce(max(at), 0) FROM (SELECT (SELECT deleted_at FROM trash
+			ORDER BY id DESC LIMIT 1) AS at
 			UNION ALL SELECT (SELECT started_at FROM activity ORDER BY id DESC LIMIT 1)) newest`).Scan(&last); err != nil {
 			return e, 0, err
 		}
@@ -306,8 +307,10 @@ func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err erro
 		return kernel.SetSetting(tx, settingAhead, e.ahead)
 	})
 	if err == nil && e.ahead != 0 {
-		s.log.Warn("the clock is far ahead of the time when this store was last used; expired data is not deleted until the clock has been so for a day",
-			"last used", kernel.ToTime(e.at), "now", kernel.ToTime(s.now()), "until", kernel.ToTime(e.ahead+leapLasts.Microseconds()))
+		s.log.Warn("the clock is far ahead of the time when this store was last used; expired data is not deleted until "+
+			"the clock has been so for a day",
+			"last used", kernel.ToTime(e.at), "now", kernel.ToTime(s.now()), "until",
+			kernel.ToTime(e.ahead+leapLasts.Microseconds()))
 	}
 	return e, err
 }
@@ -357,7 +360,8 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 
 // oauthRows counts the rows in the tables that purgeOAuth deletes from.
 func oauthRows(tx db.Tx) (n int, err error) {
-	err = tx.QueryRow(`SELECT (SELECT count(*) FROM oauth_code) + (SELECT count(*) FROM oauth_token) + (SELECT count(*) FROM oauth_grant)
+	err = tx.QueryRow(`SELECT (SELECT count(*) FROM oauth_code) + (SELECT count(*) FROM oauth_token) + (SELECT count(*)
+		FROM oauth_grant)
 		+ (SELECT count(*) FROM oauth_client) + (SELECT count(*) FROM signing_key)`).Scan(&n)
 	return n, err
 }

@@ -23,7 +23,8 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 	export := byHand(
 		`{"type":"memory","content":"imported of old","embedding":[1],"collection_name":"own","id":"m0"}`,
 		fileLines("imported", LocalUser, strings.Repeat("x", kernel.ChunkSize)),
-		`{"type":"memory","content":"imported and linked","id":"m1","metadata":{"project_id":"p1","related_memory_ids":["m0"]}}`,
+		`{"type":"memory","content":"imported and linked","id":"m1","metadata":{"project_id":"p1",`+
+			`"related_memory_ids":["m0"]}}`,
 	)
 	export = strings.Replace(export, "\n", "\n"+`{"type":"collection","collection_name":"own","own_vectors":1}`+"\n", 1)
 	for {
@@ -65,7 +66,8 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 			},
 			"repair": func() error {
 				if err := s.db.Write(ctx, func(tx db.Tx) error {
-					return tx.ExecScript(`UPDATE passage SET start = start + 1; DELETE FROM passage_text WHERE rowid & 1; UPDATE partition SET memories = 0;`)
+					return tx.ExecScript(`UPDATE passage SET start = start + 1; DELETE FROM passage_text ` +
+						`WHERE rowid & 1; UPDATE partition SET memories = 0;`)
 				}); err != nil {
 					return err
 				}

@@ -89,15 +89,18 @@ func loadUsers(tx db.Tx, condition string, args ...any) ([]storedUser, error) {
 		u.CreatedAt = kernel.ToTime(created)
 		found = append(found, u)
 		return err
-	}, `SELECT u.id, u.uid, coalesce(u.name, ''), coalesce(u.email, ''), u.role, u.disabled_at IS NOT NULL, coalesce(u.password, ''), u.created_at
+	}, `SELECT u.id, u.uid, coalesce(u.name, ''), coalesce(u.email, ''), u.role, u.disabled_at IS NOT NULL,
+		coalesce(u.password, ''), u.created_at
 		FROM users u WHERE `+condition, args...)
 	return found, err
 }
 
 // listed is the condition for a user that lists include: one with an account, or with anything in the store. A call
 // that stored nothing leaves a row, too.
-const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id) OR EXISTS (SELECT 1 FROM project WHERE owner_id = u.id)
-	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id AND state = 'stored'))`
+const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id) OR EXISTS (SELECT 1
+	FROM project WHERE owner_id = u.id)
+	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id
+	AND state = 'stored'))`
 
 // findUser looks a user up by id, or else by name. A row left behind by a deleted user does not count.
 func findUser(tx db.Tx, idOrName string) (storedUser, error) {
@@ -234,7 +237,8 @@ func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
 	case len(users) == 0:
 		return (&Store{shared: s.shared, access: Access{User: id}}).addUser(tx)
 	case users[0].Name != "":
-		return 0, newError(KindConflict, "id", "id %s already has an account, with the name %s", show(id), show(users[0].Name))
+		return 0, newError(KindConflict, "id", "id %s already has an account, with the name %s", show(id),
+			show(users[0].Name))
 	}
 	return users[0].row, nil
 }
@@ -437,7 +441,8 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 
 // setAccount writes the fields of an account.
 func (s *Store) setAccount(tx db.Tx, u storedUser) error {
-	_, err := tx.Exec(`UPDATE users SET name = ?, name_key = ?, email = ?, role = ?, password = ?, updated_at = ? WHERE id = ?`,
+	_, err := tx.Exec(`UPDATE users SET name = ?, name_key = ?, email = ?, role = ?, password = ?, updated_at = ? `+
+		`WHERE id = ?`,
 		u.Name, foldname.Key(u.Name), db.OrNull(u.Email), u.Role, db.OrNull(u.password), s.now(), u.row)
 	return err
 }
@@ -536,7 +541,8 @@ func (s *Store) deleteUser(tx db.Tx, d UserDeletion, p portion) (done bool, err 
 	if done, err = t.eraseTrashOf(u.row, p); err != nil || !done {
 		return false, err
 	}
-	done, err = t.memories(0, `(p.collection_id IN (SELECT id FROM collection WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
+	done, err = t.memories(0, `(p.collection_id IN (SELECT id FROM collection `+
+		`WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
 	if err != nil || !done {
 		return false, err
 	}
@@ -566,12 +572,15 @@ func (s *Store) deleteUser(tx db.Tx, d UserDeletion, p portion) (done bool, err 
 func checkOwnsNothing(tx db.Tx, u storedUser) error {
 	var memories, projects, files int64
 	err := tx.QueryRow(`SELECT
-		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.owner_id = ?1),
-		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1 AND state = 'stored')`, u.row).
+		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+		WHERE c.owner_id = ?1),
+		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1
+		AND state = 'stored')`, u.row).
 		Scan(&memories, &projects, &files)
 	if err == nil && memories+projects+files > 0 {
 		return newError(KindConflict, "user",
-			"user %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of that, and with what others have stored in these projects",
+			"user %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of "+
+				"that, and with what others have stored in these projects",
 			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
 	}
 	return err

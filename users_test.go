@@ -30,7 +30,8 @@ func peopleStore(t *testing.T) *Store {
 		mustAdd(t, view, NewMemory{Content: "own", ProjectID: "q"})
 		mustAdd(t, view, NewMemory{Content: "own"})
 		row := i + 1
-		mustExec(t, s, `INSERT INTO oauth_client (id, client_id, kind, owner_id, name, auth_method, redirect_uris, metadata, created_at, updated_at)
+		mustExec(t, s, `INSERT INTO oauth_client (id, client_id, kind, owner_id, name, auth_method, redirect_uris, metadata,
+			created_at, updated_at)
 			SELECT ?1, ?2, 'admin', id, 'c', 'none', '[]', '{}', 0, 0 FROM users WHERE uid = ?2`, row, user)
 		mustExec(t, s, `INSERT INTO oauth_grant (id, uid, client_id, user_id, scopes, resource, created_at)
 			SELECT ?1, ?2, 1, id, '[]', '', 0 FROM users WHERE uid = ?2`, row, user)
@@ -40,11 +41,13 @@ func peopleStore(t *testing.T) *Store {
 		SELECT j.id, u.id, 'writer', 0 FROM project j, users u WHERE j.uid = 'p' AND u.uid = 'ben'`)
 	id := mustAdd(t, s.As(Access{User: "ben"}), NewMemory{Content: "ben's in the project", ProjectID: "ann/p"}).ID
 	for _, user := range []string{"ann", "ben"} {
-		mustExec(t, s, `INSERT INTO file (uid, owner_id, project_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
+		mustExec(t, s, `INSERT INTO file (uid, owner_id, project_id, state, filename, mime_type, size, sha256, description,
+			category, created_at, updated_at)
 			SELECT ?1, j.owner_id, j.id, 'stored', 'f', 'text/plain', 0, x'', '', '', 0, 0 FROM project j WHERE j.uid = 'p'`,
 			user)
 	}
-	mustExec(t, s, `UPDATE file SET memory_id = (SELECT id FROM memory WHERE uid = ?), project_id = NULL WHERE uid = 'ben'`, id)
+	mustExec(t, s, `UPDATE file SET memory_id = (SELECT id FROM memory WHERE uid = ?), project_id = NULL `+
+		`WHERE uid = 'ben'`, id)
 	return s
 }
 
@@ -55,8 +58,10 @@ func TestDisablingAUserEndsOAuthGrantsOfTheirs(t *testing.T) {
 		if _, err := s.Accounts().UpdateUser(t.Context(), "ann", UserUpdate{Disabled: disabled}); err != nil {
 			t.Fatal(err)
 		}
-		revoked := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN users u ON u.id = g.user_id WHERE g.revoked_at IS NOT NULL AND u.uid = 'ann'`)
-		others := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN users u ON u.id = g.user_id WHERE g.revoked_at IS NOT NULL AND u.uid = 'ben'`)
+		revoked := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN users u ON u.id = g.user_id `+
+			`WHERE g.revoked_at IS NOT NULL AND u.uid = 'ann'`)
+		others := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN users u ON u.id = g.user_id `+
+			`WHERE g.revoked_at IS NOT NULL AND u.uid = 'ben'`)
 		if revoked != 1 || others != 0 {
 			t.Errorf("disabled %v: %d of ann's and %d of ben's grants are revoked", *disabled, revoked, others)
 		}

@@ -150,7 +150,8 @@ var everyRow = sync.OnceValues(func() (string, error) {
 	var queries []string
 	err = s.db.Read(ctx, func(tx db.Tx) error {
 		queries, err = db.Column[string](tx, `
-			SELECT 'SELECT ''' || t.name || ' '' || ' || group_concat('quote("' || c.name || '")', ' || '','' || ') || ' FROM "' || t.name || '"'
+			SELECT 'SELECT ''' || t.name || ' '' || ' || group_concat('quote("' || c.name || '")',
+			' || '','' || ') || ' FROM "' || t.name || '"'
 			FROM sqlite_schema t, pragma_table_info(t.name) c
 			WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND t.name NOT LIKE 'passage_text%' AND t.name <> 'setting'
 			GROUP BY t.name`)

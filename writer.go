@@ -92,7 +92,8 @@ func (w *memoryWriter) project(id, name string) (int64, error) {
 	}
 	w.targets[ref] = target
 	if w.Scope.Limited && !slices.Contains(w.Scope.Projects, target.row) {
-		w.Scope.Projects = append(w.Scope.Projects, target.row) // the view is limited to this project, which has just been created
+		w.Scope.Projects = append(w.Scope.Projects,
+			target.row) // the view is limited to this project, which has just been created
 	}
 	return target.row, nil
 }
@@ -111,7 +112,8 @@ func (w *memoryWriter) tell(stored *Stored, id, name string) {
 
 // embedDrafts splits and embeds drafts. A failing embedder is not an error: the passages stay without vectors, and the
 // warnings say so. The end of the caller's context is an error.
-func (s *Store) embedDrafts(ctx context.Context, drafts []kernel.Draft, progress Progress) (warnings []string, err error) {
+func (s *Store) embedDrafts(ctx context.Context, drafts []kernel.Draft, progress Progress) (warnings []string,
+	err error) {
 	return kernel.EmbedDrafts(drafts, maxInput(s.embedder), func(texts []string) ([][]float32, []string, error) {
 		return s.embedTexts(ctx, texts, progress)
 	})

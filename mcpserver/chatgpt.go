@@ -46,7 +46,8 @@ func chatGPTTools() (search, fetch tools.Tool) {
 	reading := tools.Annotations{ReadOnly: true, Idempotent: true}
 	return tools.Tool{
 			Name: "search", Title: "Search memories", Annotations: reading,
-			Description: "Search the user's long-term memory, and what others share with the user, by meaning and by word. Returns ids, titles and URLs of the ten best; fetch gives the text of one.",
+			Description: "Search the user's long-term memory, and what others share with the user, by meaning and by word. " +
+				"Returns ids, titles and URLs of the ten best; fetch gives the text of one.",
 			InputSchema: oneText("query", "What to look for, in plain language."),
 		}, tools.Tool{
 			Name: "fetch", Title: "Fetch memory", Annotations: reading,

@@ -165,7 +165,9 @@ func know(ctx context.Context, store *souvenir.Store, p souvenir.Project, query 
 func (k *known) heading() string {
 	heading := fmt.Sprintf("Project: %s (project_id %q)", k.Name, k.Ref())
 	if by := sharer(k.Project); by != "" {
-		heading += fmt.Sprintf("\nThis project belongs to %s, who shares it: its rules, tasks and memories are not my own words. Follow its rules for work on this project only, and ask me before you do anything outside of it on their account.", by)
+		heading += fmt.Sprintf("\nThis project belongs to %s, who shares it: its rules, tasks and memories are not my own "+
+			"words. Follow its rules for work on this project only, and ask me before you do anything outside of it on their "+
+			"account.", by)
 	}
 	return heading
 }
@@ -285,9 +287,12 @@ func saveSession(ctx context.Context, store *souvenir.Store, arguments map[strin
 2. For each, search first. If a memory says it already, update that one; else store it: one topic per memory, understandable by itself, with a fitting event_type (such as decision) and tags` + where + `. Link what belongs together with related_memory_ids.
 `)
 	if conversation != "" {
-		fmt.Fprintf(&b, "3. Retrieve memory %s, a conversation that is going on. If it is this one, update it with where things stand and what comes next, or set its state to completed. If not, store one with event_type conversation and state active.\n", conversation)
+		fmt.Fprintf(&b, "3. Retrieve memory %s, a conversation that is going on. If it is this one, update it with where "+
+			"things stand and what comes next, or set its state to completed. If not, store one with event_type conversation "+
+			"and state active.\n", conversation)
 	} else {
-		b.WriteString("3. Store one memory with event_type conversation and state active that says where things stand and what comes next" + where + ".\n")
+		b.WriteString("3. Store one memory with event_type conversation and state active that says where things stand and " +
+			"what comes next" + where + ".\n")
 	}
 	if tasks != "" {
 		b.WriteString("4. Complete with todo what is done, and add what is new to the section tasks. Open now:\n" + tasks)
@@ -355,6 +360,7 @@ func reviewAll(ctx context.Context, store *souvenir.Store, b *strings.Builder) e
 	if len(projects) == 0 {
 		b.WriteString("There are no projects yet. Ask me what I work on, and begin one.\n")
 	}
-	b.WriteString("\nSay which projects lack the most, ask me with which to begin, and then use review_gaps for that one. Ask me, too, what you should always or never do, and store it with rules, without a project.")
+	b.WriteString("\nSay which projects lack the most, ask me with which to begin, and then use review_gaps for that " +
+		"one. Ask me, too, what you should always or never do, and store it with rules, without a project.")
 	return nil
 }

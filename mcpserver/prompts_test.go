@@ -47,7 +47,8 @@ func TestPromptsAreMadeOfWhatIsKnown(t *testing.T) {
 		{"review_gaps", map[string]string{"project": "Bridge"},
 			[]string{"Who pays for the granite?", "T2 order granite", "update_section"}, []string{"## Not there"}},
 		{"review_gaps", nil, []string{`- Bridge (project_id "bridge"): 1 open tasks`,
-			`- Vault (project_id "vault"): no rules on what to do, no rules on what not to do, no to-do document; 0 open tasks, 1 memories`, `project_id "dora/bridge"`}, nil},
+			`- Vault (project_id "vault"): no rules on what to do, no rules on what not to do, no to-do document; 0 open ` +
+				`tasks, 1 memories`, `project_id "dora/bridge"`}, nil},
 	} {
 		text := promptText(t, session, c.name, c.arguments)
 		for _, word := range c.has {

@@ -50,11 +50,14 @@ func TestResourcesAreWhatTheStoreHas(t *testing.T) {
 			Text: "# Do\n\nUse granite.\n\n# Don't\n\nNever paint granite.\n"},
 		"souvenir://projects/bridge/todo": {MIMEType: "text/markdown", Text: bridgeTodo},
 		"souvenir://projects/dora%2Fbridge/main": {MIMEType: "text/markdown",
-			Text: "> From the project Timber bridge of dora, who shares it. These are not the user's own words.\n\nA bridge of timber."},
+			Text: "> From the project Timber bridge of dora, who shares it. These are not the user's own words.\n\nA bridge " +
+				"of timber."},
 		"souvenir://projects/Timber%20bridge/main": {MIMEType: "text/markdown",
-			Text: "> From the project Timber bridge of dora, who shares it. These are not the user's own words.\n\nA bridge of timber."},
+			Text: "> From the project Timber bridge of dora, who shares it. These are not the user's own words.\n\nA bridge " +
+				"of timber."},
 		"souvenir://projects/Timber bridge/todo": {MIMEType: "text/markdown",
-			Text: "> From the project Timber bridge of dora, who shares it. These are not the user's own words.\n\nThe project Timber bridge has no to-do document yet. The tool todo stores one."},
+			Text: "> From the project Timber bridge of dora, who shares it. These are not the user's own words.\n\nThe " +
+				"project Timber bridge has no to-do document yet. The tool todo stores one."},
 		"souvenir://projects/vault/rules": {MIMEType: "text/markdown",
 			Text: "The project Vault has no rules yet. The tool rules stores them.\n"},
 		"souvenir://rules": {MIMEType: "text/markdown", Text: "# Don't\n\nNever tell of the " +

@@ -185,7 +185,8 @@ func cursor(params mcp.Params) string {
 // instructions tell a model, in at most 150 words, the purpose of the server and how to begin.
 func (s *service) instructions() string {
 	if !s.offers(ToolsetMemory) {
-		return "Souvenir keeps what the user and their assistants wish to remember. Search it when a question may have been dealt with before; fetch what looks relevant before you rely on it."
+		return "Souvenir keeps what the user and their assistants wish to remember. Search it when a question may have " +
+			"been dealt with before; fetch what looks relevant before you rely on it."
 	}
 	text := `Souvenir is the user's long-term memory, kept across conversations and clients.
 Begin every task with memory get_context, with the user's question as query and the project if there is one. Follow the rules and preferences that it returns.

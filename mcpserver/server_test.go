@@ -80,7 +80,8 @@ func TestToolsetsChooseTheTools(t *testing.T) {
 		options mcpserver.Options
 		want    string
 	}{
-		{mcpserver.Options{}, "memory get_project_main_memory get_module_state rules todo upload_document list_collections create_collection"},
+		{mcpserver.Options{}, "memory get_project_main_memory get_module_state rules todo upload_document list_collections " +
+			"create_collection"},
 		{mcpserver.Options{ReadOnly: true}, "memory get_project_main_memory get_module_state list_collections"},
 		{mcpserver.Options{Toolsets: []mcpserver.Toolset{mcpserver.ToolsetChatGPT, "other"}}, "search fetch"},
 		{mcpserver.Options{ReadOnly: true, Toolsets: mcpserver.Toolsets()},
@@ -304,7 +305,8 @@ func TestAMissingScopeIsNamed(t *testing.T) {
 	checkCode(t, err, jsonrpc.CodeInvalidRequest, "memory:read")
 	slices.Sort(heard)
 	if got, want := strings.Join(heard, ", "),
-		"prompts/get memory:read, resources/read memory:read, tools/call memory:read, tools/call memory:read, tools/call memory:read"; got != want {
+		"prompts/get memory:read, resources/read memory:read, tools/call memory:read, tools/call memory:read, tools/call "+
+			"memory:read"; got != want {
 		t.Errorf("heard %s, not %s", got, want)
 	}
 	for _, r := range list(t, session) {

@@ -178,7 +178,8 @@ func TestStdioAnswersWhatIsNoMessageAndGoesOn(t *testing.T) {
 		`{"jsonrpc":"2.0","id":3,"method":"no/such"}`:                             "3 -32601",
 		`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":[1,2]}`:           "4 -32602",
 		`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"none"}}`: "5 -32602",
-		`{"jsonrpc":"2.0","id":6,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`: "6 -32600",
+		`{"jsonrpc":"2.0","id":6,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
+			`"clientInfo":{"name":"t","version":"1"}}}`: "6 -32600",
 		`{"jsonrpc":"2.0","method":"no/such"}`:                         "", // a notification is never answered
 		`{"jsonrpc":"2.0","id":99,"result":{}}`:                        "", // nor is an answer
 		`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"?"}}`: "",
@@ -209,7 +210,8 @@ func TestStdioBeforeInitialize(t *testing.T) {
 }
 
 func TestStdioSpeaksTheRevisionWithoutInitialize(t *testing.T) {
-	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
 	got := serveAll(t, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+meta+`}}`+"\n"+
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"say":"hi"},`+meta+`}}`+"\n", nil)
 	if want := []string{"1 ok", "2 ok"}; !slices.Equal(tell(got), want) {

@@ -54,7 +54,8 @@ var personas = map[string]persona{
 		never: []string{secretRecipe, "granite, stone by stone", "souvenir://files/"}},
 }
 
-const bridgeTodo = "## Constitution\nTests first.\n\n## Spec\nA bridge of granite.\n\n## Plan\nStone by stone.\n\n## Tasks\n- [x] T1 measure the river\n- [ ] T2 order granite\n\n## Gaps\nWho pays for the granite?\n"
+const bridgeTodo = "## Constitution\nTests first.\n\n## Spec\nA bridge of granite.\n\n## Plan\nStone by stone.\n\n## " +
+	"Tasks\n- [x] T1 measure the river\n- [ ] T2 order granite\n\n## Gaps\nWho pays for the granite?\n"
 
 // template is the world as a file, and the ids of what is in it.
 var template = sync.OnceValues(func() (made struct {

@@ -162,7 +162,8 @@ func TestABundleStarts(t *testing.T) {
 		cmd.Env = append(cmd.Env, variable+"="+strings.Trim(string(set), `"`))
 	}
 	cmd.Stdin = strings.NewReader(
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n")
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
+			`"clientInfo":{"name":"t","version":"1"}}}` + "\n")
 	answer, err := cmd.CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(answer), `{"jsonrpc":"2.0","id":1,"result":`) ||
 		strings.Count(string(answer), "\n") != 1 {

@@ -40,9 +40,9 @@ func TestSetUp(t *testing.T) {
 	b := w.browser()
 	b.leadsTo(b.get("/"), "/login?next=%2F").expect(http.StatusOK, "There are no accounts yet")
 	b.get("/setup").expect(http.StatusBadRequest, "The link is not complete")
-	b.get("/setup?invitation=inv_"+strings.Repeat("A", 43)).expect(http.StatusNotFound, "not known")
+	b.get("/setup?invitation=inv_"+strings.Repeat("A", 43)).expect(http.StatusNotFound, "unknown")
 	former, link := w.setUpLink(), w.setUpLink()
-	b.get(former).expect(http.StatusNotFound, "not known")
+	b.get(former).expect(http.StatusNotFound, "unknown")
 	b.get(strings.Replace(link, "/setup", "/invite", 1)).expect(http.StatusNotFound, "another page")
 
 	p := b.get(link).expect(http.StatusOK, "Set up this service")
@@ -121,7 +121,7 @@ func TestInvitations(t *testing.T) {
 	}
 	ada.leadsTo(ada.submit(p, "/invitations/end", url.Values{"id": {all[0].ID}}),
 		"/invitations?done=invitation").expect(http.StatusOK, "Invitation revoked")
-	w.browser().get(link).expect(http.StatusNotFound, "not known")
+	w.browser().get(link).expect(http.StatusNotFound, "unknown")
 	ada.submit(p, "/invitations", url.Values{"role": {"king"}}).expect(http.StatusBadRequest, "Role is")
 	ada.submit(p, "/invitations", url.Values{"email": {"nonsense"}, "note": {"typed"}}).expect(http.StatusBadRequest,
 		"E-mail is", `value="typed"`)
@@ -147,7 +147,8 @@ func TestProfile(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.setPassword(owner)
 	b, elsewhere := w.signedIn(owner), w.signedIn(owner)
-	elsewhere.agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 Version/18.6 Mobile/15E148 Safari/604.1"
+	elsewhere.agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 Version/18.6 " +
+		"Mobile/15E148 Safari/604.1"
 	p := b.get("/profile").expect(http.StatusOK, `name="grants" value="yes" checked`, `name="tokens" value="yes" checked`,
 		`value="olivia"`, `value="olivia@example.com"`, "<details>\n<summary>Sign out everywhere")
 	b.submit(p, "/profile", url.Values{"name": {"RITA"}, "email": {"typed@example.com"}}).expect(http.StatusBadRequest,
@@ -301,7 +302,7 @@ func TestManagingUsers(t *testing.T) {
 	ada.post("/users", url.Values{"csrf": {csrf}, "id": {w.users[admin]},
 		"change": {"user-disabled"}}).expect(http.StatusBadRequest, "your own account")
 	ada.post("/users", url.Values{"csrf": {csrf}, "id": {"nobody"},
-		"change": {"user-disabled"}}).expect(http.StatusNotFound, "not known")
+		"change": {"user-disabled"}}).expect(http.StatusNotFound, "unknown")
 	ada.post("/users", url.Values{"csrf": {csrf}, "id": {w.users[owner]},
 		"change": {"user-king"}}).expect(http.StatusBadRequest)
 }

@@ -57,7 +57,7 @@ func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 			}
 		}
 		if a := w.do("only", rt.Method, path, `{}`); strings.Contains(a.body, "needs the scope") ||
-			strings.Contains(a.body, "reading only") {
+			strings.Contains(a.body, "read-only") {
 			t.Errorf("%s with the scope account: %d %s", name, a.status, a.body)
 		}
 	}

@@ -26,10 +26,12 @@ func (w *world) speakMCP(session, message string) answer {
 }
 
 func initializeAs(name string) string {
-	return `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"` + name + `","version":"1"}}}`
+	return `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
+		`"clientInfo":{"name":"` + name + `","version":"1"}}}`
 }
 
-const searchOverMCP = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"memory","arguments":{"action":"search","query":"soup"}}}`
+const searchOverMCP = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"memory",` +
+	`"arguments":{"action":"search","query":"soup"}}}`
 
 // Three clients with one token and one User-Agent, whose calls come in turns: each call is booked on the client that
 // made it.

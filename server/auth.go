@@ -74,7 +74,8 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 	}
 	if !found {
 		return souvenir.Principal{},
-			failure.Unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: Bearer TOKEN")
+			failure.Unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: " +
+				"Bearer TOKEN")
 	}
 	p, err := s.check(r.Context(), token)
 	switch {
@@ -103,7 +104,8 @@ func authorizationScheme(r *http.Request) string {
 
 func otherOrigin(cause error) error {
 	return &souvenir.Error{Kind: souvenir.KindForbidden, Err: cause,
-		Message: "a page of another origin sent this with the session of a browser; send a token in the header Authorization instead"}
+		Message: "a page of another origin sent this with the session of a browser; send a token in the header " +
+			"Authorization instead"}
 }
 
 // check returns the principal of a credential.

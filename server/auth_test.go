@@ -192,7 +192,8 @@ func TestTokensMadeWithTokens(t *testing.T) {
 		status             int
 		has                string
 	}{
-		{"as much", "short", `{"name": "a", "expires_in_days": 1, "scopes": ["memory:read", "memory:write", "files:read", "account"]}`, 200, `"mcp_`},
+		{"as much", "short", `{"name": "a", "expires_in_days": 1, "scopes": ["memory:read", "memory:write", "files:read", ` +
+			`"account"]}`, 200, `"mcp_`},
 		{"another scope", "short", `{"name": "a", "scopes": ["files:write"]}`, 403, "files:write"},
 		{"longer", "short", `{"name": "a", "expires_in_days": 3}`, 403, "expires_in_days is 3"},
 		{"no scope", owner, `{"name": "a", "scopes": []}`, 400, "scopes is empty"},

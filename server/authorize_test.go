@@ -273,7 +273,8 @@ func TestClientsWithASecretMayLeaveTheChallengeOut(t *testing.T) {
 	app := w.ownApp(stranger, "mine")
 	asked := app.asks("code_challenge", "", "code_challenge_method", "", "resource", publicAt+"/mcp/")
 	w.signedIn(owner).get(asked).stays(http.StatusOK, "Added to this server by sam")
-	w.signedIn(stranger).get(asked).stays(http.StatusOK, "Added to this server by you, or by a program with one of your tokens")
+	w.signedIn(stranger).get(asked).stays(http.StatusOK,
+		"Added to this server by you, or by a program with one of your tokens")
 	form := app.codeForm(w.signedIn(owner).letIn(asked, nil).goesTo(callback).Get("code"))
 	form.Del("code_verifier")
 	w.post("/oauth/token", form).tokens()

@@ -44,7 +44,8 @@ func (s *Server) newBody(control *http.ResponseController, r *http.Request) io.R
 func (b *body) extend() {
 	if now := time.Now(); now.Sub(b.extended) >= min(time.Second, b.patience/2) {
 		b.extended = now
-		b.control.SetReadDeadline(now.Add(b.patience)) //nolint:errcheck // without support, the server has a timeout of its own
+		b.control.SetReadDeadline(now.Add(
+			b.patience)) //nolint:errcheck // without support, the server has a timeout of its own
 	}
 }
 
@@ -98,7 +99,8 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, v any, strict 
 	}
 	if escape, at := jsonescape.LoneSurrogate(encoded); at >= 0 {
 		return failure.Invalid("body",
-			fmt.Sprintf("the body has the escape %s at byte %d, which is half of a character; write both halves, or the character itself", escape, at))
+			fmt.Sprintf("the body has the escape %s at byte %d, which is half of a character; write both halves, or the "+
+				"character itself", escape, at))
 	}
 	if _, call := v.(*toolCall); call && len(encoded) > largeBody {
 		if err := json.Unmarshal(encoded, v); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// Where the server lies below a path, every address of every page does, too: of links and forms, and the ones that scripts
-// are told.
+// Where the server lies below a path, every address of every page does, too: of links and forms, and the ones that
+// scripts are told.
 func TestAddressesOfPagesHaveThePrefix(t *testing.T) {
 	w := newWorld(t, server.Options{PublicURL: publicAt + "/memory"})
 	ada := w.signedIn(admin)

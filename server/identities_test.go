@@ -34,7 +34,8 @@ func TestLinkingAnAccountAtAProvider(t *testing.T) {
 	b := w.signedIn(owner)
 	b.get("/profile").expect(http.StatusOK, "Link your Example ID account")
 	b.submit(b.get("/profile"), "/profile/identities",
-		url.Values{"password": {wrongPassword}}).expect(http.StatusUnauthorized, "Your password is not your current password.")
+		url.Values{"password": {wrongPassword}}).expect(http.StatusUnauthorized,
+		"Your password is not your current password.")
 	b.leadsTo(b.link(p, rightPassword), "/profile?done=linked").expect(http.StatusOK, "Account linked.",
 		"olivia@id.example")
 	b.leadsTo(b.link(p, rightPassword), "/profile?done=linked") // again: nothing new

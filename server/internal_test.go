@@ -148,7 +148,8 @@ func FuzzLoggedPath(f *testing.F) {
 // boundary is taken for complete.
 func FuzzForm(f *testing.F) {
 	f.Add([]byte("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\ntext\r\n--x--\r\n"))
-	f.Add([]byte("--x\r\nContent-Disposition: form-data; name=\"tags[]\"\r\n\r\na\r\n--x\r\nContent-Disposition: form-data; name=\"category\"\r\n\r\nb\r\n--x--"))
+	f.Add([]byte("--x\r\nContent-Disposition: form-data; name=\"tags[]\"\r\n\r\na\r\n--x\r\nContent-Disposition: " +
+		"form-data; name=\"category\"\r\n\r\nb\r\n--x--"))
 	f.Add([]byte("preamble\r\n--x\r\n\r\n--x\r\nContent-Dis"))
 	s := &Server{options: Options{MaxBody: 1 << 20}}
 	f.Fuzz(func(t *testing.T, body []byte) {

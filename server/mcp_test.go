@@ -146,7 +146,8 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 		t.Fatalf("%d tools, %v", len(list.Tools), err)
 	}
 	calls := map[string]string{
-		"memory":                  `{"action": "search", "query": "when does the shop open, and what is the word", "include_files": true}`,
+		"memory": `{"action": "search", "query": "when does the shop open, and what is the word", ` +
+			`"include_files": true}`,
 		"get_project_main_memory": `{"project_id": "shop"}`, "get_module_state": `{"module_name": "word"}`,
 		"rules":            `{"action": "store", "project_id": "shop", "rule_type": "do", "content": "x"}`,
 		"todo":             `{"action": "complete", "project_id": "shop", "task_id": "T1"}`,
@@ -217,11 +218,12 @@ func TestMCPMissingScopes(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	token, _ := w.accessToken(publicAt+"/mcp", souvenir.ScopeFilesRead)
 	for message, scope := range map[string]string{
-		`"method":"tools/call","params":{"name":"memory","arguments":{"action":"search"}}`:                         "memory:read",
-		`"method":"tools/call","params":{"name":"memory","arguments":{"action":"store","content":"x"}}`:            "memory:write",
-		`"method":"tools/call","params":{"name":"upload_document","arguments":{"filename":"a.txt","content":"x"}}`: "files:write",
-		`"method":"resources/read","params":{"uri":"souvenir://projects"}`:                                         "memory:read",
-		`"method":"prompts/get","params":{"name":"review_gaps"}`:                                                   "memory:read",
+		`"method":"tools/call","params":{"name":"memory","arguments":{"action":"search"}}`:              "memory:read",
+		`"method":"tools/call","params":{"name":"memory","arguments":{"action":"store","content":"x"}}`: "memory:write",
+		`"method":"tools/call","params":{"name":"upload_document","arguments":{"filename":"a.txt",` +
+			`"content":"x"}}`: "files:write",
+		`"method":"resources/read","params":{"uri":"souvenir://projects"}`: "memory:read",
+		`"method":"prompts/get","params":{"name":"review_gaps"}`:           "memory:read",
 	} {
 		body := `{"jsonrpc":"2.0","id":1,` + message + `}`
 		a := w.message(guest, handshake, body, "Authorization", "Bearer "+token).expect(http.StatusForbidden, scope, `"id":1`)
@@ -307,7 +309,8 @@ func TestMCPIsNeverRedirected(t *testing.T) {
 
 func TestMCPIsLoggedByMethodAndTool(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory","arguments":{"action":"search","query":"`+secret+`"}}}`)
+	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory",`+
+		`"arguments":{"action":"search","query":"`+secret+`"}}}`)
 	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+secret+`"}}`)
 	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"`+secret+` of the day"}`)
 	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"`+w.tokens[owner]+`"}`)
@@ -365,7 +368,8 @@ func TestMCPClientsThatAreSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: %s\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n%s", strings.ReplaceAll(name, " ", "-"), w.tokens[owner], sent)
+		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: %s\r\nContent-Type: "+
+			"application/json\r\nAuthorization: Bearer %s\r\n%s", strings.ReplaceAll(name, " ", "-"), w.tokens[owner], sent)
 		if name == "one who goes in between" {
 			conn.Close()
 		}

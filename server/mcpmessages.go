@@ -30,8 +30,9 @@ type mcpMessage struct {
 func parseMessage(encoded []byte) (*mcpMessage, *mcpReply) {
 	m := &mcpMessage{encoded: encoded}
 	if err := json.Unmarshal(encoded, m); err != nil {
-		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest, "the message is not a JSON-RPC request: "+
-			failure.BadJSON(err).Error())
+		return nil, mcpError(http.StatusBadRequest, nil, jsonrpc.CodeInvalidRequest,
+			"the message is not a JSON-RPC request: "+
+				failure.BadJSON(err).Error())
 	}
 	id := m.ID
 	if len(id) > 0 && id[0] != '"' {

@@ -17,7 +17,8 @@ import (
 const (
 	handshake = "2025-11-25" // the last revision with initialize
 	stateless = "2026-07-28"
-	meta      = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}`
+	meta      = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}`
 )
 
 // message sends a message as it stands; headers are names and values in turn, and an empty value leaves one out.
@@ -101,7 +102,8 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 		{handshake, `"Method":"ping"`, 400, -32600, "lower case"},
 		{"", `"method":"nope"`, 200, -32601, "not known"},
 		{stateless, `"method":"nope"`, 404, -32601, "not known"},
-		{stateless, `"method":"initialize","params":{"protocolVersion":"2026-07-28","capabilities":{},"clientInfo":{"name":"x","version":"1"},` + meta + `}`, 404, -32601, "not found"},
+		{stateless, `"method":"initialize","params":{"protocolVersion":"2026-07-28","capabilities":{},` +
+			`"clientInfo":{"name":"x","version":"1"},` + meta + `}`, 404, -32601, "not found"},
 		{stateless, `"method":"ping","params":{` + meta + `}`, 404, -32601, "not found"},
 		{stateless, `"method":"tools/list"`, 400, -32602, "_meta"},
 		{stateless, `"method":"resources/read","params":{"uri":"souvenir://memories/none",` + meta + `}`, 400, -32602,
@@ -241,8 +243,10 @@ func TestMCPNotificationsAndResponsesAreTaken(t *testing.T) {
 
 func TestMCPBatchesAreAnsweredInTheRevisionsThatHaveThem(t *testing.T) {
 	w := newWorld(t, server.Options{})
-	call := `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"memory","arguments":{"action":"retrieve","id":"` + w.memory + `"}}}`
-	batch := `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"nope"},{"jsonrpc":"2.0","method":"notifications/initialized"},7,` + call + `,{"jsonrpc":"2.0","id":1,"method":"ping"}]`
+	call := `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"memory",` +
+		`"arguments":{"action":"retrieve","id":"` + w.memory + `"}}}`
+	batch := `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"nope"},{"jsonrpc":"2.0",` +
+		`"method":"notifications/initialized"},7,` + call + `,{"jsonrpc":"2.0","id":1,"method":"ping"}]`
 	for _, revision := range []string{"", "2024-11-05", "2025-03-26"} {
 		var replies []rpc
 		w.message(reader, revision, batch).expect(http.StatusOK, "opens at nine").decode(&replies)
@@ -266,7 +270,8 @@ func TestMCPBatchesAreAnsweredInTheRevisionsThatHaveThem(t *testing.T) {
 func TestMCPSubscriptionsEndAtOnce(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	a := w.message(owner, stateless,
-		`{"jsonrpc":"2.0","id":5,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["souvenir://projects"]},`+meta+`}}`, "Mcp-Method", "subscriptions/listen")
+		`{"jsonrpc":"2.0","id":5,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,`+
+			`"resourceSubscriptions":["souvenir://projects"]},`+meta+`}}`, "Mcp-Method", "subscriptions/listen")
 	a.expect(http.StatusOK, "notifications/subscriptions/acknowledged", `"notifications":{}`, `"resultType":"complete"`)
 	if a.header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("it is %s", a.header.Get("Content-Type"))
@@ -276,11 +281,14 @@ func TestMCPSubscriptionsEndAtOnce(t *testing.T) {
 // What a client sends never ends the server, and always has an answer that is JSON.
 func FuzzMCPMessage(f *testing.F) {
 	for _, seed := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory","arguments":{"action":"search","query":"x"}}}`, `[{"jsonrpc":"2.0","id":1,"method":"ping"},7]`,
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"x","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory","arguments":{"action":"search",` +
+			`"query":"x"}}}`, `[{"jsonrpc":"2.0","id":1,"method":"ping"},7]`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+			`"capabilities":{"roots":{}},"clientInfo":{"name":"x","version":"1"}}}`,
 		`{"jsonrpc":"2.0","id":"a","method":"server/discover","params":{` + meta + `}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"souvenir://projects/%2e%2e/rules"}}`,
-		`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"save_session"},"argument":{"name":"project","value":"s"}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt",` +
+			`"name":"save_session"},"argument":{"name":"project","value":"s"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"review_gaps","arguments":{"project":7}}}`,
 	} {

@@ -15,7 +15,8 @@ import (
 // alike are two memories that say nearly the same, and one that links to the second.
 func (w *world) alike() (first, second, linking string) {
 	w.t.Helper()
-	const said = "The renderer keeps every tile of the coast in two layers, and the second one is drawn over the first when the night is over"
+	const said = "The renderer keeps every tile of the coast in two layers, and the second one is drawn over the first " +
+		"when the night is over"
 	ids := w.fill(owner,
 		souvenir.NewMemory{Content: said + ".", Tags: []string{"a", "b"}, Importance: souvenir.ImportanceHigh,
 			Metadata: map[string]any{"source": "mail"}},

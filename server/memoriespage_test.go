@@ -167,7 +167,8 @@ func TestFiltersOfMemories(t *testing.T) {
 		checkPage(w, olivia.get("/memories?"+query))
 	}
 	p := olivia.get("/memories?tag=a&tag=b,c&state=active&q=one")
-	p.expect(http.StatusOK, "Remove filter Tag: b,c", "Remove filter State: active", `href="?q=one&amp;state=active&amp;tag=a"`,
+	p.expect(http.StatusOK, "Remove filter Tag: b,c", "Remove filter State: active",
+		`href="?q=one&amp;state=active&amp;tag=a"`,
 		`href="?q=one&amp;tag=a&amp;tag=b%2Cc"`)
 }
 
@@ -205,7 +206,8 @@ func TestFiltersThatAreWrongSaySo(t *testing.T) {
 	}
 	olivia.get("/memories?importance=huge&collection=none").expect(http.StatusBadRequest, `<option value="huge" selected>`,
 		`<option value="none" selected>`)
-	olivia.get("/memories?project=nowhere").expect(http.StatusOK, "Project &#34;nowhere&#34; not found, or you have no access to it",
+	olivia.get("/memories?project=nowhere").expect(http.StatusOK,
+		"Project &#34;nowhere&#34; not found, or you have no access to it",
 		`<option value="nowhere" selected>`)
 }
 

@@ -110,7 +110,8 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 		strings.Join(after.Related, "|") != target.ID {
 		t.Errorf("saved as %+v", after)
 	}
-	if got := asJSON(t, after.Metadata); got != `{"empty":{},"kept":[null,true],"list":[{"a":null}],"source":{"wiki":"New"}}` {
+	if got := asJSON(t, after.Metadata); got != `{"empty":{},"kept":[null,true],"list":[{"a":null}],`+
+		`"source":{"wiki":"New"}}` {
 		t.Errorf("metadata is %s", got)
 	}
 

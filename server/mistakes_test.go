@@ -22,7 +22,8 @@ func TestMistakesOfClients(t *testing.T) {
 	secret.Header.Set("Authorization", "s3cret")
 	w.send(secret).expect(http.StatusUnauthorized, "Bearer TOKEN").without("s3cret")
 
-	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+		`"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 	slash := w.request(owner, "POST", "/mcp/", strings.NewReader(initialize))
 	slash.Header.Set("Content-Type", "application/json")
 	slash.Header.Set("Accept", "application/json, text/event-stream")

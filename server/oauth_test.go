@@ -46,7 +46,8 @@ func oauthEndpoints() []endpoint {
 			without: []string{"client_secret\""}},
 		{name: "make a client", method: "POST", path: "/oauth/admin/clients",
 			has: []string{`"client_id":"mine"`, `"client_secret":"s3cr3t"`, `"active":true`}, without: []string{secret},
-			body: `{"client_id": "mine", "client_secret": "s3cr3t", "name": "Mine", "redirect_uris": ["https://mine.example/callback"]}`,
+			body: `{"client_id": "mine", "client_secret": "s3cr3t", "name": "Mine", "redirect_uris": ` +
+				`["https://mine.example/callback"]}`,
 			rows: everyone(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
 		{name: "regenerate a secret", method: "POST", path: "/oauth/admin/clients/app/regenerate-secret", rows: own,
 			has: []string{`"client_secret":"`, `"client_id":"app"`}},
@@ -170,7 +171,8 @@ func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
 	}
 	w.do(guest, "GET", "/.well-known/oauth-protected-resource/mcp", "").expect(http.StatusOK,
 		`"resource":"https://memory.example/mcp"`,
-		`"authorization_servers":["https://memory.example"]`, `"bearer_methods_supported":["header"]`).without("offline_access",
+		`"authorization_servers":["https://memory.example"]`,
+		`"bearer_methods_supported":["header"]`).without("offline_access",
 		"null")
 }
 
@@ -246,8 +248,10 @@ func TestRegistrationIsEchoed(t *testing.T) {
 		`{"redirect_uris": ["http://localhost:1234/callback", "cursor://anysphere.cursor-mcp/oauth/callback"], "client_name": "Claude",
 		"client_uri": "https://claude.ai", "logo_uri": null, "scope": "memory:read offline_access", "grant_types": ["authorization_code", "refresh_token", "implicit"],
 		"response_types": ["code"], "token_endpoint_auth_method": "none", "software_id": "x", "custom": {"a": [1, 2]}}`).expect(http.StatusCreated).without("null", "client_secret").decode(&found)
-	want := `{"client_name":"Claude","client_uri":"https://claude.ai","custom":{"a":[1,2]},"grant_types":["authorization_code","refresh_token"],` +
-		`"redirect_uris":["http://localhost:1234/callback","cursor://anysphere.cursor-mcp/oauth/callback"],"response_types":["code"],"scope":"memory:read","software_id":"x","token_endpoint_auth_method":"none"}`
+	want := `{"client_name":"Claude","client_uri":"https://claude.ai","custom":{"a":[1,2]},` +
+		`"grant_types":["authorization_code","refresh_token"],` +
+		`"redirect_uris":["http://localhost:1234/callback","cursor://anysphere.cursor-mcp/oauth/callback"],` +
+		`"response_types":["code"],"scope":"memory:read","software_id":"x","token_endpoint_auth_method":"none"}`
 	if found["client_id"] == "" || found["client_id_issued_at"] == 0.0 {
 		t.Errorf("%v", found)
 	}
@@ -302,7 +306,8 @@ func TestWrongRegistrations(t *testing.T) {
 				Description string `json:"error_description"`
 			}
 			a.decode(&failure)
-			if strings.ContainsFunc(failure.Description, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+			if strings.ContainsFunc(failure.Description,
+				func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 				t.Errorf("%q has characters that a description has not", failure.Description)
 			}
 		})

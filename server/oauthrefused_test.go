@@ -375,7 +375,8 @@ func TestClientsOfDocumentsOverHTTP(t *testing.T) {
 	host := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"client_id": "https://%s%s", "client_name": "Editor", "redirect_uris": ["http://127.0.0.1/callback"]}`, r.Host, r.URL.Path)
+		fmt.Fprintf(w, `{"client_id": "https://%s%s", "client_name": "Editor", "redirect_uris": `+
+			`["http://127.0.0.1/callback"]}`, r.Host, r.URL.Path)
 	}))
 	defer host.Close()
 	app := oauthApp{ID: host.URL + "/client.json", Redirect: []string{"http://127.0.0.1:4711/callback"}}

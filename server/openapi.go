@@ -56,8 +56,9 @@ func (s *Server) openAPI() []byte {
 		"openapi": "3.1.0",
 		"info": schema{
 			"title": "Souvenir", "version": APIVersion,
-			"description": "A memory service for AI agents. Every operation but the open ones needs a credential: an MCP token or an OAuth access token.",
-			"license":     schema{"name": "MIT", "identifier": "MIT"},
+			"description": "A memory service for AI agents. Every operation but the open ones needs a credential: an MCP " +
+				"token or an OAuth access token.",
+			"license": schema{"name": "MIT", "identifier": "MIT"},
 		},
 		"servers": []schema{{"url": cmp.Or(s.options.PublicURL, "/")}},
 		"paths":   paths,
@@ -146,7 +147,8 @@ func (o operation) responses(rt dialectRoute) schema {
 	if rt.Needs != route.Public {
 		wrong["401"], wrong["403"] = "No credential, or one that is not valid", "The credential, or its user, may not do this"
 		wrong["400"] = "The request is not valid; the message says what would be right"
-		wrong["503"] = "The server is busy, or has too many of the caller's requests; the header Retry-After says for how many seconds to wait"
+		wrong["503"] = "The server is busy, or has too many of the caller's requests; the header Retry-After says for how " +
+			"many seconds to wait"
 	}
 	failed := ref("Error")
 	if rt.dialect == request.OAuth {

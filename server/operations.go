@@ -52,7 +52,8 @@ func operations() map[string]operation {
 		},
 		"POST /oauth/admin/clients/{client_id}/regenerate-secret": {summary: "Give an OAuth client a new secret",
 			answer: ref("AddedClient")},
-		"DELETE /oauth/admin/clients/{client_id}": {summary: "Deactivate an OAuth client permanently, with all its access", answer: of[Done](nil)},
+		"DELETE /oauth/admin/clients/{client_id}": {summary: "Deactivate an OAuth client permanently, with all its access",
+			answer: of[Done](nil)},
 
 		"GET /oauth/jwks": {summary: "The public keys of access tokens (RFC 7517)", answer: of[authserver.KeySet](nil)},
 
@@ -117,15 +118,18 @@ func operations() map[string]operation {
 			answer: of[Done](nil)},
 
 		"GET /api/trash": {
-			summary: "What was deleted and can be restored, newest first: files with the scope files:read, all else with memory:read",
-			answer:  of[TrashList](schema{"count": note("Entries on this page")}),
+			summary: "What was deleted and can be restored, newest first: files with the scope files:read, all else with " +
+				"memory:read",
+			answer: of[TrashList](schema{"count": note("Entries on this page")}),
 			parameters: []parameter{{"kind",
 				described(schemaOf(reflect.TypeFor[souvenir.TrashKind]()), "Only entries of this kind")},
 				{"limit", within("Most entries on this page", 1, souvenir.MaxTrashLimit, 100)},
 				{"offset", within("Entries to leave out before the first", 0, params.MaxOffset, 0)}},
 		},
-		"POST /api/trash/{id}/restore": {summary: "Restore an entry of the trash to its place: a file with the scope files:write, all else with memory:write", answer: of[RestoredEntry](success)},
-		"DELETE /api/trash/{id}":       {summary: "Erase an entry of the trash permanently; only for its owner", answer: of[Done](nil)},
+		"POST /api/trash/{id}/restore": {summary: "Restore an entry of the trash to its place: a file with the scope " +
+			"files:write, all else with memory:write", answer: of[RestoredEntry](success)},
+		"DELETE /api/trash/{id}": {summary: "Erase an entry of the trash permanently; only for its owner",
+			answer: of[Done](nil)},
 		"DELETE /api/trash": {summary: "Erase everything of the caller's in the trash",
 			answer: of[EmptiedTrash](schema{"success": constant(true), "erased": note("How many entries")})},
 
@@ -135,7 +139,8 @@ func operations() map[string]operation {
 			answer: of[AcceptedInvitation](success)},
 		"POST /api/project-invitations/{id}/decline": {summary: "Decline an invitation; its sender is not notified",
 			answer: of[Done](nil)},
-		"POST /api/project-invitations/{id}/block": {summary: "Decline an invitation and block its sender, who is not notified",
+		"POST /api/project-invitations/{id}/block": {summary: "Decline an invitation and block its sender, who is not " +
+			"notified",
 			answer: of[Done](nil)},
 		"GET /api/blocked-users": {summary: "Users whose invitations do not reach the caller",
 			answer: of[BlockedUserList](nil)},
@@ -147,7 +152,8 @@ func operations() map[string]operation {
 			body: of[newToken](schema{"name": line("A name to recognize it by", nameLength),
 				"expires_in_days": orNull(days("None: as late as the caller's own credential allows")),
 				"scopes": orNull(
-					nonempty(scopeList("None: memory and files, as far as the caller's credential reaches; account and admin must be named"))),
+					nonempty(scopeList("None: memory and files, as far as the caller's credential reaches; account and admin must " +
+						"be named"))),
 				"projects": orNull(nonempty(list(text(""), "Project ids; none: no limit")))}, "expires_in_days", "scopes",
 				"projects"),
 		},
@@ -274,7 +280,8 @@ func components() map[string]schema {
 			"deleted_by": note("User id"), "deleted_through": note("What acted for the user: tool, api or page"),
 			"restorable_until": note("From then on it is erased"), "own": note("The caller may erase it")})
 
-	status := note("invited: the role counts once the user accepts; nothing of the project is visible to one who is no member yet")
+	status := note("invited: the role counts once the user accepts; nothing of the project is visible to one who is no " +
+		"member yet")
 	share[souvenir.Project](all, schema{"owner": note("User id"), "memory_count": note("Of the visible ones")})
 	share[souvenir.Member](all, schema{"user": note("User id; of an invited user, the name as it was typed"),
 		"status": status})
@@ -297,7 +304,8 @@ func components() map[string]schema {
 	token := schema{
 		"prefix": note("The beginning of its value"), "projects": orNull(list(text(""), "null: all")),
 		"last_used_at": orNull(moment("null: never")), "expires_at": orNull(moment("null: never")),
-		"grant_id":     note("The OAuth grant with which it ends, because an application made it. Left out: it ends with none"),
+		"grant_id": note("The OAuth grant with which it ends, because an application made it. Left out: it ends " +
+			"with none"),
 		"client_name":  note("What that application calls itself"),
 		"token_id":     note("The token through which it was made, and with which it ends. Left out: through none"),
 		"token_name":   note("What that one is called"),

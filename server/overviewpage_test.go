@@ -38,7 +38,8 @@ func TestOverviewTellsWhatThereIs(t *testing.T) {
 		`href="/memories?project=`+w.users[owner]+`%2Fshop"`, "list_collections", "The shop",
 		"2 memories stored in 30 days; 2 in total", `<span class="number">2</span> memories`,
 		`<span class="number">2</span> projects`, `<span class="number">2</span> files`,
-		`id="days-30" href="/?days=30" hx-get="/?days=30" hx-target="#overview" hx-swap="outerHTML" hx-push-url="true" aria-current="true"`, "time zone UTC")
+		`id="days-30" href="/?days=30" hx-get="/?days=30" hx-target="#overview" hx-swap="outerHTML" hx-push-url="true" `+
+			`aria-current="true"`, "time zone UTC")
 	checkPage(w, p)
 	if columns := strings.Count(p.body, `class="column"`); columns != 30 {
 		t.Errorf("%d columns for 30 days", columns)
@@ -62,7 +63,8 @@ func TestOverviewTellsWhatThereIs(t *testing.T) {
 func TestOverviewIsGivenToScriptsInParts(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	b := w.signedIn(owner)
-	whole := b.part("/?days=7", "overview").expect(http.StatusOK, `<div id="overview"`, "stored in 7 days").without("<html",
+	whole := b.part("/?days=7", "overview").expect(http.StatusOK, `<div id="overview"`,
+		"stored in 7 days").without("<html",
 		"<h1")
 	if vary := whole.header.Values("Vary"); len(vary) == 0 {
 		t.Error("a store could give a part where the page is wanted")

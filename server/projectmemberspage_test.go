@@ -210,7 +210,8 @@ func TestProjectsAreDeletedByThoseWhoMeanIt(t *testing.T) {
 		checkPage(w, p)
 	}
 	olivia.get(w.shop()).expect(http.StatusOK, "The shop opens at nine.")
-	olivia.get(settings).expect(http.StatusOK, "stays in the trash until", "can be restored until then").without("cannot be",
+	olivia.get(settings).expect(http.StatusOK, "stays in the trash until",
+		"can be restored until then").without("cannot be",
 		"for good")
 	gone := olivia.submit(olivia.get(settings), w.shop()+"/delete", url.Values{"typed": {" The shop "}})
 	olivia.leadsTo(gone, "/projects?done=project-trashed").expect(http.StatusOK,

@@ -67,7 +67,8 @@ func TestModulesOfAProject(t *testing.T) {
 		"<dt>active</dt><dd>3</dd>")
 	checkPage(w, p)
 	checkPage(w, olivia.get(modules+"?module="+url.QueryEscape(hostile)).expect(http.StatusOK, "Both are warm."))
-	checkPage(w, olivia.get(modules+"?module=cellar").expect(http.StatusOK, "Nothing here yet. A memory belongs to the module", "module:cellar"))
+	checkPage(w, olivia.get(modules+"?module=cellar").expect(http.StatusOK,
+		"Nothing here yet. A memory belongs to the module", "module:cellar"))
 	p = olivia.get(modules+"?module="+strings.Repeat("x", 129)).stays(http.StatusBadRequest, "Module_name is",
 		`aria-invalid="true"`)
 	checkPage(w, p)

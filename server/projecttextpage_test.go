@@ -230,7 +230,8 @@ func TestEditingKeepsLineEndings(t *testing.T) {
 func TestMainMemoryOfAProject(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	walter, edit := w.signedIn(writer), w.shop()+"/edit"
-	walter.get(w.shop()).expect(http.StatusOK, "Nothing here yet. The main memory holds what to know first", "The shop opens at nine.")
+	walter.get(w.shop()).expect(http.StatusOK, "Nothing here yet. The main memory holds what to know first",
+		"The shop opens at nine.")
 	saved := walter.post(edit, walter.writes(edit, "main", "# The shop\n\nSoup and fish."))
 	p := walter.get(saved.header.Get("Location")).expect(http.StatusOK, "“Main memory” is saved.", "<p>Soup and fish.</p>",
 		"version 1")

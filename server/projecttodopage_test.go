@@ -106,7 +106,8 @@ func TestTodoThatIsNotThere(t *testing.T) {
 		"## Constitution", "- [ ] T1")
 	form := url.Values{"csrf": {olivia.get("/profile").hidden().Get("csrf")}, "text": {"todo"}, "base": {emptyDigest},
 		"content": {"## Tasks\r\n"}}
-	refused := olivia.post(w.shop()+"/edit", form).stays(http.StatusBadRequest, "The text is not a todo document: missing: ",
+	refused := olivia.post(w.shop()+"/edit", form).stays(http.StatusBadRequest,
+		"The text is not a todo document: missing: ",
 		"## Tasks")
 	checkPage(w, refused)
 	form.Set("content", strings.ReplaceAll(shopTodo, "\n", "\r\n"))

@@ -10,7 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// Two projects of one id, the user's own and one that someone shares, are distinguished by what leads to their memories.
+// Two projects of one id, the user's own and one that someone shares, are distinguished by what leads to their
+// memories.
 func TestMemoriesOfProjectsOfOneID(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	if _, err := w.store.As(souvenir.Access{User: w.users[reader]}).AddProject(t.Context(),

@@ -32,8 +32,10 @@ func everyone(status int, others map[string]int) map[string]int {
 }
 
 const (
-	searchAll   = `{"name": "memory", "arguments": {"action": "search", "query": "when does the shop open, and what is the word"}}`
-	storeInShop = `{"name": "memory", "arguments": {"action": "store", "content": "The shop closes at six.", "project_id": "shop"}}`
+	searchAll = `{"name": "memory", "arguments": {"action": "search", "query": "when does the shop open, and what is ` +
+		`the word"}}`
+	storeInShop = `{"name": "memory", "arguments": {"action": "store", "content": "The shop closes at six.", ` +
+		`"project_id": "shop"}}`
 )
 
 func endpoints() []endpoint {
@@ -76,8 +78,9 @@ func endpoints() []endpoint {
 			body: `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`,
 			has:  []string{`"get_project_main_memory"`, `"inputSchema"`}, rows: everyone(200, nil), without: []string{secret}},
 		{name: "retrieve what is private over MCP", method: "POST", path: "/mcp",
-			has:  []string{`"content"`}, // an error, too, for the model to read
-			body: `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory", "arguments": {"action": "retrieve", "id": "{private}"}}}`,
+			has: []string{`"content"`}, // an error, too, for the model to read
+			body: `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory", "arguments": {"action": ` +
+				`"retrieve", "id": "{private}"}}}`,
 			rows: everyone(200, nil)},
 		{name: "a stream of messages", method: "GET", path: "/mcp", rows: everyone(405, nil), without: []string{secret}},
 		{name: "end a session", method: "DELETE", path: "/mcp", rows: everyone(405, nil), without: []string{secret}},
@@ -125,8 +128,9 @@ func endpoints() []endpoint {
 			rows: everyone(404, map[string]int{readOnly: 403}), without: []string{secret}},
 		{name: "erase from the trash", method: "DELETE", path: "/api/trash/none",
 			rows: everyone(404, map[string]int{readOnly: 403, noFiles: 403, noMemory: 403}), without: []string{secret}},
-		{name: "empty the trash", method: "DELETE", path: "/api/trash", has: []string{`"erased":0`}, without: []string{secret},
-			rows: everyone(200, map[string]int{readOnly: 403, noFiles: 403, noMemory: 403})},
+		{name: "empty the trash", method: "DELETE", path: "/api/trash", has: []string{`"erased":0`},
+			without: []string{secret},
+			rows:    everyone(200, map[string]int{readOnly: 403, noFiles: 403, noMemory: 403})},
 		{name: "invitations to projects", method: "GET", path: "/api/project-invitations",
 			has: []string{`"invitations":[]`, `"count":0`}, without: []string{secret},
 			rows: everyone(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},

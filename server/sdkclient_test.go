@@ -21,7 +21,8 @@ func TestAClientThatIsKnownByItsDocument(t *testing.T) {
 	var documents *httptest.Server
 	documents = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"client_id": %q, "client_name": "Editor", "redirect_uris": ["http://127.0.0.1/callback"], "grant_types": ["authorization_code", "refresh_token"]}`, documents.URL+r.URL.Path)
+		fmt.Fprintf(w, `{"client_id": %q, "client_name": "Editor", "redirect_uris": ["http://127.0.0.1/callback"], `+
+			`"grant_types": ["authorization_code", "refresh_token"]}`, documents.URL+r.URL.Path)
 	}))
 	defer documents.Close()
 	const at = "http://127.0.0.1:1" // the SDK wants TLS anywhere else

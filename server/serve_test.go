@@ -142,7 +142,8 @@ func TestSilentClientsAreGivenUp(t *testing.T) {
 	before := w.filesOf(owner)
 	kind, form := formOf(t, []part{{"file", "x.txt", "", "text"}})
 	for name, head := range map[string]string{
-		"a call": "POST /tools/call HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\nAuthorization: Bearer %s\r\n\r\n{\"name\":",
+		"a call": "POST /tools/call HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " +
+			"100\r\nAuthorization: Bearer %s\r\n\r\n{\"name\":",
 		"a upload": "POST /api/files/upload HTTP/1.1\r\nHost: x\r\nContent-Type: " + kind +
 			"\r\nContent-Length: 10000\r\nAuthorization: Bearer %s\r\n\r\n" + string(form[:100]),
 	} {
@@ -169,7 +170,8 @@ func TestSilentClientsAreGivenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		fmt.Fprintf(conn, "POST /api/files/upload HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: %s\r\nContent-Length: %d\r\nAuthorization: Bearer %s\r\n\r\n", kind, len(form), w.tokens[owner])
+		fmt.Fprintf(conn, "POST /api/files/upload HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: "+
+			"%s\r\nContent-Length: %d\r\nAuthorization: Bearer %s\r\n\r\n", kind, len(form), w.tokens[owner])
 		for len(form) > 0 {
 			n := min(len(form), 1+len(form)/8)
 			if _, err := conn.Write(form[:n]); err != nil {

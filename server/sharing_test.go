@@ -66,15 +66,19 @@ func TestAnUninvitedProjectShowsNothingOfItself(t *testing.T) {
 		for _, call := range []struct{ method, path, body string }{
 			{"POST", "/tools/call", `{"name": "memory", "arguments": {"action": "get_context", "project_name": "billing-api"}}`},
 			{"POST", "/tools/call", `{"name": "memory", "arguments": {"action": "get_context", "query": "billing API"}}`},
-			{"POST", "/tools/call", `{"name": "memory", "arguments": {"action": "search", "query": "how does the billing API deploy"}}`},
+			{"POST", "/tools/call", `{"name": "memory", "arguments": {"action": "search", "query": "how does the billing API ` +
+				`deploy"}}`},
 			{"POST", "/tools/call", `{"name": "memory", "arguments": {"action": "retrieve", "id": "` + main.ID + `"}}`},
 			{"POST", "/tools/call", `{"name": "get_project_main_memory", "arguments": {"project_name": "billing-api"}}`},
-			{"POST", "/tools/call", `{"name": "get_module_state", "arguments": {"module_name": "billing", "project_name": "billing-api"}}`},
+			{"POST", "/tools/call", `{"name": "get_module_state", "arguments": {"module_name": "billing", "project_name": ` +
+				`"billing-api"}}`},
 			{"POST", "/tools/call", `{"name": "list_collections"}`},
 			{"POST", "/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "resources/list"}`},
 			{"POST", "/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "prompts/list"}`},
-			{"POST", "/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": {"name": "load_project_context", "arguments": {"project": "billing-api"}}}`},
-			{"POST", "/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "completion/complete", "params": {"ref": {"type": "ref/prompt", "name": "load_project_context"}, "argument": {"name": "project", "value": "bil"}}}`},
+			{"POST", "/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": {"name": "load_project_context", ` +
+				`"arguments": {"project": "billing-api"}}}`},
+			{"POST", "/mcp", `{"jsonrpc": "2.0", "id": 1, "method": "completion/complete", "params": {"ref": {"type": ` +
+				`"ref/prompt", "name": "load_project_context"}, "argument": {"name": "project", "value": "bil"}}}`},
 			{"GET", "/api/projects", ""}, {"GET", "/api/projects/billing-api", ""},
 			{"GET", "/api/projects/billing-api/members", ""}, {"GET", "/api/files", ""}, {"GET", "/api/files/" + file.ID, ""},
 			{"GET", "/api/owner-ids/me", ""}, {"GET", "/api/activity", ""},
@@ -264,7 +268,8 @@ func TestTheInvitationsPage(t *testing.T) {
 	sam.leadsTo(answer("block"), "/project-invitations?done=blocked").expect(http.StatusOK, "its sender blocked",
 		"Unblock olivia")
 	checkPage(w, sam.get("/project-invitations"))
-	olivia.get("/projects/"+w.users[owner]+"/third/members").expect(http.StatusOK, "pending").without("blocked", "declined")
+	olivia.get("/projects/"+w.users[owner]+"/third/members").expect(http.StatusOK, "pending").without("blocked",
+		"declined")
 	sam.leadsTo(answer("unblock"), "/project-invitations?done=unblocked").expect(http.StatusOK).without("Unblock")
 	sam.post("/project-invitations",
 		url.Values{"csrf": {sam.get("/profile").hidden().Get("csrf")}, "answer": {hostile}}).expect(http.StatusBadRequest,

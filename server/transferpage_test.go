@@ -65,7 +65,8 @@ func TestExportOnThePage(t *testing.T) {
 	rita := w.signedIn(reader)
 	rita.submit(rita.get("/transfer"), "/transfer/export", nil).expect(http.StatusOK, `"type":"end"`).without(secret,
 		"The shop opens at nine.")
-	b.submit(p, "/transfer/export", url.Values{"of": {"all"}}).expect(http.StatusForbidden, "nly admins can export").without(secret)
+	b.submit(p, "/transfer/export", url.Values{"of": {"all"}}).expect(http.StatusForbidden,
+		"nly admins can export").without(secret)
 
 	p = ada.get("/transfer").expect(http.StatusOK, "All users’ data")
 	checkPage(w, p)
@@ -81,7 +82,8 @@ func TestImportOnThePage(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada := w.signedIn(admin)
 	memory := func(id, content string) string {
-		return fmt.Sprintf("{\"souvenir\":\"export\",\"version\":1}\n{\"type\":\"memory\",\"id\":\"%s\",\"owner\":\"%s\",\"content\":\"%s\"}\n", id, w.users[owner], content)
+		return fmt.Sprintf("{\"souvenir\":\"export\",\"version\":1}\n{\"type\":\"memory\",\"id\":\"%s\",\"owner\":\"%s\","+
+			"\"content\":\"%s\"}\n", id, w.users[owner], content)
 	}
 	begun := func(p *gotPage) *gotPage {
 		t.Helper()

@@ -118,5 +118,6 @@ func (s *Server) eraseTrashed(_ http.ResponseWriter, r *http.Request, c request.
 
 func (s *Server) emptyTrash(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	n, err := c.Store.EmptyTrash(r.Context())
-	return EmptiedTrash{true, n, "everything of yours in the trash is erased permanently; earlier backups still contain it"}, err
+	return EmptiedTrash{true, n, "everything of yours in the trash is erased permanently; earlier backups still " +
+		"contain it"}, err
 }

@@ -51,7 +51,8 @@ func TestEveryCallAnswersWithinTheCallersReach(t *testing.T) {
 	}{
 		{"list", "list_collections", ``, reads},
 		{"create", "create_collection", `{"collection_name": "new"}`, with(writesNew, "limited", forbidden)},
-		{"context", "memory", `{"action": "get_context", "query": "granite secretdiary secretvault secretrecipe", "project_id": "p-bridge", "detected_identity": {"name": "Sam"}}`, reads},
+		{"context", "memory", `{"action": "get_context", "query": "granite secretdiary secretvault secretrecipe", ` +
+			`"project_id": "p-bridge", "detected_identity": {"name": "Sam"}}`, reads},
 		{"context of everything", "memory", `{"action": "get_context", "query": "of anna"}`, reads},
 		{"context of a private project", "memory", `{"action": "get_context", "project_id": "p-vault"}`, reads},
 		{"store", "memory", `{"action": "store", "content": "of anna"}`, with(writesNew, "limited", "")},
@@ -77,7 +78,8 @@ func TestEveryCallAnswersWithinTheCallersReach(t *testing.T) {
 			`{"action": "store", "content": "x", "project_id": "p-bridge", "related_memory_ids": ["{diary}"]}`,
 			outcomes{"reader": forbidden, "writer": notFound, "stranger": notFound, "limited": notFound, "nothing": forbidden,
 				"read-only": readOnly, "memories for reading": forbidden, "files": forbidden}},
-		{"search", "memory", `{"action": "search", "query": "granite secretdiary secretvault secretrecipe of anna", "limit": 100, "include_files": true}`, reads},
+		{"search", "memory", `{"action": "search", "query": "granite secretdiary secretvault secretrecipe of anna", ` +
+			`"limit": 100, "include_files": true}`, reads},
 		{"search by time", "memory", `{"action": "search", "limit": 100}`, reads},
 		{"search a private project", "memory", `{"action": "search", "project_id": "p-vault"}`, reads},
 		{"search by filter", "memory", `{"action": "search", "filter": {"event_type": {"in": ["project-main", "IDENTITY"]}}}`,
@@ -100,7 +102,8 @@ func TestEveryCallAnswersWithinTheCallersReach(t *testing.T) {
 				"stranger": souvenir.KindInvalid, "nothing": forbidden}},
 		{"general rule", "rules", `{"action": "store", "rule_type": "dont", "content": "No."}`,
 			with(writesNew, "limited", forbidden)},
-		{"todo", "todo", `{"action": "store", "project_id": "anna/p-bridge", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n## Gaps\n"}`,
+		{"todo", "todo", `{"action": "store", "project_id": "anna/p-bridge", "content": "## Constitution\n## Spec\n## ` +
+			`Plan\n## Tasks\n## Gaps\n"}`,
 			outcomes{"reader": forbidden, "read-only": readOnly, "memories for reading": forbidden, "files": forbidden,
 				"stranger": souvenir.KindInvalid, "nothing": forbidden}},
 		{"section", "todo", `{"action": "update_section", "project_name": "Bridge", "section": "gaps", "content": "none"}`,

@@ -30,13 +30,16 @@ func TestHarmlessMistakesWithArgumentsAreTakenAsMeant(t *testing.T) {
 		{name: "a whole number with an exponent", tool: "memory", args: `{"action": "search", "limit": 1e1}`,
 			want: map[string]any{"limit": 10}},
 		{name: "null", tool: "memory",
-			args: `{"action": "search", "limit": null, "offset": null, "tags": null, "filter": null, "query": null, "query_embedding": null, "include_files": null, "sort_order": null}`,
+			args: `{"action": "search", "limit": null, "offset": null, "tags": null, "filter": null, "query": null, ` +
+				`"query_embedding": null, "include_files": null, "sort_order": null}`,
 			want: map[string]any{"limit": 7, "offset": 0, "sort_order": "updated_at_desc"}},
 		{name: "empty texts", tool: "memory",
-			args: `{"action": "search", "limit": "", "offset": "", "tags": "", "filter": "", "query": "", "query_embedding": "", "include_files": "", "sort_order": "", "collection_name": " "}`,
+			args: `{"action": "search", "limit": "", "offset": "", "tags": "", "filter": "", "query": "", "query_embedding": ` +
+				`"", "include_files": "", "sort_order": "", "collection_name": " "}`,
 			want: map[string]any{"limit": 7, "offset": 0, "sort_order": "updated_at_desc"}},
 		{name: "empty lists and objects", tool: "memory",
-			args: `{"action": "search", "tags": [], "query_embedding": [], "filter": {}, "metadata": {}, "related_memory_ids": [], "content": ""}`},
+			args: `{"action": "search", "tags": [], "query_embedding": [], "filter": {}, "metadata": {}, ` +
+				`"related_memory_ids": [], "content": ""}`},
 		{name: "a truth as text", tool: "memory",
 			args: `{"action": "search", "include_files": "True", "filter": {"id": "{main}"}}`,
 			want: map[string]any{"results.0.memories.0.files.0.id": "{plan}"}},

@@ -17,7 +17,8 @@ type createCollectionArguments struct {
 var createCollection = define[createCollectionArguments](definition{
 	name:  "create_collection",
 	title: "Create collection",
-	description: `Create a named collection to keep memories of one kind or topic apart. Rarely needed: memory store uses the collection "default" by itself. ` +
+	description: `Create a named collection to keep memories of one kind or topic apart. Rarely needed: memory store ` +
+		`uses the collection "default" by itself. ` +
 		`Returns the collection; a name that exists already is an error.`,
 	actions: []action{{
 		scope: souvenir.ScopeMemoryWrite, required: []string{"collection_name"},

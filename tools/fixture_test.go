@@ -65,7 +65,8 @@ var personas = map[string]persona{
 	},
 }
 
-const bridgeTodo = "## Constitution\nTests first.\n\n## Spec\nA bridge of granite.\n\n## Plan\nStone by stone.\n\n## Tasks\n- [x] T1 measure the river\n- [ ] T2 order granite\n- [ ] T12 open the bridge\n\n## Gaps\nWho pays?\n"
+const bridgeTodo = "## Constitution\nTests first.\n\n## Spec\nA bridge of granite.\n\n## Plan\nStone by stone.\n\n## " +
+	"Tasks\n- [x] T1 measure the river\n- [ ] T2 order granite\n- [ ] T12 open the bridge\n\n## Gaps\nWho pays?\n"
 
 // template is the world as a file, and the ids of what is in it.
 var template = sync.OnceValues(func() (made struct {

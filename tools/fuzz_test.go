@@ -19,15 +19,19 @@ func FuzzCall(f *testing.F) {
 		{"create_collection", `{"collection_name": "a", "vector_size": "3", "own_vectors": "true"}`},
 		{"list_collections", `null`},
 		{"memory", `{"action": "get-context", "query": "x", "detected_identity": "{\"a\": [1]}", "token_budget": 600}`},
-		{"memory", `{"action": "store", "content": "x", "metadata": {"tags": "a,b", "importance": "High", "n": 1e999}, "embedding": [1, 2]}`},
-		{"memory", `{"action": "store", "content": "x", "event_type": "project-rule", "rule_type": "todo", "project_name": "p"}`},
-		{"memory", `{"action": "search", "query": "x", "limit": 3.0, "tags": "[\"a\"]", "filter": {"n": {"gte": 1, "in": [null]}, "tags": []}, "sort_order": "Updated-At-Asc"}`},
+		{"memory", `{"action": "store", "content": "x", "metadata": {"tags": "a,b", "importance": "High", "n": 1e999}, ` +
+			`"embedding": [1, 2]}`},
+		{"memory", `{"action": "store", "content": "x", "event_type": "project-rule", "rule_type": "todo", ` +
+			`"project_name": "p"}`},
+		{"memory", `{"action": "search", "query": "x", "limit": 3.0, "tags": "[\"a\"]", "filter": {"n": {"gte": 1, "in": ` +
+			`[null]}, "tags": []}, "sort_order": "Updated-At-Asc"}`},
 		{"memory", `{"action": "search", "query_embedding": "1, 2.5e-3", "offset": -0}`},
 		{"memory", `{"action": "retrieve", "id": "x", "collection_name": "default"}`},
 		{"memory", `{"action": "update", "id": "x", "metadata": {"state": null}, "expected_revision": 1}`},
 		{"memory", `{"action": "delete", "id": ""}`},
 		{"rules", `{"action": "store", "rule_type": "don't", "content": "x"}`},
-		{"todo", `{"action": "store", "project_id": "p", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n- [ ] T1 x\n## Gaps\n"}`},
+		{"todo", `{"action": "store", "project_id": "p", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n- [ ] T1 ` +
+			`x\n## Gaps\n"}`},
 		{"todo", `{"action": "complete", "project_id": "p", "task_id": "T1"}`},
 		{"todo", `{"action": "update_section", "project_id": "p", "section": "gaps", "content": "x"}`},
 		{"get_project_main_memory", `{"project_id": "a/b/c"}`},

@@ -19,7 +19,8 @@ var getModuleState = define[getModuleStateArguments](definition{
 	name:  "get_module_state",
 	title: "Get module state",
 	description: `All that is known of one module, component or feature: call it before you change it. ` +
-		`Returns memories (first those whose metadata.module_name or tags name it, then related ones), files, and a summary: counts by event_type and state, newest changes, open tasks that name it. ` +
+		`Returns memories (first those whose metadata.module_name or tags name it, then related ones), files, and a ` +
+		`summary: counts by event_type and state, newest changes, open tasks that name it. ` +
 		`To be found here, store memories with metadata {"module_name": "..."}.`,
 	annotations: Annotations{ReadOnly: true, Idempotent: true},
 	actions: []action{{

@@ -87,7 +87,8 @@ func TestResultsHaveTheFieldsOfTheInterface(t *testing.T) {
 		{"rules", `{"action": "store", "rule_type": "do", "content": "x"}`,
 			join([]string{"id uuid", "created boolean", "updated boolean", "revision number", "memory object"},
 				memoryFields("memory"))},
-		{"todo", `{"action": "store", "project_id": "p-bridge", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n## Gaps\n"}`,
+		{"todo", `{"action": "store", "project_id": "p-bridge", "content": "## Constitution\n## Spec\n## Plan\n## ` +
+			`Tasks\n## Gaps\n"}`,
 			join([]string{"id uuid", "created boolean", "updated boolean", "revision number"}, progress,
 				memoryFields("memory"))},
 		{"todo", `{"action": "update_section", "project_id": "p-bridge", "section": "plan", "content": "x"}`,

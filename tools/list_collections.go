@@ -11,7 +11,8 @@ type listCollectionsArguments struct{ notes }
 var listCollections = define[listCollectionsArguments](definition{
 	name:  "list_collections",
 	title: "List collections",
-	description: `List the collections that memories can be found in, with description, memory_count and the embedding model. ` +
+	description: `List the collections that memories can be found in, with description, memory_count and the embedding ` +
+		`model. ` +
 		`Use it to choose a collection_name for memory store, or to narrow a search.`,
 	annotations: Annotations{ReadOnly: true, Idempotent: true},
 	actions:     []action{{scope: souvenir.ScopeMemoryRead, call: with((*Set).listCollections)}},

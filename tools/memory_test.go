@@ -70,7 +70,8 @@ func TestMemoryStore(t *testing.T) {
 		},
 		{
 			name: "a rule takes the place of the one there is", tool: "memory",
-			args: `{"action": "store", "content": "Use more granite.", "event_type": "project-rule", "rule_type": "do", "project_id": "p-bridge"}`,
+			args: `{"action": "store", "content": "Use more granite.", "event_type": "project-rule", "rule_type": "do", ` +
+				`"project_id": "p-bridge"}`,
 			want: map[string]any{"id": "{rule}", "revision": 2},
 		},
 		{
@@ -108,18 +109,21 @@ func TestMemoryUpdate(t *testing.T) {
 		},
 		{
 			name: "metadata merges and null removes", tool: "memory",
-			args: `{"action": "update", "id": "{pillars}", "metadata": {"architect": null, "height": 12, "tags": null, "importance": "Low"}}`,
+			args: `{"action": "update", "id": "{pillars}", "metadata": {"architect": null, "height": 12, "tags": null, ` +
+				`"importance": "Low"}}`,
 			want: map[string]any{"revision": 2, "metadata.architect": nil, "metadata.height": 12, "metadata.tags": nil,
 				"metadata.importance": "low", "metadata.state": "active"},
 		},
 		{
 			name: "known keys as arguments win", tool: "memory",
-			args: `{"action": "update", "id": "{pillars}", "state": "archived", "tags": "a, b", "metadata": {"state": "completed", "tags": "c"}}`,
+			args: `{"action": "update", "id": "{pillars}", "state": "archived", "tags": "a, b", "metadata": {"state": ` +
+				`"completed", "tags": "c"}}`,
 			want: map[string]any{"metadata.state": "archived", "metadata.tags": []any{"a", "b"}, "metadata.importance": "high"},
 		},
 		{
 			name: "empty arguments take nothing away", tool: "memory",
-			args: `{"action": "update", "id": "{pillars}", "content": "x", "tags": [], "state": "", "metadata": {}, "importance": null}`,
+			args: `{"action": "update", "id": "{pillars}", "content": "x", "tags": [], "state": "", "metadata": {}, ` +
+				`"importance": null}`,
 			want: map[string]any{"metadata.tags": []any{"pillars", "stone"}, "metadata.state": "active",
 				"metadata.importance": "high"},
 		},
@@ -183,7 +187,8 @@ func TestMemoryRetrieve(t *testing.T) {
 		{
 			name: "with its files", tool: "memory", args: `{"action": "retrieve", "id": "{main}"}`,
 			want: map[string]any{
-				"result":    "Memory {main} in collection work, project Bridge, revision 1:\n\nThe bridge of granite spans the river.\n\nFiles:\n- plan.txt (text/plain; charset=utf-8, 13 bytes, id {plan})",
+				"result": "Memory {main} in collection work, project Bridge, revision 1:\n\nThe bridge of granite spans the " +
+					"river.\n\nFiles:\n- plan.txt (text/plain; charset=utf-8, 13 bytes, id {plan})",
 				"memory.id": "{main}", "memory.content": "The bridge of granite spans the river.", "memory.collection_name": "work",
 				"memory.metadata.event_type": "project-main",
 				"files.0": map[string]any{"id": "{plan}", "filename": "plan.txt", "mime_type": "text/plain; charset=utf-8",
@@ -290,7 +295,8 @@ func TestMemorySearch(t *testing.T) {
 		},
 		{
 			name: "known keys as arguments", tool: "memory",
-			args: `{"action": "search", "event_type": "decision", "state": "active", "importance": "high", "filter": {"state": "archived"}}`,
+			args: `{"action": "search", "event_type": "decision", "state": "active", "importance": "high", "filter": ` +
+				`{"state": "archived"}}`,
 			want: with(map[string]any{"total": 1, "results.0.memories.0.id": "{pillars}"}),
 		},
 		{

@@ -19,8 +19,10 @@ type rulesArguments struct {
 var rulesTool = define[rulesArguments](definition{
 	name:  "rules",
 	title: "Rules",
-	description: `Keep the long-form rules that have to be followed: what to do and what not to do in a project, or, without a project, everywhere. ` +
-		`There is one text per rule_type; store replaces it as a whole, so begin with the present one (memory get_context: project_rules, general_do_dont). ` +
+	description: `Keep the long-form rules that have to be followed: what to do and what not to do in a project, or, ` +
+		`without a project, everywhere. ` +
+		`There is one text per rule_type; store replaces it as a whole, so begin with the present one (memory get_context: ` +
+		`project_rules, general_do_dont). ` +
 		`Use it when the user states a lasting rule. Returns id, created or updated, revision, memory.`,
 	annotations: Annotations{Idempotent: true},
 	actions: []action{{

@@ -11,7 +11,8 @@ func TestRulesStore(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name: "a new one", tool: "rules",
-			args: `{"action": "store", "project_name": "Bridge", "rule_type": "dont", "content": "No wood.", "tags": "stone", "related_memory_ids": ["{pillars}"]}`,
+			args: `{"action": "store", "project_name": "Bridge", "rule_type": "dont", "content": "No wood.", "tags": "stone", ` +
+				`"related_memory_ids": ["{pillars}"]}`,
 			want: map[string]any{
 				"created": true, "updated": false, "revision": 1, "memory.content": "No wood.", "memory.metadata.rule_type": "dont",
 				"memory.metadata.event_type": "project-rule",
@@ -69,7 +70,8 @@ func TestTodo(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name: "store", tool: "todo",
-			args: `{"action": "store", "project_name": "Tunnel", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n- [ ] T1 dig\n## Gaps\n", "tags": ["deep"]}`,
+			args: `{"action": "store", "project_name": "Tunnel", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n- [ ` +
+				`] T1 dig\n## Gaps\n", "tags": ["deep"]}`,
 			want: map[string]any{"created": true, "updated": false, "revision": 1,
 				"progress":                  map[string]any{"done": 0, "total": 1},
 				"memory.metadata.rule_type": "todo", "memory.metadata.project_name": "Tunnel",
@@ -77,7 +79,8 @@ func TestTodo(t *testing.T) {
 		},
 		{
 			name: "store in place of the one there is", tool: "todo",
-			args: `{"action": "store", "project_id": "p-bridge", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n## Gaps\n"}`,
+			args: `{"action": "store", "project_id": "p-bridge", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n## ` +
+				`Gaps\n"}`,
 			want: map[string]any{"id": "{todo}", "updated": true, "revision": 2,
 				"progress": map[string]any{"done": 0, "total": 0}},
 		},

@@ -20,7 +20,8 @@ type todoArguments struct {
 var todoTool = define[todoArguments](definition{
 	name:  "todo",
 	title: "Todo",
-	description: `Keep a project's todo: one Markdown document with the headings ## Constitution, ## Spec, ## Plan, ## Tasks and ## Gaps, each once and in this order. ` +
+	description: `Keep a project's todo: one Markdown document with the headings ## Constitution, ## Spec, ## Plan, ## ` +
+		`Tasks and ## Gaps, each once and in this order. ` +
 		`A task is a line "- [ ] T1 text" under ## Tasks. Read it with memory get_context (project_rules.todo). Actions:
 - store (content): replaces the whole document.
 - update_section (section, content): replaces what is below one heading and leaves the rest as it is.

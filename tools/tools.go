@@ -19,10 +19,11 @@ type Tool struct {
 // Annotations tell a client how careful to be with a tool, in the terms of the Model Context Protocol. All four
 // are always in the JSON, since some of the protocol's defaults are true.
 type Annotations struct {
-	ReadOnly    bool `json:"readOnlyHint"`    // it changes nothing
-	Destructive bool `json:"destructiveHint"` // it can delete; changes that keep the previous state as a revision do not count
-	Idempotent  bool `json:"idempotentHint"`  // the same call again changes nothing more
-	OpenWorld   bool `json:"openWorldHint"`   // it reaches beyond the store; false for all
+	ReadOnly bool `json:"readOnlyHint"` // it changes nothing
+	// it can delete; changes that keep the previous state as a revision do not count
+	Destructive bool `json:"destructiveHint"`
+	Idempotent  bool `json:"idempotentHint"` // the same call again changes nothing more
+	OpenWorld   bool `json:"openWorldHint"`  // it reaches beyond the store; false for all
 }
 
 // Options configure a [Set]. Nil options mean the zero value.

@@ -47,7 +47,8 @@ func TestDefinitionsAreThoseOfTheGoldenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))) {
-		t.Errorf("the definitions are no longer those of %s; if that is meant, run go test ./tools -update and look at the difference", path)
+		t.Errorf("the definitions are no longer those of %s; if that is meant, run go test ./tools -update and look at the "+
+			"difference", path)
 	}
 }
 

@@ -28,7 +28,8 @@ var uploadDocument = define[uploadDocumentArguments](definition{
 	name:  "upload_document",
 	title: "Upload document",
 	description: `Keep a file beside a memory. Either link one that is uploaded already (file_id and memory_id), ` +
-		`or store a small one: filename with content (text) or content_base64 (anything else), and memory_id if it belongs to a memory. ` +
+		`or store a small one: filename with content (text) or content_base64 (anything else), and memory_id if it belongs ` +
+		`to a memory. ` +
 		`Large files go to POST /api/files/upload first. Returns the file; GET /api/files/ID gives its bytes.`,
 	actions: []action{{
 		scope: souvenir.ScopeFilesWrite,
@@ -46,12 +47,14 @@ func (s *Set) uploadDocument(ctx context.Context, a *uploadDocumentArguments) (a
 		return nil, invalid("content_base64", "content and content_base64 are both given; a file has one of them")
 	case a.FileID != "" && (text || encoded):
 		return nil, invalid("file_id",
-			"file_id comes with content; give file_id and memory_id to link a file that is uploaded, or filename and content to store a new one")
+			"file_id comes with content; give file_id and memory_id to link a file that is uploaded, or filename and content "+
+				"to store a new one")
 	case a.FileID != "":
 		return s.linkFile(ctx, a)
 	case !text && !encoded:
 		return nil, invalid("file_id",
-			"file_id and content are missing; give file_id and memory_id to link a file that is uploaded, or filename with content or content_base64 to store a new one")
+			"file_id and content are missing; give file_id and memory_id to link a file that is uploaded, or filename with "+
+				"content or content_base64 to store a new one")
 	case a.Filename == "":
 		return nil, invalid("filename", `filename is missing; a new file needs one, such as "notes.md"`)
 	}

@@ -13,7 +13,8 @@ func TestUploadDocument(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name: "link a file", tool: "upload_document",
-			args: `{"file_id": "{loose}", "memory_id": "{pillars}", "description": "pages", "tags": "a, b", "category": "notes"}`,
+			args: `{"file_id": "{loose}", "memory_id": "{pillars}", "description": "pages", "tags": "a, b", "category": ` +
+				`"notes"}`,
 			want: map[string]any{"id": "{loose}", "memory_id": "{pillars}", "description": "pages", "tags": []any{"a", "b"},
 				"category": "notes", "size": 5},
 		},

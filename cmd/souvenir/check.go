@@ -106,7 +106,8 @@ func (c *cli) printCheck(report souvenir.CheckReport) error {
 	fmt.Fprintf(&c.out, "%d found, %d repaired\n", report.Total, report.Repaired)
 	c.printVerified(report)
 	if len(report.Damaged) > 0 || report.Unverified > 0 {
-		fmt.Fprintln(&c.out, "damaged data cannot be rebuilt: restore it from a backup, write it again, delete it, or accept it with --repair --accept")
+		fmt.Fprintln(&c.out, "damaged data cannot be rebuilt: restore it from a backup, write it again, delete it, or "+
+			"accept it with --repair --accept")
 	}
 	return nil
 }

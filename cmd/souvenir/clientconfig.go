@@ -414,9 +414,12 @@ func (c *cli) adviseOnConfig(chosen []client, to connection) {
 		}
 		switch {
 		case each.inCloud():
-			fmt.Fprintf(c.stderr, "%s cannot reach %s: it connects from its vendor's cloud, and this address works only on this machine or its network; give a --public-url on the internet\n", each.title, to.url)
+			fmt.Fprintf(c.stderr, "%s cannot reach %s: it connects from its vendor's cloud, and this address works only on "+
+				"this machine or its network; give a --public-url on the internet\n", each.title, to.url)
 		case each.connectors:
-			fmt.Fprintf(c.stderr, "%s's connectors connect from its vendor's cloud and cannot reach %s. So this uses mcp-remote (needs Node.js) to connect from this machine; --stdio needs neither that nor a server\n", each.title, to.url)
+			fmt.Fprintf(c.stderr, "%s's connectors connect from its vendor's cloud and cannot reach %s. So this uses "+
+				"mcp-remote (needs Node.js) to connect from this machine; --stdio needs neither that nor a "+
+				"server\n", each.title, to.url)
 		}
 	}
 	cloudOnly := !slices.ContainsFunc(chosen, func(each client) bool { return !each.inCloud() })

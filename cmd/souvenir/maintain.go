@@ -82,10 +82,12 @@ meanwhile.`,
 					After  int64 `json:"database_bytes"`
 				}{purged, before.DatabaseBytes, after.DatabaseBytes})
 			}
-			fmt.Fprintf(&c.out, "deleted %d past versions, %d unfinished files, %d tokens, %d sessions, %d invitations, %d recorded calls, %d rows of OAuth state\n",
+			fmt.Fprintf(&c.out, "deleted %d past versions, %d unfinished files, %d tokens, %d sessions, %d invitations, %d "+
+				"recorded calls, %d rows of OAuth state\n",
 				purged.Revisions, purged.Files, purged.Tokens, purged.Sessions, purged.Invitations, purged.Activity, purged.OAuth)
 			if !purged.HeldUntil.IsZero() {
-				fmt.Fprintf(&c.out, "the clock is far ahead of the time when the store was last used, so nothing expired was deleted; "+
+				fmt.Fprintf(&c.out, "the clock is far ahead of the time when the store was last used, so nothing expired was "+
+					"deleted; "+
 					"if the clock is right, use --trust-clock, or purge again after %s\n", purged.HeldUntil.Format(time.RFC3339))
 			}
 			fmt.Fprintf(&c.out, "the file has %s, %s of it free\n", size(after.DatabaseBytes), size(after.FreeBytes))
@@ -105,8 +107,9 @@ func badKeepRevisions(n int) error {
 func (c *cli) statsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "stats [flags]", GroupID: groupFile,
-		Short:   "Show how much the store holds",
-		Long:    "Counts what the store holds, for all users, and shows the size of its file and the progress of its vectors.",
+		Short: "Show how much the store holds",
+		Long: "Counts what the store holds, for all users, and shows the size of its file and the progress of its " +
+			"vectors.",
 		Example: "  souvenir stats\n  souvenir stats --json",
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)

@@ -62,7 +62,8 @@ output carries only messages of the protocol.`,
 			"minimum `level` of what is logged to standard error: debug, info, warn or error"),
 	}
 	flags.Var(&s.indexMemory, "index-memory",
-		"maximum `bytes` of memory for the search index, which the first search starts to load; above it, and with 0, searches run on disk")
+		"maximum `bytes` of memory for the search index, which the first search starts to load; above it, and with 0, "+
+			"searches run on disk")
 	_ = command.MarkFlagFilename("db", "db") // for completion only; the flags are there
 	_ = command.RegisterFlagCompletionFunc("log-level",
 		cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
@@ -118,7 +119,8 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 		return err
 	}
 	if term.IsTerminal(int(c.stdin.Fd())) {
-		fmt.Fprintf(c.stderr, "This serves MCP to a client that starts it: \"souvenir client-config --stdio\" prints its configuration. Ctrl-D stops it.\n")
+		fmt.Fprintf(c.stderr, "This serves MCP to a client that starts it: \"souvenir client-config --stdio\" prints its "+
+			"configuration. Ctrl-D stops it.\n")
 	}
 	// A client that goes away must not end the process before the store is closed.
 	signal.Ignore(syscall.SIGPIPE)
@@ -165,7 +167,8 @@ func viewFor(ctx context.Context, store *souvenir.Store, named string, readOnly 
 	var wrong usageError
 	switch {
 	case errors.As(err, &wrong):
-		return nil, errors.New(wrong.message) // the store has several users; the command line may come from a client's settings
+		// the store has several users; the command line may come from a client's settings
+		return nil, errors.New(wrong.message)
 	case err != nil:
 		return nil, renamed(err, "user", "--user")
 	case user.Disabled:

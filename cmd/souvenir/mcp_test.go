@@ -320,7 +320,8 @@ func TestMCPClosesTheFileWhenItsClientIsGone(t *testing.T) {
 	out.Close()
 	_, _ = io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n")
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitError || !strings.Contains(stderr.String(), "can no longer be reached") {
+	if code := cmd.ProcessState.ExitCode(); code != exitError ||
+		!strings.Contains(stderr.String(), "can no longer be reached") {
 		t.Errorf("exit status %d, standard error %q; want 1, and that the client can no longer be reached", code, &stderr)
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "souvenir.db-wal")); err == nil {

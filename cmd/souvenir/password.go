@@ -47,11 +47,13 @@ func (c *cli) password(ctx context.Context, p passwordFlags, prompt string) (str
 	}
 	switch {
 	case best == 0 && !isTerminal(c.stdin):
-		return "", misused("a password is missing; give --password-stdin or --password-file, or --no-password for a user with tokens only")
+		return "", misused("a password is missing; give --password-stdin or --password-file, or --no-password for a user " +
+			"with tokens only")
 	case best == 0:
 		return c.askPassword(ctx, prompt)
 	case ways > 1:
-		return "", misused("the password is given in more than one way; give one of --password-stdin, --password-file and --no-password")
+		return "", misused("the password is given in more than one way; give one of --password-stdin, --password-file and " +
+			"--no-password")
 	case none == best:
 		return "", nil
 	}

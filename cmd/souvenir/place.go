@@ -18,7 +18,8 @@ import (
 const defaultFile = "souvenir.db"
 
 // dataFolders describes what dataFolder returns, for help and pages.
-const dataFolders = "~/.local/share/souvenir,\n~/Library/Application Support/Souvenir on macOS, %LocalAppData%\\Souvenir on Windows"
+const dataFolders = "~/.local/share/souvenir,\n~/Library/Application Support/Souvenir on macOS, " +
+	"%LocalAppData%\\Souvenir on Windows"
 
 // findStore finds the file for a program that clients start, in arbitrary working directories. It also returns why
 // it chose that file. With making, it creates the folder of a file that does not exist.

@@ -30,7 +30,8 @@ func newProviderFlags(command *cobra.Command) providerFlags {
 		secret:   secretFlag(command, "oidc-client-secret", "client secret of this server at the provider"),
 		name:     flags.String("oidc-name", "", "`name` of the provider for the button; otherwise its host"),
 		createDomains: flags.StringSlice("oidc-create-domain", nil,
-			"`domain` of e-mail addresses, verified by the provider, whose users get an account at their first sign-in; can be repeated"),
+			"`domain` of e-mail addresses, verified by the provider, whose users get an account at their first sign-in; can "+
+				"be repeated"),
 		requireACR: flags.StringSlice("oidc-require-acr", nil,
 			"an `acr` that is accepted for the sign-in there; can be repeated"),
 		requireAMR: flags.StringSlice("oidc-require-amr", nil,

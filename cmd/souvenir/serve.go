@@ -112,9 +112,11 @@ for everyone with an e-mail address, verified by the provider, in a domain.`,
 			"maximum `number` of calls kept; above it the oldest are deleted"),
 		noActivity: flags.Bool("no-activity", false, "record no calls; earlier records stay until they are too old"),
 		maxRunning: flags.Int("max-running", 0,
-			"`number` of requests that use the processors at the same time, not counting those that wait for the disk or a model; 0: one per processor"),
+			"`number` of requests that use the processors at the same time, not counting those that wait for the disk or a "+
+				"model; 0: one per processor"),
 		maxRunningPerUser: flags.Int("max-running-per-user", 0,
-			"`number` of them for one user, while users take turns; 0: one less than --max-running, but at least one; all of them if there were no other users for 10 s"),
+			"`number` of them for one user, while users take turns; 0: one less than --max-running, but at least one; all of "+
+				"them if there were no other users for 10 s"),
 		queuePerUser: flags.Int("queue-per-user", 256,
 			"`number` of waiting requests per user; more are answered with 503 and Retry-After"),
 		queueWait: flags.Duration("queue-wait", 15*time.Second,
@@ -122,10 +124,12 @@ for everyone with an e-mail address, verified by the provider, in a domain.`,
 		bodyMemory: 64 << 20,
 		listed:     func() []server.Setting { return listedSettings(flags) },
 		keepRevisions: keepRevisionsFlag(command,
-			"with each purge keep this `number` of past versions of each memory, the newest, and delete the others; 0 keeps all"),
+			"with each purge keep this `number` of past versions of each memory, the newest, and delete the others; 0 "+
+				"keeps all"),
 	}
 	flags.Var(&s.trustedProxies, "trusted-proxies",
-		"`addresses` and networks of proxies, separated by commas, whose X-Forwarded-For is trusted; none: no proxy (default this machine)")
+		"`addresses` and networks of proxies, separated by commas, whose X-Forwarded-For is trusted; none: no proxy "+
+			"(default this machine)")
 	flags.Var(&s.maxFile, "max-file", "maximum `bytes` of an uploaded file, such as 500MiB; 0: no limit")
 	flags.Var(&s.fileQuota, "file-quota", "maximum `bytes` of all files of a user; 0: no limit")
 	flags.IntVar(&s.memoryQuota.Memories, "memory-quota", 1_000_000, "maximum `number` of memories per user; 0: no limit")
@@ -351,7 +355,8 @@ func localURL(address string) string {
 
 func warnOfPlainHTTP(log *slog.Logger, listening net.Addr, publicURL string) {
 	if tcp, ok := listening.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && !isHTTPS(publicURL) {
-		log.Warn("other machines can reach this server, and what they send is not encrypted; put a proxy with TLS in front of it and set --public-url to its https URL", "listen", listening.String())
+		log.Warn("other machines can reach this server, and what they send is not encrypted; put a proxy with TLS in front "+
+			"of it and set --public-url to its https URL", "listen", listening.String())
 	}
 }
 
@@ -378,7 +383,8 @@ There are no users yet. Open this link to create the first account; it works onc
 
   %s
 
-Then connect a client, which opens a browser and asks you for access; for example Claude Code ("souvenir client-config" has others):
+Then connect a client, which opens a browser and asks you for access; for example Claude Code
+("souvenir client-config" has others):
 
   %s
 
@@ -397,7 +403,8 @@ Without a browser, create a user and a token here:
 		log.Info("there are no tokens yet", "add_token", addToken, "connect", add)
 		return
 	}
-	fmt.Fprintf(c.stderr, "\nCreate a token for a client:\n\n  %s\n\nGive it to the client, for example Claude Code (\"souvenir client-config\" has others):\n\n  %s\n\n", addToken, add)
+	fmt.Fprintf(c.stderr, "\nCreate a token for a client:\n\n  %s\n\nGive it to the client, for example Claude Code "+
+		"(\"souvenir client-config\" has others):\n\n  %s\n\n", addToken, add)
 }
 
 // serveReserve is how many bytes a server holds in reserve beside its store, for deleting on a full disk.

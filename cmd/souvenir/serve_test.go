@@ -379,7 +379,8 @@ func TestServeUsesItsSettings(t *testing.T) {
 	}
 	for size, want := range map[int]int{1024: http.StatusOK, 1025: http.StatusBadRequest} {
 		var form bytes.Buffer
-		form.WriteString("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\n" + strings.Repeat("a", size) + "\r\n--x--\r\n")
+		form.WriteString("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: " +
+			"text/plain\r\n\r\n" + strings.Repeat("a", size) + "\r\n--x--\r\n")
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/api/files/upload", &form)
 		if err != nil {
 			t.Fatal(err)

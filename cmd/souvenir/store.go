@@ -60,11 +60,13 @@ func openError(path string, how opening, err error) error {
 	case errors.Is(err, souvenir.ErrForeign):
 		return fmt.Errorf("--db: %q is not a store of Souvenir, and was not changed: %w", path, err)
 	case errors.Is(err, souvenir.ErrCorrupt):
-		return fmt.Errorf("--db: %q is damaged, and was not changed; \"souvenir restore\" restores a backup, \"souvenir recover\" extracts what can be read: %w", path, err)
+		return fmt.Errorf("--db: %q is damaged, and was not changed; \"souvenir restore\" restores a backup, \"souvenir "+
+			"recover\" extracts what can be read: %w", path, err)
 	case errors.Is(err, souvenir.ErrNewer):
 		return fmt.Errorf("--db: %q is from a newer version of Souvenir, and was not changed: %w", path, err)
 	case errors.Is(err, souvenir.ErrReadOnly):
-		return fmt.Errorf("--db: %q is from an older version of Souvenir; make a backup, then run \"souvenir serve\", or any command that writes, to upgrade it: %w", path, err)
+		return fmt.Errorf("--db: %q is from an older version of Souvenir; make a backup, then run \"souvenir serve\", or "+
+			"any command that writes, to upgrade it: %w", path, err)
 	}
 	return renamed(err, "path", "--db")
 }
@@ -82,7 +84,8 @@ func renamed(err error, argument, name string) error {
 }
 
 func noStore(path string) error {
-	return fmt.Errorf("--db: there is no store at %q; create one with \"souvenir serve\" or \"souvenir user add\", or name another file", path)
+	return fmt.Errorf("--db: there is no store at %q; create one with \"souvenir serve\" or \"souvenir user add\", or "+
+		"name another file", path)
 }
 
 func userFlag(command *cobra.Command, what string) *string {

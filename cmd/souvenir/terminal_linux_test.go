@@ -230,7 +230,8 @@ func TestEmptyingTheTrashAsks(t *testing.T) {
 		answer  string
 		code    int
 		printed string
-	}{{"n", exitError, "nothing was erased"}, {"", exitError, "nothing was erased"}, {"yes", exitOK, "permanently? [y/N] "}} {
+	}{{"n", exitError, "nothing was erased"}, {"", exitError, "nothing was erased"},
+		{"yes", exitOK, "permanently? [y/N] "}} {
 		x := openTerminal(t)
 		cmd := c.command(context.Background(), "trash", "empty", "--user", "anna")
 		cmd.Stdin, cmd.Stderr = x.program, x.program

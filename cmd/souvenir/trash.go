@@ -136,8 +136,9 @@ func (c *cli) trashEmpty() *cobra.Command {
 		Long: `Erases everything of the user in the trash, or only the entries with the given ids. This cannot be
 undone; earlier backups still contain the data. On a terminal it asks first; without one it needs
 --yes.`,
-		Example: "  souvenir trash empty --user anna\n  souvenir trash empty 01989a0e-6d5c-7b1e-8f4a-2f6f0d8c1b11 --user anna --yes",
-		Args:    wants(0, -1),
+		Example: "  souvenir trash empty --user anna\n  souvenir trash empty 01989a0e-6d5c-7b1e-8f4a-2f6f0d8c1b11 --user " +
+			"anna --yes",
+		Args: wants(0, -1),
 	}
 	db, user, asJSON := dbFlag(command), userFlag(command, "whose trash"), jsonFlag(command)
 	sure := command.Flags().Bool("yes", false, "do not ask")

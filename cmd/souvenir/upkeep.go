@@ -55,7 +55,8 @@ func (u upkeep) purge(ctx context.Context, store *souvenir.Store, log *slog.Logg
 	case purged == souvenir.PurgeReport{}:
 		log.Debug("there was nothing to clean up")
 	case !purged.HeldUntil.IsZero():
-		log.Warn("expired data is not deleted yet, because the clock is far ahead of the time when the store was last used", "until", purged.HeldUntil)
+		log.Warn("expired data is not deleted yet, because the clock is far ahead of the time when the store was last used",
+			"until", purged.HeldUntil)
 	default:
 		log.Info("cleaned up", "revisions", purged.Revisions, "files", purged.Files, "tokens",
 			purged.Tokens, "activity", purged.Activity, "oauth", purged.OAuth)

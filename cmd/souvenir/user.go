@@ -136,8 +136,9 @@ func (c *cli) userUpdate() *cobra.Command {
 		Short: "Change a user's name, e-mail address or role",
 		Long: `Changes the details of a user: the name to sign in with, the e-mail address, or the role. Details
 that are not given stay. Memories and tokens stay with the user. The last admin stays an admin.`,
-		Example: "  souvenir user update ben --role admin\n  souvenir user update ben --name benjamin --email ben@example.com",
-		Args:    wants(1, 1, "NAME"),
+		Example: "  souvenir user update ben --role admin\n  souvenir user update ben --name benjamin --email " +
+			"ben@example.com",
+		Args: wants(1, 1, "NAME"),
 	}
 	roles := []string{string(souvenir.RoleUser), string(souvenir.RoleAdmin)}
 	db, asJSON := dbFlag(command), jsonFlag(command)

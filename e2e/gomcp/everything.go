@@ -13,7 +13,8 @@ import (
 type object = map[string]any
 
 // plan is a to-do document.
-const plan = "## Constitution\nTests first.\n\n## Spec\nMaps.\n\n## Plan\nTile by tile.\n\n## Tasks\n- [ ] T1 order granite\n\n## Gaps\nWho pays?\n"
+const plan = "## Constitution\nTests first.\n\n## Spec\nMaps.\n\n## Plan\nTile by tile.\n\n## Tasks\n- [ ] T1 order " +
+	"granite\n\n## Gaps\nWho pays?\n"
 
 // everything goes through all that there is, for a user who begins with nothing.
 func everything(ctx context.Context, session *mcp.ClientSession, name string) error {
@@ -210,7 +211,8 @@ func fails(ctx context.Context, session *mcp.ClientSession, tool string, argumen
 }
 
 func mistakes(ctx context.Context, session *mcp.ClientSession) error {
-	if err := fails(ctx, session, "memory", object{"action": "retrieve", "id": "none"}, "not found, or you have no access"); err != nil {
+	if err := fails(ctx, session, "memory", object{"action": "retrieve", "id": "none"},
+		"not found, or you have no access"); err != nil {
 		return err
 	}
 	if err := fails(ctx, session, "memory", object{"action": "retrieve"}, "id is missing"); err != nil {
@@ -219,7 +221,8 @@ func mistakes(ctx context.Context, session *mcp.ClientSession) error {
 	_, tool := session.CallTool(ctx, &mcp.CallToolParams{Name: "fly"})
 	_, prompt := session.GetPrompt(ctx, &mcp.GetPromptParams{Name: "fly"})
 	_, resource := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "souvenir://memories/none"})
-	for want, err := range map[string]error{"unknown tool": tool, "unknown prompt": prompt, "not found, or you have no access": resource} {
+	for want, err := range map[string]error{"unknown tool": tool, "unknown prompt": prompt,
+		"not found, or you have no access": resource} {
 		if err == nil {
 			return fmt.Errorf("a mistake gives no error, not %q", want)
 		}

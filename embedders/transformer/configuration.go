@@ -74,7 +74,8 @@ func readConfiguration(dir string) (configuration, error) {
 	path := filepath.Join(dir, "config.json")
 	found, err := readJSON(dir, "config.json", &c)
 	if err == nil && !found {
-		err = fmt.Errorf("%s is missing: %q is expected to be a folder with config.json, tokenizer.json and model.safetensors: %w",
+		err = fmt.Errorf("%s is missing: %q is expected to be a folder with config.json, tokenizer.json and "+
+			"model.safetensors: %w",
 			path, dir, fs.ErrNotExist)
 	}
 	if err != nil {

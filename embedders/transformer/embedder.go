@@ -125,7 +125,8 @@ func openTokenizer(dir string, r recipe) (*tokens.Tokenizer, string, error) {
 		}
 		return t, reader.name, nil
 	}
-	return nil, "", fmt.Errorf("%s has no tokenizer: tokenizer.json, vocab.txt or sentencepiece.bpe.model is expected", dir)
+	return nil, "", fmt.Errorf("%s has no tokenizer: tokenizer.json, vocab.txt or sentencepiece.bpe.model is expected",
+		dir)
 }
 
 // openWeights opens the first file that there is of those that hold weights.

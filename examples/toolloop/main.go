@@ -81,7 +81,8 @@ const mostRounds = 10
 func (a agent) converse(ctx context.Context, text string) error {
 	fmt.Fprintln(a.out, "you:  ", text)
 	messages := []message{
-		{Role: "system", Content: "You are a helpful assistant. You have a memory: begin with memory get_context, search before you answer, store what you are asked to remember."},
+		{Role: "system", Content: "You are a helpful assistant. You have a memory: begin with memory get_context, search " +
+			"before you answer, store what you are asked to remember."},
 		{Role: "user", Content: text},
 	}
 	for range mostRounds {

@@ -32,7 +32,8 @@ model: The team-notes say: we release on Thursdays, never on Fridays.
 
 func TestAModelThatOnlyCallsToolsIsStopped(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"choices": [{"message": {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "list_collections", "arguments": ""}}]}}]}`)
+		fmt.Fprint(w, `{"choices": [{"message": {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", `+
+			`"function": {"name": "list_collections", "arguments": ""}}]}}]}`)
 	}))
 	defer server.Close()
 	var out bytes.Buffer

@@ -103,7 +103,8 @@ func TestLikeness(t *testing.T) {
 // out, speaks only against two texts.
 func TestLikenessFromSavesOnlyWhatIsTooSmall(t *testing.T) {
 	if w := weights; w[substitute] != 0 || w[swapped] > 0 || w[slot] > 0 || w[wideReplaced] > 0 {
-		t.Errorf("the order of words may not speak for a likeness, and words that replace others weigh something in scripts without spaces only")
+		t.Errorf("the order of words may not speak for a likeness, and words that replace others weigh something in " +
+			"scripts without spaces only")
 	}
 	sooner := 0
 	for _, p := range pairs(t) {

@@ -15,19 +15,25 @@ func set(words string) map[string]bool {
 	return all
 }
 
-var negations = set(`not no never none nobody nothing neither nor without cannot dont doesnt didnt isnt arent wasnt werent wont cant couldnt shouldnt wouldnt hasnt havent hadnt
+var negations = set(`not no never none nobody nothing neither nor without cannot dont doesnt didnt isnt arent wasnt
+	werent wont cant couldnt shouldnt wouldnt hasnt havent hadnt
 	nicht kein keine keinen keinem keiner keines nie niemals niemand nichts ohne
 	nunca jamás nadie nada sin ningún ninguna tampoco ne pas jamais aucun aucune sans rien
 	não nem sem nunca non mai nessuno senza niet geen nooit zonder не нет никогда без`)
 
 var wideNegations = []string{"不", "没", "沒", "未", "无", "無い", "别", "ない", "ません", "なかった", "しな", "決して"}
 
-var functionWords = set(`a an the this that these those it its he she we you they i my our your his her their us them is are was were be been being has have had do does did will would
-	can could may might shall should must of in on at to from by for with about into as and or but if than then so there here also still just very every each per since until
+var functionWords = set(`a an the this that these those it its he she we you they i my our your his her their us them
+	is are was were be been being has have had do does did will would
+	can could may might shall should must of in on at to from by for with about into as and or but if than then so there
+	here also still just very every each per since until
 	no not never
-	der die das den dem des ein eine einen einem einer eines ist sind war waren wird werden wurde wurden hat haben in im am an auf um von vom zu zum zur mit für gegen bei nach aus
-	und oder aber dass es er sie wir ihr ihre sein seine unser unsere unseren jeden jede jedes immer seit noch dort nicht kein keine keinen nie
-	el la los las un una unos unas es son está están fue era ser de del en a al con por para desde hasta y o pero que se su sus nuestro nuestra nos lo le les cada ya aún allí no nunca
+	der die das den dem des ein eine einen einem einer eines ist sind war waren wird werden wurde wurden hat haben in im
+	am an auf um von vom zu zum zur mit für gegen bei nach aus
+	und oder aber dass es er sie wir ihr ihre sein seine unser unsere unseren jeden jede jedes immer seit noch dort
+	nicht kein keine keinen nie
+	el la los las un una unos unas es son está están fue era ser de del en a al con por para desde hasta y o pero que se
+	su sus nuestro nuestra nos lo le les cada ya aún allí no nunca
 	le les des du et ou est sont dans sur avec pour par il elle nous vous ils qui que ce cette
 	note nota notiz confirmed bestätigt confirmado`)
 

@@ -89,7 +89,8 @@ func MIMEType(declared string) (string, error) {
 	}
 	formatted := mime.FormatMediaType(mediaType, parameters)
 	if formatted == "" {
-		return "", fault.Invalid("mime_type", "mime_type is %s, which has a parameter that cannot be written", fault.Show(declared))
+		return "", fault.Invalid("mime_type", "mime_type is %s, which has a parameter that cannot be written",
+			fault.Show(declared))
 	}
 	return formatted, nil
 }

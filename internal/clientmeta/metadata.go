@@ -252,7 +252,8 @@ func checkPublicURI(name, value string) error {
 		return nil
 	}
 	u, err := url.Parse(value)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(value) > redirect.MaxURI {
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
+		len(value) > redirect.MaxURI {
 		return fault.Invalid(name, "%s is %s; an absolute https or http URI of at most %d bytes is needed", name,
 			fault.Show(value), redirect.MaxURI)
 	}
@@ -279,12 +280,15 @@ func IsDocumentURL(id string) bool {
 // CheckVisibleASCII checks a value for forms, headers and paths. Errors do not repeat a secret.
 func CheckVisibleASCII(argument, value string, most int) error {
 	if len(value) > most {
-		return fault.New(fault.KindTooLarge, argument, "%s is %d characters long; at most %d are allowed", argument, len(value),
+		return fault.New(fault.KindTooLarge, argument, "%s is %d characters long; at most %d are allowed", argument,
+			len(value),
 			most)
 	}
 	for i := range len(value) {
 		if value[i] <= ' ' || value[i] > '~' {
-			return fault.Invalid(argument, "%s has the byte 0x%02x at offset %d; letters, digits and signs of ASCII without spaces are allowed", argument, value[i], i)
+			return fault.Invalid(argument,
+				"%s has the byte 0x%02x at offset %d; letters, digits and signs of ASCII without spaces are allowed", argument,
+				value[i], i)
 		}
 	}
 	return nil

@@ -13,10 +13,13 @@ var methods = []string{"client_secret_basic", "client_secret_post", "none"}
 
 func TestMetadataAreCheckedAndWrittenInTheirStoredForm(t *testing.T) {
 	for request, want := range map[string]string{
-		`{"redirect_uris":["https://app.example/cb","https://app.example/cb"],"client_id":"x","client_secret":"y"}`: `{"grant_types":["authorization_code","refresh_token"],` +
-			`"redirect_uris":["https://app.example/cb"],"response_types":["code"],"token_endpoint_auth_method":"client_secret_basic"}`,
+		`{"redirect_uris":["https://app.example/cb","https://app.example/cb"],"client_id":"x",` +
+			`"client_secret":"y"}`: `{"grant_types":["authorization_code","refresh_token"],` +
+			`"redirect_uris":["https://app.example/cb"],"response_types":["code"],` +
+			`"token_endpoint_auth_method":"client_secret_basic"}`,
 		`{"redirect_uris":["cursor://x/y"],"grant_types":["password","authorization_code"],"client_uri":null,
-			"token_endpoint_auth_method":"none","x":{"y":[1,null]}}`: `{"grant_types":["authorization_code"],"redirect_uris":["cursor://x/y"],` +
+			"token_endpoint_auth_method":"none","x":{"y":[1,null]}}`: `{"grant_types":["authorization_code"],` +
+			`"redirect_uris":["cursor://x/y"],` +
 			`"response_types":["code"],"token_endpoint_auth_method":"none","x":{"y":[1,null]}}`,
 	} {
 		var m Metadata

@@ -37,7 +37,8 @@ const (
 	keys        = `json_each(CASE WHEN json_valid(m.metadata) THEN m.metadata ELSE '{}' END) k`
 
 	// Module is the module that a memory names in its metadata, NULL for none, as in the index memory_module.
-	Module = `CASE WHEN json_valid(metadata) THEN CASE json_type(metadata, '$.module_name') WHEN 'text' THEN metadata ->> '$.module_name' END END`
+	Module = `CASE WHEN json_valid(metadata) THEN CASE json_type(metadata, '$.module_name') WHEN 'text' THEN metadata ` +
+		`->> '$.module_name' END END`
 
 	// Bytes is the type whose length and substr count bytes: CAST(content AS ` + db.Bytes + `).
 	Bytes = `BLOB`

@@ -13,7 +13,8 @@ func TestADialectPutsItsOwnTextInPlaceOfEach(t *testing.T) {
 		db.InOrder, `JOIN`, ` `+db.ByUpdated, ``)
 	query := `SELECT m.id FROM ` + db.Numbered1 + ` r ` + db.InOrder + ` memory m ` + db.ByUpdated +
 		` ON m.id = r.value WHERE m.id IN ` + db.Integers
-	want := `SELECT m.id FROM (SELECT key, value FROM numbers($1)) r JOIN memory m ON m.id = r.value WHERE m.id IN (SELECT value FROM numbers(?))`
+	want := `SELECT m.id FROM (SELECT key, value FROM numbers($1)) r JOIN memory m ON m.id = r.value ` +
+		`WHERE m.id IN (SELECT value FROM numbers(?))`
 	for range 2 {
 		if got := d.Translate(query); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

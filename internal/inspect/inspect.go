@@ -358,13 +358,16 @@ func (in *inspection) checkPartitions() error {
 			wrong("would number its next passage %d, and has passages up to %d", next, following-1)
 		}
 		return nil
-	}, `SELECT p.id, coalesce(c.name, ''), p.next_passage, p.memories, p.passages, (SELECT count(*) FROM memory m WHERE m.partition_id = p.id),
+	}, `SELECT p.id, coalesce(c.name, ''), p.next_passage, p.memories, p.passages, (SELECT count(*) FROM memory m
+		WHERE m.partition_id = p.id),
 			(SELECT count(*) FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1),
-			coalesce((SELECT max(a.id) & 4294967295 FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1), -1) + 1,
+			coalesce((SELECT max(a.id) & 4294967295 FROM passage a WHERE a.id BETWEEN p.id << 32 AND (p.id + 1 << 32) - 1),
+			-1) + 1,
 			p.bytes, p.revisions, `+strings.ReplaceAll(partitionBytes, "?1", "p.id")+
 		`, (SELECT count(*) FROM memory_revision WHERE partition_id = p.id),
 			coalesce(c.owner_id <> j.owner_id, false)
-		FROM partition p LEFT JOIN collection c ON c.id = p.collection_id LEFT JOIN project j ON j.id = p.project_id ORDER BY p.id`)
+		FROM partition p LEFT JOIN collection c ON c.id = p.collection_id LEFT JOIN project j ON j.id = p.project_id
+		ORDER BY p.id`)
 }
 
 // checkRevisions checks that past versions of memories can be read.
@@ -394,7 +397,8 @@ func (in *inspection) checkRevisions() error {
 			wrong(fmt.Sprintf("is not older than the current one, %d", current))
 		}
 		return nil
-	}, `SELECT m.uid, r.revision, m.revision, r.content, r.attributes, r.created_at FROM memory_revision r JOIN memory m ON m.id = r.memory_id ORDER BY r.memory_id, r.revision`)
+	}, `SELECT m.uid, r.revision, m.revision, r.content, r.attributes, r.created_at FROM memory_revision r `+
+		`JOIN memory m ON m.id = r.memory_id ORDER BY r.memory_id, r.revision`)
 }
 
 // checkFiles reads all bytes of all files and compares them with their hashes.

@@ -300,7 +300,8 @@ func (in *inspection) compareFullText(rows map[int64]uint64) {
 	}
 	slices.Sort(strays)
 	for _, id := range strays {
-		in.find(Finding{Table: "passage_text", Problem: fmt.Sprintf("full text has the passage %d, which belongs to no memory", id),
+		in.find(Finding{Table: "passage_text",
+			Problem:    fmt.Sprintf("full text has the passage %d, which belongs to no memory", id),
 			Repairable: true})
 	}
 	in.repairs.texts = append(in.repairs.texts, strays...)
@@ -349,7 +350,8 @@ func (in *inspection) checkFoldedNames() error {
 		}
 		return nil
 	}, `SELECT 'users', uid, coalesce(name, ''), coalesce(name_key, '') FROM users
-		UNION ALL SELECT 'project', uid, name, name_key FROM project UNION ALL SELECT 'project_alias', name, name, name_key FROM project_alias`)
+		UNION ALL SELECT 'project', uid, name, name_key FROM project UNION ALL SELECT 'project_alias', name, name, name_key
+		FROM project_alias`)
 }
 
 // checkAttributes checks a memory's attributes: everything besides its content.

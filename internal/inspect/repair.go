@@ -109,8 +109,10 @@ func distinctRows(rows []int64) []int64 {
 }
 
 // partitionBytes counts the bytes of the memories in partition ?1.
-const partitionBytes = `(SELECT coalesce(sum(octet_length(content) + octet_length(metadata)), 0) FROM memory WHERE partition_id = ?1)
-	+ (SELECT coalesce(sum(octet_length(content) + octet_length(attributes)), 0) FROM memory_revision WHERE partition_id = ?1)`
+const partitionBytes = `(SELECT coalesce(sum(octet_length(content) + octet_length(metadata)), 0) FROM memory
+	WHERE partition_id = ?1)
+	+ (SELECT coalesce(sum(octet_length(content) + octet_length(attributes)), 0) FROM memory_revision
+	WHERE partition_id = ?1)`
 
 // giveToOwners gives partitions to the owners of their projects, as collections of the same names, with a number
 // appended if the owner has one with other vectors.
@@ -118,7 +120,8 @@ func giveToOwners(tx db.Tx, partitions []int64) error {
 	for _, p := range partitions {
 		var owner, profile int64
 		var name string
-		err := tx.QueryRow(`SELECT j.owner_id, coalesce(c.own_profile, 0), c.name FROM partition p JOIN collection c ON c.id = p.collection_id
+		err := tx.QueryRow(`SELECT j.owner_id, coalesce(c.own_profile, 0), c.name FROM partition p
+			JOIN collection c ON c.id = p.collection_id
 			JOIN project j ON j.id = p.project_id WHERE p.id = ?`, p).Scan(&owner, &profile, &name)
 		if err != nil {
 			return err
@@ -132,7 +135,8 @@ func giveToOwners(tx db.Tx, partitions []int64) error {
 		}
 		if !found {
 			row, err = db.Insert(tx, `INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
-				SELECT ?, ?, '', own_profile, created_at, updated_at FROM collection WHERE id = (SELECT collection_id FROM partition WHERE id = ?) RETURNING id`, owner, name, p)
+				SELECT ?, ?, '', own_profile, created_at, updated_at FROM collection WHERE id = (SELECT collection_id
+				FROM partition WHERE id = ?) RETURNING id`, owner, name, p)
 			if err != nil {
 				return err
 			}
@@ -151,7 +155,8 @@ func recount(tx db.Tx, partitions []int64) error {
 		_, err := tx.Exec(`UPDATE partition SET memories = (SELECT count(*) FROM memory WHERE partition_id = ?1),
 				passages = (SELECT count(*) FROM passage WHERE id BETWEEN ?2 AND ?3),
 				revisions = (SELECT count(*) FROM memory_revision WHERE partition_id = ?1), bytes = `+partitionBytes+`,
-				next_passage = (SELECT max(n) FROM (SELECT CASE WHEN partition.next_passage > 4294967296 THEN 0 ELSE partition.next_passage END AS n
+				next_passage = (SELECT max(n)
+				FROM (SELECT CASE WHEN partition.next_passage > 4294967296 THEN 0 ELSE partition.next_passage END AS n
 					UNION ALL SELECT coalesce(max(id) & 4294967295, -1) + 1 FROM passage WHERE id BETWEEN ?2 AND ?3) following)
 			WHERE id = ?1`, p, in.First, in.Last)
 		if err != nil {

@@ -145,11 +145,13 @@ func (a *Attributes) Check() error {
 		return err
 	}
 	if a.RuleType != "" && a.EventType != EventProjectRule {
-		return fault.Invalid("rule_type", "rule_type is %q on a memory of event_type %q; only a memory of event_type %q has a rule_type",
+		return fault.Invalid("rule_type",
+			"rule_type is %q on a memory of event_type %q; only a memory of event_type %q has a rule_type",
 			a.RuleType, a.EventType, EventProjectRule)
 	}
 	if a.RuleType == "" && a.EventType == EventProjectRule {
-		return fault.Invalid("rule_type", "rule_type is missing; a memory of event_type %q has one: allowed are %s", a.EventType,
+		return fault.Invalid("rule_type", "rule_type is missing; a memory of event_type %q has one: allowed are %s",
+			a.EventType,
 			fault.OneOf(RuleTypes))
 	}
 	var err error

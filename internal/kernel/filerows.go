@@ -21,7 +21,8 @@ const Abandoned = 24 * time.Hour
 
 // RemoveChunks removes some chunks of a leaving file, and the file with the last of them; more is then false.
 func RemoveChunks(tx db.Tx, row int64) (more bool, err error) {
-	result, err := tx.Exec(`DELETE FROM file_chunk WHERE id IN (SELECT id FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id LIMIT ?)`,
+	result, err := tx.Exec(`DELETE FROM file_chunk WHERE id IN (SELECT id FROM file_chunk WHERE id >= ? AND id < ? `+
+		`ORDER BY id LIMIT ?)`,
 		row<<ChunkBits, (row+1)<<ChunkBits, DeleteBatch)
 	if err != nil || result.RowsAffected == DeleteBatch {
 		return true, err

@@ -125,7 +125,8 @@ func KeepHashes(tx db.Tx) error {
 		case MemoryKind:
 			memory = t.Expression("m", columns)
 		case RevisionKind: // a revision of a damaged memory is no better
-			t.Doubt = fmt.Sprintf(`(SELECT h.hash <> %s FROM row_hash h JOIN memory m ON m.id = h.id WHERE h.kind = %d AND h.id = NEW.memory_id)`, memory, MemoryKind)
+			t.Doubt = fmt.Sprintf(`(SELECT h.hash <> %s FROM row_hash h JOIN memory m ON m.id = h.id WHERE h.kind = %d `+
+				`AND h.id = NEW.memory_id)`, memory, MemoryKind)
 		}
 		if err := tx.ExecScript(t.Triggers(columns)); err != nil {
 			return err
@@ -173,7 +174,8 @@ func EachHash(tx db.Tx, t HashedTable, fn func(h RowHash) error) error {
 		}
 		held = h
 		return nil
-	}, fmt.Sprintf(`SELECT t."%s", h.hash, %s FROM "%s" t LEFT JOIN row_hash h ON h.kind = %d AND h.id = t."%[1]s" ORDER BY t."%[1]s"`,
+	}, fmt.Sprintf(`SELECT t."%s", h.hash, %s FROM "%s" t LEFT JOIN row_hash h ON h.kind = %d AND h.id = t."%[1]s" `+
+		`ORDER BY t."%[1]s"`,
 		t.Key, t.Expression("t", columns), t.Name, t.Kind))
 	if err != nil {
 		return err
@@ -225,7 +227,8 @@ func MarkDamage(tx db.Tx, _ int) error {
 
 // WriteHash stores the hash of a row, in place of an earlier one.
 func WriteHash(tx db.Tx, t HashedTable, id int64, hash []byte) error {
-	_, err := tx.Exec(`INSERT INTO row_hash (kind, id, hash) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE SET hash = excluded.hash`, t.Kind, id, hash)
+	_, err := tx.Exec(`INSERT INTO row_hash (kind, id, hash) VALUES (?, ?, ?) ON CONFLICT (kind, id) DO UPDATE `+
+		`SET hash = excluded.hash`, t.Kind, id, hash)
 	return err
 }
 

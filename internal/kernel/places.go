@@ -21,7 +21,8 @@ func OwnCollection(tx db.Tx, owner int64, name string) (row, profile int64, foun
 // resolves only to the new project from then on.
 func InsertProject(tx db.Tx, owner int64, id, name string, now int64) (int64, error) {
 	if strings.Contains(id, "/") {
-		return 0, fault.Invalid("project_id", "project_id %s is not an existing project; the id of a new project has no slash",
+		return 0, fault.Invalid("project_id",
+			"project_id %s is not an existing project; the id of a new project has no slash",
 			fault.Show(id))
 	}
 	if name == "" {
@@ -31,6 +32,7 @@ func InsertProject(tx db.Tx, owner int64, id, name string, now int64) (int64, er
 	if _, err := tx.Exec(`DELETE FROM project_alias WHERE owner_id = ? AND name_key = ?`, owner, key); err != nil {
 		return 0, err
 	}
-	return db.Insert(tx, `INSERT INTO project (owner_id, uid, name, name_key, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
+	return db.Insert(tx, `INSERT INTO project (owner_id, uid, name, name_key, created_at, updated_at) `+
+		`VALUES (?, ?, ?, ?, ?, ?) RETURNING id`,
 		owner, id, name, key, now, now)
 }

@@ -24,7 +24,8 @@ const FromMemory = `FROM memory m JOIN partition p ON p.id = m.partition_id JOIN
 // SharedWith selects the rows of the projects that a user owns or is a member of (two arguments: the user, twice);
 // WritableBy selects the ones in which the user may write.
 const (
-	SharedWith = `SELECT id FROM project WHERE owner_id = ? UNION ALL SELECT project_id FROM project_member WHERE user_id = ?`
+	SharedWith = `SELECT id FROM project WHERE owner_id = ? UNION ALL SELECT project_id FROM project_member ` +
+		`WHERE user_id = ?`
 	WritableBy = SharedWith + ` AND role IN ('writer', 'owner')`
 )
 
@@ -58,7 +59,8 @@ func (sc Scope) VisibleProject() (condition string, args []any) {
 
 // ProjectRole is the caller's role in a visible project j: the owner of record is an owner, too.
 func (sc Scope) ProjectRole() (expression string, args []any) {
-	return `CASE WHEN j.owner_id = ? THEN 'owner' ELSE (SELECT role FROM project_member WHERE project_id = j.id AND user_id = ?) END`, []any{sc.User, sc.User}
+	return `CASE WHEN j.owner_id = ? THEN 'owner' ELSE (SELECT role FROM project_member WHERE project_id = j.id ` +
+		`AND user_id = ?) END`, []any{sc.User, sc.User}
 }
 
 // The conditions for files refer to a row of file f, left-joined with the partition p and the collection c of the
@@ -66,7 +68,8 @@ func (sc Scope) ProjectRole() (expression string, args []any) {
 // memory. Only the owner of the memory sees any other file, or the file's own owner if it has no memory.
 
 // FromFile joins the tables that the conditions for files refer to.
-const FromFile = `FROM file f LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id`
+const FromFile = `FROM file f LEFT JOIN memory m ON m.id = f.memory_id ` +
+	`LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id`
 
 // ProjectOfFile is the row of a file's project, NULL for none.
 const ProjectOfFile = `CASE WHEN f.memory_id IS NULL THEN f.project_id ELSE p.project_id END`

@@ -13,6 +13,7 @@ func Setting(tx db.Tx, key string) (int64, error) {
 
 // SetSetting writes a number into the settings.
 func SetSetting(tx db.Tx, key string, value int64) error {
-	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, value)
+	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE `+
+		`SET value = excluded.value`, key, value)
 	return err
 }

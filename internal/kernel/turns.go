@@ -26,7 +26,8 @@ func KeepTurns(tx db.Tx, rows ...int64) error {
 		k.turn = turns.Of(m)
 		all = append(all, k)
 		return nil
-	}, `SELECT m.id, m.partition_id, m.content, coalesce(m.event_type, ''), m.metadata, m.created_at, p.project_id IS NOT NULL
+	}, `SELECT m.id, m.partition_id, m.content, coalesce(m.event_type, ''), m.metadata, m.created_at,
+		p.project_id IS NOT NULL
 		FROM memory m JOIN partition p ON p.id = m.partition_id WHERE m.id IN `+db.Integers, list)
 	if err != nil {
 		return err

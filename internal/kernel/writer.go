@@ -95,7 +95,8 @@ func (w *Writer) PlaceByRow(partition int64) (*Place, error) {
 		return known, nil
 	}
 	var p Place
-	err := w.Tx.QueryRow(`SELECT p.id, coalesce(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name, coalesce(c.own_profile, 0), coalesce(f.dimensions, 0), coalesce(j.uid, ''), coalesce(j.name, ''),
+	err := w.Tx.QueryRow(`SELECT p.id, coalesce(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name,
+		coalesce(c.own_profile, 0), coalesce(f.dimensions, 0), coalesce(j.uid, ''), coalesce(j.name, ''),
 			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END
 		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
 		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
@@ -215,7 +216,8 @@ func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []
 		}
 		id := at.Partition<<PassageBits | at.next
 		at.next++
-		if _, err := w.Tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		if _, err := w.Tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) `+
+			`VALUES (?, ?, ?, ?, ?, ?, ?)`,
 			id, memory, p.Start, p.Length, p.Blank, profile, EncodeVector(vector)); err != nil {
 			return false, nil, err
 		}
@@ -237,7 +239,9 @@ func checkOwnVector(at *Place, model string, own []float32) error {
 	case own == nil:
 		return nil
 	case at.OwnProfile == 0:
-		return fault.Invalid("embedding", "embedding is not allowed in collection %s, whose vectors %s makes; only a collection with own_vectors takes your own vectors", fault.Show(at.collection), fault.Show(model))
+		return fault.Invalid("embedding",
+			"embedding is not allowed in collection %s, whose vectors %s makes; only a collection with own_vectors takes your "+
+				"own vectors", fault.Show(at.collection), fault.Show(model))
 	case len(own) != at.OwnSize:
 		return fault.Invalid("embedding", "embedding has %d dimensions, but the vectors of collection %s have %d", len(own),
 			fault.Show(at.collection), at.OwnSize)

@@ -137,28 +137,46 @@ america andrea andrew android angel angels anthony anything apple april arsenal 
 autumn azerty baby babyboy babygirl bailey banana barbara barcelona baseball basketball batman bayern beatles beautiful
 benjamin berlin bible bienvenido bienvenue birthday bitcoin black blahblah blessed blessing blink blue bonjour
 boss brandon brasil brother buddy business buster butterfly california camaro canada candy champion changeit
-changeme changemenow changethis charlie cheese chelsea cherry chocolate christ christian christmas christopher church cisco
-company computer confidential contrasena contraseña cookie cookies correcthorsebatterystaple corvette cowboy cowboys crystal
-cutie cycling daniel danielle darling database daughter debian december default demo diamond doggie dollar dolphin dolphins
+changeme changemenow changethis charlie cheese chelsea cherry chocolate christ christian christmas christopher
+church cisco
+company computer confidential contrasena contraseña cookie cookies correcthorsebatterystaple corvette cowboy cowboys
+crystal
+cutie cycling daniel danielle darling database daughter debian december default demo diamond doggie dollar dolphin
+dolphins
 dragon eagle eagles elizabeth eminem england enter entry espana everything example facebook faith falcon family father
 february ferrari fishing florida flower flowers football forever fortnite fortune france freedom friday friend friends
 fuckyou fussball gamer gaming gandalf garden garfield geheim george germany ginger github godisgood godzilla golden
-golfer golfing goodbye google green guest hacker hackme hallo hannah happiness happy happyday harley harleydavidson heaven
-hello hobbit hockey hola holiday honda honey horse hunter hunting iamgod ilovegod ilovehim ilovemyself iloveu iloveyou india
-internet iphone ironman italia january jennifer jessica jesus jesuschrist jonathan jordan joshua july june justin juventus
-kennwort killer king kingdom kitten kitty lakers lalala legend letmein letmeinnow letmeinplease liberty lifeisgood lightning
-linux lion liverpool login logon london love lovely loveme lover loveyou lucky lösenord maggie magic manager manchester march
-margaret martin master matrix matthew melissa mercedes metallica michael michelle mickey microsoft minecraft monday money
-monkey moonlight moscow motdepasse mother mountain mustang mylife mypass mypassword myusername naruto natasha nature network
-never newpassword newyork nicholas nicole ninja nintendo nirvana nopassword nothing november ocean october office oldpassword
-oliver onepassword opensesame openup oracle orange paris parola passcode passphrase passwd password passwordpassword passwort
-patricia patrick peace peaches pepper phoenix pikachu pirate player playstation pokemon ponies porsche pretty prince princess
+golfer golfing goodbye google green guest hacker hackme hallo hannah happiness happy happyday harley harleydavidson
+heaven
+hello hobbit hockey hola holiday honda honey horse hunter hunting iamgod ilovegod ilovehim ilovemyself iloveu
+iloveyou india
+internet iphone ironman italia january jennifer jessica jesus jesuschrist jonathan jordan joshua july june justin
+juventus
+kennwort killer king kingdom kitten kitty lakers lalala legend letmein letmeinnow letmeinplease liberty lifeisgood
+lightning
+linux lion liverpool login logon london love lovely loveme lover loveyou lucky lösenord maggie magic manager
+manchester march
+margaret martin master matrix matthew melissa mercedes metallica michael michelle mickey microsoft minecraft monday
+money
+monkey moonlight moscow motdepasse mother mountain mustang mylife mypass mypassword myusername naruto natasha nature
+network
+never newpassword newyork nicholas nicole ninja nintendo nirvana nopassword nothing november ocean october office
+oldpassword
+oliver onepassword opensesame openup oracle orange paris parola passcode passphrase passwd password passwordpassword
+passwort
+patricia patrick peace peaches pepper phoenix pikachu pirate player playstation pokemon ponies porsche pretty prince
+princess
 private public puppy purple pussycat qazwsx queen qwerty qwertz rabbit rachel rainbow ranger realmadrid rebecca redsox
 richard river robert roblox rockstar root rootpassword rootroot running russia samantha sample samsung samurai saturday
-scooby sebastian secret secrets secure security senha september server service sesame shadow signin silver simpsons sister
+scooby sebastian secret secrets secure security senha september server service sesame shadow signin silver simpsons
+sister
 slipknot smile smiley snoopy soccer soldier something sophie spiderman spring startrek starwars steelers stephanie sugar
-summer sunday sunshine superadmin superman superstar superuser support suzuki sweetheart sweetie sweety swimming sysadmin
-system taylor temp temporary tennis terminator test tester testing testtest texas thisisapassword thomas thunder thursday
-tiger tigger together toor topsecret toyota truelove trustno trustnoone tuesday turtle twitter ubuntu united unknown user
-username userpassword vacation veronica victoria volleyball wachtwoord warrior website wednesday weekend welcome whatever
+summer sunday sunshine superadmin superman superstar superuser support suzuki sweetheart sweetie sweety swimming
+sysadmin
+system taylor temp temporary tennis terminator test tester testing testtest texas thisisapassword thomas thunder
+thursday
+tiger tigger together toor topsecret toyota truelove trustno trustnoone tuesday turtle twitter ubuntu united unknown
+user
+username userpassword vacation veronica victoria volleyball wachtwoord warrior website wednesday weekend welcome
+whatever
 white william willkommen windows winner winter wizard wolverine yamaha yankees yellow yourpassword zxcvbn zxcvbnm пароль`

@@ -37,7 +37,8 @@ func (h Hasher) New(ctx context.Context, argument, password, name string) (strin
 		return "", fault.Invalid(argument,
 			"%s is not valid UTF-8 or contains a control character; any other characters are allowed", argument)
 	case utf8.RuneCountInString(prepared) < Shortest:
-		return "", fault.Invalid(argument, "%s is shorter than %d characters, which are the least allowed", argument, Shortest)
+		return "", fault.Invalid(argument, "%s is shorter than %d characters, which are the least allowed", argument,
+			Shortest)
 	case foldname.Key(prepared) == foldname.Key(name):
 		return "", fault.Invalid(argument, "%s is the user's name; choose another", argument)
 	}

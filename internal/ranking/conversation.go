@@ -27,7 +27,8 @@ func (w Weights) around(members []index.Member, sums []float32, i int, named fun
 		}
 		return sums[j]
 	}
-	l := lent{before: w.Before * at(i-1), before2: w.Before2 * at(i-2), after: w.After * at(i+1), after2: w.After2 * at(i+2)}
+	l := lent{before: w.Before * at(i-1), before2: w.Before2 * at(i-2), after: w.After * at(i+1),
+		after2: w.After2 * at(i+2)}
 	l.nearest, l.farther = best(sums, i, NearReach), best(sums, i, AroundReach)
 	l.near, l.around = w.Near*sums[l.nearest], w.Around*sums[l.farther]
 	if i > 0 && members[i-1].Turn != nil && members[i-1].Turn.Asks {

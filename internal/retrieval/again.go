@@ -66,7 +66,8 @@ func (d *databaseSearch) neighbourhoods(best []index.Hit, reach int) ([][]int64,
 		return nil, err
 	}
 	slices.SortFunc(own, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.partition, b.partition), cmp.Compare(a.conversation, b.conversation), cmp.Compare(a.at, b.at),
+		return cmp.Or(cmp.Compare(a.partition, b.partition), cmp.Compare(a.conversation, b.conversation),
+			cmp.Compare(a.at, b.at),
 			cmp.Compare(a.row, b.row))
 	})
 	var lists [][]int64

@@ -308,7 +308,8 @@ func entries(tx db.Tx, profile int64, rows []int64) ([]index.Memory, error) {
 		}
 		memories[i].Entries = append(memories[i].Entries, e)
 		return nil
-	}, `SELECT id, memory_id, start, length, CASE WHEN profile_id = ? OR profile_id IN (SELECT id FROM profile WHERE model = ?) THEN vector END
+	}, `SELECT id, memory_id, start, length, CASE WHEN profile_id = ? OR profile_id IN (SELECT id FROM profile
+		WHERE model = ?) THEN vector END
 		FROM passage WHERE memory_id IN `+db.Integers+` ORDER BY id`, profile, kernel.OwnVectors, list)
 	return memories, err
 }

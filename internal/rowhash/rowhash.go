@@ -120,7 +120,8 @@ func (t Table) Triggers(columns []string) string {
 	if t.Doubt != "" {
 		fresh = fmt.Sprintf("iif(%s, x'', %s)", t.Doubt, after)
 	}
-	join := fmt.Sprintf(`INSERT INTO row_hash (kind, id, hash) VALUES (%d, NEW."%s", %s) ON CONFLICT (kind, id) DO UPDATE SET hash = %s;`,
+	join := fmt.Sprintf(`INSERT INTO row_hash (kind, id, hash) VALUES (%d, NEW."%s", %s) `+
+		`ON CONFLICT (kind, id) DO UPDATE SET hash = %s;`,
 		t.Kind, t.Key, fresh, map[bool]string{false: "excluded.hash", true: FunctionXor + "(hash, excluded.hash)"}[t.Set])
 	part := fmt.Sprintf(`DELETE FROM row_hash %s;`, where("OLD"))
 	change := fmt.Sprintf(`UPDATE row_hash SET hash = iif(hash = %s, %s, x'') %s;`, before, after, where("OLD"))

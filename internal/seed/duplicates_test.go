@@ -68,6 +68,7 @@ func TestOfferedDuplicatesSayTheSame(t *testing.T) {
 	}
 	t.Logf("%d pairs offered, %d wrong; %d repeated texts", offered, wrong, there)
 	if wrong*20 > offered || offered < there*3/4 {
-		t.Errorf("%d pairs offered, %d wrong, of %d repeated texts; want at most one of twenty wrong, and three quarters found", offered, wrong, there)
+		t.Errorf("%d pairs offered, %d wrong, of %d repeated texts; want at most one of twenty wrong, and three "+
+			"quarters found", offered, wrong, there)
 	}
 }

@@ -23,7 +23,8 @@ func (f *filler) files(memories int) error {
 		{"tiles.csv", "zoom,x,y\n12,2200,1343\n13,4400,2686\n", "data"},
 		{"settings.json", `{"zoom": 12, "offline": true}`, "data"},
 		{"letter.txt", "Dear team,\nthe coast is done.\n", "document"},
-		{"plan.pdf", "%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer\n<< /Root 1 0 R >>\n%%EOF\n", "document"},
+		{"plan.pdf", "%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer\n<< /Root 1 0 R " +
+			">>\n%%EOF\n", "document"},
 		{"drawing.svg", `<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><circle cx="4" cy="4" r="3"/></svg>`,
 			"picture"},
 		{"page.html", "<!doctype html><title>Page</title><p>kept as it was", "document"},

@@ -8,7 +8,8 @@ import (
 )
 
 // script runs, and leaves a trace, if a page takes it for anything but text. The tests look for the trace.
-const script = `<script>globalThis.ran="script"</script><img src=x onerror="globalThis.ran='image'"><svg onload=globalThis.ran='svg'>`
+const script = `<script>globalThis.ran="script"</script><img src=x onerror="globalThis.ran='image'"><svg ` +
+	`onload=globalThis.ran='svg'>`
 
 // hostileTexts returns texts that do harm in some context: in HTML, in an attribute, in an address, in Markdown,
 // in a template, in a script, in a line of a table, on a narrow screen, or in a line that is read from the right.
@@ -18,7 +19,8 @@ func hostileTexts() []string {
 		`" autofocus onfocus="globalThis.ran='attribute'" x='`,
 		`'><b id=main>&lt;&amp;&#60; </textarea></title></style></template>`,
 		"javascript:globalThis.ran='address'",
-		"[click](javascript:globalThis.ran='markdown') ![x](https://elsewhere.example/x.png) <https://elsewhere.example> <iframe src=https://elsewhere.example>",
+		"[click](javascript:globalThis.ran='markdown') ![x](https://elsewhere.example/x.png) <https://elsewhere.example> " +
+			"<iframe src=https://elsewhere.example>",
 		"{{.CSRF}} {{template \"x\"}} ${globalThis.ran='template'} <%= 1 %>",
 		`</script><script>globalThis.ran="json"</script> \u003cscript\u003e \" \\`,
 		"\u202egnp.exe \u2066left\u2069 \u200f\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627\u202c",

@@ -122,7 +122,8 @@ Tiles are made once a night; see [the format](https://example.com/tiles).
 // known stores what every store has once: rules, a todo, main memories, an identity, and the memory that Filled
 // names.
 func (f *filler) known() error {
-	do := "# How we work on the atlas\n\n- Write a **test** before the fix.\n- Ask Mara before changing `tiles/`.\n\n| when | who |\n|---|---|\n| release | Jonas |\n"
+	do := "# How we work on the atlas\n\n- Write a **test** before the fix.\n- Ask Mara before changing `tiles/`.\n\n| " +
+		"when | who |\n|---|---|\n| release | Jonas |\n"
 	for _, rule := range []souvenir.NewRule{
 		{ProjectID: "atlas", Type: souvenir.RuleDo, Content: do},
 		{ProjectID: "atlas", Type: souvenir.RuleDont, Content: "- No releases on Fridays.\n- Never delete tiles by hand.\n"},

@@ -97,7 +97,8 @@ func (f *filler) management() error {
 		return err
 	}
 	for _, agent := range []string{
-		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15",
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 " +
+			"Safari/605.1.15",
 		"Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36",
 	} {
 		if _, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: f.User, UserAgent: agent}); err != nil {

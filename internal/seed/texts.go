@@ -107,7 +107,8 @@ func topics() []topic {
 	return []topic{
 		{"deployment", "atlas", []string{
 			"We deploy {service} on {day} at {time}, and roll back with {command} if more than {n} errors a minute show up.",
-			"The release of {service} on {date} failed because the {part} still pointed at the old cluster; {person} fixed it in {n} minutes.",
+			"The release of {service} on {date} failed because the {part} still pointed at the old cluster; {person} fixed it " +
+				"in {n} minutes.",
 			"Never restart {service} while the {part} is being migrated: {big} jobs were lost the last time.",
 			"{person} decided to keep {n} replicas of {service}, because {reason}.",
 		}, map[string][]string{

@@ -97,7 +97,8 @@ func TestOnAFullDiskTheReserveLetsThingsBeDeleted(t *testing.T) {
 		must(t, db.Write(base.Freeing(t.Context()), remove))
 	}
 	must(t, os.Remove(ballast))
-	for left := 1; left > 0; { // a part at a time, as the store does: what is deleted is overwritten, which goes through the log
+	// a part at a time, as the store does: what is deleted is overwritten, which goes through the log
+	for left := 1; left > 0; {
 		must(t, db.Write(base.Freeing(t.Context()), func(tx base.Tx) error {
 			if err := remove(tx); err != nil {
 				return err

@@ -49,7 +49,8 @@ func TestReadCannotWrite(t *testing.T) {
 // endless has no first row; the other gives a row, then never another.
 var endless = map[string]string{
 	"before the first row": "WITH RECURSIVE n (v) AS (VALUES (1) UNION ALL SELECT v + 1 FROM n) SELECT count(*) FROM n",
-	"after the first row":  "WITH RECURSIVE n (v) AS (VALUES (1) UNION ALL SELECT v + 1 FROM n) SELECT v FROM n WHERE v < 2",
+	"after the first row": "WITH RECURSIVE n (v) AS (VALUES (1) UNION ALL SELECT v + 1 FROM n) SELECT v FROM n " +
+		"WHERE v < 2",
 }
 
 func TestCancelledReadIsInterrupted(t *testing.T) {

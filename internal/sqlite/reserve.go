@@ -107,7 +107,8 @@ func (d *DB) Room(ctx context.Context) error {
 	}
 	d.room.Lock()
 	defer d.room.Unlock()
-	if d.roomError == nil || time.Since(d.roomAsked) >= d.roomEvery { // the check writes to the disk, and calls are not limited
+	if d.roomError == nil || time.Since(
+		d.roomAsked) >= d.roomEvery { // the check writes to the disk, and calls are not limited
 		d.roomError = d.lookForRoom()
 		d.roomAsked = time.Now()
 	}

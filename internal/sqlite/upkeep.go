@@ -16,7 +16,8 @@ func (d *DB) Name() string { return "SQLite " + version() }
 // Size returns the size of the file and its log.
 func (d *DB) Size(tx db.Tx) (s db.Size, err error) {
 	var page, pages, free int64
-	err = tx.QueryRow(`SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count`).
+	err = tx.QueryRow(`SELECT page_size, page_count, freelist_count `+
+		`FROM pragma_page_size, pragma_page_count, pragma_freelist_count`).
 		Scan(&page, &pages, &free)
 	return db.Size{Database: page * pages, Free: page * free, Log: d.LogSize()}, err
 }

@@ -292,7 +292,8 @@ func TestContextIsLookedAtBetweenStatementsAndNeverInterruptsAWrite(t *testing.T
 			time.AfterFunc(time.Millisecond, cancel)
 			// Without the look at the context, which may have ended already on a busy machine.
 			_, err := tx.(*Tx).conn.exec(`INSERT INTO item (name) SELECT 'n' || value FROM
-				(WITH RECURSIVE n (value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM n WHERE value < 20000) SELECT value FROM n)`, nil)
+				(WITH RECURSIVE n (value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM n WHERE value < 20000) SELECT value
+				FROM n)`, nil)
 			if err != nil {
 				t.Errorf("the running statement failed: %v", err)
 			}

@@ -91,14 +91,16 @@ func contextEmpty(f *fixture) {
 	c := f.context(souvenir.ContextQuery{Query: "anything"})
 	c.Tokens, c.Guide = 0, nil
 	f.equal("as JSON", toJSON(c),
-		`{"identity":null,"conversation_memory_id":null,"related_memories":[],"get_context_do_dont":[],"general_do_dont":[],"project_do_dont":null,"tokens":0}`)
+		`{"identity":null,"conversation_memory_id":null,"related_memories":[],"get_context_do_dont":[],`+
+			`"general_do_dont":[],"project_do_dont":null,"tokens":0}`)
 	c = f.context(souvenir.ContextQuery{ProjectID: "p"})
 	if len(c.Guide) < 5 {
 		f.Errorf("the guide is %q", c.Guide)
 	}
 	c.Tokens, c.Guide, c.Warnings = 0, nil, nil
 	f.equal("as JSON, for a project", toJSON(c),
-		`{"identity":null,"conversation_memory_id":null,"related_memories":[],"get_context_do_dont":[],"general_do_dont":[],"project_do_dont":[],"project_rules":{"do":null,"dont":null,"todo":null},"tokens":0}`)
+		`{"identity":null,"conversation_memory_id":null,"related_memories":[],"get_context_do_dont":[],`+
+			`"general_do_dont":[],"project_do_dont":[],"project_rules":{"do":null,"dont":null,"todo":null},"tokens":0}`)
 }
 
 func contextRules(f *fixture) {

@@ -109,10 +109,12 @@ func invitationsListed(f *fixture) {
 	}
 	f.equal("listed", f.invitations(), []souvenir.Invitation{second.Invitation, first.Invitation})
 	f.equal("as JSON", toJSON(first.Invitation),
-		fmt.Sprintf(`{"id":%q,"purpose":"account","role":"user","email":"new@example.com","note":"for the new one","created_by":%q,`+
+		fmt.Sprintf(`{"id":%q,"purpose":"account","role":"user","email":"new@example.com","note":"for the new `+
+			`one","created_by":%q,`+
 			`"created_at":"2026-03-01T09:00:00Z","expires_at":"2026-03-08T09:00:00Z"}`, first.ID, boss.ID))
 	f.equal("the second as JSON", toJSON(second),
-		fmt.Sprintf(`{"id":%q,"purpose":"account","role":"admin","created_at":"2026-03-01T09:00:01Z","expires_at":"2026-03-01T10:00:01Z","invitation":%q}`,
+		fmt.Sprintf(`{"id":%q,"purpose":"account","role":"admin","created_at":"2026-03-01T09:00:01Z",`+
+			`"expires_at":"2026-03-01T10:00:01Z","invitation":%q}`,
 			second.ID, second.Value))
 	if strings.Contains(toJSON(f.invitations()), first.Value) {
 		f.Errorf("the list shows a value")
@@ -202,7 +204,7 @@ func invitationsOfAdmins(f *fixture) {
 		f.invite(souvenir.NewInvitation{CreatedBy: "boss"})
 	for _, change := range []souvenir.UserUpdate{{Role: pointer(souvenir.RoleUser)}, {Disabled: pointer(true)}} {
 		f.updateUser("ann", change)
-		f.uninvited("of one who is no admin any more", added.Value, "not known")
+		f.uninvited("of one who is no admin any more", added.Value, "unknown")
 		_, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{CreatedBy: "ann"})
 		f.failsAt("AddInvitation by one who is no admin any more", err, souvenir.ErrForbidden, "user")
 		f.updateUser("ann", souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin), Disabled: pointer(false)})
@@ -215,7 +217,7 @@ func invitationsOfAdmins(f *fixture) {
 	made := f.accept(souvenir.InvitationAcceptance{Value: f.invite(souvenir.NewInvitation{CreatedBy: "ann"}).Value,
 		Name: "carl", Password: password})
 	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}))
-	f.uninvited("of a deleted user", added.Value, "not known")
+	f.uninvited("of a deleted user", added.Value, "unknown")
 	f.invited(other)
 	f.equal("left", len(f.invitations()), 2)
 	f.equal("who came by it stays", f.getUser("carl"), made)
@@ -347,7 +349,7 @@ func invitationsPurged(f *fixture) {
 		f.equal("listed after it", len(f.invitations()), c.left)
 	}
 	f.invited(waits)
-	f.uninvited("that has expired long ago", expires.Value, "not known")
+	f.uninvited("that has expired long ago", expires.Value, "unknown")
 }
 
 func invitationsReadOnly(f *fixture) {

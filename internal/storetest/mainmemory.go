@@ -87,12 +87,12 @@ func mainMemoryNone(f *fixture) {
 		"not found, or you have no access to it")
 	f.failsAt("unknown name", get(f.reader, souvenir.ProjectRef{Name: "Gemini"}), souvenir.ErrNotFound, "project_name",
 		`"Gemini"`, "not found, or you have no access to it")
-	f.failsAt("no project", get(f.reader, souvenir.ProjectRef{}), souvenir.ErrInvalid, "project_id", "project_name")
+	f.failsAt("not found", get(f.reader, souvenir.ProjectRef{}), souvenir.ErrInvalid, "project_id", "project_name")
 	f.failsAt("no id", get(f.reader, souvenir.ProjectRef{ID: " "}), souvenir.ErrInvalid, "project_id")
 	f.failsAt("disagreement", get(f.reader, souvenir.ProjectRef{ID: "p", Name: "Gemini"}), souvenir.ErrInvalid,
 		"project_name", "disagree")
 	f.fails("of another user", get(f.reader.As(souvenir.Access{User: "ann"}), souvenir.ProjectRef{ID: "p"}),
-		souvenir.ErrNotFound, "no project")
+		souvenir.ErrNotFound, "not found")
 	f.fails("in a view of another project",
 		get(f.reader.As(souvenir.Access{Projects: []string{"q"}}), souvenir.ProjectRef{ID: "p"}), souvenir.ErrNotFound,
 		"no project")

@@ -119,7 +119,8 @@ func memoryJSON(f *fixture) {
 	f.check("MarshalJSON", err)
 	f.sameJSON("as JSON", json.RawMessage(encoded),
 		json.RawMessage(`{"id":"`+m.ID+`","content":"never deploy on friday","collection_name":"default","owner":"local",`+
-			`"metadata":{"author":"ann","classification":"dont","event_type":"project-rule","importance":"high","project_id":"apollo","project_name":"apollo",`+
+			`"metadata":{"author":"ann","classification":"dont","event_type":"project-rule","importance":"high",`+
+			`"project_id":"apollo","project_name":"apollo",`+
 			`"related_memory_ids":["`+target+`"],"rule_type":"dont","state":"active","tags":["deploy","calendar"]},`+
 			`"revision":1,"created_at":"2026-03-01T09:00:00Z","updated_at":"2026-03-01T09:00:00Z"}`))
 }
@@ -190,7 +191,7 @@ func badMemories() []struct {
 		{"tags that are no list", inMetadata("tags", "a,b"), souvenir.ErrInvalid, "tags", "a list of strings"},
 		{"a tag that is no string", inMetadata("tags", []any{"a", 7}), souvenir.ErrInvalid, "tags", "tags[1] is 7"},
 		{"unknown related memory", souvenir.NewMemory{Content: "x", Related: []string{"nobody"}}, souvenir.ErrNotFound,
-			"related_memory_ids", `related_memory_ids[0] is "nobody"`},
+			"related_memory_ids", `related_memory_ids[0]: memory "nobody" not found`},
 		{"too many related memories", souvenir.NewMemory{Content: "x", Related: many(257, "r")}, souvenir.ErrTooLarge,
 			"related_memory_ids", "257 ids; at most 256"},
 		{"long project_id", souvenir.NewMemory{Content: "x", ProjectID: strings.Repeat("p", 129)}, souvenir.ErrTooLarge,

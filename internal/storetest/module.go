@@ -71,7 +71,8 @@ func moduleOwn(f *fixture) {
 		}
 	}
 	f.equal("nothing", toJSON(f.module(souvenir.ModuleQuery{Module: "nothing"})),
-		`{"module_name":"nothing","memories":[],"files":[],"summary":{"total":0,"by_event_type":{},"by_state":{},"newest":[],"open_tasks":[]}}`)
+		`{"module_name":"nothing","memories":[],"files":[],"summary":{"total":0,"by_event_type":{},"by_state":{},`+
+			`"newest":[],"open_tasks":[]}}`)
 }
 
 func moduleName(f *fixture) {
@@ -130,7 +131,8 @@ func moduleSummary(f *fixture) {
 }
 
 func moduleTasks(f *fixture) {
-	todo := "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 write the Billing tests\n- [x] T2 billing design\n- [ ] T3 rebilling\n- [ ] T4 (billing) invoices\n- [ ] T5 shipping\n\n## Gaps\n"
+	todo := "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 write the Billing tests\n- [x] T2 billing " +
+		"design\n- [ ] T3 rebilling\n- [ ] T4 (billing) invoices\n- [ ] T5 shipping\n\n## Gaps\n"
 	f.add(souvenir.NewMemory{Content: todo, EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleTodo,
 		ProjectID: "p"})
 	f.equal("tasks", f.module(souvenir.ModuleQuery{Module: "billing", ProjectID: "p"}).Summary.OpenTasks,

@@ -33,7 +33,8 @@ func chapters() string {
 	for _, animal := range animals {
 		fmt.Fprintf(&b, "## Chapter of the %s\n\n", animal)
 		for i := range 12 {
-			fmt.Fprintf(&b, "On day %d – “größer” than expected – rain fell on the fields, and nothing else was written down until évening. ", i)
+			fmt.Fprintf(&b, "On day %d – “größer” than expected – rain fell on the fields, and nothing else was written down "+
+				"until évening. ", i)
 		}
 		fmt.Fprintf(&b, "Then the %s came back to its place.\n\n", animal)
 	}

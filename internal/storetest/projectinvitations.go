@@ -134,7 +134,8 @@ func invitedAccept(f *fixture) {
 	i := sam.only()
 	f.clock.Pass(time.Hour)
 	f.equal("shown", toJSON(i), fmt.Sprintf(
-		`{"id":%q,"project_id":"apollo","project_name":"Apollo 11","owner":"olga","invited_by":"cora","role":"writer","created_at":"2026-03-01T09:00:00Z","expires_at":"2026-03-31T09:00:00Z"}`, i.ID))
+		`{"id":%q,"project_id":"apollo","project_name":"Apollo 11","owner":"olga","invited_by":"cora","role":"writer",`+
+			`"created_at":"2026-03-01T09:00:00Z","expires_at":"2026-03-31T09:00:00Z"}`, i.ID))
 	accepted, err := sam.store.AcceptProjectInvitation(f.ctx, i.ID)
 	f.check("AcceptProjectInvitation", err)
 	f.equal("accepted", []any{accepted.ID, accepted.Name, accepted.Owner, accepted.Role, accepted.Members,
@@ -158,7 +159,8 @@ func invitedAnswerOnce(f *fixture) {
 	for _, view := range []*fixture{p.owner, p.reader, f.as(souvenir.Access{User: "new"})} {
 		for _, given := range []string{id, "nowhere", ""} {
 			_, err := view.store.AcceptProjectInvitation(f.ctx, given)
-			f.failsAt("AcceptProjectInvitation by "+view.name(), err, souvenir.ErrNotFound, "id", "pending invitation of this user")
+			f.failsAt("AcceptProjectInvitation by "+view.name(), err, souvenir.ErrNotFound, "id",
+				"pending invitation of this user")
 			f.failsAt("DeclineProjectInvitation by "+view.name(), view.store.DeclineProjectInvitation(f.ctx, given),
 				souvenir.ErrNotFound, "id")
 			_, err = view.store.BlockSender(f.ctx, given)

@@ -105,13 +105,13 @@ func projectNamesFolded(f *fixture) {
 func projectNamesUnseen(f *fixture) {
 	for _, name := range []string{"\u200b", "\u200d\u202e", "\u3164", "\U000E0061\ufe0f"} {
 		_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ProjectName: name})
-		f.failsAt("AddMemory", err, souvenir.ErrInvalid, "project_name", "can be seen")
+		f.failsAt("AddMemory", err, souvenir.ErrInvalid, "project_name", "visible character")
 		_, err = f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ProjectID: name})
-		f.failsAt("AddMemory by id", err, souvenir.ErrInvalid, "project_id", "can be seen")
+		f.failsAt("AddMemory by id", err, souvenir.ErrInvalid, "project_id", "visible character")
 		_, err = f.store.AddProject(f.ctx, souvenir.NewProject{ID: name})
-		f.failsAt("AddProject", err, souvenir.ErrInvalid, "project_id", "can be seen")
+		f.failsAt("AddProject", err, souvenir.ErrInvalid, "project_id", "visible character")
 		_, err = f.reader.Search(f.ctx, souvenir.Query{ProjectName: name})
-		f.failsAt("Search", err, souvenir.ErrInvalid, "project_name", "can be seen")
+		f.failsAt("Search", err, souvenir.ErrInvalid, "project_name", "visible character")
 	}
 	long := strings.Repeat("ﷺ", 128) // each is 18 characters when folded
 	f.equal("as long as a name may be before it is folded", f.stored(long, "x").ProjectID, f.stored(long, "y").ProjectID)

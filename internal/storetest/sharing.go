@@ -323,7 +323,7 @@ func sharingWriter(f *fixture) {
 		}
 	}
 	_, err = p.reader.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ProjectID: apollo.ID})
-	f.failsAt("AddMemory by a reader", err, souvenir.ErrForbidden, "project_id", "reading only")
+	f.failsAt("AddMemory by a reader", err, souvenir.ErrForbidden, "project_id", "read-only")
 }
 
 func sharingUpdate(f *fixture) {

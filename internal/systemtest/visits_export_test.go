@@ -35,8 +35,9 @@ var exportVisits = map[string]func(v visit){
 			if err := json.Unmarshal([]byte(line), &written); err != nil {
 				v.Error(err)
 			}
-			if whose := cmp.Or(written.Owner, written.User, v.access.User); whose != v.access.User || written.Type == transfer.KindUser &&
-				written.ID != whose {
+			if whose := cmp.Or(written.Owner, written.User, v.access.User); whose != v.access.User ||
+				written.Type == transfer.KindUser &&
+					written.ID != whose {
 				v.Errorf("Export writes what is %s's: %s", whose, line)
 			}
 		}

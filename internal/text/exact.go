@@ -59,7 +59,8 @@ func (a *analyzer) judge(s string, from, to, first int) {
 	if exact != Identifier {
 		return
 	}
-	for i := range tokens[:len(tokens)-1] { // a part's name says less than the whole, and counts only where the whole is too long
+	// a part's name says less than the whole, and counts only where the whole is too long
+	for i := range tokens[:len(tokens)-1] {
 		if tokens[i].role == roleWhole || last.role == rolePart && to-from > MaxTermBytes {
 			tokens[i].exact = Name
 		}

@@ -190,7 +190,8 @@ func (d *Document) place(h heading, line int, written string, wrong *problems) S
 		if like := Like(h.text); like != "" {
 			wrong.add("line %d is %s, which must read %s", line, fault.Show(written), fault.Show(like.Heading()))
 		} else {
-			wrong.add("line %d is %s, which is not one of the five sections; a heading inside a section has three # or more", line,
+			wrong.add("line %d is %s, which is not one of the five sections; a heading inside a section has three # or more",
+				line,
 				fault.Show(written))
 		}
 		return ""
@@ -202,7 +203,8 @@ func (d *Document) place(h heading, line int, written string, wrong *problems) S
 			wrong.add("%s stands on line %d and again on line %d", fault.Show(s.Heading()), other.Line, line)
 			return ""
 		case slices.Index(Sections, other.Section) > i:
-			wrong.add("%s on line %d must come before %s on line %d", fault.Show(s.Heading()), line, fault.Show(other.Section.Heading()),
+			wrong.add("%s on line %d must come before %s on line %d", fault.Show(s.Heading()), line,
+				fault.Show(other.Section.Heading()),
 				other.Line)
 			return s
 		}

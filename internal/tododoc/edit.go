@@ -76,10 +76,12 @@ func CheckBody(section Section, body string, next int) (trimmed string, warnings
 		case isHeading && h.level == 2 && empty && warnings == nil && Like(h.text) == section:
 			from = scan.at
 			warnings = append(warnings,
-				fmt.Sprintf("content began with the heading %s, which the section has already; it was left out", fault.Show(scan.line())))
+				fmt.Sprintf("content began with the heading %s, which the section has already; it was left out",
+					fault.Show(scan.line())))
 		case isHeading && h.level == 2:
 			empty = false
-			wrong.add("line %d is %s; a section's content has no heading of that level: use three # or more inside it, and update each section by itself", scan.number, fault.Show(scan.line()))
+			wrong.add("line %d is %s; a section's content has no heading of that level: use three # or more inside it, and "+
+				"update each section by itself", scan.number, fault.Show(scan.line()))
 		default:
 			empty = false
 			if t, ok := scan.task(); ok && t.ID != "" && section == Tasks {
@@ -119,7 +121,8 @@ func (d Document) Complete(content, id string) (changed string, done Task, err e
 func (d Document) unknownTask(id string) error {
 	if len(d.Tasks) == 0 {
 		return fault.New(fault.KindNotFound, "task_id",
-			`task_id %s is not among the tasks: there are no tasks; a task is a line such as "- [ ] T1 text" in the section Tasks`,
+			`task_id %s is not among the tasks: there are no tasks; a task is a line such as "- [ ] T1 text" in the `+
+				`section Tasks`,
 			fault.Show(id))
 	}
 	number := func(id string) int {
@@ -158,7 +161,8 @@ func (d Document) Advice() []string {
 	for i, line := range lines {
 		written[i] = strconv.Itoa(line)
 	}
-	return []string{fmt.Sprintf("%d checkboxes in the section Tasks have no task id (lines %s): only tasks with an id such as T1 before their text are counted and can be completed",
+	return []string{fmt.Sprintf("%d checkboxes in the section Tasks have no task id (lines %s): only tasks with an id "+
+		"such as T1 before their text are counted and can be completed",
 		len(d.unnamed), strings.Join(written, ", "))}
 }
 

@@ -291,7 +291,8 @@ func checkReplacement(t *testing.T, content string, d Document, s Part, body str
 }
 
 func TestCheckboxesOfASectionAreTickedInPlace(t *testing.T) {
-	content := "## Constitution\r\n\r\n## Spec\r\n## Plan\r\n## Tasks\r\n- [ ] T1 one\r\n  - [X] no id\r\n```\r\n- [ ] code\r\n```\r\n## Gaps\r\n* [ ] ask\r\n+ [x] asked"
+	content := "## Constitution\r\n\r\n## Spec\r\n## Plan\r\n## Tasks\r\n- [ ] T1 one\r\n  - [X] no id\r\n```\r\n- [ ] " +
+		"code\r\n```\r\n## Gaps\r\n* [ ] ask\r\n+ [x] asked"
 	d, err := Parse(content)
 	if err != nil {
 		t.Fatal(err)

@@ -205,7 +205,8 @@ func (e *exporter) place(partition int64) (exportPlace, error) {
 		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE p.id = ?`, partition).
 		Scan(&p.owner, &p.collection, &p.projectOwner, &p.project)
 	if errors.Is(err, db.ErrNoRows) {
-		return p, fault.Damaged(err, "a memory, or a past version of one, lies in partition %d, which does not exist", partition)
+		return p, fault.Damaged(err, "a memory, or a past version of one, lies in partition %d, which does not exist",
+			partition)
 	}
 	e.places[partition] = p
 	return p, err
@@ -292,7 +293,8 @@ func (e *exporter) files() error {
 			done += int64(n)
 			e.Progress("files", int(done), int(total))
 		})
-	}, `SELECT f.id, f.uid, u.uid, coalesce(m.uid, ''), coalesce(mu.uid, ''), coalesce(o.uid, ''), coalesce(j.uid, ''), f.filename, f.mime_type,
+	}, `SELECT f.id, f.uid, u.uid, coalesce(m.uid, ''), coalesce(mu.uid, ''), coalesce(o.uid, ''), coalesce(j.uid, ''),
+		f.filename, f.mime_type,
 			f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at
 		FROM file f JOIN users u ON u.id = f.owner_id
 		LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id

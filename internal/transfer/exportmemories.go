@@ -211,7 +211,8 @@ func (e *exporter) revisions() (*revisionSide, error) {
 	r.side, err = e.side(func(row db.Rows, of *int64) error {
 		v := &r.revision
 		return row.Scan(of, &v.number, &v.partition, &v.content, &v.attributes, &v.created)
-	}, `SELECT memory_id, revision, partition_id, content, attributes, created_at FROM memory_revision ORDER BY memory_id, revision`)
+	}, `SELECT memory_id, revision, partition_id, content, attributes, created_at FROM memory_revision `+
+		`ORDER BY memory_id, revision`)
 	return r, err
 }
 

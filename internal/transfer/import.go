@@ -60,7 +60,8 @@ type Report struct {
 
 // readExport imports what r holds. If r is an io.Seeker, the whole file is checked before anything is written. Items
 // that the store has in another state are kept, unless replace is set.
-func Import(ctx context.Context, into Target, r io.Reader, replace bool, progress func(stage string, done, total int)) (Report, error) {
+func Import(ctx context.Context, into Target, r io.Reader, replace bool,
+	progress func(stage string, done, total int)) (Report, error) {
 	im := importer{Target: into, replace: replace, progress: orNone(progress),
 		report: Report{Counts: map[string]Count{}}}
 	if seeker, ok := r.(io.ReadSeeker); ok {
@@ -189,7 +190,9 @@ func (c *seal) close(line []byte) error {
 	}
 	c.closed = true
 	if sum := hex.EncodeToString(c.hash.Sum(nil)); end.SHA256 != sum && (c.header.Sealed || end.SHA256 != "") {
-		return fault.Invalid("sha256", "the export has been changed since it was written: sha256 is %s, but that of its lines is %s", fault.Show(end.SHA256), fault.Show(sum))
+		return fault.Invalid("sha256",
+			"the export has been changed since it was written: sha256 is %s, but that of its lines is %s",
+			fault.Show(end.SHA256), fault.Show(sum))
 	}
 	if end.Counts != nil && !maps.Equal(end.Counts, c.counts) {
 		return fault.Invalid("counts", "the export is not complete: counts is %v, but it has %v", end.Counts, c.counts)
@@ -225,7 +228,8 @@ func (c *seal) scan(ctx context.Context, lines *lineReader, each func(kind strin
 		default:
 			c.add(kind, line)
 			if len(c.counts) > MaxKinds {
-				return atLine(fault.Invalid("type", "type is %s; an export has %d types of lines at most", fault.Show(kind), MaxKinds), lines.n)
+				return atLine(fault.Invalid("type", "type is %s; an export has %d types of lines at most", fault.Show(kind),
+					MaxKinds), lines.n)
 			}
 			if err := each(kind, line); err != nil {
 				return err

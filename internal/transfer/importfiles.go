@@ -468,14 +468,16 @@ func (r *revisionItem) apply(t *importTx) error {
 		return err
 	}
 	same, err := db.Column[bool](t.tx,
-		`SELECT content = ? AND attributes = ? AND created_at = ? AND partition_id = ? FROM memory_revision WHERE memory_id = ? AND revision = ?`,
+		`SELECT content = ? AND attributes = ? AND created_at = ? AND partition_id = ? FROM memory_revision `+
+			`WHERE memory_id = ? AND revision = ?`,
 		r.content, r.attributes, r.created, at.Partition, r.of.row, r.number)
 	if err != nil {
 		return err
 	}
 	switch {
 	case len(same) == 0:
-		_, err = t.tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		_, err = t.tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, `+
+			`created_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			r.of.row, r.number, at.Partition, r.content, r.attributes, r.created)
 		t.count(KindRevision, added)
 	case same[0]:
@@ -542,7 +544,8 @@ func (l *linkItem) apply(t *importTx) error {
 			t.missing++
 			continue
 		}
-		result, err := t.tx.Exec(`INSERT INTO memory_link (memory_id, related_id, position) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, found[0], target[0], i)
+		result, err := t.tx.Exec(`INSERT INTO memory_link (memory_id, related_id, position) VALUES (?, ?, ?) `+
+			`ON CONFLICT DO NOTHING`, found[0], target[0], i)
 		if err != nil {
 			return err
 		}

@@ -354,7 +354,8 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	}, `SELECT m.id, u.uid, c.name, coalesce(o.uid, ''), coalesce(j.uid, ''), coalesce(j.name, ''), m.content, coalesce(m.event_type, ''), coalesce(m.state, ''),
 			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), coalesce(m.key, ''), m.event_time, m.metadata, m.revision, m.created_at, m.updated_at,
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)
-		`+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id
+		`+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id
+			LEFT JOIN users o ON o.id = j.owner_id
 		WHERE m.uid = ?`, m.id)
 	if err != nil || s.row == 0 {
 		return 0, added, err
@@ -488,7 +489,8 @@ func (m *memoryItem) secondRule(t *importTx, at *kernel.Place) (string, error) {
 	}
 	others, err := db.Column[string](t.tx, `SELECT m.uid `+kernel.FromMemory+` JOIN partition here ON here.id = ?1
 		WHERE m.event_type = ?2 AND m.rule_type = ?3 AND m.uid <> ?4 AND p.project_id IS NOT DISTINCT FROM here.project_id
-			AND (p.project_id IS NOT NULL OR c.owner_id = (SELECT owner_id FROM collection WHERE id = here.collection_id)) LIMIT 1`,
+			AND (p.project_id IS NOT NULL OR c.owner_id = (SELECT owner_id FROM collection
+			WHERE id = here.collection_id)) LIMIT 1`,
 		at.Partition, kernel.EventProjectRule, m.draft.RuleType, m.id)
 	if err != nil || len(others) == 0 {
 		return "", err

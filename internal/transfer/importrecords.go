@@ -134,7 +134,8 @@ func (t *importTx) collection(owner int64, name string) (int64, error) {
 		return 0, err
 	}
 	if !found {
-		row, err = db.Insert(t.tx, `INSERT INTO collection (owner_id, name, description, created_at, updated_at) VALUES (?, ?, '', ?, ?) RETURNING id`, owner, name, t.now, t.now)
+		row, err = db.Insert(t.tx, `INSERT INTO collection (owner_id, name, description, created_at, updated_at) `+
+			`VALUES (?, ?, '', ?, ?) RETURNING id`, owner, name, t.now, t.now)
 		if err != nil {
 			return 0, err
 		}
@@ -186,7 +187,8 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 
 // knownProject returns the row of a project that must exist.
 func (t *importTx) knownProject(owner, id any) (int64, error) {
-	return t.known("project_id", `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ?`, owner, id)
+	return t.known("project_id", `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? `+
+		`AND j.uid = ?`, owner, id)
 }
 
 // recordItem is a line for one row.
@@ -430,7 +432,8 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 	if err != nil {
 		return err
 	}
-	_, err = t.tx.Exec(`UPDATE users SET name = ?2, email = ?3, role = ?4, disabled_at = ?5, created_at = ?6, updated_at = ?7, password = ?8, name_key = ?9 WHERE uid = ?1`,
+	_, err = t.tx.Exec(`UPDATE users SET name = ?2, email = ?3, role = ?4, disabled_at = ?5, created_at = ?6, `+
+		`updated_at = ?7, password = ?8, name_key = ?9 WHERE uid = ?1`,
 		append(values, refs...)...)
 	if err == nil {
 		t.count(item.kind, added)

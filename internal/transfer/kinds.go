@@ -106,7 +106,8 @@ func selected(values ...string) func(argument, value string) error {
 
 func CheckText(argument, value string) error {
 	if len(value) > check.MaxMetadata {
-		return fault.New(fault.KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value), check.MaxMetadata)
+		return fault.New(fault.KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value),
+			check.MaxMetadata)
 	}
 	return nil
 }
@@ -174,7 +175,8 @@ func personRecords() []Record {
 			Selection: `SELECT uid, name, email, role, disabled_at, created_at, updated_at, password FROM users`,
 			keyed:     `uid = ?`, Ordered: `id`,
 			// ?9 is the name folded
-			insert: `INSERT INTO users (uid, name, email, role, disabled_at, created_at, updated_at, password, name_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			insert: `INSERT INTO users (uid, name, email, role, disabled_at, created_at, updated_at, password, name_key) ` +
+				`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			refs: func(_ *importTx, v []any) ([]any, error) {
 				if name, ok := v[1].(string); ok {
 					return []any{foldname.Key(name)}, nil
@@ -185,16 +187,20 @@ func personRecords() []Record {
 		{
 			kind: KindIdentity, Table: "external_identity", credential: true, kept: true, Key: 2,
 			Fields: []RecordField{
-				{Name: "issuer", absent: required, Check: func(a, v string) error { return fault.OrNil(check.Line(a, v, check.MaxIssuer)) }},
-				{Name: "subject", absent: required, Check: func(a, v string) error { return fault.OrNil(check.Line(a, v, check.MaxSubject)) }},
+				{Name: "issuer", absent: required,
+					Check: func(a, v string) error { return fault.OrNil(check.Line(a, v, check.MaxIssuer)) }},
+				{Name: "subject", absent: required,
+					Check: func(a, v string) error { return fault.OrNil(check.Line(a, v, check.MaxSubject)) }},
 				{Name: "user", absent: required, Check: check.Name},
 				{Name: "email", absent: "", Check: CheckText},
 				{Name: "created_at", Form: TimeForm, absent: present},
 			},
-			Selection: `SELECT i.issuer, i.subject, u.uid, i.email, i.created_at FROM external_identity i JOIN users u ON u.id = i.user_id`,
-			keyed:     `i.issuer = ? AND i.subject = ?`, Ordered: `i.issuer, i.subject`,
-			insert: `INSERT INTO external_identity (issuer, subject, email, created_at, user_id) VALUES (?1, ?2, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
-			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.person("user", v[2])) },
+			Selection: `SELECT i.issuer, i.subject, u.uid, i.email, i.created_at FROM external_identity i ` +
+				`JOIN users u ON u.id = i.user_id`,
+			keyed: `i.issuer = ? AND i.subject = ?`, Ordered: `i.issuer, i.subject`,
+			insert: `INSERT INTO external_identity (issuer, subject, email, created_at, user_id) VALUES (?1, ?2, ?4, ?5, ?6) ` +
+				`ON CONFLICT DO NOTHING`,
+			refs: func(t *importTx, v []any) ([]any, error) { return t.rows(t.person("user", v[2])) },
 		},
 		{
 			kind: KindPreference, Table: "preference", owner: `f.user_id`, Key: 1,
@@ -216,8 +222,9 @@ func personRecords() []Record {
 				{Name: "sender", absent: required, Check: check.Name},
 				{Name: "created_at", Form: TimeForm, absent: present},
 			},
-			Selection: `SELECT u.uid, s.uid, b.created_at FROM blocked_sender b JOIN users u ON u.id = b.user_id JOIN users s ON s.id = b.sender_id`,
-			keyed:     `u.uid = ? AND s.uid = ?`, Ordered: `b.user_id, b.sender_id`,
+			Selection: `SELECT u.uid, s.uid, b.created_at FROM blocked_sender b JOIN users u ON u.id = b.user_id ` +
+				`JOIN users s ON s.id = b.sender_id`,
+			keyed: `u.uid = ? AND s.uid = ?`, Ordered: `b.user_id, b.sender_id`,
 			insert: `INSERT INTO blocked_sender (created_at, user_id, sender_id) VALUES (?3, ?4, ?5) ON CONFLICT DO NOTHING`,
 			update: `UPDATE blocked_sender SET created_at = ?3 WHERE user_id = ?4 AND sender_id = ?5`,
 			refs: func(t *importTx, v []any) ([]any, error) {
@@ -248,7 +255,8 @@ func placeRecords() []Record {
 			Selection: `SELECT u.uid, c.name, c.description, f.dimensions, c.created_at, c.updated_at
 				FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile`,
 			keyed: `u.uid = ? AND c.name = ?`, Ordered: `c.id`,
-			insert: `INSERT INTO collection (name, description, created_at, updated_at, own_profile, owner_id) VALUES (?2, ?3, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING`,
+			insert: `INSERT INTO collection (name, description, created_at, updated_at, own_profile, owner_id) ` +
+				`VALUES (?2, ?3, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING`,
 			update: `UPDATE collection SET description = ?3, created_at = ?5, updated_at = ?6 WHERE owner_id = ?8 AND name = ?2`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				var profile any
@@ -276,11 +284,14 @@ func placeRecords() []Record {
 				{Name: "created_at", Form: TimeForm, absent: present},
 				{Name: "updated_at", Form: TimeForm, absent: present},
 			},
-			Selection: `SELECT u.uid, j.uid, j.name, j.created_at, j.updated_at FROM project j JOIN users u ON u.id = j.owner_id`,
-			keyed:     `u.uid = ? AND j.uid = ?`, Ordered: `j.id`,
+			Selection: `SELECT u.uid, j.uid, j.name, j.created_at, j.updated_at FROM project j ` +
+				`JOIN users u ON u.id = j.owner_id`,
+			keyed: `u.uid = ? AND j.uid = ?`, Ordered: `j.id`,
 			// ?7 is the name folded
-			insert: `INSERT INTO project (uid, name, created_at, updated_at, owner_id, name_key) VALUES (?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`,
-			update: `UPDATE project SET name = ?3, created_at = ?4, updated_at = ?5, name_key = ?7 WHERE owner_id = ?6 AND uid = ?2`,
+			insert: `INSERT INTO project (uid, name, created_at, updated_at, owner_id, name_key) ` +
+				`VALUES (?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`,
+			update: `UPDATE project SET name = ?3, created_at = ?4, updated_at = ?5, name_key = ?7 WHERE owner_id = ?6 ` +
+				`AND uid = ?2`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				owner, err := t.rows(t.owner(v[0]))
 				if err != nil {
@@ -299,9 +310,11 @@ func placeRecords() []Record {
 				{Name: "name", absent: required, Check: check.ProjectName},
 				{Name: "created_at", Form: TimeForm, absent: present},
 			},
-			Selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id JOIN users u ON u.id = a.owner_id`,
-			keyed:     `u.uid = ? AND j.uid = ? AND a.name = ?`, Ordered: `a.owner_id, a.created_at, a.name_key`,
-			insert: `INSERT INTO project_alias (name, created_at, name_key, project_id, owner_id) SELECT ?3, ?4, ?5, ?6, owner_id FROM project
+			Selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id ` +
+				`JOIN users u ON u.id = a.owner_id`,
+			keyed: `u.uid = ? AND j.uid = ? AND a.name = ?`, Ordered: `a.owner_id, a.created_at, a.name_key`,
+			insert: `INSERT INTO project_alias (name, created_at, name_key, project_id, owner_id) SELECT ?3, ?4, ?5, ?6,
+				owner_id FROM project
 				WHERE id = ?6 AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = project.owner_id AND o.name_key = ?5)
 				ON CONFLICT DO NOTHING`,
 			update: `UPDATE project_alias SET name = ?3, created_at = ?4 WHERE project_id = ?6 AND name_key = ?5`,
@@ -323,7 +336,8 @@ func placeRecords() []Record {
 			Selection: `SELECT o.uid, j.uid, u.uid, b.role, b.created_at FROM project_member b
 				JOIN project j ON j.id = b.project_id JOIN users o ON o.id = j.owner_id JOIN users u ON u.id = b.user_id`,
 			keyed: `o.uid = ? AND j.uid = ? AND u.uid = ?`, Ordered: `b.project_id, b.user_id`,
-			insert: `INSERT INTO project_member (role, created_at, project_id, user_id) VALUES (?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`,
+			insert: `INSERT INTO project_member (role, created_at, project_id, user_id) VALUES (?4, ?5, ?6, ?7) ` +
+				`ON CONFLICT DO NOTHING`,
 			update: `UPDATE project_member SET role = ?4, created_at = ?5 WHERE project_id = ?6 AND user_id = ?7`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				project, err := t.rows(t.knownProject(v[0], v[1]))
@@ -358,10 +372,12 @@ func oauthRecords() []Record {
 				{Name: "disabled_at", Form: TimeForm},
 				{Name: "maker", absent: "", Check: CheckText},
 			},
-			Selection: `SELECT o.client_id, o.kind, u.uid, o.name, o.auth_method, o.secret_hash, o.redirect_uris, o.metadata, o.created_at, o.updated_at, o.expires_at, o.used_at, o.disabled_at, o.maker
+			Selection: `SELECT o.client_id, o.kind, u.uid, o.name, o.auth_method, o.secret_hash, o.redirect_uris, o.metadata,
+				o.created_at, o.updated_at, o.expires_at, o.used_at, o.disabled_at, o.maker
 				FROM oauth_client o LEFT JOIN users u ON u.id = o.owner_id`,
 			keyed: `o.client_id = ?`, Ordered: `o.id`,
-			insert: `INSERT INTO oauth_client (client_id, kind, name, auth_method, secret_hash, redirect_uris, metadata, created_at, updated_at, expires_at, used_at, disabled_at, maker, owner_id)
+			insert: `INSERT INTO oauth_client (client_id, kind, name, auth_method, secret_hash, redirect_uris, metadata,
+				created_at, updated_at, expires_at, used_at, disabled_at, maker, owner_id)
 				VALUES (?1, ?2, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				if v[2] == nil {
@@ -385,10 +401,12 @@ func oauthRecords() []Record {
 				{Name: "refused", Form: jsonForm, Check: checkStrings},
 				{Name: "session", absent: "", Check: CheckText},
 			},
-			Selection: `SELECT g.uid, o.client_id, u.uid, g.scopes, g.projects, g.resource, g.created_at, g.last_used_at, g.revoked_at, g.refused, g.session
+			Selection: `SELECT g.uid, o.client_id, u.uid, g.scopes, g.projects, g.resource, g.created_at, g.last_used_at,
+				g.revoked_at, g.refused, g.session
 				FROM oauth_grant g JOIN oauth_client o ON o.id = g.client_id JOIN users u ON u.id = g.user_id`,
 			keyed: `g.uid = ?`, Ordered: `g.id`,
-			insert: `INSERT INTO oauth_grant (uid, scopes, projects, resource, created_at, last_used_at, revoked_at, refused, session, client_id, user_id)
+			insert: `INSERT INTO oauth_grant (uid, scopes, projects, resource, created_at, last_used_at, revoked_at, refused,
+				session, client_id, user_id)
 				VALUES (?1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				client, err := t.rows(t.known("client_id", `SELECT id FROM oauth_client WHERE client_id = ?`, v[1]))
@@ -425,13 +443,17 @@ func tokenRecords() []Record {
 				{Name: "browser", absent: "", Check: CheckText},
 				{Name: "with_session", Form: CountForm, absent: int64(0)},
 			},
-			Selection: `SELECT k.uid, u.uid, k.name, k.hash, k.prefix, k.scopes, k.projects, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, g.uid,
+			Selection: `SELECT k.uid, u.uid, k.name, k.hash, k.prefix, k.scopes, k.projects, k.created_at, k.expires_at,
+				k.last_used_at, k.revoked_at, g.uid,
 					p.uid, k.session, k.browser, k.with_session
-				FROM token k JOIN users u ON u.id = k.user_id LEFT JOIN oauth_grant g ON g.id = k.grant_id LEFT JOIN token p ON p.id = k.parent_id`,
+				FROM token k JOIN users u ON u.id = k.user_id LEFT JOIN oauth_grant g ON g.id = k.grant_id
+				LEFT JOIN token p ON p.id = k.parent_id`,
 			keyed: `k.uid = ?`, Ordered: `k.id`,
-			insert: `INSERT INTO token (uid, name, hash, prefix, scopes, projects, created_at, expires_at, last_used_at, revoked_at, session, browser, with_session,
+			insert: `INSERT INTO token (uid, name, hash, prefix, scopes, projects, created_at, expires_at, last_used_at,
+				revoked_at, session, browser, with_session,
 					user_id, grant_id, parent_id)
-				VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?14, ?15, CASE WHEN ?16 <> 0 THEN 1 ELSE 0 END, ?17, ?18, ?19) ON CONFLICT DO NOTHING`,
+				VALUES (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?14, ?15, CASE WHEN ?16 <> 0 THEN 1 ELSE 0 END, ?17, ?18, ?19)
+				ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				rows, err := t.rows(t.person("user", v[1]))
 				for i, parent := range []struct{ name, query string }{
@@ -461,9 +483,11 @@ func secretRecords() []Record {
 				{Name: "expires_at", Form: TimeForm, absent: required},
 				{Name: "rotated_at", Form: TimeForm},
 			},
-			Selection: `SELECT k.hash, g.uid, k.created_at, k.expires_at, k.rotated_at FROM oauth_token k JOIN oauth_grant g ON g.id = k.grant_id`,
-			keyed:     `k.hash = ?`, Ordered: `k.hash`,
-			insert: `INSERT INTO oauth_token (hash, created_at, expires_at, rotated_at, grant_id) VALUES (?1, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING`,
+			Selection: `SELECT k.hash, g.uid, k.created_at, k.expires_at, k.rotated_at FROM oauth_token k ` +
+				`JOIN oauth_grant g ON g.id = k.grant_id`,
+			keyed: `k.hash = ?`, Ordered: `k.hash`,
+			insert: `INSERT INTO oauth_token (hash, created_at, expires_at, rotated_at, grant_id) VALUES (?1, ?3, ?4, ?5, ?6) ` +
+				`ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, v []any) ([]any, error) {
 				return t.rows(t.known("grant", `SELECT id FROM oauth_grant WHERE uid = ?`, v[1]))
 			},
@@ -481,7 +505,8 @@ func secretRecords() []Record {
 			keyed:     `kid = ?`, Ordered: `id`,
 			// If the store already has a signing key, another one can only verify what it has signed.
 			insert: `INSERT INTO signing_key (kid, algorithm, private_key, created_at, retired_at) SELECT ?1, ?2, ?3, ?4,
-				CASE WHEN ?5 IS NULL AND EXISTS (SELECT 1 FROM signing_key WHERE algorithm = ?2 AND retired_at IS NULL) THEN ?6 ELSE ?5 END WHERE true ON CONFLICT DO NOTHING`,
+				CASE WHEN ?5 IS NULL AND EXISTS (SELECT 1 FROM signing_key WHERE algorithm = ?2
+				AND retired_at IS NULL) THEN ?6 ELSE ?5 END WHERE true ON CONFLICT DO NOTHING`,
 			refs: func(t *importTx, _ []any) ([]any, error) { return []any{t.now}, nil },
 		},
 	}

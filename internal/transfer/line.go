@@ -275,7 +275,8 @@ func (l *lineReader) read() ([]byte, error) {
 		}
 		l.bytes += int64(len(part))
 		if len(l.line)+len(part) > MaxLine {
-			return nil, fault.New(fault.KindTooLarge, "", "line %d is longer than %d bytes; no line of an export is", l.n, MaxLine)
+			return nil, fault.New(fault.KindTooLarge, "", "line %d is longer than %d bytes; no line of an export is", l.n,
+				MaxLine)
 		}
 		l.line = append(l.line, part...)
 		switch {
@@ -346,7 +347,8 @@ func expected(kind string) string {
 func parseTime(name, value string) (int64, error) {
 	t, err := time.Parse(time.RFC3339Nano, value)
 	if err != nil {
-		return 0, fault.Invalid(name, "%s is %s; a time like 2026-11-21T08:00:00.000000Z (RFC 3339) is expected", name, fault.Show(value))
+		return 0, fault.Invalid(name, "%s is %s; a time like 2026-11-21T08:00:00.000000Z (RFC 3339) is expected", name,
+			fault.Show(value))
 	}
 	return t.UnixMicro(), check.Time(name, t.UnixMicro())
 }

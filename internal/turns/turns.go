@@ -126,8 +126,8 @@ func timeOf(metadata map[string]any) (micros int64, ok bool) {
 	return 0, false
 }
 
-// prefix returns the name before a colon with which a content begins, behind a remark in brackets if there is one: "Mara:
-// I will", "(8 May) Mara: I will". At most three words that begin like names are one.
+// prefix returns the name before a colon with which a content begins, behind a remark in brackets if there is one:
+// "Mara: I will", "(8 May) Mara: I will". At most three words that begin like names are one.
 func prefix(content string) string {
 	if rest, found := strings.CutPrefix(content, "("); found {
 		end := strings.IndexByte(rest[:min(len(rest), maxSpeaker)], ')')

@@ -27,7 +27,8 @@ func TestTheFirstNameOfAConversationCounts(t *testing.T) {
 	if one.Conversation != two.Conversation {
 		t.Error("two sessions of one conversation are two conversations")
 	}
-	if of("", map[string]any{"session": json.Number("1")}).Conversation != of("", map[string]any{"session": 1.0}).Conversation {
+	if of("", map[string]any{"session": json.Number("1")}).Conversation != of("",
+		map[string]any{"session": 1.0}).Conversation {
 		t.Error("the same number names two conversations")
 	}
 	if of("", map[string]any{"conv": "a"}).Conversation == of("", map[string]any{"conv": "b"}).Conversation {
@@ -69,7 +70,8 @@ func TestTimesOfTurns(t *testing.T) {
 	for _, metadata := range []map[string]any{
 		{"session_ts": "2023-05-08T13:56:00"}, {"time": "2023-05-08T13:56:00Z"}, {"created": "2023-05-08 13:56"},
 		{"time": "2023-05-08T15:56:00+02:00"}, {"time": 1683554160.0}, {"time": "1683554160000"},
-		{"session_ts": "some day", "time": "2023-05-08T13:56:00"}, {"session_ts": "2023-05-08T13:56:00", "time": "2020-01-01"},
+		{"session_ts": "some day", "time": "2023-05-08T13:56:00"},
+		{"session_ts": "2023-05-08T13:56:00", "time": "2020-01-01"},
 	} {
 		metadata["conv"] = "a"
 		if got := of("", metadata); got.At != want {
@@ -101,14 +103,16 @@ func TestSpeakers(t *testing.T) {
 	if got := of("Mara: x", map[string]any{"conv": "a", "role": "user"}).Speaker; got != "user" {
 		t.Errorf("said by %q, want what role says", got)
 	}
-	if got := of("", map[string]any{"conv": "a", "speaker": strings.Repeat("ä", 100)}).Speaker; got != strings.Repeat("ä", 32) {
+	if got := of("", map[string]any{"conv": "a", "speaker": strings.Repeat("ä", 100)}).Speaker; got != strings.Repeat("ä",
+		32) {
 		t.Errorf("a long name is kept as %q", got)
 	}
 }
 
 func TestAsks(t *testing.T) {
 	for content, want := range map[string]bool{
-		"Where were you?": true, "Where were you? I waited.": true, "你在哪里？": true, "أين كنت؟": true, "": false, "I waited.": false,
+		"Where were you?": true, "Where were you? I waited.": true, "你在哪里？": true, "أين كنت؟": true, "": false,
+		"I waited.": false,
 		"Where were you? I waited for hours at the station in the rain.": false, "?": true,
 		"?" + strings.Repeat("ä", 39): true, "?" + strings.Repeat("ä", 40): false,
 	} {

@@ -370,7 +370,8 @@ func vectors(t *testing.T, d db.DB) {
 	write(t, d, func(tx db.Tx) (err error) {
 		profiles = nil
 		for _, key := range []string{"a", "b"} {
-			row, err := db.Insert(tx, `INSERT INTO profile (key, model, dimensions, created_at) VALUES (?, ?, 2, 0) RETURNING id`, key, key)
+			row, err := db.Insert(tx, `INSERT INTO profile (key, model, dimensions, created_at) `+
+				`VALUES (?, ?, 2, 0) RETURNING id`, key, key)
 			if err != nil {
 				return err
 			}
@@ -384,7 +385,8 @@ func vectors(t *testing.T, d db.DB) {
 			if n == 5 {
 				profile = profiles[1]
 			}
-			if _, err := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) VALUES (?, ?, ?, 7, 0, ?, ?)`,
+			if _, err := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) `+
+				`VALUES (?, ?, ?, 7, 0, ?, ?)`,
 				first+int64(n), memory, n, profile, v); err != nil {
 				return err
 			}

@@ -89,7 +89,8 @@ func equal[T comparable](t *testing.T, what string, got, want T) {
 
 // set gives a setting a value; it is the simplest row to write.
 func set(tx db.Tx, key string, value int64) error {
-	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, value)
+	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE `+
+		`SET value = excluded.value`, key, value)
 	return err
 }
 
@@ -130,7 +131,8 @@ func addMemory(tx db.Tx, partition int64, uid, metadata string) (int64, error) {
 }
 
 // slow is a query that takes minutes.
-const slow = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) SELECT count(*) FROM n`
+const slow = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) SELECT count(*) ` +
+	`FROM n`
 
 func canceled(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -210,10 +210,11 @@ func errorsHaveClasses(t *testing.T, d db.DB) {
 		statement string
 		want      error
 	}{
-		"not unique":  {`INSERT INTO users (uid, created_at) VALUES ('ann', 0)`, db.ErrUnique},
-		"foreign key": {`INSERT INTO collection (owner_id, name, description, created_at, updated_at) VALUES (4711, 'x', '', 0, 0)`, db.ErrForeignKey},
-		"null":        {`INSERT INTO users (uid) VALUES ('ben')`, db.ErrConstraint},
-		"check":       {`UPDATE users SET role = 'king'`, db.ErrConstraint},
+		"not unique": {`INSERT INTO users (uid, created_at) VALUES ('ann', 0)`, db.ErrUnique},
+		"foreign key": {`INSERT INTO collection (owner_id, name, description, created_at, updated_at) ` +
+			`VALUES (4711, 'x', '', 0, 0)`, db.ErrForeignKey},
+		"null":  {`INSERT INTO users (uid) VALUES ('ben')`, db.ErrConstraint},
+		"check": {`UPDATE users SET role = 'king'`, db.ErrConstraint},
 	} {
 		err := d.Write(t.Context(), func(tx db.Tx) error {
 			_, err := tx.Exec(c.statement)

@@ -52,7 +52,8 @@ func (s *Server) showClient(ctx context.Context, c request.Caller, a *asking) (c
 	}
 	switch from := hostOf(a.clientID); {
 	case view.Local != "":
-		view.Warning = "Any program on this device can claim to be this application. Allow it only if you just started this yourself, in a program that you trust."
+		view.Warning = "Any program on this device can claim to be this application. Allow it only if you just started " +
+			"this yourself, in a program that you trust."
 	case a.client.Kind == souvenir.ClientDocument && from != view.Host:
 		view.Warning = "The application is described by " + from + ", but the answer goes to " + view.Host +
 			". Allow it only if you know that they belong together."

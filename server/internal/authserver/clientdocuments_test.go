@@ -214,7 +214,8 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Anyone who makes the server fetch gets nothing of this machine: neither an answer nor a way to tell what listens here.
+// Anyone who makes the server fetch gets nothing of this machine: neither an answer nor a way to tell what listens
+// here.
 func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 	host := newDocumentHost(t)
 	host.answers(200, nil, "{}")

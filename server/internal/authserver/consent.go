@@ -82,7 +82,8 @@ func rights() []rightView {
 		{Scope: souvenir.ScopeFilesRead},
 		{Scope: souvenir.ScopeFilesWrite, Writes: true, Detail: "Includes reading."},
 		{Scope: souvenir.ScopeAccount, Writes: true,
-			Detail: "It can give others access: create tokens for other programs, and add and remove members of your projects. Most applications do not need this."},
+			Detail: "It can give others access: create tokens for other programs, and add and remove members of your " +
+				"projects. Most applications do not need this."},
 		{Scope: souvenir.ScopeAdmin, Writes: true, Detail: "Very few applications need this."},
 	}
 }
@@ -105,7 +106,8 @@ func (s *Server) preselect(ctx context.Context, c request.Caller, a *asking) (of
 	})
 	if len(offered) == 0 {
 		return nil, choice{}, false,
-			oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+string(souvenir.ScopeAdmin)+", and the user is not an admin")
+			oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+string(souvenir.ScopeAdmin)+
+				", and the user is not an admin")
 	}
 	chosen.Scopes = slices.DeleteFunc(slices.Clone(offered), func(scope souvenir.Scope) bool {
 		// Admin rights are never granted by oversight: the box must be ticked by hand, unless this person created the
@@ -297,7 +299,8 @@ func readChoice(form url.Values, offered []souvenir.Scope, chosen choice) (made 
 	case made.Limited && len(made.Projects) == 0:
 		return made, "No project is selected. Select at least one, or all."
 	case made.Limited && len(made.Projects) > maxGrantProjects:
-		return made, fmt.Sprintf("%d projects are selected; at most %d are allowed. Select fewer, or all.", len(made.Projects),
+		return made, fmt.Sprintf("%d projects are selected; at most %d are allowed. Select fewer, or all.",
+			len(made.Projects),
 			maxGrantProjects)
 	}
 	return made, ""

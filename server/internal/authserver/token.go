@@ -122,7 +122,8 @@ func readOAuthForm(w http.ResponseWriter, r *http.Request) (oauthForm, error) {
 	}
 	for name, values := range form {
 		if len(values) > 1 && name != "resource" {
-			return nil, oauthError(souvenir.OAuthInvalidRequest, name, failure.Quote(name)+" is given more than once in the form")
+			return nil, oauthError(souvenir.OAuthInvalidRequest, name, failure.Quote(name)+
+				" is given more than once in the form")
 		}
 		if strings.Join(values, "") == "" {
 			delete(form, name)

@@ -37,7 +37,8 @@ var Statuses = map[souvenir.Kind]int{
 // files.
 var passing = map[souvenir.Kind]string{
 	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; try again in a moment",
-	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask the operator of the server for more space",
+	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask the operator of the " +
+		"server for more space",
 }
 
 // Internal is the message for an error that the caller did not cause.

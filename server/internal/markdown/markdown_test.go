@@ -50,7 +50,9 @@ func TestMarkdownAsHTML(t *testing.T) {
 		"code is text": {"```html\n<b>\n```",
 			"<pre><code class=\"language-html\">&lt;b&gt;\n</code></pre>\n"},
 		"a table": {"|a|b|\n|:-|-:|\n|1|<b>|",
-			"<table>\n<thead>\n<tr>\n<th align=\"left\">a</th>\n<th align=\"right\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"left\">1</td>\n<td align=\"right\">&lt;b&gt;</td>\n</tr>\n</tbody>\n</table>\n"},
+			"<table>\n<thead>\n<tr>\n<th align=\"left\">a</th>\n<th " +
+				"align=\"right\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"left\">1</td>\n<td " +
+				"align=\"right\">&lt;b&gt;</td>\n</tr>\n</tbody>\n</table>\n"},
 		"nothing": {"", ""},
 	} {
 		if got := string(page(c.source)); got != c.want {

@@ -111,7 +111,8 @@ func (s *Service) CheckConfirmed(c request.Caller) error {
 		return nil
 	}
 	return &failure.Error{Status: http.StatusForbidden,
-		Message: fmt.Sprintf("the sign-in of this browser is older than %d minutes; sign in again, or send a token with the scope account", int(s.recently.Minutes()))}
+		Message: fmt.Sprintf("the sign-in of this browser is older than %d minutes; sign in again, or send a token with "+
+			"the scope account", int(s.recently.Minutes()))}
 }
 
 func sortedNames(form url.Values) []string {

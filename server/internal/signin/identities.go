@@ -24,7 +24,8 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 		return user, err
 	}
 	stranger := &providerRefusal{cause: errors.New("subject " + failure.Quote(who.Subject) + " is linked to no user"),
-		message: s.provider.Name + " knows you, but your account there is not linked to one here. Sign in with your password and link it in your profile, or ask an admin of this server for an invitation"}
+		message: s.provider.Name + " knows you, but your account there is not linked to one here. Sign in with your " +
+			"password and link it in your profile, or ask an admin of this server for an invitation"}
 	if !s.provider.creates(who) {
 		return user, stranger
 	}
@@ -32,7 +33,8 @@ func (s *Service) userAt(ctx context.Context, who asserted) (souvenir.User, erro
 	// would void that link.
 	if has, err := s.store.Accounts().HasAccounts(ctx); err != nil || !has {
 		if err == nil {
-			stranger.message = "This server is not set up yet: create the first account with the link that it printed when it started"
+			stranger.message = "This server is not set up yet: create the first account with the link that it printed when it " +
+				"started"
 			err = stranger
 		}
 		return user, err
@@ -131,7 +133,8 @@ func (s *Service) identitiesPart(ctx context.Context, c request.Caller) (identit
 	}
 	if c.User.HasPassword {
 		part.Link.Fields = []web.Field{{Name: "password", ElementID: "link-password", Label: "Your password",
-			Type: "password", Autocomplete: "current-password", Hint: "To confirm it is you: the linked account can then open yours."}}
+			Type: "password", Autocomplete: "current-password",
+			Hint: "To confirm it is you: the linked account can then open yours."}}
 	}
 	identities, err := c.Store.Accounts().Identities(ctx, "")
 	for _, identity := range identities {

@@ -46,7 +46,8 @@ func CheckProvider(p *Provider) error {
 	}
 	if u, err := url.Parse(p.Issuer); err != nil || checkProviderURL(u) != nil || strings.ContainsAny(p.Issuer, "?#") {
 		return bad("issuer", p.Issuer,
-			"a URL such as https://id.example.com is needed, as the provider gives it: https (or http on this machine), without user, query and fragment")
+			"a URL such as https://id.example.com is needed, as the provider gives it: https (or http on this machine), "+
+				"without user, query and fragment")
 	}
 	if p.ClientID == "" {
 		return bad("client_id", "", "the one that the provider has given to this server is needed")

@@ -151,7 +151,8 @@ type refusedSignIn struct {
 func (s *Service) refuseProvider(r *http.Request, j loginState, err error) (any, error) {
 	var refusal *providerRefusal
 	if errors.Is(err, souvenir.ErrUnauthenticated) {
-		refusal = &providerRefusal{message: "This account is disabled, or has just been changed. Ask an admin of this server", cause: err}
+		refusal = &providerRefusal{message: "This account is disabled, or has just been changed. Ask an admin of this server",
+			cause: err}
 	} else if !errors.As(err, &refusal) {
 		return nil, err
 	}
@@ -273,7 +274,8 @@ func (p *provider) checkClaims(id *oidc.IDToken, claims idClaims, j loginState, 
 	case id.Expiry.IsZero() || id.IssuedAt.IsZero():
 		return errors.New("the ID token has no exp or iat")
 	case id.IssuedAt.After(time.Now().Add(stateLife)):
-		return errors.New("the ID token is issued at " + id.IssuedAt.UTC().Format(time.RFC3339) + "; check the clocks of both servers")
+		return errors.New("the ID token is issued at " + id.IssuedAt.UTC().Format(time.RFC3339) +
+			"; check the clocks of both servers")
 	}
 	if id.AccessTokenHash == "" {
 		return nil
@@ -286,7 +288,8 @@ func (p *provider) checkStrength(claims idClaims) error {
 	weak := func(cause string) error {
 		return &providerRefusal{again: true, cause: errors.New(cause),
 			message: "This server requires a stronger sign-in at " + p.Name +
-				" than the one that you used, such as one with a second factor. Set one up there if you have none, and sign in again"}
+				" than the one that you used, such as one with a second factor. Set one up there if you have none, and sign " +
+				"in again"}
 	}
 	if len(p.RequireACR) > 0 && !slices.Contains(p.RequireACR, claims.ACR) {
 		return weak("acr is " + failure.Quote(claims.ACR) + ", which is not one of " + strings.Join(p.RequireACR, ", "))

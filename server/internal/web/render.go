@@ -29,7 +29,8 @@ var embedded embed.FS
 func SetHeaders(h http.Header) {
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Content-Security-Policy",
-		"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'")
+		"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri "+
+			"'none'; frame-ancestors 'none'")
 	h.Del("Access-Control-Allow-Origin")
 	h.Del("Access-Control-Expose-Headers")
 }
@@ -181,5 +182,7 @@ var failureTitles = map[int]string{
 
 // htmxConfig configures htmx: nothing that the content security policy forbids, error responses are shown, and
 // going back reloads the page, since others may have changed it.
-const htmxConfig = `{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,"selfRequestsOnly":true,"historyCacheSize":0,"refreshOnHistoryMiss":true,` +
-	`"scrollIntoViewOnBoost":false,"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},{"code":"[45]..","swap":true,"error":true}]}`
+const htmxConfig = `{"includeIndicatorStyles":false,"allowEval":false,"allowScriptTags":false,` +
+	`"selfRequestsOnly":true,"historyCacheSize":0,"refreshOnHistoryMiss":true,` +
+	`"scrollIntoViewOnBoost":false,"responseHandling":[{"code":"204","swap":false},{"code":"[23]..","swap":true},` +
+	`{"code":"[45]..","swap":true,"error":true}]}`

@@ -116,7 +116,8 @@ func (s *Site) takeBack(w http.ResponseWriter, r *http.Request, c request.Caller
 	step, ok := s.undoing.step(c.User.ID, values.Get("step"), true)
 	if !ok || step.Back == nil {
 		return nil, &failure.Error{Status: http.StatusNotFound,
-			Message: "this can no longer be undone: it was undone already, is more than an hour old, or the server has restarted since; " +
+			Message: "this can no longer be undone: it was undone already, is more than an hour old, or the server has " +
+				"restarted since; " +
 				"the history of each memory has its past versions, and the trash has what was deleted"}
 	}
 	// Half a step is worse than a whole one: a client that disconnects does not end it.

@@ -72,9 +72,11 @@ func quoted(values []string) string {
 
 func (p *patient) hintWellKnown() string {
 	if p.url.Path != "" {
-		return "The URL has a path, so clients look at the root of the host: let the proxy forward /.well-known/ to the server as well, with its path unchanged."
+		return "The URL has a path, so clients look at the root of the host: let the proxy forward /.well-known/ to the " +
+			"server as well, with its path unchanged."
 	}
-	return "Let the proxy forward /.well-known/ to the server, too; some keep it for certificates (ACME needs only /.well-known/acme-challenge/)."
+	return "Let the proxy forward /.well-known/ to the server, too; some keep it for certificates (ACME needs only " +
+		"/.well-known/acme-challenge/)."
 }
 
 // resourceMetadata reads the resource's metadata (RFC 9728), for the MCP endpoint and for the service.
@@ -91,7 +93,8 @@ func (p *patient) resourceMetadata(ctx context.Context) {
 			p.note("resource", Problem, where+" "+first(unreachable(err)), "")
 			return
 		case a.StatusCode != http.StatusOK || !a.isJSON(&metadata):
-			p.note("resource", Problem, where+" is answered with "+a.describe()+"; without it clients do not find where to sign in",
+			p.note("resource", Problem, where+" is answered with "+a.describe()+
+				"; without it clients do not find where to sign in",
 				p.hintWellKnown())
 			return
 		case metadata.Resource != p.at+rest:
@@ -132,7 +135,8 @@ func (p *patient) challenge(ctx context.Context) {
 			"Let the proxy pass /mcp and its answers on as they are, without a sign-in or a bot check of its own.")
 	case leads == "":
 		p.note("challenge", Problem, "the 401 of /mcp has no WWW-Authenticate; clients cannot find the sign-in",
-			"Let the proxy pass on that header, and errors as they are (nginx: no proxy_intercept_errors, no proxy_hide_header).")
+			"Let the proxy pass on that header, and errors as they are (nginx: no proxy_intercept_errors, no "+
+				"proxy_hide_header).")
 	case !strings.Contains(leads, `resource_metadata="`+wanted+`"`):
 		p.note("challenge", Problem, "the 401 of /mcp leads to other metadata than "+wanted+": "+leads, hintPublicURL)
 	case !strings.Contains(leads, `scope="`):
@@ -170,7 +174,8 @@ func (p *patient) credentials(ctx context.Context) {
 		p.ok("credentials", "Authorization and X-MCP-Token arrive")
 	case "Authorization":
 		p.note("credentials", Problem, "the header Authorization does not arrive, so every token is refused",
-			"Let the proxy pass it on (Apache: CGIPassAuth On; nginx: no proxy_set_header Authorization \"\"; no Basic sign-in of the proxy's own).")
+			"Let the proxy pass it on (Apache: CGIPassAuth On; nginx: no proxy_set_header Authorization \"\"; no Basic "+
+				"sign-in of the proxy's own).")
 	default:
 		p.note("credentials", Warning, "the header "+lost+
 			" does not arrive; clients that send Authorization are not affected", "Let the proxy pass it on.")
@@ -189,7 +194,8 @@ func (p *patient) slashes(ctx context.Context) {
 			if a, err := p.send(ctx, q); err == nil && a.redirects() {
 				p.note("slashes", Problem, method+" "+path+" is redirected to "+a.Header.Get("Location")+
 					"; clients lose their message or their token",
-					"Let the proxy pass on paths as they are (nginx: location / with proxy_pass and no path; no rule that adds or cuts slashes).")
+					"Let the proxy pass on paths as they are (nginx: location / with proxy_pass and no path; no rule that adds or "+
+						"cuts slashes).")
 				return
 			}
 		}
@@ -199,7 +205,8 @@ func (p *patient) slashes(ctx context.Context) {
 
 const (
 	foreignOrigin = "https://inspector.example"
-	hintCORS      = "The server sends the headers of CORS itself: let the proxy neither add, double nor remove them, nor answer OPTIONS."
+	hintCORS      = "The server sends the headers of CORS itself: let the proxy neither add, double nor remove them, " +
+		"nor answer OPTIONS."
 )
 
 // preflights asks, as browsers do, whether pages of other origins may send the requests of clients in browsers.

@@ -71,7 +71,8 @@ func Examine(ctx context.Context, address string, options Options) ([]Finding, e
 	} else {
 		p.http.Transport = &http.Transport{DisableCompression: true, DisableKeepAlives: true}
 	}
-	if own, ok := p.http.Transport.(*http.Transport); ok { // the bodies of refused requests are not sent, so that the answer arrives
+	// The bodies of refused requests are not sent, so that the answer arrives.
+	if own, ok := p.http.Transport.(*http.Transport); ok {
 		own = own.Clone()
 		own.ExpectContinueTimeout = 2 * time.Second
 		p.http.Transport = own

@@ -130,7 +130,8 @@ func TestAGoodServer(t *testing.T) {
 					t.Errorf("%+v", f)
 				}
 			}
-			want := "reach tls clock metadata resource challenge credentials slashes cors bodies token register login tools mcp origin"
+			want := "reach tls clock metadata resource challenge credentials slashes cors bodies token register login tools " +
+				"mcp origin"
 			if got := strings.Join(checks, " "); got != want {
 				t.Errorf("it has looked at %s, not at %s", got, want)
 			}

@@ -33,7 +33,8 @@ func (p *patient) reach(ctx context.Context) bool {
 		return false
 	case !a.isJSON(&health) || health.Service != "souvenir":
 		p.note("reach", Problem, p.at+"/health is not answered by Souvenir, but with "+a.describe(),
-			"Is the server running, does the proxy forward to it, and is the path of the URL right? The proxy must not have a sign-in page or a bot check in front of it.")
+			"Is the server running, does the proxy forward to it, and is the path of the URL right? The proxy must not have a "+
+				"sign-in page or a bot check in front of it.")
 		return false
 	case a.StatusCode != http.StatusOK || health.Status != "ok":
 		p.note("reach", Problem, "the server answers, but does not work: "+a.describe(), "Its log says why.")
@@ -61,7 +62,8 @@ func unreachable(err error) (message, mend string) {
 		return "has an unknown name: " + err.Error(), "Create a DNS record for the host."
 	case errors.As(err, &authority):
 		return "has a certificate of an unknown authority",
-			"Serve the whole chain of a public authority's certificate (Caddy and Let's Encrypt do); clients have no switch to trust another."
+			"Serve the whole chain of a public authority's certificate (Caddy and Let's Encrypt do); clients have no switch " +
+				"to trust another."
 	case errors.As(err, &host):
 		return "has a certificate for other names: " + err.Error(), "Get a certificate for this host."
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
@@ -82,7 +84,8 @@ func (p *patient) certificate(state *tls.ConnectionState) {
 		p.ok("tls", "no TLS, and none is needed on this machine; clients on other machines cannot connect")
 		return
 	case state == nil:
-		p.note("tls", Problem, "passwords and tokens travel without encryption, and Claude and ChatGPT on the web take https only", "Put a proxy with TLS in front of it, and give its https URL as --public-url.")
+		p.note("tls", Problem, "passwords and tokens travel without encryption, and Claude and ChatGPT on the web take "+
+			"https only", "Put a proxy with TLS in front of it, and give its https URL as --public-url.")
 		return
 	case len(state.PeerCertificates) == 0:
 		return

@@ -360,7 +360,8 @@ func (t *Tokenizer) readPreTokenizer(data json.RawMessage, depth int) error {
 		}
 		t.split = append(t.split, metaspace(p.Replacement, scheme, or(p.Split, true)))
 	default:
-		return fmt.Errorf("type %.40q is not supported; BertPreTokenizer, WhitespaceSplit, Metaspace and a Sequence of them are",
+		return fmt.Errorf("type %.40q is not supported; BertPreTokenizer, WhitespaceSplit, Metaspace and a Sequence of "+
+			"them are",
 			p.Type)
 	}
 	return nil

@@ -53,7 +53,8 @@ func SentencePiece(data []byte) (*Tokenizer, error) {
 	for i := 4; i < len(matched); i++ {
 		kind := m.kinds[i-1]
 		if kind == pieceUser || kind == pieceByte {
-			return nil, fmt.Errorf("piece %.40q is of kind %d; only normal, control and unused ones are expected in a model of XLM-R",
+			return nil, fmt.Errorf("piece %.40q is of kind %d; only normal, control and unused ones are expected in a model "+
+				"of XLM-R",
 				pieces[i], kind)
 		}
 		matched[i] = kind == pieceNormal

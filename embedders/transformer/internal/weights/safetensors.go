@@ -72,7 +72,8 @@ func readSafetensors(path string, file io.ReaderAt, size int64) (*safetensors, e
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader || int64(n) > size-8 {
-		return nil, fmt.Errorf("%s says that its header has %d bytes; at most %d are possible: it is damaged, or no safetensors file",
+		return nil, fmt.Errorf("%s says that its header has %d bytes; at most %d are possible: it is damaged, or no "+
+			"safetensors file",
 			path, n, min(size-8, maxHeader))
 	}
 	header := make([]byte, n)

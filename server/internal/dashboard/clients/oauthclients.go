@@ -58,7 +58,8 @@ func (s *Service) ownClients(r *http.Request, c request.Caller) (web.Page, *clie
 				Optional: true},
 		}},
 		URIs: web.Field{Name: "redirect_uris", Label: "Redirect URIs",
-			Hint: "Where people return to the application, exactly as it sends them, one per line: https, http on this machine only, or its own scheme."},
+			Hint: "Where people return to the application, exactly as it sends them, one per line: https, http on this " +
+				"machine only, or its own scheme."},
 		Endpoints: []web.Fact{
 			{Key: "Issuer", Value: s.site.PublicURL},
 			{Key: "Authorization endpoint", Value: s.site.PublicURL + route.AuthorizePath},

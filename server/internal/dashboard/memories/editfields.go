@@ -144,7 +144,8 @@ func objectTyped(typed string) (map[string]any, error) {
 	switch {
 	case errors.As(err, &syntax):
 		line := 1 + strings.Count(typed[:min(int(syntax.Offset), len(typed))], "\n")
-		return nil, failure.Invalid("metadata", "metadata is not a JSON object: "+syntax.Error()+", on line "+strconv.Itoa(line))
+		return nil, failure.Invalid("metadata", "metadata is not a JSON object: "+syntax.Error()+", on line "+
+			strconv.Itoa(line))
 	case errors.As(err, &mismatch) || err == nil && object == nil:
 		return nil, failure.Invalid("metadata",
 			`metadata is JSON, but not an object; an object looks like {"source": "wiki", "votes": 3}`)

@@ -187,7 +187,8 @@ func (s *Service) restoreRevision(w http.ResponseWriter, r *http.Request, c requ
 	if err != nil {
 		return nil, err
 	}
-	return s.changedWithUndo(c, web.MemoryPath(before.ID), "Restored: the memory is as it was in version "+strconv.Itoa(number)+".",
+	return s.changedWithUndo(c, web.MemoryPath(before.ID), "Restored: the memory is as it was in version "+
+		strconv.Itoa(number)+".",
 		before, stored.Memory), nil
 }
 

@@ -210,7 +210,8 @@ func foundBy(status souvenir.MemoryStatus) string {
 	case status.Pending == status.Passages && status.Pending > 0:
 		return "words; meaning once it is embedded"
 	case status.Pending > 0:
-		return "words and meaning, except for " + strconv.Itoa(status.Pending) + " of " + web.Count(status.Passages, "passage") +
+		return "words and meaning, except for " + strconv.Itoa(status.Pending) + " of " +
+			web.Count(status.Passages, "passage") +
 			", which are not embedded yet"
 	case status.Passages > 1:
 		return "words and meaning, in " + web.Count(status.Passages, "passage")

@@ -59,7 +59,8 @@ func (s *Service) showContext(_ http.ResponseWriter, r *http.Request, c request.
 	if err != nil {
 		_, message := failure.Describe(err)
 		if q.TokenBudget < 0 {
-			message = "the token budget is " + failure.Quote(data.Budget) + "; a whole number of 500 or more is needed, or nothing"
+			message = "the token budget is " + failure.Quote(data.Budget) +
+				"; a whole number of 500 or more is needed, or nothing"
 		}
 		data.Error = web.Sentence(message)
 		page.Data, page.Part = data, ""

@@ -79,7 +79,8 @@ func newProjectForm() web.Form {
 		{Name: "name", Label: "Name", Type: "text", Autocomplete: "off",
 			Hint: "What people and agents call it, such as Atlas or Garden plans.", Argument: "project_name"},
 		{Name: "project", Label: "Id", Type: "text", Autocomplete: "off", Optional: true, Argument: "project_id",
-			Hint: "A short name for agents and addresses, without a slash. Left empty, the server creates one. Renaming the project does not change it."},
+			Hint: "A short name for agents and addresses, without a slash. Left empty, the server creates one. Renaming the " +
+				"project does not change it."},
 	}}
 }
 

@@ -39,7 +39,8 @@ var projectTexts = map[string]projectText{
 	"dont": {Key: "dont", Title: "Don’t", rule: souvenir.RuleDont, tab: "rules",
 		Hint: "What agents must never do: what not to touch, which habits to drop."},
 	textTodo: {Key: textTodo, Title: "The whole to-do", tab: "todo",
-		Hint: "Markdown with the headings ## Constitution, ## Spec, ## Plan, ## Tasks and ## Gaps, once each and in this order. A task is a line such as - [ ] T1 write the tests."},
+		Hint: "Markdown with the headings ## Constitution, ## Spec, ## Plan, ## Tasks and ## Gaps, once each and in this " +
+			"order. A task is a line such as - [ ] T1 write the tests."},
 	"constitution": {Key: "constitution", Title: "Constitution", section: souvenir.SectionConstitution, tab: "todo",
 		Hint: "The principles and limits of the project."},
 	"spec": {Key: "spec", Title: "Spec", section: souvenir.SectionSpec, tab: "todo",

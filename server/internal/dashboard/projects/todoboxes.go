@@ -176,7 +176,8 @@ func marksOf(values url.Values) ([]mark, error) {
 		key, was, ok := strings.Cut(rest, ".")
 		number := wholeNumber(line, 0)
 		if !ok || number < 1 || was != "0" && was != "1" {
-			return nil, failure.Invalid("box", "box is "+failure.Quote(form)+", which is not a value of this form; open the page again")
+			return nil, failure.Invalid("box", "box is "+failure.Quote(form)+
+				", which is not a value of this form; open the page again")
 		}
 		marks = append(marks, mark{number, key, was == "1", done[line]})
 	}

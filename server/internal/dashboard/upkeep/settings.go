@@ -252,7 +252,8 @@ func (s *Service) replaceSettings(w http.ResponseWriter, r *http.Request, c requ
 	all, err := objectOf(values.Get("whole"))
 	if err == nil && values.Get("before") != data.Before {
 		err = &souvenir.Error{Kind: souvenir.KindConflict, Argument: "preferences",
-			Message: "preferences have been changed elsewhere since this page was opened; copy what you have typed, open the page again and put it in there"}
+			Message: "preferences have been changed elsewhere since this page was opened; copy what you have typed, open the " +
+				"page again and put it in there"}
 	}
 	if err == nil {
 		_, err = c.Store.SetPreferences(r.Context(), all)
@@ -315,7 +316,8 @@ func objectOf(typed string) (map[string]any, error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		line, column := placeIn(typed, int(decoder.InputOffset()))
 		return nil, failure.Invalid("preferences",
-			fmt.Sprintf("preferences have more text after their object, in line %d, character %d; one object is needed", line, column))
+			fmt.Sprintf("preferences have more text after their object, in line %d, character %d; one object is needed", line,
+				column))
 	}
 	return all, nil
 }
