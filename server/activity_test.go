@@ -172,7 +172,7 @@ func TestWhatActivityCannotBeAskedFor(t *testing.T) {
 	} {
 		w.do(owner, "GET", "/api/activity?"+query, "").expect(http.StatusOK, `"activities":[`)
 	}
-	w.do(owner, "GET", "/api/activity?before=%0B", "").expect(http.StatusNotFound, "before is ")
+	w.do(owner, "GET", "/api/activity?before=%0B", "").expect(http.StatusNotFound, "before: call ")
 }
 
 func TestNothingIsRecordedWhereThatIsSwitchedOff(t *testing.T) {

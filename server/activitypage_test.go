@@ -62,7 +62,7 @@ func TestWrongFiltersOfActivityAreReportedInTheirPlace(t *testing.T) {
 	} {
 		checkPage(w, b.get("/activity?"+query).expect(http.StatusBadRequest, want, `role="alert"`))
 	}
-	checkPage(w, b.get("/activity?before=gone").expect(http.StatusNotFound, "begin anew"))
+	checkPage(w, b.get("/activity?before=gone").expect(http.StatusNotFound, "start again"))
 	if p := b.get("/activity?client="+url.QueryEscape(hostile)).expect(http.StatusOK,
 		"No calls match").without("<script>alert"); p.html == nil {
 		t.Error("no page")

@@ -142,7 +142,7 @@ func TestMistakesInAMemoryAreReportedBesideTheirField(t *testing.T) {
 		{"metadata", "{\"a\": 1,\n}", "metadata", "on line 2"},
 		{"metadata", "[1]", "metadata", "not an object"},
 		{"metadata", "null", "metadata", "not an object"},
-		{"metadata", `{"a": 1} {}`, "metadata", "something follows"},
+		{"metadata", `{"a": 1} {}`, "metadata", "there is more after"},
 		{"metadata", `{"state": "active"}`, "metadata", "field of its own"},
 		{"metadata", `{"a": {"b": null}}`, "metadata", "null"},
 		{"metadata", `{"x": "` + strings.Repeat("y", 70_000) + `"}`, "metadata", "65536"},

@@ -25,7 +25,8 @@ func newQuietServer(t *testing.T) (*Server, *souvenir.Store) {
 			t.Error(err)
 		}
 	})
-	return New(store, &Options{PublicURL: "http://127.0.0.1:8080", Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}), store
+	return New(store, &Options{PublicURL: "http://127.0.0.1:8080",
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}), store
 }
 
 // What is stored while a page is made does not appear in a part of it.

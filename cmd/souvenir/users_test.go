@@ -194,7 +194,7 @@ func TestProjectMemberCommands(t *testing.T) {
 		`anna has no project "x"`:   {"project", "member", "add", "x", "ben", "--owner", "anna"},
 		`ben has no project "x"`:    {"project", "member", "add", "x", "anna", "--owner", "ben"},
 		"--role is \"king\"":        {"project", "member", "add", "home", "ben", "--owner", "anna", "--role", "king"},
-		"USER \"zoe\" is not known": {"project", "member", "add", "home", "zoe", "--owner", "anna"},
+		"USER \"zoe\" is unknown": {"project", "member", "add", "home", "zoe", "--owner", "anna"},
 	} {
 		c.fails(t, exitError, says, args...)
 	}

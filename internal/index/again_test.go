@@ -23,7 +23,8 @@ func TestNeighbourhoodsAgreeWithOracle(t *testing.T) {
 		}
 		m := Memory{Row: row, ID: fmt.Sprintf("%03d", row), Partition: g.Int64N(2)}
 		if g.IntN(5) > 0 {
-			m.Turn = &Turn{Conversation: 1 + g.Int64N(3), At: g.Int64N(20), Speaker: fmt.Sprint("s", g.IntN(3)), Asks: g.IntN(2) == 0}
+			m.Turn = &Turn{Conversation: 1 + g.Int64N(3), At: g.Int64N(20), Speaker: fmt.Sprint("s", g.IntN(3)),
+				Asks: g.IntN(2) == 0}
 		}
 		for i := range 1 + g.IntN(2) {
 			e := Entry{Passage: row*10 + int64(i), Vector: g.unit(8), Words: []uint16{uint16(row), uint16(i), uint16(g.IntN(9))}}
@@ -55,7 +56,8 @@ func compareNeighbourhoods(t *testing.T, ix *Index, held map[int64]Memory, depth
 		}
 	}
 	slices.SortFunc(order, func(a, b Memory) int {
-		return cmp.Or(cmp.Compare(a.Turn.Conversation, b.Turn.Conversation), cmp.Compare(a.Turn.At, b.Turn.At), cmp.Compare(a.Row, b.Row))
+		return cmp.Or(cmp.Compare(a.Turn.Conversation, b.Turn.Conversation), cmp.Compare(a.Turn.At, b.Turn.At),
+			cmp.Compare(a.Row, b.Row))
 	})
 	around := func(row int64, reach int) (rows []int64) {
 		at := slices.IndexFunc(order, func(m Memory) bool { return m.Row == row })
@@ -70,8 +72,9 @@ func compareNeighbourhoods(t *testing.T, ix *Index, held map[int64]Memory, depth
 		return rows
 	}
 	score := func(p Parts) float32 { return p.Cosine + p.BM25 }
-	q := Query{Vector: vector, Terms: []Term{{Text: "heron", Weight: 1}}, Partitions: []int64{partition}, Keep: keep, Limit: 2,
-		Fuse: func(Stats) func(Parts) float32 { return score }}
+	q := Query{Vector: vector, Terms: []Term{{Text: "heron", Weight: 1}}, Partitions: []int64{partition}, Keep: keep,
+		Limit: 2,
+		Fuse:  func(Stats) func(Parts) float32 { return score }}
 	q.Again = &Again{Depth: depth, Reach: reach, Rank: func(f Found) []Hit {
 		seen := map[int64]bool{}
 		for _, members := range f.Neighbourhoods {
@@ -92,7 +95,8 @@ func compareNeighbourhoods(t *testing.T, ix *Index, held map[int64]Memory, depth
 						t.Errorf("words of %d are %v, want %v", one.Row, one.Words[j], e.Words)
 					}
 				}
-				if (one.BM25 > 0) != slices.ContainsFunc(m.Entries, func(e Entry) bool { return e.Passage == one.Passage && len(e.Terms) > 0 }) {
+				if (one.BM25 > 0) != slices.ContainsFunc(m.Entries,
+					func(e Entry) bool { return e.Passage == one.Passage && len(e.Terms) > 0 }) {
 					t.Errorf("BM25 of %d is %v; a filter must not change it", one.Row, one.BM25)
 				}
 				if i > 0 && !slices.Contains(around(one.Row, 1), members[i-1].Row) {
@@ -126,7 +130,8 @@ func compareNeighbourhoods(t *testing.T, ix *Index, held map[int64]Memory, depth
 func TestConversationsAreFreed(t *testing.T) {
 	ix := New()
 	put := func(row int64) {
-		ix.Put(Memory{Row: row, ID: "x", Partition: 1, Turn: &Turn{Conversation: row % 5, At: row, Speaker: fmt.Sprint("speaker ", row)},
+		ix.Put(Memory{Row: row, ID: "x", Partition: 1,
+			Turn:    &Turn{Conversation: row % 5, At: row, Speaker: fmt.Sprint("speaker ", row)},
 			Entries: []Entry{{Passage: row, Terms: []string{"a"}, Words: make([]uint16, 30)}}})
 	}
 	for row := range int64(2000) {

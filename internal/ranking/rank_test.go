@@ -14,7 +14,8 @@ import (
 func turnsOf(row int64, evidence ...float32) []index.Member {
 	members := make([]index.Member, len(evidence))
 	for i, e := range evidence {
-		members[i] = index.Member{Hit: index.Hit{Row: row + int64(i), ID: fmt.Sprintf("%04d", row+int64(i)), Parts: index.Parts{BM25: e}},
+		members[i] = index.Member{Hit: index.Hit{Row: row + int64(i), ID: fmt.Sprintf("%04d", row+int64(i)),
+			Parts: index.Parts{BM25: e}},
 			Turn: &index.Turn{Conversation: 1, At: int64(i)}, Known: true, Kept: true}
 	}
 	return members
@@ -50,7 +51,8 @@ func same(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-6 }
 
 // TestConversationEvidenceIsItsFormula computes one score by hand.
 func TestConversationEvidenceIsItsFormula(t *testing.T) {
-	w := Weights{Words: 1, Before: 0.1, Before2: 0.2, After: 0.3, After2: 0.05, Answer: 0.4, Near: 0.5, Around: 0.6, Asking: -0.05,
+	w := Weights{Words: 1, Before: 0.1, Before2: 0.2, After: 0.3, After2: 0.05, Answer: 0.4, Near: 0.5, Around: 0.6,
+		Asking:  -0.05,
 		Speaker: 0.15}
 	members := turnsOf(10, 0.9, 0, 0, 0, 0, 0.1, 0.2, 0.3, 0.4, 0.35, 0, 0.6)
 	members[6].Turn.Asks = true

@@ -95,5 +95,5 @@ func mainMemoryNone(f *fixture) {
 		souvenir.ErrNotFound, "not found")
 	f.fails("in a view of another project",
 		get(f.reader.As(souvenir.Access{Projects: []string{"q"}}), souvenir.ProjectRef{ID: "p"}), souvenir.ErrNotFound,
-		"no project")
+		"not found")
 }

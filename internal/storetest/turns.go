@@ -198,7 +198,8 @@ func turnsExplained(f *fixture) {
 			}
 		}
 	}
-	for _, q := range []souvenir.Query{{Text: "heron"}, {}, {Explain: true}, {Explain: true, Vector: Words{}.Vector("car")}} {
+	for _, q := range []souvenir.Query{{Text: "heron"}, {}, {Explain: true},
+		{Explain: true, Vector: Words{}.Vector("car")}} {
 		for _, h := range f.search(q).Hits {
 			if h.Explanation != nil {
 				f.Errorf("%+v: %q is explained by %+v", q, h.Content, h.Explanation)

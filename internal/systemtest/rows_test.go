@@ -100,11 +100,13 @@ func rowsOf(tb testing.TB, s *Store) string {
 		var queries []string
 		everyRow.Do(func() {
 			queries, err = db.Column[string](tx, `
-			SELECT 'SELECT ''' || t.name || ' '' || ' || group_concat('quote("' || c.name || '")', ' || '','' || ') || ' FROM "' || t.name || '"'
+			SELECT 'SELECT ''' || t.name || ' '' || ' || group_concat('quote("' || c.name || '")',
+			' || '','' || ') || ' FROM "' || t.name || '"'
 			FROM sqlite_schema t, pragma_table_info(t.name) c
 			WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND t.name NOT LIKE 'passage_text%' AND t.name <> 'setting'
 			GROUP BY t.name`)
-			queries = append(queries, `SELECT 'setting ' || key || ',' || value FROM setting WHERE key NOT IN ('clock_seen', 'clock_ahead')`,
+			queries = append(queries, `SELECT 'setting ' || key || ',' || value FROM setting `+
+				`WHERE key NOT IN ('clock_seen', 'clock_ahead')`,
 				`SELECT * FROM (SELECT 'passage_text ' || rowid FROM passage_text ORDER BY rowid)`)
 			rowQuery = strings.Join(queries, " UNION ALL ")
 		})
