@@ -190,10 +190,10 @@ func TestProjectMemberCommands(t *testing.T) {
 	c.ok(t, "project", "member", "remove", "home", "ben", "--owner", "anna")
 	c.ok(t, "project", "member", "remove", "home", "zoe", "--owner", "anna")
 	for says, args := range map[string][]string{
-		"nor invited to it":         {"project", "member", "remove", "home", "ben", "--owner", "anna"},
-		`anna has no project "x"`:   {"project", "member", "add", "x", "ben", "--owner", "anna"},
-		`ben has no project "x"`:    {"project", "member", "add", "x", "anna", "--owner", "ben"},
-		"--role is \"king\"":        {"project", "member", "add", "home", "ben", "--owner", "anna", "--role", "king"},
+		"nor invited to it":       {"project", "member", "remove", "home", "ben", "--owner", "anna"},
+		`anna has no project "x"`: {"project", "member", "add", "x", "ben", "--owner", "anna"},
+		`ben has no project "x"`:  {"project", "member", "add", "x", "anna", "--owner", "ben"},
+		"--role is \"king\"":      {"project", "member", "add", "home", "ben", "--owner", "anna", "--role", "king"},
 		"USER \"zoe\" is unknown": {"project", "member", "add", "home", "zoe", "--owner", "anna"},
 	} {
 		c.fails(t, exitError, says, args...)

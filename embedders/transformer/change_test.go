@@ -80,7 +80,8 @@ func TestChangingToATransformerWhileSearchesGoOn(t *testing.T) {
 	}
 	var all []souvenir.NewMemory
 	for i := range memories {
-		all = append(all, souvenir.NewMemory{Content: fmt.Sprintf("Note number%d: the cat of house %d sleeps on the sofa.", i, i)})
+		all = append(all, souvenir.NewMemory{Content: fmt.Sprintf("Note number%d: the cat of house %d sleeps on the sofa.", i,
+			i)})
 	}
 	if _, err := store.AddMemories(t.Context(), all, nil); err != nil {
 		t.Fatal(err)
@@ -137,7 +138,8 @@ func TestChangingToATransformerWhileSearchesGoOn(t *testing.T) {
 	}
 	done.Store(true)
 	running.Wait()
-	if status, err = store.Upkeep().EmbeddingStatus(t.Context()); err != nil || status.Changing || status.Pending != 0 || status.Changed != memories {
+	if status, err = store.Upkeep().EmbeddingStatus(t.Context()); err != nil || status.Changing || status.Pending != 0 ||
+		status.Changed != memories {
 		t.Errorf("after the change the status is %+v, %v", status, err)
 	}
 	found, err := store.Search(t.Context(), souvenir.Query{Text: "note number7", Limit: 3})

@@ -25,7 +25,8 @@ func BenchmarkRanking(b *testing.B) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	random.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
-	zipf := rand.NewZipf(random, 1.3, 6, uint64(len(words)-1)) // as in real text, of which the best 50 have some 1,000 tokens
+	zipf := rand.NewZipf(random, 1.3, 6,
+		uint64(len(words)-1)) // as in real text, of which the best 50 have some 1,000 tokens
 	sentence := func(n int) string {
 		var s []string
 		for range n {

@@ -360,7 +360,8 @@ func (e *exporter) chunks(f ExportFile, wrote func(n int)) error {
 		n, size = n+1, size+int64(len(data))
 		wrote(len(data))
 		return e.write(kindChunk)
-	}, `SELECT data FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id`, f.Row<<kernel.ChunkBits, (f.Row+1)<<kernel.ChunkBits)
+	}, `SELECT data FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id`, f.Row<<kernel.ChunkBits,
+		(f.Row+1)<<kernel.ChunkBits)
 	if err == nil && (size != f.Size || string(whole.Sum(nil)) != string(f.SHA256)) {
 		return fault.Damaged(errChunks, "file %s (%s)", f.ID, fmt.Sprintf("%d bytes of %d", size, f.Size))
 	}

@@ -84,7 +84,8 @@ func parseFile(line []byte, n int) (importItem, error) {
 		return nil, err
 	}
 	if f.SHA256, err = hex.DecodeString(given.SHA256); err != nil || len(f.SHA256) != sha256.Size {
-		return nil, fault.Invalid("sha256", "sha256 is %s; %d hexadecimal digits are expected", fault.Show(given.SHA256), 2*sha256.Size)
+		return nil, fault.Invalid("sha256", "sha256 is %s; %d hexadecimal digits are expected", fault.Show(given.SHA256),
+			2*sha256.Size)
 	}
 	if f.Created, err = parseTime("created_at", given.CreatedAt); err != nil {
 		return nil, err
@@ -221,7 +222,8 @@ func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
 	case c.n != f.got/kernel.ChunkSize:
 		return fault.Invalid("n", "n is %d; piece %d of file %s is expected", c.n, f.got/kernel.ChunkSize, fault.Show(f.ID))
 	case int64(len(c.data)) != want:
-		return fault.Invalid("data", "data has %d bytes; piece %d of file %s has %d", len(c.data), c.n, fault.Show(f.ID), want)
+		return fault.Invalid("data", "data has %d bytes; piece %d of file %s has %d", len(c.data), c.n, fault.Show(f.ID),
+			want)
 	}
 	f.got += want
 	if !f.skip {
@@ -266,7 +268,8 @@ func (f *incomingFile) store(t *importTx) error {
 		if err != nil {
 			return err
 		}
-		row, err = db.Insert(t.tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description, category, created_at, updated_at)
+		row, err = db.Insert(t.tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description,
+			category, created_at, updated_at)
 			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, t.NewID(), owner, f.Filename, f.MIMEType, f.Size,
 			f.SHA256, f.Description, f.Category, now, now)
 		if err != nil {
@@ -278,7 +281,8 @@ func (f *incomingFile) store(t *importTx) error {
 			return err
 		}
 		if result.RowsAffected == 0 {
-			return fault.New(fault.KindConflict, "file", "file %s was cancelled, because no data arrived for %v; import it again",
+			return fault.New(fault.KindConflict, "file",
+				"file %s was cancelled, because no data arrived for %v; import it again",
 				fault.Show(f.ID), kernel.Abandoned)
 		}
 	}
@@ -303,7 +307,8 @@ func (f *incomingFile) finish(t *importTx) error {
 	}
 	f.left = 0
 	if f.stored != 0 {
-		result, err := t.tx.Exec(`UPDATE file SET state = 'leaving', uid = ?, memory_id = NULL, project_id = NULL WHERE id = ? AND uid = ?`, t.NewID(), f.stored, f.ID)
+		result, err := t.tx.Exec(`UPDATE file SET state = 'leaving', uid = ?, memory_id = NULL, project_id = NULL `+
+			`WHERE id = ? AND uid = ?`, t.NewID(), f.stored, f.ID)
 		if err != nil {
 			return err
 		}
@@ -311,7 +316,8 @@ func (f *incomingFile) finish(t *importTx) error {
 			f.left = f.stored
 		}
 	}
-	result, err := t.tx.Exec(`UPDATE file SET uid = ?, state = 'stored', memory_id = ?, project_id = ?, created_at = ?, updated_at = ?
+	result, err := t.tx.Exec(`UPDATE file SET uid = ?, state = 'stored', memory_id = ?, project_id = ?, created_at = ?,
+		updated_at = ?
 		WHERE id = ? AND NOT EXISTS (SELECT 1 FROM file WHERE uid = ?)`, f.ID, db.OrNull(memory), db.OrNull(project),
 		f.Created, f.Updated, f.arrives, f.ID)
 	if err != nil {
@@ -357,7 +363,8 @@ func (f *incomingFile) place(t *importTx) (memory, project int64, err error) {
 
 // incomplete is the error for a file whose pieces end too early.
 func (f *incomingFile) incomplete() error {
-	return fault.Invalid("data", "the pieces of file %s (line %d) are not complete: %d of its %d bytes have come", fault.Show(f.ID),
+	return fault.Invalid("data", "the pieces of file %s (line %d) are not complete: %d of its %d bytes have come",
+		fault.Show(f.ID),
 		f.line(), f.got, f.Size)
 }
 

@@ -75,8 +75,10 @@ func TestGrowingTextsAreCut(t *testing.T) {
 
 // FuzzTokenizer changes tokenizer.json, and the text.
 func FuzzTokenizer(f *testing.F) {
-	f.Add(`{"normalizer":{"type":"BertNormalizer"},"pre_tokenizer":{"type":"BertPreTokenizer"},"model":{"type":"WordPiece","vocab":{"[UNK]":0,"a":1,"##b":2}}}`, "ab \u00e4 \u4e2d", 5)
-	f.Add(`{"added_tokens":[{"id":3,"content":"<m>","lstrip":true,"rstrip":true}],"pre_tokenizer":{"type":"Metaspace"},"model":{"type":"Unigram","unk_id":0,"vocab":[["u",0],["\u2581",-1],["a",-2]]}}`, "a  <m> b", 0)
+	f.Add(`{"normalizer":{"type":"BertNormalizer"},"pre_tokenizer":{"type":"BertPreTokenizer"},`+
+		`"model":{"type":"WordPiece","vocab":{"[UNK]":0,"a":1,"##b":2}}}`, "ab \u00e4 \u4e2d", 5)
+	f.Add(`{"added_tokens":[{"id":3,"content":"<m>","lstrip":true,"rstrip":true}],"pre_tokenizer":{"type":"Metaspace"},`+
+		`"model":{"type":"Unigram","unk_id":0,"vocab":[["u",0],["\u2581",-1],["a",-2]]}}`, "a  <m> b", 0)
 	f.Fuzz(func(t *testing.T, data, text string, limit int) {
 		tokenizer, err := ReadJSON([]byte(data))
 		if err != nil {
