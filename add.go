@@ -35,9 +35,9 @@ type NewMemory struct {
 	Tags           []string // at most 64 of at most 128 characters
 	Related        []string // ids of visible memories to link to; at most 256
 
-	// Key is the caller's own key of the memory, any text of at most 512 bytes. It is unique within the memory's place: the
-	// collection of its owner and the project, or the collection outside of any project. [Store.PutMemory] stores by it.
-	// Empty means none. A project rule has none: a project has one of each type already.
+	// Key is the caller's own key of the memory, any text of at most 512 bytes. It is unique within the memory's place:
+	// the collection of its owner and the project, or the collection outside of any project. [Store.PutMemory] stores by
+	// it. Empty means none. A project rule has none: a project has one of each type already.
 	Key string
 
 	EventTime time.Time // when what it tells of happened, of the years 0 to 9999; zero: not given
@@ -147,10 +147,10 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 	return s.storeDrafts(ctx, drafts, options, (*memoryWriter).add)
 }
 
-// PutMemory stores a memory under its key, or brings the one that has this key in the same place to the given state: its
-// content and all metadata, tags and links become what is given, and what is not given is removed; CreatedAt counts for
-// a new one only. The memory keeps its id, and its former state is a revision. If it is like this already, nothing is
-// written. However many calls put one key at the same time, there is one memory. See [Stored.Effect].
+// PutMemory stores a memory under its key, or brings the one that has this key in the same place to the given state:
+// its content and all metadata, tags and links become what is given, and what is not given is removed; CreatedAt counts
+// for a new one only. The memory keeps its id, and its former state is a revision. If it is like this already, nothing
+// is written. However many calls put one key at the same time, there is one memory. See [Stored.Effect].
 func (s *Store) PutMemory(ctx context.Context, m NewMemory) (Stored, error) {
 	put, err := s.PutMemories(ctx, []NewMemory{m}, nil)
 	if err != nil {
@@ -320,8 +320,8 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft) error {
 	})
 }
 
-// foreseen is the collection that a draft would go to if it were stored now, and the row of the project, 0 for none or a
-// new one.
+// foreseen is the collection that a draft would go to if it were stored now, and the row of the project, 0 for none or
+// a new one.
 func (s *Store) foreseen(tx db.Tx, sc scope, d *kernel.Draft) (at collectionPlace, project int64, err error) {
 	id := d.ProjectID
 	if id == "" && d.ProjectName == "" && len(s.access.Projects) == 1 {
@@ -513,8 +513,9 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	m := Memory{
 		ID: w.store.newID(), Key: d.Key, Collection: d.Collection, Owner: place.OwnerID, Content: d.Content,
 		EventType: d.EventType, State: d.State, ProjectID: place.ProjectID, ProjectName: place.ProjectName,
-		Importance: Importance(d.Importance), Classification: Classification(d.Classification), RuleType: RuleType(d.RuleType),
-		Tags: d.Tags, Related: d.Related, Metadata: kernel.OrEmpty(d.Own),
+		Importance: Importance(d.Importance), Classification: Classification(d.Classification),
+		RuleType: RuleType(d.RuleType),
+		Tags:     d.Tags, Related: d.Related, Metadata: kernel.OrEmpty(d.Own),
 		Revision: 1, CreatedAt: kernel.ToTime(created), UpdatedAt: kernel.ToTime(max(now, created)), SharedBy: place.SharedBy,
 	}
 	if d.EventTime != nil {
@@ -524,7 +525,8 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	row, err := db.Insert(w.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
+	row, err := db.Insert(w.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance,
+		classification, rule_type,
 			key, event_time, metadata, revision, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
 		m.ID, place.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(string(m.Importance)),

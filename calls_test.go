@@ -271,7 +271,8 @@ func errorOf(value reflect.Value) error {
 
 // writers are the verbs of methods that change something, and so are refused where nothing may be changed.
 var writers = []string{"Accept", "Add", "Authorize", "BlockSender", "Change", "Compact", "Complete", "Confirm",
-	"Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Put", "Record", "Refresh",
+	"Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Put", "Record",
+	"Refresh",
 	"Regenerate", "Register", "Reindex",
 	"Restore", "Revoke", "Rotate", "Set", "Unblock", "Unlink", "Update"}
 

@@ -417,7 +417,8 @@ func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) 
 				WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
 				WHERE p.id = r.partition_id AND `+visible+`)),
 			m.revision, m.created_at, m.updated_at, `+writable+`,
-			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END, coalesce(m.key, ''), m.event_time
+			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END,
+			coalesce(m.key, ''), m.event_time
 		`+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id
 		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, []any{sc.User}, visibleArgs, args)...)

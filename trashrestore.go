@@ -424,10 +424,12 @@ func (r *restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	} else if other != 0 {
 		m.Key = "" // another memory has been stored under it since
 	}
-	row, err := db.Insert(r.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance, classification, rule_type,
+	row, err := db.Insert(r.tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance,
+		classification, rule_type,
 			key, event_time, metadata, revision, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		item.ID, at.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance), db.OrNull(m.Classification),
+		item.ID, at.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance),
+		db.OrNull(m.Classification),
 		db.OrNull(m.RuleType), db.OrNull(m.Key), m.EventTime,
 		m.Metadata, m.Revision, m.Created, m.Updated)
 	if err != nil {

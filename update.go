@@ -193,7 +193,8 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		return Stored{}, err
 	}
 	recontent := content != nil && (after.Content != before.Content || content.Vector != nil)
-	if !recontent && at.Partition == before.partition && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) &&
+	if !recontent && at.Partition == before.partition &&
+		reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) &&
 		after.EventTime.Equal(before.EventTime) {
 		indexed, err := w.indexed(before.row)
 		return Stored{Memory: before.Memory, Indexed: indexed}, err
@@ -215,7 +216,8 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	if err != nil {
 		return Stored{}, err
 	}
-	if _, err := w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
+	if _, err := w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
+		classification = ?,
 			rule_type = ?, event_time = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 		at.Partition, after.Content, db.OrNull(after.EventType), db.OrNull(after.State), db.OrNull(string(after.Importance)),
 		db.OrNull(string(after.Classification)),
@@ -370,17 +372,18 @@ func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Sto
 	if former[0].Content == current.Content {
 		content = nil
 	}
-	return s.change(ctx, id, current.Revision, content, nil, func(w *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) {
-		metadata, err := jsonobject.Canonical("metadata", former[0].Metadata)
-		if err != nil {
-			return kernel.Attributes{}, err
-		}
-		a, err := kernel.AttributesOf(metadata)
-		if err != nil {
-			return kernel.Attributes{}, err
-		}
-		return w.renamed(a, before)
-	})
+	return s.change(ctx, id, current.Revision, content, nil,
+		func(w *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) {
+			metadata, err := jsonobject.Canonical("metadata", former[0].Metadata)
+			if err != nil {
+				return kernel.Attributes{}, err
+			}
+			a, err := kernel.AttributesOf(metadata)
+			if err != nil {
+				return kernel.Attributes{}, err
+			}
+			return w.renamed(a, before)
+		})
 }
 
 // renamed sets the current name of the project in the attributes of a past version.

@@ -237,10 +237,11 @@ func keyRefusals(f *fixture) {
 		kind     *souvenir.Error
 		argument string
 	}{
-		"no key":        {souvenir.NewMemory{Content: "x"}, souvenir.ErrInvalid, "key"},
-		"a long key":    {souvenir.NewMemory{Content: "x", Key: strings.Repeat("k", 513)}, souvenir.ErrTooLarge, "key"},
-		"not UTF-8":     {souvenir.NewMemory{Content: "x", Key: "\xff"}, souvenir.ErrInvalid, "key"},
-		"of the future": {souvenir.NewMemory{Content: "x", Key: "k", CreatedAt: start.Add(time.Hour)}, souvenir.ErrInvalid, "created_at"},
+		"no key":     {souvenir.NewMemory{Content: "x"}, souvenir.ErrInvalid, "key"},
+		"a long key": {souvenir.NewMemory{Content: "x", Key: strings.Repeat("k", 513)}, souvenir.ErrTooLarge, "key"},
+		"not UTF-8":  {souvenir.NewMemory{Content: "x", Key: "\xff"}, souvenir.ErrInvalid, "key"},
+		"of the future": {souvenir.NewMemory{Content: "x", Key: "k", CreatedAt: start.Add(time.Hour)}, souvenir.ErrInvalid,
+			"created_at"},
 		"a late year": {souvenir.NewMemory{Content: "x", Key: "k",
 			EventTime: time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC)}, souvenir.ErrInvalid, "event_time"},
 		"a rule": {souvenir.NewMemory{Content: "x", Key: "k", ProjectID: "p", EventType: souvenir.EventProjectRule,
@@ -250,5 +251,6 @@ func keyRefusals(f *fixture) {
 		f.failsAt(what, err, c.kind, c.argument)
 	}
 	f.equal("stored", len(f.list(souvenir.List{})), 0)
-	f.equal("the longest", f.put(souvenir.NewMemory{Content: "x", Key: strings.Repeat("k", 512)}).Effect, souvenir.EffectAdded)
+	f.equal("the longest", f.put(souvenir.NewMemory{Content: "x", Key: strings.Repeat("k", 512)}).Effect,
+		souvenir.EffectAdded)
 }

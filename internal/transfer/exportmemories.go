@@ -92,8 +92,10 @@ func (e *exporter) memories() error {
 	return err
 }
 
-const selectExportMemory = `SELECT id, partition_id, uid, content, coalesce(event_type, ''), coalesce(state, ''), coalesce(importance, ''),
-	coalesce(classification, ''), coalesce(rule_type, ''), coalesce(key, ''), event_time, metadata, revision, created_at, updated_at FROM memory`
+const selectExportMemory = `SELECT id, partition_id, uid, content, coalesce(event_type, ''), coalesce(state, ''),
+	coalesce(importance, ''),
+	coalesce(classification, ''), coalesce(rule_type, ''), coalesce(key, ''), event_time, metadata, revision, created_at,
+	updated_at FROM memory`
 
 func (e *exporter) memory(row db.Rows) (exportMemory, error) {
 	var m exportMemory

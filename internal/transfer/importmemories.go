@@ -71,7 +71,8 @@ func parseMemory(line []byte, n int) (importItem, error) {
 		return nil, err
 	}
 	m := kernel.DraftFields{
-		Collection: given.Collection, Content: given.Content, Embedding: given.Embedding, Key: given.Key, Known: kernel.Attributes{
+		Collection: given.Collection, Content: given.Content, Embedding: given.Embedding, Key: given.Key,
+		Known: kernel.Attributes{
 			EventType: given.EventType, State: given.State, ProjectID: given.ProjectID, ProjectName: given.ProjectName,
 			Importance: given.Importance, Classification: given.Classification, RuleType: given.RuleType,
 			Tags: given.Tags, Related: given.Related,
@@ -350,7 +351,8 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	err = tx.Each(func(r db.Rows) error {
 		return r.Scan(&s.row, &s.owner, &s.collection, &s.projectOwner, &s.project, &s.projectName, &s.content, &s.eventType,
 			&s.state,
-			&s.importance, &s.classification, &s.ruleType, &s.key, &s.eventTime, &s.own, &s.revision, &s.created, &s.updated, &s.tagList)
+			&s.importance, &s.classification, &s.ruleType, &s.key, &s.eventTime, &s.own, &s.revision, &s.created, &s.updated,
+			&s.tagList)
 	}, `SELECT m.id, u.uid, c.name, coalesce(o.uid, ''), coalesce(j.uid, ''), coalesce(j.name, ''), m.content, coalesce(m.event_type, ''), coalesce(m.state, ''),
 			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), coalesce(m.key, ''), m.event_time, m.metadata, m.revision, m.created_at, m.updated_at,
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)
@@ -498,8 +500,8 @@ func (m *memoryItem) secondRule(t *importTx, at *kernel.Place) (string, error) {
 	return others[0], nil
 }
 
-// keyHolder returns another memory that has the memory's key in its place: the key of the line, or else the one that the
-// store knows.
+// keyHolder returns another memory that has the memory's key in its place: the key of the line, or else the one that
+// the store knows.
 func (m *memoryItem) keyHolder(t *importTx, at *kernel.Place) (string, error) {
 	others, err := db.Column[string](t.tx, `SELECT uid FROM memory WHERE partition_id = ?1 AND uid <> ?2
 		AND key = coalesce(?3, (SELECT key FROM memory WHERE uid = ?2))`, at.Partition, m.id, db.OrNull(m.draft.Key))
@@ -525,7 +527,8 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 	}
 	m.stands = revision
 	columns := []any{
-		at.Partition, d.Content, db.OrNull(d.EventType), db.OrNull(d.State), db.OrNull(d.Importance), db.OrNull(d.Classification),
+		at.Partition, d.Content, db.OrNull(d.EventType), db.OrNull(d.State), db.OrNull(d.Importance),
+		db.OrNull(d.Classification),
 		db.OrNull(d.RuleType), db.OrNull(d.Key), d.EventTime, m.metadata, revision, created, updated,
 	}
 	if m.outcome == replaced {
@@ -537,13 +540,16 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 				return err
 			}
 		}
-		if _, err := t.tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?, classification = ?,
-			rule_type = ?, key = coalesce(?, key), event_time = coalesce(?, event_time), metadata = ?, revision = ?, created_at = ?, updated_at = ? WHERE id = ?`,
+		if _, err := t.tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
+			classification = ?,
+			rule_type = ?, key = coalesce(?, key), event_time = coalesce(?, event_time), metadata = ?, revision = ?,
+			created_at = ?, updated_at = ? WHERE id = ?`,
 			append(columns, m.row)...); err != nil {
 			return err
 		}
 	} else {
-		row, err := db.Insert(t.tx, `INSERT INTO memory (partition_id, content, event_type, state, importance, classification, rule_type,
+		row, err := db.Insert(t.tx, `INSERT INTO memory (partition_id, content, event_type, state, importance,
+			classification, rule_type,
 			key, event_time, metadata, revision, created_at, updated_at, uid)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 			append(columns, m.id)...)

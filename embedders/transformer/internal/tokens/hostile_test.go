@@ -33,19 +33,27 @@ func TestBadTokenizersAreErrors(t *testing.T) {
 			"normalizer: nested more than 16 deep"},
 		"another normalizer": {`{"normalizer":{"type":"Magic"},` + wordPieceModel + `}`,
 			`normalizer: type "Magic" is not supported`},
-		"a bad expression":   {`{"normalizer":{"type":"Replace","pattern":{"Regex":"("},"content":""},` + wordPieceModel + `}`, "Replace"},
-		"a long replacement": {`{"normalizer":{"type":"Replace","pattern":{"String":"a"},"content":"` + strings.Repeat("b", 300) + `"},` + wordPieceModel + `}`, "has 300 bytes"},
-		"an empty pattern":   {`{"normalizer":{"type":"Replace","pattern":{"String":""},"content":"b"},` + wordPieceModel + `}`, "the pattern is empty"},
-		"a short table":      {`{"normalizer":{"type":"Precompiled","precompiled_charsmap":"AA=="},` + unigramModel + `}`, "charsmap has 1 bytes"},
-		"a lying table":      {`{"normalizer":{"type":"Precompiled","precompiled_charsmap":"` + trie + `"},` + unigramModel + `}`, "1073741824 bytes, of 0"},
+		"a bad expression": {`{"normalizer":{"type":"Replace","pattern":{"Regex":"("},"content":""},` + wordPieceModel +
+			`}`, "Replace"},
+		"a long replacement": {`{"normalizer":{"type":"Replace","pattern":{"String":"a"},"content":"` +
+			strings.Repeat("b", 300) + `"},` + wordPieceModel + `}`, "has 300 bytes"},
+		"an empty pattern": {`{"normalizer":{"type":"Replace","pattern":{"String":""},"content":"b"},` + wordPieceModel +
+			`}`, "the pattern is empty"},
+		"a short table": {`{"normalizer":{"type":"Precompiled","precompiled_charsmap":"AA=="},` + unigramModel + `}`,
+			"charsmap has 1 bytes"},
+		"a lying table": {`{"normalizer":{"type":"Precompiled","precompiled_charsmap":"` + trie + `"},` + unigramModel +
+			`}`, "1073741824 bytes, of 0"},
 		"another pre-tokenizer": {`{"pre_tokenizer":{"type":"ByteLevel"},` + wordPieceModel + `}`,
 			`pre_tokenizer: type "ByteLevel"`},
-		"another scheme":    {`{"pre_tokenizer":{"type":"Metaspace","prepend_scheme":"maybe"},` + unigramModel + `}`, "prepend_scheme is"},
-		"a template of two": {`{"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},{"Sequence":{"id":"A"}}]},` + wordPieceModel + `}`, "holds the text twice"},
+		"another scheme": {`{"pre_tokenizer":{"type":"Metaspace","prepend_scheme":"maybe"},` + unigramModel + `}`,
+			"prepend_scheme is"},
+		"a template of two": {`{"post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},` +
+			`{"Sequence":{"id":"A"}}]},` + wordPieceModel + `}`, "holds the text twice"},
 		"a template of none": {`{"post_processor":{"type":"TemplateProcessing","single":[]},` + wordPieceModel + `}`,
 			"does not hold the text"},
-		"a negative special": {`{"post_processor":{"type":"BertProcessing","cls":["[CLS]",-5],"sep":["[SEP]",1]},` + wordPieceModel + `}`, "has the id -5"},
-		"a negative token":   {`{"added_tokens":[{"id":-1,"content":"x"}],` + wordPieceModel + `}`, "added_tokens"},
+		"a negative special": {`{"post_processor":{"type":"BertProcessing","cls":["[CLS]",-5],"sep":["[SEP]",1]},` +
+			wordPieceModel + `}`, "has the id -5"},
+		"a negative token": {`{"added_tokens":[{"id":-1,"content":"x"}],` + wordPieceModel + `}`, "added_tokens"},
 	} {
 		if _, err := ReadJSON([]byte(c.data)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: the error is %v; %q is expected in it", name, err, c.want)
