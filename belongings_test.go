@@ -179,7 +179,7 @@ func checkOldFile(t *testing.T, s *Store) {
 		t.Errorf("a check finds %+v, %v", report.Findings, err)
 	}
 	if err := olga.DeleteProject(t.Context(),
-		ProjectDeletion{Project: ProjectRef{ID: "apollo"}, WithMemories: true}); err != nil {
+		ProjectRef{ID: "apollo"}, &DeleteOptions{WithMemories: true}); err != nil {
 		t.Error(err)
 	}
 }

@@ -54,10 +54,10 @@ func settle(t *testing.T, s *Store) settled {
 		view := s.As(Access{User: sender})
 		must(view.AddProject(t.Context(), NewProject{ID: "theirs"}))
 		must(view.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "theirs"}, User: LocalUser, Role: MemberReader}))
-		waiting, err := s.ProjectInvitations(t.Context())
+		waiting, err := s.Accounts().ProjectInvitations(t.Context())
 		must(waiting, err)
 		if st.invited = waiting[0].ID; sender == "pest" {
-			must(s.BlockSender(t.Context(), st.invited))
+			must(s.Accounts().BlockSender(t.Context(), st.invited))
 		}
 	}
 	must(s.SetRule(t.Context(), NewRule{ProjectID: "p", Type: RuleDo, Content: "be kind"}))
@@ -125,16 +125,16 @@ func (st settled) arguments() map[string][]any {
 		"CompleteTask":             {TaskRef{ProjectID: "p", TaskID: "T1"}},
 		"ConfirmSession":           {st.session.ID},
 		"DeactivateClient":         {"app"},
-		"DeleteCollection":         {CollectionDeletion{Name: DefaultCollection, WithMemories: true}},
+		"DeleteCollection":         {DefaultCollection, &DeleteOptions{WithMemories: true}},
 		"DeleteFile":               {st.file},
 		"DeleteInvitation":         {st.invitation.ID},
-		"DeleteMember":             {MemberDeletion{Project: p, User: "guest"}},
+		"DeleteMember":             {p, "guest"},
 		"DeleteMemory":             {st.memory},
-		"DeleteProject":            {ProjectDeletion{Project: p, WithMemories: true}},
+		"DeleteProject":            {p, &DeleteOptions{WithMemories: true}},
 		"DeleteRule":               {p, RuleDo},
 		"DeleteSession":            {st.session.ID},
 		"DeleteToken":              {st.token},
-		"DeleteUser":               {UserDeletion{User: "guest"}},
+		"DeleteUser":               {"guest", (*DeleteOptions)(nil)},
 		"EndAccess":                {AccessEnd{Kinds: AccessKinds()}},
 		"EraseFile":                {st.file},
 		"EraseMemory":              {st.memory},
@@ -179,7 +179,7 @@ func (st settled) arguments() map[string][]any {
 		"UnlinkIdentity":         {IdentityRef{Issuer: testIssuer, Subject: "1"}},
 		"UpdateCollection":       {DefaultCollection, CollectionUpdate{Description: content("d")}},
 		"UpdateFile":             {st.file, FileUpdate{Description: content("d")}},
-		"UpdateMember":           {MemberUpdate{Project: p, User: "guest", Role: MemberWriter}},
+		"UpdateMember":           {p, "guest", MemberUpdate{Role: MemberWriter}},
 		"UpdateMemory":           {st.memory, MemoryUpdate{Metadata: map[string]any{"k": "v"}}},
 		"UpdateProject":          {p, ProjectUpdate{Name: content("named")}},
 		"UpdateTodoSection":      {TodoSectionUpdate{ProjectID: "p", Section: SectionSpec, Content: "new"}},

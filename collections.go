@@ -361,25 +361,34 @@ func renameCollection(tx db.Tx, sc scope, row int64, before, after string) error
 	return err
 }
 
-// CollectionDeletion describes the deletion of a collection.
-type CollectionDeletion struct {
-	Name string
-
-	// WithMemories deletes the memories in it, too. Without it a collection that is not empty is ErrConflict.
+// DeleteOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means the
+// zero value.
+type DeleteOptions struct {
+	// WithMemories deletes what it holds, too: the memories in it, no matter who stored them, and with a user their
+	// collections, projects and files. Without it, deleting what is not empty is ErrConflict.
 	WithMemories bool
 
-	// ForGood erases it instead of moving it to the trash.
+	// ForGood erases a collection or a project with its memories instead of moving it to the trash. A user is always
+	// erased.
 	ForGood bool
+}
+
+func (o *DeleteOptions) orDefault() DeleteOptions {
+	if o == nil {
+		return DeleteOptions{}
+	}
+	return *o
 }
 
 // DeleteCollection deletes one of the caller's own collections, which goes to the trash as one entry. It deletes
 // memories a thousand at a time, so that other writers get their turn; after an error some of them may be gone, and a
 // second call moves the rest to the same entry.
-func (s *Store) DeleteCollection(ctx context.Context, d CollectionDeletion) error {
+func (s *Store) DeleteCollection(ctx context.Context, name string, options *DeleteOptions) error {
+	o := options.orDefault()
 	ctx = db.Freeing(ctx)
 	err := inPortions(func(p portion) (done bool, err error) {
 		err = s.write(ctx, func(tx db.Tx, sc scope) (err error) {
-			done, err = s.deleteCollection(tx, sc, d, p)
+			done, err = s.deleteCollection(tx, sc, name, o, p)
 			return err
 		})
 		return done, err
@@ -387,15 +396,15 @@ func (s *Store) DeleteCollection(ctx context.Context, d CollectionDeletion) erro
 	if err != nil {
 		return err
 	}
-	if d.ForGood {
+	if o.ForGood {
 		return wrap(s.scrubSoon(ctx))
 	}
 	return nil
 }
 
 // deleteCollection deletes one transaction's share, and reports whether that was all.
-func (s *Store) deleteCollection(tx db.Tx, sc scope, d CollectionDeletion, p portion) (done bool, err error) {
-	row, err := s.writableCollection(tx, sc, d.Name)
+func (s *Store) deleteCollection(tx db.Tx, sc scope, name string, o DeleteOptions, p portion) (done bool, err error) {
+	row, err := s.writableCollection(tx, sc, name)
 	if err != nil {
 		return false, err
 	}
@@ -403,14 +412,14 @@ func (s *Store) deleteCollection(tx db.Tx, sc scope, d CollectionDeletion, p por
 	if err != nil {
 		return false, err
 	}
-	if counts[0] > 0 && !d.WithMemories {
+	if counts[0] > 0 && !o.WithMemories {
 		return false, newError(KindConflict, "collection_name",
 			"collection_name %s holds %d memories; move or delete them first, or delete the collection together with its "+
 				"memories",
-			show(d.Name), counts[0])
+			show(name), counts[0])
 	}
 	t := s.newTrasher(tx, sc, p)
-	t.forGood = t.forGood || d.ForGood
+	t.forGood = t.forGood || o.ForGood
 	entry, err := t.collection(row)
 	if err != nil {
 		return false, err

@@ -34,7 +34,7 @@
 //     [Store.Memories]; [Store.Revisions] returns the history of one, [Store.RelatedMemories] follows links. They lie
 //     in collections ([Store.AddCollection]). [Store.Search] finds them.
 //   - Projects: [Store.AddProject], [Store.MainMemory], [Store.ModuleState]. They are shared by invitation:
-//     [Store.AddMember], [Store.ProjectInvitations], [Store.AcceptProjectInvitation], [Store.BlockSender].
+//     [Store.AddMember], [Accounts.ProjectInvitations], [Accounts.AcceptProjectInvitation], [Accounts.BlockSender].
 //   - What an agent begins with: [Store.GetContext], [Store.SetIdentityMemory].
 //   - Rules and the to-do document of a project: [Store.SetRule], [Store.SetTodo], [Store.UpdateTodoSection],
 //     [Store.CompleteTask], [ParseTodo].

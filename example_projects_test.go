@@ -37,12 +37,12 @@ func ExampleStore_AddMember() {
 	_, err = ben.GetProject(ctx, souvenir.ProjectRef{Name: "The new kitchen"})
 	fmt.Println(errors.Is(err, souvenir.ErrNotFound)) // he has not accepted yet
 
-	invitations, err := ben.ProjectInvitations(ctx)
+	invitations, err := ben.Accounts().ProjectInvitations(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(invitations[0].InvitedBy, "invites to", invitations[0].ProjectName, "as a", invitations[0].Role)
-	if _, err := ben.AcceptProjectInvitation(ctx, invitations[0].ID); err != nil {
+	if _, err := ben.Accounts().AcceptProjectInvitation(ctx, invitations[0].ID); err != nil {
 		log.Fatal(err)
 	}
 

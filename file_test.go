@@ -418,7 +418,7 @@ func TestReadOnlyFilesAreReadAndNeverWritten(t *testing.T) {
 					return err
 				},
 				"DeleteCollection": func() error {
-					return s.DeleteCollection(t.Context(), CollectionDeletion{Name: "default", WithMemories: true})
+					return s.DeleteCollection(t.Context(), "default", &DeleteOptions{WithMemories: true})
 				},
 			} {
 				if err := call(); !errors.Is(err, ErrReadOnly) {

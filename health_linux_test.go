@@ -134,13 +134,13 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 			}
 			fillDisk(t, s, dir)
 			if err := s.DeleteCollection(t.Context(),
-				CollectionDeletion{Name: "box", WithMemories: true, ForGood: forGood}); err != nil {
+				"box", &DeleteOptions{WithMemories: true, ForGood: forGood}); err != nil {
 				t.Fatalf("DeleteCollection on a full disk: %v", err)
 			}
 			if n, err := s.EmptyTrash(t.Context()); err != nil || n < 3 {
 				t.Fatalf("EmptyTrash on a full disk: %d, %v", n, err)
 			}
-			trash, err := s.ListTrash(t.Context(), TrashQuery{})
+			trash, err := s.TrashPage(t.Context(), TrashQuery{})
 			if err != nil || trash.Total != 0 {
 				t.Errorf("left in the trash: %+v, %v", trash, err)
 			}

@@ -164,7 +164,7 @@ func TestDeletedUsersStayDeleted(t *testing.T) {
 	s := openCopy(t)
 	line := `{"type":"user","id":"u","name":"Una"}`
 	imported(t, s, []byte(byHand(line)), ImportOptions{})
-	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "u"}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), "u", nil); err != nil {
 		t.Fatal(err)
 	}
 	before := rowsOf(t, s)

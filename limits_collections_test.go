@@ -33,7 +33,7 @@ func nameAttacks(add adder) {
 				return err
 			},
 			"DeleteCollection": func(ctx context.Context, a attacked) error {
-				return a.DeleteCollection(ctx, CollectionDeletion{Name: name.value, WithMemories: true})
+				return a.DeleteCollection(ctx, name.value, &DeleteOptions{WithMemories: true})
 			},
 			"Search":   searching(Query{Collections: []string{"notes", name.value}}),
 			"Memories": listing(List{Collections: []string{name.value}}),
@@ -85,7 +85,7 @@ func collectionAttacks(add adder) {
 		return err
 	}, badUTF8Says...)
 	add("DeleteCollection: not empty", ErrConflict, "collection_name", func(ctx context.Context, a attacked) error {
-		return a.DeleteCollection(ctx, CollectionDeletion{Name: "notes"})
+		return a.DeleteCollection(ctx, "notes", nil)
 	}, `"notes"`, "1 mem", "together")
 	for method, do := range map[string]func(context.Context, attacked, string) error{
 		"GetCollection": func(ctx context.Context, a attacked, name string) error {
@@ -97,7 +97,7 @@ func collectionAttacks(add adder) {
 			return err
 		},
 		"DeleteCollection": func(ctx context.Context, a attacked, name string) error {
-			return a.DeleteCollection(ctx, CollectionDeletion{Name: name, WithMemories: true})
+			return a.DeleteCollection(ctx, name, &DeleteOptions{WithMemories: true})
 		},
 		"AddMemory": func(ctx context.Context, a attacked, name string) error {
 			return adding(NewMemory{Collection: name})(ctx, a)

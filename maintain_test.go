@@ -318,7 +318,7 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.DeleteCollection(t.Context(),
-			CollectionDeletion{Name: "big", WithMemories: true, ForGood: true}); err != nil {
+			"big", &DeleteOptions{WithMemories: true, ForGood: true}); err != nil {
 			t.Fatal(err)
 		}
 		before, err := s.Upkeep().Stats(t.Context())

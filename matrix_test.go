@@ -38,7 +38,7 @@ func matrixParts() []matrixPart {
 	former := func(user string, role MemberRole) func(*testing.T, *Store, string) {
 		return func(t *testing.T, owner *Store, project string) {
 			share(t, owner, project, user, role)
-			if err := owner.DeleteMember(t.Context(), MemberDeletion{Project: ProjectRef{ID: project}, User: user}); err != nil {
+			if err := owner.DeleteMember(t.Context(), ProjectRef{ID: project}, user); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -60,7 +60,7 @@ func matrixParts() []matrixPart {
 		{"raised", mayRead, func(t *testing.T, owner *Store, project string) { // a reader, who has not answered
 			share(t, owner, project, "raised", MemberReader)
 			_, err := owner.UpdateMember(t.Context(),
-				MemberUpdate{Project: ProjectRef{ID: project}, User: "raised", Role: MemberOwner})
+				ProjectRef{ID: project}, "raised", MemberUpdate{Role: MemberOwner})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -277,7 +277,7 @@ var matrixWrites = []matrixCell{
 		return err
 	}},
 	{"DeleteProject", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
-		return s.DeleteProject(t.Context(), ProjectDeletion{Project: on.project, WithMemories: true})
+		return s.DeleteProject(t.Context(), on.project, &DeleteOptions{WithMemories: true})
 	}},
 }
 
@@ -316,7 +316,7 @@ func (p matrixPart) fill(t *testing.T, s *Store, project string) matrixThings {
 	if p.name == "author" {
 		on.private = mustAdd(t, author, NewMemory{Content: "of my own", Related: []string{m.ID}}).ID
 	}
-	if err := author.DeleteMember(t.Context(), MemberDeletion{Project: on.project, User: "author"}); err != nil {
+	if err := author.DeleteMember(t.Context(), on.project, "author"); err != nil {
 		t.Fatal(err)
 	}
 	if p.join != nil {

@@ -75,7 +75,7 @@ type NewMember struct {
 // AddMember invites a user to a project, or adds one.
 //
 // Through a view of a user it invites: the answer has the status [MemberInvited], and nothing of the project is visible
-// to the user before [Store.AcceptProjectInvitation]. The answer is the same for an unknown name, and for a user who
+// to the user before [Accounts.AcceptProjectInvitation]. The answer is the same for an unknown name, and for a user who
 // has blocked the sender, so it does not reveal which users exist. An invitation is pending for 30 days; the same user
 // invited again gets a new one. A sender may have at most [MaxSentInvitations] pending (ErrTooLarge). The owner of
 // record and members with the role owner may invite, through a view that is not limited to projects; others get
@@ -142,9 +142,7 @@ func memberAlready(p projectRow, m person, named string) error {
 
 // MemberUpdate describes a change of a member's role in a project.
 type MemberUpdate struct {
-	Project ProjectRef
-	User    string // the id of a user, or the name of an account
-	Role    MemberRole
+	Role MemberRole
 }
 
 // UpdateMember changes the role of a member, or of a pending invitation, which is named as it was typed.
@@ -152,14 +150,14 @@ type MemberUpdate struct {
 //
 // A lower role takes effect with the next call. A higher one needs the member's consent, because what a writer's agents
 // store under the project's name goes there: through a view it makes an invitation, the answer has the status
-// [MemberInvited], and the member keeps the old role until [Store.AcceptProjectInvitation]. Setting the role that the
+// [MemberInvited], and the member keeps the old role until [Accounts.AcceptProjectInvitation]. Setting the role that the
 // member already has withdraws such an invitation. The operator's store, which names projects as in AddMember, gives
 // any role at once.
 //
 // A user who is neither a member nor invited is ErrNotFound, whether the user exists or not; the role of the owner of
 // record cannot change (ErrForbidden). When an owner gets another role, the invitations they sent end.
-func (s *Store) UpdateMember(ctx context.Context, u MemberUpdate) (Member, error) {
-	if err := checkMember(u.Project, u.User, u.Role); err != nil {
+func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user string, u MemberUpdate) (Member, error) {
+	if err := checkMember(project, user, u.Role); err != nil {
 		return Member{}, err
 	}
 	var updated Member
@@ -168,14 +166,14 @@ func (s *Store) UpdateMember(ctx context.Context, u MemberUpdate) (Member, error
 		if s.operator {
 			find = operatorProject
 		}
-		p, err := find(tx, sc, u.Project)
+		p, err := find(tx, sc, project)
 		if err != nil {
 			return err
 		}
-		m, err := findMember(tx, p, u.User)
+		m, err := findMember(tx, p, user)
 		switch {
 		case errors.Is(err, ErrNotFound):
-			updated, err = s.updateInvited(tx, p, u)
+			updated, err = s.updateInvited(tx, p, user, u.Role)
 		case err != nil:
 		case !s.operator && slices.Index(memberRoles, u.Role) > slices.Index(memberRoles, m.Role):
 			updated, err = s.inviteHigher(tx, sc, p, m, u.Role)
@@ -208,33 +206,27 @@ func setRole(tx db.Tx, p projectRow, m person, role MemberRole) (Member, error) 
 	return loadMember(tx, p, m.User)
 }
 
-// MemberDeletion describes a member to remove from a project.
-type MemberDeletion struct {
-	Project ProjectRef
-	User    string // the id of a user, or the name of an account
-}
-
 // DeleteMember removes a member from a project, with effect from the next call. What they stored there belongs to the
 // project and stays there: they no longer find it, nor its history, its files or links to it. [Store.AddMember] says
 // who may remove others; every member may leave. The owner of record cannot (ErrForbidden).
 //
 // Removing a member ends their invitations to a higher role. A pending invitation, named as it was typed, is withdrawn.
 // A user who is neither a member nor invited is ErrNotFound, whether the user exists or not.
-func (s *Store) DeleteMember(ctx context.Context, d MemberDeletion) error {
-	if err := checkMember(d.Project, d.User, MemberReader); err != nil {
+func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user string) error {
+	if err := checkMember(project, user, MemberReader); err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		p, forbidden := managedProject(tx, sc, d.Project)
+		p, forbidden := managedProject(tx, sc, project)
 		if forbidden != nil && (p.row == 0 || sc.Limited) {
 			return forbidden
 		}
-		m, err := findMember(tx, p, d.User)
+		m, err := findMember(tx, p, user)
 		if forbidden != nil && m.row != sc.User {
 			return forbidden
 		}
 		if errors.Is(err, ErrNotFound) {
-			return withdrawInvited(tx, p, d.User, s.now())
+			return withdrawInvited(tx, p, user, s.now())
 		}
 		if err != nil {
 			return err

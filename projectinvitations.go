@@ -242,13 +242,13 @@ func findInvited(tx db.Tx, p projectRow, user string, now int64) (sentInvitation
 
 // updateInvited gives a pending invitation another role. It becomes a new invitation for the recipient, so that no one
 // accepts a role they have not seen.
-func (s *Store) updateInvited(tx db.Tx, p projectRow, u MemberUpdate) (Member, error) {
-	i, err := findInvited(tx, p, u.User, s.now())
+func (s *Store) updateInvited(tx db.Tx, p projectRow, user string, role MemberRole) (Member, error) {
+	i, err := findInvited(tx, p, user, s.now())
 	if err != nil {
 		return Member{}, err
 	}
-	_, err = tx.Exec(`UPDATE project_invitation SET role = ?, uid = ? WHERE id = ?`, string(u.Role), s.newID(), i.row)
-	return Member{User: i.invited, Role: u.Role, Status: MemberInvited, CreatedAt: i.CreatedAt}, err
+	_, err = tx.Exec(`UPDATE project_invitation SET role = ?, uid = ? WHERE id = ?`, string(role), s.newID(), i.row)
+	return Member{User: i.invited, Role: role, Status: MemberInvited, CreatedAt: i.CreatedAt}, err
 }
 
 // withdrawInvited ends a pending invitation.
@@ -279,12 +279,13 @@ func endInvitationsTo(tx db.Tx, project int64, u User, row int64) error {
 // ProjectInvitations returns the pending invitations of this view's user to projects, the newest first. It leaves out
 // invitations that are answered, withdrawn or older than 30 days, or whose sender no longer owns the project. A view
 // limited to projects is ErrForbidden.
-func (s *Store) ProjectInvitations(ctx context.Context) ([]ProjectInvitation, error) {
-	if err := s.checkAccount("ProjectInvitations"); err != nil {
+func (h *Accounts) ProjectInvitations(ctx context.Context) ([]ProjectInvitation, error) {
+	s, err := h.own("ProjectInvitations")
+	if err != nil {
 		return nil, err
 	}
 	all := []ProjectInvitation{}
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		found, err := loadSentInvitations(tx, s.now(), `i.recipient_id = ?`, sc.User)
 		for _, i := range found {
 			all = append(all, i.ProjectInvitation)
@@ -317,7 +318,8 @@ func (s *Store) answerInvitation(ctx context.Context, what, id string,
 // AcceptProjectInvitation makes this view's user a member of the project, or gives a member the higher role that the
 // invitation offers, from the next call on. An invitation that is not pending for the user is ErrNotFound, and a view
 // limited to projects ErrForbidden. It is for people: no tool offers it.
-func (s *Store) AcceptProjectInvitation(ctx context.Context, id string) (Project, error) {
+func (h *Accounts) AcceptProjectInvitation(ctx context.Context, id string) (Project, error) {
+	s := h.s
 	var accepted Project
 	err := s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, sc scope, i sentInvitation) error {
 		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)
@@ -344,8 +346,9 @@ func (s *Store) AcceptProjectInvitation(ctx context.Context, id string) (Project
 
 // DeclineProjectInvitation declines an invitation. For 30 days no other invitation to this project is delivered to this
 // view's user, and after three declined ones from a sender, none from that sender. Senders are not notified: they see
-// it as pending until it expires. Errors are those of [Store.AcceptProjectInvitation].
-func (s *Store) DeclineProjectInvitation(ctx context.Context, id string) error {
+// it as pending until it expires. Errors are those of [Accounts.AcceptProjectInvitation].
+func (h *Accounts) DeclineProjectInvitation(ctx context.Context, id string) error {
+	s := h.s
 	return s.answerInvitation(ctx, "DeclineProjectInvitation", id,
 		func(tx db.Tx, sc scope, i sentInvitation) error { return s.decline(tx, sc, i) })
 }
@@ -361,9 +364,10 @@ func (s *Store) decline(tx db.Tx, sc scope, i sentInvitation) error {
 }
 
 // BlockSender declines an invitation, and blocks its sender: none of their invitations is delivered to this view's user
-// until [Store.UnblockSender]. They are not notified. Projects already shared stay shared. Errors are those of
-// [Store.AcceptProjectInvitation].
-func (s *Store) BlockSender(ctx context.Context, id string) (BlockedSender, error) {
+// until [Accounts.UnblockSender]. They are not notified. Projects already shared stay shared. Errors are those of
+// [Accounts.AcceptProjectInvitation].
+func (h *Accounts) BlockSender(ctx context.Context, id string) (BlockedSender, error) {
+	s := h.s
 	var blocked BlockedSender
 	err := s.answerInvitation(ctx, "BlockSender", id, func(tx db.Tx, sc scope, i sentInvitation) error {
 		if err := s.decline(tx, sc, i); err != nil {
@@ -384,12 +388,13 @@ func (s *Store) BlockSender(ctx context.Context, id string) (BlockedSender, erro
 
 // BlockedSenders returns the users whose invitations are not delivered to this view's user, the most recently blocked
 // first. A view limited to projects is ErrForbidden.
-func (s *Store) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
-	if err := s.checkAccount("BlockedSenders"); err != nil {
+func (h *Accounts) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
+	s, err := h.own("BlockedSenders")
+	if err != nil {
 		return nil, err
 	}
 	all := []BlockedSender{}
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, sc scope) error {
 		return tx.Each(func(row db.Rows) error {
 			var b BlockedSender
 			var since int64
@@ -405,8 +410,9 @@ func (s *Store) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
 
 // UnblockSender lets a user, by id, send invitations to this view's user again. What was sent meanwhile is not
 // delivered. A user who is not blocked is ErrNotFound, and a view limited to projects ErrForbidden.
-func (s *Store) UnblockSender(ctx context.Context, user string) error {
-	if err := s.checkAccount("UnblockSender"); err != nil {
+func (h *Accounts) UnblockSender(ctx context.Context, user string) error {
+	s, err := h.own("UnblockSender")
+	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, sc scope) error {

@@ -185,30 +185,19 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 	return updated, err
 }
 
-// ProjectDeletion describes the deletion of a project.
-type ProjectDeletion struct {
-	Project ProjectRef
-
-	// WithMemories also deletes the memories in it, no matter who stored them; files stay with its owner, outside any
-	// project. Without it a project that holds memories or files is ErrConflict.
-	WithMemories bool
-
-	// ForGood permanently erases it with its memories: they do not go to the trash.
-	ForGood bool
-}
-
 // DeleteProject deletes a project of the caller's, which goes to the trash as one entry; members lose access when its
 // last memory is gone. Only the owner of record may delete it, through a view that is not limited to projects. Memories
 // are deleted in batches of a thousand, so that other writers get their turn; after an error some of them may be gone,
 // and a second call deletes the rest.
-func (s *Store) DeleteProject(ctx context.Context, d ProjectDeletion) error {
+func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *DeleteOptions) error {
+	o := options.orDefault()
 	ctx = db.Freeing(ctx)
-	if err := checkNamed(d.Project); err != nil {
+	if err := checkNamed(ref); err != nil {
 		return err
 	}
 	err := inPortions(func(p portion) (done bool, err error) {
 		err = s.write(ctx, func(tx db.Tx, sc scope) (err error) {
-			done, err = s.deleteProject(tx, sc, d, p)
+			done, err = s.deleteProject(tx, sc, ref, o, p)
 			return err
 		})
 		return done, err
@@ -216,15 +205,16 @@ func (s *Store) DeleteProject(ctx context.Context, d ProjectDeletion) error {
 	if err != nil {
 		return err
 	}
-	if d.ForGood {
+	if o.ForGood {
 		return wrap(s.scrubSoon(ctx))
 	}
 	return nil
 }
 
 // deleteProject deletes one portion, and reports whether that was all.
-func (s *Store) deleteProject(tx db.Tx, sc scope, d ProjectDeletion, most portion) (done bool, err error) {
-	p, err := managedProject(tx, sc, d.Project)
+func (s *Store) deleteProject(tx db.Tx, sc scope, project ProjectRef, o DeleteOptions,
+	most portion) (done bool, err error) {
+	p, err := managedProject(tx, sc, project)
 	if err != nil {
 		return false, err
 	}
@@ -240,14 +230,14 @@ func (s *Store) deleteProject(tx db.Tx, sc scope, d ProjectDeletion, most portio
 	if err != nil {
 		return false, err
 	}
-	if memories+files > 0 && !d.WithMemories {
+	if memories+files > 0 && !o.WithMemories {
 		return false, newError(KindConflict, p.argument,
 			"project %s holds %d memories and %d files; move or delete them first, or delete the project together with its "+
 				"memories, which keeps the files",
 			whole(p.ref()), memories, files)
 	}
 	t := s.newTrasher(tx, sc, most)
-	t.forGood = t.forGood || d.ForGood
+	t.forGood = t.forGood || o.ForGood
 	entry, err := t.project(p)
 	if err != nil {
 		return false, err

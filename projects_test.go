@@ -54,11 +54,11 @@ func TestMembersAreNamedByIDOrAccount(t *testing.T) {
 			t.Errorf("adding %q gives %+v, %v", given, m, err)
 		}
 		if m, err := olga.UpdateMember(t.Context(),
-			MemberUpdate{Project: ref, User: strings.ToUpper(given), Role: MemberWriter}); err == nil && m.User != want.User ||
+			ref, strings.ToUpper(given), MemberUpdate{Role: MemberWriter}); err == nil && m.User != want.User ||
 			err != nil && want.Name != "" {
 			t.Errorf("updating %q gives %+v, %v", strings.ToUpper(given), m, err)
 		}
-		if err := olga.DeleteMember(t.Context(), MemberDeletion{Project: ref, User: given}); err != nil {
+		if err := olga.DeleteMember(t.Context(), ref, given); err != nil {
 			t.Errorf("deleting %q: %v", given, err)
 		}
 	}
@@ -218,20 +218,20 @@ func TestFilesOfADeletedProjectStayWithItsOwner(t *testing.T) {
 	if got := seen("olga"); !slices.Equal(got, []int64{linked, loose}) {
 		t.Fatalf("before, the project's owner sees the files %v", got)
 	}
-	d := ProjectDeletion{Project: ProjectRef{ID: "p"}}
-	if err := olga.DeleteProject(t.Context(), d); !errors.Is(err, ErrConflict) ||
+	p, o := ProjectRef{ID: "p"}, &DeleteOptions{}
+	if err := olga.DeleteProject(t.Context(), p, o); !errors.Is(err, ErrConflict) ||
 		!strings.Contains(err.Error(), "1 memories and 1 files") {
 		t.Errorf("deleting a full project gives %v", err)
 	}
 	if err := will.DeleteMemory(t.Context(), m.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := olga.DeleteProject(t.Context(), d); !errors.Is(err, ErrConflict) ||
+	if err := olga.DeleteProject(t.Context(), p, o); !errors.Is(err, ErrConflict) ||
 		!strings.Contains(err.Error(), "0 memories and 2 files") {
 		t.Errorf("deleting a project with files gives %v", err)
 	}
-	d.WithMemories = true
-	if err := olga.DeleteProject(t.Context(), d); err != nil {
+	o.WithMemories = true
+	if err := olga.DeleteProject(t.Context(), p, o); err != nil {
 		t.Fatal(err)
 	}
 	if got := seen("olga"); !slices.Equal(got, []int64{linked, loose}) {
@@ -251,7 +251,7 @@ func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
 	share(t, olga, "p", "will", MemberWriter)
 	file := addFile(t, s, "olga", "", mustAdd(t, will, NewMemory{Content: "a tea pot", ProjectID: "olga/p"}).ID)
 	if err := olga.DeleteCollection(t.Context(),
-		CollectionDeletion{Name: DefaultCollection, WithMemories: true}); err != nil {
+		DefaultCollection, &DeleteOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {
@@ -292,7 +292,7 @@ func TestStoringWhileAProjectIsDeleted(t *testing.T) {
 		})
 	}
 	if err := first.DeleteProject(t.Context(),
-		ProjectDeletion{Project: ProjectRef{ID: "p"}, WithMemories: true}); err != nil {
+		ProjectRef{ID: "p"}, &DeleteOptions{WithMemories: true}); err != nil {
 		t.Error(err)
 	}
 	cancel()

@@ -38,14 +38,14 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 		func() error { return s.DeleteMemory(t.Context(), goes) },
 		func() error { return s.DeleteFile(t.Context(), "a-file") },
 		func() error {
-			return s.DeleteProject(t.Context(), ProjectDeletion{Project: ProjectRef{Name: "Gone"}, WithMemories: true})
+			return s.DeleteProject(t.Context(), ProjectRef{Name: "Gone"}, &DeleteOptions{WithMemories: true})
 		},
 	} {
 		if err := remove(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	was, err := s.ListTrash(t.Context(), TrashQuery{})
+	was, err := s.TrashPage(t.Context(), TrashQuery{})
 	if err != nil || len(was.Entries) != 3 {
 		t.Fatalf("%+v, %v", was, err)
 	}
@@ -61,7 +61,7 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	is, err := s.ListTrash(t.Context(), TrashQuery{})
+	is, err := s.TrashPage(t.Context(), TrashQuery{})
 	if err != nil || !reflect.DeepEqual(is, was) {
 		t.Fatalf("the trash is %+v, %v; it was %+v", is, err, was)
 	}

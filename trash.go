@@ -55,7 +55,7 @@ type TrashQuery struct {
 	Offset int         // entries to skip, 0 or more
 }
 
-// MaxTrashLimit is the most entries that [Store.ListTrash] returns at once.
+// MaxTrashLimit is the most entries that [Store.TrashPage] returns at once.
 const MaxTrashLimit = 1000
 
 // TrashPage is a page of the trash.
@@ -69,9 +69,9 @@ type TrashPage struct {
 // HasMore reports whether there are entries after this page.
 func (p TrashPage) HasMore() bool { return p.Offset+len(p.Entries) < p.Total }
 
-// ListTrash returns deleted items that can still be restored: from the caller's own places, and memories and files from
+// TrashPage returns deleted items that can still be restored: from the caller's own places, and memories and files from
 // projects in which the caller may write. A view limited to projects sees items from these projects.
-func (s *Store) ListTrash(ctx context.Context, q TrashQuery) (TrashPage, error) {
+func (s *Store) TrashPage(ctx context.Context, q TrashQuery) (TrashPage, error) {
 	q.Limit = cmp.Or(q.Limit, 100)
 	switch {
 	case q.Limit < 1 || q.Limit > MaxTrashLimit:

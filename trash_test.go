@@ -69,7 +69,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 			if err := s.EraseTrashed(t.Context(), file); err != nil {
 				return err
 			}
-			return s.DeleteProject(t.Context(), ProjectDeletion{Project: ProjectRef{ID: "p"}, WithMemories: true, ForGood: true})
+			return s.DeleteProject(t.Context(), ProjectRef{ID: "p"}, &DeleteOptions{WithMemories: true, ForGood: true})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ada", WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), "ada", &DeleteOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Upkeep().Purge(t.Context(), nil); err != nil {

@@ -51,7 +51,7 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 			"compact": func() error { return s.Upkeep().Compact(ctx) },
 			"purge":   func() error { _, err := s.Upkeep().Purge(ctx, &PurgeOptions{KeepRevisions: 1}); return err },
 			"restore": func() error {
-				p, err := s.ListTrash(ctx, TrashQuery{Limit: 20})
+				p, err := s.TrashPage(ctx, TrashQuery{Limit: 20})
 				for _, e := range p.Entries {
 					if _, err := s.RestoreTrashed(ctx, e.ID); err != nil && !isAny(err, ErrNotFound, ErrConflict) {
 						return err
@@ -62,7 +62,7 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 			"empty trash": func() error { _, err := s.EmptyTrash(ctx); return err },
 			"delete file": func() error { return s.DeleteFile(ctx, f.ID) },
 			"delete project": func() error {
-				return s.DeleteProject(ctx, ProjectDeletion{Project: ProjectRef{ID: "p1"}, WithMemories: true})
+				return s.DeleteProject(ctx, ProjectRef{ID: "p1"}, &DeleteOptions{WithMemories: true})
 			},
 			"repair": func() error {
 				if err := s.db.Write(ctx, func(tx db.Tx) error {

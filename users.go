@@ -479,38 +479,29 @@ func checkAdminLeft(tx db.Tx, before storedUser) error {
 	return err
 }
 
-// UserDeletion describes the deletion of a user.
-type UserDeletion struct {
-	User string // id or name
-
-	// WithMemories deletes the user's collections, projects and files, too, with all memories in them: also what others
-	// have stored in these projects. None of it goes to the trash, and the user's trash is erased in any case. Without it
-	// a user who has any of it is ErrConflict.
-	WithMemories bool
-}
-
 // DeleteUser deletes a user's account with its sessions, tokens, OAuth grants and clients, preferences and memberships.
 // Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
 // view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
 // after an error the user may be disabled and some memories gone, and a second call deletes the rest. Only for the
 // operator's store.
-func (h *Accounts) DeleteUser(ctx context.Context, d UserDeletion) error {
+func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeleteOptions) error {
+	o := options.orDefault()
 	s, err := h.operator("DeleteUser")
 	if err != nil {
 		return err
 	}
 	ctx = db.Freeing(ctx)
-	u, err := h.GetUser(ctx, d.User)
+	u, err := h.GetUser(ctx, idOrName)
 	if err != nil {
 		return err
 	}
 	if err := s.activity.Flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
 		return wrap(err)
 	}
-	d.User = u.ID // the name may belong to another user by the time the last memories are deleted
+	id := u.ID // the name may belong to another user by the time the last memories are deleted
 	return inPortions(func(p portion) (done bool, err error) {
 		err = s.write(ctx, func(tx db.Tx, _ scope) (err error) {
-			done, err = s.deleteUser(tx, d, p)
+			done, err = s.deleteUser(tx, id, o, p)
 			return err
 		})
 		return done, err
@@ -518,12 +509,12 @@ func (h *Accounts) DeleteUser(ctx context.Context, d UserDeletion) error {
 }
 
 // deleteUser deletes one portion, and reports whether that was all.
-func (s *Store) deleteUser(tx db.Tx, d UserDeletion, p portion) (done bool, err error) {
-	u, err := findUser(tx, d.User)
+func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p portion) (done bool, err error) {
+	u, err := findUser(tx, id)
 	if err != nil {
 		return false, err
 	}
-	if !d.WithMemories {
+	if !o.WithMemories {
 		if err := checkOwnsNothing(tx, u); err != nil {
 			return false, err
 		}
@@ -554,8 +545,8 @@ func (s *Store) deleteUser(tx db.Tx, d UserDeletion, p portion) (done bool, err 
 		return false, err
 	}
 	for _, id := range projects {
-		whole := ProjectDeletion{Project: ProjectRef{ID: id}, WithMemories: true, ForGood: true}
-		if done, err = s.deleteProject(tx, scope{User: u.row}, whole, p); err != nil || !done {
+		whole := DeleteOptions{WithMemories: true, ForGood: true}
+		if done, err = s.deleteProject(tx, scope{User: u.row}, ProjectRef{ID: id}, whole, p); err != nil || !done {
 			return false, err
 		}
 	}

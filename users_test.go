@@ -70,11 +70,11 @@ func TestDisablingAUserEndsOAuthGrantsOfTheirs(t *testing.T) {
 
 func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 	s := peopleStore(t)
-	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann"}); !errors.Is(err, ErrConflict) ||
+	if err := s.Accounts().DeleteUser(t.Context(), "ann", nil); !errors.Is(err, ErrConflict) ||
 		!strings.Contains(err.Error(), "4 memories, 2 projects and 2 files") {
 		t.Errorf("without WithMemories: %v", err)
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann", WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]int64{
@@ -113,7 +113,7 @@ func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
 		if _, err := s.As(Access{User: user}).AddMemories(t.Context(), many, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: user, WithMemories: true}); err != nil {
+		if err := s.Accounts().DeleteUser(t.Context(), user, &DeleteOptions{WithMemories: true}); err != nil {
 			t.Fatal(err)
 		}
 		if n := count(t, s, `SELECT count(*) FROM memory`); n != 0 {
@@ -141,7 +141,7 @@ func TestDeletingAUserKeepsWhatWasGivenToOthers(t *testing.T) {
 			t.Errorf("%s sees %d states, %v; want %d", user, len(all), err, want)
 		}
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ben", WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), "ben", &DeleteOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := ann.Revisions(t.Context(), id); err != nil || len(all) != 1 {
@@ -164,7 +164,7 @@ func TestDeletedUsersReturnToTheSameRow(t *testing.T) {
 		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 1 {
 			t.Fatalf("found %d, %v", found.Total, err)
 		}
-		if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann", WithMemories: true}); err != nil {
+		if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
 			t.Fatal(err)
 		}
 		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 0 {
@@ -189,10 +189,10 @@ func TestWhatADeletedUsersViewStoresCanBeDeleted(t *testing.T) {
 		if got, err := s.Accounts().GetUser(t.Context(), "ann"); err != nil || got != all[0] {
 			t.Errorf("GetUser gives %+v, %v; listed is %+v", got, err, all[0])
 		}
-		if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann"}); !errors.Is(err, ErrConflict) {
+		if err := s.Accounts().DeleteUser(t.Context(), "ann", nil); !errors.Is(err, ErrConflict) {
 			t.Errorf("without WithMemories: %v", err)
 		}
-		if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann", WithMemories: true}); err != nil {
+		if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
 			t.Errorf("deleting: %v", err)
 		}
 		if _, err := s.Accounts().GetUser(t.Context(), "ann"); !errors.Is(err, ErrNotFound) {

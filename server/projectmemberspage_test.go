@@ -117,9 +117,9 @@ func TestUndoingRestoresNoMemberWithoutConsent(t *testing.T) {
 	steps := firstError{}
 	_, err := view.AddMember(t.Context(), souvenir.NewMember{Project: ref, User: "walter", Role: souvenir.MemberReader})
 	steps.note(err)
-	waiting, err := walter.ProjectInvitations(t.Context())
+	waiting, err := walter.Accounts().ProjectInvitations(t.Context())
 	steps.note(err)
-	steps.note(walter.DeclineProjectInvitation(t.Context(), waiting[0].ID))
+	steps.note(walter.Accounts().DeclineProjectInvitation(t.Context(), waiting[0].ID))
 	olivia.takesBack(removed, "walter is removed.")
 	if steps.err != nil {
 		t.Fatal(steps.err)
@@ -188,8 +188,7 @@ func TestProjectsAreRenamed(t *testing.T) {
 		"Name is &#34;&#34;")
 
 	_, err := w.store.UpdateMember(t.Context(),
-		souvenir.MemberUpdate{Project: souvenir.ProjectRef{ID: w.users[owner] + "/shop"}, User: "walter",
-			Role: souvenir.MemberOwner})
+		souvenir.ProjectRef{ID: w.users[owner] + "/shop"}, "walter", souvenir.MemberUpdate{Role: souvenir.MemberOwner})
 	if err != nil {
 		t.Fatal(err)
 	}

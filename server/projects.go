@@ -91,7 +91,7 @@ func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c request.
 		return nil, err
 	}
 	m, err := c.Store.UpdateMember(r.Context(),
-		souvenir.MemberUpdate{Project: projectOf(r), User: r.PathValue("user"), Role: given.Role})
+		projectOf(r), r.PathValue("user"), souvenir.MemberUpdate{Role: given.Role})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (s *Server) updateMember(w http.ResponseWriter, r *http.Request, c request.
 
 func (s *Server) deleteMember(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	if err := c.Store.DeleteMember(r.Context(),
-		souvenir.MemberDeletion{Project: projectOf(r), User: r.PathValue("user")}); err != nil {
+		projectOf(r), r.PathValue("user")); err != nil {
 		return nil, err
 	}
 	return Done{true, "the user is no longer a member of the project, or invited to it"}, nil

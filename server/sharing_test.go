@@ -14,10 +14,10 @@ import (
 // acceptAll accepts the invitations that wait for someone.
 func (w *world) acceptAll(caller string) error {
 	view := w.store.As(souvenir.Access{User: w.users[caller]})
-	waiting, err := view.ProjectInvitations(w.t.Context())
+	waiting, err := view.Accounts().ProjectInvitations(w.t.Context())
 	for _, i := range waiting {
 		if err == nil {
-			_, err = view.AcceptProjectInvitation(w.t.Context(), i.ID)
+			_, err = view.Accounts().AcceptProjectInvitation(w.t.Context(), i.ID)
 		}
 	}
 	return err

@@ -87,7 +87,7 @@ func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c request.Cal
 	if q.Offset, err = params.Number(wanted, "offset", 0, params.MaxOffset); err != nil {
 		return nil, err
 	}
-	p, err := c.Store.ListTrash(r.Context(), q)
+	p, err := c.Store.TrashPage(r.Context(), q)
 	return TrashList{p.Entries, Page{len(p.Entries), p.Total, p.Offset, p.Limit, p.HasMore()}}, err
 }
 

@@ -106,12 +106,12 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 	}
 	inProject := add(souvenir.NewMemory{Content: "in a project", ProjectName: "Gone"})
 	if err := view.DeleteProject(t.Context(),
-		souvenir.ProjectDeletion{Project: souvenir.ProjectRef{Name: "Gone"}}); err != nil {
+		souvenir.ProjectRef{Name: "Gone"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	add(souvenir.NewMemory{Content: "to be erased"})
 	add(souvenir.NewMemory{Content: "to be erased"})
-	trash, err := view.ListTrash(t.Context(), souvenir.TrashQuery{})
+	trash, err := view.TrashPage(t.Context(), souvenir.TrashQuery{})
 	if err != nil || len(trash.Entries) != 4 {
 		t.Fatalf("%+v, %v", trash, err)
 	}
@@ -138,7 +138,7 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 	asked := post(url.Values{"action": {"erase"}, "id": ids[2:]}).expect(http.StatusOK, "Erase 2 entries permanently?",
 		"cannot be undone")
 	checkPage(w, asked)
-	if left, err := view.ListTrash(t.Context(), souvenir.TrashQuery{}); err != nil || left.Total != 2 {
+	if left, err := view.TrashPage(t.Context(), souvenir.TrashQuery{}); err != nil || left.Total != 2 {
 		t.Errorf("before the answer: %+v, %v", left, err)
 	}
 	sure := asked.hidden()

@@ -49,7 +49,7 @@ func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
 	role := olivia.post(members, url.Values{"csrf": {csrf}, "change": {"role"}, "user": {w.users[stranger]},
 		"role": {"reader"}})
 	_, err = w.store.UpdateMember(t.Context(),
-		souvenir.MemberUpdate{Project: ref, User: w.users[stranger], Role: souvenir.MemberOwner})
+		ref, w.users[stranger], souvenir.MemberUpdate{Role: souvenir.MemberOwner})
 	steps.note(err)
 	olivia.undoOf(role).expect(http.StatusConflict, "another role since")
 	if steps.err != nil {

@@ -149,7 +149,7 @@ the name as it was typed.`,
 				return err
 			}
 			ref := souvenir.ProjectRef{ID: project.Owner + "/" + project.ID}
-			if err := view.DeleteMember(ctx, souvenir.MemberDeletion{Project: ref, User: args[1]}); err != nil {
+			if err := view.DeleteMember(ctx, ref, args[1]); err != nil {
 				return renamed(err, "user", "USER")
 			}
 			return c.tell(*asJSON, map[string]string{"project_id": project.ID, "user": args[1]}, "removed %s from %s",

@@ -59,7 +59,7 @@ files from projects that the user can write to.`,
 			q.Kinds = append(q.Kinds, souvenir.TrashKind(kind))
 		}
 		return withTrash(ctx, *db, *user, forReading, func(view *souvenir.Store) error {
-			p, err := view.ListTrash(ctx, q)
+			p, err := view.TrashPage(ctx, q)
 			switch {
 			case err != nil:
 				return err
@@ -190,7 +190,7 @@ func ownTrash(ctx context.Context, view *souvenir.Store, ids []string) (n int, e
 		return len(ids), nil
 	}
 	for q := (souvenir.TrashQuery{Limit: souvenir.MaxTrashLimit}); ; q.Offset += q.Limit {
-		p, err := view.ListTrash(ctx, q)
+		p, err := view.TrashPage(ctx, q)
 		if err != nil {
 			return 0, err
 		}

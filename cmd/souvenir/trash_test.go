@@ -115,7 +115,7 @@ func TestWhatStdioDeletesIsInTheTrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.end(t)
-		page, err := view.ListTrash(t.Context(), souvenir.TrashQuery{})
+		page, err := view.TrashPage(t.Context(), souvenir.TrashQuery{})
 		if err != nil || page.Total != step.total {
 			t.Fatalf("with --trash-days %s: %+v, %v", step.days, page, err)
 		}

@@ -231,7 +231,7 @@ instead.`,
 			if err != nil {
 				return err
 			}
-			if err := store.Accounts().DeleteUser(ctx, souvenir.UserDeletion{User: user.ID, WithMemories: *all}); errors.Is(err,
+			if err := store.Accounts().DeleteUser(ctx, user.ID, &souvenir.DeleteOptions{WithMemories: *all}); errors.Is(err,
 				souvenir.ErrConflict) && !*all {
 				return fmt.Errorf("%w (--with-memories)", err)
 			} else if err != nil {

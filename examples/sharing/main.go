@@ -57,12 +57,12 @@ func run(ctx context.Context, w io.Writer) error {
 	if err := ask(ctx, w, ben, "Ben, invited", "What is planned for the boat?"); err != nil {
 		return err
 	}
-	invitations, err := ben.ProjectInvitations(ctx)
+	invitations, err := ben.Accounts().ProjectInvitations(ctx)
 	if err != nil {
 		return err
 	}
 	for _, i := range invitations {
-		if _, err := ben.AcceptProjectInvitation(ctx, i.ID); err != nil {
+		if _, err := ben.Accounts().AcceptProjectInvitation(ctx, i.ID); err != nil {
 			return err
 		}
 	}
@@ -92,7 +92,7 @@ func run(ctx context.Context, w io.Writer) error {
 	}
 
 	// Ben leaves and loses access to the project; what he stored in it belongs to the project.
-	if err := anna.DeleteMember(ctx, souvenir.MemberDeletion{Project: boat, User: "ben"}); err != nil {
+	if err := anna.DeleteMember(ctx, boat, "ben"); err != nil {
 		return err
 	}
 	return ask(ctx, w, ben, "Ben, afterwards", "What is planned for the boat?")

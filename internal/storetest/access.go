@@ -69,7 +69,7 @@ func (f *fixture) calls(id, collection string) []call {
 			return err
 		}},
 		{"DeleteCollection", true, func(s *souvenir.Store) error {
-			return s.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: collection, WithMemories: true})
+			return s.DeleteCollection(f.ctx, collection, &souvenir.DeleteOptions{WithMemories: true})
 		}},
 		{"DeleteMemory", true, func(s *souvenir.Store) error { return s.DeleteMemory(f.ctx, id) }},
 	}
@@ -198,7 +198,7 @@ func accessLimitedWrites(f *fixture) {
 	_, err = apollo.store.UpdateCollection(f.ctx, "vault", souvenir.CollectionUpdate{Description: new(string)})
 	f.failsAt("UpdateCollection", err, souvenir.ErrForbidden, "collection_name", `"vault"`)
 	f.failsAt("DeleteCollection",
-		apollo.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "vault", WithMemories: true}),
+		apollo.store.DeleteCollection(f.ctx, "vault", &souvenir.DeleteOptions{WithMemories: true}),
 		souvenir.ErrForbidden, "collection_name", `"vault"`)
 	two := f.as(souvenir.Access{Projects: []string{"apollo", "fresh"}})
 	_, err = two.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x"})

@@ -206,10 +206,10 @@ func activityProjects(f *fixture) {
 	f.equal("by project", len(ben.activities(souvenir.ActivityQuery{ProjectID: "ann/open"})), 1)
 	f.equal("by one that ben cannot see", len(ben.activities(souvenir.ActivityQuery{ProjectID: "ann/secret"})), 0)
 	f.check("DeleteMember", ann.store.DeleteMember(f.ctx,
-		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "open"}, User: "ben"}))
+		souvenir.ProjectRef{ID: "open"}, "ben"))
 	f.same("to ben, who is no member any more", reported(ben), "", "", "", "")
 	f.check("DeleteProject", ann.store.DeleteProject(f.ctx,
-		souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "secret"}, WithMemories: true}))
+		souvenir.ProjectRef{ID: "secret"}, &souvenir.DeleteOptions{WithMemories: true}))
 	f.same("to ann, without the project", reported(ann), "open", "", "")
 }
 
@@ -364,7 +364,7 @@ func activityDeletedUser(f *fixture) {
 	f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx,
 		souvenir.NewActivity{Principal: by(ann.ID), Tool: "waits"}))
 	f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "another's"}))
-	f.check("DeleteUser", f.operator.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}))
+	f.check("DeleteUser", f.operator.Accounts().DeleteUser(f.ctx, "ann", nil))
 	f.record()
 	f.same("left", called(f.activities(souvenir.ActivityQuery{})), "another's")
 }

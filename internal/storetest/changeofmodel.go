@@ -288,7 +288,7 @@ func changeOutrun(f *fixture) {
 		{"deleted", func(id string) { f.delete(id); f.addTexts("hi puppy") }},
 		{"deleted with its collection", func(string) {
 			f.check("DeleteCollection",
-				f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
+				f.store.DeleteCollection(f.ctx, souvenir.DefaultCollection, &souvenir.DeleteOptions{WithMemories: true}))
 			f.addTexts("hi puppy")
 		}},
 	} {
@@ -311,6 +311,6 @@ func changeOutrun(f *fixture) {
 		f.same(c.name+": by an old word", f.byWord("longer"))
 		f.same(c.name+": by a new word", f.byWord("hi"), "hi puppy")
 		f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
-			souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
+			souvenir.DefaultCollection, &souvenir.DeleteOptions{WithMemories: true}))
 	}
 }

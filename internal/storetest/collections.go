@@ -114,7 +114,7 @@ func collectionHint(f *fixture) {
 			return err
 		},
 		"DeleteCollection": func(name string) error {
-			return f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: name, WithMemories: true})
+			return f.store.DeleteCollection(f.ctx, name, &souvenir.DeleteOptions{WithMemories: true})
 		},
 	}
 	for method, call := range ask {
@@ -165,7 +165,7 @@ func collectionDefault(f *fixture) {
 	f.addTexts("second")
 	f.equal("memories in it", f.collection(souvenir.DefaultCollection).MemoryCount, 2)
 	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
-		souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
+		souvenir.DefaultCollection, &souvenir.DeleteOptions{WithMemories: true}))
 	f.addTexts("third")
 	f.equal("memories in the new one", f.collection(souvenir.DefaultCollection).MemoryCount, 1)
 }
@@ -230,18 +230,18 @@ func collectionRename(f *fixture) {
 func collectionDelete(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "empty"})
 	f.check("DeleteCollection of an empty one",
-		f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "empty"}))
+		f.store.DeleteCollection(f.ctx, "empty", nil))
 	_, err := f.reader.GetCollection(f.ctx, "empty")
 	f.fails("GetCollection of a deleted one", err, souvenir.ErrNotFound)
 
 	f.addCollection(souvenir.NewCollection{Name: "full"})
 	kept := f.add(souvenir.NewMemory{Collection: "full", Content: "still here"})
-	f.failsAt("DeleteCollection of a full one", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "full"}),
+	f.failsAt("DeleteCollection of a full one", f.store.DeleteCollection(f.ctx, "full", nil),
 		souvenir.ErrConflict, "collection_name", `"full"`, "1 memories", "together")
 	f.equal("content after the refusal", f.get(kept.ID).Content, "still here")
 	f.delete(kept.ID)
 	f.check("DeleteCollection once it is empty",
-		f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "full"}))
+		f.store.DeleteCollection(f.ctx, "full", nil))
 }
 
 func collectionDeleteForgets(f *fixture) {
@@ -251,7 +251,7 @@ func collectionDeleteForgets(f *fixture) {
 	f.rewrite(inside.ID, "a seal")
 	f.same("before", f.find("seal"), "a seal")
 	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
-		souvenir.CollectionDeletion{Name: "old", WithMemories: true}))
+		"old", &souvenir.DeleteOptions{WithMemories: true}))
 
 	gone := func(when string) {
 		f.Helper()
@@ -294,6 +294,6 @@ func collectionEmptyName(f *fixture) {
 	refused("GetCollection", err)
 	_, err = f.store.UpdateCollection(f.ctx, "", souvenir.CollectionUpdate{Description: new("changed")})
 	refused("UpdateCollection", err)
-	refused("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{WithMemories: true}))
+	refused("DeleteCollection", f.store.DeleteCollection(f.ctx, "", &souvenir.DeleteOptions{WithMemories: true}))
 	f.equal("description", f.collection("notes").Description, "kept")
 }

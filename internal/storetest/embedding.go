@@ -201,7 +201,7 @@ func embeddingOutrun(f *fixture) {
 		{"deleted", func(id string) { f.delete(id); f.addTexts("a puppy") }, "a puppy"},
 		{"deleted with its collection", func(string) {
 			f.check("DeleteCollection",
-				f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
+				f.store.DeleteCollection(f.ctx, souvenir.DefaultCollection, &souvenir.DeleteOptions{WithMemories: true}))
 			f.addTexts("a puppy")
 		}, "a puppy"},
 	} {
@@ -221,7 +221,7 @@ func embeddingOutrun(f *fixture) {
 		f.same(c.name+": by the new meaning", f.find("hound"), c.content)
 		f.same(c.name+": by the old meaning", f.find("vehicle"))
 		f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
-			souvenir.CollectionDeletion{Name: souvenir.DefaultCollection, WithMemories: true}))
+			souvenir.DefaultCollection, &souvenir.DeleteOptions{WithMemories: true}))
 	}
 }
 

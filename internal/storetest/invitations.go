@@ -216,7 +216,7 @@ func invitationsOfAdmins(f *fixture) {
 	}
 	made := f.accept(souvenir.InvitationAcceptance{Value: f.invite(souvenir.NewInvitation{CreatedBy: "ann"}).Value,
 		Name: "carl", Password: password})
-	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}))
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, "ann", nil))
 	f.uninvited("of a deleted user", added.Value, "unknown")
 	f.invited(other)
 	f.equal("left", len(f.invitations()), 2)
@@ -256,7 +256,7 @@ func setUp(f *fixture) {
 		other.uninvited("after somebody has an account", added.Value, "has been set up")
 		other.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(true)})
 		other.equal("has accounts, disabled ones", other.hasAccounts(), true)
-		other.check("DeleteUser", other.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: ann.ID}))
+		other.check("DeleteUser", other.store.Accounts().DeleteUser(f.ctx, ann.ID, nil))
 		other.equal("has accounts, deleted ones", other.hasAccounts(), false)
 		other.invited(added)
 	})

@@ -86,7 +86,7 @@ func mistakesTokenProjects(f *fixture) {
 func mistakesGoneProject(f *fixture) {
 	f.addProject(souvenir.NewProject{ID: "p-1"})
 	token := f.addToken(souvenir.NewToken{Name: "n", Projects: []string{"p-1"}})
-	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "p-1"}})
+	f.deleteProject(souvenir.ProjectRef{ID: "p-1"}, nil)
 	limited := f.as(f.principal(token.Value).Access)
 	_, err := limited.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "a car"})
 	f.failsAt("AddMemory", err, souvenir.ErrForbidden, "project_id", "local/p-1", "no longer")

@@ -258,7 +258,7 @@ func grantsOfGoneUser(f *fixture) {
 			_, err := f.store.Accounts().UpdateUser(f.ctx, u.ID, souvenir.UserUpdate{Disabled: &yes})
 			f.check("UpdateUser", err)
 		} else {
-			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: u.ID}))
+			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, u.ID, nil))
 		}
 		f.ended(gone, c, t)
 		_, err := f.store.Accounts().ExchangeCode(f.ctx, exchanging(c, code))

@@ -54,7 +54,7 @@ func (f *fixture) families() map[string]func() family {
 	everywhere := func(fm family) {
 		fm.end["the user is disabled"] = func() { f.updateUser(fm.ann.ID, souvenir.UserUpdate{Disabled: pointer(true)}) }
 		fm.end["the user is deleted"] = func() {
-			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: fm.ann.ID}))
+			f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, fm.ann.ID, nil))
 		}
 		fm.end["all tokens end"] = func() {
 			f.check("EndAccess", fm.view.store.Accounts().EndAccess(f.ctx,

@@ -42,7 +42,7 @@ func (f *fixture) inviteTo(project, user string, role souvenir.MemberRole) souve
 // waiting returns the pending invitations of the fixture's user, as "OWNER/ID by SENDER as ROLE".
 func (f *fixture) waiting() []string {
 	f.Helper()
-	all, err := f.reader.ProjectInvitations(f.ctx)
+	all, err := f.reader.Accounts().ProjectInvitations(f.ctx)
 	f.check("ProjectInvitations", err)
 	var list []string
 	for _, i := range all {
@@ -54,7 +54,7 @@ func (f *fixture) waiting() []string {
 // only returns the one pending invitation.
 func (f *fixture) only() souvenir.ProjectInvitation {
 	f.Helper()
-	all, err := f.reader.ProjectInvitations(f.ctx)
+	all, err := f.reader.Accounts().ProjectInvitations(f.ctx)
 	f.check("ProjectInvitations", err)
 	if len(all) != 1 {
 		f.Fatalf("%s has the invitations %+v; want one", f.name(), all)
@@ -76,18 +76,18 @@ func (f *fixture) pending(project string) []string {
 
 func (f *fixture) acceptInvited(id string) {
 	f.Helper()
-	_, err := f.store.AcceptProjectInvitation(f.ctx, id)
+	_, err := f.store.Accounts().AcceptProjectInvitation(f.ctx, id)
 	f.check("AcceptProjectInvitation", err)
 }
 
 func (f *fixture) decline() {
 	f.Helper()
-	f.check("DeclineProjectInvitation", f.store.DeclineProjectInvitation(f.ctx, f.only().ID))
+	f.check("DeclineProjectInvitation", f.store.Accounts().DeclineProjectInvitation(f.ctx, f.only().ID))
 }
 
 func (f *fixture) block() {
 	f.Helper()
-	_, err := f.store.BlockSender(f.ctx, f.only().ID)
+	_, err := f.store.Accounts().BlockSender(f.ctx, f.only().ID)
 	f.check("BlockSender", err)
 }
 
@@ -136,7 +136,7 @@ func invitedAccept(f *fixture) {
 	f.equal("shown", toJSON(i), fmt.Sprintf(
 		`{"id":%q,"project_id":"apollo","project_name":"Apollo 11","owner":"olga","invited_by":"cora","role":"writer",`+
 			`"created_at":"2026-03-01T09:00:00Z","expires_at":"2026-03-31T09:00:00Z"}`, i.ID))
-	accepted, err := sam.store.AcceptProjectInvitation(f.ctx, i.ID)
+	accepted, err := sam.store.Accounts().AcceptProjectInvitation(f.ctx, i.ID)
 	f.check("AcceptProjectInvitation", err)
 	f.equal("accepted", []any{accepted.ID, accepted.Name, accepted.Owner, accepted.Role, accepted.Members,
 		accepted.MemoryCount}, []any{"apollo", "Apollo 11", "olga", souvenir.MemberWriter, 5, 1})
@@ -158,19 +158,19 @@ func invitedAnswerOnce(f *fixture) {
 	id := p.stranger.only().ID
 	for _, view := range []*fixture{p.owner, p.reader, f.as(souvenir.Access{User: "new"})} {
 		for _, given := range []string{id, "nowhere", ""} {
-			_, err := view.store.AcceptProjectInvitation(f.ctx, given)
+			_, err := view.store.Accounts().AcceptProjectInvitation(f.ctx, given)
 			f.failsAt("AcceptProjectInvitation by "+view.name(), err, souvenir.ErrNotFound, "id",
 				"pending invitation of this user")
-			f.failsAt("DeclineProjectInvitation by "+view.name(), view.store.DeclineProjectInvitation(f.ctx, given),
+			f.failsAt("DeclineProjectInvitation by "+view.name(), view.store.Accounts().DeclineProjectInvitation(f.ctx, given),
 				souvenir.ErrNotFound, "id")
-			_, err = view.store.BlockSender(f.ctx, given)
+			_, err = view.store.Accounts().BlockSender(f.ctx, given)
 			f.failsAt("BlockSender by "+view.name(), err, souvenir.ErrNotFound, "id")
 		}
 	}
 	p.stranger.acceptInvited(id)
-	_, err := p.stranger.store.AcceptProjectInvitation(f.ctx, id)
+	_, err := p.stranger.store.Accounts().AcceptProjectInvitation(f.ctx, id)
 	f.failsAt("accepting again", err, souvenir.ErrNotFound, "id")
-	f.failsAt("declining what was accepted", p.stranger.store.DeclineProjectInvitation(f.ctx, id), souvenir.ErrNotFound,
+	f.failsAt("declining what was accepted", p.stranger.store.Accounts().DeclineProjectInvitation(f.ctx, id), souvenir.ErrNotFound,
 		"id")
 	f.equal("role", p.stranger.project(apollo.ID).Role, souvenir.MemberReader)
 }
@@ -192,14 +192,14 @@ func invitedDecline(f *fixture) {
 	olga.inviteTo("a", "SAM", souvenir.MemberReader)
 	cora.inviteTo("olga/a", "sam", souvenir.MemberWriter)
 	olga.check("withdrawing", olga.store.DeleteMember(f.ctx,
-		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "sam"}))
+		souvenir.ProjectRef{ID: "a"}, "sam"))
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	same(f, "sent again", sam.waiting(), nil)
 	for _, id := range []string{"b", "c"} {
 		olga.inviteTo(id, "sam", souvenir.MemberReader)
 		sam.decline()
 	}
-	olga.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "c"}})
+	olga.deleteProject(souvenir.ProjectRef{ID: "c"}, nil)
 	olga.addProject(souvenir.NewProject{ID: "c"})
 	olga.inviteTo("c", "sam", souvenir.MemberReader)
 	olga.inviteTo("d", "sam", souvenir.MemberReader)
@@ -222,9 +222,9 @@ func invitedBlock(f *fixture) {
 	f.check("AddMember", err)
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	olga.inviteTo("b", "sam", souvenir.MemberReader)
-	first, err := sam.reader.ProjectInvitations(f.ctx)
+	first, err := sam.reader.Accounts().ProjectInvitations(f.ctx)
 	f.check("ProjectInvitations", err)
-	blocked, err := sam.store.BlockSender(f.ctx, first[0].ID)
+	blocked, err := sam.store.Accounts().BlockSender(f.ctx, first[0].ID)
 	f.check("BlockSender", err)
 	f.equal("blocked", blocked, souvenir.BlockedSender{User: "olga", CreatedAt: start})
 	same(f, "all of the sender's", sam.waiting(), nil)
@@ -235,13 +235,13 @@ func invitedBlock(f *fixture) {
 	olga.inviteTo("a", "cora", souvenir.MemberReader)
 	f.equal("to others", len(cora.waiting()), 1)
 
-	all, err := sam.reader.BlockedSenders(f.ctx)
+	all, err := sam.reader.Accounts().BlockedSenders(f.ctx)
 	f.check("BlockedSenders", err)
 	f.equal("list", all, []souvenir.BlockedSender{{User: "olga", CreatedAt: start}})
-	f.failsAt("UnblockSender of another", sam.store.UnblockSender(f.ctx, "cora"), souvenir.ErrNotFound, "user", `"cora"`)
-	f.failsAt("UnblockSender by another", cora.store.UnblockSender(f.ctx, "olga"), souvenir.ErrNotFound, "user", `"olga"`)
-	f.check("UnblockSender", sam.store.UnblockSender(f.ctx, "olga"))
-	f.failsAt("UnblockSender again", sam.store.UnblockSender(f.ctx, "olga"), souvenir.ErrNotFound, "user", `"olga"`)
+	f.failsAt("UnblockSender of another", sam.store.Accounts().UnblockSender(f.ctx, "cora"), souvenir.ErrNotFound, "user", `"cora"`)
+	f.failsAt("UnblockSender by another", cora.store.Accounts().UnblockSender(f.ctx, "olga"), souvenir.ErrNotFound, "user", `"olga"`)
+	f.check("UnblockSender", sam.store.Accounts().UnblockSender(f.ctx, "olga"))
+	f.failsAt("UnblockSender again", sam.store.Accounts().UnblockSender(f.ctx, "olga"), souvenir.ErrNotFound, "user", `"olga"`)
 	same(f, "what was sent meanwhile", sam.waiting(), nil)
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	f.same("sent anew, of the project that was not declined", sam.waiting(), "olga/a by olga as reader")
@@ -263,7 +263,7 @@ func invitedNoOracle(f *fixture) {
 	olga.inviteTo("a", "sam2", souvenir.MemberReader)
 	sams[1].decline()
 	f.check("DeleteMember", olga.store.DeleteMember(f.ctx,
-		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "sam2"}))
+		souvenir.ProjectRef{ID: "a"}, "sam2"))
 	ref := souvenir.ProjectRef{ID: "a"}
 	transcript := func(user string) string {
 		var said []any
@@ -283,16 +283,16 @@ func invitedNoOracle(f *fixture) {
 			note(olga.reader.GetProject(f.ctx, ref))
 		}
 		remove := func(user string) {
-			note(nil, olga.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: ref, User: user}))
+			note(nil, olga.store.DeleteMember(f.ctx, ref, user))
 		}
 		for _, step := range []func(){
 			func() { remove(user); said = nil }, add, list, add, list,
 			func() {
-				note(olga.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: ref, User: user, Role: souvenir.MemberOwner}))
+				note(olga.store.UpdateMember(f.ctx, ref, user, souvenir.MemberUpdate{Role: souvenir.MemberOwner}))
 			}, list,
 			func() { remove(strings.ToUpper(user)) }, list, func() { remove(user) },
 			func() {
-				note(olga.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: ref, User: user, Role: souvenir.MemberOwner}))
+				note(olga.store.UpdateMember(f.ctx, ref, user, souvenir.MemberUpdate{Role: souvenir.MemberOwner}))
 			},
 		} {
 			step()
@@ -338,7 +338,7 @@ func invitedSenderBound(f *fixture) {
 	refused("nobody")
 	olga.inviteTo("a", "guess 7", souvenir.MemberWriter) // replaces the one before
 	f.check("withdrawing one", olga.store.DeleteMember(f.ctx,
-		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "a"}, User: "guess 8"}))
+		souvenir.ProjectRef{ID: "a"}, "guess 8"))
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	refused("nobody")
 	f.clock.Pass(30*24*time.Hour + time.Second)
@@ -376,7 +376,7 @@ func invitedEnds(f *fixture) {
 	ended := func(what, id string) {
 		f.Helper()
 		same(f, what+": waiting", sam.waiting(), nil)
-		_, err := sam.store.AcceptProjectInvitation(f.ctx, id)
+		_, err := sam.store.Accounts().AcceptProjectInvitation(f.ctx, id)
 		f.failsAt(what, err, souvenir.ErrNotFound, "id", "its sender may no longer own the project")
 	}
 	id := invite()
@@ -393,7 +393,7 @@ func invitedEnds(f *fixture) {
 	ended("its sender was added again", id)
 
 	id = invite()
-	f.check("DeleteMember", p.owner.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "sam"}))
+	f.check("DeleteMember", p.owner.store.DeleteMember(f.ctx, apollo, "sam"))
 	ended("it was withdrawn", id)
 
 	id = invite()
@@ -405,7 +405,7 @@ func invitedEnds(f *fixture) {
 	f.equal("purged", purged.Invitations, 1)
 
 	id = invite()
-	p.owner.deleteProject(souvenir.ProjectDeletion{Project: apollo, WithMemories: true})
+	p.owner.deleteProject(apollo, &souvenir.DeleteOptions{WithMemories: true})
 	ended("the project was deleted", id)
 }
 
@@ -417,11 +417,11 @@ func invitedFollows(f *fixture) {
 	f.check("UpdateProject", err)
 	f.equal("the name", p.stranger.only().ProjectName, "Apollo 12")
 	updated, err := p.owner.store.UpdateMember(f.ctx,
-		souvenir.MemberUpdate{Project: apollo, User: "Sam", Role: souvenir.MemberOwner})
+		apollo, "Sam", souvenir.MemberUpdate{Role: souvenir.MemberOwner})
 	f.check("UpdateMember", err)
 	f.equal("updated", updated, souvenir.Member{User: "sam", Role: souvenir.MemberOwner, Status: souvenir.MemberInvited,
 		CreatedAt: start})
-	_, err = p.stranger.store.AcceptProjectInvitation(f.ctx, before.ID)
+	_, err = p.stranger.store.Accounts().AcceptProjectInvitation(f.ctx, before.ID)
 	f.failsAt("accepting what is no longer offered", err, souvenir.ErrNotFound, "id", "changed")
 	p.stranger.acceptInvited(p.stranger.only().ID)
 	f.equal("role", p.stranger.project(apollo.ID).Role, souvenir.MemberOwner)
@@ -444,7 +444,7 @@ func invitedManage(f *fixture) {
 		_, err = view.store.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: "sam", Role: souvenir.MemberReader})
 		f.failsAt("AddMember by "+view.name(), err, souvenir.ErrForbidden, "project_id")
 		f.fails("DeleteMember by "+view.name(),
-			view.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "sam"}), souvenir.ErrForbidden)
+			view.store.DeleteMember(f.ctx, apollo, "sam"), souvenir.ErrForbidden)
 	}
 	_, err = p.stranger.reader.InvitedMembers(f.ctx, apollo)
 	f.fails("InvitedMembers by the invited", err, souvenir.ErrNotFound)
@@ -462,7 +462,7 @@ func invitedOperator(f *fixture) {
 	f.equal("status", added.Status, souvenir.MemberAccepted)
 	same(f, "pending", p.owner.pending("apollo"), nil)
 	same(f, "waiting", p.stranger.waiting(), nil)
-	_, err = p.stranger.store.AcceptProjectInvitation(f.ctx, id)
+	_, err = p.stranger.store.Accounts().AcceptProjectInvitation(f.ctx, id)
 	f.fails("accepting what has ended", err, souvenir.ErrNotFound)
 	f.equal("role", p.stranger.project(apollo.ID).Role, souvenir.MemberWriter)
 
@@ -485,16 +485,16 @@ func invitedLimited(f *fixture) {
 	limited := f.as(souvenir.Access{User: "rita", Projects: []string{"olga/apollo", "olga/other"}})
 	readOnly := f.as(souvenir.Access{User: "rita", ReadOnly: true})
 	for what, call := range map[string]func(s *souvenir.Store) error{
-		"ProjectInvitations": func(s *souvenir.Store) error { _, err := s.ProjectInvitations(f.ctx); return err },
-		"BlockedSenders":     func(s *souvenir.Store) error { _, err := s.BlockedSenders(f.ctx); return err },
+		"ProjectInvitations": func(s *souvenir.Store) error { _, err := s.Accounts().ProjectInvitations(f.ctx); return err },
+		"BlockedSenders":     func(s *souvenir.Store) error { _, err := s.Accounts().BlockedSenders(f.ctx); return err },
 		"AcceptProjectInvitation": func(s *souvenir.Store) error {
 			_,
-				err := s.AcceptProjectInvitation(f.ctx, id)
+				err := s.Accounts().AcceptProjectInvitation(f.ctx, id)
 			return err
 		},
-		"DeclineProjectInvitation": func(s *souvenir.Store) error { return s.DeclineProjectInvitation(f.ctx, id) },
-		"BlockSender":              func(s *souvenir.Store) error { _, err := s.BlockSender(f.ctx, id); return err },
-		"UnblockSender":            func(s *souvenir.Store) error { return s.UnblockSender(f.ctx, "olga") },
+		"DeclineProjectInvitation": func(s *souvenir.Store) error { return s.Accounts().DeclineProjectInvitation(f.ctx, id) },
+		"BlockSender":              func(s *souvenir.Store) error { _, err := s.Accounts().BlockSender(f.ctx, id); return err },
+		"UnblockSender":            func(s *souvenir.Store) error { return s.Accounts().UnblockSender(f.ctx, "olga") },
 	} {
 		f.fails(what+" through a limited view", call(limited.store), souvenir.ErrForbidden)
 		if err := call(readOnly.store); strings.HasSuffix(what, "s") {
@@ -516,9 +516,9 @@ func invitedRace(f *fixture) {
 		id := p.stranger.only().ID
 		var accepted, withdrawn error
 		var group sync.WaitGroup
-		group.Go(func() { _, accepted = p.stranger.store.AcceptProjectInvitation(f.ctx, id) })
+		group.Go(func() { _, accepted = p.stranger.store.Accounts().AcceptProjectInvitation(f.ctx, id) })
 		group.Go(func() {
-			withdrawn = p.owner.reader.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "sam"})
+			withdrawn = p.owner.reader.DeleteMember(f.ctx, apollo, "sam")
 		})
 		group.Wait()
 		f.check("withdrawing", withdrawn) // of a member, if accepting came first
@@ -539,7 +539,7 @@ func invitedRace(f *fixture) {
 		if i%2 == 1 {
 			s = p.stranger.reader
 		}
-		group.Go(func() { _, outcomes[i] = s.AcceptProjectInvitation(f.ctx, id) })
+		group.Go(func() { _, outcomes[i] = s.Accounts().AcceptProjectInvitation(f.ctx, id) })
 	}
 	group.Wait()
 	succeeded := 0

@@ -264,7 +264,7 @@ func projectNamesFormer(f *fixture) {
 	f.rename("q", "Ares")
 	f.equal("so does one that is renamed", []string{f.stored("Ares", "x").ProjectID, f.stored("Artemis", "x").ProjectID},
 		[]string{"q", "q"})
-	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "q"}, WithMemories: true})
+	f.deleteProject(souvenir.ProjectRef{ID: "q"}, &souvenir.DeleteOptions{WithMemories: true})
 	f.equal("names end with their project", f.stored("Artemis", "x").ProjectCreated, true)
 }
 
@@ -280,7 +280,7 @@ func projectNamesFormerShared(f *fixture) {
 	f.warned("stored", m.Warnings, `"Artemis"`)
 	f.equal("one from before is new", ann.stored("before", "x").ProjectCreated, true)
 	f.check("DeleteMember", bob.store.DeleteMember(f.ctx,
-		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: "p"}, User: "ann"}))
+		souvenir.ProjectRef{ID: "p"}, "ann"))
 	f.equal("without membership it is new", ann.stored("apollo", "x").ProjectCreated, true)
 }
 
@@ -346,12 +346,12 @@ func projectNamesExported(f *fixture) {
 	if !strings.Contains(lines.String(), `"former_name"`) {
 		f.Fatalf("no former name in the export:\n%s", lines.String())
 	}
-	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "p"}})
+	f.deleteProject(souvenir.ProjectRef{ID: "p"}, nil)
 	report, err := f.operator.Upkeep().Import(f.ctx, strings.NewReader(lines.String()), nil)
 	f.check("Import", err)
 	f.equal("conflicts", len(report.Conflicts), 0)
 	f.equal("the former name", f.stored("APOLLO", "x").ProjectID, "p")
-	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "p"}, WithMemories: true})
+	f.deleteProject(souvenir.ProjectRef{ID: "p"}, &souvenir.DeleteOptions{WithMemories: true})
 	f.addProject(souvenir.NewProject{ID: "r", Name: "apollo"})
 	_, err = f.operator.Upkeep().Import(f.ctx, strings.NewReader(lines.String()), nil)
 	f.check("Import", err)

@@ -188,9 +188,9 @@ func (f *fixture) projects() []string {
 	return refs
 }
 
-func (f *fixture) deleteProject(d souvenir.ProjectDeletion) {
+func (f *fixture) deleteProject(project souvenir.ProjectRef, options *souvenir.DeleteOptions) {
 	f.Helper()
-	f.check("DeleteProject "+d.Project.ID, f.store.DeleteProject(f.ctx, d))
+	f.check("DeleteProject "+project.ID, f.store.DeleteProject(f.ctx, project, options))
 }
 
 func projectAdd(f *fixture) {
@@ -287,14 +287,14 @@ func (f *fixture) projectCalls(ref souvenir.ProjectRef) []call {
 			return err
 		}},
 		{"UpdateMember", true, func(s *souvenir.Store) error {
-			_, err := s.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: ref, User: "zoe", Role: souvenir.MemberWriter})
+			_, err := s.UpdateMember(f.ctx, ref, "zoe", souvenir.MemberUpdate{Role: souvenir.MemberWriter})
 			return err
 		}},
 		{"DeleteMember", true, func(s *souvenir.Store) error {
-			return s.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: ref, User: "zoe"})
+			return s.DeleteMember(f.ctx, ref, "zoe")
 		}},
 		{"DeleteProject", true, func(s *souvenir.Store) error {
-			return s.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: ref, WithMemories: true})
+			return s.DeleteProject(f.ctx, ref, &souvenir.DeleteOptions{WithMemories: true})
 		}},
 	}
 }
@@ -390,13 +390,13 @@ func projectDelete(f *fixture) {
 	inside := f.add(souvenir.NewMemory{Content: "a walrus", ProjectID: "p", Tags: []string{"arctic"}})
 	also := f.add(souvenir.NewMemory{Collection: "notes", Content: "a seal", ProjectID: "p", ProjectName: "p"})
 	outside := f.add(souvenir.NewMemory{Content: "a penguin", Related: []string{inside.ID}})
-	f.failsAt("DeleteProject of a full one", f.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: p}),
+	f.failsAt("DeleteProject of a full one", f.store.DeleteProject(f.ctx, p, nil),
 		souvenir.ErrConflict, "project_id", `"p"`, "2 memories", "together")
 	f.equal("after the refusal", f.project("p").MemoryCount, 2)
 	limited := f.as(souvenir.Access{Projects: []string{"p"}})
 	f.fails("DeleteProject through a limited view",
-		limited.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: p, WithMemories: true}), souvenir.ErrForbidden)
-	f.deleteProject(souvenir.ProjectDeletion{Project: p, WithMemories: true})
+		limited.store.DeleteProject(f.ctx, p, &souvenir.DeleteOptions{WithMemories: true}), souvenir.ErrForbidden)
+	f.deleteProject(p, &souvenir.DeleteOptions{WithMemories: true})
 	for _, id := range []string{inside.ID, also.ID} {
 		_, err := f.reader.GetMemory(f.ctx, id)
 		f.fails("GetMemory", err, souvenir.ErrNotFound)
@@ -406,13 +406,13 @@ func projectDelete(f *fixture) {
 	}
 	same(f, "links to it", f.get(outside.ID).Related, nil)
 	same(f, "projects", f.projects(), nil)
-	f.fails("DeleteProject again", f.store.DeleteProject(f.ctx, souvenir.ProjectDeletion{Project: p}),
+	f.fails("DeleteProject again", f.store.DeleteProject(f.ctx, p, nil),
 		souvenir.ErrNotFound)
 	f.equal("a new one of that id", f.add(souvenir.NewMemory{Content: "a kiwi", ProjectID: "p"}).ProjectID, "p")
 	f.same("all of it", texts(f.list(souvenir.List{ProjectID: "p"})), "a kiwi")
 
 	f.addProject(souvenir.NewProject{ID: "empty"})
-	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{Name: "empty"}})
+	f.deleteProject(souvenir.ProjectRef{Name: "empty"}, nil)
 	f.same("projects", f.projects(), "local/p")
 }
 
@@ -421,7 +421,7 @@ func projectDeleteHistory(f *fixture) {
 	f.rewrite(m.ID, "second")
 	f.patch(m.ID, map[string]any{"project_id": "q", "project_name": nil})
 	before := f.revisions(m.ID)
-	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "p"}})
+	f.deleteProject(souvenir.ProjectRef{ID: "p"}, nil)
 	f.equal("history", f.revisions(m.ID), before)
 	limited := f.as(souvenir.Access{Projects: []string{"q"}})
 	f.equal("states for those who see project q only", len(limited.revisions(m.ID)), 1)
@@ -442,12 +442,12 @@ func projectDeleteLarge(f *fixture) {
 		f.check("AddMemories", err)
 	}
 	add()
-	f.deleteProject(souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "p"}, WithMemories: true})
+	f.deleteProject(souvenir.ProjectRef{ID: "p"}, &souvenir.DeleteOptions{WithMemories: true})
 	f.equal("memories", f.search(souvenir.Query{}).Total, 0)
 	same(f, "projects", f.projects(), nil)
 	add()
 	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
-		souvenir.CollectionDeletion{Name: "notes", WithMemories: true}))
+		"notes", &souvenir.DeleteOptions{WithMemories: true}))
 	f.equal("memories", f.search(souvenir.Query{}).Total, 0)
 	f.equal("in the project", f.project("p").MemoryCount, 0)
 }

@@ -36,7 +36,7 @@ func sharingHigher(f *fixture) {
 	_, err = p.writer.store.UpdateProject(f.ctx, apollo, souvenir.ProjectUpdate{Name: new("taken")})
 	f.fails("UpdateProject before accepting", err, souvenir.ErrForbidden)
 	for _, other := range []*fixture{p.writer, p.owner, p.coOwner, p.stranger} {
-		_, err = other.store.AcceptProjectInvitation(f.ctx, i.ID)
+		_, err = other.store.Accounts().AcceptProjectInvitation(f.ctx, i.ID)
 		f.failsAt("accepting another's by "+other.name(), err, souvenir.ErrNotFound, "id")
 	}
 
@@ -52,7 +52,7 @@ func sharingHigher(f *fixture) {
 	}
 	f.same("members", p.owner.members(), "olga owner", "cora owner", "rita writer", "will owner")
 	same(f, "pending", p.owner.pending("apollo"), nil)
-	_, err = p.reader.store.AcceptProjectInvitation(f.ctx, i.ID)
+	_, err = p.reader.store.Accounts().AcceptProjectInvitation(f.ctx, i.ID)
 	f.failsAt("accepting again", err, souvenir.ErrNotFound, "id")
 }
 
@@ -63,7 +63,7 @@ func sharingHigherDeclined(f *fixture) {
 	f.equal("role", p.reader.project(apollo.ID).Role, souvenir.MemberReader)
 	f.same("to the owners it is pending", p.owner.pending("apollo"), "rita owner by olga")
 	m, err := p.coOwner.store.UpdateMember(f.ctx,
-		souvenir.MemberUpdate{Project: apollo, User: "rita", Role: souvenir.MemberWriter})
+		apollo, "rita", souvenir.MemberUpdate{Role: souvenir.MemberWriter})
 	f.check("UpdateMember", err)
 	f.equal("answered as ever", m.Status, souvenir.MemberInvited)
 	same(f, "what reaches the member", p.reader.waiting(), nil)
@@ -78,12 +78,12 @@ func sharingHigherEnds(f *fixture) {
 		f.Helper()
 		same(f, what+": waiting", p.reader.waiting(), nil)
 		same(f, what+": pending", p.owner.pending("apollo"), nil)
-		_, err := p.reader.store.AcceptProjectInvitation(f.ctx, i.ID)
+		_, err := p.reader.store.Accounts().AcceptProjectInvitation(f.ctx, i.ID)
 		f.failsAt(what, err, souvenir.ErrNotFound, "id")
 	}
 	first := p.owner.offer(p.reader, souvenir.MemberWriter)
 	second := p.coOwner.offer(p.reader, souvenir.MemberOwner)
-	_, err := p.reader.store.AcceptProjectInvitation(f.ctx, first.ID)
+	_, err := p.reader.store.Accounts().AcceptProjectInvitation(f.ctx, first.ID)
 	f.failsAt("accepting what is no longer offered", err, souvenir.ErrNotFound, "id")
 	f.same("one is pending", p.owner.pending("apollo"), "rita owner by cora")
 
@@ -116,7 +116,7 @@ func sharingHigherBlocked(f *fixture) {
 	f.equal("role", p.reader.project(apollo.ID).Role, souvenir.MemberReader)
 	p.owner.updateMember("rita", souvenir.MemberReader)
 	m, err := p.owner.store.UpdateMember(f.ctx,
-		souvenir.MemberUpdate{Project: apollo, User: "rita", Role: souvenir.MemberWriter})
+		apollo, "rita", souvenir.MemberUpdate{Role: souvenir.MemberWriter})
 	f.check("UpdateMember", err)
 	f.equal("answered as ever", m.Status, souvenir.MemberInvited)
 	f.same("pending", p.owner.pending("apollo"), "rita writer by olga")
@@ -130,10 +130,10 @@ func sharingHigherRace(f *fixture) {
 		id := p.owner.offer(p.writer, souvenir.MemberOwner).ID
 		var accepted, lowered error
 		var group sync.WaitGroup
-		group.Go(func() { _, accepted = p.writer.store.AcceptProjectInvitation(f.ctx, id) })
+		group.Go(func() { _, accepted = p.writer.store.Accounts().AcceptProjectInvitation(f.ctx, id) })
 		group.Go(func() {
 			_, lowered = p.owner.reader.UpdateMember(f.ctx,
-				souvenir.MemberUpdate{Project: apollo, User: "will", Role: souvenir.MemberReader})
+				apollo, "will", souvenir.MemberUpdate{Role: souvenir.MemberReader})
 		})
 		group.Wait()
 		f.check("lowering", lowered)

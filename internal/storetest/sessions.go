@@ -250,7 +250,7 @@ func sessionsDisabled(f *fixture) {
 	f.signedOut("from before the user was disabled", session.Value)
 	session = f.addSession(souvenir.NewSession{User: "ann"})
 	id := f.signedIn(session).User.ID
-	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}))
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, "ann", nil))
 	f.signedOut("of a deleted user", session.Value)
 	f.addUser(souvenir.NewUser{ID: id, Name: "ann"})
 	f.signedOut("of somebody who had this id", session.Value)

@@ -77,7 +77,7 @@ func (f *fixture) addMember(user string, role souvenir.MemberRole) souvenir.Memb
 
 func (f *fixture) updateMember(user string, role souvenir.MemberRole) {
 	f.Helper()
-	updated, err := f.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: user, Role: role})
+	updated, err := f.store.UpdateMember(f.ctx, apollo, user, souvenir.MemberUpdate{Role: role})
 	f.check("UpdateMember "+user, err)
 	f.equal("updated", []any{updated.User, updated.Role, updated.Status}, []any{user, role, souvenir.MemberAccepted})
 }
@@ -85,7 +85,7 @@ func (f *fixture) updateMember(user string, role souvenir.MemberRole) {
 // setRole sets the role of a member of olga's project, as the operator, and so at once.
 func (f *fixture) setRole(user string, role souvenir.MemberRole) {
 	f.Helper()
-	updated, err := f.operator.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: user, Role: role})
+	updated, err := f.operator.UpdateMember(f.ctx, apollo, user, souvenir.MemberUpdate{Role: role})
 	f.check("UpdateMember "+user, err)
 	f.equal("set", []any{updated.User, updated.Role, updated.Status}, []any{user, role, souvenir.MemberAccepted})
 }
@@ -93,7 +93,7 @@ func (f *fixture) setRole(user string, role souvenir.MemberRole) {
 // offer offers a member of olga's project a higher role, and returns the member's pending invitation.
 func (f *fixture) offer(to *fixture, role souvenir.MemberRole) souvenir.ProjectInvitation {
 	f.Helper()
-	m, err := f.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: to.name(), Role: role})
+	m, err := f.store.UpdateMember(f.ctx, apollo, to.name(), souvenir.MemberUpdate{Role: role})
 	f.check("UpdateMember "+to.name(), err)
 	f.equal("offered", []any{m.User, m.Role, m.Status}, []any{to.name(), role, souvenir.MemberInvited})
 	return to.only()
@@ -101,7 +101,7 @@ func (f *fixture) offer(to *fixture, role souvenir.MemberRole) souvenir.ProjectI
 
 func (f *fixture) deleteMember(user string) {
 	f.Helper()
-	f.check("DeleteMember "+user, f.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: user}))
+	f.check("DeleteMember "+user, f.store.DeleteMember(f.ctx, apollo, user))
 }
 
 // members returns a project's people as "user role".
@@ -152,10 +152,10 @@ func sharingMembers(f *fixture) {
 		f.failsAt("AddMember to an unknown project", err, souvenir.ErrNotFound, "project_id", `"`+id+`"`)
 	}
 	_, err = owner.store.UpdateMember(f.ctx,
-		souvenir.MemberUpdate{Project: apollo, User: "local", Role: souvenir.MemberReader})
+		apollo, "local", souvenir.MemberUpdate{Role: souvenir.MemberReader})
 	f.failsAt("UpdateMember of no member", err, souvenir.ErrNotFound, "user", `"local"`)
 	f.failsAt("DeleteMember of no member",
-		owner.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "local"}), souvenir.ErrNotFound,
+		owner.store.DeleteMember(f.ctx, apollo, "local"), souvenir.ErrNotFound,
 		"user", `"local"`)
 }
 
@@ -179,10 +179,10 @@ func sharingArguments(f *fixture) {
 	} {
 		_, err := owner.store.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: c.user, Role: c.role})
 		f.failsAt("AddMember with "+c.name, err, c.kind, c.argument, c.says)
-		_, err = owner.store.UpdateMember(f.ctx, souvenir.MemberUpdate{Project: apollo, User: c.user, Role: c.role})
+		_, err = owner.store.UpdateMember(f.ctx, apollo, c.user, souvenir.MemberUpdate{Role: c.role})
 		f.failsAt("UpdateMember with "+c.name, err, c.kind, c.argument, c.says)
 		if c.argument == "user" {
-			err = owner.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: c.user})
+			err = owner.store.DeleteMember(f.ctx, apollo, c.user)
 			f.failsAt("DeleteMember with "+c.name, err, c.kind, c.argument, c.says)
 		}
 	}
@@ -341,7 +341,7 @@ func sharingUpdate(f *fixture) {
 	f.setRole("rita", souvenir.MemberOwner)
 	p.reader.updateMember("cora", souvenir.MemberReader)
 	_, err = p.coOwner.store.UpdateMember(f.ctx,
-		souvenir.MemberUpdate{Project: apollo, User: "cora", Role: souvenir.MemberOwner})
+		apollo, "cora", souvenir.MemberUpdate{Role: souvenir.MemberOwner})
 	f.fails("taking a role back", err, souvenir.ErrForbidden)
 	after, err := p.owner.reader.Members(f.ctx, apollo)
 	f.check("Members", err)
@@ -396,7 +396,7 @@ func sharingLeave(f *fixture) {
 		f.fails("GetProject after leaving", err, souvenir.ErrNotFound)
 	}
 	f.failsAt("the owner of record leaving",
-		p.owner.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "olga"}), souvenir.ErrForbidden,
+		p.owner.store.DeleteMember(f.ctx, apollo, "olga"), souvenir.ErrForbidden,
 		"user", `"olga"`)
 	f.same("members", p.owner.members(), "olga owner")
 }
@@ -405,10 +405,10 @@ func sharingOwnerOfRecord(f *fixture) {
 	p := share(f)
 	for _, m := range []*fixture{p.owner, p.coOwner} {
 		f.failsAt("DeleteMember by "+m.name(),
-			m.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: "olga"}), souvenir.ErrForbidden, "user",
+			m.store.DeleteMember(f.ctx, apollo, "olga"), souvenir.ErrForbidden, "user",
 			`"olga"`)
 		_, err := m.store.UpdateMember(f.ctx,
-			souvenir.MemberUpdate{Project: apollo, User: "olga", Role: souvenir.MemberReader})
+			apollo, "olga", souvenir.MemberUpdate{Role: souvenir.MemberReader})
 		f.failsAt("UpdateMember by "+m.name(), err, souvenir.ErrForbidden, "user", `"olga"`)
 	}
 	p.coOwner.deleteMember("rita")
@@ -483,7 +483,7 @@ func sharingLimited(f *fixture) {
 				f.failsAt(c.name+" through a limited view of "+access.User, c.do(view.store), souvenir.ErrForbidden, "project_id")
 			}
 		}
-		err := view.store.DeleteMember(f.ctx, souvenir.MemberDeletion{Project: apollo, User: access.User})
+		err := view.store.DeleteMember(f.ctx, apollo, access.User)
 		f.fails("leaving through a limited view", err, souvenir.ErrForbidden)
 		_, err = view.reader.Members(f.ctx, souvenir.ProjectRef{ID: "secret"})
 		f.fails("Members of another project", err, souvenir.ErrNotFound)
@@ -505,7 +505,7 @@ func sharingDelete(f *fixture) {
 	p := share(f)
 	theirs := p.writer.add(souvenir.NewMemory{Content: "engine", ProjectID: apollo.ID})
 	apart := p.writer.add(souvenir.NewMemory{Content: "apart"})
-	p.owner.deleteProject(souvenir.ProjectDeletion{Project: apollo, WithMemories: true})
+	p.owner.deleteProject(apollo, &souvenir.DeleteOptions{WithMemories: true})
 	for _, m := range append(p.members(), p.owner) {
 		same(f, m.name()+"'s projects", m.projects(), nil)
 		_, err := m.reader.GetMemory(f.ctx, theirs.ID)

@@ -34,8 +34,8 @@ func trash() concept {
 
 func (f *fixture) trash() []souvenir.TrashEntry {
 	f.Helper()
-	p, err := f.reader.ListTrash(f.ctx, souvenir.TrashQuery{Limit: souvenir.MaxTrashLimit})
-	f.check("ListTrash", err)
+	p, err := f.reader.TrashPage(f.ctx, souvenir.TrashQuery{Limit: souvenir.MaxTrashLimit})
+	f.check("TrashPage", err)
 	f.equal("total of the trash", p.Total, len(p.Entries))
 	return p.Entries
 }
@@ -65,14 +65,14 @@ func (f *fixture) deleteFile(id string) {
 func (f *fixture) trashProject(id string) souvenir.TrashEntry {
 	f.Helper()
 	f.check("DeleteProject", f.store.DeleteProject(f.ctx,
-		souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: id}, WithMemories: true}))
+		souvenir.ProjectRef{ID: id}, &souvenir.DeleteOptions{WithMemories: true}))
 	return f.trash()[0]
 }
 
 func (f *fixture) deleteCollection(name string) souvenir.TrashEntry {
 	f.Helper()
 	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx,
-		souvenir.CollectionDeletion{Name: name, WithMemories: true}))
+		name, &souvenir.DeleteOptions{WithMemories: true}))
 	return f.trash()[0]
 }
 
@@ -180,7 +180,7 @@ func trashMeanwhile(f *fixture) {
 	f.equal("its file is linked to", f.getFile(file.ID).MemoryID, other)
 
 	f.delete(m.ID)
-	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "crate", ForGood: true}))
+	f.check("DeleteCollection", f.store.DeleteCollection(f.ctx, "crate", &souvenir.DeleteOptions{ForGood: true}))
 	f.restore(m.ID)
 	f.equal("its collection, which was gone for good", f.get(m.ID).Collection, "crate")
 }
@@ -291,8 +291,8 @@ func trashPages(f *fixture) {
 			[]string{"three", "two", "one"}, 3},
 		{souvenir.TrashQuery{Kinds: []souvenir.TrashKind{souvenir.TrashFile}}, []string{"four"}, 1},
 	} {
-		p, err := f.reader.ListTrash(f.ctx, c.query)
-		f.check("ListTrash", err)
+		p, err := f.reader.TrashPage(f.ctx, c.query)
+		f.check("TrashPage", err)
 		var titles []string
 		for _, e := range p.Entries {
 			titles = append(titles, e.Title)
@@ -302,7 +302,7 @@ func trashPages(f *fixture) {
 	}
 	for argument, q := range map[string]souvenir.TrashQuery{"limit": {Limit: 1001}, "offset": {Offset: -1},
 		"kinds": {Kinds: []souvenir.TrashKind{souvenir.TrashFile, "user"}}} {
-		_, err := f.reader.ListTrash(f.ctx, q)
-		f.failsAt("ListTrash", err, souvenir.ErrInvalid, argument)
+		_, err := f.reader.TrashPage(f.ctx, q)
+		f.failsAt("TrashPage", err, souvenir.ErrInvalid, argument)
 	}
 }

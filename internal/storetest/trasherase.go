@@ -57,7 +57,7 @@ func trashOff(f *fixture) {
 	f.deleteFile(file.ID)
 	f.add(souvenir.NewMemory{Content: "another", ProjectID: "apollo"})
 	f.check("DeleteProject", f.store.DeleteProject(f.ctx,
-		souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: "apollo"}, WithMemories: true}))
+		souvenir.ProjectRef{ID: "apollo"}, &souvenir.DeleteOptions{WithMemories: true}))
 	f.same("in the trash", f.inTrash())
 	_, err := f.store.RestoreTrashed(f.ctx, m.ID)
 	f.failsAt("RestoreTrashed", err, souvenir.ErrNotFound, "id")
@@ -84,7 +84,7 @@ func trashConcurrent(f *fixture) {
 				expected("DeleteMemory", f.store.DeleteMemory(f.ctx, id))
 				if i%10 == 5 {
 					expected("DeleteCollection",
-						f.store.DeleteCollection(f.ctx, souvenir.CollectionDeletion{Name: "box", WithMemories: true}))
+						f.store.DeleteCollection(f.ctx, "box", &souvenir.DeleteOptions{WithMemories: true}))
 				}
 				_, err := f.store.RestoreTrashed(f.ctx, id)
 				expected("RestoreTrashed", err)

@@ -159,7 +159,7 @@ func usersRefused(f *fixture) {
 	_, err = f.store.Accounts().UpdateUser(f.ctx, souvenir.LocalUser,
 		souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin)})
 	f.failsAt("UpdateUser of one without an account", err, souvenir.ErrConflict, "user", `"local"`)
-	f.failsAt("DeleteUser of nobody", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "nobody"}),
+	f.failsAt("DeleteUser of nobody", f.store.Accounts().DeleteUser(f.ctx, "nobody", nil),
 		souvenir.ErrNotFound, "user", `"nobody"`)
 }
 
@@ -221,7 +221,7 @@ func usersLastAdmin(f *fixture) {
 			f.failsAt("the last admin "+what, err, souvenir.ErrConflict, "user", `"first"`)
 		}
 		f.failsAt("the last admin deleted",
-			f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "first", WithMemories: true}), souvenir.ErrConflict,
+			f.store.Accounts().DeleteUser(f.ctx, "first", &souvenir.DeleteOptions{WithMemories: true}), souvenir.ErrConflict,
 			"user", `"first"`)
 		u := f.getUser("first")
 		f.equal("still there", []any{u.Role, u.Disabled}, []any{souvenir.RoleAdmin, false})
@@ -232,7 +232,7 @@ func usersLastAdmin(f *fixture) {
 	f.updateUser("user", souvenir.UserUpdate{Disabled: pointer(false)})
 	f.updateUser("first", souvenir.UserUpdate{Role: pointer(souvenir.RoleUser)})
 	f.updateUser("first", souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin), Name: pointer("first")})
-	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "user"}))
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, "user", nil))
 	refused()
 }
 
@@ -252,7 +252,7 @@ func usersLastAdminRace(f *fixture) {
 		case 1:
 			_, err = store.Accounts().UpdateUser(f.ctx, target, souvenir.UserUpdate{Disabled: pointer(true)})
 		case 2:
-			err = store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: target})
+			err = store.Accounts().DeleteUser(f.ctx, target, nil)
 		}
 		if errors.Is(err, souvenir.ErrConflict) {
 			refused.Add(1)
@@ -329,7 +329,7 @@ func usersDelete(f *fixture) {
 	_, err := ann.store.SetPreferences(f.ctx, map[string]any{"theme": "dark"})
 	f.check("SetPreferences", err)
 
-	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ANN", WithMemories: true}))
+	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, "ANN", &souvenir.DeleteOptions{WithMemories: true}))
 	same(f, "users", f.users(), []string{"ben=ben-id"})
 	for _, by := range []string{"ann", "ann-id"} {
 		_, err = f.reader.Accounts().GetUser(f.ctx, by)
@@ -359,11 +359,11 @@ func usersDeleteRefused(f *fixture) {
 	f.addUser(souvenir.NewUser{ID: "ann-id", Name: "ann"})
 	ann := f.as(souvenir.Access{User: "ann-id"})
 	id := ann.add(souvenir.NewMemory{Content: "hers", ProjectID: "apollo"}).ID
-	f.failsAt("DeleteUser with memories", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ann"}),
+	f.failsAt("DeleteUser with memories", f.store.Accounts().DeleteUser(f.ctx, "ann", nil),
 		souvenir.ErrConflict, "user", "1 memories", "1 projects", "together")
 	f.equal("her memory", ann.get(id).Content, "hers")
 	f.addUser(souvenir.NewUser{Name: "ben"})
-	f.check("DeleteUser without memories", f.store.Accounts().DeleteUser(f.ctx, souvenir.UserDeletion{User: "ben"}))
+	f.check("DeleteUser without memories", f.store.Accounts().DeleteUser(f.ctx, "ben", nil))
 	same(f, "users", f.users(), []string{"ann=ann-id"})
 }
 

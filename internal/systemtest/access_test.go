@@ -315,7 +315,7 @@ var visits = map[string]func(v visit){
 	},
 	"DeleteCollection": func(v visit) {
 		v.onEachCollection("DeleteCollection", true, func(s *Store, name string) (any, error) {
-			return nil, s.DeleteCollection(v.Context(), CollectionDeletion{Name: name, WithMemories: true})
+			return nil, s.DeleteCollection(v.Context(), name, &DeleteOptions{WithMemories: true})
 		})
 	},
 	"AddCollection": func(v visit) { // others' names are free, and nothing tells that they are taken

@@ -82,23 +82,23 @@ func (tr *trial) answer(t *rapid.T) {
 		if !tr.blocked[[2]string{user, by}] {
 			kind = souvenir.KindNotFound
 		}
-		expect(t, fmt.Sprintf("%s unblocks %s", user, by), view.UnblockSender(t.Context(), by), kind)
+		expect(t, fmt.Sprintf("%s unblocks %s", user, by), view.Accounts().UnblockSender(t.Context(), by), kind)
 		delete(tr.blocked, [2]string{user, by})
 		return
 	}
-	waiting, err := view.ProjectInvitations(t.Context())
+	waiting, err := view.Accounts().ProjectInvitations(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(waiting) == 0 {
-		expect(t, "declining nothing", view.DeclineProjectInvitation(t.Context(), "id-0"), souvenir.KindNotFound)
+		expect(t, "declining nothing", view.Accounts().DeclineProjectInvitation(t.Context(), "id-0"), souvenir.KindNotFound)
 		return
 	}
 	i := waiting[which%len(waiting)]
 	p := tr.projects[i.Owner+"/"+i.ProjectID]
 	switch answer {
 	case "accept":
-		_, err = view.AcceptProjectInvitation(t.Context(), i.ID)
+		_, err = view.Accounts().AcceptProjectInvitation(t.Context(), i.ID)
 		p.members[user] = p.invited[user].role
 		delete(p.invited, user)
 		tr.declined = slices.DeleteFunc(tr.declined, func(d modelDeclined) bool { return d.user == user && d.project == p })
@@ -106,10 +106,10 @@ func (tr *trial) answer(t *rapid.T) {
 		tr.declined = append(tr.declined, modelDeclined{user, i.InvitedBy, p})
 		p.invited[user] = modelInvited{i.InvitedBy, i.Role, false}
 		if answer == "decline" {
-			err = view.DeclineProjectInvitation(t.Context(), i.ID)
+			err = view.Accounts().DeclineProjectInvitation(t.Context(), i.ID)
 			break
 		}
-		_, err = view.BlockSender(t.Context(), i.ID)
+		_, err = view.Accounts().BlockSender(t.Context(), i.ID)
 		if tr.blocked == nil {
 			tr.blocked = map[[2]string]bool{}
 		}
@@ -121,7 +121,7 @@ func (tr *trial) answer(t *rapid.T) {
 		}
 	}
 	expect(t, fmt.Sprintf("%s answers %q to %s's invitation", user, answer, i.InvitedBy), err, "")
-	expect(t, fmt.Sprintf("%s answers %q once more", user, answer), view.DeclineProjectInvitation(t.Context(), i.ID),
+	expect(t, fmt.Sprintf("%s answers %q once more", user, answer), view.Accounts().DeclineProjectInvitation(t.Context(), i.ID),
 		souvenir.KindNotFound)
 }
 
@@ -130,7 +130,7 @@ func (tr *trial) checkInvitations(t *rapid.T) {
 	t.Helper()
 	for _, user := range modelUsers {
 		view := tr.as(user)
-		waiting, err := view.ProjectInvitations(t.Context())
+		waiting, err := view.Accounts().ProjectInvitations(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

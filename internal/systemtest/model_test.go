@@ -328,7 +328,7 @@ func (tr *trial) managed(user, ref string) (*modelProject, souvenir.Kind) {
 func (tr *trial) unshare(t *rapid.T) {
 	owner, ref, member := user(t), ref(t), user(t)
 	err := tr.as(owner).DeleteMember(t.Context(),
-		souvenir.MemberDeletion{Project: souvenir.ProjectRef{ID: ref}, User: member})
+		souvenir.ProjectRef{ID: ref}, member)
 	p, kind := tr.managed(owner, ref)
 	if kind == souvenir.KindForbidden && owner == member {
 		kind = "" // anyone who is a member may leave
@@ -358,7 +358,7 @@ func (tr *trial) unshare(t *rapid.T) {
 func (tr *trial) promote(t *rapid.T) {
 	owner, ref, member, role := user(t), ref(t), user(t), rapid.SampledFrom(modelRoles).Draw(t, "role")
 	given, err := tr.as(owner).UpdateMember(t.Context(),
-		souvenir.MemberUpdate{Project: souvenir.ProjectRef{ID: ref}, User: member, Role: role})
+		souvenir.ProjectRef{ID: ref}, member, souvenir.MemberUpdate{Role: role})
 	p, kind := tr.managed(owner, ref)
 	switch {
 	case kind != "":
@@ -390,7 +390,7 @@ func (tr *trial) promote(t *rapid.T) {
 func (tr *trial) deleteProject(t *rapid.T) {
 	user, ref, all := user(t), ref(t), rapid.Bool().Draw(t, "with memories")
 	err := tr.as(user).DeleteProject(t.Context(),
-		souvenir.ProjectDeletion{Project: souvenir.ProjectRef{ID: ref}, WithMemories: all})
+		souvenir.ProjectRef{ID: ref}, &souvenir.DeleteOptions{WithMemories: all})
 	p, kind := tr.managed(user, ref)
 	if kind == "" && p.owner != user {
 		kind = souvenir.KindForbidden

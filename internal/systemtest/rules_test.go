@@ -85,14 +85,14 @@ func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := alice.UpdateMember(t.Context(),
-		MemberUpdate{Project: ref, User: "carol", Role: MemberReader}); err != nil {
+		ref, "carol", MemberUpdate{Role: MemberReader}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []error{ErrForbidden, ErrNotFound} {
 		what := "reads only"
 		if errors.Is(want, ErrNotFound) {
 			what = "has left"
-			if err := alice.DeleteMember(t.Context(), MemberDeletion{Project: ref, User: "carol"}); err != nil {
+			if err := alice.DeleteMember(t.Context(), ref, "carol"); err != nil {
 				t.Fatal(err)
 			}
 		}

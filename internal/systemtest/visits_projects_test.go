@@ -189,7 +189,7 @@ var projectVisits = map[string]func(v visit){
 	"DeleteProject": func(v visit) {
 		v.onEachProject("DeleteProject", func(p neighbourProject, _ MemberRole) bool { return p.owner == v.access.User }, nil,
 			func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) {
-				return nil, s.DeleteProject(v.Context(), ProjectDeletion{Project: ref, WithMemories: true})
+				return nil, s.DeleteProject(v.Context(), ref, &DeleteOptions{WithMemories: true})
 			})
 	},
 	"AddMember": func(v visit) {
@@ -203,7 +203,7 @@ var projectVisits = map[string]func(v visit){
 	"UpdateMember": func(v visit) {
 		v.onEachProject("UpdateMember", managers, withoutFrank,
 			func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) {
-				return s.UpdateMember(v.Context(), MemberUpdate{Project: ref, User: "frank", Role: MemberWriter})
+				return s.UpdateMember(v.Context(), ref, "frank", MemberUpdate{Role: MemberWriter})
 			})
 	},
 	"DeleteMember": func(v visit) {
@@ -211,14 +211,14 @@ var projectVisits = map[string]func(v visit){
 			func(_ neighbourProject, role MemberRole) bool { return role == MemberOwner || v.access.User == "frank" },
 			withoutFrank,
 			func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) {
-				return nil, s.DeleteMember(v.Context(), MemberDeletion{Project: ref, User: "frank"})
+				return nil, s.DeleteMember(v.Context(), ref, "frank")
 			})
 		for _, nobody := range []string{"dave", "eve", accounts["bob"],
 			"unheard-of"} { // whether there is such a user is no reader's business
 			if v.access.User == nobody || v.access.ReadOnly || v.access.User != "bob" || v.access.Projects != nil {
 				continue
 			}
-			err := v.view.DeleteMember(v.Context(), MemberDeletion{Project: ProjectRef{ID: "alice/shared"}, User: nobody})
+			err := v.view.DeleteMember(v.Context(), ProjectRef{ID: "alice/shared"}, nobody)
 			if nobody == accounts["bob"] { // who leaves
 				if err != nil {
 					v.Error(err)
@@ -238,7 +238,7 @@ func TestFormerMembersAreStrangers(t *testing.T) {
 	n := openNeighbourhood(t, built, 0)
 	for _, user := range []string{"bob", "frank", "dave"} {
 		if err := n.As(Access{User: "alice"}).DeleteMember(t.Context(),
-			MemberDeletion{Project: ProjectRef{ID: "shared"}, User: accounts[user]}); err != nil {
+			ProjectRef{ID: "shared"}, accounts[user]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -31,7 +31,7 @@ func mustOffer(t *testing.T, s *Store, project, user string) string {
 // idOfOffer is the id of a user's invitation to a project; empty: none waits.
 func idOfOffer(t *testing.T, s *Store, project, user string) string {
 	t.Helper()
-	waiting, err := s.As(Access{User: user}).ProjectInvitations(t.Context())
+	waiting, err := s.As(Access{User: user}).Accounts().ProjectInvitations(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,26 +75,28 @@ var sharingVisits = map[string]func(v visit){
 	"ProjectInvitations": func(v visit) {
 		v.offer(v.access.User)
 		answer, err := v.self("ProjectInvitations", false,
-			func(s *Store, _ string) (any, error) { return s.ProjectInvitations(v.Context()) })
+			func(s *Store, _ string) (any, error) { return s.Accounts().ProjectInvitations(v.Context()) })
 		if waiting, _ := answer.([]ProjectInvitation); err == nil && len(waiting) != 1 && v.access.User != "nobody" {
 			v.Errorf("%s has the invitations %+v", v.access.User, waiting)
 		}
 	},
 	"AcceptProjectInvitation": func(v visit) {
 		v.answers("AcceptProjectInvitation",
-			func(s *Store, id string) (any, error) { return s.AcceptProjectInvitation(v.Context(), id) })
+			func(s *Store, id string) (any, error) { return s.Accounts().AcceptProjectInvitation(v.Context(), id) })
 	},
 	"DeclineProjectInvitation": func(v visit) {
 		v.answers("DeclineProjectInvitation",
-			func(s *Store, id string) (any, error) { return nil, s.DeclineProjectInvitation(v.Context(), id) })
+			func(s *Store, id string) (any, error) {
+				return nil, s.Accounts().DeclineProjectInvitation(v.Context(), id)
+			})
 	},
 	"BlockSender": func(v visit) {
-		v.answers("BlockSender", func(s *Store, id string) (any, error) { return s.BlockSender(v.Context(), id) })
+		v.answers("BlockSender", func(s *Store, id string) (any, error) { return s.Accounts().BlockSender(v.Context(), id) })
 	},
 	"BlockedSenders": func(v visit) {
 		v.haveBlocked()
 		answer, err := v.self("BlockedSenders", false,
-			func(s *Store, _ string) (any, error) { return s.BlockedSenders(v.Context()) })
+			func(s *Store, _ string) (any, error) { return s.Accounts().BlockedSenders(v.Context()) })
 		if blocked, _ := answer.([]BlockedSender); err == nil && v.access.User != "nobody" &&
 			(len(blocked) != 1 || blocked[0].User != "zed") {
 			v.Errorf("%s has blocked %+v", v.access.User, blocked)
@@ -103,8 +105,8 @@ var sharingVisits = map[string]func(v visit){
 	"UnblockSender": func(v visit) {
 		v.haveBlocked()
 		_, _ = v.self("UnblockSender", true,
-			func(s *Store, _ string) (any, error) { return nil, s.UnblockSender(v.Context(), "zed") })
-		if blocked, err := v.n.As(Access{User: "bob"}).BlockedSenders(v.Context()); v.access.User != "bob" &&
+			func(s *Store, _ string) (any, error) { return nil, s.Accounts().UnblockSender(v.Context(), "zed") })
+		if blocked, err := v.n.As(Access{User: "bob"}).Accounts().BlockedSenders(v.Context()); v.access.User != "bob" &&
 			(err != nil || len(blocked) != 1) {
 			v.Errorf("bob has blocked %+v, %v", blocked, err)
 		}
@@ -137,7 +139,7 @@ func (v visit) haveBlocked() {
 	v.Helper()
 	for user := range accounts {
 		if id := v.offer(user); id != "" {
-			if _, err := v.n.As(Access{User: user}).BlockSender(v.Context(), id); err != nil {
+			if _, err := v.n.As(Access{User: user}).Accounts().BlockSender(v.Context(), id); err != nil {
 				v.Fatal(err)
 			}
 		}
@@ -164,16 +166,16 @@ func TestDeletedUsersLeaveNoInvitations(t *testing.T) {
 	for _, user := range []string{"ben", "cora"} {
 		view := s.As(Access{User: user})
 		invite("p", user)
-		if err := view.DeclineProjectInvitation(t.Context(), idOfOffer(t, s, "p", user)); err != nil {
+		if err := view.Accounts().DeclineProjectInvitation(t.Context(), idOfOffer(t, s, "p", user)); err != nil {
 			t.Fatal(err)
 		}
 		invite("q", user)
 		invite("r", user)
 	}
-	if _, err := s.As(Access{User: "cora"}).BlockSender(t.Context(), idOfOffer(t, s, "q", "cora")); err != nil {
+	if _, err := s.As(Access{User: "cora"}).Accounts().BlockSender(t.Context(), idOfOffer(t, s, "q", "cora")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "cora"}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), "cora", nil); err != nil {
 		t.Fatal(err)
 	}
 	mustAddUser(t, s, NewUser{ID: "cora", Name: "cora"}) // begins with nothing
@@ -184,7 +186,7 @@ func TestDeletedUsersLeaveNoInvitations(t *testing.T) {
 	if id := idOfOffer(t, s, "p", "cora"); id == "" {
 		t.Error("what a deleted user declined and blocked counts for the new one")
 	}
-	if err := s.Accounts().DeleteUser(t.Context(), UserDeletion{User: "ann", WithMemories: true}); err != nil {
+	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range []string{"project_invitation", "declined_invitation", "blocked_sender"} {

@@ -11,12 +11,12 @@ import (
 // What each visitor of the neighbourhood can do with what its people have deleted.
 
 var trashVisits = map[string]func(v visit){
-	"ListTrash": func(v visit) {
+	"TrashPage": func(v visit) {
 		for _, m := range neighbours {
 			v.trashes(m.name)
 		}
-		p, err := v.view.ListTrash(v.Context(), TrashQuery{})
-		v.check("ListTrash", p, err)
+		p, err := v.view.TrashPage(v.Context(), TrashQuery{})
+		v.check("TrashPage", p, err)
 		for _, e := range p.Entries {
 			if name, _, _ := strings.Cut(e.Title, " "); !v.access.ReadOnly && !slices.Contains(v.changes, name) {
 				v.Errorf("the trash shows %s", name)

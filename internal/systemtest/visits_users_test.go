@@ -30,7 +30,7 @@ var userVisits = map[string]func(v visit){
 	},
 	"DeleteUser": func(v visit) {
 		v.operators("DeleteUser", func(s *Store, user string) (any, error) {
-			return nil, s.Accounts().DeleteUser(v.Context(), UserDeletion{User: user, WithMemories: true})
+			return nil, s.Accounts().DeleteUser(v.Context(), user, &DeleteOptions{WithMemories: true})
 		})
 	},
 	"CheckPassword": func(v visit) {

@@ -51,7 +51,7 @@ func menu(user souvenir.User, here string, invitations int) []menuGroup {
 // waitingInvitations returns how many invitations to projects a user has to answer. An error counts as none, since
 // the menu works without.
 func (s *Site) waitingInvitations(r *http.Request, c request.Caller) int {
-	all, err := c.Store.ProjectInvitations(r.Context())
+	all, err := c.Store.Accounts().ProjectInvitations(r.Context())
 	if err != nil {
 		return 0
 	}

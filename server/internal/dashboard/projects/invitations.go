@@ -33,7 +33,7 @@ func (s *Service) showProjectInvitations(_ http.ResponseWriter, r *http.Request,
 }
 
 func (s *Service) sharingPage(r *http.Request, c request.Caller, problem string) (web.Page, error) {
-	all, err := c.Store.ProjectInvitations(r.Context())
+	all, err := c.Store.Accounts().ProjectInvitations(r.Context())
 	if err != nil {
 		return web.Page{}, err
 	}
@@ -51,7 +51,7 @@ func (s *Service) sharingPage(r *http.Request, c request.Caller, problem string)
 		}
 		data.Waiting = append(data.Waiting, view)
 	}
-	blocked, err := c.Store.BlockedSenders(r.Context())
+	blocked, err := c.Store.Accounts().BlockedSenders(r.Context())
 	data.Blocked, data.BlockedPages = web.Paginate(blocked, r, "blocked")
 	return web.Page{Template: "sharing", Title: "Project invitations", Data: data}, err
 }
@@ -66,15 +66,15 @@ func (s *Service) answerProjectInvitation(w http.ResponseWriter, r *http.Request
 	switch answer := values.Get("answer"); answer {
 	case "accept":
 		var p souvenir.Project
-		p, err = c.Store.AcceptProjectInvitation(r.Context(), id)
+		p, err = c.Store.Accounts().AcceptProjectInvitation(r.Context(), id)
 		to, notice = web.ProjectPath(p), "accepted"
 	case "decline":
-		err, notice = c.Store.DeclineProjectInvitation(r.Context(), id), "declined"
+		err, notice = c.Store.Accounts().DeclineProjectInvitation(r.Context(), id), "declined"
 	case "block":
-		_, err = c.Store.BlockSender(r.Context(), id)
+		_, err = c.Store.Accounts().BlockSender(r.Context(), id)
 		notice = "blocked"
 	case "unblock":
-		err, notice = c.Store.UnblockSender(r.Context(), values.Get("user")), "unblocked"
+		err, notice = c.Store.Accounts().UnblockSender(r.Context(), values.Get("user")), "unblocked"
 		if errors.Is(err, souvenir.ErrNotFound) { // answered in another window
 			err = nil
 		}

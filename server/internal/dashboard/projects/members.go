@@ -167,7 +167,7 @@ func (s *Service) addToProject(r *http.Request, c request.Caller, head projectHe
 			if _, err := stillInvited(ctx, c.Store, ref, added.User); err != nil {
 				return err
 			}
-			return c.Store.DeleteMember(ctx, souvenir.MemberDeletion{Project: ref, User: added.User})
+			return c.Store.DeleteMember(ctx, ref, added.User)
 		}), nil
 }
 
@@ -204,10 +204,10 @@ func (s *Service) withdrawInvitation(r *http.Request, c request.Caller, head pro
 		return err
 	}
 	if i := slices.IndexFunc(members, func(m souvenir.Member) bool { return cmp.Or(m.Name, m.User) == user }); i < 0 {
-		err = c.Store.DeleteMember(r.Context(), souvenir.MemberDeletion{Project: ref, User: user})
+		err = c.Store.DeleteMember(r.Context(), ref, user)
 	} else {
 		member := members[i]
-		_, err = c.Store.UpdateMember(r.Context(), souvenir.MemberUpdate{Project: ref, User: member.User, Role: member.Role})
+		_, err = c.Store.UpdateMember(r.Context(), ref, member.User, souvenir.MemberUpdate{Role: member.Role})
 		invite = func(ctx context.Context) error { return setRole(ctx, c.Store, ref, member, before.Role) }
 	}
 	if err != nil {
@@ -241,7 +241,7 @@ func setRole(
 			failure.Quote(cmp.Or(since.Name, since.User)) + " has been given another role since"}
 	}
 	if err == nil {
-		_, err = store.UpdateMember(ctx, souvenir.MemberUpdate{Project: ref, User: since.User, Role: role})
+		_, err = store.UpdateMember(ctx, ref, since.User, souvenir.MemberUpdate{Role: role})
 	}
 	return err
 }
@@ -253,7 +253,7 @@ func (s *Service) changeRole(r *http.Request, c request.Caller, head projectHead
 	if err != nil {
 		return nil, err
 	}
-	after, err := c.Store.UpdateMember(r.Context(), souvenir.MemberUpdate{Project: ref, User: user, Role: role})
+	after, err := c.Store.UpdateMember(r.Context(), ref, user, souvenir.MemberUpdate{Role: role})
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func (s *Service) endMember(r *http.Request, c request.Caller, head projectHead,
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Store.DeleteMember(r.Context(), souvenir.MemberDeletion{Project: ref, User: user}); err != nil {
+	if err := c.Store.DeleteMember(r.Context(), ref, user); err != nil {
 		return nil, err
 	}
 	if user == c.User.ID {

@@ -108,7 +108,7 @@ func (s *Service) deleteProject(w http.ResponseWriter, r *http.Request, c reques
 		return web.Again(p, wrong)
 	}
 	if err := c.Store.DeleteProject(r.Context(),
-		souvenir.ProjectDeletion{Project: head.Reference(), WithMemories: true}); err != nil {
+		head.Reference(), &souvenir.DeleteOptions{WithMemories: true}); err != nil {
 		return nil, err
 	}
 	until, err := web.TrashUntil(r.Context(), s.store)

@@ -53,7 +53,7 @@ func (s *Service) trashPage(r *http.Request, c request.Caller, problem string) (
 	if asked, err := strconv.Atoi(r.URL.Query().Get("entries")); err == nil {
 		data.Pages.Page = min(max(asked, 1), 1_000_000)
 	}
-	p, err := c.Store.ListTrash(r.Context(),
+	p, err := c.Store.TrashPage(r.Context(),
 		souvenir.TrashQuery{Limit: web.PerPage, Offset: (data.Pages.Page - 1) * web.PerPage})
 	if err != nil {
 		return web.Page{}, err
