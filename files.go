@@ -279,7 +279,7 @@ func (s *Store) FilePage(ctx context.Context, q FileQuery) (FilePage, error) {
 
 // loadInOrder returns the files of these rows that exist and are visible, in the order of the rows.
 func loadInOrder(tx db.Tx, sc scope, rows []int64) ([]storedFile, error) {
-	found, err := loadFiles(tx, sc, `f.id IN `+db.Integers, jsonList(rows))
+	found, err := loadFiles(tx, sc, `f.id IN `+db.Integers, db.List(rows))
 	place := make(map[int64]int, len(rows))
 	for i, row := range rows {
 		place[row] = i
@@ -509,7 +509,7 @@ func (s *Store) filesOf(tx db.Tx, sc scope, memories []int64) (map[int64][]File,
 	if len(memories) == 0 {
 		return nil, nil
 	}
-	found, err := loadFiles(tx, sc, `f.memory_id IN `+db.Integers+` ORDER BY f.created_at DESC, f.uid`, jsonList(memories))
+	found, err := loadFiles(tx, sc, `f.memory_id IN `+db.Integers+` ORDER BY f.created_at DESC, f.uid`, db.List(memories))
 	if err != nil {
 		return nil, err
 	}

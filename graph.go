@@ -293,7 +293,7 @@ func loadNodes(tx db.Tx, rows []int64) ([]Node, error) {
 		FROM `+db.Numbered+` r `+db.InOrder+
 		` memory m ON m.id = r.value JOIN partition p ON p.id = m.partition_id JOIN collection c ON c.id = p.collection_id
 		JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users v ON v.id = j.owner_id
-		ORDER BY r.key`, labelled, jsonList(rows))
+		ORDER BY r.key`, labelled, db.List(rows))
 	return nodes, err
 }
 
@@ -321,7 +321,7 @@ func (p *picture) links(tx db.Tx) ([]Edge, error) {
 		}
 		return err
 	}, `SELECT memory_id, related_id FROM `+db.Numbered+` r `+db.InOrder+
-		` memory_link ON memory_id = r.value ORDER BY r.key, position, related_id`, jsonList(rows))
+		` memory_link ON memory_id = r.value ORDER BY r.key, position, related_id`, db.List(rows))
 	return edges, err
 }
 
@@ -376,7 +376,7 @@ func (p *picture) readMeans(tx db.Tx, size int, means []float32) ([]bool, error)
 		}
 		return err
 	}, `SELECT r.key, v.vector FROM `+db.Numbered+` r `+db.InOrder+` passage v ON v.memory_id = r.value
-		WHERE v.profile_id = ? AND v.vector IS NOT NULL ORDER BY r.key, v.id`, jsonList(p.rows()), p.s.profile)
+		WHERE v.profile_id = ? AND v.vector IS NOT NULL ORDER BY r.key, v.id`, db.List(p.rows()), p.s.profile)
 	for i := range found {
 		found[i] = found[i] && index.Unit(means[i*size:(i+1)*size])
 	}
@@ -497,7 +497,7 @@ func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 		}
 		texts[id] = alike.Read(content)
 		return nil
-	}, `SELECT id, substr(content, 1, ?) FROM memory WHERE id IN `+db.Integers, alike.MaxBytes+1, jsonList(rows))
+	}, `SELECT id, substr(content, 1, ?) FROM memory WHERE id IN `+db.Integers, alike.MaxBytes+1, db.List(rows))
 	return texts, err
 }
 

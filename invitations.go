@@ -94,7 +94,7 @@ func (h *Accounts) HasAccounts(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	var has bool
-	err = s.inspect(ctx, func(tx db.Tx) (err error) {
+	err = s.readStore(ctx, func(tx db.Tx) (err error) {
 		has, err = hasAccounts(tx)
 		return err
 	})
@@ -120,7 +120,7 @@ func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (AddedInv
 		return AddedInvitation{}, err
 	}
 	added := AddedInvitation{Value: newValue(invitationStart)}
-	err = s.operate(ctx, func(tx db.Tx) (err error) {
+	err = s.writeStore(ctx, func(tx db.Tx) (err error) {
 		added.Invitation, err = s.addInvitation(tx, n, added.Value)
 		return err
 	})
@@ -249,7 +249,7 @@ func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
 		return nil, err
 	}
 	all := []Invitation{}
-	err = s.inspect(ctx, func(tx db.Tx) error {
+	err = s.readStore(ctx, func(tx db.Tx) error {
 		found, err := loadInvitations(tx, `coalesce(i.used_at, i.expires_at) >= ? ORDER BY i.created_at DESC, i.id DESC`,
 			s.now()-keepDeadInvitations.Microseconds())
 		for _, i := range found {
@@ -267,7 +267,7 @@ func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.operate(ctx, func(tx db.Tx) error {
+	return s.writeStore(ctx, func(tx db.Tx) error {
 		result, err := tx.Exec(`DELETE FROM invitation WHERE uid = ?`, id)
 		if err == nil && result.RowsAffected == 0 {
 			return newError(KindNotFound, "id", "id %s is not an invitation of this store", show(id))
@@ -285,7 +285,7 @@ func (h *Accounts) CheckInvitation(ctx context.Context, value string) (Invitatio
 		return Invitation{}, err
 	}
 	var found storedInvitation
-	err = s.inspect(ctx, func(tx db.Tx) (err error) {
+	err = s.readStore(ctx, func(tx db.Tx) (err error) {
 		found, err = usableInvitation(tx, value, s.now())
 		return err
 	})
@@ -361,7 +361,7 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 		return User{}, err
 	}
 	var made storedUser
-	err = s.operate(ctx, func(tx db.Tx) error {
+	err = s.writeStore(ctx, func(tx db.Tx) error {
 		i, err := usableInvitation(tx, a.Value, s.now()) // it may have been used since
 		if err != nil {
 			return err

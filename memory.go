@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/check"
@@ -430,7 +429,7 @@ func (s *Store) loadRows(tx db.Tx, sc scope, rows []int64) ([]storedMemory, erro
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	found, err := s.loadMemories(tx, sc, `m.id IN `+db.Integers, jsonList(rows))
+	found, err := s.loadMemories(tx, sc, `m.id IN `+db.Integers, db.List(rows))
 	if err != nil {
 		return nil, err
 	}
@@ -440,18 +439,6 @@ func (s *Store) loadRows(tx db.Tx, sc scope, rows []int64) ([]storedMemory, erro
 	}
 	slices.SortFunc(found, func(a, b storedMemory) int { return place[a.row] - place[b.row] })
 	return found, nil
-}
-
-// jsonList passes a list of row ids to json_each as one argument, so that the statement stays the same for any number.
-func jsonList(rows []int64) string {
-	list := []byte{'['}
-	for i, row := range rows {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = strconv.AppendInt(list, row, 10)
-	}
-	return string(append(list, ']'))
 }
 
 // Direction is the direction of a link, seen from the start of a walk.
@@ -532,7 +519,7 @@ func (s *Store) walk(tx db.Tx, sc scope, start storedMemory, depth, most int) (a
 	for d := 1; d <= depth && len(level) > 0; d++ {
 		reached := map[int64]step{}
 		var next []int64
-		frontier := jsonList(level)
+		frontier := db.List(level)
 		err := tx.Each(func(row db.Rows) error {
 			var from, to int64
 			var direction Direction

@@ -111,16 +111,6 @@ type oauthState struct {
 	verified verifiedTokens
 }
 
-// operate runs fn in a transaction like write, for data that belongs to the store and to no user.
-func (s *Store) operate(ctx context.Context, fn func(db.Tx) error) error {
-	return wrap(s.db.Write(ctx, fn))
-}
-
-// inspect runs fn on a snapshot like read, for data that belongs to the store and to no user.
-func (s *Store) inspect(ctx context.Context, fn func(db.Tx) error) error {
-	return wrap(s.db.Read(ctx, fn))
-}
-
 // purgeNowAndThen purges occasionally, as part of a write that is rare anyway.
 func (s *shared) purgeNowAndThen(tx db.Tx) error {
 	now := s.now()
@@ -255,7 +245,7 @@ func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 		return nil, err
 	}
 	all := []SigningKey{}
-	err = s.inspect(ctx, func(tx db.Tx) error {
+	err = s.readStore(ctx, func(tx db.Tx) error {
 		return tx.Each(func(row db.Rows) error {
 			var k SigningKey
 			var seed []byte
@@ -288,7 +278,7 @@ func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 		return SigningKey{}, err
 	}
 	var made SigningKey
-	err = s.operate(ctx, func(tx db.Tx) error {
+	err = s.writeStore(ctx, func(tx db.Tx) error {
 		now := s.now()
 		if _, err := tx.Exec(`UPDATE signing_key SET retired_at = ? WHERE retired_at IS NULL`, now); err != nil {
 			return err
@@ -421,7 +411,7 @@ func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Pr
 		return Principal{}, err
 	}
 	var p Principal
-	err = s.inspect(ctx, func(tx db.Tx) (err error) {
+	err = s.readStore(ctx, func(tx db.Tx) (err error) {
 		p, err = principalOf(tx, claims, key)
 		return err
 	})

@@ -175,7 +175,7 @@ func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (Re
 	if r.TokenEndpointAuthMethod == AuthNone {
 		secret = ""
 	}
-	err = s.operate(ctx, func(tx db.Tx) error {
+	err = s.writeStore(ctx, func(tx db.Tx) error {
 		if err := s.purgeNowAndThen(tx); err != nil {
 			return err
 		}
@@ -333,7 +333,7 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Cli
 		return Client{}, err
 	}
 	var set Client
-	err = s.operate(ctx, func(tx db.Tx) error {
+	err = s.writeStore(ctx, func(tx db.Tx) error {
 		c, found, err := loadClient(tx, d.URL)
 		switch {
 		case err != nil:
@@ -377,7 +377,7 @@ func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, erro
 		return Client{}, err
 	}
 	var c storedClient
-	err = s.inspect(ctx, func(tx db.Tx) error {
+	err = s.readStore(ctx, func(tx db.Tx) error {
 		var found bool
 		var err error
 		if c, found, err = loadClient(tx, clientID); err == nil && !found {

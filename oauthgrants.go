@@ -70,7 +70,7 @@ func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (Cli
 		a.Scopes = Scopes()
 	}
 	var client storedClient
-	err = s.inspect(ctx, func(tx db.Tx) (err error) {
+	err = s.readStore(ctx, func(tx db.Tx) (err error) {
 		client, _, err = a.checked(tx)
 		return err
 	})

@@ -167,7 +167,7 @@ func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet,
 func (s *Store) issue(ctx context.Context, fn func(tx db.Tx) (t issued, refused, err error)) (TokenSet, error) {
 	var t issued
 	var refused error
-	err := s.operate(ctx, func(tx db.Tx) (err error) {
+	err := s.writeStore(ctx, func(tx db.Tx) (err error) {
 		t, refused, err = fn(tx)
 		return err
 	})
@@ -355,7 +355,7 @@ func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) error {
 	if err != nil && !isBadAccessToken(err) {
 		return err
 	}
-	return s.operate(ctx, func(tx db.Tx) error {
+	return s.writeStore(ctx, func(tx db.Tx) error {
 		var client storedClient
 		if r.Client != (ClientCredentials{}) {
 			if client, err = checkClient(tx, r.Client); err != nil {
@@ -393,7 +393,7 @@ func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (Client
 		return Client{}, err
 	}
 	var checked storedClient
-	err = s.inspect(ctx, func(tx db.Tx) (err error) {
+	err = s.readStore(ctx, func(tx db.Tx) (err error) {
 		checked, err = checkClient(tx, c)
 		return err
 	})

@@ -535,7 +535,7 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 	}
 	ordered, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN `+db.Integers+` ORDER BY `+
 		timeOrder(q.Sort)+` LIMIT ? OFFSET ?`,
-		jsonList(rows), q.Limit, q.Offset)
+		db.List(rows), q.Limit, q.Offset)
 	for _, row := range ordered {
 		page = append(page, byRow[row])
 	}
@@ -585,7 +585,7 @@ func (h *Upkeep) LoadIndex(ctx context.Context) error {
 		return err
 	}
 	defer s.index.LoadIfDue()
-	return s.inspect(ctx, func(tx db.Tx) error {
+	return s.readStore(ctx, func(tx db.Tx) error {
 		_, err := s.index.Current(tx)
 		return err
 	})

@@ -35,7 +35,7 @@ func (sel selection) partitionList() string {
 	for i, p := range sel.partitions {
 		ids[i] = p.id
 	}
-	return jsonList(ids)
+	return db.List(ids)
 }
 
 // selection resolves the collections, the project and the filters of a query.
@@ -391,7 +391,7 @@ func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, err
 			coalesce((SELECT created_at FROM memory WHERE id = f.id), 0),
 			coalesce((SELECT max(r.created_at) FROM memory_revision r WHERE r.memory_id = f.id AND r.created_at <= ?2), 0)
 		FROM (SELECT r.value AS id, lag(r.value, 1, 0) OVER (ORDER BY r.value) AS before FROM `+db.Numbered1+
-		` r) f ORDER BY f.id`, jsonList(rows), now)
+		` r) f ORDER BY f.id`, db.List(rows), now)
 	if err != nil {
 		return nil, err
 	}
@@ -411,7 +411,7 @@ func estimateChanges(tx db.Tx, rows []int64, now int64) (map[int64]estimate, err
 		return err
 	}, `SELECT a.value, coalesce((SELECT max(b.created_at) FROM
 			(SELECT x.created_at FROM memory x WHERE x.id <= a.value AND x.created_at <= ?2 ORDER BY x.id DESC LIMIT 20) b), 0)
-		FROM `+db.Numbered1+` a`, jsonList(anchors), now)
+		FROM `+db.Numbered1+` a`, db.List(anchors), now)
 }
 
 // newestQuery reads memories and the time of their last change. Both queries take the same arguments, then the earliest

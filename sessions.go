@@ -249,7 +249,7 @@ func (h *Accounts) CheckSession(ctx context.Context, value string) (Principal, e
 	now := s.now()
 	var sessions []storedSession
 	var users []storedUser
-	err = s.inspect(ctx, func(tx db.Tx) (err error) {
+	err = s.readStore(ctx, func(tx db.Tx) (err error) {
 		if sessions, err = loadSessions(tx, `e.hash = ? AND e.expires_at > ?`, digest(value), now); err != nil ||
 			len(sessions) == 0 {
 			return err
@@ -588,7 +588,7 @@ func (s *Store) renewHash(ctx context.Context, u storedUser, password string) {
 		return
 	}
 	if err == nil {
-		err = s.operate(ctx, func(tx db.Tx) error {
+		err = s.writeStore(ctx, func(tx db.Tx) error {
 			_, err := tx.Exec(`UPDATE users SET password = ? WHERE id = ? AND password = ?`, hash, u.row,
 				u.password) // the account does not change
 			return err

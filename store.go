@@ -204,6 +204,16 @@ func (s *Store) write(ctx context.Context, fn func(db.Tx, scope) error) error {
 	}))
 }
 
+// readStore runs fn on a snapshot like read, for data that belongs to the store and to no user.
+func (s *Store) readStore(ctx context.Context, fn func(db.Tx) error) error {
+	return wrap(s.db.Read(ctx, fn))
+}
+
+// writeStore runs fn in a transaction like write, for data that belongs to the store and to no user.
+func (s *Store) writeStore(ctx context.Context, fn func(db.Tx) error) error {
+	return wrap(s.db.Write(ctx, fn))
+}
+
 // checkWritable refuses writes through a read-only view or handle, or for an invalid user.
 func (s *Store) checkWritable() error {
 	if s.access.ReadOnly {

@@ -396,7 +396,7 @@ func (h *Accounts) CheckToken(ctx context.Context, value string) (Principal, err
 	now := s.now()
 	var t storedToken
 	var u storedUser
-	err = s.inspect(ctx, func(tx db.Tx) error {
+	err = s.readStore(ctx, func(tx db.Tx) error {
 		tokens, err := loadTokens(tx, now, `t.hash = ?`, digest(value))
 		if err != nil || len(tokens) == 0 {
 			return err

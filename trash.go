@@ -340,7 +340,7 @@ func eraseStep(tx db.Tx, row int64, p portion) (files []int64, done bool, err er
 		return nil, false, err
 	}
 	more := found == p.rows || len(items) < found
-	list := jsonList(items)
+	list := db.List(items)
 	for _, statement := range []string{
 		`DELETE FROM trash_link WHERE source IN (SELECT uid FROM trash_item WHERE id IN ` + db.Integers1 +
 			` AND kind = 'memory')`,
@@ -364,7 +364,7 @@ func eraseStep(tx db.Tx, row int64, p portion) (files []int64, done bool, err er
 		`DELETE FROM trash_link WHERE source = (SELECT item FROM trash WHERE id = ?1 AND kind = 'file') AND ?2 <> ''`,
 		`DELETE FROM trash WHERE id = ?1 AND ?2 <> ''`,
 	} {
-		if _, err := tx.Exec(statement, row, jsonList(files)); err != nil {
+		if _, err := tx.Exec(statement, row, db.List(files)); err != nil {
 			return nil, false, err
 		}
 	}

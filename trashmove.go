@@ -183,7 +183,7 @@ func (t *trasher) eraseMemories(rows ...int64) error {
 			OR target IN (SELECT uid FROM memory WHERE id IN ` + db.Integers1 + `)`,
 		`DELETE FROM memory WHERE id IN ` + db.Integers1,
 	} {
-		if _, err := t.tx.Exec(statement, jsonList(rows)); err != nil {
+		if _, err := t.tx.Exec(statement, db.List(rows)); err != nil {
 			return err
 		}
 	}

@@ -156,7 +156,7 @@ func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
 		if err != nil {
 			return err
 		}
-		return s.changeStatus(tx, jsonList(all), &st.Embedding)
+		return s.changeStatus(tx, db.List(all), &st.Embedding)
 	})
 	return st, err
 }
