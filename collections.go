@@ -361,8 +361,8 @@ func renameCollection(tx db.Tx, sc scope, row int64, before, after string) error
 	return err
 }
 
-// DeleteOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means the
-// zero value.
+// DeleteOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means
+// the zero value.
 type DeleteOptions struct {
 	// WithMemories deletes what it holds, too: the memories in it, no matter who stored them, and with a user their
 	// collections, projects and files. Without it, deleting what is not empty is ErrConflict.

@@ -150,9 +150,9 @@ type MemberUpdate struct {
 //
 // A lower role takes effect with the next call. A higher one needs the member's consent, because what a writer's agents
 // store under the project's name goes there: through a view it makes an invitation, the answer has the status
-// [MemberInvited], and the member keeps the old role until [Accounts.AcceptProjectInvitation]. Setting the role that the
-// member already has withdraws such an invitation. The operator's store, which names projects as in AddMember, gives
-// any role at once.
+// [MemberInvited], and the member keeps the old role until [Accounts.AcceptProjectInvitation]. Setting the role that
+// the member already has withdraws such an invitation. The operator's store, which names projects as in AddMember,
+// gives any role at once.
 //
 // A user who is neither a member nor invited is ErrNotFound, whether the user exists or not; the role of the owner of
 // record cannot change (ErrForbidden). When an owner gets another role, the invitations they sent end.

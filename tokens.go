@@ -124,7 +124,7 @@ type AddedToken struct {
 }
 
 // Format prints the token without its value.
-func (a AddedToken) Format(f fmt.State, _ rune) { redact.Format(f, a, "Value") }
+func (t AddedToken) Format(f fmt.State, _ rune) { redact.Format(f, t, "Value") }
 
 const (
 	tokenStart       = "mcp_"

@@ -44,8 +44,7 @@ func (s *Server) newBody(control *http.ResponseController, r *http.Request) io.R
 func (b *body) extend() {
 	if now := time.Now(); now.Sub(b.extended) >= min(time.Second, b.patience/2) {
 		b.extended = now
-		b.control.SetReadDeadline(now.Add(
-			b.patience)) //nolint:errcheck // without support, the server has a timeout of its own
+		_ = b.control.SetReadDeadline(now.Add(b.patience)) // without support, the server has a timeout of its own
 	}
 }
 

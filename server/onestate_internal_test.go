@@ -59,7 +59,7 @@ func TestAPageShowsOneState(t *testing.T) {
 			return nil, nil
 		}
 		rt := dialectRoute{Route: route.Route{Method: "GET", Handle: handle, OneState: c.oneState}}
-		r := httptest.NewRequest("GET", "/"+c.query, nil)
+		r := httptest.NewRequest(http.MethodGet, "/"+c.query, nil)
 		if _, err := s.handle(httptest.NewRecorder(), r, rt, request.Caller{Store: view}); err != nil || got != c.want {
 			t.Errorf("%s reads %v, %v; want %v", c.what, got, err, c.want)
 		}
@@ -72,7 +72,7 @@ func TestPagesAreOfOneState(t *testing.T) {
 	others := []string{"/graph/data", "/map/data", "/graph/found"}
 	pages := 0
 	for _, rt := range s.routes() {
-		if rt.dialect != request.Pages || rt.Method != "GET" || rt.Needs != route.Person && rt.Needs != route.Administrator {
+		if rt.dialect != request.Pages || rt.Method != http.MethodGet || rt.Needs != route.Person && rt.Needs != route.Administrator {
 			continue
 		}
 		pages++

@@ -34,6 +34,7 @@ type Log[T any] struct {
 	done    sync.WaitGroup
 }
 
+// Limits of a log.
 const (
 	Batch = 256      // calls that are written at once
 	Room  = 32 << 10 // calls that may wait

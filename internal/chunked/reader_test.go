@@ -155,7 +155,7 @@ func TestACallersReaderIsHeldToTheRules(t *testing.T) {
 		"nothing for ever":        {reads{{1, nil}, {0, nil}}, 1, io.ErrNoProgress.Error()},
 	} {
 		n, err := Fill(t.Context(), Strict{&c.reads}, make([]byte, 6))
-		if n != c.n || err == nil || !strings.Contains(err.Error(), c.says) || (err == io.EOF) != (c.says == "EOF") {
+		if n != c.n || err == nil || !strings.Contains(err.Error(), c.says) || errors.Is(err, io.EOF) != (c.says == "EOF") {
 			t.Errorf("%s: %d bytes and %v, want %d and %q", name, n, err, c.n, c.says)
 		}
 	}

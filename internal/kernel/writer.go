@@ -111,6 +111,7 @@ func (w *Writer) PlaceByRow(partition int64) (*Place, error) {
 	return &p, nil
 }
 
+// AddTags adds the tags of a memory that has none.
 func (w *Writer) AddTags(memory int64, tags []string) error {
 	for i, tag := range tags {
 		if _, err := w.Tx.Exec(`INSERT INTO memory_tag (memory_id, tag, position) VALUES (?, ?, ?)`, memory, tag,
@@ -121,6 +122,7 @@ func (w *Writer) AddTags(memory int64, tags []string) error {
 	return nil
 }
 
+// ReplaceTags sets the tags of a memory.
 func (w *Writer) ReplaceTags(memory int64, tags []string) error {
 	if _, err := w.Tx.Exec(`DELETE FROM memory_tag WHERE memory_id = ?`, memory); err != nil {
 		return err
@@ -174,6 +176,7 @@ type Passage struct {
 	Profile       int64     // row of the vector's profile; 0: just made by this store's embedder
 }
 
+// Split cuts content into passages of at most size bytes.
 func Split(content string, size int) []Passage {
 	spans := text.Split(content, size)
 	if len(spans) == 0 {
@@ -295,6 +298,7 @@ type PlainMemory struct {
 	Tags           []string
 }
 
+// Same reports whether both are the same state of a memory.
 func (m PlainMemory) Same(other PlainMemory) bool {
 	return m.Partition == other.Partition && m.Content == other.Content && slices.Equal(m.Tags, other.Tags)
 }

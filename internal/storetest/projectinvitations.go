@@ -170,7 +170,8 @@ func invitedAnswerOnce(f *fixture) {
 	p.stranger.acceptInvited(id)
 	_, err := p.stranger.store.Accounts().AcceptProjectInvitation(f.ctx, id)
 	f.failsAt("accepting again", err, souvenir.ErrNotFound, "id")
-	f.failsAt("declining what was accepted", p.stranger.store.Accounts().DeclineProjectInvitation(f.ctx, id), souvenir.ErrNotFound,
+	f.failsAt("declining what was accepted", p.stranger.store.Accounts().DeclineProjectInvitation(f.ctx, id),
+		souvenir.ErrNotFound,
 		"id")
 	f.equal("role", p.stranger.project(apollo.ID).Role, souvenir.MemberReader)
 }
@@ -238,10 +239,13 @@ func invitedBlock(f *fixture) {
 	all, err := sam.reader.Accounts().BlockedSenders(f.ctx)
 	f.check("BlockedSenders", err)
 	f.equal("list", all, []souvenir.BlockedSender{{User: "olga", CreatedAt: start}})
-	f.failsAt("UnblockSender of another", sam.store.Accounts().UnblockSender(f.ctx, "cora"), souvenir.ErrNotFound, "user", `"cora"`)
-	f.failsAt("UnblockSender by another", cora.store.Accounts().UnblockSender(f.ctx, "olga"), souvenir.ErrNotFound, "user", `"olga"`)
+	f.failsAt("UnblockSender of another", sam.store.Accounts().UnblockSender(f.ctx, "cora"), souvenir.ErrNotFound, "user",
+		`"cora"`)
+	f.failsAt("UnblockSender by another", cora.store.Accounts().UnblockSender(f.ctx, "olga"), souvenir.ErrNotFound, "user",
+		`"olga"`)
 	f.check("UnblockSender", sam.store.Accounts().UnblockSender(f.ctx, "olga"))
-	f.failsAt("UnblockSender again", sam.store.Accounts().UnblockSender(f.ctx, "olga"), souvenir.ErrNotFound, "user", `"olga"`)
+	f.failsAt("UnblockSender again", sam.store.Accounts().UnblockSender(f.ctx, "olga"), souvenir.ErrNotFound, "user",
+		`"olga"`)
 	same(f, "what was sent meanwhile", sam.waiting(), nil)
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	f.same("sent anew, of the project that was not declined", sam.waiting(), "olga/a by olga as reader")
@@ -493,8 +497,12 @@ func invitedLimited(f *fixture) {
 			return err
 		},
 		"DeclineProjectInvitation": func(s *souvenir.Store) error { return s.Accounts().DeclineProjectInvitation(f.ctx, id) },
-		"BlockSender":              func(s *souvenir.Store) error { _, err := s.Accounts().BlockSender(f.ctx, id); return err },
-		"UnblockSender":            func(s *souvenir.Store) error { return s.Accounts().UnblockSender(f.ctx, "olga") },
+		"BlockSender": func(s *souvenir.Store) error {
+			_,
+				err := s.Accounts().BlockSender(f.ctx, id)
+			return err
+		},
+		"UnblockSender": func(s *souvenir.Store) error { return s.Accounts().UnblockSender(f.ctx, "olga") },
 	} {
 		f.fails(what+" through a limited view", call(limited.store), souvenir.ErrForbidden)
 		if err := call(readOnly.store); strings.HasSuffix(what, "s") {

@@ -121,7 +121,8 @@ func (tr *trial) answer(t *rapid.T) {
 		}
 	}
 	expect(t, fmt.Sprintf("%s answers %q to %s's invitation", user, answer, i.InvitedBy), err, "")
-	expect(t, fmt.Sprintf("%s answers %q once more", user, answer), view.Accounts().DeclineProjectInvitation(t.Context(), i.ID),
+	expect(t, fmt.Sprintf("%s answers %q once more", user, answer),
+		view.Accounts().DeclineProjectInvitation(t.Context(), i.ID),
 		souvenir.KindNotFound)
 }
 

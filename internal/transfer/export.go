@@ -1,3 +1,5 @@
+// Package transfer reads and writes exports: the whole of a store as JSON Lines. docs/export-format.md describes them.
+// It knows no type of the API.
 package transfer
 
 import (
@@ -18,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// exportSettings say what an export holds.
+// Settings say what an export holds.
 type Settings struct {
 	User           *int64 // row of the user whose data is written; nil: all users'
 	Credentials    bool   // with the credentials of people and programs
@@ -36,14 +38,14 @@ func orNone(progress func(stage string, done, total int)) func(stage string, don
 	return progress
 }
 
-// exportSum summarizes an export: its lines by kind, its size, and the hash of its lines but the last.
+// Summary summarizes an export: its lines by kind, its size, and the hash of its lines but the last.
 type Summary struct {
 	Counts map[string]int
 	Bytes  int64
 	SHA256 string // hex
 }
 
-// writeExport writes an export of the state that a transaction sees. After an error, w holds the beginning of one.
+// Export writes an export of the state that a transaction sees. After an error, w holds the beginning of one.
 func Export(tx db.Tx, w io.Writer, of Settings) (Summary, error) {
 	of.Progress = orNone(of.Progress)
 	e := exporter{Settings: of, tx: tx, hash: sha256.New(), counts: map[string]int{}, places: map[int64]exportPlace{}}
@@ -307,6 +309,7 @@ func (e *exporter) files() error {
 	return err
 }
 
+// ExportFile is a file in an export, and its row.
 type ExportFile struct {
 	Row                                       int64
 	ID, owner, memory, memoryOwner            string

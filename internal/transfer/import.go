@@ -22,7 +22,7 @@ import (
 // MaxConflicts is how many conflicts a report lists.
 const MaxConflicts = 100
 
-// importTarget is the store that an import writes into.
+// Target is the store that an import writes into.
 type Target struct {
 	DB    db.DB
 	Now   func() int64 // in stored form
@@ -39,16 +39,16 @@ type Target struct {
 	Waiting func() // is called when texts wait to be embedded
 }
 
-// importCount counts the results for the items of one kind.
+// Count counts the results for the items of one kind.
 type Count struct{ Added, Unchanged, Replaced, Conflicts int }
 
-// importConflict is an item that was not imported because of a conflict with the store.
+// Conflict is an item that was not imported because of a conflict with the store.
 type Conflict struct {
 	Line             int
 	Kind, ID, Reason string
 }
 
-// importSum is the result of an import.
+// Report is the result of an import.
 type Report struct {
 	Counts       map[string]Count // by kind
 	Conflicts    []Conflict       // the first of them
@@ -58,7 +58,7 @@ type Report struct {
 	Line         int // everything up to this line is in the store
 }
 
-// readExport imports what r holds. If r is an io.Seeker, the whole file is checked before anything is written. Items
+// Import imports what r holds. If r is an io.Seeker, the whole file is checked before anything is written. Items
 // that the store has in another state are kept, unless replace is set.
 func Import(ctx context.Context, into Target, r io.Reader, replace bool,
 	progress func(stage string, done, total int)) (Report, error) {

@@ -45,6 +45,7 @@ const (
 // form is how a value is written in a line, and at rest.
 type form int
 
+// The forms.
 const (
 	textForm  form = iota
 	TimeForm       // RFC 3339; microseconds at rest
@@ -104,6 +105,7 @@ func selected(values ...string) func(argument, value string) error {
 	return func(argument, value string) error { return check.Enum(argument, value, values) }
 }
 
+// CheckText refuses a text that is too long.
 func CheckText(argument, value string) error {
 	if len(value) > check.MaxMetadata {
 		return fault.New(fault.KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value),
@@ -127,6 +129,7 @@ func checkStrings(argument, value string) error {
 	return CheckText(argument, value)
 }
 
+// CheckHash refuses what is no SHA-256.
 func CheckHash(argument, value string) error {
 	if len(value) != 32 {
 		return fault.Invalid(argument, "%s is %d bytes long; a SHA-256 has 32", argument, len(value))

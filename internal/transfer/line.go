@@ -21,6 +21,7 @@ import (
 
 // The lines of an export: how they are written and read. docs/export-format.md describes the format.
 
+// The form of an export.
 const (
 	exportVersion = 1
 	MaxLine       = 8 << 20 // bytes: enough for 1 MiB of content with every byte escaped

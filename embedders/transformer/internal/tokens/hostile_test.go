@@ -114,7 +114,8 @@ func FuzzEncode(f *testing.F) {
 // FuzzSentencePiece changes the model file.
 func FuzzSentencePiece(f *testing.F) {
 	f.Add(fixture(f, "xlmr/sentencepiece.bpe.model"), "caf\u00e9 \uff21")
-	f.Add([]byte("\x0a\x09\x0a\x05<unk>\x18\x02\x0a\x07\x0a\x03<s>\x18\x03\x0a\x08\x0a\x04</s>\x18\x03\x0a\x08\x0a\x01a\x15\x00\x00\x80\xbf"), "a b")
+	f.Add([]byte("\x0a\x09\x0a\x05<unk>\x18\x02\x0a\x07\x0a\x03<s>"+
+		"\x18\x03\x0a\x08\x0a\x04</s>\x18\x03\x0a\x08\x0a\x01a\x15\x00\x00\x80\xbf"), "a b")
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
 		if tokenizer, err := SentencePiece(data); err == nil {
 			check(t, tokenizer, text, 0)
