@@ -358,7 +358,7 @@ func (s *Store) findStored(ctx context.Context, drafts []kernel.Draft) error {
 				return atPosition(err, i, len(drafts))
 			}
 			same, err := db.Column[int64](tx, `SELECT 1 FROM partition p `+db.InOrder+` memory m ON m.partition_id = p.id
-				WHERE p.collection_id = ? AND ifnull(p.project_id, 0) = ? AND m.key = ? AND m.content = ?`,
+				WHERE p.collection_id = ? AND coalesce(p.project_id, 0) = ? AND m.key = ? AND m.content = ?`,
 				at.row, project, d.Key, d.Content)
 			if err != nil {
 				return err
