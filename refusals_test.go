@@ -48,6 +48,8 @@ func (st settled) refusals() map[string]refusal {
 		"AddMember":      {[]any{NewMember{Project: p, User: "guest", Role: "king"}}, ErrInvalid, "role"},
 		"AddMemories":    {[]any{[]NewMemory{{Content: "x"}, {}}}, ErrInvalid, "content"},
 		"AddMemory":      {[]any{NewMemory{}}, ErrInvalid, "content"},
+		"DeleteMemories": {[]any{MemoriesDeletion{}}, ErrInvalid, "filter"},
+		"UpdateMemories": {[]any{MemoriesUpdate{All: true}}, ErrInvalid, "metadata"},
 		"PutMemory":      {[]any{NewMemory{Content: "x"}}, ErrInvalid, "key"},
 		"PutMemories":    {[]any{[]NewMemory{{Key: "k"}}}, ErrInvalid, "content"},
 		"GetMemoryByKey": {[]any{MemoryKey{Key: "nowhere"}}, ErrNotFound, "key"},

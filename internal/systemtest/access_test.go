@@ -399,6 +399,17 @@ var visits = map[string]func(v visit){
 			v.Fatal(err)
 		}
 	},
+	"DeleteMemories": func(v visit) {
+		done, err := v.view.DeleteMemories(v.Context(), MemoriesDeletion{All: true, DryRun: true})
+		v.check("DeleteMemories", done, err)
+		v.counts("DeleteMemories", done, err)
+	},
+	"UpdateMemories": func(v visit) {
+		done, err := v.view.UpdateMemories(v.Context(),
+			MemoriesUpdate{All: true, DryRun: true, Metadata: map[string]any{"a": 1}})
+		v.check("UpdateMemories", done, err)
+		v.counts("UpdateMemories", done, err)
+	},
 	"EmbeddingStatus": func(v visit) {
 		before, err := v.view.Upkeep().EmbeddingStatus(v.Context())
 		v.check("EmbeddingStatus", before, err)
@@ -424,6 +435,23 @@ func memoriesOf(r Results) []Memory {
 }
 
 // adds stores what says the same as somebody's memory, links to it, or wants to be in its place.
+// counts checks what a dry run over everything selects: what the view may change, and no more.
+func (v visit) counts(what string, done Bulk, err error) {
+	v.Helper()
+	changes := 0
+	for _, name := range v.sees {
+		if slices.Contains(v.changes, name) {
+			changes++
+		}
+	}
+	if err == nil && (done.Selected != changes || done.Selected+done.ReadOnly != len(v.sees)) {
+		v.Errorf("%s selects %+v of the %d that are seen; %d can be changed", what, done, len(v.sees), changes)
+	}
+	if v.access.ReadOnly && !errors.Is(err, ErrReadOnly) {
+		v.Errorf("%s gives %v in a view for reading", what, err)
+	}
+}
+
 func (v visit) adds(what string, add func(*Store, NewMemory) (Stored, error)) {
 	v.Helper()
 	for _, m := range neighbours {

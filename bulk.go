@@ -1,0 +1,228 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+)
+
+// MemoriesDeletion says which memories [Store.DeleteMemories] deletes.
+type MemoriesDeletion struct {
+	List // which; its order does not matter
+
+	// All allows a List without any condition, which means every memory of this view. Without it that is ErrInvalid.
+	All bool
+
+	// DryRun counts, and deletes nothing.
+	DryRun bool
+
+	// Progress receives the stage "delete", counted in memories. Nil disables it.
+	Progress Progress
+}
+
+// MemoriesUpdate says which memories [Store.UpdateMemories] changes, and how.
+type MemoriesUpdate struct {
+	List // which; its order does not matter
+
+	// All allows a List without any condition, which means every memory of this view. Without it that is ErrInvalid.
+	All bool
+
+	// Metadata is a merge patch as in [MemoryUpdate], which is applied to each memory.
+	Metadata map[string]any
+
+	// DryRun counts, and changes nothing.
+	DryRun bool
+
+	// Progress receives the stage "update", counted in memories. Nil disables it.
+	Progress Progress
+}
+
+// Bulk counts what a deletion or an update of many memories did.
+type Bulk struct {
+	Selected int `json:"selected"`  // memories that fit and that this view may change
+	Changed  int `json:"changed"`   // deleted, or updated with a new revision; with DryRun 0
+	ReadOnly int `json:"read_only"` // memories that fit, but are shared for reading only; they are left alone
+}
+
+// updatedAtOnce is how many memories one transaction updates.
+const updatedAtOnce = 200
+
+// DeleteMemories deletes all memories that fit. Each goes to the trash as an entry of its own, as with
+// [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their turn: after an error
+// the counts tell what was done, and a second call does the rest. What does not fit any more when its turn comes stays.
+func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, error) {
+	ctx = db.Freeing(ctx)
+	b := bulk{store: s, list: d.List, stage: "delete", progress: d.Progress}
+	if err := b.begin(ctx, d.All, d.DryRun); err != nil {
+		return b.done, err
+	}
+	err := inPortions(func(p portion) (bool, error) {
+		return b.next(ctx, p.rows, func(tx db.Tx, sc scope, found []storedMemory) (int, int, error) {
+			t := s.newTrasher(tx, sc, p)
+			size := 0
+			for i, m := range found {
+				if size += len(m.Content); i > 0 && int64(size) > int64(p.bytes) {
+					return i, i, nil
+				}
+				if err := t.memory(m); err != nil {
+					return 0, 0, err
+				}
+			}
+			return len(found), len(found), nil
+		})
+	})
+	return b.done, err
+}
+
+// UpdateMemories applies one patch to the metadata of all memories that fit: tags, state, the other known keys and those
+// of the caller's own. Each changes as with [Store.UpdateMemory], a few hundred in one commit: after an error the counts
+// tell what was done. What does not fit any more when its turn comes stays as it is.
+func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (Bulk, error) {
+	b := bulk{store: s, list: u.List, stage: "update", progress: u.Progress}
+	patch, err := jsonobject.Canonical("metadata", u.Metadata)
+	if err != nil {
+		return b.done, err
+	}
+	if len(patch) == 0 {
+		return b.done, invalid("metadata", "metadata is empty; give the keys to change")
+	}
+	if err := b.begin(ctx, u.All, u.DryRun); err != nil {
+		return b.done, err
+	}
+	for done := false; !done; {
+		done, err = b.next(ctx, updatedAtOnce, func(tx db.Tx, sc scope, found []storedMemory) (int, int, error) {
+			w, err := s.newWriter(tx, sc)
+			if err != nil {
+				return 0, 0, err
+			}
+			changed := 0
+			for _, m := range found {
+				after := m
+				a, err := m.attributes().Patch(patch)
+				if err == nil {
+					err = a.Check()
+				}
+				if err != nil {
+					return 0, 0, err
+				}
+				after.setAttributes(a)
+				stored, err := w.update(m, after, nil)
+				if err != nil {
+					return 0, 0, err
+				}
+				if stored.Revision != m.Revision {
+					changed++
+				}
+			}
+			return len(found), changed, w.flush()
+		})
+		if err != nil {
+			return b.done, err
+		}
+	}
+	return b.done, nil
+}
+
+// bulk goes through the memories that fit a list when it begins.
+type bulk struct {
+	store    *Store
+	list     List
+	stage    string
+	progress Progress
+	rows     []int64
+	total    int
+	done     Bulk
+}
+
+// begin finds the memories; for a dry run it leaves none to be done.
+func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
+	l := b.list
+	if !all && len(l.Collections) == 0 && l.ProjectID == "" && l.ProjectName == "" && len(l.Tags) == 0 &&
+		len(l.Filter) == 0 {
+		return invalid("filter", "filter, tags, collections and project are empty, which means every memory; "+
+			"give a condition, or set All")
+	}
+	if err := b.store.checkWritable(); err != nil {
+		return err
+	}
+	found, err := b.store.listRows(ctx, l)
+	if err != nil {
+		return err
+	}
+	for batch := range slices.Chunk(found, 1000) {
+		err := b.store.read(ctx, func(tx db.Tx, sc scope) error {
+			condition, args := sc.Writable()
+			writable, err := db.Column[int64](tx, `SELECT m.id FROM memory m JOIN partition p ON p.id = m.partition_id
+				JOIN collection c ON c.id = p.collection_id WHERE m.id IN `+db.Integers+` AND `+condition+` ORDER BY m.id`,
+				append([]any{db.List(batch)}, args...)...)
+			b.rows = append(b.rows, writable...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	b.total = len(b.rows)
+	b.done = Bulk{Selected: b.total, ReadOnly: len(found) - b.total}
+	if dryRun {
+		b.rows = nil
+	}
+	return nil
+}
+
+// next does some of the memories in one commit, and reports whether there are none left. fn gets those that still fit,
+// and returns how many of the first of them it did, and how many it changed.
+func (b *bulk) next(ctx context.Context, most int,
+	fn func(tx db.Tx, sc scope, found []storedMemory) (did, changed int, err error)) (bool, error) {
+	if len(b.rows) == 0 {
+		return true, nil
+	}
+	some := b.rows[:min(most, len(b.rows))]
+	through, changed := 0, 0
+	err := b.store.write(ctx, func(tx db.Tx, sc scope) error {
+		found, err := b.fitting(tx, sc, some)
+		if err != nil {
+			return err
+		}
+		did := 0
+		if did, changed, err = fn(tx, sc, found); err != nil {
+			return err
+		}
+		through = len(some)
+		if did < len(found) {
+			through = slices.Index(some, found[did].row)
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	b.rows = b.rows[through:]
+	b.done.Changed += changed
+	if b.progress != nil {
+		b.progress(b.stage, b.total-len(b.rows), b.total)
+	}
+	return len(b.rows) == 0, nil
+}
+
+// fitting returns those of some memories that still fit and may be changed, in their order.
+func (b *bulk) fitting(tx db.Tx, sc scope, some []int64) ([]storedMemory, error) {
+	l := b.list
+	sel, err := b.store.selection(tx, sc, Query{Collections: l.Collections, ProjectID: l.ProjectID,
+		ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc)})
+	if err != nil {
+		return nil, err
+	}
+	condition, args := sel.where()
+	fits, err := db.Column[int64](tx, `SELECT m.id FROM memory m JOIN partition p ON p.id = m.partition_id
+		JOIN collection c ON c.id = p.collection_id WHERE m.id IN `+db.Integers+` AND `+condition+` ORDER BY m.id`,
+		append([]any{db.List(some)}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	found, err := b.store.loadRows(tx, sc, fits)
+	return slices.DeleteFunc(found, func(m storedMemory) bool { return !m.writable }), err
+}

@@ -1,0 +1,120 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func bulks() concept {
+	return concept{"Many at once", []promise{
+		{"what fits is deleted, and can be restored", bulkDelete},
+		{"what fits is updated, and nothing else", bulkUpdate},
+		{"a dry run counts and changes nothing", bulkDryRun},
+		{"what is shared for reading only is left alone", bulkShared},
+		{"everything needs a word more", bulkAll},
+	}}
+}
+
+// numbers adds memories, every third of which is a draft.
+func (f *fixture) numbers(n int) {
+	f.Helper()
+	var many []souvenir.NewMemory
+	for i := range n {
+		m := souvenir.NewMemory{Content: fmt.Sprint("number ", i), Metadata: map[string]any{"nr": i}}
+		if i%3 == 0 {
+			m.State = "draft"
+		}
+		many = append(many, m)
+	}
+	_, err := f.store.AddMemories(f.ctx, many, nil)
+	f.check("AddMemories", err)
+}
+
+var drafts = souvenir.List{Filter: souvenir.Filter{"state": "draft"}}
+
+func bulkDelete(f *fixture) {
+	f.numbers(30)
+	f.as(souvenir.Access{User: "another"}).numbers(3)
+	last := 0
+	done, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{List: drafts,
+		Progress: func(stage string, done, total int) { last = done }})
+	f.check("DeleteMemories", err)
+	f.equal("done", done, souvenir.Bulk{Selected: 10, Changed: 10})
+	f.equal("progress", last, 10)
+	f.equal("left", len(f.list(souvenir.List{})), 20)
+	f.equal("drafts left", len(f.list(drafts)), 0)
+	f.equal("found", len(f.byWord("0")), 0)
+	f.equal("another's", len(f.as(souvenir.Access{User: "another"}).list(souvenir.List{})), 3)
+	entries, err := f.store.TrashPage(f.ctx, souvenir.TrashQuery{})
+	f.check("TrashPage", err)
+	f.equal("entries", entries.Total, 10)
+	_, err = f.store.RestoreTrashed(f.ctx, entries.Entries[0].ID)
+	f.check("RestoreTrashed", err)
+	f.equal("restored", len(f.list(drafts)), 1)
+	done, err = f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{List: drafts})
+	f.check("again", err)
+	f.equal("again", done.Changed, 1)
+}
+
+func bulkUpdate(f *fixture) {
+	f.numbers(450)
+	u := souvenir.MemoriesUpdate{List: drafts, Metadata: object(`{"tags":["old"],"state":"archived","nr":null}`)}
+	done, err := f.store.UpdateMemories(f.ctx, u)
+	f.check("UpdateMemories", err)
+	f.equal("done", done, souvenir.Bulk{Selected: 150, Changed: 150})
+	changed := f.list(souvenir.List{Tags: []string{"old"}})
+	f.equal("changed", len(changed), 150)
+	for _, m := range changed {
+		if m.State != "archived" || m.Revision != 2 || len(m.Metadata) != 0 {
+			f.Fatalf("a changed memory is %+v", m)
+		}
+	}
+	f.equal("others", len(f.list(souvenir.List{Filter: souvenir.Filter{"nr": souvenir.Between(0, 1000)}})), 300)
+	u.List = souvenir.List{Tags: []string{"old"}}
+	done, err = f.store.UpdateMemories(f.ctx, u)
+	f.check("again", err)
+	f.equal("again", done, souvenir.Bulk{Selected: 150})
+}
+
+func bulkDryRun(f *fixture) {
+	f.numbers(9)
+	done, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{List: drafts, DryRun: true})
+	f.check("DeleteMemories", err)
+	f.equal("to delete", done, souvenir.Bulk{Selected: 3})
+	done, err = f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{List: drafts, DryRun: true,
+		Metadata: object(`{"state":null}`)})
+	f.check("UpdateMemories", err)
+	f.equal("to update", done, souvenir.Bulk{Selected: 3})
+	f.equal("drafts", len(f.list(drafts)), 3)
+}
+
+func bulkShared(f *fixture) {
+	owner := f.as(souvenir.Access{User: "owner"})
+	stored := owner.add(souvenir.NewMemory{Content: "shared", ProjectID: "p", State: "draft"})
+	_, err := f.operator.AddMember(f.ctx, souvenir.NewMember{Project: souvenir.ProjectRef{ID: "owner/p"},
+		User: souvenir.LocalUser, Role: souvenir.MemberReader})
+	f.check("AddMember", err)
+	f.numbers(1)
+	done, err := f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{List: drafts, Metadata: object(`{"tags":["seen"]}`)})
+	f.check("UpdateMemories", err)
+	f.equal("updated", done, souvenir.Bulk{Selected: 1, Changed: 1, ReadOnly: 1})
+	done, err = f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{List: drafts})
+	f.check("DeleteMemories", err)
+	f.equal("deleted", done, souvenir.Bulk{Selected: 1, Changed: 1, ReadOnly: 1})
+	f.equal("the owner's", owner.get(stored.ID).Revision, 1)
+}
+
+func bulkAll(f *fixture) {
+	f.numbers(2)
+	_, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{})
+	f.failsAt("DeleteMemories", err, souvenir.ErrInvalid, "filter", "All")
+	_, err = f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{Metadata: object(`{"a":1}`)})
+	f.failsAt("UpdateMemories", err, souvenir.ErrInvalid, "filter", "All")
+	_, err = f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{List: drafts})
+	f.failsAt("UpdateMemories without a patch", err, souvenir.ErrInvalid, "metadata")
+	f.equal("left", len(f.list(souvenir.List{})), 2)
+	done, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{All: true})
+	f.check("DeleteMemories", err)
+	f.equal("all", []int{done.Changed, len(f.list(souvenir.List{}))}, []int{2, 0})
+}
