@@ -29,10 +29,15 @@
 //
 // A [Store] is opened with [Open] and is safe for concurrent use; several processes may have the same file open.
 // [Store.As] returns a view of it for one user, optionally limited to some projects or to reading.
+// Methods of [Accounts], [Upkeep] and [Insights] are called on the handles that [Store.Accounts], [Store.Upkeep] and
+// [Store.Insights] return: store.Accounts().AddUser(ctx, ...). [Store.Snapshot] makes several calls read the state of
+// one moment.
 //
 //   - Memories: [Store.AddMemory], [Store.AddMemories], [Store.GetMemory], [Store.UpdateMemory], [Store.DeleteMemory],
 //     [Store.Memories]; [Store.Revisions] returns the history of one, [Store.RelatedMemories] follows links. They lie
 //     in collections ([Store.AddCollection]). [Store.Search] finds them.
+//   - The trash keeps deleted items for a time: [Store.TrashPage], [Store.RestoreTrashed], [Store.EraseTrashed],
+//     [Store.EmptyTrash].
 //   - Projects: [Store.AddProject], [Store.MainMemory], [Store.ModuleState]. They are shared by invitation:
 //     [Store.AddMember], [Accounts.ProjectInvitations], [Accounts.AcceptProjectInvitation], [Accounts.BlockSender].
 //   - What an agent begins with: [Store.GetContext], [Store.SetIdentityMemory].
@@ -44,7 +49,9 @@
 //   - The state of an OAuth 2.1 server: [Accounts.RegisterClient], [Accounts.Authorize], [Accounts.ExchangeCode],
 //     [Accounts.RefreshTokens], [Accounts.CheckAccessToken].
 //   - Upkeep: [Upkeep.Backup], [Restore], [Upkeep.Check], [Upkeep.Export], [Upkeep.Import], [Upkeep.Reindex],
-//     [Upkeep.Purge].
+//     [Upkeep.Purge]. [Recover] makes a new store from the readable parts of a damaged file.
+//   - Counts, pictures and recent activity: [Insights.Overview], [Insights.Activities], [Insights.Tags],
+//     [Insights.Modules], [Insights.Graph], [Insights.Usage].
 //
 // # Promises
 //

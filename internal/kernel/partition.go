@@ -1,5 +1,3 @@
-// Package kernel is the base of the API: the form of vectors, passages, partitions and settings in the database.
-// It knows no type of the API.
 package kernel
 
 import (

@@ -1,4 +1,4 @@
-// Package passwords detects easily guessed passwords.
+// Package passwords checks new passwords, refuses easily guessed ones, and hashes passwords with Argon2id.
 package passwords
 
 import (
