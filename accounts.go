@@ -18,8 +18,10 @@ import (
 // codes and keys of OAuth. Get it with [Store.Accounts].
 //
 // On the Store that [Open] returned it manages all accounts. On a view it is limited to the account of the view's user:
-// their own tokens, sessions, identities, clients and grants. Other methods return ErrForbidden there, as do all but Me
-// on a view limited to projects.
+// their password, identities, sessions, tokens, clients and grants, and the invitations to projects that they received.
+// Other methods return ErrForbidden there: those that manage users and invitations to accounts, that check credentials,
+// sign a user in or look up any client, and those by which clients register and get tokens. On a view limited to
+// projects, all but Me do.
 type Accounts struct {
 	s *Store
 }
@@ -193,7 +195,7 @@ func (h *Accounts) UnlinkIdentity(ctx context.Context, i IdentityRef) error {
 }
 
 // UserByIdentity returns the user to whom an identity is linked, to sign them in. ErrNotFound means that the identity
-// is not linked, ErrUnauthenticated that the user is disabled. Only for the operator's store.
+// is not linked, ErrUnauthenticated that the user is disabled.
 func (h *Accounts) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
 	s, err := h.operator("UserByIdentity")
 	if err != nil {

@@ -87,7 +87,7 @@ const (
 )
 
 // HasAccounts reports whether any account exists, disabled or not. While there is none, an invitation for
-// [InvitationSetup] can create the first one. It is cheap. Only for the operator's store.
+// [InvitationSetup] can create the first one. It is cheap.
 func (h *Accounts) HasAccounts(ctx context.Context) (bool, error) {
 	s, err := h.operator("HasAccounts")
 	if err != nil {
@@ -108,8 +108,7 @@ func hasAccounts(tx db.Tx) (has bool, err error) {
 
 // AddInvitation adds an invitation. Only the answer holds its value; the store keeps a hash. One for [InvitationSetup]
 // replaces an earlier one, and is ErrConflict once an account exists. At most 1,000 invitations may wait to be used
-// (ErrTooLarge). A CreatedBy who is not an admin is ErrForbidden, an unknown one ErrNotFound. Only for the operator's
-// store.
+// (ErrTooLarge). A CreatedBy who is not an admin is ErrForbidden, an unknown one ErrNotFound.
 func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (AddedInvitation, error) {
 	s, err := h.operator("AddInvitation")
 	if err != nil {
@@ -241,8 +240,7 @@ func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitatio
 	return found, err
 }
 
-// Invitations returns the invitations, the newest first, and includes used and expired ones for 30 days. Only for the
-// operator's store.
+// Invitations returns the invitations, the newest first, and includes used and expired ones for 30 days.
 func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
 	s, err := h.operator("Invitations")
 	if err != nil {
@@ -260,8 +258,7 @@ func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
 	return all, err
 }
 
-// DeleteInvitation revokes an invitation. If it was used, its account stays. An unknown one is ErrNotFound. Only for
-// the operator's store.
+// DeleteInvitation revokes an invitation. If it was used, its account stays. An unknown one is ErrNotFound.
 func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
 	s, err := h.operator("DeleteInvitation")
 	if err != nil {
@@ -277,8 +274,8 @@ func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
 }
 
 // CheckInvitation returns the invitation with this value, if it can create an account now. Otherwise it is ErrNotFound,
-// with the argument invitation and a message for the holder of the link: unknown, used or expired. Only for the
-// operator's store; it works read-only, too.
+// with the argument invitation and a message for the holder of the link: unknown, used or expired. It works read-only,
+// too.
 func (h *Accounts) CheckInvitation(ctx context.Context, value string) (Invitation, error) {
 	s, err := h.operator("CheckInvitation")
 	if err != nil {
@@ -330,7 +327,6 @@ func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, erro
 // AcceptInvitation creates an account with an invitation and uses it up: of several concurrent attempts, in any
 // process, one succeeds. An invalid invitation gets the errors of [Accounts.CheckInvitation], an invalid account those
 // of [Accounts.AddUser], and an invalid identity those of [Accounts.LinkIdentity]; the invitation then stays valid.
-// Only for the operator's store.
 func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance) (User, error) {
 	s, err := h.operator("AcceptInvitation")
 	if err != nil {

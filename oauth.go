@@ -237,8 +237,7 @@ func (k signingKey) public() ed25519.PublicKey {
 	return ed25519.PublicKey(k.private[ed25519.PrivateKeySize-ed25519.PublicKeySize:])
 }
 
-// SigningKeys returns the keys whose tokens are accepted, the signing key first; none before the first token. Only for
-// the operator's store.
+// SigningKeys returns the keys whose tokens are accepted, the signing key first; none before the first token.
 func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 	s, err := h.operator("SigningKeys")
 	if err != nil {
@@ -271,7 +270,7 @@ func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 }
 
 // RotateSigningKey makes a new key for future tokens. The old one no longer signs; tokens that it signed are accepted
-// until they expire, at most an hour later. Only for the operator's store.
+// until they expire, at most an hour later.
 func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	s, err := h.operator("RotateSigningKey")
 	if err != nil {
@@ -394,7 +393,7 @@ func (c AccessTokenCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Tok
 
 // CheckAccessToken returns the principal of an access token. A token that this store did not sign, that has expired, is
 // for another resource, or whose grant, client or user is no longer valid, is ErrUnauthenticated with the code
-// invalid_token. Only for the operator's store.
+// invalid_token.
 func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Principal, error) {
 	s, err := h.operator("CheckAccessToken")
 	if err != nil {

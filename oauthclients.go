@@ -160,7 +160,7 @@ const maxClients = 100_000
 
 // RegisterClient registers a client dynamically (RFC 7591). Metadata that cannot be stored is ErrInvalid or ErrTooLarge
 // with the code invalid_client_metadata or invalid_redirect_uri. A client that no user consents to within a day is
-// deleted; at 100,000 clients, clients without a grant are deleted, too. Only for the operator's store.
+// deleted; at 100,000 clients, clients without a grant are deleted, too.
 func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (RegisteredClient, error) {
 	s, err := h.operator("RegisterClient")
 	if err != nil {
@@ -311,7 +311,7 @@ type DocumentClient struct {
 }
 
 // SetDocumentClient stores or updates a client from its document. A deactivated client is ErrUnauthenticated with
-// invalid_client. Only for the operator's store.
+// invalid_client.
 func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Client, error) {
 	s, err := h.operator("SetDocumentClient")
 	if err != nil {
@@ -369,8 +369,7 @@ func CheckDocumentURL(id string) error {
 	return nil
 }
 
-// GetClient returns a client, active or not. An unknown one is ErrNotFound with invalid_client. Only for the operator's
-// store.
+// GetClient returns a client, active or not. An unknown one is ErrNotFound with invalid_client.
 func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, error) {
 	s, err := h.operator("GetClient")
 	if err != nil {

@@ -60,7 +60,7 @@ func (a AuthorizationCode) Format(f fmt.State, _ rune) { redact.Format(f, a, "Co
 
 // CheckAuthorization checks whether a user could grant a client's request, before the user is asked. It is lenient
 // about Projects and empty Scopes: the user chooses these. Errors about client_id and redirect_uri (the Argument of the
-// Error) must be shown to the user; any other may be sent to the client by redirect. Only for the operator's store.
+// Error) must be shown to the user; any other may be sent to the client by redirect.
 func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (Client, error) {
 	s, err := h.operator("CheckAuthorization")
 	if err != nil {

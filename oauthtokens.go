@@ -47,8 +47,7 @@ func (x CodeExchange) Format(f fmt.State, _ rune) { redact.Format(f, x, "Code", 
 // ExchangeCode exchanges a code for tokens, once. The client is checked first; wrong credentials leave the code unused:
 // ErrUnauthenticated, invalid_client. A code that is unknown, expired, of another client, of a user or grant that is no
 // longer valid, or sent with another redirect URI, is ErrInvalid with invalid_grant. A code that was used before, or
-// that comes with a wrong verifier, ends its grant with all tokens. Another resource is invalid_target. Only for the
-// operator's store.
+// that comes with a wrong verifier, ends its grant with all tokens. Another resource is invalid_target.
 func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, error) {
 	s, err := h.operator("ExchangeCode")
 	if err != nil {
@@ -112,7 +111,7 @@ func (r TokenRefresh) Format(f fmt.State, _ rune) { redact.Format(f, r, "Refresh
 // RefreshTokens exchanges a refresh token for new tokens. The same client may use the old one again for a minute; after
 // that, its use ends the grant with all tokens. A refresh token expires 30 days after it was issued. Errors are those
 // of ExchangeCode; more scopes than were granted are invalid_scope, and a client that is not registered for
-// refresh_token is unauthorized_client. Only for the operator's store.
+// refresh_token is unauthorized_client.
 func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet, error) {
 	s, err := h.operator("RefreshTokens")
 	if err != nil {
@@ -345,7 +344,7 @@ func (r Revocation) Format(f fmt.State, _ rune) { redact.Format(f, r, "Token") }
 // RevokeToken ends the grant of a token, and with it all the grant's tokens (RFC 7009). A token that is unknown, or
 // belongs to another client, is not an error and changes nothing. Without client credentials, holding the token is
 // enough. Wrong credentials are ErrUnauthenticated with invalid_client, and a missing token is ErrInvalid with
-// invalid_request. Only for the operator's store.
+// invalid_request.
 func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) error {
 	s, err := h.operator("RevokeToken")
 	if err != nil {
@@ -386,7 +385,7 @@ type ClientCredentials struct {
 func (c ClientCredentials) Format(f fmt.State, _ rune) { redact.Format(f, c, "Secret") }
 
 // CheckClient returns the active client that credentials belong to. An unknown or deactivated client, and a wrong or
-// missing secret, are ErrUnauthenticated with the code invalid_client. Only for the operator's store.
+// missing secret, are ErrUnauthenticated with the code invalid_client.
 func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (Client, error) {
 	s, err := h.operator("CheckClient")
 	if err != nil {

@@ -577,8 +577,7 @@ func passageOf(content string, span index.Span) (start, end int) {
 
 // LoadIndex starts loading the search index into memory, and does not wait for it: a program that answers many searches
 // calls it at its start, so that the first of them need not read from disk. Without it, the first search starts loading
-// after it is answered. If IndexMemory allows no index, or one is loaded, nothing happens. Only for the operator's
-// store.
+// after it is answered. If IndexMemory allows no index, or one is loaded, nothing happens.
 func (h *Upkeep) LoadIndex(ctx context.Context) error {
 	s, err := h.operator("LoadIndex")
 	if err != nil {

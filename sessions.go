@@ -101,8 +101,7 @@ const (
 
 // AddSession records that a user has signed in in a browser. Only the answer contains its value; the store keeps a
 // hash. When a user has more than 100 sessions, the least recently used one ends. An unknown user is ErrNotFound, one
-// without an account ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated. Only for
-// the operator's store.
+// without an account ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated.
 func (h *Accounts) AddSession(ctx context.Context, n NewSession) (AddedSession, error) {
 	s, err := h.operator("AddSession")
 	if err != nil {
@@ -232,8 +231,8 @@ func loadSessions(tx db.Tx, condition string, args ...any) ([]storedSession, err
 
 // CheckSession returns the user of a session, with all scopes of a person, which include admin for admins only. A
 // session that is unknown, ended or expired, or whose user is disabled, is ErrUnauthenticated, with the same message.
-// Each use extends a session to 14 days from then, up to 90 days after the sign-in. Only for the operator's store; it
-// works read-only, too, but then does not extend the session.
+// Each use extends a session to 14 days from then, up to 90 days after the sign-in. It works read-only, too, but then
+// does not extend the session.
 //
 // The session is looked up by its hash: see [Accounts.CheckToken].
 func (h *Accounts) CheckSession(ctx context.Context, value string) (Principal, error) {
@@ -488,7 +487,7 @@ func (c PasswordChange) Format(f fmt.State, _ rune) { redact.Format(f, c, "Old",
 
 // CheckPassword returns the user with this name and password. Anything else is ErrUnauthenticated, with the same
 // message and after the same work, whether the user does not exist, the password is wrong or missing, or the user is
-// disabled. The caller must limit the number of attempts. Only for the operator's store; it works read-only, too.
+// disabled. The caller must limit the number of attempts. It works read-only, too.
 func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, error) {
 	s, err := h.operator("CheckPassword")
 	if err != nil {

@@ -381,7 +381,7 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 
 // CheckToken returns the user and the rights of an MCP token. A token that is unknown, deleted or expired, whose user
 // is disabled, or whose grant has ended or belongs to a deactivated client, is ErrUnauthenticated, with the same
-// message. Only for the operator's store; it works read-only, too.
+// message. It works read-only, too.
 //
 // The token is looked up by its hash. The time that takes depends on how many bytes of the hash match a stored one, but
 // senders can neither choose these bytes nor derive a token from them: the look-up needs no constant-time comparison.

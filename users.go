@@ -148,7 +148,7 @@ func (u storedUser) checkHasAccount() error {
 }
 
 // AddUser adds an account. A name or an id that already has one, or an identity that belongs to another user, is
-// ErrConflict. Only for the operator's store.
+// ErrConflict.
 func (h *Accounts) AddUser(ctx context.Context, n NewUser) (User, error) {
 	s, err := h.operator("AddUser")
 	if err != nil {
@@ -290,7 +290,7 @@ func checkUserDetails(email string, role Role) error {
 }
 
 // Users returns the users who have an account or anything in the store, by name; users without an account come last, by
-// id. Only for the operator's store.
+// id.
 func (h *Accounts) Users(ctx context.Context) ([]User, error) {
 	s, err := h.operator("Users")
 	if err != nil {
@@ -338,7 +338,7 @@ func (h *Accounts) Me(ctx context.Context) (User, error) {
 }
 
 // UpdateUser changes an account, found by id or name. Demoting or disabling the last enabled admin is ErrConflict, and
-// so are a name that is taken and a user without an account. Only for the operator's store.
+// so are a name that is taken and a user without an account.
 func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate) (User, error) {
 	s, err := h.operator("UpdateUser")
 	if err != nil {
@@ -482,8 +482,7 @@ func checkAdminLeft(tx db.Tx, before storedUser) error {
 // DeleteUser deletes a user's account with its sessions, tokens, OAuth grants and clients, preferences and memberships.
 // Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
 // view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
-// after an error the user may be disabled and some memories gone, and a second call deletes the rest. Only for the
-// operator's store.
+// after an error the user may be disabled and some memories gone, and a second call deletes the rest.
 func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeleteOptions) error {
 	o := options.orDefault()
 	s, err := h.operator("DeleteUser")
