@@ -3,6 +3,7 @@ package souvenir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -234,6 +235,13 @@ func TestThePageOfTheAPIShowsEveryMethod(t *testing.T) {
 	for name := range methodsOf(&Store{}) {
 		if !strings.Contains(string(page), "\n- `"+name+"(") {
 			t.Errorf("docs/api.md does not show %s", name)
+		}
+	}
+	s := &Store{}
+	for handle, of := range map[string]any{"Store": s, "Store.Accounts()": s.Accounts(), "Store.Upkeep()": s.Upkeep(),
+		"Store.Insights()": s.Insights()} {
+		if row := fmt.Sprintf("| `%s` | %d |", handle, reflect.TypeOf(of).NumMethod()); !strings.Contains(string(page), row) {
+			t.Errorf("docs/api.md lacks the row %s", row)
 		}
 	}
 }
