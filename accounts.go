@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Accounts manages users and their credentials: identities, invitations, sessions, MCP tokens, and the clients, grants,
@@ -78,7 +78,7 @@ func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, e
 	if err := checkIdentity(n.Issuer, n.Subject); err != nil {
 		return Identity{}, err
 	}
-	if err := check.Email(n.Email); err != nil {
+	if err := valid.Email(n.Email); err != nil {
 		return Identity{}, err
 	}
 	var linked Identity
@@ -120,10 +120,10 @@ func (s *Store) linkIdentity(tx db.Tx, u storedUser, n NewIdentity) (Identity, e
 }
 
 func checkIdentity(issuer, subject string) error {
-	if err := check.Line("issuer", issuer, check.MaxIssuer); err != nil {
+	if err := valid.Line("issuer", issuer, valid.MaxIssuer); err != nil {
 		return err
 	}
-	return orNil(check.Line("subject", subject, check.MaxSubject))
+	return orNil(valid.Line("subject", subject, valid.MaxSubject))
 }
 
 // identities reads the identities of a user (a row), the oldest first.

@@ -9,10 +9,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Activity is a recorded call: who made it, with which credential, on what, when, how long it took, and its outcome. It
@@ -189,21 +189,21 @@ func (q *ActivityQuery) check() error {
 	case q.Limit < 1 || q.Limit > MaxActivityLimit:
 		return invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxActivityLimit)
 	case q.Outcome != "" && q.Outcome != OutcomeError:
-		if err := check.Enum("outcome", q.Outcome, append(Outcomes(), OutcomeError)); err != nil {
+		if err := valid.Enum("outcome", q.Outcome, append(Outcomes(), OutcomeError)); err != nil {
 			return err
 		}
 	}
-	if err := check.Enum("credential", q.Credential,
+	if err := valid.Enum("credential", q.Credential,
 		[]CredentialKind{CredentialToken, CredentialClient, CredentialSession}); err != nil {
 		return err
 	}
 	for argument, value := range map[string]string{"id": q.ID, "client": q.Client, "tool": q.Tool, "action": q.Action} {
-		if err := check.UTF8(argument, value); err != nil {
+		if err := valid.UTF8(argument, value); err != nil {
 			return err
 		}
 	}
 	if q.ProjectID != "" {
-		return check.ProjectID(q.ProjectID)
+		return valid.ProjectID(q.ProjectID)
 	}
 	return nil
 }
@@ -387,29 +387,29 @@ func cutLine(text string, most int) string {
 // activityRecord describes a valid row of a call. Exports leave calls out: they are the history of this file.
 func activityRecord() transfer.Record {
 	word := func(argument, value string) error {
-		if len(value) > 2*check.MaxName {
+		if len(value) > 2*valid.MaxName {
 			return newError(KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value),
-				2*check.MaxName)
+				2*valid.MaxName)
 		}
 		return nil
 	}
 	return transfer.Record{
 		Table: "activity", Key: 1,
 		Fields: []transfer.RecordField{
-			{Name: "id", Check: check.Name},
-			{Name: "user", Check: check.Name},
+			{Name: "id", Check: valid.Name},
+			{Name: "user", Check: valid.Name},
 			{Name: "credential_id", Check: word},
 			{Name: "client", Check: word},
 			{Name: "tool", Check: func(argument,
 				value string) error {
-				return orNil(check.Line(argument, value, maxActivityTool))
+				return orNil(valid.Line(argument, value, maxActivityTool))
 			}},
 			{Name: "action", Check: word},
 			{Name: "memory_id", Check: word},
 			{Name: "file_id", Check: word},
 			{Name: "outcome", Check: func(argument,
 				value string) error {
-				return check.Enum(argument, Outcome(value), Outcomes())
+				return valid.Enum(argument, Outcome(value), Outcomes())
 			}},
 			{Name: "started_at", Form: transfer.TimeForm},
 			{Name: "duration", Form: transfer.CountForm},
@@ -469,7 +469,7 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 	if user == "" {
 		user = LocalUser
 	}
-	if check.Name("user", user) != nil {
+	if valid.Name("user", user) != nil {
 		return nil //nolint:nilerr // nobody can have such an id, so nobody could ask for it
 	}
 	project, err := projects.row(a.Principal.Access, a.Project)
@@ -480,7 +480,7 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 		return err
 	}
 	outcome := a.Outcome
-	if check.Enum("outcome", outcome, Outcomes()) != nil || outcome == "" {
+	if valid.Enum("outcome", outcome, Outcomes()) != nil || outcome == "" {
 		outcome = OutcomeOK
 		if a.Outcome != "" {
 			outcome = outcomeOfKind(KindInternal)
@@ -490,9 +490,9 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 	_, err = tx.Exec(`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id,
 		memory, file, outcome, started_at, duration, bytes)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.id, user, string(kind), line(id, check.MaxName), cleanClient(a.Client), line(a.Tool, maxActivityTool),
+		a.id, user, string(kind), line(id, valid.MaxName), cleanClient(a.Client), line(a.Tool, maxActivityTool),
 		line(a.Action, maxActivityTool), project,
-		line(a.MemoryID, check.MaxName), line(a.FileID, check.MaxName), string(outcome), a.StartedAt.UnixMicro(),
+		line(a.MemoryID, valid.MaxName), line(a.FileID, valid.MaxName), string(outcome), a.StartedAt.UnixMicro(),
 		max(a.Duration.Microseconds(), 0), max(a.Bytes, 0))
 	return err
 }
@@ -540,7 +540,7 @@ func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
 		return row, nil
 	}
 	p.known[key] = nil
-	if check.Project(ref.ID, ref.Name) != nil {
+	if valid.Project(ref.ID, ref.Name) != nil {
 		return nil, nil //nolint:nilerr // there can be no such project
 	}
 	sc, err := (&Store{shared: p.s}).As(access).scope(p.tx)

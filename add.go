@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/turns"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // NewMemory describes a memory to store. Only Content is required.
@@ -163,7 +163,7 @@ func (s *Store) PutMemory(ctx context.Context, m NewMemory) (Stored, error) {
 // the same key, the last one counts.
 func (s *Store) PutMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
 	for i, m := range memories {
-		if err := check.Key(m.Key); err != nil {
+		if err := valid.Key(m.Key); err != nil {
 			return nil, atPosition(err, i, len(memories))
 		}
 	}
@@ -197,7 +197,7 @@ func (s *Store) PutMemories(ctx context.Context, memories []NewMemory, options *
 func (s *Store) newDrafts(memories []NewMemory) ([]kernel.Draft, error) {
 	drafts := make([]kernel.Draft, len(memories))
 	for i, m := range memories {
-		err := check.NewContent(m.Content)
+		err := valid.NewContent(m.Content)
 		if err == nil {
 			drafts[i], err = newDraft(m)
 		}

@@ -8,9 +8,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // DefaultCollection is the collection for memories stored without naming one. It is created when first needed.
@@ -46,17 +46,17 @@ type NewCollection struct {
 }
 
 func (c NewCollection) check(embedder Embedder) error {
-	if err := check.Name("collection_name", c.Name); err != nil {
+	if err := valid.Name("collection_name", c.Name); err != nil {
 		return err
 	}
-	if err := check.Description(c.Description); err != nil {
+	if err := valid.Description(c.Description); err != nil {
 		return err
 	}
 	size := embedder.Dimensions()
 	switch {
-	case c.VectorSize < 0 || c.VectorSize > check.MaxVector:
+	case c.VectorSize < 0 || c.VectorSize > valid.MaxVector:
 		return invalid("vector_size", "vector_size is %d; 1 to %d are allowed, or 0 for the embedder's %d", c.VectorSize,
-			check.MaxVector, size)
+			valid.MaxVector, size)
 	case c.OwnVectors && c.VectorSize == 0:
 		return invalid("vector_size", "vector_size is missing; a collection of own vectors needs their number of dimensions")
 	case !c.OwnVectors && c.VectorSize != 0 && c.VectorSize != size:
@@ -136,7 +136,7 @@ func (s *Store) Collections(ctx context.Context) ([]Collection, error) {
 }
 
 func (s *Store) collection(tx db.Tx, sc scope, name string) (Collection, error) {
-	if err := check.Name("collection_name", name); err != nil {
+	if err := valid.Name("collection_name", name); err != nil {
 		return Collection{}, err
 	}
 	found, err := s.listCollections(tx, sc, name)
@@ -296,12 +296,12 @@ type CollectionUpdate struct {
 
 func (u CollectionUpdate) check() error {
 	if u.Name != nil {
-		if err := check.Name("name", *u.Name); err != nil {
+		if err := valid.Name("name", *u.Name); err != nil {
 			return err
 		}
 	}
 	if u.Description != nil {
-		return check.Description(*u.Description)
+		return valid.Description(*u.Description)
 	}
 	return nil
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // ContextQuery says what an interaction is about. The zero value asks for the context that applies everywhere.
@@ -192,7 +192,7 @@ func (q *ContextQuery) check() error {
 	if err := text.check(); err != nil {
 		return err
 	}
-	if err := check.Project(q.ProjectID, q.ProjectName); err != nil {
+	if err := valid.Project(q.ProjectID, q.ProjectName); err != nil {
 		return err
 	}
 	var err error
@@ -396,7 +396,7 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 	if err != nil {
 		return Stored{}, err
 	}
-	if err := check.NewContent(i.Content); err != nil {
+	if err := valid.NewContent(i.Content); err != nil {
 		return Stored{}, err
 	}
 	d, err := newDraft(NewMemory{Content: i.Content, EventType: EventIdentity, State: StateActive, Metadata: own.Own})

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // The event types that mean something to the store, besides [EventProjectRule]. They are compared without regard to
@@ -154,7 +154,7 @@ func (r *contextReader) gather() (c Context, err error) {
 	if c.Related, err = r.related(); err != nil {
 		return c, err
 	}
-	c.Warnings = check.Distinct(r.found.Warnings)
+	c.Warnings = valid.Distinct(r.found.Warnings)
 	return c, nil
 }
 

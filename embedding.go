@@ -11,11 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/static"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Purpose says what a text is embedded for; some models treat questions and answers differently.
@@ -119,9 +119,9 @@ func guard(e Embedder) (guarded guardedEmbedder, err error) {
 	switch {
 	case g.model == "" || g.model == OwnVectors:
 		return g, invalid("Embedder", "the Embedder's Model is %q; a unique name is needed", g.model)
-	case g.dimensions < 1 || g.dimensions > check.MaxVector:
+	case g.dimensions < 1 || g.dimensions > valid.MaxVector:
 		return g, invalid("Embedder", "the Embedder %s has %d dimensions; 1 to %d are allowed", show(g.model), g.dimensions,
-			check.MaxVector)
+			valid.MaxVector)
 	case g.maxInput < 200:
 		return g, invalid("Embedder", "the Embedder %s takes texts of %d bytes at most; at least 200 are needed",
 			show(g.model), g.maxInput)

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // What a store does with files, disks, contexts and Close when they do not behave.
@@ -572,13 +572,13 @@ func TestDeclaredTypesAreBroughtToOneForm(t *testing.T) {
 		"text/plain;charset=utf-8":   "text/plain; charset=utf-8",
 		`text/plain; name="a b.txt"`: `text/plain; name="a b.txt"`,
 	} {
-		if got, err := check.MIMEType(declared); err != nil || got != want {
+		if got, err := valid.MIMEType(declared); err != nil || got != want {
 			t.Errorf("%q becomes %q, %v; want %q", declared, got, err, want)
 		}
 	}
 	for _, declared := range []string{"png", "image/", "/png", "a/b/c", "text/plain; x", "text/plain; a=\"\xff\"\"",
 		"image/\u00e4"} {
-		if got, err := check.MIMEType(declared); !errors.Is(err, ErrInvalid) {
+		if got, err := valid.MIMEType(declared); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q becomes %q, %v", declared, got, err)
 		}
 	}

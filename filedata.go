@@ -12,11 +12,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/chunked"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetype"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // How file contents are stored and removed. They lie in chunks; one transaction writes several of them, so that a large
@@ -120,24 +120,24 @@ func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 	if err := s.checkFileSize(f.Size); err != nil {
 		return nil, err
 	}
-	if err := check.Description(f.Description); err != nil {
+	if err := valid.Description(f.Description); err != nil {
 		return nil, err
 	}
-	if err := check.Category(f.Category); err != nil {
+	if err := valid.Category(f.Category); err != nil {
 		return nil, err
 	}
 	var err error
-	if u.Tags, err = check.Tags(f.Tags, MaxTags); err != nil {
+	if u.Tags, err = valid.Tags(f.Tags, MaxTags); err != nil {
 		return nil, err
 	}
-	if err := check.Project(f.ProjectID, f.ProjectName); err != nil {
+	if err := valid.Project(f.ProjectID, f.ProjectName); err != nil {
 		return nil, err
 	}
 	if f.MemoryID != "" && f.ProjectID+f.ProjectName != "" {
 		return nil, linkedAndPlaced()
 	}
 	u.Filename = filetype.CleanFilename(f.Filename)
-	u.declared, err = check.MIMEType(f.MIMEType)
+	u.declared, err = valid.MIMEType(f.MIMEType)
 	return u, err
 }
 

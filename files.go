@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // File is a document kept beside the memories: its contents lie in the store, too, and [Store.OpenFile] reads them. A
@@ -151,25 +151,25 @@ func (l *FileList) check() error {
 	if _, err := fileOrder(l.Sort); err != nil {
 		return err
 	}
-	if err := check.Project(l.ProjectID, l.ProjectName); err != nil {
+	if err := valid.Project(l.ProjectID, l.ProjectName); err != nil {
 		return err
 	}
-	if err := check.Category(l.Category); err != nil {
+	if err := valid.Category(l.Category); err != nil {
 		return err
 	}
-	if err := check.UTF8("filename", l.Filename); err != nil {
+	if err := valid.UTF8("filename", l.Filename); err != nil {
 		return err
 	}
 	if kind, ok := strings.CutSuffix(l.MIMEType, "/*"); l.MIMEType != "" &&
 		(!ok || kind == "" || strings.Contains(kind, "/")) {
-		if found, err := check.MIMEType(l.MIMEType); err != nil || found != l.MIMEType || strings.Contains(found, ";") {
+		if found, err := valid.MIMEType(l.MIMEType); err != nil || found != l.MIMEType || strings.Contains(found, ";") {
 			return invalid("mime_type",
 				"mime_type is %s; a type without parameters is needed, such as text/plain, or image/* for all images",
 				show(l.MIMEType))
 		}
 	}
 	var err error
-	l.Tags, err = check.Tags(l.Tags, maxAlternatives)
+	l.Tags, err = valid.Tags(l.Tags, maxAlternatives)
 	return err
 }
 
@@ -183,7 +183,7 @@ func (l FileList) rows(tx db.Tx, sc scope) ([]int64, error) {
 	if l.MemoryID != "" {
 		memory, memoryArgs := sc.Visible()
 		condition += ` AND m.uid IN (?, ?) AND ` + memory
-		args = slices.Concat(args, []any{l.MemoryID, check.CanonicalID(l.MemoryID)}, memoryArgs)
+		args = slices.Concat(args, []any{l.MemoryID, valid.CanonicalID(l.MemoryID)}, memoryArgs)
 	}
 	if l.ProjectID != "" || l.ProjectName != "" {
 		project, err := findProject(tx, sc, l.ProjectID, l.ProjectName)
@@ -373,12 +373,12 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, 
 // check validates the change and brings the tags to their stored form.
 func (u *FileUpdate) check() error {
 	if u.Description != nil {
-		if err := check.Description(*u.Description); err != nil {
+		if err := valid.Description(*u.Description); err != nil {
 			return err
 		}
 	}
 	if u.Category != nil {
-		if err := check.Category(*u.Category); err != nil {
+		if err := valid.Category(*u.Category); err != nil {
 			return err
 		}
 	}
@@ -386,14 +386,14 @@ func (u *FileUpdate) check() error {
 		if u.MemoryID != nil && *u.MemoryID != "" {
 			return linkedAndPlaced()
 		}
-		if err := check.Project(u.Project.ID, u.Project.Name); err != nil {
+		if err := valid.Project(u.Project.ID, u.Project.Name); err != nil {
 			return err
 		}
 	}
 	if u.Tags == nil {
 		return nil
 	}
-	tags, err := check.Tags(u.Tags, MaxTags)
+	tags, err := valid.Tags(u.Tags, MaxTags)
 	u.Tags = append([]string{}, tags...)
 	return err
 }
@@ -482,7 +482,7 @@ type storedFile struct {
 
 // file returns a visible file by id.
 func (s *Store) file(tx db.Tx, sc scope, id string) (storedFile, error) {
-	found, err := loadFiles(tx, sc, `f.uid IN (?, ?) ORDER BY f.uid = ? DESC`, id, check.CanonicalID(id), id)
+	found, err := loadFiles(tx, sc, `f.uid IN (?, ?) ORDER BY f.uid = ? DESC`, id, valid.CanonicalID(id), id)
 	if err != nil {
 		return storedFile{}, err
 	}

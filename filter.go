@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Filter limits a search or a listing to memories whose fields match. The keys are the known keys of a memory
@@ -245,7 +245,7 @@ func (f Filter) compile(sc scope) (string, []any, error) {
 	var parts []string
 	var args []any
 	for _, key := range slices.Sorted(maps.Keys(f)) {
-		if err := check.UTF8("filter", key); err != nil {
+		if err := valid.UTF8("filter", key); err != nil {
 			return "", nil, err
 		}
 		c, err := toCondition(f[key])
@@ -431,7 +431,7 @@ func (b *conditionBuilder) anyOf(values []any, negate bool) error {
 
 func textValue(v any) (any, error) {
 	if r := reflect.ValueOf(v); r.Kind() == reflect.String {
-		return r.String(), check.UTF8("", r.String())
+		return r.String(), valid.UTF8("", r.String())
 	}
 	return nil, fmt.Errorf(" is %s; a string is expected", jsonobject.Show(v))
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Insights provides the data of a dashboard: overview, graph and map, the tags and modules in use, recorded activity,
@@ -442,7 +442,7 @@ const (
 // most first. Names that differ only in case are the same module. An unknown project has none, which is not an error.
 func (h *Insights) Modules(ctx context.Context, project ProjectRef) ([]Module, error) {
 	s := h.s
-	if err := check.Project(project.ID, project.Name); err != nil {
+	if err := valid.Project(project.ID, project.Name); err != nil {
 		return nil, err
 	}
 	var all []Module

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // InvitationPurpose is what an invitation is for.
@@ -133,7 +133,7 @@ func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (AddedInv
 func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 	role, lifetime := RoleUser, invitationLifetime
 	n.Purpose = cmp.Or(n.Purpose, InvitationAccount)
-	if err := check.Enum("purpose", n.Purpose, []InvitationPurpose{InvitationAccount, InvitationSetup}); err != nil {
+	if err := valid.Enum("purpose", n.Purpose, []InvitationPurpose{InvitationAccount, InvitationSetup}); err != nil {
 		return n, err
 	}
 	if n.Purpose == InvitationSetup {
@@ -147,7 +147,7 @@ func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 		return n, invalid("role", "role is %s; the first user of a store must be an admin", show(string(n.Role)))
 	}
 	if n.Note != "" {
-		if err := check.Line("note", n.Note, maxNote); err != nil {
+		if err := valid.Line("note", n.Note, maxNote); err != nil {
 			return n, err
 		}
 	}
@@ -345,7 +345,7 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 		if err := checkIdentity(a.Identity.Issuer, a.Identity.Subject); err != nil {
 			return User{}, err
 		}
-		if err := check.Email(a.Identity.Email); err != nil {
+		if err := valid.Email(a.Identity.Email); err != nil {
 			return User{}, err
 		}
 	} else if a.Password == "" {
@@ -393,9 +393,9 @@ func invitationRecord() transfer.Record {
 	return transfer.Record{
 		Table: "invitation", Key: 1,
 		Fields: []transfer.RecordField{
-			{Name: "id", Check: check.Name},
+			{Name: "id", Check: valid.Name},
 			{Name: "hash", Form: transfer.BytesForm, Check: transfer.CheckHash},
-			{Name: "email", Check: func(_, value string) error { return check.Email(value) }},
+			{Name: "email", Check: func(_, value string) error { return valid.Email(value) }},
 			{Name: "note", Check: transfer.CheckText},
 			{Name: "created_at", Form: transfer.TimeForm},
 			{Name: "expires_at", Form: transfer.TimeForm},

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // contentAttacks are on the text of memories.
@@ -279,7 +279,7 @@ func TestWhatIsJustAllowedIsStoredAsItIs(t *testing.T) {
 		{"names", NewMemory{Content: "names", Collection: long(128), ProjectID: long(128), ProjectName: long(128)}},
 		{"metadata", NewMemory{Content: "much is known",
 			Metadata: map[string]any{"n": strings.Repeat("x", MaxMetadata-len(`{"n":""}`))}}},
-		{"depth", NewMemory{Content: "deep", Metadata: deep(check.MaxDepth)}},
+		{"depth", NewMemory{Content: "deep", Metadata: deep(valid.MaxDepth)}},
 		{"a vector", NewMemory{Content: "wide", Collection: "widest", Embedding: make([]float32, 16384)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // MemberRole says what a member may do in a project.
@@ -277,7 +277,7 @@ func checkMember(project ProjectRef, user string, role MemberRole) error {
 	if err := checkNamed(project); err != nil {
 		return err
 	}
-	if err := check.Name("user", user); err != nil {
+	if err := valid.Name("user", user); err != nil {
 		return err
 	}
 	if !slices.Contains(memberRoles, role) {

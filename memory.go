@@ -8,22 +8,22 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Limits of a memory.
 const (
-	MaxContent  = check.MaxContent  // bytes of content: 1 MiB
-	MaxMetadata = check.MaxMetadata // bytes of metadata, as JSON: 64 KiB
-	MaxTags     = check.MaxTags     // tags of a memory: 64
-	MaxTag      = check.MaxTag      // characters of a tag: 128
-	MaxRelated  = check.MaxRelated  // related memories of a memory: 256
-	MaxKey      = check.MaxKey      // bytes of a memory's own key: 512
-	MaxWord     = check.MaxWord     // characters of event_type and of state: 64
+	MaxContent  = valid.MaxContent  // bytes of content: 1 MiB
+	MaxMetadata = valid.MaxMetadata // bytes of metadata, as JSON: 64 KiB
+	MaxTags     = valid.MaxTags     // tags of a memory: 64
+	MaxTag      = valid.MaxTag      // characters of a tag: 128
+	MaxRelated  = valid.MaxRelated  // related memories of a memory: 256
+	MaxKey      = valid.MaxKey      // bytes of a memory's own key: 512
+	MaxWord     = valid.MaxWord     // characters of event_type and of state: 64
 )
 
 // Importance says how much a memory matters.
@@ -152,12 +152,12 @@ type MemoryKey struct {
 // this view may not see, is ErrNotFound.
 func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (Memory, error) {
 	k.Collection = cmp.Or(k.Collection, DefaultCollection)
-	err := check.Key(k.Key)
+	err := valid.Key(k.Key)
 	if err == nil {
-		err = check.Name("collection_name", k.Collection)
+		err = valid.Name("collection_name", k.Collection)
 	}
 	if err == nil {
-		err = check.Project(k.ProjectID, k.ProjectName)
+		err = valid.Project(k.ProjectID, k.ProjectName)
 	}
 	if err != nil {
 		return Memory{}, err
@@ -354,7 +354,7 @@ type storedMemory struct {
 
 // memory returns a visible memory by id.
 func (s *Store) memory(tx db.Tx, sc scope, id string) (storedMemory, error) {
-	found, err := s.loadMemories(tx, sc, `m.uid IN (?, ?) ORDER BY m.uid = ? DESC`, id, check.CanonicalID(id), id)
+	found, err := s.loadMemories(tx, sc, `m.uid IN (?, ?) ORDER BY m.uid = ? DESC`, id, valid.CanonicalID(id), id)
 	if err != nil {
 		return storedMemory{}, err
 	}

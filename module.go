@@ -11,9 +11,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // ModuleQuery names a module of a project.
@@ -131,10 +131,10 @@ func (m ModuleState) MarshalJSON() ([]byte, error) {
 
 func (q *ModuleQuery) check() error {
 	q.Module = strings.TrimSpace(q.Module)
-	if err := check.Name("module_name", q.Module); err != nil {
+	if err := valid.Name("module_name", q.Module); err != nil {
 		return err
 	}
-	if err := check.Project(q.ProjectID, q.ProjectName); err != nil {
+	if err := valid.Project(q.ProjectID, q.ProjectName); err != nil {
 		return err
 	}
 	q.Limit = cmp.Or(q.Limit, DefaultModuleLimit)
@@ -224,7 +224,7 @@ func (r *moduleReader) gather() error {
 func spellings(name string) []string {
 	first, size := utf8.DecodeRuneInString(name)
 	lower := strings.ToLower(name)
-	return check.Distinct([]string{name, lower, strings.ToUpper(name), string(unicode.ToUpper(first)) +
+	return valid.Distinct([]string{name, lower, strings.ToUpper(name), string(unicode.ToUpper(first)) +
 		strings.ToLower(name[size:])})
 }
 

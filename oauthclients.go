@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Client is an OAuth client: a program that may ask users for access.
@@ -285,7 +285,7 @@ func (n NewClient) maker(tx db.Tx, user, now int64) (string, error) {
 }
 
 func (n NewClient) check() error {
-	if err := clientmeta.CheckVisibleASCII("client_id", n.ID, check.MaxName); err != nil {
+	if err := clientmeta.CheckVisibleASCII("client_id", n.ID, valid.MaxName); err != nil {
 		return err
 	}
 	if scheme, _, found := strings.Cut(strings.ToLower(n.ID), ":"); found && (scheme == "https" || scheme == "http") {

@@ -11,12 +11,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 	"github.com/souvenir-ai/souvenir/internal/redirect"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Authorization is a client's request at the authorization endpoint, and what the user allows of it.
@@ -364,7 +364,7 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 		for i, uri := range hosts {
 			hosts[i] = redirect.Host(uri)
 		}
-		g.Hosts = check.Distinct(hosts)
+		g.Hosts = valid.Distinct(hosts)
 		found = append(found, g)
 		return nil
 	}, `SELECT g.id, g.client_id, u.uid, g.revoked_at IS NOT NULL OR u.disabled_at IS NOT NULL, g.uid, c.client_id, c.name,

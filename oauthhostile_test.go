@@ -15,7 +15,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Thieves, clocks, damage and races, as they meet an authorization server.
@@ -132,7 +132,7 @@ func TestClientNamesThatNobodyCanSeeAreRefused(t *testing.T) {
 
 func TestDeepMetadataIsRefused(t *testing.T) {
 	s, _ := openOAuth(t)
-	for levels, kind := range map[int]*Error{check.MaxDepth: nil, check.MaxDepth + 1: ErrTooLarge, 5000: ErrTooLarge} {
+	for levels, kind := range map[int]*Error{valid.MaxDepth: nil, valid.MaxDepth + 1: ErrTooLarge, 5000: ErrTooLarge} {
 		_, err := s.Accounts().RegisterClient(t.Context(),
 			ClientRegistration{RedirectURIs: []string{testCallback}, Extra: deep(levels)})
 		if kind == nil {

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 func FuzzContent(f *testing.F) {
@@ -26,7 +26,7 @@ func FuzzContent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		content := string(raw)
 		added, err := inMemory.AddMemory(ctx, NewMemory{Content: content})
-		if right := !check.Blank(content) && len(content) <= MaxContent && utf8.ValidString(content); right != (err == nil) {
+		if right := !valid.Blank(content) && len(content) <= MaxContent && utf8.ValidString(content); right != (err == nil) {
 			t.Fatalf("storing %q: %v", content, err)
 		}
 		if err != nil {

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Project groups memories about one subject, and is what people share with each other. [Store.AddProject] creates it,
@@ -65,7 +65,7 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 		return Project{}, err
 	}
 	if n.Name == "" {
-		if err := check.ProjectName("project_id", n.ID); err != nil {
+		if err := valid.ProjectName("project_id", n.ID); err != nil {
 			return Project{}, err
 		}
 	}
@@ -159,7 +159,7 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 		return Project{}, err
 	}
 	if u.Name != nil {
-		if err := check.ProjectName("name", *u.Name); err != nil {
+		if err := valid.ProjectName("name", *u.Name); err != nil {
 			return Project{}, err
 		}
 	}
@@ -364,7 +364,7 @@ func canonicalProjects(tx db.Tx, sc scope, argument string, refs []string) ([]st
 		canonical = append(canonical, p.owner+"/"+p.uid)
 	}
 	if len(refs) > 0 {
-		canonical = check.Distinct(canonical)
+		canonical = valid.Distinct(canonical)
 	}
 	return canonical, nil
 }
@@ -388,7 +388,7 @@ func checkNamed(ref ProjectRef) error {
 	if ref == (ProjectRef{}) {
 		return invalid("project_id", "project_id and project_name are missing; give one of them")
 	}
-	return check.Project(ref.ID, ref.Name)
+	return valid.Project(ref.ID, ref.Name)
 }
 
 // knownProject returns the project that a reference names; one that is not visible is ErrNotFound.
@@ -481,7 +481,7 @@ func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectT
 func (s *Store) newProjectFor(tx db.Tx, sc scope, id, name string) (int64, error) {
 	for _, given := range []struct{ argument, value string }{{"project_id", id}, {"project_name", name}} {
 		if given.value != "" && (given.argument == "project_name" || name == "") {
-			if err := check.ProjectName(given.argument, given.value); err != nil {
+			if err := valid.ProjectName(given.argument, given.value); err != nil {
 				return 0, err
 			}
 		}

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // openPeople opens a store whose users have accounts; an empty name means none.
@@ -143,7 +143,7 @@ func TestProjectsAreNamedByTheirOwnersAccount(t *testing.T) {
 
 // Names and ids as long as they may be can be combined.
 func TestLongOwnersAndIDsNameProjects(t *testing.T) {
-	long := strings.Repeat("é", check.MaxName)
+	long := strings.Repeat("é", valid.MaxName)
 	s := openPeople(t, map[string]string{long: "", "rita": ""})
 	owner := s.As(Access{User: long})
 	mustAddProject(t, owner, NewProject{ID: long})

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // A rule is a memory of event type project-rule. A project has at most one of each RuleType; outside all projects each
@@ -110,13 +110,13 @@ func checkRuleType(t RuleType) error {
 	if t == "" {
 		return invalid("rule_type", "rule_type is empty; allowed are %s", oneOf(kernel.RuleTypes))
 	}
-	return check.Enum("rule_type", string(t), kernel.RuleTypes)
+	return valid.Enum("rule_type", string(t), kernel.RuleTypes)
 }
 
 // GetRule returns a project's rule of a type, or for the zero ProjectRef the user's general one. ErrNotFound means that
 // there is no such rule, or that the project is not visible.
 func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleType) (Memory, error) {
-	if err := cmp.Or(checkRuleType(ruleType), check.Project(project.ID, project.Name)); err != nil {
+	if err := cmp.Or(checkRuleType(ruleType), valid.Project(project.ID, project.Name)); err != nil {
 		return Memory{}, err
 	}
 	var m Memory
@@ -136,7 +136,7 @@ func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleTy
 // Rules returns the rules of a project, or for the zero ProjectRef the user's general ones, in any state. An unknown
 // project has none, which is not an error.
 func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
-	if err := check.Project(project.ID, project.Name); err != nil {
+	if err := valid.Project(project.ID, project.Name); err != nil {
 		return Rules{}, err
 	}
 	var r Rules
@@ -180,7 +180,7 @@ func (s *Store) rules(tx db.Tx, sc scope, project ProjectRef) (Rules, error) {
 // does. ErrNotFound means that there is no such rule.
 func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) error {
 	ctx = db.Freeing(ctx)
-	if err := cmp.Or(checkRuleType(ruleType), check.Project(project.ID, project.Name)); err != nil {
+	if err := cmp.Or(checkRuleType(ruleType), valid.Project(project.ID, project.Name)); err != nil {
 		return err
 	}
 	if err := s.checkGeneralRule(project); err != nil {
@@ -385,7 +385,7 @@ type ruleState struct {
 
 // newRuleState validates the state that a caller requests for a rule.
 func newRuleState(content string, tags, related []string) (ruleState, error) {
-	if err := check.NewContent(content); err != nil {
+	if err := valid.NewContent(content); err != nil {
 		return ruleState{}, err
 	}
 	a := kernel.Attributes{Tags: tags, Related: related}
@@ -432,7 +432,7 @@ func (e ruleEdit) after(present []storedMemory) (ruleState, error) {
 		return ruleState{}, newError(KindConflict, "expected_revision",
 			"expected_revision is %d, but there is no such rule; 0 means any", e.expected)
 	}
-	return next, check.NewContent(next.content)
+	return next, valid.NewContent(next.content)
 }
 
 // editRule makes the change. It splits and embeds the resulting text before the transaction; if others have edited the
@@ -446,7 +446,7 @@ func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
 	if err := s.checkWritable(); err != nil {
 		return StoredRule{}, err
 	}
-	if err := check.Project(e.project.ID, e.project.Name); err != nil {
+	if err := valid.Project(e.project.ID, e.project.Name); err != nil {
 		return StoredRule{}, err
 	}
 	const tries = 3
@@ -572,7 +572,7 @@ func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready kernel.Prepared,
 	}
 	d := kernel.Draft{Content: next.content, Collection: DefaultCollection, Attributes: kernel.Attributes{
 		EventType: EventProjectRule, RuleType: string(e.ruleType), ProjectID: e.project.ID, ProjectName: e.project.Name,
-		Tags: check.Distinct(next.tags), Related: check.Distinct(next.related),
+		Tags: valid.Distinct(next.tags), Related: valid.Distinct(next.related),
 	}}
 	changed := len(present) == 0 || present[0].Content != next.content
 	if changed {

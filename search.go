@@ -8,13 +8,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/text"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // SortOrder is the order of search results and listings.
@@ -223,7 +223,7 @@ func (q *Query) check() error {
 	if len(q.Text) > MaxQuery {
 		return newError(KindTooLarge, "query", "query is %d bytes; at most %d are allowed", len(q.Text), MaxQuery)
 	}
-	if err := check.UTF8("query", q.Text); err != nil {
+	if err := valid.UTF8("query", q.Text); err != nil {
 		return err
 	}
 	if q.Limit == 0 {
@@ -241,7 +241,7 @@ func (q *Query) check() error {
 			q.Sort = SortRelevance
 		}
 	}
-	if err := check.Enum("sort_order", q.Sort, sortOrders); err != nil {
+	if err := valid.Enum("sort_order", q.Sort, sortOrders); err != nil {
 		return err
 	}
 	if q.Sort == SortRelevance && !q.sought() {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // selection is the part of the store that a query covers.
@@ -48,7 +48,7 @@ func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 		sel.warnings = append(sel.warnings, s.goneProjects())
 	}
 	condition, args := sc.Visible()
-	collections := check.Distinct(q.Collections)
+	collections := valid.Distinct(q.Collections)
 	if len(collections) > maxCollections {
 		return sel, newError(KindTooLarge, "collection_name", "collection_name lists %d collections; at most %d are allowed",
 			len(collections), maxCollections)
@@ -63,7 +63,7 @@ func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 		args = append(args, anys(collections)...)
 	}
 	if q.ProjectID != "" || q.ProjectName != "" {
-		if err := check.Project(q.ProjectID, q.ProjectName); err != nil {
+		if err := valid.Project(q.ProjectID, q.ProjectName); err != nil {
 			return sel, err
 		}
 		project, err := findProject(tx, sc, q.ProjectID, q.ProjectName)
@@ -102,7 +102,7 @@ func (sel *selection) addFilters(sc scope, q Query) error {
 		}
 		return err
 	}
-	if err := check.Enum("classification", string(q.Classification), kernel.Classifications); err != nil {
+	if err := valid.Enum("classification", string(q.Classification), kernel.Classifications); err != nil {
 		return err
 	}
 	if q.Classification != "" {
@@ -111,7 +111,7 @@ func (sel *selection) addFilters(sc scope, q Query) error {
 		}
 	}
 	if len(q.Tags) > 0 {
-		tags, err := check.Tags(q.Tags, maxAlternatives)
+		tags, err := valid.Tags(q.Tags, maxAlternatives)
 		if err != nil {
 			return err
 		}

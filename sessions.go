@@ -11,12 +11,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Session is a person's sign-in in a browser.
@@ -444,7 +444,7 @@ func sessionRecord() transfer.Record {
 	return transfer.Record{
 		Table: "session", Key: 1,
 		Fields: []transfer.RecordField{
-			{Name: "id", Check: check.Name},
+			{Name: "id", Check: valid.Name},
 			{Name: "hash", Form: transfer.BytesForm, Check: transfer.CheckHash},
 			{Name: "user_agent", Check: transfer.CheckText},
 			{Name: "created_at", Form: transfer.TimeForm},
@@ -494,7 +494,7 @@ func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, erro
 		return User{}, err
 	}
 	var u storedUser
-	if len(c.Name) <= check.MaxFoldedName {
+	if len(c.Name) <= valid.MaxFoldedName {
 		err := s.read(ctx, func(tx db.Tx, _ scope) error {
 			found, err := loadUsers(tx, `u.name_key = ?`, foldname.Key(c.Name))
 			if len(found) > 0 {

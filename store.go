@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/activitylog"
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Store is a memory in one SQLite file. It is safe for concurrent use, and several processes may have the same file
@@ -223,11 +223,11 @@ func (s *Store) checkWritable() error {
 		return newError(KindReadOnly, "", "the store is opened read-only")
 	}
 	for _, id := range s.access.Projects {
-		if err := check.ProjectID(id); err != nil {
+		if err := valid.ProjectID(id); err != nil {
 			return err
 		}
 	}
-	return check.Name("user", s.access.User)
+	return valid.Name("user", s.access.User)
 }
 
 // now returns the time in its stored form: microseconds since 1970 UTC.

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/tododoc"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // NewTodo describes a todo document to store for a project.
@@ -135,7 +135,7 @@ func todoNeedsProject() error {
 
 // GetTodo returns the todo of a project. ErrNotFound means that it has none, or that the project is not visible.
 func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (Todo, error) {
-	if err := check.Project(project.ID, project.Name); err != nil {
+	if err := valid.Project(project.ID, project.Name); err != nil {
 		return Todo{}, err
 	}
 	if err := checkTodoProject(project); err != nil {
@@ -188,7 +188,7 @@ func (s *Store) UpdateTodoSection(ctx context.Context, u TodoSectionUpdate) (Sto
 		return StoredTodo{}, newError(KindTooLarge, "content", "content is %d bytes; the whole todo may have at most %d",
 			len(u.Content), MaxContent)
 	}
-	if err := check.UTF8("content", u.Content); err != nil {
+	if err := valid.UTF8("content", u.Content); err != nil {
 		return StoredTodo{}, err
 	}
 	if _, _, err := tododoc.CheckBody(section, u.Content, 0); err != nil {
@@ -233,7 +233,7 @@ func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (CompletedTask, err
 	if c.TaskID == "" {
 		return CompletedTask{}, invalid("task_id", "task_id is empty; the id of a task is needed, such as T1")
 	}
-	if err := check.Name("task_id", c.TaskID); err != nil {
+	if err := valid.Name("task_id", c.TaskID); err != nil {
 		return CompletedTask{}, err
 	}
 	var completed CompletedTask

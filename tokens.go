@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Token is an MCP token as its user sees it: everything except the token value.
@@ -146,7 +146,7 @@ func (h *Accounts) AddToken(ctx context.Context, n NewToken) (AddedToken, error)
 	if err != nil {
 		return AddedToken{}, err
 	}
-	if err := check.Name("name", n.Name); err != nil {
+	if err := valid.Name("name", n.Name); err != nil {
 		return AddedToken{}, err
 	}
 	scopes, err := checkScopes("scopes", n.Scopes)
@@ -368,7 +368,7 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 		now := s.now()
 		ended, err := db.Column[int64](tx,
 			`UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now,
-			check.CanonicalID(id), sc.User)
+			valid.CanonicalID(id), sc.User)
 		if err == nil && len(ended) == 0 {
 			err = newError(KindNotFound, "id", "id %s is not a token of this user", show(id))
 		}

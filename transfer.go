@@ -5,9 +5,9 @@ import (
 	"context"
 	"io"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // ExportOptions change what [Upkeep.Export] writes. Nil means the zero value: everything but credentials.
@@ -155,7 +155,7 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 		o = *options
 	}
 	o.OnConflict = cmp.Or(o.OnConflict, ConflictKeep)
-	if err := check.Enum("OnConflict", o.OnConflict, []OnConflict{ConflictKeep, ConflictReplace}); err != nil {
+	if err := valid.Enum("OnConflict", o.OnConflict, []OnConflict{ConflictKeep, ConflictReplace}); err != nil {
 		return importReport(transfer.Report{}), err
 	}
 	if s.db.ReadOnly() {

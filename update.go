@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // MemoryUpdate describes a change to a memory. Unset fields change nothing.
@@ -58,7 +58,7 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (St
 	}
 	if u.EventTime != nil {
 		if event := microsOf(*u.EventTime); event != nil {
-			if err := check.Time("event_time", *event); err != nil {
+			if err := valid.Time("event_time", *event); err != nil {
 				return Stored{}, err
 			}
 		}
@@ -69,7 +69,7 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (St
 
 // newContent checks new content and its vector, if any.
 func newContent(content string, vector []float32) (*kernel.Draft, error) {
-	if err := check.NewContent(content); err != nil {
+	if err := valid.NewContent(content); err != nil {
 		return nil, err
 	}
 	d := kernel.Draft{Content: content}

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // User is a user of the store.
@@ -105,7 +105,7 @@ const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE ow
 // findUser looks a user up by id, or else by name. A row left behind by a deleted user does not count.
 func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 	found, err := loadUsers(tx, `u.uid = ? AND (u.disabled_at IS NULL OR `+listed+`)`, idOrName)
-	if err == nil && len(found) == 0 && len(idOrName) <= check.MaxFoldedName {
+	if err == nil && len(found) == 0 && len(idOrName) <= valid.MaxFoldedName {
 		found, err = loadUsers(tx, `u.name_key = ?`, foldname.Key(idOrName))
 	}
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Store) account(tx db.Tx, sc scope, idOrName string) (storedUser, error)
 		return own, nil
 	case s.operator:
 		return findUser(tx, idOrName)
-	case own.Name != "" && len(idOrName) <= check.MaxFoldedName && foldname.Key(idOrName) == foldname.Key(own.Name):
+	case own.Name != "" && len(idOrName) <= valid.MaxFoldedName && foldname.Key(idOrName) == foldname.Key(own.Name):
 		return own, nil
 	}
 	return own, newError(KindForbidden, "user", "user is %s; a view of a user is for that user alone", show(idOrName))
@@ -169,11 +169,11 @@ func (h *Accounts) AddUser(ctx context.Context, n NewUser) (User, error) {
 // checkNewUser checks a new account on its own, fills in the defaults, and hashes the password.
 func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, error) {
 	if n.ID != "" {
-		if err := check.Name("id", n.ID); err != nil {
+		if err := valid.Name("id", n.ID); err != nil {
 			return n, "", err
 		}
 	}
-	name, err := check.UserName(n.Name)
+	name, err := valid.UserName(n.Name)
 	if err != nil {
 		return n, "", err
 	}
@@ -185,7 +185,7 @@ func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, e
 		if err := checkIdentity(n.Identity.Issuer, n.Identity.Subject); err != nil {
 			return n, "", err
 		}
-		if err := check.Email(n.Identity.Email); err != nil {
+		if err := valid.Email(n.Identity.Email); err != nil {
 			return n, "", err
 		}
 	}
@@ -280,13 +280,13 @@ func checkNameFree(tx db.Tx, id, name string) error {
 
 // checkUserDetails checks the fields that are not credentials.
 func checkUserDetails(email string, role Role) error {
-	if err := check.Email(email); err != nil {
+	if err := valid.Email(email); err != nil {
 		return err
 	}
 	if role == "" {
 		return invalid("role", `role is ""; allowed are %s`, oneOf([]Role{RoleUser, RoleAdmin}))
 	}
-	return check.Enum("role", role, []Role{RoleUser, RoleAdmin})
+	return valid.Enum("role", role, []Role{RoleUser, RoleAdmin})
 }
 
 // Users returns the users who have an account or anything in the store, by name; users without an account come last, by
@@ -369,7 +369,7 @@ func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate
 // checkUpdate checks a change on its own and hashes the password.
 func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) (UserUpdate, string, error) {
 	if u.Name != nil {
-		name, err := check.UserName(*u.Name)
+		name, err := valid.UserName(*u.Name)
 		if err != nil {
 			return u, "", err
 		}

@@ -11,11 +11,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/redirect"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Limits of what a client may register.
@@ -180,15 +180,15 @@ func (m Metadata) copied() (Metadata, error) {
 	if err := json.Unmarshal(encoded, &copied); err != nil {
 		return m, err
 	}
-	if jsonobject.Depth(copied.Extra) > check.MaxDepth {
+	if jsonobject.Depth(copied.Extra) > valid.MaxDepth {
 		return m, fault.New(fault.KindTooLarge, "",
-			"the metadata of the client is nested more than %d deep", check.MaxDepth)
+			"the metadata of the client is nested more than %d deep", valid.MaxDepth)
 	}
 	return copied, nil
 }
 
 func checkRedirectURIs(uris []string) ([]string, error) {
-	uris = check.Distinct(uris)
+	uris = valid.Distinct(uris)
 	switch {
 	case len(uris) == 0:
 		return nil, fault.Invalid("redirect_uris",
@@ -210,7 +210,7 @@ func checkClientName(name string) error {
 	if name == "" {
 		return nil
 	}
-	if err := check.Line("client_name", name, maxClientName); err != nil {
+	if err := valid.Line("client_name", name, maxClientName); err != nil {
 		return err
 	}
 	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsSpace(r) && !foldname.Unseen(r) }) {
@@ -231,7 +231,7 @@ func (m *Metadata) checkAuthMethod(allowed []string) error {
 	if m.TokenEndpointAuthMethod == "" {
 		m.TokenEndpointAuthMethod = allowed[0]
 	}
-	return check.Enum("token_endpoint_auth_method", m.TokenEndpointAuthMethod, allowed)
+	return valid.Enum("token_endpoint_auth_method", m.TokenEndpointAuthMethod, allowed)
 }
 
 // supported drops the values that this server does not support. The first of all must remain.

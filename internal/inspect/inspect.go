@@ -13,12 +13,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // MaxFindings is the most findings that a report lists.
@@ -383,7 +383,7 @@ func (in *inspection) checkRevisions() error {
 		wrong := func(problem string) {
 			in.find(Finding{Table: "memory_revision", ID: memory, Problem: fmt.Sprintf("revision %d %s", number, problem)})
 		}
-		for _, err := range []error{check.Content(content), check.Time("created_at", created)} {
+		for _, err := range []error{valid.Content(content), valid.Time("created_at", created)} {
 			if err != nil {
 				wrong("cannot be: " + err.Error())
 			}
@@ -410,7 +410,7 @@ func (in *inspection) checkFiles() error {
 		err := row.Scan(&f.Row, &f.ID, &f.Filename, &f.MIMEType, &f.Size, &f.SHA256, &f.Description, &f.Category, &f.Created,
 			&f.Updated, &tags)
 		for _, wrong := range []error{
-			check.Name("id", f.ID), f.Check(), check.Time("created_at", f.Created), check.Time("updated_at", f.Updated),
+			valid.Name("id", f.ID), f.Check(), valid.Time("created_at", f.Created), valid.Time("updated_at", f.Updated),
 			checkStoredTags(tags),
 		} {
 			if wrong != nil && err == nil {
@@ -493,8 +493,8 @@ func (in *inspection) checkTrash() error {
 			return err
 		}
 		in.report.Checked["trash"]++
-		for _, err := range []error{check.UTF8("title", title), check.UTF8("deleted_through", through),
-			check.Time("deleted_at", deleted)} {
+		for _, err := range []error{valid.UTF8("title", title), valid.UTF8("deleted_through", through),
+			valid.Time("deleted_at", deleted)} {
 			if err != nil {
 				wrong("trash", id, "cannot be: %v", err)
 			}

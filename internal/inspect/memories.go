@@ -8,7 +8,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
@@ -17,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/tododoc"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // checkedMemory is a memory with its dependent rows, as stored in the file.
@@ -104,8 +104,8 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 		in.find(Finding{Table: "memory", ID: m.id, Problem: fmt.Sprintf(format, args...)})
 	}
 	for _, err := range []error{
-		check.Name("id", m.id), check.Content(m.content), m.checkAttributes(), check.Time("created_at", m.created),
-		check.Time("updated_at", m.updated), check.Key(m.key), check.Time("event_time", m.eventTime),
+		valid.Name("id", m.id), valid.Content(m.content), m.checkAttributes(), valid.Time("created_at", m.created),
+		valid.Time("updated_at", m.updated), valid.Key(m.key), valid.Time("event_time", m.eventTime),
 	} {
 		if err != nil {
 			wrong("%v", err)
@@ -400,7 +400,7 @@ func checkStoredTags(lines string) error {
 		return nil
 	}
 	tags := strings.Split(strings.TrimSuffix(lines, "\n"), "\n")
-	kept, err := check.Tags(tags, check.MaxTags)
+	kept, err := valid.Tags(tags, valid.MaxTags)
 	if err == nil && !slices.Equal(kept, tags) {
 		return fault.Invalid("tags", "tags is %s; they would be kept as %s", fault.Show(strings.Join(tags, ", ")),
 			fault.Show(strings.Join(kept, ", ")))

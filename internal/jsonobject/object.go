@@ -11,8 +11,8 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Strings returns a list of strings from a JSON value; nil for null.
@@ -62,31 +62,31 @@ func Canonical(argument string, object map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, fault.Invalid(argument, "%s is not JSON: %v", argument, err)
 	}
-	if len(encoded) > 2*check.MaxMetadata {
+	if len(encoded) > 2*valid.MaxMetadata {
 		return nil, fault.New(fault.KindTooLarge, argument,
-			"%s is %d bytes as JSON; at most %d are allowed, tags and links aside", argument, len(encoded), check.MaxMetadata)
+			"%s is %d bytes as JSON; at most %d are allowed, tags and links aside", argument, len(encoded), valid.MaxMetadata)
 	}
 	decoded, err := Decode(encoded)
 	if err != nil {
 		return nil, fault.Invalid(argument, "%s is not a JSON object: %v", argument, err)
 	}
-	if Depth(decoded) > check.MaxDepth {
-		return nil, fault.New(fault.KindTooLarge, argument, "%s is nested more than %d deep", argument, check.MaxDepth)
+	if Depth(decoded) > valid.MaxDepth {
+		return nil, fault.New(fault.KindTooLarge, argument, "%s is nested more than %d deep", argument, valid.MaxDepth)
 	}
 	return decoded, nil
 }
 
 // CheckTexts rejects strings that are not UTF-8, which encoding/json would change silently.
 func CheckTexts(argument string, value any, level int) error {
-	if level > check.MaxDepth {
+	if level > valid.MaxDepth {
 		return nil // canonical reports it
 	}
 	switch v := value.(type) {
 	case string:
-		return check.UTF8(argument, v)
+		return valid.UTF8(argument, v)
 	case []string:
 		for _, item := range v {
-			if err := check.UTF8(argument, item); err != nil {
+			if err := valid.UTF8(argument, item); err != nil {
 				return err
 			}
 		}
@@ -98,13 +98,13 @@ func CheckTexts(argument string, value any, level int) error {
 		}
 	case map[string]string:
 		for key, item := range v {
-			if err := cmp.Or(check.UTF8(argument, key), check.UTF8(argument, item)); err != nil {
+			if err := cmp.Or(valid.UTF8(argument, key), valid.UTF8(argument, item)); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for key, item := range v {
-			if err := cmp.Or(check.UTF8(argument, key), CheckTexts(argument, item, level+1)); err != nil {
+			if err := cmp.Or(valid.UTF8(argument, key), CheckTexts(argument, item, level+1)); err != nil {
 				return err
 			}
 		}

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // The values of the known keys that take few. The empty value means not set.
@@ -128,20 +128,20 @@ func (a Attributes) Patch(patch map[string]any) (Attributes, error) {
 // Check validates every known key and brings lists to their stored form: tags trimmed and without repetition.
 func (a *Attributes) Check() error {
 	for _, word := range []struct{ name, value string }{{"event_type", a.EventType}, {"state", a.State}} {
-		if err := check.Word(word.name, word.value); word.value != "" && err != nil {
+		if err := valid.Word(word.name, word.value); word.value != "" && err != nil {
 			return err
 		}
 	}
-	if err := check.Project(a.ProjectID, a.ProjectName); err != nil {
+	if err := valid.Project(a.ProjectID, a.ProjectName); err != nil {
 		return err
 	}
-	if err := check.Enum("importance", a.Importance, importances); err != nil {
+	if err := valid.Enum("importance", a.Importance, importances); err != nil {
 		return err
 	}
-	if err := check.Enum("classification", a.Classification, Classifications); err != nil {
+	if err := valid.Enum("classification", a.Classification, Classifications); err != nil {
 		return err
 	}
-	if err := check.Enum("rule_type", a.RuleType, RuleTypes); err != nil {
+	if err := valid.Enum("rule_type", a.RuleType, RuleTypes); err != nil {
 		return err
 	}
 	if a.RuleType != "" && a.EventType != EventProjectRule {
@@ -155,21 +155,21 @@ func (a *Attributes) Check() error {
 			fault.OneOf(RuleTypes))
 	}
 	var err error
-	if a.Tags, err = check.Tags(a.Tags, check.MaxTags); err != nil {
+	if a.Tags, err = valid.Tags(a.Tags, valid.MaxTags); err != nil {
 		return err
 	}
-	a.Related = check.Distinct(a.Related)
-	if len(a.Related) > check.MaxRelated {
+	a.Related = valid.Distinct(a.Related)
+	if len(a.Related) > valid.MaxRelated {
 		return fault.New(fault.KindTooLarge, "related_memory_ids", "related_memory_ids has %d ids; at most %d are allowed",
-			len(a.Related), check.MaxRelated)
+			len(a.Related), valid.MaxRelated)
 	}
 	encoded, err := json.Marshal(a.Own)
 	if err != nil {
 		return fault.Invalid("metadata", "metadata is not JSON: %v", err)
 	}
-	if len(encoded) > check.MaxMetadata {
+	if len(encoded) > valid.MaxMetadata {
 		return fault.New(fault.KindTooLarge, "metadata", "metadata is %d bytes as JSON; at most %d are allowed", len(encoded),
-			check.MaxMetadata)
+			valid.MaxMetadata)
 	}
 	return nil
 }

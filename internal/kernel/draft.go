@@ -3,11 +3,11 @@ package kernel
 import (
 	"cmp"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/tododoc"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Draft is a memory that is checked, split and embedded: all the work that can be done before the transaction.
@@ -40,14 +40,14 @@ type DraftFields struct {
 // the default one.
 func NewDraft(m DraftFields) (Draft, error) {
 	d := Draft{Collection: cmp.Or(m.Collection, DefaultCollection), Content: m.Content}
-	if err := check.Name("collection_name", d.Collection); err != nil {
+	if err := valid.Name("collection_name", d.Collection); err != nil {
 		return d, err
 	}
-	if err := check.Content(m.Content); err != nil {
+	if err := valid.Content(m.Content); err != nil {
 		return d, err
 	}
 	if m.Key != "" {
-		if err := check.Key(m.Key); err != nil {
+		if err := valid.Key(m.Key); err != nil {
 			return d, err
 		}
 	}
@@ -56,7 +56,7 @@ func NewDraft(m DraftFields) (Draft, error) {
 		given    *int64
 	}{{"event_time", m.EventTime}, {"created_at", m.Created}} {
 		if at.given != nil {
-			if err := check.Time(at.argument, *at.given); err != nil {
+			if err := valid.Time(at.argument, *at.given); err != nil {
 				return d, err
 			}
 		}

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/text"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Writer writes the rows of memories within one transaction. It caches places, so that storing many memories
@@ -136,7 +136,7 @@ func (w *Writer) AddLinks(memory int64, related []string) error {
 	for i, id := range related {
 		targets, err := db.Column[int64](w.Tx, `SELECT m.id `+FromMemory+` WHERE m.uid IN (?, ?) AND `+condition+
 			` ORDER BY m.uid = ? DESC`,
-			slices.Concat([]any{id, check.CanonicalID(id)}, args, []any{id})...)
+			slices.Concat([]any{id, valid.CanonicalID(id)}, args, []any{id})...)
 		if err != nil {
 			return err
 		}

@@ -4,11 +4,11 @@ import (
 	"math"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // SearchDatabase executes a query as [index.Index.Search] does, from the file alone: full text finds the passages
@@ -193,7 +193,7 @@ func (d *databaseSearch) compareVectors() error {
 
 // compared handles a passage whose vector was compared.
 func (d *databaseSearch) compared(c db.Compared) error {
-	if c.Start < 0 || c.Length < 0 || c.Start > check.MaxContent || c.Length > check.MaxContent {
+	if c.Start < 0 || c.Length < 0 || c.Start > valid.MaxContent || c.Length > valid.MaxContent {
 		return fault.Damaged(kernel.ErrOutside, "the passages of memory %d", c.Memory)
 	}
 	if d.q.Keep != nil && !d.q.Keep(c.Memory) {

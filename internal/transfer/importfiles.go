@@ -10,12 +10,12 @@ import (
 	"hash"
 	"slices"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/filetype"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // incomingFile is a file whose chunks are being read. It lies in the store under a secret id, in a state that makes it
@@ -72,15 +72,15 @@ func parseFile(line []byte, n int) (importItem, error) {
 		{"id", f.ID}, {"owner", f.owner}, {"memory_owner", f.memoryOwner}, {"project_owner", f.projectOwner},
 		{"memory_id", cmp.Or(f.memory, "-")},
 	} {
-		if err := check.Name(name.argument, name.value); err != nil {
+		if err := valid.Name(name.argument, name.value); err != nil {
 			return nil, err
 		}
 	}
-	if err := cmp.Or(check.Project(f.project, ""), f.Check()); err != nil {
+	if err := cmp.Or(valid.Project(f.project, ""), f.Check()); err != nil {
 		return nil, err
 	}
 	var err error
-	if f.tags, err = check.Tags(given.Tags, check.MaxTags); err != nil {
+	if f.tags, err = valid.Tags(given.Tags, valid.MaxTags); err != nil {
 		return nil, err
 	}
 	if f.SHA256, err = hex.DecodeString(given.SHA256); err != nil || len(f.SHA256) != sha256.Size {
@@ -100,13 +100,13 @@ func (f *ExportFile) Check() error {
 		return fault.Invalid("filename", "filename is %s; a name that is valid on every system is expected, such as %s",
 			fault.Show(f.Filename), fault.Show(clean))
 	}
-	if kind, err := check.MIMEType(f.MIMEType); err != nil || kind == "" {
+	if kind, err := valid.MIMEType(f.MIMEType); err != nil || kind == "" {
 		return cmp.Or(err, error(fault.Invalid("mime_type", "mime_type is missing")))
 	}
-	if err := check.Description(f.Description); err != nil {
+	if err := valid.Description(f.Description); err != nil {
 		return err
 	}
-	if err := check.Category(f.Category); err != nil {
+	if err := valid.Category(f.Category); err != nil {
 		return err
 	}
 	if f.Size < 0 || f.Size > kernel.LargestFile {
@@ -428,14 +428,14 @@ func parseRevision(line []byte, n int) (importItem, error) {
 	r.projectOwner = cmp.Or(given.ProjectOwner, r.owner)
 	for _, name := range []struct{ argument, value string }{{"memory", r.memory}, {"collection_owner", r.owner},
 		{"collection_name", r.collection}, {"project_owner", r.projectOwner}} {
-		if err := check.Name(name.argument, name.value); err != nil {
+		if err := valid.Name(name.argument, name.value); err != nil {
 			return nil, err
 		}
 	}
-	if err := check.Project(r.project, ""); err != nil {
+	if err := valid.Project(r.project, ""); err != nil {
 		return nil, err
 	}
-	if err := check.Content(r.content); err != nil {
+	if err := valid.Content(r.content); err != nil {
 		return nil, err
 	}
 	if r.number < 1 || r.number > kernel.MaxRevision {
@@ -515,8 +515,8 @@ func parseLink(line []byte, n int) (importItem, error) {
 		return nil, err
 	}
 	l := &linkItem{lineNumber: lineNumber(n), memory: given.Memory, owner: cmp.Or(given.Owner, kernel.LocalUser),
-		related: check.Distinct(given.Related)}
-	if err := cmp.Or(check.Name("memory", l.memory), check.Name("owner", l.owner)); err != nil {
+		related: valid.Distinct(given.Related)}
+	if err := cmp.Or(valid.Name("memory", l.memory), valid.Name("owner", l.owner)); err != nil {
 		return nil, err
 	}
 	var err error

@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // memoryItem is a memory to import. Everything but its content is optional.
@@ -87,7 +87,7 @@ func parseMemory(line []byte, n int) (importItem, error) {
 	item.projectOwner = cmp.Or(given.ProjectOwner, item.owner)
 	for _, name := range []struct{ argument, value string }{{"id", cmp.Or(item.id, "-")}, {"owner", item.owner},
 		{"project_owner", item.projectOwner}} {
-		if err := check.Name(name.argument, name.value); err != nil {
+		if err := valid.Name(name.argument, name.value); err != nil {
 			return nil, err
 		}
 	}
@@ -190,8 +190,8 @@ func parseVectors(line []byte, n int) (importItem, error) {
 		if err == nil {
 			vector, err = unitOrSame(vector)
 		}
-		if err != nil || len(vector) == 0 || len(vector) > check.MaxVector {
-			return nil, fault.Invalid("vector", "vector is not a list of 1 to %d finite float32 numbers", check.MaxVector)
+		if err != nil || len(vector) == 0 || len(vector) > valid.MaxVector {
+			return nil, fault.Invalid("vector", "vector is not a list of 1 to %d finite float32 numbers", valid.MaxVector)
 		}
 		item.spans = append(item.spans, vectorSpan{p.Start, p.Length, vector})
 	}
@@ -381,7 +381,7 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 // ids. An id takes precedence; a value that is neither becomes the id of a new user.
 func idOfOwner(tx db.Tx, owner string) (string, error) {
 	found, err := db.Column[string](tx, `SELECT uid FROM users WHERE uid = ?`, owner)
-	if err == nil && len(found) == 0 && len(owner) <= check.MaxFoldedName {
+	if err == nil && len(found) == 0 && len(owner) <= valid.MaxFoldedName {
 		found, err = db.Column[string](tx, `SELECT uid FROM users WHERE name_key = ?`, foldname.Key(owner))
 	}
 	if err != nil || len(found) == 0 {

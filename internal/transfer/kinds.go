@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // The kinds of lines of an export, in their order.
@@ -102,14 +102,14 @@ func recordOf(kind string) *Record {
 
 // selected limits a check to some values.
 func selected(values ...string) func(argument, value string) error {
-	return func(argument, value string) error { return check.Enum(argument, value, values) }
+	return func(argument, value string) error { return valid.Enum(argument, value, values) }
 }
 
 // CheckText refuses a text that is too long.
 func CheckText(argument, value string) error {
-	if len(value) > check.MaxMetadata {
+	if len(value) > valid.MaxMetadata {
 		return fault.New(fault.KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value),
-			check.MaxMetadata)
+			valid.MaxMetadata)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func checkPassword(argument, value string) error {
 }
 
 func checkKeptName(argument, value string) error {
-	kept, err := check.UserName(value)
+	kept, err := valid.UserName(value)
 	if err == nil && kept != value {
 		return fault.Invalid(argument, "%s is %s; it would be kept as %s", argument, fault.Show(value), fault.Show(kept))
 	}
@@ -157,7 +157,7 @@ func checkSlashless(argument, value string) error {
 	if strings.Contains(value, "/") {
 		return fault.Invalid(argument, "%s is %s; the id of a project has no slash", argument, fault.Show(value))
 	}
-	return check.Name(argument, value)
+	return valid.Name(argument, value)
 }
 
 // personRecords are about people and their data.
@@ -166,9 +166,9 @@ func personRecords() []Record {
 		{
 			kind: KindUser, Table: "users", owner: `id`, kept: true, Key: 1,
 			Fields: []RecordField{
-				{Name: "id", absent: required, Check: check.Name},
+				{Name: "id", absent: required, Check: valid.Name},
 				{Name: "name", Check: checkKeptName},
-				{Name: "email", Check: func(_, value string) error { return check.Email(value) }},
+				{Name: "email", Check: func(_, value string) error { return valid.Email(value) }},
 				{Name: "role", absent: roleUser, Check: selected(roleUser, roleAdmin)},
 				{Name: "disabled_at", Form: TimeForm},
 				{Name: "created_at", Form: TimeForm, absent: present, passing: true},
@@ -191,10 +191,10 @@ func personRecords() []Record {
 			kind: KindIdentity, Table: "external_identity", credential: true, kept: true, Key: 2,
 			Fields: []RecordField{
 				{Name: "issuer", absent: required,
-					Check: func(a, v string) error { return fault.OrNil(check.Line(a, v, check.MaxIssuer)) }},
+					Check: func(a, v string) error { return fault.OrNil(valid.Line(a, v, valid.MaxIssuer)) }},
 				{Name: "subject", absent: required,
-					Check: func(a, v string) error { return fault.OrNil(check.Line(a, v, check.MaxSubject)) }},
-				{Name: "user", absent: required, Check: check.Name},
+					Check: func(a, v string) error { return fault.OrNil(valid.Line(a, v, valid.MaxSubject)) }},
+				{Name: "user", absent: required, Check: valid.Name},
 				{Name: "email", absent: "", Check: CheckText},
 				{Name: "created_at", Form: TimeForm, absent: present},
 			},
@@ -208,7 +208,7 @@ func personRecords() []Record {
 		{
 			kind: KindPreference, Table: "preference", owner: `f.user_id`, Key: 1,
 			Fields: []RecordField{
-				{Name: "user", absent: required, Check: check.Name},
+				{Name: "user", absent: required, Check: valid.Name},
 				{Name: "value", Form: jsonForm, absent: required, Check: checkObject},
 				{Name: "updated_at", Form: TimeForm, absent: present},
 			},
@@ -221,8 +221,8 @@ func personRecords() []Record {
 		{
 			kind: kindBlock, Table: "blocked_sender", Key: 2,
 			Fields: []RecordField{
-				{Name: "user", absent: required, Check: check.Name},
-				{Name: "sender", absent: required, Check: check.Name},
+				{Name: "user", absent: required, Check: valid.Name},
+				{Name: "sender", absent: required, Check: valid.Name},
 				{Name: "created_at", Form: TimeForm, absent: present},
 			},
 			Selection: `SELECT u.uid, s.uid, b.created_at FROM blocked_sender b JOIN users u ON u.id = b.user_id ` +
@@ -248,9 +248,9 @@ func placeRecords() []Record {
 		{
 			kind: KindCollection, Table: "collection", owner: `c.owner_id`, Key: 2,
 			Fields: []RecordField{
-				{Name: "owner", absent: kernel.LocalUser, Check: check.Name},
-				{Name: "collection_name", absent: required, Check: check.Name},
-				{Name: "description", absent: "", Check: func(_, value string) error { return check.Description(value) }},
+				{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
+				{Name: "collection_name", absent: required, Check: valid.Name},
+				{Name: "description", absent: "", Check: func(_, value string) error { return valid.Description(value) }},
 				{Name: "own_vectors", Form: CountForm, fixed: true}, // their dimensions
 				{Name: "created_at", Form: TimeForm, absent: present},
 				{Name: "updated_at", Form: TimeForm, absent: present},
@@ -264,9 +264,9 @@ func placeRecords() []Record {
 			refs: func(t *importTx, v []any) ([]any, error) {
 				var profile any
 				if size, own := v[3].(int64); own {
-					if size < 1 || size > check.MaxVector {
+					if size < 1 || size > valid.MaxVector {
 						return nil, fault.Invalid("own_vectors", "own_vectors is %d; the dimensions of a vector are 1 to %d", size,
-							check.MaxVector)
+							valid.MaxVector)
 					}
 					row, err := kernel.ProfileRow(t.tx, kernel.OwnProfile(int(size)), t.now)
 					if err != nil {
@@ -281,9 +281,9 @@ func placeRecords() []Record {
 		{
 			kind: KindProject, Table: "project", owner: `j.owner_id`, Key: 2,
 			Fields: []RecordField{
-				{Name: "owner", absent: kernel.LocalUser, Check: check.Name},
+				{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
 				{Name: "project_id", absent: required, Check: checkSlashless},
-				{Name: "project_name", absent: required, Check: check.Name},
+				{Name: "project_name", absent: required, Check: valid.Name},
 				{Name: "created_at", Form: TimeForm, absent: present},
 				{Name: "updated_at", Form: TimeForm, absent: present},
 			},
@@ -308,9 +308,9 @@ func placeRecords() []Record {
 			// ?5 is the name folded. A current name of one of the owner's projects is not a former one.
 			kind: kindFormerName, Table: "project_alias", owner: `a.owner_id`, Key: 3,
 			Fields: []RecordField{
-				{Name: "owner", absent: kernel.LocalUser, Check: check.Name},
+				{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
 				{Name: "project_id", absent: required, Check: checkSlashless},
-				{Name: "name", absent: required, Check: check.ProjectName},
+				{Name: "name", absent: required, Check: valid.ProjectName},
 				{Name: "created_at", Form: TimeForm, absent: present},
 			},
 			Selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id ` +
@@ -330,9 +330,9 @@ func placeRecords() []Record {
 		{
 			kind: KindMember, Table: "project_member", Key: 3,
 			Fields: []RecordField{
-				{Name: "project_owner", absent: kernel.LocalUser, Check: check.Name},
-				{Name: "project_id", absent: required, Check: check.Name},
-				{Name: "user", absent: required, Check: check.Name},
+				{Name: "project_owner", absent: kernel.LocalUser, Check: valid.Name},
+				{Name: "project_id", absent: required, Check: valid.Name},
+				{Name: "user", absent: required, Check: valid.Name},
 				{Name: "role", absent: required, Check: selected("reader", "writer", "owner")},
 				{Name: "created_at", Form: TimeForm, absent: present},
 			},
@@ -362,7 +362,7 @@ func oauthRecords() []Record {
 			Fields: []RecordField{
 				{Name: "client_id", absent: required, Check: CheckText},
 				{Name: "kind", absent: required, Check: selected("admin", "registered", "document")},
-				{Name: "owner", Check: check.Name},
+				{Name: "owner", Check: valid.Name},
 				{Name: "name", absent: "", Check: CheckText},
 				{Name: "auth_method", absent: required, Check: selected("none", "client_secret_basic", "client_secret_post")},
 				{Name: "secret_hash", Form: BytesForm, Check: CheckHash},
@@ -392,9 +392,9 @@ func oauthRecords() []Record {
 		{
 			kind: KindGrant, Table: "oauth_grant", credential: true, kept: true, Key: 1,
 			Fields: []RecordField{
-				{Name: "id", absent: required, Check: check.Name},
+				{Name: "id", absent: required, Check: valid.Name},
 				{Name: "client_id", absent: required, Check: CheckText},
-				{Name: "user", absent: required, Check: check.Name},
+				{Name: "user", absent: required, Check: valid.Name},
 				{Name: "scopes", Form: jsonForm, absent: required, Check: checkStrings},
 				{Name: "projects", Form: jsonForm, Check: checkStrings},
 				{Name: "resource", absent: "", Check: CheckText},
@@ -429,8 +429,8 @@ func tokenRecords() []Record {
 		{
 			kind: KindToken, Table: "token", credential: true, kept: true, Key: 1,
 			Fields: []RecordField{
-				{Name: "id", absent: required, Check: check.Name},
-				{Name: "user", absent: required, Check: check.Name},
+				{Name: "id", absent: required, Check: valid.Name},
+				{Name: "user", absent: required, Check: valid.Name},
 				{Name: "name", absent: "", Check: CheckText},
 				{Name: "hash", Form: BytesForm, absent: required, Check: CheckHash},
 				{Name: "prefix", absent: "", Check: CheckText},
@@ -440,8 +440,8 @@ func tokenRecords() []Record {
 				{Name: "expires_at", Form: TimeForm},
 				{Name: "last_used_at", Form: TimeForm, passing: true},
 				{Name: "revoked_at", Form: TimeForm},
-				{Name: "grant", Check: check.Name},
-				{Name: "parent", Check: check.Name},
+				{Name: "grant", Check: valid.Name},
+				{Name: "parent", Check: valid.Name},
 				{Name: "session", absent: "", Check: CheckText},
 				{Name: "browser", absent: "", Check: CheckText},
 				{Name: "with_session", Form: CountForm, absent: int64(0)},
@@ -481,7 +481,7 @@ func secretRecords() []Record {
 			kind: KindRefreshToken, Table: "oauth_token", credential: true, kept: true, Key: 1,
 			Fields: []RecordField{
 				{Name: "hash", Form: BytesForm, absent: required, Check: CheckHash},
-				{Name: "grant", absent: required, Check: check.Name},
+				{Name: "grant", absent: required, Check: valid.Name},
 				{Name: "created_at", Form: TimeForm, absent: present},
 				{Name: "expires_at", Form: TimeForm, absent: required},
 				{Name: "rotated_at", Form: TimeForm},
@@ -526,12 +526,12 @@ func (f RecordField) Stands(value any) error {
 	switch v := value.(type) {
 	case int64:
 		if f.Form == TimeForm {
-			return check.Time(f.Name, v)
+			return valid.Time(f.Name, v)
 		}
 		return nil
 	case string:
 		text = v
-		if err := check.UTF8(f.Name, text); err != nil {
+		if err := valid.UTF8(f.Name, text); err != nil {
 			return err
 		}
 	case []byte:

@@ -13,10 +13,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/souvenir-ai/souvenir/internal/check"
 	"github.com/souvenir-ai/souvenir/internal/chunked"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // The lines of an export: how they are written and read. docs/export-format.md describes the format.
@@ -313,7 +313,7 @@ func LineKind(line []byte) (string, error) {
 // decodeLine reads a JSON object into a struct, and returns errors in the package's own words.
 func decodeLine(line []byte, into any) error {
 	if !utf8.Valid(line) {
-		return check.NotUTF8("line", string(line))
+		return valid.NotUTF8("line", string(line))
 	}
 	err := json.Unmarshal(line, into)
 	var mismatch *json.UnmarshalTypeError
@@ -351,5 +351,5 @@ func parseTime(name, value string) (int64, error) {
 		return 0, fault.Invalid(name, "%s is %s; a time like 2026-11-21T08:00:00.000000Z (RFC 3339) is expected", name,
 			fault.Show(value))
 	}
-	return t.UnixMicro(), check.Time(name, t.UnixMicro())
+	return t.UnixMicro(), valid.Time(name, t.UnixMicro())
 }

@@ -1,6 +1,6 @@
-// Package check validates values: the limits of memories, and the form of names, texts and tags. Its errors are of
+// Package valid validates values: the limits of memories, and the form of names, texts and tags. Its errors are of
 // [fault].
-package check
+package valid
 
 import (
 	"cmp"

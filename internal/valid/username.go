@@ -1,4 +1,4 @@
-package check
+package valid
 
 import (
 	"strings"
