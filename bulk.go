@@ -64,7 +64,7 @@ func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, e
 			t := s.newTrasher(tx, sc, p)
 			size := 0
 			for i, m := range found {
-				if size += len(m.Content); i > 0 && int64(size) > int64(p.bytes) {
+				if size += len(m.Content); i > 0 && int64(size) > p.bytes {
 					return i, i, nil
 				}
 				if err := t.memory(m); err != nil {
@@ -77,9 +77,9 @@ func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, e
 	return b.done, err
 }
 
-// UpdateMemories applies one patch to the metadata of all memories that fit: tags, state, the other known keys and those
-// of the caller's own. Each changes as with [Store.UpdateMemory], a few hundred in one commit: after an error the counts
-// tell what was done. What does not fit any more when its turn comes stays as it is.
+// UpdateMemories applies one patch to the metadata of all memories that fit: tags, state, the other known keys and
+// those of the caller's own. Each changes as with [Store.UpdateMemory], a few hundred in one commit: after an error the
+// counts tell what was done. What does not fit any more when its turn comes stays as it is.
 func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (Bulk, error) {
 	b := bulk{store: s, list: u.List, stage: "update", progress: u.Progress}
 	patch, err := jsonobject.Canonical("metadata", u.Metadata)

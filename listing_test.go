@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -117,14 +118,16 @@ func TestPagesOfFilteredListingsAreThoseOfAllThatFit(t *testing.T) {
 
 // Where one collection has all that is newest, its share is not enough for a page.
 func TestPagesOfCollectionsFilledOneAfterTheOther(t *testing.T) {
-	clock := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{Now: func() time.Time { return clock }})
+	var minutes atomic.Int64
+	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{Now: func() time.Time {
+		return time.Date(2026, 3, 1, 9, int(minutes.Load()), 0, 0, time.UTC)
+	}})
 	for _, name := range []string{"one", "two", "three"} {
 		if _, err := s.AddCollection(t.Context(), NewCollection{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 		for n := range 30 {
-			clock = clock.Add(time.Minute)
+			minutes.Add(1)
 			if _, err := s.AddMemories(t.Context(),
 				slices.Repeat([]NewMemory{{Content: fmt.Sprint("memory ", n), Collection: name}}, 10), nil); err != nil {
 				t.Fatal(err)
