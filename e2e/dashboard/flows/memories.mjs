@@ -80,7 +80,7 @@ async function choose(page, n) {
     await rows(page).nth(i).locator('input[type=checkbox]').check()
     paths.push(await rows(page).nth(i).locator('th a').getAttribute('href'))
   }
-  assert.match(await page.textContent('#chosen'), new RegExp(`${n} chosen`))
+  assert.match(await page.textContent('#chosen'), new RegExp(`${n} selected`))
   return paths
 }
 

@@ -24,7 +24,7 @@ export async function aTokenIsMadeUsedAndEnded(someone, { user, project }) {
   await call(token, 'memory', { action: 'search', query: 'tiles', filter: { project_id: project } })
   accept(page)
   await page.send('Revoke kitchen')
-  assert.match(await page.notice(), /not valid any more/)
+  assert.match(await page.notice(), /Token revoked/)
   await assert.rejects(call(token, 'memory', { action: 'search', query: 'tiles' }), /401/)
 }
 
