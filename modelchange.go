@@ -173,7 +173,7 @@ func pendingPassages(tx db.Tx, partitions string, limit int) (n int, err error) 
 		return 0, err
 	}
 	err = tx.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL
-		AND id >> 32 IN `+db.Integers+` LIMIT ?)`, partitions, limit).Scan(&n)
+		AND id >> 32 IN `+db.Integers+` LIMIT ?) p`, partitions, limit).Scan(&n)
 	return n, err
 }
 

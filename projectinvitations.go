@@ -323,7 +323,7 @@ func (h *Accounts) AcceptProjectInvitation(ctx context.Context, id string) (Proj
 	var accepted Project
 	err := s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, sc scope, i sentInvitation) error {
 		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET role = excluded.role`, i.project, sc.User, string(i.Role), s.now())
+			ON CONFLICT (user_id, project_id) DO UPDATE SET role = excluded.role`, i.project, sc.User, string(i.Role), s.now())
 		if err != nil {
 			return err
 		}
