@@ -19,6 +19,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
@@ -569,4 +570,15 @@ func badAccessToken(why string) error {
 func isBadAccessToken(err error) bool {
 	var cause *OAuthError
 	return errors.As(err, &cause) && cause.Code == OAuthInvalidToken
+}
+
+// CheckDocumentURL checks that a client_id can be the URL of a client id metadata document: https, with a path, without
+// user, query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with invalid_client.
+func CheckDocumentURL(id string) error {
+	if !clientmeta.IsDocumentURL(id) {
+		return oauthError(KindInvalid, OAuthInvalidClient, "client_id",
+			"Invalid client: client_id is %s; an https URL with a path, without user, query, fragment and dot segments "+
+				"is needed", show(id))
+	}
+	return nil
 }

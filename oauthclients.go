@@ -358,17 +358,6 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Cli
 	return set, err
 }
 
-// CheckDocumentURL checks that a client_id can be the URL of a client id metadata document: https, with a path, without
-// user, query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with invalid_client.
-func CheckDocumentURL(id string) error {
-	if !clientmeta.IsDocumentURL(id) {
-		return oauthError(KindInvalid, OAuthInvalidClient, "client_id",
-			"Invalid client: client_id is %s; an https URL with a path, without user, query, fragment and dot segments "+
-				"is needed", show(id))
-	}
-	return nil
-}
-
 // GetClient returns a client, active or not. An unknown one is ErrNotFound with invalid_client.
 func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, error) {
 	s, err := h.operator("GetClient")

@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -267,4 +271,60 @@ func TestReadingEndsWithTheMembership(t *testing.T) {
 		!strings.Contains(fmt.Sprint(err), f.ID) {
 		t.Errorf("reading goes on: %v", err)
 	}
+}
+
+// openers are the functions of the package that work on a store's file without a view, each with who is meant to call
+// it.
+var openers = map[string]string{
+	"CheckExport": "anybody: it reads what it is given, and no store",
+	"Open":        "whoever may read the file: what it returns is the operator's",
+	"Recover":     "whoever may read a damaged file and write where the new one goes",
+	"Restore":     "whoever may write where the copy goes: it makes a new file of a copy",
+}
+
+// What is no method of Store has no view to keep to, so it must be known by name.
+func TestEveryFunctionOnFilesIsKnown(t *testing.T) {
+	sources, err := filepath.Glob(filepath.Join("..", "..", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, source := range sources {
+		if strings.HasSuffix(source, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declared := range parsed.Decls {
+			if f, ok := declared.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.IsExported() && reachesFiles(f.Type.Params) {
+				found[f.Name.Name] = true
+				if openers[f.Name.Name] == "" {
+					t.Errorf("%s in %s takes a file and has no entry in openers: say there who is meant to call it", f.Name.Name,
+						filepath.Base(source))
+				}
+			}
+		}
+	}
+	for name := range openers {
+		if !found[name] {
+			t.Errorf("openers has %s, which is no function that takes a file", name)
+		}
+	}
+}
+
+// reachesFiles reports whether parameters can lead to a store's file: a context, as all work on files takes, or a path.
+func reachesFiles(params *ast.FieldList) bool {
+	for _, p := range params.List {
+		if selector, ok := p.Type.(*ast.SelectorExpr); ok && selector.Sel.Name == "Context" {
+			return true
+		}
+		for _, name := range p.Names {
+			if strings.Contains(strings.ToLower(name.Name), "path") || strings.Contains(strings.ToLower(name.Name), "file") {
+				return true
+			}
+		}
+	}
+	return false
 }
