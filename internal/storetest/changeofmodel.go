@@ -126,15 +126,18 @@ func changeProgress(f *fixture) {
 		f.check("EmbeddingStatus", err)
 		return failed.LastError != ""
 	})
+	// A second handle may still be at the batch that it began before the embedder broke, so more may be done later.
 	half := grows()
 	f.equal("half done", []any{half.Changing, half.Memories, half.Changed > 0, half.Changed < n, half.From, half.Model},
 		[]any{true, n, true, true, before.Model, "words-2"})
 	f.add(souvenir.NewMemory{Content: "stored meanwhile"})
-	f.equal("with what was stored meanwhile", []int{grows().Memories, grows().Changed}, []int{n + 1, half.Changed})
+	f.equal("with what was stored meanwhile", grows().Memories, n+1)
 	stats, err := f.store.Upkeep().Stats(f.ctx)
 	f.check("Stats", err)
-	f.equal("of all users", []any{stats.Embedding.Memories, stats.Embedding.Changed, stats.Embedding.From},
-		[]any{n + 2, half.Changed, before.Model})
+	f.equal("of all users", []any{stats.Embedding.Memories, stats.Embedding.From}, []any{n + 2, before.Model})
+	if done := stats.Embedding.Changed; done < half.Changed || done >= n {
+		f.Errorf("of all users: got %d done, want from %d to %d", done, half.Changed, n-1)
+	}
 
 	f.reopen(NewSwitch(Words{Version: "2"}))
 	f.until("all is done", func() bool { return !grows().Changing })
