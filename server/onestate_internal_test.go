@@ -58,7 +58,7 @@ func TestAPageShowsOneState(t *testing.T) {
 			got[1] = count(r)
 			return nil, nil
 		}
-		rt := dialectRoute{Route: route.Route{Method: "GET", Handle: handle, OneState: c.oneState}}
+		rt := dialectRoute{Route: route.Route{Method: "GET", Handle: handle, OneState: c.oneState, Text: "q"}}
 		r := httptest.NewRequest(http.MethodGet, "/"+c.query, nil)
 		if _, err := s.handle(httptest.NewRecorder(), r, rt, request.Caller{Store: view}); err != nil || got != c.want {
 			t.Errorf("%s reads %v, %v; want %v", c.what, got, err, c.want)

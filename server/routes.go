@@ -214,9 +214,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt dialectRoute,
 		}
 		return nil
 	}
-	// A text that is searched for is embedded first, perhaps by another program; no snapshot waits for that.
-	query := r.URL.Query()
-	if !rt.OneState || query.Get("q") != "" || query.Get("query") != "" {
+	if !rt.OneState || rt.Text != "" && r.URL.Query().Get(rt.Text) != "" {
 		_ = call(r.Context()) // it sets err
 		return answer, err
 	}

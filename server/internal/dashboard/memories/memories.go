@@ -39,7 +39,7 @@ func New(o Options) *Service {
 func (s *Service) Routes() []route.Route {
 	const memory = "/memories/{id}"
 	return []route.Route{
-		route.Page("/memories", route.Person, s.showMemories),
+		route.SearchPage("/memories", route.Person, "q", s.showMemories),
 		route.Post("/memories/bulk", route.Person, s.changeMemories),
 		route.Page("/memories/new", route.Person, s.showNewMemory),
 		route.Post("/memories/new", route.Person, s.addMemory),

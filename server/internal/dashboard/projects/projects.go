@@ -36,7 +36,7 @@ func (s *Service) Routes() []route.Route {
 		route.Page(project+"/members", route.Person, s.showMembers),
 		route.Post(project+"/members", route.Person, s.changeMembers),
 		route.Page(project+"/modules", route.Person, s.showModules),
-		route.Page(project+"/context", route.Person, s.showContext),
+		route.SearchPage(project+"/context", route.Person, "query", s.showContext),
 		route.Page(project+"/settings", route.Person, s.showProjectSettings),
 		route.Post(project+"/settings", route.Person, s.renameProject),
 		route.Post(project+"/delete", route.Person, s.deleteProject),
