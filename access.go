@@ -60,29 +60,29 @@ func (s *Store) checkAccount(what string) error {
 		what, oneOf(s.access.Projects))
 }
 
-// scope is an [Access] in terms of rows, found at the beginning of each transaction. Its conditions decide visibility.
-type scope = kernel.Scope
+// viewer is an [Access] in terms of rows, found at the beginning of each transaction. Its conditions decide visibility.
+type viewer = kernel.Viewer
 
-// scope looks up the view's user and projects. It writes nothing.
-func (s *Store) scope(tx db.Tx) (scope, error) {
-	sc := scope{Limited: s.access.Projects != nil}
+// viewer looks up the view's user and projects. It writes nothing.
+func (s *Store) viewer(tx db.Tx) (viewer, error) {
+	v := viewer{Limited: s.access.Projects != nil}
 	var err error
-	if sc.User, err = s.userRow(tx); err != nil {
-		return sc, err
+	if v.User, err = s.userRow(tx); err != nil {
+		return v, err
 	}
 	for _, id := range s.access.Projects {
-		p, err := findProject(tx, scope{User: sc.User}, id, "")
+		p, err := findProject(tx, viewer{User: v.User}, id, "")
 		if errors.Is(err, ErrInvalid) {
 			continue // two projects are shared under this ambiguous id: allow neither
 		}
 		if err != nil {
-			return sc, err
+			return v, err
 		}
 		if p != nil {
-			sc.Projects = append(sc.Projects, p.row)
+			v.Projects = append(v.Projects, p.row)
 		}
 	}
-	return sc, nil
+	return v, nil
 }
 
 // userRow returns the row of the view's user, 0 if there is none yet.

@@ -82,8 +82,8 @@ func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, e
 		return Identity{}, err
 	}
 	var linked Identity
-	err = s.write(ctx, func(tx db.Tx, sc scope) error {
-		u, err := s.account(tx, sc, n.User)
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		u, err := s.account(tx, v, n.User)
 		if err != nil {
 			return err
 		}
@@ -149,8 +149,8 @@ func (h *Accounts) Identities(ctx context.Context, user string) ([]Identity, err
 		return nil, err
 	}
 	var all []Identity
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		u, err := s.account(tx, sc, user)
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		u, err := s.account(tx, v, user)
 		if err != nil {
 			return err
 		}
@@ -170,8 +170,8 @@ func (h *Accounts) UnlinkIdentity(ctx context.Context, i IdentityRef) error {
 	if err := checkIdentity(i.Issuer, i.Subject); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		u, err := s.account(tx, sc, i.User)
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		u, err := s.account(tx, v, i.User)
 		if err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (h *Accounts) UserByIdentity(ctx context.Context, issuer, subject string) (
 		return User{}, err
 	}
 	var found []storedUser
-	err = s.read(ctx, func(tx db.Tx, _ scope) (err error) {
+	err = s.read(ctx, func(tx db.Tx, _ viewer) (err error) {
 		found, err = loadUsers(tx, `u.id = (SELECT user_id FROM external_identity WHERE issuer = ? AND subject = ?)`, issuer,
 			subject)
 		return err
@@ -233,8 +233,8 @@ func (s *Store) Preferences(ctx context.Context) (map[string]any, error) {
 		return nil, err
 	}
 	var found map[string]any
-	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		found, err = preferences(tx, sc)
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		found, err = preferences(tx, v)
 		return err
 	})
 	return found, err
@@ -266,8 +266,8 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 		return nil, err
 	}
 	var changed map[string]any
-	err = s.write(ctx, func(tx db.Tx, sc scope) error {
-		present, err := preferences(tx, sc)
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		present, err := preferences(tx, v)
 		if err != nil {
 			return err
 		}
@@ -280,7 +280,7 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 			return err
 		}
 		_, err = tx.Exec(`INSERT INTO preference (user_id, value, updated_at) VALUES (?, ?, ?)
-			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, sc.User,
+			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, v.User,
 			string(encoded), s.now())
 		return err
 	})
@@ -303,8 +303,8 @@ func encodePreferences(object map[string]any) ([]byte, error) {
 	return encoded, nil
 }
 
-func preferences(tx db.Tx, sc scope) (map[string]any, error) {
-	stored, err := db.Column[string](tx, `SELECT value FROM preference WHERE user_id = ?`, sc.User)
+func preferences(tx db.Tx, v viewer) (map[string]any, error) {
+	stored, err := db.Column[string](tx, `SELECT value FROM preference WHERE user_id = ?`, v.User)
 	if err != nil || len(stored) == 0 {
 		return map[string]any{}, err
 	}

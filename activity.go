@@ -231,13 +231,13 @@ func (h *Insights) Activities(ctx context.Context, q ActivityQuery) (ActivityPag
 	}
 	s.flushActivity(ctx)
 	var page ActivityPage
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		page = ActivityPage{Activities: []Activity{}, Lost: s.activity.Lost()}
-		condition, args, err := s.activityCondition(tx, sc, q)
+		condition, args, err := s.activityCondition(tx, v, q)
 		if err != nil || condition == "" {
 			return err
 		}
-		page.Activities, err = s.loadActivities(tx, sc, condition+` ORDER BY a.id DESC LIMIT ?`, append(args, q.Limit+1)...)
+		page.Activities, err = s.loadActivities(tx, v, condition+` ORDER BY a.id DESC LIMIT ?`, append(args, q.Limit+1)...)
 		if page.HasMore = len(page.Activities) > q.Limit; page.HasMore {
 			page.Activities = page.Activities[:q.Limit]
 		}
@@ -247,7 +247,7 @@ func (h *Insights) Activities(ctx context.Context, q ActivityQuery) (ActivityPag
 }
 
 // activityCondition turns a query into a condition on a; empty when nothing can match.
-func (s *Store) activityCondition(tx db.Tx, sc scope, q ActivityQuery) (condition string, args []any, err error) {
+func (s *Store) activityCondition(tx db.Tx, v viewer, q ActivityQuery) (condition string, args []any, err error) {
 	condition = `true`
 	add := func(part string, values ...any) {
 		condition += ` AND ` + part
@@ -300,7 +300,7 @@ func (s *Store) activityCondition(tx db.Tx, sc scope, q ActivityQuery) (conditio
 		}
 	}
 	if q.ProjectID != "" {
-		p, err := findProject(tx, sc, q.ProjectID, "")
+		p, err := findProject(tx, v, q.ProjectID, "")
 		if err != nil || p == nil {
 			return "", nil, err
 		}
@@ -331,10 +331,10 @@ func (s *Store) activityUser(tx db.Tx, named string) (string, error) {
 }
 
 // loadActivities reads the calls for which a condition on a holds (and what follows WHERE).
-func (s *Store) loadActivities(tx db.Tx, sc scope, condition string, args ...any) ([]Activity, error) {
+func (s *Store) loadActivities(tx db.Tx, v viewer, condition string, args ...any) ([]Activity, error) {
 	project, projectArgs := `j.id = a.project_id`, []any(nil)
 	if !s.operator {
-		visible, visibleArgs := sc.VisibleProject()
+		visible, visibleArgs := v.VisibleProject()
 		project, projectArgs = project+` AND `+visible, visibleArgs
 	}
 	found := []Activity{}
@@ -543,11 +543,11 @@ func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
 	if valid.Project(ref.ID, ref.Name) != nil {
 		return nil, nil //nolint:nilerr // there can be no such project
 	}
-	sc, err := (&Store{shared: p.s}).As(access).scope(p.tx)
+	v, err := (&Store{shared: p.s}).As(access).viewer(p.tx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := findProject(p.tx, sc, ref.ID, ref.Name)
+	found, err := findProject(p.tx, v, ref.ID, ref.Name)
 	switch {
 	case errors.Is(err, ErrInvalid): // it matches none, or two
 		return nil, nil

@@ -234,9 +234,9 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 		return nil, err
 	}
 	var added []Stored
-	err = s.write(ctx, func(tx db.Tx, sc scope) error {
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		added = make([]Stored, 0, len(drafts))
-		w, err := s.newWriter(tx, sc)
+		w, err := s.newWriter(tx, v)
 		if err != nil {
 			return err
 		}
@@ -302,13 +302,13 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft) error {
 	if err := s.checkWritable(); err != nil {
 		return err
 	}
-	return s.read(ctx, func(tx db.Tx, sc scope) error {
+	return s.read(ctx, func(tx db.Tx, v viewer) error {
 		ownVectors := map[placeName]bool{}
 		for i := range drafts {
 			d := &drafts[i]
 			name := placeName{d.Collection, d.ProjectID, d.ProjectName}
 			if _, known := ownVectors[name]; !known {
-				at, _, err := s.foreseen(tx, sc, d)
+				at, _, err := s.foreseen(tx, v, d)
 				if err != nil {
 					return atPosition(err, i, len(drafts))
 				}
@@ -322,38 +322,38 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft) error {
 
 // foreseen is the collection that a draft would go to if it were stored now, and the row of the project, 0 for none or
 // a new one.
-func (s *Store) foreseen(tx db.Tx, sc scope, d *kernel.Draft) (at collectionPlace, project int64, err error) {
+func (s *Store) foreseen(tx db.Tx, v viewer, d *kernel.Draft) (at collectionPlace, project int64, err error) {
 	id := d.ProjectID
 	if id == "" && d.ProjectName == "" && len(s.access.Projects) == 1 {
 		id = s.access.Projects[0]
 	}
-	owner := sc.User
+	owner := v.User
 	if id != "" || d.ProjectName != "" {
-		p, _, err := s.projectToWrite(tx, sc, id, d.ProjectName)
+		p, _, err := s.projectToWrite(tx, v, id, d.ProjectName)
 		if err == nil && p != nil {
 			err = p.checkWritable() // before the collection: readers must not learn which names the owner has
 		}
 		if err == nil && p != nil {
 			project = p.row
-			owner, err = projectOwner(tx, sc, p.row)
+			owner, err = projectOwner(tx, v, p.row)
 		}
 		if err != nil {
 			return at, 0, err
 		}
 	}
-	at, err = s.collectionFor(tx, sc, d.Collection, owner)
+	at, err = s.collectionFor(tx, v, d.Collection, owner)
 	return at, project, err
 }
 
 // findStored finds which drafts have the content that the store has under their keys: it need not be embedded again.
 func (s *Store) findStored(ctx context.Context, drafts []kernel.Draft) error {
-	return s.read(ctx, func(tx db.Tx, sc scope) error {
+	return s.read(ctx, func(tx db.Tx, v viewer) error {
 		for i := range drafts {
 			d := &drafts[i]
 			if d.Vector != nil || d.Similar > 0 {
 				continue
 			}
-			at, project, err := s.foreseen(tx, sc, d)
+			at, project, err := s.foreseen(tx, v, d)
 			if err != nil {
 				return atPosition(err, i, len(drafts))
 			}
@@ -407,7 +407,7 @@ func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
 		added.Effect = EffectAdded
 		return added, err
 	}
-	found, err := w.store.loadRows(w.Tx, w.Scope, []int64{row})
+	found, err := w.store.loadRows(w.Tx, w.Viewer, []int64{row})
 	if err != nil {
 		return Stored{}, err
 	}
@@ -471,7 +471,7 @@ func (w *memoryWriter) checkKeyFree(at *kernel.Place, key string) error {
 	if err != nil || holder == 0 {
 		return err
 	}
-	found, err := w.store.loadRows(w.Tx, w.Scope, []int64{holder})
+	found, err := w.store.loadRows(w.Tx, w.Viewer, []int64{holder})
 	if err != nil || len(found) == 0 {
 		return err
 	}

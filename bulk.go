@@ -60,8 +60,8 @@ func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, e
 		return b.done, err
 	}
 	err := inPortions(func(p portion) (bool, error) {
-		return b.next(ctx, p.rows, func(tx db.Tx, sc scope, found []storedMemory) (int, int, error) {
-			t := s.newTrasher(tx, sc, p)
+		return b.next(ctx, p.rows, func(tx db.Tx, v viewer, found []storedMemory) (int, int, error) {
+			t := s.newTrasher(tx, v, p)
 			size := 0
 			for i, m := range found {
 				if size += len(m.Content); i > 0 && int64(size) > p.bytes {
@@ -93,8 +93,8 @@ func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (Bulk, err
 		return b.done, err
 	}
 	for done := false; !done; {
-		done, err = b.next(ctx, updatedAtOnce, func(tx db.Tx, sc scope, found []storedMemory) (int, int, error) {
-			w, err := s.newWriter(tx, sc)
+		done, err = b.next(ctx, updatedAtOnce, func(tx db.Tx, v viewer, found []storedMemory) (int, int, error) {
+			w, err := s.newWriter(tx, v)
 			if err != nil {
 				return 0, 0, err
 			}
@@ -153,8 +153,8 @@ func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
 		return err
 	}
 	for batch := range slices.Chunk(found, 1000) {
-		err := b.store.read(ctx, func(tx db.Tx, sc scope) error {
-			condition, args := sc.Writable()
+		err := b.store.read(ctx, func(tx db.Tx, v viewer) error {
+			condition, args := v.Writable()
 			writable, err := db.Column[int64](tx, `SELECT m.id FROM memory m JOIN partition p ON p.id = m.partition_id
 				JOIN collection c ON c.id = p.collection_id WHERE m.id IN `+db.Integers+` AND `+condition+` ORDER BY m.id`,
 				append([]any{db.List(batch)}, args...)...)
@@ -176,19 +176,19 @@ func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
 // next does some of the memories in one commit, and reports whether there are none left. fn gets those that still fit,
 // and returns how many of the first of them it did, and how many it changed.
 func (b *bulk) next(ctx context.Context, most int,
-	fn func(tx db.Tx, sc scope, found []storedMemory) (did, changed int, err error)) (bool, error) {
+	fn func(tx db.Tx, v viewer, found []storedMemory) (did, changed int, err error)) (bool, error) {
 	if len(b.rows) == 0 {
 		return true, nil
 	}
 	some := b.rows[:min(most, len(b.rows))]
 	through, changed := 0, 0
-	err := b.store.write(ctx, func(tx db.Tx, sc scope) error {
-		found, err := b.fitting(tx, sc, some)
+	err := b.store.write(ctx, func(tx db.Tx, v viewer) error {
+		found, err := b.fitting(tx, v, some)
 		if err != nil {
 			return err
 		}
 		did := 0
-		if did, changed, err = fn(tx, sc, found); err != nil {
+		if did, changed, err = fn(tx, v, found); err != nil {
 			return err
 		}
 		through = len(some)
@@ -209,9 +209,9 @@ func (b *bulk) next(ctx context.Context, most int,
 }
 
 // fitting returns those of some memories that still fit and may be changed, in their order.
-func (b *bulk) fitting(tx db.Tx, sc scope, some []int64) ([]storedMemory, error) {
+func (b *bulk) fitting(tx db.Tx, v viewer, some []int64) ([]storedMemory, error) {
 	l := b.list
-	sel, err := b.store.selection(tx, sc, Query{Collections: l.Collections, ProjectID: l.ProjectID,
+	sel, err := b.store.selection(tx, v, Query{Collections: l.Collections, ProjectID: l.ProjectID,
 		ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc)})
 	if err != nil {
 		return nil, err
@@ -223,6 +223,6 @@ func (b *bulk) fitting(tx db.Tx, sc scope, some []int64) ([]storedMemory, error)
 	if err != nil {
 		return nil, err
 	}
-	found, err := b.store.loadRows(tx, sc, fits)
+	found, err := b.store.loadRows(tx, v, fits)
 	return slices.DeleteFunc(found, func(m storedMemory) bool { return !m.writable }), err
 }

@@ -79,21 +79,21 @@ func (s *Store) AddCollection(ctx context.Context, c NewCollection) (Collection,
 			show(DefaultCollection))
 	}
 	var added Collection
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
-		if _, err := s.addCollection(tx, sc, c); err != nil {
+	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+		if _, err := s.addCollection(tx, v, c); err != nil {
 			return err
 		}
-		if err := s.checkItems(tx, sc, TrashCollection, sc.User); err != nil {
+		if err := s.checkItems(tx, v, TrashCollection, v.User); err != nil {
 			return err
 		}
 		var err error
-		added, err = s.collection(tx, sc, c.Name)
+		added, err = s.collection(tx, v, c.Name)
 		return err
 	})
 	return added, err
 }
 
-func (s *Store) addCollection(tx db.Tx, sc scope, c NewCollection) (int64, error) {
+func (s *Store) addCollection(tx db.Tx, v viewer, c NewCollection) (int64, error) {
 	var profile any
 	if c.OwnVectors {
 		row, err := kernel.ProfileRow(tx, kernel.OwnProfile(c.VectorSize), s.now())
@@ -104,7 +104,7 @@ func (s *Store) addCollection(tx db.Tx, sc scope, c NewCollection) (int64, error
 	}
 	now := s.now()
 	row, err := db.Insert(tx, `INSERT INTO collection (owner_id, name, description, own_profile, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (owner_id, name) DO NOTHING RETURNING id`, sc.User, c.Name, c.Description,
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (owner_id, name) DO NOTHING RETURNING id`, v.User, c.Name, c.Description,
 		profile, now, now)
 	if err == nil && row == 0 {
 		return 0, newError(KindConflict, "collection_name",
@@ -117,8 +117,8 @@ func (s *Store) addCollection(tx db.Tx, sc scope, c NewCollection) (int64, error
 // An unknown name is ErrNotFound.
 func (s *Store) GetCollection(ctx context.Context, name string) (Collection, error) {
 	var found Collection
-	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		found, err = s.collection(tx, sc, name)
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		found, err = s.collection(tx, v, name)
 		return err
 	})
 	return found, err
@@ -128,18 +128,18 @@ func (s *Store) GetCollection(ctx context.Context, name string) (Collection, err
 // memories shared with the caller. A view limited to projects sees the collections with memories of these projects.
 func (s *Store) Collections(ctx context.Context) ([]Collection, error) {
 	var all []Collection
-	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		all, err = s.listCollections(tx, sc, "")
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		all, err = s.listCollections(tx, v, "")
 		return err
 	})
 	return all, err
 }
 
-func (s *Store) collection(tx db.Tx, sc scope, name string) (Collection, error) {
+func (s *Store) collection(tx db.Tx, v viewer, name string) (Collection, error) {
 	if err := valid.Name("collection_name", name); err != nil {
 		return Collection{}, err
 	}
-	found, err := s.listCollections(tx, sc, name)
+	found, err := s.listCollections(tx, v, name)
 	if err != nil {
 		return Collection{}, err
 	}
@@ -149,19 +149,19 @@ func (s *Store) collection(tx db.Tx, sc scope, name string) (Collection, error) 
 		}
 	}
 	if len(found) == 0 {
-		return Collection{}, s.unknownCollection(tx, sc, name)
+		return Collection{}, s.unknownCollection(tx, v, name)
 	}
 	return found[0], nil
 }
 
 // listCollections lists the visible collections, or those of one name if it is not empty.
-func (s *Store) listCollections(tx db.Tx, sc scope, name string) ([]Collection, error) {
-	visible, visibleArgs := sc.Visible()
+func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, error) {
+	visible, visibleArgs := v.Visible()
 	args := slices.Clone(visibleArgs)
 	condition := `EXISTS (SELECT 1 FROM partition p WHERE p.collection_id = c.id AND p.memories > 0 AND ` + visible + `)`
-	if !sc.Limited {
+	if !v.Limited {
 		condition = `(c.owner_id = ? OR ` + condition + `)`
-		args = append(args, sc.User)
+		args = append(args, v.User)
 	}
 	args = append(args, visibleArgs...)
 	if name != "" {
@@ -204,31 +204,31 @@ type collectionPlace struct {
 // the latter case the caller can name the default collection, a collection with memories that the caller can see, or
 // one with the name of the caller's own, which is created for the owner. The names of the owner's other collections are
 // treated as unknown.
-func (s *Store) collectionFor(tx db.Tx, sc scope, name string, owner int64) (collectionPlace, error) {
+func (s *Store) collectionFor(tx db.Tx, v viewer, name string, owner int64) (collectionPlace, error) {
 	var at collectionPlace
 	var found bool
 	var err error
 	if at.row, at.profile, found, err = kernel.OwnCollection(tx, owner, name); err != nil {
 		return at, err
 	}
-	if name == DefaultCollection || found && owner == sc.User {
+	if name == DefaultCollection || found && owner == v.User {
 		return at, nil
 	}
-	if owner == sc.User {
-		return at, s.unknownCollection(tx, sc, name)
+	if owner == v.User {
+		return at, s.unknownCollection(tx, v, name)
 	}
-	visible, args := sc.Visible()
+	visible, args := v.Visible()
 	seen, err := db.Column[int64](tx, `SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
 		WHERE p.collection_id = ? AND p.memories > 0 AND `+visible+` LIMIT 1`, append([]any{at.row}, args...)...)
 	if err != nil || len(seen) > 0 {
 		return at, err
 	}
-	_, profile, had, err := kernel.OwnCollection(tx, sc.User, name)
+	_, profile, had, err := kernel.OwnCollection(tx, v.User, name)
 	switch {
 	case err != nil:
 		return at, err
 	case !had:
-		return at, s.unknownCollection(tx, sc, name)
+		return at, s.unknownCollection(tx, v, name)
 	case found && at.profile != profile:
 		return at, newError(KindConflict, "collection_name",
 			"collection_name %s cannot be used here: memories of a project are in a collection of its owner, "+
@@ -239,20 +239,20 @@ func (s *Store) collectionFor(tx db.Tx, sc scope, name string, owner int64) (col
 }
 
 // addFor creates the collection for a write to an owner's project.
-func (s *Store) addFor(tx db.Tx, sc scope, name string, owner int64, at collectionPlace) (int64, error) {
-	row, err := s.addCollection(tx, scope{User: owner}, NewCollection{Name: name})
+func (s *Store) addFor(tx db.Tx, v viewer, name string, owner int64, at collectionPlace) (int64, error) {
+	row, err := s.addCollection(tx, viewer{User: owner}, NewCollection{Name: name})
 	if err == nil && at.profile != 0 {
 		_, err = tx.Exec(`UPDATE collection SET own_profile = ? WHERE id = ?`, at.profile, row)
 	}
 	if err == nil {
-		err = s.checkItems(tx, sc, TrashCollection, owner)
+		err = s.checkItems(tx, v, TrashCollection, owner)
 	}
 	return row, err
 }
 
 // unknownCollection is the error for a name that matches no visible collection; it names the nearest one.
-func (s *Store) unknownCollection(tx db.Tx, sc scope, name string) error {
-	all, err := s.listCollections(tx, sc, "")
+func (s *Store) unknownCollection(tx db.Tx, v viewer, name string) error {
+	all, err := s.listCollections(tx, v, "")
 	if err != nil {
 		return err
 	}
@@ -313,15 +313,15 @@ func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionU
 		return Collection{}, err
 	}
 	var updated Collection
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
-		row, err := s.writableCollection(tx, sc, name)
+	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+		row, err := s.writableCollection(tx, v, name)
 		if err != nil {
 			return err
 		}
 		now := name
 		if u.Name != nil {
 			now = *u.Name
-			if err := renameCollection(tx, sc, row, name, now); err != nil {
+			if err := renameCollection(tx, v, row, name, now); err != nil {
 				return err
 			}
 		}
@@ -335,13 +335,13 @@ func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionU
 				return err
 			}
 		}
-		updated, err = s.collection(tx, sc, now)
+		updated, err = s.collection(tx, v, now)
 		return err
 	})
 	return updated, err
 }
 
-func renameCollection(tx db.Tx, sc scope, row int64, before, after string) error {
+func renameCollection(tx db.Tx, v viewer, row int64, before, after string) error {
 	if before == after {
 		return nil
 	}
@@ -349,7 +349,7 @@ func renameCollection(tx db.Tx, sc scope, row int64, before, after string) error
 		return invalid("name", "collection_name %s cannot be renamed to %s: what is stored without a collection_name "+
 			"goes there", show(before), show(after))
 	}
-	_, _, taken, err := kernel.OwnCollection(tx, sc.User, after)
+	_, _, taken, err := kernel.OwnCollection(tx, v.User, after)
 	if err != nil {
 		return err
 	}
@@ -387,8 +387,8 @@ func (s *Store) DeleteCollection(ctx context.Context, name string, options *Dele
 	o := options.orDefault()
 	ctx = db.Freeing(ctx)
 	err := inPortions(func(p portion) (done bool, err error) {
-		err = s.write(ctx, func(tx db.Tx, sc scope) (err error) {
-			done, err = s.deleteCollection(tx, sc, name, o, p)
+		err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+			done, err = s.deleteCollection(tx, v, name, o, p)
 			return err
 		})
 		return done, err
@@ -403,8 +403,8 @@ func (s *Store) DeleteCollection(ctx context.Context, name string, options *Dele
 }
 
 // deleteCollection deletes one transaction's share, and reports whether that was all.
-func (s *Store) deleteCollection(tx db.Tx, sc scope, name string, o DeleteOptions, p portion) (done bool, err error) {
-	row, err := s.writableCollection(tx, sc, name)
+func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeleteOptions, p portion) (done bool, err error) {
+	row, err := s.writableCollection(tx, v, name)
 	if err != nil {
 		return false, err
 	}
@@ -418,7 +418,7 @@ func (s *Store) deleteCollection(tx db.Tx, sc scope, name string, o DeleteOption
 				"memories",
 			show(name), counts[0])
 	}
-	t := s.newTrasher(tx, sc, p)
+	t := s.newTrasher(tx, v, p)
 	t.forGood = t.forGood || o.ForGood
 	entry, err := t.collection(row)
 	if err != nil {
@@ -436,16 +436,16 @@ const deletedAtOnce = 1000
 
 // writableCollection returns the row of a collection that the caller may change: one of their own, through a view not
 // limited to projects.
-func (s *Store) writableCollection(tx db.Tx, sc scope, name string) (int64, error) {
-	visible, err := s.collection(tx, sc, name)
+func (s *Store) writableCollection(tx db.Tx, v viewer, name string) (int64, error) {
+	visible, err := s.collection(tx, v, name)
 	if err != nil {
 		return 0, err
 	}
-	if sc.Limited || visible.Owner != s.access.User {
+	if v.Limited || visible.Owner != s.access.User {
 		return 0, newError(KindForbidden, "collection_name",
 			"collection_name %s belongs to %s; only its owner, through a view that is not limited to projects, may change it",
 			show(name), ownerName(tx, visible.Owner))
 	}
-	row, _, _, err := kernel.OwnCollection(tx, sc.User, name)
+	row, _, _, err := kernel.OwnCollection(tx, v.User, name)
 	return row, err
 }

@@ -338,8 +338,8 @@ func (i IdentityMemory) metadata() map[string]any {
 // caller's own collections. If there is none, it is ErrNotFound.
 func (s *Store) GetIdentityMemory(ctx context.Context) (Memory, error) {
 	var identity Memory
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		found, err := s.identityMemory(tx, sc)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		found, err := s.identityMemory(tx, v)
 		if err != nil {
 			return err
 		}
@@ -356,8 +356,8 @@ func (s *Store) GetIdentityMemory(ctx context.Context) (Memory, error) {
 
 // hasIdentity reports whether an identity is stored.
 func (s *Store) hasIdentity(ctx context.Context) (known bool, err error) {
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		found, err := s.identityMemory(tx, sc)
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		found, err := s.identityMemory(tx, v)
 		known = found != nil
 		return err
 	})
@@ -365,8 +365,8 @@ func (s *Store) hasIdentity(ctx context.Context) (known bool, err error) {
 }
 
 // identityMemory returns the caller's identity, nil if there is none.
-func (s *Store) identityMemory(tx db.Tx, sc scope) (*storedMemory, error) {
-	places, err := visiblePlaces(tx, sc)
+func (s *Store) identityMemory(tx db.Tx, v viewer) (*storedMemory, error) {
+	places, err := visiblePlaces(tx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -374,7 +374,7 @@ func (s *Store) identityMemory(tx db.Tx, sc scope) (*storedMemory, error) {
 	if err != nil || row == 0 {
 		return nil, err
 	}
-	found, err := s.loadRows(tx, sc, []int64{row})
+	found, err := s.loadRows(tx, v, []int64{row})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -412,8 +412,8 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 		return Stored{}, wrap(err)
 	}
 	var stored Stored
-	err = s.write(ctx, func(tx db.Tx, sc scope) error {
-		w, err := s.newWriter(tx, sc)
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		w, err := s.newWriter(tx, v)
 		if err != nil {
 			return err
 		}
@@ -434,7 +434,7 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 // checkIdentityMemory refuses an identity in another user's project: otherwise any user who may write to a project
 // could decide, everywhere, who its owner's agents are.
 func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *kernel.Place) error {
-	if at.Owner == w.Scope.User || !strings.EqualFold(after.EventType, EventIdentity) {
+	if at.Owner == w.Viewer.User || !strings.EqualFold(after.EventType, EventIdentity) {
 		return nil
 	}
 	return newError(KindForbidden, "event_type",
@@ -445,7 +445,7 @@ func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *kernel.Place)
 
 // setIdentityMemory adds the identity or overwrites the existing one.
 func (w *memoryWriter) setIdentityMemory(d *kernel.Draft, patch map[string]any, expected int) (Stored, error) {
-	before, err := w.store.identityMemory(w.Tx, w.Scope)
+	before, err := w.store.identityMemory(w.Tx, w.Viewer)
 	switch {
 	case err != nil:
 		return Stored{}, err

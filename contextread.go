@@ -51,9 +51,9 @@ type visiblePlace struct {
 }
 
 // visiblePlaces lists the visible partitions that hold memories.
-func visiblePlaces(tx db.Tx, sc scope) ([]visiblePlace, error) {
-	visible, visibleArgs := sc.Visible()
-	writable, writableArgs := sc.Writable()
+func visiblePlaces(tx db.Tx, v viewer) ([]visiblePlace, error) {
+	visible, visibleArgs := v.Visible()
+	writable, writableArgs := v.Writable()
 	var places []visiblePlace
 	err := tx.Each(func(row db.Rows) error {
 		var p visiblePlace
@@ -63,7 +63,7 @@ func visiblePlaces(tx db.Tx, sc scope) ([]visiblePlace, error) {
 	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0), coalesce(p.project_id, 0), c.owner_id = ?,
 			EXISTS (SELECT 1 FROM project_member b WHERE b.project_id = p.project_id), `+writable+`
 		FROM partition p JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile
-		WHERE p.memories > 0 AND `+visible, slices.Concat([]any{sc.User}, writableArgs, visibleArgs)...)
+		WHERE p.memories > 0 AND `+visible, slices.Concat([]any{v.User}, writableArgs, visibleArgs)...)
 	return places, err
 }
 
@@ -101,7 +101,7 @@ func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, 
 type contextReader struct {
 	*Store
 	tx     db.Tx
-	sc     scope
+	viewer viewer
 	query  ContextQuery
 	sought bool // there is a search text
 	want   want
@@ -114,8 +114,8 @@ type contextReader struct {
 
 func (s *Store) gatherContext(ctx context.Context, q ContextQuery, sought string, w want) (Context, error) {
 	var c Context
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		r := contextReader{Store: s, tx: tx, sc: sc, query: q, want: w, shown: map[int64]bool{}}
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		r := contextReader{Store: s, tx: tx, viewer: v, query: q, want: w, shown: map[int64]bool{}}
 		r.sought = (&Query{Text: sought}).sought()
 		r.found.Warnings = slices.Clone(w.warnings)
 		var err error
@@ -126,11 +126,11 @@ func (s *Store) gatherContext(ctx context.Context, q ContextQuery, sought string
 }
 
 func (r *contextReader) gather() (c Context, err error) {
-	if r.places, err = visiblePlaces(r.tx, r.sc); err != nil {
+	if r.places, err = visiblePlaces(r.tx, r.viewer); err != nil {
 		return c, err
 	}
 	if r.named() {
-		if r.project, err = findProject(r.tx, r.sc, r.query.ProjectID, r.query.ProjectName); err != nil {
+		if r.project, err = findProject(r.tx, r.viewer, r.query.ProjectID, r.query.ProjectName); err != nil {
 			return c, err
 		}
 		r.found.Warnings = append(r.found.Warnings, r.project.notes()...)
@@ -145,7 +145,7 @@ func (r *contextReader) gather() (c Context, err error) {
 	}
 	// A limited view does not know whether an identity exists outside its projects, and one stored inside them would
 	// replace it.
-	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.sc.Limited && !r.access.ReadOnly && !r.db.ReadOnly() {
+	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.viewer.Limited && !r.access.ReadOnly && !r.db.ReadOnly() {
 		c.IdentitySuggestion = suggestIdentity(r.query.DetectedIdentity)
 	}
 	if c.ConversationID, err = r.conversation(); err != nil {
@@ -224,7 +224,7 @@ func (r *contextReader) direct(c *Context) error {
 // load reads memories by row and marks them as shown in the context. Row 0 means none.
 func (r *contextReader) load(rows []int64) (map[int64]Memory, error) {
 	rows = slices.DeleteFunc(rows, func(row int64) bool { return row == 0 })
-	stored, err := r.loadRows(r.tx, r.sc, rows)
+	stored, err := r.loadRows(r.tx, r.viewer, rows)
 	found := make(map[int64]Memory, len(stored))
 	for _, m := range stored {
 		found[m.row], r.shown[m.row] = m.Memory, true
@@ -373,7 +373,7 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 			return nil, err
 		}
 		rows = slices.DeleteFunc(rows, func(row int64) bool { return r.shown[row] })
-		found, err := r.loadRows(r.tx, r.sc, rows[:min(limit, len(rows))])
+		found, err := r.loadRows(r.tx, r.viewer, rows[:min(limit, len(rows))])
 		hits := make([]Hit, len(found))
 		for i, m := range found {
 			hits[i].Memory = m.Memory
@@ -386,7 +386,7 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 	}
 	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return r.shown[h.Row] || h.Score <= 0 })
 	var page Results
-	err = r.showHits(r.tx, r.sc, hits[:min(limit, len(hits))], ranked, &page)
+	err = r.showHits(r.tx, r.viewer, hits[:min(limit, len(hits))], ranked, &page)
 	return page.Hits, err
 }
 

@@ -165,17 +165,17 @@ var errUndone = errors.New("only tried")
 
 // checkPlace checks, before anything is read, whether the file may be stored at its destination.
 func (u *upload) checkPlace(ctx context.Context) error {
-	err := u.s.write(ctx, func(tx db.Tx, sc scope) error {
-		memory, project, err := u.place(tx, &sc)
+	err := u.s.write(ctx, func(tx db.Tx, v viewer) error {
+		memory, project, err := u.place(tx, &v)
 		if err != nil {
 			return err
 		}
 		u.heir = 0
-		owner, err := fileOwner(tx, sc, memory, project)
+		owner, err := fileOwner(tx, v, memory, project)
 		if err != nil {
 			return err
 		}
-		if owner != sc.User { // whose row may be rolled back with this transaction
+		if owner != v.User { // whose row may be rolled back with this transaction
 			u.heir = owner
 		}
 		return errUndone // a new project is created with the file
@@ -186,13 +186,13 @@ func (u *upload) checkPlace(ctx context.Context) error {
 	return err
 }
 
-// place finds the rows of the memory and of the project for the file; 0 for none. The scope then sees that project.
-func (u *upload) place(tx db.Tx, sc *scope) (memory, project int64, err error) {
+// place finds the rows of the memory and of the project for the file; 0 for none. The viewer then sees that project.
+func (u *upload) place(tx db.Tx, v *viewer) (memory, project int64, err error) {
 	if u.MemoryID != "" {
-		m, err := u.s.memoryToLink(tx, *sc, u.MemoryID)
+		m, err := u.s.memoryToLink(tx, *v, u.MemoryID)
 		return m.row, 0, err
 	}
-	project, err = u.s.projectForFile(tx, sc, u.ProjectID, u.ProjectName)
+	project, err = u.s.projectForFile(tx, v, u.ProjectID, u.ProjectName)
 	return 0, project, err
 }
 
@@ -241,8 +241,8 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 	}
 	row := u.row
 	var added File
-	err := u.s.write(ctx, func(tx db.Tx, sc scope) (err error) {
-		if row, err = u.storeRow(tx, sc); err != nil {
+	err := u.s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+		if row, err = u.storeRow(tx, v); err != nil {
 			return err
 		}
 		for i, piece := range pieces {
@@ -252,7 +252,7 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 			}
 		}
 		if last {
-			added, err = u.finish(tx, sc, row)
+			added, err = u.finish(tx, v, row)
 		}
 		return err
 	})
@@ -265,8 +265,8 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 }
 
 // storeRow creates or touches the row of an arriving file, and checks that its owner has room for it.
-func (u *upload) storeRow(tx db.Tx, sc scope) (row int64, err error) {
-	now, size, row, owner := u.s.now(), max(u.size, u.Size), u.row, cmp.Or(u.heir, sc.User)
+func (u *upload) storeRow(tx db.Tx, v viewer) (row int64, err error) {
+	now, size, row, owner := u.s.now(), max(u.size, u.Size), u.row, cmp.Or(u.heir, v.User)
 	if row == 0 {
 		row, err = db.Insert(tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description,
 			category, created_at, updated_at)
@@ -284,15 +284,15 @@ func (u *upload) storeRow(tx db.Tx, sc scope) (row int64, err error) {
 			"the upload was cancelled, because no data arrived for %v; store the file again", kernel.Abandoned)
 	}
 	if u.row == 0 {
-		if err := u.s.checkItems(tx, sc, TrashFile, owner); err != nil {
+		if err := u.s.checkItems(tx, v, TrashFile, owner); err != nil {
 			return 0, err
 		}
 	}
-	return row, u.s.checkFileQuota(tx, sc, owner, size)
+	return row, u.s.checkFileQuota(tx, v, owner, size)
 }
 
 // checkFileQuota refuses a write that takes an owner's files, including the bytes just written, over the quota.
-func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
+func (s *Store) checkFileQuota(tx db.Tx, v viewer, owner, size int64) error {
 	if s.quota == 0 {
 		return nil
 	}
@@ -304,7 +304,7 @@ func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 	switch {
 	case all <= s.quota:
 		return nil
-	case owner != sc.User: // the owner's usage is private
+	case owner != v.User: // the owner's usage is private
 		return newError(KindTooLarge, "size",
 			"the owner of this project has no quota left for a file of %d bytes; files in a project count for its owner, who "+
 				"may have %d bytes",
@@ -318,29 +318,29 @@ func (s *Store) checkFileQuota(tx db.Tx, sc scope, owner, size int64) error {
 
 // fileOwner returns the row of the user to whom a file belongs: the owner of the memory's collection, else of the
 // project, else the caller.
-func fileOwner(tx db.Tx, sc scope, memory, project int64) (owner int64, err error) {
+func fileOwner(tx db.Tx, v viewer, memory, project int64) (owner int64, err error) {
 	if memory == 0 {
-		return projectOwner(tx, sc, project)
+		return projectOwner(tx, v, project)
 	}
 	err = tx.QueryRow(`SELECT c.owner_id `+kernel.FromMemory+` WHERE m.id = ?`, memory).Scan(&owner)
 	return owner, err
 }
 
 // giveFile gives a file to the owner of its new project.
-func (s *Store) giveFile(tx db.Tx, sc scope, file, project int64) error {
-	owner, err := projectOwner(tx, sc, project)
+func (s *Store) giveFile(tx db.Tx, v viewer, file, project int64) error {
+	owner, err := projectOwner(tx, v, project)
 	if err != nil {
 		return err
 	}
-	return s.giveFiles(tx, sc, owner, `id = ?`, file)
+	return s.giveFiles(tx, v, owner, `id = ?`, file)
 }
 
 // moveFiles gives the files of a memory to the memory's new owner.
-func (s *Store) moveFiles(tx db.Tx, sc scope, memory, owner int64) error {
-	return s.giveFiles(tx, sc, owner, `memory_id = ?`, memory)
+func (s *Store) moveFiles(tx db.Tx, v viewer, memory, owner int64) error {
+	return s.giveFiles(tx, v, owner, `memory_id = ?`, memory)
 }
 
-func (s *Store) giveFiles(tx db.Tx, sc scope, owner int64, condition string, arg int64) error {
+func (s *Store) giveFiles(tx db.Tx, v viewer, owner int64, condition string, arg int64) error {
 	var size int64
 	if err := tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner,
 		arg).Scan(&size); err != nil {
@@ -350,20 +350,20 @@ func (s *Store) giveFiles(tx db.Tx, sc scope, owner int64, condition string, arg
 	if err != nil || result.RowsAffected == 0 {
 		return err
 	}
-	return s.checkFileQuota(tx, sc, owner, size)
+	return s.checkFileQuota(tx, v, owner, size)
 }
 
 // finish turns an arriving file into a stored one.
-func (u *upload) finish(tx db.Tx, sc scope, row int64) (File, error) {
-	memory, project, err := u.place(tx, &sc)
+func (u *upload) finish(tx db.Tx, v viewer, row int64) (File, error) {
+	memory, project, err := u.place(tx, &v)
 	if err != nil {
 		return File{}, err
 	}
-	owner, err := fileOwner(tx, sc, memory, project)
+	owner, err := fileOwner(tx, v, memory, project)
 	if err != nil {
 		return File{}, err
 	}
-	if err := u.s.giveFiles(tx, sc, owner, `id = ?`,
+	if err := u.s.giveFiles(tx, v, owner, `id = ?`,
 		row); err != nil { // rare: the place has changed since checkPlace
 		return File{}, err
 	}
@@ -376,7 +376,7 @@ func (u *upload) finish(tx db.Tx, sc scope, row int64) (File, error) {
 	if err := kernel.ReplaceFileTags(tx, row, u.Tags); err != nil {
 		return File{}, err
 	}
-	added, err := u.s.file(tx, sc, u.id)
+	added, err := u.s.file(tx, v, u.id)
 	return added.File, err
 }
 
@@ -395,27 +395,27 @@ func (u *upload) giveUp(ctx context.Context) {
 func (s *Store) DeleteFile(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	if s.options.KeepTrash < 0 {
-		return s.removeStoredFile(ctx, id, func(db.Tx, scope, storedFile) error { return nil })
+		return s.removeStoredFile(ctx, id, func(db.Tx, viewer, storedFile) error { return nil })
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		f, err := s.fileForWriting(tx, sc, id)
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		f, err := s.fileForWriting(tx, v, id)
 		if err != nil {
 			return err
 		}
-		return s.newTrasher(tx, sc, fullPortion()).file(f)
+		return s.newTrasher(tx, v, fullPortion()).file(f)
 	})
 }
 
 // removeStoredFile deletes a file for good, if allowed permits it. The bytes of a large one are removed in several
 // transactions, so that others can write in between.
-func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db.Tx, scope, storedFile) error) error {
+func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db.Tx, viewer, storedFile) error) error {
 	ctx = db.Freeing(ctx)
 	var f storedFile
-	err := s.write(ctx, func(tx db.Tx, sc scope) (err error) {
-		if f, err = s.fileForWriting(tx, sc, id); err != nil {
+	err := s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+		if f, err = s.fileForWriting(tx, v, id); err != nil {
 			return err
 		}
-		if err := allowed(tx, sc, f); err != nil {
+		if err := allowed(tx, v, f); err != nil {
 			return err
 		}
 		if err := noteErasure(tx); err != nil {
@@ -502,8 +502,8 @@ type FileReader struct {
 // this view may not see, is ErrNotFound; one with missing bytes is ErrCorrupt.
 func (s *Store) OpenFile(ctx context.Context, id string) (*FileReader, error) {
 	r := &FileReader{ctx: ctx, store: s}
-	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		if r.file, err = s.file(tx, sc, id); err != nil {
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		if r.file, err = s.file(tx, v, id); err != nil {
 			return err
 		}
 		var chunks, size int64
@@ -556,14 +556,14 @@ func (r *FileReader) Close() error { return r.chunks.Close() }
 // load reads one chunk, if the file is still there and visible.
 func (r *FileReader) load(number int64) ([]byte, error) {
 	var sum, data []byte
-	err := r.store.read(r.ctx, func(tx db.Tx, sc scope) error {
-		visible, args := sc.VisibleFile()
+	err := r.store.read(r.ctx, func(tx db.Tx, v viewer) error {
+		visible, args := v.VisibleFile()
 		err := tx.QueryRow(`SELECT k.sha256, k.data `+kernel.FromFile+
 			` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+
 			visible,
 			append([]any{r.file.row<<kernel.ChunkBits | number, r.file.row}, args...)...).Scan(&sum, &data)
 		if errors.Is(err, db.ErrNoRows) {
-			_, err = r.store.file(tx, sc, r.file.ID) // says so
+			_, err = r.store.file(tx, v, r.file.ID) // says so
 		}
 		return err
 	})

@@ -81,8 +81,8 @@ func (f File) MarshalJSON() ([]byte, error) {
 // GetFile returns a file's details. A file that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) GetFile(ctx context.Context, id string) (File, error) {
 	var f storedFile
-	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		f, err = s.file(tx, sc, id)
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		f, err = s.file(tx, v, id)
 		return err
 	})
 	return f.File, err
@@ -116,8 +116,8 @@ func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
 		}
 		for batch := range slices.Chunk(rows, page) {
 			var found []storedFile
-			err := s.read(ctx, func(tx db.Tx, sc scope) error {
-				found, err = loadInOrder(tx, sc, batch)
+			err := s.read(ctx, func(tx db.Tx, v viewer) error {
+				found, err = loadInOrder(tx, v, batch)
 				return err
 			})
 			if err != nil {
@@ -138,8 +138,8 @@ func (s *Store) fileRows(ctx context.Context, l FileList) (rows []int64, err err
 	if err := l.check(); err != nil {
 		return nil, err
 	}
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		rows, err = l.rows(tx, sc)
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		rows, err = l.rows(tx, v)
 		return err
 	})
 	return rows, err
@@ -174,19 +174,19 @@ func (l *FileList) check() error {
 }
 
 // rows returns the rows of the matching files, in order.
-func (l FileList) rows(tx db.Tx, sc scope) ([]int64, error) {
+func (l FileList) rows(tx db.Tx, v viewer) ([]int64, error) {
 	order, err := fileOrder(l.Sort)
 	if err != nil {
 		return nil, err
 	}
-	condition, args := sc.VisibleFile()
+	condition, args := v.VisibleFile()
 	if l.MemoryID != "" {
-		memory, memoryArgs := sc.Visible()
+		memory, memoryArgs := v.Visible()
 		condition += ` AND m.uid IN (?, ?) AND ` + memory
 		args = slices.Concat(args, []any{l.MemoryID, valid.CanonicalID(l.MemoryID)}, memoryArgs)
 	}
 	if l.ProjectID != "" || l.ProjectName != "" {
-		project, err := findProject(tx, sc, l.ProjectID, l.ProjectName)
+		project, err := findProject(tx, v, l.ProjectID, l.ProjectName)
 		if err != nil || project == nil {
 			return nil, err
 		}
@@ -261,14 +261,14 @@ func (s *Store) FilePage(ctx context.Context, q FileQuery) (FilePage, error) {
 		return FilePage{}, err
 	}
 	p := FilePage{Files: []File{}, Offset: q.Offset, Limit: q.Limit}
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		rows, err := q.rows(tx, sc)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		rows, err := q.rows(tx, v)
 		if err != nil {
 			return err
 		}
 		p.Total = len(rows)
 		rows = rows[min(q.Offset, len(rows)):]
-		found, err := loadInOrder(tx, sc, rows[:min(q.Limit, len(rows))])
+		found, err := loadInOrder(tx, v, rows[:min(q.Limit, len(rows))])
 		for _, f := range found {
 			p.Files = append(p.Files, f.File)
 		}
@@ -278,8 +278,8 @@ func (s *Store) FilePage(ctx context.Context, q FileQuery) (FilePage, error) {
 }
 
 // loadInOrder returns the files of these rows that exist and are visible, in the order of the rows.
-func loadInOrder(tx db.Tx, sc scope, rows []int64) ([]storedFile, error) {
-	found, err := loadFiles(tx, sc, `f.id IN `+db.Integers, db.List(rows))
+func loadInOrder(tx db.Tx, v viewer, rows []int64) ([]storedFile, error) {
+	found, err := loadFiles(tx, v, `f.id IN `+db.Integers, db.List(rows))
 	place := make(map[int64]int, len(rows))
 	for i, row := range rows {
 		place[row] = i
@@ -327,14 +327,14 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, 
 		return File{}, err
 	}
 	var changed storedFile
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
-		before, err := s.fileForWriting(tx, sc, id)
+	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+		before, err := s.fileForWriting(tx, v, id)
 		if err != nil {
 			return err
 		}
 		after := before
 		u.describe(&after.File)
-		if err := s.relink(tx, &sc, u, before, &after); err != nil {
+		if err := s.relink(tx, &v, u, before, &after); err != nil {
 			return err
 		}
 		if changed = before; reflect.DeepEqual(after, before) {
@@ -355,7 +355,7 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, 
 			return err
 		}
 		if after.project != before.project {
-			if err := s.giveFile(tx, sc, before.row, after.project); err != nil {
+			if err := s.giveFile(tx, v, before.row, after.project); err != nil {
 				return err
 			}
 		}
@@ -364,7 +364,7 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, 
 				return err
 			}
 		}
-		changed, err = s.file(tx, sc, id)
+		changed, err = s.file(tx, v, id)
 		return err
 	})
 	return changed.File, err
@@ -421,10 +421,10 @@ func (u FileUpdate) describe(f *File) {
 }
 
 // relink applies the changes of the file's memory and project.
-func (s *Store) relink(tx db.Tx, sc *scope, u FileUpdate, before storedFile, after *storedFile) error {
+func (s *Store) relink(tx db.Tx, v *viewer, u FileUpdate, before storedFile, after *storedFile) error {
 	switch {
 	case u.MemoryID != nil && *u.MemoryID != "":
-		m, err := s.memoryToLink(tx, *sc, *u.MemoryID)
+		m, err := s.memoryToLink(tx, *v, *u.MemoryID)
 		if err != nil {
 			return err
 		}
@@ -438,7 +438,7 @@ func (s *Store) relink(tx db.Tx, sc *scope, u FileUpdate, before storedFile, aft
 				"file %s is linked to a memory and lies in its project; move the memory, or unlink the file", show(before.ID))
 		}
 		var err error
-		if after.project, err = s.projectForFile(tx, sc, u.Project.ID, u.Project.Name); err != nil {
+		if after.project, err = s.projectForFile(tx, v, u.Project.ID, u.Project.Name); err != nil {
 			return err
 		}
 	}
@@ -450,8 +450,8 @@ func (s *Store) relink(tx db.Tx, sc *scope, u FileUpdate, before storedFile, aft
 }
 
 // memoryToLink returns the memory to link a file to, which the caller must be allowed to change.
-func (s *Store) memoryToLink(tx db.Tx, sc scope, id string) (storedMemory, error) {
-	m, err := s.memory(tx, sc, id)
+func (s *Store) memoryToLink(tx db.Tx, v viewer, id string) (storedMemory, error) {
+	m, err := s.memory(tx, v, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return m, newError(KindNotFound, "memory_id", "memory_id %s not found, or you have no access to it", show(id))
@@ -463,10 +463,10 @@ func (s *Store) memoryToLink(tx db.Tx, sc scope, id string) (storedMemory, error
 }
 
 // projectForFile is projectForWriting, and lets a limited view see a project just created for it.
-func (s *Store) projectForFile(tx db.Tx, sc *scope, id, name string) (int64, error) {
-	target, err := s.projectForWriting(tx, *sc, id, name)
-	if err == nil && sc.Limited && !slices.Contains(sc.Projects, target.row) {
-		sc.Projects = append(sc.Projects, target.row)
+func (s *Store) projectForFile(tx db.Tx, v *viewer, id, name string) (int64, error) {
+	target, err := s.projectForWriting(tx, *v, id, name)
+	if err == nil && v.Limited && !slices.Contains(v.Projects, target.row) {
+		v.Projects = append(v.Projects, target.row)
 	}
 	return target.row, err
 }
@@ -481,8 +481,8 @@ type storedFile struct {
 }
 
 // file returns a visible file by id.
-func (s *Store) file(tx db.Tx, sc scope, id string) (storedFile, error) {
-	found, err := loadFiles(tx, sc, `f.uid IN (?, ?) ORDER BY f.uid = ? DESC`, id, valid.CanonicalID(id), id)
+func (s *Store) file(tx db.Tx, v viewer, id string) (storedFile, error) {
+	found, err := loadFiles(tx, v, `f.uid IN (?, ?) ORDER BY f.uid = ? DESC`, id, valid.CanonicalID(id), id)
 	if err != nil {
 		return storedFile{}, err
 	}
@@ -494,8 +494,8 @@ func (s *Store) file(tx db.Tx, sc scope, id string) (storedFile, error) {
 
 // fileForWriting returns a file that the caller may change: an invisible one is ErrNotFound, a read-only one
 // ErrForbidden.
-func (s *Store) fileForWriting(tx db.Tx, sc scope, id string) (storedFile, error) {
-	f, err := s.file(tx, sc, id)
+func (s *Store) fileForWriting(tx db.Tx, v viewer, id string) (storedFile, error) {
+	f, err := s.file(tx, v, id)
 	if err == nil && !f.writable {
 		err = newError(KindForbidden, "file_id", "file %s belongs to %s, who shares it read-only", show(id),
 			ownerName(tx, f.Owner))
@@ -505,11 +505,11 @@ func (s *Store) fileForWriting(tx db.Tx, sc scope, id string) (storedFile, error
 
 // filesOf returns the files of some memories (rows), the newest of each first. Memories without a visible file are left
 // out.
-func (s *Store) filesOf(tx db.Tx, sc scope, memories []int64) (map[int64][]File, error) {
+func (s *Store) filesOf(tx db.Tx, v viewer, memories []int64) (map[int64][]File, error) {
 	if len(memories) == 0 {
 		return nil, nil
 	}
-	found, err := loadFiles(tx, sc, `f.memory_id IN `+db.Integers+` ORDER BY f.created_at DESC, f.uid`, db.List(memories))
+	found, err := loadFiles(tx, v, `f.memory_id IN `+db.Integers+` ORDER BY f.created_at DESC, f.uid`, db.List(memories))
 	if err != nil {
 		return nil, err
 	}
@@ -521,7 +521,7 @@ func (s *Store) filesOf(tx db.Tx, sc scope, memories []int64) (map[int64][]File,
 }
 
 // addFiles counts the files of each hit and, with summaries, adds their summaries.
-func addFiles(tx db.Tx, sc scope, hits []Hit, summaries bool) error {
+func addFiles(tx db.Tx, v viewer, hits []Hit, summaries bool) error {
 	var some bool
 	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file)`).Scan(&some); err != nil || !some || len(hits) == 0 {
 		return err
@@ -535,7 +535,7 @@ func addFiles(tx db.Tx, sc scope, hits []Hit, summaries bool) error {
 	if err != nil {
 		return err
 	}
-	visible, args := sc.VisibleFile()
+	visible, args := v.VisibleFile()
 	from := kernel.FromFile + ` WHERE f.memory_id IN (SELECT id FROM memory WHERE uid IN ` + db.Texts + `) AND ` + visible
 	args = append([]any{string(list)}, args...)
 	var memory string
@@ -562,10 +562,10 @@ func addFiles(tx db.Tx, sc scope, hits []Hit, summaries bool) error {
 }
 
 // loadFiles reads the visible files for which a condition on f, m, p or c holds (and what follows WHERE: an order).
-func loadFiles(tx db.Tx, sc scope, condition string, args ...any) ([]storedFile, error) {
-	memory, memoryArgs := sc.Visible()
-	writable, writableArgs := sc.WritableFile()
-	visible, visibleArgs := sc.VisibleFile()
+func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile, error) {
+	memory, memoryArgs := v.Visible()
+	writable, writableArgs := v.WritableFile()
+	visible, visibleArgs := v.VisibleFile()
 	var found []storedFile
 	err := tx.Each(func(row db.Rows) error {
 		var f storedFile
@@ -590,6 +590,6 @@ func loadFiles(tx db.Tx, sc scope, condition string, args ...any) ([]storedFile,
 		`+kernel.FromFile+` JOIN users u ON u.id = f.owner_id
 		LEFT JOIN project j ON j.id = `+kernel.ProjectOfFile+` AND j.id IN (`+kernel.SharedWith+`)
 		WHERE `+visible+` AND `+condition,
-		slices.Concat(memoryArgs, writableArgs, []any{sc.User, sc.User}, visibleArgs, args)...)
+		slices.Concat(memoryArgs, writableArgs, []any{v.User, v.User}, visibleArgs, args)...)
 	return found, err
 }

@@ -446,7 +446,7 @@ func TestFilesOfMemories(t *testing.T) {
 	other := mustAddFile(t, s, NewFile{MemoryID: three.ID}, "other")
 	mustAddFile(t, s, NewFile{}, "of none")
 	filesOf := func(s *Store, memories ...Stored) (files map[string][]File) {
-		err := s.read(t.Context(), func(tx db.Tx, sc scope) error {
+		err := s.read(t.Context(), func(tx db.Tx, v viewer) error {
 			ids := map[int64]string{}
 			var rows []int64
 			for _, m := range memories {
@@ -456,7 +456,7 @@ func TestFilesOfMemories(t *testing.T) {
 				}
 				ids[row[0]], rows = m.ID, append(rows, row[0])
 			}
-			found, err := s.filesOf(tx, sc, rows)
+			found, err := s.filesOf(tx, v, rows)
 			files = map[string][]File{}
 			for row, list := range found {
 				files[ids[row]] = list

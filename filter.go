@@ -188,13 +188,13 @@ func list(memories, expression string, args ...any) field {
 }
 
 // projectNames compares the name of the project.
-func projectNames(sc scope) field {
+func projectNames(v viewer) field {
 	return column(`(SELECT j.name_key FROM project j WHERE j.id = p.project_id)`, foldedName)
 }
 
 // links compares the ids of related memories that the caller can see.
-func links(sc scope) field {
-	visible, args := sc.Visible()
+func links(v viewer) field {
+	visible, args := v.Visible()
 	return list(`SELECT l.memory_id FROM memory_link l JOIN memory r ON r.id = l.related_id
 		JOIN partition p ON p.id = r.partition_id
 		JOIN collection c ON c.id = p.collection_id WHERE `+visible, `r.uid`, args...)
@@ -224,12 +224,12 @@ func metadataField(key string) field {
 }
 
 // fieldOf returns how a key is compared for the caller.
-func fieldOf(sc scope, key string) field {
+func fieldOf(v viewer, key string) field {
 	switch key {
 	case "project_name":
-		return projectNames(sc)
+		return projectNames(v)
 	case "related_memory_ids":
-		return links(sc)
+		return links(v)
 	}
 	if known, ok := knownFields[key]; ok {
 		return known
@@ -238,7 +238,7 @@ func fieldOf(sc scope, key string) field {
 }
 
 // compile turns the filter into one SQL condition on m, p and c, and its arguments. An empty filter returns "".
-func (f Filter) compile(sc scope) (string, []any, error) {
+func (f Filter) compile(v viewer) (string, []any, error) {
 	if len(f) > maxConditions {
 		return "", nil, newError(KindTooLarge, "filter", "filter has %d keys; at most %d are allowed", len(f), maxConditions)
 	}
@@ -252,7 +252,7 @@ func (f Filter) compile(sc scope) (string, []any, error) {
 		if err != nil {
 			return "", nil, invalid("filter", "filter.%s%v", fault.Clip(key), err)
 		}
-		b := conditionBuilder{field: fieldOf(sc, key)}
+		b := conditionBuilder{field: fieldOf(v, key)}
 		if err := b.build(c); err != nil {
 			kind := KindInvalid
 			if errors.Is(err, errTooMany) {

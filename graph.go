@@ -112,8 +112,8 @@ func (h *Insights) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
 		return Graph{}, err
 	}
 	var g Graph
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		p, err := s.picture(tx, sc, q.List, q.Limit)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		p, err := s.picture(tx, v, q.List, q.Limit)
 		if err != nil {
 			return err
 		}
@@ -210,8 +210,8 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (Map, error) {
 		return Map{}, invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxNodes)
 	}
 	var m Map
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		p, err := s.picture(tx, sc, q.List, q.Limit)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		p, err := s.picture(tx, v, q.List, q.Limit)
 		if err != nil {
 			return err
 		}
@@ -248,13 +248,13 @@ type picture struct {
 }
 
 // picture selects the memories of a listing, up to a limit.
-func (s *Store) picture(tx db.Tx, sc scope, l List, limit int) (*picture, error) {
+func (s *Store) picture(tx db.Tx, v viewer, l List, limit int) (*picture, error) {
 	order := cmp.Or(l.Sort, SortUpdatedDesc)
 	if !slices.Contains(sortOrders[1:], order) {
 		return nil, invalid("sort_order", "sort_order is %s; lists are sorted by time: allowed are %s", show(string(order)),
 			oneOf(sortOrders[1:]))
 	}
-	sel, err := s.selection(tx, sc,
+	sel, err := s.selection(tx, v,
 		Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter})
 	if err != nil {
 		return nil, err
@@ -398,9 +398,9 @@ func (s *Store) similarTo(ctx context.Context, drafts []kernel.Draft) ([][]Simil
 		if d.Similar == 0 || d.Vector == nil && d.Passages[0].Vector == nil {
 			continue
 		}
-		err := s.read(ctx, func(tx db.Tx, sc scope) error {
+		err := s.read(ctx, func(tx db.Tx, v viewer) error {
 			var err error
-			all[i], err = s.similar(tx, sc, d)
+			all[i], err = s.similar(tx, v, d)
 			return err
 		})
 		if err != nil {
@@ -410,13 +410,13 @@ func (s *Store) similarTo(ctx context.Context, drafts []kernel.Draft) ([][]Simil
 	return all, nil
 }
 
-func (s *Store) similar(tx db.Tx, sc scope, d *kernel.Draft) ([]Similar, error) {
+func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) {
 	w := want{vector: d.Passages[0].Vector}
 	var q Query
 	if d.Vector != nil { // comparable only within its collection
 		w, q = want{vector: d.Vector, own: true}, Query{Collections: []string{d.Collection}}
 	}
-	sel, err := s.selection(tx, sc, q)
+	sel, err := s.selection(tx, v, q)
 	if err != nil {
 		return nil, err
 	}
@@ -440,7 +440,7 @@ func (s *Store) similar(tx db.Tx, sc scope, d *kernel.Draft) ([]Similar, error) 
 		rows = append(rows, h.Row)
 		scores[h.Row] = min(1, float64(h.Score))
 	}
-	found, err := s.loadRows(tx, sc, rows)
+	found, err := s.loadRows(tx, v, rows)
 	var similar []Similar
 	for _, m := range found {
 		similar = append(similar, Similar{ID: m.ID, Score: scores[m.row], Content: m.Content, Collection: m.Collection,

@@ -132,9 +132,9 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (Overview, err
 	}
 	clients := s.clientCounts(ctx, q.MemoriesOnly)
 	var o Overview
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
 		o = Overview{Index: IndexState(s.index.State())}
-		sel, err := s.selection(tx, sc, Query{})
+		sel, err := s.selection(tx, v, Query{})
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (Overview, err
 			return err
 		}
 		partitions := sel.partitionList()
-		visible, args := sc.VisibleFile()
+		visible, args := v.VisibleFile()
 		for _, step := range []func() error{
 			func() error {
 				if q.MemoriesOnly {
@@ -240,7 +240,7 @@ func (s *Store) clientCounts(ctx context.Context, none bool) <-chan countedClien
 	}
 	go func() {
 		var c countedClients
-		c.err = s.read(ctx, func(tx db.Tx, _ scope) error {
+		c.err = s.read(ctx, func(tx db.Tx, _ viewer) error {
 			c.clients = []ClientCount{}
 			return tx.Each(func(row db.Rows) error {
 				var one ClientCount
@@ -323,8 +323,8 @@ type MemoryStatus struct {
 func (h *Insights) GetMemoryStatus(ctx context.Context, id string) (MemoryStatus, error) {
 	s := h.s
 	var m MemoryStatus
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		found, err := s.memory(tx, sc, id)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		found, err := s.memory(tx, v, id)
 		if err != nil {
 			return err
 		}
@@ -366,8 +366,8 @@ type FileStatus struct {
 func (h *Insights) GetFileStatus(ctx context.Context, id string) (FileStatus, error) {
 	s := h.s
 	var status FileStatus
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		f, err := s.file(tx, sc, id)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		f, err := s.file(tx, v, id)
 		if err != nil {
 			return err
 		}
@@ -395,8 +395,8 @@ type Tag struct {
 func (h *Insights) Tags(ctx context.Context, collections ...string) ([]Tag, error) {
 	s := h.s
 	all := []Tag{}
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		selection, err := s.selection(tx, sc, Query{Collections: collections})
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		selection, err := s.selection(tx, v, Query{Collections: collections})
 		if err != nil {
 			return err
 		}
@@ -446,9 +446,9 @@ func (h *Insights) Modules(ctx context.Context, project ProjectRef) ([]Module, e
 		return nil, err
 	}
 	var all []Module
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
 		all = []Module{}
-		sel, err := s.selection(tx, sc, Query{ProjectID: project.ID, ProjectName: project.Name})
+		sel, err := s.selection(tx, v, Query{ProjectID: project.ID, ProjectName: project.Name})
 		if err != nil || len(sel.partitions) == 0 {
 			return err
 		}

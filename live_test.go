@@ -51,7 +51,7 @@ func ferries(t *testing.T, s *Store) ([]string, int) {
 // inMemory reports whether searches use the index in memory now.
 func inMemory(t *testing.T, s *Store) (used bool) {
 	t.Helper()
-	err := s.read(t.Context(), func(tx db.Tx, _ scope) error {
+	err := s.read(t.Context(), func(tx db.Tx, _ viewer) error {
 		ix, err := s.index.Current(tx)
 		used = ix != nil
 		return err

@@ -50,8 +50,8 @@ func (s *Store) Members(ctx context.Context, project ProjectRef) ([]Member, erro
 		return nil, err
 	}
 	var all []Member
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		p, err := knownProject(tx, sc, project)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		p, err := knownProject(tx, v, project)
 		if err != nil {
 			return err
 		}
@@ -89,11 +89,11 @@ func (s *Store) AddMember(ctx context.Context, n NewMember) (Member, error) {
 		return Member{}, err
 	}
 	var added Member
-	err := s.write(ctx, func(tx db.Tx, sc scope) (err error) {
+	err := s.write(ctx, func(tx db.Tx, v viewer) (err error) {
 		if s.operator {
-			added, err = s.addMember(tx, sc, n)
+			added, err = s.addMember(tx, v, n)
 		} else {
-			added, err = s.inviteMember(tx, sc, n)
+			added, err = s.inviteMember(tx, v, n)
 		}
 		return err
 	})
@@ -104,8 +104,8 @@ func (s *Store) AddMember(ctx context.Context, n NewMember) (Member, error) {
 }
 
 // addMember adds an accepted member.
-func (s *Store) addMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
-	p, err := operatorProject(tx, sc, n.Project)
+func (s *Store) addMember(tx db.Tx, v viewer, n NewMember) (Member, error) {
+	p, err := operatorProject(tx, v, n.Project)
 	if err != nil {
 		return Member{}, err
 	}
@@ -161,12 +161,12 @@ func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user strin
 		return Member{}, err
 	}
 	var updated Member
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
+	err := s.write(ctx, func(tx db.Tx, v viewer) error {
 		find := managedProject
 		if s.operator {
 			find = operatorProject
 		}
-		p, err := find(tx, sc, project)
+		p, err := find(tx, v, project)
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user strin
 			updated, err = s.updateInvited(tx, p, user, u.Role)
 		case err != nil:
 		case !s.operator && slices.Index(memberRoles, u.Role) > slices.Index(memberRoles, m.Role):
-			updated, err = s.inviteHigher(tx, sc, p, m, u.Role)
+			updated, err = s.inviteHigher(tx, v, p, m, u.Role)
 		default:
 			updated, err = setRole(tx, p, m, u.Role)
 		}
@@ -216,13 +216,13 @@ func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user strin
 	if err := checkMember(project, user, MemberReader); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		p, forbidden := managedProject(tx, sc, project)
-		if forbidden != nil && (p.row == 0 || sc.Limited) {
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		p, forbidden := managedProject(tx, v, project)
+		if forbidden != nil && (p.row == 0 || v.Limited) {
 			return forbidden
 		}
 		m, err := findMember(tx, p, user)
-		if forbidden != nil && m.row != sc.User {
+		if forbidden != nil && m.row != v.User {
 			return forbidden
 		}
 		if errors.Is(err, ErrNotFound) {
@@ -249,19 +249,19 @@ func endInvitationsOf(tx db.Tx, project, sender int64) error {
 
 // operatorProject returns the project that a reference names for the operator: OWNER/ID names a project of any user,
 // anything else is looked up as the local user's.
-func operatorProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
+func operatorProject(tx db.Tx, v viewer, ref ProjectRef) (projectRow, error) {
 	slash := strings.LastIndexByte(ref.ID, '/')
 	if slash < 0 {
-		return knownProject(tx, sc, ref)
+		return knownProject(tx, v, ref)
 	}
 	owner, err := findUser(tx, ref.ID[:slash])
 	if errors.Is(err, ErrNotFound) {
-		return knownProject(tx, sc, ref)
+		return knownProject(tx, v, ref)
 	}
 	if err != nil {
 		return projectRow{}, err
 	}
-	p, err := findProject(tx, scope{User: owner.row}, ref.ID[slash+1:], ref.Name)
+	p, err := findProject(tx, viewer{User: owner.row}, ref.ID[slash+1:], ref.Name)
 	if err != nil {
 		return projectRow{}, err
 	}

@@ -132,8 +132,8 @@ func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(m.json()) }
 // GetMemory returns a memory by id. A memory that does not exist, or that this view may not see, is ErrNotFound.
 func (s *Store) GetMemory(ctx context.Context, id string) (Memory, error) {
 	var m Memory
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		found, err := s.memory(tx, sc, id)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		found, err := s.memory(tx, v, id)
 		m = found.Memory
 		return err
 	})
@@ -166,13 +166,13 @@ func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (Memory, error)
 		k.ProjectID = s.access.Projects[0]
 	}
 	var m Memory
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		owner, project := sc.User, int64(0)
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		owner, project := v.User, int64(0)
 		if k.ProjectID != "" || k.ProjectName != "" {
-			p, err := findProject(tx, sc, k.ProjectID, k.ProjectName)
+			p, err := findProject(tx, v, k.ProjectID, k.ProjectName)
 			if err == nil && p != nil {
 				project = p.row
-				owner, err = projectOwner(tx, sc, p.row)
+				owner, err = projectOwner(tx, v, p.row)
 			}
 			if err != nil {
 				return err
@@ -181,7 +181,7 @@ func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (Memory, error)
 				return unknownKey(k.Key)
 			}
 		}
-		found, err := s.loadMemories(tx, sc, `m.key = ? AND c.name = ? AND c.owner_id = ? AND coalesce(p.project_id, 0) = ?`,
+		found, err := s.loadMemories(tx, v, `m.key = ? AND c.name = ? AND c.owner_id = ? AND coalesce(p.project_id, 0) = ?`,
 			k.Key, k.Collection, owner, project)
 		if err == nil && len(found) == 0 {
 			err = unknownKey(k.Key)
@@ -273,12 +273,12 @@ func withMemory(data []byte, m *Memory, beside any) error {
 // deletes for good.
 func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		found, err := s.memoryForWriting(tx, sc, id)
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		found, err := s.memoryForWriting(tx, v, id)
 		if err != nil {
 			return err
 		}
-		return s.newTrasher(tx, sc, fullPortion()).memory(found)
+		return s.newTrasher(tx, v, fullPortion()).memory(found)
 	})
 }
 
@@ -307,8 +307,8 @@ func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
 		}
 		for batch := range slices.Chunk(rows, page) {
 			var found []storedMemory
-			err := s.read(ctx, func(tx db.Tx, sc scope) error {
-				found, err = s.loadRows(tx, sc, batch)
+			err := s.read(ctx, func(tx db.Tx, v viewer) error {
+				found, err = s.loadRows(tx, v, batch)
 				return err
 			})
 			if err != nil {
@@ -332,8 +332,8 @@ func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) 
 		return nil, invalid("sort_order", "sort_order is %s; lists are sorted by time: allowed are %s", show(string(q.Sort)),
 			oneOf(sortOrders[1:]))
 	}
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		selection, err := s.selection(tx, sc, q)
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		selection, err := s.selection(tx, v, q)
 		if err == nil {
 			rows, err = selection.all(tx, q.Sort)
 		}
@@ -353,8 +353,8 @@ type storedMemory struct {
 }
 
 // memory returns a visible memory by id.
-func (s *Store) memory(tx db.Tx, sc scope, id string) (storedMemory, error) {
-	found, err := s.loadMemories(tx, sc, `m.uid IN (?, ?) ORDER BY m.uid = ? DESC`, id, valid.CanonicalID(id), id)
+func (s *Store) memory(tx db.Tx, v viewer, id string) (storedMemory, error) {
+	found, err := s.loadMemories(tx, v, `m.uid IN (?, ?) ORDER BY m.uid = ? DESC`, id, valid.CanonicalID(id), id)
 	if err != nil {
 		return storedMemory{}, err
 	}
@@ -366,8 +366,8 @@ func (s *Store) memory(tx db.Tx, sc scope, id string) (storedMemory, error) {
 
 // memoryForWriting returns a memory that the caller may change: an invisible one is ErrNotFound, a read-only one
 // ErrForbidden.
-func (s *Store) memoryForWriting(tx db.Tx, sc scope, id string) (storedMemory, error) {
-	m, err := s.memory(tx, sc, id)
+func (s *Store) memoryForWriting(tx db.Tx, v viewer, id string) (storedMemory, error) {
+	m, err := s.memory(tx, v, id)
 	if err == nil && !m.writable {
 		err = newError(KindForbidden, "id", "memory %s belongs to %s, who shares it read-only", show(id),
 			ownerName(tx, m.Owner))
@@ -377,9 +377,9 @@ func (s *Store) memoryForWriting(tx db.Tx, sc scope, id string) (storedMemory, e
 
 // loadMemories reads the visible memories for which a condition on m, p, c or j holds (and what follows WHERE: an
 // order, a limit).
-func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) ([]storedMemory, error) {
-	visible, visibleArgs := sc.Visible()
-	writable, writableArgs := sc.Writable()
+func (s *Store) loadMemories(tx db.Tx, v viewer, condition string, args ...any) ([]storedMemory, error) {
+	visible, visibleArgs := v.Visible()
+	writable, writableArgs := v.Writable()
 	var found []storedMemory
 	err := tx.Each(func(row db.Rows) error {
 		var m storedMemory
@@ -420,16 +420,16 @@ func (s *Store) loadMemories(tx db.Tx, sc scope, condition string, args ...any) 
 			coalesce(m.key, ''), m.event_time
 		`+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id
-		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, []any{sc.User}, visibleArgs, args)...)
+		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, []any{v.User}, visibleArgs, args)...)
 	return found, err
 }
 
 // loadRows reads the visible memories among the given rows, in their order.
-func (s *Store) loadRows(tx db.Tx, sc scope, rows []int64) ([]storedMemory, error) {
+func (s *Store) loadRows(tx db.Tx, v viewer, rows []int64) ([]storedMemory, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	found, err := s.loadMemories(tx, sc, `m.id IN `+db.Integers, db.List(rows))
+	found, err := s.loadMemories(tx, v, `m.id IN `+db.Integers, db.List(rows))
 	if err != nil {
 		return nil, err
 	}
@@ -497,19 +497,19 @@ func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) ([]Re
 		return nil, invalid("depth", "depth is %d; 1 to %d are allowed", depth, maxWalk)
 	}
 	var all []Related
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		start, err := s.memory(tx, sc, id)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		start, err := s.memory(tx, v, id)
 		if err != nil {
 			return err
 		}
-		all, _, err = s.walk(tx, sc, start, depth, 0)
+		all, _, err = s.walk(tx, v, start, depth, 0)
 		return err
 	})
 	return all, err
 }
 
 // walk follows links, up to depth links and most memories (0: any number), and reports whether there are more.
-func (s *Store) walk(tx db.Tx, sc scope, start storedMemory, depth, most int) (all []Related, more bool, err error) {
+func (s *Store) walk(tx db.Tx, v viewer, start storedMemory, depth, most int) (all []Related, more bool, err error) {
 	type step struct {
 		from      int64
 		direction Direction
@@ -546,7 +546,7 @@ func (s *Store) walk(tx db.Tx, sc scope, start storedMemory, depth, most int) (a
 		if most > 0 && len(all)+len(next) > most {
 			next, more = next[:most-len(all)], true
 		}
-		found, err := s.loadRows(tx, sc, next)
+		found, err := s.loadRows(tx, v, next)
 		if err != nil {
 			return nil, false, err
 		}

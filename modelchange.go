@@ -108,8 +108,8 @@ type EmbeddingStatus struct {
 func (h *Upkeep) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
 	s := h.s
 	var e EmbeddingStatus
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		sel, err := s.selection(tx, sc, Query{})
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		sel, err := s.selection(tx, v, Query{})
 		if err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func pendingPassages(tx db.Tx, partitions string, limit int) (n int, err error) 
 
 // superseded reports whether another process has changed the store to another model since this one opened it.
 func (s *Store) superseded(ctx context.Context) (superseded bool, err error) {
-	err = s.read(ctx, func(tx db.Tx, _ scope) error {
+	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
 		target, err := kernel.Setting(tx, kernel.SettingTarget)
 		superseded = target != s.profile && !s.db.ReadOnly()
 		return err
@@ -325,7 +325,7 @@ func (w *worker) embedAnew(memories []outdated) error {
 		return err
 	}
 	return w.s.db.Write(w.ctx, func(tx db.Tx) error {
-		writer, err := (&Store{shared: w.s}).newWriter(tx, scope{})
+		writer, err := (&Store{shared: w.s}).newWriter(tx, viewer{})
 		if err != nil {
 			return err
 		}
@@ -522,7 +522,7 @@ func (r *reindexing) replace(tx db.Tx, memories []kernel.PlainMemory, passages [
 	if err := r.s.checkTarget(tx); err != nil {
 		return 0, err
 	}
-	w, err := r.s.newWriter(tx, scope{})
+	w, err := r.s.newWriter(tx, viewer{})
 	if err != nil {
 		return 0, err
 	}

@@ -154,15 +154,15 @@ func (s *Store) ModuleState(ctx context.Context, q ModuleQuery) (ModuleState, er
 		return ModuleState{}, err
 	}
 	var state ModuleState
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		search := Query{Text: q.Module, ProjectID: q.ProjectID, ProjectName: q.ProjectName}
-		sel, err := s.selection(tx, sc, search)
+		sel, err := s.selection(tx, v, search)
 		if err != nil {
 			return err
 		}
-		r := moduleReader{Store: s, tx: tx, sc: sc, query: q, want: want, sel: sel}
+		r := moduleReader{Store: s, tx: tx, viewer: v, query: q, want: want, sel: sel}
 		if r.named() {
-			if r.project, err = findProject(tx, sc, q.ProjectID, q.ProjectName); err != nil {
+			if r.project, err = findProject(tx, v, q.ProjectID, q.ProjectName); err != nil {
 				return err
 			}
 		}
@@ -177,11 +177,11 @@ func (s *Store) ModuleState(ctx context.Context, q ModuleQuery) (ModuleState, er
 // moduleReader gathers the state of a module from one snapshot.
 type moduleReader struct {
 	*Store
-	tx    db.Tx
-	sc    scope
-	query ModuleQuery
-	want  want
-	sel   selection
+	tx     db.Tx
+	viewer viewer
+	query  ModuleQuery
+	want   want
+	sel    selection
 
 	project *projectRow // nil: none named, or unknown
 
@@ -194,7 +194,7 @@ func (r *moduleReader) gather() error {
 	if err := r.count(); err != nil {
 		return err
 	}
-	found, err := r.loadRows(r.tx, r.sc, r.own[:min(max(r.query.Limit, moduleNewest), len(r.own))])
+	found, err := r.loadRows(r.tx, r.viewer, r.own[:min(max(r.query.Limit, moduleNewest), len(r.own))])
 	if err != nil {
 		return err
 	}
@@ -307,7 +307,7 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	for _, h := range hits {
 		rows = append(rows, h.Row)
 	}
-	if err := r.showHits(r.tx, r.sc, hits, ranked, &found); err != nil {
+	if err := r.showHits(r.tx, r.viewer, hits, ranked, &found); err != nil {
 		return nil, err
 	}
 	for _, h := range found.Hits {
@@ -318,7 +318,7 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 
 // files fills in the files of some memories, in their order, and then files whose tags name the module.
 func (r *moduleReader) files(memories []int64) error {
-	linked, err := r.filesOf(r.tx, r.sc, memories)
+	linked, err := r.filesOf(r.tx, r.viewer, memories)
 	if err != nil {
 		return err
 	}
@@ -331,7 +331,7 @@ func (r *moduleReader) files(memories []int64) error {
 	if r.named() && r.project == nil {
 		return nil
 	}
-	tagged, err := loadFiles(r.tx, r.sc, `f.id IN (SELECT t.file_id FROM file_tag t WHERE lower(t.tag) IN `+db.Texts+`)
+	tagged, err := loadFiles(r.tx, r.viewer, `f.id IN (SELECT t.file_id FROM file_tag t WHERE lower(t.tag) IN `+db.Texts+`)
 		ORDER BY f.created_at DESC, f.uid`, wordList(tagSpellings(r.query.Module)...))
 	for _, f := range tagged {
 		if !listed[f.ID] && (r.project == nil || f.project == r.project.row) {
@@ -443,22 +443,22 @@ func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (MainMemory,
 		return MainMemory{}, err
 	}
 	var m MainMemory
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		p, err := knownProject(tx, sc, project)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		p, err := knownProject(tx, v, project)
 		if err != nil {
 			return err
 		}
 		m = MainMemory{Warnings: p.notes()}
-		if m.Project, err = loadProject(tx, sc, p.row); err != nil {
+		if m.Project, err = loadProject(tx, v, p.row); err != nil {
 			return err
 		}
-		return s.mainMemory(tx, sc, p, &m)
+		return s.mainMemory(tx, v, p, &m)
 	})
 	return m, err
 }
 
-func (s *Store) mainMemory(tx db.Tx, sc scope, p projectRow, m *MainMemory) error {
-	places, err := visiblePlaces(tx, sc)
+func (s *Store) mainMemory(tx db.Tx, v viewer, p projectRow, m *MainMemory) error {
+	places, err := visiblePlaces(tx, v)
 	if err != nil {
 		return err
 	}
@@ -467,7 +467,7 @@ func (s *Store) mainMemory(tx db.Tx, sc scope, p projectRow, m *MainMemory) erro
 	if err != nil {
 		return err
 	}
-	found, err := s.loadRows(tx, sc, []int64{row})
+	found, err := s.loadRows(tx, v, []int64{row})
 	if err != nil {
 		return err
 	}
@@ -477,13 +477,13 @@ func (s *Store) mainMemory(tx db.Tx, sc scope, p projectRow, m *MainMemory) erro
 			EventProjectMain, StateActive)
 	}
 	m.Memory = found[0].Memory
-	files, err := s.filesOf(tx, sc, []int64{row})
+	files, err := s.filesOf(tx, v, []int64{row})
 	if err != nil {
 		return err
 	}
 	m.Files = files[row]
 	var more bool
-	if m.Related, more, err = s.walk(tx, sc, found[0], mainMemoryDepth, maxMainRelated); more {
+	if m.Related, more, err = s.walk(tx, v, found[0], mainMemoryDepth, maxMainRelated); more {
 		m.Warnings = append(m.Warnings,
 			fmt.Sprintf("only %d related memories are listed; search finds the others", len(m.Related)))
 	}

@@ -255,13 +255,13 @@ func (h *Accounts) AddClient(ctx context.Context, n NewClient) (RegisteredClient
 		secret = ""
 	}
 	var c storedClient
-	err = s.write(ctx, func(tx db.Tx, sc scope) error {
-		maker, err := n.maker(tx, sc.User, s.now())
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		maker, err := n.maker(tx, v.User, s.now())
 		if err != nil {
 			return err
 		}
 		c = storedClient{Client: Client{ID: n.ID, Kind: ClientAdmin, Owner: s.access.User, Metadata: r, Made: maker != ""},
-			owner: &sc.User, maker: maker}
+			owner: &v.User, maker: maker}
 		return s.insertClient(tx, &c, secret)
 	})
 	if err != nil {
@@ -388,8 +388,8 @@ func (h *Accounts) Clients(ctx context.Context) ([]Client, error) {
 		return nil, err
 	}
 	all := []Client{}
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		condition, args := s.ownClients(sc)
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		condition, args := s.ownClients(v)
 		found, err := loadClients(tx, condition+` ORDER BY c.name, c.id`, args...)
 		for _, c := range found {
 			all = append(all, c.Client)
@@ -400,16 +400,16 @@ func (h *Accounts) Clients(ctx context.Context) ([]Client, error) {
 }
 
 // ownClients returns the condition for the clients that a view may see and change.
-func (s *Store) ownClients(sc scope) (condition string, args []any) {
+func (s *Store) ownClients(v viewer) (condition string, args []any) {
 	if s.operator {
 		return `TRUE`, nil
 	}
-	return `c.owner_id = ?`, []any{sc.User}
+	return `c.owner_id = ?`, []any{v.User}
 }
 
 // ownClient returns one of the clients that the view may change.
-func (s *Store) ownClient(tx db.Tx, sc scope, clientID string) (storedClient, error) {
-	condition, args := s.ownClients(sc)
+func (s *Store) ownClient(tx db.Tx, v viewer, clientID string) (storedClient, error) {
+	condition, args := s.ownClients(v)
 	found, err := loadClients(tx, condition+` AND c.client_id = ?`, append(args, clientID)...)
 	if err != nil {
 		return storedClient{}, err
@@ -431,9 +431,9 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 	}
 	secret := newSecret()
 	var c storedClient
-	err = s.write(ctx, func(tx db.Tx, sc scope) error {
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		var err error
-		if c, err = s.ownClient(tx, sc, clientID); err != nil {
+		if c, err = s.ownClient(tx, v, clientID); err != nil {
 			return err
 		}
 		switch {
@@ -458,8 +458,8 @@ func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) error 
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		c, err := s.ownClient(tx, sc, clientID)
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		c, err := s.ownClient(tx, v, clientID)
 		if err != nil {
 			return err
 		}

@@ -98,22 +98,22 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (Authorizatio
 			len(a.Projects), maxTokenProjects)
 	}
 	var code AuthorizationCode
-	err = s.write(ctx, func(tx db.Tx, sc scope) error {
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		client, a, err := a.checked(tx)
 		if err != nil {
 			return err
 		}
-		if err := checkMayAuthorize(tx, sc); err != nil {
+		if err := checkMayAuthorize(tx, v); err != nil {
 			return err
 		}
-		projects, err := canonicalProjects(tx, sc, "projects", a.Projects)
+		projects, err := canonicalProjects(tx, v, "projects", a.Projects)
 		if err != nil {
 			return err
 		}
-		if err := s.checkSessionLives(tx, sc, a.SessionID); err != nil {
+		if err := s.checkSessionLives(tx, v, a.SessionID); err != nil {
 			return err
 		}
-		if code, err = s.addGrant(tx, sc, client, a, projects); err != nil {
+		if code, err = s.addGrant(tx, v, client, a, projects); err != nil {
 			return err
 		}
 		return s.purgeNowAndThen(tx) // now that the client is in use
@@ -194,8 +194,8 @@ func verifies(verifier, challenge string) bool {
 }
 
 // checkMayAuthorize refuses consent from users who have been disabled since they signed in.
-func checkMayAuthorize(tx db.Tx, sc scope) error {
-	disabled, err := db.Column[bool](tx, `SELECT disabled_at IS NOT NULL FROM users WHERE id = ?`, sc.User)
+func checkMayAuthorize(tx db.Tx, v viewer) error {
+	disabled, err := db.Column[bool](tx, `SELECT disabled_at IS NOT NULL FROM users WHERE id = ?`, v.User)
 	if err == nil && slices.Contains(disabled, true) {
 		err = oauthError(KindForbidden, OAuthAccessDenied, "", "this user is disabled and cannot grant access")
 	}
@@ -203,18 +203,18 @@ func checkMayAuthorize(tx db.Tx, sc scope) error {
 }
 
 // checkSessionLives refuses a request from a session that has just ended.
-func (s *Store) checkSessionLives(tx db.Tx, sc scope, id string) error {
+func (s *Store) checkSessionLives(tx db.Tx, v viewer, id string) error {
 	if id == "" {
 		return nil
 	}
-	found, err := loadSessions(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, id, sc.User, s.now())
+	found, err := loadSessions(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, id, v.User, s.now())
 	if err == nil && len(found) == 0 {
 		err = oauthError(KindForbidden, OAuthAccessDenied, "session_id", "the session that granted this has ended")
 	}
 	return err
 }
 
-func (s *Store) addGrant(tx db.Tx, sc scope, client storedClient, a Authorization,
+func (s *Store) addGrant(tx db.Tx, v viewer, client storedClient, a Authorization,
 	projects []string) (AuthorizationCode, error) {
 	now := s.now()
 	expires := now + codeLifetime.Microseconds()
@@ -240,7 +240,7 @@ func (s *Store) addGrant(tx db.Tx, sc scope, client storedClient, a Authorizatio
 	}
 	grant, err := db.Insert(tx, `INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, projects, resource, `+
 		`created_at, session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		code.GrantID, client.row, sc.User, string(scopes), refused, limit, a.Resource, now, a.SessionID)
+		code.GrantID, client.row, v.User, string(scopes), refused, limit, a.Resource, now, a.SessionID)
 	if err != nil {
 		return code, err
 	}
@@ -275,10 +275,10 @@ func (h *Accounts) Grants(ctx context.Context) ([]Grant, error) {
 		return nil, err
 	}
 	all := []Grant{}
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		found, err := loadGrants(tx,
 			`g.user_id = ? AND g.revoked_at IS NULL AND g.last_used_at IS NOT NULL ORDER BY g.created_at DESC, g.id DESC`,
-			sc.User)
+			v.User)
 		for _, g := range found {
 			all = append(all, g.Grant)
 		}
@@ -294,8 +294,8 @@ func (h *Accounts) RevokeGrant(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		rows, err := db.Column[int64](tx, `SELECT id FROM oauth_grant WHERE uid = ? AND user_id = ?`, id, sc.User)
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		rows, err := db.Column[int64](tx, `SELECT id FROM oauth_grant WHERE uid = ? AND user_id = ?`, id, v.User)
 		if err == nil && len(rows) == 0 {
 			err = newError(KindNotFound, "id", "id %s is not an OAuth grant of this user", show(id))
 		}

@@ -166,12 +166,12 @@ func (h *Insights) Usage(ctx context.Context) (Usage, error) {
 		return Usage{}, err
 	}
 	u := Usage{Quota: s.options.Quota, FileQuota: s.options.FileQuota}
-	err = s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		if u.Memories, u.Revisions, u.Bytes, err = used(tx, sc.User); err != nil {
+	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		if u.Memories, u.Revisions, u.Bytes, err = used(tx, v.User); err != nil {
 			return err
 		}
 		return tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = ? `+
-			`AND state IN ('arriving', 'stored', 'trashed')`, sc.User).Scan(&u.FileBytes)
+			`AND state IN ('arriving', 'stored', 'trashed')`, v.User).Scan(&u.FileBytes)
 	})
 	return u, err
 }
@@ -232,7 +232,7 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 	default:
 		return nil
 	}
-	if owner != w.Scope.User { // members must not learn how much the owner has stored elsewhere
+	if owner != w.Viewer.User { // members must not learn how much the owner has stored elsewhere
 		return newError(KindTooLarge, "content",
 			"the owner of this project has no quota left for more %s; ask for more, or delete what the project no longer needs",
 			what)
@@ -257,7 +257,7 @@ func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
 		return err
 	case (quota.Memories == 0 || memories <= quota.Memories) && (quota.Revisions == 0 || revisions <= quota.Revisions):
 		return nil
-	case owner != w.Scope.User:
+	case owner != w.Viewer.User:
 		return newError(KindTooLarge, "content", "the trash of this project's owner is full; ask for it to be emptied")
 	}
 	return newError(KindTooLarge, "content",
@@ -267,7 +267,7 @@ func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
 }
 
 // checkItems refuses one more collection, project or file of an owner.
-func (s *shared) checkItems(tx db.Tx, sc scope, kind TrashKind, owner int64) error {
+func (s *shared) checkItems(tx db.Tx, v viewer, kind TrashKind, owner int64) error {
 	most := s.options.Quota.Items
 	if most == 0 {
 		return nil
@@ -284,7 +284,7 @@ func (s *shared) checkItems(tx db.Tx, sc scope, kind TrashKind, owner int64) err
 	if err := tx.QueryRow(counts[kind], owner).Scan(&held); err != nil || held <= most {
 		return err
 	}
-	if owner != sc.User {
+	if owner != v.User {
 		return newError(KindTooLarge, arguments[kind], "the owner of this project has no quota left for more %ss", kind)
 	}
 	return newError(KindTooLarge, arguments[kind],

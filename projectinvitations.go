@@ -98,8 +98,8 @@ func loadSentInvitations(tx db.Tx, now int64, condition string, args ...any) ([]
 
 // inviteMember invites a user to a project. Its answer and its look-ups are the same whether or not the user exists,
 // and whether or not the invitation is delivered.
-func (s *Store) inviteMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
-	p, err := managedProject(tx, sc, n.Project)
+func (s *Store) inviteMember(tx db.Tx, v viewer, n NewMember) (Member, error) {
+	p, err := managedProject(tx, v, n.Project)
 	if err != nil {
 		return Member{}, err
 	}
@@ -110,16 +110,16 @@ func (s *Store) inviteMember(tx db.Tx, sc scope, n NewMember) (Member, error) {
 	if i := personNamed(people, n.User); i >= 0 {
 		return Member{}, memberAlready(p, people[i], n.User)
 	}
-	return s.sendInvitation(tx, sc, p, n.User, n.User, n.Role)
+	return s.sendInvitation(tx, v, p, n.User, n.User, n.Role)
 }
 
 // inviteHigher offers a member a higher role, and replaces any other invitation of theirs to the project. Their role
 // does not change until they accept.
-func (s *Store) inviteHigher(tx db.Tx, sc scope, p projectRow, m person, role MemberRole) (Member, error) {
+func (s *Store) inviteHigher(tx db.Tx, v viewer, p projectRow, m person, role MemberRole) (Member, error) {
 	if err := endInvitationsTo(tx, p.row, User{ID: m.User, Name: m.Name}, m.row); err != nil {
 		return Member{}, err
 	}
-	invited, err := s.sendInvitation(tx, sc, p, cmp.Or(m.Name, m.User), m.User, role)
+	invited, err := s.sendInvitation(tx, v, p, cmp.Or(m.Name, m.User), m.User, role)
 	if err != nil {
 		return Member{}, err
 	}
@@ -129,7 +129,7 @@ func (s *Store) inviteHigher(tx db.Tx, sc scope, p projectRow, m person, role Me
 
 // sendInvitation sends an invitation to a project. invited is what its owners see; to is the id or the name of the
 // recipient.
-func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to string, role MemberRole) (Member, error) {
+func (s *Store) sendInvitation(tx db.Tx, v viewer, p projectRow, invited, to string, role MemberRole) (Member, error) {
 	now := s.now()
 	if _, err := purgeProjectInvitations(tx, now); err != nil {
 		return Member{}, err
@@ -139,7 +139,7 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 	if err != nil {
 		return Member{}, err
 	}
-	sent, err := db.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE sender_id = ?`, sc.User)
+	sent, err := db.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE sender_id = ?`, v.User)
 	if err != nil {
 		return Member{}, err
 	}
@@ -149,7 +149,7 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 				"are accepted or expire",
 			sent[0], MaxSentInvitations)
 	}
-	recipient, err := recipientOf(tx, sc.User, p.row, to, now)
+	recipient, err := recipientOf(tx, v.User, p.row, to, now)
 	if err != nil {
 		return Member{}, err
 	}
@@ -160,7 +160,7 @@ func (s *Store) sendInvitation(tx db.Tx, sc scope, p projectRow, invited, to str
 	}
 	_, err = tx.Exec(`INSERT INTO project_invitation (uid, project_id, sender_id, invited, recipient_id, role, `+
 		`created_at, expires_at) VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?, ?)`,
-		s.newID(), p.row, sc.User, invited, recipient, string(role), now, now+projectInvitationLifetime.Microseconds())
+		s.newID(), p.row, v.User, invited, recipient, string(role), now, now+projectInvitationLifetime.Microseconds())
 	if err != nil {
 		return Member{}, err
 	}
@@ -208,8 +208,8 @@ func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) ([]Invit
 		return nil, err
 	}
 	all := []InvitedMember{}
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		p, err := managedProject(tx, sc, project)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		p, err := managedProject(tx, v, project)
 		if err != nil {
 			return err
 		}
@@ -285,8 +285,8 @@ func (h *Accounts) ProjectInvitations(ctx context.Context) ([]ProjectInvitation,
 		return nil, err
 	}
 	all := []ProjectInvitation{}
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		found, err := loadSentInvitations(tx, s.now(), `i.recipient_id = ?`, sc.User)
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		found, err := loadSentInvitations(tx, s.now(), `i.recipient_id = ?`, v.User)
 		for _, i := range found {
 			all = append(all, i.ProjectInvitation)
 		}
@@ -297,12 +297,12 @@ func (h *Accounts) ProjectInvitations(ctx context.Context) ([]ProjectInvitation,
 
 // answerInvitation runs fn on a pending invitation of this view's user. Anything else is ErrNotFound, for any reason.
 func (s *Store) answerInvitation(ctx context.Context, what, id string,
-	fn func(db.Tx, scope, sentInvitation) error) error {
+	fn func(db.Tx, viewer, sentInvitation) error) error {
 	if err := s.checkAccount(what); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		found, err := loadSentInvitations(tx, s.now(), `i.uid = ? AND i.recipient_id = ?`, id, sc.User)
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		found, err := loadSentInvitations(tx, s.now(), `i.uid = ? AND i.recipient_id = ?`, id, v.User)
 		if err != nil {
 			return err
 		}
@@ -311,7 +311,7 @@ func (s *Store) answerInvitation(ctx context.Context, what, id string,
 				"id %s is not a pending invitation of this user; it may have been answered, changed or withdrawn, or have "+
 					"expired, or its sender may no longer own the project", show(id))
 		}
-		return fn(tx, sc, found[0])
+		return fn(tx, v, found[0])
 	})
 }
 
@@ -321,24 +321,24 @@ func (s *Store) answerInvitation(ctx context.Context, what, id string,
 func (h *Accounts) AcceptProjectInvitation(ctx context.Context, id string) (Project, error) {
 	s := h.s
 	var accepted Project
-	err := s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, sc scope, i sentInvitation) error {
+	err := s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, v viewer, i sentInvitation) error {
 		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)
-			ON CONFLICT (user_id, project_id) DO UPDATE SET role = excluded.role`, i.project, sc.User, string(i.Role), s.now())
+			ON CONFLICT (user_id, project_id) DO UPDATE SET role = excluded.role`, i.project, v.User, string(i.Role), s.now())
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`DELETE FROM declined_invitation WHERE user_id = ? AND project_id = ?`, sc.User,
+		if _, err := tx.Exec(`DELETE FROM declined_invitation WHERE user_id = ? AND project_id = ?`, v.User,
 			i.project); err != nil {
 			return err
 		}
-		me, err := loadUsers(tx, `u.id = ?`, sc.User)
+		me, err := loadUsers(tx, `u.id = ?`, v.User)
 		if err != nil {
 			return err
 		}
-		if err := endInvitationsTo(tx, i.project, me[0].User, sc.User); err != nil {
+		if err := endInvitationsTo(tx, i.project, me[0].User, v.User); err != nil {
 			return err
 		}
-		accepted, err = loadProject(tx, sc, i.project)
+		accepted, err = loadProject(tx, v, i.project)
 		return err
 	})
 	return accepted, err
@@ -350,16 +350,16 @@ func (h *Accounts) AcceptProjectInvitation(ctx context.Context, id string) (Proj
 func (h *Accounts) DeclineProjectInvitation(ctx context.Context, id string) error {
 	s := h.s
 	return s.answerInvitation(ctx, "DeclineProjectInvitation", id,
-		func(tx db.Tx, sc scope, i sentInvitation) error { return s.decline(tx, sc, i) })
+		func(tx db.Tx, v viewer, i sentInvitation) error { return s.decline(tx, v, i) })
 }
 
-func (s *Store) decline(tx db.Tx, sc scope, i sentInvitation) error {
+func (s *Store) decline(tx db.Tx, v viewer, i sentInvitation) error {
 	if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE project_id = ? AND recipient_id = ?`,
-		i.project, sc.User); err != nil {
+		i.project, v.User); err != nil {
 		return err
 	}
 	_, err := tx.Exec(`INSERT INTO declined_invitation (user_id, sender_id, project_id, declined_at) VALUES (?, ?, ?, ?)`,
-		sc.User, i.sender, i.project, s.now())
+		v.User, i.sender, i.project, s.now())
 	return err
 }
 
@@ -369,18 +369,18 @@ func (s *Store) decline(tx db.Tx, sc scope, i sentInvitation) error {
 func (h *Accounts) BlockSender(ctx context.Context, id string) (BlockedSender, error) {
 	s := h.s
 	var blocked BlockedSender
-	err := s.answerInvitation(ctx, "BlockSender", id, func(tx db.Tx, sc scope, i sentInvitation) error {
-		if err := s.decline(tx, sc, i); err != nil {
+	err := s.answerInvitation(ctx, "BlockSender", id, func(tx db.Tx, v viewer, i sentInvitation) error {
+		if err := s.decline(tx, v, i); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE sender_id = ? AND recipient_id = ?`,
-			i.sender, sc.User); err != nil {
+			i.sender, v.User); err != nil {
 			return err
 		}
 		now := s.now()
 		blocked = BlockedSender{i.InvitedBy, i.InvitedByName, kernel.ToTime(now)}
 		_, err := tx.Exec(`INSERT INTO blocked_sender (user_id, sender_id, created_at) VALUES (?, ?, ?) `+
-			`ON CONFLICT DO NOTHING`, sc.User, i.sender, now)
+			`ON CONFLICT DO NOTHING`, v.User, i.sender, now)
 		return err
 	})
 	return blocked, err
@@ -394,7 +394,7 @@ func (h *Accounts) BlockedSenders(ctx context.Context) ([]BlockedSender, error) 
 		return nil, err
 	}
 	all := []BlockedSender{}
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		return tx.Each(func(row db.Rows) error {
 			var b BlockedSender
 			var since int64
@@ -403,7 +403,7 @@ func (h *Accounts) BlockedSenders(ctx context.Context) ([]BlockedSender, error) 
 			all = append(all, b)
 			return err
 		}, `SELECT u.uid, coalesce(u.name, ''), b.created_at FROM blocked_sender b JOIN users u ON u.id = b.sender_id `+
-			`WHERE b.user_id = ? ORDER BY b.created_at DESC, u.uid`, sc.User)
+			`WHERE b.user_id = ? ORDER BY b.created_at DESC, u.uid`, v.User)
 	})
 	return all, err
 }
@@ -415,9 +415,9 @@ func (h *Accounts) UnblockSender(ctx context.Context, user string) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
 		result, err := tx.Exec(`DELETE FROM blocked_sender WHERE user_id = ? AND sender_id = (SELECT id FROM users `+
-			`WHERE uid = ?)`, sc.User, user)
+			`WHERE uid = ?)`, v.User, user)
 		if err == nil && result.RowsAffected == 0 {
 			return newError(KindNotFound, "user",
 				"user %s is not blocked by this user; give the id of a blocked user", show(user))

@@ -26,22 +26,22 @@ const maxAmbiguous = 20
 // findProject looks up a project as callers name it, among the visible ones: by id (own first, then shared; OWNER/ID
 // decides between two shared ones), else by name. Nil means unknown. It is an error if id and name disagree, or if two
 // projects match. A limited view knows only its own projects, also in errors.
-func findProject(tx db.Tx, sc scope, id, name string) (*projectRow, error) {
+func findProject(tx db.Tx, v viewer, id, name string) (*projectRow, error) {
 	if id == "" {
-		fitting, err := findNamed(tx, sc, name)
+		fitting, err := findNamed(tx, v, name)
 		if err != nil || len(fitting) == 0 {
 			return nil, err
 		}
 		return onlyProject("project_name", name, fitting)
 	}
-	found, err := findProjectID(tx, sc, id)
+	found, err := findProjectID(tx, v, id)
 	switch {
 	case err != nil || name == "":
 		return found, err
 	case found != nil:
-		return agreeing(tx, sc, *found, id, name)
+		return agreeing(tx, v, *found, id, name)
 	}
-	named, err := findNamed(tx, sc, name)
+	named, err := findNamed(tx, v, name)
 	if err != nil || len(named) == 0 {
 		return nil, err
 	}
@@ -56,11 +56,11 @@ func disagreeingID(id, name string, named projectRow) error {
 }
 
 // agreeing returns the project found by an id, if the name given with it is its current or a former name.
-func agreeing(tx db.Tx, sc scope, found projectRow, id, name string) (*projectRow, error) {
+func agreeing(tx db.Tx, v viewer, found projectRow, id, name string) (*projectRow, error) {
 	if foldname.Key(found.name) == foldname.Key(name) {
 		return &found, nil
 	}
-	named, err := findNamed(tx, sc, name)
+	named, err := findNamed(tx, v, name)
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +74,14 @@ func agreeing(tx db.Tx, sc scope, found projectRow, id, name string) (*projectRo
 }
 
 // findProjectID finds a project by id or OWNER/ID, nil if it is unknown.
-func findProjectID(tx db.Tx, sc scope, id string) (*projectRow, error) {
+func findProjectID(tx db.Tx, v viewer, id string) (*projectRow, error) {
 	condition, args := `j.uid = ?`, []any{id}
 	owner, ofOwner := "", false
 	if slash := strings.LastIndexByte(id, '/'); slash >= 0 { // ids have none, user ids may
 		owner, ofOwner = id[:slash], true
 		condition, args = `j.uid = ? AND (u.uid = ? OR u.name_key = ?)`, []any{id[slash+1:], owner, foldname.Key(owner)}
 	}
-	fitting, err := findProjects(tx, sc, condition, args...)
+	fitting, err := findProjects(tx, v, condition, args...)
 	if err != nil || len(fitting) == 0 {
 		return nil, err
 	}
@@ -116,13 +116,13 @@ func onlyProject(argument, value string, fitting []projectRow) (*projectRow, err
 }
 
 // findNamed returns the visible projects that match a name with the highest precedence; more than one is ambiguous.
-func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
+func findNamed(tx db.Tx, v viewer, name string) ([]projectRow, error) {
 	key := foldname.Key(name)
 	if key == "" {
 		return nil, nil
 	}
-	visible, visibleArgs := sc.VisibleProject()
-	role, roleArgs := sc.ProjectRole()
+	visible, visibleArgs := v.VisibleProject()
+	role, roleArgs := v.ProjectRole()
 	var all []projectRow
 	err := tx.Each(func(row db.Rows) error {
 		var p projectRow
@@ -134,8 +134,8 @@ func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
 		LEFT JOIN project_alias a ON a.owner_id = j.owner_id AND a.name_key = ? AND a.project_id = j.id
 		WHERE `+visible+` AND (j.name_key = ? OR a.name IS NOT NULL AND (j.owner_id = ? OR a.created_at >=
 			(SELECT b.created_at FROM project_member b WHERE b.project_id = j.id AND b.user_id = ?)))
-		ORDER BY j.id`, slices.Concat([]any{sc.User}, roleArgs, []any{key, key}, visibleArgs,
-		[]any{key, sc.User, sc.User})...)
+		ORDER BY j.id`, slices.Concat([]any{v.User}, roleArgs, []any{key, key}, visibleArgs,
+		[]any{key, v.User, v.User})...)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -163,9 +163,9 @@ func findNamed(tx db.Tx, sc scope, name string) ([]projectRow, error) {
 }
 
 // findProjects returns the visible projects for which a condition on project j and its owner u holds.
-func findProjects(tx db.Tx, sc scope, condition string, args ...any) ([]projectRow, error) {
-	visible, visibleArgs := sc.VisibleProject()
-	role, roleArgs := sc.ProjectRole()
+func findProjects(tx db.Tx, v viewer, condition string, args ...any) ([]projectRow, error) {
+	visible, visibleArgs := v.VisibleProject()
+	role, roleArgs := v.ProjectRole()
 	var found []projectRow
 	err := tx.Each(func(row db.Rows) error {
 		var p projectRow
@@ -173,7 +173,7 @@ func findProjects(tx db.Tx, sc scope, condition string, args ...any) ([]projectR
 		found = append(found, p)
 		return err
 	}, `SELECT j.id, j.uid, j.name, u.uid, j.owner_id = ?, `+role+` FROM project j JOIN users u ON u.id = j.owner_id
-		WHERE `+visible+` AND (`+condition+`) ORDER BY j.id`, slices.Concat([]any{sc.User}, roleArgs, visibleArgs, args)...)
+		WHERE `+visible+` AND (`+condition+`) ORDER BY j.id`, slices.Concat([]any{v.User}, roleArgs, visibleArgs, args)...)
 	return found, err
 }
 
@@ -186,7 +186,7 @@ func (p *projectRow) notes() []string {
 }
 
 // checkFreeName refuses a name that one of the caller's projects has: it would be ambiguous.
-func checkFreeName(tx db.Tx, sc scope, argument, name string, except int64) error {
+func checkFreeName(tx db.Tx, v viewer, argument, name string, except int64) error {
 	return tx.Each(func(row db.Rows) error {
 		var id, taken string
 		if err := row.Scan(&id, &taken); err != nil {
@@ -199,7 +199,7 @@ func checkFreeName(tx db.Tx, sc scope, argument, name string, except int64) erro
 		}
 		return newError(KindConflict, argument,
 			"project_name %s is taken by the project with project_id %s; choose another name", show(name), show(id))
-	}, `SELECT uid, name FROM project WHERE owner_id = ? AND name_key = ? AND id <> ? LIMIT 1`, sc.User,
+	}, `SELECT uid, name FROM project WHERE owner_id = ? AND name_key = ? AND id <> ? LIMIT 1`, v.User,
 		foldname.Key(name), except)
 }
 
@@ -264,9 +264,9 @@ const maxNearNames = 10_000
 
 // nearNames returns warnings about a project that a write has just created: other projects whose names differ by only a
 // typo or two.
-func nearNames(tx db.Tx, sc scope, made int64) ([]string, error) {
+func nearNames(tx db.Tx, v viewer, made int64) ([]string, error) {
 	const most = 3
-	visible, args := sc.VisibleProject()
+	visible, args := v.VisibleProject()
 	var name, key string
 	if err := tx.QueryRow(`SELECT name, name_key FROM project WHERE id = ?`, made).Scan(&name, &key); err != nil {
 		return nil, err
@@ -284,7 +284,7 @@ func nearNames(tx db.Tx, sc scope, made int64) ([]string, error) {
 		return nil
 	}, `SELECT j.uid, j.name, u.uid, j.owner_id = ?, j.name_key FROM project j JOIN users u ON u.id = j.owner_id
 		WHERE `+visible+` AND j.id <> ? ORDER BY j.id DESC LIMIT ?`,
-		slices.Concat([]any{sc.User}, args, []any{made, maxNearNames})...)
+		slices.Concat([]any{v.User}, args, []any{made, maxNearNames})...)
 	if err != nil || len(near) == 0 {
 		return nil, err
 	}

@@ -70,30 +70,30 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 		}
 	}
 	var added Project
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
-		if err := s.checkNewProject(tx, sc, n); err != nil {
+	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+		if err := s.checkNewProject(tx, v, n); err != nil {
 			return err
 		}
-		row, err := kernel.InsertProject(tx, sc.User, cmp.Or(n.ID, s.newID()), n.Name, s.now())
+		row, err := kernel.InsertProject(tx, v.User, cmp.Or(n.ID, s.newID()), n.Name, s.now())
 		if err != nil {
 			return err
 		}
-		if err := s.checkItems(tx, sc, TrashProject, sc.User); err != nil {
+		if err := s.checkItems(tx, v, TrashProject, v.User); err != nil {
 			return err
 		}
-		sc.Projects = append(sc.Projects, row)
-		added, err = loadProject(tx, sc, row)
+		v.Projects = append(v.Projects, row)
+		added, err = loadProject(tx, v, row)
 		return err
 	})
 	return added, err
 }
 
 // checkNewProject refuses a name or id that is taken, and a project that a limited view may not add.
-func (s *Store) checkNewProject(tx db.Tx, sc scope, n NewProject) error {
-	if sc.Limited {
+func (s *Store) checkNewProject(tx db.Tx, v viewer, n NewProject) error {
+	if v.Limited {
 		beyond := !slices.Contains(s.access.Projects, n.ID)
 		if !beyond {
-			known, err := findProject(tx, scope{User: sc.User}, n.ID, "")
+			known, err := findProject(tx, viewer{User: v.User}, n.ID, "")
 			if err != nil {
 				return err // two projects have the id that the view is limited to
 			}
@@ -104,7 +104,7 @@ func (s *Store) checkNewProject(tx db.Tx, sc scope, n NewProject) error {
 				oneOf(s.access.Projects))
 		}
 	}
-	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND uid = ?`, sc.User, n.ID)
+	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ? AND uid = ?`, v.User, n.ID)
 	if err != nil {
 		return err
 	}
@@ -112,10 +112,10 @@ func (s *Store) checkNewProject(tx db.Tx, sc scope, n NewProject) error {
 		return newError(KindConflict, "project_id", "project_id %s exists already; choose another one or store into it",
 			show(n.ID))
 	}
-	if sc.Limited {
+	if v.Limited {
 		return nil // the view must not learn the names of projects outside its limit
 	}
-	return checkFreeName(tx, sc, "project_name", cmp.Or(n.Name, n.ID), 0)
+	return checkFreeName(tx, v, "project_name", cmp.Or(n.Name, n.ID), 0)
 }
 
 // GetProject returns a project. One that does not exist, or cannot be seen through this view, is ErrNotFound.
@@ -124,12 +124,12 @@ func (s *Store) GetProject(ctx context.Context, ref ProjectRef) (Project, error)
 		return Project{}, err
 	}
 	var found Project
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		p, err := knownProject(tx, sc, ref)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		p, err := knownProject(tx, v, ref)
 		if err != nil {
 			return err
 		}
-		found, err = loadProject(tx, sc, p.row)
+		found, err = loadProject(tx, v, p.row)
 		return err
 	})
 	return found, err
@@ -138,8 +138,8 @@ func (s *Store) GetProject(ctx context.Context, ref ProjectRef) (Project, error)
 // Projects returns the projects visible through this view: the caller's own first, then the shared ones, each by name.
 func (s *Store) Projects(ctx context.Context) ([]Project, error) {
 	var all []Project
-	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		all, err = loadProjects(tx, sc, `true`)
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		all, err = loadProjects(tx, v, `true`)
 		return err
 	})
 	return all, err
@@ -164,14 +164,14 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 		}
 	}
 	var updated Project
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
-		p, err := managedProject(tx, sc, ref)
+	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+		p, err := managedProject(tx, v, ref)
 		if err != nil {
 			return err
 		}
 		if u.Name != nil && *u.Name != p.name {
 			if p.own { // only the owner may learn the names of the owner's other projects
-				if err := checkFreeName(tx, sc, "name", *u.Name, p.row); err != nil {
+				if err := checkFreeName(tx, v, "name", *u.Name, p.row); err != nil {
 					return err
 				}
 			}
@@ -179,7 +179,7 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 				return err
 			}
 		}
-		updated, err = loadProject(tx, sc, p.row)
+		updated, err = loadProject(tx, v, p.row)
 		return err
 	})
 	return updated, err
@@ -196,8 +196,8 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 		return err
 	}
 	err := inPortions(func(p portion) (done bool, err error) {
-		err = s.write(ctx, func(tx db.Tx, sc scope) (err error) {
-			done, err = s.deleteProject(tx, sc, ref, o, p)
+		err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+			done, err = s.deleteProject(tx, v, ref, o, p)
 			return err
 		})
 		return done, err
@@ -212,9 +212,9 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 }
 
 // deleteProject deletes one portion, and reports whether that was all.
-func (s *Store) deleteProject(tx db.Tx, sc scope, project ProjectRef, o DeleteOptions,
+func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOptions,
 	most portion) (done bool, err error) {
-	p, err := managedProject(tx, sc, project)
+	p, err := managedProject(tx, v, project)
 	if err != nil {
 		return false, err
 	}
@@ -236,7 +236,7 @@ func (s *Store) deleteProject(tx db.Tx, sc scope, project ProjectRef, o DeleteOp
 				"memories, which keeps the files",
 			whole(p.ref()), memories, files)
 	}
-	t := s.newTrasher(tx, sc, most)
+	t := s.newTrasher(tx, v, most)
 	t.forGood = t.forGood || o.ForGood
 	entry, err := t.project(p)
 	if err != nil {
@@ -280,13 +280,13 @@ type Owner struct {
 // the others by name.
 func (s *Store) Owners(ctx context.Context) ([]Owner, error) {
 	var owners []Owner
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		names, err := db.Column[string](tx, `SELECT coalesce(name, '') FROM users WHERE id = ?`, sc.User)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		names, err := db.Column[string](tx, `SELECT coalesce(name, '') FROM users WHERE id = ?`, v.User)
 		if err != nil {
 			return err
 		}
 		owners = []Owner{{ID: s.access.User, Name: strings.Join(names, ""), Projects: []Project{}}}
-		all, err := loadProjects(tx, sc, `true`)
+		all, err := loadProjects(tx, v, `true`)
 		if err != nil {
 			return err
 		}
@@ -308,10 +308,10 @@ func (s *Store) Owners(ctx context.Context) ([]Owner, error) {
 }
 
 // loadProjects reads the visible projects for which a condition on project j holds.
-func loadProjects(tx db.Tx, sc scope, condition string, args ...any) ([]Project, error) {
-	visible, visibleArgs := sc.VisibleProject()
-	role, roleArgs := sc.ProjectRole()
-	memories, memoriesArgs := sc.Visible()
+func loadProjects(tx db.Tx, v viewer, condition string, args ...any) ([]Project, error) {
+	visible, visibleArgs := v.VisibleProject()
+	role, roleArgs := v.ProjectRole()
+	memories, memoriesArgs := v.Visible()
 	all := []Project{}
 	err := tx.Each(func(row db.Rows) error {
 		var p Project
@@ -328,13 +328,13 @@ func loadProjects(tx db.Tx, sc scope, condition string, args ...any) ([]Project,
 			j.created_at, j.updated_at
 		FROM project j JOIN users u ON u.id = j.owner_id WHERE `+visible+` AND `+condition+`
 		ORDER BY j.owner_id = ? DESC, j.name, j.uid, u.uid`,
-		slices.Concat([]any{sc.User}, roleArgs, memoriesArgs, visibleArgs, args, []any{sc.User})...)
+		slices.Concat([]any{v.User}, roleArgs, memoriesArgs, visibleArgs, args, []any{v.User})...)
 	return all, err
 }
 
 // loadProject reads a project that the caller can see.
-func loadProject(tx db.Tx, sc scope, row int64) (Project, error) {
-	found, err := loadProjects(tx, sc, `j.id = ?`, row)
+func loadProject(tx db.Tx, v viewer, row int64) (Project, error) {
+	found, err := loadProjects(tx, v, `j.id = ?`, row)
 	if err != nil || len(found) == 0 {
 		return Project{}, err
 	}
@@ -343,15 +343,15 @@ func loadProject(tx db.Tx, sc scope, row int64) (Project, error) {
 
 // canonicalProjects converts a list of references, for the Projects of an Access that will be used later, to the form
 // OWNER/ID, which keeps its meaning as projects come and go. Each must be visible. Nil stays nil: no limit.
-func canonicalProjects(tx db.Tx, sc scope, argument string, refs []string) ([]string, error) {
+func canonicalProjects(tx db.Tx, v viewer, argument string, refs []string) ([]string, error) {
 	if refs == nil {
 		return nil, nil
 	}
 	canonical := []string{}
 	for i, ref := range refs {
-		p, err := findProject(tx, sc, ref, "")
+		p, err := findProject(tx, v, ref, "")
 		if err == nil && p == nil && ref != "" {
-			p, err = findProject(tx, sc, "", ref)
+			p, err = findProject(tx, v, "", ref)
 		}
 		if err != nil {
 			return nil, err
@@ -392,8 +392,8 @@ func checkNamed(ref ProjectRef) error {
 }
 
 // knownProject returns the project that a reference names; one that is not visible is ErrNotFound.
-func knownProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
-	p, err := findProject(tx, sc, ref.ID, ref.Name)
+func knownProject(tx db.Tx, v viewer, ref ProjectRef) (projectRow, error) {
+	p, err := findProject(tx, v, ref.ID, ref.Name)
 	switch {
 	case err != nil:
 		return projectRow{}, err
@@ -408,12 +408,12 @@ func knownProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
 }
 
 // managedProject returns a project whose name and members the caller may change.
-func managedProject(tx db.Tx, sc scope, ref ProjectRef) (projectRow, error) {
-	p, err := knownProject(tx, sc, ref)
+func managedProject(tx db.Tx, v viewer, ref ProjectRef) (projectRow, error) {
+	p, err := knownProject(tx, v, ref)
 	switch {
 	case err != nil:
 		return p, err
-	case sc.Limited:
+	case v.Limited:
 		return p, newError(KindForbidden, p.argument,
 			"a view limited to projects can only use their content; to change project %s itself, use a view without a limit",
 			whole(p.ref()))
@@ -434,10 +434,10 @@ type projectTarget struct {
 
 // projectForWriting finds the project that a write names and creates an unknown one for the caller: an unknown id
 // becomes the new project's id. A view limited to a single project stores there when none is named.
-func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectTarget, error) {
+func (s *Store) projectForWriting(tx db.Tx, v viewer, id, name string) (projectTarget, error) {
 	if id == "" && name == "" {
 		switch {
-		case !sc.Limited:
+		case !v.Limited:
 			return projectTarget{}, nil
 		case len(s.access.Projects) == 0:
 			return projectTarget{}, newError(KindForbidden, "project_id",
@@ -449,7 +449,7 @@ func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectT
 				"this view is limited to the projects %s; name one of them", oneOf(s.access.Projects))
 		}
 	}
-	p, warnings, err := s.projectToWrite(tx, sc, id, name)
+	p, warnings, err := s.projectToWrite(tx, v, id, name)
 	if err != nil {
 		return projectTarget{}, err
 	}
@@ -459,16 +459,16 @@ func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectT
 		}
 		return projectTarget{row: p.row, warnings: slices.Concat(p.notes(), warnings)}, nil
 	}
-	if err := checkMeantName(tx, sc, id, name); err != nil {
+	if err := checkMeantName(tx, v, id, name); err != nil {
 		return projectTarget{}, err
 	}
-	row, err := s.newProjectFor(tx, sc, id, name)
+	row, err := s.newProjectFor(tx, v, id, name)
 	if err != nil {
 		return projectTarget{}, err
 	}
 	made := projectTarget{row: row, created: true, warnings: warnings}
-	if !sc.Limited { // the view must not learn the names of projects outside its limit
-		near, err := nearNames(tx, sc, row)
+	if !v.Limited { // the view must not learn the names of projects outside its limit
+		near, err := nearNames(tx, v, row)
 		if err != nil {
 			return projectTarget{}, err
 		}
@@ -478,7 +478,7 @@ func (s *Store) projectForWriting(tx db.Tx, sc scope, id, name string) (projectT
 }
 
 // newProjectFor creates the project that a write names.
-func (s *Store) newProjectFor(tx db.Tx, sc scope, id, name string) (int64, error) {
+func (s *Store) newProjectFor(tx db.Tx, v viewer, id, name string) (int64, error) {
 	for _, given := range []struct{ argument, value string }{{"project_id", id}, {"project_name", name}} {
 		if given.value != "" && (given.argument == "project_name" || name == "") {
 			if err := valid.ProjectName(given.argument, given.value); err != nil {
@@ -486,11 +486,11 @@ func (s *Store) newProjectFor(tx db.Tx, sc scope, id, name string) (int64, error
 			}
 		}
 	}
-	row, err := kernel.InsertProject(tx, sc.User, cmp.Or(id, s.newID()), name, s.now())
+	row, err := kernel.InsertProject(tx, v.User, cmp.Or(id, s.newID()), name, s.now())
 	if err != nil {
 		return 0, err
 	}
-	return row, s.checkItems(tx, sc, TrashProject, sc.User)
+	return row, s.checkItems(tx, v, TrashProject, v.User)
 }
 
 // checkWritable refuses writes to a project that the caller may only read.
@@ -504,45 +504,45 @@ func (p *projectRow) checkWritable() error {
 // projectToWrite finds the project that a write names. Nil means a new one of the caller's. Unlike [findProject], it
 // does not let shared projects block a name: if the name matches no own project, and either several shared ones or only
 // shared ones that the caller may not write to, a new one is created, with a warning.
-func (s *Store) projectToWrite(tx db.Tx, sc scope, id, name string) (*projectRow, []string, error) {
+func (s *Store) projectToWrite(tx db.Tx, v viewer, id, name string) (*projectRow, []string, error) {
 	if id == "" {
-		fitting, err := findNamed(tx, sc, name)
+		fitting, err := findNamed(tx, v, name)
 		if err != nil {
 			return nil, nil, err
 		}
 		if len(fitting) == 0 {
-			return nil, nil, s.beyondLimit(sc, id, name)
+			return nil, nil, s.beyondLimit(v, id, name)
 		}
-		if fitting[0].own || sc.Limited || len(fitting) == 1 && fitting[0].role != MemberReader {
+		if fitting[0].own || v.Limited || len(fitting) == 1 && fitting[0].role != MemberReader {
 			p, err := onlyProject("project_name", name, fitting)
 			return p, nil, err
 		}
 		return nil, []string{notTheirs(tx, name, fitting)}, nil
 	}
-	p, err := findProjectID(tx, sc, id)
+	p, err := findProjectID(tx, v, id)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case p != nil && name == "":
 		return p, nil, nil
 	case p != nil:
-		p, err = agreeing(tx, sc, *p, id, name)
+		p, err = agreeing(tx, v, *p, id, name)
 		return p, nil, err
 	}
 	if name != "" {
-		named, err := findNamed(tx, sc, name)
+		named, err := findNamed(tx, v, name)
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(named) > 0 && (named[0].own || sc.Limited) {
+		if len(named) > 0 && (named[0].own || v.Limited) {
 			return nil, nil, disagreeingID(id, name, named[0])
 		}
 	}
-	if err := s.beyondLimit(sc, id, name); err != nil {
+	if err := s.beyondLimit(v, id, name); err != nil {
 		return nil, nil, err
 	}
-	if sc.Limited {
-		if _, err = findProjectID(tx, scope{User: sc.User}, id); err == nil &&
+	if v.Limited {
+		if _, err = findProjectID(tx, viewer{User: v.User}, id); err == nil &&
 			strings.Contains(id, "/") { // as tokens name them
 			err = newError(KindForbidden, "project_id", "%s", s.goneProjects())
 		}
@@ -557,8 +557,8 @@ func (s *Store) goneProjects() string {
 }
 
 // beyondLimit refuses an unknown project that a limited view may not create.
-func (s *Store) beyondLimit(sc scope, id, name string) error {
-	if !sc.Limited || id != "" && slices.Contains(s.access.Projects, id) {
+func (s *Store) beyondLimit(v viewer, id, name string) error {
+	if !v.Limited || id != "" && slices.Contains(s.access.Projects, id) {
 		return nil
 	}
 	return newError(KindForbidden, "project_id", "this view is limited to the projects %s; %s is not one of them",
@@ -580,14 +580,14 @@ func notTheirs(tx db.Tx, name string, fitting []projectRow) string {
 
 // checkMeantName refuses an unknown id that is a current or former name of one of the caller's projects: the caller
 // means that project, and a new one would have the same name.
-func checkMeantName(tx db.Tx, sc scope, id, name string) error {
-	if name != "" || sc.Limited { // the view must not learn the names of projects outside its limit
+func checkMeantName(tx db.Tx, v viewer, id, name string) error {
+	if name != "" || v.Limited { // the view must not learn the names of projects outside its limit
 		return nil
 	}
 	key := foldname.Key(id)
 	taken, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?1 AND name_key = ?2
 		UNION ALL SELECT j.uid FROM project_alias a JOIN project j ON j.id = a.project_id WHERE a.owner_id = ?1
-		AND a.name_key = ?2 LIMIT 1`, sc.User, key)
+		AND a.name_key = ?2 LIMIT 1`, v.User, key)
 	if err == nil && len(taken) > 0 && key != "" {
 		err = newError(KindConflict, "project_id",
 			"project_id %s is the name of the project with project_id %s, not an id; give that, or project_name %s", show(id),

@@ -205,8 +205,8 @@ func TestFilesOfADeletedProjectStayWithItsOwner(t *testing.T) {
 		t.Helper()
 		view := s.As(Access{User: user})
 		var rows []int64
-		err := view.read(t.Context(), func(tx db.Tx, sc scope) (err error) {
-			condition, args := sc.VisibleFile()
+		err := view.read(t.Context(), func(tx db.Tx, v viewer) (err error) {
+			condition, args := v.VisibleFile()
 			rows, err = db.Column[int64](tx, `SELECT f.id `+kernel.FromFile+` WHERE `+condition+` ORDER BY f.id`, args...)
 			return err
 		})

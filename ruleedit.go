@@ -102,8 +102,8 @@ func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
 			return StoredRule{}, err
 		}
 		var stored StoredRule
-		err = s.write(ctx, func(tx db.Tx, sc scope) error {
-			stored, err = s.storeRule(tx, sc, e, ready, try == tries)
+		err = s.write(ctx, func(tx db.Tx, v viewer) error {
+			stored, err = s.storeRule(tx, v, e, ready, try == tries)
 			return err
 		})
 		if errors.Is(err, errUnprepared) {
@@ -125,8 +125,8 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready kernel.Prepar
 	var content string
 	var ownVectors bool
 	var known map[string][]float32
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		present, err := s.rulesToWrite(tx, sc, e)
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		present, err := s.rulesToWrite(tx, v, e)
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready kernel.Prepar
 		}
 		content = next.content
 		if len(present) == 0 {
-			_, profile, _, err := kernel.OwnCollection(tx, sc.User, DefaultCollection)
+			_, profile, _, err := kernel.OwnCollection(tx, v.User, DefaultCollection)
 			ownVectors = profile != 0
 			return err
 		}
@@ -162,15 +162,15 @@ func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready kernel.Prepar
 // rulesToWrite returns the rules that an edit changes, as presentRules does, for the project that it would be stored
 // in. An edit of a rule that must exist does not create a project: then a project that the caller can only read is an
 // error.
-func (s *Store) rulesToWrite(tx db.Tx, sc scope, e ruleEdit) ([]storedMemory, error) {
+func (s *Store) rulesToWrite(tx db.Tx, v viewer, e ruleEdit) ([]storedMemory, error) {
 	var present []storedMemory
 	var err error
 	if e.project == (ProjectRef{}) {
-		present, err = s.presentRules(tx, sc, e.project, e.ruleType)
+		present, err = s.presentRules(tx, v, e.project, e.ruleType)
 	} else {
 		var p *projectRow
-		if p, _, err = s.projectToWrite(tx, sc, e.project.ID, e.project.Name); err == nil && p != nil {
-			present, err = s.rulesAt(tx, sc, p.row, e.ruleType)
+		if p, _, err = s.projectToWrite(tx, v, e.project.ID, e.project.Name); err == nil && p != nil {
+			present, err = s.rulesAt(tx, v, p.row, e.ruleType)
 		}
 		if errors.Is(err, ErrForbidden) {
 			err = nil // it may not be created; whether it would be is checked below and when the rule is stored
@@ -183,7 +183,7 @@ func (s *Store) rulesToWrite(tx db.Tx, sc scope, e ruleEdit) ([]storedMemory, er
 		if _, err := e.after(nil); !errors.Is(err, ErrNotFound) {
 			return nil, nil
 		}
-		if present, err = s.presentRules(tx, sc, e.project, e.ruleType); err != nil {
+		if present, err = s.presentRules(tx, v, e.project, e.ruleType); err != nil {
 			return nil, err
 		}
 	}
@@ -195,8 +195,8 @@ func (s *Store) rulesToWrite(tx db.Tx, sc scope, e ruleEdit) ([]storedMemory, er
 
 // storeRule makes the change in the transaction. If passages are not ready, it returns errUnprepared, except on the
 // last try: then they are stored without vectors.
-func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready kernel.Prepared, last bool) (StoredRule, error) {
-	w, err := s.newWriter(tx, sc)
+func (s *Store) storeRule(tx db.Tx, v viewer, e ruleEdit, ready kernel.Prepared, last bool) (StoredRule, error) {
+	w, err := s.newWriter(tx, v)
 	if err != nil {
 		return StoredRule{}, err
 	}
@@ -207,7 +207,7 @@ func (s *Store) storeRule(tx db.Tx, sc scope, e ruleEdit, ready kernel.Prepared,
 	if project == 0 && e.ruleType == RuleTodo {
 		return StoredRule{}, todoNeedsProject()
 	}
-	present, err := s.rulesAt(tx, w.Scope, project, e.ruleType)
+	present, err := s.rulesAt(tx, w.Viewer, project, e.ruleType)
 	if err != nil {
 		return StoredRule{}, err
 	}

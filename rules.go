@@ -119,8 +119,8 @@ func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleTy
 		return Memory{}, err
 	}
 	var m Memory
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		present, err := s.presentRules(tx, sc, project, ruleType)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		present, err := s.presentRules(tx, v, project, ruleType)
 		if err == nil && len(present) == 0 {
 			err = s.noRule(project, ruleType)
 		}
@@ -139,9 +139,9 @@ func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
 		return Rules{}, err
 	}
 	var r Rules
-	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		r, err = s.rules(tx, sc, project)
-		if project == (ProjectRef{}) && sc.Limited {
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		r, err = s.rules(tx, v, project)
+		if project == (ProjectRef{}) && v.Limited {
 			r.Warnings = append(r.Warnings,
 				"general rules are not visible here: this view is limited to projects; name one of them")
 		}
@@ -150,10 +150,10 @@ func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
 	return r, err
 }
 
-func (s *Store) rules(tx db.Tx, sc scope, project ProjectRef) (Rules, error) {
+func (s *Store) rules(tx db.Tx, v viewer, project ProjectRef) (Rules, error) {
 	var r Rules
 	if project != (ProjectRef{}) {
-		p, err := findProject(tx, sc, project.ID, project.Name)
+		p, err := findProject(tx, v, project.ID, project.Name)
 		if err != nil {
 			return Rules{}, err
 		}
@@ -163,7 +163,7 @@ func (s *Store) rules(tx db.Tx, sc scope, project ProjectRef) (Rules, error) {
 		ruleType RuleType
 		into     **Memory
 	}{{RuleDo, &r.Do}, {RuleDont, &r.Dont}, {RuleTodo, &r.Todo}} {
-		present, err := s.presentRules(tx, sc, project, rule.ruleType)
+		present, err := s.presentRules(tx, v, project, rule.ruleType)
 		if err != nil {
 			return Rules{}, err
 		}
@@ -185,8 +185,8 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 	if err := s.checkGeneralRule(project); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		present, err := s.presentRules(tx, sc, project, ruleType)
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		present, err := s.presentRules(tx, v, project, ruleType)
 		if err == nil && len(present) == 0 {
 			err = s.noRule(project, ruleType)
 		}
@@ -197,7 +197,7 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 			if !m.writable {
 				return forbiddenRule(m)
 			}
-			if err := s.newTrasher(tx, sc, fullPortion()).memory(m); err != nil {
+			if err := s.newTrasher(tx, v, fullPortion()).memory(m); err != nil {
 				return err
 			}
 		}
@@ -212,26 +212,26 @@ func forbiddenRule(m storedMemory) error {
 
 // presentRules returns a project's rules of a type, for reading: the one that counts first, then superfluous ones.
 // Without a project it returns general rules, which a limited view does not see.
-func (s *Store) presentRules(tx db.Tx, sc scope, project ProjectRef, ruleType RuleType) ([]storedMemory, error) {
+func (s *Store) presentRules(tx db.Tx, v viewer, project ProjectRef, ruleType RuleType) ([]storedMemory, error) {
 	var row int64
 	if project != (ProjectRef{}) {
-		p, err := findProject(tx, sc, project.ID, project.Name)
+		p, err := findProject(tx, v, project.ID, project.Name)
 		if err != nil || p == nil {
 			return nil, err
 		}
 		row = p.row
 	}
-	return s.rulesAt(tx, sc, row, ruleType)
+	return s.rulesAt(tx, v, row, ruleType)
 }
 
 // rulesAt returns the rules of a type in a project (0: general ones), the most recently changed first. Only files from
 // before rules were unique have more than one.
-func (s *Store) rulesAt(tx db.Tx, sc scope, project int64, ruleType RuleType) ([]storedMemory, error) {
+func (s *Store) rulesAt(tx db.Tx, v viewer, project int64, ruleType RuleType) ([]storedMemory, error) {
 	condition, where := `p.project_id = ?`, project
 	if project == 0 {
-		condition, where = `p.project_id IS NULL AND c.owner_id = ?`, sc.User
+		condition, where = `p.project_id IS NULL AND c.owner_id = ?`, v.User
 	}
-	found, err := s.loadMemories(tx, sc, `m.event_type = ? AND m.rule_type = ? AND `+condition+
+	found, err := s.loadMemories(tx, v, `m.event_type = ? AND m.rule_type = ? AND `+condition+
 		` ORDER BY m.updated_at DESC, m.id DESC`,
 		EventProjectRule, string(ruleType), where)
 	if err != nil || len(found) < 2 {
@@ -306,7 +306,7 @@ func (w *memoryWriter) addRule(d *kernel.Draft) (Stored, error) {
 	if project == 0 && d.RuleType == kernel.RuleTodo {
 		return Stored{}, todoNeedsProject()
 	}
-	present, err := w.store.rulesAt(w.Tx, w.Scope, project, RuleType(d.RuleType))
+	present, err := w.store.rulesAt(w.Tx, w.Viewer, project, RuleType(d.RuleType))
 	if err != nil {
 		return Stored{}, err
 	}
@@ -351,7 +351,7 @@ func (w *memoryWriter) checkRule(before, after storedMemory, at *kernel.Place) e
 	if inPlace {
 		return nil
 	}
-	present, err := w.store.rulesAt(w.Tx, w.Scope, at.Project, after.RuleType)
+	present, err := w.store.rulesAt(w.Tx, w.Viewer, at.Project, after.RuleType)
 	if err != nil {
 		return err
 	}

@@ -242,9 +242,9 @@ func TestRulesAreFoundByIndexes(t *testing.T) {
 	for i := range 20 {
 		mustSetRule(t, s, NewRule{ProjectID: fmt.Sprint("p", i), Type: RuleDo, Content: "x"})
 	}
-	err := s.read(t.Context(), func(tx db.Tx, sc scope) error {
+	err := s.read(t.Context(), func(tx db.Tx, v viewer) error {
 		for _, project := range []string{`p.project_id = 3`, `p.project_id IS NULL AND c.owner_id = 1`} {
-			visible, args := sc.Visible()
+			visible, args := v.Visible()
 			var plan []string
 			err := tx.Each(func(row db.Rows) error {
 				var id, parent, unused int64

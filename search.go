@@ -272,22 +272,22 @@ func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 	if err != nil {
 		return Results{}, err
 	}
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		results.Hits, results.Total, results.Warnings = nil, 0, slices.Clone(want.warnings)
-		selection, err := s.selection(tx, sc, q)
+		selection, err := s.selection(tx, v, q)
 		if err != nil {
 			return err
 		}
 		results.Warnings = append(results.Warnings, selection.warnings...)
 		if q.sought() {
-			err = s.searchByRelevance(tx, sc, q, want, selection, &results)
+			err = s.searchByRelevance(tx, v, q, want, selection, &results)
 		} else {
-			err = s.searchByTime(tx, sc, q, selection, &results)
+			err = s.searchByTime(tx, v, q, selection, &results)
 		}
 		if err != nil {
 			return err
 		}
-		return addFiles(tx, sc, results.Hits, q.IncludeFiles)
+		return addFiles(tx, v, results.Hits, q.IncludeFiles)
 	})
 	if err != nil {
 		return Results{}, err
@@ -328,7 +328,7 @@ func (s *Store) want(ctx context.Context, q Query) (want, error) {
 	return w, nil
 }
 
-func (s *Store) searchByTime(tx db.Tx, sc scope, q Query, sel selection, results *Results) error {
+func (s *Store) searchByTime(tx db.Tx, v viewer, q Query, sel selection, results *Results) error {
 	var err error
 	if results.Total, err = sel.count(tx); err != nil {
 		return err
@@ -337,7 +337,7 @@ func (s *Store) searchByTime(tx db.Tx, sc scope, q Query, sel selection, results
 	if err != nil {
 		return err
 	}
-	found, err := s.loadRows(tx, sc, rows)
+	found, err := s.loadRows(tx, v, rows)
 	for i, m := range found {
 		results.Hits = append(results.Hits, Hit{Memory: m.Memory, Rank: q.Offset + i + 1, End: len(m.Content)})
 	}
@@ -359,9 +359,9 @@ type rankedQuery struct {
 }
 
 // searchByRelevance fills in the page of a query that has a text or a vector.
-func (s *Store) searchByRelevance(tx db.Tx, sc scope, q Query, w want, sel selection, results *Results) error {
+func (s *Store) searchByRelevance(tx db.Tx, v viewer, q Query, w want, sel selection, results *Results) error {
 	if w.own && len(sel.partitions) == 0 {
-		return s.checkVectorSize(tx, sc, q)
+		return s.checkVectorSize(tx, v, q)
 	}
 	r, err := s.rankedQuery(tx, w, sel, results)
 	if err != nil {
@@ -383,15 +383,15 @@ func (s *Store) searchByRelevance(tx db.Tx, sc scope, q Query, w want, sel selec
 		hits = hits[min(q.Offset, len(hits)):]
 	}
 	results.Total = total
-	return s.showHits(tx, sc, hits, r, results)
+	return s.showHits(tx, v, hits, r, results)
 }
 
 // maxRanked limits how many relevant memories an order by time covers.
 const maxRanked = 10_000
 
 // checkVectorSize checks the vector of a query for which nothing is stored yet.
-func (s *Store) checkVectorSize(tx db.Tx, sc scope, q Query) error {
-	all, err := s.listCollections(tx, sc, "")
+func (s *Store) checkVectorSize(tx db.Tx, v viewer, q Query) error {
+	all, err := s.listCollections(tx, v, "")
 	if err != nil {
 		return err
 	}
@@ -543,14 +543,14 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 }
 
 // showHits reads the memories of a page.
-func (s *Store) showHits(tx db.Tx, sc scope, hits []index.Hit, r *rankedQuery, results *Results) error {
+func (s *Store) showHits(tx db.Tx, v viewer, hits []index.Hit, r *rankedQuery, results *Results) error {
 	rows := make([]int64, len(hits))
 	byRow := make(map[int64]*index.Hit, len(hits))
 	for i := range hits {
 		rows[i] = hits[i].Row
 		byRow[hits[i].Row] = &hits[i]
 	}
-	found, err := s.loadRows(tx, sc, rows)
+	found, err := s.loadRows(tx, v, rows)
 	for _, m := range found {
 		h := byRow[m.row]
 		hit := Hit{Memory: m.Memory, Rank: results.Offset + len(results.Hits) + 1, Score: float64(h.Score),

@@ -39,22 +39,22 @@ func (sel selection) partitionList() string {
 }
 
 // selection resolves the collections, the project and the filters of a query.
-func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
+func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 	var sel selection
-	if err := sel.addFilters(sc, q); err != nil {
+	if err := sel.addFilters(v, q); err != nil {
 		return sel, err
 	}
-	if sc.Limited && len(sc.Projects) == 0 && len(s.access.Projects) > 0 {
+	if v.Limited && len(v.Projects) == 0 && len(s.access.Projects) > 0 {
 		sel.warnings = append(sel.warnings, s.goneProjects())
 	}
-	condition, args := sc.Visible()
+	condition, args := v.Visible()
 	collections := valid.Distinct(q.Collections)
 	if len(collections) > maxCollections {
 		return sel, newError(KindTooLarge, "collection_name", "collection_name lists %d collections; at most %d are allowed",
 			len(collections), maxCollections)
 	}
 	for _, name := range collections {
-		if _, err := s.collection(tx, sc, name); err != nil {
+		if _, err := s.collection(tx, v, name); err != nil {
 			return sel, err
 		}
 	}
@@ -66,7 +66,7 @@ func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 		if err := valid.Project(q.ProjectID, q.ProjectName); err != nil {
 			return sel, err
 		}
-		project, err := findProject(tx, sc, q.ProjectID, q.ProjectName)
+		project, err := findProject(tx, v, q.ProjectID, q.ProjectName)
 		if err != nil {
 			return sel, err
 		}
@@ -93,10 +93,10 @@ func (s *Store) selection(tx db.Tx, sc scope, q Query) (selection, error) {
 // maxCollections bounds how many collections one search may name.
 const maxCollections = 100
 
-func (sel *selection) addFilters(sc scope, q Query) error {
+func (sel *selection) addFilters(v viewer, q Query) error {
 	var parts []string
 	add := func(f Filter) error {
-		condition, args, err := f.compile(sc)
+		condition, args, err := f.compile(v)
 		if err == nil && condition != "" {
 			parts, sel.args = append(parts, condition), append(sel.args, args...)
 		}

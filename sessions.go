@@ -108,7 +108,7 @@ func (h *Accounts) AddSession(ctx context.Context, n NewSession) (AddedSession, 
 		return AddedSession{}, err
 	}
 	added := AddedSession{Value: newValue(sessionStart)}
-	err = s.write(ctx, func(tx db.Tx, _ scope) error {
+	err = s.write(ctx, func(tx db.Tx, _ viewer) error {
 		u, err := findUser(tx, n.User)
 		if err != nil {
 			return err
@@ -290,8 +290,8 @@ func (h *Accounts) Sessions(ctx context.Context) ([]Session, error) {
 		return nil, err
 	}
 	all := []Session{}
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		found, err := loadSessions(tx, `e.user_id = ? AND e.expires_at > ? ORDER BY e.created_at DESC, e.id DESC`, sc.User,
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		found, err := loadSessions(tx, `e.user_id = ? AND e.expires_at > ? ORDER BY e.created_at DESC, e.id DESC`, v.User,
 			s.now())
 		for _, e := range found {
 			all = append(all, e.Session)
@@ -308,10 +308,10 @@ func (h *Accounts) ConfirmSession(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
 		now := s.now()
 		result, err := tx.Exec(`UPDATE session SET confirmed_at = ? WHERE uid = ? AND user_id = ? AND expires_at > ?`, now,
-			id, sc.User, now)
+			id, v.User, now)
 		if err == nil && result.RowsAffected == 0 {
 			return noSession(id)
 		}
@@ -331,11 +331,11 @@ func (h *Accounts) DeleteSession(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		if err := endMadeIn(tx, s.now(), `e.uid = ? AND e.user_id = ?`, id, sc.User); err != nil {
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		if err := endMadeIn(tx, s.now(), `e.uid = ? AND e.user_id = ?`, id, v.User); err != nil {
 			return err
 		}
-		result, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, id, sc.User)
+		result, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, id, v.User)
 		if err == nil && result.RowsAffected == 0 {
 			return noSession(id)
 		}
@@ -350,14 +350,14 @@ func (h *Accounts) DeleteSessions(ctx context.Context, d SessionSelection) error
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
 		const these = `e.user_id = ?1 AND e.uid <> ?2 AND (?3 = '' OR e.uid = ?3)`
 		if !d.KeepMade {
-			if err := endMadeIn(tx, s.now(), these, sc.User, d.Except, d.Only); err != nil {
+			if err := endMadeIn(tx, s.now(), these, v.User, d.Except, d.Only); err != nil {
 				return err
 			}
 		}
-		_, err := tx.Exec(`DELETE FROM session WHERE id IN (SELECT e.id FROM session e WHERE `+these+`)`, sc.User, d.Except,
+		_, err := tx.Exec(`DELETE FROM session WHERE id IN (SELECT e.id FROM session e WHERE `+these+`)`, v.User, d.Except,
 			d.Only)
 		return err
 	})
@@ -376,8 +376,8 @@ func (h *Accounts) EndAccess(ctx context.Context, e AccessEnd) error {
 	if err := checkKinds("kinds", e.Kinds); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
-		return s.endKinds(tx, sc.User, e)
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		return s.endKinds(tx, v.User, e)
 	})
 }
 
@@ -495,7 +495,7 @@ func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, erro
 	}
 	var u storedUser
 	if len(c.Name) <= valid.MaxFoldedName {
-		err := s.read(ctx, func(tx db.Tx, _ scope) error {
+		err := s.read(ctx, func(tx db.Tx, _ viewer) error {
 			found, err := loadUsers(tx, `u.name_key = ?`, foldname.Key(c.Name))
 			if len(found) > 0 {
 				u = found[0]
@@ -532,8 +532,8 @@ func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) error {
 		return err
 	}
 	var u storedUser
-	err = s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		u, err = s.account(tx, sc, "")
+	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		u, err = s.account(tx, v, "")
 		return err
 	})
 	if err != nil {
@@ -555,7 +555,7 @@ func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, _ scope) error {
+	return s.write(ctx, func(tx db.Tx, _ viewer) error {
 		if err := s.replaceHash(tx, u, hash); err != nil {
 			return err
 		}

@@ -174,33 +174,33 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error
 }
 
 // read runs fn on one snapshot of the file.
-func (s *Store) read(ctx context.Context, fn func(db.Tx, scope) error) error {
+func (s *Store) read(ctx context.Context, fn func(db.Tx, viewer) error) error {
 	return wrap(s.db.Read(ctx, func(tx db.Tx) error {
-		sc, err := s.scope(tx)
+		v, err := s.viewer(tx)
 		if err != nil {
 			return err
 		}
-		return fn(tx, sc)
+		return fn(tx, v)
 	}))
 }
 
 // write runs fn in a transaction of its own: everything is durable when write returns nil, nothing when it returns an
 // error. fn may run more than once and must set its results anew each time.
-func (s *Store) write(ctx context.Context, fn func(db.Tx, scope) error) error {
+func (s *Store) write(ctx context.Context, fn func(db.Tx, viewer) error) error {
 	if err := s.checkWritable(); err != nil {
 		return err
 	}
 	return wrap(s.db.Write(ctx, func(tx db.Tx) error {
-		sc, err := s.scope(tx)
+		v, err := s.viewer(tx)
 		if err != nil {
 			return err
 		}
-		if sc.User == 0 {
-			if sc.User, err = s.addUser(tx); err != nil {
+		if v.User == 0 {
+			if v.User, err = s.addUser(tx); err != nil {
 				return err
 			}
 		}
-		return fn(tx, sc)
+		return fn(tx, v)
 	}))
 }
 

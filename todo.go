@@ -142,8 +142,8 @@ func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (Todo, error) {
 		return Todo{}, err
 	}
 	var t Todo
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		present, err := s.presentRules(tx, sc, project, RuleTodo)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		present, err := s.presentRules(tx, v, project, RuleTodo)
 		if err == nil && len(present) == 0 {
 			err = s.noRule(project, RuleTodo)
 		}

@@ -174,8 +174,8 @@ func (h *Accounts) AddToken(ctx context.Context, n NewToken) (AddedToken, error)
 	}
 	value := newValue(tokenStart)
 	var added AddedToken
-	err = s.write(ctx, func(tx db.Tx, sc scope) error {
-		u, err := s.account(tx, sc, n.User)
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		u, err := s.account(tx, v, n.User)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Toke
 			live[0], maxTokens)
 	}
 	added := Token{ID: s.newID(), Name: n.Name, Prefix: value[:8], CreatedAt: kernel.ToTime(now)}
-	if n.Projects, err = canonicalProjects(tx, scope{User: u.row}, "projects", n.Projects); err != nil {
+	if n.Projects, err = canonicalProjects(tx, viewer{User: u.row}, "projects", n.Projects); err != nil {
 		return Token{}, err
 	}
 	made, err := added.inherit(tx, u, &n, now)
@@ -346,9 +346,9 @@ func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
 		return nil, err
 	}
 	all := []Token{}
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		found, err := loadTokens(tx, s.now(), `t.user_id = ? AND NOT `+tokenEnded+` ORDER BY t.created_at DESC, t.id DESC`,
-			sc.User)
+			v.User)
 		for _, t := range found {
 			all = append(all, t.Token)
 		}
@@ -364,11 +364,11 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx db.Tx, sc scope) error {
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
 		now := s.now()
 		ended, err := db.Column[int64](tx,
 			`UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now,
-			valid.CanonicalID(id), sc.User)
+			valid.CanonicalID(id), v.User)
 		if err == nil && len(ended) == 0 {
 			err = newError(KindNotFound, "id", "id %s is not a token of this user", show(id))
 		}

@@ -64,9 +64,9 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 	of := transfer.Settings{Credentials: o.Credentials, WithoutFiles: o.WithoutFiles, WithoutVectors: o.WithoutVectors,
 		Progress: o.Progress, Now: s.clock()}
 	var sum transfer.Summary
-	err = s.read(ctx, func(tx db.Tx, sc scope) (err error) {
+	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		if !s.operator {
-			of.User = &sc.User
+			of.User = &v.User
 		}
 		sum, err = transfer.Export(tx, w, of)
 		return err

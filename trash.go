@@ -90,14 +90,14 @@ func (s *Store) TrashPage(ctx context.Context, q TrashQuery) (TrashPage, error) 
 		return TrashPage{}, wrap(err)
 	}
 	p := TrashPage{Offset: q.Offset, Limit: q.Limit}
-	err = s.read(ctx, func(tx db.Tx, sc scope) error {
-		condition, args := sc.VisibleTrash()
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		condition, args := v.VisibleTrash()
 		condition += ` AND t.restorable_until > ? AND (? = 0 OR t.kind IN ` + db.Texts + `)`
 		args = append(args, s.now(), len(q.Kinds), string(kinds))
 		if err := tx.QueryRow(`SELECT count(*) FROM trash t WHERE `+condition, args...).Scan(&p.Total); err != nil {
 			return err
 		}
-		found, err := loadTrash(tx, sc, condition+` ORDER BY t.id DESC LIMIT ? OFFSET ?`, append(args, q.Limit, q.Offset)...)
+		found, err := loadTrash(tx, v, condition+` ORDER BY t.id DESC LIMIT ? OFFSET ?`, append(args, q.Limit, q.Offset)...)
 		p.Entries = make([]TrashEntry, len(found))
 		for i, e := range found {
 			p.Entries[i] = e.TrashEntry
@@ -111,8 +111,8 @@ func (s *Store) TrashPage(ctx context.Context, q TrashQuery) (TrashPage, error) 
 // ErrNotFound.
 func (s *Store) GetTrashed(ctx context.Context, id string) (TrashEntry, error) {
 	var e trashEntry
-	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		e, err = s.trashed(tx, sc, id)
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		e, err = s.trashed(tx, v, id)
 		return err
 	})
 	return e.TrashEntry, err
@@ -127,9 +127,9 @@ type trashEntry struct {
 }
 
 // trashed returns a visible entry that can still be restored.
-func (s *Store) trashed(tx db.Tx, sc scope, id string) (trashEntry, error) {
-	condition, args := sc.VisibleTrash()
-	found, err := loadTrash(tx, sc, condition+` AND t.restorable_until > ? AND t.uid = ?`, append(args, s.now(), id)...)
+func (s *Store) trashed(tx db.Tx, v viewer, id string) (trashEntry, error) {
+	condition, args := v.VisibleTrash()
+	found, err := loadTrash(tx, v, condition+` AND t.restorable_until > ? AND t.uid = ?`, append(args, s.now(), id)...)
 	if err != nil {
 		return trashEntry{}, err
 	}
@@ -140,7 +140,7 @@ func (s *Store) trashed(tx db.Tx, sc scope, id string) (trashEntry, error) {
 }
 
 // loadTrash reads the entries t for which a condition holds (and what follows WHERE: an order, a limit).
-func loadTrash(tx db.Tx, sc scope, condition string, args ...any) ([]trashEntry, error) {
+func loadTrash(tx db.Tx, v viewer, condition string, args ...any) ([]trashEntry, error) {
 	var found []trashEntry
 	err := tx.Each(func(row db.Rows) error {
 		var e trashEntry
@@ -157,7 +157,7 @@ func loadTrash(tx db.Tx, sc scope, condition string, args ...any) ([]trashEntry,
 			coalesce(d.name, ''),
 			t.deleted_through, t.deleted_at, t.restorable_until, t.owner_id = ?
 		FROM trash t JOIN users o ON o.id = t.owner_id JOIN users d ON d.id = t.deleted_by WHERE `+condition,
-		slices.Concat([]any{sc.User}, args)...)
+		slices.Concat([]any{v.User}, args)...)
 	return found, err
 }
 
@@ -178,8 +178,8 @@ const (
 // Backups are not touched.
 func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
-		e, err := s.trashed(tx, sc, id)
+	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+		e, err := s.trashed(tx, v, id)
 		if err != nil {
 			return err
 		}
@@ -206,17 +206,17 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 	began := s.now()
 	err := inPortions(func(p portion) (done bool, err error) {
 		var some int64
-		err = s.write(ctx, func(tx db.Tx, sc scope) (err error) {
+		err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
 			if last == 0 { // entries deleted from now on stay
 				if err := tx.QueryRow(`SELECT coalesce(max(id), 0) FROM trash`).Scan(&last); err != nil {
 					return err
 				}
 			}
-			condition, args := sc.VisibleTrash()
+			condition, args := v.VisibleTrash()
 			result, err := tx.Exec(`UPDATE trash SET restorable_until = 0 WHERE id IN (SELECT t.id FROM trash t WHERE `+
 				condition+`
 				AND t.owner_id = ? AND t.restorable_until > ? AND t.id <= ? LIMIT ?)`,
-				append(args, sc.User, began, last, p.rows)...)
+				append(args, v.User, began, last, p.rows)...)
 			some = result.RowsAffected
 			return err
 		})
@@ -239,17 +239,17 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 // may erase it; for others who may write there it is ErrForbidden. Traces in the file are removed as for EraseTrashed.
 func (s *Store) EraseMemory(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
-		m, err := s.memoryForWriting(tx, sc, id)
+	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+		m, err := s.memoryForWriting(tx, v, id)
 		if err != nil {
 			return err
 		}
-		t := s.newTrasher(tx, sc, fullPortion())
+		t := s.newTrasher(tx, v, fullPortion())
 		at, err := t.place(m.partition)
 		if err != nil {
 			return err
 		}
-		if at.OwnerRow != sc.User {
+		if at.OwnerRow != v.User {
 			return newError(KindForbidden, "id",
 				"memory %s belongs to another user, who alone can erase it; DeleteMemory moves it to the trash", show(id))
 		}
@@ -265,9 +265,9 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 // others who may write there it is ErrForbidden.
 func (s *Store) EraseFile(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
-	err := s.removeStoredFile(ctx, id, func(tx db.Tx, sc scope, f storedFile) error {
+	err := s.removeStoredFile(ctx, id, func(tx db.Tx, v viewer, f storedFile) error {
 		owner, err := ownerOfFilePlace(tx, f)
-		if err == nil && owner != sc.User {
+		if err == nil && owner != v.User {
 			err = newError(KindForbidden, "file_id",
 				"file %s belongs to another user, who alone can erase it; DeleteFile moves it to the trash", show(id))
 		}

@@ -55,15 +55,15 @@ func inPortions(fn func(p portion) (done bool, err error)) error {
 type trasher struct {
 	s       *Store
 	tx      db.Tx
-	sc      scope
+	viewer  viewer
 	forGood bool
 	places  map[int64]kernel.TrashedPlace // of partitions
 	rows    int                           // memories that this transaction may delete
 	left    int64                         // bytes that it may move
 }
 
-func (s *Store) newTrasher(tx db.Tx, sc scope, p portion) *trasher {
-	return &trasher{s: s, tx: tx, sc: sc, forGood: s.options.KeepTrash < 0, places: map[int64]kernel.TrashedPlace{},
+func (s *Store) newTrasher(tx db.Tx, v viewer, p portion) *trasher {
+	return &trasher{s: s, tx: tx, viewer: v, forGood: s.options.KeepTrash < 0, places: map[int64]kernel.TrashedPlace{},
 		rows: p.rows,
 		left: p.bytes}
 }
@@ -125,7 +125,7 @@ func (t *trasher) add(e trashEntry) (int64, error) {
 			0, ?, ?, ?, ?, ?) RETURNING id`,
 		e.ID, string(e.Kind), e.item, e.Title, e.owner, db.OrNull(e.collection), db.OrNull(e.project), e.Collection,
 		e.ProjectID, e.ProjectName, e.data,
-		e.Size, t.sc.User, leading(t.s.access.Through, maxThrough), now, now+t.s.options.KeepTrash.Microseconds())
+		e.Size, t.viewer.User, leading(t.s.access.Through, maxThrough), now, now+t.s.options.KeepTrash.Microseconds())
 }
 
 // titleOf returns the beginning of a memory, in one line.
@@ -370,7 +370,7 @@ func (t *trasher) collection(row int64) (int64, error) {
 		return first(open), err
 	}
 	c := trashedCollection{Version: trashVersion}
-	e := trashEntry{TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashCollection}, owner: t.sc.User, collection: row}
+	e := trashEntry{TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashCollection}, owner: t.viewer.User, collection: row}
 	if err := t.tx.QueryRow(`SELECT c.name, c.description, coalesce(f.dimensions, 0), c.created_at, c.updated_at
 		FROM collection c
 		LEFT JOIN profile f ON f.id = c.own_profile WHERE c.id = ?`, row).Scan(&e.item, &c.Description, &c.OwnSize,
@@ -419,7 +419,7 @@ func (t *trasher) project(p projectRow) (int64, error) {
 	}
 	return t.add(trashEntry{
 		TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashProject, Title: p.name, ProjectID: p.uid, ProjectName: p.name},
-		item:       p.uid, owner: t.sc.User, project: p.row, data: `{}`,
+		item:       p.uid, owner: t.viewer.User, project: p.row, data: `{}`,
 	})
 }
 
@@ -461,7 +461,7 @@ func (t *trasher) finishProject(entry int64, p projectRow) error {
 		return err
 	}
 	_, err = t.tx.Exec(`INSERT INTO trash_item (entry_id, kind, uid, data) SELECT ?, 'file', uid, '' FROM file
-		WHERE project_id = ? AND owner_id = ? AND state = 'stored'`, entry, p.row, t.sc.User)
+		WHERE project_id = ? AND owner_id = ? AND state = 'stored'`, entry, p.row, t.viewer.User)
 	return err
 }
 

@@ -32,12 +32,12 @@ func (s *Store) RestoreTrashed(ctx context.Context, id string) (TrashEntry, erro
 	after, indexed := int64(0), true
 	for done := false; !done; {
 		var r *restorer
-		err := s.write(ctx, func(tx db.Tx, sc scope) error {
-			e, err := s.trashed(tx, sc, id)
+		err := s.write(ctx, func(tx db.Tx, v viewer) error {
+			e, err := s.trashed(tx, v, id)
 			if err != nil {
 				return err
 			}
-			if r, err = s.newRestorer(tx, sc, e, after); err != nil {
+			if r, err = s.newRestorer(tx, v, e, after); err != nil {
 				return err
 			}
 			if done, err = r.restore(); err != nil {
@@ -69,7 +69,7 @@ func (s *Store) RestoreTrashed(ctx context.Context, id string) (TrashEntry, erro
 type restorer struct {
 	s       *Store
 	tx      db.Tx
-	sc      scope
+	viewer  viewer
 	w       *memoryWriter
 	entry   trashEntry
 	after   int64 // row of the last part processed
@@ -77,13 +77,13 @@ type restorer struct {
 	refused error // why a part of a project or collection was not restored
 }
 
-func (s *Store) newRestorer(tx db.Tx, sc scope, e trashEntry, after int64) (*restorer, error) {
-	w, err := s.newWriter(tx, sc)
+func (s *Store) newRestorer(tx db.Tx, v viewer, e trashEntry, after int64) (*restorer, error) {
+	w, err := s.newWriter(tx, v)
 	if err != nil {
 		return nil, err
 	}
 	w.restoring = true
-	return &restorer{s: s, tx: tx, sc: sc, w: w, entry: e, after: after, indexed: true}, err
+	return &restorer{s: s, tx: tx, viewer: v, w: w, entry: e, after: after, indexed: true}, err
 }
 
 // restore restores one portion, and reports whether that was all.
@@ -165,7 +165,7 @@ func (r *restorer) collection() error {
 	if err := json.Unmarshal([]byte(e.data), &c); err != nil {
 		return damaged(err, "entry %s of the trash", e.ID)
 	}
-	there, _, found, err := kernel.OwnCollection(r.tx, r.sc.User, e.item)
+	there, _, found, err := kernel.OwnCollection(r.tx, r.viewer.User, e.item)
 	switch {
 	case err != nil:
 		return err
@@ -174,7 +174,7 @@ func (r *restorer) collection() error {
 	case found:
 		return newError(KindConflict, "id", "collection %s exists again; rename or delete that one first", show(e.item))
 	default:
-		row, err := r.s.addCollection(r.tx, r.sc,
+		row, err := r.s.addCollection(r.tx, r.viewer,
 			NewCollection{Name: e.item, Description: c.Description, OwnVectors: c.OwnSize != 0, VectorSize: c.OwnSize})
 		if err != nil {
 			return err
@@ -233,7 +233,7 @@ func (r *restorer) addProject() error {
 		return newError(KindConflict, "id", "another project, %s, has the name %s now; rename that one first", show(named[0]),
 			show(e.Title))
 	}
-	if e.project, err = kernel.InsertProject(r.tx, r.sc.User, cmp.Or(e.item, r.s.newID()), e.Title,
+	if e.project, err = kernel.InsertProject(r.tx, r.viewer.User, cmp.Or(e.item, r.s.newID()), e.Title,
 		r.s.now()); err != nil {
 		return err
 	}
@@ -346,7 +346,7 @@ func (r *restorer) collectionOf(p kernel.TrashedPlace) (int64, error) {
 	if err := r.checkNotTrashed(TrashCollection, first(owner), p.Collection); err != nil {
 		return 0, err
 	}
-	return r.s.addCollection(r.tx, scope{User: first(owner)},
+	return r.s.addCollection(r.tx, viewer{User: first(owner)},
 		NewCollection{Name: p.Collection, OwnVectors: p.OwnSize != 0, VectorSize: p.OwnSize})
 }
 
@@ -370,10 +370,10 @@ func (r *restorer) projectOf(p kernel.TrashedPlace) (int64, error) {
 	if err := r.checkNotTrashed(TrashProject, r.entry.owner, p.Project); err != nil {
 		return 0, err
 	}
-	if r.entry.owner != r.sc.User {
+	if r.entry.owner != r.viewer.User {
 		return 0, newError(KindNotFound, "id", "the project %s that contained it is gone", show(p.Project))
 	}
-	return kernel.InsertProject(r.tx, r.sc.User, cmp.Or(p.Project, r.s.newID()), p.ProjectName, r.s.now())
+	return kernel.InsertProject(r.tx, r.viewer.User, cmp.Or(p.Project, r.s.newID()), p.ProjectName, r.s.now())
 }
 
 const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND (j.id = ?

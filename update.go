@@ -97,15 +97,15 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 		}
 	}
 	var changed Stored
-	err := s.write(ctx, func(tx db.Tx, sc scope) error {
-		before, err := s.memoryForWriting(tx, sc, id)
+	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+		before, err := s.memoryForWriting(tx, v, id)
 		if err != nil {
 			return err
 		}
 		if err := before.expect(expected); err != nil {
 			return err
 		}
-		w, err := s.newWriter(tx, sc)
+		w, err := s.newWriter(tx, v)
 		if err != nil {
 			return err
 		}
@@ -142,8 +142,8 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 func (s *Store) embedChange(ctx context.Context, id string, expected int, content *kernel.Draft) (*kernel.Draft,
 	[]string, error) {
 	drafts := []kernel.Draft{*content}
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		m, err := s.memoryForWriting(tx, sc, id)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		m, err := s.memoryForWriting(tx, v, id)
 		if err == nil {
 			err = m.expect(expected)
 		}
@@ -239,7 +239,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		}
 	}
 	if at.Owner != before.owner {
-		if err := w.store.moveFiles(w.Tx, w.Scope, before.row, at.Owner); err != nil {
+		if err := w.store.moveFiles(w.Tx, w.Viewer, before.row, at.Owner); err != nil {
 			return Stored{}, err
 		}
 	}
@@ -253,7 +253,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		return Stored{}, err
 	}
 	w.tell(&result, given.ID, given.Name)
-	stored, err := w.store.memory(w.Tx, w.Scope, before.ID)
+	stored, err := w.store.memory(w.Tx, w.Viewer, before.ID)
 	result.Memory = stored.Memory
 	return result, err
 }
@@ -278,7 +278,7 @@ func (w *memoryWriter) placeOf(before, after storedMemory) (*kernel.Place, error
 	if sameID && sameName {
 		return w.PlaceByRow(before.partition)
 	}
-	if before.owner != w.Scope.User {
+	if before.owner != w.Viewer.User {
 		return nil, newError(KindForbidden, "project_id",
 			"memory %s belongs to project %s of %s; only its owner can move it to another project",
 			show(before.ID), show(cmp.Or(before.ProjectName, before.ProjectID)), ownerName(w.Tx, before.Owner))
@@ -333,12 +333,12 @@ type Revision struct {
 // Revisions returns the history of a memory, the current state first.
 func (s *Store) Revisions(ctx context.Context, id string) ([]Revision, error) {
 	var all []Revision
-	err := s.read(ctx, func(tx db.Tx, sc scope) error {
-		m, err := s.memory(tx, sc, id)
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		m, err := s.memory(tx, v, id)
 		if err != nil {
 			return err
 		}
-		former, err := formerRevisions(tx, sc, m, 0)
+		former, err := formerRevisions(tx, v, m, 0)
 		current := Revision{Number: m.Revision, Content: m.Content, Metadata: m.ShownMetadata(), CreatedAt: m.UpdatedAt,
 			Current: true}
 		all = append([]Revision{current}, former...)
@@ -353,11 +353,11 @@ func (s *Store) Revisions(ctx context.Context, id string) ([]Revision, error) {
 func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Stored, error) {
 	var current storedMemory
 	var former []Revision
-	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		if current, err = s.memoryForWriting(tx, sc, id); err != nil {
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		if current, err = s.memoryForWriting(tx, v, id); err != nil {
 			return err
 		}
-		former, err = formerRevisions(tx, sc, current, number)
+		former, err = formerRevisions(tx, v, current, number)
 		return err
 	})
 	if err != nil {
@@ -393,7 +393,7 @@ func (w *memoryWriter) renamed(a, now kernel.Attributes) (kernel.Attributes, err
 	case now.ProjectID:
 		a.ProjectName = now.ProjectName
 	default:
-		p, err := findProject(w.Tx, w.Scope, a.ProjectID, "")
+		p, err := findProject(w.Tx, w.Viewer, a.ProjectID, "")
 		if err != nil {
 			return a, err
 		}
@@ -426,8 +426,8 @@ func (w *memoryWriter) keepRevision(m storedMemory) error {
 // formerRevisions reads the past versions, newest first; only one of them if number is not 0. A version from before the
 // memory moved into a project is for callers who can see its earlier place, and only links to memories that the caller
 // can see now are included.
-func formerRevisions(tx db.Tx, sc scope, m storedMemory, number int) ([]Revision, error) {
-	visible, args := sc.Visible()
+func formerRevisions(tx db.Tx, v viewer, m storedMemory, number int) ([]Revision, error) {
+	visible, args := v.Visible()
 	var all []Revision
 	err := tx.Each(func(row db.Rows) error {
 		var r Revision
@@ -451,7 +451,7 @@ func formerRevisions(tx db.Tx, sc scope, m storedMemory, number int) ([]Revision
 		return nil, err
 	}
 	for i, r := range all {
-		if err := onlyVisibleLinks(tx, sc, r.Metadata); err != nil {
+		if err := onlyVisibleLinks(tx, v, r.Metadata); err != nil {
 			return nil, err
 		}
 		a, err := kernel.AttributesOf(r.Metadata)
@@ -463,7 +463,7 @@ func formerRevisions(tx db.Tx, sc scope, m storedMemory, number int) ([]Revision
 	return all, nil
 }
 
-func onlyVisibleLinks(tx db.Tx, sc scope, metadata map[string]any) error {
+func onlyVisibleLinks(tx db.Tx, v viewer, metadata map[string]any) error {
 	value, linked := metadata["related_memory_ids"]
 	if !linked {
 		return nil
@@ -476,7 +476,7 @@ func onlyVisibleLinks(tx db.Tx, sc scope, metadata map[string]any) error {
 	if err != nil {
 		return err
 	}
-	condition, args := sc.Visible()
+	condition, args := v.Visible()
 	seen, err := db.Column[string](tx, `SELECT m.uid `+kernel.FromMemory+` WHERE m.uid IN `+db.Texts+` AND `+condition,
 		append([]any{string(encoded)}, args...)...)
 	if err != nil {

@@ -75,7 +75,7 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 		c.Path = absolute
 	}
 	c.Engine = strings.TrimPrefix(s.db.Upkeep().Name(), "SQLite ")
-	return c, s.read(ctx, func(db.Tx, scope) error { return nil }) // returns an error on a closed store
+	return c, s.read(ctx, func(db.Tx, viewer) error { return nil }) // returns an error on a closed store
 }
 
 // Health returns nil if the store works, or an error that describes the problem. ErrFull means that the disk is full:
@@ -133,7 +133,7 @@ func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
 		Embedding: EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
 			LastError: s.worker.lastError()},
 	}
-	err = s.read(ctx, func(tx db.Tx, _ scope) error {
+	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
 		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+
 			`), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
 				(SELECT coalesce(sum(memories), 0) FROM partition), (SELECT coalesce(sum(passages), 0) FROM partition),

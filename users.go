@@ -119,10 +119,10 @@ func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 }
 
 // account finds the user that a call is about: the view's own when none is named. Only the operator may name another.
-func (s *Store) account(tx db.Tx, sc scope, idOrName string) (storedUser, error) {
+func (s *Store) account(tx db.Tx, v viewer, idOrName string) (storedUser, error) {
 	own := storedUser{User: User{ID: s.access.User, Role: RoleUser}}
-	if sc.User != 0 {
-		found, err := loadUsers(tx, `u.id = ?`, sc.User)
+	if v.User != 0 {
+		found, err := loadUsers(tx, `u.id = ?`, v.User)
 		if err != nil {
 			return own, err
 		}
@@ -159,7 +159,7 @@ func (h *Accounts) AddUser(ctx context.Context, n NewUser) (User, error) {
 		return User{}, err
 	}
 	var added storedUser
-	err = s.write(ctx, func(tx db.Tx, _ scope) (err error) {
+	err = s.write(ctx, func(tx db.Tx, _ viewer) (err error) {
 		added, err = s.addAccount(tx, n, hash)
 		return err
 	})
@@ -297,7 +297,7 @@ func (h *Accounts) Users(ctx context.Context) ([]User, error) {
 		return nil, err
 	}
 	all := []User{}
-	err = s.read(ctx, func(tx db.Tx, _ scope) error {
+	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
 		users, err := loadUsers(tx, listed+` ORDER BY u.name_key IS NULL, u.name_key, u.uid`)
 		for _, u := range users {
 			all = append(all, u.User)
@@ -315,7 +315,7 @@ func (h *Accounts) GetUser(ctx context.Context, idOrName string) (User, error) {
 		return User{}, err
 	}
 	var found storedUser
-	err = s.read(ctx, func(tx db.Tx, _ scope) (err error) {
+	err = s.read(ctx, func(tx db.Tx, _ viewer) (err error) {
 		found, err = findUser(tx, idOrName)
 		return err
 	})
@@ -327,8 +327,8 @@ func (h *Accounts) GetUser(ctx context.Context, idOrName string) (User, error) {
 func (h *Accounts) Me(ctx context.Context) (User, error) {
 	s := h.s
 	var me storedUser
-	err := s.read(ctx, func(tx db.Tx, sc scope) (err error) {
-		me, err = s.account(tx, sc, "")
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		me, err = s.account(tx, v, "")
 		return err
 	})
 	if s.access.Projects != nil {
@@ -349,7 +349,7 @@ func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate
 		return User{}, err
 	}
 	var updated storedUser
-	err = s.write(ctx, func(tx db.Tx, _ scope) error {
+	err = s.write(ctx, func(tx db.Tx, _ viewer) error {
 		before, err := findUser(tx, idOrName)
 		if err != nil {
 			return err
@@ -499,7 +499,7 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 	}
 	id := u.ID // the name may belong to another user by the time the last memories are deleted
 	return inPortions(func(p portion) (done bool, err error) {
-		err = s.write(ctx, func(tx db.Tx, _ scope) (err error) {
+		err = s.write(ctx, func(tx db.Tx, _ viewer) (err error) {
 			done, err = s.deleteUser(tx, id, o, p)
 			return err
 		})
@@ -526,7 +526,7 @@ func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p portion) (don
 			return false, err
 		}
 	}
-	t := s.newTrasher(tx, scope{User: u.row}, p)
+	t := s.newTrasher(tx, viewer{User: u.row}, p)
 	t.forGood = true
 	if done, err = t.eraseTrashOf(u.row, p); err != nil || !done {
 		return false, err
@@ -545,7 +545,7 @@ func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p portion) (don
 	}
 	for _, id := range projects {
 		whole := DeleteOptions{WithMemories: true, ForGood: true}
-		if done, err = s.deleteProject(tx, scope{User: u.row}, ProjectRef{ID: id}, whole, p); err != nil || !done {
+		if done, err = s.deleteProject(tx, viewer{User: u.row}, ProjectRef{ID: id}, whole, p); err != nil || !done {
 			return false, err
 		}
 	}

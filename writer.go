@@ -22,8 +22,8 @@ type memoryWriter struct {
 // placeName is a place as callers name it; place is the resolved place.
 type placeName struct{ collection, projectID, projectName string }
 
-func (s *Store) newWriter(tx db.Tx, sc scope) (*memoryWriter, error) {
-	rows, err := kernel.NewWriter(tx, sc, s.profile, s.embedder.Model())
+func (s *Store) newWriter(tx db.Tx, v viewer) (*memoryWriter, error) {
+	rows, err := kernel.NewWriter(tx, v, s.profile, s.embedder.Model())
 	return &memoryWriter{Writer: rows, store: s, places: map[placeName]*kernel.Place{},
 		targets: map[ProjectRef]projectTarget{}}, err
 }
@@ -56,13 +56,13 @@ func (w *memoryWriter) place(collection, projectID, projectName string) (*kernel
 
 // placeIn is place for a project by row, 0 for none.
 func (w *memoryWriter) placeIn(collection string, project int64) (*kernel.Place, error) {
-	owner, err := projectOwner(w.Tx, w.Scope, project)
+	owner, err := projectOwner(w.Tx, w.Viewer, project)
 	if err != nil {
 		return nil, err
 	}
-	at, err := w.store.collectionFor(w.Tx, w.Scope, collection, owner)
+	at, err := w.store.collectionFor(w.Tx, w.Viewer, collection, owner)
 	if err == nil && at.row == 0 {
-		at.row, err = w.store.addFor(w.Tx, w.Scope, collection, owner, at)
+		at.row, err = w.store.addFor(w.Tx, w.Viewer, collection, owner, at)
 	}
 	if err != nil {
 		return nil, err
@@ -72,9 +72,9 @@ func (w *memoryWriter) placeIn(collection string, project int64) (*kernel.Place,
 
 // projectOwner returns the row of the user who owns what lies in a project (0: outside any), and whose quota it counts
 // towards.
-func projectOwner(tx db.Tx, sc scope, project int64) (owner int64, err error) {
+func projectOwner(tx db.Tx, v viewer, project int64) (owner int64, err error) {
 	if project == 0 {
-		return sc.User, nil
+		return v.User, nil
 	}
 	err = tx.QueryRow(`SELECT owner_id FROM project WHERE id = ?`, project).Scan(&owner)
 	return owner, err
@@ -86,13 +86,13 @@ func (w *memoryWriter) project(id, name string) (int64, error) {
 	if known, ok := w.targets[ref]; ok {
 		return known.row, nil
 	}
-	target, err := w.store.projectForWriting(w.Tx, w.Scope, id, name)
+	target, err := w.store.projectForWriting(w.Tx, w.Viewer, id, name)
 	if err != nil {
 		return 0, err
 	}
 	w.targets[ref] = target
-	if w.Scope.Limited && !slices.Contains(w.Scope.Projects, target.row) {
-		w.Scope.Projects = append(w.Scope.Projects,
+	if w.Viewer.Limited && !slices.Contains(w.Viewer.Projects, target.row) {
+		w.Viewer.Projects = append(w.Viewer.Projects,
 			target.row) // the view is limited to this project, which has just been created
 	}
 	return target.row, nil

@@ -1,7 +1,7 @@
 // Package kernel is the base of the API: the rules and the rows on which several of its concepts depend. It knows no
 // type of the API.
 //
-//   - Visibility: [Scope] makes the condition for the rows that a caller may see or write.
+//   - Visibility: [Viewer] makes the condition for the rows that a caller may see or write.
 //   - Memories: [Draft] is a memory, checked, split and embedded before the transaction that stores it. [Attributes]
 //     are its metadata. [Writer] writes its place, tags, links and passages.
 //   - Hashes of rows ([HashedTable], [RowHash]), which detect damage.

@@ -15,7 +15,7 @@ import (
 // needs no unnecessary look-ups. It decides nothing about rights, except that links lead to visible memories only.
 type Writer struct {
 	Tx         db.Tx
-	Scope      Scope
+	Viewer     Viewer
 	profile    int64  // profile of the store's embedder
 	model      string // of the store's embedder
 	Target     int64  // profile that new vectors must have; another process may have changed it
@@ -30,9 +30,9 @@ const (
 )
 
 // NewWriter returns a writer for a transaction. The profile and the model are those of the store's embedder.
-func NewWriter(tx db.Tx, sc Scope, profile int64, model string) (*Writer, error) {
+func NewWriter(tx db.Tx, v Viewer, profile int64, model string) (*Writer, error) {
 	target, err := Setting(tx, SettingTarget)
-	return &Writer{Tx: tx, Scope: sc, profile: profile, model: model, Target: target, partitions: map[int64]*Place{}}, err
+	return &Writer{Tx: tx, Viewer: v, profile: profile, model: model, Target: target, partitions: map[int64]*Place{}}, err
 }
 
 // Flush writes the counts held in memory. It must be called before the transaction ends.
@@ -100,7 +100,7 @@ func (w *Writer) PlaceByRow(partition int64) (*Place, error) {
 			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END
 		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
 		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
-		WHERE p.id = ?`, w.Scope.User, partition).
+		WHERE p.id = ?`, w.Viewer.User, partition).
 		Scan(&p.Partition, &p.Project, &p.first, &p.Owner, &p.OwnerID, &p.collection, &p.OwnProfile, &p.OwnSize, &p.ProjectID,
 			&p.ProjectName, &p.SharedBy)
 	if err != nil {
@@ -132,7 +132,7 @@ func (w *Writer) ReplaceTags(memory int64, tags []string) error {
 
 // AddLinks links a memory to others, which must be visible to the caller.
 func (w *Writer) AddLinks(memory int64, related []string) error {
-	condition, args := w.Scope.Visible()
+	condition, args := w.Viewer.Visible()
 	for i, id := range related {
 		targets, err := db.Column[int64](w.Tx, `SELECT m.id `+FromMemory+` WHERE m.uid IN (?, ?) AND `+condition+
 			` ORDER BY m.uid = ? DESC`,
@@ -158,7 +158,7 @@ func (w *Writer) AddLinks(memory int64, related []string) error {
 
 // ReplaceLinks replaces the links that the caller can see and leaves the others alone.
 func (w *Writer) ReplaceLinks(memory int64, related []string) error {
-	condition, args := w.Scope.Visible()
+	condition, args := w.Viewer.Visible()
 	if _, err := w.Tx.Exec(`DELETE FROM memory_link WHERE memory_id = ? AND related_id IN (SELECT m.id `+FromMemory+
 		` WHERE `+condition+`)`,
 		append([]any{memory}, args...)...); err != nil {

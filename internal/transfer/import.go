@@ -471,7 +471,7 @@ func (im *importer) flush(ctx context.Context) error {
 func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 	var t *importTx
 	err := im.DB.Write(ctx, func(tx db.Tx) error {
-		w, err := kernel.NewWriter(tx, kernel.Scope{}, im.Profile, im.Model)
+		w, err := kernel.NewWriter(tx, kernel.Viewer{}, im.Profile, im.Model)
 		if err != nil {
 			return err
 		}

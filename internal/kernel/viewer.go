@@ -8,8 +8,9 @@ const LocalUser = "local"
 // DefaultCollection is the collection for memories stored without naming one.
 const DefaultCollection = "default"
 
-// Scope is what a view of the store can reach, in terms of rows, found at the beginning of each transaction.
-type Scope struct {
+// Viewer is the caller in terms of rows: what a view of the store can see. It is found at the beginning of each
+// transaction.
+type Viewer struct {
 	User     int64   // row of the user; 0: has stored nothing yet and is a member of no project
 	Limited  bool    // sees data in projects only
 	Projects []int64 // rows, when limited
@@ -31,36 +32,36 @@ const (
 
 // Visible is the condition for seeing a partition: data in a project belongs to the project, so only its members see
 // it; only the owner of the collection sees the rest. A limited view sees its projects only.
-func (sc Scope) Visible() (condition string, args []any) { return sc.partitions(SharedWith) }
+func (v Viewer) Visible() (condition string, args []any) { return v.partitions(SharedWith) }
 
 // Writable is the condition for changing data in a partition.
-func (sc Scope) Writable() (condition string, args []any) { return sc.partitions(WritableBy) }
+func (v Viewer) Writable() (condition string, args []any) { return v.partitions(WritableBy) }
 
-func (sc Scope) partitions(projects string) (condition string, args []any) {
-	return sc.limit(`(p.project_id IS NULL AND c.owner_id = ? OR p.project_id IN (`+projects+`))`, sc.User, sc.User,
-		sc.User)
+func (v Viewer) partitions(projects string) (condition string, args []any) {
+	return v.limit(`(p.project_id IS NULL AND c.owner_id = ? OR p.project_id IN (`+projects+`))`, v.User, v.User,
+		v.User)
 }
 
-func (sc Scope) limit(condition string, args ...any) (string, []any) {
-	if !sc.Limited {
+func (v Viewer) limit(condition string, args ...any) (string, []any) {
+	if !v.Limited {
 		return condition, args
 	}
-	return condition + ` AND p.project_id IN ` + db.Integers, append(args, db.List(sc.Projects))
+	return condition + ` AND p.project_id IN ` + db.Integers, append(args, db.List(v.Projects))
 }
 
 // VisibleProject is the condition for seeing a project j and its members.
-func (sc Scope) VisibleProject() (condition string, args []any) {
-	condition, args = `j.id IN (`+SharedWith+`)`, []any{sc.User, sc.User}
-	if !sc.Limited {
+func (v Viewer) VisibleProject() (condition string, args []any) {
+	condition, args = `j.id IN (`+SharedWith+`)`, []any{v.User, v.User}
+	if !v.Limited {
 		return condition, args
 	}
-	return condition + ` AND j.id IN ` + db.Integers, append(args, db.List(sc.Projects))
+	return condition + ` AND j.id IN ` + db.Integers, append(args, db.List(v.Projects))
 }
 
 // ProjectRole is the caller's role in a visible project j: the owner of record is an owner, too.
-func (sc Scope) ProjectRole() (expression string, args []any) {
+func (v Viewer) ProjectRole() (expression string, args []any) {
 	return `CASE WHEN j.owner_id = ? THEN 'owner' ELSE (SELECT role FROM project_member WHERE project_id = j.id ` +
-		`AND user_id = ?) END`, []any{sc.User, sc.User}
+		`AND user_id = ?) END`, []any{v.User, v.User}
 }
 
 // The conditions for files refer to a row of file f, left-joined with the partition p and the collection c of the
@@ -75,30 +76,30 @@ const FromFile = `FROM file f LEFT JOIN memory m ON m.id = f.memory_id ` +
 const ProjectOfFile = `CASE WHEN f.memory_id IS NULL THEN f.project_id ELSE p.project_id END`
 
 // VisibleFile is the condition for seeing a file.
-func (sc Scope) VisibleFile() (condition string, args []any) { return sc.file(SharedWith) }
+func (v Viewer) VisibleFile() (condition string, args []any) { return v.file(SharedWith) }
 
 // WritableFile is the condition for changing or deleting a file.
-func (sc Scope) WritableFile() (condition string, args []any) { return sc.file(WritableBy) }
+func (v Viewer) WritableFile() (condition string, args []any) { return v.file(WritableBy) }
 
-func (sc Scope) file(projects string) (condition string, args []any) {
+func (v Viewer) file(projects string) (condition string, args []any) {
 	condition = `f.state = 'stored' AND (` + ProjectOfFile + ` IS NULL AND coalesce(c.owner_id, f.owner_id) = ? OR ` +
 		ProjectOfFile + ` IN (` + projects + `))`
-	args = []any{sc.User, sc.User, sc.User}
-	if !sc.Limited {
+	args = []any{v.User, v.User, v.User}
+	if !v.Limited {
 		return condition, args
 	}
-	return condition + ` AND ` + ProjectOfFile + ` IN ` + db.Integers, append(args, db.List(sc.Projects))
+	return condition + ` AND ` + ProjectOfFile + ` IN ` + db.Integers, append(args, db.List(v.Projects))
 }
 
 // VisibleTrash returns the condition for seeing and restoring an entry t: the user owns the place, or for single
 // memories and files may write in the project; within the projects of a limited view. Only their owners see projects
 // and collections.
-func (sc Scope) VisibleTrash() (condition string, args []any) {
+func (v Viewer) VisibleTrash() (condition string, args []any) {
 	single := `t.kind IN ('memory', 'file')`
 	condition = `(t.owner_id = ? OR t.project_id IN (` + WritableBy + `) AND ` + single + `)`
-	args = []any{sc.User, sc.User, sc.User}
-	if !sc.Limited {
+	args = []any{v.User, v.User, v.User}
+	if !v.Limited {
 		return condition, args
 	}
-	return condition + ` AND ` + single + ` AND t.project_id IN ` + db.Integers, append(args, db.List(sc.Projects))
+	return condition + ` AND ` + single + ` AND t.project_id IN ` + db.Integers, append(args, db.List(v.Projects))
 }
