@@ -145,7 +145,8 @@ func (r *contextReader) gather() (c Context, err error) {
 	}
 	// A limited view does not know whether an identity exists outside its projects, and one stored inside them would
 	// replace it.
-	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.viewer.Limited && !r.access.ReadOnly && !r.db.ReadOnly() {
+	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.viewer.Limited && !r.access.ReadOnly &&
+		!r.db.ReadOnly() {
 		c.IdentitySuggestion = suggestIdentity(r.query.DetectedIdentity)
 	}
 	if c.ConversationID, err = r.conversation(); err != nil {

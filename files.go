@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -169,7 +170,7 @@ func (l *FileList) check() error {
 		}
 	}
 	var err error
-	l.Tags, err = valid.Tags(l.Tags, maxAlternatives)
+	l.Tags, err = valid.Tags(l.Tags, filter.MaxAlternatives)
 	return err
 }
 

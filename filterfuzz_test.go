@@ -190,17 +190,32 @@ func valuesOf(m Memory, key string) (isSet bool, values []any) {
 	return true, []any{value}
 }
 
+// demandedTime is the time that a value means, in microseconds: a day, or a moment, which is 1 µs long.
+func demandedTime(demanded any) (from, to int64, ok bool) {
+	if t, isTime := demanded.(time.Time); isTime {
+		return t.UnixMicro(), t.UnixMicro() + 1, true
+	}
+	text, _ := demanded.(string)
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UnixMicro(), t.UnixMicro() + 1, true
+		}
+	}
+	t, err := time.Parse(time.DateOnly, text)
+	return t.UnixMicro(), t.AddDate(0, 0, 1).UnixMicro(), err == nil
+}
+
 // compareValues compares what is stored with what is demanded; not ok means that they are of different sorts.
 func compareValues(key string, stored, demanded any) (c int, ok bool) {
 	if at, isTime := stored.(time.Time); isTime {
-		span, err := timeValue(demanded)
+		from, to, ok := demandedTime(demanded)
 		switch micros := at.UnixMicro(); {
-		case micros < span.from:
-			return -1, err == nil
-		case micros >= span.to:
-			return 1, err == nil
+		case micros < from:
+			return -1, ok
+		case micros >= to:
+			return 1, ok
 		}
-		return 0, err == nil
+		return 0, ok
 	}
 	a, aText := stored.(string)
 	b, bText := demanded.(string)

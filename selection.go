@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -111,7 +112,7 @@ func (sel *selection) addFilters(v viewer, q Query) error {
 		}
 	}
 	if len(q.Tags) > 0 {
-		tags, err := valid.Tags(q.Tags, maxAlternatives)
+		tags, err := valid.Tags(q.Tags, filter.MaxAlternatives)
 		if err != nil {
 			return err
 		}
@@ -183,7 +184,7 @@ const mostMerged = 200_000
 
 // worthMerging reports whether reading the first rows of each partition along the index of an order is less work than
 // sorting all matching rows. Without a condition these are the first rows of the index; with one, only a part of the
-// rows read matches. The rows of inRows would be collected again for each partition.
+// rows read matches. The rows of filter.InRows would be collected again for each partition.
 func (sel selection) worthMerging(first int) bool {
 	lookedAt, fitting := 0, 0
 	for _, p := range sel.partitions {
@@ -193,7 +194,7 @@ func (sel selection) worthMerging(first int) bool {
 		}
 	}
 	return lookedAt <= mostMerged &&
-		(sel.condition == "" || !strings.Contains(sel.condition, inRows) && lookedAt < fitting)
+		(sel.condition == "" || !strings.Contains(sel.condition, filter.InRows) && lookedAt < fitting)
 }
 
 // merged does the same as page, from the first rows of each partition: at first somewhat more than its share, and then

@@ -1,0 +1,178 @@
+package filter
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+)
+
+// field is how one key is compared in SQL.
+type field struct {
+	value func(v any) (any, error) // converts a value for binding; its error says what would be right
+
+	// anyOf is the condition that the field, or one of its elements, is among some values.
+	anyOf func(values []any) (sql string, args []any)
+	// compare is the condition that the field, or one of its elements, is beyond a bound.
+	compare func(operator string, bound any) (sql string, args []any)
+	isSet   func() (sql string, args []any)
+}
+
+// knownFields are the keys that are columns. All other keys are the caller's own metadata.
+var knownFields = map[string]field{
+	"event_type":      column("m.event_type", textValue),
+	"state":           column("m.state", textValue),
+	"importance":      column("m.importance", textValue),
+	"classification":  column("m.classification", textValue),
+	"rule_type":       column("m.rule_type", textValue),
+	"project_id":      column("(SELECT j.uid FROM project j WHERE j.id = p.project_id)", textValue),
+	"collection_name": column("c.name", textValue),
+	"id":              column("m.uid", textValue),
+	"created_at":      timeColumn("m.created_at"),
+	"updated_at":      timeColumn("m.updated_at"),
+	"tags":            list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`),
+}
+
+// among continues an expression with the condition that it equals one of the values. A single value is bound as it is,
+// several as a list of the given form.
+func among(values []any, list string) (sql string, arg any) {
+	if len(values) == 1 {
+		return ` = ?`, values[0]
+	}
+	encoded, err := json.Marshal(values)
+	if err != nil {
+		encoded = []byte("[]") // strings and finite numbers are always JSON
+	}
+	return ` IN ` + list, string(encoded)
+}
+
+func column(expression string, value func(any) (any, error), args ...any) field {
+	return field{
+		value: value,
+		anyOf: func(values []any) (string, []any) {
+			is, arg := among(values, db.Texts)
+			return expression + is, append(slices.Clone(args), arg)
+		},
+		compare: func(operator string, bound any) (string, []any) {
+			return expression + operator + ` ?`, append(slices.Clone(args), bound)
+		},
+		isSet: func() (string, []any) { return expression + ` IS NOT NULL`, args },
+	}
+}
+
+// timeSpan is the time that a value stands for, in microseconds: a day, or a moment, which is 1 µs long.
+type timeSpan struct{ from, to int64 }
+
+// timeColumn compares a column of times with moments and with days.
+func timeColumn(expression string) field {
+	return field{
+		value: func(v any) (any, error) { return timeValue(v) },
+		anyOf: func(values []any) (string, []any) {
+			var moments []any
+			var days []int64
+			for _, v := range values {
+				if span, ok := v.(timeSpan); ok && span.to > span.from+1 {
+					days = append(days, span.from)
+				} else if ok {
+					moments = append(moments, span.from)
+				}
+			}
+			is, moment := among(moments, db.Integers)
+			if len(days) == 0 {
+				return expression + is, []any{moment}
+			}
+			const day = 24 * int64(time.Hour/time.Microsecond)
+			sql, args := `EXISTS (SELECT 1 FROM `+db.Numbered+` d WHERE `+expression+` >= d.value AND `+expression+
+				` < d.value + ?)`, []any{db.List(days), day}
+			if len(days) == 1 {
+				sql, args = expression+` >= ? AND `+expression+` < ?`, []any{days[0], days[0] + day}
+			}
+			if len(moments) > 0 {
+				sql, args = sql+` OR `+expression+is, append(args, moment)
+			}
+			return `(` + sql + `)`, args
+		},
+		compare: func(operator string, bound any) (string, []any) {
+			span, _ := bound.(timeSpan)
+			switch operator {
+			case ` >`:
+				return expression + ` >= ?`, []any{span.to}
+			case ` <=`:
+				return expression + ` < ?`, []any{span.to}
+			}
+			return expression + operator + ` ?`, []any{span.from}
+		},
+		isSet: func() (string, []any) { return expression + ` IS NOT NULL`, nil },
+	}
+}
+
+// InRows begins a condition that selects the matching memories by row, from another table.
+const InRows = `m.id IN (`
+
+// list compares the rows of another table, selected as the memories they belong to: one match is enough. The selection
+// ends in a condition, for which args are bound.
+func list(memories, expression string, args ...any) field {
+	return field{
+		value: textValue,
+		anyOf: func(values []any) (string, []any) {
+			is, arg := among(values, db.Texts)
+			return InRows + memories + ` AND ` + expression + is + `)`, append(slices.Clone(args), arg)
+		},
+		compare: func(operator string, bound any) (string, []any) {
+			return InRows + memories + ` AND ` + expression + operator + ` ?)`, append(slices.Clone(args), bound)
+		},
+		isSet: func() (string, []any) { return InRows + memories + `)`, args },
+	}
+}
+
+// projectNames compares the name of the project.
+func projectNames(v kernel.Viewer) field {
+	return column(`(SELECT j.name_key FROM project j WHERE j.id = p.project_id)`, foldedName)
+}
+
+// links compares the ids of related memories that the caller can see.
+func links(v kernel.Viewer) field {
+	visible, args := v.Visible()
+	return list(`SELECT l.memory_id FROM memory_link l JOIN memory r ON r.id = l.related_id
+		JOIN partition p ON p.id = r.partition_id
+		JOIN collection c ON c.id = p.collection_id WHERE `+visible, `r.uid`, args...)
+}
+
+// metadataField compares a key of the caller's own metadata: text with text, numbers and booleans (as 1 and 0) with
+// each other; for a list, one matching element is enough.
+func metadataField(key string) field {
+	// A damaged row is no error here: it matches nothing, and reading it reports the damage.
+	return field{
+		value: scalarValue,
+		anyOf: func(values []any) (string, []any) {
+			is, arg := among(values, db.Values)
+			return db.Key + `e.value` + is + `)`, []any{key, arg}
+		},
+		compare: func(operator string, bound any) (string, []any) {
+			types := db.KeyIsNumber
+			if _, isText := bound.(string); isText {
+				types = db.KeyIsText
+			}
+			return db.Key + types + ` AND e.value` + operator + ` ?)`, []any{key, bound}
+		},
+		isSet: func() (string, []any) {
+			return db.KeyIsSet, []any{key}
+		},
+	}
+}
+
+// fieldOf returns how a key is compared for the caller.
+func fieldOf(v kernel.Viewer, key string) field {
+	switch key {
+	case "project_name":
+		return projectNames(v)
+	case "related_memory_ids":
+		return links(v)
+	}
+	if known, ok := knownFields[key]; ok {
+		return known
+	}
+	return metadataField(key)
+}

@@ -1,0 +1,228 @@
+// Package filter compiles the conditions of a search or a listing into SQL, for one caller.
+package filter
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
+)
+
+const (
+	maxConditions = 32
+	// MaxAlternatives is how many values a condition may list.
+	MaxAlternatives = 1000
+	maxAll          = 64
+)
+
+// Condition is the condition on one key. All of its fields that are set must hold.
+type Condition struct {
+	In  []any // equal to any of these
+	Not any   // not equal to it, or not set; a slice: equal to none of its elements
+	All []any // for lists: contains all of these
+	// Bounds, of one type.
+	AtLeast, MoreThan, AtMost, LessThan any
+
+	equal *any // {"eq": ...} of the JSON form
+}
+
+// Compile turns conditions, by key, into one SQL condition on m, p and c, and its arguments. All of them must hold; no
+// conditions return "". A value is a [Condition], its JSON form as a map, or what the key equals: one value, or any of
+// a slice.
+func Compile(v kernel.Viewer, f map[string]any) (string, []any, error) {
+	if len(f) > maxConditions {
+		return "", nil, fault.New(fault.KindTooLarge, "filter", "filter has %d keys; at most %d are allowed", len(f), maxConditions)
+	}
+	var parts []string
+	var args []any
+	for _, key := range slices.Sorted(maps.Keys(f)) {
+		if err := valid.UTF8("filter", key); err != nil {
+			return "", nil, err
+		}
+		c, err := toCondition(f[key])
+		if err != nil {
+			return "", nil, fault.Invalid("filter", "filter.%s%v", fault.Clip(key), err)
+		}
+		b := conditionBuilder{field: fieldOf(v, key)}
+		if err := b.build(c); err != nil {
+			kind := fault.KindInvalid
+			if errors.Is(err, errTooMany) {
+				kind = fault.KindTooLarge
+			}
+			return "", nil, fault.New(kind, "filter", "filter.%s%v", fault.Clip(key), err)
+		}
+		parts, args = append(parts, b.parts...), append(args, b.args...)
+	}
+	return strings.Join(parts, ` AND `), args, nil
+}
+
+const allowedOperators = `"eq", "in", "ne", "gte", "gt", "lte", "lt" and "all"`
+
+// toCondition converts every form of a filter's value to a Condition. Like the errors of conditionBuilder, its errors
+// continue after the name of the key.
+func toCondition(value any) (Condition, error) {
+	switch v := value.(type) {
+	case Condition:
+		return v, nil
+	case map[string]any:
+		return conditionFromJSON(v)
+	}
+	if values, ok := elements(value); ok {
+		return Condition{In: values}, nil
+	}
+	return Condition{In: []any{value}}, nil
+}
+
+// elements returns the elements of a slice of any type.
+func elements(value any) ([]any, bool) {
+	v := reflect.ValueOf(value)
+	if v.Kind() != reflect.Slice || v.Type().Elem().Kind() == reflect.Uint8 {
+		return nil, false
+	}
+	values := make([]any, v.Len())
+	for i := range values {
+		values[i] = v.Index(i).Interface()
+	}
+	return values, true
+}
+
+func conditionFromJSON(object map[string]any) (Condition, error) {
+	var c Condition
+	if len(object) == 0 {
+		return c, fmt.Errorf(" is an empty object; allowed are %s", allowedOperators)
+	}
+	for _, operator := range slices.Sorted(maps.Keys(object)) {
+		value := object[operator]
+		values, isList := elements(value)
+		bounds := map[string]*any{"gte": &c.AtLeast, "gt": &c.MoreThan, "lte": &c.AtMost, "lt": &c.LessThan}
+		switch bound := bounds[operator]; {
+		case bound != nil && value == nil:
+			return c, fmt.Errorf(".%s is null; a value is expected", operator)
+		case bound != nil:
+			*bound = value
+		case operator == "eq":
+			c.equal = &value
+		case operator == "ne":
+			c.Not = value
+			if value == nil {
+				c.Not = []any{nil}
+			}
+		case (operator == "in" || operator == "all") && !isList:
+			return c, fmt.Errorf(".%s is %s; a list is expected", operator, jsonobject.Show(value))
+		case operator == "in":
+			c.In = values
+		case operator == "all":
+			c.All = values
+		default:
+			return c, fmt.Errorf(" has the operator %s; allowed are %s", fault.Show(operator), allowedOperators)
+		}
+	}
+	return c, nil
+}
+
+// conditionBuilder turns the condition on one key into SQL. All parts must hold.
+type conditionBuilder struct {
+	field field
+	parts []string
+	args  []any
+}
+
+var errTooMany = errors.New("")
+
+func (b *conditionBuilder) build(c Condition) error {
+	if c.equal != nil {
+		if err := b.anyOf([]any{*c.equal}, false); err != nil {
+			return err
+		}
+	}
+	if c.In != nil {
+		if err := b.anyOf(c.In, false); err != nil {
+			return err
+		}
+	}
+	if c.Not != nil {
+		values, isList := elements(c.Not)
+		if !isList {
+			values = []any{c.Not}
+		}
+		if err := b.anyOf(values, true); err != nil {
+			return err
+		}
+	}
+	if len(c.All) > maxAll {
+		return fmt.Errorf(".all has %d values; at most %d are allowed%w", len(c.All), maxAll, errTooMany)
+	}
+	for _, value := range c.All {
+		if err := b.anyOf([]any{value}, false); err != nil {
+			return err
+		}
+	}
+	var kind, operator string
+	for _, bound := range []struct {
+		operator string
+		value    any
+	}{{` >=`, c.AtLeast}, {` >`, c.MoreThan}, {` <=`, c.AtMost}, {` <`, c.LessThan}} {
+		if bound.value == nil {
+			continue
+		}
+		value, err := b.field.value(bound.value)
+		if err != nil {
+			return err
+		}
+		k := "text"
+		if _, isText := value.(string); !isText {
+			k = "a number"
+		}
+		if kind != "" && k != kind {
+			return fmt.Errorf(" has bounds of two types: %s is %s and %s is %s, which no value is between; give two of one type",
+				operator, kind, strings.TrimSpace(bound.operator), k)
+		}
+		kind, operator = k, strings.TrimSpace(bound.operator)
+		b.add(b.field.compare(bound.operator, value))
+	}
+	if len(b.parts) == 0 {
+		return fmt.Errorf(" has no condition; give a value, a list, or one of %s", allowedOperators)
+	}
+	return nil
+}
+
+func (b *conditionBuilder) add(sql string, args []any) {
+	b.parts, b.args = append(b.parts, sql), append(b.args, args...)
+}
+
+// anyOf adds "equals any of the values", where nil stands for "is not set"; or its negation, which also matches a key
+// that is not set.
+func (b *conditionBuilder) anyOf(values []any, negate bool) error {
+	if len(values) > MaxAlternatives {
+		return fmt.Errorf(" has %d values; at most %d are allowed%w", len(values), MaxAlternatives, errTooMany)
+	}
+	bound, orUnset := []any{}, false
+	for _, v := range values {
+		if v == nil {
+			orUnset = true
+			continue
+		}
+		value, err := b.field.value(v)
+		if err != nil {
+			return err
+		}
+		bound = append(bound, value)
+	}
+	sql, args := b.field.anyOf(bound)
+	if orUnset {
+		isSet, setArgs := b.field.isSet()
+		sql, args = `(`+sql+` OR NOT `+isSet+`)`, append(args, setArgs...)
+	}
+	if negate {
+		sql = `NOT coalesce(` + sql + `, false)`
+	}
+	b.add(sql, args)
+	return nil
+}
