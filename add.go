@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/turns"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -201,7 +202,7 @@ func (s *Store) newDrafts(memories []NewMemory) ([]kernel.Draft, error) {
 		if err == nil {
 			drafts[i], err = newDraft(m)
 		}
-		if err == nil && !m.CreatedAt.IsZero() && m.CreatedAt.UnixMicro() > s.horizon() {
+		if err == nil && !m.CreatedAt.IsZero() && m.CreatedAt.UnixMicro() > recency.Horizon(s.now()) {
 			err = invalid("created_at", "created_at is %s, which is still to come; give the time when the memory was made",
 				m.CreatedAt.Format(time.RFC3339))
 		}

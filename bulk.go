@@ -216,7 +216,7 @@ func (b *bulk) fitting(tx db.Tx, v viewer, some []int64) ([]storedMemory, error)
 	if err != nil {
 		return nil, err
 	}
-	condition, args := sel.where()
+	condition, args := sel.Where()
 	fits, err := db.Column[int64](tx, `SELECT m.id FROM memory m JOIN partition p ON p.id = m.partition_id
 		JOIN collection c ON c.id = p.collection_id WHERE m.id IN `+db.Integers+` AND `+condition+` ORDER BY m.id`,
 		append([]any{db.List(some)}, args...)...)

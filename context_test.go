@@ -23,16 +23,16 @@ func TestContextsUseTheirIndexes(t *testing.T) {
 		query, index string
 		args         []any
 	}{
-		{newestActive.byTime, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
+		{newestActive.ByTime, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", `["identity"]`, 0, 9, 1}},
 		{`SELECT m.id ` + kernel.FromMemory + ` WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` + active,
 			`memory_active (partition_id=? AND <expr>=?)`, []any{"[1]", `["case"]`}},
 		{doDontQuery, `memory_do_dont (partition_id=?)`, []any{"[1]"}},
 		{ruleQuery, `memory_event (partition_id=? AND event_type=?)`, []any{"[1]"}},
-		{newestActive.byRow, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
+		{newestActive.ByRow, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", `["identity"]`, 0, 9, 1}},
-		{newestOfAll.byTime, `memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`, []any{"[1]", 0, 9, 7}},
-		{newestOfAll.byRow, `COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
+		{newestOfAll.ByTime, `memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`, []any{"[1]", 0, 9, 7}},
+		{newestOfAll.ByRow, `COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", 0, 9, 7}},
 		{moduleQuery, `memory_module (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
 		{moduleQuery, `memory_tag_name (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},

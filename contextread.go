@@ -8,6 +8,8 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -43,7 +45,7 @@ func wordList(words ...string) string {
 
 // visiblePlace is a visible partition, with the properties that decide its part in a context.
 type visiblePlace struct {
-	selectedPartition
+	retrieval.Partition
 	project  int64 // 0: none
 	own      bool  // it lies in a collection of the caller
 	shared   bool  // in a project that has members
@@ -57,7 +59,7 @@ func visiblePlaces(tx db.Tx, v viewer) ([]visiblePlace, error) {
 	var places []visiblePlace
 	err := tx.Each(func(row db.Rows) error {
 		var p visiblePlace
-		err := row.Scan(&p.id, &p.memories, &p.ownSize, &p.project, &p.own, &p.shared, &p.writable)
+		err := row.Scan(&p.ID, &p.Memories, &p.OwnSize, &p.project, &p.own, &p.shared, &p.writable)
 		places = append(places, p)
 		return err
 	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0), coalesce(p.project_id, 0), c.owner_id = ?,
@@ -72,7 +74,7 @@ func selectPlaces(places []visiblePlace, fits func(visiblePlace) bool) selection
 	var sel selection
 	for _, p := range places {
 		if fits(p) {
-			sel.partitions = append(sel.partitions, p.selectedPartition)
+			sel.Partitions = append(sel.Partitions, p.Partition)
 		}
 	}
 	return sel
@@ -85,12 +87,13 @@ const activeRows = `SELECT m.id, m.updated_at FROM memory m WHERE m.partition_id
 	`
 	AND m.updated_at BETWEEN ? AND ? `
 
-var newestActive = newestQuery{byTime: activeRows + `ORDER BY m.updated_at DESC, m.id DESC LIMIT ?`, byRow: activeRows +
-	`ORDER BY m.id DESC LIMIT ?`}
+var newestActive = recency.Query{
+	ByTime: activeRows + `ORDER BY m.updated_at DESC, m.id DESC LIMIT ?`,
+	ByRow:  activeRows + `ORDER BY m.id DESC LIMIT ?`}
 
 // newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
 func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
-	rows, err := s.newest(tx, 1, newestActive, sel.partitionList(), wordList(types...))
+	rows, err := recency.Newest(tx, s.now(), 1, newestActive, sel.PartitionList(), wordList(types...))
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
@@ -241,24 +244,24 @@ const ruleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m ` + db.B
 // newest counts.
 func (s *shared) ruleRows(tx db.Tx, sel selection) (map[RuleType]int64, error) {
 	rules := map[RuleType]int64{}
-	if len(sel.partitions) == 0 {
+	if len(sel.Partitions) == 0 {
 		return rules, nil
 	}
-	var rows []changedRow
+	var rows []recency.Row
 	types := map[int64]RuleType{}
 	err := tx.Each(func(row db.Rows) error {
-		var r changedRow
+		var r recency.Row
 		var t RuleType
-		err := row.Scan(&r.row, &r.at, &t)
-		rows, types[r.row] = append(rows, r), t
+		err := row.Scan(&r.Row, &r.At, &t)
+		rows, types[r.Row] = append(rows, r), t
 		return err
-	}, ruleQuery, sel.partitionList())
+	}, ruleQuery, sel.PartitionList())
 	if err == nil {
-		err = s.newestFirst(tx, rows)
+		err = recency.Sort(tx, s.now(), rows)
 	}
 	for _, r := range rows {
-		if t := types[r.row]; rules[t] == 0 {
-			rules[t] = r.row
+		if t := types[r.Row]; rules[t] == 0 {
+			rules[t] = r.Row
 		}
 	}
 	return rules, err
@@ -277,23 +280,23 @@ const doDontQuery = `SELECT m.id, m.updated_at, ` + urgency + ` FROM memory m ` 
 // first: by importance, then the newest first. A memory without importance counts as medium.
 func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int64, error) {
 	first = slices.DeleteFunc(first, func(row int64) bool { return row == 0 })
-	if len(sel.partitions) == 0 {
+	if len(sel.Partitions) == 0 {
 		return first, nil
 	}
-	var found []changedRow
+	var found []recency.Row
 	order := map[int64]int{}
 	err := r.tx.Each(func(row db.Rows) error {
-		var m changedRow
+		var m recency.Row
 		var urgency int
-		err := row.Scan(&m.row, &m.at, &urgency)
-		found, order[m.row] = append(found, m), urgency
+		err := row.Scan(&m.Row, &m.At, &urgency)
+		found, order[m.Row] = append(found, m), urgency
 		return err
-	}, doDontQuery, sel.partitionList())
+	}, doDontQuery, sel.PartitionList())
 	if err == nil {
-		err = r.newestFirst(r.tx, found)
+		err = recency.Sort(r.tx, r.now(), found)
 	}
-	slices.SortStableFunc(found, func(a, b changedRow) int { return cmp.Compare(order[a.row], order[b.row]) })
-	rows := slices.Concat(first, onlyRows(found))
+	slices.SortStableFunc(found, func(a, b recency.Row) int { return cmp.Compare(order[a.Row], order[b.Row]) })
+	rows := slices.Concat(first, recency.Rows(found))
 	if len(rows) > maxDoDont {
 		r.warn("%s shows %d of %d memories, the most important and newest ones; the others are found by search with "+
 			"classification do and dont",
@@ -318,7 +321,7 @@ func (r *contextReader) conversation() (string, error) {
 		return "", err
 	}
 	if r.sought {
-		sel.condition, sel.args = active, []any{wordList(EventConversation, EventCase)}
+		sel.Condition, sel.Args = active, []any{wordList(EventConversation, EventCase)}
 		hits, _, err := r.search(sel, 1)
 		if err != nil {
 			return "", err
@@ -351,7 +354,7 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 		selectPlaces(r.places, r.inProject),
 		selectPlaces(r.places, func(p visiblePlace) bool { return !r.inProject(p) }),
 	} {
-		if len(sel.partitions) == 0 || len(list) == r.query.Related {
+		if len(sel.Partitions) == 0 || len(list) == r.query.Related {
 			continue
 		}
 		hits, err := r.hits(sel, r.query.Related-len(list))
@@ -369,7 +372,7 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 
 func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 	if !r.sought {
-		rows, err := r.newest(r.tx, limit+len(r.shown), newestOfAll, sel.partitionList())
+		rows, err := recency.Newest(r.tx, r.now(), limit+len(r.shown), newestOfAll, sel.PartitionList())
 		if err != nil {
 			return nil, err
 		}
@@ -392,10 +395,10 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 }
 
 // newestOfAll takes the newest memories of each partition from its index, without a full scan.
-var newestOfAll = newestQuery{byTime: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e JOIN memory m ON m.id IN (
+var newestOfAll = recency.Query{ByTime: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e JOIN memory m ON m.id IN (
 		SELECT n.id FROM memory n WHERE n.partition_id = e.value AND n.updated_at BETWEEN ?2 AND ?3
 		ORDER BY n.updated_at DESC LIMIT ?4)
 	ORDER BY m.updated_at DESC, m.id DESC LIMIT ?4`,
-	byRow: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e ` + db.InOrder + ` memory m ` + db.ByUpdated +
+	ByRow: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e ` + db.InOrder + ` memory m ` + db.ByUpdated +
 		` ON m.partition_id = e.value
 		WHERE m.updated_at BETWEEN ?2 AND ?3 ORDER BY m.id DESC LIMIT ?4`}

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -345,7 +346,7 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, 
 		if after.memory != 0 {
 			project = 0 // its memory's
 		}
-		now, err := s.timeOfChange(tx, before.UpdatedAt)
+		now, err := recency.OfChange(tx, s.now(), before.UpdatedAt)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,14 @@
 package souvenir
 
 import (
+	"fmt"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filter"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
 // Filter limits a search or a listing to memories whose fields match. The keys are the known keys of a memory
@@ -57,4 +64,98 @@ func (f Filter) compile(v viewer) (string, []any, error) {
 		conditions[key] = value
 	}
 	return filter.Compile(v, conditions)
+}
+
+// selection is the part of the store that a query covers.
+type selection struct {
+	retrieval.Selection
+	warnings []string
+}
+
+// selection resolves the collections, the project and the filters of a query.
+func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
+	var sel selection
+	if err := sel.addFilters(v, q); err != nil {
+		return sel, err
+	}
+	if v.Limited && len(v.Projects) == 0 && len(s.access.Projects) > 0 {
+		sel.warnings = append(sel.warnings, s.goneProjects())
+	}
+	condition, args := v.Visible()
+	collections := valid.Distinct(q.Collections)
+	if len(collections) > maxCollections {
+		return sel, newError(KindTooLarge, "collection_name", "collection_name lists %d collections; at most %d are allowed",
+			len(collections), maxCollections)
+	}
+	for _, name := range collections {
+		if _, err := s.collection(tx, v, name); err != nil {
+			return sel, err
+		}
+	}
+	if len(collections) > 0 {
+		condition += ` AND c.name IN (` + questionMarks(len(collections)) + `)`
+		args = append(args, anys(collections)...)
+	}
+	if q.ProjectID != "" || q.ProjectName != "" {
+		if err := valid.Project(q.ProjectID, q.ProjectName); err != nil {
+			return sel, err
+		}
+		project, err := findProject(tx, v, q.ProjectID, q.ProjectName)
+		if err != nil {
+			return sel, err
+		}
+		if project == nil {
+			sel.warnings = append(sel.warnings,
+				fmt.Sprintf("project %s not found, or you have no access to it, so nothing is found in it",
+					show(q.ProjectID+q.ProjectName)))
+			return sel, nil
+		}
+		sel.warnings = append(sel.warnings, project.notes()...)
+		condition += ` AND p.project_id = ?`
+		args = append(args, project.row)
+	}
+	err := tx.Each(func(row db.Rows) error {
+		var p retrieval.Partition
+		err := row.Scan(&p.ID, &p.Memories, &p.OwnSize)
+		sel.Partitions = append(sel.Partitions, p)
+		return err
+	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+		LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `+condition, args...)
+	return sel, err
+}
+
+// maxCollections bounds how many collections one search may name.
+const maxCollections = 100
+
+func (sel *selection) addFilters(v viewer, q Query) error {
+	var parts []string
+	add := func(f Filter) error {
+		condition, args, err := f.compile(v)
+		if err == nil && condition != "" {
+			parts, sel.Args = append(parts, condition), append(sel.Args, args...)
+		}
+		return err
+	}
+	if err := valid.Enum("classification", string(q.Classification), kernel.Classifications); err != nil {
+		return err
+	}
+	if q.Classification != "" {
+		if err := add(Filter{"classification": q.Classification}); err != nil {
+			return err
+		}
+	}
+	if len(q.Tags) > 0 {
+		tags, err := valid.Tags(q.Tags, filter.MaxAlternatives)
+		if err != nil {
+			return err
+		}
+		if err := add(Filter{"tags": tags}); err != nil {
+			return err
+		}
+	}
+	if err := add(q.Filter); err != nil {
+		return err
+	}
+	sel.Condition = strings.Join(parts, ` AND `)
+	return nil
 }

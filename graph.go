@@ -260,13 +260,13 @@ func (s *Store) picture(tx db.Tx, v viewer, l List, limit int) (*picture, error)
 		return nil, err
 	}
 	p := &picture{s: s, ours: map[int64]bool{}, warnings: sel.warnings}
-	for _, each := range sel.partitions {
-		p.ours[each.id] = each.ownSize == 0
+	for _, each := range sel.Partitions {
+		p.ours[each.ID] = each.OwnSize == 0
 	}
-	if p.total, err = sel.count(tx); err != nil {
+	if p.total, err = sel.Count(tx); err != nil {
 		return nil, err
 	}
-	rows, err := sel.page(tx, order, limit, 0)
+	rows, err := sel.Page(tx, order.byTime(), limit, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -138,10 +138,10 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (Overview, err
 		if err != nil {
 			return err
 		}
-		if o.Memories, err = sel.count(tx); err != nil {
+		if o.Memories, err = sel.Count(tx); err != nil {
 			return err
 		}
-		partitions := sel.partitionList()
+		partitions := sel.PartitionList()
 		visible, args := v.VisibleFile()
 		for _, step := range []func() error{
 			func() error {
@@ -407,7 +407,7 @@ func (h *Insights) Tags(ctx context.Context, collections ...string) ([]Tag, erro
 			all = append(all, t)
 			return err
 		}, `SELECT t.tag, count(*) FROM memory_tag t JOIN memory m ON m.id = t.memory_id
-			WHERE m.partition_id IN `+db.Integers+` GROUP BY t.tag ORDER BY count(*) DESC, t.tag`, selection.partitionList())
+			WHERE m.partition_id IN `+db.Integers+` GROUP BY t.tag ORDER BY count(*) DESC, t.tag`, selection.PartitionList())
 	})
 	return all, err
 }
@@ -449,7 +449,7 @@ func (h *Insights) Modules(ctx context.Context, project ProjectRef) ([]Module, e
 	err := s.read(ctx, func(tx db.Tx, v viewer) error {
 		all = []Module{}
 		sel, err := s.selection(tx, v, Query{ProjectID: project.ID, ProjectName: project.Name})
-		if err != nil || len(sel.partitions) == 0 {
+		if err != nil || len(sel.Partitions) == 0 {
 			return err
 		}
 		named := map[string]Module{}
@@ -466,7 +466,7 @@ func (h *Insights) Modules(ctx context.Context, project ProjectRef) ([]Module, e
 				m := named[asciiLower(name)]
 				named[asciiLower(name)] = Module{max(m.Name, name), m.Memories + n}
 				return nil
-			}, query, sel.partitionList())
+			}, query, sel.PartitionList())
 			if err != nil {
 				return err
 			}

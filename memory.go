@@ -335,7 +335,7 @@ func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) 
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		selection, err := s.selection(tx, v, q)
 		if err == nil {
-			rows, err = selection.all(tx, q.Sort)
+			rows, err = selection.All(tx, q.Sort.byTime())
 		}
 		return err
 	})

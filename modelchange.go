@@ -113,7 +113,7 @@ func (h *Upkeep) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
 		if err != nil {
 			return err
 		}
-		return s.embeddingStatus(tx, sel.partitionList(), &e)
+		return s.embeddingStatus(tx, sel.PartitionList(), &e)
 	})
 	return e, err
 }

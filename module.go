@@ -13,6 +13,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -254,15 +255,15 @@ func (r *moduleReader) count() error {
 	*summary = ModuleSummary{EventTypes: map[string]int{}, States: map[string]int{}, Newest: []ModuleChange{},
 		OpenTasks: []ModuleTask{}}
 	r.match = map[int64]ModuleMatch{}
-	var own []changedRow
+	var own []recency.Row
 	err := r.tx.Each(func(row db.Rows) error {
-		var m changedRow
+		var m recency.Row
 		var match ModuleMatch
 		var eventType, state string
-		if err := row.Scan(&m.row, &m.at, &match, &eventType, &state); err != nil {
+		if err := row.Scan(&m.Row, &m.At, &match, &eventType, &state); err != nil {
 			return err
 		}
-		own, r.match[m.row] = append(own, m), match
+		own, r.match[m.Row] = append(own, m), match
 		summary.Total++
 		if eventType != "" {
 			summary.EventTypes[eventType]++
@@ -271,11 +272,11 @@ func (r *moduleReader) count() error {
 			summary.States[state]++
 		}
 		return nil
-	}, moduleQuery, wordList(names...), wordList(tagSpellings(r.query.Module)...), r.sel.partitionList())
+	}, moduleQuery, wordList(names...), wordList(tagSpellings(r.query.Module)...), r.sel.PartitionList())
 	if err == nil {
-		err = r.newestFirst(r.tx, own)
+		err = recency.Sort(r.tx, r.now(), own)
 	}
-	r.own = onlyRows(own)
+	r.own = recency.Rows(own)
 	return err
 }
 
@@ -283,7 +284,7 @@ func (r *moduleReader) count() error {
 // meaning.
 func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	room := r.query.Limit - len(r.state.Memories)
-	if room <= 0 || len(r.sel.partitions) == 0 {
+	if room <= 0 || len(r.sel.Partitions) == 0 {
 		return nil, nil
 	}
 	found := Results{Warnings: r.state.Warnings}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -237,13 +238,13 @@ func (s *Store) rulesAt(tx db.Tx, v viewer, project int64, ruleType RuleType) ([
 	if err != nil || len(found) < 2 {
 		return found, err
 	}
-	rows, rules := make([]changedRow, len(found)), map[int64]storedMemory{}
+	rows, rules := make([]recency.Row, len(found)), map[int64]storedMemory{}
 	for i, m := range found {
-		rows[i], rules[m.row] = changedRow{m.row, m.UpdatedAt.UnixMicro()}, m
+		rows[i], rules[m.row] = recency.Row{Row: m.row, At: m.UpdatedAt.UnixMicro()}, m
 	}
-	err = s.newestFirst(tx, rows)
+	err = recency.Sort(tx, s.now(), rows)
 	for i, r := range rows {
-		found[i] = rules[r.row]
+		found[i] = rules[r.Row]
 	}
 	return found, err
 }

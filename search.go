@@ -30,6 +30,12 @@ const (
 	SortCreatedDesc SortOrder = "created_at_desc"
 )
 
+// byTime returns the order by time; any other is by the latest change.
+func (o SortOrder) byTime() retrieval.Order {
+	return retrieval.Order{Created: o == SortCreatedAsc || o == SortCreatedDesc,
+		Ascending: o == SortCreatedAsc || o == SortUpdatedAsc}
+}
+
 var sortOrders = []SortOrder{SortRelevance, SortUpdatedAsc, SortUpdatedDesc, SortCreatedAsc, SortCreatedDesc}
 
 // Limits of a search.
@@ -330,10 +336,10 @@ func (s *Store) want(ctx context.Context, q Query) (want, error) {
 
 func (s *Store) searchByTime(tx db.Tx, v viewer, q Query, sel selection, results *Results) error {
 	var err error
-	if results.Total, err = sel.count(tx); err != nil {
+	if results.Total, err = sel.Count(tx); err != nil {
 		return err
 	}
-	rows, err := sel.page(tx, q.Sort, q.Limit, q.Offset)
+	rows, err := sel.Page(tx, q.Sort.byTime(), q.Limit, q.Offset)
 	if err != nil {
 		return err
 	}
@@ -360,7 +366,7 @@ type rankedQuery struct {
 
 // searchByRelevance fills in the page of a query that has a text or a vector.
 func (s *Store) searchByRelevance(tx db.Tx, v viewer, q Query, w want, sel selection, results *Results) error {
-	if w.own && len(sel.partitions) == 0 {
+	if w.own && len(sel.Partitions) == 0 {
 		return s.checkVectorSize(tx, v, q)
 	}
 	r, err := s.rankedQuery(tx, w, sel, results)
@@ -430,15 +436,15 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 	if len(compare) > 0 {
 		r.Vector = w.vector
 	}
-	for _, p := range sel.partitions {
-		r.Partitions = append(r.Partitions, p.id)
+	for _, p := range sel.Partitions {
+		r.Partitions = append(r.Partitions, p.ID)
 	}
 	r.Compare = func(partition int64) bool { return compare[partition] }
 	if err := s.warnOfMissingVectors(tx, ready, w, sel, results); err != nil {
 		return nil, err
 	}
-	if sel.condition != "" {
-		condition, args := sel.where()
+	if sel.Condition != "" {
+		condition, args := sel.Where()
 		rows, err := db.Column[int64](tx, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition, args...)
 		if err != nil {
 			return nil, err
@@ -469,14 +475,14 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 // ready reports whether all vectors made by the store are of the same model by now.
 func (s *Store) comparable(w want, sel selection, ready bool) (compare map[int64]bool, sizes []int) {
 	compare = map[int64]bool{}
-	for _, p := range sel.partitions {
-		size, ours := p.ownSize, p.ownSize == 0
+	for _, p := range sel.Partitions {
+		size, ours := p.OwnSize, p.OwnSize == 0
 		if ours {
 			size = s.embedder.Dimensions()
 		}
 		sizes = append(sizes, size)
 		if len(w.vector) == size && (ours && ready || !ours && w.own) {
-			compare[p.id] = true
+			compare[p.ID] = true
 		}
 	}
 	return compare, sizes
@@ -497,7 +503,7 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection
 		return nil
 	}
 	const enough = 1000
-	waiting, err := pendingPassages(tx, sel.partitionList(), enough)
+	waiting, err := pendingPassages(tx, sel.PartitionList(), enough)
 	switch {
 	case waiting == enough:
 		results.Warnings = append(results.Warnings,
@@ -534,7 +540,7 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 		rows = append(rows, h.Row)
 	}
 	ordered, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN `+db.Integers+` ORDER BY `+
-		timeOrder(q.Sort)+` LIMIT ? OFFSET ?`,
+		q.Sort.byTime().SQL()+` LIMIT ? OFFSET ?`,
 		db.List(rows), q.Limit, q.Offset)
 	for _, row := range ordered {
 		page = append(page, byRow[row])

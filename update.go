@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -212,7 +213,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	if err != nil {
 		return Stored{}, err
 	}
-	now, err := w.store.timeOfChange(w.Tx, before.UpdatedAt)
+	now, err := recency.OfChange(w.Tx, w.store.now(), before.UpdatedAt)
 	if err != nil {
 		return Stored{}, err
 	}

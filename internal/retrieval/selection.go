@@ -1,0 +1,224 @@
+package retrieval
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/filter"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+)
+
+// Selection is the part of the store that a query covers.
+type Selection struct {
+	Partitions []Partition
+	Condition  string // additional condition on m, p and c; "" for none
+	Args       []any
+}
+
+// Partition is a partition that a query covers.
+type Partition struct {
+	ID       int64
+	Memories int
+	OwnSize  int      // dimensions of the collection's own vectors; 0: the embedder makes its vectors
+	fitting  int      // memories that match the condition, once counted
+	last     timedRow // the last row read
+}
+
+// Order is an order by time; ids break ties. The zero value has the latest change first.
+type Order struct {
+	Created   bool // by creation, not by the last change
+	Ascending bool // the oldest first
+}
+
+// SQL returns the order of rows of memory m.
+func (order Order) SQL() string {
+	switch {
+	case order.Created && order.Ascending:
+		return `m.created_at, m.uid`
+	case order.Created:
+		return `m.created_at DESC, m.uid`
+	case order.Ascending:
+		return `m.updated_at, m.uid`
+	}
+	return `m.updated_at DESC, m.uid`
+}
+
+// PartitionList returns the ids for json_each.
+func (sel Selection) PartitionList() string {
+	ids := make([]int64, len(sel.Partitions))
+	for i, p := range sel.Partitions {
+		ids[i] = p.ID
+	}
+	return db.List(ids)
+}
+
+// Where returns the selection as a condition on m, p and c.
+func (sel Selection) Where() (condition string, args []any) {
+	condition, args = `m.partition_id IN `+db.Integers, []any{sel.PartitionList()}
+	if sel.Condition != "" {
+		condition += ` AND ` + sel.Condition
+		args = append(args, sel.Args...)
+	}
+	return condition, args
+}
+
+// Count counts the selected memories in each partition.
+func (sel *Selection) Count(tx db.Tx) (total int, err error) {
+	fitting := map[int64]int{}
+	if sel.Condition != "" {
+		err = tx.Each(func(row db.Rows) error {
+			var partition int64
+			var n int
+			err := row.Scan(&partition, &n)
+			fitting[partition] = n
+			return err
+		}, `SELECT p.id, count(*) `+fromPartitions(``)+` WHERE p.id IN `+db.Integers+sel.further()+` GROUP BY p.id`,
+			append([]any{sel.PartitionList()}, sel.Args...)...)
+	}
+	for i := range sel.Partitions {
+		p := &sel.Partitions[i]
+		p.fitting = p.Memories
+		if sel.Condition != "" {
+			p.fitting = fitting[p.ID]
+		}
+		total += p.fitting
+	}
+	return total, err
+}
+
+// All returns the rows of the selection, ordered by time.
+func (sel Selection) All(tx db.Tx, order Order) ([]int64, error) {
+	condition, args := sel.Where()
+	return db.Column[int64](tx, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition+` ORDER BY `+order.SQL(),
+		args...)
+}
+
+// Page returns up to limit rows of a counted selection, ordered by time, after skipping offset.
+func (sel Selection) Page(tx db.Tx, order Order, limit, offset int) ([]int64, error) {
+	if sel.worthMerging(limit + offset) {
+		return sel.merged(tx, order, limit, offset)
+	}
+	return db.Column[int64](tx, `SELECT m.id `+fromPartitions(db.ByUpdated)+` WHERE p.id IN `+db.Integers+sel.further()+
+		` ORDER BY +`+order.SQL()+` LIMIT ? OFFSET ?`,
+		append(append([]any{sel.PartitionList()}, sel.Args...), limit, offset)...)
+}
+
+// mostMerged is the most rows of all partitions that are worth reading along indexes, rather than letting SQLite sort
+// them.
+const mostMerged = 200_000
+
+// worthMerging reports whether reading the first rows of each partition along the index of an order is less work than
+// sorting all matching rows. Without a condition these are the first rows of the index; with one, only a part of the
+// rows read matches. The rows of filter.InRows would be collected again for each partition.
+func (sel Selection) worthMerging(first int) bool {
+	lookedAt, fitting := 0, 0
+	for _, p := range sel.Partitions {
+		if p.fitting > 0 {
+			lookedAt += p.Memories / p.fitting * min(first, p.fitting)
+			fitting += p.fitting
+		}
+	}
+	return lookedAt <= mostMerged &&
+		(sel.Condition == "" || !strings.Contains(sel.Condition, filter.InRows) && lookedAt < fitting)
+}
+
+// merged does the same as page, from the first rows of each partition: at first somewhat more than its share, and then
+// All that the page could need from partitions whose first rows end before the page does.
+func (sel Selection) merged(tx db.Tx, order Order, limit, offset int) ([]int64, error) {
+	total := 0
+	for _, p := range sel.Partitions {
+		total += p.fitting
+	}
+	first := min(limit+offset, total)
+	var all []timedRow
+	var further []Partition // partitions that may have more rows
+	for _, p := range sel.Partitions {
+		if p.fitting == 0 {
+			continue
+		}
+		share := min(first*p.fitting/total*3/2+32, first)
+		rows, err := sel.first(tx, p, order, share)
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) == share && share < min(first, p.fitting) {
+			p.last = rows[len(rows)-1]
+			further = append(further, p)
+		}
+		all = append(all, rows...)
+	}
+	compare := order.compare()
+	slices.SortFunc(all, compare)
+	for _, p := range further {
+		if len(all) >= first && compare(p.last, all[first-1]) >= 0 {
+			continue
+		}
+		rows, err := sel.first(tx, p, order, first)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if compare(row, p.last) > 0 {
+				all = append(all, row)
+			}
+		}
+		slices.SortFunc(all, compare)
+	}
+	rows := []int64{}
+	first = min(first, len(all))
+	for _, t := range all[min(offset, first):first] {
+		rows = append(rows, t.row)
+	}
+	return rows, nil
+}
+
+// timedRow is a memory with its sort key.
+type timedRow struct {
+	at, row int64
+	id      string
+}
+
+// compare compares as SQL orders.
+func (order Order) compare() func(a, b timedRow) int {
+	sign := -1
+	if order.Ascending {
+		sign = 1
+	}
+	return func(a, b timedRow) int {
+		return cmp.Or(sign*cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id))
+	}
+}
+
+// first returns the first rows of a partition, ordered by time, along the index of that order.
+func (sel Selection) first(tx db.Tx, p Partition, order Order, limit int) (rows []timedRow, err error) {
+	column, index := `m.updated_at`, db.ByUpdated
+	if order.Created {
+		column, index = `m.created_at`, db.ByCreated
+	}
+	err = tx.Each(func(row db.Rows) error {
+		var t timedRow
+		err := row.Scan(&t.at, &t.id, &t.row)
+		rows = append(rows, t)
+		return err
+	}, `SELECT `+column+`, m.uid, m.id `+fromPartitions(index)+` WHERE p.id = ?`+sel.further()+` ORDER BY `+
+		order.SQL()+` LIMIT ?`,
+		append(append([]any{p.ID}, sel.Args...), limit)...)
+	return rows, err
+}
+
+// fromPartitions is the FROM clause that reads memories partition by partition, with the tables that a condition may
+// use, along an index if one is named.
+func fromPartitions(index string) string {
+	return `FROM partition p ` + db.InOrder + ` collection c ON c.id = p.collection_id ` + db.InOrder + ` memory m ` +
+		index + ` ON m.partition_id = p.id`
+}
+
+// further returns the condition in the form that follows another one.
+func (sel Selection) further() string {
+	if sel.Condition == "" {
+		return ""
+	}
+	return ` AND ` + sel.Condition
+}
