@@ -41,7 +41,7 @@ func TestRankingKeepsItsQuality(t *testing.T) {
 				mrr += 100 * a.reciprocalRank() / float64(len(p.answers))
 			}
 			if mrr < leastMRR {
-				t.Errorf("all: MRR is %.1f, below its floor of %.1f", mrr, float64(leastMRR))
+				t.Errorf("all: MRR is %.1f, below its floor of %.1f; want at least %v", mrr, float64(leastMRR), leastMRR)
 			}
 		}
 	}

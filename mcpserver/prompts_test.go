@@ -63,7 +63,7 @@ func TestPromptsAreMadeOfWhatIsKnown(t *testing.T) {
 		}
 	}
 	if text := promptText(t, w.as("nobody"), "review_gaps", nil); !strings.Contains(text, "There are no projects yet") {
-		t.Errorf("without projects: %s", text)
+		t.Errorf("without projects: %s; want in it \"There are no projects yet\"", text)
 	}
 }
 

@@ -70,7 +70,7 @@ func TestResourcesAreWhatTheStoreHas(t *testing.T) {
 		got := get(t, session, uri)
 		if got.MIMEType != want.MIMEType || got.Text != want.Text || string(got.Blob) != string(want.Blob) ||
 			(got.Blob == nil) != (want.Blob == nil) {
-			t.Errorf("%s is %s, not %s", uri, asJSON(t, got), asJSON(t, want))
+			t.Errorf("%s is %s, want %s", uri, asJSON(t, got), asJSON(t, want))
 		}
 	}
 	for uri, has := range map[string]string{"souvenir://projects": `"project_id":"vault"`,
@@ -240,7 +240,7 @@ func TestArgumentsAreCompleted(t *testing.T) {
 	} {
 		got := complete(t, session, c.ref, c.argument, c.typed)
 		if asJSON(t, got.Values) != asJSON(t, c.want) || got.Total != len(c.want) || got.HasMore {
-			t.Errorf("%s %s %q: %s, not %s", asJSON(t, c.ref), c.argument, c.typed, asJSON(t, got), asJSON(t, c.want))
+			t.Errorf("%s %s %q: %s, want %s", asJSON(t, c.ref), c.argument, c.typed, asJSON(t, got), asJSON(t, c.want))
 		}
 	}
 	for _, ref := range []*mcp.CompleteReference{{Type: "ref/prompt", Name: "none"},

@@ -44,7 +44,7 @@ func TestTheListOfToolsCostsAtMost3000Tokens(t *testing.T) {
 	}
 	const bytesPerToken = 4
 	if cost := len(asJSON(t, list)) / bytesPerToken; cost > 3000 {
-		t.Errorf("the list costs %d tokens", cost)
+		t.Errorf("the list costs %d tokens, want at most 3000", cost)
 	} else {
 		t.Logf("the list costs %d tokens", cost)
 	}
@@ -63,7 +63,7 @@ func TestToolsAreThoseOfTheRegistryInItsOrder(t *testing.T) {
 		got := list.Tools[i]
 		if got.Name != want.Name || got.Description != want.Description || got.Title != want.Title ||
 			asJSON(t, got.InputSchema) == "" {
-			t.Errorf("tool %d is %s, not %s", i, asJSON(t, got), want.Name)
+			t.Errorf("tool %d is %s, want %s", i, asJSON(t, got), want.Name)
 		}
 		a := got.Annotations
 		if a == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil || a.ReadOnlyHint != want.Annotations.ReadOnly ||
@@ -101,7 +101,7 @@ func TestToolsetsChooseTheTools(t *testing.T) {
 			}
 		}
 		if got := strings.Join(names, " "); got != c.want {
-			t.Errorf("%+v offers %q, not %q", c.options, got, c.want)
+			t.Errorf("%+v offers %q, want %q", c.options, got, c.want)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestReadOnlyServersRefuseChanges(t *testing.T) {
 			Arguments: json.RawMessage(`{"action": "store", "rule_type": "do", "content": "x"}`)})
 	checkCode(t, err, jsonrpc.CodeInvalidParams, `unknown tool "rules"; there are memory,`)
 	if prompts, err := session.ListPrompts(t.Context(), nil); err != nil || len(prompts.Prompts) != 1 {
-		t.Errorf("%v %v", asJSON(t, prompts), err)
+		t.Errorf("%v %v, got %v, want 1", asJSON(t, prompts), err, len(prompts.Prompts))
 	}
 }
 
@@ -129,7 +129,7 @@ func checkCode(t *testing.T, err error, code int64, has string) {
 	t.Helper()
 	var rpcError *jsonrpc.Error
 	if !errors.As(err, &rpcError) || rpcError.Code != code || !strings.Contains(rpcError.Message, has) {
-		t.Errorf("the error is %v, not %d with %q", err, code, has)
+		t.Errorf("the error is %v, want %d with %q", err, code, has)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestOnlyWhatIsThereIsAdvertised(t *testing.T) {
 		session := connect(t, mcpserver.New(w.store, &mcpserver.Options{Version: "1.2.3"}), revision)
 		got := asJSON(t, session.InitializeResult().Capabilities)
 		if want := `{"completions":{},"prompts":{},"resources":{},"tools":{}}`; got != want {
-			t.Errorf("%s: capabilities are %s, not %s", revision, got, want)
+			t.Errorf("%s: capabilities are %s, want %s", revision, got, want)
 		}
 		if info := session.InitializeResult().ServerInfo; info == nil || info.Name != "souvenir" || info.Version != "1.2.3" {
 			t.Errorf("%s: the server is %s", revision, asJSON(t, info))
@@ -307,11 +307,11 @@ func TestAMissingScopeIsNamed(t *testing.T) {
 	if got, want := strings.Join(heard, ", "),
 		"prompts/get memory:read, resources/read memory:read, tools/call memory:read, tools/call memory:read, tools/call "+
 			"memory:read"; got != want {
-		t.Errorf("heard %s, not %s", got, want)
+		t.Errorf("heard %s, want %s", got, want)
 	}
 	for _, r := range list(t, session) {
 		if !strings.HasPrefix(r.URI, "souvenir://files/") {
-			t.Errorf("%s is listed", r.URI)
+			t.Errorf("%s is listed, want at its start \"souvenir://files/\"", r.URI)
 		}
 	}
 }
@@ -352,7 +352,7 @@ func TestAPanicEndsOneRequestOnly(t *testing.T) {
 	_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_collections"})
 	checkCode(t, err, jsonrpc.CodeInternalError, "its log has the cause")
 	if strings.Contains(err.Error(), secretDiary) || !strings.Contains(log.String(), secretDiary) {
-		t.Errorf("told %v, logged %s", err, log.String())
+		t.Errorf("told %v, logged %s; want in it %v", err, log.String(), secretDiary)
 	}
 	broken = false
 	if _, result := call(t, session, "list_collections", `{}`); result.IsError {

@@ -150,7 +150,7 @@ func TestStdioAnswersEverythingBeforeItEnds(t *testing.T) {
 		t.Errorf("answers without an end of the last line: %q; want %q", got, want)
 	}
 	if got := serveAll(t, "", nil); len(got) != 0 {
-		t.Errorf("an empty input is answered with %q", tell(got))
+		t.Errorf("an empty input is answered with %q, got %v, want 0", tell(got), len(got))
 	}
 }
 
@@ -357,7 +357,7 @@ func TestStdioGivesUpAfterItsGrace(t *testing.T) {
 			t.Errorf("%s: error %v; want that one request could not be answered", name, err)
 		}
 		if what := <-server.began; what != "ended" {
-			t.Errorf("%s: the request that was given up goes on", name)
+			t.Errorf("%s: the request that was given up goes on, got %v, want \"ended\"", name, what)
 		}
 	}
 }
@@ -383,11 +383,11 @@ func TestStdioRefusesAnIDThatIsInUse(t *testing.T) {
 	}
 	close(server.release)
 	if got := next(); got != "1 ok" {
-		t.Errorf("the request that had the id first is answered with %q", got)
+		t.Errorf("the request that had the id first is answered with %q, want \"1 ok\"", got)
 	}
 	go write(c.in, callEcho("1"))
 	if got := next(); got != "1 ok" {
-		t.Errorf("an id that is free again is answered with %q", got)
+		t.Errorf("an id that is free again is answered with %q, want \"1 ok\"", got)
 	}
 }
 
@@ -401,7 +401,7 @@ func TestStdioCancelledRequestsMakeRoom(t *testing.T) {
 		<-server.began
 		c.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`+"\n", i))
 		if what := <-server.began; what != "ended" {
-			t.Fatalf("request %d was cancelled, and %s follows", i, what)
+			t.Fatalf("request %d was cancelled, and %s follows; want \"ended\"", i, what)
 		}
 	}
 	c.in.Close()

@@ -10,7 +10,7 @@ func TestURIsAreReadAsTheyAreWritten(t *testing.T) {
 		for _, of := range []kind{kindProject, kindRules, kindTodo, kindMain, kindMemory, kindFile} {
 			want := address{of, id}
 			if got, ok := parseURI(want.uri()); !ok || got != want {
-				t.Errorf("%s is read as %+v %v, not %+v", want.uri(), got, ok, want)
+				t.Errorf("%s is read as %+v %v, want %+v", want.uri(), got, ok, want)
 			}
 		}
 	}

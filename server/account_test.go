@@ -201,7 +201,7 @@ func TestSessionsOfTheProfile(t *testing.T) {
 	}
 	p := b.get("/profile").expect(http.StatusOK, "this browser")
 	if n := strings.Count(p.body, "Firefox on Linux</h3>") + strings.Count(p.body, "Firefox on Linux <span"); n != 3 {
-		t.Errorf("%d sessions are shown", n)
+		t.Errorf("%d sessions are shown, want 3", n)
 	}
 	csrf := sam.get("/profile").html.all("form")[0].fields().Get("csrf")
 	sam.post("/profile/sessions/end", url.Values{"csrf": {csrf}, "id": {sessions[0].ID}}) // of another user

@@ -45,7 +45,8 @@ func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 		}
 		managing++
 		if rt.Needs != string(souvenir.ScopeAccount) {
-			t.Errorf("%s needs %q; what it changes is no memory and no file, so it must need account", name, rt.Needs)
+			t.Errorf("%s needs %q; what it changes is no memory and no file, so it must need account; want %v", name, rt.Needs,
+				string(souvenir.ScopeAccount))
 			continue
 		}
 		path := strings.NewReplacer("{id}", "shop", "{user}", "rita", "{client_id}", "app").Replace(rt.Path)
@@ -62,7 +63,7 @@ func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 		}
 	}
 	if managing < 8 {
-		t.Errorf("only %d routes manage anything", managing)
+		t.Errorf("only %d routes manage anything, want at least 8", managing)
 	}
 }
 
@@ -76,27 +77,27 @@ func TestConsentNeverTicksAccount(t *testing.T) {
 		t.Errorf("ticked are %q", scopes)
 	}
 	if tokens := w.redeem(app, b.letIn(asked, nil)); tokens.Scope != "memory:read memory:write" {
-		t.Errorf("the form as it is grants %q", tokens.Scope)
+		t.Errorf("the form as it is grants %q, want \"memory:read memory:write\"", tokens.Scope)
 	}
 	bare := b.get(asked).hidden()
 	bare.Set("decision", "allow")
 	if tokens := w.redeem(app, b.post("/oauth/authorize", bare)); tokens.Scope != "memory:read memory:write" {
-		t.Errorf("a script that chooses nothing is granted %q", tokens.Scope)
+		t.Errorf("a script that chooses nothing is granted %q, want \"memory:read memory:write\"", tokens.Scope)
 	}
 	ticked := url.Values{"scope": {"memory:read", "memory:write", "account"}}
 	if tokens := w.redeem(app, b.letIn(asked, ticked)); tokens.Scope != "memory:read memory:write account" {
-		t.Errorf("a ticked box grants %q", tokens.Scope)
+		t.Errorf("a ticked box grants %q, want \"memory:read memory:write account\"", tokens.Scope)
 	}
 	if scopes := b.get(asked).html.fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
 		t.Errorf("ticked the next time are %q", scopes)
 	}
 	if tokens := w.redeem(app, b.letIn(asked,
 		url.Values{"scope": {"memory:write", "account"}, "access": {"read"}})); tokens.Scope != "memory:read" {
-		t.Errorf("only reading is granted as %q", tokens.Scope)
+		t.Errorf("only reading is granted as %q, want \"memory:read\"", tokens.Scope)
 	}
 	if tokens := w.redeem(app, b.letIn(app.asks(),
 		url.Values{"scope": {"memory:read", "account"}})); tokens.Scope != "memory:read" {
-		t.Errorf("what was not asked for is granted: %q", tokens.Scope)
+		t.Errorf("what was not asked for is granted: %q, want \"memory:read\"", tokens.Scope)
 	}
 	b.post("/oauth/authorize", form(b.get(app.asks("scope", "account")), "decision", "allow")).stays(http.StatusBadRequest,
 		"No access is selected")

@@ -84,7 +84,7 @@ func TestEveryCallIsRecorded(t *testing.T) {
 	}
 	if everyone, err := w.store.Insights().Activities(background, souvenir.ActivityQuery{}); err != nil ||
 		len(everyone.Activities) != len(want) {
-		t.Errorf("of all users %d calls are recorded, %v", len(everyone.Activities), err)
+		t.Errorf("of all users %d calls are recorded, %v; want %v", len(everyone.Activities), err, len(want))
 	}
 }
 
@@ -126,7 +126,7 @@ func TestEveryCallOverMCPIsRecordedWithItsClient(t *testing.T) {
 	}
 	for _, a := range all[:len(all)-2] {
 		if a.Client != "test 1" {
-			t.Errorf("the client is %q: %+v", a.Client, a)
+			t.Errorf("the client is %q: %+v; want \"test 1\"", a.Client, a)
 		}
 	}
 	if all[4].MemoryID != w.memory || all[len(all)-1].MemoryID != w.memory {
@@ -181,6 +181,6 @@ func TestNothingIsRecordedWhereThatIsSwitchedOff(t *testing.T) {
 		`{"name":"memory","arguments":{"action":"search","query":"x"}}`).expect(http.StatusOK)
 	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK)
 	if all := w.recorded(owner); len(all) > 0 {
-		t.Errorf("recorded are %+v", all)
+		t.Errorf("recorded are %+v; want none", all)
 	}
 }

@@ -108,7 +108,7 @@ func TestActivityGoesBackInParts(t *testing.T) {
 		}
 		path = strings.ReplaceAll(older[1], "&amp;", "&")
 		if !strings.Contains(path, "tool=memory") {
-			t.Fatalf("the filter is lost: %s", path)
+			t.Fatalf("the filter is lost: %s; want in it \"tool=memory\"", path)
 		}
 	}
 	if len(seen) != many || !slices.IsSortedFunc(seen, func(a, b string) int { return strings.Compare(b, a) }) {

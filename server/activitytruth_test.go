@@ -65,7 +65,8 @@ func TestCallsAreDistinguishedByTheirSession(t *testing.T) {
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("calls are booked on\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("calls are booked on\n%s\nnot\n%s; got %v, want %v", strings.Join(got, "\n"), strings.Join(want, "\n"), got,
+			want)
 	}
 }
 
@@ -102,7 +103,7 @@ func TestTheProjectOfCallsThatChangeSomething(t *testing.T) {
 	slices.Sort(got)
 	if want := []string{"DELETE /api/files/{id}", "POST /memories/{id}/delete", "memory delete",
 		"memory update"}; !slices.Equal(got, want) {
-		t.Errorf("in the project are %q, not %q", got, want)
+		t.Errorf("in the project are %q, want %q", got, want)
 	}
 	w.doc = nil
 	others, err := w.store.Insights().Activities(t.Context(), souvenir.ActivityQuery{User: w.users[stranger]})

@@ -134,7 +134,7 @@ func hearsWhatIsWrong(t *testing.T, b *browser, asks, redirect, code string) {
 	answer := b.get(asks).goesTo(redirect)
 	if answer.Get("error") != code || answer.Get("state") != "state of the client" || answer.Get("iss") != publicAt ||
 		answer.Get("code") != "" {
-		t.Errorf("%v, not %s", answer, code)
+		t.Errorf("%v, want %s", answer, code)
 	}
 	if description := answer.Get("error_description"); description == "" || strings.ContainsAny(description, "\"\\\n") {
 		t.Errorf("it says %q", description)
@@ -154,7 +154,7 @@ func TestWhoHasNotSignedInIsSentNowhere(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				next, err := url.Parse(w.browser().get(c.asks).goesTo("/login?next=").Get("next"))
 				if err != nil || next.Path != "/oauth/authorize" {
-					t.Errorf("it leads to %v %v", next, err)
+					t.Errorf("it leads to %v %v, want path \"/oauth/authorize\"", next, err)
 				}
 			})
 		}
@@ -244,7 +244,7 @@ func TestScopesThatAreAskedFor(t *testing.T) {
 	} {
 		fresh := w.register("none")
 		if tokens := w.redeem(fresh, w.signedIn(owner).letIn(fresh.asks("scope", asked), nil)); tokens.Scope != given {
-			t.Errorf("for %q there is %q, not %q", asked, tokens.Scope, given)
+			t.Errorf("for %q there is %q, want %q", asked, tokens.Scope, given)
 		}
 	}
 	// Only admins are asked about admin, and have to tick it themselves: unless the client is their own.
@@ -255,15 +255,15 @@ func TestScopesThatAreAskedFor(t *testing.T) {
 	w.signedIn(owner).get(app.asks("scope", "admin memory:read")).stays(http.StatusOK).without("Manage users")
 	if tokens := w.redeem(app, w.signedIn(admin).letIn(app.asks("scope", "admin memory:read"),
 		nil)); tokens.Scope != "memory:read" {
-		t.Errorf("unasked there is %q", tokens.Scope)
+		t.Errorf("unasked there is %q, want \"memory:read\"", tokens.Scope)
 	}
 	if tokens := w.redeem(app, w.signedIn(admin).letIn(app.asks("scope", "admin memory:read"),
 		url.Values{"scope": {"admin"}})); tokens.Scope != "admin" {
-		t.Errorf("ticked there is %q", tokens.Scope)
+		t.Errorf("ticked there is %q, want \"admin\"", tokens.Scope)
 	}
 	own := w.ownApp(admin, "own")
 	if tokens := w.redeem(own, w.signedIn(admin).letIn(own.asks("scope", "admin"), nil)); tokens.Scope != "admin" {
-		t.Errorf("for an own client there is %q", tokens.Scope)
+		t.Errorf("for an own client there is %q, want \"admin\"", tokens.Scope)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestAuthorizationUnderAPrefix(t *testing.T) {
 	app := w.register("none")
 	if next := w.browser().get(app.asks()).goesTo("/under/here/login?next=").Get("next"); !strings.HasPrefix(next,
 		"/oauth/authorize?") {
-		t.Errorf("next is %q", next)
+		t.Errorf("next is %q, want at its start \"/oauth/authorize?\"", next)
 	}
 	page := w.signedIn(owner).get(app.asks()).stays(http.StatusOK, `action="/under/here/oauth/authorize"`)
 	page.without(`"/oauth/`)

@@ -66,7 +66,7 @@ func TestUpkeepOnThePage(t *testing.T) {
 	} {
 		began := ada.post("/backup/work", url.Values{"csrf": {ada.get("/backup").hidden().Get("csrf")}, "work": {kind}})
 		if location := began.header.Get("Location"); location != "/backup#work" {
-			t.Errorf("%s: %d %q %s", kind, began.status, location, began.body)
+			t.Errorf("%s: %d %q %s; want \"/backup#work\"", kind, began.status, location, began.body)
 		}
 		checkPage(w, ada.worked("/backup").expect(http.StatusOK, expected, "Done <time"))
 	}

@@ -115,7 +115,7 @@ func (h *bench) send(b *testing.B, path, body string) {
 	defer response.Body.Close()
 	var answer bytes.Buffer
 	if _, err := io.Copy(&answer, response.Body); err != nil || response.StatusCode != http.StatusOK {
-		b.Errorf("%d %v %.300s", response.StatusCode, err, answer.String())
+		b.Errorf("%d %v %.300s, want %v", response.StatusCode, err, answer.String(), http.StatusOK)
 	}
 }
 

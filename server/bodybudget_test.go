@@ -94,7 +94,7 @@ func TestManyLargeBodiesAtOnceStaySmall(t *testing.T) {
 				group.Wait()
 			}) >> 20
 			if took > 100 {
-				t.Errorf("at most %d MiB were in use at once; 100 are allowed", took)
+				t.Errorf("at most %d MiB were in use at once; 100 are allowed, want at most 100", took)
 			}
 			t.Logf("at most %d MiB", took)
 		})

@@ -137,7 +137,7 @@ func TestBoundsOfTheDocument(t *testing.T) {
 		}
 	}
 	if tried < 30 {
-		t.Errorf("only %d values were tried", tried)
+		t.Errorf("only %d values were tried, want at least 30", tried)
 	}
 }
 

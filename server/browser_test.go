@@ -247,7 +247,7 @@ func parseHTML(t *testing.T, page string) *element {
 		}
 	}
 	if len(open) != 1 {
-		t.Fatalf("<%s> is not closed:\n%s", open[len(open)-1].name, page)
+		t.Fatalf("<%s> is not closed:\n%s; got %v, want 1", open[len(open)-1].name, page, len(open))
 	}
 	return root
 }

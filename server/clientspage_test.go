@@ -47,7 +47,7 @@ func TestClientsPage(t *testing.T) {
 	first := made.textOf("made-secret")
 	check(first, true)
 	if again := b.get("/clients").without(first, "shown only once"); again.status != http.StatusOK {
-		t.Errorf("%d", again.status)
+		t.Errorf("%d, want %v", again.status, http.StatusOK)
 	}
 
 	csrf := sam.get("/clients").html.all("form")[0].fields().Get("csrf")

@@ -235,7 +235,7 @@ func TestConsentToLetOthersInTakesARecentSignIn(t *testing.T) {
 	p := b.letIn(asked, url.Values{"scope": {"memory:read", "account"}}).expect(http.StatusForbidden, "Is it still you?")
 	if tokens := w.redeem(app, b.submit(p, "/oauth/authorize",
 		url.Values{"confirm_password": {rightPassword}})); tokens.Scope != "memory:read account" {
-		t.Errorf("granted is %q", tokens.Scope)
+		t.Errorf("granted is %q, want \"memory:read account\"", tokens.Scope)
 	}
 }
 

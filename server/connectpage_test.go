@@ -44,7 +44,7 @@ func TestConnectingAClientWithAToken(t *testing.T) {
 		t.Errorf("the token is in the address %s", asks)
 	}
 	if waits := b.part(asks, "first-call").expect(http.StatusNoContent); waits.body != "" {
-		t.Errorf("while nobody has come, it says %q", waits.body)
+		t.Errorf("while nobody has come, it says %q; want none", waits.body)
 	}
 	r := w.request("kite", "GET", "/tools", nil)
 	r.Header.Set("User-Agent", "Kite/2.1")

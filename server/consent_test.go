@@ -237,7 +237,7 @@ func TestScriptsMayDecideWithoutChoosing(t *testing.T) {
 	form := b.get(app.asks("scope", "memory:write files:read")).hidden()
 	form.Set("decision", "allow")
 	if tokens := w.redeem(app, b.post("/oauth/authorize", form)); tokens.Scope != "memory:read memory:write files:read" {
-		t.Errorf("%+v", tokens)
+		t.Errorf("%+v; want scope \"memory:read memory:write files:read\"", tokens)
 	}
 	form = b.get(app.asks()).hidden()
 	form.Set("decision", "deny")
@@ -478,7 +478,7 @@ func TestProjectsThatDoNotFitThePage(t *testing.T) {
 	b := w.signedIn(owner)
 	shown := b.get(app.asks()).stays(http.StatusOK, `name="others"`)
 	if len(shown.body) > 60_000 {
-		t.Errorf("%d bytes", len(shown.body))
+		t.Errorf("%d bytes, want at most 60_000", len(shown.body))
 	}
 	tokens := w.redeem(app, b.letIn(app.asks(),
 		url.Values{"projects": {"some"}, "project": {"project-001"}, "others": {" project-299\r\n\r\nshop \r\n"}}))
@@ -486,7 +486,7 @@ func TestProjectsThatDoNotFitThePage(t *testing.T) {
 	var listed struct{ Projects []souvenir.Project }
 	w.do(limited, "GET", "/api/projects", "").expect(http.StatusOK).decode(&listed)
 	if len(listed.Projects) != 3 {
-		t.Errorf("%+v", listed.Projects)
+		t.Errorf("%+v; want a length of 3", listed.Projects)
 	}
 	// What does not fit the page is there again all the same.
 	if again := b.get(app.asks()).stays(http.StatusOK, "project-299").html.fields(); !slices.Equal(again["project"],

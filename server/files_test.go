@@ -183,7 +183,7 @@ func TestRefusedUploadsLeaveNothing(t *testing.T) {
 		w.do(caller, "GET", "/api/files", "").decode(&list)
 		for _, f := range list.Files {
 			if f.ID != w.file {
-				t.Errorf("%s is left with %+v", caller, f)
+				t.Errorf("%s is left with %+v; want ID %v", caller, f, w.file)
 			}
 		}
 	}
@@ -280,7 +280,7 @@ func TestTruncatedForms(t *testing.T) {
 func TestUploadsOfALimitedToken(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	if f := w.upload(limited, part{"file", "x.txt", "", "x"}).file(); f.ProjectID != "shop" {
-		t.Errorf("%+v", f)
+		t.Errorf("%+v; want projectID \"shop\"", f)
 	}
 	before := w.filesOf(owner)
 	w.upload(limited, part{"file", "x.txt", "", "x"},
@@ -316,7 +316,7 @@ func TestDownloadsAreSafe(t *testing.T) {
 			f := w.upload(owner, part{"file", c.filename, c.kind, c.content}).file()
 			a := w.do(owner, "GET", "/api/files/"+f.ID, "").expect(http.StatusOK)
 			if a.body != c.content {
-				t.Errorf("other bytes: %q", a.body)
+				t.Errorf("other bytes: %q, want %v", a.body, c.content)
 			}
 			sum := sha256.Sum256([]byte(c.content))
 			for name, value := range map[string]string{
@@ -324,11 +324,11 @@ func TestDownloadsAreSafe(t *testing.T) {
 				"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache",
 			} {
 				if got := a.header.Get(name); got != value {
-					t.Errorf("%s is %q, not %q", name, got, value)
+					t.Errorf("%s is %q, want %q", name, got, value)
 				}
 			}
 			if !strings.Contains(a.header.Get("Content-Security-Policy"), "sandbox") {
-				t.Errorf("Content-Security-Policy is %q", a.header.Get("Content-Security-Policy"))
+				t.Errorf("Content-Security-Policy is %q, want in it \"sandbox\"", a.header.Get("Content-Security-Policy"))
 			}
 		})
 	}

@@ -118,7 +118,7 @@ func TestUploadOnThePageWithoutScripts(t *testing.T) {
 		part{"file", "bad.png", "image/png", "%PDF-1.7"}).expect(http.StatusBadRequest, "Stored before that: good.txt",
 		`role="alert"`))
 	if after := w.filesOf(owner); after != before+1 {
-		t.Errorf("%d files, and %d before", after, before)
+		t.Errorf("%d files, and %d before; want %v", after, before, before+1)
 	}
 	// Nothing is stored before the hidden field is right.
 	other := part{name: "csrf", value: w.signedIn(stranger).get("/files").html.all("form")[0].fields().Get("csrf")}
@@ -134,7 +134,7 @@ func TestUploadOnThePageWithoutScripts(t *testing.T) {
 	r.Header.Set("Origin", "https://evil.example")
 	b.send(r).expect(http.StatusForbidden)
 	if after := w.filesOf(owner); after != before+1 {
-		t.Errorf("%d files after forms of others", after)
+		t.Errorf("%d files after forms of others, want %v", after, before+1)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestFilesOfOthers(t *testing.T) {
 		p := b.get(at).expect(sees)
 		writes := caller == owner || caller == writer
 		if has := strings.Contains(p.body, at+"/edit"); has != writes {
-			t.Errorf("%s has a form: %v", caller, has)
+			t.Errorf("%s has a form: %v, want %v", caller, has, writes)
 		}
 		csrf := url.Values{"csrf": {b.get("/profile").html.all("form")[0].fields().Get("csrf")}, "filename": {"by " + caller}}
 		status := map[bool]int{true: http.StatusSeeOther, false: http.StatusForbidden}[writes]

@@ -14,7 +14,7 @@ func TestTLSIsAskedForFromThenOn(t *testing.T) {
 		w := newWorld(t, server.Options{PublicURL: publicURL})
 		for _, path := range []string{"/health", "/login", "/static/souvenir.css", "/nothing", "/profile", "/api/files"} {
 			if got := w.browser().get(path).header.Get("Strict-Transport-Security"); got != want {
-				t.Errorf("%s at %s: Strict-Transport-Security is %q", path, publicURL, got)
+				t.Errorf("%s at %s: Strict-Transport-Security is %q, want %v", path, publicURL, got, want)
 			}
 		}
 	}

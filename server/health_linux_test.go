@@ -42,7 +42,7 @@ func TestOnAFullDiskHealthIsDegraded(t *testing.T) {
 		defer answer.Body.Close()
 		body, err := io.ReadAll(answer.Body)
 		if err != nil || answer.StatusCode != http.StatusOK {
-			t.Fatalf("%d, %v", answer.StatusCode, err)
+			t.Fatalf("%d, %v; want %v", answer.StatusCode, err, http.StatusOK)
 		}
 		for _, part := range parts {
 			if !strings.Contains(string(body), part) {

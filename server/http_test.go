@@ -132,7 +132,7 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 			"Cross-Origin-Resource-Policy": "same-origin",
 		} {
 			if got := a.header.Get(name); got != value {
-				t.Errorf("%s %s: %s is %q", r.Method, r.URL.Path, name, got)
+				t.Errorf("%s %s: %s is %q, want %v", r.Method, r.URL.Path, name, got, value)
 			}
 		}
 		if !strings.Contains(a.header.Get("Content-Security-Policy"), "default-src 'none'") ||
@@ -219,7 +219,7 @@ func TestRequestIDs(t *testing.T) {
 			t.Errorf("for %q came %q", given, got)
 		}
 		if !strings.Contains(w.log.String(), "request_id="+got+" ") {
-			t.Errorf("the log lacks %q:\n%s", got, w.log.String())
+			t.Errorf("the log lacks %q:\n%s; want in it %v", got, w.log.String(), "request_id="+got+" ")
 		}
 	}
 }

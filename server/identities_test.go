@@ -77,7 +77,7 @@ func TestLinkingIsBoundToTheSession(t *testing.T) {
 	b.get(p.signIn(away)).expect(http.StatusForbidden, "were signed out, or")
 	for _, caller := range []string{owner, stranger} {
 		if all, err := w.store.Accounts().Identities(t.Context(), w.users[caller]); err != nil || len(all) != 0 {
-			t.Errorf("%s has %+v, %v", caller, all, err)
+			t.Errorf("%s has %+v, %v; want none", caller, all, err)
 		}
 	}
 	// What began as a sign-in links nothing, and signs no one in who is unknown.
@@ -118,7 +118,7 @@ func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
 	sam.post("/profile/identities/end", url.Values{"csrf": {other}, "issuer": {p.at.URL}, "subject": {"olivia-there"}})
 	if user, err := w.store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); err != nil ||
 		user.Name != "olivia" {
-		t.Errorf("%+v, %v", user, err)
+		t.Errorf("%+v, %v; want name \"olivia\"", user, err)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestOneAccountForOneIdentity(t *testing.T) {
 	all.Wait()
 	after, err := w.store.Accounts().Users(t.Context())
 	if err != nil || len(after) != len(before)+1 {
-		t.Errorf("%d users became %d: %v", len(before), len(after), err)
+		t.Errorf("%d users became %d: %v, want %v", len(before), len(after), err, len(before)+1)
 	}
 }
 

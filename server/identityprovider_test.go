@@ -103,7 +103,7 @@ func (p *identityProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.token(w, r, write)
 	case "/me":
 		if r.Header.Get("Authorization") != "Bearer access" {
-			p.t.Errorf("the UserInfo endpoint is asked with %q", r.Header.Get("Authorization"))
+			p.t.Errorf("the UserInfo endpoint is asked with %q, want \"Bearer access\"", r.Header.Get("Authorization"))
 		}
 		write(p.userInfo)
 	default:

@@ -70,7 +70,7 @@ func TestPanicsAreAnsweredAndLoggedOnce(t *testing.T) {
 	at.Close() // and with it the last request
 	for _, what := range []string{`panic="before the answer"`, `panic="within the answer"`} {
 		if n := strings.Count(log.String(), what); n != 1 {
-			t.Errorf("%d times %s in\n%s", n, what, log.String())
+			t.Errorf("%d times %s in\n%s; want 1", n, what, log.String())
 		}
 	}
 	if strings.Count(log.String(), "msg=request") != 3 {
@@ -118,7 +118,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	}
 	slices.Sort(ids)
 	if len(slices.Compact(slices.Clone(ids))) != len(ids) {
-		t.Errorf("ids of operations repeat: %v", ids)
+		t.Errorf("ids of operations repeat: %v, got %v, want %v", ids, len(slices.Compact(slices.Clone(ids))), len(ids))
 	}
 }
 
@@ -134,7 +134,7 @@ func FuzzLoggedPath(f *testing.F) {
 				break
 			}
 			if !strings.HasPrefix(after, "…") {
-				t.Fatalf("%q is logged as %q", path, logged)
+				t.Fatalf("%q is logged as %q, got %v, want at its start \"…\"", path, logged, after)
 			}
 			rest = after
 		}
@@ -164,7 +164,7 @@ func FuzzForm(f *testing.F) {
 			part, err := in.ReadFields(&fields)
 			if err != nil {
 				if status, _ := failure.Describe(err); status != http.StatusBadRequest {
-					t.Fatalf("%d %v", status, err)
+					t.Fatalf("%d %v, want %v", status, err, http.StatusBadRequest)
 				}
 				return
 			}
@@ -195,7 +195,8 @@ func TestWhatHindersTheServerForATimeIsNoFaultOfItsProgram(t *testing.T) {
 			t.Errorf("%s: got %d %s, want %d without the file's name", kind, w.Code, w.Body, want)
 		}
 		if again := w.Header().Get("Retry-After"); (again != "") != (want == http.StatusServiceUnavailable) {
-			t.Errorf("%s: Retry-After is %q", kind, again)
+			t.Errorf("%s: Retry-After is %q, got %v, want %v", kind, again, (again != ""),
+				(want == http.StatusServiceUnavailable))
 		}
 	}
 }

@@ -41,12 +41,13 @@ func TestPagesWithAWideTableStaySmall(t *testing.T) {
 		p := page()
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; took > most {
-			t.Errorf("%s: %d MiB were allocated; at most %d are allowed", what, took>>20, most>>20)
+			t.Errorf("%s: %d MiB were allocated; at most %d are allowed, got %v, want at most %v", what, took>>20, most>>20,
+				took, most)
 		}
 		p.expect(http.StatusOK)
 		if !strings.Contains(p.body, note) {
-			t.Errorf("%s says nothing of a text that is too complex: %.300q", what,
-				p.body[max(0, strings.Index(p.body, "<main")):])
+			t.Errorf("%s says nothing of a text that is too complex: %.300q, got %v, want in it %v", what,
+				p.body[max(0, strings.Index(p.body, "<main")):], p.body, note)
 		}
 	}
 	for _, path := range []string{"/memories/" + memory.ID, "/files/" + file.ID, w.shop(), w.shop() + "/rules", w.shop() +

@@ -114,10 +114,10 @@ func TestMCPForEveryCaller(t *testing.T) {
 				}
 				reads := caller != stranger && caller != admin
 				if got := strings.Contains(page, "opens at nine"); got != (reads && caller != noMemory) {
-					t.Errorf("%s is shown what is shared: %v", caller, got)
+					t.Errorf("%s is shown what is shared: %v, want %v", caller, got, (reads && caller != noMemory))
 				}
 				if got := strings.Contains(page, `soup\nfish`); got != (reads && caller != noFiles) {
-					t.Errorf("%s is shown the shared file: %v", caller, got)
+					t.Errorf("%s is shown the shared file: %v, want %v", caller, got, (reads && caller != noFiles))
 				}
 				if strings.Contains(w.log.String(), secret) || strings.Contains(w.log.String(), "level=ERROR") {
 					t.Errorf("the log tells too much, or of a failure:\n%s", w.log.String())
@@ -143,7 +143,7 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 	}
 	list, err := session.ListTools(t.Context(), nil)
 	if err != nil || len(list.Tools) != 10 {
-		t.Fatalf("%d tools, %v", len(list.Tools), err)
+		t.Fatalf("%d tools, %v; want 10", len(list.Tools), err)
 	}
 	calls := map[string]string{
 		"memory": `{"action": "search", "query": "when does the shop open, and what is the word", ` +
@@ -233,7 +233,7 @@ func TestMCPMissingScopes(t *testing.T) {
 			want = strings.Replace(want, "files:write files:read", "files:read files:write", 1)
 		}
 		if got := a.header.Get("WWW-Authenticate"); got != want {
-			t.Errorf("%s: WWW-Authenticate is %q, not %q", message, got, want)
+			t.Errorf("%s: WWW-Authenticate is %q, want %q", message, got, want)
 		}
 		if scope != "files:write" {
 			a := w.message(noMemory, handshake, body).expect(http.StatusOK, scope)
@@ -279,7 +279,7 @@ func TestMCPComesFromWhereItMay(t *testing.T) {
 				want = http.StatusMethodNotAllowed
 			}
 			if a := c.w.send(r); a.status != want {
-				t.Errorf("%s with %s %q is %d, not %d: %s", method, c.name, c.value, a.status, want, a.body)
+				t.Errorf("%s with %s %q is %d, want %d: %s", method, c.name, c.value, a.status, want, a.body)
 			}
 		}
 	}
@@ -296,7 +296,7 @@ func TestMCPIsNeverRedirected(t *testing.T) {
 			}
 			response.Body.Close()
 			if response.StatusCode != http.StatusNotFound {
-				t.Errorf("%s %s is %d", method, path, response.StatusCode)
+				t.Errorf("%s %s is %d, want %v", method, path, response.StatusCode, http.StatusNotFound)
 			}
 		}
 	}
@@ -347,7 +347,7 @@ func TestMCPOptions(t *testing.T) {
 	}
 	w.do(guest, "GET", "/tools", "").expect(http.StatusOK, "get_context").without("upload_document")
 	if a, _ := w.call(owner, "memory", `{"action": "store", "content": "x"}`); a.status != http.StatusForbidden {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf("%d %s; want %v", a.status, a.body, http.StatusForbidden)
 	}
 }
 
@@ -385,7 +385,7 @@ func TestMCPClientsThatAreSilent(t *testing.T) {
 	}
 	if a := w.message(owner, "", batch).expect(http.StatusOK,
 		"the answers to this batch are too long already"); len(a.body) > 24<<20 {
-		t.Errorf("a batch is answered with %d bytes", len(a.body))
+		t.Errorf("a batch is answered with %d bytes, want at most %v", len(a.body), 24<<20)
 	}
 	w.message(owner, "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`).expect(http.StatusOK)
 }
@@ -405,7 +405,7 @@ func TestMCPManyAtOnce(t *testing.T) {
 					return
 				}
 				if got := strings.Contains(result.Content[0].(*mcp.TextContent).Text, secret); got != (caller == owner) {
-					t.Errorf("%s sees what is Olivia's: %v", caller, got)
+					t.Errorf("%s sees what is Olivia's: %v, want %v", caller, got, (caller == owner))
 				}
 			}
 		})

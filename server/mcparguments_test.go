@@ -22,10 +22,10 @@ func TestArgumentsAreCutOutOfLargeMessages(t *testing.T) {
 			t.Fatal(name, bad.body.String())
 		}
 		if got := m.takeArguments(); string(got) != large {
-			t.Errorf("%s: %d bytes are cut out, not %d: %.80s", name, len(got), len(large), got)
+			t.Errorf("%s: %d bytes are cut out, want %d: %.80s", name, len(got), len(large), got)
 		}
 		if want := c.before + "{}" + c.after; string(m.encoded) != want || !json.Valid(m.encoded) {
-			t.Errorf("%s: what is left is %.200s, not %s", name, m.encoded, want)
+			t.Errorf("%s: what is left is %.200s, want %s", name, m.encoded, want)
 		}
 	}
 	for name, message := range map[string]string{

@@ -130,7 +130,7 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 			a := w.message(owner, c.revision, `{"jsonrpc":"2.0","id":`+id+`,`+c.message+`}`, "Mcp-Method", method, "Mcp-Name",
 				name)
 			if a.status != c.status || len(a.body) > 1000 {
-				t.Errorf("%s %.200s: status %d, not %d; %d bytes", c.revision, c.message, a.status, c.status, len(a.body))
+				t.Errorf("%s %.200s: status %d, want %d; %d bytes", c.revision, c.message, a.status, c.status, len(a.body))
 			}
 			a.failure(id, c.code, c.has)
 		}
@@ -186,7 +186,7 @@ func TestMCPHeadersMustFitTheMessage(t *testing.T) {
 	} {
 		a := w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, c.name, c.value)
 		if a.status != c.status {
-			t.Errorf("%s: %q is %d, not %d: %s", c.name, c.value, a.status, c.status, a.body)
+			t.Errorf("%s: %q is %d, want %d: %s", c.name, c.value, a.status, c.status, a.body)
 		}
 		if a.status != http.StatusOK {
 			a.failure("null", -32600, "application/json")
@@ -236,7 +236,7 @@ func TestMCPNotificationsAndResponsesAreTaken(t *testing.T) {
 		`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`,
 	} {
 		if a := w.message(owner, "", body).expect(http.StatusAccepted); a.body != "" {
-			t.Errorf("%s is answered %s", body, a.body)
+			t.Errorf("%s is answered %s; want none", body, a.body)
 		}
 	}
 }
@@ -274,7 +274,7 @@ func TestMCPSubscriptionsEndAtOnce(t *testing.T) {
 			`"resourceSubscriptions":["souvenir://projects"]},`+meta+`}}`, "Mcp-Method", "subscriptions/listen")
 	a.expect(http.StatusOK, "notifications/subscriptions/acknowledged", `"notifications":{}`, `"resultType":"complete"`)
 	if a.header.Get("Content-Type") != "text/event-stream" {
-		t.Errorf("it is %s", a.header.Get("Content-Type"))
+		t.Errorf("it is %s; want \"text/event-stream\"", a.header.Get("Content-Type"))
 	}
 }
 

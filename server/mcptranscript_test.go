@@ -49,7 +49,7 @@ func readTranscript(t *testing.T, path string) (comment string, sections []secti
 func TestMCPTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/mcp/*.txtar")
 	if err != nil || len(files) < 2 {
-		t.Fatalf("%d transcripts, %v", len(files), err)
+		t.Fatalf("%d transcripts, %v; want at least 2", len(files), err)
 	}
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {

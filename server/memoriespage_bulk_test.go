@@ -101,28 +101,28 @@ func TestManyMemoriesAreChangedAndTakenBack(t *testing.T) {
 		}
 		olivia.undo(p).expect(http.StatusOK, "Undone.")
 		if after := w.states(owner, ids...); !slices.Equal(before, after) {
-			t.Errorf("%s %q: taken back to %q, not %q", c.action, c.value, after, before)
+			t.Errorf("%s %q: taken back to %q, want %q", c.action, c.value, after, before)
 		}
 	}
 	before := w.states(owner, ids...)
 	p := olivia.change("", "untag", plus(chosen, "bulk_tag", "a")).expect(http.StatusOK,
 		"Tag &#34;a&#34; removed from 2 memories. 1 memory needed no change.")
 	if rows := olivia.find("tag=a").rows(); len(rows) != 0 {
-		t.Errorf("%d still have it", len(rows))
+		t.Errorf("%d still have it, want 0", len(rows))
 	}
 	olivia.undo(p).expect(http.StatusOK)
 	if after := w.states(owner, ids...); !slices.Equal(before, after) {
-		t.Errorf("taken back to %q, not %q", after, before)
+		t.Errorf("taken back to %q, want %q", after, before)
 	}
 	p = olivia.change("tag=a", "delete", chosen).expect(http.StatusOK, "3 memories are deleted.", "No results")
 	for i, state := range w.states(owner, ids...) {
 		if !strings.Contains(state, "not found, or you have no access") {
-			t.Errorf("%d is there: %s", i, state)
+			t.Errorf("%d is there: %s; want in it \"not found, or you have no access\"", i, state)
 		}
 	}
 	olivia.undo(p).expect(http.StatusOK, "Undone.", ">one<", ">two<")
 	if after := w.states(owner, ids...); !slices.Equal(before, after) {
-		t.Errorf("taken back to %q, not %q", after, before)
+		t.Errorf("taken back to %q, want %q", after, before)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestManyMemoriesOfWhichSomeHaveChanged(t *testing.T) {
 	olivia.undo(p).expect(http.StatusConflict, "1 memory is as before.", "it has been changed or deleted since",
 		"“one”")
 	if found := olivia.find("tag=x").rows(); !slices.Equal(found, ids[:1]) {
-		t.Errorf("%q have the tag", found)
+		t.Errorf("%q have the tag, want %v", found, ids[:1])
 	}
 	olivia.change("", "delete", url.Values{"id": ids[2:]}).expect(http.StatusConflict,
 		"Nothing was changed: 1 memory was deleted meanwhile.")
@@ -207,7 +207,7 @@ func TestDeletionsOfManyMemoriesAskFirst(t *testing.T) {
 		"It stays in the trash until")
 	all := ask(olivia, "tag=x", url.Values{"all": {"3"}}).expect(http.StatusOK, "Delete 3 memories?")
 	if rows := olivia.find("tag=x").rows(); len(rows) != 3 {
-		t.Fatalf("%d of 3 are left before the answer", len(rows))
+		t.Fatalf("%d of 3 are left before the answer, want 3", len(rows))
 	}
 	added := w.fill(owner, souvenir.NewMemory{Content: "came meanwhile", Tags: []string{"x"}})
 	done := olivia.submit(all, "/memories/bulk", nil)

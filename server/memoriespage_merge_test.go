@@ -81,7 +81,7 @@ func TestMemoriesBecomeOneAndAreTakenBack(t *testing.T) {
 		t.Errorf("%q is linked to, %v", l.Related, err)
 	}
 	if f, err := view.GetFile(t.Context(), file.ID); err != nil || f.MemoryID != first {
-		t.Errorf("the file is linked to %q, %v", f.MemoryID, err)
+		t.Errorf("the file is linked to %q, %v; want %v", f.MemoryID, err, first)
 	}
 	if _, err := view.GetMemory(t.Context(), second); err == nil {
 		t.Error("the other is still there")
@@ -92,7 +92,7 @@ func TestMemoriesBecomeOneAndAreTakenBack(t *testing.T) {
 		t.Errorf("taken back to\n%q, not\n%q", after, before)
 	}
 	if f, err := view.GetFile(t.Context(), file.ID); err != nil || f.MemoryID != second {
-		t.Errorf("the file is linked to %q, %v", f.MemoryID, err)
+		t.Errorf("the file is linked to %q, %v; want %v", f.MemoryID, err, second)
 	}
 }
 

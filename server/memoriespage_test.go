@@ -91,7 +91,7 @@ func TestSearchOfMemoriesWhileTyping(t *testing.T) {
 	part.expect(http.StatusOK, "<mark>otters</mark>", "3 memories, best match first", `class="score"`, "words 0.",
 		"meaning 0.", "<rect").without("<html", "<h1", `id="filters"`)
 	if rows := part.rows(); len(rows) != 3 {
-		t.Errorf("%d rows", len(rows))
+		t.Errorf("%d rows, want 3", len(rows))
 	}
 	olivia.find("q=otter&view=reading").expect(http.StatusOK, "<strong>otters</strong>", "Read more").without("<table")
 	olivia.find("q=zyxwvut").expect(http.StatusOK, "No memory has these words.")
@@ -157,7 +157,7 @@ func TestFiltersOfMemories(t *testing.T) {
 		others, words, _ := strings.Cut(want, " ")
 		names := strings.Fields(words)
 		if n := len(names) + int(others[0]-'0'); len(p.rows()) != n {
-			t.Errorf("%s: %d memories, not %d", query, len(p.rows()), n)
+			t.Errorf("%s: %d memories, want %d", query, len(p.rows()), n)
 		}
 		for _, name := range names {
 			if !strings.Contains(p.body, name) {
@@ -230,7 +230,7 @@ func TestPartsOfTheList(t *testing.T) {
 			}
 		}
 		if len(seen) != 60 {
-			t.Errorf("%s: %d are shown", query, len(seen))
+			t.Errorf("%s: %d are shown, want 60", query, len(seen))
 		}
 		for _, past := range []string{"4", "99999999999999999999", "1000000"} {
 			p := olivia.get("/memories?" + query + "&page=" + past)

@@ -23,7 +23,8 @@ func TestThePageOfAMemory(t *testing.T) {
 	w.signedIn(reader).get("/memories/" + w.private).expect(http.StatusNotFound).without(secret)
 	if p := w.browser().get("/memories/" +
 		w.memory).expect(http.StatusSeeOther); p.header.Get("Location") != "/login?next=%2Fmemories%2F"+w.memory {
-		t.Errorf("who has not signed in is sent to %q", p.header.Get("Location"))
+		t.Errorf("who has not signed in is sent to %q, want %v", p.header.Get("Location"), "/login?next=%2Fmemories%2F"+
+			w.memory)
 	}
 }
 

@@ -65,11 +65,11 @@ func TestButtonsOfAMemory(t *testing.T) {
 	archived := press("Archive")
 	ada.get(archived.header.Get("Location")).expect(http.StatusOK, "The memory is archived", "Make active again")
 	if got := w.memoryOf(admin, m.ID).State; got != "archived" {
-		t.Errorf("its state is %q", got)
+		t.Errorf("its state is %q, want \"archived\"", got)
 	}
 	important := press("Star")
 	if got := w.memoryOf(admin, m.ID).Importance; got != "high" {
-		t.Errorf("its importance is %q", got)
+		t.Errorf("its importance is %q, want \"high\"", got)
 	}
 	p := ada.submit(ada.get(archived.header.Get("Location")), "/undo", nil) // there was another change since
 	p.expect(http.StatusConflict, "changed again")
@@ -81,7 +81,7 @@ func TestButtonsOfAMemory(t *testing.T) {
 	press("Completed")
 	completed := w.memoryOf(admin, m.ID)
 	if completed.State != "completed" {
-		t.Errorf("its state is %q", completed.State)
+		t.Errorf("its state is %q, want \"completed\"", completed.State)
 	}
 	csrf := ada.get(path).html.all("form")[0].fields().Get("csrf")
 	for _, wrong := range []url.Values{{"key": {"content"}, "value": {""}}, {"key": {"state"}, "value": {"gone"}},
@@ -116,7 +116,7 @@ func TestDeletingAMemoryIsTakenBack(t *testing.T) {
 	sams.post("/undo", url.Values{"csrf": {csrf}, "step": {deleted.goesTo("/").Get("undo")}}).expect(http.StatusNotFound)
 	back := olivia.submit(page, "/undo", nil)
 	if back.header.Get("Location") != path+"?done=undone" {
-		t.Errorf("taking it back leads to %q", back.header.Get("Location"))
+		t.Errorf("taking it back leads to %q, want %v", back.header.Get("Location"), path+"?done=undone")
 	}
 	olivia.get(path+"?done=undone").expect(http.StatusOK, "Undone.", "opens at nine", "menu.txt")
 	if after := w.memoryOf(owner, w.memory); asJSON(t, after) != asJSON(t, before) {
@@ -144,14 +144,14 @@ func TestFilesOfAMemory(t *testing.T) {
 	unlinked := olivia.submit(olivia.get(path), path+"/files/unlink", nil)
 	olivia.get(unlinked.header.Get("Location")).expect(http.StatusOK, "is unlinked from this memory")
 	if f, err := view.GetFile(t.Context(), file); err != nil || f.MemoryID != "" {
-		t.Fatalf("%+v %v", f, err)
+		t.Fatalf("%+v %v, want memoryID \"\"", f, err)
 	}
 	linked := olivia.submit(olivia.get(path), path+"/files", url.Values{"file": {file}})
 	olivia.get(linked.header.Get("Location")).expect(http.StatusOK, "is linked to this memory")
 	olivia.undoOf(linked)
 	olivia.undoOf(unlinked) // which is from before: the link is there again
 	if f, err := view.GetFile(t.Context(), file); err != nil || f.MemoryID != m.ID {
-		t.Errorf("%+v %v", f, err)
+		t.Errorf("%+v %v, want memoryID %v", f, err, m.ID)
 	}
 	for _, refused := range []struct {
 		action, file string
@@ -170,7 +170,7 @@ func TestFilesOfAMemory(t *testing.T) {
 	olivia.upload("/memories/nowhere/files/add", csrf, "plan.txt", "x").expect(http.StatusNotFound)
 	if files, err := view.FilePage(t.Context(),
 		souvenir.FileQuery{FileList: souvenir.FileList{MemoryID: m.ID}}); err != nil || files.Total != 0 {
-		t.Errorf("%+v %v", files, err)
+		t.Errorf("%+v %v, want total 0", files, err)
 	}
 }
 

@@ -112,7 +112,8 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 	}
 	if got := asJSON(t, after.Metadata); got != `{"empty":{},"kept":[null,true],"list":[{"a":null}],`+
 		`"source":{"wiki":"New"}}` {
-		t.Errorf("metadata is %s", got)
+		t.Errorf("metadata is %s; want %v", got, `{"empty":{},"kept":[null,true],"list":[{"a":null}],`+
+			`"source":{"wiki":"New"}}`)
 	}
 
 	ada.undoOf(saved)
@@ -163,7 +164,7 @@ func TestMistakesInAMemoryAreReportedBesideTheirField(t *testing.T) {
 			if e.attr("id") == mistake.wrong+"-wrong" {
 				found = true
 				if !strings.Contains(e.text, mistake.says) {
-					t.Errorf("%s %.20q: %q", mistake.field, mistake.value, e.text)
+					t.Errorf("%s %.20q: %q, want in it %v", mistake.field, mistake.value, e.text, mistake.says)
 				}
 			}
 		}
@@ -179,7 +180,7 @@ func TestMistakesInAMemoryAreReportedBesideTheirField(t *testing.T) {
 		}
 	}
 	if after := w.memoryOf(admin, m.ID); after.Revision != 1 {
-		t.Errorf("a mistake has changed it: %+v", after)
+		t.Errorf("a mistake has changed it: %+v; want revision 1", after)
 	}
 	_, fields := ada.editForm(m.ID)
 	for _, base := range []string{"", "x", "0", "-1"} {
@@ -205,7 +206,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	p := walter.post(path, fields).stays(http.StatusConflict, "Someone else saved this memory", "different lines")
 	checkPage(w, p)
 	if now := w.memoryOf(owner, m.ID); now.Revision != 2 {
-		t.Fatalf("it was written over: %+v", now)
+		t.Fatalf("it was written over: %+v; want revision 2", now)
 	}
 	fields = p.typed(path)
 	if fields.Get("content") != "ONE\ntwo\nthree\nfour\nFIVE\n" || fields.Get("tags") != "a, b" ||
@@ -277,7 +278,7 @@ func TestWhoReadsOnlyChangesNothingOfAMemory(t *testing.T) {
 				}
 			}
 			if p := b.post(path+action, sent); p.status != want {
-				t.Errorf("%s by a %s: %d %.200s", action, name, p.status, p.body)
+				t.Errorf("%s by a %s: %d %.200s, want %v", action, name, p.status, p.body, want)
 			}
 		}
 		fields.Set("content", "changed")
@@ -287,7 +288,7 @@ func TestWhoReadsOnlyChangesNothingOfAMemory(t *testing.T) {
 		send("/files/unlink", url.Values{"file": {w.file}})
 		send("/restore", url.Values{"revision": {"1"}})
 		if p := b.upload(path+"/files/add", csrf, "note.txt", "text"); p.status != want {
-			t.Errorf("a file by a %s: %d %.200s", name, p.status, p.body)
+			t.Errorf("a file by a %s: %d %.200s, want %v", name, p.status, p.body, want)
 		}
 	}
 	if after := w.memoryOf(owner, w.memory); after.Revision != before.Revision || after.Content != before.Content {

@@ -74,10 +74,10 @@ func (a answer) refused(status int, code string, has ...string) answer {
 	a.t.Helper()
 	a.expect(status, append(has, `"error":"`+code+`"`, `"error_description":"`)...)
 	if got := a.header.Get("Cache-Control"); got != "no-store" {
-		a.t.Errorf("Cache-Control is %q", got)
+		a.t.Errorf("Cache-Control is %q, want \"no-store\"", got)
 	}
 	if got := a.header.Get("Content-Type"); got != "application/json" {
-		a.t.Errorf("Content-Type is %q", got)
+		a.t.Errorf("Content-Type is %q, want \"application/json\"", got)
 	}
 	return a
 }
@@ -108,7 +108,7 @@ func (w *world) works(token string) int {
 func (w *world) expectWorks(what, token string, status int) {
 	w.t.Helper()
 	if got := w.works(token); got != status {
-		w.t.Errorf("%s is answered with %d, not %d", what, got, status)
+		w.t.Errorf("%s is answered with %d, want %d", what, got, status)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
 		got, err := json.Marshal(found[name])
 		wanted, err2 := json.Marshal(want)
 		if err != nil || err2 != nil || string(got) != string(wanted) {
-			t.Errorf("%s is %s, not %s", name, got, wanted)
+			t.Errorf("%s is %s, want %s", name, got, wanted)
 		}
 	}
 	for _, name := range []string{"token_endpoint", "revocation_endpoint", "registration_endpoint", "jwks_uri"} {
@@ -167,7 +167,7 @@ func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
 		}
 	}
 	if alias := w.do(guest, "GET", "/.well-known/openid-configuration", ""); alias.body != a.body {
-		t.Errorf("the alias differs: %s", alias.body)
+		t.Errorf("the alias differs: %s; want %v", alias.body, a.body)
 	}
 	w.do(guest, "GET", "/.well-known/oauth-protected-resource/mcp", "").expect(http.StatusOK,
 		`"resource":"https://memory.example/mcp"`,
@@ -259,7 +259,7 @@ func TestRegistrationIsEchoed(t *testing.T) {
 		return slices.Contains([]string{"client_id", "client_id_issued_at"}, name)
 	})
 	if got, err := json.Marshal(found); err != nil || string(got) != want {
-		t.Errorf("the answer is %s, not %s", got, want)
+		t.Errorf("the answer is %s, want %s", got, want)
 	}
 	w.do(guest, "POST", "/oauth/register",
 		`{"redirect_uris": ["https://a.example/b"], "client_id": "chosen"}`).expect(http.StatusCreated,
@@ -378,7 +378,7 @@ func TestClientsAuthenticateAsTheyLike(t *testing.T) {
 	form := app.codeForm(w.letIn(app))
 	a := basic(maps.Clone(form), app.ID, "").refused(http.StatusUnauthorized, "invalid_client", "Invalid client")
 	if !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Basic ") {
-		t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
+		t.Errorf("WWW-Authenticate is %q, want at its start \"Basic \"", a.header.Get("WWW-Authenticate"))
 	}
 	w.post("/oauth/token", form).tokens()
 }

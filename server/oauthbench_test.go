@@ -76,7 +76,7 @@ func (h *oauthBench) do(b *testing.B, r *http.Request, into any) {
 	}
 	defer response.Body.Close()
 	if err := json.NewDecoder(response.Body).Decode(into); err != nil || response.StatusCode != http.StatusOK {
-		b.Errorf("%d %v", response.StatusCode, err)
+		b.Errorf("%d %v, want %v", response.StatusCode, err, http.StatusOK)
 	}
 }
 

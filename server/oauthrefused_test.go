@@ -94,7 +94,7 @@ func TestCodesThatAreRefused(t *testing.T) {
 			c.change(form)
 			a := w.post("/oauth/token", form).refused(c.status, c.code, c.has)
 			if a.header.Get("WWW-Authenticate") != "" {
-				t.Errorf("a challenge for a client that used none: %q", a.header.Get("WWW-Authenticate"))
+				t.Errorf("a challenge for a client that used none: %q, want none", a.header.Get("WWW-Authenticate"))
 			}
 			w.post("/oauth/token", c.app.codeForm(code)).expect(c.after)
 		})
@@ -247,10 +247,10 @@ func TestRefreshesAreNoMoreThanWhatWasGranted(t *testing.T) {
 		return form
 	}
 	if got := w.post("/oauth/token", with("scope", "memory:read offline_access")).tokens().Scope; got != "memory:read" {
-		t.Errorf("the scope is %q", got)
+		t.Errorf("the scope is %q, want \"memory:read\"", got)
 	}
 	if got := w.post("/oauth/token", app.refreshForm(set.RefreshToken)).tokens().Scope; got != "memory:read files:read" {
-		t.Errorf("the scope is %q", got)
+		t.Errorf("the scope is %q, want \"memory:read files:read\"", got)
 	}
 	w.post("/oauth/token", with("resource", publicAt+"/mcp/")).tokens()
 	w.post("/oauth/token", with("scope", "memory:write")).refused(http.StatusBadRequest, "invalid_scope", "memory:write")
@@ -287,7 +287,7 @@ func TestRevocationOverHTTP(t *testing.T) {
 		wrong.SetBasicAuth(app.ID, "wrong")
 		if a := w.send(wrong).refused(http.StatusUnauthorized,
 			"invalid_client"); !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Basic ") {
-			t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
+			t.Errorf("WWW-Authenticate is %q, want at its start \"Basic \"", a.header.Get("WWW-Authenticate"))
 		}
 		w.expectWorks("a token that was not revoked", set.AccessToken, http.StatusOK)
 		right := w.formRequest("/oauth/revoke", form.Encode())
@@ -404,7 +404,7 @@ func TestClientsOfDocumentsOverHTTP(t *testing.T) {
 	w.expectWorks("a token", set.AccessToken, http.StatusOK)
 	w.post("/oauth/token", app.refreshForm(set.RefreshToken)).tokens()
 	if n := asked.Load(); n != 1 {
-		t.Errorf("the document was fetched %d times", n)
+		t.Errorf("the document was fetched %d times, want 1", n)
 	}
 }
 

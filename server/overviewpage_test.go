@@ -42,12 +42,12 @@ func TestOverviewTellsWhatThereIs(t *testing.T) {
 			`aria-current="true"`, "time zone UTC")
 	checkPage(w, p)
 	if columns := strings.Count(p.body, `class="column"`); columns != 30 {
-		t.Errorf("%d columns for 30 days", columns)
+		t.Errorf("%d columns for 30 days, want 30", columns)
 	}
 	year := b.get("/?days=365").expect(http.StatusOK, "Added per week", "2 memories stored in 365 days")
 	checkPage(w, year)
 	if columns := strings.Count(year.body, `class="column"`); columns != 53 {
-		t.Errorf("%d columns for a year", columns)
+		t.Errorf("%d columns for a year, want 53", columns)
 	}
 	for _, wrong := range []string{"0", "-7", "8", "x", "99999999999999999999"} {
 		b.get("/?days="+wrong).expect(http.StatusBadRequest, "7, 30, 90 or 365 is needed")

@@ -89,7 +89,7 @@ func TestPagesAreWellMade(t *testing.T) {
 		ada.post("/profile", url.Values{"csrf": {hostile}}),
 	)
 	if len(found) < 18 {
-		t.Fatalf("only %d pages", len(found))
+		t.Fatalf("only %d pages, want at least 18", len(found))
 	}
 	for _, p := range found {
 		checkPage(w, p)
@@ -107,7 +107,7 @@ func checkPage(w *world, p *gotPage) {
 		"X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff",
 		"Referrer-Policy": "same-origin", "Access-Control-Allow-Origin": ""} {
 		if p.header.Get(name) != want {
-			t.Errorf("%s is %q, not %q", name, p.header.Get(name), want)
+			t.Errorf("%s is %q, want %q", name, p.header.Get(name), want)
 		}
 	}
 	policy := p.header.Get("Content-Security-Policy")
@@ -134,7 +134,7 @@ func checkPage(w *world, p *gotPage) {
 		t.Errorf("%d headings of the first level", len(headings))
 	}
 	if active := p.html.all("style", "iframe", "object", "embed", "base"); len(active) > 0 {
-		t.Errorf("the page has <%s>", active[0].name)
+		t.Errorf("the page has <%s>, got %v, want none", active[0].name, len(active))
 	}
 	for _, script := range p.html.all("script") {
 		if !strings.HasPrefix(script.attr("src"), "/static/") || strings.TrimSpace(script.text) != "" {
@@ -167,7 +167,7 @@ func (p *gotPage) transferred(w *world) int {
 		r.Header.Set("Accept-Encoding", "gzip") // as browsers do; then it is not unpacked here
 		file := w.browser().send(r)
 		if file.status != http.StatusOK {
-			w.t.Errorf("%s: %d", address, file.status)
+			w.t.Errorf("%s: %d, want %v", address, file.status, http.StatusOK)
 		}
 		size += len(file.body)
 	}
@@ -210,7 +210,7 @@ func checkElements(w *world, p *gotPage) {
 	for _, e := range p.html.all() {
 		for _, id := range append(strings.Fields(e.attr("aria-describedby")), strings.Fields(e.attr("aria-labelledby"))...) {
 			if ids[id] != 1 {
-				t.Errorf("<%s> names the id %q, which %d elements have", e.name, id, ids[id])
+				t.Errorf("<%s> names the id %q, which %d elements have; want 1", e.name, id, ids[id])
 			}
 		}
 		switch e.name {
@@ -242,7 +242,7 @@ func checkElements(w *world, p *gotPage) {
 	}
 	for id, n := range ids {
 		if n > 1 {
-			t.Errorf("%d elements have the id %q", n, id)
+			t.Errorf("%d elements have the id %q, want at most 1", n, id)
 		}
 	}
 }
@@ -251,7 +251,7 @@ func checkElements(w *world, p *gotPage) {
 func checkAddress(w *world, address string, ids map[string]int) {
 	if fragment, ok := strings.CutPrefix(address, "#"); ok {
 		if ids[fragment] != 1 {
-			w.t.Errorf("nothing has the id %q", fragment)
+			w.t.Errorf("nothing has the id %q, got %v, want 1", fragment, ids[fragment])
 		}
 		return
 	}
@@ -388,7 +388,7 @@ func TestFormsOfOthersAreRefused(t *testing.T) {
 			"that of another": {"csrf": {other}}, "that of nobody": {"csrf": {unknown}},
 			"a wrong one first": {"csrf": {other, right}}} {
 			if p := ada.post(rt.Path, field); p.status != http.StatusForbidden {
-				t.Errorf("POST %s with %s: %d", rt.Path, name, p.status)
+				t.Errorf("POST %s with %s: %d, want %v", rt.Path, name, p.status, http.StatusForbidden)
 			}
 			tried++
 		}
@@ -406,7 +406,7 @@ func TestFormsOfOthersAreRefused(t *testing.T) {
 				r.Header.Set(key, value)
 			}
 			if p := ada.send(r); p.status != http.StatusForbidden {
-				t.Errorf("POST %s from %s: %d", rt.Path, name, p.status)
+				t.Errorf("POST %s from %s: %d, want %v", rt.Path, name, p.status, http.StatusForbidden)
 			}
 		}
 		if rt.Needs != "nothing" {

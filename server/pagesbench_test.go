@@ -114,7 +114,7 @@ func TestPagesAreListed(t *testing.T) {
 		fmt.Println("page", pattern)
 	}
 	if len(paths) < 10 {
-		t.Errorf("only %d pages", len(paths))
+		t.Errorf("only %d pages, want at least 10", len(paths))
 	}
 }
 
@@ -132,7 +132,7 @@ func openPage(b *testing.B, at *httptest.Server, path, session string) string {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
-		b.Fatalf("%s: %s %v %.300s", path, answer.Status, err, body)
+		b.Fatalf("%s: %s %v %.300s, got %v, want %v", path, answer.Status, err, body, answer.StatusCode, http.StatusOK)
 	}
 	return string(body)
 }

@@ -27,11 +27,11 @@ func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
 		}
 		if a := w.do(guest, "GET", strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?limt=1",
 			""); a.status != http.StatusUnauthorized {
-			t.Errorf("%s tells a guest %d %s", path, a.status, a.body)
+			t.Errorf("%s tells a guest %d %s; want %v", path, a.status, a.body, http.StatusUnauthorized)
 		}
 	}
 	if checked < 8 {
-		t.Errorf("only %d routes were looked at", checked)
+		t.Errorf("only %d routes were looked at, want at least 8", checked)
 	}
 	for path, status := range map[string]int{
 		"/api/files?limit=1&offset=0&tags=a&token=x": http.StatusOK, "/api/activity?limit=1&token=x": http.StatusOK,
@@ -69,7 +69,7 @@ func TestParametersGivenTwiceAreRefused(t *testing.T) {
 		}
 	}
 	if checked < 10 {
-		t.Errorf("only %d parameters were looked at", checked)
+		t.Errorf("only %d parameters were looked at, want at least 10", checked)
 	}
 	w.do(owner, "GET", "/api/files?token=x&token=y", "").expect(http.StatusBadRequest)
 }

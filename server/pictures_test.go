@@ -70,7 +70,7 @@ func (b *browser) picture(path string) drawnPicture {
 		}
 	}
 	if len(d.Edges)%3 != 0 {
-		b.w.t.Errorf("%s: %d numbers of edges", path, len(d.Edges))
+		b.w.t.Errorf("%s: %d numbers of edges, got %v, want 0", path, len(d.Edges), len(d.Edges)%3)
 	}
 	for i := 0; i+2 < len(d.Edges); i += 3 {
 		if d.Edges[i] >= n || d.Edges[i+1] >= n || d.Edges[i] == d.Edges[i+1] || d.Edges[i+2] < 0 || d.Edges[i+2] > 100 {
@@ -135,7 +135,8 @@ func TestGraphShowsWhatIsConnected(t *testing.T) {
 		} else {
 			similar++
 			if d.Project[from] != d.Project[to] {
-				t.Errorf("%q and %q are said to be similar", d.Labels[from], d.Labels[to])
+				t.Errorf("%q and %q are said to be similar, got %v, want %v", d.Labels[from], d.Labels[to], d.Project[from],
+					d.Project[to])
 			}
 		}
 	}
@@ -165,7 +166,7 @@ func TestGraphShowsWhatIsConnected(t *testing.T) {
 	}
 	for query, edges := range map[string]int{"neighbours=0": 2, "similar=1&neighbours=0": 2} {
 		if got := len(sam.picture("/graph/data?"+query).Edges) / 3; got != edges {
-			t.Errorf("%s: %d edges", query, got)
+			t.Errorf("%s: %d edges, want %v", query, got, edges)
 		}
 	}
 	if some, all := len(sam.picture("/graph/data?neighbours=1").Edges),
@@ -345,10 +346,10 @@ func TestMemoryBesideThePicture(t *testing.T) {
 	r.Header.Set("HX-Request", "true")
 	part := sam.send(r).expect(http.StatusOK, "&lt;script&gt;", "&lt;u&gt;").without("<script", "<html", "<u>")
 	if len(part.body) > 4000 {
-		t.Errorf("the part has %d bytes", len(part.body))
+		t.Errorf("the part has %d bytes, want at most 4000", len(part.body))
 	}
 	if d := sam.picture("/graph/data"); len([]rune(d.Labels[0])) > 91 {
-		t.Errorf("the label %q is long", d.Labels[0])
+		t.Errorf("the label %q is long, got %v, want at most 91", d.Labels[0], len([]rune(d.Labels[0])))
 	}
 	sam.get("/graph/memories/nothing").expect(http.StatusNotFound)
 }

@@ -60,7 +60,7 @@ func TestModulesOfAProject(t *testing.T) {
 	p := olivia.get(modules).expect(http.StatusOK, ">4</span>", "Oven", `<option value="Oven">`).without("No modules yet")
 	checkPage(w, p)
 	if chips := strings.Count(p.body, `href="?module=`); chips != 3 {
-		t.Errorf("%d modules", chips)
+		t.Errorf("%d modules, want 3", chips)
 	}
 	p = w.signedIn(reader).get(modules+"?module=TILL").expect(http.StatusOK, "<h1>Module TILL of The shop</h1>",
 		"Drawer 2 sticks.", "Both are warm.", "T1</b> add up in the till", "<dt>bug</dt><dd>3</dd>",
@@ -88,7 +88,7 @@ func TestContextOfAProject(t *testing.T) {
 	part := olivia.asks(http.MethodGet, path+"?query=when+does+it+open&budget=", nil).expect(http.StatusOK,
 		"tokens in total", "relevance ").without("<html", "<input")
 	if !strings.Contains(part.body, "The shop opens") {
-		t.Errorf("the part is %s", part.body)
+		t.Errorf("the part is %s; want in it \"The shop opens\"", part.body)
 	}
 	checkPage(w, olivia.get(path+"?budget=600").expect(http.StatusOK, "shortened for the agent", `class="note"`))
 	for _, budget := range []string{"7", "-1", "many", "99999999999999999999"} {

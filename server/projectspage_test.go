@@ -134,7 +134,7 @@ func TestProjectPagesAreForThePeopleOfTheProject(t *testing.T) {
 			}
 			p := b.get(shop + path)
 			if p.status != want {
-				t.Errorf("%s opens %s: %d, not %d", caller, path, p.status, want)
+				t.Errorf("%s opens %s: %d, want %d", caller, path, p.status, want)
 			}
 			if caller != owner { // who is shown what she has elsewhere, too
 				p.without(secret)
@@ -218,7 +218,7 @@ func TestChangesOfProjectsNeedTheRole(t *testing.T) {
 				fields.Set("typed", "Mine") // its name by now
 			}
 			if p := b.post(shop+change.path, fields); p.status != want {
-				t.Errorf("%s: POST %s %s: %d, not %d: %.300s", caller, change.path, fields.Encode(), p.status, want, p.body)
+				t.Errorf("%s: POST %s %s: %d, want %d: %.300s", caller, change.path, fields.Encode(), p.status, want, p.body)
 			}
 		}
 	}

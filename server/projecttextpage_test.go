@@ -51,7 +51,7 @@ func TestRulesAreWrittenChangedAndDeleted(t *testing.T) {
 		checkPage(w, p)
 		rule, err := store.GetRule(t.Context(), place.ref, souvenir.RuleDo)
 		if err != nil || rule.Content != "# Smile\n\n- at *all*\n" {
-			t.Fatalf("%v: %q", err, rule.Content)
+			t.Fatalf("%v: %q, want %v", err, rule.Content, "# Smile\n\n- at *all*\n")
 		}
 		_, err = store.SetRule(t.Context(),
 			souvenir.NewRule{ProjectID: place.ref.ID, Type: souvenir.RuleDo, Content: rule.Content, Tags: []string{"mood"}})
@@ -158,7 +158,7 @@ func TestEditingBesideOthers(t *testing.T) {
 	}
 	p := olivia.post(edit, form).stays(http.StatusConflict, "It was deleted.")
 	if p.says("content") != "Lost?" {
-		t.Errorf("yours is %q", p.says("content"))
+		t.Errorf("yours is %q, want \"Lost?\"", p.says("content"))
 	}
 }
 
@@ -176,7 +176,7 @@ func TestTextsThatCannotBeSaved(t *testing.T) {
 		p := olivia.post(edit, olivia.writes(edit, c.key, c.content)).stays(http.StatusBadRequest, c.says,
 			`aria-invalid="true"`)
 		if p.says("content") != c.content {
-			t.Errorf("%s: %.100q is typed", c.key, p.says("content"))
+			t.Errorf("%s: %.100q is typed, want %v", c.key, p.says("content"), c.content)
 		}
 	}
 	if got := todoOf(t, store); got.Content != shopTodo || got.Revision != 1 {
@@ -199,12 +199,12 @@ func TestPreviewOfATextIsSafe(t *testing.T) {
 	p := olivia.post(edit, form).stays(http.StatusOK, "<strong>bold</strong>", "<h1>“Do” of The shop</h1>")
 	checkPage(w, p)
 	if !strings.HasPrefix(p.says("content"), "**bold**") {
-		t.Errorf("typed is %q", p.says("content"))
+		t.Errorf("typed is %q, want at its start \"**bold**\"", p.says("content"))
 	}
 	form.Set("content", strings.Repeat("word\n\n", 50_000))
 	if p := olivia.asks(http.MethodPost, edit, form).expect(http.StatusOK,
 		"Only the beginning is shown"); len(p.body) > 300_000 {
-		t.Errorf("the preview has %d bytes", len(p.body))
+		t.Errorf("the preview has %d bytes, want at most 300_000", len(p.body))
 	}
 	olivia.get(w.shop()+"/rules").expect(http.StatusOK, "Nothing here yet.") // looking saves nothing
 }
@@ -218,7 +218,7 @@ func TestEditingKeepsLineEndings(t *testing.T) {
 		strings.Replace(shopTodo, "Be kind.", "Be\nvery kind.", 1))).goesTo(w.shop() + "/todo?undo=")
 	if got, want := todoOf(t, store).Content,
 		strings.ReplaceAll(strings.Replace(shopTodo, "Be kind.", "Be\nvery kind.", 1), "\n", "\r\n"); got != want {
-		t.Errorf("the to-do is %q", got)
+		t.Errorf("the to-do is %q, want %v", got, want)
 	}
 	first := "\n\n  leading blank lines\n"
 	olivia.post(edit, olivia.writes(edit, "main", first)).goesTo(w.shop() + "?undo=")
@@ -239,7 +239,7 @@ func TestMainMemoryOfAProject(t *testing.T) {
 	main, err := w.store.As(souvenir.Access{User: w.users[reader]}).MainMemory(t.Context(),
 		souvenir.ProjectRef{ID: w.users[owner] + "/shop"})
 	if err != nil || main.Memory.Content != "# The shop\n\nSoup and fish." {
-		t.Errorf("%v: %q", err, main.Memory.Content)
+		t.Errorf("%v: %q, want %v", err, main.Memory.Content, "# The shop\n\nSoup and fish.")
 	}
 	second := walter.post(edit, walter.writes(edit, "main", "Soup."))
 	walter.leadsTo(walter.takesBack(second, "“Main memory” is saved."), w.shop()+"?done=undone").expect(http.StatusOK,

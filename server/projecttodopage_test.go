@@ -91,7 +91,7 @@ func TestTodoBoardShowsTheFiveSections(t *testing.T) {
 	}
 	if want := []string{"T1 add up false", "T2 borrow a till true", "T3 close at six false",
 		"who cleans? false"}; !slices.Equal(lines, want) {
-		t.Errorf("the check boxes are %q", lines)
+		t.Errorf("the check boxes are %q, want %v", lines, want)
 	}
 	rita := w.signedIn(reader).get(w.shop()+"/todo").expect(http.StatusOK, "T1", "disabled").without("/edit", "/todo/tick")
 	checkPage(w, rita)
@@ -173,14 +173,14 @@ func TestTickingWhileOthersEdit(t *testing.T) {
 	want := strings.NewReplacer("## Tasks\n", "## Tasks\n\n- [ ] T9 first of all\n", "[ ] T1", "[x] T1", "[ ] T3",
 		"[x] T3", "who cleans?", "who cleans up?").Replace(shopTodo)
 	if got := todoOf(t, store); got.Content != want {
-		t.Errorf("the to-do is %q", got.Content)
+		t.Errorf("the to-do is %q, want %v", got.Content, want)
 	}
 	olivia.asks(http.MethodPost, board+"/tick", ticks(gaps, 0)).expect(http.StatusOK,
 		"Someone else has changed or removed that line meanwhile", "who cleans up?")
 	checkPage(w, olivia.post(board+"/tick", gaps).stays(http.StatusOK,
 		"Someone else has changed or removed that line meanwhile"))
 	if got := todoOf(t, store); got.Content != want {
-		t.Errorf("the to-do is %q", got.Content)
+		t.Errorf("the to-do is %q, want %v", got.Content, want)
 	}
 	for name, fields := range map[string]url.Values{
 		"box is ": {"section": {"tasks"}, "box": {"x"}}, "section is ": {"section": {hostile}},
@@ -234,7 +234,7 @@ func TestLongTodosComeInParts(t *testing.T) {
 	p := olivia.get(board).expect(http.StatusOK, "5,000 of 10,000", "T5000", "T5039", "All of Tasks, 10,000 lines",
 		"All of Constitution").without("T4999", "T5040")
 	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the board took %v", took)
+		t.Errorf("the board took %v, want at most %v", took, 5*time.Second)
 	}
 	t.Logf("the board of %d tasks: %v, %d bytes", many, time.Since(began), len(p.body))
 	checkPage(w, p)
@@ -259,7 +259,7 @@ func TestLongTodosComeInParts(t *testing.T) {
 		}
 	}
 	if seen != 2000 {
-		t.Errorf("%d of 2000 paragraphs are shown", seen)
+		t.Errorf("%d of 2000 paragraphs are shown, want 2000", seen)
 	}
 }
 

@@ -34,19 +34,19 @@ func TestSigningInAtAProvider(t *testing.T) {
 	away := b.get(button)
 	b.leadsTo(b.get(p.signIn(away)), "/profile?a=b").expect(http.StatusOK, "olivia@example.com")
 	if !strings.HasPrefix(b.cookie("auth_token"), "ses_") {
-		t.Errorf("the browser has the cookie %q", b.cookie("auth_token"))
+		t.Errorf("the browser has the cookie %q, want at its start \"ses_\"", b.cookie("auth_token"))
 	}
 	for name, want := range map[string]string{"response_type": "code", "client_id": "souvenir", "redirect_uri": publicAt +
 		"/login/provider/callback",
 		"scope": "openid profile email", "code_challenge_method": "S256", "acr_values": "", "prompt": "",
 		"response_mode": ""} {
 		if got := p.asked.Get(name); got != want {
-			t.Errorf("the provider is asked with %s %q, not %q", name, got, want)
+			t.Errorf("the provider is asked with %s %q, want %q", name, got, want)
 		}
 	}
 	for _, name := range []string{"state", "nonce", "code_challenge"} {
 		if len(p.asked.Get(name)) < 26 {
-			t.Errorf("%s is %q", name, p.asked.Get(name))
+			t.Errorf("%s is %q, want at least a length of 26", name, p.asked.Get(name))
 		}
 	}
 	set := away.header.Get("Set-Cookie")
@@ -75,7 +75,7 @@ func TestWhereASignInAtAProviderLeads(t *testing.T) {
 		b := w.browser()
 		away := b.get("/login/provider?next=" + url.QueryEscape(next))
 		if set := away.header.Get("Set-Cookie"); len(set) > 2500 {
-			t.Errorf("the cookie has %d bytes", len(set))
+			t.Errorf("the cookie has %d bytes, want at most 2500", len(set))
 		}
 		if back := b.get(p.signIn(away)); back.status != http.StatusSeeOther || back.header.Get("Location") != want {
 			t.Errorf("next %.60q leads to %.60q (%d)", next, back.header.Get("Location"), back.status)
@@ -264,7 +264,7 @@ func TestSeveralSignInsAtOnce(t *testing.T) {
 		size += len(c.String())
 	}
 	if size > 8000 {
-		t.Errorf("the browser sends cookies of %d bytes", size)
+		t.Errorf("the browser sends cookies of %d bytes, want at most 8000", size)
 	}
 	b.leadsTo(b.get(p.signIn(b.get("/login/provider"))), "/")
 }
@@ -312,7 +312,7 @@ func TestStrengthOfASignInAtAProvider(t *testing.T) {
 				`href="/login/provider?again=1"`)
 			p.signIn(b.get("/login/provider?again=1"))
 			if p.asked.Get("prompt") != "login" {
-				t.Errorf("the provider is not asked to ask anew: prompt is %q", p.asked.Get("prompt"))
+				t.Errorf("the provider is not asked to ask anew: prompt is %q, want \"login\"", p.asked.Get("prompt"))
 			}
 		})
 	}
@@ -364,7 +364,7 @@ func TestProvidersThatLeadAstray(t *testing.T) {
 		p.metadata = metadata
 		w := linked(t, p, p.options())
 		if page := w.browser().get("/login/provider"); page.status != http.StatusServiceUnavailable {
-			t.Errorf("%s: %d %q", name, page.status, page.header.Get("Location"))
+			t.Errorf("%s: %d %q, want %v", name, page.status, page.header.Get("Location"), http.StatusServiceUnavailable)
 		}
 	}
 	// Addresses of the own network that the metadata names: the link-local one where clouds keep credentials, and others.
@@ -380,7 +380,7 @@ func TestProvidersThatLeadAstray(t *testing.T) {
 		}
 	}
 	if len(reached) > 0 {
-		t.Errorf("the trap was reached: %v", reached)
+		t.Errorf("the trap was reached: %v, want none", reached)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestWhomAProxySpeaksFor(t *testing.T) {
 				r.Header.Add("X-Forwarded-For", hop)
 			}
 			if got := (&Server{options: Options{TrustedProxies: c.trusted}}).remote(r).String(); got != c.want {
-				t.Errorf("it is %s, not %s", got, c.want)
+				t.Errorf("it is %s, want %s", got, c.want)
 			}
 		})
 	}

@@ -29,7 +29,7 @@ func TestMemoriesOfProjectsOfOneID(t *testing.T) {
 				address = "/memories" + address
 			}
 			if p := b.get(address); p.status != http.StatusOK {
-				t.Errorf("%s leads to %s: %d", page, address, p.status)
+				t.Errorf("%s leads to %s: %d, want %v", page, address, p.status, http.StatusOK)
 			} else if own, shared := strings.Contains(p.body, "Of my own shop"),
 				strings.Contains(p.body, "opens at nine"); own == shared {
 				t.Errorf("%s leads to %s with own %v, shared %v", page, address, own, shared)
@@ -38,7 +38,7 @@ func TestMemoriesOfProjectsOfOneID(t *testing.T) {
 			}
 		}
 		if len(found) < 2 {
-			t.Errorf("%s leads to %v", page, found)
+			t.Errorf("%s leads to %v, want at least a length of 2", page, found)
 		}
 	}
 }

@@ -255,12 +255,13 @@ func (w *world) checkChallenge(a answer, caller, path string) {
 		want = `Bearer error="invalid_token", ` + metadata + ", " + all
 	case a.status == http.StatusForbidden && strings.Contains(a.body, "scope"):
 		if !strings.HasPrefix(challenge, `Bearer error="insufficient_scope", `+metadata+`, scope="`) {
-			w.t.Errorf("WWW-Authenticate is %q", challenge)
+			w.t.Errorf("WWW-Authenticate is %q, want at its start %v", challenge, `Bearer error="insufficient_scope", `+metadata+
+				`, scope="`)
 		}
 		return
 	}
 	if challenge != want {
-		w.t.Errorf("WWW-Authenticate is %q, not %q", challenge, want)
+		w.t.Errorf("WWW-Authenticate is %q, want %q", challenge, want)
 	}
 }
 

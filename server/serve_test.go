@@ -103,7 +103,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 	}
 	out.Close()
 	if got := <-done; got.err != nil || got.status != http.StatusOK {
-		t.Errorf("the upload ended with %d, %v", got.status, got.err)
+		t.Errorf("the upload ended with %d, %v; want %v", got.status, got.err, http.StatusOK)
 	}
 	s.wait(t)
 }
@@ -182,7 +182,7 @@ func TestSilentClientsAreGivenUp(t *testing.T) {
 		}
 		all, err := io.ReadAll(conn)
 		if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 ") {
-			t.Errorf("%v: %s", err, all)
+			t.Errorf("%v: %s; got %v, want at its start \"HTTP/1.1 200 \"", err, all, string(all))
 		}
 	})
 	t.Run("one who takes nothing", func(t *testing.T) {

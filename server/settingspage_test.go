@@ -31,7 +31,7 @@ func TestPreferencesOnThePage(t *testing.T) {
 		p := b.submit(b.get("/settings"), "/settings", url.Values{"key": {key}, "value": {value}})
 		page := b.landsAt(p, "/settings?undo=").expect(http.StatusOK, "is saved", "Undo")
 		if got := w.preferences(owner)[key]; !reflect.DeepEqual(got, want) {
-			t.Errorf("%s is %#v, not %#v", key, got, want)
+			t.Errorf("%s is %#v, want %#v", key, got, want)
 		}
 		return page
 	}
@@ -113,7 +113,7 @@ func TestLengthsOfTimeAsTheyWereChosen(t *testing.T) {
 		10 * time.Second: "10s", 90 * time.Second: "1m30s", 10 * time.Minute: "10m",
 	} {
 		if got := server.LongSpan(chosen); got != want {
-			t.Errorf("%v: %q, not %q", chosen, got, want)
+			t.Errorf("%v: %q, want %q", chosen, got, want)
 		}
 	}
 }
@@ -130,12 +130,12 @@ func TestARefusedPreferenceChangesNothing(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000)
 	b.submit(b.get("/settings"), "/settings", url.Values{"key": {"place"}, "value": {deep}}).expect(http.StatusBadRequest)
 	if got := w.preferences(owner)["place"]; !reflect.DeepEqual(got, before) {
-		t.Errorf("place is %.200v", got)
+		t.Errorf("place is %.200v, want %v", got, before)
 	}
 	b.submit(b.get("/settings"), "/settings",
 		url.Values{"key": {"place"}, "value": {`{"streets": {"b": "Bay"}}`}}).expect(http.StatusSeeOther)
 	if got, want := w.preferences(owner)["place"],
 		map[string]any{"streets": map[string]any{"b": "Bay"}}; !reflect.DeepEqual(got, want) {
-		t.Errorf("place is %v", got)
+		t.Errorf("place is %v, want %v", got, want)
 	}
 }

@@ -109,7 +109,7 @@ func TestAnUninvitedProjectShowsNothingOfItself(t *testing.T) {
 	_, stored := w.call(owner, "memory",
 		`{"action": "store", "content": "our invoices are herrings", "project_name": "billing-api"}`)
 	if !strings.Contains(stored, "indexed") {
-		t.Fatalf("storing gives %s", stored)
+		t.Fatalf("storing gives %s; want in it \"indexed\"", stored)
 	}
 	victim(true)
 	if found, err := attacker.Search(t.Context(), souvenir.Query{Text: "herrings"}); err != nil ||

@@ -220,7 +220,7 @@ func TestGuessingPasswordsTakesLongerAndLonger(t *testing.T) {
 		for _, wait := range []string{"2", "4", "8"} {
 			p := b.login(name, rightPassword).expect(http.StatusTooManyRequests, "wait "+wait+" seconds", `value="`+name+`"`)
 			if p.header.Get("Retry-After") != wait {
-				t.Errorf("Retry-After is %q, not %s", p.header.Get("Retry-After"), wait)
+				t.Errorf("Retry-After is %q, want %s", p.header.Get("Retry-After"), wait)
 			}
 			ticks.pass(10 * time.Second)
 			b.login(name, wrongPassword).expect(http.StatusUnauthorized)
@@ -278,7 +278,7 @@ func TestHowOftenANameCanBeTriedTellsNothing(t *testing.T) {
 				want = http.StatusTooManyRequests
 			}
 			if p := w.browser().login(name, wrongPassword); p.status != want {
-				t.Errorf("%q: %d, not %d", name, p.status, want)
+				t.Errorf("%q: %d, want %d", name, p.status, want)
 			}
 		}
 		ticks.pass(time.Minute)

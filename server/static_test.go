@@ -38,7 +38,7 @@ func TestFilesOfPagesArePacked(t *testing.T) {
 			}
 		}
 		if !bytes.Equal(content, want) {
-			t.Errorf("%q: %d bytes instead of %d", accepted, len(content), len(want))
+			t.Errorf("%q: %d bytes instead of %d, got %v, want %v", accepted, len(content), len(want), content, want)
 		}
 	}
 	r := w.request(guest, http.MethodGet, "/static/icon.svg", nil)
@@ -50,7 +50,7 @@ func TestFilesOfPagesArePacked(t *testing.T) {
 	for _, path := range []string{"/static/", "/static/vendor", "/static/nothing.js",
 		"/static/%2e%2e/templates/login.html"} {
 		if got := w.browser().get(path); got.status != http.StatusNotFound {
-			t.Errorf("%s: %d", path, got.status)
+			t.Errorf("%s: %d, want %v", path, got.status, http.StatusNotFound)
 		}
 	}
 }

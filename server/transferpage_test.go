@@ -57,7 +57,7 @@ func TestExportOnThePage(t *testing.T) {
 		t.Errorf("the file is called %s", got)
 	}
 	if got := own.header.Get("Content-Type"); got != "application/x-ndjson" {
-		t.Errorf("the file is of the type %s", got)
+		t.Errorf("the file is of the type %s; want \"application/x-ndjson\"", got)
 	}
 	b.submit(p, "/transfer/export", url.Values{"files": nil, "vectors": nil}).expect(http.StatusOK,
 		secret).without(`"type":"file"`, `"type":"vectors"`)
@@ -88,7 +88,7 @@ func TestImportOnThePage(t *testing.T) {
 	begun := func(p *gotPage) *gotPage {
 		t.Helper()
 		if p.header.Get("Location") != "/transfer#work" {
-			t.Fatalf("%d %q %s", p.status, p.header.Get("Location"), p.body)
+			t.Fatalf("%d %q %s; want \"/transfer#work\"", p.status, p.header.Get("Location"), p.body)
 		}
 		page := ada.worked("/transfer")
 		checkPage(w, page)
@@ -113,12 +113,12 @@ func TestImportOnThePage(t *testing.T) {
 	begun(ada.bring(memory("brought", hostileJSON))).expect(http.StatusOK, "Skipped items",
 		"Line 2, memory brought")
 	if got := content(); got != "one" {
-		t.Errorf("it is %q", got)
+		t.Errorf("it is %q, want \"one\"", got)
 	}
 	begun(ada.bring(memory("brought", "two"), [2]string{"conflict", "replace"})).expect(http.StatusOK,
 		`<td class="numeric">1</td><td class="numeric">0</td></tr>`)
 	if got := content(); got != "two" {
-		t.Errorf("it is %q", got)
+		t.Errorf("it is %q, want \"two\"", got)
 	}
 	begun(ada.bring("nothing that was exported <b>")).expect(http.StatusOK, "not an export of Souvenir", `role="alert"`)
 	begun(ada.bring(memory("other", "one")+"{\"type\":\"memory\",\"id\":\""+strings.Repeat("x", 200)+
@@ -171,7 +171,7 @@ func TestWhoMayImport(t *testing.T) {
 		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
 		r.Header.Set("Origin", origin)
 		if p := ada.send(r); p.status != http.StatusForbidden {
-			t.Errorf("%s: %d %s", name, p.status, p.body)
+			t.Errorf("%s: %d %s; want %v", name, p.status, p.body, http.StatusForbidden)
 		}
 	}
 	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).GetMemory(t.Context(), "brought"); err == nil {

@@ -113,7 +113,7 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 	add(souvenir.NewMemory{Content: "to be erased"})
 	trash, err := view.TrashPage(t.Context(), souvenir.TrashQuery{})
 	if err != nil || len(trash.Entries) != 4 {
-		t.Fatalf("%+v, %v", trash, err)
+		t.Fatalf("%+v, %v; got %v, want 4", trash, err, len(trash.Entries))
 	}
 	ids := make([]string, len(trash.Entries)) // the memory before the project that it waits for
 	for i, e := range trash.Entries {
@@ -139,11 +139,11 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 		"cannot be undone")
 	checkPage(w, asked)
 	if left, err := view.TrashPage(t.Context(), souvenir.TrashQuery{}); err != nil || left.Total != 2 {
-		t.Errorf("before the answer: %+v, %v", left, err)
+		t.Errorf("before the answer: %+v, %v; want total 2", left, err)
 	}
 	sure := asked.hidden()
 	if len(sure["id"]) != 2 {
-		t.Fatalf("the question keeps %v", sure)
+		t.Fatalf("the question keeps %v, got %v, want 2", sure, len(sure["id"]))
 	}
 	olivia.leadsTo(olivia.post("/trash", sure), "/trash?done=erased").expect(http.StatusOK, "Nothing here")
 }

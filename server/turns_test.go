@@ -75,7 +75,7 @@ func TestOneUserFillsOnlyTheirOwnLine(t *testing.T) {
 	a.expect(http.StatusServiceUnavailable, "the call has waited for its turn for 200ms", "try again in 1 s",
 		`"isError":true`)
 	if a.header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After is %q", a.header.Get("Retry-After"))
+		t.Errorf("Retry-After is %q, want \"1\"", a.header.Get("Retry-After"))
 	}
 	w.do(stranger, "GET", "/api/projects", "").expect(http.StatusServiceUnavailable)
 	w.do(stranger, "POST", "/mcp", `{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": `+search+`}`).
@@ -138,7 +138,7 @@ func TestALineThatIsFull(t *testing.T) {
 	close(m.goOn)
 	group.Wait()
 	if reasons["answered"] != server.BegunPerUser {
-		t.Errorf("calls ended as %v", reasons)
+		t.Errorf("calls ended as %v, want %v", reasons, server.BegunPerUser)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
 	steps.note(err)
 	olivia.undoOf(preference).expect(http.StatusConflict, "changed again since")
 	if got := w.preferences(owner)["answers"]; got != "long" {
-		t.Errorf("answers is %v", got)
+		t.Errorf("answers is %v, want \"long\"", got)
 	}
 	whole := olivia.submit(olivia.get("/settings"), "/settings/whole", url.Values{"whole": {`{"theme": "dark"}`}})
 	_, err = view.UpdatePreferences(t.Context(), map[string]any{"fresh": true})
@@ -39,7 +39,7 @@ func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
 	steps.note(err)
 	olivia.undoOf(renamed).expect(http.StatusConflict, "renamed again since")
 	if p, err := view.GetProject(t.Context(), ref); err != nil || p.Name != third {
-		t.Errorf("%+v %v", p, err)
+		t.Errorf("%+v %v, want name %v", p, err, third)
 	}
 	csrf := olivia.get(members).hidden().Get("csrf")
 	added := olivia.post(members,

@@ -343,7 +343,7 @@ func (w *world) call(caller, tool, arguments string) (answer, string) {
 func (a answer) expect(status int, has ...string) answer {
 	a.t.Helper()
 	if a.status != status {
-		a.t.Errorf("status is %d, not %d: %.400s", a.status, status, a.body)
+		a.t.Errorf("status is %d, want %d: %.400s", a.status, status, a.body)
 	}
 	for _, part := range has {
 		if !strings.Contains(a.body, part) {

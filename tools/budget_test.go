@@ -82,7 +82,7 @@ func TestMainMemoryAndModuleStateKeepToABudgetAndSayWhatIsLeftOut(t *testing.T) 
 		}
 		for _, m := range append(got.Related, got.Memories...) {
 			if m.Truncated != (len(c.says) > 0) {
-				t.Errorf("%s %s: a memory is truncated: %v", c.tool, c.arguments, m.Truncated)
+				t.Errorf("%s %s: a memory is truncated: %v, want %v", c.tool, c.arguments, m.Truncated, (len(c.says) > 0))
 			}
 		}
 	}

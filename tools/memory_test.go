@@ -340,7 +340,7 @@ func TestPagesNeitherRepeatNorSkip(t *testing.T) {
 		}
 		whole := contents(w.must("owner", "memory", fmt.Sprintf(query, 100, 0)))
 		if len(whole) < 5 {
-			t.Fatalf("by %s only %q are found", order, whole)
+			t.Fatalf("by %s only %q are found, want at least a length of 5", order, whole)
 		}
 		var paged []string
 		for more := true; more; {
@@ -510,7 +510,8 @@ func TestSearchResultsAreLean(t *testing.T) {
 				t.Errorf("%s: %d bytes around a memory, want at most 200: %s", args, n, encode(t, m))
 			}
 			if score := at(m, "score").(float64); len(fmt.Sprint(score)) > len("0.123") {
-				t.Errorf("score %v has more than three digits", score)
+				t.Errorf("score %v has more than three digits, got %v, want at most %v", score, len(fmt.Sprint(score)),
+					len("0.123"))
 			}
 		}
 		if n := len(encode(t, result)) - 7*(len(content)+2); n > 7*200 {

@@ -26,7 +26,7 @@ func TestReadOnlyToolsOfferOnlyWhatReads(t *testing.T) {
 	}
 	if want := []string{"memory", "get_project_main_memory", "get_module_state", "list_collections"}; !slices.Equal(names,
 		want) {
-		t.Errorf("the tools are %v, not %v", names, want)
+		t.Errorf("the tools are %v, want %v", names, want)
 	}
 	memory := tools.ListReadOnly()[0]
 	for _, word := range []string{"- get_context", "- search", "- retrieve", "For reading only"} {

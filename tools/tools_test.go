@@ -24,7 +24,7 @@ func TestAllDefinitionsTogetherCostAtMost3000Tokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := tokens(encoded); got > 3000 {
-		t.Errorf("the definitions are %d tokens, more than 3,000", got)
+		t.Errorf("the definitions are %d tokens, more than 3,000; want at most 3000", got)
 	} else if got < 1000 {
 		t.Errorf("the definitions are only %d tokens; was something lost?", got)
 	}

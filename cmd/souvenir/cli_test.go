@@ -37,7 +37,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 		}
 		for line := range strings.Lines(command.Long + "\n" + command.Example) {
 			if len([]rune(line)) > 140 {
-				t.Errorf("%s: a line of its page is too long: %q", path, line)
+				t.Errorf("%s: a line of its page is too long: %q, got %v, want at most 140", path, line, len([]rune(line)))
 			}
 		}
 		page := c.ok(t, append(strings.Fields(path)[1:], "--help")...)
@@ -82,7 +82,7 @@ func TestListsAsJSON(t *testing.T) {
 	for _, args := range lists {
 		o := c.run(t, append(args, "--json")...)
 		if o.code != exitOK {
-			t.Errorf("%v: exit status %d: %s", args, o.code, o.stderr)
+			t.Errorf("%v: exit status %d: %s; want %v", args, o.code, o.stderr, exitOK)
 		}
 		decode[any](t, o.stdout)
 	}
@@ -278,14 +278,14 @@ func TestHelpAndVersionAreFoundInEveryWay(t *testing.T) {
 	page := c.ok(t, "user", "add", "--help")
 	for _, args := range [][]string{{"help", "user", "add"}, {"user", "add", "-h"}} {
 		if got := c.ok(t, args...); got != page {
-			t.Errorf("%v printed %q", args, got)
+			t.Errorf("%v printed %q, want %v", args, got, page)
 		}
 	}
 	if got := c.ok(t, "--version"); !strings.HasPrefix(got, "souvenir ") {
-		t.Errorf("--version printed %q", got)
+		t.Errorf("--version printed %q, want at its start \"souvenir \"", got)
 	}
 	if got := c.ok(t, "version"); !strings.HasPrefix(got, "souvenir ") {
-		t.Errorf("version printed %q", got)
+		t.Errorf("version printed %q, want at its start \"souvenir \"", got)
 	}
 }
 
@@ -293,10 +293,10 @@ func TestCompletionScripts(t *testing.T) {
 	c := call{dir: t.TempDir()}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		if script := c.ok(t, "completion", shell); !strings.Contains(script, "souvenir") {
-			t.Errorf("the script for %s is %q", shell, script)
+			t.Errorf("the script for %s is %q, want in it \"souvenir\"", shell, script)
 		}
 	}
 	if got := c.run(t, "__complete", "search", "--sort", "").stdout; !strings.Contains(got, "created_at_desc") {
-		t.Errorf("--sort is completed to %q", got)
+		t.Errorf("--sort is completed to %q, want in it \"created_at_desc\"", got)
 	}
 }

@@ -71,7 +71,7 @@ func TestClientsFromTheCommandLine(t *testing.T) {
 		t.Errorf("the clients that ben made:\n%s", his)
 	}
 	if his := decode[[]registered](t, c.ok(t, "client", "list", "--user", "ben", "--json")); len(his) != 2 {
-		t.Errorf("%+v", his)
+		t.Errorf("%+v; want a length of 2", his)
 	}
 
 	renewed := strings.TrimSuffix(c.ok(t, "client", "regenerate-secret", wiki), "\n")

@@ -102,7 +102,7 @@ func TestClientConfigOverStdioStarts(t *testing.T) {
 	}](t, configs)
 	started := config.MCPServers["souvenir"]
 	if started.Command != builtBinary {
-		t.Fatalf("the command is %q", started.Command)
+		t.Fatalf("the command is %q, want %v", started.Command, builtBinary)
 	}
 	p := call{dir: t.TempDir()}.startMCP(t, started.Args[1:]...)
 	if names := p.tools(t); !slices.Equal(names, []string{"search", "fetch"}) {
@@ -146,7 +146,7 @@ func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
 	}
 	if o := c.run(t, "client-config", "claude-ai", "--public-url", "https://nas.local"); !strings.Contains(o.stderr,
 		"cannot reach") {
-		t.Errorf("Claude.ai: no warning: %+v", o)
+		t.Errorf("Claude.ai: no warning: %+v; want stderr in it \"cannot reach\"", o)
 	}
 	if o := c.run(t, "client-config", "claude-desktop", "--oauth", "--public-url",
 		"https://memory.example.com"); o.code != exitOK || o.stderr != "" ||

@@ -60,7 +60,7 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 		}
 	}
 	if tried < 40 {
-		t.Errorf("only %d commands were found", tried)
+		t.Errorf("only %d commands were found, want at least 40", tried)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestProgramsOfThePagesBuild(t *testing.T) {
 	vet.Dir = folder
 	vet.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
 	if out, err := vet.CombinedOutput(); err != nil || programs != 5 {
-		t.Errorf("%d programs, go vet: %v\n%s", programs, err, out)
+		t.Errorf("%d programs, go vet: %v\n%s; want 5", programs, err, out)
 	}
 }
 
@@ -162,6 +162,6 @@ func TestTheSecurityPageNamesWhatThereIs(t *testing.T) {
 		}
 	}
 	if len(named) < 50 {
-		t.Errorf("the page names %d tests", len(named))
+		t.Errorf("the page names %d tests, want at least 50", len(named))
 	}
 }

@@ -14,7 +14,7 @@ func TestDoctor(t *testing.T) {
 	well := call{dir: c.dir, env: []string{"SOUVENIR_TOKEN=" + token}}.ok(t, "doctor", p.url)
 	for line := range strings.Lines(well) {
 		if !strings.HasPrefix(line, "ok       ") {
-			t.Errorf("%q", line)
+			t.Errorf("%q, want at its start \"ok       \"", line)
 		}
 	}
 	if !strings.Contains(well, "call one") || !strings.Contains(well, "can register") || strings.Contains(well, token) {

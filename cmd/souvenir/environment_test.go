@@ -25,7 +25,7 @@ func TestVariablesSetFlagsAndFlagsWin(t *testing.T) {
 		t.Errorf("limit %d, results %v; the flags on the command line did not win", found.Limit, found.Results)
 	}
 	if table := c.ok(t, "stats", "--json=false"); !strings.HasPrefix(table, "WHAT") {
-		t.Errorf("--json=false printed %q", table)
+		t.Errorf("--json=false printed %q, want at its start \"WHAT\"", table)
 	}
 
 	c.env = []string{"SOUVENIR_DB=other.db", "SOUVENIR_USER=anna", "SOUVENIR_LIMIT=", "SOUVENIR_JSON="}

@@ -48,7 +48,7 @@ func TestForeignAndDamagedFilesAreLeftAsTheyAre(t *testing.T) {
 					t.Errorf("souvenir %s: %+v; want exit status 1 and an error only", args, o)
 				}
 				if after := fmt.Sprint(readFolder(t, c.dir)); after != before {
-					t.Fatalf("souvenir %s has changed the file, or made another", args)
+					t.Fatalf("souvenir %s has changed the file, or made another; got %v, want %v", args, after, before)
 				}
 			}
 			o := c.run(t, "check", "--json")
@@ -70,7 +70,7 @@ func foreignDatabase(content []byte) []byte {
 func TestCheckFindsAndRepairs(t *testing.T) {
 	c := newStore(t)
 	if got := c.ok(t, "check"); !strings.HasPrefix(got, "ok: 2 memories") {
-		t.Errorf("check of a sound store printed %q", got)
+		t.Errorf("check of a sound store printed %q, want at its start \"ok: 2 memories\"", got)
 	}
 	// A piece of a file is damaged where SQLite does not see it: on disk, within a row.
 	store, err := souvenir.Open(t.Context(), filepath.Join(c.dir, "souvenir.db"), nil)
@@ -107,7 +107,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 		t.Errorf("check --json: %+v", o)
 	}
 	if o := c.run(t, "check", "--repair"); o.code != exitError {
-		t.Errorf("check --repair of what cannot be repaired: %+v", o)
+		t.Errorf("check --repair of what cannot be repaired: %+v; want code %v", o, exitError)
 	}
 }
 
@@ -118,10 +118,10 @@ func TestCheckRepairsWhatCanBeMadeAgain(t *testing.T) {
 		t.Errorf("check: %+v", o)
 	}
 	if got := c.ok(t, "check", "--repair"); !strings.Contains(got, "repaired") {
-		t.Errorf("check --repair printed %q", got)
+		t.Errorf("check --repair printed %q, want in it \"repaired\"", got)
 	}
 	if got := c.ok(t, "check"); !strings.HasPrefix(got, "ok: ") {
-		t.Errorf("check after the repair printed %q", got)
+		t.Errorf("check after the repair printed %q, want at its start \"ok: \"", got)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestCheckNamesAChangedByteAndRepairDoesNotCallItSound(t *testing.T) {
 		t.Errorf("as JSON: %+v", o)
 	}
 	if got := c.ok(t, "check", "--repair", "--accept"); !strings.Contains(got, "0 are damaged") {
-		t.Errorf("accepted: %q", got)
+		t.Errorf("accepted: %q, want in it \"0 are damaged\"", got)
 	}
 	c.ok(t, "check")
 }
@@ -223,17 +223,17 @@ func TestBackupOfAnOlderVersionLeavesItOld(t *testing.T) {
 func TestBackupAndRestore(t *testing.T) {
 	c := newStore(t)
 	if got := c.ok(t, "backup", "copy.db"); !strings.HasPrefix(got, "wrote copy.db (") {
-		t.Errorf("backup printed %q", got)
+		t.Errorf("backup printed %q, want at its start \"wrote copy.db (\"", got)
 	}
 	c.ok(t, "user", "delete", "ben", "--with-memories")
 	if got := c.ok(t, "restore", "copy.db", "--db", "again.db"); !strings.HasPrefix(got, "restored again.db (") {
-		t.Errorf("restore printed %q", got)
+		t.Errorf("restore printed %q, want at its start \"restored again.db (\"", got)
 	}
 	if got := c.ok(t, "user", "list", "--db", "again.db"); !strings.Contains(got, "ben") {
-		t.Errorf("the restored store lacks ben: %s", got)
+		t.Errorf("the restored store lacks ben: %s; want in it \"ben\"", got)
 	}
 	if got := c.ok(t, "search", "trains", "--user", "ben", "--db", "again.db"); !strings.Contains(got, "Husum") {
-		t.Errorf("the restored store lacks a memory: %s", got)
+		t.Errorf("the restored store lacks a memory: %s; want in it \"Husum\"", got)
 	}
 	c.ok(t, "check", "--db", "again.db")
 }
@@ -270,7 +270,7 @@ func TestExportAndImport(t *testing.T) {
 	c.stdin = printed
 	c.ok(t, "import", "-", "--db", "piped.db")
 	if got := c.ok(t, "search", "kettle", "--user", "anna", "--db", "piped.db"); !strings.Contains(got, "blue") {
-		t.Errorf("search after an import: %s", got)
+		t.Errorf("search after an import: %s; want in it \"blue\"", got)
 	}
 }
 
@@ -293,7 +293,7 @@ func TestAnImportOfNothingThatCanBeImportedMakesNoStore(t *testing.T) {
 			write(header + "\n" + `{"type":"memory","content":""}`)
 			folder.fails(t, exitError, "line 2", "import", "in.jsonl", "--db", "new.db")
 			if files := readFolder(t, folder.dir); len(files) != 1 {
-				t.Errorf("there are other files than in.jsonl: %d", len(files))
+				t.Errorf("there are other files than in.jsonl: %d, want 1", len(files))
 			}
 			folder.stdin = "\n" + header + "\n" + `{"type":"memory","content":"after a blank line"}`
 			folder.ok(t, "import", "-", "--db", "new.db")
@@ -335,12 +335,12 @@ func TestPurgeAndStats(t *testing.T) {
 		t.Errorf("stats: %+v", s)
 	}
 	if got := c.ok(t, "purge", "--keep-revisions", "1", "--compact"); !strings.HasPrefix(got, "deleted 1 past versions") {
-		t.Errorf("purge printed %q", got)
+		t.Errorf("purge printed %q, want at its start \"deleted 1 past versions\"", got)
 	}
 	if s := decode[souvenir.Stats](t, c.ok(t, "stats", "--json")); s.Revisions != 1 || s.FreeBytes != 0 {
 		t.Errorf("stats after the purge: %+v", s)
 	}
 	if got := c.ok(t, "reindex"); got != "reindexed 3 memories in 3 passages\n" {
-		t.Errorf("reindex printed %q", got)
+		t.Errorf("reindex printed %q, want %v", got, "reindexed 3 memories in 3 passages\n")
 	}
 }

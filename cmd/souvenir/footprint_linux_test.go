@@ -32,7 +32,7 @@ func TestAnIdleServerNeedsLittleMemory(t *testing.T) {
 	c := call{dir: t.TempDir()}
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0")
 	if status, body := request(t, "GET", p.url+"/health", "", nil); status != http.StatusOK {
-		t.Fatalf("%d %s", status, body)
+		t.Fatalf("%d %s; want %v", status, body, http.StatusOK)
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {

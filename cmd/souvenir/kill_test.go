@@ -112,7 +112,7 @@ func TestKilledDuringAnUpload(t *testing.T) {
 		t.Errorf("after the crash there are %+v, %v", stats, err)
 	}
 	if purged, err := store.Upkeep().Purge(t.Context(), nil); err != nil || purged.Files != 0 {
-		t.Errorf("an upload that may go on in another process was deleted: %+v, %v", purged, err)
+		t.Errorf("an upload that may go on in another process was deleted: %+v, %v; want files 0", purged, err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestKilledDuringAnUpload(t *testing.T) {
 	answer, err := upload(p.url, io.MultiReader(strings.NewReader(head), bytes.NewReader(content),
 		strings.NewReader("\r\n--"+boundary+"--\r\n")))
 	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("uploaded again: %+v, %v", answer, err)
+		t.Fatalf("uploaded again: %+v, %v; want statusCode %v", answer, err, http.StatusOK)
 	}
 	answer.Body.Close()
 	p.stop(t)

@@ -133,7 +133,7 @@ func (c call) ok(t *testing.T, args ...string) string {
 	t.Helper()
 	o := c.run(t, args...)
 	if o.code != exitOK || o.stderr != "" {
-		t.Fatalf("souvenir %s: exit status %d, standard error %q", strings.Join(args, " "), o.code, o.stderr)
+		t.Fatalf("souvenir %s: exit status %d, standard error %q; want %v", strings.Join(args, " "), o.code, o.stderr, exitOK)
 	}
 	return o.stdout
 }

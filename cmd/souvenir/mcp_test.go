@@ -349,7 +349,7 @@ func TestMCPFindsTheFile(t *testing.T) {
 	p.store(t, "This lies in the data folder.")
 	p.end(t)
 	if left := readFolder(t, client.dir); len(left) > 0 {
-		t.Errorf("it left something in its working directory: %v", left)
+		t.Errorf("it left something in its working directory: %v, want none", left)
 	}
 	if !finds("This lies in the data folder.") {
 		t.Error("the file in the data folder is not found again")
@@ -366,7 +366,8 @@ func TestMCPFindsTheFile(t *testing.T) {
 	p.end(t)
 	if found := first.ok(t, "search", "server", "--db", "of a server.db"); !strings.Contains(found,
 		"This lies in the file of a server.") {
-		t.Errorf("the server's file lacks what was stored beside it: %s", found)
+		t.Errorf("the server's file lacks what was stored beside it: %s; want in it \"This lies in the file of a server.\"",
+			found)
 	}
 
 	same := first.start(t, "serve", "--listen", "127.0.0.1:0", "--db", "of a server.db")
@@ -418,7 +419,7 @@ func TestManyMCPProcessesAndAServerShareAFile(t *testing.T) {
 		status, body := request(t, "POST", server.url+"/tools/call", token, strings.NewReader(compact(object{
 			"name": "memory", "arguments": object{"action": "store", "content": name(processes, i)}})))
 		if status != http.StatusOK {
-			t.Errorf("%d %s", status, body)
+			t.Errorf("%d %s; want %v", status, body, http.StatusOK)
 		}
 	}
 	writing.Wait()
@@ -468,7 +469,7 @@ func TestMCPRecordsCalls(t *testing.T) {
 	defer store.Close()
 	page, err := store.Insights().Activities(t.Context(), souvenir.ActivityQuery{})
 	if err != nil || len(page.Activities) != 3 {
-		t.Fatalf("recorded are %+v, %v", page, err)
+		t.Fatalf("recorded are %+v, %v; got %v, want 3", page, err, len(page.Activities))
 	}
 	for i, want := range []string{"memory retrieve not_found", "memory store ok", "initialize  ok"} {
 		a := page.Activities[i]

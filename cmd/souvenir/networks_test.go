@@ -25,6 +25,6 @@ func TestNetworks(t *testing.T) {
 		}
 	}
 	if n.String() != "10.0.0.1/32,10.0.0.2/32" {
-		t.Errorf("given twice it is %s", n.String())
+		t.Errorf("given twice it is %s; want \"10.0.0.1/32,10.0.0.2/32\"", n.String())
 	}
 }

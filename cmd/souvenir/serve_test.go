@@ -119,7 +119,7 @@ func TestSIGTERMFinishesRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, body := request(t, "GET", p.url+"/api/user-preferences", token, nil); status != http.StatusOK {
-		t.Fatalf("%d %s", status, body)
+		t.Fatalf("%d %s; want %v", status, body, http.StatusOK)
 	}
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestSIGTERMFinishesRequests(t *testing.T) {
 	}
 	if got, err := store.As(souvenir.Access{User: anna.ID}).Preferences(t.Context()); err != nil ||
 		got["language"] != "Frisian" {
-		t.Errorf("what was answered is not stored: %v, %v", got, err)
+		t.Errorf("what was answered is not stored: %v, %v; want \"Frisian\"", got, err)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestCommandsWorkBesideAServer(t *testing.T) {
 	}
 	if status, body := request(t, "PUT", p.url+"/api/user-preferences", token,
 		strings.NewReader(`{"theme":"dark"}`)); status != http.StatusOK {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want %v", status, body, http.StatusOK)
 	}
 	c.ok(t, "backup", "copy.db")
 	copied := openStore(t, filepath.Join(c.dir, "copy.db"))
@@ -177,7 +177,7 @@ func TestCommandsWorkBesideAServer(t *testing.T) {
 	c.ok(t, "reindex")
 	c.ok(t, "purge", "--compact")
 	if found := c.ok(t, "search", "kettle", "--user", "anna"); !strings.Contains(found, "blue") {
-		t.Errorf("search beside a server: %s", found)
+		t.Errorf("search beside a server: %s; want in it \"blue\"", found)
 	}
 	prefix := token[:8]
 	c.ok(t, "token", "delete", prefix, "--user", "carla")
@@ -185,7 +185,7 @@ func TestCommandsWorkBesideAServer(t *testing.T) {
 		t.Errorf("a deleted token gets %d; want 401", status)
 	}
 	if code, _ := p.stop(t); code != exitOK {
-		t.Errorf("exit status %d: %s", code, p.stderr)
+		t.Errorf("exit status %d: %s; want %v", code, p.stderr, exitOK)
 	}
 	if strings.Contains(p.stderr.String(), token) {
 		t.Error("the log shows a token")
@@ -197,7 +197,7 @@ func setUpLink(t *testing.T, printed string) string {
 	t.Helper()
 	found := regexp.MustCompile(`http://[^ "]+/setup\?invitation=inv_[A-Za-z0-9]+`).FindAllString(printed, -1)
 	if len(found) != 1 {
-		t.Fatalf("%d links to the set-up:\n%s", len(found), printed)
+		t.Fatalf("%d links to the set-up:\n%s; want 1", len(found), printed)
 	}
 	return found[0]
 }
@@ -280,12 +280,12 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 		t.Errorf("the token that the page shows gets %d %s", status, body)
 	}
 	if page := read(browser.Get(p.url + "/users")); !strings.Contains(page, "root") {
-		t.Errorf("the first user is no admin: %s", page)
+		t.Errorf("the first user is no admin: %s; want in it \"root\"", page)
 	}
 
 	invited := strings.TrimSpace(c.ok(t, "user", "invite", "--public-url", p.url, "--email", "ben@example.com"))
 	if page := read(http.Get(invited)); !strings.Contains(page, "ben@example.com") {
-		t.Errorf("the page of the invitation: %s", page)
+		t.Errorf("the page of the invitation: %s; want in it \"ben@example.com\"", page)
 	}
 	p.stop(t)
 	for _, secret := range []string{"ses_", "nine blue"} {
@@ -416,7 +416,7 @@ func TestHealth(t *testing.T) {
 	for _, args := range [][]string{{"--listen", where}, {p.url}, {p.url + "/"}, {"--listen", "0.0.0.0:" + port},
 		{"--listen", ":" + port}} {
 		if got := c.ok(t, append([]string{"health"}, args...)...); !strings.HasPrefix(got, "ok: http://") {
-			t.Errorf("health %v prints %q", args, got)
+			t.Errorf("health %v prints %q, want at its start \"ok: http://\"", args, got)
 		}
 	}
 	inContainer := c
@@ -506,20 +506,20 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 	}
 	databases, err := filepath.Glob(filepath.Join(folder, "*", "demo.db"))
 	if err != nil || len(databases) != 1 {
-		t.Fatalf("databases: %v, %v", databases, err)
+		t.Fatalf("databases: %v, %v; want a length of 1", databases, err)
 	}
 	if found := c.run(t, "search", "which medicine is grandmother allergic to?", "--db",
 		databases[0]); !strings.Contains(found.stdout, "penicillin") {
-		t.Errorf("search in the demo's file: %+v", found)
+		t.Errorf("search in the demo's file: %+v; want stdout in it \"penicillin\"", found)
 	}
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	if code, _ := p.wait(t); code != exitOK {
-		t.Errorf("exit status %d: %s", code, p.stderr)
+		t.Errorf("exit status %d: %s; want %v", code, p.stderr, exitOK)
 	}
 	if left := readDir(t, folder); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("left behind: %v, want none", left)
 	}
 }
 

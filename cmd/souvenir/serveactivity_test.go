@@ -20,12 +20,12 @@ func TestServeBoundsWhatItRecords(t *testing.T) {
 		p := c.start(t, append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)...)
 		for range 5 {
 			if status, body := request(t, "GET", p.url+"/api/projects", token, nil); status != http.StatusOK {
-				t.Fatalf("%d %s", status, body)
+				t.Fatalf("%d %s; want %v", status, body, http.StatusOK)
 			}
 		}
 		time.Sleep(200 * time.Millisecond) // some purges
 		if code, _ := p.stop(t); code != exitOK {
-			t.Fatalf("exit status %d: %s", code, p.stderr)
+			t.Fatalf("exit status %d: %s; want %v", code, p.stderr, exitOK)
 		}
 		store, err := souvenir.Open(t.Context(), filepath.Join(c.dir, "souvenir.db"), nil)
 		if err != nil {
@@ -46,10 +46,10 @@ func TestServeBoundsWhatItRecords(t *testing.T) {
 	}
 	// What waits in memory when a server ends is written then, so that a few more than allowed may be there.
 	if n := calls("--max-activity", "1", "--purge-every", "20ms"); n > 6 {
-		t.Errorf("%d calls are kept", n)
+		t.Errorf("%d calls are kept, want at most 6", n)
 	}
 	if n := calls("--no-activity", "--keep-activity", "1ms", "--purge-every", "20ms"); n != 0 {
-		t.Errorf("%d calls are kept that are too old", n)
+		t.Errorf("%d calls are kept that are too old, want 0", n)
 	}
 }
 

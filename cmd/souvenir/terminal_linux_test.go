@@ -157,7 +157,7 @@ func TestInterruptedQuestionsLeaveTheTerminalAsItWas(t *testing.T) {
 		t.Error("the terminal no longer shows what is typed")
 	}
 	if left := readFolder(t, c.dir); len(left) > 0 {
-		t.Errorf("an interrupted question has made files: %d", len(left))
+		t.Errorf("an interrupted question has made files: %d, want none", len(left))
 	}
 }
 
@@ -174,7 +174,7 @@ func TestProgressIsForTerminalsOnly(t *testing.T) {
 		t.Errorf("the terminal shows %q; want a bar of each stage", x.text())
 	}
 	if !strings.HasPrefix(stdout.String(), "ok: ") {
-		t.Errorf("standard output is %q", stdout.String())
+		t.Errorf("standard output is %q, want at its start \"ok: \"", stdout.String())
 	}
 	c.ok(t, "check") // without a terminal standard error stays empty
 }
@@ -219,7 +219,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	x.awaitText(t, "…\r\n")
 	for line := range strings.SplitSeq(x.text(), "\r\n") {
 		if n := len([]rune(line)); n > 100 {
-			t.Errorf("a line of %d characters on a terminal of 100: %q", n, line)
+			t.Errorf("a line of %d characters on a terminal of 100: %q, want at most 100", n, line)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func TestEmptyingTheTrashAsks(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		if got := cmd.ProcessState.ExitCode(); got != test.code {
-			t.Errorf("%q gives exit status %d; the terminal shows %q", test.answer, got, x.text())
+			t.Errorf("%q gives exit status %d; the terminal shows %q, want %v", test.answer, got, x.text(), test.code)
 		}
 		x.await(t, test.printed, func() bool { return strings.Contains(x.text(), test.printed) })
 	}

@@ -45,11 +45,11 @@ func TestTrashCommands(t *testing.T) {
 	}
 	if o := c.run(t, "trash", "list", "--user", "anna", "--limit", "1"); o.code != exitOK ||
 		o.stderr != "2 more: --offset 1\n" {
-		t.Errorf("a part of the list is %+v", o)
+		t.Errorf("a part of the list is %+v; want code %v", o, exitOK)
 	}
 	if o := c.run(t, "trash", "list", "--user", "anna", "--kind", "file"); o.stdout != "" ||
 		o.stderr != "the trash is empty\n" {
-		t.Errorf("the files are %+v", o)
+		t.Errorf("the files are %+v; want stdout \"\"", o)
 	}
 	page := decode[souvenir.TrashPage](t, c.ok(t, "trash", "list", "--user", "ben", "--json"))
 	if page.Total != 1 || page.Entries[0].ID != ben {
@@ -60,7 +60,7 @@ func TestTrashCommands(t *testing.T) {
 	c.fails(t, exitUsage, "--limit is 0", "trash", "list", "--user", "anna", "--limit", "0")
 
 	if got := c.ok(t, "trash", "restore", anna[0], "--user", "anna"); got != "restored memory one of three\n" {
-		t.Errorf("restore printed %q", got)
+		t.Errorf("restore printed %q, want %v", got, "restored memory one of three\n")
 	}
 	c.fails(t, exitError, "ID|is not in the trash", "trash", "restore", anna[0], "--user", "anna")
 	c.fails(t, exitError, "is not in the trash", "trash", "restore", ben, "--user", "anna")
@@ -80,16 +80,16 @@ func TestTheTrashIsEmptiedByThoseWhoMeanIt(t *testing.T) {
 	c.fails(t, exitError, "is not in the trash", "trash", "empty", anna[0], ben, "--user", "anna", "--yes")
 	if got := c.ok(t, "trash", "empty", anna[1], "--user", "anna", "--yes"); !strings.HasPrefix(got,
 		"erased 1 entry permanently") {
-		t.Errorf("it printed %q", got)
+		t.Errorf("it printed %q, want at its start \"erased 1 entry permanently\"", got)
 	}
 	if got := decode[object](t, c.ok(t, "trash", "empty", "--user", "anna", "--yes", "--json")); got["erased"] != 2.0 {
-		t.Errorf("it erased %v", got)
+		t.Errorf("it erased %v, want 2.0", got)
 	}
 	if got := c.ok(t, "trash", "empty", "--user", "anna"); got != "there is nothing to erase\n" {
-		t.Errorf("the empty trash gives %q", got)
+		t.Errorf("the empty trash gives %q, want %v", got, "there is nothing to erase\n")
 	}
 	if page := decode[souvenir.TrashPage](t, c.ok(t, "trash", "list", "--user", "ben", "--json")); page.Total != 1 {
-		t.Errorf("ben has %d", page.Total)
+		t.Errorf("ben has %d, want 1", page.Total)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestWhatStdioDeletesIsInTheTrash(t *testing.T) {
 		p.end(t)
 		page, err := view.TrashPage(t.Context(), souvenir.TrashQuery{})
 		if err != nil || page.Total != step.total {
-			t.Fatalf("with --trash-days %s: %+v, %v", step.days, page, err)
+			t.Fatalf("with --trash-days %s: %+v, %v; want total %v", step.days, page, err, step.total)
 		}
 		for _, e := range page.Entries {
 			if e.Through != "mcp" || e.Until.Sub(e.DeletedAt).Hours() != 72 {

@@ -15,13 +15,13 @@ func TestUserCommands(t *testing.T) {
 	c := call{dir: t.TempDir(), stdin: "a password of anna\n"}
 	if got := c.ok(t, "user", "add", "anna", "--admin", "--email", "anna@example.com",
 		"--password-stdin"); got != "added user anna (admin)\n" {
-		t.Errorf("user add printed %q", got)
+		t.Errorf("user add printed %q, want %v", got, "added user anna (admin)\n")
 	}
 	c.ok(t, "user", "add", "ben", "--no-password")
 	added := decode[souvenir.User](t,
 		c.ok(t, "user", "add", "local-anna", "--id", souvenir.LocalUser, "--no-password", "--json"))
 	if added.ID != souvenir.LocalUser {
-		t.Errorf("--id local gave the account to %q", added.ID)
+		t.Errorf("--id local gave the account to %q, want %v", added.ID, souvenir.LocalUser)
 	}
 	lines := strings.Split(strings.TrimSpace(c.ok(t, "user", "list")), "\n")
 	if len(lines) != 4 || !regexp.MustCompile(`^anna +admin +active +anna@example.com `).MatchString(lines[1]) {
@@ -38,7 +38,7 @@ func TestUserCommands(t *testing.T) {
 		{[]string{"user", "enable", "ben"}, "active", false}, // tokens end for good
 	} {
 		if got := c.ok(t, step.args...); got != step.args[1]+"d user ben\n" {
-			t.Errorf("%v printed %q", step.args, got)
+			t.Errorf("%v printed %q, want %v", step.args, got, step.args[1]+"d user ben\n")
 		}
 		if got := c.ok(t, "user", "list"); !regexp.MustCompile(`(?m)^ben +user +` + step.state).MatchString(got) {
 			t.Errorf("after %v:\n%s", step.args, got)
@@ -112,7 +112,7 @@ func TestUsersAreChangedFromTheCommandLine(t *testing.T) {
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "ben", "--name", "test"))
 	if got := c.ok(t, "user", "update", "ben", "--role", "admin", "--name", "benjamin", "--email",
 		"ben@example.com"); got != "changed user benjamin (admin)\n" {
-		t.Errorf("it prints %q", got)
+		t.Errorf("it prints %q, want %v", got, "changed user benjamin (admin)\n")
 	}
 	c.ok(t, "user", "update", "anna", "--role", "user") // for there is another admin
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
@@ -121,7 +121,7 @@ func TestUsersAreChangedFromTheCommandLine(t *testing.T) {
 		t.Errorf("%+v, %v", ben, err)
 	}
 	if p, err := store.Accounts().CheckToken(t.Context(), token); err != nil || p.User.ID != ben.ID {
-		t.Errorf("the token of a user who was changed: %+v, %v", p, err)
+		t.Errorf("the token of a user who was changed: %+v, %v; want ID %v", p, err, ben.ID)
 	}
 	c.ok(t, "user", "update", "benjamin", "--email", "-")
 	if ben, err := store.Accounts().GetUser(t.Context(), "benjamin"); err != nil || ben.Email != "" ||
@@ -152,7 +152,7 @@ func TestProjectMemberCommands(t *testing.T) {
 	c := newStore(t)
 	add := []string{"project", "member", "add", "home", "ben", "--role", "writer", "--owner", "anna"}
 	if got := c.ok(t, add...); got != "ben is a member of home (writer)\n" {
-		t.Errorf("member add printed %q", got)
+		t.Errorf("member add printed %q, want %v", got, "ben is a member of home (writer)\n")
 	}
 	c.fails(t, exitError, "already", add...)
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
@@ -172,7 +172,7 @@ func TestProjectMemberCommands(t *testing.T) {
 	p, err = store.As(souvenir.Access{User: ids["ben"]}).GetProject(t.Context(),
 		souvenir.ProjectRef{ID: ids["anna"] + "/" + p.ID})
 	if err != nil || p.Role != souvenir.MemberWriter {
-		t.Errorf("the member sees %+v, %v", p, err)
+		t.Errorf("the member sees %+v, %v; want role %v", p, err, souvenir.MemberWriter)
 	}
 	if _, err := anna.AddMember(t.Context(),
 		souvenir.NewMember{Project: souvenir.ProjectRef{ID: p.ID}, User: "zoe", Role: souvenir.MemberReader}); err != nil {
@@ -185,7 +185,7 @@ func TestProjectMemberCommands(t *testing.T) {
 	}
 	if members := decode[[]souvenir.Member](t,
 		c.ok(t, "project", "member", "list", "home", "--owner", "anna", "--json")); len(members) != 3 {
-		t.Errorf("the list is %+v", members)
+		t.Errorf("the list is %+v; want a length of 3", members)
 	}
 	c.ok(t, "project", "member", "remove", "home", "ben", "--owner", "anna")
 	c.ok(t, "project", "member", "remove", "home", "zoe", "--owner", "anna")

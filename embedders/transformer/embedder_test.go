@@ -90,7 +90,7 @@ func TestONNXWeightsGiveTheSameVectors(t *testing.T) {
 			}
 			for i, w := range want {
 				if d := farthest(got[i], w.Vector); d > 1e-4 {
-					t.Errorf("%+q: a number differs by %.2g", w.Text, d)
+					t.Errorf("%+q: a number differs by %.2g, want at most 1e-4", w.Text, d)
 				}
 			}
 		})
@@ -153,7 +153,7 @@ func TestAVectorDoesNotDependOnTheTextsBesideIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(alone[0], together[i]) {
-				t.Errorf("%v: %+q has another vector alone", precision, text)
+				t.Errorf("%v: %+q has another vector alone, got %v, want %v", precision, text, alone[0], together[i])
 			}
 		}
 	}
@@ -187,7 +187,7 @@ func TestOptionsOverrideTheModelsFiles(t *testing.T) {
 	for purpose, prefixed := range map[souvenir.Purpose]string{souvenir.ForQuery: "ask: " + text,
 		souvenir.ForDocument: "say: " + text} {
 		if got, want := embed(o, purpose, text), embed(nil, purpose, prefixed); !slices.Equal(got, want) {
-			t.Errorf("purpose %v: the prefix is not used", purpose)
+			t.Errorf("purpose %v: the prefix is not used, got %v, want %v", purpose, got, want)
 		}
 	}
 	if got := embed(&Options{Pooling: CLS}, souvenir.ForQuery, text); slices.Equal(got, plain) {
@@ -272,7 +272,7 @@ func TestEmbedHonoursItsContextAndClose(t *testing.T) {
 	e.spaces <- w
 	e.spaces <- other
 	if got, err := e.Embed(t.Context(), souvenir.ForQuery, nil); err != nil || len(got) != 0 {
-		t.Errorf("no texts give %v, %v", got, err)
+		t.Errorf("no texts give %v, %v; want none", got, err)
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func wantedVectors(t testing.TB, path string) []wanted {
 		t.Fatal(err)
 	}
 	if len(all) < 10 {
-		t.Fatalf("%s has %d texts", path, len(all))
+		t.Fatalf("%s has %d texts, want at least 10", path, len(all))
 	}
 	return all
 }

@@ -118,7 +118,7 @@ func TestAModelIsReadInAllItsForms(t *testing.T) {
 		}
 		defer e.Close()
 		if n := len(e.tokenizer.Encode(nil, "the cat", 0)); n < 4 {
-			t.Errorf("%s without %s: %d tokens", c.model, c.without, n)
+			t.Errorf("%s without %s: %d tokens, want at least 4", c.model, c.without, n)
 		}
 	}
 	dir := folder(t, "bert")

@@ -51,7 +51,7 @@ func TestSetHasTheNumbersOfItsCard(t *testing.T) {
 		written += count(m.units)
 	}
 	if written < 1500 {
-		t.Errorf("%d memories without distractors; at least 1,500 are promised", written)
+		t.Errorf("%d memories without distractors; at least 1,500 are promised, want at least 1500", written)
 	}
 	for _, size := range []int{100, DefaultSize} {
 		collections, questions := made(t, size)
@@ -62,7 +62,8 @@ func TestSetHasTheNumbersOfItsCard(t *testing.T) {
 			byHalf[q.Half]++
 			ids[q.ID] = true
 			if (q.Evidence == "") != (q.Category == Unanswerable) {
-				t.Errorf("question %s of category %s has the evidence %q", q.ID, q.Category, q.Evidence)
+				t.Errorf("question %s of category %s has the evidence %q, got %v, want %v", q.ID, q.Category, q.Evidence,
+					(q.Evidence == ""), (q.Category == Unanswerable))
 			}
 		}
 		want := map[string]int{"decision": 30, "preference": 30, "bug": 30, "rule": 30, "conversation": 30, "identifier": 40,
@@ -136,7 +137,7 @@ func TestNoMemoryOrQuestionIsThereTwice(t *testing.T) {
 	seen := map[string]string{}
 	for _, q := range questions {
 		if other := seen[q.Text]; other != "" {
-			t.Errorf("%s and %s ask the same: %s", q.ID, other, q.Text)
+			t.Errorf("%s and %s ask the same: %s; want none", q.ID, other, q.Text)
 		}
 		seen[q.Text] = q.ID
 	}

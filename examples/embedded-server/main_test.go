@@ -67,7 +67,7 @@ func TestUsersOfTheApplicationHaveMemoriesOfTheirOwn(t *testing.T) {
 	anna, ben := visitor{t: t, url: url, name: "anna", password: "tulip"},
 		visitor{t: t, url: url, name: "ben", password: "clover"}
 	if status, body := anna.call(`{"action": "store", "content": "Tea is at four."}`); status != http.StatusOK {
-		t.Fatalf("store: %d %s", status, body)
+		t.Fatalf("store: %d %s; want %v", status, body, http.StatusOK)
 	}
 	if status, body := anna.call(`{"action": "search", "query": "when is tea?"}`); status != http.StatusOK ||
 		!strings.Contains(body, "Tea is at four.") {
@@ -126,7 +126,7 @@ func TestItServesUntilItsContextEnds(t *testing.T) {
 	go func() { ended <- run(ctx, filepath.Join(t.TempDir(), "application.db"), listener) }()
 	anna := visitor{t: t, url: "http://" + listener.Addr().String(), name: "anna", password: "tulip"}
 	if status, body := anna.ask("GET", "/", ""); status != http.StatusOK {
-		t.Errorf("%d %s", status, body)
+		t.Errorf("%d %s; want %v", status, body, http.StatusOK)
 	}
 	cancel()
 	if err := <-ended; err != nil {

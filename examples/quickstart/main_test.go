@@ -47,7 +47,7 @@ func TestEveryAnswerIsInOneMemoryOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(memories) < 300 {
-		t.Errorf("only %d memories were read", len(memories))
+		t.Errorf("only %d memories were read, want at least 300", len(memories))
 	}
 	questions, err := data.Questions()
 	if err != nil {
@@ -79,7 +79,7 @@ func TestSecondRunFindsTheFileFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(second.String(), "holds 320 memories already") {
-		t.Errorf("the second run stored again:\n%s", second.String())
+		t.Errorf("the second run stored again:\n%s; want in it \"holds 320 memories already\"", second.String())
 	}
 	for i := range ask[1:] {
 		if len(before[i].hits) != 3 || len(after[i].hits) != 3 {
@@ -87,7 +87,8 @@ func TestSecondRunFindsTheFileFull(t *testing.T) {
 		}
 		for j := range before[i].hits {
 			if before[i].hits[j].ID != after[i].hits[j].ID {
-				t.Errorf("%q: place %d differs between the runs", ask[i+1], j+1)
+				t.Errorf("%q: place %d differs between the runs, got %v, want %v", ask[i+1], j+1, before[i].hits[j].ID,
+					after[i].hits[j].ID)
 			}
 		}
 	}

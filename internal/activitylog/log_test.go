@@ -56,7 +56,7 @@ func TestCallsAreWrittenInOrderAndInBatches(t *testing.T) {
 	l := New(f.write, slog.New(slog.DiscardHandler))
 	fill(t, l, 0, 2*Batch+1)
 	if l.Waiting() != 2*Batch+1 {
-		t.Errorf("%d calls wait", l.Waiting())
+		t.Errorf("%d calls wait, want %v", l.Waiting(), 2*Batch+1)
 	}
 	if err := l.Flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -127,6 +127,6 @@ func TestCallsOfAClosedStoreAreNotKept(t *testing.T) {
 	l := New(f.write, slog.New(slog.DiscardHandler))
 	fill(t, l, 0, 3)
 	if err := l.Flush(t.Context()); !errors.Is(err, db.ErrClosed) || l.Waiting() != 0 {
-		t.Errorf("%v; %d calls wait", err, l.Waiting())
+		t.Errorf("%v; %d calls wait, want 0", err, l.Waiting())
 	}
 }

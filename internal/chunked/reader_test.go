@@ -160,11 +160,11 @@ func TestACallersReaderIsHeldToTheRules(t *testing.T) {
 		}
 	}
 	if n, err := Fill(t.Context(), strings.NewReader("abcdef"), make([]byte, 6)); n != 6 || err != nil {
-		t.Errorf("a full buffer: %d, %v", n, err)
+		t.Errorf("a full buffer: %d, %v; want 6", n, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if n, err := Fill(ctx, strings.NewReader("abcdef"), make([]byte, 6)); n != 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end of the context: %d, %v", n, err)
+		t.Errorf("after the end of the context: %d, %v; want 0", n, err)
 	}
 }

@@ -38,7 +38,7 @@ func TestMetadataAreCheckedAndWrittenInTheirStoredForm(t *testing.T) {
 			m.RedirectURIs[i] = "changed later"
 		}
 		if got, err := json.Marshal(checked); err != nil || string(got) != want {
-			t.Errorf("the caller's change makes it %s (%v)", got, err)
+			t.Errorf("the caller's change makes it %s (%v), got %v, want %v", got, err, string(got), want)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestBytesAreBounded(t *testing.T) {
 			return taken
 		}
 		if got := take("anna", 500); got != 50 {
-			t.Errorf("more than a user may have takes %d", got)
+			t.Errorf("more than a user may have takes %d, want 50", got)
 		}
 		take("bob", 30)
 		var r *Refused
@@ -49,7 +49,7 @@ func TestBytesAreBounded(t *testing.T) {
 		}()
 		synctest.Wait()
 		if b.Held() != 80 {
-			t.Errorf("%d bytes are held", b.Held())
+			t.Errorf("%d bytes are held, want 80", b.Held())
 		}
 		b.Return("anna", 50)
 		for range 2 {
@@ -58,7 +58,7 @@ func TestBytesAreBounded(t *testing.T) {
 			}
 		}
 		if b.Held() != 80 {
-			t.Errorf("%d bytes are held", b.Held())
+			t.Errorf("%d bytes are held, want 80", b.Held())
 		}
 		b.Return("bob", 30)
 		b.Return("cleo", 40)

@@ -75,7 +75,7 @@ func TestUsersTakeTurns(t *testing.T) {
 		first.Leave()
 		synctest.Wait()
 		if got, want := order.String(), "a0 b0 c1 a1 b2 a2 a3"; got != want {
-			t.Errorf("calls ran as %s, not %s", got, want)
+			t.Errorf("calls ran as %s, want %s", got, want)
 		}
 		checkEmpty(t, q)
 	})
@@ -147,11 +147,11 @@ func TestWhatIsRefused(t *testing.T) {
 		synctest.Wait()
 		if err := q.Ticket().Enter(t.Context(), "emil"); !errors.As(err, &r) ||
 			!strings.Contains(r.Reason, "8 calls are waiting") {
-			t.Errorf("a call too many of all is %v", err)
+			t.Errorf("a call too many of all is %v, got %v, want in it \"8 calls are waiting\"", err, r.Reason)
 		}
 		time.Sleep(2 * time.Second)
 		if got := strings.Count(refused.String(), "has waited for its turn for 1s"); got != 8 {
-			t.Errorf("%d of 8 have waited for too long: %s", got, &refused)
+			t.Errorf("%d of 8 have waited for too long: %s; want 8", got, &refused)
 		}
 		running.Leave()
 		other.Leave()
@@ -223,7 +223,7 @@ func TestPausedCallsGiveTheirPlaceBack(t *testing.T) {
 		second.Leave()
 		synctest.Wait()
 		if got := order.String(); got != "first third" {
-			t.Errorf("the order is %s", got)
+			t.Errorf("the order is %s; want \"first third\"", got)
 		}
 		Pause(ctx)() // it has left: nothing happens
 		checkEmpty(t, q)
@@ -307,7 +307,7 @@ func TestAUserWhoIsAloneRunsMoreCalls(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			if len(anna) != want {
-				t.Fatalf("%s %d calls of anna's run, not %d", when, len(anna), want)
+				t.Fatalf("%s %d calls of anna's run, want %d", when, len(anna), want)
 			}
 		}
 		for range 4 {
@@ -331,7 +331,7 @@ func TestAUserWhoIsAloneRunsMoreCalls(t *testing.T) {
 		}
 		checkEmpty(t, q)
 		if q.borrowed != 0 {
-			t.Errorf("%d places are still borrowed", q.borrowed)
+			t.Errorf("%d places are still borrowed, want 0", q.borrowed)
 		}
 	})
 }
@@ -416,7 +416,7 @@ func limitsHold(t *testing.T, limits Limits, borrow int) {
 		group.Wait()
 		checkEmpty(t, q)
 		if q.borrowed != 0 {
-			t.Errorf("%d places are still borrowed", q.borrowed)
+			t.Errorf("%d places are still borrowed, want 0", q.borrowed)
 		}
 	})
 }

@@ -145,7 +145,7 @@ func TestConversationsAreFreed(t *testing.T) {
 		ix.Delete(row)
 	}
 	if left := ix.Bytes(); left > full/10 {
-		t.Errorf("%d bytes of %d are left for one memory", left, full)
+		t.Errorf("%d bytes of %d are left for one memory, want at most %v", left, full, full/10)
 	}
 	if n := len(ix.partitions[1].conversations); n != 1 {
 		t.Errorf("%d conversations, want 1", n)

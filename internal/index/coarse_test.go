@@ -137,9 +137,9 @@ func TestLeastFindsTheEdge(t *testing.T) {
 		}
 	}
 	if got := least(func(float32) bool { return false }); got != inf {
-		t.Errorf("least number of none is %v", got)
+		t.Errorf("least number of none is %v, want %v", got, inf)
 	}
 	if got := least(func(float32) bool { return true }); got != -inf {
-		t.Errorf("least number of all is %v", got)
+		t.Errorf("least number of all is %v, want %v", got, -inf)
 	}
 }

@@ -87,15 +87,16 @@ func TestCompactionKeepsOrderAndFreesMemory(t *testing.T) {
 	}
 	ix.verify(t)
 	if after := ix.Bytes(); after > full/3 {
-		t.Errorf("an eighth of the memories takes %d of %d bytes", after, full)
+		t.Errorf("an eighth of the memories takes %d of %d bytes, want at most %v", after, full, full/3)
 	}
 	if len(ix.words.ids) > n/8*2 {
-		t.Errorf("%d terms are still held", len(ix.words.ids))
+		t.Errorf("%d terms are still held, want at most %v", len(ix.words.ids), n/8*2)
 	}
 	for i := range int64(n) {
 		hits, total := mustSearch(t, ix, Query{Partitions: []int64{1}, Terms: terms(fmt.Sprint("own", i)), Limit: 10})
 		if want := i%8 == 5; (total == 1 && hits[0].Row == i && hits[0].Passage == 2*i) != want {
-			t.Fatalf("own%d: found %+v of %d", i, hits, total)
+			t.Fatalf("own%d: found %+v of %d, got %v, want %v", i, hits, total,
+				(total == 1 && hits[0].Row == i && hits[0].Passage == 2*i), want)
 		}
 	}
 	hits, total := mustSearch(t, ix,
@@ -134,10 +135,10 @@ func TestChurnDoesNotGrowForEver(t *testing.T) {
 		round()
 	}
 	if after := ix.Bytes(); after > 2*size {
-		t.Errorf("grew from %d to %d bytes", size, after)
+		t.Errorf("grew from %d to %d bytes, want at most %v", size, after, 2*size)
 	}
 	if after := len(ix.words.texts); after > 2*ids {
-		t.Errorf("grew from %d to %d term ids", ids, after)
+		t.Errorf("grew from %d to %d term ids, want at most %v", ids, after, 2*ids)
 	}
 	ix.verify(t)
 	for row := range int64(50) {
@@ -176,7 +177,7 @@ func TestBytesAgreesWithTheHeap(t *testing.T) {
 			}
 			ix.Reset()
 			if empty := ix.Bytes(); empty != 0 {
-				t.Errorf("%d bytes after Reset", empty)
+				t.Errorf("%d bytes after Reset, want 0", empty)
 			}
 		})
 	}

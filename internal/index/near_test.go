@@ -113,12 +113,12 @@ func TestNearWantsNothingForNothing(t *testing.T) {
 		}
 		hits, err := ix.Near(t.Context(), n)
 		if len(hits) != 0 || err != nil {
-			t.Errorf("%s: %v, %v", name, hits, err)
+			t.Errorf("%s: %v, %v; want none", name, hits, err)
 		}
 	}
 	if hits, err := ix.Near(t.Context(),
 		Near{Limit: 1, Vector: []float32{1, 0}, Partitions: []int64{1}, Least: 1}); len(hits) != 1 || err != nil {
-		t.Errorf("the memory itself: %v, %v", hits, err)
+		t.Errorf("the memory itself: %v, %v; want a length of 1", hits, err)
 	}
 }
 

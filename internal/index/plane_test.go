@@ -56,12 +56,12 @@ func TestPlaneFindsTheDirectionsInWhichVectorsDiffer(t *testing.T) {
 			got[i] = float64(places[2*i+k])
 		}
 		if c := math.Abs(correlation(got, want)); c < 0.98 {
-			t.Errorf("direction %d agrees by %.3f only", k, c)
+			t.Errorf("direction %d agrees by %.3f only, want at least 0.98", k, c)
 		}
 	}
 	again, _, err := Plane(t.Context(), slices.Clone(vectors), size)
 	if err != nil || !slices.Equal(places, again) {
-		t.Errorf("another time the places are others, %v", err)
+		t.Errorf("another time the places are others, %v; got %v, want %v", err, places, again)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestPlaneOfFewAndEqualVectors(t *testing.T) {
 	for _, vectors := range [][]float32{nil, {1, 0, 0}, {1, 0, 0, 1, 0, 0}, {1, 0, 0, 0, 1, 0}, make([]float32, 30)} {
 		places, explained, err := Plane(t.Context(), slices.Clone(vectors), 3)
 		if err != nil || len(places) != 2*len(vectors)/3 {
-			t.Errorf("%v: %v, %v", vectors, places, err)
+			t.Errorf("%v: %v, %v; want a length of %v", vectors, places, err, 2*len(vectors)/3)
 		}
 		for _, x := range append(places, float32(explained[0]), float32(explained[1])) {
 			if math.IsNaN(float64(x)) || math.Abs(float64(x)) > 1.0001 {

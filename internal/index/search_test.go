@@ -225,7 +225,7 @@ func TestKeepFiltersWithoutChangingScores(t *testing.T) {
 	}
 	for row, n := range asked {
 		if n != 1 {
-			t.Errorf("asked %d times about row %d", n, row)
+			t.Errorf("asked %d times about row %d, want 1", n, row)
 		}
 	}
 	q.Keep = func(int64) bool { return false }

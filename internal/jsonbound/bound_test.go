@@ -11,15 +11,15 @@ func TestCount(t *testing.T) {
 		``: 1, `1`: 1, `"a,[{\",["`: 1, `[]`: 2, `[1,2]`: 3, `{"a,":[{},"}"]}`: 5, `"`: 1, `"\`: 1,
 	} {
 		if got := Count([]byte(text)); got != want {
-			t.Errorf("%s has %d values, not %d", text, got, want)
+			t.Errorf("%s has %d values, want %d", text, got, want)
 		}
 	}
 	large := []byte(`{"a":[` + strings.Repeat(`[],`, 1000) + `[]]}`)
 	if got := Count(large); got < 2000 {
-		t.Errorf("%d values", got)
+		t.Errorf("%d values, want at least 2000", got)
 	}
 	if n := testing.AllocsPerRun(10, func() { Count(large) }); n != 0 {
-		t.Errorf("counting allocates %v times", n)
+		t.Errorf("counting allocates %v times, want 0", n)
 	}
 }
 
@@ -38,7 +38,7 @@ func TestMembers(t *testing.T) {
 		`{}`: "", `[1]`: "", `"{"`: "", `{"a":{}}`: `"a"={}`,
 	} {
 		if got := collect(text); got != want {
-			t.Errorf("%s has %s, not %s", text, got, want)
+			t.Errorf("%s has %s, want %s", text, got, want)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func FuzzMembers(f *testing.F) {
 			}
 		}
 		if len(found) != len(want) {
-			t.Errorf("%q: %d members are found, not %d", text, len(found), len(want))
+			t.Errorf("%q: %d members are found, want %d", text, len(found), len(want))
 		}
 	})
 }

@@ -16,7 +16,7 @@ func TestPreparedPassagesAreReusedByTheirText(t *testing.T) {
 		texts[content[passage.Start:passage.Start+passage.Length]] = true
 	}
 	if len(texts) != 2 {
-		t.Fatalf("the passages are %v", texts)
+		t.Fatalf("the passages are %v, want a length of 2", texts)
 	}
 	missing := p.Add(content, size, map[string][]float32{strings.TrimSpace(second): {0, 1}})
 	if len(missing) != 1 || !strings.Contains(missing[0], "tea") {

@@ -33,7 +33,7 @@ func distance(places []float32, a, b int) float64 {
 func checkFinite(t *testing.T, places []float32, n int) {
 	t.Helper()
 	if len(places) != 2*n {
-		t.Fatalf("%d numbers for %d nodes", len(places), n)
+		t.Fatalf("%d numbers for %d nodes, want %v", len(places), n, 2*n)
 	}
 	for _, v := range places {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) || math.Abs(float64(v)) > 1e4 {
@@ -110,7 +110,7 @@ func TestNodesAreSpread(t *testing.T) {
 			}
 		}
 		if covered > n/50 {
-			t.Errorf("%s: %d pairs lie on top of each other", name, covered)
+			t.Errorf("%s: %d pairs lie on top of each other, want at most %v", name, covered, n/50)
 		}
 	}
 }

@@ -20,12 +20,12 @@ func TestHashesAreComparedAndOnlyWeakOnesRenewed(t *testing.T) {
 	for _, stored := range []string{strong, weak} {
 		for password, want := range map[string]bool{"password": true, "passwort": false, "": false, "pass\x00": false} {
 			if right, err := h.Compare(t.Context(), stored, password); err != nil || right != want {
-				t.Errorf("%q against %s gives %v, %v", password, stored, right, err)
+				t.Errorf("%q against %s gives %v, %v; want %v", password, stored, right, err, want)
 			}
 		}
 	}
 	if renewed, err := h.Renew(t.Context(), strong, "password"); err != nil || renewed != "" {
-		t.Errorf("a strong hash is renewed to %q, %v", renewed, err)
+		t.Errorf("a strong hash is renewed to %q, %v; want none", renewed, err)
 	}
 	renewed, err := h.Renew(t.Context(), weak, "password")
 	if err != nil || CheckHash(renewed) != nil {

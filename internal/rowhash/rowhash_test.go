@@ -9,7 +9,7 @@ func mustHash(t *testing.T, names string, values ...any) []byte {
 	t.Helper()
 	sum, err := Hash(names, values)
 	if err != nil || len(sum) != Size {
-		t.Fatalf("%x, %v", sum, err)
+		t.Fatalf("%x, %v; want a length of %v", sum, err, Size)
 	}
 	return sum
 }

@@ -26,7 +26,7 @@ func TestFilledStoresAreSound(t *testing.T) {
 			}
 			defer store.Close()
 			if report, err := store.Upkeep().Check(t.Context(), nil); err != nil || len(report.Findings) > 0 {
-				t.Errorf("%v %v", report.Findings, err)
+				t.Errorf("%v %v, want none", report.Findings, err)
 			}
 			if _, err := store.Accounts().CheckPassword(t.Context(),
 				souvenir.Credentials{Name: filled.User, Password: Password}); err != nil {
@@ -34,7 +34,7 @@ func TestFilledStoresAreSound(t *testing.T) {
 			}
 			if name == "empty" {
 				if filled.Memories != 0 {
-					t.Errorf("%d memories", filled.Memories)
+					t.Errorf("%d memories, want 0", filled.Memories)
 				}
 				return
 			}
@@ -52,7 +52,7 @@ func TestFilledStoresAreSound(t *testing.T) {
 			}
 			if todo, err := view.GetTodo(t.Context(), souvenir.ProjectRef{ID: filled.Project}); err != nil ||
 				len(todo.Document.Tasks) < 3 {
-				t.Errorf("%d tasks, %v", len(todo.Document.Tasks), err)
+				t.Errorf("%d tasks, %v; want at least 3", len(todo.Document.Tasks), err)
 			}
 			overview, err := view.Insights().Overview(t.Context(), souvenir.OverviewQuery{})
 			if err != nil || overview.Embedding.Pending != 0 || overview.Memories != filled.Memories ||

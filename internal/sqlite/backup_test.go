@@ -54,7 +54,7 @@ func TestBackupIsOneSnapshotInOneFile(t *testing.T) {
 			t.Errorf("steps %v: it began again, or has too few", steps)
 		}
 		if got := inFolder(t, filepath.Dir(path)); len(got) != 1 {
-			t.Errorf("%v lie there", got)
+			t.Errorf("%v lie there, want a length of 1", got)
 		}
 		copied := openTest(t, testConfig(path))
 		if got := names(t, copied); !slices.Equal(got, []string{"a", ""}) {
@@ -126,7 +126,7 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 			}), context.Canceled)
 		}
 		if got := inFolder(t, filepath.Dir(path)); len(got) != 0 {
-			t.Errorf("%v lie there", got)
+			t.Errorf("%v lie there, want none", got)
 		}
 		must(t, db.Write(t.Context(), insert("after it")))
 	})
@@ -151,7 +151,7 @@ func TestSnapshotIsDeletedWhenItIsClosed(t *testing.T) {
 			t.Errorf("the copy has %q", got)
 		}
 		if got := inFolder(t, temporary); len(got) != 0 {
-			t.Errorf("%v lie there", got)
+			t.Errorf("%v lie there, want none", got)
 		}
 	})
 }
@@ -170,14 +170,14 @@ func TestScratchMayMakeTemporaryTablesAndChangesNothing(t *testing.T) {
 				var n int
 				err := tx.QueryRow("SELECT count(*) FROM temp.mine").Scan(&n)
 				if n != 1 {
-					t.Errorf("%d rows", n)
+					t.Errorf("%d rows, want 1", n)
 				}
 				_, _ = tx.Exec("DELETE FROM item") // if it can be done at all, it is undone
 				return err
 			}))
 		}
 		if n := len(names(t, db)); n != 1 {
-			t.Errorf("%d items are left", n)
+			t.Errorf("%d items are left, want 1", n)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		mustBe(t, db.Scratch(ctx, func(tx base.Tx) error {
@@ -219,7 +219,7 @@ func TestCompactWritesTheFileAnew(t *testing.T) {
 		var store int
 		must(t, db.Write(t.Context(), func(tx base.Tx) error { return tx.QueryRow("PRAGMA temp_store").Scan(&store) }))
 		if store != 2 {
-			t.Errorf("temporary tables are kept in %d afterwards", store)
+			t.Errorf("temporary tables are kept in %d afterwards, want 2", store)
 		}
 		if db.memory != (db.LogSize() == 0) {
 			t.Errorf("the log has %d bytes", db.LogSize())

@@ -70,11 +70,11 @@ func TestLogThatAReaderPinnedShrinksAfterwards(t *testing.T) {
 		must(t, tx.QueryRow("SELECT count(*) FROM item").Scan(&n)) // the snapshot is taken
 		grow(t, db, 40<<20)
 		if size := walSize(db.logPath); size < 40<<20 {
-			t.Errorf("the log has %d bytes, so the snapshot cannot be in use", size)
+			t.Errorf("the log has %d bytes, so the snapshot cannot be in use; want at least %v", size, 40<<20)
 		}
 		must(t, tx.QueryRow("SELECT count(*) FROM item").Scan(&n))
 		if n != 0 {
-			t.Errorf("the snapshot sees %d items", n)
+			t.Errorf("the snapshot sees %d items, want 0", n)
 		}
 		return nil
 	}))

@@ -128,7 +128,7 @@ func TestEveryConnectionHasTheSettingsAndExtensions(t *testing.T) {
 		var id int
 		must(t, tx.QueryRow("SELECT rowid FROM note WHERE note MATCH 'hello'").Scan(&id))
 		if id != 2 {
-			t.Errorf("full-text search finds %d", id)
+			t.Errorf("full-text search finds %d, want 2", id)
 		}
 		return nil
 	}

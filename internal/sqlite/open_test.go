@@ -83,7 +83,7 @@ func TestFilesThatAreNotOursAreRefusedAndLeftUntouched(t *testing.T) {
 				}
 				mustBe(t, err, test.kind)
 				if refused := new(FileError); !errors.As(err, &refused) || refused.Path != path {
-					t.Errorf("the error does not name the path: %v", err)
+					t.Errorf("the error does not name the path: %v, got %v, want %v", err, refused.Path, path)
 				}
 				if !strings.Contains(err.Error(), test.says) {
 					t.Errorf("the error is %q, want it to say %q", err, test.says)
@@ -148,7 +148,7 @@ func TestNewFileCases(t *testing.T) {
 				t.Errorf("file is marked %+v", found)
 			}
 			if got := names(t, openTest(t, testConfig(path))); len(got) != 1 {
-				t.Errorf("stored: %q", got)
+				t.Errorf("stored: %q, want a length of 1", got)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestTheMarkIsInTheFileItselfBeforeAnythingIsInTheLog(t *testing.T) {
 	found, err := lookOnce(path, modeImmutable)
 	must(t, err)
 	if found.application != testID {
-		t.Errorf("the file's first page says %#x", found.application)
+		t.Errorf("the file's first page says %#x, want %v", found.application, testID)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		})
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
-		t.Errorf("files were made: %v", entries)
+		t.Errorf("files were made: %v, want none", entries)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -325,7 +325,7 @@ func TestRelativePathStaysTheSameFile(t *testing.T) {
 	must(t, db.Write(t.Context(), insert("a")))
 	t.Chdir(t.TempDir())
 	if got := names(t, db); len(got) != 1 { // opens its first reader only now
-		t.Errorf("stored: %q", got)
+		t.Errorf("stored: %q, want a length of 1", got)
 	}
 }
 
@@ -351,7 +351,7 @@ func TestEachMemoryDatabaseIsItsOwn(t *testing.T) {
 	a, b := openTest(t, testConfig(":memory:")), openTest(t, testConfig(":memory:"))
 	must(t, a.Write(t.Context(), insert("a")))
 	if got := names(t, b); len(got) != 0 {
-		t.Errorf("the other one holds %q", got)
+		t.Errorf("the other one holds %q, want none", got)
 	}
 }
 
@@ -364,6 +364,6 @@ func TestFilesOfTheLogVanishWithTheLastClose(t *testing.T) {
 	must(t, a.Close())
 	must(t, b.Close())
 	if left := folder(t, filepath.Dir(path)); len(left) != 1 {
-		t.Errorf("left: %v", slices.Collect(maps.Keys(left)))
+		t.Errorf("left: %v, got %v, want 1", slices.Collect(maps.Keys(left)), len(left))
 	}
 }

@@ -21,7 +21,7 @@ func TestNewFilesAreForTheirOwnerOnly(t *testing.T) {
 	must(t, db.Write(t.Context(), insert("a")))
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		if got := mode(name); got != 0o600 {
-			t.Errorf("%s has the permissions %v", name, got)
+			t.Errorf("%s has the permissions %v, want 0o600", name, got)
 		}
 	}
 	must(t, db.Close())
@@ -30,7 +30,7 @@ func TestNewFilesAreForTheirOwnerOnly(t *testing.T) {
 	must(t, again.Write(t.Context(), insert("b")))
 	for _, name := range []string{path, path + "-wal"} {
 		if got := mode(name); got != 0o640 {
-			t.Errorf("%s, which its owner shows to a group, has the permissions %v", name, got)
+			t.Errorf("%s, which its owner shows to a group, has the permissions %v; want 0o640", name, got)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func TestEveryAnsweredWriteIsThereAfterAKill(t *testing.T) {
 			}
 		}
 		if err := cmd.Wait(); err == nil || len(answered) < 300 {
-			t.Fatalf("the child ended by itself after %d writes: %v", len(answered), err)
+			t.Fatalf("the child ended by itself after %d writes: %v, want at least 300", len(answered), err)
 		}
 		db := openTest(t, testConfig(path))
 		stored := map[string]bool{}
@@ -108,7 +108,7 @@ func TestEveryAnsweredWriteIsThereAfterAKill(t *testing.T) {
 		var check string
 		must(t, db.Read(t.Context(), func(tx base.Tx) error { return tx.QueryRow("PRAGMA integrity_check").Scan(&check) }))
 		if check != "ok" {
-			t.Fatalf("round %d: integrity check: %s", round, check)
+			t.Fatalf("round %d: integrity check: %s; want \"ok\"", round, check)
 		}
 		must(t, db.Write(t.Context(), func(tx base.Tx) error { _, err := tx.Exec("DELETE FROM item"); return err }))
 		must(t, db.Close())
@@ -167,7 +167,7 @@ func TestSeveralProcessesWriteAtOnce(t *testing.T) {
 		t.Logf("process %d: %s", i, outs[i])
 	}
 	if n := len(names(t, openTest(t, testConfig(path)))); n != 800 {
-		t.Errorf("%d of 800 writes are stored", n)
+		t.Errorf("%d of 800 writes are stored, want 800", n)
 	}
 }
 
@@ -229,7 +229,7 @@ func lockedByAnother(t *testing.T, path string) (release func()) {
 	must(t, err)
 	must(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "locked\n" {
-		t.Fatalf("child says %q, %v", line, err)
+		t.Fatalf("child says %q, %v; want %v", line, err, "locked\n")
 	}
 	release = sync.OnceFunc(func() {
 		_ = in.Close()

@@ -41,7 +41,7 @@ func TestReadCannotWrite(t *testing.T) {
 		mustBe(t, db.Read(t.Context(), insert("x")), ErrReadOnly)
 		must(t, db.Write(t.Context(), insert("y")))
 		if got := names(t, db); len(got) != 1 {
-			t.Errorf("stored: %q", got)
+			t.Errorf("stored: %q, want a length of 1", got)
 		}
 	})
 }
@@ -71,7 +71,7 @@ func TestCancelledReadIsInterrupted(t *testing.T) {
 				mustBe(t, err, context.Canceled)
 				// The same connection serves the next read, undisturbed by the interrupt.
 				if got := names(t, db); len(got) != 0 {
-					t.Errorf("stored: %q", got)
+					t.Errorf("stored: %q, want none", got)
 				}
 			})
 		}
@@ -147,7 +147,7 @@ func TestReadMeetsALockPatientlyOnlyBeforeItsSnapshot(t *testing.T) {
 			return nil
 		}
 		if err := tx.(*Tx).patiently("query", locked); err != nil || tries != 4 {
-			t.Errorf("the first statement gave %v after %d tries", err, tries)
+			t.Errorf("the first statement gave %v after %d tries, want 4", err, tries)
 		}
 		tries = 0
 		mustBe(t, tx.(*Tx).patiently("query", locked), ErrBusy)

@@ -59,7 +59,7 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 					t.Errorf("%T %v is stored as %s, want %s", test.in, test.in, kind, test.kind)
 				}
 				if !reflect.DeepEqual(got.Elem().Interface(), test.want) {
-					t.Errorf("%T %.20v comes back as %#v", test.in, test.in, got.Elem().Interface())
+					t.Errorf("%T %.20v comes back as %#v, want %v", test.in, test.in, got.Elem().Interface(), test.want)
 				}
 				return nil
 			}))
@@ -132,16 +132,16 @@ func TestExecTellsWhatItDid(t *testing.T) {
 				t.Errorf("RETURNING: %+v", got)
 			}
 			if got, err = tx.Exec("UPDATE item SET name = name || '!'"); err != nil || got.RowsAffected != 4 {
-				t.Errorf("UPDATE: %+v, %v", got, err)
+				t.Errorf("UPDATE: %+v, %v; want rowsAffected 4", got, err)
 			}
 			if got, err = tx.Exec("DELETE FROM item WHERE id = 4711"); err != nil || got.RowsAffected != 0 {
-				t.Errorf("DELETE of nothing: %+v, %v", got, err)
+				t.Errorf("DELETE of nothing: %+v, %v; want rowsAffected 0", got, err)
 			}
 			_, err = tx.Exec("PRAGMA table_info(item)") // its rows are thrown away, and block nothing
 			return err
 		}))
 		if got := names(t, db); len(got) != 4 {
-			t.Errorf("stored: %q", got)
+			t.Errorf("stored: %q, want a length of 4", got)
 		}
 	})
 }

@@ -363,7 +363,7 @@ func TestTransactionIsOverWhenItsFunctionReturns(t *testing.T) {
 		}
 		must(t, db.Write(t.Context(), insert("c"))) // the open rows were no obstacle to the commit
 		if got := names(t, db); len(got) != 3 {
-			t.Errorf("stored: %q", got)
+			t.Errorf("stored: %q, want a length of 3", got)
 		}
 	})
 }
@@ -414,7 +414,7 @@ func TestManyWritersUnderFailuresAndCancellations(t *testing.T) {
 		}
 		stored.Range(func(name, _ any) bool { t.Errorf("%v was answered, but is not stored", name); return true })
 		if len(got) < 100 {
-			t.Errorf("only %d writes succeeded", len(got))
+			t.Errorf("only %d writes succeeded, want at least 100", len(got))
 		}
 	})
 }

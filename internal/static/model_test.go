@@ -87,7 +87,7 @@ func TestForeignWordsMeetTheirTranslation(t *testing.T) {
 	english := make([][]float32, len(lines))
 	for i, line := range lines {
 		if len(line) != 1+len(languages) {
-			t.Fatalf("%q has %d columns", line[0], len(line))
+			t.Fatalf("%q has %d columns, want %v", line[0], len(line), 1+len(languages))
 		}
 		english[i] = m.Embed(nil, line[0], false)
 	}
@@ -97,7 +97,7 @@ func TestForeignWordsMeetTheirTranslation(t *testing.T) {
 		for i, line := range lines {
 			word := strings.Fields(line[k+1])[0]
 			if len(m.Tokens(word)) != 1 {
-				t.Errorf("%s: %q has no row", language, word)
+				t.Errorf("%s: %q has no row, got %v, want 1", language, word, len(m.Tokens(word)))
 			}
 			v, best, at := m.Embed(nil, word, true), -2.0, 0
 			for j, e := range english {

@@ -262,7 +262,7 @@ func activityClients(f *fixture) {
 		a := f.activities(souvenir.ActivityQuery{Limit: 1})[0]
 		f.equal(fmt.Sprintf("%q", given), []any{a.Client, a.Tool}, []any{want, "t t"})
 		if len(a.Action) > 200 {
-			f.Errorf("an action of %d bytes", len(a.Action))
+			f.Errorf("an action of %d bytes, want at most 200", len(a.Action))
 		}
 	}
 	f.record(souvenir.NewActivity{Tool: strings.Repeat("tool ",

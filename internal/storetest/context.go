@@ -95,7 +95,7 @@ func contextEmpty(f *fixture) {
 			`"general_do_dont":[],"project_do_dont":null,"tokens":0}`)
 	c = f.context(souvenir.ContextQuery{ProjectID: "p"})
 	if len(c.Guide) < 5 {
-		f.Errorf("the guide is %q", c.Guide)
+		f.Errorf("the guide is %q, want at least a length of 5", c.Guide)
 	}
 	c.Tokens, c.Guide, c.Warnings = 0, nil, nil
 	f.equal("as JSON, for a project", toJSON(c),
@@ -247,7 +247,7 @@ func contextRelated(f *fixture) {
 	c = f.context(souvenir.ContextQuery{Query: "coffee", Related: 1, Preview: 50})
 	f.equal("one", len(c.Related), 1)
 	if n := utf8.RuneCountInString(c.Related[0].Content); n > 50 {
-		f.Errorf("a preview of 50 characters has %d", n)
+		f.Errorf("a preview of 50 characters has %d, want at most 50", n)
 	}
 }
 
@@ -382,7 +382,7 @@ func contextSmallBudget(f *fixture) {
 	f.equal("dont", only(c.ProjectRules.Dont), "Never on Fridays.")
 	f.equal("do is shortened", c.ProjectRules.Do.Truncated, true)
 	if len(c.ProjectRules.Do.Content) < 50 {
-		f.Errorf("of do is left %q", c.ProjectRules.Do.Content)
+		f.Errorf("of do is left %q, want at least a length of 50", c.ProjectRules.Do.Content)
 	}
 	f.same("related", listed(c.Related))
 	suggestion := strings.Repeat("long ", 1000)

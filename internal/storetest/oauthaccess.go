@@ -33,7 +33,7 @@ func (f *fixture) parse(token string) jwt {
 	f.Helper()
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		f.Fatalf("%s has %d parts", token, len(parts))
+		f.Fatalf("%s has %d parts, want 3", token, len(parts))
 	}
 	var j jwt
 	j.signed = parts[0] + "." + parts[1]

@@ -107,7 +107,7 @@ func oauthRedeem(f *fixture) {
 		f.works("the next access token", f.refresh(c, t))
 		for _, secret := range []string{code.Code, t.RefreshToken} {
 			if len(secret) < 43 {
-				f.Errorf("%s is short", secret)
+				f.Errorf("%s is short, want at least a length of 43", secret)
 			}
 		}
 	}

@@ -189,7 +189,7 @@ func mapPlaces(f *fixture) {
 		most = max(most, math.Abs(p.X), math.Abs(p.Y))
 		for _, o := range m.Points {
 			if apart := math.Hypot(p.X-o.X, p.Y-o.Y); (apart < 1e-3) != (p.Label == o.Label) {
-				f.Errorf("%q and %q are %g apart", p.Label, o.Label, apart)
+				f.Errorf("%q and %q are %g apart, got %v, want %v", p.Label, o.Label, apart, (apart < 1e-3), (p.Label == o.Label))
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func (f *fixture) signInFails(name, password string) {
 	u, err := f.reader.Accounts().CheckPassword(f.ctx, souvenir.Credentials{Name: name, Password: password})
 	f.failsAt("CheckPassword of "+brief(name), err, souvenir.ErrUnauthenticated, "")
 	if err != nil && err.Error() != "name or password is wrong" || u.ID != "" {
-		f.Errorf("CheckPassword of %s says more than it may: %+v, %v", brief(name), u, err)
+		f.Errorf("CheckPassword of %s says more than it may: %+v, %v; want ID \"\"", brief(name), u, err)
 	}
 }
 

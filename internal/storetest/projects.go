@@ -130,7 +130,7 @@ func projectMove(f *fixture) {
 	f.fails("UpdateMemory to a project of two names", err, souvenir.ErrInvalid, "disagree")
 	at("", "")
 	if n := len(f.embedder.Texts()); n > 100 {
-		f.Errorf("%d texts were embedded; moving keeps the vectors", n)
+		f.Errorf("%d texts were embedded; moving keeps the vectors, want at most 100", n)
 	}
 }
 

@@ -166,7 +166,8 @@ func searchScores(f *fixture) {
 				f.Errorf("%s: score %v of %+v is out of its bounds", brief(q.Text), h.Score, h.Parts)
 			}
 			if h.Score > last {
-				f.Errorf("%s: hit %d has a higher score, %v, than the one before it", brief(q.Text), i, h.Score)
+				f.Errorf("%s: hit %d has a higher score, %v, than the one before it; want at most %v", brief(q.Text), i, h.Score,
+					last)
 			}
 			last = h.Score
 			f.equal("rank", h.Rank, i+1)

@@ -90,7 +90,7 @@ func trashListed(f *fixture) {
 		f.Errorf("title is %q", e.Title)
 	}
 	if e.Size < 400 {
-		f.Errorf("size is %d", e.Size)
+		f.Errorf("size is %d, want at least 400", e.Size)
 	}
 	e.Title, e.Size = "", 0
 	now := start.Add(time.Hour)

@@ -73,7 +73,7 @@ func turnsAnswer(f *fixture) {
 		f.Errorf("%+v: want that it asks", l)
 	}
 	if e := results.Hits[at(alone)].Explanation; len(e.Lenders) > 0 {
-		f.Errorf("a memory without a conversation gains from %+v", e.Lenders)
+		f.Errorf("a memory without a conversation gains from %+v; want none", e.Lenders)
 	}
 }
 

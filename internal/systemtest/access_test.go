@@ -151,7 +151,7 @@ var visits = map[string]func(v visit){
 	"Access": func(v visit) {
 		got := v.view.Access()
 		if !reflect.DeepEqual(got, v.access) {
-			v.Errorf("access is %+v", got)
+			v.Errorf("access is %+v; want %v", got, v.access)
 		}
 		if len(got.Projects) > 0 {
 			got.Projects[0] = "secretplan"

@@ -126,7 +126,7 @@ func TestLimitedViewsLearnNothingFromErrorsAboutProjects(t *testing.T) {
 	for _, q := range []Query{{ProjectID: "p2", ProjectName: "zz"}, {ProjectID: "zz", ProjectName: "secret merger"}} {
 		results, err := limited.Search(t.Context(), q)
 		if err != nil || results.Total != 0 {
-			t.Errorf("%+v answers %d, %v", q, results.Total, err)
+			t.Errorf("%+v answers %d, %v; want 0", q, results.Total, err)
 		}
 		_, err = limited.AddMemory(t.Context(), NewMemory{Content: "x", ProjectID: q.ProjectID, ProjectName: q.ProjectName})
 		if !errors.Is(err, ErrForbidden) ||
@@ -147,7 +147,8 @@ func TestLimitedViewsLearnNothingFromErrorsAboutProjects(t *testing.T) {
 		},
 	} {
 		if got, err := name(); err != nil || got != "secret merger" {
-			t.Errorf("%s through a view limited to an unknown project, by the name of another: %q, %v", what, got, err)
+			t.Errorf("%s through a view limited to an unknown project, by the name of another: %q, %v; want \"secret merger\"",
+				what, got, err)
 		}
 	}
 	if _, err := s.As(Access{Projects: []string{""}}).AddMemory(t.Context(),

@@ -375,7 +375,7 @@ func (tr *trial) promote(t *rapid.T) {
 		p.invited[member] = modelInvited{i.by, role, i.delivered}
 	case slices.Index(modelRoles, role) > slices.Index(modelRoles, p.members[member]):
 		if given.Status != souvenir.MemberInvited {
-			t.Fatalf("a higher role is answered with %+v", given)
+			t.Fatalf("a higher role is answered with %+v; want status %v", given, souvenir.MemberInvited)
 		}
 		tr.invite(owner, member, p, role)
 	default:

@@ -106,7 +106,7 @@ func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 		}
 	}
 	if r, err := alice.Rules(t.Context(), ref); err != nil || r.Do.Content != "second" {
-		t.Errorf("the project has the rule %+v, %v", r.Do, err)
+		t.Errorf("the project has the rule %+v, %v; want content \"second\"", r.Do, err)
 	}
 }
 

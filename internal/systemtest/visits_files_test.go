@@ -81,7 +81,7 @@ var fileVisits = map[string]func(v visit){
 		for offset := 0; ; offset += 2 {
 			p, err := v.view.FilePage(v.Context(), FileQuery{Limit: 2, Offset: offset})
 			if v.check("FilePage", p, err); p.Total != len(v.sees) {
-				v.Errorf("FilePage says that there are %d files, not %d", p.Total, len(v.sees))
+				v.Errorf("FilePage says that there are %d files, want %d", p.Total, len(v.sees))
 			}
 			for _, f := range p.Files {
 				names = append(names, f.Filename)
@@ -236,7 +236,7 @@ func TestFilesOfASharedProject(t *testing.T) {
 		t.Errorf("carol: %v", err)
 	}
 	if names := fileNames(t, view("carol"), FileList{MemoryID: open}); len(names) != 0 {
-		t.Errorf("carol finds by the memory: %v", names)
+		t.Errorf("carol finds by the memory: %v, want none", names)
 	}
 	if _, err := view("bob").GetFile(t.Context(), f.ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("bob: %v", err)

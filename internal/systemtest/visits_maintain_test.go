@@ -14,14 +14,14 @@ var maintainVisits = map[string]func(v visit){
 		path := filepath.Join(v.TempDir(), "backup.db")
 		v.refuses("Backup", func(s *Store) error { return s.Upkeep().Backup(v.Context(), path, nil) })
 		if left := filesIn(v.T, filepath.Dir(path)); len(left) > 0 {
-			v.Errorf("%v were left", left)
+			v.Errorf("%v were left, want none", left)
 		}
 	},
 	"BackupTo": func(v visit) {
 		v.refuses("BackupTo", func(s *Store) error {
 			n, err := s.Upkeep().BackupTo(v.Context(), io.Discard, nil)
 			if n != 0 {
-				v.Errorf("%d bytes of the store were written", n)
+				v.Errorf("%d bytes of the store were written, want 0", n)
 			}
 			return err
 		})

@@ -86,7 +86,7 @@ var oauthVisits = map[string]func(v visit){
 			return
 		}
 		if err != nil || added.Owner != v.access.User {
-			v.Errorf("AddClient gives %+v, %v", added, err)
+			v.Errorf("AddClient gives %+v, %v; want owner %v", added, err, v.access.User)
 		}
 		_, err = v.view.Accounts().AddClient(v.Context(),
 			NewClient{ID: apps["alice"].client.ID, RedirectURIs: []string{testCallback}})

@@ -88,7 +88,7 @@ func (v visit) checkProjects(what string, got []Project, owned func(p neighbourP
 		memories := 0
 		for m, err := range v.view.Memories(v.Context(), List{ProjectID: p.ref()}) {
 			if err != nil || m.ProjectID != p.id {
-				v.Errorf("a listing of %s gives %v, %v", p.ref(), m.ProjectID, err)
+				v.Errorf("a listing of %s gives %v, %v; want %v", p.ref(), m.ProjectID, err, p.id)
 			}
 			memories++
 		}
@@ -97,7 +97,7 @@ func (v visit) checkProjects(what string, got []Project, owned func(p neighbourP
 			v.Errorf("%s shows %s as %+v; want %d members and %d memories", what, p.ref(), g, len(p.people), memories)
 		}
 		if again, err := v.view.GetProject(v.Context(), ProjectRef{ID: g.Ref()}); err != nil || again != g {
-			v.Errorf("%s named as %s is %+v, %v", p.ref(), g.Ref(), again, err)
+			v.Errorf("%s named as %s is %+v, %v; want %v", p.ref(), g.Ref(), again, err, g)
 		}
 	}
 	if len(got) != len(want) {
@@ -144,7 +144,7 @@ var projectVisits = map[string]func(v visit){
 			for _, m := range members {
 				got = append(got, m.User+" "+string(m.Role))
 				if m.Name != accounts[m.User] {
-					v.Errorf("%s has the name %s", m.User, m.Name)
+					v.Errorf("%s has the name %s; want %v", m.User, m.Name, accounts[m.User])
 				}
 			}
 			if err == nil && !slices.Equal(got, p.people) {

@@ -191,7 +191,7 @@ func TestDeletedUsersLeaveNoInvitations(t *testing.T) {
 	}
 	for _, table := range []string{"project_invitation", "declined_invitation", "blocked_sender"} {
 		if n := count(t, s, `SELECT count(*) FROM `+table); n != 0 {
-			t.Errorf("%d rows are left in %s", n, table)
+			t.Errorf("%d rows are left in %s; want 0", n, table)
 		}
 	}
 }

@@ -228,7 +228,7 @@ var userVisits = map[string]func(v visit){
 		if tokens, ok := answer.([]Token); ok && err == nil {
 			for _, token := range tokens {
 				if token.Name != "of "+v.access.User {
-					v.Errorf("Tokens shows the token %s", token.Name)
+					v.Errorf("Tokens shows the token %s; want %v", token.Name, "of "+v.access.User)
 				}
 			}
 			if tokens[0].ID != mine.ID {

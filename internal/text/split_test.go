@@ -133,7 +133,7 @@ func checkSplit(t *testing.T, s string, max int) {
 		}
 		text := s[p.Start:p.End]
 		if len(text) > bound {
-			t.Fatalf("max %d: span %d %v is %d bytes long", max, i, p, len(text))
+			t.Fatalf("max %d: span %d %v is %d bytes long, want at most %v", max, i, p, len(text), bound)
 		}
 		if strings.TrimSpace(text) != text {
 			t.Fatalf("max %d: span %d %q has white space around it", max, i, text)

@@ -59,7 +59,7 @@ func TestATodoDocumentIsTakenApart(t *testing.T) {
 		}
 	}
 	if got := d.Section(Plan).Body; got != "\n1. think\n2. build\n\n" {
-		t.Errorf("the plan is %q", got)
+		t.Errorf("the plan is %q, want %v", got, "\n1. think\n2. build\n\n")
 	}
 	if (d.Section("notes") != Part{}) || Section("").Heading() != "" {
 		t.Error("an unknown section is something")
@@ -162,7 +162,7 @@ func TestWhatIsNoTodoIsRefusedInWordsThatHelp(t *testing.T) {
 		_, err := Parse(c.content)
 		var known *fault.Error
 		if !errors.Is(err, errInvalid) || !errors.As(err, &known) || known.Argument != "content" {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: %v, got %v, want \"content\"", c.name, err, known.Argument)
 			continue
 		}
 		for _, part := range c.says {

@@ -61,7 +61,7 @@ func TestReplacingASectionKeepsTheStyleOfTheDocument(t *testing.T) {
 			t.Errorf("%s: the document is %q, want %q", c.name, changed, want)
 		}
 		if (c.name == "its own heading") != (len(warnings) == 1) {
-			t.Errorf("%s: warnings %q", c.name, warnings)
+			t.Errorf("%s: warnings %q, got %v, want %v", c.name, warnings, (c.name == "its own heading"), (len(warnings) == 1))
 		}
 		again, _, err := mustParse(t, changed).Replace(changed, c.section, c.body)
 		if err != nil || again != changed {
@@ -105,7 +105,7 @@ func TestCompletingATaskChangesOneByte(t *testing.T) {
 			t.Errorf("completing %q gives %+v, %v", id, task, err)
 		}
 		if again, _, err := mustParse(t, changed).Complete(changed, id); err != nil || again != changed {
-			t.Errorf("completing %q again: %v", id, err)
+			t.Errorf("completing %q again: %v, got %v, want %v", id, err, again, changed)
 		}
 	}
 	for _, id := range []string{"T2", "T3"} {
@@ -185,7 +185,7 @@ func FuzzTodo(f *testing.F) {
 			at = s.End
 		}
 		if at != len(content) {
-			t.Fatalf("the sections of %q end at %d", content, at)
+			t.Fatalf("the sections of %q end at %d, want %v", content, at, len(content))
 		}
 		for _, task := range d.Tasks {
 			checkCompletion(t, content, d, task)
@@ -237,7 +237,7 @@ func TestRandomTodosChangeOnlyWhereTheyAreEdited(t *testing.T) {
 		}
 	}
 	if valid < 1000 {
-		t.Errorf("only %d of the documents are any", valid)
+		t.Errorf("only %d of the documents are any, want at least 1000", valid)
 	}
 }
 
@@ -303,21 +303,21 @@ func TestCheckboxesOfASectionAreTickedInPlace(t *testing.T) {
 		for _, box := range d.Section(section).Checkboxes() {
 			told = append(told, fmt.Sprintf("%d %s %q %v", box.Line, box.ID, box.Text, box.Done))
 			if same := box.Tick(content, box.Done); same != content {
-				t.Errorf("ticking %q as it is changes %q", box.Text, same)
+				t.Errorf("ticking %q as it is changes %q, want %v", box.Text, same, content)
 			}
 			changed = box.Tick(changed, !box.Done)
 		}
 	}
 	if want := []string{`6 T1 "one" false`, `7  "no id" true`, `12  "ask" false`, `13  "asked" true`}; !slices.Equal(told,
 		want) {
-		t.Errorf("the check boxes are %q", told)
+		t.Errorf("the check boxes are %q, want %v", told, want)
 	}
 	want := strings.NewReplacer("[ ] T1", "[x] T1", "[X] no", "[ ] no", "[ ] ask", "[x] ask", "[x] asked",
 		"[ ] asked").Replace(content)
 	if changed != want {
-		t.Errorf("ticked the other way round: %q", changed)
+		t.Errorf("ticked the other way round: %q, want %v", changed, want)
 	}
 	if same := (Task{}).Tick(content, true); same != content {
-		t.Errorf("a task of no document changes %q", same)
+		t.Errorf("a task of no document changes %q, want %v", same, content)
 	}
 }

@@ -80,7 +80,8 @@ func isInvalidClient(t *testing.T, err error, has string) {
 	var clientError *souvenir.OAuthError
 	if !errors.As(err, &clientError) || clientError.Code != souvenir.OAuthInvalidClient ||
 		!strings.HasPrefix(err.Error(), "Invalid client") || !strings.Contains(err.Error(), has) {
-		t.Errorf("the error is %v, and should have %q", err, has)
+		t.Errorf("the error is %v, and should have %q; got %v, want %v", err, has, clientError.Code,
+			souvenir.OAuthInvalidClient)
 	}
 }
 
@@ -102,7 +103,7 @@ func TestADocumentMakesAClient(t *testing.T) {
 		}
 	}
 	if n := host.asked.Load(); n != 1 {
-		t.Errorf("it was fetched %d times", n)
+		t.Errorf("it was fetched %d times, want 1", n)
 	}
 	// When it has run out, what it says then counts.
 	if _, err := s.store.Accounts().SetDocumentClient(t.Context(),
@@ -112,7 +113,7 @@ func TestADocumentMakesAClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c, err := s.client(t.Context(), id); err != nil || c.Metadata.ClientName != "Editor" {
-		t.Errorf("%+v %v", c, err)
+		t.Errorf("%+v %v, want clientName \"Editor\"", c, err)
 	}
 	if err := s.store.Accounts().DeactivateClient(t.Context(), id); err != nil {
 		t.Fatal(err)
@@ -120,7 +121,7 @@ func TestADocumentMakesAClient(t *testing.T) {
 	_, err := s.client(t.Context(), id)
 	isInvalidClient(t, err, "deactivated")
 	if n := host.asked.Load(); n != 2 {
-		t.Errorf("it was fetched %d times", n)
+		t.Errorf("it was fetched %d times, want 2", n)
 	}
 }
 
@@ -134,7 +135,7 @@ func TestClientsThatAreNoDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c, err := s.client(t.Context(), registered.ID); err != nil || c.ID != registered.ID {
-		t.Errorf("%+v %v", c, err)
+		t.Errorf("%+v %v, want ID %v", c, err, registered.ID)
 	}
 	for _, id := range []string{
 		"", "unknown", "http://" + strings.TrimPrefix(host.at.URL, "https://") + "/a", host.at.URL, host.at.URL + "/",
@@ -146,7 +147,7 @@ func TestClientsThatAreNoDocuments(t *testing.T) {
 		isInvalidClient(t, err, "")
 	}
 	if n := host.asked.Load(); n != 0 {
-		t.Errorf("%d requests were sent", n)
+		t.Errorf("%d requests were sent, want 0", n)
 	}
 }
 
@@ -205,7 +206,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 				isInvalidClient(t, err, c.has)
 			}
 			if n := host.asked.Load() - before; n != 1 {
-				t.Errorf("it was asked for %d times", n)
+				t.Errorf("it was asked for %d times, want 1", n)
 			}
 			if _, err := s.store.Accounts().GetClient(t.Context(), id); !errors.Is(err, souvenir.ErrNotFound) {
 				t.Errorf("a client was stored: %v", err)
@@ -240,11 +241,11 @@ func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 			clientError = append(clientError, strings.ReplaceAll(err.Error(), name, "HOST"))
 		}
 		if took := time.Since(began); took > 2*documentTimeout {
-			t.Errorf("%s took %v", name, took)
+			t.Errorf("%s took %v, want at most %v", name, took, 2*documentTimeout)
 		}
 	}
 	if n := host.asked.Load(); n != 0 {
-		t.Errorf("%d requests arrived", n)
+		t.Errorf("%d requests arrived, want 0", n)
 	}
 	for _, text := range clientError {
 		if text != clientError[0] {
@@ -288,7 +289,7 @@ func TestDocumentsAreFetchedOnceForAll(t *testing.T) {
 	for range 5 {
 		all.Go(func() {
 			if c, err := s.client(t.Context(), id); err != nil || c.ID != id {
-				t.Errorf("%+v %v", c, err)
+				t.Errorf("%+v %v, want ID %v", c, err, id)
 			}
 		})
 	}
@@ -296,10 +297,10 @@ func TestDocumentsAreFetchedOnceForAll(t *testing.T) {
 	all.Wait()
 	// Someone who looked before it was stored, and is slow, finds no fetch under way any more.
 	if c, err := s.fetchClient(t.Context(), id, false); err != nil || c.ID != id {
-		t.Errorf("%+v %v", c, err)
+		t.Errorf("%+v %v, want ID %v", c, err, id)
 	}
 	if n := host.asked.Load(); n != 1 {
-		t.Errorf("it was fetched %d times", n)
+		t.Errorf("it was fetched %d times, want 1", n)
 	}
 }
 
@@ -320,7 +321,7 @@ func TestFetchesAreLimited(t *testing.T) {
 		_, err := s.client(ctx, host.at.URL+"/more")
 		isInvalidClient(t, err, "try again in a minute")
 		if n := host.asked.Load(); n != documentsBurst {
-			t.Errorf("%s: it was asked %d times", name, n)
+			t.Errorf("%s: it was asked %d times, want %v", name, n, documentsBurst)
 		}
 	}
 	// A client that people here use already is looked at all the same, when its document is due again.
@@ -332,7 +333,7 @@ func TestFetchesAreLimited(t *testing.T) {
 	}
 	host.answers(200, nil, document(known, ""))
 	if c, err := s.client(from("198.51.100.3"), known); err != nil || c.ID != known {
-		t.Errorf("a known client: %+v %v", c, err)
+		t.Errorf("a known client: %+v %v, want ID %v", c, err, known)
 	}
 	host.answers(404, nil, "")
 	s.documents.addresses, s.documents.hosts = ratelimit.New(1000, time.Second), ratelimit.New(1000, time.Second)
@@ -345,7 +346,7 @@ func TestFetchesAreLimited(t *testing.T) {
 	_, err = s.client(t.Context(), host.at.URL+"/again")
 	isInvalidClient(t, err, "status 404")
 	if len(s.documents.slots) != documentsAtAll-1 {
-		t.Errorf("%d slots are taken", len(s.documents.slots))
+		t.Errorf("%d slots are taken, want %v", len(s.documents.slots), documentsAtAll-1)
 	}
 }
 
@@ -377,7 +378,7 @@ func TestLifeOfDocuments(t *testing.T) {
 			h.Set(name, value)
 		}
 		if got := documentLife(h, now); got != c.want {
-			t.Errorf("%s: %v, not %v", name, got, c.want)
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

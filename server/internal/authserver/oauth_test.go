@@ -40,7 +40,7 @@ func TestResources(t *testing.T) {
 			}
 		}
 		if got, err := s.resource(""); got != "" || err != nil {
-			t.Errorf("%q %v", got, err)
+			t.Errorf("%q %v, want none", got, err)
 		}
 	}
 }

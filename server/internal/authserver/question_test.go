@@ -40,7 +40,7 @@ func TestOpenQuestionsAreBounded(t *testing.T) {
 		c.add("hasty", question, began)
 	}
 	if len(c.open) != 1+maxOpenConsents {
-		t.Errorf("%d are open", len(c.open))
+		t.Errorf("%d are open, want %v", len(c.open), 1+maxOpenConsents)
 	}
 	if !c.take(first, "patient", question, began) {
 		t.Error("one browser drives out the question of another")
@@ -49,7 +49,7 @@ func TestOpenQuestionsAreBounded(t *testing.T) {
 		c.add(fmt.Sprint("browser ", i), question, began)
 	}
 	if len(c.open) != maxConsents {
-		t.Errorf("%d are open", len(c.open))
+		t.Errorf("%d are open, want %v", len(c.open), maxConsents)
 	}
 	last := c.add("last", question, began.Add(consentLifetime))
 	if len(c.open) != 1 || !c.take(last, "last", question, began.Add(consentLifetime)) {

@@ -130,7 +130,7 @@ func TestTextTooComplexAppearsAsStored(t *testing.T) {
 			times(20<<10, "[a] "),
 	} {
 		if got, want := page(source), plain(source, tooComplex); got != want {
-			t.Errorf("%s is not shown as it is stored, but as %.200q", name, got)
+			t.Errorf("%s is not shown as it is stored, but as %.200q; want %v", name, got, want)
 		}
 	}
 }
@@ -176,11 +176,11 @@ func TestRendersAtOnceAreBounded(t *testing.T) {
 	r := New(2, time.Millisecond)
 	r.slots <- struct{}{}
 	if got := r.HTML("*a*"); got != "<p><em>a</em></p>\n" {
-		t.Errorf("with a slot left, *a* is %q", got)
+		t.Errorf("with a slot left, *a* is %q; want %v", got, "<p><em>a</em></p>\n")
 	}
 	r.slots <- struct{}{}
 	if got, want := r.HTML("*a*"), plain("*a*", tooBusy); got != want {
-		t.Errorf("without a slot, *a* is %q, not %q", got, want)
+		t.Errorf("without a slot, *a* is %q, want %q", got, want)
 	}
 	<-r.slots
 	if got := r.HTML("*a*"); got != "<p><em>a</em></p>\n" || len(r.slots) != 1 {

@@ -203,7 +203,7 @@ func TestDeepMarkdownStaysSmall(t *testing.T) {
 		"rules": long("***\n"), "one letter": long("a"), "blank": long(" \n"), "NUL": long("\x00"), "escapes": long("\\"),
 	} {
 		if html := page(source); len(html) > 64*len(source) {
-			t.Errorf("%s: %d bytes become %d", name, len(source), len(html))
+			t.Errorf("%s: %d bytes become %d, want at most %v", name, len(source), len(html), 64*len(source))
 		}
 	}
 }

@@ -11,7 +11,7 @@ func TestALimitHoldsForEachKey(t *testing.T) {
 	l := New(3, time.Hour)
 	for range 3 {
 		if wait := l.AllowKey("a"); wait != 0 {
-			t.Errorf("wait %v within the limit", wait)
+			t.Errorf("wait %v within the limit, want 0", wait)
 		}
 	}
 	for range 5 { // anyone who tries in between does not wait longer
@@ -20,7 +20,7 @@ func TestALimitHoldsForEachKey(t *testing.T) {
 		}
 	}
 	if wait := l.AllowKey("b"); wait != 0 {
-		t.Errorf("another key waits %v", wait)
+		t.Errorf("another key waits %v, want 0", wait)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestRecentForgetsWhatIsUnused(t *testing.T) {
 			}
 		}
 		if n := m.Size(); n > 100 {
-			t.Fatalf("%d are kept", n)
+			t.Fatalf("%d are kept, want at most 100", n)
 		}
 	}
 	if _, ok := m.Get("3"); ok {

@@ -20,7 +20,7 @@ func (a *attempts) expect(t *testing.T, who, address string, want time.Duration)
 	t.Helper()
 	c, wait := a.begin(who, address, "")
 	if wait != want {
-		t.Errorf("%s from %s waits %v, not %v", who, address, wait, want)
+		t.Errorf("%s from %s waits %v, want %v", who, address, wait, want)
 	}
 	return c
 }
@@ -82,7 +82,7 @@ func TestAnOwnAccountDoesNotHelpWithOthers(t *testing.T) {
 		*now = now.Add(time.Second)
 	}
 	if tried > 100 {
-		t.Errorf("%d tries in an hour", tried)
+		t.Errorf("%d tries in an hour, want at most 100", tried)
 	}
 }
 
@@ -132,11 +132,11 @@ func TestOthersCannotLockAUserOut(t *testing.T) {
 	}
 	for range defaultTries {
 		if _, wait := a.begin("anna", "home", a.mark("anna")); wait != 0 {
-			t.Errorf("the owner waits %v", wait)
+			t.Errorf("the owner waits %v, want 0", wait)
 		}
 	}
 	if _, wait := a.begin("anna", "anywhere", a.mark("anna")); wait != firstWait {
-		t.Errorf("with a mark, one may guess: waits %v", wait)
+		t.Errorf("with a mark, one may guess: waits %v; want %v", wait, firstWait)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestManyTriesAtOnceAreNotAllFree(t *testing.T) {
 	}
 	all.Wait()
 	if let != defaultTries {
-		t.Errorf("%d tries at once, not %d", let, defaultTries)
+		t.Errorf("%d tries at once, want %d", let, defaultTries)
 	}
 }
 
@@ -166,6 +166,6 @@ func TestWhatIsKnownOfTriesIsBounded(t *testing.T) {
 		a.begin(strings.Repeat("x", 1000)+fmt.Sprint(i), fmt.Sprint(i), "")
 	}
 	if n := a.seen.Size(); n > mostAttempts {
-		t.Errorf("%d counts are kept", n)
+		t.Errorf("%d counts are kept, want at most %v", n, mostAttempts)
 	}
 }

@@ -17,16 +17,16 @@ func TestTimesInWords(t *testing.T) {
 		-7*Day + time.Second: "in 7 days", -90 * time.Second: "in 2 minutes", -24 * time.Hour: "in 24 hours",
 	} {
 		if got := Ago(now.Add(-distance), now); got != want {
-			t.Errorf("%v: %q, not %q", distance, got, want)
+			t.Errorf("%v: %q, want %q", distance, got, want)
 		}
 	}
 	if got := Ago(time.Time{}, now); got != "never" {
-		t.Errorf("the zero time: %q", got)
+		t.Errorf("the zero time: %q, want \"never\"", got)
 	}
 	for wait, want := range map[time.Duration]string{time.Millisecond: "1 second", 1500 * time.Millisecond: "2 seconds",
 		90 * time.Second: "90 seconds", 91 * time.Second: "2 minutes", 15 * time.Minute: "15 minutes"} {
 		if got := Wait(wait); got != want {
-			t.Errorf("%v: %q, not %q", wait, got, want)
+			t.Errorf("%v: %q, want %q", wait, got, want)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestNamesOfBrowsers(t *testing.T) {
 		strings.Repeat("long and ", 100): strings.Repeat("long and ", 6) + "long …",
 	} {
 		if got := BrowserName(agent); got != want {
-			t.Errorf("%q is %q, not %q", agent, got, want)
+			t.Errorf("%q is %q, want %q", agent, got, want)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestStepsAreForgottenInTheirOrder(t *testing.T) {
 		names = append(names, u.remember(Step{user: "ada", until: time.Now().Add(time.Minute)}))
 	}
 	if len(u.steps) != maxUndo {
-		t.Errorf("%d steps are remembered", len(u.steps))
+		t.Errorf("%d steps are remembered, want %v", len(u.steps), maxUndo)
 	}
 	if _, ok := u.step("ada", names[0], false); ok {
 		t.Error("the oldest is still there")
@@ -59,7 +59,7 @@ func TestStepsAreForgottenInTheirOrder(t *testing.T) {
 		t.Error("one of the latest is gone")
 	}
 	if len(u.order) > 2*maxUndo {
-		t.Errorf("%d names are kept", len(u.order))
+		t.Errorf("%d names are kept, want at most %v", len(u.order), 2*maxUndo)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestStepsHoldNoMoreThanSoManyBytes(t *testing.T) {
 		}
 	}
 	if u.bytes != 0 {
-		t.Errorf("%d bytes are held by none", u.bytes)
+		t.Errorf("%d bytes are held by none, want 0", u.bytes)
 	}
 	step.Bytes = maxUndoBytes + 1
 	if _, ok := u.step("ada", u.remember(step), false); ok || u.bytes != 0 {
@@ -90,7 +90,7 @@ func TestAddressesSayWhatWasDoneLast(t *testing.T) {
 		"/projects/u/%22%3E%3F%23%2F/todo": "/projects/u/%22%3E%3F%23%2F/todo?done=undone",
 	} {
 		if got := (&Site{}).Done(path, "undone"); string(got) != want {
-			t.Errorf("%s becomes %s, not %s", path, got, want)
+			t.Errorf("%s becomes %s, want %s", path, got, want)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func TestAGoodServer(t *testing.T) {
 			p := newPlace(t, how)
 			findings := p.examine(t, doctor.Options{Token: p.token})
 			if bad := without(doctor.OK, findings); len(bad) > 0 {
-				t.Errorf("%+v", bad)
+				t.Errorf("%+v; want none", bad)
 			}
 			var checks []string
 			for _, f := range findings {
@@ -138,7 +138,7 @@ func TestAGoodServer(t *testing.T) {
 			for _, spelling := range []string{p.url + "/", p.url + "/mcp", p.url + "/mcp/"} {
 				if again, err := doctor.Examine(t.Context(), spelling,
 					doctor.Options{Client: p.client, NoRegister: true}); err != nil || len(without(doctor.OK, again)) > 0 {
-					t.Errorf("%s: %+v, %v", spelling, without(doctor.OK, again), err)
+					t.Errorf("%s: %+v, %v; want none", spelling, without(doctor.OK, again), err)
 				}
 			}
 		})

@@ -47,7 +47,7 @@ func TestProductsAreExact(t *testing.T) {
 					}
 				}
 				if c[rows*outputs] != 7 {
-					t.Fatalf("%d rows, %d x %d: written past the end", rows, outputs, inputs)
+					t.Fatalf("%d rows, %d x %d: written past the end; got %v, want 7", rows, outputs, inputs, c[rows*outputs])
 				}
 			}
 		}
@@ -107,7 +107,7 @@ func TestARowDoesNotDependOnTheRowsBesideIt(t *testing.T) {
 				one := make([]float32, outputs)
 				k.Multiply(&Workspace{}, m, one, a[row*inputs:(row+1)*inputs], 1)
 				if !slices.Equal(one, all[row*outputs:(row+1)*outputs]) {
-					t.Fatalf("%s: row %d alone differs", name, row)
+					t.Fatalf("%s: row %d alone differs, got %v, want %v", name, row, one, all[row*outputs:(row+1)*outputs])
 				}
 			}
 		}
@@ -202,7 +202,7 @@ func TestAttentionIsThatOfTheFormula(t *testing.T) {
 				}
 				for i := size; i < size+3; i++ {
 					if got[row*(size+3)+i] != 0 {
-						t.Fatalf("%d tokens, size %d: written beside row %d", n, size, row)
+						t.Fatalf("%d tokens, size %d: written beside row %d; got %v, want 0", n, size, row, got[row*(size+3)+i])
 					}
 				}
 			}

@@ -43,7 +43,7 @@ func wantedIDs(t testing.TB, name string) []wanted {
 		t.Fatal(err)
 	}
 	if len(all) < 100 {
-		t.Fatalf("%s has %d texts", name, len(all))
+		t.Fatalf("%s has %d texts, want at least 100", name, len(all))
 	}
 	return all
 }
@@ -105,7 +105,7 @@ func TestLongTextsAreCutBeforeTheirEnd(t *testing.T) {
 		}
 	}
 	if got := tokenizer.Encode(nil, "a", 1); len(got) != 1 {
-		t.Errorf("limit 1 gives %v", got)
+		t.Errorf("limit 1 gives %v, want a length of 1", got)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestInvalidTextsAreEncoded(t *testing.T) {
 		tokenizer := made(ReadJSON(fixture(t, name)))(t)
 		for _, text := range []string{"\xff", "a\xc3", "\xed\xa0\x80 b", "\xf0\x9f\x98"} {
 			if got := tokenizer.Encode(nil, text, 0); len(got) < 2 {
-				t.Errorf("%s: %q gives %v", name, text, got)
+				t.Errorf("%s: %q gives %v, want at least a length of 2", name, text, got)
 			}
 		}
 	}

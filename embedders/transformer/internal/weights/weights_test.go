@@ -190,7 +190,7 @@ func readAll(t testing.TB, s Source, err error, size int) {
 		}
 		tensor.Floats()
 		if shape := s.Shape(name); len(shape) > maxDimensions {
-			t.Errorf("%q has the shape %v", name, shape)
+			t.Errorf("%q has the shape %v, want at most a length of %v", name, shape, maxDimensions)
 		}
 	}
 }
@@ -222,6 +222,6 @@ func TestReadingTakesMemoryOfTheFilesSize(t *testing.T) {
 	_, _ = ReadONNX("m.onnx", []byte{0x3A, 0x08, 0x2A, 0x06, 0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F})
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
-		t.Errorf("%d bytes were taken for files of less than 100", took)
+		t.Errorf("%d bytes were taken for files of less than 100, want at most %v", took, 1<<20)
 	}
 }

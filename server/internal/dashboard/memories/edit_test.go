@@ -67,7 +67,7 @@ func TestTitlesOfTexts(t *testing.T) {
 		"***": "An empty memory",
 	} {
 		if got := titleOf(content); got != want {
-			t.Errorf("%q has the title %q, not %q", content, got, want)
+			t.Errorf("%q has the title %q, want %q", content, got, want)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 		begun := time.Now()
 		d := Compare(texts[0], texts[1], MaxDiffShown)
 		if took := time.Since(begun); took > 3*time.Second {
-			t.Errorf("%s: %v", name, took)
+			t.Errorf("%s: %v, want at most %v", name, took, 3*time.Second)
 		}
 		page := 0
 		for _, line := range d.Lines {
