@@ -106,15 +106,6 @@ type storedJSON struct {
 	Effect         Effect    `json:"effect,omitempty"`
 }
 
-// Similar is a near duplicate of a memory.
-type Similar struct {
-	ID         string  `json:"id"`
-	Score      float64 `json:"score"` // cosine similarity, 0.9 to 1
-	Content    string  `json:"content"`
-	Collection string  `json:"collection_name"`
-	SharedBy   string  `json:"shared_by,omitempty"` // as in [Memory]
-}
-
 // AddMemory stores a memory and returns it as stored. When it returns, the memory is durable and every search finds it.
 // If the embedder fails, the memory is stored anyway, can be found by its words, and is embedded later.
 //
@@ -263,7 +254,7 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 	}
 	o.Progress("store", len(drafts), len(drafts))
 	if slices.ContainsFunc(added, func(a Stored) bool { return !a.Indexed }) {
-		s.worker.wake()
+		s.worker.Wake()
 	}
 	return added, nil
 }

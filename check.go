@@ -103,7 +103,7 @@ func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (CheckReport,
 func (s *Store) inspector() inspect.Store {
 	return inspect.Store{
 		DB: s.db, Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Log: s.log,
-		Wake:    s.worker.wake,
+		Wake:    s.worker.Wake,
 		Records: append(transfer.Records(), sessionRecord(), invitationRecord(), activityRecord()),
 	}
 }

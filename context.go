@@ -426,7 +426,7 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 		return w.flush()
 	})
 	if err == nil && !stored.Indexed {
-		s.worker.wake()
+		s.worker.Wake()
 	}
 	return stored, err
 }

@@ -1,17 +1,14 @@
 package souvenir
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/static"
@@ -164,10 +161,6 @@ func maxInput(e Embedder) int {
 	return defaultMaxInput
 }
 
-func profileOf(e Embedder) kernel.Profile {
-	return kernel.ProfileOf(e.Model(), e.Dimensions(), maxInput(e))
-}
-
 // callEmbedder calls the embedder. An external one waits for another program, and uses no processor meanwhile.
 func (s *shared) callEmbedder(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
 	if _, ours := s.embedder.(builtin); !ours {
@@ -208,194 +201,106 @@ func (s *shared) embed(ctx context.Context, purpose Purpose, texts []string, pro
 	return vectors, nil
 }
 
-// worker embeds, in the background, texts that could not be embedded when they were stored, and all texts again when
-// the store changes to another model. It also removes remains of files after crashes, and erases expired entries of the
-// trash.
-type worker struct {
-	s       *shared
-	ctx     context.Context
-	cancel  context.CancelFunc
-	signal  chan struct{} // capacity 1: several wake-ups merge into one
-	done    sync.WaitGroup
-	erased  atomic.Bool  // something was erased, and its traces must be removed now
-	failure atomic.Value // string: the last error, empty after a success
-}
-
-const (
-	firstRetry = time.Second
-	lastRetry  = 5 * time.Minute
-	// lookAround is how often the worker looks for work left by a process without the embedder, or one that has ended.
-	lookAround = 30 * time.Second
-	// lookForTraces is how often it removes the traces of single permanent deletions, which takes longer.
-	lookForTraces = time.Hour
-)
-
-func newWorker(s *shared) *worker {
-	w := &worker{s: s, signal: make(chan struct{}, 1)}
-	w.ctx, w.cancel = context.WithCancel(context.Background())
-	return w
-}
-
-func (w *worker) start() {
-	w.done.Add(1)
-	go w.run()
-}
-
-// stop ends the work and waits for it.
-func (w *worker) stop() {
-	w.cancel()
-	w.done.Wait()
-}
-
-// wake makes the worker look for work now, even while it waits to retry after a failure.
-func (w *worker) wake() {
-	select {
-	case w.signal <- struct{}{}:
-	default:
+// startEmbedding makes the embedder's profile the file's target and starts the worker. A read-only file stays as it is.
+func (s *shared) startEmbedding(ctx context.Context) error {
+	s.vectors = &embedding.Vectors{
+		DB: s.db, Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), MaxInput: maxInput(s.embedder),
+		Batch: EmbedBatch, Log: s.log, Now: s.now,
+		Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
+			return s.embed(ctx, ForDocument, texts, nil)
+		},
 	}
+	s.worker = embedding.NewWorker(s.vectors, s.tidy)
+	err := s.vectors.Claim(ctx)
+	s.profile = s.vectors.Profile
+	if err == nil && !s.db.ReadOnly() {
+		s.worker.Start()
+	}
+	return err
 }
 
-func (w *worker) lastError() string {
-	failure, _ := w.failure.Load().(string)
-	return failure
+// EmbeddingStatus is the progress of a store's vectors.
+type EmbeddingStatus struct {
+	Model      string `json:"model"`
+	Dimensions int    `json:"dimensions"`
+	Passages   int    `json:"passages"` // of the memories visible through the view
+	Pending    int    `json:"pending"`  // passages that wait to be embedded
+	Changing   bool   `json:"changing"` // the store is changing to this model; searches use words only until it is done
+
+	// Progress of a model change: Changed of Memories have been embedded again. Both count the memories that are visible
+	// through the view and whose vectors the store makes. Changed only grows until the change is done, and is Memories
+	// then. From is the previous model; empty when the store is not changing.
+	Memories int    `json:"memories"`
+	Changed  int    `json:"changed"`
+	From     string `json:"from,omitempty"`
+
+	// LastError is the last failure of background embedding; empty once it works again. It is set for the Store that Open
+	// returned only: an embedder's error may hold texts, addresses and keys.
+	LastError string `json:"last_error,omitempty"`
 }
 
-func (w *worker) run() {
-	defer w.done.Done()
-	retry := firstRetry
-	var scrubbed time.Time
-	for {
-		w.erase(&scrubbed)
-		if _, err := w.s.purgeFiles(w.ctx, w.s.clock()); err != nil && w.ctx.Err() == nil {
-			w.s.log.Warn("remains of unfinished files could not be removed", "error", err)
-		}
-		err := w.work()
-		if w.ctx.Err() != nil || errors.Is(err, db.ErrClosed) {
-			return
-		}
-		pause := lookAround
-		w.failure.Store("")
+// EmbeddingStatus reports the state of the vectors visible through this view.
+func (h *Upkeep) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
+	s := h.s
+	var e EmbeddingStatus
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		sel, err := s.selection(tx, v, Query{})
 		if err != nil {
-			w.failure.Store(err.Error())
-			w.s.log.Warn("embedding in the background failed; trying again", "error", err, "in", retry)
-			pause, retry = retry, min(2*retry, lastRetry)
-		} else {
-			retry = firstRetry
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-w.ctx.Done():
-		case <-w.signal:
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
-}
-
-// erase erases expired entries of the trash, and removes the traces of erased data.
-func (w *worker) erase(scrubbed *time.Time) {
-	var erased int
-	e, err := w.s.deadline(w.ctx, false)
-	if err == nil {
-		erased, err = w.s.eraseExpired(w.ctx, e.at)
-	}
-	if now := w.erased.Swap(false); err == nil && (now || erased > 0 || time.Since(*scrubbed) > lookForTraces) {
-		err = w.s.scrub(w.ctx)
-		*scrubbed = time.Now()
-	}
-	if err != nil && w.ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {
-		w.s.log.Warn("deleted data could not be erased yet", "error", err)
-	}
-}
-
-// work does all pending work. Texts that the embedder refuses do not stop the rest.
-func (w *worker) work() error {
-	after, first := int64(0), error(nil)
-	for {
-		last, err := w.embedPending(after)
-		if w.ctx.Err() != nil {
-			return w.ctx.Err()
-		}
-		first = cmp.Or(first, err)
-		if last == 0 {
-			break
-		}
-		after = last
-	}
-	return cmp.Or(w.changeModel(), first)
-}
-
-// embedEach embeds texts; if that fails, one by one, so that a refused text does not cost the others their vectors. It
-// returns nil for refused texts, and an error when any failed; vectors is nil when all failed.
-func (s *shared) embedEach(ctx context.Context, texts []string) ([][]float32, error) {
-	vectors, err := s.embed(ctx, ForDocument, texts, nil)
-	if err == nil || len(texts) == 1 || ctx.Err() != nil {
-		return vectors, err
-	}
-	vectors, some := make([][]float32, len(texts)), false
-	for i := range texts {
-		if one, err := s.embed(ctx, ForDocument, texts[i:i+1], nil); err == nil {
-			vectors[i], some = one[0], true
-		}
-		if i == 2 && !some || ctx.Err() != nil {
-			break // it refuses everything, so it is broken: stop asking
-		}
-	}
-	if !some {
-		return nil, err
-	}
-	return vectors, err
-}
-
-// pendingPassage is a passage without its vector.
-type pendingPassage struct {
-	id   int64
-	text string
-}
-
-// embedPending embeds one batch of the waiting passages that follow after, and returns the last of them; 0 if there are
-// none.
-func (w *worker) embedPending(after int64) (last int64, err error) {
-	var pending []pendingPassage
-	err = w.s.db.Read(w.ctx, func(tx db.Tx) error {
-		pending = pending[:0]
-		return tx.Each(func(row db.Rows) error {
-			var p pendingPassage
-			var piece []byte
-			err := row.Scan(&p.id, &piece)
-			p.text = string(piece)
-			pending = append(pending, p)
 			return err
-		}, `SELECT p.id, substr(CAST(m.content AS `+db.Bytes+
-			`), p.start + 1, p.length) FROM passage p JOIN memory m ON m.id = p.memory_id
-			WHERE p.vector IS NULL AND p.profile_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`, w.s.profile, after, EmbedBatch)
-	})
-	if err != nil || len(pending) == 0 {
-		return 0, err
-	}
-	texts := make([]string, len(pending))
-	for i, p := range pending {
-		texts[i] = p.text
-	}
-	vectors, refused := w.s.embedEach(w.ctx, texts)
-	if vectors == nil {
-		return 0, refused
-	}
-	err = w.s.db.Write(w.ctx, func(tx db.Tx) error {
-		for i, p := range pending {
-			if vectors[i] == nil {
-				continue
-			}
-			// Ids of passages are never reused: if the content has changed since, the passage no longer exists.
-			if _, err := tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`,
-				kernel.EncodeVector(vectors[i]), p.id); err != nil {
-				return err
-			}
 		}
-		return nil
+		return s.embeddingStatus(tx, sel.PartitionList(), &e)
 	})
-	if err != nil {
-		return 0, err
+	return e, err
+}
+
+// embeddingStatus reports the state of the vectors of some partitions.
+func (s *Store) embeddingStatus(tx db.Tx, partitions string, e *EmbeddingStatus) error {
+	p, err := s.vectors.Progress(tx, partitions)
+	*e = EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), Passages: p.Passages,
+		Pending: p.Pending, Changing: p.Changing, Memories: p.Memories, Changed: p.Changed, From: p.From}
+	if s.operator {
+		e.LastError = s.worker.LastError()
 	}
-	return pending[len(pending)-1].id, refused
+	return err
+}
+
+// superseded reports whether another process has changed the store to another model since this one opened it.
+func (s *Store) superseded(ctx context.Context) (superseded bool, err error) {
+	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
+		superseded, err = s.vectors.Superseded(tx)
+		return err
+	})
+	return superseded, err
+}
+
+// WaitEmbedded waits until every passage visible through this view has its vector, and the store has changed to its
+// embedder's model. It returns the context's error if the context ends first, and ErrReadOnly or ErrConflict if the
+// vectors will never come. It waits for a failing embedder.
+func (h *Upkeep) WaitEmbedded(ctx context.Context) error {
+	s := h.s
+	s.worker.Wake()
+	for {
+		e, err := h.EmbeddingStatus(ctx)
+		if err != nil || e.Pending == 0 && !e.Changing {
+			return err
+		}
+		if superseded, err := s.superseded(ctx); err != nil || superseded {
+			if err == nil {
+				err = newError(KindConflict, "",
+					"another process has changed the store to another embedding model than %s; close and open the store to change "+
+						"it back", show(e.Model))
+			}
+			return err
+		}
+		if s.db.ReadOnly() {
+			return newError(KindReadOnly, "",
+				"the store is opened read-only: %d passages have no vector of the model %s, and will get none", e.Pending,
+				show(e.Model))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }

@@ -133,7 +133,7 @@ func TestImportGoesOnWithoutItsEmbedder(t *testing.T) {
 	for i := range 3*transfer.ImportBatch + 1 {
 		lines = append(lines, fmt.Sprintf(`{"type":"memory","content":"lamp number%d"}`, i))
 	}
-	s.worker.stop()
+	s.worker.Stop()
 	report := imported(t, s, []byte(byHand(lines...)), ImportOptions{})
 	if report.Counts[transfer.KindMemory].Added != len(lines) || len(report.Warnings) != 1 || calls != 1 {
 		t.Errorf("%d calls, %+v", calls, report)

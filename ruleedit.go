@@ -111,7 +111,7 @@ func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
 		}
 		if err == nil && !stored.Indexed {
 			stored.Warnings = append(stored.Warnings, warnings...)
-			s.worker.wake()
+			s.worker.Wake()
 		}
 		return stored, err
 	}

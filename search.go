@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/ranking"
@@ -424,7 +425,7 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 	for _, t := range w.terms {
 		r.Terms = append(r.Terms, index.Term{Text: t.Text, Weight: t.Weight, Exact: exactness[t.Exact]})
 	}
-	ready, err := s.embeddingReady(tx)
+	ready, err := s.vectors.Ready(tx)
 	if err != nil {
 		return nil, err
 	}
@@ -503,7 +504,7 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection
 		return nil
 	}
 	const enough = 1000
-	waiting, err := pendingPassages(tx, sel.PartitionList(), enough)
+	waiting, err := embedding.Pending(tx, sel.PartitionList(), enough)
 	switch {
 	case waiting == enough:
 		results.Warnings = append(results.Warnings,
@@ -579,19 +580,4 @@ func passageOf(content string, span index.Span) (start, end int) {
 		return 0, len(content)
 	}
 	return start, end
-}
-
-// LoadIndex starts loading the search index into memory, and does not wait for it: a program that answers many searches
-// calls it at its start, so that the first of them need not read from disk. Without it, the first search starts loading
-// after it is answered. If IndexMemory allows no index, or one is loaded, nothing happens.
-func (h *Upkeep) LoadIndex(ctx context.Context) error {
-	s, err := h.operator("LoadIndex")
-	if err != nil {
-		return err
-	}
-	defer s.index.LoadIfDue()
-	return s.readStore(ctx, func(tx db.Tx) error {
-		_, err := s.index.Current(tx)
-		return err
-	})
 }

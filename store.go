@@ -9,10 +9,12 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
@@ -38,7 +40,10 @@ type shared struct {
 	embedder Embedder
 	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache
-	worker   *worker
+	vectors  *embedding.Vectors
+	worker   *embedding.Worker
+	erased   atomic.Bool // something was erased, and its traces must be removed now
+	scrubbed time.Time   // when the worker last removed traces
 	activity *activitylog.Log[waitingActivity]
 	users    sync.Map // user id -> row; a deleted user's row stays
 	uses     sync.Map // id of an MCP token or a session -> when this handle last noted its use
@@ -142,7 +147,7 @@ func openError(argument, path string, err error) error {
 // Calls after the first do nothing and return the same result. Methods of a closed store return ErrClosed.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
-		s.worker.stop()
+		s.worker.Stop()
 		s.index.Stop()
 		s.activity.Stop()
 		s.closed = wrap(s.db.Close())

@@ -168,7 +168,7 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 		Embed: func(ctx context.Context, texts []string) ([][]float32, []string, error) {
 			return s.embedTexts(ctx, texts, func(string, int, int) {})
 		},
-		Waiting: s.worker.wake,
+		Waiting: s.worker.Wake,
 	}
 	sum, err := transfer.Import(ctx, into, r, o.OnConflict == ConflictReplace, o.Progress)
 	return importReport(sum), wrap(err)

@@ -397,8 +397,8 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 	if passages <= scrubNow {
 		return s.scrub(ctx)
 	}
-	s.worker.erased.Store(true)
-	s.worker.wake()
+	s.erased.Store(true)
+	s.worker.Wake()
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (s *Store) RestoreTrashed(ctx context.Context, id string) (TrashEntry, erro
 		after, indexed, refused = r.after, indexed && r.indexed, cmp.Or(refused, r.refused)
 	}
 	if !indexed {
-		s.worker.wake()
+		s.worker.Wake()
 	}
 	if refused != nil {
 		return TrashEntry{}, refused

@@ -134,7 +134,7 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 		return w.flush()
 	})
 	if err == nil && !changed.Indexed {
-		s.worker.wake()
+		s.worker.Wake()
 	}
 	return changed, err
 }

@@ -128,11 +128,7 @@ func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	st := Stats{
-		LostActivity: s.activity.Lost(),
-		Embedding: EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
-			LastError: s.worker.lastError()},
-	}
+	st := Stats{LostActivity: s.activity.Lost()}
 	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
 		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+
 			`), (SELECT count(*) FROM collection), (SELECT count(*) FROM project),
@@ -147,16 +143,11 @@ func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
 			return err
 		}
 		st.DatabaseBytes, st.FreeBytes, st.LogBytes = size.Database, size.Free, size.Log
-		st.Embedding.Passages = st.Passages
-		if err := tx.QueryRow(`SELECT count(*) FROM passage WHERE vector IS NULL AND profile_id IS NOT NULL`).Scan(
-			&st.Embedding.Pending); err != nil {
-			return err
-		}
 		all, err := db.Column[int64](tx, `SELECT id FROM partition`)
 		if err != nil {
 			return err
 		}
-		return s.changeStatus(tx, db.List(all), &st.Embedding)
+		return s.embeddingStatus(tx, db.List(all), &st.Embedding)
 	})
 	return st, err
 }
@@ -411,4 +402,27 @@ func (h *Upkeep) Compact(ctx context.Context) error {
 		return err
 	}
 	return wrap(s.db.Upkeep().Compact(ctx))
+}
+
+// lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.
+const lookForTraces = time.Hour
+
+// tidy does what is due now and then: it erases expired entries of the trash, removes the traces of erased data, and
+// the remains of files after crashes. Only the worker calls it.
+func (s *shared) tidy(ctx context.Context) {
+	var erased int
+	e, err := s.deadline(ctx, false)
+	if err == nil {
+		erased, err = s.eraseExpired(ctx, e.at)
+	}
+	if now := s.erased.Swap(false); err == nil && (now || erased > 0 || time.Since(s.scrubbed) > lookForTraces) {
+		err = s.scrub(ctx)
+		s.scrubbed = time.Now()
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {
+		s.log.Warn("deleted data could not be erased yet", "error", err)
+	}
+	if _, err := s.purgeFiles(ctx, s.clock()); err != nil && ctx.Err() == nil {
+		s.log.Warn("remains of unfinished files could not be removed", "error", err)
+	}
 }

@@ -38,7 +38,7 @@ func TestTextThatTheEmbedderRefusesHoldsUpNothingElse(t *testing.T) {
 			if time.Since(start) > time.Minute {
 				t.Fatalf("after a minute the state is %+v, want %d pending", e, want)
 			}
-			s.worker.wake()
+			s.worker.Wake()
 		}
 	}
 	for _, model := range []string{"first", "second"} { // the second time for all, since the model has changed

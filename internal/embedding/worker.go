@@ -1,0 +1,164 @@
+package embedding
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+)
+
+// Worker embeds, in the background, texts that could not be embedded when they were stored, and all texts again when
+// the store changes to another model. It also calls what else is to be done now and then.
+type Worker struct {
+	v       *Vectors
+	also    func(context.Context)
+	ctx     context.Context
+	cancel  context.CancelFunc
+	signal  chan struct{} // capacity 1: several wake-ups merge into one
+	done    sync.WaitGroup
+	failure atomic.Value // string: the last error, empty after a success
+}
+
+const (
+	firstRetry = time.Second
+	lastRetry  = 5 * time.Minute
+	// lookAround is how often the worker looks for work left by a process without the embedder, or one that has ended.
+	lookAround = 30 * time.Second
+)
+
+// NewWorker returns a worker that also calls a function, before each look for work. It does nothing before
+// [Worker.Start].
+func NewWorker(v *Vectors, also func(context.Context)) *Worker {
+	w := &Worker{v: v, also: also, signal: make(chan struct{}, 1)}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	return w
+}
+
+// Start begins the work.
+func (w *Worker) Start() {
+	w.done.Add(1)
+	go w.run()
+}
+
+// Stop ends the work and waits for it.
+func (w *Worker) Stop() {
+	w.cancel()
+	w.done.Wait()
+}
+
+// Wake makes the worker look for work now, even while it waits to retry after a failure.
+func (w *Worker) Wake() {
+	select {
+	case w.signal <- struct{}{}:
+	default:
+	}
+}
+
+// LastError returns the error of the last round, "" after a success.
+func (w *Worker) LastError() string {
+	failure, _ := w.failure.Load().(string)
+	return failure
+}
+
+func (w *Worker) run() {
+	defer w.done.Done()
+	retry := firstRetry
+	for {
+		w.also(w.ctx)
+		err := w.work()
+		if w.ctx.Err() != nil || errors.Is(err, db.ErrClosed) {
+			return
+		}
+		pause := lookAround
+		w.failure.Store("")
+		if err != nil {
+			w.failure.Store(err.Error())
+			w.v.Log.Warn("embedding in the background failed; trying again", "error", err, "in", retry)
+			pause, retry = retry, min(2*retry, lastRetry)
+		} else {
+			retry = firstRetry
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-w.ctx.Done():
+		case <-w.signal:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// work does all pending work. Texts that the embedder refuses do not stop the rest.
+func (w *Worker) work() error {
+	after, first := int64(0), error(nil)
+	for {
+		last, err := w.embedPending(after)
+		if w.ctx.Err() != nil {
+			return w.ctx.Err()
+		}
+		first = cmp.Or(first, err)
+		if last == 0 {
+			break
+		}
+		after = last
+	}
+	return cmp.Or(w.changeModel(), first)
+}
+
+// pendingPassage is a passage without its vector.
+type pendingPassage struct {
+	id   int64
+	text string
+}
+
+// embedPending embeds one batch of the waiting passages that follow after, and returns the last of them; 0 if there are
+// none.
+func (w *Worker) embedPending(after int64) (last int64, err error) {
+	var pending []pendingPassage
+	err = w.v.DB.Read(w.ctx, func(tx db.Tx) error {
+		pending = pending[:0]
+		return tx.Each(func(row db.Rows) error {
+			var p pendingPassage
+			var piece []byte
+			err := row.Scan(&p.id, &piece)
+			p.text = string(piece)
+			pending = append(pending, p)
+			return err
+		}, `SELECT p.id, substr(CAST(m.content AS `+db.Bytes+
+			`), p.start + 1, p.length) FROM passage p JOIN memory m ON m.id = p.memory_id
+			WHERE p.vector IS NULL AND p.profile_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`, w.v.Profile, after, w.v.Batch)
+	})
+	if err != nil || len(pending) == 0 {
+		return 0, err
+	}
+	texts := make([]string, len(pending))
+	for i, p := range pending {
+		texts[i] = p.text
+	}
+	vectors, refused := w.v.embedEach(w.ctx, texts)
+	if vectors == nil {
+		return 0, refused
+	}
+	err = w.v.DB.Write(w.ctx, func(tx db.Tx) error {
+		for i, p := range pending {
+			if vectors[i] == nil {
+				continue
+			}
+			// Ids of passages are never reused: if the content has changed since, the passage no longer exists.
+			if _, err := tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`,
+				kernel.EncodeVector(vectors[i]), p.id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return pending[len(pending)-1].id, refused
+}
