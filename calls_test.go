@@ -186,7 +186,7 @@ func (st settled) arguments() map[string][]any {
 		"UpdateMember":           {p, "guest", MemberUpdate{Role: MemberWriter}},
 		"UpdateMemory":           {st.memory, MemoryUpdate{Metadata: map[string]any{"k": "v"}}},
 		"UpdateProject":          {p, ProjectUpdate{Name: content("named")}},
-		"UpdateTodoSection":      {TodoSectionUpdate{ProjectID: "p", Section: SectionSpec, Content: "new"}},
+		"UpdateTodoSection":      {ProjectRef{ID: "p"}, SectionSpec, TodoSectionUpdate{Content: "new"}},
 		"UpdateUser":             {"guest", UserUpdate{Email: content("guest@example.com")}},
 		"UserByIdentity":         {testIssuer, "1"},
 	}

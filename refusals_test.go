@@ -144,7 +144,7 @@ func (st settled) refusals() map[string]refusal {
 		"UpdateMemory":      {[]any{st.memory, MemoryUpdate{Content: content("")}}, ErrInvalid, "content"},
 		"UpdatePreferences": {[]any{map[string]any{"x": func() {}}}, ErrInvalid, "preferences"},
 		"UpdateProject":     {[]any{nowhere, ProjectUpdate{}}, ErrNotFound, "project_id"},
-		"UpdateTodoSection": {[]any{TodoSectionUpdate{ProjectID: "p", Section: "wishes"}}, ErrInvalid, "section"},
+		"UpdateTodoSection": {[]any{ProjectRef{ID: "p"}, Section("wishes"), TodoSectionUpdate{}}, ErrInvalid, "section"},
 		"UpdateUser":        {[]any{"owner", UserUpdate{Role: &guest}}, ErrConflict, "user"},
 		"UserByIdentity":    {[]any{testIssuer, "2"}, ErrNotFound, "subject"},
 	}

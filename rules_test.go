@@ -94,7 +94,7 @@ func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
 		!strings.Contains(got.Warnings[0], `missing: "## Constitution"`) {
 		t.Errorf("the todo is %+v, %v", got, err)
 	}
-	_, sectionErr := s.UpdateTodoSection(t.Context(), TodoSectionUpdate{ProjectID: "p", Section: SectionTasks})
+	_, sectionErr := s.UpdateTodoSection(t.Context(), ProjectRef{ID: "p"}, SectionTasks, TodoSectionUpdate{})
 	_, taskErr := s.CompleteTask(t.Context(), TaskRef{ProjectID: "p", TaskID: "T1"})
 	for _, err := range []error{sectionErr, taskErr} {
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "store it again") ||

@@ -164,10 +164,6 @@ func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (Todo, error) {
 
 // TodoSectionUpdate describes a new body for one section of a project's todo.
 type TodoSectionUpdate struct {
-	ProjectID   string // one of the two is required
-	ProjectName string
-	Section     Section
-
 	// Content is the new body, without the heading, which stays. It must not contain a second-level heading or leave
 	// fenced code open. Empty clears the section.
 	Content string
@@ -178,10 +174,11 @@ type TodoSectionUpdate struct {
 
 // UpdateTodoSection replaces the body of one section. The other sections, and all headings, keep every byte, even if
 // others edit them at the same time. It ensures a blank line before the next heading.
-func (s *Store) UpdateTodoSection(ctx context.Context, u TodoSectionUpdate) (StoredTodo, error) {
-	section := tododoc.Like(string(u.Section))
-	if section == "" {
-		return StoredTodo{}, invalid("section", "section is %s; allowed are %s", show(string(u.Section)),
+func (s *Store) UpdateTodoSection(ctx context.Context, project ProjectRef, section Section,
+	u TodoSectionUpdate) (StoredTodo, error) {
+	known := tododoc.Like(string(section))
+	if known == "" {
+		return StoredTodo{}, invalid("section", "section is %s; allowed are %s", show(string(section)),
 			oneOf(tododoc.Sections))
 	}
 	if len(u.Content) > MaxContent {
@@ -191,19 +188,19 @@ func (s *Store) UpdateTodoSection(ctx context.Context, u TodoSectionUpdate) (Sto
 	if err := valid.UTF8("content", u.Content); err != nil {
 		return StoredTodo{}, err
 	}
-	if _, _, err := tododoc.CheckBody(section, u.Content, 0); err != nil {
+	if _, _, err := tododoc.CheckBody(known, u.Content, 0); err != nil {
 		return StoredTodo{}, err
 	}
 	var warnings []string
-	stored, document, err := s.editTodo(ctx, ProjectRef{ID: u.ProjectID, Name: u.ProjectName}, u.ExpectedRevision,
+	stored, document, err := s.editTodo(ctx, project, u.ExpectedRevision,
 		func(d tododoc.Document, content string) (changed string, err error) {
-			changed, warnings, err = d.Replace(content, section, u.Content)
+			changed, warnings, err = d.Replace(content, known, u.Content)
 			return changed, err
 		})
 	if err != nil {
 		return StoredTodo{}, err
 	}
-	if section == tododoc.Tasks {
+	if known == tododoc.Tasks {
 		warnings = slices.Concat(warnings, document.Advice())
 	}
 	stored.Warnings = append(stored.Warnings, warnings...)

@@ -57,10 +57,8 @@ func (s *Set) storeTodo(ctx context.Context, a *todoArguments) (any, error) {
 }
 
 func (s *Set) updateTodoSection(ctx context.Context, a *todoArguments) (any, error) {
-	return s.store.UpdateTodoSection(ctx, souvenir.TodoSectionUpdate{
-		ProjectID: a.ProjectID, ProjectName: a.ProjectName, Section: a.Section, Content: a.Content,
-		ExpectedRevision: a.ExpectedRevision,
-	})
+	return s.store.UpdateTodoSection(ctx, souvenir.ProjectRef{ID: a.ProjectID, Name: a.ProjectName}, a.Section,
+		souvenir.TodoSectionUpdate{Content: a.Content, ExpectedRevision: a.ExpectedRevision})
 }
 
 // completedTask is the result of todo complete. It omits the document: tasks are completed often.

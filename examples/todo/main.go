@@ -53,9 +53,8 @@ func run(ctx context.Context, w io.Writer) error {
 		}
 		fmt.Fprintf(w, "\nticked off: %s %s\n", done.Task.ID, done.Task.Text)
 	}
-	if _, err := store.UpdateTodoSection(ctx, souvenir.TodoSectionUpdate{
-		ProjectID: project, Section: souvenir.SectionGaps, Content: "- Nobody said how the chime sounds at night.",
-	}); err != nil {
+	gaps := souvenir.TodoSectionUpdate{Content: "- Nobody said how the chime sounds at night."}
+	if _, err := store.UpdateTodoSection(ctx, souvenir.ProjectRef{ID: project}, souvenir.SectionGaps, gaps); err != nil {
 		return err
 	}
 	if err := printOpen(ctx, w, store, "\nThe session ends."); err != nil {

@@ -48,8 +48,7 @@ func (f *fixture) ruleCalls(project souvenir.ProjectRef) []call {
 		}},
 		{"GetTodo", false, func(s *souvenir.Store) error { _, err := s.GetTodo(f.ctx, project); return err }},
 		{"UpdateTodoSection", true, func(s *souvenir.Store) error {
-			_, err := s.UpdateTodoSection(f.ctx,
-				souvenir.TodoSectionUpdate{ProjectID: project.ID, ProjectName: project.Name, Section: souvenir.SectionPlan})
+			_, err := s.UpdateTodoSection(f.ctx, project, souvenir.SectionPlan, souvenir.TodoSectionUpdate{})
 			return err
 		}},
 		{"CompleteTask", true, func(s *souvenir.Store) error {

@@ -114,9 +114,8 @@ func todoValid(f *fixture) {
 func todoSection(f *fixture) {
 	stored := f.setTodo(strings.ReplaceAll(document("- [ ] T1 build"), "\n", "\r\n"))
 	f.clock.Pass(time.Minute)
-	u := souvenir.TodoSectionUpdate{ProjectName: "apollo", Section: souvenir.SectionPlan,
-		Content: "## Plan\n1. think\n2. heron"}
-	changed, err := f.store.UpdateTodoSection(f.ctx, u)
+	project, u := souvenir.ProjectRef{Name: "apollo"}, souvenir.TodoSectionUpdate{Content: "## Plan\n1. think\n2. heron"}
+	changed, err := f.store.UpdateTodoSection(f.ctx, project, souvenir.SectionPlan, u)
 	f.check("UpdateTodoSection", err)
 	want := strings.Replace(stored.Content, "## Plan\r\n\r\n", "## Plan\r\n\r\n1. think\r\n2. heron\r\n\r\n", 1)
 	f.equal("content", []any{changed.Content, changed.Revision, changed.ID, changed.Created, changed.Indexed},
@@ -125,46 +124,49 @@ func todoSection(f *fixture) {
 	f.equal("read", f.todo().Memory, changed.Memory)
 	f.equal("found", len(f.find("heron")), 1)
 	f.equal("document", changed.Document.Section(souvenir.SectionGaps).Body, "\r\nnone\r\n")
-	changed, err = f.store.UpdateTodoSection(f.ctx, u)
+	changed, err = f.store.UpdateTodoSection(f.ctx, project, souvenir.SectionPlan, u)
 	f.check("UpdateTodoSection", err)
 	f.equal("the same again", changed.Revision, 2)
-	u.Section, u.Content = "Tasks", "- [ ] T7 a\n- [ ] no id"
-	changed, err = f.store.UpdateTodoSection(f.ctx, u)
+	u.Content = "- [ ] T7 a\n- [ ] no id"
+	changed, err = f.store.UpdateTodoSection(f.ctx, project, "Tasks", u)
 	f.check("UpdateTodoSection of tasks", err)
 	f.equal("tasks", []any{changed.Document.Tasks[0].ID, contains(changed.Warnings, "no task id")}, []any{"T7", true})
 }
 
 func todoSectionArguments(f *fixture) {
+	apollo := souvenir.ProjectRef{ID: "apollo"}
 	stored := f.setTodo(document("- [ ] T1 build"))
 	for _, c := range []struct {
+		project  souvenir.ProjectRef
+		section  souvenir.Section
 		u        souvenir.TodoSectionUpdate
 		kind     *souvenir.Error
 		argument string
 		says     string
 	}{
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Content: "x"}, souvenir.ErrInvalid, "section",
+		{apollo, "", souvenir.TodoSectionUpdate{Content: "x"}, souvenir.ErrInvalid, "section",
 			`"constitution", "spec", "plan", "tasks" or "gaps"`},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "notes"}, souvenir.ErrInvalid, "section", `"notes"`},
-		{souvenir.TodoSectionUpdate{Section: "plan"}, souvenir.ErrInvalid, "project_id", "project_name"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "a\n## Gaps"}, souvenir.ErrInvalid,
+		{apollo, "notes", souvenir.TodoSectionUpdate{}, souvenir.ErrInvalid, "section", `"notes"`},
+		{souvenir.ProjectRef{}, "plan", souvenir.TodoSectionUpdate{}, souvenir.ErrInvalid, "project_id", "project_name"},
+		{apollo, "plan", souvenir.TodoSectionUpdate{Content: "a\n## Gaps"}, souvenir.ErrInvalid,
 			"content", `line 2 is "## Gaps"`},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "```"}, souvenir.ErrInvalid, "content",
+		{apollo, "plan", souvenir.TodoSectionUpdate{Content: "```"}, souvenir.ErrInvalid, "content",
 			"line 1 begins fenced code"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "tasks", Content: "- [ ] T1\n- [ ] T1"},
+		{apollo, "tasks", souvenir.TodoSectionUpdate{Content: "- [ ] T1\n- [ ] T1"},
 			souvenir.ErrInvalid, "content", "lines 1 and 2"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "\xff"}, souvenir.ErrInvalid, "content",
+		{apollo, "plan", souvenir.TodoSectionUpdate{Content: "\xff"}, souvenir.ErrInvalid, "content",
 			"UTF-8"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan",
-			Content: strings.Repeat("x", souvenir.MaxContent+1)}, souvenir.ErrTooLarge, "content", "1048577"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: strings.Repeat("x", souvenir.MaxContent)},
+		{apollo, "plan", souvenir.TodoSectionUpdate{Content: strings.Repeat("x", souvenir.MaxContent+1)},
+			souvenir.ErrTooLarge, "content", "1048577"},
+		{apollo, "plan", souvenir.TodoSectionUpdate{Content: strings.Repeat("x", souvenir.MaxContent)},
 			souvenir.ErrTooLarge, "content", "at most 1048576"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", ExpectedRevision: -1}, souvenir.ErrInvalid,
+		{apollo, "plan", souvenir.TodoSectionUpdate{ExpectedRevision: -1}, souvenir.ErrInvalid,
 			"expected_revision", "-1"},
-		{souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: "plan", Content: "x", ExpectedRevision: 7},
+		{apollo, "plan", souvenir.TodoSectionUpdate{Content: "x", ExpectedRevision: 7},
 			souvenir.ErrConflict, "expected_revision", "revision 1"},
 	} {
-		_, err := f.store.UpdateTodoSection(f.ctx, c.u)
-		f.failsAt("UpdateTodoSection "+brief(c.u), err, c.kind, c.argument, c.says)
+		_, err := f.store.UpdateTodoSection(f.ctx, c.project, c.section, c.u)
+		f.failsAt("UpdateTodoSection "+string(c.section)+brief(c.u), err, c.kind, c.argument, c.says)
 	}
 	f.equal("the todo", f.todo().Memory, stored.Memory)
 }
@@ -210,7 +212,7 @@ func todoUnknown(f *fixture) {
 	for _, project := range []string{"empty", "nowhere", "a/b"} {
 		_, err := f.reader.GetTodo(f.ctx, souvenir.ProjectRef{ID: project})
 		f.failsAt("GetTodo", err, souvenir.ErrNotFound, "project_id", project)
-		_, err = f.store.UpdateTodoSection(f.ctx, souvenir.TodoSectionUpdate{ProjectID: project, Section: "plan"})
+		_, err = f.store.UpdateTodoSection(f.ctx, souvenir.ProjectRef{ID: project}, "plan", souvenir.TodoSectionUpdate{})
 		f.failsAt("UpdateTodoSection", err, souvenir.ErrNotFound, "project_id", project)
 		_, err = f.store.CompleteTask(f.ctx, souvenir.TaskRef{ProjectID: project, TaskID: "T1"})
 		f.failsAt("CompleteTask", err, souvenir.ErrNotFound, "project_id", project)
@@ -244,9 +246,8 @@ func todoConcurrent(f *fixture) {
 	}
 	for i, section := range sections {
 		group.Go(func() {
-			if _, err := stores[i%2].UpdateTodoSection(f.ctx,
-				souvenir.TodoSectionUpdate{ProjectID: "apollo", Section: section, Content: "written at once: " +
-					string(section)}); err != nil {
+			u := souvenir.TodoSectionUpdate{Content: "written at once: " + string(section)}
+			if _, err := stores[i%2].UpdateTodoSection(f.ctx, souvenir.ProjectRef{ID: "apollo"}, section, u); err != nil {
 				f.Error(err)
 			}
 		})

@@ -40,8 +40,7 @@ var rulesVisits = map[string]func(v visit){
 	},
 	"UpdateTodoSection": func(v visit) {
 		v.onEachRule("UpdateTodoSection", true, ErrNotFound, func(s *Store, p ProjectRef) (any, error) {
-			return s.UpdateTodoSection(v.Context(),
-				TodoSectionUpdate{ProjectID: p.ID, Section: SectionPlan, Content: "another plan"})
+			return s.UpdateTodoSection(v.Context(), p, SectionPlan, TodoSectionUpdate{Content: "another plan"})
 		})
 	},
 	"CompleteTask": func(v visit) {

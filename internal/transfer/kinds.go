@@ -244,112 +244,127 @@ func personRecords() []Record {
 
 // placeRecords are about where memories lie.
 func placeRecords() []Record {
-	return []Record{
-		{
-			kind: KindCollection, Table: "collection", owner: `c.owner_id`, Key: 2,
-			Fields: []RecordField{
-				{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
-				{Name: "collection_name", absent: required, Check: valid.Name},
-				{Name: "description", absent: "", Check: func(_, value string) error { return valid.Description(value) }},
-				{Name: "own_vectors", Form: CountForm, fixed: true}, // their dimensions
-				{Name: "created_at", Form: TimeForm, absent: present},
-				{Name: "updated_at", Form: TimeForm, absent: present},
-			},
-			Selection: `SELECT u.uid, c.name, c.description, f.dimensions, c.created_at, c.updated_at
-				FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile`,
-			keyed: `u.uid = ? AND c.name = ?`, Ordered: `c.id`,
-			insert: `INSERT INTO collection (name, description, created_at, updated_at, own_profile, owner_id) ` +
-				`VALUES (?2, ?3, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING`,
-			update: `UPDATE collection SET description = ?3, created_at = ?5, updated_at = ?6 WHERE owner_id = ?8 AND name = ?2`,
-			refs: func(t *importTx, v []any) ([]any, error) {
-				var profile any
-				if size, own := v[3].(int64); own {
-					if size < 1 || size > valid.MaxVector {
-						return nil, fault.Invalid("own_vectors", "own_vectors is %d; the dimensions of a vector are 1 to %d", size,
-							valid.MaxVector)
-					}
-					row, err := kernel.ProfileRow(t.tx, kernel.OwnProfile(int(size)), t.now)
-					if err != nil {
-						return nil, err
-					}
-					profile = row
-				}
-				owner, err := t.rows(t.owner(v[0]))
-				return append([]any{profile}, owner...), err
-			},
+	return []Record{collectionRecord(), projectRecord(), formerNameRecord(), memberRecord()}
+}
+
+// collectionRecord is a collection.
+func collectionRecord() Record {
+	return Record{
+		kind: KindCollection, Table: "collection", owner: `c.owner_id`, Key: 2,
+		Fields: []RecordField{
+			{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
+			{Name: "collection_name", absent: required, Check: valid.Name},
+			{Name: "description", absent: "", Check: func(_, value string) error { return valid.Description(value) }},
+			{Name: "own_vectors", Form: CountForm, fixed: true}, // their dimensions
+			{Name: "created_at", Form: TimeForm, absent: present},
+			{Name: "updated_at", Form: TimeForm, absent: present},
 		},
-		{
-			kind: KindProject, Table: "project", owner: `j.owner_id`, Key: 2,
-			Fields: []RecordField{
-				{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
-				{Name: "project_id", absent: required, Check: checkSlashless},
-				{Name: "project_name", absent: required, Check: valid.Name},
-				{Name: "created_at", Form: TimeForm, absent: present},
-				{Name: "updated_at", Form: TimeForm, absent: present},
-			},
-			Selection: `SELECT u.uid, j.uid, j.name, j.created_at, j.updated_at FROM project j ` +
-				`JOIN users u ON u.id = j.owner_id`,
-			keyed: `u.uid = ? AND j.uid = ?`, Ordered: `j.id`,
-			// ?7 is the name folded
-			insert: `INSERT INTO project (uid, name, created_at, updated_at, owner_id, name_key) ` +
-				`VALUES (?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`,
-			update: `UPDATE project SET name = ?3, created_at = ?4, updated_at = ?5, name_key = ?7 WHERE owner_id = ?6 ` +
-				`AND uid = ?2`,
-			refs: func(t *importTx, v []any) ([]any, error) {
-				owner, err := t.rows(t.owner(v[0]))
+		Selection: `SELECT u.uid, c.name, c.description, f.dimensions, c.created_at, c.updated_at
+			FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile`,
+		keyed: `u.uid = ? AND c.name = ?`, Ordered: `c.id`,
+		insert: `INSERT INTO collection (name, description, created_at, updated_at, own_profile, owner_id) ` +
+			`VALUES (?2, ?3, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING`,
+		update: `UPDATE collection SET description = ?3, created_at = ?5, updated_at = ?6 WHERE owner_id = ?8 AND name = ?2`,
+		refs: func(t *importTx, v []any) ([]any, error) {
+			var profile any
+			if size, own := v[3].(int64); own {
+				if size < 1 || size > valid.MaxVector {
+					return nil, fault.Invalid("own_vectors", "own_vectors is %d; the dimensions of a vector are 1 to %d", size,
+						valid.MaxVector)
+				}
+				row, err := kernel.ProfileRow(t.tx, kernel.OwnProfile(int(size)), t.now)
 				if err != nil {
 					return nil, err
 				}
-				name, _ := v[2].(string)
-				return append(owner, foldname.Key(name)), nil
-			},
+				profile = row
+			}
+			owner, err := t.rows(t.owner(v[0]))
+			return append([]any{profile}, owner...), err
 		},
-		{
-			// ?5 is the name folded. A current name of one of the owner's projects is not a former one.
-			kind: kindFormerName, Table: "project_alias", owner: `a.owner_id`, Key: 3,
-			Fields: []RecordField{
-				{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
-				{Name: "project_id", absent: required, Check: checkSlashless},
-				{Name: "name", absent: required, Check: valid.ProjectName},
-				{Name: "created_at", Form: TimeForm, absent: present},
-			},
-			Selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id ` +
-				`JOIN users u ON u.id = a.owner_id`,
-			keyed: `u.uid = ? AND j.uid = ? AND a.name = ?`, Ordered: `a.owner_id, a.created_at, a.name_key`,
-			insert: `INSERT INTO project_alias (name, created_at, name_key, project_id, owner_id) SELECT ?3, ?4, ?5, ?6,
-				owner_id FROM project
-				WHERE id = ?6 AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = project.owner_id AND o.name_key = ?5)
-				ON CONFLICT DO NOTHING`,
-			update: `UPDATE project_alias SET name = ?3, created_at = ?4 WHERE project_id = ?6 AND name_key = ?5`,
-			refs: func(t *importTx, v []any) ([]any, error) {
-				name, _ := v[2].(string)
-				project, err := t.rows(t.knownProject(v[0], v[1]))
-				return append([]any{foldname.Key(name)}, project...), err
-			},
+	}
+}
+
+// projectRecord is a project.
+func projectRecord() Record {
+	return Record{
+		kind: KindProject, Table: "project", owner: `j.owner_id`, Key: 2,
+		Fields: []RecordField{
+			{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
+			{Name: "project_id", absent: required, Check: checkSlashless},
+			{Name: "project_name", absent: required, Check: valid.Name},
+			{Name: "created_at", Form: TimeForm, absent: present},
+			{Name: "updated_at", Form: TimeForm, absent: present},
 		},
-		{
-			kind: KindMember, Table: "project_member", Key: 3,
-			Fields: []RecordField{
-				{Name: "project_owner", absent: kernel.LocalUser, Check: valid.Name},
-				{Name: "project_id", absent: required, Check: valid.Name},
-				{Name: "user", absent: required, Check: valid.Name},
-				{Name: "role", absent: required, Check: selected("reader", "writer", "owner")},
-				{Name: "created_at", Form: TimeForm, absent: present},
-			},
-			Selection: `SELECT o.uid, j.uid, u.uid, b.role, b.created_at FROM project_member b
-				JOIN project j ON j.id = b.project_id JOIN users o ON o.id = j.owner_id JOIN users u ON u.id = b.user_id`,
-			keyed: `o.uid = ? AND j.uid = ? AND u.uid = ?`, Ordered: `b.project_id, b.user_id`,
-			insert: `INSERT INTO project_member (role, created_at, project_id, user_id) VALUES (?4, ?5, ?6, ?7) ` +
-				`ON CONFLICT DO NOTHING`,
-			update: `UPDATE project_member SET role = ?4, created_at = ?5 WHERE project_id = ?6 AND user_id = ?7`,
-			refs: func(t *importTx, v []any) ([]any, error) {
-				project, err := t.rows(t.knownProject(v[0], v[1]))
-				if err != nil {
-					return nil, err
-				}
-				user, err := t.rows(t.person("user", v[2]))
-				return append(project, user...), err
-			},
+		Selection: `SELECT u.uid, j.uid, j.name, j.created_at, j.updated_at FROM project j ` +
+			`JOIN users u ON u.id = j.owner_id`,
+		keyed: `u.uid = ? AND j.uid = ?`, Ordered: `j.id`,
+		// ?7 is the name folded
+		insert: `INSERT INTO project (uid, name, created_at, updated_at, owner_id, name_key) ` +
+			`VALUES (?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING`,
+		update: `UPDATE project SET name = ?3, created_at = ?4, updated_at = ?5, name_key = ?7 WHERE owner_id = ?6 ` +
+			`AND uid = ?2`,
+		refs: func(t *importTx, v []any) ([]any, error) {
+			owner, err := t.rows(t.owner(v[0]))
+			if err != nil {
+				return nil, err
+			}
+			name, _ := v[2].(string)
+			return append(owner, foldname.Key(name)), nil
+		},
+	}
+}
+
+// formerNameRecord is a former name of a project. ?5 is the name folded. A current name of one of the owner's
+// projects is not a former one.
+func formerNameRecord() Record {
+	return Record{
+		kind: kindFormerName, Table: "project_alias", owner: `a.owner_id`, Key: 3,
+		Fields: []RecordField{
+			{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
+			{Name: "project_id", absent: required, Check: checkSlashless},
+			{Name: "name", absent: required, Check: valid.ProjectName},
+			{Name: "created_at", Form: TimeForm, absent: present},
+		},
+		Selection: `SELECT u.uid, j.uid, a.name, a.created_at FROM project_alias a JOIN project j ON j.id = a.project_id ` +
+			`JOIN users u ON u.id = a.owner_id`,
+		keyed: `u.uid = ? AND j.uid = ? AND a.name = ?`, Ordered: `a.owner_id, a.created_at, a.name_key`,
+		insert: `INSERT INTO project_alias (name, created_at, name_key, project_id, owner_id) SELECT ?3, ?4, ?5, ?6,
+			owner_id FROM project
+			WHERE id = ?6 AND NOT EXISTS (SELECT 1 FROM project o WHERE o.owner_id = project.owner_id AND o.name_key = ?5)
+			ON CONFLICT DO NOTHING`,
+		update: `UPDATE project_alias SET name = ?3, created_at = ?4 WHERE project_id = ?6 AND name_key = ?5`,
+		refs: func(t *importTx, v []any) ([]any, error) {
+			name, _ := v[2].(string)
+			project, err := t.rows(t.knownProject(v[0], v[1]))
+			return append([]any{foldname.Key(name)}, project...), err
+		},
+	}
+}
+
+// memberRecord is a member of a project.
+func memberRecord() Record {
+	return Record{
+		kind: KindMember, Table: "project_member", Key: 3,
+		Fields: []RecordField{
+			{Name: "project_owner", absent: kernel.LocalUser, Check: valid.Name},
+			{Name: "project_id", absent: required, Check: valid.Name},
+			{Name: "user", absent: required, Check: valid.Name},
+			{Name: "role", absent: required, Check: selected("reader", "writer", "owner")},
+			{Name: "created_at", Form: TimeForm, absent: present},
+		},
+		Selection: `SELECT o.uid, j.uid, u.uid, b.role, b.created_at FROM project_member b
+			JOIN project j ON j.id = b.project_id JOIN users o ON o.id = j.owner_id JOIN users u ON u.id = b.user_id`,
+		keyed: `o.uid = ? AND j.uid = ? AND u.uid = ?`, Ordered: `b.project_id, b.user_id`,
+		insert: `INSERT INTO project_member (role, created_at, project_id, user_id) VALUES (?4, ?5, ?6, ?7) ` +
+			`ON CONFLICT DO NOTHING`,
+		update: `UPDATE project_member SET role = ?4, created_at = ?5 WHERE project_id = ?6 AND user_id = ?7`,
+		refs: func(t *importTx, v []any) ([]any, error) {
+			project, err := t.rows(t.knownProject(v[0], v[1]))
+			if err != nil {
+				return nil, err
+			}
+			user, err := t.rows(t.person("user", v[2]))
+			return append(project, user...), err
 		},
 	}
 }

@@ -108,8 +108,8 @@ func (t projectText) save(ctx context.Context, store *souvenir.Store, ref souven
 			souvenir.NewRule{ProjectID: ref.ID, Type: t.rule, Content: text, ExpectedRevision: before.Revision})
 		return stored.Memory, err
 	case t.section != "":
-		stored, err := store.UpdateTodoSection(ctx,
-			souvenir.TodoSectionUpdate{ProjectID: ref.ID, Section: t.section, Content: text, ExpectedRevision: before.Revision})
+		stored, err := store.UpdateTodoSection(ctx, souvenir.ProjectRef{ID: ref.ID}, t.section,
+			souvenir.TodoSectionUpdate{Content: text, ExpectedRevision: before.Revision})
 		return stored.Memory, err
 	case t.Key == textTodo:
 		stored, err := store.SetTodo(ctx,
