@@ -14,11 +14,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Accounts manages users and their credentials: identities, invitations, sessions, MCP tokens, and the clients, grants,
+// Accounts manages users and their credentials: identities, invitations, sign-ins, MCP tokens, and the clients, grants,
 // codes and keys of OAuth. Get it with [Store.Accounts].
 //
 // On the Store that [Open] returned it manages all accounts. On a view it is limited to the account of the view's user:
-// their password, identities, sessions, tokens, clients and grants, and the invitations to projects that they received.
+// their password, identities, sign-ins, tokens, clients and grants, and the invitations to projects that they received.
 // Other methods return ErrForbidden there: those that manage users and invitations to accounts, that check credentials,
 // sign a user in or look up any client, and those by which clients register and get tokens. On a view limited to
 // projects, all but Me do.
@@ -321,7 +321,7 @@ func preferences(tx db.Tx, v viewer) (map[string]any, error) {
 // Credentials have parents: a credential made through a token, an application or a browser's session ends with it.
 //
 //   - A token made through a token (parent_id) has at most its parent's scopes, projects and lifetime, and inherits
-//     its grant and its session. Deleting a token ends all its descendants in the same transaction.
+//     its grant and its sign-in. Deleting a token ends all its descendants in the same transaction.
 //   - A token made by an application ends with the grant, which each check looks at.
 //   - A token made, or an application allowed, in a session ends when the user ends that session from elsewhere: that
 //     means that the wrong person used it. Signing out and expiry leave it alone, unless the token was made to end
@@ -352,25 +352,25 @@ func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents
 			return p, err
 		}
 		p.token, t.TokenID, t.TokenName = parent.row, parent.ID, parent.Name
-		n.GrantID, n.WithSession = parent.GrantID, parent.WithSession
-		p.session, p.browser, p.withSession = parent.SessionID, parent.Browser, parent.WithSession
+		n.GrantID, n.WithSignIn = parent.GrantID, parent.WithSignIn
+		p.session, p.browser, p.withSession = parent.SignInID, parent.Browser, parent.WithSignIn
 		bounds := limits{"token " + show(parent.Name), Principal{User: u.User, Scopes: parent.Scopes}.Allows, parent.Projects,
 			parent.ExpiresAt}
 		if err := n.within(bounds); err != nil {
 			return p, err
 		}
-	} else if n.SessionID != "" {
-		found, err := loadSessions(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, n.SessionID, u.row, now)
+	} else if n.SignInID != "" {
+		found, err := loadSignIns(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, n.SignInID, u.row, now)
 		if err != nil {
 			return p, err
 		}
 		if len(found) == 0 {
 			return p, newError(KindNotFound, "session_id", "session_id %s is not a session of this user, or has ended",
-				show(n.SessionID))
+				show(n.SignInID))
 		}
-		p.session, p.browser, p.withSession = n.SessionID, found[0].UserAgent, n.WithSession
+		p.session, p.browser, p.withSession = n.SignInID, found[0].UserAgent, n.WithSignIn
 	}
-	t.SessionID, t.Browser, t.WithSession = p.session, p.browser, p.withSession
+	t.SignInID, t.Browser, t.WithSignIn = p.session, p.browser, p.withSession
 	if n.GrantID != "" {
 		grant, err := liveGrant(tx, u, n.GrantID)
 		if err != nil {
@@ -459,7 +459,7 @@ func endDescendants(tx db.Tx, token, now int64) error {
 	return endMadeClients(tx, now)
 }
 
-// endMadeIn ends what was made in the sessions e for which a condition holds: tokens, with all their descendants, and
+// endMadeIn ends what was made in the sign-ins e for which a condition holds: tokens, with all their descendants, and
 // grants of applications.
 func endMadeIn(tx db.Tx, now int64, condition string, args ...any) error {
 	sessions, err := db.Column[string](tx, `SELECT e.uid FROM session e WHERE `+condition, args...)

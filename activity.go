@@ -49,9 +49,9 @@ type CredentialKind string
 
 // The values of [CredentialKind].
 const (
-	CredentialToken   CredentialKind = "token"   // an MCP token
-	CredentialClient  CredentialKind = "client"  // an OAuth client that the user has authorized
-	CredentialSession CredentialKind = "session" // a person in a browser
+	CredentialToken  CredentialKind = "token"   // an MCP token
+	CredentialClient CredentialKind = "client"  // an OAuth client that the user has authorized
+	CredentialSignIn CredentialKind = "session" // a person in a browser
 )
 
 // Outcome says how a call ended: OutcomeOK, or the kind of its error with underscores, such as not_found.
@@ -194,7 +194,7 @@ func (q *ActivityQuery) check() error {
 		}
 	}
 	if err := valid.Enum("credential", q.Credential,
-		[]CredentialKind{CredentialToken, CredentialClient, CredentialSession}); err != nil {
+		[]CredentialKind{CredentialToken, CredentialClient, CredentialSignIn}); err != nil {
 		return err
 	}
 	for argument, value := range map[string]string{"id": q.ID, "client": q.Client, "tool": q.Tool, "action": q.Action} {
@@ -363,7 +363,7 @@ func cleanClient(client string) string {
 	client = cleanUserAgent(client)
 	words := strings.Fields(client)
 	for i, word := range words {
-		for _, start := range []string{tokenStart, sessionStart, invitationStart, "eyJ"} { // the last one begins a JWT
+		for _, start := range []string{tokenStart, signInStart, invitationStart, "eyJ"} { // the last one begins a JWT
 			if before, _, found := strings.Cut(word, start); found {
 				words[i] = before + "…"
 				word = words[i]
@@ -462,8 +462,8 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 		kind, id = CredentialToken, p.TokenID
 	case p.ClientID != "":
 		kind, id = CredentialClient, p.ClientID
-	case p.SessionID != "":
-		kind, id = CredentialSession, p.SessionID
+	case p.SignInID != "":
+		kind, id = CredentialSignIn, p.SignInID
 	}
 	user := a.Principal.Access.User
 	if user == "" {

@@ -168,7 +168,7 @@ type PurgeReport struct {
 	Trash       int `json:"trash"`       // entries that can no longer be restored
 	Files       int `json:"files"`       // incomplete uploads and partly deleted files
 	Tokens      int `json:"tokens"`      // revoked or expired long ago
-	Sessions    int `json:"sessions"`    // expired
+	SignIns     int `json:"sessions"`    // expired
 	Invitations int `json:"invitations"` // used or expired long ago
 	Activity    int `json:"activity"`    // recorded calls, too old or too many
 	OAuth       int `json:"oauth"`       // rows of expired codes, tokens, grants, clients and keys
@@ -179,7 +179,7 @@ type PurgeReport struct {
 }
 
 // Purge deletes data that is no longer needed: expired entries of the trash, uploads without progress for 24 hours,
-// expired sessions, recorded calls that are too old or too many, and invitations, tokens and OAuth state used or
+// expired sign-ins, recorded calls that are too old or too many, and invitations, tokens and OAuth state used or
 // expired long ago; and, if asked to, old revisions. It works in short transactions, so that other writers get their
 // turn. No trace of data erased now or since the last purge is left in the file and its log, unless others read from
 // the log all the time. Free space stays in the file, for new content, until [Upkeep.Compact].
@@ -323,7 +323,7 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 		if err != nil {
 			return err
 		}
-		sessions, err := purgeSessions(tx, now)
+		sessions, err := purgeSignIns(tx, now)
 		if err != nil {
 			return err
 		}
@@ -335,7 +335,7 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 		if err != nil {
 			return err
 		}
-		p.Tokens, p.Sessions, p.Invitations = int(tokens), int(sessions), int(invitations+toProjects)
+		p.Tokens, p.SignIns, p.Invitations = int(tokens), int(sessions), int(invitations+toProjects)
 		before, err := oauthRows(tx)
 		if err != nil {
 			return err

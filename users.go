@@ -61,10 +61,10 @@ type UserUpdate struct {
 	Name  *string
 	Email *string // "" removes it
 	Role  *Role
-	// true permanently ends the user's sessions, MCP tokens and OAuth grants; false lets the user sign in again
+	// true permanently ends the user's sign-ins, MCP tokens and OAuth grants; false lets the user sign in again
 	Disabled *bool
 
-	// Password is the new one; "" removes it: the user signs in with an external identity. Sessions and OAuth grants end
+	// Password is the new one; "" removes it: the user signs in with an external identity. Sign-ins and OAuth grants end
 	// with the old one, since others may have known it; MCP tokens stay valid unless EndTokens or Disabled ends them.
 	Password *string
 
@@ -423,7 +423,7 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 	}
 	var ends []AccessKind
 	if u.Password != nil {
-		ends = []AccessKind{AccessSessions, AccessGrants}
+		ends = []AccessKind{AccessSignIns, AccessGrants}
 	}
 	if u.EndTokens {
 		ends = append(ends, AccessTokens)
@@ -456,7 +456,7 @@ func disable(tx db.Tx, row int64, disabled bool, now int64) error {
 	if _, err := tx.Exec(`UPDATE users SET disabled_at = ?1, updated_at = ?1 WHERE id = ?2`, now, row); err != nil {
 		return err
 	}
-	if err := endSessions(tx, row, ""); err != nil {
+	if err := endSignIns(tx, row, ""); err != nil {
 		return err
 	}
 	if err := endTokens(tx, row, now); err != nil {
@@ -479,7 +479,7 @@ func checkAdminLeft(tx db.Tx, before storedUser) error {
 	return err
 }
 
-// DeleteUser deletes a user's account with its sessions, tokens, OAuth grants and clients, preferences and memberships.
+// DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.
 // Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
 // view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
 // after an error the user may be disabled and some memories gone, and a second call deletes the rest.

@@ -115,7 +115,7 @@ func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, e
 	case strings.HasPrefix(token, request.MCPTokenPrefix):
 		return s.store.Accounts().CheckToken(ctx, token)
 	case strings.HasPrefix(token, request.SessionPrefix):
-		return s.store.Accounts().CheckSession(ctx, token)
+		return s.store.Accounts().CheckSignIn(ctx, token)
 	}
 	if s.options.PublicURL == "" || token == "" {
 		return souvenir.Principal{},
@@ -188,7 +188,7 @@ func (s *Server) fromProgram(r *http.Request) (p souvenir.Principal, known bool,
 		return p, false, otherOrigin(err)
 	}
 	p = *given
-	p.SessionID, p.ConfirmedAt = "", time.Time{} // the program's own sessions are not the store's
+	p.SignInID, p.ConfirmedAt = "", time.Time{} // the program's own sessions are not the store's
 	if p.Access.User == "" {
 		return p, false, errors.New("server.Options.Authenticate returned a principal without Access.User, which nobody is")
 	}

@@ -19,27 +19,27 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Session is a person's sign-in in a browser.
-type Session struct {
+// SignIn is a person's sign-in in a browser.
+type SignIn struct {
 	ID         string    `json:"id"`
 	CreatedAt  time.Time `json:"created_at"`
 	LastUsedAt time.Time `json:"last_used_at"` // to the minute
 	ExpiresAt  time.Time `json:"expires_at"`   // 14 days after the last use, and at most 90 days after the sign-in
 	UserAgent  string    `json:"user_agent"`   // the User-Agent that the browser sent; empty if none
 
-	// ConfirmedAt is when the person last proved their identity: at the sign-in, or with [Accounts.ConfirmSession].
+	// ConfirmedAt is when the person last proved their identity: at the sign-in, or with [Accounts.ConfirmSignIn].
 	ConfirmedAt time.Time `json:"confirmed_at"`
 }
 
-// NewSession describes the sign-in of a user whose credentials have been checked.
-type NewSession struct {
+// NewSignIn describes the sign-in of a user whose credentials have been checked.
+type NewSignIn struct {
 	User string // id or name of a user with an account
 
-	// UserAgent is the browser's User-Agent header, which lets people tell their sessions apart. It is stored without
+	// UserAgent is the browser's User-Agent header, which lets people tell their sign-ins apart. It is stored without
 	// invisible characters, up to 256 bytes.
 	UserAgent string
 
-	// Replaces is the id of a session of the same user in the same browser to end; what was made in it counts as made in
+	// Replaces is the id of a sign-in of the same user in the same browser to end; what was made in it counts as made in
 	// the new one. Any other id, or an empty one, ends nothing.
 	Replaces string
 
@@ -53,61 +53,61 @@ type NewSession struct {
 	Since time.Time
 }
 
-// AddedSession is a new session with its value, which can never be seen again.
-type AddedSession struct {
-	Session
+// AddedSignIn is a new sign-in with its value, which can never be seen again.
+type AddedSignIn struct {
+	SignIn
 	Value string `json:"session"` // ses_ and 43 letters and digits, for a cookie
 }
 
-// Format prints the session without its value.
-func (a AddedSession) Format(f fmt.State, _ rune) { redact.Format(f, a, "Value") }
+// Format prints the sign-in without its value.
+func (a AddedSignIn) Format(f fmt.State, _ rune) { redact.Format(f, a, "Value") }
 
 // AccessKind is a kind of access on behalf of a user.
 type AccessKind string
 
 // The values of [AccessKind].
 const (
-	AccessSessions AccessKind = "sessions" // browsers where the user is signed in
-	AccessGrants   AccessKind = "grants"   // applications that the user authorized through OAuth, with codes and tokens
-	AccessTokens   AccessKind = "tokens"   // MCP tokens
+	AccessSignIns AccessKind = "sessions" // browsers where the user is signed in
+	AccessGrants  AccessKind = "grants"   // applications that the user authorized through OAuth, with codes and tokens
+	AccessTokens  AccessKind = "tokens"   // MCP tokens
 )
 
 // AccessKinds returns all kinds.
-func AccessKinds() []AccessKind { return []AccessKind{AccessSessions, AccessGrants, AccessTokens} }
+func AccessKinds() []AccessKind { return []AccessKind{AccessSignIns, AccessGrants, AccessTokens} }
 
 // AccessEnd selects the access of a user to end.
 type AccessEnd struct {
-	Kinds       []AccessKind // at least one
-	KeepSession string       // id of a session that stays, such as the caller's own; empty: none
+	Kinds      []AccessKind // at least one
+	KeepSignIn string       // id of a sign-in that stays, such as the caller's own; empty: none
 }
 
-// SessionSelection selects sessions to end.
-type SessionSelection struct {
-	Only   string // id of the one session that ends; empty: all
-	Except string // id of a session that stays; empty: none
+// SignInSelection selects sign-ins to end.
+type SignInSelection struct {
+	Only   string // id of the one sign-in that ends; empty: all
+	Except string // id of a sign-in that stays; empty: none
 
-	// KeepMade keeps the tokens made and the applications authorized in these sessions: an ordinary sign-out. False ends
-	// them, too: an intruder may have made them. Tokens made WithSession end either way.
+	// KeepMade keeps the tokens made and the applications authorized in these sign-ins: an ordinary sign-out. False ends
+	// them, too: an intruder may have made them. Tokens made WithSignIn end either way.
 	KeepMade bool
 }
 
 const (
-	sessionStart    = "ses_"
-	sessionIdle     = 14 * 24 * time.Hour
-	sessionLifetime = 90 * 24 * time.Hour
-	maxSessions     = 100 // of a user
-	maxUserAgent    = 256 // bytes
+	signInStart    = "ses_"
+	signInIdle     = 14 * 24 * time.Hour
+	signInLifetime = 90 * 24 * time.Hour
+	maxSignIns     = 100 // of a user
+	maxUserAgent   = 256 // bytes
 )
 
-// AddSession records that a user has signed in in a browser. Only the answer contains its value; the store keeps a
-// hash. When a user has more than 100 sessions, the least recently used one ends. An unknown user is ErrNotFound, one
+// AddSignIn records that a user has signed in in a browser. Only the answer contains its value; the store keeps a
+// hash. When a user has more than 100 sign-ins, the least recently used one ends. An unknown user is ErrNotFound, one
 // without an account ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated.
-func (h *Accounts) AddSession(ctx context.Context, n NewSession) (AddedSession, error) {
-	s, err := h.operator("AddSession")
+func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (AddedSignIn, error) {
+	s, err := h.operator("AddSignIn")
 	if err != nil {
-		return AddedSession{}, err
+		return AddedSignIn{}, err
 	}
-	added := AddedSession{Value: newValue(sessionStart)}
+	added := AddedSignIn{Value: newValue(signInStart)}
 	err = s.write(ctx, func(tx db.Tx, _ viewer) error {
 		u, err := findUser(tx, n.User)
 		if err != nil {
@@ -119,13 +119,13 @@ func (h *Accounts) AddSession(ctx context.Context, n NewSession) (AddedSession, 
 		if err := u.checkMaySignIn(tx, n.Since); err != nil {
 			return err
 		}
-		if added.Session, err = s.addSession(tx, u, n, added.Value); err != nil || n.Replaces == "" {
+		if added.SignIn, err = s.addSignIn(tx, u, n, added.Value); err != nil || n.Replaces == "" {
 			return err
 		}
-		return replaceSession(tx, u, n.Replaces, added.ID)
+		return replaceSignIn(tx, u, n.Replaces, added.ID)
 	})
 	if err != nil {
-		return AddedSession{}, err
+		return AddedSignIn{}, err
 	}
 	return added, nil
 }
@@ -145,8 +145,8 @@ func (u storedUser) checkMaySignIn(tx db.Tx, since time.Time) error {
 	return err
 }
 
-// replaceSession ends a session that another one replaces, and moves what was made in it to the new one.
-func replaceSession(tx db.Tx, u storedUser, old, fresh string) error {
+// replaceSignIn ends a sign-in that another one replaces, and moves what was made in it to the new one.
+func replaceSignIn(tx db.Tx, u storedUser, old, fresh string) error {
 	deleted, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, old, u.row)
 	if err != nil || deleted.RowsAffected == 0 {
 		return err
@@ -160,22 +160,22 @@ func replaceSession(tx db.Tx, u storedUser, old, fresh string) error {
 	return nil
 }
 
-func (s *Store) addSession(tx db.Tx, u storedUser, n NewSession, value string) (Session, error) {
+func (s *Store) addSignIn(tx db.Tx, u storedUser, n NewSignIn, value string) (SignIn, error) {
 	now := s.now()
 	confirmed := now
 	if !n.Confirmed.IsZero() {
 		confirmed = max(1, min(now, n.Confirmed.UnixMicro())) // 0 stands for the time of the sign-in
 	}
-	added := Session{
+	added := SignIn{
 		ID: s.newID(), CreatedAt: kernel.ToTime(now), LastUsedAt: kernel.ToTime(now),
-		ExpiresAt:   kernel.ToTime(now + sessionIdle.Microseconds()),
+		ExpiresAt:   kernel.ToTime(now + signInIdle.Microseconds()),
 		UserAgent:   cleanUserAgent(n.UserAgent),
 		ConfirmedAt: kernel.ToTime(confirmed),
 	}
 	if _, err := tx.Exec(`DELETE FROM session WHERE user_id = ?1 AND (expires_at <= ?2 OR id IN
 		(SELECT id FROM session WHERE user_id = ?1 AND expires_at > ?2 ORDER BY last_used_at DESC,
-		id DESC LIMIT ?3 OFFSET ?4))`, u.row, now, math.MaxInt64, maxSessions-1); err != nil {
-		return Session{}, err
+		id DESC LIMIT ?3 OFFSET ?4))`, u.row, now, math.MaxInt64, maxSignIns-1); err != nil {
+		return SignIn{}, err
 	}
 	_, err := tx.Exec(`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at, `+
 		`confirmed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -206,17 +206,17 @@ func cleanUserAgent(userAgent string) string {
 	return strings.TrimSpace(userAgent[:end])
 }
 
-// storedSession is a session with its rows.
-type storedSession struct {
-	Session
+// storedSignIn is a sign-in with its rows.
+type storedSignIn struct {
+	SignIn
 	row, user int64
 }
 
-// loadSessions reads the sessions for which a condition on e holds (and what follows WHERE).
-func loadSessions(tx db.Tx, condition string, args ...any) ([]storedSession, error) {
-	var found []storedSession
+// loadSignIns reads the sign-ins for which a condition on e holds (and what follows WHERE).
+func loadSignIns(tx db.Tx, condition string, args ...any) ([]storedSignIn, error) {
+	var found []storedSignIn
 	err := tx.Each(func(row db.Rows) error {
-		var e storedSession
+		var e storedSignIn
 		var created, used, expires, confirmed int64
 		err := row.Scan(&e.row, &e.user, &e.ID, &e.UserAgent, &created, &used, &expires, &confirmed)
 		e.CreatedAt, e.LastUsedAt, e.ExpiresAt, e.ConfirmedAt = kernel.ToTime(created), kernel.ToTime(used),
@@ -229,27 +229,27 @@ func loadSessions(tx db.Tx, condition string, args ...any) ([]storedSession, err
 	return found, err
 }
 
-// CheckSession returns the user of a session, with all scopes of a person, which include admin for admins only. A
-// session that is unknown, ended or expired, or whose user is disabled, is ErrUnauthenticated, with the same message.
-// Each use extends a session to 14 days from then, up to 90 days after the sign-in. It works read-only, too, but then
-// does not extend the session.
+// CheckSignIn returns the user of a sign-in, with all scopes of a person, which include admin for admins only. A
+// sign-in that is unknown, ended or expired, or whose user is disabled, is ErrUnauthenticated, with the same message.
+// Each use extends a sign-in to 14 days from then, up to 90 days after the sign-in. It works read-only, too, but then
+// does not extend the sign-in.
 //
-// The session is looked up by its hash: see [Accounts.CheckToken].
-func (h *Accounts) CheckSession(ctx context.Context, value string) (Principal, error) {
-	s, err := h.operator("CheckSession")
+// The sign-in is looked up by its hash: see [Accounts.CheckToken].
+func (h *Accounts) CheckSignIn(ctx context.Context, value string) (Principal, error) {
+	s, err := h.operator("CheckSignIn")
 	if err != nil {
 		return Principal{}, err
 	}
 	refused := newError(KindUnauthenticated, "",
 		"the session is not valid; it may have expired or ended, so sign in again")
-	if !isValue(sessionStart, value) {
+	if !isValue(signInStart, value) {
 		return Principal{}, refused
 	}
 	now := s.now()
-	var sessions []storedSession
+	var sessions []storedSignIn
 	var users []storedUser
 	err = s.readStore(ctx, func(tx db.Tx) (err error) {
-		if sessions, err = loadSessions(tx, `e.hash = ? AND e.expires_at > ?`, digest(value), now); err != nil ||
+		if sessions, err = loadSignIns(tx, `e.hash = ? AND e.expires_at > ?`, digest(value), now); err != nil ||
 			len(sessions) == 0 {
 			return err
 		}
@@ -262,19 +262,19 @@ func (h *Accounts) CheckSession(ctx context.Context, value string) (Principal, e
 	case len(users) == 0 || users[0].Disabled:
 		return Principal{}, refused
 	}
-	s.noteSession(ctx, sessions[0], now)
+	s.noteSignIn(ctx, sessions[0], now)
 	scopes := Scopes()
 	if users[0].Role != RoleAdmin {
 		scopes = slices.DeleteFunc(scopes, func(scope Scope) bool { return scope == ScopeAdmin })
 	}
-	return Principal{User: users[0].User, Scopes: scopes, Access: Access{User: users[0].ID}, SessionID: sessions[0].ID,
+	return Principal{User: users[0].User, Scopes: scopes, Access: Access{User: users[0].ID}, SignInID: sessions[0].ID,
 		ConfirmedAt: sessions[0].ConfirmedAt}, nil
 }
 
-// noteSession records the use of a session, and extends it.
-func (s *Store) noteSession(ctx context.Context, e storedSession, now int64) {
+// noteSignIn records the use of a sign-in, and extends it.
+func (s *Store) noteSignIn(ctx context.Context, e storedSignIn, now int64) {
 	used := e.LastUsedAt.UnixMicro()
-	expires := min(now+sessionIdle.Microseconds(), e.CreatedAt.Add(sessionLifetime).UnixMicro())
+	expires := min(now+signInIdle.Microseconds(), e.CreatedAt.Add(signInLifetime).UnixMicro())
 	s.noteUse(ctx, use{of: "session", id: e.ID, last: &used, now: now}, func(tx db.Tx) error {
 		_, err := tx.Exec(`UPDATE session SET last_used_at = ?, expires_at = ? WHERE id = ? AND uid = ? `+
 			`AND last_used_at < ?1`, now, expires, e.row, e.ID)
@@ -282,29 +282,29 @@ func (s *Store) noteSession(ctx context.Context, e storedSession, now int64) {
 	})
 }
 
-// Sessions returns the user's sessions that have not expired, the newest first. A view that is limited to projects may
+// SignIns returns the user's sign-ins that have not expired, the newest first. A view that is limited to projects may
 // not call it.
-func (h *Accounts) Sessions(ctx context.Context) ([]Session, error) {
-	s, err := h.own("Sessions")
+func (h *Accounts) SignIns(ctx context.Context) ([]SignIn, error) {
+	s, err := h.own("SignIns")
 	if err != nil {
 		return nil, err
 	}
-	all := []Session{}
+	all := []SignIn{}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		found, err := loadSessions(tx, `e.user_id = ? AND e.expires_at > ? ORDER BY e.created_at DESC, e.id DESC`, v.User,
+		found, err := loadSignIns(tx, `e.user_id = ? AND e.expires_at > ? ORDER BY e.created_at DESC, e.id DESC`, v.User,
 			s.now())
 		for _, e := range found {
-			all = append(all, e.Session)
+			all = append(all, e.SignIn)
 		}
 		return err
 	})
 	return all, err
 }
 
-// ConfirmSession records that the person using a session of the view's user has just proved their identity again. A
-// session that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
-func (h *Accounts) ConfirmSession(ctx context.Context, id string) error {
-	s, err := h.own("ConfirmSession")
+// ConfirmSignIn records that the person using a sign-in of the view's user has just proved their identity again. A
+// sign-in that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
+func (h *Accounts) ConfirmSignIn(ctx context.Context, id string) error {
+	s, err := h.own("ConfirmSignIn")
 	if err != nil {
 		return err
 	}
@@ -313,21 +313,21 @@ func (h *Accounts) ConfirmSession(ctx context.Context, id string) error {
 		result, err := tx.Exec(`UPDATE session SET confirmed_at = ? WHERE uid = ? AND user_id = ? AND expires_at > ?`, now,
 			id, v.User, now)
 		if err == nil && result.RowsAffected == 0 {
-			return noSession(id)
+			return noSignIn(id)
 		}
 		return err
 	})
 }
 
-func noSession(id string) error {
+func noSignIn(id string) error {
 	return newError(KindNotFound, "id", "id %s is not a session of this user", show(id))
 }
 
-// DeleteSession ends one of the user's sessions at once, with the tokens made and the applications authorized in it:
-// the wrong person may be using it. To sign out, use [Accounts.DeleteSessions]. A session that is unknown, or has
+// DeleteSignIn ends one of the user's sign-ins at once, with the tokens made and the applications authorized in it:
+// the wrong person may be using it. To sign out, use [Accounts.DeleteSignIns]. A sign-in that is unknown, or has
 // ended, is ErrNotFound. A view that is limited to projects may not call it.
-func (h *Accounts) DeleteSession(ctx context.Context, id string) error {
-	s, err := h.own("DeleteSession")
+func (h *Accounts) DeleteSignIn(ctx context.Context, id string) error {
+	s, err := h.own("DeleteSignIn")
 	if err != nil {
 		return err
 	}
@@ -337,16 +337,16 @@ func (h *Accounts) DeleteSession(ctx context.Context, id string) error {
 		}
 		result, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, id, v.User)
 		if err == nil && result.RowsAffected == 0 {
-			return noSession(id)
+			return noSignIn(id)
 		}
 		return err
 	})
 }
 
-// DeleteSessions ends sessions of the user at once: it signs the user out. It is not an error if there are none. A view
+// DeleteSignIns ends sign-ins of the user at once: it signs the user out. It is not an error if there are none. A view
 // that is limited to projects may not call it.
-func (h *Accounts) DeleteSessions(ctx context.Context, d SessionSelection) error {
-	s, err := h.own("DeleteSessions")
+func (h *Accounts) DeleteSignIns(ctx context.Context, d SignInSelection) error {
+	s, err := h.own("DeleteSignIns")
 	if err != nil {
 		return err
 	}
@@ -363,7 +363,7 @@ func (h *Accounts) DeleteSessions(ctx context.Context, d SessionSelection) error
 	})
 }
 
-// EndAccess ends access on behalf of the user at once: sessions, applications, MCP tokens, or all of them. Applications
+// EndAccess ends access on behalf of the user at once: sign-ins, applications, MCP tokens, or all of them. Applications
 // that the user authorizes again, and new tokens, work. A view that is limited to projects may not call it.
 func (h *Accounts) EndAccess(ctx context.Context, e AccessEnd) error {
 	s, err := h.own("EndAccess")
@@ -394,8 +394,8 @@ func (s *Store) endKinds(tx db.Tx, user int64, e AccessEnd) error {
 	for _, kind := range e.Kinds {
 		var err error
 		switch kind {
-		case AccessSessions:
-			err = endSessions(tx, user, e.KeepSession)
+		case AccessSignIns:
+			err = endSignIns(tx, user, e.KeepSignIn)
 		case AccessGrants:
 			err = endGrants(tx, user, s.now())
 		case AccessTokens:
@@ -408,8 +408,8 @@ func (s *Store) endKinds(tx db.Tx, user int64, e AccessEnd) error {
 	return nil
 }
 
-// endSessions ends the sessions of a user (a row), except the one with an id.
-func endSessions(tx db.Tx, user int64, except string) error {
+// endSignIns ends the sign-ins of a user (a row), except the one with an id.
+func endSignIns(tx db.Tx, user int64, except string) error {
 	_, err := tx.Exec(`DELETE FROM session WHERE user_id = ? AND uid <> ?`, user, except)
 	return err
 }
@@ -432,15 +432,15 @@ func endTokens(tx db.Tx, user, now int64) error {
 	return endMadeClients(tx, now)
 }
 
-// purgeSessions deletes the sessions that have expired, and counts them.
-func purgeSessions(tx db.Tx, now int64) (int64, error) {
+// purgeSignIns deletes the sign-ins that have expired, and counts them.
+func purgeSignIns(tx db.Tx, now int64) (int64, error) {
 	result, err := tx.Exec(`DELETE FROM session WHERE expires_at <= ?`, now)
 	return result.RowsAffected, err
 }
 
-// sessionRecord describes the row of a session. Exports leave sessions out: after a move to another file, people sign
+// signInRecord describes the row of a sign-in. Exports leave sign-ins out: after a move to another file, people sign
 // in again.
-func sessionRecord() transfer.Record {
+func signInRecord() transfer.Record {
 	return transfer.Record{
 		Table: "session", Key: 1,
 		Fields: []transfer.RecordField{
@@ -475,7 +475,7 @@ type PasswordChange struct {
 	// Different encodings of the same characters are the same password (RFC 8265, OpaqueString).
 	New string
 
-	KeepSession string // id of a session that stays, such as the caller's own; empty: all end
+	KeepSignIn string // id of a sign-in that stays, such as the caller's own; empty: all end
 
 	// End is what else ends in the same commit: AccessGrants, AccessTokens. A person who knew the old password may have
 	// made some. Nil: nothing.
@@ -517,7 +517,7 @@ func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, erro
 	return u.User, nil
 }
 
-// ChangePassword sets the password of this view's user, and ends the user's sessions except KeepSession. MCP tokens and
+// ChangePassword sets the password of this view's user, and ends the user's sign-ins except KeepSignIn. MCP tokens and
 // OAuth grants stay valid, unless End names them. A wrong old password is ErrUnauthenticated, with the argument
 // old_password; a user without an account is ErrConflict. A view that is limited to projects may not call it.
 func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) error {
@@ -559,10 +559,10 @@ func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) error {
 		if err := s.replaceHash(tx, u, hash); err != nil {
 			return err
 		}
-		if err := endSessions(tx, u.row, c.KeepSession); err != nil {
+		if err := endSignIns(tx, u.row, c.KeepSignIn); err != nil {
 			return err
 		}
-		return s.endKinds(tx, u.row, AccessEnd{Kinds: c.End, KeepSession: c.KeepSession})
+		return s.endKinds(tx, u.row, AccessEnd{Kinds: c.End, KeepSignIn: c.KeepSignIn})
 	})
 }
 
