@@ -160,7 +160,7 @@ type Principal struct {
 	ClientID string  `json:"client_id,omitempty"` // of an OAuth client; otherwise empty
 	// of an OAuth grant, also of a grant that created an MCP token; otherwise empty
 	GrantID  string `json:"grant_id,omitempty"`
-	SignInID string `json:"session_id,omitempty"` // of a person's session in a browser; otherwise empty
+	SignInID string `json:"session_id,omitempty"` // of a person's sign-in in a browser; otherwise empty
 
 	// ConfirmedAt is when the person of a sign-in last authenticated, with a password or at a provider; otherwise zero.
 	ConfirmedAt time.Time `json:"confirmed_at,omitzero"`

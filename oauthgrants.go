@@ -265,7 +265,7 @@ type Grant struct {
 	Resource   string    `json:"resource,omitempty"`
 	CreatedAt  time.Time `json:"created_at"`
 	LastUsedAt time.Time `json:"last_used_at"`         // when the client last got tokens, which it does every hour of use
-	SignInID   string    `json:"session_id,omitempty"` // the session in which it was allowed; may have ended
+	SignInID   string    `json:"session_id,omitempty"` // the sign-in in which it was allowed; may have ended
 }
 
 // Grants returns the grants of the view's user that are not revoked, the newest first.

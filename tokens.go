@@ -112,7 +112,7 @@ type NewToken struct {
 	GrantID  string // an OAuth grant of the same user
 	SignInID string // a sign-in of the same user; ignored with a TokenID
 
-	// WithSignIn ends the token when the session ends in any way. Without it, signing out and expiry of the session leave
+	// WithSignIn ends the token when the sign-in ends in any way. Without it, signing out and expiry of the sign-in leave
 	// the token alone, and only ending the sign-in from elsewhere ends it.
 	WithSignIn bool
 }
