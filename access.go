@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 )
 
 // Access says for which user a view of the store works, and what it can reach. The zero value is the local user with
@@ -71,7 +72,7 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 		return v, err
 	}
 	for _, id := range s.access.Projects {
-		p, err := findProject(tx, viewer{User: v.User}, id, "")
+		p, err := naming.Find(tx, viewer{User: v.User}, id, "")
 		if errors.Is(err, ErrInvalid) {
 			continue // two projects are shared under this ambiguous id: allow neither
 		}
@@ -79,7 +80,7 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 			return v, err
 		}
 		if p != nil {
-			v.Projects = append(v.Projects, p.row)
+			v.Projects = append(v.Projects, p.Row)
 		}
 	}
 	return v, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -300,11 +301,11 @@ func (s *Store) activityCondition(tx db.Tx, v viewer, q ActivityQuery) (conditio
 		}
 	}
 	if q.ProjectID != "" {
-		p, err := findProject(tx, v, q.ProjectID, "")
+		p, err := naming.Find(tx, v, q.ProjectID, "")
 		if err != nil || p == nil {
 			return "", nil, err
 		}
-		add(`a.project_id = ?`, p.row)
+		add(`a.project_id = ?`, p.Row)
 	}
 	return condition, args, nil
 }
@@ -547,14 +548,14 @@ func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := findProject(p.tx, v, ref.ID, ref.Name)
+	found, err := naming.Find(p.tx, v, ref.ID, ref.Name)
 	switch {
 	case errors.Is(err, ErrInvalid): // it matches none, or two
 		return nil, nil
 	case err != nil:
 		return nil, err
 	case found != nil:
-		p.known[key] = found.row
+		p.known[key] = found.Row
 	}
 	return p.known[key], nil
 }

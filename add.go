@@ -323,11 +323,11 @@ func (s *Store) foreseen(tx db.Tx, v viewer, d *kernel.Draft) (at collectionPlac
 	if id != "" || d.ProjectName != "" {
 		p, _, err := s.projectToWrite(tx, v, id, d.ProjectName)
 		if err == nil && p != nil {
-			err = p.checkWritable() // before the collection: readers must not learn which names the owner has
+			err = p.CheckWritable() // before the collection: readers must not learn which names the owner has
 		}
 		if err == nil && p != nil {
-			project = p.row
-			owner, err = projectOwner(tx, v, p.row)
+			project = p.Row
+			owner, err = projectOwner(tx, v, p.Row)
 		}
 		if err != nil {
 			return at, 0, err

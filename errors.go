@@ -3,7 +3,6 @@ package souvenir
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
@@ -76,7 +75,7 @@ func oneOf[S ~string](values []S) string { return fault.OneOf(values) }
 func orNil(err *Error) error { return fault.OrNil(err) }
 
 // whole quotes a reference that callers pass back, in full length.
-func whole(value string) string { return strconv.Quote(value) }
+func whole(value string) string { return fault.Whole(value) }
 
 // storeErrors maps the storage layer's classes to kinds, in one place.
 var storeErrors = []struct {

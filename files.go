@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -188,12 +189,12 @@ func (l FileList) rows(tx db.Tx, v viewer) ([]int64, error) {
 		args = slices.Concat(args, []any{l.MemoryID, valid.CanonicalID(l.MemoryID)}, memoryArgs)
 	}
 	if l.ProjectID != "" || l.ProjectName != "" {
-		project, err := findProject(tx, v, l.ProjectID, l.ProjectName)
+		project, err := naming.Find(tx, v, l.ProjectID, l.ProjectName)
 		if err != nil || project == nil {
 			return nil, err
 		}
 		condition += ` AND ` + kernel.ProjectOfFile + ` = ?`
-		args = append(args, project.row)
+		args = append(args, project.Row)
 	}
 	if l.Category != "" {
 		condition += ` AND f.category = ?`

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 )
 
 // MainMemory is the starting point for a project.
@@ -52,8 +53,8 @@ func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (MainMemory,
 		if err != nil {
 			return err
 		}
-		m = MainMemory{Warnings: p.notes()}
-		if m.Project, err = loadProject(tx, v, p.row); err != nil {
+		m = MainMemory{Warnings: p.Notes()}
+		if m.Project, err = loadProject(tx, v, p.Row); err != nil {
 			return err
 		}
 		return s.mainMemory(tx, v, p, &m)
@@ -61,12 +62,12 @@ func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (MainMemory,
 	return m, err
 }
 
-func (s *Store) mainMemory(tx db.Tx, v viewer, p projectRow, m *MainMemory) error {
+func (s *Store) mainMemory(tx db.Tx, v viewer, p naming.Project, m *MainMemory) error {
 	places, err := visiblePlaces(tx, v)
 	if err != nil {
 		return err
 	}
-	row, err := s.newestActive(tx, selectPlaces(places, func(place visiblePlace) bool { return place.project == p.row }),
+	row, err := s.newestActive(tx, selectPlaces(places, func(place visiblePlace) bool { return place.project == p.Row }),
 		EventProjectMain)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (s *Store) mainMemory(tx db.Tx, v viewer, p projectRow, m *MainMemory) erro
 	}
 	if len(found) == 0 {
 		return newError(KindNotFound, "",
-			"project %s has no main memory; store a memory with event_type %s and state %s in it", show(p.ref()),
+			"project %s has no main memory; store a memory with event_type %s and state %s in it", show(p.Ref()),
 			EventProjectMain, StateActive)
 	}
 	m.Memory = found[0].Memory

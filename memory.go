@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -169,10 +170,10 @@ func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (Memory, error)
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		owner, project := v.User, int64(0)
 		if k.ProjectID != "" || k.ProjectName != "" {
-			p, err := findProject(tx, v, k.ProjectID, k.ProjectName)
+			p, err := naming.Find(tx, v, k.ProjectID, k.ProjectName)
 			if err == nil && p != nil {
-				project = p.row
-				owner, err = projectOwner(tx, v, p.row)
+				project = p.Row
+				owner, err = projectOwner(tx, v, p.Row)
 			}
 			if err != nil {
 				return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -164,7 +165,7 @@ func (s *Store) ModuleState(ctx context.Context, q ModuleQuery) (ModuleState, er
 		}
 		r := moduleReader{Store: s, tx: tx, viewer: v, query: q, want: want, sel: sel}
 		if r.named() {
-			if r.project, err = findProject(tx, v, q.ProjectID, q.ProjectName); err != nil {
+			if r.project, err = naming.Find(tx, v, q.ProjectID, q.ProjectName); err != nil {
 				return err
 			}
 		}
@@ -185,7 +186,7 @@ type moduleReader struct {
 	want   want
 	sel    selection
 
-	project *projectRow // nil: none named, or unknown
+	project *naming.Project // nil: none named, or unknown
 
 	own   []int64 // rows of the module's own memories, the last updated first
 	match map[int64]ModuleMatch
@@ -336,7 +337,7 @@ func (r *moduleReader) files(memories []int64) error {
 	tagged, err := loadFiles(r.tx, r.viewer, `f.id IN (SELECT t.file_id FROM file_tag t WHERE lower(t.tag) IN `+db.Texts+`)
 		ORDER BY f.created_at DESC, f.uid`, wordList(tagSpellings(r.query.Module)...))
 	for _, f := range tagged {
-		if !listed[f.ID] && (r.project == nil || f.project == r.project.row) {
+		if !listed[f.ID] && (r.project == nil || f.project == r.project.Row) {
 			r.state.Files = append(r.state.Files, f.File)
 		}
 	}

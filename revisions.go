@@ -9,6 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 )
 
 // Revision is a state that a memory is or was in.
@@ -83,12 +84,12 @@ func (w *memoryWriter) renamed(a, now kernel.Attributes) (kernel.Attributes, err
 	case now.ProjectID:
 		a.ProjectName = now.ProjectName
 	default:
-		p, err := findProject(w.Tx, w.Viewer, a.ProjectID, "")
+		p, err := naming.Find(w.Tx, w.Viewer, a.ProjectID, "")
 		if err != nil {
 			return a, err
 		}
 		if p != nil {
-			a.ProjectName = p.name
+			a.ProjectName = p.Name
 		}
 	}
 	return a, nil

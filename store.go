@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -113,7 +114,7 @@ func fileConfig(path string, now func() time.Time) sqlite.Config {
 		Path:             path,
 		ApplicationID:    applicationID,
 		Migrations:       sqlite.Migrations(),
-		Fill:             map[string]func(db.Tx) error{"project_names": fillProjectNames, "turns": kernel.FillTurns},
+		Fill:             map[string]func(db.Tx) error{"project_names": naming.Fill, "turns": kernel.FillTurns},
 		BeforeMigrations: kernel.MarkDamage,
 		AfterMigrations:  func(tx db.Tx, version int) error { return kernel.MakeHashes(tx, version, now().UnixMicro()) },
 		Prepare:          kernel.KeepHashes,

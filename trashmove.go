@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 )
 
 // Moving items to the trash.
@@ -409,28 +410,28 @@ type trashedMember struct {
 }
 
 // project returns the entry for a project of the caller's that is being deleted, as collection does.
-func (t *trasher) project(p projectRow) (int64, error) {
+func (t *trasher) project(p naming.Project) (int64, error) {
 	if t.forGood {
 		return 0, nil
 	}
-	open, err := db.Column[int64](t.tx, `SELECT id FROM trash WHERE kind = 'project' AND project_id = ?`, p.row)
+	open, err := db.Column[int64](t.tx, `SELECT id FROM trash WHERE kind = 'project' AND project_id = ?`, p.Row)
 	if err != nil || len(open) > 0 {
 		return first(open), err
 	}
 	return t.add(trashEntry{
-		TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashProject, Title: p.name, ProjectID: p.uid, ProjectName: p.name},
-		item:       p.uid, owner: t.viewer.User, project: p.row, data: `{}`,
+		TrashEntry: TrashEntry{ID: t.s.newID(), Kind: TrashProject, Title: p.Name, ProjectID: p.UID, ProjectName: p.Name},
+		item:       p.UID, owner: t.viewer.User, project: p.Row, data: `{}`,
 	})
 }
 
 // finishProject records a project whose memories are all gone: its times, its members, its former names, and its
 // owner's files in it, which stay.
-func (t *trasher) finishProject(entry int64, p projectRow) error {
+func (t *trasher) finishProject(entry int64, p naming.Project) error {
 	if entry == 0 {
 		return nil
 	}
 	kept := trashedProject{Version: trashVersion}
-	if err := t.tx.QueryRow(`SELECT created_at, updated_at FROM project WHERE id = ?`, p.row).Scan(&kept.Created,
+	if err := t.tx.QueryRow(`SELECT created_at, updated_at FROM project WHERE id = ?`, p.Row).Scan(&kept.Created,
 		&kept.Updated); err != nil {
 		return err
 	}
@@ -440,7 +441,7 @@ func (t *trasher) finishProject(entry int64, p projectRow) error {
 		kept.Members = append(kept.Members, m)
 		return err
 	}, `SELECT u.uid, m.role, m.created_at FROM project_member m JOIN users u ON u.id = m.user_id `+
-		`WHERE m.project_id = ? ORDER BY m.created_at, u.uid`, p.row)
+		`WHERE m.project_id = ? ORDER BY m.created_at, u.uid`, p.Row)
 	if err != nil {
 		return err
 	}
@@ -449,7 +450,7 @@ func (t *trasher) finishProject(entry int64, p projectRow) error {
 		err := row.Scan(&n.Name, &n.Key, &n.Until)
 		kept.Former = append(kept.Former, n)
 		return err
-	}, `SELECT name, name_key, created_at FROM project_alias WHERE project_id = ? ORDER BY created_at, name_key`, p.row)
+	}, `SELECT name, name_key, created_at FROM project_alias WHERE project_id = ? ORDER BY created_at, name_key`, p.Row)
 	if err != nil {
 		return err
 	}
@@ -461,7 +462,7 @@ func (t *trasher) finishProject(entry int64, p projectRow) error {
 		return err
 	}
 	_, err = t.tx.Exec(`INSERT INTO trash_item (entry_id, kind, uid, data) SELECT ?, 'file', uid, '' FROM file
-		WHERE project_id = ? AND owner_id = ? AND state = 'stored'`, entry, p.row, t.viewer.User)
+		WHERE project_id = ? AND owner_id = ? AND state = 'stored'`, entry, p.Row, t.viewer.User)
 	return err
 }
 
