@@ -89,6 +89,8 @@ var storeErrors = []struct {
 	{db.ErrSpanEnded, KindClosed, "the snapshot of this context has ended; use the context outside of it"},
 	{db.ErrOlder, KindReadOnly, ""},
 	{db.ErrBusy, KindBusy, ""},
+	{db.ErrUnavailable, KindBusy, "the database cannot be reached; try again in a moment"},
+	{db.ErrUnsupported, KindInvalid, "the database of this store does not offer this"},
 	{db.ErrFull, KindFull, ""},
 	{db.ErrForeign, KindForeign, ""},
 	{db.ErrNewer, KindNewer, ""},

@@ -39,7 +39,7 @@ func (h *Upkeep) own(method string) (*Store, error) {
 
 // Configuration describes how a store works: the options passed to Open, with their defaults, and what they apply to.
 type Configuration struct {
-	Path       string `json:"path"`       // absolute path of the file; ":memory:" for none
+	Path       string `json:"path"`       // absolute path of the file; ":memory:" for none; "" for a store not in a file
 	ReadOnly   bool   `json:"read_only"`  // the file is never written to
 	Engine     string `json:"sqlite"`     // version of the storage engine
 	Model      string `json:"model"`      // of the embedder
@@ -67,7 +67,7 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 		MaxActivity: o.MaxActivity,
 		KeepTrash:   o.KeepTrash,
 	}
-	if c.Path != ":memory:" {
+	if c.Path != "" && c.Path != ":memory:" {
 		absolute, err := filepath.Abs(c.Path)
 		if err != nil {
 			return Configuration{}, wrap(err)
