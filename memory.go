@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -279,7 +280,7 @@ func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		return s.newTrasher(tx, v, fullPortion()).memory(found)
+		return s.newTrasher(tx, v, trash.FullPortion()).Memory(found.trashed())
 	})
 }
 

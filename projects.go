@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -189,7 +190,7 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 	if err := checkNamed(ref); err != nil {
 		return err
 	}
-	err := inPortions(func(p portion) (done bool, err error) {
+	err := trash.InPortions(func(p trash.Portion) (done bool, err error) {
 		err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
 			done, err = s.deleteProject(tx, v, ref, o, p)
 			return err
@@ -207,7 +208,7 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 
 // deleteProject deletes one portion, and reports whether that was all.
 func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOptions,
-	most portion) (done bool, err error) {
+	most trash.Portion) (done bool, err error) {
 	p, err := managedProject(tx, v, project)
 	if err != nil {
 		return false, err
@@ -231,15 +232,15 @@ func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOp
 			whole(p.Ref()), memories, files)
 	}
 	t := s.newTrasher(tx, v, most)
-	t.forGood = t.forGood || o.ForGood
-	entry, err := t.project(p)
+	t.Forever = t.Forever || o.ForGood
+	entry, err := t.Project(p)
 	if err != nil {
 		return false, err
 	}
-	if done, err = t.memories(entry, `p.project_id = ?`, p.Row); err != nil || !done {
+	if done, err = t.Memories(entry, `p.project_id = ?`, p.Row); err != nil || !done {
 		return false, err
 	}
-	if err := t.finishProject(entry, p); err != nil {
+	if err := t.FinishProject(entry, p); err != nil {
 		return false, err
 	}
 	// Past versions of moved memories, from their time in the project, remain for its owner.

@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -199,7 +200,7 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 			if !m.writable {
 				return forbiddenRule(m)
 			}
-			if err := s.newTrasher(tx, v, fullPortion()).memory(m); err != nil {
+			if err := s.newTrasher(tx, v, trash.FullPortion()).Memory(m.trashed()); err != nil {
 				return err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
 // Upkeep maintains a store: backup, check, export, import, statistics, the activity log, embeddings and indexes. Get it
@@ -309,7 +310,7 @@ func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err erro
 // purgeExpired deletes what has expired by a time, regardless of the options.
 func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) error {
 	var err error
-	if p.Trash, err = s.eraseExpired(ctx, now); err != nil {
+	if p.Trash, err = trash.EraseExpired(ctx, s.db, now); err != nil {
 		return err
 	}
 	if p.Files, err = s.purgeFiles(ctx, s.clock()); err != nil {
@@ -413,7 +414,7 @@ func (s *shared) tidy(ctx context.Context) {
 	var erased int
 	e, err := s.deadline(ctx, false)
 	if err == nil {
-		erased, err = s.eraseExpired(ctx, e.at)
+		erased, err = trash.EraseExpired(ctx, s.db, e.at)
 	}
 	if now := s.erased.Swap(false); err == nil && (now || erased > 0 || time.Since(s.scrubbed) > lookForTraces) {
 		err = s.scrub(ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -498,7 +499,7 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 		return wrap(err)
 	}
 	id := u.ID // the name may belong to another user by the time the last memories are deleted
-	return inPortions(func(p portion) (done bool, err error) {
+	return trash.InPortions(func(p trash.Portion) (done bool, err error) {
 		err = s.write(ctx, func(tx db.Tx, _ viewer) (err error) {
 			done, err = s.deleteUser(tx, id, o, p)
 			return err
@@ -508,7 +509,7 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 }
 
 // deleteUser deletes one portion, and reports whether that was all.
-func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p portion) (done bool, err error) {
+func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion) (done bool, err error) {
 	u, err := findUser(tx, id)
 	if err != nil {
 		return false, err
@@ -527,11 +528,11 @@ func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p portion) (don
 		}
 	}
 	t := s.newTrasher(tx, viewer{User: u.row}, p)
-	t.forGood = true
-	if done, err = t.eraseTrashOf(u.row, p); err != nil || !done {
+	t.Forever = true
+	if done, err = t.EraseTrashOf(u.row, p); err != nil || !done {
 		return false, err
 	}
-	done, err = t.memories(0, `(p.collection_id IN (SELECT id FROM collection `+
+	done, err = t.Memories(0, `(p.collection_id IN (SELECT id FROM collection `+
 		`WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
 	if err != nil || !done {
 		return false, err
