@@ -10,9 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
-	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -156,11 +154,11 @@ func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
 func (s *Store) rules(tx db.Tx, v viewer, project ProjectRef) (Rules, error) {
 	var r Rules
 	if project != (ProjectRef{}) {
-		p, err := naming.Find(tx, v, project.ID, project.Name)
+		p, err := findProject(tx, v, project.ID, project.Name)
 		if err != nil {
 			return Rules{}, err
 		}
-		r.Warnings = p.Notes()
+		r.Warnings = p.notes()
 	}
 	for _, rule := range []struct {
 		ruleType RuleType
@@ -200,7 +198,7 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 			if !m.writable {
 				return forbiddenRule(m)
 			}
-			if err := s.newTrasher(tx, v, trash.FullPortion()).Memory(m.trashed()); err != nil {
+			if err := s.newTrasher(tx, v, fullPortion()).memory(m); err != nil {
 				return err
 			}
 		}
@@ -218,11 +216,11 @@ func forbiddenRule(m storedMemory) error {
 func (s *Store) presentRules(tx db.Tx, v viewer, project ProjectRef, ruleType RuleType) ([]storedMemory, error) {
 	var row int64
 	if project != (ProjectRef{}) {
-		p, err := naming.Find(tx, v, project.ID, project.Name)
+		p, err := findProject(tx, v, project.ID, project.Name)
 		if err != nil || p == nil {
 			return nil, err
 		}
-		row = p.Row
+		row = p.row
 	}
 	return s.rulesAt(tx, v, row, ruleType)
 }

@@ -423,7 +423,7 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 	r := &rankedQuery{}
 	r.BM25 = bm25
 	for _, t := range w.terms {
-		r.Terms = append(r.Terms, index.Term{Text: t.Text, Weight: t.Weight, Exact: exactness[t.Exact]})
+		r.Terms = append(r.Terms, index.Term{Text: t.Text, Weight: t.Weight, Exact: exactness[t.Exact], Chunk: t.Chunk})
 	}
 	ready, err := s.vectors.Ready(tx)
 	if err != nil {
@@ -456,7 +456,9 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 		}
 		r.Keep = func(row int64) bool { return keep[row] }
 	}
-	fused := ranking.Fuse(ranking.Default, len(r.Terms) > 0, r.Vector != nil)
+	question := ranking.NewQuestion(w.text, w.terms)
+	weights := ranking.Default.For(question, s.embedder.Model() == Builtin().Model())
+	fused := ranking.Fuse(weights, len(r.Terms) > 0, r.Vector != nil)
 	r.Fuse = func(stats index.Stats) func(index.Parts) float32 {
 		r.ideal = stats.IdealBM25
 		return fused(stats)
@@ -465,7 +467,7 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 		if w.explain {
 			r.explanations = map[int64]*ranking.Explanation{}
 		}
-		again := &ranking.Ranking{Weights: ranking.Default, Question: ranking.NewQuestion(w.text, w.terms),
+		again := &ranking.Ranking{Weights: weights, Question: question,
 			HasVector: r.Vector != nil, Explanations: r.explanations}
 		r.Again = again.Again()
 	}
@@ -541,7 +543,7 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 		rows = append(rows, h.Row)
 	}
 	ordered, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN `+db.Integers+` ORDER BY `+
-		q.Sort.byTime().SQL(`m`)+` LIMIT ? OFFSET ?`,
+		q.Sort.byTime().SQL()+` LIMIT ? OFFSET ?`,
 		db.List(rows), q.Limit, q.Offset)
 	for _, row := range ordered {
 		page = append(page, byRow[row])

@@ -46,7 +46,9 @@ var settingWords = []settingWord{
 	{"text", "rank by words only", func(s *setting) { s.by = textOnly }},
 	{"vector", "rank by meaning only", func(s *setting) { s.by = vectorOnly }},
 	{"alone", "each memory by itself, without its conversation", func(s *setting) {
-		s.weights = ranking.Weights{Words: s.weights.Words, Meaning: s.weights.Meaning, Late: s.weights.Late}
+		s.weights = ranking.Weights{Words: s.weights.Words, Meaning: s.weights.Meaning, Late: s.weights.Late,
+			AloneMeaning: s.weights.AloneMeaning, AloneLate: s.weights.AloneLate,
+			Known: s.weights.Known}
 	}},
 	{"disk", "search in the database, without an index in memory", func(s *setting) { s.disk = true }},
 	{"direct", "store with AddMemories; else each memory is stored by the tool memory, as assistants do",

@@ -27,7 +27,11 @@ type Exact struct {
 	passages int
 	kind     Exactness
 	terms    []int
+	held     []holding // by place in terms
 }
+
+// holding says of a term which chunk it is part of, and how many passages contain it.
+type holding struct{ chunk, passages int }
 
 // NewExact prepares the search among a number of passages.
 func NewExact(passages int) Exact { return Exact{passages: passages} }
@@ -41,8 +45,10 @@ func (x *Exact) most(kind Exactness) int {
 }
 
 // Consider takes the term at place i of the query, which containing passages contain. Memories counts their
-// memories; it may stop above most.
-func (x *Exact) Consider(i int, kind Exactness, containing int, memories func(most int) int) {
+// memories; it may stop above most. Of the terms of one chunk those count that the fewest passages contain: the file's
+// name in a path, not the folders that it shares with others.
+func (x *Exact) Consider(i int, t Term, containing int, memories func(most int) int) {
+	kind := t.Exact
 	if kind == Ordinary || kind < x.kind || containing == 0 {
 		return
 	}
@@ -50,9 +56,19 @@ func (x *Exact) Consider(i int, kind Exactness, containing int, memories func(mo
 		return
 	}
 	if kind > x.kind {
-		x.kind, x.terms = kind, x.terms[:0]
+		x.kind, x.terms, x.held = kind, x.terms[:0], x.held[:0]
 	}
-	x.terms = append(x.terms, i)
+	h := holding{t.Chunk, containing}
+	for at := len(x.held) - 1; at >= 0 && h.chunk != 0; at-- {
+		switch other := x.held[at]; {
+		case other.chunk != h.chunk || other.passages == h.passages:
+		case other.passages < h.passages:
+			return
+		default:
+			x.terms, x.held = slices.Delete(x.terms, at, at+1), slices.Delete(x.held, at, at+1)
+		}
+	}
+	x.terms, x.held = append(x.terms, i), append(x.held, h)
 }
 
 // Terms returns the places of the exact terms in the query, ascending.

@@ -111,7 +111,7 @@ func (s *search) matchTerms() error {
 		if known {
 			containing = s.containing(id)
 		}
-		exact.Consider(i, term.Exact, containing, func(most int) int { return s.memories(id, most) })
+		exact.Consider(i, term, containing, func(most int) int { return s.memories(id, most) })
 		factor := term.Weight * IDF(s.stats.Passages, containing)
 		s.weights[i] = factor
 		s.stats.IdealBM25 += factor * s.q.BM25.Bound()

@@ -69,8 +69,8 @@ func (r *Ranking) explanation(s shares, o own, l lent, members []index.Member, s
 }
 
 // briefly explains a hit beyond the best candidates: its words and its meaning decide.
-func (r *Ranking) briefly(hit index.Hit, ideal float32) *Explanation {
-	s := r.Weights.shares(r.HasVector, false)
-	o := own{words: words(hit.Parts, ideal), meaning: meaning(hit.Parts)}
+func (r *Ranking) briefly(hit index.Hit, stats index.Stats) *Explanation {
+	s := r.Weights.shares(r.HasVector, false, false)
+	o := own{words: words(stats, hit.Parts), meaning: meaning(hit.Parts)}
 	return &Explanation{Words: Part{o.words, s.words * o.words}, Meaning: Part{o.meaning, s.meaning * o.meaning}}
 }

@@ -5,12 +5,20 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/static"
 )
 
-// words returns BM25 as a part of the best possible.
-func words(p index.Parts, ideal float32) float32 {
-	if ideal <= 0 {
+// words returns BM25 as a part of the best possible, without what exact terms add: they put memories into tiers
+// (order.go), and inside of one the other words tell them apart.
+func words(s index.Stats, p index.Parts) float32 {
+	if s.HasExact(p) {
+		p.BM25 -= s.Exact
+	}
+	return share(p.BM25, s.IdealBM25-s.Exact)
+}
+
+func share(part, of float32) float32 {
+	if of <= 0 {
 		return 0
 	}
-	return p.BM25 / ideal
+	return part / of
 }
 
 // meaning returns the cosine if it is above 0.
@@ -33,12 +41,12 @@ func Fuse(w Weights, hasWords, hasVector bool) func(index.Stats) func(index.Part
 		return func(p index.Parts) float32 {
 			switch {
 			case !hasVector:
-				return words(p, s.IdealBM25)
+				return share(p.BM25, s.IdealBM25)
 			case !hasWords:
 				return meaning(p)
 			}
 			// Each product is rounded, so that all machines agree.
-			return (float32(w.Words*words(p, s.IdealBM25)) + float32(w.Meaning*meaning(p))) / (w.Words + w.Meaning)
+			return (float32(w.Words*share(p.BM25, s.IdealBM25)) + float32(w.Meaning*meaning(p))) / (w.Words + w.Meaning)
 		}
 	}
 }
@@ -52,13 +60,16 @@ type own struct {
 // shares are the weights of a query's own evidence, with the sum 1.
 type shares struct{ words, meaning, late float32 }
 
-func (w Weights) shares(hasVector, hasLate bool) shares {
-	s := shares{words: w.Words}
-	if hasVector {
-		s.meaning = w.Meaning
+func (w Weights) shares(hasVector, hasLate, alone bool) shares {
+	s := shares{words: w.Words, meaning: w.Meaning, late: w.Late}
+	if alone {
+		s.meaning, s.late = w.AloneMeaning, w.AloneLate
 	}
-	if hasLate {
-		s.late = w.Late
+	if !hasVector {
+		s.meaning = 0
+	}
+	if !hasLate {
+		s.late = 0
 	}
 	if sum := s.words + s.meaning + s.late; sum > 0 {
 		s.words, s.meaning, s.late = s.words/sum, s.meaning/sum, s.late/sum

@@ -2,6 +2,7 @@ package ranking
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/static"
 	"github.com/souvenir-ai/souvenir/internal/text"
@@ -9,8 +10,12 @@ import (
 
 // Question is a search text, analysed for late interaction and for the names in it.
 type Question struct {
+	// Known is the share of its words that the built-in model has as a whole, by their weight as terms: 0 to 1. The
+	// pieces of other words say how they are written, and little of what they mean.
+	Known float32
+
 	words []questionWord
-	names map[string]bool // its terms, and its words as they are written
+	names map[string]bool // its terms
 }
 
 // questionWord is a word of the text that is searched for: its rows in the model's table, and the query's terms that
@@ -43,7 +48,52 @@ func NewQuestion(s string, terms []text.Term) Question {
 			q.words = append(q.words, questionWord{rows, of})
 		}
 	}
+	q.Known = q.known(terms)
 	return q
+}
+
+// known returns [Question.Known]. A run of a script without spaces has no words to count: of it, the characters count
+// that are in pieces of several.
+func (q Question) known(terms []text.Term) float32 {
+	var all, known float32
+	for _, w := range q.words {
+		weight := float32(0)
+		for _, t := range w.terms {
+			weight = max(weight, terms[t].Weight)
+		}
+		unspaced := false
+		for _, row := range w.rows {
+			piece := static.Default().Piece(int32(row))
+			if !isUnspaced(piece) {
+				continue
+			}
+			// Two characters are about a word.
+			share := weight * float32(utf8.RuneCountInString(piece)) / 2
+			unspaced = true
+			all += share
+			if share > weight/2 {
+				known += share
+			}
+		}
+		if unspaced {
+			continue
+		}
+		all += weight
+		if len(w.rows) == 1 {
+			known += weight
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return known / all
+}
+
+// isUnspaced reports whether a piece is of a script that is written without spaces: Thai and Lao, or Chinese, Japanese
+// and Korean.
+func isUnspaced(piece string) bool {
+	r, _ := utf8.DecodeRuneInString(strings.TrimPrefix(piece, "##"))
+	return 0x0e00 <= r && r < 0x0f00 || r >= 0x3000
 }
 
 // ask prepares the comparison. weights are those of the query's terms: a word has that of its rarest one. It returns

@@ -36,7 +36,8 @@ func (r *Ranking) Again() *index.Again {
 func (r *Ranking) Rank(found index.Found) []index.Hit {
 	question := r.Question.ask(found.Weights)
 	defer question.Close()
-	s := r.Weights.shares(r.HasVector, question != nil)
+	inTurn := r.Weights.shares(r.HasVector, question != nil, false)
+	alone := r.Weights.shares(r.HasVector, question != nil, true)
 	named := r.Question.namer()
 
 	// The candidates among the members, and the ones next to them.
@@ -54,9 +55,13 @@ func (r *Ranking) Rank(found index.Found) []index.Hit {
 	front := make(map[int64]bool, 2*Depth)
 	for n, members := range found.Neighbourhoods {
 		owns, sums := make([]own, len(members)), make([]float32, len(members))
+		s := inTurn
+		if len(members) > 0 && members[0].Turn == nil {
+			s = alone
+		}
 		for i := range members {
 			m := &members[i]
-			owns[i] = own{words: words(m.Parts, found.IdealBM25), meaning: meaning(m.Parts)}
+			owns[i] = own{words: words(found.Stats, m.Parts), meaning: meaning(m.Parts)}
 			// Late interaction sharpens what words or meaning find; alone it finds nothing.
 			if chosen[n][i] && (owns[i].words > 0 || owns[i].meaning > 0) {
 				owns[i].late = late(question, m.Words)
@@ -88,7 +93,7 @@ func (r *Ranking) Rank(found index.Found) []index.Hit {
 	for _, hit := range found.Hits[len(found.Ranked):] {
 		if !front[hit.Row] {
 			all = append(all, ranked{hit, found.HasExact(hit.Parts)})
-			r.explain(hit.Row, func() *Explanation { return r.briefly(hit, found.IdealBM25) })
+			r.explain(hit.Row, func() *Explanation { return r.briefly(hit, found.Stats) })
 		}
 	}
 	return inTiers(all)

@@ -159,3 +159,50 @@ func TestQuestionsLeaveOutWhatIsNotSearchedFor(t *testing.T) {
 		}
 	}
 }
+
+// TestWordsCountAmongMemoriesWithAnExactTerm holds that inside of a tier the other words decide, which the bonus of an
+// exact term would drown.
+func TestWordsCountAmongMemoriesWithAnExactTerm(t *testing.T) {
+	few, many := turnsOf(1, 0.82)[0], turnsOf(2, 0.98)[0]
+	few.Turn, many.Turn = nil, nil
+	few.Cosine, few.HasVector = 0.4, true
+	f := candidates(found([]index.Member{few}, []index.Member{many}))
+	f.Exact = 0.8
+	r := Ranking{Weights: Weights{Words: 0.65, AloneMeaning: 0.35}, HasVector: true}
+	hits := r.Rank(f)
+	if hits[0].Row != 2 {
+		t.Errorf("first is %+v; want the memory with nine tenths of the other words", hits[0])
+	}
+	if got := scores(hits)[2]; !same(got, 0.5+0.5*0.65*0.9) {
+		t.Errorf("score %v, want %v", got, 0.5+0.5*0.65*0.9)
+	}
+}
+
+// TestWeightsFollowWhatTheModelKnows covers questions of words that the built-in model has, and of such that it spells.
+func TestWeightsFollowWhatTheModelKnows(t *testing.T) {
+	of := func(s string) Question { return NewQuestion(s, text.QueryTerms(s)) }
+	for _, test := range []struct {
+		text        string
+		least, most float32
+	}{
+		{"which doctor treats the allergy of the child", 0.9, 1},
+		{"", 0, 0},
+		{"Zugangsberechtigungen Lastverteilerkonfiguration", 0, 0},
+		{"doctor Lastverteilerkonfiguration", 0.4, 0.6},
+		{"医生 朋友", 0.9, 1},
+		{"鲸落嗡", 0, 0.1},
+	} {
+		if got := of(test.text).Known; got < test.least || got > test.most {
+			t.Errorf("%q: the model knows %.2f of it, want %v to %v", test.text, got, test.least, test.most)
+		}
+	}
+	w := Weights{Words: 1, Meaning: 0.5, Late: 0.4, AloneMeaning: 0.3, AloneLate: 0.2, Known: 1}
+	half := Question{Known: 0.5}
+	if got, want := w.For(half, true), (Weights{Words: 1, Meaning: 0.25, Late: 0.2, AloneMeaning: 0.15, AloneLate: 0.1,
+		Known: 1}); got != want {
+		t.Errorf("with the built-in model %+v, want %+v", got, want)
+	}
+	if got := w.For(half, false); got.Meaning != 0.5 || got.AloneMeaning != 0.3 || got.Late != 0.2 {
+		t.Errorf("with another embedder %+v; want its meaning at full weight", got)
+	}
+}

@@ -10,6 +10,8 @@
 // Each step is a function of what it is given alone. docs/retrieval.md says what each part gains, and what did not.
 package ranking
 
+import "math"
+
 // Weights say how much each kind of evidence counts. Evidence lies between 0 and 1.
 type Weights struct {
 	// A memory by itself: own = (Words * words + Meaning * meaning + Late * late) / (their sum); what a query lacks, as a
@@ -17,6 +19,13 @@ type Weights struct {
 	Words   float32 // BM25 as a part of the best that the query's words could reach
 	Meaning float32 // cosine of the vectors, if above 0
 	Late    float32 // late interaction, see internal/static
+
+	// The same for a memory that is in no conversation. Turns are short: of longer texts the best window says less.
+	AloneMeaning, AloneLate float32
+
+	// Known is the power of [Question.Known] that Meaning and Late are multiplied by: where the built-in model knows
+	// few of the query's words, as in most languages but English, words decide. 0 = it makes no difference.
+	Known float32
 
 	// A memory in a conversation gains from the own evidence of others in it. All of this is divided by
 	// 1 + Near + Around, and those of a memory without a conversation are its own evidence, so that both compare.
@@ -46,7 +55,18 @@ const Reach = nextTo + AroundReach
 // Default are the weights of searches. Those of a memory by itself were fitted on the development part of LoCoMo,
 // those of conversations on it and on that of REALTALK together.
 var Default = Weights{
-	Words: 0.65, Meaning: 0.35, Late: 0.30,
+	Words: 0.65, Meaning: 0.35, Late: 0.30, AloneMeaning: 0.45, AloneLate: 0.20, Known: 1,
 	Before: 0.05, Before2: 0.23, After: 0.20, After2: 0.06, Answer: 0.40, Near: 0.32, Around: 0.42,
 	Asking: -0.06, Speaker: 0.10,
+}
+
+// For returns the weights for a question. builtin tells whether the vectors compared are the built-in model's, of which
+// alone [Question.Known] speaks.
+func (w Weights) For(q Question, builtin bool) Weights {
+	known := float32(math.Pow(float64(q.Known), float64(w.Known)))
+	if builtin {
+		w.Meaning, w.AloneMeaning = w.Meaning*known, w.AloneMeaning*known
+	}
+	w.Late, w.AloneLate = w.Late*known, w.AloneLate*known
+	return w
 }

@@ -73,7 +73,7 @@ func (d *databaseSearch) matchWords() error {
 			return err
 		}
 		var failed error
-		exact.Consider(i, t.Exact, containing, func(most int) (memories int) {
+		exact.Consider(i, t, containing, func(most int) (memories int) {
 			memories, failed = d.count(func(in db.Range) (int, error) {
 				return d.tx.Words().CountMemories(in, terms[i:i+1], most+1)
 			})

@@ -25,7 +25,7 @@ var askWords = wordSet(`know known tell show find look say said mean happen anyt
 // In a search text with at most this many other words, or pairs of characters, each of them may be a name.
 const (
 	fewWords = 2
-	fewPairs = 24
+	fewPairs = 4 // without grammar
 )
 
 // chunk is a part of the search text without ASCII space and without characters past ASCII.
@@ -49,8 +49,13 @@ func (a *analyzer) judge(s string, from, to, first int) {
 	case exact == Ordinary && isCapitalised(word) && !beginsSentence(s[:from]):
 		exact = Name
 	}
-	if a.chunk.address && len(word) > 2 {
-		exact = Identifier
+	if a.chunk.address {
+		for i := range tokens {
+			tokens[i].chunk = a.chunk.end
+		}
+		if len(word) > 2 {
+			exact = Identifier
+		}
 	}
 	last := &tokens[len(tokens)-1]
 	if last.role == roleWord || last.role == roleWhole {
@@ -68,24 +73,26 @@ func (a *analyzer) judge(s string, from, to, first int) {
 }
 
 // judgeShort raises the words of a short search text to names.
-func (a *analyzer) judgeShort(stops bool) {
+func (a *analyzer) judgeShort(stops bool, language map[string]bool) {
 	words, pairs := 0, 0
-	a.eachPlain(stops, func(t *token) {
-		if t.role == rolePair {
-			pairs++
-		} else {
+	a.eachPlain(stops, func(t *token, word string) {
+		switch {
+		case t.role == roleWord:
 			words++
+		case lightness(word, t.role, language) == 1:
+			pairs++
 		}
 	})
-	a.eachPlain(stops, func(t *token) {
-		if t.exact == Ordinary && (t.role == roleWord && words <= fewWords || t.role == rolePair && pairs <= fewPairs) {
+	a.eachPlain(stops, func(t *token, word string) {
+		few := t.role == roleWord && words <= fewWords || t.role == rolePair && pairs <= fewPairs
+		if t.exact == Ordinary && few && (stops || lightness(word, t.role, language) == 1) {
 			t.exact = Name
 		}
 	})
 }
 
 // eachPlain visits the words and pairs that can be names.
-func (a *analyzer) eachPlain(stops bool, visit func(*token)) {
+func (a *analyzer) eachPlain(stops bool, visit func(t *token, word string)) {
 	start := 0
 	for i := range a.tokens {
 		t := &a.tokens[i]
@@ -94,7 +101,7 @@ func (a *analyzer) eachPlain(stops bool, visit func(*token)) {
 		if t.stop && !stops || t.role != roleWord && t.role != rolePair || askWords[string(word)] {
 			continue
 		}
-		visit(t)
+		visit(t, string(word))
 	}
 }
 

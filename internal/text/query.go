@@ -14,6 +14,7 @@ type Term struct {
 	Text   string
 	Weight float32 // its weight beside the others; 1 is a plain word
 	Exact  Exactness
+	Chunk  int // terms of one address or path have the same number, above 0; 0 = of none
 }
 
 // partWeight is the weight of the parts of an identifier, whose whole counts 1: each says less than a word that
@@ -42,7 +43,8 @@ func QueryTerms(s string) []Term {
 
 // queryTerms turns the tokens into terms, with the stop words or without.
 func (a *analyzer) queryTerms(stops bool) []Term {
-	a.judgeShort(stops)
+	language := a.language()
+	a.judgeShort(stops, language)
 	text := string(a.out)
 	var terms []Term
 	at := make(map[string]int)
@@ -57,6 +59,12 @@ func (a *analyzer) queryTerms(stops bool) []Term {
 		if t.role == rolePart {
 			weight = partWeight
 		}
+		switch {
+		case t.exact == Name: // in capitals, "May" and "IT" are no function words
+			weight *= nameWeight
+		case !stops:
+			weight *= lightness(term, t.role, language)
+		}
 		if i, ok := at[term]; ok {
 			terms[i].Weight = max(terms[i].Weight, weight)
 			terms[i].Exact = max(terms[i].Exact, t.exact)
@@ -66,7 +74,7 @@ func (a *analyzer) queryTerms(stops bool) []Term {
 			break
 		}
 		at[term] = len(terms)
-		terms = append(terms, Term{term, weight, t.exact})
+		terms = append(terms, Term{term, weight, t.exact, t.chunk})
 	}
 	return terms
 }

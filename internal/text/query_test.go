@@ -13,18 +13,27 @@ import (
 func TestQueryTerms(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", "", ""},
-		{"function words go", "What did Hannah's sister buy in the market?", "hannah 1, sister 1, buy 1, market 1"},
+		{"function words go", "What did Hannah's sister buy in the market?", "hannah 1.5, sister 1, buy 1, market 1"},
 		{"unless there is nothing else", "Who was it?", "who 1, was 1, it 1"},
-		{"each term once", "cat, cats and more Cats", "cat 1, more 1"},
+		{"each term once", "cat, cats and more Cats", "cat 1.5, more 0.4"},
 		{"parts weigh less than the whole", "where is getUserByID", "get 0.75, user 0.75, id 0.75, getuserbyid 1"},
-		{"a part that is also a word weighs as one", "user getUser", "user 1, get 0.75, getus 1"},
-		{"acronyms are no function words", "the IT of the US and WHO", "it 1, us 1, who 1"},
-		{"shouting is no acronym", "WHAT DID SHE BUY?", "buy 1"},
-		{"the month stays", "in May", "may 1"},
-		{"pairs cover their characters", "我喜欢猫", "我喜 1, 喜欢 1, 欢猫 1"},
-		{"one character is searched for", "猫?", "猫 1"},
-		{"German question", "Wann wurde Müller geboren?", "muller 1, geboren 1"},
-		{"Russian question", "Когда она была в Омске", "омске 1"},
+		{"a part that is also a word weighs as one", "user getUser", "user 1.5, get 0.75, getus 1"},
+		{"acronyms are no function words", "the IT of the US and WHO", "it 1.5, us 1.5, who 1.5"},
+		{"shouting is no acronym", "WHAT DID SHE BUY?", "buy 1.5"},
+		{"the month stays", "in May", "may 1.5"},
+		{"pairs cover their characters", "我喜欢猫", "我喜 0.4, 喜欢 1.5, 欢猫 1.5"},
+		{"one character is searched for", "猫?", "猫 1.5"},
+		{"German question", "Wann wurde Müller geboren?", "muller 1.5, geboren 1.5"},
+		{"Russian question", "Когда она была в Омске", "омске 1.5"},
+		{"light words", "is there anything that we want to change after the trip",
+			"anyth 0.4, want 0.4, chang 1, after 0.4, trip 1"},
+		{"German light words", "wo hat der Verein die roten Leitern und Seile",
+			"wo 0.4, hat 0.4, der 0.4, verein 1.5, die 0.4, roten 1, leitern 1.5, seil 1.5"},
+		{"but not in English", "whose hat did the man die in", "hat 1, man 1, die 1"},
+		{"nor with one word", "hat red roof tiles", "hat 1, red 1, roof 1, tile 1"},
+		{"pairs with grammar", "银杏的服务器放在哪个城市", "银杏 1, 杏的 0.4, 的服 0.4, 服务 1, 务器 1, 器放 1, 放在 0.4, 在哪 0.15, 哪个 0.15, 个城 0.4, 城市 1"},
+		{"hiragana is mostly grammar", "京都の旅館", "京都 1.5, 都の 0.4, の旅 0.4, 旅館 1.5"},
+		{"unless there is nothing else in it", "さくら", "さく 0.15, くら 0.15"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
@@ -35,6 +44,19 @@ func TestQueryTerms(t *testing.T) {
 				t.Errorf("%q: got %s, want %s", tt.text, s, tt.want)
 			}
 		})
+	}
+}
+
+// TestPartsOfAPathAreOfOneChunk covers what belongs together, and what does not.
+func TestPartsOfAPathAreOfOneChunk(t *testing.T) {
+	chunks := map[string]int{}
+	for _, term := range QueryTerms("is /srv/mirror/render.go or a/b2/archive.go in PAY-4412") {
+		chunks[term.Text] = term.Chunk
+	}
+	one, other := chunks["mirror"], chunks["archivego"]
+	if one == 0 || other == 0 || one == other || chunks["srv"] != one || chunks["rendergo"] != one || chunks["b2"] != other ||
+		chunks["pay4412"] != 0 {
+		t.Errorf("chunks %v; want one for each path, and none for the ticket", chunks)
 	}
 }
 

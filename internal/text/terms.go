@@ -83,6 +83,7 @@ type token struct {
 	// in a search text
 	stop  bool      // one of the function words
 	exact Exactness // how much it looks like a name
+	chunk int       // 1 + where the address or path that it is part of ends; 0 = of none
 }
 
 // analyzer holds the buffers of one analysis; they are reused.
