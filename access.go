@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 )
 
 // Access says for which user a view of the store works, and what it can reach. The zero value is the local user with
@@ -71,7 +72,7 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 		return v, err
 	}
 	for _, id := range s.access.Projects {
-		p, err := findProject(tx, viewer{User: v.User}, id, "")
+		p, err := naming.Find(tx, viewer{User: v.User}, id, "")
 		if errors.Is(err, ErrInvalid) {
 			continue // two projects are shared under this ambiguous id: allow neither
 		}
@@ -79,7 +80,7 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 			return v, err
 		}
 		if p != nil {
-			v.Projects = append(v.Projects, p.row)
+			v.Projects = append(v.Projects, p.Row)
 		}
 	}
 	return v, nil
@@ -147,7 +148,7 @@ func DefaultScopes() []Scope {
 }
 
 // Principal says for whom a credential acts, and with which rights. [Accounts.CheckToken], [Accounts.CheckAccessToken]
-// and [Accounts.CheckSession] return it.
+// and [Accounts.CheckSignIn] return it.
 //
 // Access makes the credential's view of the store: its user, its projects, and read-only if it carries none of
 // memory:write, files:write and account. A view knows no scopes: before each call, ask Allows whether the credential
@@ -159,10 +160,10 @@ type Principal struct {
 	TokenID  string  `json:"token_id,omitempty"`  // of an MCP token; otherwise empty
 	ClientID string  `json:"client_id,omitempty"` // of an OAuth client; otherwise empty
 	// of an OAuth grant, also of a grant that created an MCP token; otherwise empty
-	GrantID   string `json:"grant_id,omitempty"`
-	SessionID string `json:"session_id,omitempty"` // of a person's session in a browser; otherwise empty
+	GrantID  string `json:"grant_id,omitempty"`
+	SignInID string `json:"session_id,omitempty"` // of a person's sign-in in a browser; otherwise empty
 
-	// ConfirmedAt is when the person of a session last authenticated, with a password or at a provider; otherwise zero.
+	// ConfirmedAt is when the person of a sign-in last authenticated, with a password or at a provider; otherwise zero.
 	ConfirmedAt time.Time `json:"confirmed_at,omitzero"`
 }
 

@@ -2,23 +2,18 @@ package souvenir
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
-	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Accounts manages users and their credentials: identities, invitations, sessions, MCP tokens, and the clients, grants,
+// Accounts manages users and their credentials: identities, invitations, sign-ins, MCP tokens, and the clients, grants,
 // codes and keys of OAuth. Get it with [Store.Accounts].
 //
 // On the Store that [Open] returned it manages all accounts. On a view it is limited to the account of the view's user:
-// their password, identities, sessions, tokens, clients and grants, and the invitations to projects that they received.
+// their password, identities, sign-ins, tokens, clients and grants, and the invitations to projects that they received.
 // Other methods return ErrForbidden there: those that manage users and invitations to accounts, that check credentials,
 // sign a user in or look up any client, and those by which clients register and get tokens. On a view limited to
 // projects, all but Me do.
@@ -41,289 +36,94 @@ func (h *Accounts) own(method string) (*Store, error) {
 	return h.s, h.s.checkAccount(method)
 }
 
-// Identity is a user's identity at an external identity provider.
-type Identity struct {
-	Issuer    string    `json:"issuer"`  // OpenID Connect Core 1.0, section 2: iss
-	Subject   string    `json:"subject"` // sub, unique only within the issuer
-	Email     string    `json:"email,omitempty"`
-	CreatedAt time.Time `json:"created_at"`
+// AccessKind is a kind of access on behalf of a user.
+type AccessKind string
+
+// The values of [AccessKind].
+const (
+	AccessSignIns AccessKind = "sessions" // browsers where the user is signed in
+	AccessGrants  AccessKind = "grants"   // applications that the user authorized through OAuth, with codes and tokens
+	AccessTokens  AccessKind = "tokens"   // MCP tokens
+)
+
+// AccessKinds returns all kinds.
+func AccessKinds() []AccessKind { return []AccessKind{AccessSignIns, AccessGrants, AccessTokens} }
+
+// AccessEnd selects the access of a user to end.
+type AccessEnd struct {
+	Kinds      []AccessKind // at least one
+	KeepSignIn string       // id of a sign-in that stays, such as the caller's own; empty: none
 }
 
-// NewIdentity describes an identity to link to a user.
-type NewIdentity struct {
-	User    string // id or name; empty: the view's user. Only the operator's store may name another
-	Issuer  string // 1 to 512 characters, compared byte by byte
-	Subject string // 1 to 255 characters, compared byte by byte
-	Email   string // for people; empty: none
-}
-
-// IdentityRef says which identity to unlink.
-type IdentityRef struct {
-	User    string // as in NewIdentity
-	Issuer  string
-	Subject string
-}
-
-const maxIdentities = 32
-
-// LinkIdentity lets a user sign in with an identity at a provider. The caller must have verified it with the provider.
-// An identity that belongs to another user is ErrConflict; linking one's own again updates its email address. More than
-// 32 identities of a user are ErrTooLarge. A view limited to projects may not call it, nor may a user without an
-// account.
-func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, error) {
-	s, err := h.own("LinkIdentity")
-	if err != nil {
-		return Identity{}, err
-	}
-	if err := checkIdentity(n.Issuer, n.Subject); err != nil {
-		return Identity{}, err
-	}
-	if err := valid.Email(n.Email); err != nil {
-		return Identity{}, err
-	}
-	var linked Identity
-	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		u, err := s.account(tx, v, n.User)
-		if err != nil {
-			return err
-		}
-		if err := u.checkHasAccount(); err != nil {
-			return err
-		}
-		linked, err = s.linkIdentity(tx, u, n)
-		return err
-	})
-	return linked, err
-}
-
-func (s *Store) linkIdentity(tx db.Tx, u storedUser, n NewIdentity) (Identity, error) {
-	if _, err := tx.Exec(`INSERT INTO external_identity (issuer, subject, user_id, email, created_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (issuer, subject) DO UPDATE SET email = excluded.email
-		WHERE external_identity.user_id = excluded.user_id`, n.Issuer, n.Subject, u.row, n.Email, s.now()); err != nil {
-		return Identity{}, err
-	}
-	all, err := identities(tx, u.row)
-	if err != nil {
-		return Identity{}, err
-	}
-	if len(all) > maxIdentities {
-		return Identity{}, newError(KindTooLarge, "user", "user %s has %d identities; at most %d are allowed", show(u.ID),
-			len(all)-1, maxIdentities)
-	}
-	for _, i := range all {
-		if i.Issuer == n.Issuer && i.Subject == n.Subject {
-			return i, nil
-		}
-	}
-	return Identity{}, newError(KindConflict, "subject", "subject %s of the issuer %s is linked to another user",
-		show(n.Subject), show(n.Issuer))
-}
-
-func checkIdentity(issuer, subject string) error {
-	if err := valid.Line("issuer", issuer, valid.MaxIssuer); err != nil {
-		return err
-	}
-	return orNil(valid.Line("subject", subject, valid.MaxSubject))
-}
-
-// identities reads the identities of a user (a row), the oldest first.
-func identities(tx db.Tx, user int64) ([]Identity, error) {
-	all := []Identity{}
-	err := tx.Each(func(row db.Rows) error {
-		var i Identity
-		var created int64
-		err := row.Scan(&i.Issuer, &i.Subject, &i.Email, &created)
-		i.CreatedAt = kernel.ToTime(created)
-		all = append(all, i)
-		return err
-	}, `SELECT issuer, subject, email, created_at FROM external_identity WHERE user_id = ? `+
-		`ORDER BY created_at, issuer, subject`, user)
-	return all, err
-}
-
-// Identities returns the identities linked to a user (id or name; empty: the view's user), the oldest first. Only the
-// operator's store may name another user; a view limited to projects may not call it.
-func (h *Accounts) Identities(ctx context.Context, user string) ([]Identity, error) {
-	s, err := h.own("Identities")
-	if err != nil {
-		return nil, err
-	}
-	var all []Identity
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		u, err := s.account(tx, v, user)
-		if err != nil {
-			return err
-		}
-		all, err = identities(tx, u.row)
-		return err
-	})
-	return all, err
-}
-
-// UnlinkIdentity unlinks an identity, so that the user can no longer sign in with it; one that is not linked to the
-// user is ErrNotFound. Through the user's own view, unlinking the only way to sign in is ErrConflict.
-func (h *Accounts) UnlinkIdentity(ctx context.Context, i IdentityRef) error {
-	s, err := h.own("UnlinkIdentity")
+// EndAccess ends access on behalf of the user at once: sign-ins, applications, MCP tokens, or all of them. Applications
+// that the user authorizes again, and new tokens, work. A view that is limited to projects may not call it.
+func (h *Accounts) EndAccess(ctx context.Context, e AccessEnd) error {
+	s, err := h.own("EndAccess")
 	if err != nil {
 		return err
 	}
-	if err := checkIdentity(i.Issuer, i.Subject); err != nil {
+	if len(e.Kinds) == 0 {
+		return invalid("kinds", "kinds is empty; give some of %s", oneOf(AccessKinds()))
+	}
+	if err := checkKinds("kinds", e.Kinds); err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		u, err := s.account(tx, v, i.User)
-		if err != nil {
-			return err
-		}
-		result, err := tx.Exec(`DELETE FROM external_identity WHERE issuer = ? AND subject = ? AND user_id = ?`, i.Issuer,
-			i.Subject, u.row)
-		if err != nil {
-			return err
-		}
-		if result.RowsAffected == 0 {
-			return newError(KindNotFound, "subject", "subject %s of the issuer %s is not linked to this user", show(i.Subject),
-				show(i.Issuer))
-		}
-		left, err := identities(tx, u.row)
-		if err == nil && len(left) == 0 && !u.HasPassword && !s.operator {
-			return newError(KindConflict, "subject",
-				"subject %s of the issuer %s is the only way to sign in; set a password or link another identity first",
-				show(i.Subject), show(i.Issuer))
-		}
-		return err
+		return s.endKinds(tx, v.User, e)
 	})
 }
 
-// UserByIdentity returns the user to whom an identity is linked, to sign them in. ErrNotFound means that the identity
-// is not linked, ErrUnauthenticated that the user is disabled.
-func (h *Accounts) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
-	s, err := h.operator("UserByIdentity")
-	if err != nil {
-		return User{}, err
+func checkKinds(argument string, kinds []AccessKind) error {
+	for _, kind := range kinds {
+		if !slices.Contains(AccessKinds(), kind) {
+			return invalid(argument, "%s has %s; allowed are %s", argument, show(string(kind)), oneOf(AccessKinds()))
+		}
 	}
-	if err := checkIdentity(issuer, subject); err != nil {
-		return User{}, err
-	}
-	var found []storedUser
-	err = s.read(ctx, func(tx db.Tx, _ viewer) (err error) {
-		found, err = loadUsers(tx, `u.id = (SELECT user_id FROM external_identity WHERE issuer = ? AND subject = ?)`, issuer,
-			subject)
-		return err
-	})
-	switch {
-	case err != nil:
-		return User{}, err
-	case len(found) == 0:
-		return User{}, newError(KindNotFound, "subject", "subject %s of the issuer %s is not linked to a user", show(subject),
-			show(issuer))
-	case found[0].Disabled:
-		return User{}, newError(KindUnauthenticated, "", "this user is disabled")
-	}
-	return found[0].User, nil
+	return nil
 }
 
-// MaxPreferences limits the size of a user's preferences, in bytes of JSON. They are an object in which programs with a
-// user interface keep their settings; the store itself does not read it.
-const MaxPreferences = 64 << 10
-
-// Preferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing, else
-// json.Number. A view limited to projects may not call it.
-func (s *Store) Preferences(ctx context.Context) (map[string]any, error) {
-	if err := s.checkAccount("Preferences"); err != nil {
-		return nil, err
-	}
-	var found map[string]any
-	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
-		found, err = preferences(tx, v)
-		return err
-	})
-	return found, err
-}
-
-// SetPreferences replaces the user's preferences and returns them; nil clears them. More than 64 KiB as JSON are
-// ErrTooLarge. A view limited to projects may not call it.
-func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (map[string]any, error) {
-	return s.changePreferences(ctx, "SetPreferences", all, func(_, given map[string]any) any { return given })
-}
-
-// UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns the result: keys
-// replace, null removes, objects merge. Concurrent patches all take effect. Otherwise it is like SetPreferences.
-func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (map[string]any, error) {
-	return s.changePreferences(ctx, "UpdatePreferences", patch,
-		func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
-}
-
-func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any,
-	change func(present, given map[string]any) any) (map[string]any, error) {
-	if err := s.checkAccount(what); err != nil {
-		return nil, err
-	}
-	if _, err := encodePreferences(given); err != nil {
-		return nil, err
-	}
-	given, err := jsonobject.Canonical("preferences", given)
-	if err != nil {
-		return nil, err
-	}
-	var changed map[string]any
-	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		present, err := preferences(tx, v)
+func (s *Store) endKinds(tx db.Tx, user int64, e AccessEnd) error {
+	for _, kind := range e.Kinds {
+		var err error
+		switch kind {
+		case AccessSignIns:
+			err = endSignIns(tx, user, e.KeepSignIn)
+		case AccessGrants:
+			err = endGrants(tx, user, s.now())
+		case AccessTokens:
+			err = endTokens(tx, user, s.now())
+		}
 		if err != nil {
 			return err
 		}
-		changed, _ = change(present, given).(map[string]any)
-		if changed == nil {
-			changed = map[string]any{}
-		}
-		encoded, err := encodePreferences(changed)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(`INSERT INTO preference (user_id, value, updated_at) VALUES (?, ?, ?)
-			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, v.User,
-			string(encoded), s.now())
+	}
+	return nil
+}
+
+// endGrants ends a user's OAuth grants.
+func endGrants(tx db.Tx, user, now int64) error {
+	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now,
+		user); err != nil {
 		return err
-	})
-	if err != nil {
-		return nil, err
 	}
-	return changed, nil
+	return endMadeClients(tx, now)
 }
 
-// encodePreferences returns preferences as JSON, within their limit.
-func encodePreferences(object map[string]any) ([]byte, error) {
-	encoded, err := json.Marshal(object)
-	if err != nil {
-		return nil, invalid("preferences", "preferences is not JSON: %v", err)
+// endTokens ends a user's MCP tokens.
+func endTokens(tx db.Tx, user, now int64) error {
+	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now,
+		user); err != nil {
+		return err
 	}
-	if len(encoded) > MaxPreferences {
-		return nil, newError(KindTooLarge, "preferences", "preferences is %d bytes as JSON; at most %d are allowed",
-			len(encoded), MaxPreferences)
-	}
-	return encoded, nil
+	return endMadeClients(tx, now)
 }
 
-func preferences(tx db.Tx, v viewer) (map[string]any, error) {
-	stored, err := db.Column[string](tx, `SELECT value FROM preference WHERE user_id = ?`, v.User)
-	if err != nil || len(stored) == 0 {
-		return map[string]any{}, err
-	}
-	object, err := jsonobject.Decode([]byte(stored[0]))
-	if err == nil && object == nil {
-		err = errors.New("null instead of an object")
-	}
-	if err != nil {
-		return nil, damaged(err, "a user's preferences cannot be read")
-	}
-	return object, nil
-}
-
-// Credentials have parents: a credential made through a token, an application or a browser's session ends with it.
+// Credentials have parents: a credential made through a token, an application or a browser sign-in ends with it.
 //
 //   - A token made through a token (parent_id) has at most its parent's scopes, projects and lifetime, and inherits
-//     its grant and its session. Deleting a token ends all its descendants in the same transaction.
+//     its grant and its sign-in. Deleting a token ends all its descendants in the same transaction.
 //   - A token made by an application ends with the grant, which each check looks at.
-//   - A token made, or an application allowed, in a session ends when the user ends that session from elsewhere: that
+//   - A token made, or an application allowed, in a sign-in ends when the user ends that from elsewhere: that
 //     means that the wrong person used it. Signing out and expiry leave it alone, unless the token was made to end
 //     with them (with_session), which each check looks at.
 //   - A client that a token or an application made is deactivated when that ends.
@@ -352,25 +152,25 @@ func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents
 			return p, err
 		}
 		p.token, t.TokenID, t.TokenName = parent.row, parent.ID, parent.Name
-		n.GrantID, n.WithSession = parent.GrantID, parent.WithSession
-		p.session, p.browser, p.withSession = parent.SessionID, parent.Browser, parent.WithSession
+		n.GrantID, n.WithSignIn = parent.GrantID, parent.WithSignIn
+		p.session, p.browser, p.withSession = parent.SignInID, parent.Browser, parent.WithSignIn
 		bounds := limits{"token " + show(parent.Name), Principal{User: u.User, Scopes: parent.Scopes}.Allows, parent.Projects,
 			parent.ExpiresAt}
 		if err := n.within(bounds); err != nil {
 			return p, err
 		}
-	} else if n.SessionID != "" {
-		found, err := loadSessions(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, n.SessionID, u.row, now)
+	} else if n.SignInID != "" {
+		found, err := loadSignIns(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, n.SignInID, u.row, now)
 		if err != nil {
 			return p, err
 		}
 		if len(found) == 0 {
 			return p, newError(KindNotFound, "session_id", "session_id %s is not a session of this user, or has ended",
-				show(n.SessionID))
+				show(n.SignInID))
 		}
-		p.session, p.browser, p.withSession = n.SessionID, found[0].UserAgent, n.WithSession
+		p.session, p.browser, p.withSession = n.SignInID, found[0].UserAgent, n.WithSignIn
 	}
-	t.SessionID, t.Browser, t.WithSession = p.session, p.browser, p.withSession
+	t.SignInID, t.Browser, t.WithSignIn = p.session, p.browser, p.withSession
 	if n.GrantID != "" {
 		grant, err := liveGrant(tx, u, n.GrantID)
 		if err != nil {
@@ -459,7 +259,7 @@ func endDescendants(tx db.Tx, token, now int64) error {
 	return endMadeClients(tx, now)
 }
 
-// endMadeIn ends what was made in the sessions e for which a condition holds: tokens, with all their descendants, and
+// endMadeIn ends what was made in the sign-ins e for which a condition holds: tokens, with all their descendants, and
 // grants of applications.
 func endMadeIn(tx db.Tx, now int64, condition string, args ...any) error {
 	sessions, err := db.Column[string](tx, `SELECT e.uid FROM session e WHERE `+condition, args...)

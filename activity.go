@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -49,9 +50,9 @@ type CredentialKind string
 
 // The values of [CredentialKind].
 const (
-	CredentialToken   CredentialKind = "token"   // an MCP token
-	CredentialClient  CredentialKind = "client"  // an OAuth client that the user has authorized
-	CredentialSession CredentialKind = "session" // a person in a browser
+	CredentialToken  CredentialKind = "token"   // an MCP token
+	CredentialClient CredentialKind = "client"  // an OAuth client that the user has authorized
+	CredentialSignIn CredentialKind = "session" // a person in a browser
 )
 
 // Outcome says how a call ended: OutcomeOK, or the kind of its error with underscores, such as not_found.
@@ -194,7 +195,7 @@ func (q *ActivityQuery) check() error {
 		}
 	}
 	if err := valid.Enum("credential", q.Credential,
-		[]CredentialKind{CredentialToken, CredentialClient, CredentialSession}); err != nil {
+		[]CredentialKind{CredentialToken, CredentialClient, CredentialSignIn}); err != nil {
 		return err
 	}
 	for argument, value := range map[string]string{"id": q.ID, "client": q.Client, "tool": q.Tool, "action": q.Action} {
@@ -300,11 +301,11 @@ func (s *Store) activityCondition(tx db.Tx, v viewer, q ActivityQuery) (conditio
 		}
 	}
 	if q.ProjectID != "" {
-		p, err := findProject(tx, v, q.ProjectID, "")
+		p, err := naming.Find(tx, v, q.ProjectID, "")
 		if err != nil || p == nil {
 			return "", nil, err
 		}
-		add(`a.project_id = ?`, p.row)
+		add(`a.project_id = ?`, p.Row)
 	}
 	return condition, args, nil
 }
@@ -363,7 +364,7 @@ func cleanClient(client string) string {
 	client = cleanUserAgent(client)
 	words := strings.Fields(client)
 	for i, word := range words {
-		for _, start := range []string{tokenStart, sessionStart, invitationStart, "eyJ"} { // the last one begins a JWT
+		for _, start := range []string{tokenStart, signInStart, invitationStart, "eyJ"} { // the last one begins a JWT
 			if before, _, found := strings.Cut(word, start); found {
 				words[i] = before + "…"
 				word = words[i]
@@ -462,8 +463,8 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 		kind, id = CredentialToken, p.TokenID
 	case p.ClientID != "":
 		kind, id = CredentialClient, p.ClientID
-	case p.SessionID != "":
-		kind, id = CredentialSession, p.SessionID
+	case p.SignInID != "":
+		kind, id = CredentialSignIn, p.SignInID
 	}
 	user := a.Principal.Access.User
 	if user == "" {
@@ -547,14 +548,14 @@ func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := findProject(p.tx, v, ref.ID, ref.Name)
+	found, err := naming.Find(p.tx, v, ref.ID, ref.Name)
 	switch {
 	case errors.Is(err, ErrInvalid): // it matches none, or two
 		return nil, nil
 	case err != nil:
 		return nil, err
 	case found != nil:
-		p.known[key] = found.row
+		p.known[key] = found.Row
 	}
 	return p.known[key], nil
 }

@@ -323,11 +323,11 @@ func (s *Store) foreseen(tx db.Tx, v viewer, d *kernel.Draft) (at collectionPlac
 	if id != "" || d.ProjectName != "" {
 		p, _, err := s.projectToWrite(tx, v, id, d.ProjectName)
 		if err == nil && p != nil {
-			err = p.checkWritable() // before the collection: readers must not learn which names the owner has
+			err = p.CheckWritable() // before the collection: readers must not learn which names the owner has
 		}
 		if err == nil && p != nil {
-			project = p.row
-			owner, err = projectOwner(tx, v, p.row)
+			project = p.Row
+			owner, err = projectOwner(tx, v, p.Row)
 		}
 		if err != nil {
 			return at, 0, err
@@ -387,7 +387,7 @@ func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	row, err := keyHolder(w.Tx, at.Partition, d.Key)
+	row, err := kernel.KeyHolder(w.Tx, at.Partition, d.Key)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -445,21 +445,9 @@ func (w *memoryWriter) contentOver(before storedMemory, d *kernel.Draft) (*kerne
 	return d, nil
 }
 
-// keyHolder returns the row of the memory that has a key in a partition, 0 for none.
-func keyHolder(tx db.Tx, partition int64, key string) (int64, error) {
-	if key == "" {
-		return 0, nil
-	}
-	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? AND key = ?`, partition, key)
-	if err != nil || len(rows) == 0 {
-		return 0, err
-	}
-	return rows[0], nil
-}
-
 // checkKeyFree refuses a key that a memory of the place has.
 func (w *memoryWriter) checkKeyFree(at *kernel.Place, key string) error {
-	holder, err := keyHolder(w.Tx, at.Partition, key)
+	holder, err := kernel.KeyHolder(w.Tx, at.Partition, key)
 	if err != nil || holder == 0 {
 		return err
 	}

@@ -42,7 +42,7 @@ func BenchmarkCheckSession(b *testing.B) {
 			b.Fatal(err)
 		}
 		for range 100 {
-			added, err := store.Accounts().AddSession(b.Context(), souvenir.NewSession{User: name})
+			added, err := store.Accounts().AddSignIn(b.Context(), souvenir.NewSignIn{User: name})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func BenchmarkCheckSession(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		start := time.Now()
-		_, err := store.Accounts().CheckSession(b.Context(), value)
+		_, err := store.Accounts().CheckSignIn(b.Context(), value)
 		took = append(took, time.Since(start))
 		if err != nil {
 			b.Fatal(err)

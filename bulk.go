@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
 // MemoriesDeletion says which memories [Store.DeleteMemories] deletes.
@@ -59,15 +60,15 @@ func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, e
 	if err := b.begin(ctx, d.All, d.DryRun); err != nil {
 		return b.done, err
 	}
-	err := inPortions(func(p portion) (bool, error) {
-		return b.next(ctx, p.rows, func(tx db.Tx, v viewer, found []storedMemory) (int, int, error) {
+	err := trash.InPortions(func(p trash.Portion) (bool, error) {
+		return b.next(ctx, p.Rows, func(tx db.Tx, v viewer, found []storedMemory) (int, int, error) {
 			t := s.newTrasher(tx, v, p)
 			size := 0
 			for i, m := range found {
-				if size += len(m.Content); i > 0 && int64(size) > p.bytes {
+				if size += len(m.Content); i > 0 && int64(size) > p.Bytes {
 					return i, i, nil
 				}
-				if err := t.memory(m); err != nil {
+				if err := t.Memory(m.trashed()); err != nil {
 					return 0, 0, err
 				}
 			}

@@ -20,7 +20,7 @@ import (
 type settled struct {
 	*Store
 	memory, file, token, grant string // ids
-	session                    AddedSession
+	session                    AddedSignIn
 	invitation                 AddedInvitation
 	invited                    string // id of an invitation to a project
 	value                      string // of the token
@@ -79,7 +79,7 @@ func settle(t *testing.T, s *Store) settled {
 	grants, err := s.Accounts().Grants(t.Context())
 	must(grants, err)
 	st.grant = grants[0].ID
-	st.session = mustAddSession(t, s, NewSession{User: LocalUser})
+	st.session = mustAddSignIn(t, s, NewSignIn{User: LocalUser})
 	st.invitation = mustInvite(t, s, NewInvitation{})
 	recordCalls(t, s, NewActivity{Tool: "memory", Action: "search"})
 	return st
@@ -112,7 +112,7 @@ func (st settled) arguments() map[string][]any {
 		"PutMemories":        {[]NewMemory{{Key: "b", Content: "x"}}},
 		"GetMemoryByKey":     {MemoryKey{ProjectID: "p", Key: "the key"}},
 		"AddProject":         {NewProject{ID: "new"}},
-		"AddSession":         {NewSession{User: "owner"}},
+		"AddSignIn":          {NewSignIn{User: "owner"}},
 		"AddToken":           {NewToken{Name: "x"}},
 		"AddUser":            {NewUser{Name: "new"}},
 		"Authorize":          {authorization},
@@ -124,10 +124,10 @@ func (st settled) arguments() map[string][]any {
 		"CheckClient":        {ClientCredentials{ID: "app", Secret: "secret"}},
 		"CheckInvitation":    {st.invitation.Value},
 		"CheckPassword":      {Credentials{Name: "owner", Password: "right password"}},
-		"CheckSession":       {st.session.Value},
+		"CheckSignIn":        {st.session.Value},
 		"CheckToken":         {st.value},
 		"CompleteTask":       {TaskRef{ProjectID: "p", TaskID: "T1"}},
-		"ConfirmSession":     {st.session.ID},
+		"ConfirmSignIn":      {st.session.ID},
 		"DeactivateClient":   {"app"},
 		"DeleteCollection":   {DefaultCollection, &DeleteOptions{WithMemories: true}},
 		"DeleteFile":         {st.file},
@@ -136,7 +136,7 @@ func (st settled) arguments() map[string][]any {
 		"DeleteMemory":       {st.memory},
 		"DeleteProject":      {p, &DeleteOptions{WithMemories: true}},
 		"DeleteRule":         {p, RuleDo},
-		"DeleteSession":      {st.session.ID},
+		"DeleteSignIn":       {st.session.ID},
 		"DeleteToken":        {st.token},
 		"DeleteUser":         {"guest", (*DeleteOptions)(nil)},
 		"EndAccess":          {AccessEnd{Kinds: AccessKinds()}},

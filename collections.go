@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -386,7 +387,7 @@ func (o *DeleteOptions) orDefault() DeleteOptions {
 func (s *Store) DeleteCollection(ctx context.Context, name string, options *DeleteOptions) error {
 	o := options.orDefault()
 	ctx = db.Freeing(ctx)
-	err := inPortions(func(p portion) (done bool, err error) {
+	err := trash.InPortions(func(p trash.Portion) (done bool, err error) {
 		err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
 			done, err = s.deleteCollection(tx, v, name, o, p)
 			return err
@@ -403,7 +404,7 @@ func (s *Store) DeleteCollection(ctx context.Context, name string, options *Dele
 }
 
 // deleteCollection deletes one transaction's share, and reports whether that was all.
-func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeleteOptions, p portion) (done bool, err error) {
+func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeleteOptions, p trash.Portion) (done bool, err error) {
 	row, err := s.writableCollection(tx, v, name)
 	if err != nil {
 		return false, err
@@ -419,20 +420,17 @@ func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeleteOption
 			show(name), counts[0])
 	}
 	t := s.newTrasher(tx, v, p)
-	t.forGood = t.forGood || o.ForGood
-	entry, err := t.collection(row)
+	t.Forever = t.Forever || o.ForGood
+	entry, err := t.Collection(row)
 	if err != nil {
 		return false, err
 	}
-	if done, err = t.memories(entry, `p.collection_id = ?`, row); err != nil || !done {
+	if done, err = t.Memories(entry, `p.collection_id = ?`, row); err != nil || !done {
 		return false, err
 	}
 	_, err = tx.Exec(`DELETE FROM collection WHERE id = ?`, row)
 	return true, err
 }
-
-// deletedAtOnce is how many memories one transaction deletes.
-const deletedAtOnce = 1000
 
 // writableCollection returns the row of a collection that the caller may change: one of their own, through a view not
 // limited to projects.

@@ -1,7 +1,6 @@
 package souvenir
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -303,170 +301,4 @@ func suggestIdentity(detected map[string]any) *ToolCall {
 		"action": "store", "event_type": EventIdentity, "state": StateActive, "content": strings.Join(lines, "\n"),
 		"metadata": metadata,
 	}}
-}
-
-// IdentityMemory describes who an agent is and how it treats its user. It is stored as a memory of event type IDENTITY,
-// with the fields as metadata; empty means not set.
-type IdentityMemory struct {
-	Content        string   // who the agent is, in plain language; required
-	Personality    string   // personality
-	Nicknames      []string // nicknames: what the agent is called
-	Address        string   // address: how it addresses the user
-	EmotionalState string   // emotional_state
-
-	// ExpectedRevision makes SetIdentityMemory fail with ErrConflict when the stored identity has another revision. Zero
-	// means any.
-	ExpectedRevision int
-}
-
-// metadata returns the identity as a metadata patch: fields that are not set are removed.
-func (i IdentityMemory) metadata() map[string]any {
-	patch := map[string]any{"personality": nil, "nicknames": nil, "address": nil, "emotional_state": nil}
-	for key, value := range map[string]string{"personality": i.Personality, "address": i.Address,
-		"emotional_state": i.EmotionalState} {
-		if value != "" {
-			patch[key] = value
-		}
-	}
-	if len(i.Nicknames) > 0 {
-		patch["nicknames"] = i.Nicknames
-	}
-	return patch
-}
-
-// GetIdentityMemory returns the caller's identity: the newest active memory of event type IDENTITY (in any case) in the
-// caller's own collections. If there is none, it is ErrNotFound.
-func (s *Store) GetIdentityMemory(ctx context.Context) (Memory, error) {
-	var identity Memory
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
-		found, err := s.identityMemory(tx, v)
-		if err != nil {
-			return err
-		}
-		if found == nil {
-			return newError(KindNotFound, "",
-				"no identity is stored, or you have no access to it; store a memory with event_type %s and state %s", EventIdentity,
-				StateActive)
-		}
-		identity = found.Memory
-		return nil
-	})
-	return identity, err
-}
-
-// hasIdentity reports whether an identity is stored.
-func (s *Store) hasIdentity(ctx context.Context) (known bool, err error) {
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		found, err := s.identityMemory(tx, v)
-		known = found != nil
-		return err
-	})
-	return known, err
-}
-
-// identityMemory returns the caller's identity, nil if there is none.
-func (s *Store) identityMemory(tx db.Tx, v viewer) (*storedMemory, error) {
-	places, err := visiblePlaces(tx, v)
-	if err != nil {
-		return nil, err
-	}
-	row, err := s.newestActive(tx, selectPlaces(places, ownPlace), EventIdentity)
-	if err != nil || row == 0 {
-		return nil, err
-	}
-	found, err := s.loadRows(tx, v, []int64{row})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
-}
-
-// SetIdentityMemory stores the caller's identity, or changes the stored one: its content and the metadata of an
-// [IdentityMemory]; everything else about it stays. As with any update, the past version is kept as a revision.
-func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored, error) {
-	if i.ExpectedRevision < 0 {
-		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any",
-			i.ExpectedRevision)
-	}
-	patch, err := jsonobject.Canonical("metadata", i.metadata())
-	if err != nil {
-		return Stored{}, err
-	}
-	own, err := kernel.Attributes{}.Patch(patch)
-	if err != nil {
-		return Stored{}, err
-	}
-	if err := valid.NewContent(i.Content); err != nil {
-		return Stored{}, err
-	}
-	d, err := newDraft(NewMemory{Content: i.Content, EventType: EventIdentity, State: StateActive, Metadata: own.Own})
-	if err != nil {
-		return Stored{}, err
-	}
-	if err := s.checkWritable(); err != nil {
-		return Stored{}, err
-	}
-	drafts := []kernel.Draft{d}
-	warnings, err := s.embedDrafts(ctx, drafts, func(string, int, int) {})
-	if err != nil {
-		return Stored{}, wrap(err)
-	}
-	var stored Stored
-	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		w, err := s.newWriter(tx, v)
-		if err != nil {
-			return err
-		}
-		if stored, err = w.setIdentityMemory(&drafts[0], patch, i.ExpectedRevision); err != nil {
-			return err
-		}
-		if !stored.Indexed {
-			stored.Warnings = append(stored.Warnings, warnings...)
-		}
-		return w.flush()
-	})
-	if err == nil && !stored.Indexed {
-		s.worker.Wake()
-	}
-	return stored, err
-}
-
-// checkIdentityMemory refuses an identity in another user's project: otherwise any user who may write to a project
-// could decide, everywhere, who its owner's agents are.
-func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *kernel.Place) error {
-	if at.Owner == w.Viewer.User || !strings.EqualFold(after.EventType, EventIdentity) {
-		return nil
-	}
-	return newError(KindForbidden, "event_type",
-		"event_type is %s in project %s, which belongs to %s; only its owner stores or changes an identity there. Store "+
-			"yours outside of the project",
-		show(after.EventType), show(cmp.Or(at.ProjectName, at.ProjectID)), ownerName(w.Tx, at.OwnerID))
-}
-
-// setIdentityMemory adds the identity or overwrites the existing one.
-func (w *memoryWriter) setIdentityMemory(d *kernel.Draft, patch map[string]any, expected int) (Stored, error) {
-	before, err := w.store.identityMemory(w.Tx, w.Viewer)
-	switch {
-	case err != nil:
-		return Stored{}, err
-	case before == nil && expected > 0:
-		return Stored{}, newError(KindConflict, "expected_revision",
-			"expected_revision is %d, but no identity is stored; leave it out to store one", expected)
-	case before == nil:
-		return w.add(d)
-	}
-	if err := before.expect(expected); err != nil {
-		return Stored{}, err
-	}
-	a, err := before.attributes().Patch(patch)
-	if err == nil {
-		err = a.Check()
-	}
-	if err != nil {
-		return Stored{}, err
-	}
-	after := *before
-	after.Content = d.Content
-	after.setAttributes(a)
-	return w.update(*before, after, d)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -110,9 +111,9 @@ type contextReader struct {
 	want   want
 
 	places  []visiblePlace
-	project *projectRow    // nil: none given, or unknown
-	shown   map[int64]bool // memories already in the context
-	found   Results        // collects the warnings of searches
+	project *naming.Project // nil: none given, or unknown
+	shown   map[int64]bool  // memories already in the context
+	found   Results         // collects the warnings of searches
 }
 
 func (s *Store) gatherContext(ctx context.Context, q ContextQuery, sought string, w want) (Context, error) {
@@ -133,10 +134,10 @@ func (r *contextReader) gather() (c Context, err error) {
 		return c, err
 	}
 	if r.named() {
-		if r.project, err = findProject(r.tx, r.viewer, r.query.ProjectID, r.query.ProjectName); err != nil {
+		if r.project, err = naming.Find(r.tx, r.viewer, r.query.ProjectID, r.query.ProjectName); err != nil {
 			return c, err
 		}
-		r.found.Warnings = append(r.found.Warnings, r.project.notes()...)
+		r.found.Warnings = append(r.found.Warnings, r.project.Notes()...)
 		if r.project == nil {
 			r.warn("project %s not found, or you have no access to it, so nothing is found in it",
 				show(r.query.ProjectID+r.query.ProjectName))
@@ -171,7 +172,7 @@ func (r *contextReader) warn(format string, args ...any) {
 
 // inProject reports whether a place lies in the query's project.
 func (r *contextReader) inProject(p visiblePlace) bool {
-	return r.project != nil && p.project == r.project.row
+	return r.project != nil && p.project == r.project.Row
 }
 
 // direct fills in what filters alone find, regardless of the query.

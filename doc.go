@@ -44,7 +44,7 @@
 //   - Rules and the to-do document of a project: [Store.SetRule], [Store.SetTodo], [Store.UpdateTodoSection],
 //     [Store.CompleteTask], [ParseTodo].
 //   - Files: [Store.AddFile], [Store.OpenFile], [Store.Files].
-//   - People: [Accounts.AddUser], [Accounts.CheckPassword], [Accounts.AddSession], [Accounts.CheckSession],
+//   - People: [Accounts.AddUser], [Accounts.CheckPassword], [Accounts.AddSignIn], [Accounts.CheckSignIn],
 //     [Accounts.AddInvitation], [Accounts.AddToken], [Accounts.CheckToken], [Store.Preferences].
 //   - The state of an OAuth 2.1 server: [Accounts.RegisterClient], [Accounts.Authorize], [Accounts.ExchangeCode],
 //     [Accounts.RefreshTokens], [Accounts.CheckAccessToken].

@@ -3,7 +3,6 @@ package souvenir
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
@@ -76,7 +75,7 @@ func oneOf[S ~string](values []S) string { return fault.OneOf(values) }
 func orNil(err *Error) error { return fault.OrNil(err) }
 
 // whole quotes a reference that callers pass back, in full length.
-func whole(value string) string { return strconv.Quote(value) }
+func whole(value string) string { return fault.Whole(value) }
 
 // storeErrors maps the storage layer's classes to kinds, in one place.
 var storeErrors = []struct {
@@ -90,6 +89,8 @@ var storeErrors = []struct {
 	{db.ErrSpanEnded, KindClosed, "the snapshot of this context has ended; use the context outside of it"},
 	{db.ErrOlder, KindReadOnly, ""},
 	{db.ErrBusy, KindBusy, ""},
+	{db.ErrUnavailable, KindBusy, "the database cannot be reached; try again in a moment"},
+	{db.ErrUnsupported, KindInvalid, "the database of this store does not offer this"},
 	{db.ErrFull, KindFull, ""},
 	{db.ErrForeign, KindForeign, ""},
 	{db.ErrNewer, KindNewer, ""},

@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetype"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -402,8 +403,13 @@ func (s *Store) DeleteFile(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		return s.newTrasher(tx, v, fullPortion()).file(f)
+		return s.newTrasher(tx, v, trash.FullPortion()).File(f.trashed())
 	})
+}
+
+// trashed returns the file as the trash takes it.
+func (f storedFile) trashed() trash.File {
+	return trash.File{Row: f.row, Project: f.project, ID: f.ID, Filename: f.Filename, Size: f.Size}
 }
 
 // removeStoredFile deletes a file for good, if allowed permits it. The bytes of a large one are removed in several
@@ -418,7 +424,7 @@ func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db
 		if err := allowed(tx, v, f); err != nil {
 			return err
 		}
-		if err := noteErasure(tx); err != nil {
+		if err := trash.NoteErasure(tx); err != nil {
 			return err
 		}
 		if _, err = tx.Exec(`DELETE FROM trash_link WHERE kind = 'file' AND source = ?`, f.ID); err != nil {

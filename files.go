@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -188,12 +189,12 @@ func (l FileList) rows(tx db.Tx, v viewer) ([]int64, error) {
 		args = slices.Concat(args, []any{l.MemoryID, valid.CanonicalID(l.MemoryID)}, memoryArgs)
 	}
 	if l.ProjectID != "" || l.ProjectName != "" {
-		project, err := findProject(tx, v, l.ProjectID, l.ProjectName)
+		project, err := naming.Find(tx, v, l.ProjectID, l.ProjectName)
 		if err != nil || project == nil {
 			return nil, err
 		}
 		condition += ` AND ` + kernel.ProjectOfFile + ` = ?`
-		args = append(args, project.row)
+		args = append(args, project.Row)
 	}
 	if l.Category != "" {
 		condition += ` AND f.category = ?`
@@ -292,18 +293,11 @@ func loadInOrder(tx db.Tx, v viewer, rows []int64) ([]storedFile, error) {
 
 // fileOrder is an order by time in SQL.
 func fileOrder(order SortOrder) (string, error) {
-	switch order {
-	case SortCreatedAsc:
-		return `f.created_at, f.uid`, nil
-	case SortCreatedDesc:
-		return `f.created_at DESC, f.uid`, nil
-	case SortUpdatedAsc:
-		return `f.updated_at, f.uid`, nil
-	case SortUpdatedDesc:
-		return `f.updated_at DESC, f.uid`, nil
+	if !slices.Contains(sortOrders[1:], order) {
+		return "", invalid("sort_order", "sort_order is %s; lists are sorted by time: allowed are %s", show(string(order)),
+			oneOf(sortOrders[1:]))
 	}
-	return "", invalid("sort_order", "sort_order is %s; lists are sorted by time: allowed are %s", show(string(order)),
-		oneOf(sortOrders[1:]))
+	return order.byTime().SQL(`f`), nil
 }
 
 // FileUpdate describes a change of a file's details. Fields that are not set change nothing.
@@ -568,15 +562,27 @@ func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile,
 	memory, memoryArgs := v.Visible()
 	writable, writableArgs := v.WritableFile()
 	visible, visibleArgs := v.VisibleFile()
+	var f storedFile
+	var sum []byte
+	var tags string
+	var created, updated int64
+	columns := db.Columns{
+		{SQL: `f.id`, To: &f.row}, {SQL: `coalesce(m.id, 0)`, To: &f.memory},
+		{SQL: `coalesce(` + kernel.ProjectOfFile + `, 0)`, To: &f.project}, {SQL: `f.uid`, To: &f.ID},
+		{SQL: `CASE WHEN ` + memory + ` THEN m.uid ELSE '' END`, To: &f.MemoryID, Args: memoryArgs},
+		{SQL: `f.filename`, To: &f.Filename}, {SQL: `f.mime_type`, To: &f.MIMEType},
+		{SQL: `f.size`, To: &f.Size}, {SQL: `f.sha256`, To: &sum}, {SQL: `f.description`, To: &f.Description},
+		{SQL: `f.category`, To: &f.Category}, {SQL: `u.uid`, To: &f.Owner},
+		{SQL: `coalesce(j.uid, '')`, To: &f.ProjectID},
+		{SQL: `(SELECT ` + db.ListOf + `(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)`, To: &tags},
+		{SQL: `f.created_at`, To: &created}, {SQL: `f.updated_at`, To: &updated},
+		{SQL: `coalesce(` + writable + `, false)`, To: &f.writable, Args: writableArgs},
+	}
+	targets := columns.To()
 	var found []storedFile
 	err := tx.Each(func(row db.Rows) error {
-		var f storedFile
-		var sum []byte
-		var tags string
-		var created, updated int64
-		err := row.Scan(&f.row, &f.memory, &f.project, &f.ID, &f.MemoryID, &f.Filename, &f.MIMEType, &f.Size, &sum,
-			&f.Description,
-			&f.Category, &f.Owner, &f.ProjectID, &tags, &created, &updated, &f.writable)
+		f = storedFile{}
+		err := row.Scan(targets...)
 		if err != nil {
 			return err
 		}
@@ -584,14 +590,9 @@ func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile,
 		f.Tags, err = kernel.DecodeStrings(tags)
 		found = append(found, f)
 		return err
-	}, `SELECT f.id, coalesce(m.id, 0), coalesce(`+kernel.ProjectOfFile+`, 0), f.uid, CASE WHEN `+memory+
-		` THEN m.uid ELSE '' END, f.filename, f.mime_type, f.size, f.sha256,
-			f.description, f.category, u.uid, coalesce(j.uid, ''),
-			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id), f.created_at, `+
-		`f.updated_at, coalesce(`+writable+`, false)
-		`+kernel.FromFile+` JOIN users u ON u.id = f.owner_id
+	}, `SELECT `+columns.SQL()+` `+kernel.FromFile+` JOIN users u ON u.id = f.owner_id
 		LEFT JOIN project j ON j.id = `+kernel.ProjectOfFile+` AND j.id IN (`+kernel.SharedWith+`)
 		WHERE `+visible+` AND `+condition,
-		slices.Concat(memoryArgs, writableArgs, []any{v.User, v.User}, visibleArgs, args)...)
+		slices.Concat(columns.Args(), []any{v.User, v.User}, visibleArgs, args)...)
 	return found, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -100,7 +101,7 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 		if err := valid.Project(q.ProjectID, q.ProjectName); err != nil {
 			return sel, err
 		}
-		project, err := findProject(tx, v, q.ProjectID, q.ProjectName)
+		project, err := naming.Find(tx, v, q.ProjectID, q.ProjectName)
 		if err != nil {
 			return sel, err
 		}
@@ -110,9 +111,9 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 					show(q.ProjectID+q.ProjectName)))
 			return sel, nil
 		}
-		sel.warnings = append(sel.warnings, project.notes()...)
+		sel.warnings = append(sel.warnings, project.Notes()...)
 		condition += ` AND p.project_id = ?`
-		args = append(args, project.row)
+		args = append(args, project.Row)
 	}
 	err := tx.Each(func(row db.Rows) error {
 		var p retrieval.Partition

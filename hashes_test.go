@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -310,7 +311,7 @@ func TestAFileOfAnOlderVersionGetsHashesAndDamageStaysDamage(t *testing.T) {
 func TestHashesOutliveTheRenamingOfTheirTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
 	config := fileConfig(path, sealedClock)
-	config.Migrations = migrationsUpTo{config.Migrations, 19}
+	config.Migrations = recovery.Migrations(config.Migrations, 19)
 	write := func(statement string) {
 		t.Helper()
 		file, err := sqlite.Open(t.Context(), config)

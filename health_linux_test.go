@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
 func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
@@ -99,7 +100,7 @@ func fillDisk(t *testing.T, s *Store, dir string) {
 
 // What one transaction deletes elsewhere would not fit into this reserve.
 func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
-	const many = 3 * deletedAtOnce / 2
+	const many = 3 * trash.FullRows / 2
 	for name, forGood := range map[string]bool{"into the trash": false, "for good": true} {
 		if forGood && !longtest.All() {
 			continue

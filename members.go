@@ -10,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -55,7 +56,7 @@ func (s *Store) Members(ctx context.Context, project ProjectRef) ([]Member, erro
 		if err != nil {
 			return err
 		}
-		people, err := loadPeople(tx, p.row)
+		people, err := loadPeople(tx, p.Row)
 		all = make([]Member, len(people))
 		for i, m := range people {
 			all[i] = m.Member
@@ -113,31 +114,31 @@ func (s *Store) addMember(tx db.Tx, v viewer, n NewMember) (Member, error) {
 	if err != nil {
 		return Member{}, err
 	}
-	people, err := loadPeople(tx, p.row)
+	people, err := loadPeople(tx, p.Row)
 	if err != nil {
 		return Member{}, err
 	}
 	if i := slices.IndexFunc(people, func(m person) bool { return m.row == u.row }); i >= 0 {
 		return Member{}, memberAlready(p, people[i], n.User)
 	}
-	if _, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`, p.row,
+	if _, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`, p.Row,
 		u.row, string(n.Role), s.now()); err != nil {
 		return Member{}, err
 	}
-	if err := endInvitationsTo(tx, p.row, u.User, u.row); err != nil {
+	if err := endInvitationsTo(tx, p.Row, u.User, u.row); err != nil {
 		return Member{}, err
 	}
 	return loadMember(tx, p, u.ID)
 }
 
 // memberAlready refuses to add a user who is already a member.
-func memberAlready(p projectRow, m person, named string) error {
+func memberAlready(p naming.Project, m person, named string) error {
 	if m.ofRecord {
 		return newError(KindConflict, "user", "user %s owns project %s and needs no other role in it", show(named),
-			show(p.ref()))
+			show(p.Ref()))
 	}
 	return newError(KindConflict, "user", "user %s has the role %s in project %s already; update the member to change it",
-		show(named), m.Role, show(p.ref()))
+		show(named), m.Role, show(p.Ref()))
 }
 
 // MemberUpdate describes a change of a member's role in a project.
@@ -189,17 +190,17 @@ func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user strin
 }
 
 // setRole gives a member a role. It ends an invitation to another role; a former owner's sent invitations end, too.
-func setRole(tx db.Tx, p projectRow, m person, role MemberRole) (Member, error) {
-	_, err := tx.Exec(`UPDATE project_member SET role = ? WHERE project_id = ? AND user_id = ?`, string(role), p.row,
+func setRole(tx db.Tx, p naming.Project, m person, role MemberRole) (Member, error) {
+	_, err := tx.Exec(`UPDATE project_member SET role = ? WHERE project_id = ? AND user_id = ?`, string(role), p.Row,
 		m.row)
 	if err != nil {
 		return Member{}, err
 	}
-	if err := endInvitationsTo(tx, p.row, User{ID: m.User, Name: m.Name}, m.row); err != nil {
+	if err := endInvitationsTo(tx, p.Row, User{ID: m.User, Name: m.Name}, m.row); err != nil {
 		return Member{}, err
 	}
 	if role != MemberOwner {
-		if err := endInvitationsOf(tx, p.row, m.row); err != nil {
+		if err := endInvitationsOf(tx, p.Row, m.row); err != nil {
 			return Member{}, err
 		}
 	}
@@ -218,7 +219,7 @@ func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user strin
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
 		p, forbidden := managedProject(tx, v, project)
-		if forbidden != nil && (p.row == 0 || v.Limited) {
+		if forbidden != nil && (p.Row == 0 || v.Limited) {
 			return forbidden
 		}
 		m, err := findMember(tx, p, user)
@@ -231,13 +232,13 @@ func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user strin
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`DELETE FROM project_member WHERE project_id = ? AND user_id = ?`, p.row, m.row); err != nil {
+		if _, err := tx.Exec(`DELETE FROM project_member WHERE project_id = ? AND user_id = ?`, p.Row, m.row); err != nil {
 			return err
 		}
-		if err := endInvitationsTo(tx, p.row, User{ID: m.User, Name: m.Name}, m.row); err != nil { // to a higher role
+		if err := endInvitationsTo(tx, p.Row, User{ID: m.User, Name: m.Name}, m.row); err != nil { // to a higher role
 			return err
 		}
-		return endInvitationsOf(tx, p.row, m.row)
+		return endInvitationsOf(tx, p.Row, m.row)
 	})
 }
 
@@ -249,7 +250,7 @@ func endInvitationsOf(tx db.Tx, project, sender int64) error {
 
 // operatorProject returns the project that a reference names for the operator: OWNER/ID names a project of any user,
 // anything else is looked up as the local user's.
-func operatorProject(tx db.Tx, v viewer, ref ProjectRef) (projectRow, error) {
+func operatorProject(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, error) {
 	slash := strings.LastIndexByte(ref.ID, '/')
 	if slash < 0 {
 		return knownProject(tx, v, ref)
@@ -259,17 +260,17 @@ func operatorProject(tx db.Tx, v viewer, ref ProjectRef) (projectRow, error) {
 		return knownProject(tx, v, ref)
 	}
 	if err != nil {
-		return projectRow{}, err
+		return naming.Project{}, err
 	}
-	p, err := findProject(tx, viewer{User: owner.row}, ref.ID[slash+1:], ref.Name)
+	p, err := naming.Find(tx, viewer{User: owner.row}, ref.ID[slash+1:], ref.Name)
 	if err != nil {
-		return projectRow{}, err
+		return naming.Project{}, err
 	}
-	if p == nil || !p.own {
-		return projectRow{}, newError(KindNotFound, "project_id", "project_id %s is not a project of this store",
+	if p == nil || !p.Own {
+		return naming.Project{}, newError(KindNotFound, "project_id", "project_id %s is not a project of this store",
 			show(ref.ID))
 	}
-	p.own = false // messages name it by its owner
+	p.Own = false // messages name it by its owner
 	return *p, nil
 }
 
@@ -323,25 +324,25 @@ func personNamed(people []person, user string) int {
 }
 
 // findMember returns a member whose role can be changed.
-func findMember(tx db.Tx, p projectRow, user string) (person, error) {
-	people, err := loadPeople(tx, p.row)
+func findMember(tx db.Tx, p naming.Project, user string) (person, error) {
+	people, err := loadPeople(tx, p.Row)
 	if err != nil {
 		return person{}, err
 	}
 	i := personNamed(people, user)
 	switch {
 	case i < 0:
-		return person{}, newError(KindNotFound, "user", "user %s is not a member of project %s", show(user), show(p.ref()))
+		return person{}, newError(KindNotFound, "user", "user %s is not a member of project %s", show(user), show(p.Ref()))
 	case people[i].ofRecord:
 		return person{}, newError(KindForbidden, "user",
 			"user %s owns project %s; an owner can be neither changed nor removed",
-			show(user), show(p.ref()))
+			show(user), show(p.Ref()))
 	}
 	return people[i], nil
 }
 
 // loadMember reads a member after a change.
-func loadMember(tx db.Tx, p projectRow, user string) (Member, error) {
+func loadMember(tx db.Tx, p naming.Project, user string) (Member, error) {
 	m, err := findMember(tx, p, user)
 	return m.Member, err
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -169,10 +171,10 @@ func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (Memory, error)
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		owner, project := v.User, int64(0)
 		if k.ProjectID != "" || k.ProjectName != "" {
-			p, err := findProject(tx, v, k.ProjectID, k.ProjectName)
+			p, err := naming.Find(tx, v, k.ProjectID, k.ProjectName)
 			if err == nil && p != nil {
-				project = p.row
-				owner, err = projectOwner(tx, v, p.row)
+				project = p.Row
+				owner, err = projectOwner(tx, v, p.Row)
 			}
 			if err != nil {
 				return err
@@ -278,7 +280,7 @@ func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		return s.newTrasher(tx, v, fullPortion()).memory(found)
+		return s.newTrasher(tx, v, trash.FullPortion()).Memory(found.trashed())
 	})
 }
 
@@ -378,50 +380,75 @@ func (s *Store) memoryForWriting(tx db.Tx, v viewer, id string) (storedMemory, e
 // loadMemories reads the visible memories for which a condition on m, p, c or j holds (and what follows WHERE: an
 // order, a limit).
 func (s *Store) loadMemories(tx db.Tx, v viewer, condition string, args ...any) ([]storedMemory, error) {
+	var read readMemory
+	columns := read.columns(v)
+	targets := columns.To()
 	visible, visibleArgs := v.Visible()
-	writable, writableArgs := v.Writable()
 	var found []storedMemory
 	err := tx.Each(func(row db.Rows) error {
-		var m storedMemory
-		var metadata, tags, related string
-		var created, updated int64
-		var event *int64
-		err := row.Scan(&m.row, &m.partition, &m.collection, &m.owner, &m.project, &m.ownVectors, &m.ID, &m.Collection,
-			&m.Owner, &m.Content,
-			&m.EventType, &m.State, &m.Importance, &m.Classification, &m.RuleType, &m.ProjectID, &m.ProjectName,
-			&metadata, &tags, &related, &m.Revision, &created, &updated, &m.writable, &m.SharedBy, &m.Key, &event)
-		if err != nil {
+		read = readMemory{}
+		if err := row.Scan(targets...); err != nil {
 			return err
 		}
-		if event != nil {
-			m.EventTime = kernel.ToTime(*event)
-		}
-		m.CreatedAt, m.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
-		if m.Metadata, err = jsonobject.Decode([]byte(metadata)); err != nil {
-			return damaged(err, "the metadata of memory %s", m.ID)
-		}
-		if m.Tags, err = kernel.DecodeStrings(tags); err != nil {
-			return err
-		}
-		if m.Related, err = kernel.DecodeStrings(related); err != nil {
-			return err
-		}
+		m, err := read.decode()
 		found = append(found, m)
-		return nil
-	}, `SELECT m.id, p.id, c.id, c.owner_id, coalesce(j.id, 0), c.own_profile IS NOT NULL, m.uid, c.name, u.uid, m.content,
-			coalesce(m.event_type, ''), coalesce(m.state, ''), coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''),
-			coalesce(j.uid, ''), coalesce(j.name, ''), m.metadata,
-			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id),
-			(SELECT `+db.ListOf+`(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
-				WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
-				WHERE p.id = r.partition_id AND `+visible+`)),
-			m.revision, m.created_at, m.updated_at, `+writable+`,
-			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END,
-			coalesce(m.key, ''), m.event_time
-		`+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id
+		return err
+	}, `SELECT `+columns.SQL()+` `+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id
-		WHERE `+visible+` AND `+condition, slices.Concat(visibleArgs, writableArgs, []any{v.User}, visibleArgs, args)...)
+		WHERE `+visible+` AND `+condition, slices.Concat(columns.Args(), visibleArgs, args)...)
 	return found, err
+}
+
+// readMemory is a memory as its columns have it.
+type readMemory struct {
+	storedMemory
+	metadata, tags, related string // JSON
+	created, updated        int64
+	event                   *int64
+}
+
+// columns are the columns of a memory for a caller, of the tables that loadMemories joins.
+func (m *readMemory) columns(v viewer) db.Columns {
+	visible, visibleArgs := v.Visible()
+	writable, writableArgs := v.Writable()
+	return db.Columns{
+		{SQL: `m.id`, To: &m.row}, {SQL: `p.id`, To: &m.partition}, {SQL: `c.id`, To: &m.collection},
+		{SQL: `c.owner_id`, To: &m.owner}, {SQL: `coalesce(j.id, 0)`, To: &m.project},
+		{SQL: `c.own_profile IS NOT NULL`, To: &m.ownVectors}, {SQL: `m.uid`, To: &m.ID},
+		{SQL: `c.name`, To: &m.Collection}, {SQL: `u.uid`, To: &m.Owner}, {SQL: `m.content`, To: &m.Content},
+		{SQL: `coalesce(m.event_type, '')`, To: &m.EventType}, {SQL: `coalesce(m.state, '')`, To: &m.State},
+		{SQL: `coalesce(m.importance, '')`, To: &m.Importance},
+		{SQL: `coalesce(m.classification, '')`, To: &m.Classification},
+		{SQL: `coalesce(m.rule_type, '')`, To: &m.RuleType}, {SQL: `coalesce(j.uid, '')`, To: &m.ProjectID},
+		{SQL: `coalesce(j.name, '')`, To: &m.ProjectName}, {SQL: `m.metadata`, To: &m.metadata},
+		{SQL: `(SELECT ` + db.ListOf + `(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)`,
+			To: &m.tags},
+		{SQL: `(SELECT ` + db.ListOf + `(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
+			WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
+			WHERE p.id = r.partition_id AND ` + visible + `))`, To: &m.related, Args: visibleArgs},
+		{SQL: `m.revision`, To: &m.Revision}, {SQL: `m.created_at`, To: &m.created},
+		{SQL: `m.updated_at`, To: &m.updated}, {SQL: writable, To: &m.writable, Args: writableArgs},
+		{SQL: `CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id)
+			ELSE '' END`, To: &m.SharedBy, Args: []any{v.User}},
+		{SQL: `coalesce(m.key, '')`, To: &m.Key}, {SQL: `m.event_time`, To: &m.event},
+	}
+}
+
+// decode returns the memory.
+func (m *readMemory) decode() (storedMemory, error) {
+	if m.event != nil {
+		m.EventTime = kernel.ToTime(*m.event)
+	}
+	m.CreatedAt, m.UpdatedAt = kernel.ToTime(m.created), kernel.ToTime(m.updated)
+	var err error
+	if m.Metadata, err = jsonobject.Decode([]byte(m.metadata)); err != nil {
+		return storedMemory{}, damaged(err, "the metadata of memory %s", m.ID)
+	}
+	if m.Tags, err = kernel.DecodeStrings(m.tags); err != nil {
+		return storedMemory{}, err
+	}
+	m.Related, err = kernel.DecodeStrings(m.related)
+	return m.storedMemory, err
 }
 
 // loadRows reads the visible memories among the given rows, in their order.

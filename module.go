@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -163,7 +165,7 @@ func (s *Store) ModuleState(ctx context.Context, q ModuleQuery) (ModuleState, er
 		}
 		r := moduleReader{Store: s, tx: tx, viewer: v, query: q, want: want, sel: sel}
 		if r.named() {
-			if r.project, err = findProject(tx, v, q.ProjectID, q.ProjectName); err != nil {
+			if r.project, err = naming.Find(tx, v, q.ProjectID, q.ProjectName); err != nil {
 				return err
 			}
 		}
@@ -184,7 +186,7 @@ type moduleReader struct {
 	want   want
 	sel    selection
 
-	project *projectRow // nil: none named, or unknown
+	project *naming.Project // nil: none named, or unknown
 
 	own   []int64 // rows of the module's own memories, the last updated first
 	match map[int64]ModuleMatch
@@ -335,7 +337,7 @@ func (r *moduleReader) files(memories []int64) error {
 	tagged, err := loadFiles(r.tx, r.viewer, `f.id IN (SELECT t.file_id FROM file_tag t WHERE lower(t.tag) IN `+db.Texts+`)
 		ORDER BY f.created_at DESC, f.uid`, wordList(tagSpellings(r.query.Module)...))
 	for _, f := range tagged {
-		if !listed[f.ID] && (r.project == nil || f.project == r.project.row) {
+		if !listed[f.ID] && (r.project == nil || f.project == r.project.Row) {
 			r.state.Files = append(r.state.Files, f.File)
 		}
 	}
@@ -406,87 +408,63 @@ func firstLine(content string) string {
 	return ""
 }
 
-// MainMemory is the starting point for a project.
-type MainMemory struct {
-	Project Project `json:"project"`
-	Memory  Memory  `json:"memory"` // the newest active memory of event type project-main in the project
-
-	Files []File `json:"files"` // linked to it
-
-	// Related are the memories up to two links away from it, in both directions, the nearest first, each once. At most
-	// 1,000.
-	Related []Related `json:"related_memories"`
-
-	Warnings []string `json:"warnings,omitempty"` // what a caller should know, for example what was left out
-}
-
-// maxMainRelated is how many related memories are read, the nearest first.
-const maxMainRelated = 1000
-
-// mainMemoryDepth is how many links away from a main memory its related memories may be.
-const mainMemoryDepth = 2
-
-// MarshalJSON returns an object of project, memory, files, related_memories and warnings.
-func (m MainMemory) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Project  Project   `json:"project"`
-		Memory   Memory    `json:"memory"`
-		Files    []File    `json:"files"`
-		Related  []Related `json:"related_memories"`
-		Warnings []string  `json:"warnings,omitempty"`
-	}{m.Project, m.Memory, emptyList(m.Files), emptyList(m.Related), m.Warnings})
-}
-
-// MainMemory returns the main memory of a project, with its files and related memories. An unknown project, or one
-// without an active memory of event type project-main (in any case), is ErrNotFound.
-func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (MainMemory, error) {
-	if err := checkNamed(project); err != nil {
-		return MainMemory{}, err
+// Within returns the state shortened until its JSON has about budget tokens (at least [MinTokenBudget]). If it fits, it
+// stays whole. Otherwise the summary keeps the most frequent entries, files and open tasks get up to an eighth of the
+// room each, and memories the rest, in previews. Warnings say what was left out, and how to get it.
+func (m ModuleState) Within(budget int) ModuleState {
+	budget = max(budget, MinTokenBudget)
+	room := bytesPerToken * budget
+	if jsonSize(m) <= room {
+		return m
 	}
-	var m MainMemory
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
-		p, err := knownProject(tx, v, project)
-		if err != nil {
-			return err
+	m.Warnings = slices.Clone(m.Warnings)
+	note := func(format string, args ...any) {
+		m.Warnings = append(m.Warnings, fmt.Sprintf("token_budget %d: ", budget)+fmt.Sprintf(format, args...))
+	}
+	memories, files, tasks := m.Memories, m.Files, m.Summary.OpenTasks
+	types, states := len(m.Summary.EventTypes), len(m.Summary.States)
+	m.Summary.EventTypes, m.Summary.States = mostFrequent(m.Summary.EventTypes), mostFrequent(m.Summary.States)
+	if types > mostCounts || states > mostCounts {
+		note("the summary counts the %d most frequent of %d event types and %d states", mostCounts, types, states)
+	}
+	m.Memories, m.Files, m.Summary.OpenTasks = nil, nil, []ModuleTask{}
+	room -= budgetNotes + jsonSize(m)
+
+	m.Files, m.Summary.OpenTasks = fitting(files, room/8), fitting(tasks, room/8)
+	if len(m.Files) < len(files) {
+		note("files shows %d of %d; GET /api/files?tags=%s lists those with the module's tag", len(m.Files), len(files),
+			m.Module)
+	}
+	if len(m.Summary.OpenTasks) < len(tasks) {
+		note("open_tasks shows %d of %d; memory get_context gives the whole todo", len(m.Summary.OpenTasks), len(tasks))
+	}
+	room -= jsonSize(m.Files) + jsonSize(m.Summary.OpenTasks)
+
+	memories = slices.Clone(memories)
+	shortened := 0
+	for i := range memories {
+		if memories[i].Truncated = memories[i].shorten(defaultPreview); memories[i].Truncated {
+			shortened++
 		}
-		m = MainMemory{Warnings: p.notes()}
-		if m.Project, err = loadProject(tx, v, p.row); err != nil {
-			return err
-		}
-		return s.mainMemory(tx, v, p, &m)
-	})
-	return m, err
+	}
+	m.Memories = fitting(memories, room)
+	if left := len(memories) - len(m.Memories); left > 0 || shortened > 0 {
+		note("memories shows %d of %d, in previews; memory retrieve gives one whole, and memory search with query %q pages "+
+			"through the others", len(m.Memories), len(memories), m.Module)
+	}
+	return m
 }
 
-func (s *Store) mainMemory(tx db.Tx, v viewer, p projectRow, m *MainMemory) error {
-	places, err := visiblePlaces(tx, v)
-	if err != nil {
-		return err
+// mostFrequent returns the largest counts.
+func mostFrequent(counts map[string]int) map[string]int {
+	if len(counts) <= mostCounts {
+		return counts
 	}
-	row, err := s.newestActive(tx, selectPlaces(places, func(place visiblePlace) bool { return place.project == p.row }),
-		EventProjectMain)
-	if err != nil {
-		return err
+	names := slices.SortedFunc(maps.Keys(counts),
+		func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
+	kept := map[string]int{}
+	for _, name := range names[:mostCounts] {
+		kept[name] = counts[name]
 	}
-	found, err := s.loadRows(tx, v, []int64{row})
-	if err != nil {
-		return err
-	}
-	if len(found) == 0 {
-		return newError(KindNotFound, "",
-			"project %s has no main memory; store a memory with event_type %s and state %s in it", show(p.ref()),
-			EventProjectMain, StateActive)
-	}
-	m.Memory = found[0].Memory
-	files, err := s.filesOf(tx, v, []int64{row})
-	if err != nil {
-		return err
-	}
-	m.Files = files[row]
-	var more bool
-	if m.Related, more, err = s.walk(tx, v, found[0], mainMemoryDepth, maxMainRelated); more {
-		m.Warnings = append(m.Warnings,
-			fmt.Sprintf("only %d related memories are listed; search finds the others", len(m.Related)))
-	}
-	return err
+	return kept
 }

@@ -44,8 +44,8 @@ type Authorization struct {
 	// it; here it is only compared, ignoring a trailing slash. Empty means the audience passed when tokens are issued.
 	Resource string
 
-	// SessionID is the session in which the user allows this: ending it from elsewhere ends the grant. Empty: none.
-	SessionID string
+	// SignInID is the sign-in in which the user allows this: ending it from elsewhere ends the grant. Empty: none.
+	SignInID string
 }
 
 // AuthorizationCode is the code that the client exchanges for tokens.
@@ -110,7 +110,7 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (Authorizatio
 		if err != nil {
 			return err
 		}
-		if err := s.checkSessionLives(tx, v, a.SessionID); err != nil {
+		if err := s.checkSignInLives(tx, v, a.SignInID); err != nil {
 			return err
 		}
 		if code, err = s.addGrant(tx, v, client, a, projects); err != nil {
@@ -202,12 +202,12 @@ func checkMayAuthorize(tx db.Tx, v viewer) error {
 	return err
 }
 
-// checkSessionLives refuses a request from a session that has just ended.
-func (s *Store) checkSessionLives(tx db.Tx, v viewer, id string) error {
+// checkSignInLives refuses a request from a sign-in that has just ended.
+func (s *Store) checkSignInLives(tx db.Tx, v viewer, id string) error {
 	if id == "" {
 		return nil
 	}
-	found, err := loadSessions(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, id, v.User, s.now())
+	found, err := loadSignIns(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, id, v.User, s.now())
 	if err == nil && len(found) == 0 {
 		err = oauthError(KindForbidden, OAuthAccessDenied, "session_id", "the session that granted this has ended")
 	}
@@ -240,7 +240,7 @@ func (s *Store) addGrant(tx db.Tx, v viewer, client storedClient, a Authorizatio
 	}
 	grant, err := db.Insert(tx, `INSERT INTO oauth_grant (uid, client_id, user_id, scopes, refused, projects, resource, `+
 		`created_at, session) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-		code.GrantID, client.row, v.User, string(scopes), refused, limit, a.Resource, now, a.SessionID)
+		code.GrantID, client.row, v.User, string(scopes), refused, limit, a.Resource, now, a.SignInID)
 	if err != nil {
 		return code, err
 	}
@@ -265,7 +265,7 @@ type Grant struct {
 	Resource   string    `json:"resource,omitempty"`
 	CreatedAt  time.Time `json:"created_at"`
 	LastUsedAt time.Time `json:"last_used_at"`         // when the client last got tokens, which it does every hour of use
-	SessionID  string    `json:"session_id,omitempty"` // the session in which it was allowed; may have ended
+	SignInID   string    `json:"session_id,omitempty"` // the sign-in in which it was allowed; may have ended
 }
 
 // Grants returns the grants of the view's user that are not revoked, the newest first.
@@ -333,7 +333,7 @@ func loadGrants(tx db.Tx, condition string, args ...any) ([]storedGrant, error) 
 		var projects, refused *string
 		var created, used int64
 		if err := row.Scan(&g.row, &g.client, &g.user, &g.ended, &g.ID, &g.ClientID, &g.ClientName, &uris,
-			&scopes, &refused, &projects, &g.Resource, &created, &used, &g.SessionID); err != nil {
+			&scopes, &refused, &projects, &g.Resource, &created, &used, &g.SignInID); err != nil {
 			return err
 		}
 		g.CreatedAt = kernel.ToTime(created)

@@ -10,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 )
 
 // ProjectInvitation is an invitation to a project, as the invited user sees it. Until it is accepted, nothing else of
@@ -103,7 +104,7 @@ func (s *Store) inviteMember(tx db.Tx, v viewer, n NewMember) (Member, error) {
 	if err != nil {
 		return Member{}, err
 	}
-	people, err := loadPeople(tx, p.row)
+	people, err := loadPeople(tx, p.Row)
 	if err != nil {
 		return Member{}, err
 	}
@@ -115,8 +116,8 @@ func (s *Store) inviteMember(tx db.Tx, v viewer, n NewMember) (Member, error) {
 
 // inviteHigher offers a member a higher role, and replaces any other invitation of theirs to the project. Their role
 // does not change until they accept.
-func (s *Store) inviteHigher(tx db.Tx, v viewer, p projectRow, m person, role MemberRole) (Member, error) {
-	if err := endInvitationsTo(tx, p.row, User{ID: m.User, Name: m.Name}, m.row); err != nil {
+func (s *Store) inviteHigher(tx db.Tx, v viewer, p naming.Project, m person, role MemberRole) (Member, error) {
+	if err := endInvitationsTo(tx, p.Row, User{ID: m.User, Name: m.Name}, m.row); err != nil {
 		return Member{}, err
 	}
 	invited, err := s.sendInvitation(tx, v, p, cmp.Or(m.Name, m.User), m.User, role)
@@ -129,12 +130,12 @@ func (s *Store) inviteHigher(tx db.Tx, v viewer, p projectRow, m person, role Me
 
 // sendInvitation sends an invitation to a project. invited is what its owners see; to is the id or the name of the
 // recipient.
-func (s *Store) sendInvitation(tx db.Tx, v viewer, p projectRow, invited, to string, role MemberRole) (Member, error) {
+func (s *Store) sendInvitation(tx db.Tx, v viewer, p naming.Project, invited, to string, role MemberRole) (Member, error) {
 	now := s.now()
 	if _, err := purgeProjectInvitations(tx, now); err != nil {
 		return Member{}, err
 	}
-	_, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, p.row,
+	_, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, p.Row,
 		invited) // the new one replaces it
 	if err != nil {
 		return Member{}, err
@@ -149,18 +150,18 @@ func (s *Store) sendInvitation(tx db.Tx, v viewer, p projectRow, invited, to str
 				"are accepted or expire",
 			sent[0], MaxSentInvitations)
 	}
-	recipient, err := recipientOf(tx, v.User, p.row, to, now)
+	recipient, err := recipientOf(tx, v.User, p.Row, to, now)
 	if err != nil {
 		return Member{}, err
 	}
 	// Only the latest invitation to a project is delivered, regardless of the name it was sent to.
 	if _, err := tx.Exec(`UPDATE project_invitation SET recipient_id = NULL WHERE project_id = ? AND recipient_id = ?`,
-		p.row, recipient); err != nil {
+		p.Row, recipient); err != nil {
 		return Member{}, err
 	}
 	_, err = tx.Exec(`INSERT INTO project_invitation (uid, project_id, sender_id, invited, recipient_id, role, `+
 		`created_at, expires_at) VALUES (?, ?, ?, ?, nullif(?, 0), ?, ?, ?)`,
-		s.newID(), p.row, v.User, invited, recipient, string(role), now, now+projectInvitationLifetime.Microseconds())
+		s.newID(), p.Row, v.User, invited, recipient, string(role), now, now+projectInvitationLifetime.Microseconds())
 	if err != nil {
 		return Member{}, err
 	}
@@ -213,7 +214,7 @@ func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) ([]Invit
 		if err != nil {
 			return err
 		}
-		found, err := loadSentInvitations(tx, s.now(), `i.project_id = ?`, p.row)
+		found, err := loadSentInvitations(tx, s.now(), `i.project_id = ?`, p.Row)
 		for _, i := range found {
 			all = append(all, InvitedMember{i.invited, i.Role, i.InvitedBy, i.InvitedByName, i.CreatedAt, i.ExpiresAt})
 		}
@@ -223,8 +224,8 @@ func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) ([]Invit
 }
 
 // findInvited returns the pending invitation for a user as the sender typed it.
-func findInvited(tx db.Tx, p projectRow, user string, now int64) (sentInvitation, error) {
-	found, err := loadSentInvitations(tx, now, `i.project_id = ?`, p.row)
+func findInvited(tx db.Tx, p naming.Project, user string, now int64) (sentInvitation, error) {
+	found, err := loadSentInvitations(tx, now, `i.project_id = ?`, p.Row)
 	if err != nil {
 		return sentInvitation{}, err
 	}
@@ -235,14 +236,14 @@ func findInvited(tx db.Tx, p projectRow, user string, now int64) (sentInvitation
 	}
 	if i < 0 {
 		return sentInvitation{}, newError(KindNotFound, "user", "user %s is neither a member of project %s nor invited to it",
-			show(user), show(p.ref()))
+			show(user), show(p.Ref()))
 	}
 	return found[i], nil
 }
 
 // updateInvited gives a pending invitation another role. It becomes a new invitation for the recipient, so that no one
 // accepts a role they have not seen.
-func (s *Store) updateInvited(tx db.Tx, p projectRow, user string, role MemberRole) (Member, error) {
+func (s *Store) updateInvited(tx db.Tx, p naming.Project, user string, role MemberRole) (Member, error) {
 	i, err := findInvited(tx, p, user, s.now())
 	if err != nil {
 		return Member{}, err
@@ -252,7 +253,7 @@ func (s *Store) updateInvited(tx db.Tx, p projectRow, user string, role MemberRo
 }
 
 // withdrawInvited ends a pending invitation.
-func withdrawInvited(tx db.Tx, p projectRow, user string, now int64) error {
+func withdrawInvited(tx db.Tx, p naming.Project, user string, now int64) error {
 	i, err := findInvited(tx, p, user, now)
 	if err == nil {
 		_, err = tx.Exec(`DELETE FROM project_invitation WHERE id = ?`, i.row)

@@ -11,6 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -31,14 +33,7 @@ type Project struct {
 }
 
 // Ref names the project unambiguously: its ID for the caller's own project, else OWNER/ID.
-func (p Project) Ref() string { return projectRef(p.own, p.Owner, p.ID) }
-
-func projectRef(own bool, owner, id string) string {
-	if own {
-		return id
-	}
-	return owner + "/" + id
-}
+func (p Project) Ref() string { return naming.Ref(p.own, p.Owner, p.ID) }
 
 // ProjectRef names a project: by ID (or OWNER/ID for a shared one whose id is not unique, where OWNER is the owner's
 // user id or account name), by Name, or by both, which must then agree. The zero value names none.
@@ -93,11 +88,11 @@ func (s *Store) checkNewProject(tx db.Tx, v viewer, n NewProject) error {
 	if v.Limited {
 		beyond := !slices.Contains(s.access.Projects, n.ID)
 		if !beyond {
-			known, err := findProject(tx, viewer{User: v.User}, n.ID, "")
+			known, err := naming.Find(tx, viewer{User: v.User}, n.ID, "")
 			if err != nil {
 				return err // two projects have the id that the view is limited to
 			}
-			beyond = known != nil && !known.own
+			beyond = known != nil && !known.Own
 		}
 		if beyond {
 			return newError(KindForbidden, "project_id", "this view is limited to the projects %s and adds no others",
@@ -115,7 +110,7 @@ func (s *Store) checkNewProject(tx db.Tx, v viewer, n NewProject) error {
 	if v.Limited {
 		return nil // the view must not learn the names of projects outside its limit
 	}
-	return checkFreeName(tx, v, "project_name", cmp.Or(n.Name, n.ID), 0)
+	return naming.CheckFree(tx, v, "project_name", cmp.Or(n.Name, n.ID), 0)
 }
 
 // GetProject returns a project. One that does not exist, or cannot be seen through this view, is ErrNotFound.
@@ -129,7 +124,7 @@ func (s *Store) GetProject(ctx context.Context, ref ProjectRef) (Project, error)
 		if err != nil {
 			return err
 		}
-		found, err = loadProject(tx, v, p.row)
+		found, err = loadProject(tx, v, p.Row)
 		return err
 	})
 	return found, err
@@ -169,17 +164,17 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 		if err != nil {
 			return err
 		}
-		if u.Name != nil && *u.Name != p.name {
-			if p.own { // only the owner may learn the names of the owner's other projects
-				if err := checkFreeName(tx, v, "name", *u.Name, p.row); err != nil {
+		if u.Name != nil && *u.Name != p.Name {
+			if p.Own { // only the owner may learn the names of the owner's other projects
+				if err := naming.CheckFree(tx, v, "name", *u.Name, p.Row); err != nil {
 					return err
 				}
 			}
-			if err := s.renameProject(tx, p, *u.Name); err != nil {
+			if err := naming.Rename(tx, p, *u.Name, s.now()); err != nil {
 				return err
 			}
 		}
-		updated, err = loadProject(tx, v, p.row)
+		updated, err = loadProject(tx, v, p.Row)
 		return err
 	})
 	return updated, err
@@ -195,7 +190,7 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 	if err := checkNamed(ref); err != nil {
 		return err
 	}
-	err := inPortions(func(p portion) (done bool, err error) {
+	err := trash.InPortions(func(p trash.Portion) (done bool, err error) {
 		err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
 			done, err = s.deleteProject(tx, v, ref, o, p)
 			return err
@@ -213,39 +208,39 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 
 // deleteProject deletes one portion, and reports whether that was all.
 func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOptions,
-	most portion) (done bool, err error) {
+	most trash.Portion) (done bool, err error) {
 	p, err := managedProject(tx, v, project)
 	if err != nil {
 		return false, err
 	}
-	if !p.own {
-		return false, newError(KindForbidden, p.argument, "project %s belongs to %s; only the owner can delete it",
-			whole(p.ref()),
-			ownerName(tx, p.owner))
+	if !p.Own {
+		return false, newError(KindForbidden, p.Argument, "project %s belongs to %s; only the owner can delete it",
+			whole(p.Ref()),
+			ownerName(tx, p.Owner))
 	}
 	var memories, files int64
 	err = tx.QueryRow(`SELECT (SELECT coalesce(sum(memories), 0) FROM partition WHERE project_id = ?),
-		(SELECT count(*) FROM file WHERE project_id = ? AND memory_id IS NULL AND state = 'stored')`, p.row,
-		p.row).Scan(&memories, &files)
+		(SELECT count(*) FROM file WHERE project_id = ? AND memory_id IS NULL AND state = 'stored')`, p.Row,
+		p.Row).Scan(&memories, &files)
 	if err != nil {
 		return false, err
 	}
 	if memories+files > 0 && !o.WithMemories {
-		return false, newError(KindConflict, p.argument,
+		return false, newError(KindConflict, p.Argument,
 			"project %s holds %d memories and %d files; move or delete them first, or delete the project together with its "+
 				"memories, which keeps the files",
-			whole(p.ref()), memories, files)
+			whole(p.Ref()), memories, files)
 	}
 	t := s.newTrasher(tx, v, most)
-	t.forGood = t.forGood || o.ForGood
-	entry, err := t.project(p)
+	t.Forever = t.Forever || o.ForGood
+	entry, err := t.Project(p)
 	if err != nil {
 		return false, err
 	}
-	if done, err = t.memories(entry, `p.project_id = ?`, p.row); err != nil || !done {
+	if done, err = t.Memories(entry, `p.project_id = ?`, p.Row); err != nil || !done {
 		return false, err
 	}
-	if err := t.finishProject(entry, p); err != nil {
+	if err := t.FinishProject(entry, p); err != nil {
 		return false, err
 	}
 	// Past versions of moved memories, from their time in the project, remain for its owner.
@@ -262,7 +257,7 @@ func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOp
 		`DELETE FROM partition WHERE project_id = ?`,
 		`DELETE FROM project WHERE id = ?`,
 	} {
-		if _, err := tx.Exec(statement, p.row); err != nil {
+		if _, err := tx.Exec(statement, p.Row); err != nil {
 			return false, err
 		}
 	}
@@ -349,9 +344,9 @@ func canonicalProjects(tx db.Tx, v viewer, argument string, refs []string) ([]st
 	}
 	canonical := []string{}
 	for i, ref := range refs {
-		p, err := findProject(tx, v, ref, "")
+		p, err := naming.Find(tx, v, ref, "")
 		if err == nil && p == nil && ref != "" {
-			p, err = findProject(tx, v, "", ref)
+			p, err = naming.Find(tx, v, "", ref)
 		}
 		if err != nil {
 			return nil, err
@@ -361,27 +356,13 @@ func canonicalProjects(tx db.Tx, v viewer, argument string, refs []string) ([]st
 				i,
 				show(ref))
 		}
-		canonical = append(canonical, p.owner+"/"+p.uid)
+		canonical = append(canonical, p.Owner+"/"+p.UID)
 	}
 	if len(refs) > 0 {
 		canonical = valid.Distinct(canonical)
 	}
 	return canonical, nil
 }
-
-// projectRow is a project as one of its members sees it.
-type projectRow struct {
-	row       int64
-	uid, name string
-	owner     string // the owner's user id
-	own       bool   // the caller owns it
-	role      MemberRole
-	argument  string // the argument that named it
-	former    string // the former name, if it was found by that
-}
-
-// ref names the project unambiguously for the caller.
-func (p projectRow) ref() string { return projectRef(p.own, p.owner, p.uid) }
 
 // checkNamed checks a reference that must name a project.
 func checkNamed(ref ProjectRef) error {
@@ -392,35 +373,35 @@ func checkNamed(ref ProjectRef) error {
 }
 
 // knownProject returns the project that a reference names; one that is not visible is ErrNotFound.
-func knownProject(tx db.Tx, v viewer, ref ProjectRef) (projectRow, error) {
-	p, err := findProject(tx, v, ref.ID, ref.Name)
+func knownProject(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, error) {
+	p, err := naming.Find(tx, v, ref.ID, ref.Name)
 	switch {
 	case err != nil:
-		return projectRow{}, err
+		return naming.Project{}, err
 	case p != nil:
 		return *p, nil
 	case ref.ID == "":
-		return projectRow{}, newError(KindNotFound, "project_name", "project_name %s not found, or you have no access to it",
+		return naming.Project{}, newError(KindNotFound, "project_name", "project_name %s not found, or you have no access to it",
 			show(ref.Name))
 	}
-	return projectRow{}, newError(KindNotFound, "project_id", "project_id %s not found, or you have no access to it",
+	return naming.Project{}, newError(KindNotFound, "project_id", "project_id %s not found, or you have no access to it",
 		show(ref.ID))
 }
 
 // managedProject returns a project whose name and members the caller may change.
-func managedProject(tx db.Tx, v viewer, ref ProjectRef) (projectRow, error) {
+func managedProject(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, error) {
 	p, err := knownProject(tx, v, ref)
 	switch {
 	case err != nil:
 		return p, err
 	case v.Limited:
-		return p, newError(KindForbidden, p.argument,
+		return p, newError(KindForbidden, p.Argument,
 			"a view limited to projects can only use their content; to change project %s itself, use a view without a limit",
-			whole(p.ref()))
-	case p.role != MemberOwner:
-		return p, newError(KindForbidden, p.argument,
-			"project %s belongs to %s, who shares it with the role %s; only its owners may change it", whole(p.ref()),
-			ownerName(tx, p.owner), p.role)
+			whole(p.Ref()))
+	case p.Role != string(MemberOwner):
+		return p, newError(KindForbidden, p.Argument,
+			"project %s belongs to %s, who shares it with the role %s; only its owners may change it", whole(p.Ref()),
+			ownerName(tx, p.Owner), p.Role)
 	}
 	return p, nil
 }
@@ -454,10 +435,10 @@ func (s *Store) projectForWriting(tx db.Tx, v viewer, id, name string) (projectT
 		return projectTarget{}, err
 	}
 	if p != nil {
-		if err := p.checkWritable(); err != nil {
+		if err := p.CheckWritable(); err != nil {
 			return projectTarget{}, err
 		}
-		return projectTarget{row: p.row, warnings: slices.Concat(p.notes(), warnings)}, nil
+		return projectTarget{row: p.Row, warnings: slices.Concat(p.Notes(), warnings)}, nil
 	}
 	if err := checkMeantName(tx, v, id, name); err != nil {
 		return projectTarget{}, err
@@ -468,7 +449,7 @@ func (s *Store) projectForWriting(tx db.Tx, v viewer, id, name string) (projectT
 	}
 	made := projectTarget{row: row, created: true, warnings: warnings}
 	if !v.Limited { // the view must not learn the names of projects outside its limit
-		near, err := nearNames(tx, v, row)
+		near, err := naming.Near(tx, v, row)
 		if err != nil {
 			return projectTarget{}, err
 		}
@@ -493,56 +474,48 @@ func (s *Store) newProjectFor(tx db.Tx, v viewer, id, name string) (int64, error
 	return row, s.checkItems(tx, v, TrashProject, v.User)
 }
 
-// checkWritable refuses writes to a project that the caller may only read.
-func (p *projectRow) checkWritable() error {
-	if p.role == MemberReader {
-		return newError(KindForbidden, "project_id", "project %s is shared with this user read-only", whole(p.ref()))
-	}
-	return nil
-}
-
-// projectToWrite finds the project that a write names. Nil means a new one of the caller's. Unlike [findProject], it
+// projectToWrite finds the project that a write names. Nil means a new one of the caller's. Unlike [naming.Find], it
 // does not let shared projects block a name: if the name matches no own project, and either several shared ones or only
 // shared ones that the caller may not write to, a new one is created, with a warning.
-func (s *Store) projectToWrite(tx db.Tx, v viewer, id, name string) (*projectRow, []string, error) {
+func (s *Store) projectToWrite(tx db.Tx, v viewer, id, name string) (*naming.Project, []string, error) {
 	if id == "" {
-		fitting, err := findNamed(tx, v, name)
+		fitting, err := naming.Named(tx, v, name)
 		if err != nil {
 			return nil, nil, err
 		}
 		if len(fitting) == 0 {
 			return nil, nil, s.beyondLimit(v, id, name)
 		}
-		if fitting[0].own || v.Limited || len(fitting) == 1 && fitting[0].role != MemberReader {
-			p, err := onlyProject("project_name", name, fitting)
+		if fitting[0].Own || v.Limited || len(fitting) == 1 && !fitting[0].ReadOnly() {
+			p, err := naming.Only("project_name", name, fitting)
 			return p, nil, err
 		}
 		return nil, []string{notTheirs(tx, name, fitting)}, nil
 	}
-	p, err := findProjectID(tx, v, id)
+	p, err := naming.FindID(tx, v, id)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case p != nil && name == "":
 		return p, nil, nil
 	case p != nil:
-		p, err = agreeing(tx, v, *p, id, name)
+		p, err = naming.Agreeing(tx, v, *p, id, name)
 		return p, nil, err
 	}
 	if name != "" {
-		named, err := findNamed(tx, v, name)
+		named, err := naming.Named(tx, v, name)
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(named) > 0 && (named[0].own || v.Limited) {
-			return nil, nil, disagreeingID(id, name, named[0])
+		if len(named) > 0 && (named[0].Own || v.Limited) {
+			return nil, nil, naming.DisagreeingID(id, name, named[0])
 		}
 	}
 	if err := s.beyondLimit(v, id, name); err != nil {
 		return nil, nil, err
 	}
 	if v.Limited {
-		if _, err = findProjectID(tx, viewer{User: v.User}, id); err == nil &&
+		if _, err = naming.FindID(tx, viewer{User: v.User}, id); err == nil &&
 			strings.Contains(id, "/") { // as tokens name them
 			err = newError(KindForbidden, "project_id", "%s", s.goneProjects())
 		}
@@ -566,16 +539,16 @@ func (s *Store) beyondLimit(v viewer, id, name string) error {
 }
 
 // notTheirs explains why a name of other users' projects has created a new one.
-func notTheirs(tx db.Tx, name string, fitting []projectRow) string {
+func notTheirs(tx db.Tx, name string, fitting []naming.Project) string {
 	first := fitting[0]
 	if len(fitting) > 1 {
 		return fmt.Sprintf("project %s was created as your own: %d projects of others have that name; to store in one of "+
 			"them, give its project_id, such as %s",
-			show(name), len(fitting), whole(first.ref()))
+			show(name), len(fitting), whole(first.Ref()))
 	}
 	return fmt.Sprintf("project %s was created as your own: the one with project_id %s belongs to %s, who shares it "+
 		"read-only",
-		show(name), whole(first.ref()), ownerName(tx, first.owner))
+		show(name), whole(first.Ref()), ownerName(tx, first.Owner))
 }
 
 // checkMeantName refuses an unknown id that is a current or former name of one of the caller's projects: the caller

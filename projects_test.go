@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -272,7 +273,7 @@ func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
 func TestStoringWhileAProjectIsDeleted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deleted.db")
 	first, second := openWords(t, path, Options{}), openWords(t, path, Options{})
-	many := make([]NewMemory, 3*deletedAtOnce)
+	many := make([]NewMemory, 3*trash.FullRows)
 	for i := range many {
 		many[i] = NewMemory{Content: "x", ProjectID: "p"}
 	}

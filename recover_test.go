@@ -12,10 +12,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
@@ -24,7 +26,7 @@ import (
 type damagedStore struct {
 	content []byte
 	rows    map[string]map[string]storedRow
-	reader  *recovery
+	reader  *recovery.Recovery
 	tables  map[string][]uint32 // table -> its pages
 	ids     map[string]map[int64][]uint32
 }
@@ -71,7 +73,7 @@ func newDamagedStore(t *testing.T) *damagedStore {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d := &damagedStore{content: readFile(t, path), reader: &recovery{version: len(migrationNames(t))},
+	d := &damagedStore{content: readFile(t, path),
 		tables: map[string][]uint32{}, ids: map[string]map[int64][]uint32{}}
 	d.rows = d.read(t, path, true)
 	return d
@@ -80,30 +82,26 @@ func newDamagedStore(t *testing.T) *damagedStore {
 // read reads a sound file and gives the rows of each table that is recovered, and the pages that each lies on.
 func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map[string]storedRow {
 	t.Helper()
-	d.reader.tables, d.reader.report = nil, &RecoveryReport{}
-	if err := d.reader.readSchema(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	f, err := salvage.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	d.reader.file, d.reader.progress = f, func(string, int, int) {}
-	if err := d.reader.readFile(t.Context()); err != nil || len(f.Problems) > 0 || len(d.reader.report.Notes) > 0 {
-		t.Fatalf("%v, %v, %v", err, f.Problems, d.reader.report.Notes)
+	d.reader = recovery.New(f, len(migrationNames(t)), fileConfig("", time.Now), func(string, int, int) {})
+	if err := d.reader.Read(t.Context()); err != nil || len(f.Problems) > 0 || len(d.reader.Notes) > 0 {
+		t.Fatalf("%v, %v, %v", err, f.Problems, d.reader.Notes)
 	}
 	content := readFile(t, path)
 	all := map[string]map[string]storedRow{}
-	for _, table := range d.reader.tables {
-		if slices.Contains(notRecovered, table.name) && table.name != "row_hash" || table.name == "passage" ||
-			table.name == "activity" {
+	for _, table := range d.reader.Tables {
+		if slices.Contains(recovery.NotRecovered, table.Name) && table.Name != "row_hash" || table.Name == "passage" ||
+			table.Name == "activity" {
 			continue
 		}
-		all[table.name] = map[string]storedRow{}
+		all[table.Name] = map[string]storedRow{}
 		found := &salvage.Found{Pages: map[uint32]bool{}}
 		seen := map[uint32]bool{}
-		if err := f.Walk(d.reader.roots[table.name], found, func(row salvage.Row) error {
+		if err := f.Walk(d.reader.Roots[table.Name], found, func(row salvage.Row) error {
 			pages := []uint32{row.Page}
 			for n := range found.Pages {
 				if !seen[n] {
@@ -113,16 +111,16 @@ func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map
 					}
 				}
 			}
-			values, ok := table.values(row)
+			values, ok := table.Values(row)
 			if !ok || row.Cut {
-				t.Errorf("%s: the row %v cannot be read", table.name, row.Values)
+				t.Errorf("%s: the row %v cannot be read", table.Name, row.Values)
 			}
-			all[table.name][rowText(table, values)] = storedRow{values, pages}
-			if note && table.rowID >= 0 {
-				if d.ids[table.name] == nil {
-					d.ids[table.name] = map[int64][]uint32{}
+			all[table.Name][rowText(table, values)] = storedRow{values, pages}
+			if note && table.RowID >= 0 {
+				if d.ids[table.Name] == nil {
+					d.ids[table.Name] = map[int64][]uint32{}
 				}
-				d.ids[table.name][row.ID] = pages
+				d.ids[table.Name][row.ID] = pages
 			}
 			return nil
 		}); err != nil {
@@ -130,22 +128,22 @@ func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map
 		}
 		if note {
 			for n := range found.Pages {
-				d.tables[table.name] = append(d.tables[table.name], n)
+				d.tables[table.Name] = append(d.tables[table.Name], n)
 			}
-			slices.Sort(d.tables[table.name])
+			slices.Sort(d.tables[table.Name])
 		}
 		if found.Problems > 0 {
-			t.Errorf("%s: %d problems in a sound file", table.name, found.Problems)
+			t.Errorf("%s: %d problems in a sound file", table.Name, found.Problems)
 		}
 	}
 	return all
 }
 
 // rowText is a row as a text, without what upkeep changes.
-func rowText(t *recoveredTable, values []any) string {
+func rowText(t *recovery.Table, values []any) string {
 	values = slices.Clone(values)
-	for i, c := range t.columns {
-		if (t.name == "partition" || t.name == "trash") && slices.Contains(t.hash.Except, c.name) {
+	for i, c := range t.Columns {
+		if (t.Name == "partition" || t.Name == "trash") && slices.Contains(t.Hash.Except, c.Name) {
 			values[i] = nil
 		}
 	}
@@ -283,8 +281,8 @@ func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report Re
 	}
 	wrong := 0
 	for name, rows := range recovered {
-		table := d.reader.table(name)
-		if table.hash == nil || table.hash.Set {
+		table := d.reader.Table(name)
+		if table.Hash == nil || table.Hash.Set {
 			continue
 		}
 		for text := range rows {
@@ -303,8 +301,8 @@ func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report Re
 
 // hangsOnLost says whether a row refers to one that was on a damaged page.
 func (d *damagedStore) hangsOnLost(name string, row storedRow, lies func([]uint32) bool) bool {
-	for i, c := range d.reader.table(name).columns {
-		if id, ok := row.values[i].(int64); ok && c.parent != "" && lies(d.ids[c.parent][id]) {
+	for i, c := range d.reader.Table(name).Columns {
+		if id, ok := row.values[i].(int64); ok && c.Parent != "" && lies(d.ids[c.Parent][id]) {
 			return true
 		}
 	}
@@ -376,7 +374,7 @@ func TestRecoverRefuses(t *testing.T) {
 func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
 	path, out := filepath.Join(t.TempDir(), "old.db"), filepath.Join(t.TempDir(), "out.db")
 	file, err := sqlite.Open(t.Context(),
-		sqlite.Config{Path: path, ApplicationID: applicationID, Migrations: migrationsUpTo{sqlite.Migrations(), 11}})
+		sqlite.Config{Path: path, ApplicationID: applicationID, Migrations: recovery.Migrations(sqlite.Migrations(), 11)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func (st settled) refusals() map[string]refusal {
 		"PutMemories":    {[]any{[]NewMemory{{Key: "k"}}}, ErrInvalid, "content"},
 		"GetMemoryByKey": {[]any{MemoryKey{Key: "nowhere"}}, ErrNotFound, "key"},
 		"AddProject":     {[]any{NewProject{ID: "a/b"}}, ErrInvalid, "project_id"},
-		"AddSession":     {[]any{NewSession{User: "nobody"}}, ErrNotFound, "user"},
+		"AddSignIn":      {[]any{NewSignIn{User: "nobody"}}, ErrNotFound, "user"},
 		"AddToken":       {[]any{NewToken{Name: "x", Scopes: []Scope{"everything"}}}, ErrInvalid, "scopes"},
 		"AddUser":        {[]any{NewUser{Name: "owner"}}, ErrConflict, "name"},
 		"Authorize":      {[]any{authorization}, ErrInvalid, "redirect_uri"},
@@ -67,10 +67,10 @@ func (st settled) refusals() map[string]refusal {
 		"CheckClient":            {[]any{wrong}, ErrUnauthenticated, "client_id"},
 		"CheckInvitation":        {[]any{"inv_wrong"}, ErrNotFound, "invitation"},
 		"CheckPassword":          {[]any{Credentials{Name: "owner", Password: "wrong password"}}, ErrUnauthenticated, ""},
-		"CheckSession":           {[]any{"ses_wrong"}, ErrUnauthenticated, ""},
+		"CheckSignIn":            {[]any{"ses_wrong"}, ErrUnauthenticated, ""},
 		"CheckToken":             {[]any{"mcp_wrong"}, ErrUnauthenticated, ""},
 		"CompleteTask":           {[]any{TaskRef{ProjectID: "p", TaskID: "T2"}}, ErrNotFound, "task_id"},
-		"ConfirmSession":         {[]any{"nowhere"}, ErrNotFound, "id"},
+		"ConfirmSignIn":          {[]any{"nowhere"}, ErrNotFound, "id"},
 		"DeactivateClient":       {[]any{"nobody"}, ErrNotFound, "client_id"},
 		"DeleteCollection":       {[]any{"nowhere", (*DeleteOptions)(nil)}, ErrNotFound, "collection_name"},
 		"DeleteFile":             {[]any{"nowhere"}, ErrNotFound, "file_id"},
@@ -79,7 +79,7 @@ func (st settled) refusals() map[string]refusal {
 		"DeleteMemory":           {[]any{"nowhere"}, ErrNotFound, "id"},
 		"DeleteProject":          {[]any{p, (*DeleteOptions)(nil)}, ErrConflict, "project_id"},
 		"DeleteRule":             {[]any{p, RuleType("maybe")}, ErrInvalid, "rule_type"},
-		"DeleteSession":          {[]any{"nowhere"}, ErrNotFound, "id"},
+		"DeleteSignIn":           {[]any{"nowhere"}, ErrNotFound, "id"},
 		"DeleteToken":            {[]any{"nowhere"}, ErrNotFound, "id"},
 		"DeleteUser":             {[]any{"nobody", (*DeleteOptions)(nil)}, ErrNotFound, "user"},
 		"EndAccess":              {[]any{AccessEnd{}}, ErrInvalid, "kinds"},
@@ -151,7 +151,7 @@ func (st settled) refusals() map[string]refusal {
 }
 
 // cannotBeWrong are the methods whose arguments say nothing that could be wrong, and the three that take no context.
-var cannotBeWrong = map[string]bool{"Check": true, "DeleteSessions": true, "LoadIndex": true, "Reindex": true,
+var cannotBeWrong = map[string]bool{"Check": true, "DeleteSignIns": true, "LoadIndex": true, "Reindex": true,
 	"Access": true, "As": true, "Close": true, "Snapshot": true}
 
 func TestEveryMethodThatCanBeCalledWronglySaysWhatIsWrong(t *testing.T) {

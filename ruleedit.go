@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -168,9 +169,9 @@ func (s *Store) rulesToWrite(tx db.Tx, v viewer, e ruleEdit) ([]storedMemory, er
 	if e.project == (ProjectRef{}) {
 		present, err = s.presentRules(tx, v, e.project, e.ruleType)
 	} else {
-		var p *projectRow
+		var p *naming.Project
 		if p, _, err = s.projectToWrite(tx, v, e.project.ID, e.project.Name); err == nil && p != nil {
-			present, err = s.rulesAt(tx, v, p.row, e.ruleType)
+			present, err = s.rulesAt(tx, v, p.Row, e.ruleType)
 		}
 		if errors.Is(err, ErrForbidden) {
 			err = nil // it may not be created; whether it would be is checked below and when the rule is stored

@@ -10,7 +10,9 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -154,11 +156,11 @@ func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
 func (s *Store) rules(tx db.Tx, v viewer, project ProjectRef) (Rules, error) {
 	var r Rules
 	if project != (ProjectRef{}) {
-		p, err := findProject(tx, v, project.ID, project.Name)
+		p, err := naming.Find(tx, v, project.ID, project.Name)
 		if err != nil {
 			return Rules{}, err
 		}
-		r.Warnings = p.notes()
+		r.Warnings = p.Notes()
 	}
 	for _, rule := range []struct {
 		ruleType RuleType
@@ -198,7 +200,7 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 			if !m.writable {
 				return forbiddenRule(m)
 			}
-			if err := s.newTrasher(tx, v, fullPortion()).memory(m); err != nil {
+			if err := s.newTrasher(tx, v, trash.FullPortion()).Memory(m.trashed()); err != nil {
 				return err
 			}
 		}
@@ -216,11 +218,11 @@ func forbiddenRule(m storedMemory) error {
 func (s *Store) presentRules(tx db.Tx, v viewer, project ProjectRef, ruleType RuleType) ([]storedMemory, error) {
 	var row int64
 	if project != (ProjectRef{}) {
-		p, err := findProject(tx, v, project.ID, project.Name)
+		p, err := naming.Find(tx, v, project.ID, project.Name)
 		if err != nil || p == nil {
 			return nil, err
 		}
-		row = p.row
+		row = p.Row
 	}
 	return s.rulesAt(tx, v, row, ruleType)
 }

@@ -543,7 +543,7 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 		rows = append(rows, h.Row)
 	}
 	ordered, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN `+db.Integers+` ORDER BY `+
-		q.Sort.byTime().SQL()+` LIMIT ? OFFSET ?`,
+		q.Sort.byTime().SQL(`m`)+` LIMIT ? OFFSET ?`,
 		db.List(rows), q.Limit, q.Offset)
 	for _, row := range ordered {
 		page = append(page, byRow[row])

@@ -23,7 +23,7 @@ func withSecrets() []any {
 		Credentials{"shown", "s3cr3t"}, PasswordChange{"s3cr3t", "s3cr3t", "shown", nil},
 		NewUser{Name: "shown", Password: "s3cr3t"},
 		InvitationAcceptance{Value: "s3cr3t", Password: "s3cr3t", Name: "shown"},
-		AddedInvitation{Invitation{ID: "shown"}, "s3cr3t"}, AddedSession{Session{ID: "shown"}, "s3cr3t"},
+		AddedInvitation{Invitation{ID: "shown"}, "s3cr3t"}, AddedSignIn{SignIn{ID: "shown"}, "s3cr3t"},
 		AddedToken{Token{ID: "shown"}, "s3cr3t"}, NewClient{ID: "shown", Secret: "s3cr3t"},
 		RegisteredClient{Client{ID: "shown"}, "s3cr3t"}, client,
 		AuthorizationCode{Code: "s3cr3t", GrantID: "shown"}, CodeExchange{Client: client, Code: "s3cr3t", Verifier: "s3cr3t"},

@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -72,6 +73,15 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	engine, err := openFile(ctx, path, o)
+	if err != nil {
+		return nil, err
+	}
+	return newStore(ctx, engine, o)
+}
+
+// openFile opens the engine of a store in a file.
+func openFile(ctx context.Context, path string, o Options) (db.DB, error) {
 	switch {
 	case path == "":
 		return nil, invalid("path", `path is empty; give the path of a file, or ":memory:"`)
@@ -88,9 +98,14 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	if err != nil {
 		return nil, openError("path", path, err)
 	}
+	return file, nil
+}
+
+// newStore returns the store in an engine, which has the schema, and which it closes.
+func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 	s := &Store{
 		shared: &shared{
-			db: &db.Spanning{DB: file}, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
+			db: &db.Spanning{DB: engine}, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
 			index: retrieval.NewCache(o.IndexMemory, o.Logger), maxFile: o.MaxFile, quota: o.FileQuota,
 			hashing: make(passwords.Hasher, runtime.GOMAXPROCS(0)), options: o,
 		},
@@ -99,7 +114,7 @@ func Open(ctx context.Context, path string, options *Options) (*Store, error) {
 	s.index.DB = s.db
 	s.activity = activitylog.New(s.writeActivities, o.Logger)
 	if err := s.startEmbedding(ctx); err != nil {
-		_ = file.Close() // the first error is the one that counts
+		_ = engine.Close() // the first error is the one that counts
 		return nil, wrap(err)
 	}
 	s.index.Profile = s.profile
@@ -113,7 +128,7 @@ func fileConfig(path string, now func() time.Time) sqlite.Config {
 		Path:             path,
 		ApplicationID:    applicationID,
 		Migrations:       sqlite.Migrations(),
-		Fill:             map[string]func(db.Tx) error{"project_names": fillProjectNames, "turns": kernel.FillTurns},
+		Fill:             map[string]func(db.Tx) error{"project_names": naming.Fill, "turns": kernel.FillTurns},
 		BeforeMigrations: kernel.MarkDamage,
 		AfterMigrations:  func(tx db.Tx, version int) error { return kernel.MakeHashes(tx, version, now().UnixMicro()) },
 		Prepare:          kernel.KeepHashes,
@@ -171,8 +186,7 @@ func (s *Store) As(access Access) *Store {
 // goroutines may use it, one call at a time runs. Snapshots within a snapshot belong to the outer one.
 //
 // Data written to the store meanwhile stays in the write-ahead log until fn returns; writers do not wait, except in an
-// in-memory store. fn must not wait for a write made with another context, and may run again if the database asks for
-// it.
+// in-memory store. fn must not wait for a write made with another context.
 func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
 	s.flushActivity(ctx) // nothing is written within
 	return wrap(s.db.Snapshot(ctx, fn))

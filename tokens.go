@@ -38,12 +38,12 @@ type Token struct {
 	TokenID   string `json:"token_id,omitempty"`
 	TokenName string `json:"token_name,omitempty"`
 
-	// SessionID is the session in which it was made, and Browser that session's User-Agent, even after the session has
-	// ended. Both are empty for a token that was not made in a session. Ending the session from elsewhere ends the token.
-	// WithSession means that signing out, and expiry of the session, end it, too.
-	SessionID   string `json:"session_id,omitempty"`
-	Browser     string `json:"browser,omitempty"`
-	WithSession bool   `json:"with_session,omitempty"`
+	// SignInID is the sign-in in which it was made, and Browser that sign-in's User-Agent, even after the sign-in has
+	// ended. Both are empty for a token that was not made in a sign-in. Ending the sign-in from elsewhere ends the token.
+	// WithSignIn means that signing out, and expiry of the sign-in, end it, too.
+	SignInID   string `json:"session_id,omitempty"`
+	Browser    string `json:"browser,omitempty"`
+	WithSignIn bool   `json:"with_session,omitempty"`
 }
 
 // MarshalJSON writes zero times as null.
@@ -105,16 +105,16 @@ type NewToken struct {
 	ExpiresIn time.Duration
 
 	// The parents of the token, which it ends with: a caller that lets a credential make tokens sets TokenID, GrantID and
-	// SessionID from its [Principal]. The token gets at most its parent's scopes and projects and does not outlive it;
+	// SignInID from its [Principal]. The token gets at most its parent's scopes and projects and does not outlive it;
 	// Scopes, Projects and ExpiresAt default to the parent's. A parent only restricts the token, so any view may set one.
-	// Empty: none. a token of the same user; the new token inherits its grant and session, regardless of the values here
-	TokenID   string
-	GrantID   string // an OAuth grant of the same user
-	SessionID string // a session of the same user; ignored with a TokenID
+	// Empty: none. a token of the same user; the new token inherits its grant and sign-in, regardless of the values here
+	TokenID  string
+	GrantID  string // an OAuth grant of the same user
+	SignInID string // a sign-in of the same user; ignored with a TokenID
 
-	// WithSession ends the token when the session ends in any way. Without it, signing out and expiry of the session leave
-	// the token alone, and only ending the session from elsewhere ends it.
-	WithSession bool
+	// WithSignIn ends the token when the sign-in ends in any way. Without it, signing out and expiry of the sign-in leave
+	// the token alone, and only ending the sign-in from elsewhere ends it.
+	WithSignIn bool
 }
 
 // AddedToken is a new token with its value, which is never shown again.
@@ -287,7 +287,7 @@ type storedToken struct {
 
 // fromToken joins a token t with its parents, if any: the grant g with its client c, the token p that made it and the
 // session e. tokenEnded is the condition for a token that was ended, by itself or with these. loadTokens handles
-// sessions that have expired but still have a row.
+// sign-ins that have expired but still have a row.
 const (
 	fromToken = `FROM token t LEFT JOIN oauth_grant g ON g.id = t.grant_id LEFT JOIN oauth_client c ON c.id = g.client_id
 		LEFT JOIN token p ON p.id = t.parent_id LEFT JOIN session e ON e.uid = t.session`
@@ -306,7 +306,7 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 		var expires, session *int64
 		if err := row.Scan(&t.row, &t.user, &t.ID, &t.Name, &t.Prefix, &scopes, &projects, &created, &t.used, &expires,
 			&t.wasRevoked, &t.GrantID, &t.ClientName,
-			&t.TokenID, &t.TokenName, &t.SessionID, &t.Browser, &t.WithSession, &session); err != nil {
+			&t.TokenID, &t.TokenName, &t.SignInID, &t.Browser, &t.WithSignIn, &session); err != nil {
 			return err
 		}
 		t.CreatedAt = kernel.ToTime(created)
@@ -316,7 +316,7 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 		if expires != nil {
 			t.ExpiresAt, t.expired = kernel.ToTime(*expires), *expires <= now
 		}
-		if t.WithSession && session != nil && *session <= now {
+		if t.WithSignIn && session != nil && *session <= now {
 			t.expired = true
 		}
 		if err := json.Unmarshal([]byte(scopes), &t.Scopes); err != nil {

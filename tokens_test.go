@@ -62,8 +62,8 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	session := mustAddSession(t, s, NewSession{User: "ann"})
-	if _, err := s.Accounts().CheckSession(t.Context(), session.Value); err != nil {
+	session := mustAddSignIn(t, s, NewSignIn{User: "ann"})
+	if _, err := s.Accounts().CheckSignIn(t.Context(), session.Value); err != nil {
 		t.Fatal(err)
 	}
 	invitation := mustInvite(t, s, NewInvitation{})
@@ -121,7 +121,7 @@ func TestCheckingATokenOrASessionNeverWaitsForAnotherProcessesWrite(t *testing.T
 	s, other := openWords(t, path, Options{Now: clock.Now}), openWords(t, path, Options{})
 	added := mustAddToken(t, s, NewToken{Name: "x"})
 	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann"})
-	session := mustAddSession(t, s, NewSession{User: "ann"})
+	session := mustAddSignIn(t, s, NewSignIn{User: "ann"})
 	clock.Pass(time.Hour)
 	holding, release, released := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -141,7 +141,7 @@ func TestCheckingATokenOrASessionNeverWaitsForAnotherProcessesWrite(t *testing.T
 		if _, err := s.Accounts().CheckToken(ctx, added.Value); err != nil {
 			t.Fatalf("while another writes: %v", err)
 		}
-		if _, err := s.Accounts().CheckSession(ctx, session.Value); err != nil {
+		if _, err := s.Accounts().CheckSignIn(ctx, session.Value); err != nil {
 			t.Fatalf("while another writes: %v", err)
 		}
 	}
@@ -152,7 +152,7 @@ func TestCheckingATokenOrASessionNeverWaitsForAnotherProcessesWrite(t *testing.T
 	if all, err := s.Accounts().Tokens(t.Context()); err != nil || !all[0].LastUsedAt.IsZero() {
 		t.Errorf("noted in spite of it: %+v, %v", all, err)
 	}
-	if all, err := s.As(Access{User: "ann"}).Accounts().Sessions(t.Context()); err != nil || all[0] != session.Session {
+	if all, err := s.As(Access{User: "ann"}).Accounts().SignIns(t.Context()); err != nil || all[0] != session.SignIn {
 		t.Errorf("noted in spite of it: %+v, %v", all, err)
 	}
 }

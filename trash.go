@@ -10,11 +10,12 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
 // The trash keeps deleted items for Options.KeepTrash. They leave the live tables, so no listing, search, count or
 // traversal of links finds them. An entry is what one call deleted: a memory, a file, or a project or collection with
-// all of its memories. trashmove.go fills the trash; trashrestore.go and this file empty it.
+// all of its memories. Package trash moves them there and back.
 
 // TrashKind is the kind of an entry of the trash.
 type TrashKind string
@@ -161,16 +162,100 @@ func loadTrash(tx db.Tx, v viewer, condition string, args ...any) ([]trashEntry,
 	return found, err
 }
 
+// RestoreTrashed restores an entry of the trash: a memory with its id, times, revision, history and vectors, and with
+// its links and files as far as they still exist and are free; a file; a project with its members and memories; a
+// collection. It returns the entry.
+//
+// The caller must be allowed to write to the original place. Exceeding a quota of memories or past versions is
+// ErrTooLarge. A memory whose id, or whose place as a rule, is taken is ErrConflict, as is a collection whose name or a
+// project whose id is taken. An item from a project or collection that is itself in the trash is ErrNotFound, and the
+// error says what to restore first. A project or collection is restored in batches, so that other writers get their
+// turn. A part that cannot be restored does not hold up the rest: it stays in the trash, and the error says why. After
+// an error, call again to continue.
+func (s *Store) RestoreTrashed(ctx context.Context, id string) (TrashEntry, error) {
+	var restored *TrashEntry
+	var refused error
+	after, indexed := int64(0), true
+	for done := false; !done; {
+		var r *trash.Restorer
+		err := s.write(ctx, func(tx db.Tx, v viewer) error {
+			e, err := s.trashed(tx, v, id)
+			if err != nil {
+				return err
+			}
+			w, err := s.newWriter(tx, v)
+			if err != nil {
+				return err
+			}
+			r = w.restorer(e, after)
+			if done, err = r.Restore(); err != nil {
+				return err
+			}
+			if restored == nil {
+				restored = &e.TrashEntry
+			}
+			return w.flush()
+		})
+		switch {
+		case err != nil && restored != nil && errors.Is(err, ErrNotFound): // another caller has restored the rest
+			return *restored, nil
+		case err != nil:
+			return TrashEntry{}, err
+		}
+		after, indexed, refused = r.After, indexed && r.Indexed, cmp.Or(refused, r.Refused)
+	}
+	if !indexed {
+		s.worker.Wake()
+	}
+	if refused != nil {
+		return TrashEntry{}, refused
+	}
+	return *restored, nil
+}
+
+// restorer returns what restores an entry, from its part after on.
+func (w *memoryWriter) restorer(e trashEntry, after int64) *trash.Restorer {
+	s := w.store
+	w.restoring = true
+	return &trash.Restorer{Tx: w.Tx, Viewer: w.Viewer, Writer: w.Writer, Entry: e.rows(), After: after, Indexed: true,
+		Now: s.now(), NewID: s.newID, Profile: s.profile, MaxInput: maxInput(s.embedder), Grow: w.grow,
+		CheckRule: func(id string, m kernel.TrashedMemory, at *kernel.Place) error {
+			restored := Memory{ID: id, Content: m.Content, RuleType: RuleType(m.RuleType)}
+			return w.checkRule(storedMemory{Memory: Memory{ID: id}}, storedMemory{Memory: restored}, at)
+		},
+		AddCollection: func(owner int64, name, description string, dimensions int) (int64, error) {
+			return s.addCollection(w.Tx, viewer{User: owner}, NewCollection{Name: name, Description: description,
+				OwnVectors: dimensions != 0, VectorSize: dimensions})
+		},
+	}
+}
+
+// rows returns the entry in terms of rows.
+func (e trashEntry) rows() *trash.Entry {
+	return &trash.Entry{Row: e.row, ID: e.ID, Kind: trash.Kind(e.Kind), Item: e.item, Title: e.Title, Owner: e.owner,
+		CollectionRow: e.collection, ProjectRow: e.project, Collection: e.Collection, ProjectID: e.ProjectID,
+		ProjectName: e.ProjectName, Size: e.Size, Data: e.data}
+}
+
+// newTrasher returns what deletes one portion: into the trash, or permanently if the trash is off.
+func (s *Store) newTrasher(tx db.Tx, v viewer, p trash.Portion) *trash.Mover {
+	now := s.now()
+	t := trash.Mover{Tx: tx, Viewer: v, Forever: s.options.KeepTrash < 0, Now: now,
+		Until: now + s.options.KeepTrash.Microseconds(), Through: s.access.Through, NewID: s.newID}
+	return t.Bounded(p)
+}
+
+// trashed returns the memory as the trash takes it.
+func (m storedMemory) trashed() trash.Memory {
+	return trash.Memory{Row: m.row, Partition: m.partition, ID: m.ID, Content: m.Content}
+}
+
 // Erasure, from the trash or at once. SQLite overwrites deleted content in the file (secure_delete). But the words of
 // deleted content stay in the full-text index until its segments are merged, and earlier states of pages stay in the
 // write-ahead log until that is checkpointed and truncated. scrub does both.
 
-const (
-	// settingErasure is not 0 while the file may contain traces of erased data. Each erasure increments it.
-	settingErasure = "erasure_due"
-
-	scrubNow = 20_000 // most passages in a store for which an erasure also waits until the traces are gone
-)
+// scrubNow is the most passages of a store in which an erasure also waits until the traces are gone
+const scrubNow = 20_000
 
 // EraseTrashed permanently erases an entry of the trash. Only the owner of its original place may erase it: for others
 // who see it, it is ErrForbidden. When it returns, nothing of the entry is left in the file; in a store of more than
@@ -193,7 +278,7 @@ func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.eraseExpired(ctx, 0); err != nil {
+	if _, err := trash.EraseExpired(ctx, s.db, 0); err != nil {
 		return wrap(err)
 	}
 	return wrap(s.scrubSoon(ctx))
@@ -204,7 +289,7 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 	ctx = db.Freeing(ctx)
 	var emptied, last int64
 	began := s.now()
-	err := inPortions(func(p portion) (done bool, err error) {
+	err := trash.InPortions(func(p trash.Portion) (done bool, err error) {
 		var some int64
 		err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
 			if last == 0 { // entries deleted from now on stay
@@ -216,7 +301,7 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 			result, err := tx.Exec(`UPDATE trash SET restorable_until = 0 WHERE id IN (SELECT t.id FROM trash t WHERE `+
 				condition+`
 				AND t.owner_id = ? AND t.restorable_until > ? AND t.id <= ? LIMIT ?)`,
-				append(args, v.User, began, last, p.rows)...)
+				append(args, v.User, began, last, p.Rows)...)
 			some = result.RowsAffected
 			return err
 		})
@@ -224,12 +309,12 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 			return false, err
 		}
 		emptied += some
-		return some < int64(p.rows), nil
+		return some < int64(p.Rows), nil
 	})
 	if err != nil || emptied == 0 {
 		return int(emptied), err
 	}
-	if _, err := s.eraseExpired(ctx, 0); err != nil {
+	if _, err := trash.EraseExpired(ctx, s.db, 0); err != nil {
 		return int(emptied), wrap(err)
 	}
 	return int(emptied), wrap(s.scrubSoon(ctx))
@@ -244,8 +329,8 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		t := s.newTrasher(tx, v, fullPortion())
-		at, err := t.place(m.partition)
+		t := s.newTrasher(tx, v, trash.FullPortion())
+		at, err := t.Place(m.partition)
 		if err != nil {
 			return err
 		}
@@ -253,7 +338,7 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 			return newError(KindForbidden, "id",
 				"memory %s belongs to another user, who alone can erase it; DeleteMemory moves it to the trash", show(id))
 		}
-		return t.eraseMemories(m.row)
+		return t.EraseMemories(m.row)
 	})
 	if err != nil {
 		return err
@@ -266,7 +351,7 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 func (s *Store) EraseFile(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)
 	err := s.removeStoredFile(ctx, id, func(tx db.Tx, v viewer, f storedFile) error {
-		owner, err := ownerOfFilePlace(tx, f)
+		owner, err := trash.OwnerOfFile(tx, f.row)
 		if err == nil && owner != v.User {
 			err = newError(KindForbidden, "file_id",
 				"file %s belongs to another user, who alone can erase it; DeleteFile moves it to the trash", show(id))
@@ -277,112 +362,6 @@ func (s *Store) EraseFile(ctx context.Context, id string) error {
 		return err
 	}
 	return wrap(s.scrubSoon(ctx))
-}
-
-// eraseExpired erases the entries that have expired at a time, in short transactions, and returns their number. With
-// time 0 it erases the entries that users have marked for erasure.
-func (s *shared) eraseExpired(ctx context.Context, now int64) (erased int, err error) {
-	for {
-		var rows []int64
-		err := s.db.Read(ctx, func(tx db.Tx) (err error) {
-			rows, err = db.Column[int64](tx,
-				`SELECT id FROM trash WHERE restorable_until <= ? ORDER BY restorable_until LIMIT 100`, now)
-			return err
-		})
-		if err != nil || len(rows) == 0 {
-			return erased, err
-		}
-		for _, row := range rows {
-			if err := s.eraseEntry(ctx, row); err != nil {
-				return erased, err
-			}
-			erased++
-		}
-	}
-}
-
-// eraseEntry erases an entry.
-func (s *shared) eraseEntry(ctx context.Context, row int64) error {
-	var files []int64
-	err := inPortions(func(p portion) (done bool, err error) {
-		err = s.db.Write(ctx, func(tx db.Tx) (err error) {
-			files, done, err = eraseStep(tx, row, p)
-			return err
-		})
-		return done, wrap(err)
-	})
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		if err := kernel.RemoveFile(ctx, s.db, file); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eraseStep erases one portion of an entry, and reports whether that was all. The files that it returns are being
-// deleted and must still be removed.
-func eraseStep(tx db.Tx, row int64, p portion) (files []int64, done bool, err error) {
-	var items []int64
-	found, left := 0, p.bytes
-	err = tx.Each(func(r db.Rows) error {
-		var id, size int64
-		err := r.Scan(&id, &size)
-		if found++; left > 0 { // at least one, however large
-			items = append(items, id)
-		}
-		left -= size
-		return err
-	}, `SELECT id, octet_length(data) FROM trash_item WHERE entry_id = ? LIMIT ?`, row, p.rows)
-	if err != nil {
-		return nil, false, err
-	}
-	more := found == p.rows || len(items) < found
-	list := db.List(items)
-	for _, statement := range []string{
-		`DELETE FROM trash_link WHERE source IN (SELECT uid FROM trash_item WHERE id IN ` + db.Integers1 +
-			` AND kind = 'memory')`,
-		`DELETE FROM trash_link WHERE target IN (SELECT uid FROM trash_item WHERE id IN ` + db.Integers1 +
-			` AND kind = 'memory')`,
-		`DELETE FROM trash_item WHERE id IN ` + db.Integers1,
-	} {
-		if _, err := tx.Exec(statement, list); err != nil {
-			return nil, false, err
-		}
-	}
-	if err := noteErasure(tx); err != nil || more {
-		return nil, false, err
-	}
-	if files, err = db.Column[int64](tx, `SELECT id FROM file WHERE uid = ? AND state = 'trashed'`,
-		trashedFileID(row)); err != nil {
-		return nil, false, err
-	}
-	for _, statement := range []string{
-		`UPDATE file SET state = 'leaving', filename = '', description = '' WHERE id IN ` + db.Integers2 + ` AND ?1 <> 0`,
-		`DELETE FROM trash_link WHERE source = (SELECT item FROM trash WHERE id = ?1 AND kind = 'file') AND ?2 <> ''`,
-		`DELETE FROM trash WHERE id = ?1 AND ?2 <> ''`,
-	} {
-		if _, err := tx.Exec(statement, row, db.List(files)); err != nil {
-			return nil, false, err
-		}
-	}
-	return files, true, nil
-}
-
-// eraseTrashOf erases one portion of a user's trash, and reports whether that was all. purgeFiles removes the files.
-func (t *trasher) eraseTrashOf(user int64, p portion) (done bool, err error) {
-	entries, err := db.Column[int64](t.tx, `SELECT id FROM trash WHERE owner_id = ? LIMIT ?`, user, p.rows)
-	if err != nil {
-		return false, err
-	}
-	for _, row := range entries {
-		if _, done, err := eraseStep(t.tx, row, p); err != nil || !done {
-			return false, err
-		}
-	}
-	return len(entries) < p.rows, nil
 }
 
 // scrubSoon removes the traces of erased data: now if the store is small, else in the background.
@@ -407,7 +386,7 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 func (s *shared) scrub(ctx context.Context) error {
 	var due int64
 	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
-		due, err = kernel.Setting(tx, settingErasure)
+		due, err = kernel.Setting(tx, trash.SettingErasure)
 		return err
 	})
 	if err != nil || due == 0 {
@@ -429,15 +408,8 @@ func (s *shared) scrub(ctx context.Context) error {
 		return err
 	}
 	return s.db.Write(ctx, func(tx db.Tx) error {
-		_, err := tx.Exec(`UPDATE setting SET value = 0 WHERE key = ? AND value = ?`, settingErasure,
+		_, err := tx.Exec(`UPDATE setting SET value = 0 WHERE key = ? AND value = ?`, trash.SettingErasure,
 			due) // unless more was erased meanwhile
 		return err
 	})
-}
-
-// noteErasure records an erasure.
-func noteErasure(tx db.Tx) error {
-	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE `+
-		`SET value = setting.value + 1`, settingErasure)
-	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
 // Upkeep maintains a store: backup, check, export, import, statistics, the activity log, embeddings and indexes. Get it
@@ -39,7 +40,7 @@ func (h *Upkeep) own(method string) (*Store, error) {
 
 // Configuration describes how a store works: the options passed to Open, with their defaults, and what they apply to.
 type Configuration struct {
-	Path       string `json:"path"`       // absolute path of the file; ":memory:" for none
+	Path       string `json:"path"`       // absolute path of the file; ":memory:" for none; "" for a store not in a file
 	ReadOnly   bool   `json:"read_only"`  // the file is never written to
 	Engine     string `json:"sqlite"`     // version of the storage engine
 	Model      string `json:"model"`      // of the embedder
@@ -67,7 +68,7 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 		MaxActivity: o.MaxActivity,
 		KeepTrash:   o.KeepTrash,
 	}
-	if c.Path != ":memory:" {
+	if c.Path != "" && c.Path != ":memory:" {
 		absolute, err := filepath.Abs(c.Path)
 		if err != nil {
 			return Configuration{}, wrap(err)
@@ -168,7 +169,7 @@ type PurgeReport struct {
 	Trash       int `json:"trash"`       // entries that can no longer be restored
 	Files       int `json:"files"`       // incomplete uploads and partly deleted files
 	Tokens      int `json:"tokens"`      // revoked or expired long ago
-	Sessions    int `json:"sessions"`    // expired
+	SignIns     int `json:"sessions"`    // expired
 	Invitations int `json:"invitations"` // used or expired long ago
 	Activity    int `json:"activity"`    // recorded calls, too old or too many
 	OAuth       int `json:"oauth"`       // rows of expired codes, tokens, grants, clients and keys
@@ -179,7 +180,7 @@ type PurgeReport struct {
 }
 
 // Purge deletes data that is no longer needed: expired entries of the trash, uploads without progress for 24 hours,
-// expired sessions, recorded calls that are too old or too many, and invitations, tokens and OAuth state used or
+// expired sign-ins, recorded calls that are too old or too many, and invitations, tokens and OAuth state used or
 // expired long ago; and, if asked to, old revisions. It works in short transactions, so that other writers get their
 // turn. No trace of data erased now or since the last purge is left in the file and its log, unless others read from
 // the log all the time. Free space stays in the file, for new content, until [Upkeep.Compact].
@@ -309,7 +310,7 @@ func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err erro
 // purgeExpired deletes what has expired by a time, regardless of the options.
 func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) error {
 	var err error
-	if p.Trash, err = s.eraseExpired(ctx, now); err != nil {
+	if p.Trash, err = trash.EraseExpired(ctx, s.db, now); err != nil {
 		return err
 	}
 	if p.Files, err = s.purgeFiles(ctx, s.clock()); err != nil {
@@ -323,7 +324,7 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 		if err != nil {
 			return err
 		}
-		sessions, err := purgeSessions(tx, now)
+		sessions, err := purgeSignIns(tx, now)
 		if err != nil {
 			return err
 		}
@@ -335,7 +336,7 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 		if err != nil {
 			return err
 		}
-		p.Tokens, p.Sessions, p.Invitations = int(tokens), int(sessions), int(invitations+toProjects)
+		p.Tokens, p.SignIns, p.Invitations = int(tokens), int(sessions), int(invitations+toProjects)
 		before, err := oauthRows(tx)
 		if err != nil {
 			return err
@@ -413,7 +414,7 @@ func (s *shared) tidy(ctx context.Context) {
 	var erased int
 	e, err := s.deadline(ctx, false)
 	if err == nil {
-		erased, err = s.eraseExpired(ctx, e.at)
+		erased, err = trash.EraseExpired(ctx, s.db, e.at)
 	}
 	if now := s.erased.Swap(false); err == nil && (now || erased > 0 || time.Since(s.scrubbed) > lookForTraces) {
 		err = s.scrub(ctx)

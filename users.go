@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -61,10 +62,10 @@ type UserUpdate struct {
 	Name  *string
 	Email *string // "" removes it
 	Role  *Role
-	// true permanently ends the user's sessions, MCP tokens and OAuth grants; false lets the user sign in again
+	// true permanently ends the user's sign-ins, MCP tokens and OAuth grants; false lets the user sign in again
 	Disabled *bool
 
-	// Password is the new one; "" removes it: the user signs in with an external identity. Sessions and OAuth grants end
+	// Password is the new one; "" removes it: the user signs in with an external identity. Sign-ins and OAuth grants end
 	// with the old one, since others may have known it; MCP tokens stay valid unless EndTokens or Disabled ends them.
 	Password *string
 
@@ -423,7 +424,7 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 	}
 	var ends []AccessKind
 	if u.Password != nil {
-		ends = []AccessKind{AccessSessions, AccessGrants}
+		ends = []AccessKind{AccessSignIns, AccessGrants}
 	}
 	if u.EndTokens {
 		ends = append(ends, AccessTokens)
@@ -456,7 +457,7 @@ func disable(tx db.Tx, row int64, disabled bool, now int64) error {
 	if _, err := tx.Exec(`UPDATE users SET disabled_at = ?1, updated_at = ?1 WHERE id = ?2`, now, row); err != nil {
 		return err
 	}
-	if err := endSessions(tx, row, ""); err != nil {
+	if err := endSignIns(tx, row, ""); err != nil {
 		return err
 	}
 	if err := endTokens(tx, row, now); err != nil {
@@ -479,7 +480,7 @@ func checkAdminLeft(tx db.Tx, before storedUser) error {
 	return err
 }
 
-// DeleteUser deletes a user's account with its sessions, tokens, OAuth grants and clients, preferences and memberships.
+// DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.
 // Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
 // view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
 // after an error the user may be disabled and some memories gone, and a second call deletes the rest.
@@ -498,7 +499,7 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 		return wrap(err)
 	}
 	id := u.ID // the name may belong to another user by the time the last memories are deleted
-	return inPortions(func(p portion) (done bool, err error) {
+	return trash.InPortions(func(p trash.Portion) (done bool, err error) {
 		err = s.write(ctx, func(tx db.Tx, _ viewer) (err error) {
 			done, err = s.deleteUser(tx, id, o, p)
 			return err
@@ -508,7 +509,7 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 }
 
 // deleteUser deletes one portion, and reports whether that was all.
-func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p portion) (done bool, err error) {
+func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion) (done bool, err error) {
 	u, err := findUser(tx, id)
 	if err != nil {
 		return false, err
@@ -527,11 +528,11 @@ func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p portion) (don
 		}
 	}
 	t := s.newTrasher(tx, viewer{User: u.row}, p)
-	t.forGood = true
-	if done, err = t.eraseTrashOf(u.row, p); err != nil || !done {
+	t.Forever = true
+	if done, err = t.EraseTrashOf(u.row, p); err != nil || !done {
 		return false, err
 	}
-	done, err = t.memories(0, `(p.collection_id IN (SELECT id FROM collection `+
+	done, err = t.Memories(0, `(p.collection_id IN (SELECT id FROM collection `+
 		`WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
 	if err != nil || !done {
 		return false, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
 func count(t *testing.T, s *Store, query string) (n int64) {
@@ -104,7 +105,7 @@ func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 
 func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
-	many := make([]NewMemory, deletedAtOnce+1)
+	many := make([]NewMemory, trash.FullRows+1)
 	for i := range many {
 		many[i] = NewMemory{Content: "x"}
 	}

@@ -195,7 +195,7 @@ func TestSessionsOfTheProfile(t *testing.T) {
 		w.send(r).expect(status)
 	}
 	b, second, third, sam := w.signedIn(owner), w.signedIn(owner), w.signedIn(owner), w.signedIn(stranger)
-	sessions, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().Sessions(t.Context())
+	sessions, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().SignIns(t.Context())
 	if err != nil || len(sessions) != 3 {
 		t.Fatal(sessions, err)
 	}

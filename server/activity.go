@@ -200,7 +200,7 @@ func sessionClient(id string) string {
 // name returns a client's name: the one it sends now, or the one that all clients with this credential and
 // User-Agent have sent, or its User-Agent. If they have sent different names, the caller cannot be identified.
 func (c *clientNames) name(p souvenir.Principal, agent, declared string) string {
-	key := p.Access.User + "\x00" + cmp.Or(p.TokenID, p.ClientID, p.SessionID) + "\x00" + agent[:min(len(agent), 200)]
+	key := p.Access.User + "\x00" + cmp.Or(p.TokenID, p.ClientID, p.SignInID) + "\x00" + agent[:min(len(agent), 200)]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, known := c.names[key]
@@ -259,7 +259,7 @@ func (s *Server) listActivity(_ http.ResponseWriter, r *http.Request, c request.
 
 // credentialKinds are the kinds of credentials by which calls can be filtered.
 func credentialKinds() []souvenir.CredentialKind {
-	return []souvenir.CredentialKind{souvenir.CredentialToken, souvenir.CredentialClient, souvenir.CredentialSession}
+	return []souvenir.CredentialKind{souvenir.CredentialToken, souvenir.CredentialClient, souvenir.CredentialSignIn}
 }
 
 // askedOutcomes are the outcomes by which calls can be filtered.

@@ -47,6 +47,13 @@ func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
 // authorize authenticates a request, and checks that it may use the route.
 func (s *Server) authorize(r *http.Request, needs route.Need) (request.Caller, error) {
 	if needs == route.Person || needs == route.Administrator {
+		if c, err := r.Cookie(request.CredentialCookie); err == nil {
+			leave, err := s.atDoor(r, c.Value)
+			if err != nil {
+				return request.Caller{}, err
+			}
+			defer leave()
+		}
 		return s.signin.RequirePerson(r, needs)
 	}
 	p, err := s.principal(r)
@@ -78,7 +85,7 @@ func (s *Server) principal(r *http.Request) (souvenir.Principal, error) {
 			failure.Unauthenticated("no credential was sent; send an MCP token or an OAuth access token as Authorization: " +
 				"Bearer TOKEN")
 	}
-	p, err := s.check(r.Context(), token)
+	p, err := s.checkInTurn(r, token)
 	switch {
 	case errors.Is(err, souvenir.ErrUnauthenticated):
 		return p, &badCredential{err}
@@ -109,13 +116,23 @@ func otherOrigin(cause error) error {
 			"Authorization instead"}
 }
 
+// checkInTurn is check once it is the credential's turn.
+func (s *Server) checkInTurn(r *http.Request, token string) (souvenir.Principal, error) {
+	leave, err := s.atDoor(r, token)
+	if err != nil {
+		return souvenir.Principal{}, err
+	}
+	defer leave()
+	return s.check(r.Context(), token)
+}
+
 // check returns the principal of a credential.
 func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, error) {
 	switch {
 	case strings.HasPrefix(token, request.MCPTokenPrefix):
 		return s.store.Accounts().CheckToken(ctx, token)
 	case strings.HasPrefix(token, request.SessionPrefix):
-		return s.store.Accounts().CheckSession(ctx, token)
+		return s.store.Accounts().CheckSignIn(ctx, token)
 	}
 	if s.options.PublicURL == "" || token == "" {
 		return souvenir.Principal{},
@@ -188,7 +205,7 @@ func (s *Server) fromProgram(r *http.Request) (p souvenir.Principal, known bool,
 		return p, false, otherOrigin(err)
 	}
 	p = *given
-	p.SessionID, p.ConfirmedAt = "", time.Time{} // the program's own sessions are not the store's
+	p.SignInID, p.ConfirmedAt = "", time.Time{} // the program's own sessions are not the store's
 	if p.Access.User == "" {
 		return p, false, errors.New("server.Options.Authenticate returned a principal without Access.User, which nobody is")
 	}

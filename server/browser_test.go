@@ -37,8 +37,8 @@ func (w *world) browser() *browser {
 func (w *world) signedIn(caller string) *browser {
 	w.t.Helper()
 	b := w.browser()
-	added, err := w.store.Accounts().AddSession(w.t.Context(),
-		souvenir.NewSession{User: w.users[caller], UserAgent: b.agent})
+	added, err := w.store.Accounts().AddSignIn(w.t.Context(),
+		souvenir.NewSignIn{User: w.users[caller], UserAgent: b.agent})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -189,7 +189,7 @@ func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 	w.hold("let in", w.redeem(app, other.letIn(app.asks(), nil)).AccessToken)
 	alive(http.StatusOK, "suspicious", "child", "let in")
 	p := stays.get("/profile").expect(http.StatusOK, "Also revoke what was created there: 2 tokens and 1 application")
-	sessions, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().Sessions(background)
+	sessions, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().SignIns(background)
 	if err != nil || len(sessions) != 2 {
 		t.Fatal(sessions, err)
 	}
@@ -199,7 +199,7 @@ func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 
 	kept := w.signedIn(owner)
 	make(kept, "kept", nil)
-	sessions, err = w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().Sessions(background)
+	sessions, err = w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().SignIns(background)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -405,8 +405,8 @@ func TestASignInThatEndsMeanwhile(t *testing.T) {
 	b := w.signedIn(owner)
 	form := b.get(app.asks()).hidden()
 	form.Set("decision", "allow")
-	if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteSessions(background,
-		souvenir.SessionSelection{}); err != nil {
+	if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteSignIns(background,
+		souvenir.SignInSelection{}); err != nil {
 		t.Fatal(err)
 	}
 	next := b.post("/oauth/authorize", form).goesTo("/login?next=").Get("next")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
@@ -32,7 +33,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 			Message: "the request was cancelled before it was answered"} // the client will not read it
 	}
 	status, message := failure.Describe(err)
-	if _, seconds, busy := failure.Refused(err); busy {
+	_, seconds, busy := failure.Refused(err)
+	if busy {
 		w.Header().Set("Retry-After", seconds)
 	}
 	switch status {
@@ -40,7 +42,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		if w.Header().Get("Retry-After") == "" {
 			w.Header().Set("Retry-After", busyRetry)
 		}
-		s.log.WarnContext(r.Context(), "a request could not be answered", "request_id", request.Of(r.Context()).ID, "route",
+		level := slog.LevelWarn
+		if busy { // it says nothing about the server, and whoever sends too much would fill the log
+			level = slog.LevelDebug
+		}
+		s.log.Log(r.Context(), level, "a request could not be answered", "request_id", request.Of(r.Context()).ID, "route",
 			request.Of(r.Context()).Route, "error", err)
 	case http.StatusInternalServerError, http.StatusInsufficientStorage:
 		s.log.ErrorContext(r.Context(), "a request failed", "request_id", request.Of(r.Context()).ID, "route",

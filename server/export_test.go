@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/upkeep"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -96,3 +97,20 @@ func SetRecently(s *Server, most time.Duration) { s.signin.SetRecently(most) }
 
 // BegunPerUser is how many calls of a user may have begun.
 const BegunPerUser = begunPerUser
+
+// HoldDoor takes all places at which a credential is checked, until the test calls the returned function.
+func HoldDoor(s *Server, credential string) (leave func()) {
+	var held []*fairqueue.Ticket
+	for range max(s.options.MaxRunning, 2) - 1 {
+		t := s.door.Ticket()
+		if err := t.Enter(context.Background(), credential); err != nil {
+			panic(err)
+		}
+		held = append(held, t)
+	}
+	return func() {
+		for _, t := range held {
+			t.Leave()
+		}
+	}
+}

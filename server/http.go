@@ -105,8 +105,8 @@ func (s *Server) note(r *http.Request, e *request.State, out *response, took tim
 		if c.ClientID != "" {
 			attributes = append(attributes, slog.String("client", c.ClientID))
 		}
-		if c.SessionID != "" {
-			attributes = append(attributes, slog.String("session_id", c.SessionID))
+		if c.SignInID != "" {
+			attributes = append(attributes, slog.String("session_id", c.SignInID))
 		}
 	}
 	s.log.LogAttrs(r.Context(), slog.LevelInfo, "request", attributes...)

@@ -226,7 +226,7 @@ func TestDeletionsOfManyMemoriesAskFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := store.Accounts().AddSession(t.Context(), souvenir.NewSession{User: admin.ID})
+	session, err := store.Accounts().AddSignIn(t.Context(), souvenir.NewSignIn{User: admin.ID})
 	if err != nil {
 		t.Fatal(err)
 	}

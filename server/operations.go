@@ -13,11 +13,43 @@ import (
 // operations describes the parameters and answers of the routes, by "METHOD /pattern". Tests check that it matches
 // the table and the actual answers.
 func operations() map[string]operation {
-	success := schema{"success": constant(true)}
+	all := map[string]operation{}
+	for _, some := range []map[string]operation{
+		toolOperations(), oauthOperations(), fileOperations(), projectOperations(), trashOperations(),
+		accountOperations(),
+	} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+// toolOperations describe the service, and call its tools over REST and MCP.
+func toolOperations() map[string]operation {
 	return map[string]operation{
 		"GET /health":       {summary: "Whether the service works", answer: of[Health](nil)},
 		"GET /openapi.json": {summary: "This document", answer: anything("An OpenAPI 3.1 document")},
 
+		"GET /tools": {summary: "The tools", answer: of[ToolList](nil)},
+		"POST /tools/call": {
+			summary: "Call a tool",
+			body: loose(of[toolCall](schema{"name": schema{"type": "string", "description": "Name of a tool"},
+				"arguments": note("Its arguments, as its inputSchema says")}, "arguments")),
+			answer: of[ToolResult](schema{"content": note("One: the result as JSON")}),
+		},
+
+		"POST /mcp": {
+			summary: "A message of the Model Context Protocol, revisions 2024-11-05 to 2026-07-28", mcp: true,
+			body: message(), answer: schema{"description": "Its answer; a list of answers to a list of messages"},
+		},
+		"GET /mcp": {summary: "Refused: there is no stream of messages", refused: true},
+		"DELETE /mcp": {summary: "Refused: the id of a session only tells clients apart, so there is nothing to end",
+			refused: true},
+	}
+}
+
+// oauthOperations are of the authorization server.
+func oauthOperations() map[string]operation {
+	return map[string]operation{
 		"GET /.well-known/oauth-authorization-server": {summary: "Metadata of the authorization server (RFC 8414)",
 			answer: of[authserver.ServerMetadata](nil)},
 		"GET /.well-known/openid-configuration": {summary: "The same, where OpenID Connect has it",
@@ -56,23 +88,12 @@ func operations() map[string]operation {
 			answer: of[Done](nil)},
 
 		"GET /oauth/jwks": {summary: "The public keys of access tokens (RFC 7517)", answer: of[authserver.KeySet](nil)},
+	}
+}
 
-		"GET /tools": {summary: "The tools", answer: of[ToolList](nil)},
-		"POST /tools/call": {
-			summary: "Call a tool",
-			body: loose(of[toolCall](schema{"name": schema{"type": "string", "description": "Name of a tool"},
-				"arguments": note("Its arguments, as its inputSchema says")}, "arguments")),
-			answer: of[ToolResult](schema{"content": note("One: the result as JSON")}),
-		},
-
-		"POST /mcp": {
-			summary: "A message of the Model Context Protocol, revisions 2024-11-05 to 2026-07-28", mcp: true,
-			body: message(), answer: schema{"description": "Its answer; a list of answers to a list of messages"},
-		},
-		"GET /mcp": {summary: "Refused: there is no stream of messages", refused: true},
-		"DELETE /mcp": {summary: "Refused: the id of a session only tells clients apart, so there is nothing to end",
-			refused: true},
-
+// fileOperations are about files.
+func fileOperations() map[string]operation {
+	return map[string]operation{
 		"GET /api/files": {
 			summary: "Files that are visible, the newest first",
 			answer:  of[FileList](schema{"count": note("Files on this page"), "total": note("Files that fit")}),
@@ -100,7 +121,13 @@ func operations() map[string]operation {
 				"memory_id": note("Memory to link it to; empty for none")},
 				"description", "tags", "category", "filename", "memory_id")),
 		},
+	}
+}
 
+// projectOperations are about projects, their people and invitations.
+func projectOperations() map[string]operation {
+	success := schema{"success": constant(true)}
+	return map[string]operation{
 		"GET /api/projects":      {summary: "Projects that are visible", answer: of[ProjectList](nil)},
 		"GET /api/projects/{id}": {summary: "A project, by id or OWNER%2FID", answer: of[souvenir.Project](nil)},
 		"GET /api/projects/{id}/members": {summary: "The people of a project", answer: of[MemberList](schema{
@@ -117,6 +144,25 @@ func operations() map[string]operation {
 		"DELETE /api/projects/{id}/members/{user}": {summary: "Remove a member from a project, or withdraw an invitation",
 			answer: of[Done](nil)},
 
+		"GET /api/project-invitations": {summary: "Invitations to projects that wait for the caller",
+			answer: of[ProjectInvitationList](nil)},
+		"POST /api/project-invitations/{id}/accept": {summary: "Become a member of the project",
+			answer: of[AcceptedInvitation](success)},
+		"POST /api/project-invitations/{id}/decline": {summary: "Decline an invitation; its sender is not notified",
+			answer: of[Done](nil)},
+		"POST /api/project-invitations/{id}/block": {summary: "Decline an invitation and block its sender, who is not " +
+			"notified",
+			answer: of[Done](nil)},
+		"GET /api/blocked-users": {summary: "Users whose invitations do not reach the caller",
+			answer: of[BlockedUserList](nil)},
+		"DELETE /api/blocked-users/{user}": {summary: "Unblock a user, by id", answer: of[Done](nil)},
+	}
+}
+
+// trashOperations are about the trash.
+func trashOperations() map[string]operation {
+	success := schema{"success": constant(true)}
+	return map[string]operation{
 		"GET /api/trash": {
 			summary: "What was deleted and can be restored, newest first: files with the scope files:read, all else with " +
 				"memory:read",
@@ -132,20 +178,12 @@ func operations() map[string]operation {
 			answer: of[Done](nil)},
 		"DELETE /api/trash": {summary: "Erase everything of the caller's in the trash",
 			answer: of[EmptiedTrash](schema{"success": constant(true), "erased": note("How many entries")})},
+	}
+}
 
-		"GET /api/project-invitations": {summary: "Invitations to projects that wait for the caller",
-			answer: of[ProjectInvitationList](nil)},
-		"POST /api/project-invitations/{id}/accept": {summary: "Become a member of the project",
-			answer: of[AcceptedInvitation](success)},
-		"POST /api/project-invitations/{id}/decline": {summary: "Decline an invitation; its sender is not notified",
-			answer: of[Done](nil)},
-		"POST /api/project-invitations/{id}/block": {summary: "Decline an invitation and block its sender, who is not " +
-			"notified",
-			answer: of[Done](nil)},
-		"GET /api/blocked-users": {summary: "Users whose invitations do not reach the caller",
-			answer: of[BlockedUserList](nil)},
-		"DELETE /api/blocked-users/{user}": {summary: "Unblock a user, by id", answer: of[Done](nil)},
-
+// accountOperations are about the caller's own tokens, calls and preferences.
+func accountOperations() map[string]operation {
+	return map[string]operation{
 		"GET /api/mcp-tokens": {summary: "The caller's MCP tokens, without their values", answer: of[TokenList](nil)},
 		"POST /api/mcp-tokens": {
 			summary: "Create an MCP token; its value is returned only once", answer: of[souvenir.AddedToken](nil),
@@ -268,7 +306,14 @@ func components() map[string]schema {
 			"scope": note("Separated by spaces")})
 	share[Done](all, schema{"success": constant(true)})
 	share[tools.Tool](all, schema{"inputSchema": note("JSON Schema of its arguments")})
+	shareThings(all)
+	shareTokens(all)
+	shareMessages(all)
+	return all
+}
 
+// shareThings adds the schemas of files, projects, users and what they do.
+func shareThings(all map[string]schema) {
 	share[souvenir.File](all, schema{"memory_id": orNull(text("")), "size": note("Bytes"),
 		"sha256": note("64 hexadecimal digits"),
 		"owner":  note("User id")}, "project_id")
@@ -300,7 +345,10 @@ func components() map[string]schema {
 			"name": note("Of the token or the client")}),
 		"client": note("What the program calls itself"), "tool": note("Or the method and pattern of a route"),
 		"bytes": note("Of the answer; 0: not known")})
+}
 
+// shareTokens adds the schemas of MCP tokens.
+func shareTokens(all map[string]schema) {
 	token := schema{
 		"prefix": note("The beginning of its value"), "projects": orNull(list(text(""), "null: all")),
 		"last_used_at": orNull(moment("null: never")), "expires_at": orNull(moment("null: never")),
@@ -317,8 +365,11 @@ func components() map[string]schema {
 	added := maps.Clone(token)
 	added["token"] = note("Its value, which begins with mcp_")
 	share[souvenir.AddedToken](all, added)
+}
 
-	// Schemas without a matching Go type: clients have the members of RFC 7591, and MCP has messages of its own.
+// shareMessages adds the schemas without a matching Go type: clients have the members of RFC 7591, and MCP has messages
+// of its own.
+func shareMessages(all map[string]schema) {
 	all["Client"] = object(schema{"client_id": text(""), "name": text(""), "redirect_uris": list(text(""), ""),
 		"token_endpoint_auth_method": text(""),
 		"kind":                       schemaOf(reflect.TypeFor[souvenir.ClientKind]()), "owner": text("User id"),
@@ -335,7 +386,6 @@ func components() map[string]schema {
 		"result": anything("What a model can read, also of what was refused"),
 		"error":  object(schema{"code": number(""), "message": text(""), "data": schema{}}, "data"),
 	}, "result", "error")
-	return all
 }
 
 func flag() schema { return schema{"type": "boolean"} }

@@ -34,7 +34,7 @@ func (w *world) furnish() map[string]string {
 	w.accessTokenOf(admin, hostile, souvenir.Authorization{Scopes: souvenir.Scopes()})
 	w.accessTokenOf(admin, "Second",
 		souvenir.Authorization{Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead}, Projects: []string{"p"}})
-	_, err = w.store.Accounts().AddSession(w.t.Context(), souvenir.NewSession{User: w.users[admin], UserAgent: hostile})
+	_, err = w.store.Accounts().AddSignIn(w.t.Context(), souvenir.NewSignIn{User: w.users[admin], UserAgent: hostile})
 	steps.note(err)
 	invitation, err := w.store.Accounts().AddInvitation(w.t.Context(),
 		souvenir.NewInvitation{Note: hostile, CreatedBy: w.users[admin]})
@@ -308,8 +308,8 @@ func TestLongListsComeInParts(t *testing.T) {
 		steps.note(err)
 		_, err = view.Accounts().AddToken(t.Context(), souvenir.NewToken{Name: fmt.Sprintf("token %02d", i)})
 		steps.note(err)
-		_, err = w.store.Accounts().AddSession(t.Context(),
-			souvenir.NewSession{User: w.users[admin], UserAgent: fmt.Sprintf("browser %02d", i)})
+		_, err = w.store.Accounts().AddSignIn(t.Context(),
+			souvenir.NewSignIn{User: w.users[admin], UserAgent: fmt.Sprintf("browser %02d", i)})
 		steps.note(err)
 		_, err = w.store.Accounts().AddInvitation(t.Context(), souvenir.NewInvitation{Note: fmt.Sprintf("guest %02d", i)})
 		steps.note(err)

@@ -39,11 +39,11 @@ func BenchmarkDashboard(b *testing.B) {
 	}
 	at := httptest.NewServer(server.New(store, &server.Options{PublicURL: publicAt}))
 	b.Cleanup(func() { at.Close(); store.Close() })
-	session, err := store.Accounts().AddSession(b.Context(), souvenir.NewSession{User: filled.User})
+	session, err := store.Accounts().AddSignIn(b.Context(), souvenir.NewSignIn{User: filled.User})
 	if err != nil {
 		b.Fatal(err)
 	}
-	person, err := store.Accounts().CheckSession(b.Context(), session.Value)
+	person, err := store.Accounts().CheckSignIn(b.Context(), session.Value)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func BenchmarkPages(b *testing.B) {
 		souvenir.UserUpdate{Password: &password}); err != nil {
 		b.Fatal(err)
 	}
-	session, err := h.store.Accounts().AddSession(b.Context(), souvenir.NewSession{User: "bench"})
+	session, err := h.store.Accounts().AddSignIn(b.Context(), souvenir.NewSignIn{User: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func application(r *http.Request) (*souvenir.Principal, error) {
 	case "olivia without scopes":
 		return &souvenir.Principal{Access: souvenir.Access{User: "olivia"}, Scopes: []souvenir.Scope{}}, nil
 	case "with a session":
-		return &souvenir.Principal{Access: souvenir.Access{User: user}, SessionID: "of the program",
+		return &souvenir.Principal{Access: souvenir.Access{User: user}, SignInID: "of the program",
 			Scopes: souvenir.Scopes()}, nil
 	case "somebody who manages":
 		return &souvenir.Principal{Access: souvenir.Access{User: user},

@@ -56,7 +56,7 @@ func (s *Server) addToken(w http.ResponseWriter, r *http.Request, c request.Call
 		return nil, err
 	}
 	n := souvenir.NewToken{Name: given.Name, Projects: given.Projects, TokenID: c.TokenID, GrantID: c.GrantID,
-		SessionID: c.SessionID, WithSession: c.SessionID != ""}
+		SignInID: c.SignInID, WithSignIn: c.SignInID != ""}
 	if n.Scopes, err = scopesWithin(c, given.Scopes); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func scopesWithin(c request.Caller, wished []souvenir.Scope) ([]souvenir.Scope, 
 func expiryWithin(ctx context.Context, c request.Caller, days *float64, now time.Time) (time.Time, error) {
 	var latest time.Time // zero: no limit
 	switch {
-	case c.SessionID != "": // a person, who may also do so on the profile page
+	case c.SignInID != "": // a person, who may also do so on the profile page
 	case c.TokenID == "":
 		latest = now.Add(grantTokenLife)
 	default:

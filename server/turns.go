@@ -53,6 +53,23 @@ func newTurns(o *Options) (*fairqueue.Queue, *fairqueue.Budget) {
 	return queue, fairqueue.NewBudget(o.BodyMemory, o.QueueWait)
 }
 
+// newDoor creates the queue in which credentials are checked, from the options. Until a credential is checked its user
+// is unknown, so each credential has a line of its own: hundreds of requests that arrive at once with one token do not
+// hold up the next one with another.
+func newDoor(o *Options) *fairqueue.Queue {
+	running := max(o.MaxRunning, 2) // no credential stops all others
+	return fairqueue.New(fairqueue.Limits{
+		Running: running, RunningPerUser: running - 1, Begun: running, BegunPerUser: running,
+		Waiting: queuesInAll * o.QueuePerUser, WaitingPerUser: o.QueuePerUser, Patience: o.QueueWait,
+	})
+}
+
+// atDoor waits until a credential may be checked; the caller must call leave once it is.
+func (s *Server) atDoor(r *http.Request, credential string) (leave func(), err error) {
+	t := s.door.Ticket()
+	return t.Leave, t.Enter(r.Context(), credential)
+}
+
 // takeTurn waits until a request may run. It may be called again.
 func takeTurn(r *http.Request) error {
 	e := request.Of(r.Context())

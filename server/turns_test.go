@@ -142,6 +142,30 @@ func TestALineThatIsFull(t *testing.T) {
 	}
 }
 
+// However many requests arrive at once with one credential, before anyone knows whose it is: those with another one do
+// not wait behind them. Refusals do not fill the log.
+func TestOneCredentialDoesNotHoldUpOthers(t *testing.T) {
+	w := newWorld(t, server.Options{MaxRunning: 2, QueueWait: 50 * time.Millisecond})
+	b := w.signedIn(owner)
+	leave := server.HoldDoor(w.inner, w.tokens[owner])
+	a := w.do(owner, "GET", "/api/projects", "").expect(http.StatusServiceUnavailable, "waited for its turn for 50ms")
+	if a.header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After is %q", a.header.Get("Retry-After"))
+	}
+	w.do(stranger, "GET", "/api/projects", "").expect(http.StatusOK)
+	b.get("/memories").expect(http.StatusOK) // another credential of the same user
+	leave()
+	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK)
+	leave = server.HoldDoor(w.inner, b.cookie("auth_token"))
+	b.get("/memories").expect(http.StatusServiceUnavailable)
+	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK)
+	leave()
+	b.get("/memories").expect(http.StatusOK)
+	if strings.Contains(w.log.String(), "could not be answered") {
+		t.Errorf("a refusal is logged as a fault:\n%s", w.log.String())
+	}
+}
+
 // Silent uploads and downloads that no one takes hold no place.
 func TestStreamsHoldNoPlace(t *testing.T) {
 	w := newWorld(t, server.Options{MaxRunning: 1, QueueWait: time.Second})

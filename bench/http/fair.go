@@ -19,11 +19,16 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// fair measures how long one user's searches take while another user has 20, and 200, under way at a time. Both users
-// have as many memories. Each round has all three, so that whatever else the machine does weighs on all. The other
-// user's client is a process of its own with the lowest priority, and so is the server one: what that client takes of
-// the processors is no work of the server's.
+// fair measures how long one user's searches take while another user has 20, 200 and 600 under way at a time, more
+// than may wait. Both users have as many memories. Each round has all four, so that the machine's other work weighs on
+// all of them.
+//
+// Three processes stand in for three machines. The measured user's client runs as soon as it can, the server when that
+// client waits, and the other user's client on what is left: their shares of one machine's processors say nothing
+// about the server. That takes real-time priorities (chrt of util-linux, as root); without them the figures also
+// contain the waits for each other, up to a tick of the kernel.
 func fair(binary string, s settings) (err error) {
+	fmt.Printf("real-time priorities: %v\n", s.ranked)
 	path := filepath.Join(s.dir, "fair.db")
 	_, victim, err := makeStore(path, s.memories)
 	if err != nil {
@@ -33,7 +38,7 @@ func fair(binary string, s settings) (err error) {
 	if err != nil {
 		return err
 	}
-	p, err := start(binary, path)
+	p, err := startAs(rank(s.ranked, serverRank), binary, path)
 	if err != nil {
 		return err
 	}
@@ -44,7 +49,7 @@ func fair(binary string, s settings) (err error) {
 			return err
 		}
 	}
-	crowds := []int{0, 20, 200}
+	crowds := []int{0, 20, 200, 600}
 	p50, p99 := map[int][]float64{}, map[int][]float64{}
 	for range s.rounds {
 		for _, crowd := range crowds {
@@ -71,6 +76,39 @@ func fair(binary string, s settings) (err error) {
 				median(p50[crowd])/median(p50[0]), median(p99[crowd])/median(p99[0])))
 	}
 	return nil
+}
+
+// Ranks of processes, as arguments of chrt(1).
+var (
+	clientRank = []string{"--rr", "20"}
+	serverRank = []string{"--rr", "10"}
+	idleRank   = []string{"--idle", "0"}
+)
+
+// rank returns the words before a command that give it a rank.
+func rank(can bool, to []string) []string {
+	if !can {
+		return nil
+	}
+	return append([]string{"chrt"}, to...)
+}
+
+// canRank reports whether this process may rank others.
+func canRank() bool {
+	words := append(rank(true, clientRank), "true")
+	return exec.Command(words[0], words[1:]...).Run() == nil
+}
+
+// again runs this program once more as the measured client, with one more flag.
+func again(flag string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	words := append(append(rank(true, clientRank), self), append(os.Args[1:], flag)...)
+	c := exec.Command(words[0], words[1:]...)
+	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	return c.Run()
 }
 
 // addUser adds a user with memories, and returns a token.
@@ -150,8 +188,9 @@ func startAttack(address, token string, connections int) (stop func(error) (answ
 	if err != nil {
 		return nil, err
 	}
-	c := exec.Command("nice", "-n", "19", self, "-attack", address, "-token", token, "-connections",
-		strconv.Itoa(connections))
+	words := append(rank(canRank(), idleRank), "nice", "-n", "19", self, "-attack", address, "-token", token,
+		"-connections", strconv.Itoa(connections))
+	c := exec.Command(words[0], words[1:]...)
 	c.Stderr = os.Stderr
 	in, err := c.StdinPipe()
 	if err != nil {

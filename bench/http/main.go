@@ -30,6 +30,7 @@ type settings struct {
 	fair                                 bool
 	binary                               string // empty: it is built
 	attack, token                        string // address of a server to search, and with which token
+	ranked                               bool   // this process has a client's rank
 }
 
 func main() {
@@ -47,6 +48,7 @@ func main() {
 	flag.StringVar(&s.attack, "attack", "",
 		"search the server at this address until the standard input ends, and nothing else; -fair starts such a process")
 	flag.StringVar(&s.token, "token", "", "the token for -attack")
+	flag.BoolVar(&s.ranked, "ranked", false, "this process has the priority of the measured client; -fair sets it")
 	flag.Parse()
 	s.seconds, s.large = time.Duration(*seconds)*time.Second, *mib<<20
 	if err := run(s); err != nil {
@@ -57,6 +59,9 @@ func main() {
 func run(s settings) (err error) {
 	if s.attack != "" {
 		return attackUntilClosed(s)
+	}
+	if s.fair && !s.ranked && canRank() {
+		return again("-ranked")
 	}
 	s.dir, err = os.MkdirTemp(s.dir, "http")
 	if err != nil {

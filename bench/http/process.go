@@ -87,8 +87,13 @@ type process struct {
 
 // start starts a server and waits until it is ready.
 func start(binary, path string, flags ...string) (*process, error) {
-	c := exec.Command(binary, append([]string{"serve", "--db", path, "--listen", "127.0.0.1:0", "--log-level", "warn"},
-		flags...)...)
+	return startAs(nil, binary, path, flags...)
+}
+
+// startAs starts a server by a command that runs others.
+func startAs(by []string, binary, path string, flags ...string) (*process, error) {
+	words := append(append(by, binary, "serve", "--db", path, "--listen", "127.0.0.1:0", "--log-level", "warn"), flags...)
+	c := exec.Command(words[0], words[1:]...)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	if err != nil {

@@ -52,11 +52,7 @@ const (
 	mostKept      = 100 * 365 * 24 * time.Hour // of recorded calls
 )
 
-func (c *cli) serveCommand() *cobra.Command {
-	command := &cobra.Command{
-		Use: "serve [flags]", GroupID: groupServer,
-		Short: "Serve the store over HTTP",
-		Long: `Serves the store to AI clients over HTTP, and creates its file if it does not exist. When it is
+const serveHelp = `Serves the store to AI clients over HTTP, and creates its file if it does not exist. When it is
 ready it prints one line, "listening on http://HOST:PORT", to standard output; everything else goes
 to standard error.
 
@@ -77,7 +73,13 @@ create the first user with --admin-user and --admin-password or --admin-password
 If you use OpenID Connect, people can sign in there, with --oidc-issuer and --oidc-client-id.
 Register this server at the provider with the redirect URI PUBLIC-URL/login/provider/callback.
 People link their account at the provider in their profile; or --oidc-create-domain creates accounts
-for everyone with an e-mail address, verified by the provider, in a domain.`,
+for everyone with an e-mail address, verified by the provider, in a domain.`
+
+func (c *cli) serveCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "serve [flags]", GroupID: groupServer,
+		Short: "Serve the store over HTTP",
+		Long:  serveHelp,
 		Example: `  souvenir serve
   souvenir serve --db /var/lib/souvenir/souvenir.db --listen 127.0.0.1:9000 --public-url https://memory.example.com
   SOUVENIR_ADMIN_USER=anna SOUVENIR_ADMIN_PASSWORD_FILE=/run/secrets/admin souvenir serve`,
@@ -127,6 +129,16 @@ for everyone with an e-mail address, verified by the provider, in a domain.`,
 			"with each purge keep this `number` of past versions of each memory, the newest, and delete the others; 0 "+
 				"keeps all"),
 	}
+	limitFlags(flags, s)
+	_ = command.RegisterFlagCompletionFunc("log-level",
+		cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("log-format",
+		cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return c.command(command, func(ctx context.Context, _ []string) error { return c.serve(ctx, s) })
+}
+
+// limitFlags adds the flags that bound what users may store and what memory it takes, and whom the server trusts.
+func limitFlags(flags *pflag.FlagSet, s *settings) {
 	flags.Var(&s.trustedProxies, "trusted-proxies",
 		"`addresses` and networks of proxies, separated by commas, whose X-Forwarded-For is trusted; none: no proxy "+
 			"(default this machine)")
@@ -142,11 +154,6 @@ for everyone with an e-mail address, verified by the provider, in a domain.`,
 		"maximum `bytes` of memory for the bodies of all requests, half of it for one user; uploaded files do not count")
 	flags.Var(&s.indexMemory, "index-memory",
 		"maximum `bytes` of memory for the search index; above it, and with 0, searches run on disk")
-	_ = command.RegisterFlagCompletionFunc("log-level",
-		cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = command.RegisterFlagCompletionFunc("log-format",
-		cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
-	return c.command(command, func(ctx context.Context, _ []string) error { return c.serve(ctx, s) })
 }
 
 // quota returns the quota of each user.
@@ -156,11 +163,8 @@ func (s *settings) quota() souvenir.Quota {
 	return q
 }
 
-func (c *cli) serve(ctx context.Context, s *settings) error {
-	log, err := c.logger(*s.logLevel, *s.logFormat)
-	if err != nil {
-		return err
-	}
+// check refuses settings that cannot work, before anything is opened.
+func (s *settings) check() error {
 	if _, _, err := net.SplitHostPort(*s.listen); err != nil {
 		return misused("--listen is %q; give HOST:PORT, such as %s: %v", *s.listen, defaultListen, err)
 	}
@@ -172,7 +176,15 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	if err := s.checkKept(); err != nil {
 		return err
 	}
-	if err := s.checkTurns(); err != nil {
+	return s.checkTurns()
+}
+
+func (c *cli) serve(ctx context.Context, s *settings) error {
+	log, err := c.logger(*s.logLevel, *s.logFormat)
+	if err != nil {
+		return err
+	}
+	if err := s.check(); err != nil {
 		return err
 	}
 	chosen, err := chooseToolsets(*s.toolsets)

@@ -12,12 +12,14 @@ import (
 type DB interface {
 	// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. It
 	// never waits for writers. When ctx ends, a running statement is interrupted and Read returns ctx's error. fn
-	// must not call Read, Write or Close.
+	// must not call Read, Write or Close. It runs once, so it may hand over what it reads as it reads it; an engine
+	// that has to give up its snapshot returns an error.
 	Read(ctx context.Context, fn func(Tx) error) error
 
 	// Write runs fn in a serializable transaction and returns nil only when its work is durable; after an error
-	// nothing of it remains. fn may run again, in a transaction of its own, and must set its results anew each
-	// time. It runs in the calling goroutine and must not begin or end transactions, nor call Read, Write or
+	// nothing of it remains. fn may run again, in a transaction of its own, before Write returns: it sets its results
+	// anew each time, and does nothing outside of the transaction that must happen once (a message, a file, a count in
+	// memory). It runs in the calling goroutine and must not begin or end transactions, nor call Read, Write or
 	// Close. If ctx ends while a call waits, Write returns ctx's error without running fn.
 	//
 	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other

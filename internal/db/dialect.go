@@ -40,9 +40,16 @@ const (
 	Module = `CASE WHEN json_valid(metadata) THEN CASE json_type(metadata, '$.module_name') WHEN 'text' THEN metadata ` +
 		`->> '$.module_name' END END`
 
-	// Bytes is the type whose length and substr count bytes: CAST(content AS ` + db.Bytes + `).
-	Bytes = `BLOB`
+	// The parts of [Slice].
+	SliceOf = `substr(CAST(`
+	SliceAt = ` AS BLOB), `
 )
+
+// Slice is the expression for a part of a text, as bytes: length bytes from the one that start counts, from 1. All
+// three are expressions.
+func Slice(text, start, length string) string {
+	return SliceOf + text + SliceAt + start + `, ` + length + `)`
+}
 
 // Index hints, for statements where SQLite would choose another index: FROM memory m ` + db.ByUpdated. Other
 // engines have no such hints and leave them out.

@@ -53,21 +53,24 @@ type Compared struct {
 type Changes interface {
 	// Mark returns the log's position in the transaction's snapshot.
 	Mark() (Mark, error)
-	// Since returns the memories that changed between a mark and the transaction's own, at most limit, and the
-	// later of the two marks. It may include a memory that changed earlier, but misses none. complete is false if
-	// there are more, or if the log does not reach back far enough.
+	// Since returns the memories that changed between a mark and the transaction's own, each once, at most limit, and
+	// the later of the two marks: a transaction whose snapshot is older than the mark returns none, and the mark itself,
+	// so that what was made from the newer one is not filled from the older. It may include a memory that changed
+	// earlier, but misses none. complete is false if there are more, or if the log does not reach back far enough.
 	Since(mark Mark, limit int) (memories []int64, next Mark, complete bool, err error)
 }
 
-// Mark is a position in the log of changes. Between equal marks nothing changed. The engine defines its numbers:
-// SQLite has the number of a row in High; where commits come out of order, Low is needed too.
-type Mark struct{ Low, High int64 }
+// Mark is a position in the log of changes, as the engine writes it; "" is before everything. Between equal marks
+// nothing changed. Marks have no order that callers know: an engine whose commits come out of order notes in it which
+// transactions were running.
+type Mark string
 
 // Upkeep is an engine's operations for maintenance.
 type Upkeep interface {
 	// Name returns the engine and its version, such as "SQLite 3.51.0".
 	Name() string
-	// Path returns where the database is: the absolute path of a file, or ":memory:".
+	// Path returns where the database is: the path of its file, ":memory:" for none, "" for a database that is not in a
+	// file.
 	Path() string
 
 	// Backup writes the database, as it is at one moment, to a new file, while others read and write; after an

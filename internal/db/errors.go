@@ -21,6 +21,11 @@ var (
 	ErrUnique     = fmt.Errorf("%w: not unique", ErrConstraint)
 	ErrForeignKey = fmt.Errorf("%w: foreign key", ErrConstraint)
 
+	// ErrUnavailable means that the engine cannot be reached now; nothing was changed. ErrUnsupported means that it has
+	// no such operation, such as the copy of a file where there is none.
+	ErrUnavailable = errors.New("database cannot be reached")
+	ErrUnsupported = errors.New("not supported by this database")
+
 	ErrClosed  = errors.New("closed")
 	ErrForeign = errors.New("not a database of this program")
 	ErrNewer   = errors.New("schema is newer than this program")

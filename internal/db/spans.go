@@ -60,7 +60,7 @@ func (d *Spanning) Write(ctx context.Context, fn func(Tx) error) error {
 }
 
 // Snapshot runs fn with a context whose reads all see the state of one moment, and whose writes are refused. Within a
-// snapshot it runs in that one. fn may run again, as that of [DB.Read].
+// snapshot it runs in that one. fn runs once, as that of [DB.Read].
 func (d *Spanning) Snapshot(ctx context.Context, fn func(context.Context) error) error {
 	if d.InSnapshot(ctx) {
 		return fn(ctx)

@@ -82,6 +82,9 @@ func OrNil(err *Error) error {
 // Show quotes a value for a message and keeps it short: people and models read messages.
 func Show(value string) string { return strconv.Quote(Clip(value)) }
 
+// Whole quotes a reference that callers pass back, in full length.
+func Whole(value string) string { return strconv.Quote(value) }
+
 // Clip cuts a value to 60 characters.
 func Clip(value string) string {
 	const most = 60

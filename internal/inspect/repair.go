@@ -228,7 +228,7 @@ func rewriteFullText(tx db.Tx, passages []int64) error {
 		p.content = string(piece)
 		rows = append(rows, p)
 		return err
-	}, `SELECT p.id, substr(CAST(m.content AS `+db.Bytes+`), p.start + 1, p.length),
+	}, `SELECT p.id, `+db.Slice(`m.content`, `p.start + 1`, `p.length`)+`,
 			CASE WHEN p.id = (SELECT min(id) FROM passage WHERE memory_id = m.id) THEN coalesce((SELECT string_agg(tag, `+
 		db.Newline+` ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '') ELSE '' END
 		FROM passage p JOIN memory m ON m.id = p.memory_id WHERE p.id IN `+db.Integers, db.List(passages))

@@ -355,3 +355,15 @@ func soundOwnVector(tx db.Tx, at *Place, memory int64) ([]float32, error) {
 	}
 	return nil, nil
 }
+
+// KeyHolder returns the row of the memory that has a key in a partition, 0 for none.
+func KeyHolder(tx db.Tx, partition int64, key string) (int64, error) {
+	if key == "" {
+		return 0, nil
+	}
+	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? AND key = ?`, partition, key)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	return rows[0], nil
+}

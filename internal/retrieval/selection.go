@@ -32,17 +32,16 @@ type Order struct {
 	Ascending bool // the oldest first
 }
 
-// SQL returns the order of rows of memory m.
-func (order Order) SQL() string {
-	switch {
-	case order.Created && order.Ascending:
-		return `m.created_at, m.uid`
-	case order.Created:
-		return `m.created_at DESC, m.uid`
-	case order.Ascending:
-		return `m.updated_at, m.uid`
+// SQL returns the order for the rows of a table with the columns created_at, updated_at and uid.
+func (order Order) SQL(table string) string {
+	column, direction := `.updated_at`, ` DESC, `
+	if order.Created {
+		column = `.created_at`
 	}
-	return `m.updated_at DESC, m.uid`
+	if order.Ascending {
+		direction = `, `
+	}
+	return table + column + direction + table + `.uid`
 }
 
 // PartitionList returns the ids for json_each.
@@ -91,7 +90,7 @@ func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 // All returns the rows of the selection, ordered by time.
 func (sel Selection) All(tx db.Tx, order Order) ([]int64, error) {
 	condition, args := sel.Where()
-	return db.Column[int64](tx, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition+` ORDER BY `+order.SQL(),
+	return db.Column[int64](tx, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition+` ORDER BY `+order.SQL(`m`),
 		args...)
 }
 
@@ -101,7 +100,7 @@ func (sel Selection) Page(tx db.Tx, order Order, limit, offset int) ([]int64, er
 		return sel.merged(tx, order, limit, offset)
 	}
 	return db.Column[int64](tx, `SELECT m.id `+fromPartitions(db.ByUpdated)+` WHERE p.id IN `+db.Integers+sel.further()+
-		` ORDER BY +`+order.SQL()+` LIMIT ? OFFSET ?`,
+		` ORDER BY +`+order.SQL(`m`)+` LIMIT ? OFFSET ?`,
 		append(append([]any{sel.PartitionList()}, sel.Args...), limit, offset)...)
 }
 
@@ -203,7 +202,7 @@ func (sel Selection) first(tx db.Tx, p Partition, order Order, limit int) (rows 
 		rows = append(rows, t)
 		return err
 	}, `SELECT `+column+`, m.uid, m.id `+fromPartitions(index)+` WHERE p.id = ?`+sel.further()+` ORDER BY `+
-		order.SQL()+` LIMIT ?`,
+		order.SQL(`m`)+` LIMIT ?`,
 		append(append([]any{p.ID}, sel.Args...), limit)...)
 	return rows, err
 }

@@ -190,7 +190,7 @@ func (f *filler) hostileManagement() error {
 	if err := f.letIn(line(script, 200), line(strings.Repeat("Wide", 50), 200)); err != nil {
 		return err
 	}
-	if _, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: f.User, UserAgent: script}); err != nil {
+	if _, err := f.store.Accounts().AddSignIn(f.ctx, souvenir.NewSignIn{User: f.User, UserAgent: script}); err != nil {
 		return err
 	}
 	if _, err := f.store.Accounts().AddInvitation(f.ctx,

@@ -101,7 +101,7 @@ func (f *filler) management() error {
 			"Safari/605.1.15",
 		"Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36",
 	} {
-		if _, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: f.User, UserAgent: agent}); err != nil {
+		if _, err := f.store.Accounts().AddSignIn(f.ctx, souvenir.NewSignIn{User: f.User, UserAgent: agent}); err != nil {
 			return err
 		}
 	}

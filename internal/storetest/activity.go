@@ -94,12 +94,12 @@ func activityListed(f *fixture) {
 		souvenir.NewActivity{Tool: "GET /health", StartedAt: at},
 		souvenir.NewActivity{Principal: souvenir.Principal{ClientID: "nobody's", Access: souvenir.Access{User: ann.ID}},
 			Tool: "memory"},
-		souvenir.NewActivity{Principal: souvenir.Principal{SessionID: "s", Access: souvenir.Access{User: ann.ID}},
+		souvenir.NewActivity{Principal: souvenir.Principal{SignInID: "s", Access: souvenir.Access{User: ann.ID}},
 			Tool: "memory"},
 	)
 	all = f.activities(souvenir.ActivityQuery{Limit: 3})
 	f.equal("credentials", []souvenir.Credential{all[0].Credential, all[1].Credential, all[2].Credential},
-		[]souvenir.Credential{{Kind: souvenir.CredentialSession, ID: "s"}, {Kind: souvenir.CredentialClient, ID: "nobody's"},
+		[]souvenir.Credential{{Kind: souvenir.CredentialSignIn, ID: "s"}, {Kind: souvenir.CredentialClient, ID: "nobody's"},
 			{}})
 	f.equal("somebody without an account", []any{all[2].User, all[2].UserName, all[2].StartedAt},
 		[]any{souvenir.LocalUser, "", at})
@@ -215,7 +215,7 @@ func activityProjects(f *fixture) {
 
 func activityFilters(f *fixture) {
 	ann := by("ann")
-	session := souvenir.Principal{Access: souvenir.Access{User: "ann"}, SessionID: "s1"}
+	session := souvenir.Principal{Access: souvenir.Access{User: "ann"}, SignInID: "s1"}
 	base := f.clock.Now()
 	f.record(
 		souvenir.NewActivity{Principal: ann, Client: "cursor", Tool: "memory", Action: "search", StartedAt: base},
@@ -233,7 +233,7 @@ func activityFilters(f *fixture) {
 		{souvenir.ActivityQuery{Tool: "memory"}, []string{"memory store", "memory search"}},
 		{souvenir.ActivityQuery{Tool: "memory", Action: "search"}, []string{"memory search"}},
 		{souvenir.ActivityQuery{Tool: "memor"}, nil},
-		{souvenir.ActivityQuery{Credential: souvenir.CredentialSession}, []string{"rules"}},
+		{souvenir.ActivityQuery{Credential: souvenir.CredentialSignIn}, []string{"rules"}},
 		{souvenir.ActivityQuery{Credential: souvenir.CredentialToken, ID: "token of ann"},
 			[]string{"memory store", "memory search"}},
 		{souvenir.ActivityQuery{Credential: souvenir.CredentialToken, ID: "s1"}, nil},

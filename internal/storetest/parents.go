@@ -92,14 +92,14 @@ func (f *fixture) families() map[string]func() family {
 		},
 		"a session": func() family {
 			u, view := user()
-			session := f.addSession(souvenir.NewSession{User: u.ID, UserAgent: "Lynx"})
-			fm := family{f, u, view, souvenir.NewToken{SessionID: session.ID}, map[string]func(){
+			session := f.addSignIn(souvenir.NewSignIn{User: u.ID, UserAgent: "Lynx"})
+			fm := family{f, u, view, souvenir.NewToken{SignInID: session.ID}, map[string]func(){
 				"it is ended from elsewhere": func() {
-					f.check("DeleteSession",
-						view.store.Accounts().DeleteSession(f.ctx, session.ID))
+					f.check("DeleteSignIn",
+						view.store.Accounts().DeleteSignIn(f.ctx, session.ID))
 				},
 				"all are ended": func() {
-					f.check("DeleteSessions", view.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{}))
+					f.check("DeleteSignIns", view.store.Accounts().DeleteSignIns(f.ctx, souvenir.SignInSelection{}))
 				},
 			}}
 			everywhere(fm)
@@ -107,15 +107,15 @@ func (f *fixture) families() map[string]func() family {
 		},
 		"a session, with it": func() family {
 			u, view := user()
-			session := f.addSession(souvenir.NewSession{User: u.ID})
-			fm := family{f, u, view, souvenir.NewToken{SessionID: session.ID, WithSession: true}, map[string]func(){
+			session := f.addSignIn(souvenir.NewSignIn{User: u.ID})
+			fm := family{f, u, view, souvenir.NewToken{SignInID: session.ID, WithSignIn: true}, map[string]func(){
 				"it is ended from elsewhere": func() {
-					f.check("DeleteSession",
-						view.store.Accounts().DeleteSession(f.ctx, session.ID))
+					f.check("DeleteSignIn",
+						view.store.Accounts().DeleteSignIn(f.ctx, session.ID))
 				},
 				"its person signs out": func() {
-					f.check("DeleteSessions",
-						view.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{Only: session.ID, KeepMade: true}))
+					f.check("DeleteSignIns",
+						view.store.Accounts().DeleteSignIns(f.ctx, souvenir.SignInSelection{Only: session.ID, KeepMade: true}))
 				},
 				"it expires":               func() { f.clock.Pass(15 * 24 * time.Hour) },
 				"it expires and is purged": func() { f.clock.Pass(15 * 24 * time.Hour); f.purge() },
@@ -193,21 +193,21 @@ func parentsLimit(f *fixture) {
 
 func parentsSignOut(f *fixture) {
 	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
-	session := f.addSession(souvenir.NewSession{User: "ann", UserAgent: "Lynx"})
-	lasting := ann.addToken(souvenir.NewToken{Name: "lasting", SessionID: session.ID})
-	passing := ann.addToken(souvenir.NewToken{Name: "passing", SessionID: session.ID, WithSession: true})
-	f.equal("made in", []any{lasting.SessionID, lasting.Browser, lasting.WithSession, passing.WithSession},
+	session := f.addSignIn(souvenir.NewSignIn{User: "ann", UserAgent: "Lynx"})
+	lasting := ann.addToken(souvenir.NewToken{Name: "lasting", SignInID: session.ID})
+	passing := ann.addToken(souvenir.NewToken{Name: "passing", SignInID: session.ID, WithSignIn: true})
+	f.equal("made in", []any{lasting.SignInID, lasting.Browser, lasting.WithSignIn, passing.WithSignIn},
 		[]any{session.ID, "Lynx", false, true})
-	f.check("DeleteSessions", ann.store.Accounts().DeleteSessions(f.ctx,
-		souvenir.SessionSelection{Only: session.ID, KeepMade: true}))
+	f.check("DeleteSignIns", ann.store.Accounts().DeleteSignIns(f.ctx,
+		souvenir.SignInSelection{Only: session.ID, KeepMade: true}))
 	f.signedOut("who has signed out", session.Value)
 	f.equal("the browser is still known", f.principal(lasting.Value).TokenID, lasting.ID)
 	f.equal("listed", ann.tokens()[0].Browser, "Lynx")
 	f.tokenFails("that ends with the session", passing.Value)
 	f.equal("only one is listed", len(ann.tokens()), 1)
 
-	old := f.addSession(souvenir.NewSession{User: "ann"})
-	expiring := ann.addToken(souvenir.NewToken{Name: "expiring", SessionID: old.ID})
+	old := f.addSignIn(souvenir.NewSignIn{User: "ann"})
+	expiring := ann.addToken(souvenir.NewToken{Name: "expiring", SignInID: old.ID})
 	f.clock.Pass(15 * 24 * time.Hour)
 	f.purge()
 	f.principal(expiring.Value)
@@ -216,15 +216,15 @@ func parentsSignOut(f *fixture) {
 
 func parentsReplaced(f *fixture) {
 	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
-	bens := f.addSession(souvenir.NewSession{User: f.addUser(souvenir.NewUser{Name: "ben"}).ID})
-	old := f.addSession(souvenir.NewSession{User: "ann"})
-	token := ann.addToken(souvenir.NewToken{Name: "x", SessionID: old.ID, WithSession: true})
-	fresh := f.addSession(souvenir.NewSession{User: "ann", Replaces: old.ID})
+	bens := f.addSignIn(souvenir.NewSignIn{User: f.addUser(souvenir.NewUser{Name: "ben"}).ID})
+	old := f.addSignIn(souvenir.NewSignIn{User: "ann"})
+	token := ann.addToken(souvenir.NewToken{Name: "x", SignInID: old.ID, WithSignIn: true})
+	fresh := f.addSignIn(souvenir.NewSignIn{User: "ann", Replaces: old.ID})
 	f.signedOut("that was replaced", old.Value)
 	f.principal(token.Value)
-	f.addSession(souvenir.NewSession{User: "ann", Replaces: bens.ID})
+	f.addSignIn(souvenir.NewSignIn{User: "ann", Replaces: bens.ID})
 	f.signedIn(bens)
-	f.check("DeleteSession", ann.store.Accounts().DeleteSession(f.ctx, fresh.ID))
+	f.check("DeleteSignIn", ann.store.Accounts().DeleteSignIn(f.ctx, fresh.ID))
 	f.tokenFails("of the session that took over", token.Value)
 }
 
@@ -273,12 +273,12 @@ func parentsArguments(f *fixture) {
 	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
 	f.addUser(souvenir.NewUser{Name: "ben"})
 	bens := f.addToken(souvenir.NewToken{Name: "x", User: "ben"})
-	hisSession := f.addSession(souvenir.NewSession{User: "ben"})
-	expired := f.addSession(souvenir.NewSession{User: "ann"})
+	hisSession := f.addSignIn(souvenir.NewSignIn{User: "ben"})
+	expired := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	f.clock.Pass(15 * 24 * time.Hour)
 	for argument, n := range map[string][]souvenir.NewToken{
 		"token_id":   {{TokenID: bens.ID}, {TokenID: "unknown"}},
-		"session_id": {{SessionID: hisSession.ID}, {SessionID: "unknown"}, {SessionID: expired.ID}},
+		"session_id": {{SignInID: hisSession.ID}, {SignInID: "unknown"}, {SignInID: expired.ID}},
 	} {
 		for _, n := range n {
 			n.Name = "x"
@@ -312,20 +312,20 @@ func parentsPassword(f *fixture) {
 func sessionsConfirmed(f *fixture) {
 	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
 	f.addUser(souvenir.NewUser{Name: "ben"})
-	session, other := f.addSession(souvenir.NewSession{User: "ann"}), f.addSession(souvenir.NewSession{User: "ben"})
+	session, other := f.addSignIn(souvenir.NewSignIn{User: "ann"}), f.addSignIn(souvenir.NewSignIn{User: "ben"})
 	signedIn := f.clock.Now()
 	f.clock.Pass(time.Hour)
 	f.equal("at the sign-in", f.signedIn(session).ConfirmedAt, signedIn)
-	f.check("ConfirmSession", ann.store.Accounts().ConfirmSession(f.ctx, session.ID))
+	f.check("ConfirmSignIn", ann.store.Accounts().ConfirmSignIn(f.ctx, session.ID))
 	f.equal("confirmed", f.signedIn(session).ConfirmedAt, f.clock.Now())
 	f.equal("listed", ann.sessions()[0].ConfirmedAt, f.clock.Now())
 	for _, id := range []string{other.ID, "unknown"} {
-		f.failsAt("ConfirmSession of "+id, ann.store.Accounts().ConfirmSession(f.ctx, id), souvenir.ErrNotFound, "id")
+		f.failsAt("ConfirmSignIn of "+id, ann.store.Accounts().ConfirmSignIn(f.ctx, id), souvenir.ErrNotFound, "id")
 	}
 	f.equal("another's", f.signedIn(other).ConfirmedAt, signedIn)
 	for given, want := range map[time.Time]time.Time{{}: f.clock.Now(), signedIn: signedIn,
 		f.clock.Now().Add(time.Hour): f.clock.Now()} {
 		f.equal("shown at a provider",
-			f.signedIn(f.addSession(souvenir.NewSession{User: "ann", Confirmed: given})).ConfirmedAt, want)
+			f.signedIn(f.addSignIn(souvenir.NewSignIn{User: "ann", Confirmed: given})).ConfirmedAt, want)
 	}
 }

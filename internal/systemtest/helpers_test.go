@@ -175,9 +175,9 @@ func five(instead map[Section]string) string {
 	return b.String()
 }
 
-func mustAddSession(t *testing.T, s *Store, n NewSession) AddedSession {
+func mustAddSignIn(t *testing.T, s *Store, n NewSignIn) AddedSignIn {
 	t.Helper()
-	added, err := s.Accounts().AddSession(t.Context(), n)
+	added, err := s.Accounts().AddSignIn(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,17 +50,17 @@ var userVisits = map[string]func(v visit){
 			return s.Accounts().CheckToken(v.Context(), added.Value)
 		})
 	},
-	"AddSession": func(v visit) {
-		v.operators("AddSession", func(s *Store, user string) (any, error) {
-			return s.Accounts().AddSession(v.Context(), NewSession{User: user})
+	"AddSignIn": func(v visit) {
+		v.operators("AddSignIn", func(s *Store, user string) (any, error) {
+			return s.Accounts().AddSignIn(v.Context(), NewSignIn{User: user})
 		})
 	},
-	"CheckSession": func(v visit) {
+	"CheckSignIn": func(v visit) {
 		v.haveAccounts()
 		value := v.signIn(v.access.User).Value
-		v.operators("CheckSession", func(s *Store, _ string) (any,
+		v.operators("CheckSignIn", func(s *Store, _ string) (any,
 			error) {
-			return s.Accounts().CheckSession(v.Context(), value)
+			return s.Accounts().CheckSignIn(v.Context(), value)
 		})
 	},
 	"HasAccounts": func(v visit) {
@@ -92,49 +92,49 @@ var userVisits = map[string]func(v visit){
 				InvitationAcceptance{Value: invited.Value, Name: "newcomer", Password: "long and unusual"})
 		})
 	},
-	"Sessions": func(v visit) {
+	"SignIns": func(v visit) {
 		others, mine := v.signAllIn()
-		answer, err := v.self("Sessions", false,
-			func(s *Store, _ string) (any, error) { return s.Accounts().Sessions(v.Context()) })
-		if sessions, ok := answer.([]Session); ok && err == nil && v.access.User != "nobody" {
+		answer, err := v.self("SignIns", false,
+			func(s *Store, _ string) (any, error) { return s.Accounts().SignIns(v.Context()) })
+		if sessions, ok := answer.([]SignIn); ok && err == nil && v.access.User != "nobody" {
 			if len(sessions) != 1 || sessions[0].ID != mine.ID || len(others) < 4 {
-				v.Errorf("Sessions gives %+v, want that of %s alone", sessions, v.access.User)
+				v.Errorf("SignIns gives %+v, want that of %s alone", sessions, v.access.User)
 			}
 		}
 	},
-	"ConfirmSession": func(v visit) {
+	"ConfirmSignIn": func(v visit) {
 		others, mine := v.signAllIn()
 		for user, session := range others {
-			err := v.view.Accounts().ConfirmSession(v.Context(), session.ID)
-			v.check("ConfirmSession", nil, err)
+			err := v.view.Accounts().ConfirmSignIn(v.Context(), session.ID)
+			v.check("ConfirmSignIn", nil, err)
 			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
-				v.Errorf("ConfirmSession of %s's gives %v", user, err)
+				v.Errorf("ConfirmSignIn of %s's gives %v", user, err)
 			}
 		}
-		_, _ = v.self("ConfirmSession", true,
-			func(s *Store, _ string) (any, error) { return nil, s.Accounts().ConfirmSession(v.Context(), mine.ID) })
+		_, _ = v.self("ConfirmSignIn", true,
+			func(s *Store, _ string) (any, error) { return nil, s.Accounts().ConfirmSignIn(v.Context(), mine.ID) })
 	},
-	"DeleteSession": func(v visit) {
+	"DeleteSignIn": func(v visit) {
 		others, mine := v.signAllIn()
 		for user, session := range others {
-			err := v.view.Accounts().DeleteSession(v.Context(), session.ID)
-			v.check("DeleteSession", nil, err)
+			err := v.view.Accounts().DeleteSignIn(v.Context(), session.ID)
+			v.check("DeleteSignIn", nil, err)
 			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
-				v.Errorf("DeleteSession of %s's gives %v", user, err)
+				v.Errorf("DeleteSignIn of %s's gives %v", user, err)
 			}
 			if errors.Is(err, ErrNotFound) {
-				v.denied("DeleteSession", session.ID, err,
-					func(id string) error { return v.view.Accounts().DeleteSession(v.Context(), id) })
+				v.denied("DeleteSignIn", session.ID, err,
+					func(id string) error { return v.view.Accounts().DeleteSignIn(v.Context(), id) })
 			}
 		}
-		_, _ = v.self("DeleteSession", true,
-			func(s *Store, _ string) (any, error) { return nil, s.Accounts().DeleteSession(v.Context(), mine.ID) })
+		_, _ = v.self("DeleteSignIn", true,
+			func(s *Store, _ string) (any, error) { return nil, s.Accounts().DeleteSignIn(v.Context(), mine.ID) })
 		v.keepSessions(others)
 	},
-	"DeleteSessions": func(v visit) {
+	"DeleteSignIns": func(v visit) {
 		others, _ := v.signAllIn()
-		_, _ = v.self("DeleteSessions", true, func(s *Store, _ string) (any, error) {
-			return nil, s.Accounts().DeleteSessions(v.Context(), SessionSelection{})
+		_, _ = v.self("DeleteSignIns", true, func(s *Store, _ string) (any, error) {
+			return nil, s.Accounts().DeleteSignIns(v.Context(), SignInSelection{})
 		})
 		v.keepSessions(others)
 	},
@@ -385,18 +385,18 @@ func (v visit) give(user string) AddedToken {
 }
 
 // signIn adds a session for somebody with an account.
-func (v visit) signIn(user string) AddedSession {
+func (v visit) signIn(user string) AddedSignIn {
 	v.Helper()
 	if user == "nobody" || user == "" {
 		user = "alice"
 	}
-	return mustAddSession(v.T, v.n.Store, NewSession{User: user})
+	return mustAddSignIn(v.T, v.n.Store, NewSignIn{User: user})
 }
 
 // signAllIn adds a session for everybody, and returns them by user, and the visitor's own.
-func (v visit) signAllIn() (others map[string]AddedSession, mine AddedSession) {
+func (v visit) signAllIn() (others map[string]AddedSignIn, mine AddedSignIn) {
 	v.Helper()
-	others = map[string]AddedSession{}
+	others = map[string]AddedSignIn{}
 	for user := range accounts {
 		if session := v.signIn(user); user == v.access.User {
 			mine = session
@@ -408,10 +408,10 @@ func (v visit) signAllIn() (others map[string]AddedSession, mine AddedSession) {
 }
 
 // keepSessions sees that sessions still work.
-func (v visit) keepSessions(sessions map[string]AddedSession) {
+func (v visit) keepSessions(sessions map[string]AddedSignIn) {
 	v.Helper()
 	for user, session := range sessions {
-		if _, err := v.n.Accounts().CheckSession(v.Context(), session.Value); err != nil {
+		if _, err := v.n.Accounts().CheckSignIn(v.Context(), session.Value); err != nil {
 			v.Errorf("%s's session does not work any more: %v", user, err)
 		}
 	}

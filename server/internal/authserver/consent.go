@@ -254,7 +254,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 // letIn stores the grant and redirects the browser to the application with a code.
 func (s *Server) letIn(r *http.Request, c request.Caller, a *asking, state consentState) (any, error) {
 	allowed := a.authorization()
-	allowed.SessionID = c.SessionID
+	allowed.SignInID = c.SignInID
 	allowed.Scopes, allowed.Refused = state.view.granted(), state.offered // less the allowed ones
 	if state.view.Limited {
 		allowed.Projects = state.view.Projects

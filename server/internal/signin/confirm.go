@@ -101,13 +101,13 @@ func (s *Service) confirmWith(w http.ResponseWriter, r *http.Request, c request.
 	if err != nil {
 		return err
 	}
-	return c.Store.Accounts().ConfirmSession(r.Context(), c.SessionID)
+	return c.Store.Accounts().ConfirmSignIn(r.Context(), c.SignInID)
 }
 
 // CheckConfirmed refuses a program that creates a lasting credential with the cookie of a browser without a recent
 // confirmation.
 func (s *Service) CheckConfirmed(c request.Caller) error {
-	if c.SessionID == "" || s.isConfirmed(c) {
+	if c.SignInID == "" || s.isConfirmed(c) {
 		return nil
 	}
 	return &failure.Error{Status: http.StatusForbidden,

@@ -168,14 +168,14 @@ func (s *Service) beginLink(w http.ResponseWriter, r *http.Request, c request.Ca
 			return web.Again(p, err)
 		}
 	}
-	return s.toProvider(w, r, loginState{Session: c.SessionID})
+	return s.toProvider(w, r, loginState{Session: c.SignInID})
 }
 
 // link links the identity with which a user returns, in the browser and session that began it.
 func (s *Service) link(r *http.Request, j loginState, who asserted) (any, error) {
 	c, err := s.RequirePerson(r, route.Person)
 	switch {
-	case errors.Is(err, web.ErrSignIn) || err == nil && c.SessionID != j.Session:
+	case errors.Is(err, web.ErrSignIn) || err == nil && c.SignInID != j.Session:
 		return nil, &failure.Error{Status: http.StatusForbidden,
 			Message: "you were signed out, or another user has signed in here meanwhile, so nothing was linked; start again"}
 	case err != nil:

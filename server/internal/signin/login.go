@@ -90,7 +90,7 @@ func (s *Service) checkPassword(w http.ResponseWriter, r *http.Request, name, pa
 	if err != nil {
 		return souvenir.User{}, time.Time{}, err
 	}
-	known := try.known || request.Of(r.Context()).Caller.SessionID != ""
+	known := try.known || request.Of(r.Context()).Caller.SignInID != ""
 	leave, err := s.hashing.of(known).enter(r.Context(), w.Header())
 	if err != nil {
 		try.unused()

@@ -25,7 +25,7 @@ type profilePage struct {
 
 // ownSession is a browser in which the user is signed in.
 type ownSession struct {
-	souvenir.Session
+	souvenir.SignIn
 	Current bool   // that of this request
 	Made    string // the active credentials created in it, in words; empty: none
 }
@@ -34,12 +34,12 @@ type ownSession struct {
 func madeIn(session string, tokens []souvenir.Token, grants []souvenir.Grant) string {
 	made, allowed := 0, 0
 	for _, t := range tokens {
-		if t.SessionID == session {
+		if t.SignInID == session {
 			made++
 		}
 	}
 	for _, g := range grants {
-		if g.SessionID == session {
+		if g.SignInID == session {
 			allowed++
 		}
 	}
@@ -76,7 +76,7 @@ func (s *Service) profile(r *http.Request, c request.Caller) (web.Page, *profile
 	if data.External, err = s.identitiesPart(r.Context(), c); err != nil {
 		return web.Page{}, nil, err
 	}
-	sessions, err := c.Store.Accounts().Sessions(r.Context())
+	sessions, err := c.Store.Accounts().SignIns(r.Context())
 	if err != nil {
 		return web.Page{}, nil, err
 	}
@@ -91,7 +91,7 @@ func (s *Service) profile(r *http.Request, c request.Caller) (web.Page, *profile
 	sessions, data.SessionPages = web.Paginate(sessions, r, "sessions")
 	for _, session := range sessions {
 		data.Sessions = append(data.Sessions,
-			ownSession{session, session.ID == c.SessionID, madeIn(session.ID, tokens, grants)})
+			ownSession{session, session.ID == c.SignInID, madeIn(session.ID, tokens, grants)})
 	}
 	return web.Page{Template: "profile", Title: "Profile", Data: data}, data, nil
 }
@@ -139,7 +139,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, c reque
 			return asks, err
 		}
 	}
-	change := souvenir.PasswordChange{Old: values.Get("old"), New: values.Get("new"), KeepSession: c.SessionID,
+	change := souvenir.PasswordChange{Old: values.Get("old"), New: values.Get("new"), KeepSignIn: c.SignInID,
 		End: endedKinds(values)}
 	try, err := s.beginTry(w, r, knownAccount(c.User.ID))
 	if err == nil {
@@ -186,8 +186,8 @@ func (s *Service) endSession(w http.ResponseWriter, r *http.Request, c request.C
 		return nil, err
 	}
 	if id := values.Get("id"); id != "" {
-		end := souvenir.SessionSelection{Only: id, KeepMade: values.Has("offered") && !values.Has("made")}
-		if err := c.Store.Accounts().DeleteSessions(r.Context(), end); err != nil {
+		end := souvenir.SignInSelection{Only: id, KeepMade: values.Has("offered") && !values.Has("made")}
+		if err := c.Store.Accounts().DeleteSignIns(r.Context(), end); err != nil {
 			return nil, err
 		}
 	}
@@ -201,14 +201,14 @@ func (s *Service) signOutEverywhere(w http.ResponseWriter, r *http.Request, c re
 	if err != nil {
 		return nil, err
 	}
-	end := souvenir.AccessEnd{Kinds: append([]souvenir.AccessKind{souvenir.AccessSessions}, endedKinds(values)...)}
+	end := souvenir.AccessEnd{Kinds: append([]souvenir.AccessKind{souvenir.AccessSignIns}, endedKinds(values)...)}
 	if values.Has("keep") {
-		end.KeepSession = c.SessionID
+		end.KeepSignIn = c.SignInID
 	}
 	if err := c.Store.Accounts().EndAccess(r.Context(), end); err != nil {
 		return nil, err
 	}
-	if end.KeepSession != "" {
+	if end.KeepSignIn != "" {
 		return s.site.Done("/profile", "sessions"), nil
 	}
 	s.site.SetCookie(w, request.CredentialCookie, "", 0)

@@ -123,7 +123,7 @@ func (s *Service) endProviderLogin(w http.ResponseWriter, r *http.Request, _ req
 		since = time.Time{} // the account is being created, by this request or a concurrent one, and was not checked before
 	}
 	if err == nil {
-		err = s.signInShown(w, r, user, souvenir.NewSession{Since: since, Confirmed: who.At})
+		err = s.signInShown(w, r, user, souvenir.NewSignIn{Since: since, Confirmed: who.At})
 	}
 	if err != nil {
 		return s.refuseProvider(r, j, err)

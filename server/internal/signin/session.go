@@ -30,7 +30,7 @@ func (s *Service) RequirePerson(r *http.Request, needs route.Need) (request.Call
 	if err != nil || !strings.HasPrefix(c.Value, request.SessionPrefix) {
 		return request.Caller{}, web.ErrSignIn
 	}
-	p, err := s.store.Accounts().CheckSession(r.Context(), c.Value)
+	p, err := s.store.Accounts().CheckSignIn(r.Context(), c.Value)
 	if errors.Is(err, souvenir.ErrUnauthenticated) {
 		return request.Caller{}, web.ErrSignIn
 	}
@@ -51,24 +51,24 @@ func (s *Service) RequirePerson(r *http.Request, needs route.Need) (request.Call
 // credentials began. The session always gets a new value: a cookie that an attacker has put into the browser before
 // is worthless. The browser's former session ends; what the same person created in it moves to the new session.
 func (s *Service) signIn(w http.ResponseWriter, r *http.Request, user souvenir.User, since time.Time) error {
-	return s.signInShown(w, r, user, souvenir.NewSession{Since: since})
+	return s.signInShown(w, r, user, souvenir.NewSignIn{Since: since})
 }
 
 // signInShown is signIn for a session with further properties.
-func (s *Service) signInShown(w http.ResponseWriter, r *http.Request, user souvenir.User, n souvenir.NewSession) error {
+func (s *Service) signInShown(w http.ResponseWriter, r *http.Request, user souvenir.User, n souvenir.NewSignIn) error {
 	before, err := s.RequirePerson(r, route.Person)
 	if err != nil && !errors.Is(err, web.ErrSignIn) {
 		return err
 	}
-	n.User, n.UserAgent, n.Replaces = user.ID, r.UserAgent(), before.SessionID
-	added, err := s.store.Accounts().AddSession(r.Context(), n)
+	n.User, n.UserAgent, n.Replaces = user.ID, r.UserAgent(), before.SignInID
+	added, err := s.store.Accounts().AddSignIn(r.Context(), n)
 	if err != nil {
 		return err
 	}
 	if err := s.endCookie(r); err != nil {
 		return err
 	}
-	p, err := s.store.Accounts().CheckSession(r.Context(), added.Value)
+	p, err := s.store.Accounts().CheckSignIn(r.Context(), added.Value)
 	if err != nil {
 		return err
 	}
@@ -89,5 +89,5 @@ func (s *Service) endCookie(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.Store.Accounts().DeleteSessions(r.Context(), souvenir.SessionSelection{Only: c.SessionID, KeepMade: true})
+	return c.Store.Accounts().DeleteSignIns(r.Context(), souvenir.SignInSelection{Only: c.SignInID, KeepMade: true})
 }

@@ -95,7 +95,7 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, p Page
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		data.Notice = s.notice(r, c)
 	}
-	if c.SessionID != "" {
+	if c.SignInID != "" {
 		data.User = &c.User
 	}
 	root := "frame.html"

@@ -53,7 +53,7 @@ const firstToken = "First client"
 // Welcome greets a user who has just created an account: with a token, so that the first client can be connected at
 // once.
 func (s *Service) Welcome(r *http.Request, user souvenir.User, title string) (any, error) {
-	n := souvenir.NewToken{Name: firstToken, SessionID: request.Of(r.Context()).Caller.SessionID}
+	n := souvenir.NewToken{Name: firstToken, SignInID: request.Of(r.Context()).Caller.SignInID}
 	token, err := s.store.As(souvenir.Access{User: user.ID}).Accounts().AddToken(r.Context(), n)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (s *Service) connectClient(w http.ResponseWriter, r *http.Request, c reques
 	if !slices.Contains(clientNamesOf(s.connection("").Snippets, s.connection(tokenStandIn).Snippets), chosen) {
 		return nil, failure.Invalid("client", "client is "+failure.Quote(chosen)+"; choose one on the page")
 	}
-	n := souvenir.NewToken{Name: chosen, SessionID: c.SessionID}
+	n := souvenir.NewToken{Name: chosen, SignInID: c.SignInID}
 	if values.Get("access") == tokenReads {
 		n.Scopes = []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}
 	}

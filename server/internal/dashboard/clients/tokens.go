@@ -45,7 +45,7 @@ func (t ownToken) Origin() string {
 		return "with the token " + cmp.Or(web.ShortName(t.TokenName), t.TokenID)
 	case t.GrantID != "":
 		return "with " + cmp.Or(web.ShortName(t.ClientName), "an unnamed application")
-	case t.SessionID != "":
+	case t.SignInID != "":
 		return "in the browser session of " + web.BrowserName(t.Browser)
 	}
 	return ""
@@ -128,7 +128,7 @@ func (s *Service) makeToken(w http.ResponseWriter, r *http.Request, c request.Ca
 	n, err := chosen.token(values.Get("name"), c.User, time.Now())
 	var added souvenir.AddedToken
 	if err == nil {
-		n.SessionID, n.WithSession = c.SessionID, chosen.Session
+		n.SignInID, n.WithSignIn = c.SignInID, chosen.Session
 		added, err = c.Store.Accounts().AddToken(r.Context(), n)
 	}
 	p, data, failed := s.tokens(r, c)

@@ -207,7 +207,7 @@ func (s *Service) changedBy(ctx context.Context, c request.Caller, id string, at
 		if call.MemoryID != id || ended.Before(at) || call.Action == "retrieve" {
 			continue
 		}
-		if call.Credential.Kind == souvenir.CredentialSession {
+		if call.Credential.Kind == souvenir.CredentialSignIn {
 			return "by you, in " + web.BrowserName(call.Client), nil
 		}
 		by := "by " + cmp.Or(call.Client, "a program")

@@ -63,7 +63,7 @@ const (
 // credentialWays are the kinds of credentials, with names for the page.
 var credentialWays = []wayChoice{
 	{string(souvenir.CredentialToken), "a token"}, {string(souvenir.CredentialClient), "an application"},
-	{string(souvenir.CredentialSession), "a browser"},
+	{string(souvenir.CredentialSignIn), "a browser"},
 }
 
 // showActivity shows recorded calls: the user's own, and, to admins who request them, those of other users.

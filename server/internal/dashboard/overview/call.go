@@ -112,7 +112,7 @@ func calledWith(c souvenir.Credential) string {
 		return "token " + cmp.Or(c.Name, "(deleted)")
 	case souvenir.CredentialClient:
 		return "application " + cmp.Or(web.ShortName(c.Name), "(deleted)")
-	case souvenir.CredentialSession:
+	case souvenir.CredentialSignIn:
 		return "signed in"
 	}
 	return ""

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-func mustAddSession(t *testing.T, s *Store, n NewSession) AddedSession {
+func mustAddSignIn(t *testing.T, s *Store, n NewSignIn) AddedSignIn {
 	t.Helper()
-	added, err := s.Accounts().AddSession(t.Context(), n)
+	added, err := s.Accounts().AddSignIn(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return added
 }
 
-func TestSessionsAndInvitationsOutliveABackupAndAreInNoExport(t *testing.T) {
+func TestSignInsAndInvitationsOutliveABackupAndAreInNoExport(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{})
 	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Role: RoleAdmin})
-	session, invitation := mustAddSession(t, s, NewSession{User: "ann"}), mustInvite(t, s, NewInvitation{CreatedBy: "ann"})
+	session, invitation := mustAddSignIn(t, s, NewSignIn{User: "ann"}), mustInvite(t, s, NewInvitation{CreatedBy: "ann"})
 	backup, restored := filepath.Join(t.TempDir(), "backup.db"), filepath.Join(t.TempDir(), "restored.db")
 	if err := s.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestSessionsAndInvitationsOutliveABackupAndAreInNoExport(t *testing.T) {
 		refused *Error
 		unknown *Error
 	}{{again, nil, nil}, {elsewhere, ErrUnauthenticated, ErrNotFound}} {
-		_, err := c.store.Accounts().CheckSession(t.Context(), session.Value)
+		_, err := c.store.Accounts().CheckSignIn(t.Context(), session.Value)
 		_, err2 := c.store.Accounts().CheckInvitation(t.Context(), invitation.Value)
 		if c.refused == nil && errors.Join(err, err2) != nil || c.refused != nil &&
 			(!errors.Is(err, c.refused) || !errors.Is(err2, c.unknown)) {
@@ -46,7 +46,7 @@ func TestSessionsAndInvitationsOutliveABackupAndAreInNoExport(t *testing.T) {
 	}
 }
 
-func TestDamagedSessionsAndInvitationsAreFound(t *testing.T) {
+func TestDamagedSignInsAndInvitationsAreFound(t *testing.T) {
 	for statement, table := range map[string]string{
 		`UPDATE session SET hash = x'ff'`: "session", `UPDATE session SET uid = ''`: "session",
 		`UPDATE session SET user_agent = CAST(x'ff' AS TEXT)`: "session",
@@ -57,7 +57,7 @@ func TestDamagedSessionsAndInvitationsAreFound(t *testing.T) {
 	} {
 		s := openWords(t, "", Options{})
 		mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Role: RoleAdmin})
-		mustAddSession(t, s, NewSession{User: "ann"})
+		mustAddSignIn(t, s, NewSignIn{User: "ann"})
 		mustInvite(t, s, NewInvitation{CreatedBy: "ann"})
 		report := mustCheck(t, s, nil)
 		if !report.OK || report.Checked["session"] != 1 || report.Checked["invitation"] != 1 {
@@ -70,18 +70,18 @@ func TestDamagedSessionsAndInvitationsAreFound(t *testing.T) {
 	}
 }
 
-func TestSessionsAreCheckedTogether(t *testing.T) {
+func TestSignInsAreCheckedTogether(t *testing.T) {
 	clock := newMovingClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
 	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{Now: clock.Now})
 	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann"})
-	session := mustAddSession(t, s, NewSession{User: "ann"})
+	session := mustAddSignIn(t, s, NewSignIn{User: "ann"})
 	clock.Pass(time.Hour)
 	outcomes := make(chan error)
 	for range 32 {
 		go func() {
-			p, err := s.Accounts().CheckSession(t.Context(), session.Value)
-			if err == nil && p.SessionID != session.ID {
-				err = errors.New("another session: " + p.SessionID)
+			p, err := s.Accounts().CheckSignIn(t.Context(), session.Value)
+			if err == nil && p.SignInID != session.ID {
+				err = errors.New("another session: " + p.SignInID)
 			}
 			outcomes <- err
 		}()
@@ -91,7 +91,7 @@ func TestSessionsAreCheckedTogether(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if all, err := s.As(Access{User: "ann"}).Accounts().Sessions(t.Context()); err != nil ||
+	if all, err := s.As(Access{User: "ann"}).Accounts().SignIns(t.Context()); err != nil ||
 		!all[0].LastUsedAt.Equal(clock.Now()) {
 		t.Errorf("the use is not noted: %+v, %v", all, err)
 	}

@@ -31,36 +31,36 @@ func sessions() concept {
 	}}
 }
 
-func (f *fixture) addSession(n souvenir.NewSession) souvenir.AddedSession {
+func (f *fixture) addSignIn(n souvenir.NewSignIn) souvenir.AddedSignIn {
 	f.Helper()
-	added, err := f.operator.Accounts().AddSession(f.ctx, n)
-	f.check("AddSession of "+n.User, err)
+	added, err := f.operator.Accounts().AddSignIn(f.ctx, n)
+	f.check("AddSignIn of "+n.User, err)
 	return added
 }
 
-func (f *fixture) sessions() []souvenir.Session {
+func (f *fixture) sessions() []souvenir.SignIn {
 	f.Helper()
-	all, err := f.reader.Accounts().Sessions(f.ctx)
+	all, err := f.reader.Accounts().SignIns(f.ctx)
 	f.check("Sessions", err)
 	return all
 }
 
 // signedIn checks that a session is good.
-func (f *fixture) signedIn(s souvenir.AddedSession) souvenir.Principal {
+func (f *fixture) signedIn(s souvenir.AddedSignIn) souvenir.Principal {
 	f.Helper()
-	p, err := f.reader.Accounts().CheckSession(f.ctx, s.Value)
-	f.check("CheckSession", err)
-	f.equal("session", p.SessionID, s.ID)
+	p, err := f.reader.Accounts().CheckSignIn(f.ctx, s.Value)
+	f.check("CheckSignIn", err)
+	f.equal("session", p.SignInID, s.ID)
 	return p
 }
 
 func (f *fixture) signedOut(what, value string) {
 	f.Helper()
-	p, err := f.reader.Accounts().CheckSession(f.ctx, value)
-	f.failsAt("CheckSession "+what, err, souvenir.ErrUnauthenticated, "")
+	p, err := f.reader.Accounts().CheckSignIn(f.ctx, value)
+	f.failsAt("CheckSignIn "+what, err, souvenir.ErrUnauthenticated, "")
 	if err != nil && err.Error() != "the session is not valid; it may have expired or ended, so sign in again" ||
 		p.User.ID != "" || p.Scopes != nil {
-		f.Errorf("CheckSession %s says more than it may: %+v, %v", what, p, err)
+		f.Errorf("CheckSignIn %s says more than it may: %+v, %v", what, p, err)
 	}
 }
 
@@ -72,7 +72,7 @@ func sessionsChecked(f *fixture) {
 		by     string
 		scopes []souvenir.Scope
 	}{{ann, "Ann", souvenir.Scopes()[:5]}, {ann, ann.ID, souvenir.Scopes()[:5]}, {boss, "boss", souvenir.Scopes()}} {
-		p := f.signedIn(f.addSession(souvenir.NewSession{User: c.by}))
+		p := f.signedIn(f.addSignIn(souvenir.NewSignIn{User: c.by}))
 		f.equal("principal", []any{p.User, p.Scopes, p.Access, p.TokenID, p.ClientID, p.GrantID},
 			[]any{c.user, c.scopes, souvenir.Access{User: c.user.ID}, "", "", ""})
 		f.equal("may manage", p.Allows(souvenir.ScopeAdmin), c.user == boss)
@@ -82,9 +82,9 @@ func sessionsChecked(f *fixture) {
 		if by == souvenir.LocalUser {
 			f.addTexts("there is such a user, without an account")
 		}
-		added, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: by})
-		f.failsAt("AddSession of "+by, err, kind, "user")
-		f.equal("beside an error", added, souvenir.AddedSession{})
+		added, err := f.store.Accounts().AddSignIn(f.ctx, souvenir.NewSignIn{User: by})
+		f.failsAt("AddSignIn of "+by, err, kind, "user")
+		f.equal("beside an error", added, souvenir.AddedSignIn{})
 	}
 }
 
@@ -92,29 +92,29 @@ func sessionsListed(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	hers := f.as(souvenir.Access{User: ann.ID})
 	same(f, "none", hers.sessions(), nil)
-	first := f.addSession(souvenir.NewSession{User: "ann", UserAgent: "Browser/1"})
+	first := f.addSignIn(souvenir.NewSignIn{User: "ann", UserAgent: "Browser/1"})
 	f.clock.Pass(time.Second)
-	second := f.addSession(souvenir.NewSession{User: "ann"})
-	for _, added := range []souvenir.AddedSession{first, second} {
+	second := f.addSignIn(souvenir.NewSignIn{User: "ann"})
+	for _, added := range []souvenir.AddedSignIn{first, second} {
 		if len(added.Value) != 47 || !strings.HasPrefix(added.Value, "ses_") ||
 			strings.Trim(added.Value[4:], "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 			f.Errorf("the value %q is not as it should be", added.Value)
 		}
 	}
-	f.equal("listed", hers.sessions(), []souvenir.Session{second.Session, first.Session})
-	f.equal("as JSON", toJSON(first.Session),
+	f.equal("listed", hers.sessions(), []souvenir.SignIn{second.SignIn, first.SignIn})
+	f.equal("as JSON", toJSON(first.SignIn),
 		fmt.Sprintf(`{"id":%q,"created_at":"2026-03-01T09:00:00Z","last_used_at":"2026-03-01T09:00:00Z",`+
 			`"expires_at":"2026-03-15T09:00:00Z","user_agent":"Browser/1","confirmed_at":"2026-03-01T09:00:00Z"}`, first.ID))
 	var listed map[string]any
 	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &listed))
 	f.equal("the value in JSON", listed["session"], any(first.Value))
 	f.clock.Pass(14*24*time.Hour - time.Second)
-	f.equal("without what has expired", hers.sessions(), []souvenir.Session{second.Session})
+	f.equal("without what has expired", hers.sessions(), []souvenir.SignIn{second.SignIn})
 }
 
 func sessionsRefused(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann"})
-	good := f.addSession(souvenir.NewSession{User: "ann"})
+	good := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	token := f.addToken(souvenir.NewToken{User: "ann", Name: "x"})
 	v := good.Value
 	for what, value := range map[string]string{
@@ -137,7 +137,7 @@ const day = 24 * time.Hour
 func sessionsLast(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	hers := f.as(souvenir.Access{User: ann.ID})
-	used, unused := f.addSession(souvenir.NewSession{User: "ann"}), f.addSession(souvenir.NewSession{User: "ann"})
+	used, unused := f.addSignIn(souvenir.NewSignIn{User: "ann"}), f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	began := f.clock.Now()
 	f.clock.Pass(13 * day)
 	f.signedIn(used)
@@ -150,7 +150,7 @@ func sessionsLast(f *fixture) {
 	f.clock.Pass(14 * day)
 	f.signedOut("that was not used for 14 days, either", unused.Value)
 
-	long, began := f.addSession(souvenir.NewSession{User: "ann"}), f.clock.Now()
+	long, began := f.addSignIn(souvenir.NewSignIn{User: "ann"}), f.clock.Now()
 	for range 8 {
 		f.clock.Pass(10 * day)
 		f.signedIn(long)
@@ -165,7 +165,7 @@ func sessionsLast(f *fixture) {
 func sessionsUsed(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	hers := f.as(souvenir.Access{User: ann.ID})
-	added := f.addSession(souvenir.NewSession{User: "ann"})
+	added := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	for _, c := range []struct{ passes, noted time.Duration }{{59 * time.Second, 0}, {time.Second, time.Minute},
 		{30 * time.Second, time.Minute}, {time.Hour, time.Hour + 90*time.Second}} {
 		f.clock.Pass(c.passes)
@@ -186,30 +186,30 @@ func sessionsBrowsers(f *fixture) {
 			strings.Repeat("ä", 200): "x" + strings.Repeat("ä", 127),
 		strings.Repeat("x", 255) + " y": strings.Repeat("x", 255), strings.Repeat("y", 1<<20): strings.Repeat("y", 256),
 	} {
-		f.equal("of "+brief(given), f.addSession(souvenir.NewSession{User: "ann", UserAgent: given}).UserAgent, want)
+		f.equal("of "+brief(given), f.addSignIn(souvenir.NewSignIn{User: "ann", UserAgent: given}).UserAgent, want)
 	}
 }
 
 func sessionsEnded(f *fixture) {
 	ann, ben := f.addUser(souvenir.NewUser{Name: "ann"}), f.addUser(souvenir.NewUser{Name: "ben"})
 	hers, his := f.as(souvenir.Access{User: ann.ID}), f.as(souvenir.Access{User: ben.ID})
-	var of [4]souvenir.AddedSession
+	var of [4]souvenir.AddedSignIn
 	for i := range of {
-		of[i] = f.addSession(souvenir.NewSession{User: "ann"})
+		of[i] = f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	}
-	bens := f.addSession(souvenir.NewSession{User: "ben"})
-	f.check("DeleteSession", hers.store.Accounts().DeleteSession(f.ctx, of[0].ID))
+	bens := f.addSignIn(souvenir.NewSignIn{User: "ben"})
+	f.check("DeleteSignIn", hers.store.Accounts().DeleteSignIn(f.ctx, of[0].ID))
 	f.signedOut("that has ended", of[0].Value)
 	for _, id := range []string{of[0].ID, bens.ID, "", "nothing"} {
-		f.failsAt("DeleteSession of "+id, hers.store.Accounts().DeleteSession(f.ctx, id), souvenir.ErrNotFound, "id")
+		f.failsAt("DeleteSignIn of "+id, hers.store.Accounts().DeleteSignIn(f.ctx, id), souvenir.ErrNotFound, "id")
 	}
-	f.check("DeleteSessions", hers.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{Except: of[2].ID}))
+	f.check("DeleteSignIns", hers.store.Accounts().DeleteSignIns(f.ctx, souvenir.SignInSelection{Except: of[2].ID}))
 	f.signedIn(of[2])
 	f.signedOut("that has ended with others", of[1].Value)
-	f.equal("left", hers.sessions(), []souvenir.Session{of[2].Session})
-	f.check("DeleteSessions", hers.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{Except: bens.ID}))
+	f.equal("left", hers.sessions(), []souvenir.SignIn{of[2].SignIn})
+	f.check("DeleteSignIns", hers.store.Accounts().DeleteSignIns(f.ctx, souvenir.SignInSelection{Except: bens.ID}))
 	same(f, "with that of another excepted", hers.sessions(), nil)
-	f.check("DeleteSessions", hers.store.Accounts().DeleteSessions(f.ctx, souvenir.SessionSelection{}))
+	f.check("DeleteSignIns", hers.store.Accounts().DeleteSignIns(f.ctx, souvenir.SignInSelection{}))
 	f.signedIn(bens)
 	f.equal("his", len(his.sessions()), 1)
 }
@@ -218,9 +218,9 @@ func sessionsPassword(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann", Password: password})
 	hers := f.as(souvenir.Access{User: ann.ID})
 	token := hers.addToken(souvenir.NewToken{Name: "x"})
-	stays, ends := f.addSession(souvenir.NewSession{User: "ann"}), f.addSession(souvenir.NewSession{User: "ann"})
+	stays, ends := f.addSignIn(souvenir.NewSignIn{User: "ann"}), f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	change := func(old, fresh, keep string) error {
-		return hers.store.Accounts().ChangePassword(f.ctx, souvenir.PasswordChange{Old: old, New: fresh, KeepSession: keep})
+		return hers.store.Accounts().ChangePassword(f.ctx, souvenir.PasswordChange{Old: old, New: fresh, KeepSignIn: keep})
 	}
 	f.fails("with a wrong one", change("wrong "+password, "quite another", ""), souvenir.ErrUnauthenticated)
 	f.signedIn(ends)
@@ -232,7 +232,7 @@ func sessionsPassword(f *fixture) {
 	f.check("ChangePassword", change("quite another", password, ""))
 	f.signedOut("after another change", stays.Value)
 	for _, fresh := range []string{"one more word", ""} {
-		session := f.addSession(souvenir.NewSession{User: "ann"})
+		session := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 		f.updateUser("ann", souvenir.UserUpdate{Password: &fresh})
 		f.signedOut("after the operator has set a password", session.Value)
 	}
@@ -241,14 +241,14 @@ func sessionsPassword(f *fixture) {
 
 func sessionsDisabled(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann"})
-	session := f.addSession(souvenir.NewSession{User: "ann"})
+	session := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	f.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(true)})
 	f.signedOut("of a disabled user", session.Value)
-	_, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: "ann"})
-	f.failsAt("AddSession of a disabled user", err, souvenir.ErrUnauthenticated, "")
+	_, err := f.store.Accounts().AddSignIn(f.ctx, souvenir.NewSignIn{User: "ann"})
+	f.failsAt("AddSignIn of a disabled user", err, souvenir.ErrUnauthenticated, "")
 	f.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(false)})
 	f.signedOut("from before the user was disabled", session.Value)
-	session = f.addSession(souvenir.NewSession{User: "ann"})
+	session = f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	id := f.signedIn(session).User.ID
 	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, "ann", nil))
 	f.signedOut("of a deleted user", session.Value)
@@ -263,14 +263,14 @@ func accessEnded(f *fixture) {
 	others := f.letIn(client)
 	local := f.addToken(souvenir.NewToken{Name: "the local user's"})
 	for _, kind := range souvenir.AccessKinds() {
-		session, keeps, token, app := f.addSession(souvenir.NewSession{User: "ann"}),
-			f.addSession(souvenir.NewSession{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.letIn(client)
+		session, keeps, token, app := f.addSignIn(souvenir.NewSignIn{User: "ann"}),
+			f.addSignIn(souvenir.NewSignIn{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}), hers.letIn(client)
 		waiting := hers.authorize(client)
 		f.check("EndAccess "+string(kind),
 			hers.store.Accounts().EndAccess(f.ctx,
-				souvenir.AccessEnd{Kinds: []souvenir.AccessKind{kind}, KeepSession: keeps.ID}))
+				souvenir.AccessEnd{Kinds: []souvenir.AccessKind{kind}, KeepSignIn: keeps.ID}))
 		f.signedIn(keeps)
-		if kind == souvenir.AccessSessions {
+		if kind == souvenir.AccessSignIns {
 			f.signedOut("that was ended", session.Value)
 		} else {
 			f.signedIn(session)
@@ -307,7 +307,7 @@ func accessEndsWithPassword(f *fixture) {
 	hers, client := f.as(souvenir.Access{User: ann.ID}), f.register(souvenir.AuthNone)
 	local := f.addToken(souvenir.NewToken{Name: "the local user's"})
 	for _, fresh := range []string{"quite another", ""} {
-		session, token, app := f.addSession(souvenir.NewSession{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}),
+		session, token, app := f.addSignIn(souvenir.NewSignIn{User: "ann"}), hers.addToken(souvenir.NewToken{Name: "x"}),
 			hers.letIn(client)
 		f.updateUser("ann", souvenir.UserUpdate{Password: &fresh})
 		f.signedOut("from before the new password", session.Value)
@@ -317,7 +317,7 @@ func accessEndsWithPassword(f *fixture) {
 		f.tokenFails("that was ended with the password", token.Value)
 		f.works("let in again", hers.letIn(client))
 	}
-	token, session := hers.addToken(souvenir.NewToken{Name: "x"}), f.addSession(souvenir.NewSession{User: "ann"})
+	token, session := hers.addToken(souvenir.NewToken{Name: "x"}), f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	f.updateUser("ann", souvenir.UserUpdate{EndTokens: true})
 	f.tokenFails("that was ended alone", token.Value)
 	f.signedIn(session)
@@ -327,7 +327,7 @@ func accessEndsWithPassword(f *fixture) {
 func sessionsAdmin(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
 	f.addUser(souvenir.NewUser{Name: "ann", Role: souvenir.RoleAdmin})
-	session := f.addSession(souvenir.NewSession{User: "ann"})
+	session := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	f.equal("an admin's", f.signedIn(session).Allows(souvenir.ScopeAdmin), true)
 	f.updateUser("ann", souvenir.UserUpdate{Role: pointer(souvenir.RoleUser)})
 	p := f.signedIn(session)
@@ -337,24 +337,24 @@ func sessionsAdmin(f *fixture) {
 
 func sessionsSince(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann", Password: password})
-	f.addSession(souvenir.NewSession{User: "ann", Since: f.clock.Now()})
+	f.addSignIn(souvenir.NewSignIn{User: "ann", Since: f.clock.Now()})
 	began := f.clock.Now()
 	f.signIn("ann", password)
 	f.clock.Pass(time.Second)
 	f.updateUser("ann", souvenir.UserUpdate{Password: pointer("quite another")})
-	_, err := f.store.Accounts().AddSession(f.ctx, souvenir.NewSession{User: "ann", Since: began})
-	f.failsAt("AddSession with the old password", err, souvenir.ErrUnauthenticated, "", "changed")
-	f.addSession(souvenir.NewSession{User: "ann", Since: f.clock.Now()})
-	f.addSession(souvenir.NewSession{User: "ann"})
+	_, err := f.store.Accounts().AddSignIn(f.ctx, souvenir.NewSignIn{User: "ann", Since: began})
+	f.failsAt("AddSignIn with the old password", err, souvenir.ErrUnauthenticated, "", "changed")
+	f.addSignIn(souvenir.NewSignIn{User: "ann", Since: f.clock.Now()})
+	f.addSignIn(souvenir.NewSignIn{User: "ann"})
 }
 
 func sessionsMost(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	f.addUser(souvenir.NewUser{Name: "ben"})
-	bens := f.addSession(souvenir.NewSession{User: "ben"})
-	var first, second souvenir.AddedSession
+	bens := f.addSignIn(souvenir.NewSignIn{User: "ben"})
+	var first, second souvenir.AddedSignIn
 	for i := range 100 {
-		session := f.addSession(souvenir.NewSession{User: "ann"})
+		session := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 		switch i {
 		case 0:
 			first = session
@@ -364,38 +364,38 @@ func sessionsMost(f *fixture) {
 		f.clock.Pass(time.Minute)
 	}
 	f.signedIn(first)
-	last := f.addSession(souvenir.NewSession{User: "ann"})
+	last := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	f.equal("sessions", len(f.as(souvenir.Access{User: ann.ID}).sessions()), 100)
 	f.signedOut("that was unused longest", second.Value)
-	for _, session := range []souvenir.AddedSession{first, last, bens} {
+	for _, session := range []souvenir.AddedSignIn{first, last, bens} {
 		f.signedIn(session)
 	}
 }
 
 func sessionsReadOnly(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
-	session := f.addSession(souvenir.NewSession{User: "ann"})
+	session := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	options := f.options(f.embedder)
 	options.ReadOnly = true
 	view := *f
 	view.reader = f.open(f.T, options)
 	f.clock.Pass(time.Hour)
 	view.signedIn(session)
-	f.equal("noted", f.as(souvenir.Access{User: ann.ID}).sessions(), []souvenir.Session{session.Session})
-	_, err := view.reader.Accounts().AddSession(f.ctx, souvenir.NewSession{User: "ann"})
-	f.fails("AddSession", err, souvenir.ErrReadOnly)
+	f.equal("noted", f.as(souvenir.Access{User: ann.ID}).sessions(), []souvenir.SignIn{session.SignIn})
+	_, err := view.reader.Accounts().AddSignIn(f.ctx, souvenir.NewSignIn{User: "ann"})
+	f.fails("AddSignIn", err, souvenir.ErrReadOnly)
 }
 
 func sessionsPurged(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann"})
-	f.addSession(souvenir.NewSession{User: "ann"})
-	kept := f.addSession(souvenir.NewSession{User: "ann"})
+	f.addSignIn(souvenir.NewSignIn{User: "ann"})
+	kept := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	f.clock.Pass(10 * day)
 	f.signedIn(kept)
 	for passes, want := range []int{0, 1, 0} {
 		purged, err := f.store.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
 		f.check("Purge", err)
-		f.equal(fmt.Sprintf("purge %d", passes), purged, souvenir.PurgeReport{Sessions: want})
+		f.equal(fmt.Sprintf("purge %d", passes), purged, souvenir.PurgeReport{SignIns: want})
 		f.clock.Pass(4 * day)
 		f.signedIn(kept)
 	}

@@ -1,0 +1,123 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
+)
+
+// rerunning is an engine that runs the function of each Write twice, as one may that finds out at COMMIT that two
+// transactions cannot both be: nothing remains of the first time.
+type rerunning struct{ db.DB }
+
+func (d rerunning) Write(ctx context.Context, fn func(db.Tx) error) error {
+	again := errors.New("again")
+	err := d.DB.Write(ctx, func(tx db.Tx) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return again
+	})
+	if !errors.Is(err, again) {
+		return err
+	}
+	return d.DB.Write(ctx, fn)
+}
+
+// openRerunning opens a store in a file whose engine runs each Write twice.
+func openRerunning(t *testing.T, path string) *Store {
+	t.Helper()
+	o, err := (&Options{Embedder: wordEmbedder("words-1")}).withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := openFile(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newStore(t.Context(), rerunning{engine}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// rowsByTable counts the rows of each table that holds what callers have stored.
+func rowsByTable(t *testing.T, s *Store) string {
+	t.Helper()
+	var counts []string
+	err := s.db.Read(t.Context(), func(tx db.Tx) error {
+		for _, table := range []string{"memory", "memory_revision", "memory_tag", "memory_link", "passage", "file", "file_chunk",
+			"project", "project_member", "collection", "trash", "trash_item", "users", "token", "oauth_client",
+			"oauth_grant"} {
+			var n int
+			if err := tx.QueryRow(`SELECT count(*) FROM ` + table).Scan(&n); err != nil {
+				return err
+			}
+			counts = append(counts, fmt.Sprint(table, " ", n))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(counts, ", ")
+}
+
+func TestEveryMethodDoesTheSameWhereTheEngineRunsItsWritesAgain(t *testing.T) {
+	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{}))
+	backup := filepath.Join(t.TempDir(), "copy.db")
+	if err := st.Upkeep().Backup(t.Context(), backup, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i, method := range slices.Sorted(maps.Keys(st.calls())) {
+		if !writes(method) || !longtest.Part(i, 4, 8) {
+			continue
+		}
+		var rows [2]string
+		for i := range rows {
+			copied := filepath.Join(t.TempDir(), "settled.db")
+			if err := Restore(t.Context(), Restoration{From: backup, To: copied}); err != nil {
+				t.Fatal(err)
+			}
+			once := st
+			if once.Store = openWords(t, copied, Options{}); i == 1 {
+				if err := once.Close(); err != nil {
+					t.Fatal(err)
+				}
+				once.Store = openRerunning(t, copied)
+			}
+			if err := once.calls()[method](t.Context()); err != nil {
+				t.Errorf("%s gives %v, run %d times", method, err, i+1)
+			}
+			rows[i] = rowsByTable(t, once.Store)
+			if report, err := once.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
+				t.Errorf("%s, run %d times: the check finds %+v, %v", method, i+1, report.Findings, err)
+			}
+		}
+		if rows[0] != rows[1] {
+			t.Errorf("%s leaves other rows where its Writes run again:\n%s\n%s", method, rows[0], rows[1])
+		}
+	}
+}
+
+func TestAnEngineThatCannotBeReachedOrLacksSomethingSaysSo(t *testing.T) {
+	for class, want := range map[error]*Error{db.ErrUnavailable: ErrBusy, db.ErrUnsupported: ErrInvalid} {
+		if err := wrap(fmt.Errorf("engine: %w", class)); !errors.Is(err, want) || strings.Contains(err.Error(), "engine:") {
+			t.Errorf("%v becomes %v", class, err)
+		}
+	}
+}

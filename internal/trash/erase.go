@@ -1,0 +1,125 @@
+package trash
+
+import (
+	"context"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+)
+
+// SettingErasure is the setting that is not 0 while the file may contain traces of erased data. Each erasure increments
+// it.
+const SettingErasure = "erasure_due"
+
+// EraseExpired erases the entries that have expired at a time, in short transactions, and returns their number. With
+// time 0 it erases the entries that users have marked for erasure.
+func EraseExpired(ctx context.Context, store db.DB, now int64) (erased int, err error) {
+	for {
+		var rows []int64
+		err := store.Read(ctx, func(tx db.Tx) (err error) {
+			rows, err = db.Column[int64](tx,
+				`SELECT id FROM trash WHERE restorable_until <= ? ORDER BY restorable_until LIMIT 100`, now)
+			return err
+		})
+		if err != nil || len(rows) == 0 {
+			return erased, err
+		}
+		for _, row := range rows {
+			if err := eraseEntry(ctx, store, row); err != nil {
+				return erased, err
+			}
+			erased++
+		}
+	}
+}
+
+// eraseEntry erases an entry.
+func eraseEntry(ctx context.Context, store db.DB, row int64) error {
+	var files []int64
+	err := InPortions(func(p Portion) (done bool, err error) {
+		err = store.Write(ctx, func(tx db.Tx) (err error) {
+			files, done, err = eraseStep(tx, row, p)
+			return err
+		})
+		return done, err
+	})
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := kernel.RemoveFile(ctx, store, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eraseStep erases one portion of an entry, and reports whether that was all. The files that it returns are being
+// deleted and must still be removed.
+func eraseStep(tx db.Tx, row int64, p Portion) (files []int64, done bool, err error) {
+	var items []int64
+	found, left := 0, p.Bytes
+	err = tx.Each(func(r db.Rows) error {
+		var id, size int64
+		err := r.Scan(&id, &size)
+		if found++; left > 0 { // at least one, however large
+			items = append(items, id)
+		}
+		left -= size
+		return err
+	}, `SELECT id, octet_length(data) FROM trash_item WHERE entry_id = ? LIMIT ?`, row, p.Rows)
+	if err != nil {
+		return nil, false, err
+	}
+	more := found == p.Rows || len(items) < found
+	list := db.List(items)
+	for _, statement := range []string{
+		`DELETE FROM trash_link WHERE source IN (SELECT uid FROM trash_item WHERE id IN ` + db.Integers1 +
+			` AND kind = 'memory')`,
+		`DELETE FROM trash_link WHERE target IN (SELECT uid FROM trash_item WHERE id IN ` + db.Integers1 +
+			` AND kind = 'memory')`,
+		`DELETE FROM trash_item WHERE id IN ` + db.Integers1,
+	} {
+		if _, err := tx.Exec(statement, list); err != nil {
+			return nil, false, err
+		}
+	}
+	if err := NoteErasure(tx); err != nil || more {
+		return nil, false, err
+	}
+	if files, err = db.Column[int64](tx, `SELECT id FROM file WHERE uid = ? AND state = 'trashed'`,
+		fileID(row)); err != nil {
+		return nil, false, err
+	}
+	for _, statement := range []string{
+		`UPDATE file SET state = 'leaving', filename = '', description = '' WHERE id IN ` + db.Integers2 + ` AND ?1 <> 0`,
+		`DELETE FROM trash_link WHERE source = (SELECT item FROM trash WHERE id = ?1 AND kind = 'file') AND ?2 <> ''`,
+		`DELETE FROM trash WHERE id = ?1 AND ?2 <> ''`,
+	} {
+		if _, err := tx.Exec(statement, row, db.List(files)); err != nil {
+			return nil, false, err
+		}
+	}
+	return files, true, nil
+}
+
+// EraseTrashOf erases one portion of a user's trash, and reports whether that was all. purgeFiles removes the files.
+func (t *Mover) EraseTrashOf(user int64, p Portion) (done bool, err error) {
+	entries, err := db.Column[int64](t.Tx, `SELECT id FROM trash WHERE owner_id = ? LIMIT ?`, user, p.Rows)
+	if err != nil {
+		return false, err
+	}
+	for _, row := range entries {
+		if _, done, err := eraseStep(t.Tx, row, p); err != nil || !done {
+			return false, err
+		}
+	}
+	return len(entries) < p.Rows, nil
+}
+
+// NoteErasure records an erasure.
+func NoteErasure(tx db.Tx) error {
+	_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE `+
+		`SET value = setting.value + 1`, SettingErasure)
+	return err
+}

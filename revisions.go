@@ -1,0 +1,181 @@
+package souvenir
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
+)
+
+// Revision is a state that a memory is or was in.
+type Revision struct {
+	Number    int            `json:"revision"`
+	Content   string         `json:"content"`
+	Metadata  map[string]any `json:"metadata"`   // as returned: the known keys and the memory's own
+	CreatedAt time.Time      `json:"created_at"` // when the memory came into this state
+	Current   bool           `json:"current"`    // it is in this state now
+}
+
+// Revisions returns the history of a memory, the current state first.
+func (s *Store) Revisions(ctx context.Context, id string) ([]Revision, error) {
+	var all []Revision
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		m, err := s.memory(tx, v, id)
+		if err != nil {
+			return err
+		}
+		former, err := formerRevisions(tx, v, m, 0)
+		current := Revision{Number: m.Revision, Content: m.Content, Metadata: m.ShownMetadata(), CreatedAt: m.UpdatedAt,
+			Current: true}
+		all = append([]Revision{current}, former...)
+		return err
+	})
+	return all, err
+}
+
+// RestoreRevision restores the content and metadata of an earlier revision of a memory. It is an update like any other:
+// it makes a new revision, and keeps the previous state. Links to memories that no longer exist are left out. A vector
+// of the caller's own is not part of a revision.
+func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Stored, error) {
+	var current storedMemory
+	var former []Revision
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		if current, err = s.memoryForWriting(tx, v, id); err != nil {
+			return err
+		}
+		former, err = formerRevisions(tx, v, current, number)
+		return err
+	})
+	if err != nil {
+		return Stored{}, err
+	}
+	if number < 1 || len(former) == 0 {
+		return Stored{}, newError(KindNotFound, "revision",
+			"revision %d of memory %s does not exist; it has revision %d now and keeps those before it",
+			number, show(id), current.Revision)
+	}
+	content := &kernel.Draft{Content: former[0].Content}
+	if former[0].Content == current.Content {
+		content = nil
+	}
+	return s.change(ctx, id, current.Revision, content, nil,
+		func(w *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) {
+			metadata, err := jsonobject.Canonical("metadata", former[0].Metadata)
+			if err != nil {
+				return kernel.Attributes{}, err
+			}
+			a, err := kernel.AttributesOf(metadata)
+			if err != nil {
+				return kernel.Attributes{}, err
+			}
+			return w.renamed(a, before)
+		})
+}
+
+// renamed sets the current name of the project in the attributes of a past version.
+func (w *memoryWriter) renamed(a, now kernel.Attributes) (kernel.Attributes, error) {
+	switch a.ProjectID {
+	case "":
+	case now.ProjectID:
+		a.ProjectName = now.ProjectName
+	default:
+		p, err := naming.Find(w.Tx, w.Viewer, a.ProjectID, "")
+		if err != nil {
+			return a, err
+		}
+		if p != nil {
+			a.ProjectName = p.Name
+		}
+	}
+	return a, nil
+}
+
+// keepRevision records the state of a memory before a change. It keeps all links, including links that this caller
+// cannot see.
+func (w *memoryWriter) keepRevision(m storedMemory) error {
+	a := m.attributes()
+	var err error
+	if a.Related, err = db.Column[string](w.Tx, `SELECT r.uid FROM memory_link l JOIN memory r ON r.id = l.related_id
+		WHERE l.memory_id = ? ORDER BY l.position`, m.row); err != nil {
+		return err
+	}
+	encoded, err := json.Marshal(a.Shown())
+	if err != nil {
+		return err
+	}
+	_, err = w.Tx.Exec(`INSERT INTO memory_revision (memory_id, revision, partition_id, content, attributes, `+
+		`created_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		m.row, m.Revision, m.partition, m.Content, string(encoded), m.UpdatedAt.UnixMicro())
+	return err
+}
+
+// formerRevisions reads the past versions, newest first; only one of them if number is not 0. A version from before the
+// memory moved into a project is for callers who can see its earlier place, and only links to memories that the caller
+// can see now are included.
+func formerRevisions(tx db.Tx, v viewer, m storedMemory, number int) ([]Revision, error) {
+	visible, args := v.Visible()
+	var all []Revision
+	err := tx.Each(func(row db.Rows) error {
+		var r Revision
+		var attributes string
+		var created int64
+		if err := row.Scan(&r.Number, &r.Content, &attributes, &created); err != nil {
+			return err
+		}
+		r.CreatedAt = kernel.ToTime(created)
+		var err error
+		if r.Metadata, err = jsonobject.Decode([]byte(attributes)); err != nil {
+			return damaged(err, "the attributes of revision %d of memory %s", r.Number, m.ID)
+		}
+		all = append(all, r)
+		return nil
+	}, `SELECT r.revision, r.content, r.attributes, r.created_at
+		FROM memory_revision r JOIN partition p ON p.id = r.partition_id JOIN collection c ON c.id = p.collection_id
+		WHERE r.memory_id = ? AND (? = 0 OR r.revision = ?) AND `+visible+` ORDER BY r.revision DESC`,
+		append([]any{m.row, number, number}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range all {
+		if err := onlyVisibleLinks(tx, v, r.Metadata); err != nil {
+			return nil, err
+		}
+		a, err := kernel.AttributesOf(r.Metadata)
+		if err != nil {
+			return nil, damaged(err, "revision %d of memory %s", r.Number, m.ID)
+		}
+		all[i].Metadata = a.Shown() // with the types of the current state
+	}
+	return all, nil
+}
+
+func onlyVisibleLinks(tx db.Tx, v viewer, metadata map[string]any) error {
+	value, linked := metadata["related_memory_ids"]
+	if !linked {
+		return nil
+	}
+	ids, err := jsonobject.Strings("related_memory_ids", value)
+	if err != nil {
+		return damaged(err, "the links of a revision")
+	}
+	encoded, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	condition, args := v.Visible()
+	seen, err := db.Column[string](tx, `SELECT m.uid `+kernel.FromMemory+` WHERE m.uid IN `+db.Texts+` AND `+condition,
+		append([]any{string(encoded)}, args...)...)
+	if err != nil {
+		return err
+	}
+	delete(metadata, "related_memory_ids")
+	if ids = slices.DeleteFunc(ids, func(id string) bool { return !slices.Contains(seen, id) }); len(ids) > 0 {
+		metadata["related_memory_ids"] = anys(ids)
+	}
+	return nil
+}

@@ -1,0 +1,376 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/redact"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
+	"github.com/souvenir-ai/souvenir/internal/valid"
+)
+
+// SignIn is a person's sign-in in a browser.
+type SignIn struct {
+	ID         string    `json:"id"`
+	CreatedAt  time.Time `json:"created_at"`
+	LastUsedAt time.Time `json:"last_used_at"` // to the minute
+	ExpiresAt  time.Time `json:"expires_at"`   // 14 days after the last use, and at most 90 days after the sign-in
+	UserAgent  string    `json:"user_agent"`   // the User-Agent that the browser sent; empty if none
+
+	// ConfirmedAt is when the person last proved their identity: at the sign-in, or with [Accounts.ConfirmSignIn].
+	ConfirmedAt time.Time `json:"confirmed_at"`
+}
+
+// NewSignIn describes the sign-in of a user whose credentials have been checked.
+type NewSignIn struct {
+	User string // id or name of a user with an account
+
+	// UserAgent is the browser's User-Agent header, which lets people tell their sign-ins apart. It is stored without
+	// invisible characters, up to 256 bytes.
+	UserAgent string
+
+	// Replaces is the id of a sign-in of the same user in the same browser to end; what was made in it counts as made in
+	// the new one. Any other id, or an empty one, ends nothing.
+	Replaces string
+
+	// Confirmed is when the person proved their identity, if earlier than now, such as at a provider where they signed in
+	// before. Zero means now.
+	Confirmed time.Time
+
+	// Since is when checking the credentials began, by the store's clock. If the account has changed after that, for
+	// example its password, the sign-in is refused: the credentials checked may no longer be valid. Zero means no
+	// comparison.
+	Since time.Time
+}
+
+// AddedSignIn is a new sign-in with its value, which can never be seen again.
+type AddedSignIn struct {
+	SignIn
+	Value string `json:"session"` // ses_ and 43 letters and digits, for a cookie
+}
+
+// Format prints the sign-in without its value.
+func (a AddedSignIn) Format(f fmt.State, _ rune) { redact.Format(f, a, "Value") }
+
+// SignInSelection selects sign-ins to end.
+type SignInSelection struct {
+	Only   string // id of the one sign-in that ends; empty: all
+	Except string // id of a sign-in that stays; empty: none
+
+	// KeepMade keeps the tokens made and the applications authorized in these sign-ins: an ordinary sign-out. False ends
+	// them, too: an intruder may have made them. Tokens made WithSignIn end either way.
+	KeepMade bool
+}
+
+const (
+	signInStart    = "ses_"
+	signInIdle     = 14 * 24 * time.Hour
+	signInLifetime = 90 * 24 * time.Hour
+	maxSignIns     = 100 // of a user
+	maxUserAgent   = 256 // bytes
+)
+
+// AddSignIn records that a user has signed in in a browser. Only the answer contains its value; the store keeps a
+// hash. When a user has more than 100 sign-ins, the least recently used one ends. An unknown user is ErrNotFound, one
+// without an account ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated.
+func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (AddedSignIn, error) {
+	s, err := h.operator("AddSignIn")
+	if err != nil {
+		return AddedSignIn{}, err
+	}
+	added := AddedSignIn{Value: newValue(signInStart)}
+	err = s.write(ctx, func(tx db.Tx, _ viewer) error {
+		u, err := findUser(tx, n.User)
+		if err != nil {
+			return err
+		}
+		if err := u.checkHasAccount(); err != nil {
+			return err
+		}
+		if err := u.checkMaySignIn(tx, n.Since); err != nil {
+			return err
+		}
+		if added.SignIn, err = s.addSignIn(tx, u, n, added.Value); err != nil || n.Replaces == "" {
+			return err
+		}
+		return replaceSignIn(tx, u, n.Replaces, added.ID)
+	})
+	if err != nil {
+		return AddedSignIn{}, err
+	}
+	return added, nil
+}
+
+// checkMaySignIn refuses a user who is disabled, or whose account has changed since a time.
+func (u storedUser) checkMaySignIn(tx db.Tx, since time.Time) error {
+	if u.Disabled {
+		return newError(KindUnauthenticated, "", "this user is disabled")
+	}
+	if since.IsZero() {
+		return nil
+	}
+	changed, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE id = ? AND updated_at > ?`, u.row, since.UnixMicro())
+	if err == nil && len(changed) > 0 {
+		return newError(KindUnauthenticated, "", "this account was changed during the sign-in; sign in again")
+	}
+	return err
+}
+
+// replaceSignIn ends a sign-in that another one replaces, and moves what was made in it to the new one.
+func replaceSignIn(tx db.Tx, u storedUser, old, fresh string) error {
+	deleted, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, old, u.row)
+	if err != nil || deleted.RowsAffected == 0 {
+		return err
+	}
+	for _, statement := range []string{`UPDATE token SET session = ? WHERE session = ?`,
+		`UPDATE oauth_grant SET session = ? WHERE session = ?`} {
+		if _, err := tx.Exec(statement, fresh, old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) addSignIn(tx db.Tx, u storedUser, n NewSignIn, value string) (SignIn, error) {
+	now := s.now()
+	confirmed := now
+	if !n.Confirmed.IsZero() {
+		confirmed = max(1, min(now, n.Confirmed.UnixMicro())) // 0 stands for the time of the sign-in
+	}
+	added := SignIn{
+		ID: s.newID(), CreatedAt: kernel.ToTime(now), LastUsedAt: kernel.ToTime(now),
+		ExpiresAt:   kernel.ToTime(now + signInIdle.Microseconds()),
+		UserAgent:   cleanUserAgent(n.UserAgent),
+		ConfirmedAt: kernel.ToTime(confirmed),
+	}
+	if _, err := tx.Exec(`DELETE FROM session WHERE user_id = ?1 AND (expires_at <= ?2 OR id IN
+		(SELECT id FROM session WHERE user_id = ?1 AND expires_at > ?2 ORDER BY last_used_at DESC,
+		id DESC LIMIT ?3 OFFSET ?4))`, u.row, now, math.MaxInt64, maxSignIns-1); err != nil {
+		return SignIn{}, err
+	}
+	_, err := tx.Exec(`INSERT INTO session (uid, user_id, hash, user_agent, created_at, last_used_at, expires_at, `+
+		`confirmed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		added.ID, u.row, digest(value), added.UserAgent, now, now, added.ExpiresAt.UnixMicro(), confirmed)
+	return added, err
+}
+
+// cleanUserAgent reduces a User-Agent to one line of visible text.
+func cleanUserAgent(userAgent string) string {
+	const enough = 4 * maxUserAgent // headers may be long, and all past this is cut off anyway
+	userAgent = strings.ToValidUTF8(userAgent[:min(len(userAgent), enough)], "")
+	userAgent = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r) || foldname.Unseen(r):
+			return -1
+		}
+		return r
+	}, userAgent)), " ")
+	if len(userAgent) <= maxUserAgent {
+		return userAgent
+	}
+	end := maxUserAgent
+	for !utf8.RuneStart(userAgent[end]) {
+		end--
+	}
+	return strings.TrimSpace(userAgent[:end])
+}
+
+// storedSignIn is a sign-in with its rows.
+type storedSignIn struct {
+	SignIn
+	row, user int64
+}
+
+// loadSignIns reads the sign-ins for which a condition on e holds (and what follows WHERE).
+func loadSignIns(tx db.Tx, condition string, args ...any) ([]storedSignIn, error) {
+	var found []storedSignIn
+	err := tx.Each(func(row db.Rows) error {
+		var e storedSignIn
+		var created, used, expires, confirmed int64
+		err := row.Scan(&e.row, &e.user, &e.ID, &e.UserAgent, &created, &used, &expires, &confirmed)
+		e.CreatedAt, e.LastUsedAt, e.ExpiresAt, e.ConfirmedAt = kernel.ToTime(created), kernel.ToTime(used),
+			kernel.ToTime(expires),
+			kernel.ToTime(cmp.Or(confirmed, created))
+		found = append(found, e)
+		return err
+	}, `SELECT e.id, e.user_id, e.uid, e.user_agent, e.created_at, e.last_used_at, e.expires_at, e.confirmed_at `+
+		`FROM session e WHERE `+condition, args...)
+	return found, err
+}
+
+// CheckSignIn returns the user of a sign-in, with all scopes of a person, which include admin for admins only. A
+// sign-in that is unknown, ended or expired, or whose user is disabled, is ErrUnauthenticated, with the same message.
+// Each use extends a sign-in to 14 days from then, up to 90 days after the sign-in. It works read-only, too, but then
+// does not extend the sign-in.
+//
+// The sign-in is looked up by its hash: see [Accounts.CheckToken].
+func (h *Accounts) CheckSignIn(ctx context.Context, value string) (Principal, error) {
+	s, err := h.operator("CheckSignIn")
+	if err != nil {
+		return Principal{}, err
+	}
+	refused := newError(KindUnauthenticated, "",
+		"the session is not valid; it may have expired or ended, so sign in again")
+	if !isValue(signInStart, value) {
+		return Principal{}, refused
+	}
+	now := s.now()
+	var sessions []storedSignIn
+	var users []storedUser
+	err = s.readStore(ctx, func(tx db.Tx) (err error) {
+		if sessions, err = loadSignIns(tx, `e.hash = ? AND e.expires_at > ?`, digest(value), now); err != nil ||
+			len(sessions) == 0 {
+			return err
+		}
+		users, err = loadUsers(tx, `u.id = ?`, sessions[0].user)
+		return err
+	})
+	switch {
+	case err != nil:
+		return Principal{}, err
+	case len(users) == 0 || users[0].Disabled:
+		return Principal{}, refused
+	}
+	s.noteSignIn(ctx, sessions[0], now)
+	scopes := Scopes()
+	if users[0].Role != RoleAdmin {
+		scopes = slices.DeleteFunc(scopes, func(scope Scope) bool { return scope == ScopeAdmin })
+	}
+	return Principal{User: users[0].User, Scopes: scopes, Access: Access{User: users[0].ID}, SignInID: sessions[0].ID,
+		ConfirmedAt: sessions[0].ConfirmedAt}, nil
+}
+
+// noteSignIn records the use of a sign-in, and extends it.
+func (s *Store) noteSignIn(ctx context.Context, e storedSignIn, now int64) {
+	used := e.LastUsedAt.UnixMicro()
+	expires := min(now+signInIdle.Microseconds(), e.CreatedAt.Add(signInLifetime).UnixMicro())
+	s.noteUse(ctx, use{of: "session", id: e.ID, last: &used, now: now}, func(tx db.Tx) error {
+		_, err := tx.Exec(`UPDATE session SET last_used_at = ?, expires_at = ? WHERE id = ? AND uid = ? `+
+			`AND last_used_at < ?1`, now, expires, e.row, e.ID)
+		return err
+	})
+}
+
+// SignIns returns the user's sign-ins that have not expired, the newest first. A view that is limited to projects may
+// not call it.
+func (h *Accounts) SignIns(ctx context.Context) ([]SignIn, error) {
+	s, err := h.own("SignIns")
+	if err != nil {
+		return nil, err
+	}
+	all := []SignIn{}
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		found, err := loadSignIns(tx, `e.user_id = ? AND e.expires_at > ? ORDER BY e.created_at DESC, e.id DESC`, v.User,
+			s.now())
+		for _, e := range found {
+			all = append(all, e.SignIn)
+		}
+		return err
+	})
+	return all, err
+}
+
+// ConfirmSignIn records that the person using a sign-in of the view's user has just proved their identity again. A
+// sign-in that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
+func (h *Accounts) ConfirmSignIn(ctx context.Context, id string) error {
+	s, err := h.own("ConfirmSignIn")
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		now := s.now()
+		result, err := tx.Exec(`UPDATE session SET confirmed_at = ? WHERE uid = ? AND user_id = ? AND expires_at > ?`, now,
+			id, v.User, now)
+		if err == nil && result.RowsAffected == 0 {
+			return noSignIn(id)
+		}
+		return err
+	})
+}
+
+func noSignIn(id string) error {
+	return newError(KindNotFound, "id", "id %s is not a session of this user", show(id))
+}
+
+// DeleteSignIn ends one of the user's sign-ins at once, with the tokens made and the applications authorized in it:
+// the wrong person may be using it. To sign out, use [Accounts.DeleteSignIns]. A sign-in that is unknown, or has
+// ended, is ErrNotFound. A view that is limited to projects may not call it.
+func (h *Accounts) DeleteSignIn(ctx context.Context, id string) error {
+	s, err := h.own("DeleteSignIn")
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		if err := endMadeIn(tx, s.now(), `e.uid = ? AND e.user_id = ?`, id, v.User); err != nil {
+			return err
+		}
+		result, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, id, v.User)
+		if err == nil && result.RowsAffected == 0 {
+			return noSignIn(id)
+		}
+		return err
+	})
+}
+
+// DeleteSignIns ends sign-ins of the user at once: it signs the user out. It is not an error if there are none. A view
+// that is limited to projects may not call it.
+func (h *Accounts) DeleteSignIns(ctx context.Context, d SignInSelection) error {
+	s, err := h.own("DeleteSignIns")
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
+		const these = `e.user_id = ?1 AND e.uid <> ?2 AND (?3 = '' OR e.uid = ?3)`
+		if !d.KeepMade {
+			if err := endMadeIn(tx, s.now(), these, v.User, d.Except, d.Only); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(`DELETE FROM session WHERE id IN (SELECT e.id FROM session e WHERE `+these+`)`, v.User, d.Except,
+			d.Only)
+		return err
+	})
+}
+
+// endSignIns ends the sign-ins of a user (a row), except the one with an id.
+func endSignIns(tx db.Tx, user int64, except string) error {
+	_, err := tx.Exec(`DELETE FROM session WHERE user_id = ? AND uid <> ?`, user, except)
+	return err
+}
+
+// purgeSignIns deletes the sign-ins that have expired, and counts them.
+func purgeSignIns(tx db.Tx, now int64) (int64, error) {
+	result, err := tx.Exec(`DELETE FROM session WHERE expires_at <= ?`, now)
+	return result.RowsAffected, err
+}
+
+// signInRecord describes the row of a sign-in. Exports leave sign-ins out: after a move to another file, people sign
+// in again.
+func signInRecord() transfer.Record {
+	return transfer.Record{
+		Table: "session", Key: 1,
+		Fields: []transfer.RecordField{
+			{Name: "id", Check: valid.Name},
+			{Name: "hash", Form: transfer.BytesForm, Check: transfer.CheckHash},
+			{Name: "user_agent", Check: transfer.CheckText},
+			{Name: "created_at", Form: transfer.TimeForm},
+			{Name: "last_used_at", Form: transfer.TimeForm},
+			{Name: "expires_at", Form: transfer.TimeForm},
+			{Name: "confirmed_at", Form: transfer.TimeForm},
+		},
+		Selection: `SELECT uid, hash, user_agent, created_at, last_used_at, expires_at, confirmed_at FROM session`,
+		Ordered:   `id`,
+	}
+}
