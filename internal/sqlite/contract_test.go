@@ -1,7 +1,9 @@
 package sqlite_test
 
 import (
+	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -23,9 +25,26 @@ func TestSQLiteKeepsTheContract(t *testing.T) {
 		dbtest.Run(t, dbtest.Engine{
 			Open:   func(t *testing.T) db.DB { return open(t, filepath.Join(t.TempDir(), "contract.db")) },
 			Reopen: func(t *testing.T, closed db.DB) db.DB { return open(t, closed.Upkeep().Path()) },
+			Second: func(t *testing.T, d db.DB) db.DB { return open(t, d.Upkeep().Path()) },
+			Killed: func(t *testing.T) (db.DB, io.Reader) {
+				path := filepath.Join(t.TempDir(), "killed.db")
+				if err := open(t, path).Close(); err != nil {
+					t.Fatal(err)
+				}
+				printed := sqlite.KillContract(t, path)
+				return open(t, path), strings.NewReader(printed)
+			},
+			Flood: flood,
 		})
 	})
 	t.Run("memory", func(t *testing.T) {
-		dbtest.Run(t, dbtest.Engine{Open: func(t *testing.T) db.DB { return open(t, ":memory:") }})
+		dbtest.Run(t, dbtest.Engine{Open: func(t *testing.T) db.DB { return open(t, ":memory:") }, Flood: flood})
 	})
+}
+
+// flood makes a thousand entries in the log of changes.
+func flood(tx db.Tx, memory int64) error {
+	_, err := tx.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+		INSERT INTO change (memory_id) SELECT ? FROM n`, memory)
+	return err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	base "github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/db/dbtest"
 )
 
 // The tests with several processes start this test binary again, with what to do in the environment.
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 
 var childTasks = map[string]func(path, name string) error{
 	"write for ever":  writeForEver,
+	"contract":        writeContract,
 	"write 200":       write200,
 	"open":            openAndClose,
 	"hold the lock":   holdTheLock,
@@ -75,6 +77,39 @@ func writeForEver(path, _ string) error {
 	}
 	wg.Wait()
 	return nil
+}
+
+// writeContract is the process that the contract's test kills.
+func writeContract(path, _ string) error {
+	d, err := Open(context.Background(), Config{Path: path, ApplicationID: contractID, Migrations: Migrations()})
+	if err != nil {
+		return err
+	}
+	return dbtest.WriteUntilKilled(context.Background(), d, os.Stdout)
+}
+
+// contractID marks the files of the contract's tests.
+const contractID = 0x534f5556
+
+// KillContract kills a process that writes to a file once it has printed 200 lines, and returns what it printed.
+func KillContract(t *testing.T, path string) string {
+	t.Helper()
+	cmd := child(t, "contract", path, "")
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	var printed strings.Builder
+	lines := bufio.NewScanner(out)
+	for n := 0; lines.Scan(); n++ {
+		printed.WriteString(lines.Text() + "\n")
+		if n == 200 {
+			must(t, cmd.Process.Kill()) // what the pipe still holds was answered too
+		}
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("the process ended by itself")
+	}
+	return printed.String()
 }
 
 func TestEveryAnsweredWriteIsThereAfterAKill(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -17,6 +18,17 @@ type Engine struct {
 
 	// Reopen opens a closed database again. Nil: the engine keeps nothing of a closed one.
 	Reopen func(t *testing.T, closed db.DB) db.DB
+
+	// Second opens an open database once more, with a handle of its own, as another process does. Nil: it has one only.
+	Second func(t *testing.T, open db.DB) db.DB
+
+	// Killed starts a process that opens an empty database and calls [WriteUntilKilled], kills it when it has printed
+	// some lines, and opens the database. It also returns what the process printed. Nil: there is nothing to kill.
+	Killed func(t *testing.T) (db.DB, io.Reader)
+
+	// Flood makes the log of changes longer than it is kept, by some thousand changes of a memory at each call. Nil: the
+	// log has no end.
+	Flood func(tx db.Tx, memory int64) error
 }
 
 // Run runs all tests.
@@ -27,17 +39,20 @@ func Run(t *testing.T, e Engine) {
 	}{
 		{"a Read sees one snapshot", readsOneSnapshot},
 		{"a Read writes nothing", readWritesNothing},
-		{"Writes do not overlook each other", noWriteSkew},
-		{"a Write that finds nothing is not alone in that", noPhantoms},
+		{"Writes do not overlook each other", func(t *testing.T, d db.DB) { noWriteSkew(t, d, d) }},
+		{"a Write that finds nothing is not alone in that", func(t *testing.T, d db.DB) { noPhantoms(t, d, d) }},
 		{"a Write that runs again sees none of its former work", runsAgain},
 		{"an error undoes the work of its Write alone", errorUndoesItsOwn},
 		{"errors have classes", errorsHaveClasses},
 		{"a call ends with its context", endsWithContext},
 		{"a nested Write does not wait for itself", nested},
 		{"a transaction ends with its function", transactionEnds},
-		{"changes are complete, or say that they are not", changesComplete},
+		{"changes are complete, or say that they are not", func(t *testing.T, d db.DB) { changesComplete(t, e, d) }},
 		{"changes are not missed among many writers", changesAmongWriters},
+		{"changes of a Write that commits late are not missed", changesOfLateCommits},
 		{"rows are scanned", rowsScanned},
+		{"arguments go to their parameters", parameters},
+		{"rows are counted, and go with what they belong to", counters},
 		{"texts of the dialect mean what they say", dialect},
 		{"conditions on metadata", metadata},
 		{"words", words},
@@ -54,6 +69,9 @@ func Run(t *testing.T, e Engine) {
 		})
 	}
 	t.Run("what a Write has answered is there after opening again", func(t *testing.T) { durable(t, e) })
+	t.Run("what a Write has answered is there after a kill", func(t *testing.T) { survivesKill(t, e) })
+	t.Run("Writes of two handles do not overlook each other", func(t *testing.T) { handlesSerialize(t, e) })
+	t.Run("changes by one handle are seen by the other", func(t *testing.T) { handlesSeeEachOther(t, e) })
 	t.Run("a closed database says so", func(t *testing.T) { closed(t, e) })
 }
 

@@ -60,14 +60,14 @@ func readWritesNothing(t *testing.T, d db.DB) {
 }
 
 // Two doctors are on duty, and one must stay: each checks that both are there, and leaves.
-func noWriteSkew(t *testing.T, d db.DB) {
+func noWriteSkew(t *testing.T, d, other db.DB) {
 	for round := range 5 {
 		write(t, d, func(tx db.Tx) error { return errors.Join(set(tx, key("a"), 1), set(tx, key("b"), 1)) })
 		var looked atomic.Int32
 		var wg sync.WaitGroup
-		for _, mine := range []string{key("a"), key("b")} {
+		for mine, handle := range map[string]db.DB{key("a"): d, key("b"): other} {
 			wg.Go(func() {
-				err := d.Write(t.Context(), func(tx db.Tx) error {
+				err := handle.Write(t.Context(), func(tx db.Tx) error {
 					var onDuty int64
 					if err := tx.QueryRow(`SELECT sum(value) FROM setting WHERE key LIKE 'test %'`).Scan(&onDuty); err != nil {
 						return err
@@ -98,13 +98,14 @@ func noWriteSkew(t *testing.T, d db.DB) {
 
 // A row that is missing when fn looks for it is still missing when the Write ends: of several that find nothing,
 // only one goes on.
-func noPhantoms(t *testing.T, d db.DB) {
+func noPhantoms(t *testing.T, d, other db.DB) {
 	const writers = 4
 	var looked atomic.Int32
 	var wg sync.WaitGroup
 	for w := range writers {
+		handle := []db.DB{d, other}[w%2]
 		wg.Go(func() {
-			err := d.Write(t.Context(), func(tx db.Tx) error {
+			err := handle.Write(t.Context(), func(tx db.Tx) error {
 				n, err := count(tx)
 				looked.Add(1)
 				for end := time.Now().Add(meeting); looked.Load() < writers && time.Now().Before(end); {

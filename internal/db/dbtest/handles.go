@@ -1,0 +1,161 @@
+package dbtest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// twoHandles opens a database twice, as two processes do.
+func twoHandles(t *testing.T, e Engine) (one, other db.DB) {
+	t.Helper()
+	if e.Second == nil {
+		t.Skip("this database has one handle only")
+	}
+	one = e.Open(t)
+	other = e.Second(t, one)
+	t.Cleanup(func() {
+		if err := errors.Join(other.Close(), one.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return one, other
+}
+
+// What holds between the Writes of one handle holds between those of two: an engine that only puts its own calls in
+// turn loses updates here.
+func handlesSerialize(t *testing.T, e Engine) {
+	one, other := twoHandles(t, e)
+	noWriteSkew(t, one, other)
+	write(t, one, func(tx db.Tx) error {
+		_, err := tx.Exec(`DELETE FROM setting WHERE key LIKE 'test %'`)
+		return err
+	})
+	noPhantoms(t, one, other)
+}
+
+func handlesSeeEachOther(t *testing.T, e Engine) {
+	one, other := twoHandles(t, e)
+	partition := place(t, one)
+	_, mark, _ := since(t, other, "", 100)
+	var row int64
+	write(t, one, func(tx db.Tx) (err error) {
+		row, err = addMemory(tx, partition, "m", "{}")
+		return err
+	})
+	if changed, _, complete := since(t, other, mark, 100); !complete || !slices.Contains(changed, row) {
+		t.Errorf("the other handle sees the changes %v, complete: %t; want memory %d", changed, complete, row)
+	}
+}
+
+// A Write that began first and commits last must not be missed by one who reads the changes between the two.
+func changesOfLateCommits(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	var first, second int64
+	begun, end := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	var writers, reader sync.WaitGroup
+	writers.Go(func() {
+		err := d.Write(t.Context(), func(tx db.Tx) (err error) {
+			first, err = addMemory(tx, partition, "first", "{}")
+			once.Do(func() { close(begun) })
+			<-end
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	over := make(chan struct{})
+	writers.Go(func() {
+		defer close(over)
+		err := d.Write(t.Context(), func(tx db.Tx) (err error) {
+			second, err = addMemory(tx, partition, "second", "{}")
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	select { // an engine may make the second wait
+	case <-over:
+	case <-time.After(meeting):
+	}
+	var seen []int64
+	var mark db.Mark
+	read := make(chan struct{})
+	reader.Go(func() {
+		defer close(read)
+		seen, mark, _ = since(t, d, "", 100)
+	})
+	select { // and the Read, too, where everything is in memory
+	case <-read:
+	case <-time.After(meeting):
+	}
+	close(end)
+	writers.Wait()
+	reader.Wait()
+	later, _, complete := since(t, d, mark, 100)
+	for _, row := range []int64{first, second} {
+		if !slices.Contains(seen, row) && !slices.Contains(later, row) || !complete {
+			t.Errorf("memory %d is in none of the changes %v and, later, %v (complete: %t)", row, seen, later, complete)
+		}
+	}
+}
+
+// WriteUntilKilled writes rows from several goroutines, and prints the number of each once its Write is answered. It is
+// for the process that [Engine.Killed] kills.
+func WriteUntilKilled(ctx context.Context, d db.DB, out io.Writer) error {
+	var mu sync.Mutex
+	var number atomic.Int64
+	errs := make(chan error)
+	for range 4 {
+		go func() {
+			for {
+				n := number.Add(1)
+				if err := d.Write(ctx, func(tx db.Tx) error { return set(tx, key(n), n) }); err != nil {
+					errs <- err
+					return
+				}
+				mu.Lock()
+				fmt.Fprintln(out, n)
+				mu.Unlock()
+			}
+		}()
+	}
+	return <-errs
+}
+
+func survivesKill(t *testing.T, e Engine) {
+	if e.Killed == nil {
+		t.Skip("no process of this engine can be killed")
+	}
+	d, printed := e.Killed(t)
+	defer d.Close()
+	answered := 0
+	read(t, d, func(tx db.Tx) error {
+		for lines := bufio.NewScanner(printed); lines.Scan(); answered++ {
+			var n int64
+			if _, err := fmt.Sscan(lines.Text(), &n); err != nil {
+				continue // the line that it was printing when it was killed
+			}
+			if got, err := get(tx, key(n)); err != nil || got != n {
+				t.Errorf("Write %d was answered before the process was killed, and is lost: %d, %v", n, got, err)
+			}
+		}
+		return nil
+	})
+	if answered < 50 {
+		t.Errorf("%d Writes were answered; want at least 50", answered)
+	}
+}
