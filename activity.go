@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -371,18 +371,7 @@ func cleanClient(client string) string {
 			}
 		}
 	}
-	return cutLine(strings.Join(words, " "), maxActivityClient)
-}
-
-// cutLine keeps the beginning of a text, up to most bytes.
-func cutLine(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return strings.TrimSpace(text[:most])
+	return strings.TrimSpace(shorten.Bytes(strings.Join(words, " "), maxActivityClient))
 }
 
 // activityRecord describes a valid row of a call. Exports leave calls out: they are the history of this file.
@@ -487,7 +476,9 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 			outcome = outcomeOfKind(KindInternal)
 		}
 	}
-	line := func(text string, most int) string { return cutLine(cleanUserAgent(text), most) }
+	line := func(text string, most int) string {
+		return strings.TrimSpace(shorten.Bytes(cleanUserAgent(text), most))
+	}
 	_, err = tx.Exec(`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id,
 		memory, file, outcome, started_at, duration, bytes)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // How a context is fitted into a token budget.
@@ -45,50 +45,12 @@ func (c Context) tokens() int {
 
 // shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview.
 func (m *ContextMemory) shorten(characters int) {
-	if cut := cutText(m.Content, characters); cut != m.Content {
+	if cut := shorten.Words(m.Content, characters); cut != m.Content {
 		m.Content, m.Truncated = cut, true
 	}
 	if jsonSize(m.Metadata) > maxOwnInPreview {
 		m.Metadata, m.Truncated = nil, true
 	}
-}
-
-// cutText returns the beginning of a text, up to a number of characters: whole words if that costs little.
-func cutText(content string, characters int) string {
-	if len(content) <= characters {
-		return content
-	}
-	end, space, n := len(content), 0, 0
-	for i, r := range content {
-		if n == characters {
-			end = i
-			break
-		}
-		if unicode.IsSpace(r) {
-			space = i
-		}
-		n++
-	}
-	if end == len(content) {
-		return content
-	}
-	const most = 40 // bytes of a word that are given up
-	if next, _ := utf8.DecodeRuneInString(content[end:]); !unicode.IsSpace(next) && space > 0 && end-space <= most {
-		end = space
-	}
-	return strings.TrimRightFunc(content[:end], unicode.IsSpace)
-}
-
-// cutBytes returns the beginning of a text, up to most bytes, in whole characters.
-func cutBytes(content string, most int) string {
-	if len(content) <= most {
-		return content
-	}
-	most = max(most, 0)
-	for most > 0 && !utf8.RuneStart(content[most]) {
-		most--
-	}
-	return content[:most]
 }
 
 // within shortens the memory until its JSON has at most most bytes: it cuts the content and, if little of that would
@@ -104,7 +66,7 @@ func (m *ContextMemory) within(most int) {
 	}
 	room := most - jsonSize(m)
 	for characters := room; characters > 0; {
-		m.Content = cutText(whole, characters)
+		m.Content = shorten.Words(whole, characters)
 		size := jsonSize(m.Content) - len(`""`)
 		if size <= room {
 			return

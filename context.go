@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -259,7 +260,7 @@ func (s *Store) contextText(ctx context.Context, q ContextQuery) (string, error)
 	if err != nil || known {
 		return q.Query, err
 	}
-	widening := cutBytes(strings.Join(leaves(nil, q.DetectedIdentity), "\n"), min(maxWidening, MaxQuery-len(q.Query)-1))
+	widening := shorten.Bytes(strings.Join(leaves(nil, q.DetectedIdentity), "\n"), min(maxWidening, MaxQuery-len(q.Query)-1))
 	return strings.TrimSpace(q.Query + "\n" + widening), nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // Contexts are asked for at the beginning of every interaction: what they gather must not be looked for among
@@ -74,7 +75,7 @@ func TestPreviewsEndWhereWordsDo(t *testing.T) {
 		{"a " + strings.Repeat("x", 100), 60, "a " + strings.Repeat("x", 58)}, // a long word is not given up
 		{"      after spaces", 4, ""},
 	} {
-		if got := cutText(c.content, c.characters); got != c.want {
+		if got := shorten.Words(c.content, c.characters); got != c.want {
 			t.Errorf("%d characters of %q are %q, want %q", c.characters, c.content, got, c.want)
 		}
 	}
@@ -82,7 +83,7 @@ func TestPreviewsEndWhereWordsDo(t *testing.T) {
 
 func TestBytesAreCutBetweenCharacters(t *testing.T) {
 	for most, want := range map[int]string{-1: "", 0: "", 1: "a", 2: "a", 3: "aä", 4: "aä", 6: "aä語", 7: "aä語"} {
-		if got := cutBytes("aä語", most); got != want {
+		if got := shorten.Bytes("aä語", most); got != want {
 			t.Errorf("%d bytes are %q, want %q", most, got, want)
 		}
 	}

@@ -36,7 +36,7 @@
 //   - Memories: [Store.AddMemory], [Store.AddMemories], [Store.GetMemory], [Store.UpdateMemory], [Store.DeleteMemory],
 //     [Store.Memories]; [Store.Revisions] returns the history of one, [Store.RelatedMemories] follows links. They lie
 //     in collections ([Store.AddCollection]). [Store.Search] finds them.
-//   - The trash keeps deleted items for a time: [Store.TrashPage], [Store.RestoreTrashed], [Store.EraseTrashed],
+//   - The trash keeps deleted items for a time: [Store.Trash], [Store.RestoreTrashed], [Store.EraseTrashed],
 //     [Store.EmptyTrash].
 //   - Projects: [Store.AddProject], [Store.MainMemory], [Store.ModuleState]. They are shared by invitation:
 //     [Store.AddMember], [Accounts.ProjectInvitations], [Accounts.AcceptProjectInvitation], [Accounts.BlockSender].

@@ -285,7 +285,7 @@ func TestWhatIsJustAllowedIsStoredAsItIs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			added, err := s.AddMemory(t.Context(), c.m)
 			if err != nil {
-				t.Fatal(shorten(err))
+				t.Fatal(brief(err))
 			}
 			got, err := s.GetMemory(t.Context(), added.ID)
 			if err != nil {

@@ -128,7 +128,7 @@ func TestLargeFiltersAreAnsweredOrRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			found, err := a.Search(t.Context(), c.query)
 			if err != nil && (c.must || !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrTooLarge)) {
-				t.Fatal(shorten(err))
+				t.Fatal(brief(err))
 			}
 			if c.must && (len(found.Hits) == 0 || found.Hits[0].Content != "wanted") {
 				t.Errorf("found %d memories, not the one that fits", len(found.Hits))
@@ -139,7 +139,7 @@ func TestLargeFiltersAreAnsweredOrRefused(t *testing.T) {
 		view := a.As(Access{Projects: append(numbered(40_000), "kitchen")})
 		found, err := view.Search(t.Context(), Query{Text: "kettle"})
 		if err != nil && !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrTooLarge) {
-			t.Fatal(shorten(err))
+			t.Fatal(brief(err))
 		}
 		if err == nil && len(found.Hits) != 1 {
 			t.Errorf("found %d memories", len(found.Hits))

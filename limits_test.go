@@ -186,21 +186,21 @@ func TestBadArgumentsAreRefusedByNameAndChangeNothing(t *testing.T) {
 				kinds = []error{ErrInvalid, ErrTooLarge, ErrNotFound}
 			}
 			if !slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) }) {
-				t.Errorf("kind is %q, want one of %v: %v", known.Kind, kinds, shorten(err))
+				t.Errorf("kind is %q, want one of %v: %v", known.Kind, kinds, brief(err))
 			}
 			if known.Argument != attack.argument {
-				t.Errorf("argument is %q, want %q: %v", known.Argument, attack.argument, shorten(err))
+				t.Errorf("argument is %q, want %q: %v", known.Argument, attack.argument, brief(err))
 			}
 			for _, part := range append(attack.says, attack.argument) {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("message does not contain %s: %v", part, shorten(err))
+					t.Errorf("message does not contain %s: %v", part, brief(err))
 				}
 			}
 			if len(err.Error()) > 1000 {
-				t.Errorf("message is %d bytes long: %v", len(err.Error()), shorten(err))
+				t.Errorf("message is %d bytes long: %v", len(err.Error()), brief(err))
 			}
 			if strings.Contains(err.Error(), foreignWord) {
-				t.Errorf("message tells of another user's data: %v", shorten(err))
+				t.Errorf("message tells of another user's data: %v", brief(err))
 			}
 			if after := rowsOf(t, a.Store); after != before {
 				t.Errorf("the refused call changed the store:\nbefore:\n%s\nafter:\n%s", before, after)
@@ -219,8 +219,8 @@ func TestBadArgumentsAreRefusedByNameAndChangeNothing(t *testing.T) {
 	}
 }
 
-// shorten keeps a failure's output readable when the message is what is too long.
-func shorten(err error) string {
+// brief keeps a failure's output readable when the message is what is too long.
+func brief(err error) string {
 	if message := err.Error(); len(message) > 500 {
 		return message[:500] + "…"
 	}

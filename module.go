@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -402,7 +403,7 @@ func wordRune(r rune) bool {
 func firstLine(content string) string {
 	for line := range strings.Lines(content) {
 		if line = strings.TrimSpace(line); line != "" {
-			return cutText(line, moduleLine)
+			return shorten.Words(line, moduleLine)
 		}
 	}
 	return ""

@@ -118,6 +118,7 @@ func (st settled) refusals() map[string]refusal {
 		"RelatedMemories":        {[]any{st.memory, 11}, ErrInvalid, "depth"},
 		"RestoreTrashed":         {[]any{"nowhere"}, ErrNotFound, "id"},
 		"GetTrashed":             {[]any{"nowhere"}, ErrNotFound, "id"},
+		"Trash":                  {[]any{TrashList{Kinds: []TrashKind{"user"}}}, ErrInvalid, "kinds"},
 		"TrashPage":              {[]any{TrashQuery{Limit: 1001}}, ErrInvalid, "limit"},
 		"EraseTrashed":           {[]any{"nowhere"}, ErrNotFound, "id"},
 		"EraseMemory":            {[]any{"nowhere"}, ErrNotFound, "id"},

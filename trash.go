@@ -3,8 +3,9 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -56,6 +57,65 @@ type TrashQuery struct {
 	Offset int         // entries to skip, 0 or more
 }
 
+// TrashList says which entries [Store.Trash] returns. The zero value means all.
+type TrashList struct {
+	Kinds []TrashKind // only entries of these kinds; empty means all
+}
+
+// Trash iterates over the deleted items that can still be restored, the newest deletion first: from the caller's own
+// places, and memories and files from projects in which the caller may write. A view limited to projects sees items
+// from these projects. It holds no lock and no transaction while the caller works, so the loop may restore and erase
+// entries; entries that are gone when their turn comes are skipped, and items deleted after it began are not returned.
+// The sequence ends after the first error.
+func (s *Store) Trash(ctx context.Context, l TrashList) iter.Seq2[TrashEntry, error] {
+	const page = 256
+	return func(yield func(TrashEntry, error) bool) {
+		for before, more := int64(math.MaxInt64), true; more; {
+			var found []trashEntry
+			err := checkTrashKinds(l.Kinds)
+			if err == nil {
+				err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+					condition, args := s.restorable(v, l.Kinds)
+					found, err = loadTrash(tx, v, condition+` AND t.id < ? ORDER BY t.id DESC LIMIT ?`,
+						append(args, before, page)...)
+					return err
+				})
+			}
+			if err != nil {
+				yield(TrashEntry{}, err)
+				return
+			}
+			for _, e := range found {
+				if !yield(e.TrashEntry, nil) {
+					return
+				}
+				before = e.row
+			}
+			more = len(found) == page
+		}
+	}
+}
+
+func checkTrashKinds(kinds []TrashKind) error {
+	for _, kind := range kinds {
+		if !slices.Contains(trashKinds, kind) {
+			return invalid("kinds", "kinds has %s; memory, file, project and collection are allowed", show(string(kind)))
+		}
+	}
+	return nil
+}
+
+// restorable returns the condition for the entries t of some kinds, or of all, that the viewer can restore now.
+func (s *Store) restorable(v viewer, kinds []TrashKind) (condition string, args []any) {
+	names := make([]string, len(kinds))
+	for i, kind := range kinds {
+		names[i] = string(kind)
+	}
+	condition, args = v.VisibleTrash()
+	return condition + ` AND t.restorable_until > ? AND (? = 0 OR t.kind IN ` + db.Texts + `)`,
+		append(args, s.now(), len(names), db.List(names))
+}
+
 // MaxTrashLimit is the most entries that [Store.TrashPage] returns at once.
 const MaxTrashLimit = 1000
 
@@ -80,21 +140,12 @@ func (s *Store) TrashPage(ctx context.Context, q TrashQuery) (TrashPage, error) 
 	case q.Offset < 0:
 		return TrashPage{}, invalid("offset", "offset is %d; 0 or more is needed", q.Offset)
 	}
-	for _, kind := range q.Kinds {
-		if !slices.Contains(trashKinds, kind) {
-			return TrashPage{}, invalid("kinds", "kinds has %s; memory, file, project and collection are allowed",
-				show(string(kind)))
-		}
-	}
-	kinds, err := json.Marshal(q.Kinds)
-	if err != nil {
-		return TrashPage{}, wrap(err)
+	if err := checkTrashKinds(q.Kinds); err != nil {
+		return TrashPage{}, err
 	}
 	p := TrashPage{Offset: q.Offset, Limit: q.Limit}
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		condition, args := v.VisibleTrash()
-		condition += ` AND t.restorable_until > ? AND (? = 0 OR t.kind IN ` + db.Texts + `)`
-		args = append(args, s.now(), len(q.Kinds), string(kinds))
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		condition, args := s.restorable(v, q.Kinds)
 		if err := tx.QueryRow(`SELECT count(*) FROM trash t WHERE `+condition, args...).Scan(&p.Total); err != nil {
 			return err
 		}

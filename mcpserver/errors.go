@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -89,10 +90,7 @@ func panicked(broken any) error {
 // quoted quotes a value for a message, kept short.
 func quoted(value string) string {
 	const most = 60
-	if utf8.RuneCountInString(value) > most {
-		value = string([]rune(value)[:most]) + "…"
-	}
-	return strconv.Quote(value)
+	return strconv.Quote(shorten.After(value, most))
 }
 
 func invalid(argument, message string) error {

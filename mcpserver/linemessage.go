@@ -127,7 +127,7 @@ func parseMessage(text []byte) (jsonrpc.Message, *refusal) {
 		if !isRequest && (isResult || isError) {
 			return nil, nil
 		}
-		return nil, refuse(jsonrpc.CodeInvalidRequest, "id is %s; it must be a string or a whole number", shorten(id))
+		return nil, refuse(jsonrpc.CodeInvalidRequest, "id is %s; it must be a string or a whole number", beginning(id))
 	}
 	message, err := jsonrpc.DecodeMessage(text)
 	switch {
@@ -168,8 +168,8 @@ func rawID(id jsonrpc.ID) json.RawMessage {
 	return encoded
 }
 
-// shorten returns the beginning of the input, for an error.
-func shorten(text []byte) []byte {
+// beginning cuts the input for an error.
+func beginning(text []byte) []byte {
 	const most = 40
 	if len(text) > most {
 		return append(bytes.ToValidUTF8(text[:most:most], nil), "..."...)

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // projectArgument is the argument of prompts that names a project.
@@ -183,7 +185,7 @@ func sharer(p souvenir.Project) string {
 // section writes a part of a prompt, or nothing if it is empty.
 func section(b *strings.Builder, title, text string) {
 	if text = strings.TrimSpace(text); text != "" {
-		fmt.Fprintf(b, "\n## %s\n%s\n", title, clip(text, promptText))
+		fmt.Fprintf(b, "\n## %s\n%s\n", title, shorten.Within(text, promptText))
 	}
 }
 
@@ -191,7 +193,7 @@ func section(b *strings.Builder, title, text string) {
 func (k *known) tasks() string {
 	var b strings.Builder
 	for _, t := range k.openTask[:min(len(k.openTask), promptTasks)] {
-		fmt.Fprintf(&b, "- [ ] %s %s\n", t.ID, clip(t.Text, 160))
+		fmt.Fprintf(&b, "- [ ] %s %s\n", t.ID, shorten.Within(t.Text, 160))
 	}
 	if more := len(k.openTask) - promptTasks; more > 0 {
 		fmt.Fprintf(&b, "and %d more\n", more)
@@ -213,7 +215,7 @@ func loadProjectContext(ctx context.Context, store *souvenir.Store, arguments ma
 		return "", err
 	}
 	task := strings.TrimSpace(arguments["task"])
-	k, err := know(ctx, store, p, clip(task, 2000))
+	k, err := know(ctx, store, p, shorten.Within(task, 2000))
 	if err != nil {
 		return "", err
 	}
@@ -240,7 +242,7 @@ func loadProjectContext(ctx context.Context, store *souvenir.Store, arguments ma
 			continue // those shown already, and the newest memories of other projects
 		}
 		fmt.Fprintf(&related, "- %s%s: %s\n", m.ID, sharedMark(m.Memory),
-			clip(strings.Join(strings.Fields(m.Content), " "), 300))
+			shorten.Within(strings.Join(strings.Fields(m.Content), " "), 300))
 	}
 	section(&b, "Related memories (memory retrieve gives the whole)", related.String())
 	if len(k.missing) > 0 {

@@ -9,11 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 const (
@@ -174,14 +175,14 @@ func memoryResource(m souvenir.Memory) *mcp.Resource {
 	title := titleOf(m.Content)
 	return &mcp.Resource{
 		URI: address{kindMemory, m.ID}.uri(), Name: title, Title: title, MIMEType: markdown, Size: int64(len(m.Content)),
-		Description: clip(strings.Join(about, "; "), 200), Annotations: changed(m.UpdatedAt),
+		Description: shorten.Within(strings.Join(about, "; "), 200), Annotations: changed(m.UpdatedAt),
 	}
 }
 
 func fileResource(f souvenir.File) *mcp.Resource {
 	return &mcp.Resource{
 		URI: address{kindFile, f.ID}.uri(), Name: f.Filename, Title: f.Filename, MIMEType: f.MIMEType, Size: f.Size,
-		Description: clip(f.Description, 200), Annotations: changed(f.UpdatedAt),
+		Description: shorten.Within(f.Description, 200), Annotations: changed(f.UpdatedAt),
 	}
 }
 
@@ -193,18 +194,10 @@ func changed(at time.Time) *mcp.Annotations {
 func titleOf(content string) string {
 	for line := range strings.Lines(content) {
 		if line = strings.TrimSpace(strings.TrimLeft(line, "# ")); line != "" {
-			return clip(line, 80)
+			return shorten.Within(line, 80)
 		}
 	}
 	return "Memory"
-}
-
-// clip cuts a longer text to most characters, the last of them an ellipsis.
-func clip(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
 }
 
 // readResource reads a resource. One that the caller may not see looks like one that does not exist.

@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 	"github.com/souvenir-ai/souvenir/internal/jsonescape"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // MaxArguments is the most bytes of a call's arguments, as JSON. The largest memory fits, even with all characters
@@ -418,7 +419,7 @@ func (p *parameter) decodeObject(label string, given any) (any, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(decoded)) {
 		if number, ok := outOfRange(decoded[key]); ok {
-			return nil, invalid(p.name, "%s.%s has the number %s, which is out of range", label, clip(key, 60), clip(number, 60))
+			return nil, invalid(p.name, "%s.%s has the number %s, which is out of range", label, shorten.Within(key, 60), shorten.Within(number, 60))
 		}
 	}
 	return decoded, nil
@@ -453,5 +454,5 @@ func showJSON(given any) string {
 	if err != nil {
 		return fmt.Sprintf("a %T", given)
 	}
-	return clip(string(encoded), 60)
+	return shorten.Within(string(encoded), 60)
 }

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // MissingScope is the cause of the ErrForbidden for a call whose credential does not carry the required scope. Get
@@ -37,15 +37,7 @@ func invalid(argument, format string, args ...any) error {
 }
 
 // show quotes a value for a message and keeps it short.
-func show(value string) string { return strconv.Quote(clip(value, 60)) }
-
-// clip cuts a longer text to most characters, the last of them an ellipsis.
-func clip(value string, most int) string {
-	if utf8.RuneCountInString(value) <= most {
-		return value
-	}
-	return string([]rune(value)[:most-1]) + "…"
-}
+func show(value string) string { return strconv.Quote(shorten.Within(value, 60)) }
 
 // oneOf lists allowed values: "a", "b" or "c".
 func oneOf(values []string) string {

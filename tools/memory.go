@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 type memoryArguments struct {
@@ -213,7 +214,7 @@ func (s *Set) storeMemory(ctx context.Context, a *memoryArguments) (any, error) 
 	}
 	similar := make([]similarMemory, len(m.Similar))
 	for i, like := range m.Similar {
-		similar[i] = similarMemory{like.ID, like.Score, like.Collection, clip(like.Content, mostPreview), like.SharedBy}
+		similar[i] = similarMemory{like.ID, like.Score, like.Collection, shorten.Within(like.Content, mostPreview), like.SharedBy}
 	}
 	return storedMemory{m.ID, m.Collection, m.ProjectID, m.ProjectName, m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed,
 		similar, m.SharedBy, m.ProjectCreated, m.Warnings}, nil

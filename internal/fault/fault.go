@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // Kind is the sort of an error, so that a program can decide without reading the message.
@@ -86,13 +87,7 @@ func Show(value string) string { return strconv.Quote(Clip(value)) }
 func Whole(value string) string { return strconv.Quote(value) }
 
 // Clip cuts a value to 60 characters.
-func Clip(value string) string {
-	const most = 60
-	if utf8.RuneCountInString(value) > most {
-		return string([]rune(value)[:most]) + "…"
-	}
-	return value
-}
+func Clip(value string) string { return shorten.After(value, 60) }
 
 // OneOf lists allowed values: `"a", "b" or "c"`.
 func OneOf[S ~string](values []S) string {

@@ -29,6 +29,7 @@ func trash() concept {
 		{"without a trash, deletions are for good", trashOff},
 		{"many at once delete, restore and erase", trashConcurrent},
 		{"pages of the trash", trashPages},
+		{"the trash is listed whole, while its entries are restored and erased", trashIterated},
 	}}
 }
 
@@ -271,6 +272,42 @@ func trashFiles(f *fixture) {
 	_, err = f.operator.Upkeep().Purge(f.ctx, nil)
 	f.check("Purge", err)
 	f.equal("its bytes after a purge", f.readFile(file.ID), long)
+}
+
+func trashIterated(f *fixture) {
+	var texts []string
+	for i := range 300 { // more than are read at once
+		texts = append(texts, fmt.Sprint("memory ", i))
+	}
+	ids := f.addTexts(texts...)
+	f.deleteFile(f.addFile(souvenir.NewFile{Filename: "a file"}, "x").ID)
+	_, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{All: true})
+	f.check("DeleteMemories", err)
+	listed := map[string]bool{}
+	for e, err := range f.store.Trash(f.ctx, souvenir.TrashList{Kinds: []souvenir.TrashKind{souvenir.TrashMemory}}) {
+		f.check("Trash", err)
+		if listed[e.ID] {
+			f.Errorf("%s is listed twice", e.ID)
+		}
+		listed[e.ID] = true
+		switch len(listed) {
+		case 1:
+			f.restore(e.ID)
+			f.delete(e.ID) // deleted after the list began
+		case 2:
+			f.check("EraseTrashed", f.store.EraseTrashed(f.ctx, e.ID))
+		}
+	}
+	f.equal("listed", len(listed), len(ids))
+	f.equal("left, with the file", len(f.trash()), len(ids))
+	for e, err := range f.reader.Trash(f.ctx, souvenir.TrashList{}) {
+		f.check("Trash", err)
+		f.equal("the newest deletion", e, f.trash()[0])
+		break
+	}
+	for _, err := range f.reader.Trash(f.ctx, souvenir.TrashList{Kinds: []souvenir.TrashKind{"user"}}) {
+		f.failsAt("Trash", err, souvenir.ErrInvalid, "kinds")
+	}
 }
 
 func trashPages(f *fixture) {

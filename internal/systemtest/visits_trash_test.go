@@ -26,6 +26,24 @@ var trashVisits = map[string]func(v visit){
 			v.Errorf("the trash shows %d entries, want %v", p.Total, v.changes)
 		}
 	},
+	"Trash": func(v visit) {
+		for _, m := range neighbours {
+			v.trashes(m.name)
+		}
+		p, err := v.view.TrashPage(v.Context(), TrashQuery{})
+		v.check("TrashPage", p, err)
+		var listed []TrashEntry
+		for e, err := range v.view.Trash(v.Context(), TrashList{}) {
+			v.check("Trash", e, err)
+			listed = append(listed, e)
+		}
+		if !slices.Equal(listed, p.Entries) {
+			v.Errorf("the trash lists %+v, and its pages have %+v", listed, p.Entries)
+		}
+		if !v.access.ReadOnly && len(listed) != len(v.changes) {
+			v.Errorf("the trash lists %d entries, want %v", len(listed), v.changes)
+		}
+	},
 	"GetTrashed": func(v visit) {
 		v.onEachTrashed("GetTrashed", nil, nil,
 			func(s *Store, id string) (any, error) { return s.GetTrashed(v.Context(), id) })

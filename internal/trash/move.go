@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
-	"github.com/souvenir-ai/souvenir/internal/text"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 const (
@@ -108,15 +108,15 @@ func (t *Mover) add(e Entry) (int64, error) {
 			0, ?, ?, ?, ?, ?) RETURNING id`,
 		e.ID, string(e.Kind), e.Item, e.Title, e.Owner, db.OrNull(e.CollectionRow), db.OrNull(e.ProjectRow), e.Collection,
 		e.ProjectID, e.ProjectName, e.Data,
-		e.Size, t.Viewer.User, text.Leading(t.Through, maxThrough), t.Now, t.Until)
+		e.Size, t.Viewer.User, shorten.Characters(t.Through, maxThrough), t.Now, t.Until)
 }
 
 // titleOf returns the beginning of a memory, in one line.
 func titleOf(content string) string {
-	head := text.Leading(content, 4*maxTitle)
+	head := shorten.Characters(content, 4*maxTitle)
 	title := strings.Join(strings.FieldsFunc(head,
 		func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-	if short := text.Leading(title, maxTitle); len(short) < len(title) || len(head) < len(content) {
+	if short := shorten.Characters(title, maxTitle); len(short) < len(title) || len(head) < len(content) {
 		return short + "…"
 	}
 	return title

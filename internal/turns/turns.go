@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // Names of metadata, the first that is set counts.
@@ -73,7 +75,7 @@ func Of(m Memory) *Turn {
 	if t.Speaker == "" {
 		t.Speaker = prefix(m.Content)
 	}
-	t.Speaker = cut(t.Speaker, maxSpeaker)
+	t.Speaker = shorten.Bytes(t.Speaker, maxSpeaker)
 	return t
 }
 
@@ -150,17 +152,6 @@ func prefix(content string) string {
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// cut returns the beginning of a text, at most so many bytes, without half a character.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
 }
 
 // Asks reports whether a content ends with a question: a question mark among its last characters.

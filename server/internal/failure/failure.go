@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -87,10 +87,7 @@ func Unauthenticated(message string) error {
 // Quote quotes a value for a message, shortened.
 func Quote(value string) string {
 	const most = 60
-	if utf8.RuneCountInString(value) > most {
-		value = string([]rune(value)[:most]) + "…"
-	}
-	return strconv.Quote(value)
+	return strconv.Quote(shorten.After(value, most))
 }
 
 // GivenUp reports whether an error only means that the caller is gone.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // pageWords returns the functions of the templates.
@@ -175,10 +176,7 @@ func BrowserName(userAgent string) string {
 // Shortened cuts a text to the length of a line.
 func Shortened(text string) string {
 	const most = 60
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
+	return shorten.Within(text, most)
 }
 
 // maxShownName is the maximum number of visible characters of a name: enough for a name, and too few for a message.
@@ -186,10 +184,7 @@ const maxShownName = 60
 
 // ShortName returns a name as pages show it.
 func ShortName(name string) string {
-	if utf8.RuneCountInString(name) > maxShownName {
-		return string([]rune(name)[:maxShownName]) + "…"
-	}
-	return name
+	return shorten.After(name, maxShownName)
 }
 
 // Date formats the day until which the trash keeps an item.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -148,7 +149,7 @@ func (s *Service) connectClient(w http.ResponseWriter, r *http.Request, c reques
 	if chosen == anyClient {
 		n.Name = "Client"
 	}
-	n.Name = cutName(n.Name)
+	n.Name = shorten.Characters(n.Name, maxTokenName)
 	added, err := c.Store.Accounts().AddToken(r.Context(), n)
 	if err != nil {
 		return nil, err
@@ -164,11 +165,5 @@ func (s *Service) connectClient(w http.ResponseWriter, r *http.Request, c reques
 	return p, nil
 }
 
-// cutName cuts a name to the length that a token's may have.
-func cutName(name string) string {
-	const most = 128
-	if runes := []rune(name); len(runes) > most {
-		return string(runes[:most])
-	}
-	return name
-}
+// maxTokenName is how many characters the name of a token may have.
+const maxTokenName = 128

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
@@ -159,7 +160,7 @@ func (s *memoryState) compare(before, after souvenir.Revision, most int) {
 // shortly shortens a long value.
 func shortly(value string) string {
 	const most = 500
-	if view := textview.CutBytes(value, most); len(view) < len(value) {
+	if view := shorten.Bytes(value, most); len(view) < len(value) {
 		return view + "…"
 	}
 	if value == "" {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -72,8 +72,8 @@ func titleOf(content string) string {
 		if line == "" {
 			continue
 		}
-		if utf8.RuneCountInString(line) > titleLength {
-			line = strings.TrimSpace(string([]rune(line)[:titleLength])) + "…"
+		if start := shorten.Characters(line, titleLength); len(start) < len(line) {
+			line = strings.TrimSpace(start) + "…"
 		}
 		return line
 	}

@@ -8,9 +8,9 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
@@ -58,7 +58,7 @@ func draw(nodes []souvenir.Node, places []float32, projects map[string]string) d
 		most = 1
 	}
 	for i, node := range nodes {
-		d.IDs[i], d.Labels[i] = node.ID, short(node.Label, labelled)
+		d.IDs[i], d.Labels[i] = node.ID, shorten.After(node.Label, labelled)
 		d.X[i], d.Y[i] = int(math.Round(float64(places[2*i]/most)*10_000)),
 			int(math.Round(float64(places[2*i+1]/most)*10_000))
 		d.Project = append(d.Project, project.of(node.ProjectOwner+"/"+node.ProjectID, projectOfNode(node, projects)))
@@ -100,14 +100,6 @@ func projectOfNode(node souvenir.Node, projects map[string]string) string {
 		return "no project"
 	}
 	return cmp.Or(projects[node.ProjectOwner+"/"+node.ProjectID], node.ProjectID)
-}
-
-// short cuts a text to a number of characters.
-func short(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most]) + "…"
 }
 
 // answerPacked writes JSON, compressed if the client accepts that. The JSON must not combine secrets with text of

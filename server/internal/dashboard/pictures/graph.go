@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/layout"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -129,7 +130,7 @@ func (s *Service) showNode(_ http.ResponseWriter, r *http.Request, c request.Cal
 	if err != nil {
 		return nil, err
 	}
-	data := nodePage{Memory: m, Begins: short(m.Content, most)}
+	data := nodePage{Memory: m, Begins: shorten.After(m.Content, most)}
 	data.Cut = len(data.Begins) != len(m.Content)
 	return web.Page{Template: "graphmemory", Title: "Memory", Data: data, Part: "node"}, nil
 }

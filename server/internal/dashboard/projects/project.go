@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -47,11 +48,7 @@ func openingLine(text string) string {
 	const most = 140
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#>-*+ ")); line != "" {
-			line = strings.NewReplacer("**", "", "`", "").Replace(line)
-			if runes := []rune(line); len(runes) > most {
-				line = string(runes[:most]) + "…"
-			}
-			return line
+			return shorten.After(strings.NewReplacer("**", "", "`", "").Replace(line), most)
 		}
 	}
 	return "(only white space)"

@@ -7,9 +7,9 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -37,10 +37,7 @@ func (b todoBox) Mark() string {
 // Label returns the text of the box, shortened for the page, with emphasis and code rendered.
 func (b todoBox) Label() template.HTML {
 	const most = 600
-	text := b.Text
-	if utf8.RuneCountInString(text) > most {
-		text = string([]rune(text)[:most]) + "…"
-	}
+	text := shorten.After(b.Text, most)
 	form := string(web.Markdown(text))
 	inner, ok := strings.CutPrefix(strings.TrimSuffix(form, "</p>\n"), "<p>")
 	if !ok || strings.Contains(inner, "<p>") || !strings.HasSuffix(form, "</p>\n") { // a single line, not a block

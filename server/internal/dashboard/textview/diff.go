@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aymanbagabas/go-udiff/lcs"
+
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // Bounds of comparisons.
@@ -98,7 +100,7 @@ func (d *Diff) add(kind string, spans []diffSpan) {
 		return
 	}
 	for i := range spans {
-		if view := CutBytes(spans[i].Text, d.Left); len(view) < len(spans[i].Text) {
+		if view := shorten.Bytes(spans[i].Text, d.Left); len(view) < len(spans[i].Text) {
 			spans[i].Text, d.Cut = view+"…", true
 			spans = spans[:i+1]
 			break
@@ -108,17 +110,6 @@ func (d *Diff) add(kind string, spans []diffSpan) {
 	d.Left -= 120 // the markup of a line
 	d.Cut = d.Cut || d.Left <= 0
 	d.Lines = append(d.Lines, diffLine{Kind: kind, Spans: spans})
-}
-
-// CutBytes cuts a text to at most the given bytes, between two characters.
-func CutBytes(text string, most int) string {
-	if most = max(most, 0); len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
 }
 
 // change adds replaced lines, with the differing words marked.

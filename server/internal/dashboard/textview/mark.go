@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // Segment is a piece of a text.
@@ -50,8 +52,8 @@ func ClipAround(text string, words []string, most int) string {
 		}
 	}
 	line := strings.Join(strings.Fields(text[start:]), " ")
-	if utf8.RuneCountInString(line) > most {
-		line = strings.TrimSpace(string([]rune(line)[:most])) + " …"
+	if start := shorten.Characters(line, most); len(start) < len(line) {
+		line = strings.TrimSpace(start) + " …"
 	}
 	if start > 0 {
 		line = "… " + line

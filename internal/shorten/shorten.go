@@ -1,0 +1,64 @@
+// Package shorten cuts texts that are too long, always between two characters.
+package shorten
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Characters returns the first characters of a text.
+func Characters(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for i := range s {
+		if most--; most < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// Bytes returns the beginning of a text, up to most bytes, in whole characters.
+func Bytes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	most = max(most, 0)
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}
+
+// Words returns the beginning of a text, up to a number of characters: whole words if that costs little.
+func Words(s string, characters int) string {
+	end := len(Characters(s, characters))
+	if end == len(s) {
+		return s
+	}
+	const most = 40 // bytes of a word that are given up
+	space := strings.LastIndexFunc(s[:end], unicode.IsSpace)
+	if next, _ := utf8.DecodeRuneInString(s[end:]); !unicode.IsSpace(next) && space > 0 && end-space <= most {
+		end = space
+	}
+	return strings.TrimRightFunc(s[:end], unicode.IsSpace)
+}
+
+// After returns a text of up to most characters as it is, and the first most of a longer one, followed by an ellipsis.
+func After(s string, most int) string {
+	if short := Characters(s, most); len(short) < len(s) {
+		return short + "…"
+	}
+	return s
+}
+
+// Within returns a text of up to most characters as it is, and of a longer one the beginning and an ellipsis, together
+// most characters.
+func Within(s string, most int) string {
+	if len(Characters(s, most)) == len(s) {
+		return s
+	}
+	return Characters(s, most-1) + "…"
+}
