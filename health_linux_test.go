@@ -100,26 +100,33 @@ func fillDisk(t *testing.T, s *Store, dir string) {
 
 // What one transaction deletes elsewhere would not fit into this reserve.
 func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
-	const many = 3 * trash.FullRows / 2
-	for name, forGood := range map[string]bool{"into the trash": false, "for good": true} {
-		if forGood && !longtest.All() {
+	for name, test := range map[string]struct {
+		memories, words, different int
+		forGood                    bool
+	}{
+		"into the trash":              {3 * trash.FullRows / 2, 250, 1, false},
+		"for good":                    {3 * trash.FullRows / 2, 2000, 1, true},
+		"long ones into the trash":    {200, 2000, 5003, false}, // each touches much of the full text
+		"longest ones into the trash": {60, 20_000, 50_021, false},
+	} {
+		if (test.forGood || test.words > 10_000) && !longtest.All() {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			dir, words := smallDisk(t, "160m"), 250 // what moves into the trash needs some room of its own there
-			if forGood {
-				words = 2000
-			}
+			dir := smallDisk(t, "160m")
 			s := openWords(t, filepath.Join(dir, "store.db"), Options{Reserve: 8 << 20})
 			for _, collection := range []string{"box", "ballast"} {
 				if _, err := s.AddCollection(t.Context(), NewCollection{Name: collection}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			all := make([]NewMemory, many)
+			all := make([]NewMemory, test.memories)
 			for i := range all {
-				all[i] = NewMemory{Content: fmt.Sprintf("kettle %d %s", i, strings.Repeat("tea ", words)), Tags: []string{"t"},
-					Collection: "box"}
+				content := fmt.Appendf(nil, "kettle %d", i)
+				for j := range test.words {
+					content = fmt.Appendf(content, " t%d", (i*7919+j*31)%test.different)
+				}
+				all[i] = NewMemory{Content: string(content), Tags: []string{"t"}, Collection: "box"}
 			}
 			if _, err := s.AddMemories(t.Context(), all, nil); err != nil {
 				t.Fatal(err)
@@ -135,7 +142,7 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 			}
 			fillDisk(t, s, dir)
 			if err := s.DeleteCollection(t.Context(),
-				"box", &DeleteOptions{WithMemories: true, ForGood: forGood}); err != nil {
+				"box", &DeleteOptions{WithMemories: true, ForGood: test.forGood}); err != nil {
 				t.Fatalf("DeleteCollection on a full disk: %v", err)
 			}
 			if n, err := s.EmptyTrash(t.Context()); err != nil || n < 3 {

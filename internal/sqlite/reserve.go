@@ -24,8 +24,12 @@ func (d *DB) reservePath() string { return d.path + "-reserve" }
 func (d *DB) writeOnFullDisk(ctx context.Context, fn func(db.Tx) error) error {
 	err := d.writer.write(ctx, fn)
 	freeing := db.IsFreeing(ctx)
-	if errors.Is(err, ErrFull) && freeing && d.makeRoom(ctx) {
-		err = d.writer.write(ctx, fn)
+	// The log gets half of the reserve, then almost all of it.
+	for _, try := range []struct{ part, segments int64 }{{2, 16}, {8, 1999}} {
+		if !errors.Is(err, ErrFull) || !freeing || !d.makeRoom(ctx, try.part) {
+			break
+		}
+		err = d.writer.write(ctx, withoutMerging(try.segments, fn))
 	}
 	switch {
 	case errors.Is(err, ErrFull):
@@ -36,19 +40,40 @@ func (d *DB) writeOnFullDisk(ctx context.Context, fn func(db.Tx) error) error {
 	return err
 }
 
-// makeRoom gives the reserve back to the disk, and makes the space of the log reusable. False: neither was
-// possible.
-func (d *DB) makeRoom(ctx context.Context) bool {
+// makeRoom makes the space of the log reusable, and gives the reserve back to the disk, all but a part of what is
+// left of it: one half, or one eighth. The log grows into what it gives back; the rest is for the file, which may
+// have to grow when the log is copied into it. Without that, a log that fills the disk could never be emptied.
+// False: neither was possible.
+func (d *DB) makeRoom(ctx context.Context, part int64) bool {
 	if d.memory {
 		return false
 	}
+	held := walSize(d.reservePath())
 	released := d.reserve > 0 && os.Remove(d.reservePath()) == nil
-	if released {
+	if released && held >= d.reserve {
 		d.log.Warn("the disk is full; reserved space is used for deleting", "path", d.path)
 	}
 	// A deletion shrinks the log only once it is copied into the file.
-	err := d.writer.exclusive(ctx, func() error { return d.writer.checkpoint(walPatience) })
+	err := d.writer.exclusive(ctx, func() error {
+		if released {
+			defer d.keepPart(part)
+		}
+		return d.writer.checkpoint(walPatience)
+	})
 	return released || err == nil
+}
+
+// keepPart takes a part of what is left of the reserve again.
+func (d *DB) keepPart(part int64) {
+	f, err := os.OpenFile(d.reservePath(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return // another process holds it
+	}
+	defer f.Close()        //nolint:errcheck // nothing of it is read
+	_ = fill(f, d.reserve) // up to where the disk is full
+	if info, err := f.Stat(); err == nil {
+		_ = f.Truncate(info.Size() / part)
+	}
 }
 
 // takeReserve takes the reserve, if it is not held already. An error: there is not enough space.

@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"errors"
+
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -102,4 +104,29 @@ func (w words) Occurrences(fn func(passage int64, column string, offset int, ter
 		}
 		return fn(passage, column, offset, term)
 	}, `SELECT term, doc, col, offset FROM temp.held`)
+}
+
+// withoutMerging returns a write that leaves the full text in more segments than usual, up to a number per level:
+// merging them goes through the log, and may be many times what a deletion writes itself. Later writes merge them.
+func withoutMerging(segments int64, fn func(db.Tx) error) func(db.Tx) error {
+	return func(tx db.Tx) error {
+		has, err := db.Column[int64](tx, `SELECT 1 FROM sqlite_schema WHERE name = 'passage_text'`)
+		if err != nil {
+			return err
+		}
+		if len(has) == 0 {
+			return fn(tx)
+		}
+		set := func(command string, value any) error {
+			_, err := tx.Exec(`INSERT INTO passage_text (passage_text, rank) VALUES (?, ?)`, command, value)
+			return err
+		}
+		if err := errors.Join(set("automerge", 0), set("crisismerge", segments)); err != nil {
+			return err
+		}
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return errors.Join(set("flush", nil), set("automerge", 4), set("crisismerge", 16)) // the defaults of FTS5
+	}
 }
