@@ -405,6 +405,21 @@ func (h *Upkeep) Compact(ctx context.Context) error {
 	return wrap(s.db.Upkeep().Compact(ctx))
 }
 
+// LoadIndex starts loading the search index into memory, and does not wait for it: a program that answers many searches
+// calls it at its start, so that the first of them need not read from disk. Without it, the first search starts loading
+// after it is answered. If IndexMemory allows no index, or one is loaded, nothing happens.
+func (h *Upkeep) LoadIndex(ctx context.Context) error {
+	s, err := h.operator("LoadIndex")
+	if err != nil {
+		return err
+	}
+	defer s.index.LoadIfDue()
+	return s.readStore(ctx, func(tx db.Tx) error {
+		_, err := s.index.Current(tx)
+		return err
+	})
+}
+
 // lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.
 const lookForTraces = time.Hour
 
