@@ -300,7 +300,7 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft) error {
 			d := &drafts[i]
 			name := placeName{d.Collection, d.ProjectID, d.ProjectName}
 			if _, known := ownVectors[name]; !known {
-				at, _, err := s.foreseen(tx, v, d)
+				at, _, err := s.destination(tx, v, d)
 				if err != nil {
 					return atPosition(err, i, len(drafts))
 				}
@@ -312,9 +312,9 @@ func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft) error {
 	})
 }
 
-// foreseen is the collection that a draft would go to if it were stored now, and the row of the project, 0 for none or
-// a new one.
-func (s *Store) foreseen(tx db.Tx, v viewer, d *kernel.Draft) (at collectionPlace, project int64, err error) {
+// destination returns the collection that a draft would go to if it were stored now, and the row of the project, 0 for
+// none or a new one.
+func (s *Store) destination(tx db.Tx, v viewer, d *kernel.Draft) (at collectionPlace, project int64, err error) {
 	id := d.ProjectID
 	if id == "" && d.ProjectName == "" && len(s.access.Projects) == 1 {
 		id = s.access.Projects[0]
@@ -345,7 +345,7 @@ func (s *Store) findStored(ctx context.Context, drafts []kernel.Draft) error {
 			if d.Vector != nil || d.Similar > 0 {
 				continue
 			}
-			at, project, err := s.foreseen(tx, v, d)
+			at, project, err := s.destination(tx, v, d)
 			if err != nil {
 				return atPosition(err, i, len(drafts))
 			}
@@ -424,7 +424,7 @@ func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
 	if stored.Revision != before.Revision {
 		stored.Effect = EffectUpdated
 	}
-	w.tell(&stored, d.ProjectID, d.ProjectName)
+	w.addProjectWarnings(&stored, d.ProjectID, d.ProjectName)
 	return stored, err
 }
 
@@ -529,6 +529,6 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	}
 	indexed, warnings, err := w.AddPassages(row, place, d.Passages, d.Vector, m.Tags)
 	stored := Stored{Memory: m, Indexed: indexed, Warnings: warnings}
-	w.tell(&stored, d.ProjectID, d.ProjectName)
+	w.addProjectWarnings(&stored, d.ProjectID, d.ProjectName)
 	return stored, err
 }

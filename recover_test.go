@@ -291,7 +291,7 @@ func (d *damagedStore) compare(t *testing.T, c damageCase, out string, report Re
 			}
 		}
 	}
-	if told := len(report.Check.Damaged) + report.Check.Unverified; told < wrong || missing > 0 && report.OK {
+	if reported := len(report.Check.Damaged) + report.Check.Unverified; reported < wrong || missing > 0 && report.OK {
 		t.Errorf("%d rows are missing, %d others than were stored; OK is %v, %d are damaged, %d not verified", missing, wrong,
 			report.OK, len(report.Check.Damaged), report.Check.Unverified)
 	}

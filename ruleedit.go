@@ -238,7 +238,7 @@ func (s *Store) storeRule(tx db.Tx, v viewer, e ruleEdit, ready kernel.Prepared,
 			content = nil
 		}
 		stored.Stored, err = w.update(present[0], after, content)
-		w.tell(&stored.Stored, e.project.ID, e.project.Name)
+		w.addProjectWarnings(&stored.Stored, e.project.ID, e.project.Name)
 	}
 	if err != nil {
 		return StoredRule{}, err

@@ -325,7 +325,7 @@ func (w *memoryWriter) addRule(d *kernel.Draft) (Stored, error) {
 	}
 	after.setAttributes(a)
 	stored, err := w.update(before, after, d)
-	w.tell(&stored, d.ProjectID, d.ProjectName)
+	w.addProjectWarnings(&stored, d.ProjectID, d.ProjectName)
 	stored.Warnings = append(stored.Warnings, superfluous(present)...)
 	if d.Collection != before.Collection && d.Collection != DefaultCollection {
 		stored.Warnings = append(stored.Warnings,

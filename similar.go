@@ -75,7 +75,7 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 		return nil, err
 	}
 	if !w.own {
-		if hits, err = s.sayTheSame(tx, d.Content, hits); err != nil {
+		if hits, err = s.duplicatesAmong(tx, d.Content, hits); err != nil {
 			return nil, err
 		}
 		hits = hits[:min(len(hits), d.Similar)]
@@ -95,8 +95,9 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 	return similar, err
 }
 
-// sayTheSame keeps the hits whose text is likely to say the same as another text, and scores them by that likelihood.
-func (s *Store) sayTheSame(tx db.Tx, content string, hits []index.Hit) ([]index.Hit, error) {
+// duplicatesAmong keeps the hits whose text is likely to say the same as another text, and scores them by that
+// likelihood.
+func (s *Store) duplicatesAmong(tx db.Tx, content string, hits []index.Hit) ([]index.Hit, error) {
 	if len(hits) == 0 {
 		return nil, nil
 	}

@@ -253,7 +253,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	if result.Indexed, err = w.indexed(before.row); err != nil {
 		return Stored{}, err
 	}
-	w.tell(&result, given.ID, given.Name)
+	w.addProjectWarnings(&result, given.ID, given.Name)
 	stored, err := w.store.memory(w.Tx, w.Viewer, before.ID)
 	result.Memory = stored.Memory
 	return result, err

@@ -98,9 +98,9 @@ func (w *memoryWriter) project(id, name string) (int64, error) {
 	return target.row, nil
 }
 
-// tell adds to a result what its caller should know about the project. Only the first memory in it reports that it was
-// created.
-func (w *memoryWriter) tell(stored *Stored, id, name string) {
+// addProjectWarnings adds to a result what its caller should know about the project. Only the first memory in it
+// reports that it was created.
+func (w *memoryWriter) addProjectWarnings(stored *Stored, id, name string) {
 	ref := ProjectRef{ID: id, Name: name}
 	target := w.targets[ref]
 	stored.Warnings = slices.Concat(stored.Warnings, target.warnings)

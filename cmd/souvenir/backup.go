@@ -50,7 +50,7 @@ func (c *cli) printCopy(asJSON bool, verb, path string) error {
 	if err != nil {
 		return err
 	}
-	return c.tell(asJSON, object{"path": path, "bytes": info.Size()}, "%s %s (%s)", verb, path, size(info.Size()))
+	return c.printResult(asJSON, object{"path": path, "bytes": info.Size()}, "%s %s (%s)", verb, path, size(info.Size()))
 }
 
 func (c *cli) restoreCommand() *cobra.Command {

@@ -173,7 +173,7 @@ its tokens. A client that registers again is another client.`,
 			if err != nil {
 				return err
 			}
-			return c.tell(*asJSON, client, "deactivated client %s", plain(client.ID))
+			return c.printResult(*asJSON, client, "deactivated client %s", plain(client.ID))
 		})
 	})
 }

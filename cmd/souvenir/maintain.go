@@ -32,7 +32,7 @@ stopped.`,
 			if err != nil {
 				return err
 			}
-			return c.tell(*asJSON, object{"memories": stats.Memories, "passages": stats.Passages},
+			return c.printResult(*asJSON, object{"memories": stats.Memories, "passages": stats.Passages},
 				"reindexed %d memories in %d passages", stats.Memories, stats.Passages)
 		})
 	})

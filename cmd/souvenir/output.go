@@ -36,8 +36,8 @@ func printJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// tell prints the result of a command: as JSON for programs, else as a line for people.
-func (c *cli) tell(asJSON bool, value any, format string, args ...any) error {
+// printResult prints the result of a command: as JSON for programs, else as a line for people.
+func (c *cli) printResult(asJSON bool, value any, format string, args ...any) error {
 	if asJSON {
 		return printJSON(&c.out, value)
 	}

@@ -83,7 +83,7 @@ of a project of --owner, USER the name or id of a user.`,
 			if err != nil {
 				return renamed(renamed(err, "role", "--role"), "user", "USER")
 			}
-			return c.tell(*asJSON, added, "%s is a member of %s (%s)", plain(cmp.Or(added.Name, added.User)),
+			return c.printResult(*asJSON, added, "%s is a member of %s (%s)", plain(cmp.Or(added.Name, added.User)),
 				plain(project.Name), added.Role)
 		})
 	})
@@ -152,7 +152,7 @@ the name as it was typed.`,
 			if err := view.DeleteMember(ctx, ref, args[1]); err != nil {
 				return renamed(err, "user", "USER")
 			}
-			return c.tell(*asJSON, map[string]string{"project_id": project.ID, "user": args[1]}, "removed %s from %s",
+			return c.printResult(*asJSON, map[string]string{"project_id": project.ID, "user": args[1]}, "removed %s from %s",
 				plain(args[1]), plain(project.Name))
 		})
 	})

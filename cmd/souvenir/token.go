@@ -182,7 +182,7 @@ begins with them.`,
 			if err := view.Accounts().DeleteToken(ctx, token.ID); err != nil {
 				return err
 			}
-			return c.tell(*asJSON, token, "deleted token %s (%s…)", plain(token.Name), token.Prefix)
+			return c.printResult(*asJSON, token, "deleted token %s (%s…)", plain(token.Name), token.Prefix)
 		})
 	})
 }

@@ -149,7 +149,7 @@ undone; earlier backups still contain the data. On a terminal it asks first; wit
 				return err
 			}
 			if own == 0 {
-				return c.tell(*asJSON, object{"erased": 0}, "there is nothing to erase")
+				return c.printResult(*asJSON, object{"erased": 0}, "there is nothing to erase")
 			}
 			if !*sure {
 				if err := c.confirmErasure(ctx, own); err != nil {
@@ -168,7 +168,7 @@ undone; earlier backups still contain the data. On a terminal it asks first; wit
 				}
 				erased++
 			}
-			return c.tell(*asJSON, object{"erased": erased}, "erased %s permanently; earlier backups still contain it",
+			return c.printResult(*asJSON, object{"erased": erased}, "erased %s permanently; earlier backups still contain it",
 				entriesInWords(erased))
 		})
 	})

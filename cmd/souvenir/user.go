@@ -125,7 +125,7 @@ The memories stay. The last admin cannot be disabled.`
 			if err != nil {
 				return err
 			}
-			return c.tell(*asJSON, user, "%sd user %s", verb, plain(user.Name))
+			return c.printResult(*asJSON, user, "%sd user %s", verb, plain(user.Name))
 		})
 	})
 }
@@ -171,7 +171,7 @@ that are not given stay. Memories and tokens stay with the user. The last admin 
 			if err != nil {
 				return err
 			}
-			return c.tell(*asJSON, user, "changed user %s (%s)", plain(user.Name), user.Role)
+			return c.printResult(*asJSON, user, "changed user %s (%s)", plain(user.Name), user.Role)
 		})
 	})
 }
@@ -207,7 +207,8 @@ stay active, unless --revoke-tokens revokes them.`,
 			if len(tokens) > 0 {
 				left = fmt.Sprintf("; %d MCP tokens still work, and --revoke-tokens revokes them", len(tokens))
 			}
-			return c.tell(*asJSON, user, "changed the password of %s, who is signed out everywhere%s", plain(user.Name), left)
+			return c.printResult(*asJSON, user, "changed the password of %s, who is signed out everywhere%s",
+				plain(user.Name), left)
 		})
 	})
 }
@@ -237,7 +238,7 @@ instead.`,
 			} else if err != nil {
 				return err
 			}
-			return c.tell(*asJSON, user, "deleted user %s", plain(nameOf(user)))
+			return c.printResult(*asJSON, user, "deleted user %s", plain(nameOf(user)))
 		})
 	})
 }

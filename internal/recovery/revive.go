@@ -52,11 +52,13 @@ func (r *Recovery) reviveMemories(ctx context.Context, file db.DB, t *Table) err
 	}
 	for id, values := range newest {
 		content, _ := values[column("content")].(string)
-		shown, _ := values[column("attributes")].(string)
+		attributes, _ := values[column("attributes")].(string)
 		number, _ := values[column("revision")].(int64)
 		created, _ := values[column("created_at")].(int64)
 		partition, _ := values[column("partition_id")].(int64)
-		err := file.Write(ctx, func(tx db.Tx) error { return r.revive(tx, id, number, created, partition, content, shown) })
+		err := file.Write(ctx, func(tx db.Tx) error {
+			return r.revive(tx, id, number, created, partition, content, attributes)
+		})
 		if err != nil && !errors.Is(err, db.ErrConstraint) {
 			return err
 		}
@@ -64,13 +66,13 @@ func (r *Recovery) reviveMemories(ctx context.Context, file db.DB, t *Table) err
 	return nil
 }
 
-func (r *Recovery) revive(tx db.Tx, id, number, created, partition int64, content, shown string) error {
+func (r *Recovery) revive(tx db.Tx, id, number, created, partition int64, content, attributes string) error {
 	uid := r.names[id]
 	if uid == "" {
 		uid = uuid.Must(uuid.NewV7()).String()
 	}
 	a := kernel.Attributes{Own: map[string]any{}}
-	if object, err := jsonobject.Decode([]byte(mendedText("attributes", shown))); err == nil {
+	if object, err := jsonobject.Decode([]byte(mendedText("attributes", attributes))); err == nil {
 		if known, err := kernel.AttributesOf(object); err == nil {
 			a = known
 		}

@@ -86,21 +86,21 @@ func Parse(content string) (Document, error) {
 
 // problems collects the problems of a text; the error lists the first few.
 type problems struct {
-	told  []string
-	count int
+	listed []string
+	count  int
 }
 
 func (p *problems) add(format string, args ...any) {
 	if p.count++; p.count <= 8 {
-		p.told = append(p.told, fmt.Sprintf(format, args...))
+		p.listed = append(p.listed, fmt.Sprintf(format, args...))
 	}
 }
 
 func (p problems) String() string {
-	if left := p.count - len(p.told); left > 0 {
-		return strings.Join(p.told, "; ") + fmt.Sprintf("; and %d more", left)
+	if left := p.count - len(p.listed); left > 0 {
+		return strings.Join(p.listed, "; ") + fmt.Sprintf("; and %d more", left)
 	}
-	return strings.Join(p.told, "; ")
+	return strings.Join(p.listed, "; ")
 }
 
 func headingList(sections []Section) string {

@@ -397,14 +397,14 @@ func (m *memoryItem) equals(s storedState) bool {
 	if d.ProjectID == "" && d.ProjectName != "" {
 		project = foldname.Key(s.projectName) == foldname.Key(d.ProjectName)
 	}
-	said := func(value *int64, stored int64) bool { return value == nil || *value == stored }
+	agrees := func(value *int64, stored int64) bool { return value == nil || *value == stored }
 	return s.content == d.Content && s.collection == d.Collection && project &&
 		(s.project == "" || s.projectOwner == m.projectOwner) &&
 		s.eventType == d.EventType && s.state == d.State && s.importance == d.Importance &&
 		s.classification == d.Classification && s.ruleType == d.RuleType &&
 		(d.Key == "" || s.key == d.Key) && (d.EventTime == nil || s.eventTime != nil && *s.eventTime == *d.EventTime) &&
 		s.own == m.metadata && slices.Equal(s.tags, d.Tags) &&
-		said(m.revision, s.revision) && said(m.created, s.created) && said(m.updated, s.updated)
+		agrees(m.revision, s.revision) && agrees(m.created, s.created) && agrees(m.updated, s.updated)
 }
 
 // apply writes the memory and its derived data.

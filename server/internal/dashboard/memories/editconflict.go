@@ -36,7 +36,7 @@ func (e *memoryEdit) conflict(r *http.Request, c request.Caller, base int) (any,
 	if known {
 		before = typedOfRevision(was, e.memoryHead)
 	}
-	told := &memoryConflict{Changed: e.UpdatedAt, History: e.historyPath(e.Revision)}
+	conflict := &memoryConflict{Changed: e.UpdatedAt, History: e.historyPath(e.Revision)}
 	mineBy, theirsBy, beforeBy := mine.fields(), theirs.fields(), before.fields()
 	for _, f := range fieldNames {
 		place, other, old := mineBy[f.Name], *theirsBy[f.Name], *beforeBy[f.Name]
@@ -46,16 +46,16 @@ func (e *memoryEdit) conflict(r *http.Request, c request.Caller, base int) (any,
 			*place = other
 		case known && other == old: // only this user has
 		case f.Name == "content":
-			told.mergeContent(place, old, other, known)
-			told.Text = textview.Compare(other, *place, textview.MaxDiffShown)
-			if !told.Merged {
-				told.Theirs = textview.CutTo(other, shownContent)
+			conflict.mergeContent(place, old, other, known)
+			conflict.Text = textview.Compare(other, *place, textview.MaxDiffShown)
+			if !conflict.Merged {
+				conflict.Theirs = textview.CutTo(other, shownContent)
 			}
 		default:
-			told.Fields = append(told.Fields, fieldConflict{f.Label, other, *place})
+			conflict.Fields = append(conflict.Fields, fieldConflict{f.Label, other, *place})
 		}
 	}
-	e.Typed, e.Base, e.Conflict = mine, e.Revision, told
+	e.Typed, e.Base, e.Conflict = mine, e.Revision, conflict
 	p, err := e.page(r, c)
 	p.Status = http.StatusConflict
 	return p, err
