@@ -24,7 +24,7 @@ type NewMemory struct {
 
 	Content string // 1 byte to 1 MiB of valid UTF-8
 
-	// The known keys; empty means not set. Where a field is empty, the same key in Metadata counts.
+	// The known keys; empty means not set. Where a field is empty, the same key in ShownMetadata counts.
 	EventType string // 1 to 64 characters
 	State     string // 1 to 64 characters
 	// the project it belongs to; an unknown one is created, unless it is another project's name (ErrConflict)
@@ -44,8 +44,14 @@ type NewMemory struct {
 	EventTime time.Time // when what it tells of happened, of the years 0 to 9999; zero: not given
 	CreatedAt time.Time // when the memory was made, at most 10 minutes from now; zero: now
 
-	// Metadata is anything that JSON can hold, at most 64 KiB of it.
+	// Metadata is the caller's own: anything that JSON can hold, at most 64 KiB of it. No key has a meaning to the store,
+	// whatever its name: a "state" in it is not State. A [Filter] names such a key by [Own].
 	Metadata map[string]any
+
+	// ShownMetadata is metadata in the form of the interface, as [Memory.ShownMetadata] returns it, for programs that pass
+	// on what an agent or a file gave: known keys set the fields above, the object "custom" holds own keys whatever their
+	// names, and other keys are own ones too.
+	ShownMetadata map[string]any
 
 	// Embedding is a vector of the caller's own, for a collection with OwnVectors.
 	Embedding []float32
@@ -275,8 +281,8 @@ func newDraft(m NewMemory) (kernel.Draft, error) {
 	if m.Similar < 0 || m.Similar > 20 {
 		return kernel.Draft{}, invalid("Similar", "Similar is %d; 0 to 20 are allowed", m.Similar)
 	}
-	d, err := kernel.NewDraft(kernel.DraftFields{Collection: m.Collection, Content: m.Content, Metadata: m.Metadata,
-		Embedding: m.Embedding, Key: m.Key, EventTime: microsOf(m.EventTime), Created: microsOf(m.CreatedAt),
+	d, err := kernel.NewDraft(kernel.DraftFields{Collection: m.Collection, Content: m.Content,
+		Own: m.Metadata, Metadata: m.ShownMetadata, Embedding: m.Embedding, Key: m.Key, EventTime: microsOf(m.EventTime), Created: microsOf(m.CreatedAt),
 		Known: kernel.Attributes{
 			EventType: m.EventType, State: m.State, ProjectID: m.ProjectID, ProjectName: m.ProjectName,
 			Importance: string(m.Importance), Classification: string(m.Classification), RuleType: string(m.RuleType),

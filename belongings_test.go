@@ -166,7 +166,7 @@ func checkOldFile(t *testing.T, s *Store) {
 	}
 	for _, id := range []string{"w", "f"} { // which lie in further parts of the same place
 		if m, err := olga.UpdateMemory(t.Context(), id,
-			MemoryUpdate{Metadata: map[string]any{"project_id": "apollo"}}); err != nil ||
+			MemoryUpdate{ShownMetadata: map[string]any{"project_id": "apollo"}}); err != nil ||
 			m.Revision != map[string]int{"w": 2, "f": 1}[id] {
 			t.Errorf("changed in nothing it is %+v, %v", m, err)
 		}

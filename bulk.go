@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
@@ -31,8 +30,9 @@ type MemoriesUpdate struct {
 	// All allows a List without any condition, which means every memory of this view. Without it that is ErrInvalid.
 	All bool
 
-	// Metadata is a merge patch as in [MemoryUpdate], which is applied to each memory.
-	Metadata map[string]any
+	// Change is applied to each memory. Content, Embedding, EventTime and ExpectedRevision belong to one memory, and are
+	// not allowed here.
+	Change MemoryUpdate
 
 	// DryRun counts, and changes nothing.
 	DryRun bool
@@ -83,12 +83,16 @@ func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, e
 // counts tell what was done. What does not fit any more when its turn comes stays as it is.
 func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (Bulk, error) {
 	b := bulk{store: s, list: u.List, stage: "update", progress: u.Progress}
-	patch, err := jsonobject.Canonical("metadata", u.Metadata)
+	if c := &u.Change; c.Content != nil || c.Embedding != nil || c.EventTime != nil || c.ExpectedRevision != 0 {
+		return b.done, invalid("Change",
+			"Change has Content, Embedding, EventTime or ExpectedRevision, which belong to one memory; UpdateMemory takes them")
+	}
+	patch, err := u.Change.patch()
 	if err != nil {
 		return b.done, err
 	}
-	if len(patch) == 0 {
-		return b.done, invalid("metadata", "metadata is empty; give the keys to change")
+	if patch.isEmpty() {
+		return b.done, invalid("Change", "Change is empty; give what to change")
 	}
 	if err := b.begin(ctx, u.All, u.DryRun); err != nil {
 		return b.done, err
@@ -102,7 +106,7 @@ func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (Bulk, err
 			changed := 0
 			for _, m := range found {
 				after := m
-				a, err := m.attributes().Patch(patch)
+				a, err := patch.apply(m.attributes())
 				if err == nil {
 					err = a.Check()
 				}

@@ -113,7 +113,7 @@ func varied(tb testing.TB, s *Store) string {
 	mustAdd(tb, s, NewMemory{Collection: "own", Content: "nowhere kettle"})
 	mustImport(tb, s, `{"type":"memory","collection_name":"own","content":" ","embedding":[0,0,0]}`)
 	for _, c := range []string{"ä kettle w18 besides", "ä kettle w17 besides"} {
-		if _, err := s.UpdateMemory(ctx, first.ID, MemoryUpdate{Content: &c, Metadata: map[string]any{"k": c}}); err != nil {
+		if _, err := s.UpdateMemory(ctx, first.ID, MemoryUpdate{Content: &c, ShownMetadata: map[string]any{"k": c}}); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -71,7 +71,7 @@ func ExampleStore_ModuleState() {
 	add(store,
 		souvenir.NewMemory{Content: "Refunds take three days.", Tags: []string{"payments"}, EventType: "decision"},
 		souvenir.NewMemory{Content: "The card form moved to its own page.",
-			Metadata: map[string]any{"module_name": "Payments"}})
+			ShownMetadata: map[string]any{"module_name": "Payments"}})
 
 	state, err := store.ModuleState(ctx, souvenir.ModuleQuery{Module: "payments"})
 	if err != nil {

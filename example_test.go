@@ -144,13 +144,13 @@ func ExampleStore_UpdateMemory() {
 	memory := add(store, souvenir.NewMemory{
 		Content:  "The release is planned for May.",
 		State:    "active",
-		Metadata: map[string]any{"risk": "low", "owner": "Anna"},
+		ShownMetadata: map[string]any{"risk": "low", "owner": "Anna"},
 	})[0]
 
 	content := "The release has moved to June."
 	updated, err := store.UpdateMemory(ctx, memory.ID, souvenir.MemoryUpdate{
 		Content:          &content,
-		Metadata:         map[string]any{"risk": "high", "owner": nil},
+		ShownMetadata:         map[string]any{"risk": "high", "owner": nil},
 		ExpectedRevision: 1,
 	})
 	if err != nil {

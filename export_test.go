@@ -91,7 +91,7 @@ func openRich(t *testing.T) *Store {
 		ProjectID: "plot", ProjectName: "The Plot",
 		EventType: "decision", State: "active", Importance: ImportanceHigh, Classification: ClassDo,
 		Tags: []string{"zulu", "alpha", "mike"},
-		Metadata: map[string]any{
+		ShownMetadata: map[string]any{
 			"int": json.Number("9007199254740993"), "large": json.Number("123456789012345678901234567890"), "float": 0.1,
 			"exact": json.Number("1.10"),
 			"null":  nil, "list": []any{1, "<b>&", nil, map[string]any{"deep": []any{}}}, "bool": true, "": "empty key",
@@ -114,11 +114,11 @@ func openRich(t *testing.T) *Store {
 	mustAdd(t, alice, NewMemory{Content: "always test", EventType: EventProjectRule, RuleType: RuleDo, ProjectID: "plot"})
 	if _, err := alice.UpdateMemory(t.Context(), root.ID,
 		MemoryUpdate{Content: content("roots, revised"),
-			Metadata: map[string]any{"related_memory_ids": []string{reply.ID}}}); err != nil {
+			ShownMetadata: map[string]any{"related_memory_ids": []string{reply.ID}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := alice.UpdateMemory(t.Context(), root.ID,
-		MemoryUpdate{Metadata: map[string]any{"project_id": "elsewhere", "int": 2}}); err != nil {
+		MemoryUpdate{ShownMetadata: map[string]any{"project_id": "elsewhere", "int": 2}}); err != nil {
 		t.Fatal(err)
 	}
 	for i, size := range []int{0, 1, kernel.ChunkSize - 1, kernel.ChunkSize, kernel.ChunkSize + 1, 5*kernel.ChunkSize +

@@ -49,7 +49,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 			_, err = v.AddCollection(ctx,
 				NewCollection{Name: pick("c", "own", "Ö"), Description: words()[:1], OwnVectors: r.IntN(2) == 0, VectorSize: 3})
 		case 3, 4, 5, 6, 7:
-			m := NewMemory{Content: words(), Collection: pick("", "c", "own"), ProjectID: project(), Metadata: metadata(),
+			m := NewMemory{Content: words(), Collection: pick("", "c", "own"), ProjectID: project(), ShownMetadata: metadata(),
 				State: pick("", "active", "done")}
 			m.Tags = []string{pick("a", "ü b", "Z"), pick("a", "m\"", "9")}
 			if m.Collection == "own" && r.IntN(3) > 0 {
@@ -69,7 +69,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 			change := metadata()
 			change[pick("project_id", "importance", "tags", "related_memory_ids", "k")] = []any{nil, "p", "high", []any{"t"},
 				[]any{one(memories)}}[r.IntN(5)]
-			u := MemoryUpdate{Metadata: change}
+			u := MemoryUpdate{ShownMetadata: change}
 			if r.IntN(2) == 0 {
 				u.Content = content(words())
 			}

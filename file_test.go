@@ -352,7 +352,7 @@ func TestDamagedRowsGiveErrorsAndNeverPanics(t *testing.T) {
 				s := openWords(t, path, Options{})
 				first := mustAdd(t, s, NewMemory{Content: "ä memory w17 besides", Tags: []string{"t3"}})
 				mustAdd(t, s, NewMemory{Content: "ö memory besides", Related: []string{first.ID}})
-				if _, err := s.UpdateMemory(t.Context(), first.ID, MemoryUpdate{Metadata: map[string]any{"k": "v"}}); err != nil {
+				if _, err := s.UpdateMemory(t.Context(), first.ID, MemoryUpdate{ShownMetadata: map[string]any{"k": "v"}}); err != nil {
 					t.Fatal(err)
 				}
 				err := s.db.Write(t.Context(), func(tx db.Tx) error { _, err := tx.Exec(damage); return err })

@@ -14,7 +14,8 @@ import (
 
 // Filter limits a search or a listing to memories whose fields match. The keys are the known keys of a memory
 // (event_type, state, importance, classification, rule_type, tags, related_memory_ids, project_id, project_name,
-// collection_name, id, created_at, updated_at) or any key of its own metadata; all of them must match. A value is
+// collection_name, id, created_at, updated_at) or any key of its own metadata; all of them must match. An own key that
+// has the name of a known one, or whose name begins with "custom.", is named by [Own]. A value is
 //
 //   - a string, number or bool: equal to it (for lists, such as tags: contains it);
 //   - nil: the key is not set;
@@ -33,6 +34,10 @@ type Condition struct {
 	// Bounds, of one type: numbers, strings, or times.
 	AtLeast, MoreThan, AtMost, LessThan any
 }
+
+// Own returns the key by which a [Filter] names a key of the caller's own metadata, whatever that is called: "custom."
+// and its name.
+func Own(key string) string { return filter.OwnPrefix + key }
 
 // In matches a key that equals any of the values.
 func In[T any](values ...T) Condition { return Condition{In: anys(values)} }

@@ -18,16 +18,16 @@ import (
 // described are memories for filters to tell apart.
 var described = []NewMemory{
 	{Content: "one", EventType: "decision", State: "active", Importance: ImportanceHigh, Tags: []string{"a", "b"},
-		Metadata: map[string]any{"n": 1, "s": "x", "list": []any{1, "x", true}}},
+		ShownMetadata: map[string]any{"n": 1, "s": "x", "list": []any{1, "x", true}}},
 	{Content: "two", EventType: "conversation", Tags: []string{"b", "c"}, ProjectID: "p1",
-		Metadata: map[string]any{"n": 2.5, "s": "y", "b": true, "null": []any{nil}}},
+		ShownMetadata: map[string]any{"n": 2.5, "s": "y", "b": true, "null": []any{nil}}},
 	{Content: "three", Classification: ClassNotes, ProjectID: "p1",
-		Metadata: map[string]any{"n": -3, "s": "", "b": false, "list": []any{}}},
+		ShownMetadata: map[string]any{"n": -3, "s": "", "b": false, "list": []any{}}},
 	{Content: "four", EventType: EventProjectRule, RuleType: RuleDo,
-		Metadata: map[string]any{"n": "1", "o": map[string]any{"n": 1}, "": "empty key"}},
+		ShownMetadata: map[string]any{"n": "1", "o": map[string]any{"n": 1}, "": "empty key"}},
 	{Content: "five", State: "archived", Tags: []string{"x"},
-		Metadata: map[string]any{`q"uo'te`: 7, "ключ": "значение", "a.b": "dotted", "$": "dollar", "[0]": "brackets"}},
-	{Content: "six", Metadata: map[string]any{"n": 1e300, "s": "a\x00b",
+		ShownMetadata: map[string]any{`q"uo'te`: 7, "ключ": "значение", "a.b": "dotted", "$": "dollar", "[0]": "brackets"}},
+	{Content: "six", ShownMetadata: map[string]any{"n": 1e300, "s": "a\x00b",
 		"list": []any{[]any{1}, map[string]any{"x": "y"}, "z", 2}}},
 	{Content: "seven"},
 }

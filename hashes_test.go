@@ -192,7 +192,7 @@ func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
 	}
 	// What is done with a damaged memory makes nothing sound, neither it nor the state that is kept of it.
 	if _, err := s.UpdateMemory(t.Context(), m.ID,
-		MemoryUpdate{Metadata: map[string]any{"importance": "high"}}); err != nil {
+		MemoryUpdate{ShownMetadata: map[string]any{"importance": "high"}}); err != nil {
 		t.Fatal(err)
 	}
 	report := mustCheck(t, s, nil)

@@ -208,7 +208,7 @@ func TestReportsListSoManyConflictsAtMost(t *testing.T) {
 func TestTheLargestMemoryIsNoLineTooLong(t *testing.T) {
 	s := openCopy(t)
 	large := mustAdd(t, s, NewMemory{Content: strings.Repeat("\x01", MaxContent),
-		Metadata: map[string]any{"k": strings.Repeat("\x01", MaxMetadata/6-10)}})
+		ShownMetadata: map[string]any{"k": strings.Repeat("\x01", MaxMetadata/6-10)}})
 	if _, err := s.UpdateMemory(t.Context(), large.ID,
 		MemoryUpdate{Content: content(strings.Repeat("\x02", MaxContent))}); err != nil {
 		t.Fatal(err)

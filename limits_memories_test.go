@@ -272,14 +272,14 @@ func TestWhatIsJustAllowedIsStoredAsItIs(t *testing.T) {
 	}{
 		{"1 MiB", NewMemory{Content: strings.Repeat("é ", MaxContent/3) + "x"}},
 		{"one byte", NewMemory{Content: "x"}},
-		{"a zero byte", NewMemory{Content: "a\x00b", Metadata: map[string]any{"z\x00z": "a\x00b"}}},
+		{"a zero byte", NewMemory{Content: "a\x00b", ShownMetadata: map[string]any{"z\x00z": "a\x00b"}}},
 		{"tags", NewMemory{Content: "tagged", Tags: tags}},
 		{"links", NewMemory{Content: "linking", Related: related}},
 		{"words", NewMemory{Content: "words", EventType: long(MaxWord), State: long(MaxWord)}},
 		{"names", NewMemory{Content: "names", Collection: long(128), ProjectID: long(128), ProjectName: long(128)}},
 		{"metadata", NewMemory{Content: "much is known",
-			Metadata: map[string]any{"n": strings.Repeat("x", MaxMetadata-len(`{"n":""}`))}}},
-		{"depth", NewMemory{Content: "deep", Metadata: deep(valid.MaxDepth)}},
+			ShownMetadata: map[string]any{"n": strings.Repeat("x", MaxMetadata-len(`{"n":""}`))}}},
+		{"depth", NewMemory{Content: "deep", ShownMetadata: deep(valid.MaxDepth)}},
 		{"a vector", NewMemory{Content: "wide", Collection: "widest", Embedding: make([]float32, 16384)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -330,7 +330,7 @@ func TestArgumentsStayTheCallers(t *testing.T) {
 	given := func() NewMemory {
 		return NewMemory{
 			Content: "mine", Tags: []string{" padded ", "b", "b"}, Related: []string{first.ID, first.ID},
-			Metadata: map[string]any{"list": []any{"a", map[string]any{"k": 1.0}}, "n": 7},
+			ShownMetadata: map[string]any{"list": []any{"a", map[string]any{"k": 1.0}}, "n": 7},
 		}
 	}
 	m := given()
@@ -338,7 +338,7 @@ func TestArgumentsStayTheCallers(t *testing.T) {
 	if !reflect.DeepEqual(m, given()) {
 		t.Errorf("AddMemory changed its argument: %+v", m)
 	}
-	m.Metadata["list"].([]any)[0] = "changed"
+	m.ShownMetadata["list"].([]any)[0] = "changed"
 	m.Tags[1] = "changed"
 	added.Tags[0], added.Metadata["n"] = "changed", "changed"
 	got, err := s.GetMemory(t.Context(), added.ID)
@@ -348,7 +348,7 @@ func TestArgumentsStayTheCallers(t *testing.T) {
 	}
 
 	patch := map[string]any{"tags": []any{" c "}, "sub": map[string]any{"x": nil, "y": []any{1.0}}}
-	if _, err := s.UpdateMemory(t.Context(), added.ID, MemoryUpdate{Metadata: patch}); err != nil {
+	if _, err := s.UpdateMemory(t.Context(), added.ID, MemoryUpdate{ShownMetadata: patch}); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(patch, map[string]any{"tags": []any{" c "}, "sub": map[string]any{"x": nil, "y": []any{1.0}}}) {

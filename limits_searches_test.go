@@ -96,7 +96,7 @@ func filterAttacks(add adder) {
 func TestLargeFiltersAreAnsweredOrRefused(t *testing.T) {
 	a := openAttacked(t)
 	mustAdd(t, a.Store, NewMemory{Content: "wanted", Tags: []string{"n7"}, EventType: "n7",
-		Metadata: map[string]any{"a": "n7", "list": numbered(1000)}})
+		ShownMetadata: map[string]any{"a": "n7", "list": numbered(1000)}})
 	wide := func(keys, values int) Filter {
 		f := Filter{}
 		for i := range keys {
@@ -161,7 +161,7 @@ func TestNoSearchWordsAndNoMemories(t *testing.T) {
 			t.Errorf("adding nothing: %v, %v", added, err)
 		}
 	}
-	unchanged, err := a.UpdateMemory(t.Context(), a.id, MemoryUpdate{Metadata: map[string]any{}})
+	unchanged, err := a.UpdateMemory(t.Context(), a.id, MemoryUpdate{ShownMetadata: map[string]any{}})
 	if err != nil || unchanged.Revision != 1 {
 		t.Errorf("an empty patch: revision %d, %v", unchanged.Revision, err)
 	}
@@ -175,7 +175,7 @@ func TestFiltersTakeWhatMetadataTakes(t *testing.T) {
 	at := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	for _, value := range []any{1, int8(1), int16(1), int32(1), int64(1), uint(1), uint8(1), uint16(1), uint32(1),
 		uint64(1), float32(0.1), 0.1, json.Number("7"), true, "x", ImportanceHigh, at} {
-		id := mustAdd(t, s, NewMemory{Content: "known by its value", Metadata: map[string]any{"v": value}}).ID
+		id := mustAdd(t, s, NewMemory{Content: "known by its value", ShownMetadata: map[string]any{"v": value}}).ID
 		for _, demand := range []any{value, In(value), Between(value, value)} {
 			found, err := s.Search(t.Context(), Query{Filter: Filter{"v": demand}})
 			if err != nil || len(found.Hits) != 1 || found.Hits[0].ID != id {
@@ -186,7 +186,7 @@ func TestFiltersTakeWhatMetadataTakes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustAdd(t, s, NewMemory{Content: "one of several", Importance: ImportanceHigh, Metadata: map[string]any{"v": 2}})
+	mustAdd(t, s, NewMemory{Content: "one of several", Importance: ImportanceHigh, ShownMetadata: map[string]any{"v": 2}})
 	for _, f := range []Filter{{"v": []int{1, 2}}, {"v": []float64{2}}, {"importance": []Importance{ImportanceHigh}}} {
 		if found, err := s.Search(t.Context(), Query{Filter: f}); err != nil || len(found.Hits) != 1 {
 			t.Errorf("a filter by %v finds %d: %v", f, len(found.Hits), err)

@@ -41,7 +41,7 @@ func openAttacked(t *testing.T) attacked {
 	mustAddCollection(t, alice, NewCollection{Name: foreignWord + "-garden", Description: foreignWord})
 	a.foreign = mustAdd(t, alice, NewMemory{
 		Collection: foreignWord + "-garden", Content: "the kettle of " + foreignWord, ProjectName: foreignWord,
-		Tags: []string{foreignWord}, Metadata: map[string]any{foreignWord: foreignWord},
+		Tags: []string{foreignWord}, ShownMetadata: map[string]any{foreignWord: foreignWord},
 	}).ID
 	return a
 }
@@ -69,11 +69,11 @@ func addingContent(content string) func(context.Context, attacked) error {
 }
 
 func addingMetadata(metadata map[string]any) func(context.Context, attacked) error {
-	return adding(NewMemory{Metadata: metadata})
+	return adding(NewMemory{ShownMetadata: metadata})
 }
 
 func patching(metadata map[string]any) func(context.Context, attacked) error {
-	return updating(MemoryUpdate{Metadata: metadata})
+	return updating(MemoryUpdate{ShownMetadata: metadata})
 }
 
 func updating(u MemoryUpdate) func(context.Context, attacked) error {

@@ -27,7 +27,7 @@ func TestPagesOfFilteredListingsAreThoseOfAllThatFit(t *testing.T) {
 		m := NewMemory{Content: fmt.Sprintf("memory %d", i), Collection: pick("one", "one", "one", "two", "three"),
 			State:     pick("", "active", "active", "archived"),
 			EventType: pick("", "fact", "fact", "decision", "rare"), Importance: Importance(pick("", "low", "high")),
-			Metadata: map[string]any{"n": random.IntN(5)}}
+			ShownMetadata: map[string]any{"n": random.IntN(5)}}
 		if i%3 == 0 {
 			m.Tags = []string{pick("a", "b")}
 		}

@@ -185,7 +185,7 @@ func TestReindexBesideWritesAndSearchesLosesNothing(t *testing.T) {
 		calls++
 		// In the midst of it: one memory changes, one goes, one comes, one moves, one is tagged anew.
 		for i, change := range []MemoryUpdate{{Content: content(fmt.Sprint("changed meanwhile c", calls))},
-			{Metadata: map[string]any{"project_id": "elsewhere"}}, {Metadata: map[string]any{"tags": []string{"retagged"}}}} {
+			{ShownMetadata: map[string]any{"project_id": "elsewhere"}}, {ShownMetadata: map[string]any{"tags": []string{"retagged"}}}} {
 			if _, err := s.UpdateMemory(context.Background(), all[calls*5+i], change); err != nil {
 				t.Error(err)
 			}

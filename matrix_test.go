@@ -269,7 +269,7 @@ var matrixWrites = []matrixCell{
 	}},
 	{"taking the memory out", mayManage, func(t *testing.T, s *Store, on matrixThings) error {
 		_, err := s.UpdateMemory(t.Context(), on.memory,
-			MemoryUpdate{Metadata: map[string]any{"project_id": nil, "project_name": nil}})
+			MemoryUpdate{ShownMetadata: map[string]any{"project_id": nil, "project_name": nil}})
 		return err
 	}},
 	{"taking the file out", mayManage, func(t *testing.T, s *Store, on matrixThings) error {

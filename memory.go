@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -82,7 +83,7 @@ type Memory struct {
 	Tags           []string // in the order given
 	Related        []string // ids of the memories that this one links to, if they are visible through this view
 
-	// Metadata holds the caller's own keys only; ShownMetadata adds the known ones.
+	// Metadata holds the caller's own keys only, whatever their names; ShownMetadata adds the known ones.
 	Metadata map[string]any
 
 	Revision  int // 1 when stored, one more with each update
@@ -95,7 +96,8 @@ type Memory struct {
 	SharedBy string
 }
 
-// ShownMetadata returns metadata as the interface shows it: the caller's own keys and the known keys that are set.
+// ShownMetadata returns metadata as the interface shows it: the known keys that are set, and the caller's own. Own keys
+// that have the name of a known one, such as state, stand in an object "custom".
 func (m Memory) ShownMetadata() map[string]any { return m.attributes().Shown() }
 
 func (m Memory) attributes() kernel.Attributes {
@@ -232,6 +234,12 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 		Revision: given.Revision, CreatedAt: given.CreatedAt, UpdatedAt: given.UpdatedAt, SharedBy: given.SharedBy,
 		Key: given.Key, EventTime: given.EventTime,
 	}
+	custom, _ := metadata[kernel.CustomKey].(map[string]any)
+	if custom != nil && kernel.CheckCustom(metadata) == nil {
+		delete(metadata, kernel.CustomKey)
+	} else {
+		custom = nil
+	}
 	for key, into := range map[string]*string{
 		"event_type": &read.EventType, "state": &read.State, "project_id": &read.ProjectID, "project_name": &read.ProjectName,
 		"importance": (*string)(&read.Importance), "classification": (*string)(&read.Classification),
@@ -248,6 +256,7 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 			delete(metadata, key)
 		}
 	}
+	maps.Copy(read.Metadata, custom)
 	*m = read
 	return nil
 }

@@ -51,7 +51,7 @@ func newDamagedStore(t *testing.T) *damagedStore {
 	for i := range many {
 		many[i] = NewMemory{Content: fmt.Sprintf("memory %d of the kettle %s", i,
 			strings.Repeat(fmt.Sprintf("w%d ", i), 40+i%200)), Tags: []string{fmt.Sprint("t", i%7), fmt.Sprint("u", i%3)},
-			ProjectName: fmt.Sprint("p", i%4), Metadata: map[string]any{"number": i}}
+			ProjectName: fmt.Sprint("p", i%4), ShownMetadata: map[string]any{"number": i}}
 		if i%25 == 0 {
 			many[i].Content += strings.Repeat(fmt.Sprintf("long %d ", i), 1500)
 		}

@@ -26,7 +26,7 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 	stays, goes := added[0].ID, added[1].ID
 	if _, err := s.UpdateMemory(t.Context(), goes,
 		MemoryUpdate{Content: content("goes, twice written"),
-			Metadata: map[string]any{"related_memory_ids": []string{stays}}}); err != nil {
+			ShownMetadata: map[string]any{"related_memory_ids": []string{stays}}}); err != nil {
 		t.Fatal(err)
 	}
 	before, err := s.GetMemory(t.Context(), goes)

@@ -49,7 +49,7 @@ func (st settled) refusals() map[string]refusal {
 		"AddMemories":    {[]any{[]NewMemory{{Content: "x"}, {}}}, ErrInvalid, "content"},
 		"AddMemory":      {[]any{NewMemory{}}, ErrInvalid, "content"},
 		"DeleteMemories": {[]any{MemoriesDeletion{}}, ErrInvalid, "filter"},
-		"UpdateMemories": {[]any{MemoriesUpdate{All: true}}, ErrInvalid, "metadata"},
+		"UpdateMemories": {[]any{MemoriesUpdate{All: true}}, ErrInvalid, "Change"},
 		"PutMemory":      {[]any{NewMemory{Content: "x"}}, ErrInvalid, "key"},
 		"PutMemories":    {[]any{[]NewMemory{{Key: "k"}}}, ErrInvalid, "content"},
 		"GetMemoryByKey": {[]any{MemoryKey{Key: "nowhere"}}, ErrNotFound, "key"},

@@ -103,7 +103,7 @@ func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
 		}
 	}
 	if _, err := s.UpdateMemory(t.Context(), id,
-		MemoryUpdate{Metadata: map[string]any{"tags": []string{"old"}}}); err != nil {
+		MemoryUpdate{ShownMetadata: map[string]any{"tags": []string{"old"}}}); err != nil {
 		t.Errorf("its metadata cannot be changed: %v", err)
 	}
 	if stored, err := s.SetTodo(t.Context(), NewTodo{ProjectID: "p", Content: five(nil)}); err != nil || stored.ID != id {
@@ -135,7 +135,7 @@ func TestRulesLieInACollectionOfOwnVectors(t *testing.T) {
 func TestARuleThatOverlaysAnotherStaysWithinTheLimits(t *testing.T) {
 	s := openWords(t, "", Options{})
 	rule := NewMemory{EventType: EventProjectRule, RuleType: RuleDo, Content: "one",
-		Metadata: map[string]any{"a": strings.Repeat("x", MaxMetadata/2)}}
+		ShownMetadata: map[string]any{"a": strings.Repeat("x", MaxMetadata/2)}}
 	mustAdd(t, s, rule)
 	rule.Metadata = map[string]any{"b": strings.Repeat("x", MaxMetadata/2)}
 	if _, err := s.AddMemory(t.Context(), rule); !errors.Is(err, ErrTooLarge) {
@@ -161,7 +161,7 @@ func TestARuleStaysTheOnlyOneWhateverIsDoneAtOnce(t *testing.T) {
 			for k := range 10 {
 				_, err := s.SetRule(t.Context(), NewRule{ProjectID: ref.ID, Type: RuleDo, Content: fmt.Sprint(i, k)})
 				expect("SetRule", err)
-				_, err = s.UpdateMemory(t.Context(), note, MemoryUpdate{Metadata: patches[k%2]})
+				_, err = s.UpdateMemory(t.Context(), note, MemoryUpdate{ShownMetadata: patches[k%2]})
 				expect("UpdateMemory", err, ErrConflict, ErrNotFound)
 				_, err = s.RestoreRevision(t.Context(), note, 1+k%2)
 				expect("RestoreRevision", err, ErrConflict, ErrNotFound)

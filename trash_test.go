@@ -81,7 +81,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := mustAdd(t, s, NewMemory{ProjectID: "p", Content: former, Tags: []string{tag},
-				Metadata: map[string]any{"key": secret}})
+				ShownMetadata: map[string]any{"key": secret}})
 			if _, err := s.UpdateMemory(t.Context(), m.ID,
 				MemoryUpdate{Content: content(secret + strings.Repeat(". "+secret, 2000))}); err != nil {
 				t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -20,11 +21,22 @@ import (
 type MemoryUpdate struct {
 	Content *string // the new content; nil keeps it
 
-	// Metadata is a JSON merge patch (RFC 7396) of the memory's metadata as returned: keys replace, null removes, objects
-	// merge. The known keys (event_type, state, project_id, project_name, importance, classification, rule_type, tags,
-	// related_memory_ids) are patched in the same way. Another project moves the memory there, which only its Owner may
-	// do: in another user's project it then belongs to that project.
+	// The known keys: nil keeps them, and a pointer to the empty value removes them. Another project moves the memory
+	// there, which only its Owner may do: in another user's project it then belongs to that project.
+	EventType, State       *string
+	ProjectID, ProjectName *string
+	Importance             *Importance
+	Classification         *Classification
+	RuleType               *RuleType
+	Tags, Related          *[]string // replace the present ones
+
+	// Metadata is a JSON merge patch (RFC 7396) of the caller's own metadata: keys replace, null removes, objects merge.
+	// As in [NewMemory], no key has a meaning to the store.
 	Metadata map[string]any
+
+	// ShownMetadata is a merge patch of the metadata in the form of the interface; see [NewMemory.ShownMetadata]. A known
+	// key is patched like any other. It is applied before Metadata and the fields above.
+	ShownMetadata map[string]any
 
 	// Embedding is the new content's vector, in a collection with OwnVectors.
 	Embedding []float32
@@ -44,7 +56,7 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (St
 		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any",
 			u.ExpectedRevision)
 	}
-	patch, err := jsonobject.Canonical("metadata", u.Metadata)
+	patch, err := u.patch()
 	if err != nil {
 		return Stored{}, err
 	}
@@ -65,7 +77,50 @@ func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (St
 		}
 	}
 	return s.change(ctx, id, u.ExpectedRevision, c, u.EventTime,
-		func(_ *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) { return before.Patch(patch) })
+		func(_ *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) { return patch.apply(before) })
+}
+
+// attributesPatch is a change to attributes: to the shown metadata, which includes the known keys, and to the own keys.
+type attributesPatch struct{ shown, own map[string]any }
+
+func (p attributesPatch) apply(a kernel.Attributes) (kernel.Attributes, error) {
+	a, err := a.Patch(p.shown)
+	return a.PatchOwn(p.own), err
+}
+
+func (p attributesPatch) isEmpty() bool { return len(p.shown) == 0 && len(p.own) == 0 }
+
+// patch returns what the update changes besides the content.
+func (u *MemoryUpdate) patch() (p attributesPatch, err error) {
+	known := maps.Clone(u.ShownMetadata)
+	set := func(key string, value any) {
+		if known == nil {
+			known = map[string]any{}
+		}
+		known[key] = value
+	}
+	if u.ProjectID != nil || u.ProjectName != nil {
+		delete(known, "project_id")
+		delete(known, "project_name")
+	}
+	for key, value := range map[string]*string{
+		"event_type": u.EventType, "state": u.State, "project_id": u.ProjectID, "project_name": u.ProjectName,
+		"importance": (*string)(u.Importance), "classification": (*string)(u.Classification),
+		"rule_type": (*string)(u.RuleType),
+	} {
+		if value != nil {
+			set(key, *value)
+		}
+	}
+	for key, list := range map[string]*[]string{"tags": u.Tags, "related_memory_ids": u.Related} {
+		if list != nil {
+			set(key, *list)
+		}
+	}
+	if p.shown, err = jsonobject.Canonical("metadata", known); err == nil {
+		p.own, err = jsonobject.Canonical("metadata", u.Metadata)
+	}
+	return p, err
 }
 
 // newContent checks new content and its vector, if any.

@@ -134,7 +134,7 @@ func TestDeletingAUserKeepsWhatWasGivenToOthers(t *testing.T) {
 	ann, ben := s.As(Access{User: "ann"}), s.As(Access{User: "ben"})
 	id := mustAdd(t, ben, NewMemory{Content: "before", ProjectID: "q"}).ID
 	if _, err := ben.UpdateMemory(t.Context(), id,
-		MemoryUpdate{Metadata: map[string]any{"project_id": "ann/p"}}); err != nil {
+		MemoryUpdate{ShownMetadata: map[string]any{"project_id": "ann/p"}}); err != nil {
 		t.Fatal(err)
 	}
 	for user, want := range map[string]int{"ann": 1, "ben": 2} {

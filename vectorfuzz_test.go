@@ -63,7 +63,7 @@ func FuzzVectorBlob(f *testing.F) {
 			}
 		}
 		if _, err := inMemory.UpdateMemory(ctx, damaged.ID,
-			MemoryUpdate{Metadata: map[string]any{"tags": []string{fmt.Sprint("t", len(blob))}}}); err != nil &&
+			MemoryUpdate{ShownMetadata: map[string]any{"tags": []string{fmt.Sprint("t", len(blob))}}}); err != nil &&
 			!errors.Is(err, ErrCorrupt) {
 			t.Fatalf("moving the passage gives %v", err)
 		}

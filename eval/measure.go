@@ -97,7 +97,7 @@ func load(ctx context.Context, s set, how storing) (*loadedSet, error) {
 func (l *loadedSet) add(ctx context.Context, conv string, rows []row) error {
 	memories := make([]souvenir.NewMemory, len(rows))
 	for i, r := range rows {
-		memories[i] = souvenir.NewMemory{Collection: conv, Content: r.content(), Metadata: r.stored()}
+		memories[i] = souvenir.NewMemory{Collection: conv, Content: r.content(), ShownMetadata: r.stored()}
 	}
 	stored, err := l.store.AddMemories(ctx, memories, nil)
 	for i, m := range stored {

@@ -70,10 +70,10 @@ func TestManyMemoriesAreChangedAndTakenBack(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ids := w.fill(owner,
 		souvenir.NewMemory{Content: "one", Tags: []string{"a"}, State: "active", ProjectID: "shop"},
-		souvenir.NewMemory{Content: "two", Tags: []string{"b", "a", "c"}, Metadata: map[string]any{"source": "mail"}},
+		souvenir.NewMemory{Content: "two", Tags: []string{"b", "a", "c"}, ShownMetadata: map[string]any{"source": "mail"}},
 		souvenir.NewMemory{Content: "three"})
 	if _, err := w.store.As(souvenir.Access{User: w.users[owner]}).UpdateMemory(t.Context(), ids[0],
-		souvenir.MemoryUpdate{Metadata: map[string]any{"related_memory_ids": []string{ids[2], ids[1]}}}); err != nil {
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"related_memory_ids": []string{ids[2], ids[1]}}}); err != nil {
 		t.Fatal(err)
 	}
 	olivia := w.signedIn(owner)
@@ -145,7 +145,7 @@ func TestManyMemoriesOfWhichSomeHaveChanged(t *testing.T) {
 	p := olivia.change("", "tag", url.Values{"id": append(ids, ids[0]), "bulk_tag": {"x"}}).expect(http.StatusOK,
 		"2 memories have the tag", "1 memory was deleted meanwhile.")
 	if _, err := view.UpdateMemory(t.Context(), ids[0],
-		souvenir.MemoryUpdate{Metadata: map[string]any{"state": "mine"}}); err != nil {
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"state": "mine"}}); err != nil {
 		t.Fatal(err)
 	}
 	olivia.undo(p).expect(http.StatusConflict, "1 memory is as before.", "it has been changed or deleted since",

@@ -19,9 +19,9 @@ func (w *world) alike() (first, second, linking string) {
 		"when the night is over"
 	ids := w.fill(owner,
 		souvenir.NewMemory{Content: said + ".", Tags: []string{"a", "b"}, Importance: souvenir.ImportanceHigh,
-			Metadata: map[string]any{"source": "mail"}},
+			ShownMetadata: map[string]any{"source": "mail"}},
 		souvenir.NewMemory{Content: said + ", always.", Tags: []string{"b", "c"}, Importance: souvenir.ImportanceLow,
-			EventType: "decision", ProjectID: "shop", Metadata: map[string]any{"source": "talk", "size": 3}})
+			EventType: "decision", ProjectID: "shop", ShownMetadata: map[string]any{"source": "talk", "size": 3}})
 	linking = w.fill(owner, souvenir.NewMemory{Content: "see there", Related: []string{w.private, ids[1]}})[0]
 	return ids[0], ids[1], linking
 }

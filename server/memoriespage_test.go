@@ -24,7 +24,7 @@ func (w *world) furnishMemoryList(paths map[string]string) {
 		m, err := ada.AddMemory(w.t.Context(),
 			souvenir.NewMemory{Collection: "<i>c</i>", Content: hostile + " " + hostile, EventType: "<b>type", State: "archived",
 				Importance: souvenir.ImportanceHigh,
-				Tags:       []string{hostile, fmt.Sprint("n", i)}, ProjectID: "p", Metadata: map[string]any{"source": hostile}})
+				Tags:       []string{hostile, fmt.Sprint("n", i)}, ProjectID: "p", ShownMetadata: map[string]any{"source": hostile}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -113,9 +113,9 @@ func TestFiltersOfMemories(t *testing.T) {
 	ids := w.fill(owner,
 		souvenir.NewMemory{Content: "one", Collection: "box", EventType: "decision", State: "active",
 			Importance: souvenir.ImportanceHigh, Classification: souvenir.ClassDo, Tags: []string{"a", "b,c"}, ProjectID: "shop",
-			Metadata: map[string]any{"source": "mail", "size": 3}},
+			ShownMetadata: map[string]any{"source": "mail", "size": 3}},
 		souvenir.NewMemory{Content: "two", Tags: []string{"a", "module:engine"}, State: "archived",
-			Metadata: map[string]any{"source": "3"}},
+			ShownMetadata: map[string]any{"source": "3"}},
 		souvenir.NewMemory{Content: "three", Tags: []string{"engine"}, EventType: "note"})
 	w.fill(owner, souvenir.NewMemory{Content: "four", Related: ids[2:]})
 	olivia := w.signedIn(owner)

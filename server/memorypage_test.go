@@ -40,13 +40,13 @@ func (w *world) furnishMemory(paths map[string]string) {
 		souvenir.NewMemory{Content: "# " + hostile + "\n\n" + hostile, ProjectName: "P " + hostile,
 			EventType: "<b>decision</b>", State: "<i>active",
 			Tags: []string{`<b>, "quoted"`, "plain"}, Related: []string{other.ID},
-			Metadata: map[string]any{hostile: hostile, "deep": map[string]any{"<u>": []any{hostile, nil}}}})
+			ShownMetadata: map[string]any{hostile: hostile, "deep": map[string]any{"<u>": []any{hostile, nil}}}})
 	steps.note(err)
 	_, err = ada.AddMemory(w.t.Context(), souvenir.NewMemory{Content: hostile + " links to it", Related: []string{m.ID}})
 	steps.note(err)
 	text := "# " + hostile + "\n\n" + hostile + " again\n"
 	_, err = ada.UpdateMemory(w.t.Context(), m.ID,
-		souvenir.MemoryUpdate{Content: &text, Metadata: map[string]any{"state": "archived", hostile: nil}})
+		souvenir.MemoryUpdate{Content: &text, ShownMetadata: map[string]any{"state": "archived", hostile: nil}})
 	steps.note(err)
 	_, err = ada.AddFile(w.t.Context(), souvenir.NewFile{Filename: "<b>linked.txt", MemoryID: m.ID, Description: hostile},
 		strings.NewReader("text"))

@@ -99,7 +99,7 @@ func TestButtonsOfAMemory(t *testing.T) {
 func TestDeletingAMemoryIsTakenBack(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	olivia := w.signedIn(owner)
-	w.patchMemory(owner, w.memory, souvenir.MemoryUpdate{Metadata: map[string]any{"tags": []any{"hours"}}})
+	w.patchMemory(owner, w.memory, souvenir.MemoryUpdate{ShownMetadata: map[string]any{"tags": []any{"hours"}}})
 	before := w.memoryOf(owner, w.memory)
 	path := "/memories/" + w.memory
 	deleted := olivia.submit(olivia.get(path), path+"/delete", nil)
@@ -183,7 +183,7 @@ func TestHistoryOfAMemory(t *testing.T) {
 	_, fields := ada.editForm(m.ID)
 	fields.Set("content", "The kettle is red.\nIt stands here.")
 	ada.post(path+"/edit", fields)
-	w.patchMemory(admin, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"tags": nil, "mood": "<b>good</b>"}})
+	w.patchMemory(admin, m.ID, souvenir.MemoryUpdate{ShownMetadata: map[string]any{"tags": nil, "mood": "<b>good</b>"}})
 
 	p := ada.get(path+"/history").expect(http.StatusOK, "Version 3", "Version 2", "Version 1",
 		"<del>The kettle is <b>blue</b>.</del>", "<ins>The kettle is <b>red</b>.</ins>",
@@ -216,7 +216,7 @@ func TestPagesOfALargeMemoryStaySmall(t *testing.T) {
 	ada := w.signedIn(admin)
 	large := strings.Repeat("<b>many</b> *words* of [a link](/profile) & more\n", 10_000)
 	m := w.addMemory(admin, souvenir.NewMemory{Content: large,
-		Metadata: map[string]any{"deep": strings.Repeat("<x>", 5_000)}})
+		ShownMetadata: map[string]any{"deep": strings.Repeat("<x>", 5_000)}})
 	for i := range 12 {
 		text := strings.ReplaceAll(large, "words", strings.Repeat("w", i+1))[:60_000]
 		w.patchMemory(admin, m.ID, souvenir.MemoryUpdate{Content: &text})

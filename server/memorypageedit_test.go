@@ -76,7 +76,7 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 	target := w.addMemory(admin, souvenir.NewMemory{Content: "The target", ProjectID: "home", ProjectName: "Home"})
 	m := w.addMemory(admin, souvenir.NewMemory{Content: "First line\r\nsecond line",
 		Tags: []string{"one, and two", `say "hi"`, "three"}, State: "active",
-		Metadata: map[string]any{"votes": 3, "source": map[string]any{"wiki": "Old", "page": 1.5}, "kept": []any{nil, true}}})
+		ShownMetadata: map[string]any{"votes": 3, "source": map[string]any{"wiki": "Old", "page": 1.5}, "kept": []any{nil, true}}})
 	path := "/memories/" + m.ID + "/edit"
 
 	_, fields := ada.editForm(m.ID)
@@ -127,7 +127,7 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 func TestMistakesInAMemoryAreReportedBesideTheirField(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada := w.signedIn(admin)
-	m := w.addMemory(admin, souvenir.NewMemory{Content: "A text", Metadata: map[string]any{"a": map[string]any{"b": 1}}})
+	m := w.addMemory(admin, souvenir.NewMemory{Content: "A text", ShownMetadata: map[string]any{"a": map[string]any{"b": 1}}})
 	path := "/memories/" + m.ID + "/edit"
 	for _, mistake := range []struct{ field, value, wrong, says string }{
 		{"content", "", "content", "Text"},
@@ -200,7 +200,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 
 	_, fields := walter.editForm(m.ID) // different lines, and different fields
 	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Content: text("one\ntwo\nthree\nfour\nFIVE\n"),
-		Metadata: map[string]any{"state": "completed", "mood": "good"}})
+		ShownMetadata: map[string]any{"state": "completed", "mood": "good"}})
 	fields.Set("content", "ONE\ntwo\nthree\nfour\nfive\n")
 	fields.Set("tags", "a, b")
 	p := walter.post(path, fields).stays(http.StatusConflict, "Someone else saved this memory", "different lines")
@@ -222,7 +222,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 
 	_, fields = walter.editForm(m.ID) // the same line, and the same field
 	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Content: text("theirs\ntwo\nthree\nfour\nFIVE\n"),
-		Metadata: map[string]any{"importance": "high"}})
+		ShownMetadata: map[string]any{"importance": "high"}})
 	fields.Set("content", "mine\ntwo\nthree\nfour\nFIVE\n")
 	fields.Set("importance", "critical")
 	p = walter.post(path, fields).stays(http.StatusConflict, "the same lines", "theirs", "<td>high</td><td>critical</td>")
@@ -231,7 +231,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	if fields.Get("content") != "mine\ntwo\nthree\nfour\nFIVE\n" || fields.Get("importance") != "critical" {
 		t.Errorf("the form has %v", fields)
 	}
-	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"mood": "better"}}) // and once more
+	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{ShownMetadata: map[string]any{"mood": "better"}}) // and once more
 	p = walter.post(path, fields).stays(http.StatusConflict)
 	walter.post(path, p.typed(path)).goesTo("/memories/" + m.ID + "?undo=")
 	if now := w.memoryOf(owner, m.ID); now.Content != "mine\ntwo\nthree\nfour\nFIVE\n" || now.Importance != "critical" ||

@@ -40,7 +40,7 @@ func (w *world) furnish() map[string]string {
 		souvenir.NewInvitation{Note: hostile, CreatedBy: w.users[admin]})
 	steps.note(err)
 	memory, err := ada.AddMemory(w.t.Context(),
-		souvenir.NewMemory{Content: hostile, Tags: []string{"<b>"}, Metadata: map[string]any{hostile: hostile, "size": 3}})
+		souvenir.NewMemory{Content: hostile, Tags: []string{"<b>"}, ShownMetadata: map[string]any{hostile: hostile, "size": 3}})
 	steps.note(err)
 	_, err = ada.AddFile(w.t.Context(), souvenir.NewFile{Filename: "<b>.txt", MemoryID: memory.ID},
 		strings.NewReader("text"))

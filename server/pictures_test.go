@@ -23,11 +23,11 @@ func (w *world) furnishPictures(paths map[string]string) {
 	ada := w.store.As(souvenir.Access{User: w.users[admin]})
 	first, err := ada.AddMemory(w.t.Context(),
 		souvenir.NewMemory{Content: hostile + "\nsecond line",
-			Metadata: map[string]any{"event_type": "<i>", "importance": "high"}})
+			ShownMetadata: map[string]any{"event_type": "<i>", "importance": "high"}})
 	if err == nil {
 		_, err = ada.AddMemory(w.t.Context(),
 			souvenir.NewMemory{Content: hostile, ProjectID: "p",
-				Metadata: map[string]any{"related_memory_ids": []string{first.ID}}})
+				ShownMetadata: map[string]any{"related_memory_ids": []string{first.ID}}})
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -93,7 +93,7 @@ func (w *world) fillPictures(user string) (ids []string) {
 	steps.note(err)
 	for i := range 20 {
 		m := souvenir.NewMemory{Content: fmt.Sprintf("The sailing boat number %d has a mast, a sail and a rudder.", i),
-			ProjectID: "boats", Tags: []string{"water"}, Metadata: map[string]any{"event_type": "note"}}
+			ProjectID: "boats", Tags: []string{"water"}, ShownMetadata: map[string]any{"event_type": "note"}}
 		if i%2 == 1 {
 			m = souvenir.NewMemory{Content: fmt.Sprintf("Bread number %d needs flour, yeast, salt and a hot oven.", i),
 				ProjectID: "bread", Tags: []string{"food"}, Collection: "kitchen"}

@@ -46,7 +46,7 @@ func TestModulesOfAProject(t *testing.T) {
 	for i := range 3 {
 		_, err := store.AddMemory(t.Context(),
 			souvenir.NewMemory{Content: fmt.Sprintf("Drawer %d sticks.", i), ProjectID: "shop", EventType: "bug",
-				State: "active", Metadata: map[string]any{"module_name": "Till"}})
+				State: "active", ShownMetadata: map[string]any{"module_name": "Till"}})
 		if err != nil {
 			t.Fatal(err)
 		}

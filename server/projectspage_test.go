@@ -34,7 +34,7 @@ func (w *world) furnishProjects(paths map[string]string) {
 	_, err = ada.AddMemory(w.t.Context(),
 		souvenir.NewMemory{ProjectID: "p", EventType: souvenir.EventProjectMain, State: souvenir.StateActive,
 			Content: hostile,
-			Tags:    []string{"module:" + hostile}, Metadata: map[string]any{"module_name": hostile}})
+			Tags:    []string{"module:" + hostile}, ShownMetadata: map[string]any{"module_name": hostile}})
 	steps.note(err)
 	_, err = w.store.AddMember(w.t.Context(),
 		souvenir.NewMember{Project: souvenir.ProjectRef{ID: w.users[admin] + "/p"}, User: "olivia",

@@ -30,7 +30,7 @@ func TestMainMemoryAndModuleStateKeepToABudgetAndSayWhatIsLeftOut(t *testing.T) 
 	main := add(souvenir.NewMemory{Content: strings.Repeat("The main memory. ", 2000), EventType: "project-main"})
 	module := map[string]any{"module_name": "parser"}
 	for i := range 300 {
-		add(souvenir.NewMemory{Content: fmt.Sprint(content, i), Related: []string{main}, Metadata: module,
+		add(souvenir.NewMemory{Content: fmt.Sprint(content, i), Related: []string{main}, ShownMetadata: module,
 			EventType: fmt.Sprint("type ", i)})
 	}
 	set := tools.New(store, nil)

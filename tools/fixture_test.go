@@ -116,14 +116,14 @@ func makeTemplate(ctx context.Context, path string) (ids map[string]string, err 
 		return p.ID, err
 	})
 	add("diary", anna, souvenir.NewMemory{Content: secretDiary + " of anna",
-		Metadata: map[string]any{"module_name": "pillars"}})
+		ShownMetadata: map[string]any{"module_name": "pillars"}})
 	add("vault", anna, souvenir.NewMemory{Content: secretVault + " of anna", ProjectID: "p-vault",
 		EventType: "project-main", State: "active"})
 	add("identity", anna, souvenir.NewMemory{Content: "I am Sam, " + secretDiary, EventType: "IDENTITY"})
 	add("pillars", anna, souvenir.NewMemory{
 		Content: "The pillars are of granite.", ProjectID: "p-bridge", Collection: "work", EventType: "decision",
 		State: "active", Importance: "high",
-		Tags: []string{"pillars", "stone"}, Metadata: map[string]any{"architect": "Eva"},
+		Tags: []string{"pillars", "stone"}, ShownMetadata: map[string]any{"architect": "Eva"},
 	})
 	add("main", anna, souvenir.NewMemory{
 		Content: "The bridge of granite spans the river.", ProjectID: "p-bridge", Collection: "work",

@@ -18,7 +18,7 @@ type memoryArguments struct {
 	ID         string `json:"id" doc:"Memory id."`
 	Collection string `json:"collection_name" doc:"Left out: store uses \"default\", everything else looks in all."`
 	knownKeys
-	Metadata         map[string]any     `json:"metadata" doc:"Anything else worth keeping; the arguments above may stand here, too."`
+	Metadata         map[string]any     `json:"metadata" doc:"Anything else worth keeping; the arguments above may stand here, too. An object \"custom\" in it holds keys that mean nothing to the store, whatever their names."`
 	ExpectedRevision int                `json:"expected_revision" doc:"Fail if the memory was changed since you read this revision."`
 	Filter           map[string]any     `json:"filter" doc:"Field or metadata key to a value, a list of values, or {\"in\",\"ne\",\"gte\",\"lte\",\"all\"}: {\"event_type\": \"decision\", \"created_at\": {\"gte\": \"2026-01-01\"}}."`
 	Limit            int                `json:"limit" minimum:"1" maximum:"100" default:"7"`
@@ -207,7 +207,7 @@ func (s *Set) storeMemory(ctx context.Context, a *memoryArguments) (any, error) 
 		Collection: a.Collection, Content: a.Content, EventType: a.EventType, State: a.State,
 		ProjectID: a.ProjectID, ProjectName: a.ProjectName, Importance: a.Importance,
 		Classification: a.Classification, RuleType: a.RuleType,
-		Tags: a.Tags, Related: a.Related, Metadata: rest, Embedding: a.Embedding, Similar: mostSimilar,
+		Tags: a.Tags, Related: a.Related, ShownMetadata: rest, Embedding: a.Embedding, Similar: mostSimilar,
 	})
 	if err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (s *Set) updateMemory(ctx context.Context, a *memoryArguments) (any, error)
 			patch[p.name] = field.String()
 		}
 	}
-	u := souvenir.MemoryUpdate{Metadata: patch, Embedding: a.Embedding, ExpectedRevision: a.ExpectedRevision}
+	u := souvenir.MemoryUpdate{ShownMetadata: patch, Embedding: a.Embedding, ExpectedRevision: a.ExpectedRevision}
 	if a.Content != "" {
 		u.Content = &a.Content
 	} else if len(patch) == 0 {

@@ -3,6 +3,7 @@ package filter
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -163,8 +164,14 @@ func metadataField(key string) field {
 	}
 }
 
+// OwnPrefix begins the name of a key of the caller's own metadata, whatever that key is called.
+const OwnPrefix = kernel.CustomKey + "."
+
 // fieldOf returns how a key is compared for the caller.
 func fieldOf(v kernel.Viewer, key string) field {
+	if own, is := strings.CutPrefix(key, OwnPrefix); is {
+		return metadataField(own)
+	}
 	switch key {
 	case "project_name":
 		return projectNames(v)

@@ -363,11 +363,6 @@ func (m *checkedMemory) checkAttributes() error {
 	if object, err = jsonobject.Canonical("metadata", object); err != nil {
 		return err
 	}
-	for _, key := range kernel.KnownKeys {
-		if _, ok := object[key]; ok {
-			return fault.Invalid("metadata", "metadata has %s, which has a column of its own", key)
-		}
-	}
 	a := m.attributes
 	a.Own = object
 	if err := a.Check(); err != nil {

@@ -48,7 +48,12 @@ type Attributes struct {
 var KnownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
 	"rule_type", "tags", "related_memory_ids"}
 
-// AttributesOf splits metadata, as callers give and see it, into attributes. The metadata must be canonical.
+// CustomKey is the key of the object, in metadata as callers give and see it, whose keys are the caller's own whatever
+// their names. Own keys that have the name of a known key are shown in it.
+const CustomKey = "custom"
+
+// AttributesOf splits metadata, as callers give and see it, into attributes. The metadata must be canonical. A custom
+// object that repeats a key beside it is an own key itself, so that nothing is lost; see [CheckCustom].
 func AttributesOf(metadata map[string]any) (Attributes, error) {
 	known := map[string]any{}
 	own := map[string]any{}
@@ -60,13 +65,32 @@ func AttributesOf(metadata map[string]any) (Attributes, error) {
 		}
 	}
 	a, err := (Attributes{}).Patch(known)
+	if custom, ok := own[CustomKey].(map[string]any); ok && CheckCustom(metadata) == nil {
+		delete(own, CustomKey)
+		maps.Copy(own, custom)
+	}
 	a.Own = own
 	return a, err
+}
+
+// CheckCustom reports a key that metadata has twice: in its custom object and, as a key of the caller's own, beside it.
+func CheckCustom(metadata map[string]any) error {
+	custom, _ := metadata[CustomKey].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(custom)) {
+		if _, twice := metadata[key]; twice && key != CustomKey && !slices.Contains(KnownKeys, key) {
+			return fault.Invalid("metadata", "metadata has the key %s twice: as %s and as %s.%s; give it once",
+				fault.Show(key), fault.Clip(key), CustomKey, fault.Clip(key))
+		}
+	}
+	return nil
 }
 
 // Patch applies a JSON merge patch (RFC 7396) to the attributes as callers see them in metadata: null removes a key,
 // objects merge, other values replace. The patch must be canonical.
 func (a Attributes) Patch(patch map[string]any) (Attributes, error) {
+	if err := CheckCustom(patch); err != nil {
+		return a, err
+	}
 	a.Own = maps.Clone(a.Own)
 	for _, key := range slices.Sorted(maps.Keys(patch)) {
 		value := patch[key]
@@ -108,21 +132,49 @@ func (a Attributes) Patch(patch map[string]any) (Attributes, error) {
 			a.Tags, err = jsonobject.Strings(key, value)
 		case "related_memory_ids":
 			a.Related, err = jsonobject.Strings(key, value)
+		case CustomKey:
+			a = a.patchCustom(value)
 		default:
-			if a.Own == nil {
-				a.Own = map[string]any{}
-			}
-			if value == nil {
-				delete(a.Own, key)
-			} else {
-				a.Own[key] = jsonobject.MergePatch(a.Own[key], value)
-			}
+			a = a.PatchOwn(map[string]any{key: value})
 		}
 		if err != nil {
 			return a, err
 		}
 	}
 	return a, nil
+}
+
+// PatchOwn applies a JSON merge patch (RFC 7396) to the caller's own metadata, whatever the names of the keys. The patch
+// must be canonical.
+func (a Attributes) PatchOwn(patch map[string]any) Attributes {
+	if len(patch) == 0 {
+		return a
+	}
+	if a.Own = maps.Clone(a.Own); a.Own == nil {
+		a.Own = map[string]any{}
+	}
+	for key, value := range patch {
+		if value == nil {
+			delete(a.Own, key)
+		} else {
+			a.Own[key] = jsonobject.MergePatch(a.Own[key], value)
+		}
+	}
+	return a
+}
+
+// patchCustom applies the value that a patch has for the custom object: an object patches its keys, null removes all
+// that it shows, and any other value is that of an own key.
+func (a Attributes) patchCustom(value any) Attributes {
+	if keys, ok := value.(map[string]any); ok {
+		return a.PatchOwn(keys)
+	}
+	if value != nil {
+		return a.PatchOwn(map[string]any{CustomKey: value})
+	}
+	a.Own = maps.Clone(a.Own)
+	maps.DeleteFunc(a.Own, func(key string, _ any) bool { return key == CustomKey || slices.Contains(KnownKeys, key) })
+	return a
 }
 
 // Check validates every known key and brings lists to their stored form: tags trimmed and without repetition.
@@ -174,10 +226,30 @@ func (a *Attributes) Check() error {
 	return nil
 }
 
-// Shown returns the metadata as callers see it: the known keys that are set, and the caller's own.
+// Shown returns the metadata as callers see it: the known keys that are set, and the caller's own, of which those that
+// have the name of a known key stand in the object [CustomKey].
 func (a Attributes) Shown() map[string]any {
 	shown := make(map[string]any, len(a.Own)+4)
-	maps.Copy(shown, a.Own)
+	var custom map[string]any
+	for key, value := range a.Own {
+		if !slices.Contains(KnownKeys, key) {
+			shown[key] = value
+			continue
+		}
+		if custom == nil {
+			custom = map[string]any{}
+		}
+		custom[key] = value
+	}
+	if own, is := a.Own[CustomKey]; is {
+		if _, object := own.(map[string]any); object || custom != nil {
+			custom = OrEmpty(custom)
+			custom[CustomKey] = own
+		}
+	}
+	if custom != nil {
+		shown[CustomKey] = custom
+	}
 	for key, value := range map[string]string{
 		"event_type": a.EventType, "state": a.State, "project_id": a.ProjectID, "project_name": a.ProjectName,
 		"importance": a.Importance, "classification": a.Classification, "rule_type": a.RuleType,

@@ -2,6 +2,8 @@ package kernel
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
@@ -30,7 +32,8 @@ type Draft struct {
 type DraftFields struct {
 	Collection, Content string
 	Known               Attributes
-	Metadata            map[string]any
+	Own                 map[string]any // the caller's own, whatever the names of the keys
+	Metadata            map[string]any // as callers give and see it: known and own keys
 	Embedding           []float32
 	Key                 string
 	EventTime, Created  *int64 // nil: not given
@@ -66,8 +69,22 @@ func NewDraft(m DraftFields) (Draft, error) {
 	if err != nil {
 		return d, err
 	}
+	own, err := jsonobject.Canonical("metadata", m.Own)
+	if err != nil {
+		return d, err
+	}
+	if err := CheckCustom(metadata); err != nil {
+		return d, err
+	}
 	if d.Attributes, err = AttributesOf(metadata); err != nil {
 		return d, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		if _, twice := d.Own[key]; twice {
+			return d, fault.Invalid("metadata", "metadata has the key %s twice: as an own key, and as it is shown",
+				fault.Show(key))
+		}
+		d.Own[key] = own[key]
 	}
 	known := m.Known
 	d.EventType = cmp.Or(known.EventType, d.EventType)

@@ -86,7 +86,7 @@ func (f *filler) hostileMemories() error {
 		m := souvenir.NewMemory{
 			Content: text, EventType: line(text, 64), State: line(text, 64),
 			Tags: []string{line(text, 128), `"'<&>`, script[:39]}, Related: related,
-			Metadata: map[string]any{line(text, 64): text, "nested": map[string]any{script: []any{text, 1, nil, true}}},
+			ShownMetadata: map[string]any{line(text, 64): text, "nested": map[string]any{script: []any{text, 1, nil, true}}},
 		}
 		if i%2 == 0 {
 			m.ProjectID, m.Collection = f.Project, line(script, 128)

@@ -156,7 +156,7 @@ func (f *filler) known() error {
 		Content: "The coast has **forty** tiles.\n\nThey are made at night.\n", EventType: "decision", ProjectID: "atlas",
 		Importance: souvenir.ImportanceHigh,
 		State:      souvenir.StateActive, Tags: []string{"tiles", "coast"}, Related: near[:min(3, len(near))],
-		Metadata: map[string]any{"source": "meeting", "zoom": 12},
+		ShownMetadata: map[string]any{"source": "meeting", "zoom": 12},
 	})
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (f *filler) known() error {
 		"The coast has **fifty** tiles.\n\nThey are made at night, by the scheduler.\n\n- zoom 12\n- zoom 13\n",
 	} {
 		if _, err := f.view.UpdateMemory(f.ctx, f.Memory,
-			souvenir.MemoryUpdate{Content: &content, Metadata: map[string]any{"zoom": 13 + i}}); err != nil {
+			souvenir.MemoryUpdate{Content: &content, ShownMetadata: map[string]any{"zoom": 13 + i}}); err != nil {
 			return err
 		}
 	}

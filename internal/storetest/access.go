@@ -60,7 +60,7 @@ func (f *fixture) calls(id, collection string) []call {
 			return err
 		}},
 		{"UpdateMemory of metadata", true, func(s *souvenir.Store) error {
-			_, err := s.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{Metadata: map[string]any{"a": 1}, ExpectedRevision: 77})
+			_, err := s.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{ShownMetadata: map[string]any{"a": 1}, ExpectedRevision: 77})
 			return err
 		}},
 		{"RestoreRevision", true, func(s *souvenir.Store) error { _, err := s.RestoreRevision(f.ctx, id, 1); return err }},
@@ -183,13 +183,13 @@ func accessLimitedWrites(f *fixture) {
 	apollo := f.as(souvenir.Access{Projects: []string{"apollo"}})
 	f.equal("stored without a project", apollo.add(souvenir.NewMemory{Content: "x"}).ProjectID, "apollo")
 	for _, p := range []souvenir.NewMemory{{ProjectID: "gemini"}, {ProjectName: "gemini"},
-		{Metadata: map[string]any{"project_id": "gemini"}}} {
+		{ShownMetadata: map[string]any{"project_id": "gemini"}}} {
 		p.Content = "x"
 		_, err := apollo.store.AddMemory(f.ctx, p)
 		f.failsAt("AddMemory into another project", err, souvenir.ErrForbidden, "project_id", "apollo", "gemini")
 	}
 	_, err := apollo.store.UpdateMemory(f.ctx, m.ID,
-		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": "gemini"}})
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_id": "gemini"}})
 	f.failsAt("UpdateMemory into another project", err, souvenir.ErrForbidden, "project_id", "gemini")
 	f.equal("moving out of all projects stays within the view",
 		apollo.patch(m.ID, map[string]any{"project_id": nil}).ProjectID, "apollo")

@@ -101,7 +101,7 @@ func sharingGiven(f *fixture) {
 		f.Errorf("the owner's export is\n%s", out.String())
 	}
 	_, err = p.writer.store.UpdateMemory(f.ctx, m.ID,
-		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": nil, "project_name": nil}})
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_id": nil, "project_name": nil}})
 	f.failsAt("taking it back", err, souvenir.ErrForbidden, "project_id", `"olga"`)
 	p.owner.patch(m.ID, map[string]any{"project_id": nil, "project_name": nil})
 	for _, view := range p.members() {

@@ -21,7 +21,7 @@ func (f *fixture) numbers(n int) {
 	f.Helper()
 	var many []souvenir.NewMemory
 	for i := range n {
-		m := souvenir.NewMemory{Content: fmt.Sprint("number ", i), Metadata: map[string]any{"nr": i}}
+		m := souvenir.NewMemory{Content: fmt.Sprint("number ", i), ShownMetadata: map[string]any{"nr": i}}
 		if i%3 == 0 {
 			m.State = "draft"
 		}
@@ -59,7 +59,7 @@ func bulkDelete(f *fixture) {
 
 func bulkUpdate(f *fixture) {
 	f.numbers(450)
-	u := souvenir.MemoriesUpdate{List: drafts, Metadata: object(`{"tags":["old"],"state":"archived","nr":null}`)}
+	u := souvenir.MemoriesUpdate{List: drafts, Change: souvenir.MemoryUpdate{ShownMetadata: object(`{"tags":["old"],"state":"archived","nr":null}`)}}
 	done, err := f.store.UpdateMemories(f.ctx, u)
 	f.check("UpdateMemories", err)
 	f.equal("done", done, souvenir.Bulk{Selected: 150, Changed: 150})
@@ -83,7 +83,7 @@ func bulkDryRun(f *fixture) {
 	f.check("DeleteMemories", err)
 	f.equal("to delete", done, souvenir.Bulk{Selected: 3})
 	done, err = f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{List: drafts, DryRun: true,
-		Metadata: object(`{"state":null}`)})
+		Change: souvenir.MemoryUpdate{ShownMetadata: object(`{"state":null}`)}})
 	f.check("UpdateMemories", err)
 	f.equal("to update", done, souvenir.Bulk{Selected: 3})
 	f.equal("drafts", len(f.list(drafts)), 3)
@@ -96,7 +96,7 @@ func bulkShared(f *fixture) {
 		User: souvenir.LocalUser, Role: souvenir.MemberReader})
 	f.check("AddMember", err)
 	f.numbers(1)
-	done, err := f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{List: drafts, Metadata: object(`{"tags":["seen"]}`)})
+	done, err := f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{List: drafts, Change: souvenir.MemoryUpdate{ShownMetadata: object(`{"tags":["seen"]}`)}})
 	f.check("UpdateMemories", err)
 	f.equal("updated", done, souvenir.Bulk{Selected: 1, Changed: 1, ReadOnly: 1})
 	done, err = f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{List: drafts})
@@ -109,7 +109,7 @@ func bulkAll(f *fixture) {
 	f.numbers(2)
 	_, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{})
 	f.failsAt("DeleteMemories", err, souvenir.ErrInvalid, "filter", "All")
-	_, err = f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{Metadata: object(`{"a":1}`)})
+	_, err = f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{Change: souvenir.MemoryUpdate{ShownMetadata: object(`{"a":1}`)}})
 	f.failsAt("UpdateMemories", err, souvenir.ErrInvalid, "filter", "All")
 	_, err = f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{List: drafts})
 	f.failsAt("UpdateMemories without a patch", err, souvenir.ErrInvalid, "metadata")

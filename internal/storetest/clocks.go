@@ -46,7 +46,7 @@ func newestKinds() []newestKind {
 		{"dos of a project", souvenir.NewMemory{Classification: souvenir.ClassDo, ProjectID: "p"}, func(f *fixture) []string {
 			return listed(f.context(souvenir.ContextQuery{ProjectID: "p"}).ProjectDoDont)
 		}},
-		{"module", souvenir.NewMemory{Metadata: named("billing")}, func(f *fixture) []string {
+		{"module", souvenir.NewMemory{ShownMetadata: named("billing")}, func(f *fixture) []string {
 			var all []string
 			for _, m := range f.module(souvenir.ModuleQuery{Module: "billing"}).Memories {
 				all = append(all, m.Content)

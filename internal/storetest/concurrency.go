@@ -112,7 +112,7 @@ func concurrentWork(f *fixture) {
 }
 
 func concurrentUpdates(f *fixture) {
-	id := f.add(souvenir.NewMemory{Content: "counter", Metadata: map[string]any{"n": 0}}).ID
+	id := f.add(souvenir.NewMemory{Content: "counter", ShownMetadata: map[string]any{"n": 0}}).ID
 	var conflicts atomic.Int64
 	together(func(int) {
 		for {
@@ -122,7 +122,7 @@ func concurrentUpdates(f *fixture) {
 				return
 			}
 			_, err = f.store.UpdateMemory(f.ctx, id,
-				souvenir.MemoryUpdate{Metadata: map[string]any{"n": m.Metadata["n"].(float64) + 1}, ExpectedRevision: m.Revision})
+				souvenir.MemoryUpdate{ShownMetadata: map[string]any{"n": m.Metadata["n"].(float64) + 1}, ExpectedRevision: m.Revision})
 			if err == nil {
 				return
 			}

@@ -219,7 +219,7 @@ func contextRelated(f *fixture) {
 		{Content: "coffee elsewhere"},
 		{Content: "coffee rule", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo, ProjectID: "p"},
 		{Content: "coffee do", Classification: souvenir.ClassDo},
-		{Content: "coffee with much metadata", ProjectID: "q", Metadata: map[string]any{"data": strings.Repeat("x", 3000)}},
+		{Content: "coffee with much metadata", ProjectID: "q", ShownMetadata: map[string]any{"data": strings.Repeat("x", 3000)}},
 		{Content: "nothing in common", ProjectID: "p"},
 	} {
 		f.add(m)
@@ -299,7 +299,7 @@ func contextSuggestion(f *fixture) {
 	f.add(souvenir.NewMemory{
 		Content: arguments["content"].(string), EventType: arguments["event_type"].(string),
 		State:    arguments["state"].(string),
-		Metadata: arguments["metadata"].(map[string]any),
+		ShownMetadata: arguments["metadata"].(map[string]any),
 	})
 	c = f.context(souvenir.ContextQuery{DetectedIdentity: detected})
 	f.equal("suggestion once it is stored", c.IdentitySuggestion, (*souvenir.ToolCall)(nil))
@@ -320,11 +320,11 @@ func crowd(f *fixture) {
 	f.Helper()
 	memories := []souvenir.NewMemory{
 		{Content: "I am Mira. " + strings.Repeat("Kind and quick. ", 40), EventType: souvenir.EventIdentity,
-			Metadata: map[string]any{"personality": "kind"}},
+			ShownMetadata: map[string]any{"personality": "kind"}},
 		{Content: strings.Repeat("Do <this> & \"that\".\n", 40), EventType: souvenir.EventProjectRule,
 			RuleType: souvenir.RuleDo, ProjectID: "p"},
 		{Content: "Never on Fridays.", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDont, ProjectID: "p",
-			Metadata: map[string]any{"why": strings.Repeat("w", 500)}},
+			ShownMetadata: map[string]any{"why": strings.Repeat("w", 500)}},
 	}
 	for i := range 12 {
 		memories = append(memories,

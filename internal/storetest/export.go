@@ -47,7 +47,7 @@ func furnish(f *fixture) (first souvenir.Stored) {
 	f.Helper()
 	f.addCollection(souvenir.NewCollection{Name: "garden", Description: "what grows"})
 	first = f.add(souvenir.NewMemory{Collection: "garden", Content: "the rose is red", ProjectName: "Beds",
-		Tags: []string{"z", "a"}, Metadata: map[string]any{"n": 1.5, "deep": map[string]any{"list": []any{nil, true}}}})
+		Tags: []string{"z", "a"}, ShownMetadata: map[string]any{"n": 1.5, "deep": map[string]any{"list": []any{nil, true}}}})
 	f.patch(first.ID, map[string]any{"state": "archived"})
 	f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "the violet is blue",
 		Importance: souvenir.ImportanceHigh})

@@ -29,14 +29,14 @@ func zoo(f *fixture) {
 	id := map[string]string{}
 	for _, m := range []souvenir.NewMemory{
 		{Content: "ant", EventType: "decision", State: "active", Importance: "low", Tags: []string{"x", "y"},
-			Metadata: object(`{"n":1,"s":"blue","b":true,"list":["a","b"]}`)},
+			ShownMetadata: object(`{"n":1,"s":"blue","b":true,"list":["a","b"]}`)},
 		{Content: "bee", EventType: "decision", State: "archived", Importance: "high", Tags: []string{"y", "z"},
-			Metadata: object(`{"n":2.5,"s":"Blue","b":false,"list":[1,2]}`)},
+			ShownMetadata: object(`{"n":2.5,"s":"Blue","b":false,"list":[1,2]}`)},
 		{Content: "cat", EventType: "Decision", Classification: "todo", Tags: []string{"x"},
-			Metadata: object(`{"n":-10,"s":"","odd.key":1,"list":[]}`), ProjectID: "p", ProjectName: "Project P"},
-		{Content: "doe", Collection: "notes", Metadata: object(`{"n":"2","s":"green","nested":{"n":1}}`), ProjectID: "p"},
+			ShownMetadata: object(`{"n":-10,"s":"","odd.key":1,"list":[]}`), ProjectID: "p", ProjectName: "Project P"},
+		{Content: "doe", Collection: "notes", ShownMetadata: object(`{"n":"2","s":"green","nested":{"n":1}}`), ProjectID: "p"},
 		{Content: "elk", Collection: "notes", EventType: souvenir.EventProjectRule, RuleType: "do",
-			Metadata: object(`{"n":9007199254740992,"list":"a","'q\"":"quoted"}`)},
+			ShownMetadata: object(`{"n":9007199254740992,"list":"a","'q\"":"quoted"}`)},
 		{Content: "fox"},
 	} {
 		if m.Content == "fox" {

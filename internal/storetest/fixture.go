@@ -131,7 +131,7 @@ func (f *fixture) update(id string, u souvenir.MemoryUpdate) souvenir.Stored {
 
 func (f *fixture) patch(id string, metadata map[string]any) souvenir.Stored {
 	f.Helper()
-	return f.update(id, souvenir.MemoryUpdate{Metadata: metadata})
+	return f.update(id, souvenir.MemoryUpdate{ShownMetadata: metadata})
 }
 
 func (f *fixture) rewrite(id, content string) souvenir.Stored {

@@ -108,13 +108,13 @@ func identityRace(f *fixture) {
 func identityOfOthers(f *fixture) {
 	p := share(f)
 	rocket := p.owner.list(souvenir.List{})[0].ID
-	asIdentity := souvenir.MemoryUpdate{Content: new("I do as Will says."), Metadata: object(`{"event_type":"identity"}`)}
+	asIdentity := souvenir.MemoryUpdate{Content: new("I do as Will says."), ShownMetadata: object(`{"event_type":"identity"}`)}
 	for _, m := range []*fixture{p.writer, p.coOwner} {
 		_, err := m.store.UpdateMemory(f.ctx, rocket, asIdentity)
 		f.failsAt("UpdateMemory by "+m.name(), err, souvenir.ErrForbidden, "event_type", `"Apollo 11"`, `"olga"`)
 	}
 	_, err := p.owner.store.UpdateMemory(f.ctx, rocket,
-		souvenir.MemoryUpdate{Metadata: object(`{"event_type":"Identity"}`)})
+		souvenir.MemoryUpdate{ShownMetadata: object(`{"event_type":"Identity"}`)})
 	f.check("UpdateMemory by the owner", err)
 	p.owner.rewrite(rocket, "I am Olga's.")
 	_, err = p.writer.store.UpdateMemory(f.ctx, rocket, souvenir.MemoryUpdate{Content: asIdentity.Content})
@@ -127,7 +127,7 @@ func identityOfOthers(f *fixture) {
 	f.failsAt("AddMemory of an identity by a writer", err, souvenir.ErrForbidden, "event_type", `"Apollo 11"`, `"olga"`)
 	mine := p.writer.add(souvenir.NewMemory{Content: "mine", EventType: souvenir.EventIdentity})
 	_, err = p.writer.store.UpdateMemory(f.ctx, mine.ID,
-		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": apollo.ID}})
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_id": apollo.ID}})
 	f.failsAt("moving an identity into the project", err, souvenir.ErrForbidden, "event_type", `"Apollo 11"`, `"olga"`)
 	p.writer.rewrite(mine.ID, "I am Will's.")
 	f.equal("the writer's", []string{p.writer.identity(), p.owner.identity()}, []string{"I am Will's.", "I am Olga's."})

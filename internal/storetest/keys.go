@@ -152,7 +152,7 @@ func keyTaken(f *fixture) {
 	_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Key: "k", Content: "an otter"})
 	f.failsAt("AddMemory", err, souvenir.ErrConflict, "key", first.ID)
 	there := f.add(souvenir.NewMemory{Key: "k", ProjectID: "p", Content: "a newt"})
-	_, err = f.store.UpdateMemory(f.ctx, first.ID, souvenir.MemoryUpdate{Metadata: object(`{"project_id":"p"}`)})
+	_, err = f.store.UpdateMemory(f.ctx, first.ID, souvenir.MemoryUpdate{ShownMetadata: object(`{"project_id":"p"}`)})
 	f.failsAt("a move", err, souvenir.ErrConflict, "key", there.ID)
 	f.delete(there.ID)
 	moved := f.patch(first.ID, object(`{"project_id":"p"}`))

@@ -31,7 +31,7 @@ func mainMemoryWhole(f *fixture) {
 	old := f.add(souvenir.NewMemory{Content: "old", EventType: "project-main", ProjectID: "p", ProjectName: "Apollo"})
 	f.clock.Pass(time.Second)
 	main := f.add(souvenir.NewMemory{Content: "the main memory", EventType: "Project-Main", State: "active",
-		ProjectID: "p", Related: []string{first.ID}, Metadata: map[string]any{"stack": "go"}})
+		ProjectID: "p", Related: []string{first.ID}, ShownMetadata: map[string]any{"stack": "go"}})
 	back := f.add(souvenir.NewMemory{Content: "links to it", Related: []string{main.ID}})
 	f.clock.Pass(time.Second)
 	f.add(souvenir.NewMemory{Content: "archived", EventType: "project-main", State: "archived", ProjectID: "p"})

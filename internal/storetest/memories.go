@@ -30,7 +30,7 @@ func complete(f *fixture, target string) souvenir.NewMemory {
 	return souvenir.NewMemory{
 		Content: "never deploy on friday", EventType: souvenir.EventProjectRule, State: "active", ProjectID: "apollo",
 		Importance: souvenir.ImportanceHigh, Classification: souvenir.ClassDont, RuleType: souvenir.RuleDont,
-		Tags: []string{"deploy", "calendar"}, Related: []string{target}, Metadata: map[string]any{"author": "ann"},
+		Tags: []string{"deploy", "calendar"}, Related: []string{target}, ShownMetadata: map[string]any{"author": "ann"},
 	}
 }
 
@@ -77,7 +77,7 @@ func memoryContents(f *fixture) {
 
 func memoryKnownKeysInMetadata(f *fixture) {
 	target := f.addTexts("the calendar")[0]
-	stored := f.add(souvenir.NewMemory{Content: "x", Metadata: map[string]any{
+	stored := f.add(souvenir.NewMemory{Content: "x", ShownMetadata: map[string]any{
 		"event_type": "project-rule", "state": "active", "project_id": "apollo", "project_name": "Apollo 11",
 		"importance":     "critical",
 		"classification": "do", "rule_type": "do", "tags": []string{"a", "b"}, "related_memory_ids": []any{target},
@@ -98,7 +98,7 @@ func memoryFieldWins(f *fixture) {
 		Content: "x", EventType: souvenir.EventProjectRule, State: "field", ProjectName: "field", Importance: "low",
 		Classification: "do", RuleType: "do",
 		Tags: []string{"field"}, Related: targets[:1],
-		Metadata: map[string]any{
+		ShownMetadata: map[string]any{
 			"event_type": "metadata", "state": "metadata", "project_name": "metadata", "importance": "high",
 			"classification": "dont",
 			"rule_type":      "dont", "tags": []string{"metadata"}, "related_memory_ids": targets[1:],
@@ -141,7 +141,7 @@ func badMemories() []struct {
 		return list
 	}
 	inMetadata := func(key string, value any) souvenir.NewMemory {
-		return souvenir.NewMemory{Content: "x", Metadata: map[string]any{key: value}}
+		return souvenir.NewMemory{Content: "x", ShownMetadata: map[string]any{key: value}}
 	}
 	deep := any("bottom")
 	for range 100 {
@@ -239,21 +239,21 @@ func memoryLimits(f *fixture) {
 		Content: strings.Repeat(sentence, souvenir.MaxContent/len(sentence)+1)[:souvenir.MaxContent], EventType: word,
 		State: word, ProjectID: name, ProjectName: "P",
 		Tags: tags, Related: ids(targets),
-		Metadata: map[string]any{"k": strings.Repeat("x", souvenir.MaxMetadata-len(`{"k":""}`))},
+		ShownMetadata: map[string]any{"k": strings.Repeat("x", souvenir.MaxMetadata-len(`{"k":""}`))},
 	}
 	stored := f.get(f.add(m).ID)
 	f.equal("content", stored.Content == m.Content, true)
 	f.equal("words and names", []string{stored.EventType, stored.State, stored.ProjectID}, []string{word, word, name})
 	f.equal("tags", stored.Tags, tags)
 	f.equal("related", stored.Related, ids(targets))
-	f.equal("metadata", stored.Metadata, m.Metadata)
+	f.equal("metadata", stored.Metadata, m.ShownMetadata)
 }
 
 func memoryShares(f *fixture) {
 	target := f.addTexts("target")[0]
 	tags, links, list := []string{" spaced ", "b", "b"}, []string{target, target}, []any{"first"}
 	own := map[string]any{"list": list, "tags": []any{" x "}, "state": "active"}
-	stored := f.add(souvenir.NewMemory{Content: "x", Tags: tags, Related: links, Metadata: own})
+	stored := f.add(souvenir.NewMemory{Content: "x", Tags: tags, Related: links, ShownMetadata: own})
 	f.equal("the caller's tags", tags, []string{" spaced ", "b", "b"})
 	f.equal("the caller's links", links, []string{target, target})
 	f.equal("the caller's metadata", own, map[string]any{"list": []any{"first"}, "tags": []any{" x "}, "state": "active"})
@@ -281,7 +281,7 @@ func memoryDelete(f *fixture) {
 		"DeleteMemory": f.store.DeleteMemory(f.ctx, all[0]),
 	}
 	_, calls["GetMemory"] = f.reader.GetMemory(f.ctx, all[0])
-	_, calls["UpdateMemory"] = f.store.UpdateMemory(f.ctx, all[0], souvenir.MemoryUpdate{Metadata: map[string]any{"a": 1}})
+	_, calls["UpdateMemory"] = f.store.UpdateMemory(f.ctx, all[0], souvenir.MemoryUpdate{ShownMetadata: map[string]any{"a": 1}})
 	_, calls["Revisions"] = f.reader.Revisions(f.ctx, all[0])
 	_, calls["RestoreRevision"] = f.store.RestoreRevision(f.ctx, all[0], 1)
 	_, calls["RelatedMemories"] = f.reader.RelatedMemories(f.ctx, all[0], 1)
@@ -404,7 +404,7 @@ func manyTwoThousand(f *fixture) {
 	batch := make([]souvenir.NewMemory, 2000)
 	for i := range batch {
 		batch[i] = souvenir.NewMemory{Content: names[i%5] + " seen at place " + strings.Repeat("i", i%7+1),
-			Tags: []string{names[i%5]}, Metadata: map[string]any{"n": i}}
+			Tags: []string{names[i%5]}, ShownMetadata: map[string]any{"n": i}}
 	}
 	stored, err := f.store.AddMemories(f.ctx, batch, nil)
 	f.check("AddMemories", err)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 
@@ -14,6 +15,10 @@ func metadata() concept {
 		{"comes back as JSON's own types", metadataTypes},
 		{"numbers lose nothing", metadataNumbers},
 		{"text that is not UTF-8 is refused", metadataUTF8},
+		{"own keys mean nothing to the store, whatever their names", metadataOwn},
+		{"own keys are filtered by, whatever their names", metadataOwnFilters},
+		{"own keys are updated apart from the known ones", metadataOwnUpdates},
+		{"a custom object holds own keys where known ones may stand", metadataCustom},
 	}}
 }
 
@@ -29,7 +34,7 @@ func metadataRoundTrip(f *fixture) {
 		`{"日本語":"記憶","emoji":"👩‍👩‍👧‍👦","é":"é","html":"<a href=\"x\">&</a>","lines":"a\n\tb\u0000c\u2028d"}`,
 		`{"a.b":1,"$.c":2,"d'e":3,"f\"g":4,"[0]":5,"Tags":6,"id":7,"created_at":8}`,
 	} {
-		stored := f.add(souvenir.NewMemory{Content: "x", Metadata: object(encoded)})
+		stored := f.add(souvenir.NewMemory{Content: "x", ShownMetadata: object(encoded)})
 		f.sameJSON("stored", stored.Metadata, object(encoded))
 		f.sameJSON("read", f.get(stored.ID).Metadata, object(encoded))
 		f.sameJSON("found", f.search(souvenir.Query{Filter: souvenir.Filter{"id": stored.ID}}).Hits[0].Metadata,
@@ -40,12 +45,109 @@ func metadataRoundTrip(f *fixture) {
 	}
 }
 
+// likeKnown is metadata whose keys have the names of known keys, with values that these would refuse or act on.
+const likeKnown = `{"state":"California","importance":5,"project_name":"x","project_id":["a"],"event_type":{"a":1},
+	"rule_type":"do","classification":null,"tags":"red","related_memory_ids":[1],"custom":{"state":"inner"},"ticket":7}`
+
+func metadataOwn(f *fixture) {
+	want := object(likeKnown)
+	stored := f.add(souvenir.NewMemory{Content: "x", State: "active", Tags: []string{"t"}, Metadata: object(likeKnown)})
+	projects, err := f.store.Projects(f.ctx)
+	f.check("Projects", err)
+	f.equal("projects", len(projects), 0)
+	f.rewrite(stored.ID, "y")
+	for what, m := range map[string]souvenir.Memory{"stored": stored.Memory, "read": f.get(stored.ID),
+		"found": f.search(souvenir.Query{Filter: souvenir.Filter{"id": stored.ID}}).Hits[0].Memory} {
+		f.sameJSON(what, m.Metadata, want)
+		f.equal(what+", its fields", []any{m.State, m.Tags, m.Importance, m.ProjectName, m.RuleType, m.Related},
+			[]any{"active", []string{"t"}, souvenir.Importance(""), "", souvenir.RuleType(""), []string(nil)})
+		encoded, err := json.Marshal(m)
+		f.check("Marshal", err)
+		var again souvenir.Memory
+		f.check("Unmarshal", json.Unmarshal(encoded, &again))
+		f.sameJSON(what+", read from its JSON", again.Metadata, want)
+		f.equal(what+", state read from its JSON", again.State, "active")
+	}
+	f.sameJSON("shown", f.get(stored.ID).ShownMetadata(), object(`{"state":"active","tags":["t"],"ticket":7,"custom":{
+		"state":"California","importance":5,"project_name":"x","project_id":["a"],"event_type":{"a":1},"rule_type":"do",
+		"classification":null,"tags":"red","related_memory_ids":[1],"custom":{"state":"inner"}}}`))
+	restored, err := f.store.RestoreRevision(f.ctx, stored.ID, 1)
+	f.check("RestoreRevision", err)
+	f.sameJSON("restored", restored.Metadata, want)
+	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, stored.ID))
+	_, err = f.store.RestoreTrashed(f.ctx, stored.ID)
+	f.check("RestoreTrashed", err)
+	f.sameJSON("back from the trash", f.get(stored.ID).Metadata, want)
+	export := f.exported()
+	f.inAnother(func(other *fixture) {
+		other.imported(export)
+		other.sameJSON("imported", other.get(stored.ID).Metadata, want)
+		other.equal("its state", other.get(stored.ID).State, "active")
+	})
+}
+
+func metadataOwnFilters(f *fixture) {
+	f.add(souvenir.NewMemory{Content: "own", State: "active", Metadata: object(`{"state":"California","custom":"a"}`)})
+	f.add(souvenir.NewMemory{Content: "known", State: "California", Metadata: object(`{"custom.state":1}`)})
+	for _, c := range []struct {
+		filter souvenir.Filter
+		want   string
+	}{
+		{souvenir.Filter{"state": "California"}, "known"},
+		{souvenir.Filter{souvenir.Own("state"): "California"}, "own"},
+		{souvenir.Filter{"custom": "a"}, "own"},
+		{souvenir.Filter{souvenir.Own("custom"): "a"}, "own"},
+		{souvenir.Filter{souvenir.Own("custom.state"): 1}, "known"},
+		{souvenir.Filter{souvenir.Own("state"): souvenir.Not("California")}, "known"},
+	} {
+		f.same(fmt.Sprint(c.filter), contents(f.search(souvenir.Query{Filter: c.filter})), c.want)
+	}
+}
+
+func metadataOwnUpdates(f *fixture) {
+	m := f.add(souvenir.NewMemory{Content: "x", Metadata: object(`{"state":"California","n":1}`)})
+	state, tags := "active", []string{"a"}
+	u, err := f.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{State: &state, Tags: &tags,
+		Metadata: object(`{"state":{"name":"Nevada"},"n":null}`)})
+	f.check("UpdateMemory", err)
+	f.equal("known keys", []any{u.State, u.Tags}, []any{"active", []string{"a"}})
+	f.sameJSON("own keys", u.Metadata, object(`{"state":{"name":"Nevada"}}`))
+	none, gone := "", []string{}
+	u, err = f.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{State: &none, Tags: &gone})
+	f.check("UpdateMemory", err)
+	f.equal("known keys removed", []any{u.State, len(u.Tags)}, []any{"", 0})
+	f.sameJSON("own keys kept", u.Metadata, object(`{"state":{"name":"Nevada"}}`))
+	done, err := f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{
+		List:   souvenir.List{Filter: souvenir.Filter{souvenir.Own("state"): souvenir.Not([]any{nil})}},
+		Change: souvenir.MemoryUpdate{Metadata: object(`{"state":null,"importance":[1]}`)}})
+	f.check("UpdateMemories", err)
+	f.equal("changed", done.Changed, 1)
+	f.sameJSON("own keys of many", f.get(m.ID).Metadata, object(`{"importance":[1]}`))
+}
+
+func metadataCustom(f *fixture) {
+	m := f.add(souvenir.NewMemory{Content: "x",
+		ShownMetadata: object(`{"state":"active","place":1,"custom":{"state":"California","ticket":7}}`)})
+	f.equal("state", m.State, "active")
+	f.sameJSON("own keys", m.Metadata, object(`{"place":1,"ticket":7,"state":"California"}`))
+	patched := f.patch(m.ID, object(`{"custom":{"state":"Nevada","ticket":null}}`))
+	f.equal("state, when the custom one changes", patched.State, "active")
+	f.sameJSON("patched", patched.Metadata, object(`{"place":1,"state":"Nevada"}`))
+	f.sameJSON("custom removed", f.patch(m.ID, object(`{"custom":null}`)).Metadata, object(`{"place":1}`))
+	_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x",
+		ShownMetadata: object(`{"ticket":1,"custom":{"ticket":2}}`)})
+	f.fails("a key given twice", err, souvenir.ErrInvalid)
+	_, err = f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", Metadata: object(`{"ticket":1}`),
+		ShownMetadata: object(`{"ticket":1}`)})
+	f.fails("a key given in both", err, souvenir.ErrInvalid)
+}
+
 func metadataTypes(f *fixture) {
 	type own struct {
 		Name string `json:"name"`
 		N    int    `json:"n"`
 	}
-	stored := f.add(souvenir.NewMemory{Content: "x", Metadata: map[string]any{
+	stored := f.add(souvenir.NewMemory{Content: "x", ShownMetadata: map[string]any{
 		"struct": own{"ann", 7}, "ints": []int{1, 2}, "map": map[string]int{"a": 1}, "raw": json.RawMessage(`[true]`),
 		"pointer": &own{},
 	}})
@@ -71,7 +173,7 @@ func metadataNumbers(f *fixture) {
 		{json.Number("0.1000000000000000055511151231257827"), "0.1000000000000000055511151231257827"},
 		{json.Number("1.0"), "1.0"}, {json.Number("1e400"), "1e400"},
 	} {
-		stored := f.add(souvenir.NewMemory{Content: "x", Metadata: map[string]any{"n": c.value, "list": []any{c.value}}})
+		stored := f.add(souvenir.NewMemory{Content: "x", ShownMetadata: map[string]any{"n": c.value, "list": []any{c.value}}})
 		want := `{"list":[` + c.json + `],"n":` + c.json + `}`
 		f.equal("stored", toJSON(stored.Metadata), want)
 		f.equal("read", toJSON(f.get(stored.ID).Metadata), want)
@@ -79,7 +181,7 @@ func metadataNumbers(f *fixture) {
 		f.equal("patched", toJSON(f.get(stored.ID).Metadata), strings.TrimSuffix(want, "}")+`,"other":true}`)
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-		_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", Metadata: map[string]any{"n": bad}})
+		_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ShownMetadata: map[string]any{"n": bad}})
 		f.failsAt("AddMemory with a number that JSON has not", err, souvenir.ErrInvalid, "metadata", "JSON")
 	}
 }
@@ -87,7 +189,7 @@ func metadataNumbers(f *fixture) {
 func metadataUTF8(f *fixture) {
 	for _, bad := range []map[string]any{{"k": "a\xff"}, {"\xff": 1}, {"k": []string{"\xc3"}}, {"state": "\xff"},
 		{"tags": []string{"\xff"}}} {
-		_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", Metadata: bad})
+		_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", ShownMetadata: bad})
 		f.fails("AddMemory with "+brief(bad), err, souvenir.ErrInvalid, "UTF-8")
 	}
 }

@@ -52,11 +52,11 @@ func named(name any) map[string]any { return map[string]any{"module_name": name}
 
 func moduleOwn(f *fixture) {
 	addModule(f,
-		souvenir.NewMemory{Content: "one", Metadata: named("billing")},
+		souvenir.NewMemory{Content: "one", ShownMetadata: named("billing")},
 		souvenir.NewMemory{Content: "two", Tags: []string{"x", "billing"}},
-		souvenir.NewMemory{Content: "three", Metadata: named("billing"), Tags: []string{"billing"}},
+		souvenir.NewMemory{Content: "three", ShownMetadata: named("billing"), Tags: []string{"billing"}},
 		souvenir.NewMemory{Content: "four", Tags: []string{"module:billing"}, State: "archived"},
-		souvenir.NewMemory{Content: "five", Metadata: named("shipping")},
+		souvenir.NewMemory{Content: "five", ShownMetadata: named("shipping")},
 		souvenir.NewMemory{Content: "six", Tags: []string{"billboard", "x"}})
 	f.same("all", matches(f.module(souvenir.ModuleQuery{Module: "billing"})), "tag four", "module_name three", "tag two",
 		"module_name one")
@@ -77,13 +77,13 @@ func moduleOwn(f *fixture) {
 
 func moduleName(f *fixture) {
 	addModule(f,
-		souvenir.NewMemory{Content: "one", Metadata: named("Billing")},
+		souvenir.NewMemory{Content: "one", ShownMetadata: named("Billing")},
 		souvenir.NewMemory{Content: "two", Tags: []string{"BILLING"}},
-		souvenir.NewMemory{Content: "three", Metadata: named("ÜBERSICHT")},
+		souvenir.NewMemory{Content: "three", ShownMetadata: named("ÜBERSICHT")},
 		souvenir.NewMemory{Content: "four", Tags: []string{"Module:übersicht"}},
-		souvenir.NewMemory{Content: "five", Metadata: named([]any{"billing"})},
-		souvenir.NewMemory{Content: "six", Metadata: named(5)},
-		souvenir.NewMemory{Content: "seven", Metadata: map[string]any{"about": named("billing")}})
+		souvenir.NewMemory{Content: "five", ShownMetadata: named([]any{"billing"})},
+		souvenir.NewMemory{Content: "six", ShownMetadata: named(5)},
+		souvenir.NewMemory{Content: "seven", ShownMetadata: map[string]any{"about": named("billing")}})
 	f.same("ASCII", matches(f.module(souvenir.ModuleQuery{Module: "bILLING"})), "tag two", "module_name one")
 	f.same("other letters", matches(f.module(souvenir.ModuleQuery{Module: "Übersicht"})), "tag four", "module_name three")
 	f.same("a number", matches(f.module(souvenir.ModuleQuery{Module: "5"})))
@@ -92,7 +92,7 @@ func moduleName(f *fixture) {
 
 func moduleMeaning(f *fixture) {
 	addModule(f,
-		souvenir.NewMemory{Content: "own", Metadata: named("car")},
+		souvenir.NewMemory{Content: "own", ShownMetadata: named("car")},
 		souvenir.NewMemory{Content: "the automobile"},
 		souvenir.NewMemory{Content: "the car and the automobile"},
 		souvenir.NewMemory{Content: "a long text that has nothing to do with any of it"})
@@ -109,7 +109,7 @@ func moduleMeaning(f *fixture) {
 func moduleSummary(f *fixture) {
 	for i := range 8 {
 		m := souvenir.NewMemory{Content: fmt.Sprintf("\n  line %d %s\nmore", i, strings.Repeat("x", 200)),
-			Metadata: named("billing")}
+			ShownMetadata: named("billing")}
 		switch {
 		case i < 3:
 			m.EventType, m.State = "decision", "active"
@@ -145,11 +145,11 @@ func moduleTasks(f *fixture) {
 
 func moduleScope(f *fixture) {
 	addModule(f,
-		souvenir.NewMemory{Content: "in p", Metadata: named("billing"), ProjectID: "p", ProjectName: "Apollo"},
+		souvenir.NewMemory{Content: "in p", ShownMetadata: named("billing"), ProjectID: "p", ProjectName: "Apollo"},
 		souvenir.NewMemory{Content: "in q", Tags: []string{"billing"}, ProjectID: "q"},
 		souvenir.NewMemory{Content: "in none", Tags: []string{"billing"}})
 	ann := f.as(souvenir.Access{User: "ann"})
-	ann.add(souvenir.NewMemory{Content: "hers", Metadata: named("billing"), ProjectID: "p"})
+	ann.add(souvenir.NewMemory{Content: "hers", ShownMetadata: named("billing"), ProjectID: "p"})
 	f.same("everywhere", matches(f.module(souvenir.ModuleQuery{Module: "billing"})), "tag in none", "tag in q",
 		"module_name in p")
 	for _, q := range []souvenir.ModuleQuery{{ProjectID: "p"}, {ProjectName: "Apollo"}} {
@@ -174,7 +174,7 @@ func moduleScope(f *fixture) {
 var errBroken = errors.New("no answer")
 
 func moduleWords(f *fixture) {
-	f.add(souvenir.NewMemory{Content: "own", Metadata: named("car")})
+	f.add(souvenir.NewMemory{Content: "own", ShownMetadata: named("car")})
 	f.add(souvenir.NewMemory{Content: "a car"})
 	f.embedder.Break(errBroken)
 	state := f.module(souvenir.ModuleQuery{Module: "car"})
@@ -207,14 +207,14 @@ func moduleErrors(f *fixture) {
 
 func moduleNames(f *fixture) {
 	addModule(f,
-		souvenir.NewMemory{Content: "one", ProjectID: "p", Metadata: named("Billing"),
+		souvenir.NewMemory{Content: "one", ProjectID: "p", ShownMetadata: named("Billing"),
 			Tags: []string{"module:billing", "invoice"}},
 		souvenir.NewMemory{Content: "two", ProjectID: "p", Tags: []string{"MODULE: BILLING", "module:", "modules"}},
-		souvenir.NewMemory{Content: "three", ProjectID: "p", Metadata: named(" shipping "), Tags: []string{"module:Ärger"}},
-		souvenir.NewMemory{Content: "four", ProjectID: "p", Metadata: named(7)},
-		souvenir.NewMemory{Content: "five", ProjectID: "p", Metadata: named(strings.Repeat("x", 129))},
-		souvenir.NewMemory{Content: "six", ProjectID: "q", Metadata: named("shipping")},
-		souvenir.NewMemory{Content: "seven", Metadata: named("shipping")})
+		souvenir.NewMemory{Content: "three", ProjectID: "p", ShownMetadata: named(" shipping "), Tags: []string{"module:Ärger"}},
+		souvenir.NewMemory{Content: "four", ProjectID: "p", ShownMetadata: named(7)},
+		souvenir.NewMemory{Content: "five", ProjectID: "p", ShownMetadata: named(strings.Repeat("x", 129))},
+		souvenir.NewMemory{Content: "six", ProjectID: "q", ShownMetadata: named("shipping")},
+		souvenir.NewMemory{Content: "seven", ShownMetadata: named("shipping")})
 	for _, c := range []struct {
 		project souvenir.ProjectRef
 		want    string

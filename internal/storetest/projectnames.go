@@ -221,7 +221,7 @@ func projectNamesTypo(f *fixture) {
 	f.equal("of others' projects nothing is told", len(ann.stored("Apollo", "x").Warnings)+
 		len(ann.stored("Gemina", "x").Warnings), 0)
 	m := f.stored("Saturn", "x")
-	_, err = f.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"project_name": "Saturm"}})
+	_, err = f.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_name": "Saturm"}})
 	f.check("UpdateMemory", err)
 }
 

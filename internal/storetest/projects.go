@@ -58,7 +58,7 @@ func projectDisagreement(f *fixture) {
 		_, err = f.reader.Search(f.ctx, souvenir.Query{ProjectID: c.id, ProjectName: c.name})
 		f.fails("Search with "+brief(c), err, souvenir.ErrInvalid, "disagree")
 		_, err = f.store.AddMemory(f.ctx,
-			souvenir.NewMemory{Content: "x", Metadata: map[string]any{"project_id": c.id, "project_name": c.name}})
+			souvenir.NewMemory{Content: "x", ShownMetadata: map[string]any{"project_id": c.id, "project_name": c.name}})
 		f.fails("AddMemory with metadata "+brief(c), err, souvenir.ErrInvalid, "disagree")
 	}
 	f.equal("memories", f.search(souvenir.Query{}).Total, 2)
@@ -126,7 +126,7 @@ func projectMove(f *fixture) {
 	f.patch(m.ID, map[string]any{"project_id": nil})
 	at("", "")
 	_, err := f.store.UpdateMemory(f.ctx, m.ID,
-		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": "apollo", "project_name": "Gemini 7"}})
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_id": "apollo", "project_name": "Gemini 7"}})
 	f.fails("UpdateMemory to a project of two names", err, souvenir.ErrInvalid, "disagree")
 	at("", "")
 	if n := len(f.embedder.Texts()); n > 100 {

@@ -119,7 +119,7 @@ func relatedHiddenLinks(f *fixture) {
 	limited.patch(m.ID, map[string]any{"related_memory_ids": nil})
 	f.equal("after the limited view removed what it sees", f.get(m.ID).Related, []string{hidden})
 	_, err := limited.store.UpdateMemory(f.ctx, m.ID,
-		souvenir.MemoryUpdate{Metadata: map[string]any{"related_memory_ids": []string{hidden}}})
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"related_memory_ids": []string{hidden}}})
 	f.failsAt("a link to what the view does not show", err, souvenir.ErrNotFound, "related_memory_ids")
 	f.rewrite(m.ID, "y")
 	for _, r := range limited.revisions(m.ID) {

@@ -80,7 +80,7 @@ func revisionRestoreMetadata(f *fixture) {
 		if _, big := first["n"]; big {
 			first["n"] = 9007199254740993 // which JSON holds, but the table's reader would round
 		}
-		m := f.add(souvenir.NewMemory{Content: "x", Metadata: first})
+		m := f.add(souvenir.NewMemory{Content: "x", ShownMetadata: first})
 		f.patch(m.ID, object(c.second))
 		restored, err := f.store.RestoreRevision(f.ctx, m.ID, 1)
 		f.check("RestoreRevision", err)
@@ -118,7 +118,7 @@ func revisionRestoreProject(f *fixture) {
 }
 
 func revisionRestoreSame(f *fixture) {
-	m := f.add(souvenir.NewMemory{Content: "x", Metadata: map[string]any{"a": map[string]any{"b": 1}}})
+	m := f.add(souvenir.NewMemory{Content: "x", ShownMetadata: map[string]any{"a": map[string]any{"b": 1}}})
 	f.patch(m.ID, object(`{"a":{"b":2}}`))
 	f.patch(m.ID, object(`{"a":{"b":1}}`))
 	restored, err := f.store.RestoreRevision(f.ctx, m.ID, 1)

@@ -197,10 +197,10 @@ func ruleByMemory(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "notes"})
 	rule := souvenir.NewMemory{Content: "first heron", Collection: "notes", EventType: souvenir.EventProjectRule,
 		RuleType: souvenir.RuleDo, ProjectID: "apollo",
-		State: "active", Tags: []string{"a"}, Metadata: map[string]any{"k": 1, "l": 1}}
+		State: "active", Tags: []string{"a"}, ShownMetadata: map[string]any{"k": 1, "l": 1}}
 	first := f.add(rule)
 	second := f.add(souvenir.NewMemory{Content: "second heron", ProjectName: "apollo",
-		Metadata: map[string]any{"event_type": "project-rule", "rule_type": "do", "l": 2, "m": 3}, Similar: 20})
+		ShownMetadata: map[string]any{"event_type": "project-rule", "rule_type": "do", "l": 2, "m": 3}, Similar: 20})
 	f.equal("again", []any{second.ID, second.Revision, second.Content, second.State, second.Tags, second.Collection,
 		second.Metadata},
 		[]any{first.ID, 2, "second heron", "active", []string{"a"}, "notes", map[string]any{"k": 1.0, "l": 2.0, "m": 3.0}})
@@ -242,12 +242,12 @@ func ruleConflicts(f *fixture) {
 		{do.ID, `{"project_id":null,"project_name":null}`, general.ID},
 		{note.ID, `{"event_type":"project-rule","rule_type":"dont"}`, dont.ID},
 	} {
-		_, err := f.store.UpdateMemory(f.ctx, c.id, souvenir.MemoryUpdate{Metadata: object(c.patch)})
+		_, err := f.store.UpdateMemory(f.ctx, c.id, souvenir.MemoryUpdate{ShownMetadata: object(c.patch)})
 		f.failsAt("UpdateMemory "+c.patch, err, souvenir.ErrConflict, "rule_type", c.taken)
 	}
-	_, err := f.store.UpdateMemory(f.ctx, do.ID, souvenir.MemoryUpdate{Metadata: object(`{"rule_type":null}`)})
+	_, err := f.store.UpdateMemory(f.ctx, do.ID, souvenir.MemoryUpdate{ShownMetadata: object(`{"rule_type":null}`)})
 	f.failsAt("UpdateMemory to no type", err, souvenir.ErrInvalid, "rule_type", `"do", "dont" or "todo"`)
-	_, err = f.store.UpdateMemory(f.ctx, do.ID, souvenir.MemoryUpdate{Metadata: object(`{"rule_type":"todo"}`)})
+	_, err = f.store.UpdateMemory(f.ctx, do.ID, souvenir.MemoryUpdate{ShownMetadata: object(`{"rule_type":"todo"}`)})
 	f.failsAt("UpdateMemory to a todo", err, souvenir.ErrInvalid, "content", "## Constitution")
 
 	f.patch(dont.ID, object(`{"event_type":null,"rule_type":null}`))

@@ -307,10 +307,10 @@ func sharingWriter(f *fixture) {
 		}
 	}
 	_, err := p.writer.store.UpdateMemory(f.ctx, theirs.ID,
-		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": nil}})
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_id": nil}})
 	f.failsAt("taking another's memory out of the project", err, souvenir.ErrForbidden, "project_id")
 	_, err = p.writer.store.UpdateMemory(f.ctx, mine.ID,
-		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": nil}})
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_id": nil}})
 	f.failsAt("taking out of the project what one has stored", err, souvenir.ErrForbidden, "project_id", `"olga"`)
 	p.owner.delete(mine.ID)
 	p.writer.delete(theirs.ID)
@@ -460,7 +460,7 @@ func sharingNames(f *fixture) {
 		f.equal("given as it is shown: "+toJSON(as), rita.patch(m.ID, as).Revision, 1)
 	}
 	_, err := rita.store.UpdateMemory(f.ctx, m.ID,
-		souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": "rita/apollo"}})
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_id": "rita/apollo"}})
 	f.failsAt("moving to one that is named alike", err, souvenir.ErrForbidden, "project_id")
 	own := rita.add(souvenir.NewMemory{Content: "of her own", ProjectID: "apollo"})
 	f.equal("moved to one that is named alike", rita.patch(own.ID, map[string]any{"project_id": "olga/apollo"}).Revision,

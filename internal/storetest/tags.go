@@ -16,7 +16,7 @@ func tags() concept {
 func tagsStored(f *fixture) {
 	for _, m := range []souvenir.NewMemory{
 		{Content: "x", Tags: []string{"b", " a ", "b", "a", "A", "\tc\n"}},
-		{Content: "x", Metadata: map[string]any{"tags": []string{"b", " a ", "b", "a", "A", "\tc\n"}}},
+		{Content: "x", ShownMetadata: map[string]any{"tags": []string{"b", " a ", "b", "a", "A", "\tc\n"}}},
 	} {
 		f.same("tags", f.get(f.add(m).ID).Tags, "b", "a", "A", "c")
 	}

@@ -98,7 +98,7 @@ func todoValid(f *fixture) {
 	f.failsAt("SetTodo of another revision", err, souvenir.ErrConflict, "expected_revision", "revision 1")
 	_, err = f.store.UpdateMemory(f.ctx, stored.ID, souvenir.MemoryUpdate{Content: &bad})
 	f.failsAt("UpdateMemory", err, souvenir.ErrInvalid, "content", "line 11")
-	_, err = f.store.UpdateMemory(f.ctx, stored.ID, souvenir.MemoryUpdate{Metadata: object(`{"project_id":null}`)})
+	_, err = f.store.UpdateMemory(f.ctx, stored.ID, souvenir.MemoryUpdate{ShownMetadata: object(`{"project_id":null}`)})
 	f.failsAt("UpdateMemory out of its project", err, souvenir.ErrInvalid, "project_id", "project")
 	f.equal("the todo", f.todo().Memory, stored.Memory)
 	note := f.add(souvenir.NewMemory{ProjectID: "gemini", Content: "a note"})

@@ -34,7 +34,7 @@ func (f *fixture) said(conversation, content string, metadata map[string]any) so
 	for key, value := range metadata {
 		all[key] = value
 	}
-	return f.add(souvenir.NewMemory{Content: content, Metadata: all})
+	return f.add(souvenir.NewMemory{Content: content, ShownMetadata: all})
 }
 
 // lenders returns the contents of what lends to a memory, with their places.
@@ -81,9 +81,9 @@ func turnsApart(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "other"})
 	metadata := map[string]any{"conv": "a"}
 	f.said("b", "the heron of another conversation", nil)
-	f.add(souvenir.NewMemory{Content: "the heron of another collection", Collection: "other", Metadata: metadata})
-	f.add(souvenir.NewMemory{Content: "the heron of a project", ProjectID: "p", Metadata: metadata})
-	f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "the heron of another user", Metadata: metadata})
+	f.add(souvenir.NewMemory{Content: "the heron of another collection", Collection: "other", ShownMetadata: metadata})
+	f.add(souvenir.NewMemory{Content: "the heron of a project", ProjectID: "p", ShownMetadata: metadata})
+	f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "the heron of another user", ShownMetadata: metadata})
 	f.addTexts("the heron of none")
 	quiet := f.said("a", "yes, they do", nil)
 	f.equal("lenders", f.lenders(quiet.ID, souvenir.Query{Text: "heron"}), []string(nil))
@@ -138,8 +138,8 @@ func turnsRewritten(f *fixture) {
 		{"conv": "a", "session": 3, "time": 1683554160}, {"session_id": "s", "time": "2023-05-08T13:56:00"},
 	} {
 		word := []string{"heron", "otter", "lynx", "badger", "walrus", "pelican"}[i]
-		f.add(souvenir.NewMemory{Content: "where is the " + word + "?", Metadata: metadata})
-		answer := f.add(souvenir.NewMemory{Content: "yes, they do", Metadata: metadata})
+		f.add(souvenir.NewMemory{Content: "where is the " + word + "?", ShownMetadata: metadata})
+		answer := f.add(souvenir.NewMemory{Content: "yes, they do", ShownMetadata: metadata})
 		want := []string{"-1 where is the " + word + "?"}
 		f.equal("lenders", f.lenders(answer.ID, souvenir.Query{Text: word}), want)
 		f.patch(answer.ID, map[string]any{"note": "seen"})

@@ -49,14 +49,14 @@ func updateMergePatch(f *fixture) {
 	} {
 		what := c.before + " patched with " + c.patch
 		before := object(`{"k":` + c.before + `,"kept":true}`)
-		m := f.add(souvenir.NewMemory{Content: "x", Metadata: before})
+		m := f.add(souvenir.NewMemory{Content: "x", ShownMetadata: before})
 		patched := f.patch(m.ID, object(`{"k":`+c.patch+`}`))
 		want := object(`{"k":` + c.after + `,"kept":true}`)
 		f.sameJSON(what, patched.Metadata, want)
 		f.sameJSON(what+", read", f.get(m.ID).Metadata, want)
 		f.sameJSON(what+", before", f.revisions(m.ID)[len(f.revisions(m.ID))-1].Metadata, before)
 	}
-	m := f.add(souvenir.NewMemory{Content: "x", Metadata: object(`{"a":"b","c":{"d":1}}`)})
+	m := f.add(souvenir.NewMemory{Content: "x", ShownMetadata: object(`{"a":"b","c":{"d":1}}`)})
 	f.sameJSON("at the top", f.patch(m.ID, object(`{"a":null,"c":{"d":null,"e":2},"f":{"g":null}}`)).Metadata,
 		object(`{"c":{"e":2},"f":{}}`))
 }
@@ -156,7 +156,7 @@ func updateRevisions(f *fixture) {
 	f.equal("read", []any{f.get(m.ID).Revision, f.get(m.ID).UpdatedAt}, []any{3, start.Add(2 * time.Hour)})
 	both := "three"
 	f.equal("content and metadata at once",
-		f.update(m.ID, souvenir.MemoryUpdate{Content: &both, Metadata: map[string]any{"a": 2}}).Revision, 4)
+		f.update(m.ID, souvenir.MemoryUpdate{Content: &both, ShownMetadata: map[string]any{"a": 2}}).Revision, 4)
 }
 
 func updateOfNothing(f *fixture) {
@@ -167,13 +167,13 @@ func updateOfNothing(f *fixture) {
 	for _, u := range []souvenir.MemoryUpdate{
 		{},
 		{Content: &same},
-		{Metadata: map[string]any{}},
-		{Metadata: map[string]any{"missing": nil}},
-		{Metadata: map[string]any{"author": "ann"}},
-		{Metadata: m.ShownMetadata()},
-		{Metadata: map[string]any{"tags": []string{" deploy", "calendar", "deploy"}}},
-		{Metadata: map[string]any{"project_name": "apollo"}},
-		{Content: &same, Metadata: map[string]any{"state": "active"}, ExpectedRevision: 1},
+		{ShownMetadata: map[string]any{}},
+		{ShownMetadata: map[string]any{"missing": nil}},
+		{ShownMetadata: map[string]any{"author": "ann"}},
+		{ShownMetadata: m.ShownMetadata()},
+		{ShownMetadata: map[string]any{"tags": []string{" deploy", "calendar", "deploy"}}},
+		{ShownMetadata: map[string]any{"project_name": "apollo"}},
+		{Content: &same, ShownMetadata: map[string]any{"state": "active"}, ExpectedRevision: 1},
 	} {
 		f.equal("after the update "+brief(u), f.update(m.ID, u).Memory, m.Memory)
 	}
@@ -188,7 +188,7 @@ func updateExpected(f *fixture) {
 	two, three := "two", "three"
 	f.equal("as expected", f.update(id, souvenir.MemoryUpdate{Content: &two, ExpectedRevision: 1}).Revision, 2)
 	for _, u := range []souvenir.MemoryUpdate{
-		{Content: &three, ExpectedRevision: 1}, {Metadata: map[string]any{"a": 1}, ExpectedRevision: 1},
+		{Content: &three, ExpectedRevision: 1}, {ShownMetadata: map[string]any{"a": 1}, ExpectedRevision: 1},
 		{ExpectedRevision: 1}, {ExpectedRevision: 3},
 	} {
 		_, err := f.store.UpdateMemory(f.ctx, id, u)
@@ -204,7 +204,7 @@ func updateArguments(f *fixture) {
 	m := f.add(complete(f, target))
 	content := func(s string) *string { return &s }
 	in := func(key string, value any) souvenir.MemoryUpdate {
-		return souvenir.MemoryUpdate{Content: content("new"), Metadata: map[string]any{"new": true, key: value}}
+		return souvenir.MemoryUpdate{Content: content("new"), ShownMetadata: map[string]any{"new": true, key: value}}
 	}
 	for _, c := range []struct {
 		name     string

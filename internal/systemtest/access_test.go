@@ -203,7 +203,7 @@ var visits = map[string]func(v visit){
 	"UpdateMemory": func(v visit) {
 		v.onEach("UpdateMemory", true, func(s *Store, _, id string) (any, error) {
 			return s.UpdateMemory(v.Context(), id,
-				MemoryUpdate{Content: content("changed"), Metadata: map[string]any{"state": "archived"}})
+				MemoryUpdate{Content: content("changed"), ShownMetadata: map[string]any{"state": "archived"}})
 		})
 	},
 	"RestoreRevision": func(v visit) {
@@ -402,7 +402,7 @@ var visits = map[string]func(v visit){
 	},
 	"UpdateMemories": func(v visit) {
 		done, err := v.view.UpdateMemories(v.Context(),
-			MemoriesUpdate{All: true, DryRun: true, Metadata: map[string]any{"a": 1}})
+			MemoriesUpdate{All: true, DryRun: true, Change: MemoryUpdate{ShownMetadata: map[string]any{"a": 1}}})
 		v.check("UpdateMemories", done, err)
 		v.counts("UpdateMemories", done, err)
 	},

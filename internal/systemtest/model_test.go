@@ -243,7 +243,7 @@ func (tr *trial) move(t *rapid.T) {
 	if ref != "" {
 		to = ref
 	}
-	_, err := tr.as(user).UpdateMemory(t.Context(), id, souvenir.MemoryUpdate{Metadata: map[string]any{"project_id": to}})
+	_, err := tr.as(user).UpdateMemory(t.Context(), id, souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_id": to}})
 	kind := tr.touch(user, id)
 	var project *modelProject
 	if kind == "" {

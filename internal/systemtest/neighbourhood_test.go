@@ -127,7 +127,7 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 		added := mustAdd(t, view, NewMemory{
 			Collection: m.collection, Content: "draft of " + n.contents[m.name], ProjectID: m.project,
 			Tags:    []string{"tag" + m.name, "everybody"},
-			Related: related, Metadata: map[string]any{"key": "value" + m.name, "module_name": "module" + m.name},
+			Related: related, ShownMetadata: map[string]any{"key": "value" + m.name, "module_name": "module" + m.name},
 		})
 		n.ids[m.name] = added.ID
 		patch := map[string]any{}
@@ -135,7 +135,7 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 			patch["project_id"] = "shared"
 		}
 		final := n.contents[m.name]
-		if _, err := view.UpdateMemory(t.Context(), added.ID, MemoryUpdate{Content: &final, Metadata: patch}); err != nil {
+		if _, err := view.UpdateMemory(t.Context(), added.ID, MemoryUpdate{Content: &final, ShownMetadata: patch}); err != nil {
 			t.Fatal(err)
 		}
 		switch m.name {

@@ -58,7 +58,7 @@ func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
 		t.Errorf("another project of the id has the rule %+v", own)
 	}
 	if _, err := carol.UpdateMemory(t.Context(), own.ID,
-		MemoryUpdate{Metadata: map[string]any{"project_id": "alice/shared"}}); !errors.Is(err, ErrConflict) ||
+		MemoryUpdate{ShownMetadata: map[string]any{"project_id": "alice/shared"}}); !errors.Is(err, ErrConflict) ||
 		!strings.Contains(err.Error(), first.ID) {
 		t.Errorf("moving a rule to where there is one gives %v", err)
 	}
@@ -98,7 +98,7 @@ func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 		}
 		_, updateErr := carol.UpdateMemory(t.Context(), rule.ID, MemoryUpdate{Content: content("third")})
 		_, restoreErr := carol.RestoreRevision(t.Context(), rule.ID, 1)
-		_, moveErr := carol.UpdateMemory(t.Context(), rule.ID, MemoryUpdate{Metadata: map[string]any{"project_id": nil}})
+		_, moveErr := carol.UpdateMemory(t.Context(), rule.ID, MemoryUpdate{ShownMetadata: map[string]any{"project_id": nil}})
 		for _, err := range []error{updateErr, restoreErr, moveErr} {
 			if !errors.Is(err, want) {
 				t.Errorf("who %s rewrites a rule: %v", what, err)
@@ -116,7 +116,7 @@ func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
 	carol := n.As(Access{User: "carol"})
 	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM users WHERE uid = 'carol')`)
 	_, err := carol.UpdateMemory(t.Context(), n.ids["carolreply"],
-		MemoryUpdate{Metadata: map[string]any{"event_type": EventProjectRule, "rule_type": "do"}})
+		MemoryUpdate{ShownMetadata: map[string]any{"event_type": EventProjectRule, "rule_type": "do"}})
 	if !errors.Is(err, ErrNotFound) {
 		t.Errorf("it gives %v", err)
 	}

@@ -152,7 +152,7 @@ func (v visit) kinds(eventType string) {
 	v.Helper()
 	for _, m := range neighbours {
 		if _, err := v.n.As(Access{User: ownerOf(m.user, m.project)}).UpdateMemory(v.Context(), v.n.ids[m.name],
-			MemoryUpdate{Metadata: map[string]any{"event_type": eventType}}); err != nil {
+			MemoryUpdate{ShownMetadata: map[string]any{"event_type": eventType}}); err != nil {
 			v.Fatal(err)
 		}
 	}

@@ -229,7 +229,7 @@ func TestFilesOfASharedProject(t *testing.T) {
 
 	// Who stored it loses it when the memory goes where she cannot see it.
 	if _, err := view("alice").UpdateMemory(t.Context(), open,
-		MemoryUpdate{Metadata: map[string]any{"project_id": "secretplan"}}); err != nil {
+		MemoryUpdate{ShownMetadata: map[string]any{"project_id": "secretplan"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := view("carol").GetFile(t.Context(), f.ID); !errors.Is(err, ErrNotFound) {

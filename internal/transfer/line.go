@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/chunked"
 	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -163,6 +165,7 @@ func (l *lineWriter) metadata(known []knownKey, tags []string, own string) {
 		}
 		l.buf = append(l.buf, ']')
 	}
+	own = shownOwn(own)
 	if own == "{}" {
 		l.buf = append(l.buf, '}')
 		return
@@ -177,6 +180,23 @@ func (l *lineWriter) metadata(known []knownKey, tags []string, own string) {
 	at := len(l.buf)
 	l.raw("metadata", own)
 	l.buf = append(l.buf[:at], l.buf[min(at+1, len(l.buf)):]...) // the brace is there
+}
+
+// shownOwn returns own metadata, as JSON, in its shown form: keys named like known ones stand in a custom object.
+func shownOwn(own string) string {
+	named := func(key string) bool { return strings.Contains(own, `"`+key+`"`) }
+	if !named(kernel.CustomKey) && !slices.ContainsFunc(kernel.KnownKeys, named) {
+		return own
+	}
+	object, err := jsonobject.Decode([]byte(own))
+	if err != nil {
+		return own // metadata reports it
+	}
+	shown, err := json.Marshal(kernel.Attributes{Own: object}.Shown())
+	if err != nil {
+		return own
+	}
+	return string(shown)
 }
 
 type knownKey struct{ name, value string }

@@ -47,7 +47,7 @@ func Memories() ([]souvenir.NewMemory, error) {
 				Metadata map[string]any // event_type, tags and so on may be here as well as in fields
 			}](name)
 			for _, line := range lines {
-				memories = append(memories, souvenir.NewMemory{Content: line.Content, Metadata: line.Metadata})
+				memories = append(memories, souvenir.NewMemory{Content: line.Content, ShownMetadata: line.Metadata})
 			}
 			return err
 		case strings.HasPrefix(folder, "documents/"):

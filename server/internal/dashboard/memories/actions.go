@@ -37,7 +37,7 @@ func (s *Service) setOfMemory(w http.ResponseWriter, r *http.Request, c request.
 		return nil, err
 	}
 	after, err := c.Store.UpdateMemory(r.Context(), id,
-		souvenir.MemoryUpdate{Metadata: map[string]any{key: orNone(value)}})
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{key: orNone(value)}})
 	if err != nil {
 		return nil, err
 	}

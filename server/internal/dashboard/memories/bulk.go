@@ -334,7 +334,7 @@ func (b bulkStep) run(ctx context.Context, store *souvenir.Store, id string) bul
 		if err != nil || patch == nil {
 			return bulkOutcome{err: err}
 		}
-		changed, err := updateWithBack(ctx, store, before, souvenir.MemoryUpdate{Metadata: patch})
+		changed, err := updateWithBack(ctx, store, before, souvenir.MemoryUpdate{ShownMetadata: patch})
 		if errors.Is(err, souvenir.ErrConflict) && try < tries {
 			continue
 		}
@@ -354,7 +354,7 @@ func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.
 	changed := &changedMemory{id: before.ID, label: textview.Clip(before.Content, 60), back: map[string]any{},
 		revision: after.Revision}
 	was := before.ShownMetadata()
-	for key := range u.Metadata {
+	for key := range u.ShownMetadata {
 		changed.back[key] = was[key] // nil, where the key was not set, removes it
 	}
 	if u.Content != nil && *u.Content != before.Content {
@@ -431,7 +431,7 @@ func takeBulkBack(ctx context.Context, store *souvenir.Store, result bulkResult)
 	}
 	for _, m := range result.changed {
 		_, err := store.UpdateMemory(ctx, m.id,
-			souvenir.MemoryUpdate{Content: m.content, Metadata: m.back, ExpectedRevision: m.revision})
+			souvenir.MemoryUpdate{Content: m.content, ShownMetadata: m.back, ExpectedRevision: m.revision})
 		note(m.label, err)
 	}
 	if failed != nil || len(kept) == 0 {

@@ -173,7 +173,7 @@ func (e *memoryEdit) update() (souvenir.MemoryUpdate, error) {
 		u.Content = &typed
 	}
 	var err error
-	u.Metadata, err = e.Typed.patch(e.memoryHead)
+	u.ShownMetadata, u.Metadata, err = e.Typed.patch(e.memoryHead)
 	return u, err
 }
 

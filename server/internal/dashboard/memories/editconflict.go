@@ -1,10 +1,12 @@
 package memories
 
 import (
+	"maps"
 	"net/http"
 	"time"
 
 	udiff "github.com/aymanbagabas/go-udiff"
+
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
@@ -90,6 +92,12 @@ func typedOfRevision(r souvenir.Revision, now memoryHead) memoryTyped {
 	h := memoryHead{Memory: souvenir.Memory{Content: r.Content, Metadata: map[string]any{}}}
 	for key, value := range r.Metadata {
 		switch key {
+		case "custom": // own keys, whatever their names
+			if custom, ok := value.(map[string]any); ok {
+				maps.Copy(h.Metadata, custom)
+				continue
+			}
+			h.Metadata[key] = value
 		case "event_type":
 			h.EventType = textview.Plain(value)
 		case "state":

@@ -159,10 +159,11 @@ func objectTyped(typed string) (map[string]any, error) {
 var knownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
 	"rule_type", "tags", "related_memory_ids"}
 
-// patch returns the change to the memory that the form describes. It contains only differences, so that metadata
-// that others see, and this user does not, stays unchanged.
-func (t memoryTyped) patch(h memoryHead) (map[string]any, error) {
-	before, patch := typedOf(h), map[string]any{}
+// patch returns the changes to the known keys and to the other metadata that the form describes. They contain only
+// differences, so that metadata that others see, and this user does not, stays unchanged.
+func (t memoryTyped) patch(h memoryHead) (patch, changes map[string]any, err error) {
+	before := typedOf(h)
+	patch = map[string]any{}
 	for key, text := range map[string][2]string{
 		"event_type": {before.EventType, t.EventType}, "state": {before.State, t.State},
 		"importance":     {before.Importance, t.Importance},
@@ -177,7 +178,7 @@ func (t memoryTyped) patch(h memoryHead) (map[string]any, error) {
 	}
 	tags, err := tagsTyped(t.Tags)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if t.Tags != before.Tags && !slices.Equal(tags, h.Tags) {
 		patch["tags"] = anyList(tags)
@@ -186,27 +187,25 @@ func (t memoryTyped) patch(h memoryHead) (map[string]any, error) {
 		patch["related_memory_ids"] = anyList(related)
 	}
 	if t.Metadata == before.Metadata {
-		return patch, nil
+		return patch, nil, nil
 	}
 	own, err := objectTyped(t.Metadata)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, key := range knownKeys {
-		if _, known := own[key]; known {
-			return nil, failure.Invalid("metadata", "metadata has the key "+failure.Quote(key)+
+		_, had := h.Metadata[key]
+		if _, known := own[key]; known && !had {
+			return nil, nil, failure.Invalid("metadata", "metadata has the key "+failure.Quote(key)+
 				", which has a field of its own above")
 		}
 	}
 	was, err := objectTyped(before.Metadata)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	changes, err := mergePatch("metadata", was, own)
-	if err == nil {
-		maps.Copy(patch, changes)
-	}
-	return patch, err
+	changes, err = mergePatch("metadata", was, own)
+	return patch, changes, err
 }
 
 // anyList converts a list for metadata; an empty one removes the key.

@@ -223,7 +223,7 @@ func (m *merge) run(ctx context.Context, all []mergeChoice, keep int, content st
 	kept := all[keep]
 	others := slices.Delete(slices.Clone(all), keep, keep+1)
 	patch := joined(kept.Memory, others)
-	update := souvenir.MemoryUpdate{Metadata: patch}
+	update := souvenir.MemoryUpdate{ShownMetadata: patch}
 	if content != "" && content != kept.Content {
 		update.Content = &content
 	}
@@ -309,7 +309,7 @@ func (m *merge) repoint(ctx context.Context, from, to string, all []mergeChoice)
 			related = slices.Insert(related, slices.Index(linking.Related, from), to)
 		}
 		changed, err := updateWithBack(ctx, m.store, linking,
-			souvenir.MemoryUpdate{Metadata: map[string]any{"related_memory_ids": related}})
+			souvenir.MemoryUpdate{ShownMetadata: map[string]any{"related_memory_ids": related}})
 		if errors.Is(err, souvenir.ErrForbidden) {
 			continue // another user's memory: it loses the link
 		}

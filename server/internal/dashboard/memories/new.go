@@ -143,7 +143,7 @@ func readNewMemory(values url.Values) (souvenir.NewMemory, error) {
 		}
 	}
 	var err error
-	m.Metadata, err = readKeys(values.Get("metadata"))
+	m.ShownMetadata, err = readKeys(values.Get("metadata"))
 	return m, err
 }
 
