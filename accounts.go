@@ -1,12 +1,14 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
 // Accounts manages users and their credentials: identities, invitations, sign-ins, MCP tokens, and the clients, grants,
@@ -49,27 +51,22 @@ const (
 // AccessKinds returns all kinds.
 func AccessKinds() []AccessKind { return []AccessKind{AccessSignIns, AccessGrants, AccessTokens} }
 
-// AccessEnd selects the access of a user to end.
-type AccessEnd struct {
-	Kinds      []AccessKind // at least one
-	KeepSignIn string       // id of a sign-in that stays, such as the caller's own; empty: none
-}
-
-// EndAccess ends access on behalf of the user at once: sign-ins, applications, MCP tokens, or all of them. Applications
-// that the user authorizes again, and new tokens, work. A view that is limited to projects may not call it.
-func (h *Accounts) EndAccess(ctx context.Context, e AccessEnd) error {
+// EndAccess ends kinds of access (at least one) on behalf of the user at once, except the sign-in with an id, such as
+// the caller's own (empty: none stays). Applications that the user authorizes again, and new tokens, work. A view that
+// is limited to projects may not call it.
+func (h *Accounts) EndAccess(ctx context.Context, except string, kinds []AccessKind) error {
 	s, err := h.own("EndAccess")
 	if err != nil {
 		return err
 	}
-	if len(e.Kinds) == 0 {
+	if len(kinds) == 0 {
 		return invalid("kinds", "kinds is empty; give some of %s", oneOf(AccessKinds()))
 	}
-	if err := checkKinds("kinds", e.Kinds); err != nil {
+	if err := checkKinds("kinds", kinds); err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		return s.endKinds(tx, v.User, e)
+		return s.endKinds(tx, v.User, except, kinds)
 	})
 }
 
@@ -82,12 +79,13 @@ func checkKinds(argument string, kinds []AccessKind) error {
 	return nil
 }
 
-func (s *Store) endKinds(tx db.Tx, user int64, e AccessEnd) error {
-	for _, kind := range e.Kinds {
+// endKinds ends kinds of access of a user (a row), except the sign-in with an id.
+func (s *Store) endKinds(tx db.Tx, user int64, except string, kinds []AccessKind) error {
+	for _, kind := range kinds {
 		var err error
 		switch kind {
 		case AccessSignIns:
-			err = endSignIns(tx, user, e.KeepSignIn)
+			err = endSignIns(tx, user, except)
 		case AccessGrants:
 			err = endGrants(tx, user, s.now())
 		case AccessTokens:
@@ -286,6 +284,103 @@ func endMadeClients(tx db.Tx, now int64) error {
 		` AND coalesce(t.expires_at > ?1, true))
 		AND NOT EXISTS (SELECT 1 FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id
 			WHERE oauth_client.maker = 'grant ' || g.uid AND g.revoked_at IS NULL AND c.disabled_at IS NULL)`, now)
+	return err
+}
+
+// DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.
+// Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
+// view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
+// after an error the user may be disabled and some memories gone, and a second call deletes the rest.
+func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeleteOptions) error {
+	o := options.orDefault()
+	s, err := h.operator("DeleteUser")
+	if err != nil {
+		return err
+	}
+	ctx = db.Freeing(ctx)
+	u, err := h.GetUser(ctx, idOrName)
+	if err != nil {
+		return err
+	}
+	if err := s.activity.Flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
+		return wrap(err)
+	}
+	id := u.ID // the name may belong to another user by the time the last memories are deleted
+	return trash.InPortions(func(p trash.Portion) (done bool, err error) {
+		err = s.write(ctx, func(tx db.Tx, _ viewer) (err error) {
+			done, err = s.deleteUser(tx, id, o, p)
+			return err
+		})
+		return done, err
+	})
+}
+
+// deleteUser deletes one portion, and reports whether that was all.
+func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion) (done bool, err error) {
+	u, err := findUser(tx, id)
+	if err != nil {
+		return false, err
+	}
+	if !o.WithMemories {
+		if err := checkOwnsNothing(tx, u); err != nil {
+			return false, err
+		}
+	}
+	if u.Name != "" { // a user without an account disappears once disabled, so that comes last
+		if err := disable(tx, u.row, true, s.now()); err != nil {
+			return false, err
+		}
+		if err := checkAdminLeft(tx, u); err != nil {
+			return false, err
+		}
+	}
+	t := s.newTrasher(tx, viewer{User: u.row}, p)
+	t.Forever = true
+	if done, err = t.EraseTrashOf(u.row, p); err != nil || !done {
+		return false, err
+	}
+	done, err = t.Memories(0, `(p.collection_id IN (SELECT id FROM collection `+
+		`WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
+	if err != nil || !done {
+		return false, err
+	}
+	if _, err := tx.Exec(`DELETE FROM collection WHERE owner_id = ?`, u.row); err != nil {
+		return false, err
+	}
+	projects, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?`, u.row)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range projects {
+		whole := DeleteOptions{WithMemories: true, ForGood: true}
+		if done, err = s.deleteProject(tx, viewer{User: u.row}, ProjectRef{ID: id}, whole, p); err != nil || !done {
+			return false, err
+		}
+	}
+	for _, statement := range emptyUser {
+		if _, err := tx.Exec(statement, u.row); err != nil {
+			return false, err
+		}
+	}
+	// A call that started as this user and finishes later must not leave a valid token behind.
+	return true, disable(tx, u.row, true, s.now())
+}
+
+// checkOwnsNothing refuses a user who owns anything that others may use. Empty collections do not count.
+func checkOwnsNothing(tx db.Tx, u storedUser) error {
+	var memories, projects, files int64
+	err := tx.QueryRow(`SELECT
+		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+		WHERE c.owner_id = ?1),
+		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1
+		AND state = 'stored')`, u.row).
+		Scan(&memories, &projects, &files)
+	if err == nil && memories+projects+files > 0 {
+		return newError(KindConflict, "user",
+			"user %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of "+
+				"that, and with what others have stored in these projects",
+			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
+	}
 	return err
 }
 

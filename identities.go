@@ -25,13 +25,6 @@ type NewIdentity struct {
 	Email   string // for people; empty: none
 }
 
-// IdentityRef says which identity to unlink.
-type IdentityRef struct {
-	User    string // as in NewIdentity
-	Issuer  string
-	Subject string
-}
-
 const maxIdentities = 32
 
 // LinkIdentity lets a user sign in with an identity at a provider. The caller must have verified it with the provider.
@@ -128,35 +121,35 @@ func (h *Accounts) Identities(ctx context.Context, user string) ([]Identity, err
 	return all, err
 }
 
-// UnlinkIdentity unlinks an identity, so that the user can no longer sign in with it; one that is not linked to the
-// user is ErrNotFound. Through the user's own view, unlinking the only way to sign in is ErrConflict.
-func (h *Accounts) UnlinkIdentity(ctx context.Context, i IdentityRef) error {
+// UnlinkIdentity unlinks an identity of a user (id or name; empty: the view's user), who can then no longer sign in with
+// it; one that is not linked to the user is ErrNotFound. Through the user's own view, unlinking the only way to sign in is ErrConflict.
+func (h *Accounts) UnlinkIdentity(ctx context.Context, user, issuer, subject string) error {
 	s, err := h.own("UnlinkIdentity")
 	if err != nil {
 		return err
 	}
-	if err := checkIdentity(i.Issuer, i.Subject); err != nil {
+	if err := checkIdentity(issuer, subject); err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		u, err := s.account(tx, v, i.User)
+		u, err := s.account(tx, v, user)
 		if err != nil {
 			return err
 		}
-		result, err := tx.Exec(`DELETE FROM external_identity WHERE issuer = ? AND subject = ? AND user_id = ?`, i.Issuer,
-			i.Subject, u.row)
+		result, err := tx.Exec(`DELETE FROM external_identity WHERE issuer = ? AND subject = ? AND user_id = ?`, issuer,
+			subject, u.row)
 		if err != nil {
 			return err
 		}
 		if result.RowsAffected == 0 {
-			return newError(KindNotFound, "subject", "subject %s of the issuer %s is not linked to this user", show(i.Subject),
-				show(i.Issuer))
+			return newError(KindNotFound, "subject", "subject %s of the issuer %s is not linked to this user", show(subject),
+				show(issuer))
 		}
 		left, err := identities(tx, u.row)
 		if err == nil && len(left) == 0 && !u.HasPassword && !s.operator {
 			return newError(KindConflict, "subject",
 				"subject %s of the issuer %s is the only way to sign in; set a password or link another identity first",
-				show(i.Subject), show(i.Issuer))
+				show(subject), show(issuer))
 		}
 		return err
 	})

@@ -278,7 +278,8 @@ func TestOwnersByHandMayBeNamesOfAccounts(t *testing.T) {
 			t.Errorf("%s has lost its link: %v", h.Content, h.Related)
 		}
 	}
-	users, err := s.Accounts().Users(t.Context())
+	page, err := s.Accounts().UserPage(t.Context(), UserQuery{})
+	users := page.Users
 	var ids []string
 	for _, u := range users {
 		ids = append(ids, u.ID)

@@ -64,7 +64,8 @@ func TestOneOfSeveralProcessesAcceptsAnInvitation(t *testing.T) {
 				accepted++
 			}
 		}
-		users, err := s.Accounts().Users(t.Context())
+		page, err := s.Accounts().UserPage(t.Context(), UserQuery{})
+		users := page.Users
 		if err != nil || accepted != 1 || len(users) != round+1 {
 			t.Errorf("round %d: %d processes accepted the invitation, and there are %d users, %v", round, accepted, len(users),
 				err)

@@ -115,7 +115,7 @@ func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) error {
 		if err := endSignIns(tx, u.row, c.KeepSignIn); err != nil {
 			return err
 		}
-		return s.endKinds(tx, u.row, AccessEnd{Kinds: c.End, KeepSignIn: c.KeepSignIn})
+		return s.endKinds(tx, u.row, c.KeepSignIn, c.End)
 	})
 }
 

@@ -62,13 +62,10 @@ type AddedSignIn struct {
 // Format prints the sign-in without its value.
 func (a AddedSignIn) Format(f fmt.State, _ rune) { redact.Format(f, a, "Value") }
 
-// SignInSelection selects sign-ins to end.
-type SignInSelection struct {
-	Only   string // id of the one sign-in that ends; empty: all
-	Except string // id of a sign-in that stays; empty: none
-
-	// KeepMade keeps the tokens made and the applications authorized in these sign-ins: an ordinary sign-out. False ends
-	// them, too: an intruder may have made them. Tokens made WithSignIn end either way.
+// SignOutOptions change how sign-ins are deleted. Nil means the zero value.
+type SignOutOptions struct {
+	// KeepMade keeps the tokens made and the applications authorized in the deleted sign-ins: an ordinary sign-out. False
+	// ends them, too: an intruder may have made them. Tokens made WithSignIn end either way.
 	KeepMade bool
 }
 
@@ -304,44 +301,46 @@ func noSignIn(id string) error {
 	return newError(KindNotFound, "id", "id %s is not a session of this user", show(id))
 }
 
-// DeleteSignIn ends one of the user's sign-ins at once, with the tokens made and the applications authorized in it:
-// the wrong person may be using it. To sign out, use [Accounts.DeleteSignIns]. A sign-in that is unknown, or has
-// ended, is ErrNotFound. A view that is limited to projects may not call it.
-func (h *Accounts) DeleteSignIn(ctx context.Context, id string) error {
+// DeleteSignIn ends one of the user's sign-ins at once, with the tokens made and the applications authorized in it,
+// unless the options keep them. A sign-in that is unknown, or has ended, is ErrNotFound. A view that is limited to
+// projects may not call it.
+func (h *Accounts) DeleteSignIn(ctx context.Context, id string, options *SignOutOptions) error {
 	s, err := h.own("DeleteSignIn")
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		if err := endMadeIn(tx, s.now(), `e.uid = ? AND e.user_id = ?`, id, v.User); err != nil {
-			return err
-		}
-		result, err := tx.Exec(`DELETE FROM session WHERE uid = ? AND user_id = ?`, id, v.User)
-		if err == nil && result.RowsAffected == 0 {
+		ended, err := s.deleteSignIns(tx, options, `e.user_id = ?1 AND e.uid = ?2`, v.User, id)
+		if err == nil && ended == 0 {
 			return noSignIn(id)
 		}
 		return err
 	})
 }
 
-// DeleteSignIns ends sign-ins of the user at once: it signs the user out. It is not an error if there are none. A view
-// that is limited to projects may not call it.
-func (h *Accounts) DeleteSignIns(ctx context.Context, d SignInSelection) error {
+// DeleteSignIns ends all sign-ins of the user at once, except the one with an id (empty: none stays), with the tokens
+// made and the applications authorized in them, unless the options keep them. It is not an error if there are none. A
+// view that is limited to projects may not call it.
+func (h *Accounts) DeleteSignIns(ctx context.Context, except string, options *SignOutOptions) error {
 	s, err := h.own("DeleteSignIns")
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		const these = `e.user_id = ?1 AND e.uid <> ?2 AND (?3 = '' OR e.uid = ?3)`
-		if !d.KeepMade {
-			if err := endMadeIn(tx, s.now(), these, v.User, d.Except, d.Only); err != nil {
-				return err
-			}
-		}
-		_, err := tx.Exec(`DELETE FROM session WHERE id IN (SELECT e.id FROM session e WHERE `+these+`)`, v.User, d.Except,
-			d.Only)
+		_, err := s.deleteSignIns(tx, options, `e.user_id = ?1 AND e.uid <> ?2`, v.User, except)
 		return err
 	})
+}
+
+// deleteSignIns ends the sign-ins e for which a condition holds, and counts them.
+func (s *Store) deleteSignIns(tx db.Tx, options *SignOutOptions, condition string, args ...any) (int64, error) {
+	if options == nil || !options.KeepMade {
+		if err := endMadeIn(tx, s.now(), condition, args...); err != nil {
+			return 0, err
+		}
+	}
+	result, err := tx.Exec(`DELETE FROM session WHERE id IN (SELECT e.id FROM session e WHERE `+condition+`)`, args...)
+	return result.RowsAffected, err
 }
 
 // endSignIns ends the sign-ins of a user (a row), except the one with an id.

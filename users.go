@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
-	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -290,22 +291,108 @@ func checkUserDetails(email string, role Role) error {
 	return valid.Enum("role", role, []Role{RoleUser, RoleAdmin})
 }
 
-// Users returns the users who have an account or anything in the store, by name; users without an account come last, by
-// id.
-func (h *Accounts) Users(ctx context.Context) ([]User, error) {
-	s, err := h.operator("Users")
-	if err != nil {
-		return nil, err
+// byName is the order of lists of users: by name; users without an account come last, by id.
+const byName = ` ORDER BY u.name_key IS NULL, u.name_key, u.uid`
+
+// Users iterates over the users who have an account or anything in the store when it begins, by name; users without an
+// account come last, by id. Users deleted meanwhile are skipped. The sequence ends after the first error.
+func (h *Accounts) Users(ctx context.Context) iter.Seq2[User, error] {
+	const page = 256
+	return func(yield func(User, error) bool) {
+		s, err := h.operator("Users")
+		var rows []int64
+		if err == nil {
+			err = s.readStore(ctx, func(tx db.Tx) (err error) {
+				rows, err = db.Column[int64](tx, `SELECT u.id FROM users u WHERE `+listed+byName)
+				return err
+			})
+		}
+		if err != nil {
+			yield(User{}, err)
+			return
+		}
+		for batch := range slices.Chunk(rows, page) {
+			var found []storedUser
+			err := s.readStore(ctx, func(tx db.Tx) (err error) {
+				found, err = loadUsers(tx, listed+` AND u.id IN `+db.Integers+byName, db.List(batch))
+				return err
+			})
+			if err != nil {
+				yield(User{}, err)
+				return
+			}
+			for _, u := range found {
+				if !yield(u.User, nil) {
+					return
+				}
+			}
+		}
 	}
-	all := []User{}
-	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
-		users, err := loadUsers(tx, listed+` ORDER BY u.name_key IS NULL, u.name_key, u.uid`)
-		for _, u := range users {
-			all = append(all, u.User)
+}
+
+// MaxUserLimit is the most users that [Accounts.UserPage] returns at once.
+const MaxUserLimit = 1000
+
+// UserQuery asks for a page of users. A user must match every field that is set.
+type UserQuery struct {
+	Text     string // a part of the name or the e-mail address, compared as names are, or the whole id; empty: any
+	Accounts bool   // only users who have an account
+	Limit    int    // users to return, 1 to 1,000; zero means 1,000
+	Offset   int    // users to skip, 0 or more; past the last there are none
+}
+
+// UserPage is a page of users.
+type UserPage struct {
+	Users  []User `json:"users"`  // never nil
+	Total  int    `json:"total"`  // matching users, on all pages
+	Offset int    `json:"offset"` // as in the query
+	Limit  int    `json:"limit"`  // as applied
+}
+
+// UserPage returns a page of the users that match, in the order of [Accounts.Users], and their total number.
+func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (UserPage, error) {
+	s, err := h.operator("UserPage")
+	if err != nil {
+		return UserPage{}, err
+	}
+	q.Limit = cmp.Or(q.Limit, MaxUserLimit)
+	switch {
+	case q.Limit < 1 || q.Limit > MaxUserLimit:
+		return UserPage{}, invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxUserLimit)
+	case q.Offset < 0:
+		return UserPage{}, invalid("offset", "offset is %d; 0 or more is needed", q.Offset)
+	case len(q.Text) > valid.MaxFoldedName:
+		return UserPage{}, newError(KindTooLarge, "text", "text is %d bytes; at most %d are allowed", len(q.Text),
+			valid.MaxFoldedName)
+	}
+	if err := valid.UTF8("text", q.Text); err != nil {
+		return UserPage{}, err
+	}
+	condition, args, order := listed, []any(nil), byName
+	if q.Accounts {
+		condition, order = `u.name_key IS NOT NULL`, ` ORDER BY u.name_key` // in the order of the index
+	}
+	if q.Text != "" {
+		condition += ` AND (u.uid = ? OR u.name_key LIKE ? ESCAPE '\' OR lower(u.email) LIKE ? ESCAPE '\')`
+		args = append(args, q.Text, contains(foldname.Key(q.Text)), contains(strings.ToLower(q.Text)))
+	}
+	p := UserPage{Users: []User{}, Offset: q.Offset, Limit: q.Limit}
+	err = s.readStore(ctx, func(tx db.Tx) error {
+		if err := tx.QueryRow(`SELECT count(*) FROM users u WHERE `+condition, args...).Scan(&p.Total); err != nil {
+			return err
+		}
+		found, err := loadUsers(tx, condition+order+` LIMIT ? OFFSET ?`, append(args, q.Limit, q.Offset)...)
+		for _, u := range found {
+			p.Users = append(p.Users, u.User)
 		}
 		return err
 	})
-	return all, err
+	return p, err
+}
+
+// contains returns a LIKE pattern, with the escape character \, for texts that contain a part.
+func contains(part string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
 }
 
 // GetUser returns a user by id or, if no user has that id, by name. An unknown one is ErrNotFound. Only for the
@@ -429,7 +516,7 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 	if u.EndTokens {
 		ends = append(ends, AccessTokens)
 	}
-	if err := s.endKinds(tx, before.row, AccessEnd{Kinds: ends}); err != nil {
+	if err := s.endKinds(tx, before.row, "", ends); err != nil {
 		return err
 	}
 	if u.Disabled != nil && *u.Disabled != before.Disabled {
@@ -476,103 +563,6 @@ func checkAdminLeft(tx db.Tx, before storedUser) error {
 	if err == nil && left[0] == 0 {
 		return newError(KindConflict, "user", "user %s is the last admin who can sign in; make another user an admin first",
 			show(before.Name))
-	}
-	return err
-}
-
-// DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.
-// Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
-// view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
-// after an error the user may be disabled and some memories gone, and a second call deletes the rest.
-func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeleteOptions) error {
-	o := options.orDefault()
-	s, err := h.operator("DeleteUser")
-	if err != nil {
-		return err
-	}
-	ctx = db.Freeing(ctx)
-	u, err := h.GetUser(ctx, idOrName)
-	if err != nil {
-		return err
-	}
-	if err := s.activity.Flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
-		return wrap(err)
-	}
-	id := u.ID // the name may belong to another user by the time the last memories are deleted
-	return trash.InPortions(func(p trash.Portion) (done bool, err error) {
-		err = s.write(ctx, func(tx db.Tx, _ viewer) (err error) {
-			done, err = s.deleteUser(tx, id, o, p)
-			return err
-		})
-		return done, err
-	})
-}
-
-// deleteUser deletes one portion, and reports whether that was all.
-func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion) (done bool, err error) {
-	u, err := findUser(tx, id)
-	if err != nil {
-		return false, err
-	}
-	if !o.WithMemories {
-		if err := checkOwnsNothing(tx, u); err != nil {
-			return false, err
-		}
-	}
-	if u.Name != "" { // a user without an account disappears once disabled, so that comes last
-		if err := disable(tx, u.row, true, s.now()); err != nil {
-			return false, err
-		}
-		if err := checkAdminLeft(tx, u); err != nil {
-			return false, err
-		}
-	}
-	t := s.newTrasher(tx, viewer{User: u.row}, p)
-	t.Forever = true
-	if done, err = t.EraseTrashOf(u.row, p); err != nil || !done {
-		return false, err
-	}
-	done, err = t.Memories(0, `(p.collection_id IN (SELECT id FROM collection `+
-		`WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
-	if err != nil || !done {
-		return false, err
-	}
-	if _, err := tx.Exec(`DELETE FROM collection WHERE owner_id = ?`, u.row); err != nil {
-		return false, err
-	}
-	projects, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?`, u.row)
-	if err != nil {
-		return false, err
-	}
-	for _, id := range projects {
-		whole := DeleteOptions{WithMemories: true, ForGood: true}
-		if done, err = s.deleteProject(tx, viewer{User: u.row}, ProjectRef{ID: id}, whole, p); err != nil || !done {
-			return false, err
-		}
-	}
-	for _, statement := range emptyUser {
-		if _, err := tx.Exec(statement, u.row); err != nil {
-			return false, err
-		}
-	}
-	// A call that started as this user and finishes later must not leave a valid token behind.
-	return true, disable(tx, u.row, true, s.now())
-}
-
-// checkOwnsNothing refuses a user who owns anything that others may use. Empty collections do not count.
-func checkOwnsNothing(tx db.Tx, u storedUser) error {
-	var memories, projects, files int64
-	err := tx.QueryRow(`SELECT
-		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
-		WHERE c.owner_id = ?1),
-		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1
-		AND state = 'stored')`, u.row).
-		Scan(&memories, &projects, &files)
-	if err == nil && memories+projects+files > 0 {
-		return newError(KindConflict, "user",
-			"user %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of "+
-				"that, and with what others have stored in these projects",
-			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
 	}
 	return err
 }

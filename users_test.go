@@ -183,7 +183,8 @@ func TestWhatADeletedUsersViewStoresCanBeDeleted(t *testing.T) {
 	view := s.As(Access{User: "ann"})
 	for range 2 {
 		mustAdd(t, view, NewMemory{Content: "x"})
-		all, err := s.Accounts().Users(t.Context())
+		page, err := s.Accounts().UserPage(t.Context(), UserQuery{})
+		all := page.Users
 		if err != nil || len(all) != 1 || all[0].ID != "ann" {
 			t.Errorf("listed: %+v, %v", all, err)
 		}

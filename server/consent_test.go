@@ -406,7 +406,7 @@ func TestASignInThatEndsMeanwhile(t *testing.T) {
 	form := b.get(app.asks()).hidden()
 	form.Set("decision", "allow")
 	if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteSignIns(background,
-		souvenir.SignInSelection{}); err != nil {
+		"", nil); err != nil {
 		t.Fatal(err)
 	}
 	next := b.post("/oauth/authorize", form).goesTo("/login?next=").Get("next")

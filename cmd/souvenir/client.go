@@ -89,12 +89,11 @@ clients that this user added.`,
 	user := command.Flags().String("user", "", "only clients of a user, by `name` or id")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
-			users, err := store.Accounts().Users(ctx)
-			if err != nil {
-				return err
-			}
 			names := map[string]string{}
-			for _, u := range users {
+			for u, err := range store.Accounts().Users(ctx) {
+				if err != nil {
+					return err
+				}
 				names[u.ID] = nameOf(u)
 			}
 			view := store // the whole store

@@ -344,7 +344,8 @@ func TestFirstStartMakesTheAdminOnce(t *testing.T) {
 	p = c.start(t, "serve")
 	p.stop(t)
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
-	users, err := store.Accounts().Users(t.Context())
+	page, err := store.Accounts().UserPage(t.Context(), souvenir.UserQuery{})
+	users := page.Users
 	if err != nil || len(users) != 1 || users[0].Name != "root" || users[0].Role != souvenir.RoleAdmin {
 		t.Errorf("users: %+v, %v; want the one admin root", users, err)
 	}

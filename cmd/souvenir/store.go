@@ -97,24 +97,24 @@ func chooseUser(ctx context.Context, store *souvenir.Store, named string) (souve
 	if named != "" {
 		return store.Accounts().GetUser(ctx, named)
 	}
-	users, err := store.Accounts().Users(ctx)
+	page, err := store.Accounts().UserPage(ctx, souvenir.UserQuery{Limit: 10})
 	if err != nil {
 		return souvenir.User{}, err
 	}
-	switch len(users) {
+	switch page.Total {
 	case 0:
 		return souvenir.User{ID: souvenir.LocalUser}, nil
 	case 1:
-		return users[0], nil
+		return page.Users[0], nil
 	}
 	var names []string
-	for _, u := range users {
+	for _, u := range page.Users {
 		names = append(names, nameOf(u))
 	}
-	if len(names) > 10 {
-		names = append(names[:10], "...")
+	if page.Total > len(names) {
+		names = append(names, "...")
 	}
-	return souvenir.User{}, misused("--user is missing, and the store has %d users: %s", len(users),
+	return souvenir.User{}, misused("--user is missing, and the store has %d users: %s", page.Total,
 		strings.Join(names, ", "))
 }
 

@@ -78,9 +78,12 @@ func (c *cli) userList() *cobra.Command {
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
-			users, err := store.Accounts().Users(ctx)
-			if err != nil {
-				return err
+			var users []souvenir.User
+			for u, err := range store.Accounts().Users(ctx) {
+				if err != nil {
+					return err
+				}
+				users = append(users, u)
 			}
 			if *asJSON {
 				return printJSON(&c.out, orEmpty(users))

@@ -58,7 +58,7 @@ func (f *fixture) families() map[string]func() family {
 		}
 		fm.end["all tokens end"] = func() {
 			f.check("EndAccess", fm.view.store.Accounts().EndAccess(f.ctx,
-				souvenir.AccessEnd{Kinds: []souvenir.AccessKind{souvenir.AccessTokens}}))
+				"", []souvenir.AccessKind{souvenir.AccessTokens}))
 		}
 	}
 	return map[string]func() family{
@@ -84,7 +84,7 @@ func (f *fixture) families() map[string]func() family {
 				},
 				"all applications end": func() {
 					f.check("EndAccess", view.store.Accounts().EndAccess(f.ctx,
-						souvenir.AccessEnd{Kinds: []souvenir.AccessKind{souvenir.AccessGrants}}))
+						"", []souvenir.AccessKind{souvenir.AccessGrants}))
 				},
 			}}
 			everywhere(fm)
@@ -96,10 +96,10 @@ func (f *fixture) families() map[string]func() family {
 			fm := family{f, u, view, souvenir.NewToken{SignInID: session.ID}, map[string]func(){
 				"it is ended from elsewhere": func() {
 					f.check("DeleteSignIn",
-						view.store.Accounts().DeleteSignIn(f.ctx, session.ID))
+						view.store.Accounts().DeleteSignIn(f.ctx, session.ID, nil))
 				},
 				"all are ended": func() {
-					f.check("DeleteSignIns", view.store.Accounts().DeleteSignIns(f.ctx, souvenir.SignInSelection{}))
+					f.check("DeleteSignIns", view.store.Accounts().DeleteSignIns(f.ctx, "", nil))
 				},
 			}}
 			everywhere(fm)
@@ -111,11 +111,11 @@ func (f *fixture) families() map[string]func() family {
 			fm := family{f, u, view, souvenir.NewToken{SignInID: session.ID, WithSignIn: true}, map[string]func(){
 				"it is ended from elsewhere": func() {
 					f.check("DeleteSignIn",
-						view.store.Accounts().DeleteSignIn(f.ctx, session.ID))
+						view.store.Accounts().DeleteSignIn(f.ctx, session.ID, nil))
 				},
 				"its person signs out": func() {
 					f.check("DeleteSignIns",
-						view.store.Accounts().DeleteSignIns(f.ctx, souvenir.SignInSelection{Only: session.ID, KeepMade: true}))
+						view.store.Accounts().DeleteSignIn(f.ctx, session.ID, &souvenir.SignOutOptions{KeepMade: true}))
 				},
 				"it expires":               func() { f.clock.Pass(15 * 24 * time.Hour) },
 				"it expires and is purged": func() { f.clock.Pass(15 * 24 * time.Hour); f.purge() },
@@ -198,8 +198,8 @@ func parentsSignOut(f *fixture) {
 	passing := ann.addToken(souvenir.NewToken{Name: "passing", SignInID: session.ID, WithSignIn: true})
 	f.equal("made in", []any{lasting.SignInID, lasting.Browser, lasting.WithSignIn, passing.WithSignIn},
 		[]any{session.ID, "Lynx", false, true})
-	f.check("DeleteSignIns", ann.store.Accounts().DeleteSignIns(f.ctx,
-		souvenir.SignInSelection{Only: session.ID, KeepMade: true}))
+	f.check("DeleteSignIns", ann.store.Accounts().DeleteSignIn(f.ctx,
+		session.ID, &souvenir.SignOutOptions{KeepMade: true}))
 	f.signedOut("who has signed out", session.Value)
 	f.equal("the browser is still known", f.principal(lasting.Value).TokenID, lasting.ID)
 	f.equal("listed", ann.tokens()[0].Browser, "Lynx")
@@ -224,7 +224,7 @@ func parentsReplaced(f *fixture) {
 	f.principal(token.Value)
 	f.addSignIn(souvenir.NewSignIn{User: "ann", Replaces: bens.ID})
 	f.signedIn(bens)
-	f.check("DeleteSignIn", ann.store.Accounts().DeleteSignIn(f.ctx, fresh.ID))
+	f.check("DeleteSignIn", ann.store.Accounts().DeleteSignIn(f.ctx, fresh.ID, nil))
 	f.tokenFails("of the session that took over", token.Value)
 }
 

@@ -150,7 +150,7 @@ func identitiesLinked(f *fixture) {
 		f.failsAt("UserByIdentity of another", err, souvenir.ErrNotFound, "subject")
 	}
 	f.check("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx,
-		souvenir.IdentityRef{User: "ann", Issuer: provider, Subject: "248289761001"}))
+		"ann", provider, "248289761001"))
 	_, err = f.reader.Accounts().UserByIdentity(f.ctx, provider, "248289761001")
 	f.fails("UserByIdentity after it", err, souvenir.ErrNotFound)
 }
@@ -187,11 +187,11 @@ func identitiesOwn(f *fixture) {
 		_, err = hers.Accounts().Identities(f.ctx, user)
 		f.failsAt("Identities of another", err, souvenir.ErrForbidden, "user")
 		f.failsAt("UnlinkIdentity of another",
-			hers.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{User: user, Issuer: provider, Subject: "ben"}),
+			hers.Accounts().UnlinkIdentity(f.ctx, user, provider, "ben"),
 			souvenir.ErrForbidden, "user")
 	}
 	f.failsAt("UnlinkIdentity of another's",
-		hers.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{Issuer: provider, Subject: "ben"}), souvenir.ErrNotFound,
+		hers.Accounts().UnlinkIdentity(f.ctx, "", provider, "ben"), souvenir.ErrNotFound,
 		"subject")
 	f.equal("his", len(f.identities("ben")), 1)
 }
@@ -203,7 +203,7 @@ func identitiesLast(f *fixture) {
 		f.link(souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: subject})
 	}
 	unlink := func(s *souvenir.Store, subject string) error {
-		return s.Accounts().UnlinkIdentity(f.ctx, souvenir.IdentityRef{User: "ann", Issuer: provider, Subject: subject})
+		return s.Accounts().UnlinkIdentity(f.ctx, "ann", provider, subject)
 	}
 	f.check("the first of two", unlink(hers, "1"))
 	f.failsAt("the last one", unlink(hers, "2"), souvenir.ErrConflict, "subject", "only way")
@@ -238,7 +238,7 @@ func identitiesRefused(f *fixture) {
 	_, err := f.reader.Accounts().UserByIdentity(f.ctx, "", "1")
 	f.failsAt("UserByIdentity", err, souvenir.ErrInvalid, "issuer")
 	f.failsAt("UnlinkIdentity", f.store.Accounts().UnlinkIdentity(f.ctx,
-		souvenir.IdentityRef{User: "ann", Issuer: provider}), souvenir.ErrInvalid, "subject")
+		"ann", provider, ""), souvenir.ErrInvalid, "subject")
 	for i := range 33 {
 		_, err := f.store.Accounts().LinkIdentity(f.ctx,
 			souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: strings.Repeat("s", i+1)})

@@ -198,18 +198,18 @@ func sessionsEnded(f *fixture) {
 		of[i] = f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	}
 	bens := f.addSignIn(souvenir.NewSignIn{User: "ben"})
-	f.check("DeleteSignIn", hers.store.Accounts().DeleteSignIn(f.ctx, of[0].ID))
+	f.check("DeleteSignIn", hers.store.Accounts().DeleteSignIn(f.ctx, of[0].ID, nil))
 	f.signedOut("that has ended", of[0].Value)
 	for _, id := range []string{of[0].ID, bens.ID, "", "nothing"} {
-		f.failsAt("DeleteSignIn of "+id, hers.store.Accounts().DeleteSignIn(f.ctx, id), souvenir.ErrNotFound, "id")
+		f.failsAt("DeleteSignIn of "+id, hers.store.Accounts().DeleteSignIn(f.ctx, id, nil), souvenir.ErrNotFound, "id")
 	}
-	f.check("DeleteSignIns", hers.store.Accounts().DeleteSignIns(f.ctx, souvenir.SignInSelection{Except: of[2].ID}))
+	f.check("DeleteSignIns", hers.store.Accounts().DeleteSignIns(f.ctx, of[2].ID, nil))
 	f.signedIn(of[2])
 	f.signedOut("that has ended with others", of[1].Value)
 	f.equal("left", hers.sessions(), []souvenir.SignIn{of[2].SignIn})
-	f.check("DeleteSignIns", hers.store.Accounts().DeleteSignIns(f.ctx, souvenir.SignInSelection{Except: bens.ID}))
+	f.check("DeleteSignIns", hers.store.Accounts().DeleteSignIns(f.ctx, bens.ID, nil))
 	same(f, "with that of another excepted", hers.sessions(), nil)
-	f.check("DeleteSignIns", hers.store.Accounts().DeleteSignIns(f.ctx, souvenir.SignInSelection{}))
+	f.check("DeleteSignIns", hers.store.Accounts().DeleteSignIns(f.ctx, "", nil))
 	f.signedIn(bens)
 	f.equal("his", len(his.sessions()), 1)
 }
@@ -268,7 +268,7 @@ func accessEnded(f *fixture) {
 		waiting := hers.authorize(client)
 		f.check("EndAccess "+string(kind),
 			hers.store.Accounts().EndAccess(f.ctx,
-				souvenir.AccessEnd{Kinds: []souvenir.AccessKind{kind}, KeepSignIn: keeps.ID}))
+				keeps.ID, []souvenir.AccessKind{kind}))
 		f.signedIn(keeps)
 		if kind == souvenir.AccessSignIns {
 			f.signedOut("that was ended", session.Value)
@@ -288,7 +288,7 @@ func accessEnded(f *fixture) {
 			f.works("not ended", app)
 			f.redeem(exchanging(client, waiting))
 		}
-		f.check("EndAccess of all", hers.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: souvenir.AccessKinds()}))
+		f.check("EndAccess of all", hers.store.Accounts().EndAccess(f.ctx, "", souvenir.AccessKinds()))
 		f.signedOut("that was kept before", keeps.Value)
 		f.tokenFails("that was ended", token.Value)
 		f.ended("ended", client, app)
@@ -297,7 +297,7 @@ func accessEnded(f *fixture) {
 	f.principal(local.Value)
 	f.works("let in again", hers.letIn(client))
 	for _, kinds := range [][]souvenir.AccessKind{nil, {"everything"}, {souvenir.AccessTokens, ""}} {
-		f.failsAt("EndAccess", hers.store.Accounts().EndAccess(f.ctx, souvenir.AccessEnd{Kinds: kinds}), souvenir.ErrInvalid,
+		f.failsAt("EndAccess", hers.store.Accounts().EndAccess(f.ctx, "", kinds), souvenir.ErrInvalid,
 			"kinds", `"sessions", "grants" or "tokens"`)
 	}
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -24,6 +25,7 @@ func users() concept {
 		{"a deleted user's things go, and others' stay", usersDelete},
 		{"a user with memories is not deleted by accident", usersDeleteRefused},
 		{"a view knows whose it is", usersMe},
+		{"a page of users holds those that match, in order", usersPaged},
 	}}
 }
 
@@ -52,10 +54,9 @@ func (f *fixture) updateUser(idOrName string, u souvenir.UserUpdate) souvenir.Us
 
 func (f *fixture) users() []string {
 	f.Helper()
-	all, err := f.reader.Accounts().Users(f.ctx)
-	f.check("Users", err)
 	var names []string
-	for _, u := range all {
+	for u, err := range f.reader.Accounts().Users(f.ctx) {
+		f.check("Users", err)
 		names = append(names, u.Name+"="+u.ID)
 	}
 	return names
@@ -260,10 +261,9 @@ func usersLastAdminRace(f *fixture) {
 			f.Errorf("%v", err)
 		}
 	})
-	all, err := f.reader.Accounts().Users(f.ctx)
-	f.check("Users", err)
 	admins := 0
-	for _, u := range all {
+	for u, err := range f.reader.Accounts().Users(f.ctx) {
+		f.check("Users", err)
 		if u.Role == souvenir.RoleAdmin && !u.Disabled {
 			admins++
 		}
@@ -383,4 +383,47 @@ func usersMe(f *fixture) {
 	f.equal("her, for reading only", me(souvenir.Access{User: ann.ID, ReadOnly: true}), ann)
 	ann.Email = ""
 	f.equal("her, for a project", me(souvenir.Access{User: ann.ID, Projects: []string{"apollo"}}), ann)
+}
+
+// usersPaged: a page holds what matches its query, in the order of the whole list.
+func usersPaged(f *fixture) {
+	for _, name := range []string{"Cem", "ann", "Béa", "b_b", "dan"} {
+		f.addUser(souvenir.NewUser{Name: name, Email: strings.ToLower(name[:1]) + "@Example.com"})
+	}
+	f.as(souvenir.Access{User: "zz"}).add(souvenir.NewMemory{Content: "stored without an account"})
+	for _, c := range []struct {
+		q     souvenir.UserQuery
+		names string
+		total int
+	}{
+		{souvenir.UserQuery{}, "ann b_b Béa Cem dan zz", 6},
+		{souvenir.UserQuery{Accounts: true}, "ann b_b Béa Cem dan", 5},
+		{souvenir.UserQuery{Limit: 2}, "ann b_b", 6},
+		{souvenir.UserQuery{Limit: 2, Offset: 4}, "dan zz", 6},
+		{souvenir.UserQuery{Accounts: true, Limit: 3, Offset: 3}, "Cem dan", 5},
+		{souvenir.UserQuery{Offset: 9}, "", 6},
+		{souvenir.UserQuery{Text: "AN"}, "ann dan", 2},
+		{souvenir.UserQuery{Text: "ＢÉ"}, "Béa", 1},
+		{souvenir.UserQuery{Text: "_"}, "b_b", 1},
+		{souvenir.UserQuery{Text: "%"}, "", 0},
+		{souvenir.UserQuery{Text: `\`}, "", 0},
+		{souvenir.UserQuery{Text: "C@exam"}, "Cem", 1},
+		{souvenir.UserQuery{Text: "zz"}, "zz", 1},
+		{souvenir.UserQuery{Text: "zz", Accounts: true}, "", 0},
+	} {
+		page, err := f.reader.Accounts().UserPage(f.ctx, c.q)
+		f.check("UserPage "+brief(c.q), err)
+		var names []string
+		for _, u := range page.Users {
+			names = append(names, cmp.Or(u.Name, u.ID))
+		}
+		f.equal("found by "+brief(c.q), strings.Join(names, " "), c.names)
+		f.equal("in all by "+brief(c.q), page.Total, c.total)
+	}
+	for argument, q := range map[string]souvenir.UserQuery{
+		"limit": {Limit: 1001}, "offset": {Offset: -1}, "text": {Text: "a\xff"},
+	} {
+		_, err := f.reader.Accounts().UserPage(f.ctx, q)
+		f.failsAt("UserPage", err, souvenir.ErrInvalid, argument)
+	}
 }

@@ -17,7 +17,21 @@ var userVisits = map[string]func(v visit){
 		})
 	},
 	"Users": func(v visit) {
-		v.operators("Users", func(s *Store, _ string) (any, error) { return s.Accounts().Users(v.Context()) })
+		v.operators("Users", func(s *Store, _ string) (any, error) {
+			var all []User
+			for u, err := range s.Accounts().Users(v.Context()) {
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, u)
+			}
+			return all, nil
+		})
+	},
+	"UserPage": func(v visit) {
+		v.operators("UserPage", func(s *Store, _ string) (any, error) {
+			return s.Accounts().UserPage(v.Context(), UserQuery{})
+		})
 	},
 	"GetUser": func(v visit) {
 		v.operators("GetUser", func(s *Store, user string) (any, error) { return s.Accounts().GetUser(v.Context(), user) })
@@ -117,24 +131,26 @@ var userVisits = map[string]func(v visit){
 	"DeleteSignIn": func(v visit) {
 		others, mine := v.signAllIn()
 		for user, session := range others {
-			err := v.view.Accounts().DeleteSignIn(v.Context(), session.ID)
+			err := v.view.Accounts().DeleteSignIn(v.Context(), session.ID, nil)
 			v.check("DeleteSignIn", nil, err)
 			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
 				v.Errorf("DeleteSignIn of %s's gives %v", user, err)
 			}
 			if errors.Is(err, ErrNotFound) {
 				v.denied("DeleteSignIn", session.ID, err,
-					func(id string) error { return v.view.Accounts().DeleteSignIn(v.Context(), id) })
+					func(id string) error { return v.view.Accounts().DeleteSignIn(v.Context(), id, nil) })
 			}
 		}
 		_, _ = v.self("DeleteSignIn", true,
-			func(s *Store, _ string) (any, error) { return nil, s.Accounts().DeleteSignIn(v.Context(), mine.ID) })
+			func(s *Store, _ string) (any, error) {
+				return nil, s.Accounts().DeleteSignIn(v.Context(), mine.ID, nil)
+			})
 		v.keepSessions(others)
 	},
 	"DeleteSignIns": func(v visit) {
 		others, _ := v.signAllIn()
 		_, _ = v.self("DeleteSignIns", true, func(s *Store, _ string) (any, error) {
-			return nil, s.Accounts().DeleteSignIns(v.Context(), SignInSelection{})
+			return nil, s.Accounts().DeleteSignIns(v.Context(), "", nil)
 		})
 		v.keepSessions(others)
 	},
@@ -142,7 +158,7 @@ var userVisits = map[string]func(v visit){
 		others, _ := v.signAllIn()
 		apps := v.connect("carol", "eve")
 		_, _ = v.self("EndAccess", true, func(s *Store, _ string) (any, error) {
-			return nil, s.Accounts().EndAccess(v.Context(), AccessEnd{Kinds: AccessKinds()})
+			return nil, s.Accounts().EndAccess(v.Context(), "", AccessKinds())
 		})
 		v.keepSessions(others)
 		for user, app := range apps {
@@ -193,7 +209,7 @@ var userVisits = map[string]func(v visit){
 				subject = v.access.User
 			}
 			err := s.Accounts().UnlinkIdentity(v.Context(),
-				IdentityRef{User: user, Issuer: "https://id.example", Subject: subject})
+				user, "https://id.example", subject)
 			if errors.Is(err, ErrConflict) && (user == "" || user == v.access.User) || errors.Is(err, ErrNotFound) &&
 				v.access.User == "nobody" {
 				return nil, nil // the only way to sign in, and none at all

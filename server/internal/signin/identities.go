@@ -212,7 +212,7 @@ func (s *Service) unlink(w http.ResponseWriter, r *http.Request, c request.Calle
 	})
 	err = &souvenir.Error{Kind: souvenir.KindConflict, Message: "this is your only way to sign in; set a password first"}
 	if others || c.User.HasPassword {
-		err = c.Store.Accounts().UnlinkIdentity(r.Context(), souvenir.IdentityRef{Issuer: issuer, Subject: subject})
+		err = c.Store.Accounts().UnlinkIdentity(r.Context(), "", issuer, subject)
 	}
 	if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		data.External.Link.Refuse(err)

@@ -186,8 +186,9 @@ func (s *Service) endSession(w http.ResponseWriter, r *http.Request, c request.C
 		return nil, err
 	}
 	if id := values.Get("id"); id != "" {
-		end := souvenir.SignInSelection{Only: id, KeepMade: values.Has("offered") && !values.Has("made")}
-		if err := c.Store.Accounts().DeleteSignIns(r.Context(), end); err != nil {
+		options := &souvenir.SignOutOptions{KeepMade: values.Has("offered") && !values.Has("made")}
+		err := c.Store.Accounts().DeleteSignIn(r.Context(), id, options)
+		if err != nil && !errors.Is(err, souvenir.ErrNotFound) { // it has just ended
 			return nil, err
 		}
 	}
@@ -201,14 +202,14 @@ func (s *Service) signOutEverywhere(w http.ResponseWriter, r *http.Request, c re
 	if err != nil {
 		return nil, err
 	}
-	end := souvenir.AccessEnd{Kinds: append([]souvenir.AccessKind{souvenir.AccessSignIns}, endedKinds(values)...)}
+	except, kinds := "", append([]souvenir.AccessKind{souvenir.AccessSignIns}, endedKinds(values)...)
 	if values.Has("keep") {
-		end.KeepSignIn = c.SignInID
+		except = c.SignInID
 	}
-	if err := c.Store.Accounts().EndAccess(r.Context(), end); err != nil {
+	if err := c.Store.Accounts().EndAccess(r.Context(), except, kinds); err != nil {
 		return nil, err
 	}
-	if end.KeepSignIn != "" {
+	if except != "" {
 		return s.site.Done("/profile", "sessions"), nil
 	}
 	s.site.SetCookie(w, request.CredentialCookie, "", 0)

@@ -89,5 +89,9 @@ func (s *Service) endCookie(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.Store.Accounts().DeleteSignIns(r.Context(), souvenir.SignInSelection{Only: c.SignInID, KeepMade: true})
+	err = c.Store.Accounts().DeleteSignIn(r.Context(), c.SignInID, &souvenir.SignOutOptions{KeepMade: true})
+	if errors.Is(err, souvenir.ErrNotFound) { // it has just ended
+		return nil
+	}
+	return err
 }

@@ -16,12 +16,16 @@ const PerPage = 25
 
 // Paginate returns the part of a list that the parameter name selects, or the first one.
 func Paginate[T any](all []T, r *http.Request, name string) ([]T, Pager) {
-	p := Pager{Name: name, Page: 1, Pages: max(1, (len(all)+PerPage-1)/PerPage)}
-	if asked, err := strconv.Atoi(r.URL.Query().Get(name)); err == nil {
-		p.Page = min(max(asked, 1), p.Pages)
-	}
+	p := Pager{Name: name, Pages: max(1, (len(all)+PerPage-1)/PerPage)}
+	p.Page = min(PageNumber(r, name), p.Pages)
 	begin := (p.Page - 1) * PerPage
 	return all[begin:min(begin+PerPage, len(all))], p
+}
+
+// PageNumber returns the number of the part that the parameter name selects: 1 for none, and at most a million.
+func PageNumber(r *http.Request, name string) int {
+	asked, _ := strconv.Atoi(r.URL.Query().Get(name)) // 0 for what is no number
+	return min(max(asked, 1), 1_000_000)
 }
 
 // Before is the number of the previous part; 0: this is the first.

@@ -212,13 +212,13 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 	if c.User.Role != souvenir.RoleAdmin {
 		return nil
 	}
-	users, err := s.store.Accounts().Users(r.Context())
+	page, err := s.store.Accounts().UserPage(r.Context(), souvenir.UserQuery{Accounts: true, Limit: 200})
 	if err != nil {
 		return err
 	}
 	data.Users = []userChoice{{allUsers, "All users"}}
-	for _, u := range users {
-		if u.Name != "" && u.ID != c.User.ID && len(data.Users) < 200 {
+	for _, u := range page.Users {
+		if u.ID != c.User.ID && len(data.Users) < 200 {
 			data.Users = append(data.Users, userChoice{u.ID, u.Name})
 		}
 	}

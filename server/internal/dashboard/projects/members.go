@@ -91,11 +91,11 @@ func (s *Service) acquaintances(ctx context.Context, c request.Caller, members [
 	const most, projects = 200, 20
 	var names []string
 	if c.User.Role == souvenir.RoleAdmin {
-		users, err := s.store.Accounts().Users(ctx)
+		page, err := s.store.Accounts().UserPage(ctx, souvenir.UserQuery{Accounts: true})
 		if err != nil {
 			return nil, err
 		}
-		for _, u := range users {
+		for _, u := range page.Users {
 			if !u.Disabled {
 				names = append(names, u.Name)
 			}

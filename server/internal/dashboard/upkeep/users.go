@@ -3,7 +3,9 @@ package upkeep
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -15,9 +17,10 @@ import (
 
 // usersPage is the data of the page of users.
 type usersPage struct {
-	Users []managedUser
-	Pages web.Pager
-	Error string
+	Search string // a part of the name or e-mail address; empty: all users
+	Users  []managedUser
+	Pages  web.Leaves
+	Error  string
 }
 
 // managedUser is an account, as an admin sees it.
@@ -27,17 +30,23 @@ type managedUser struct {
 }
 
 func (s *Service) users(r *http.Request, c request.Caller) (web.Page, *usersPage, error) {
-	all, err := s.store.Accounts().Users(r.Context())
-	data := &usersPage{}
-	all = slices.DeleteFunc(all, func(
-		u souvenir.User) bool {
-		return u.Name == ""
-	}) // a user with memories and no account
-	all, data.Pages = web.Paginate(all, r, "users")
-	for _, u := range all {
+	data := &usersPage{Search: strings.TrimSpace(r.URL.Query().Get("search"))}
+	q := souvenir.UserQuery{Text: data.Search, Accounts: true, Limit: web.PerPage}
+	q.Offset = (web.PageNumber(r, "users") - 1) * q.Limit
+	page, err := s.store.Accounts().UserPage(r.Context(), q)
+	if err == nil && len(page.Users) == 0 && page.Total > 0 { // past the last page
+		q.Offset = (page.Total - 1) / q.Limit * q.Limit
+		page, err = s.store.Accounts().UserPage(r.Context(), q)
+	}
+	if err != nil {
+		return web.Page{}, nil, err
+	}
+	pager := web.Pager{Name: "users", Page: q.Offset/q.Limit + 1, Pages: max(1, (page.Total+q.Limit-1)/q.Limit)}
+	data.Pages = web.LeavesOf(pager, url.Values{"search": {data.Search}})
+	for _, u := range page.Users {
 		data.Users = append(data.Users, managedUser{u, u.ID == c.User.ID})
 	}
-	return web.Page{Template: "users", Title: "Users", Data: data}, data, err
+	return web.Page{Template: "users", Title: "Users", Data: data}, data, nil
 }
 
 func (s *Service) showUsers(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
@@ -104,11 +113,17 @@ func (s *Service) invitations(r *http.Request) (web.Page, *invitationsPage, erro
 	now := time.Now()
 	all = slices.DeleteFunc(all, func(i souvenir.Invitation) bool { return !i.UsedAt.IsZero() || i.ExpiresAt.Before(now) })
 	data.Open, data.Pages = web.Paginate(all, r, "open")
-	users, err := s.store.Accounts().Users(r.Context())
-	for _, u := range users {
-		data.Names[u.ID] = u.Name
+	for _, i := range data.Open {
+		if _, known := data.Names[i.CreatedBy]; known || i.CreatedBy == "" {
+			continue
+		}
+		u, err := s.store.Accounts().GetUser(r.Context(), i.CreatedBy)
+		if err != nil && !errors.Is(err, souvenir.ErrNotFound) { // deleted
+			return web.Page{}, nil, err
+		}
+		data.Names[i.CreatedBy] = u.Name
 	}
-	return web.Page{Template: "invitations", Title: "Invitations", Data: data}, data, err
+	return web.Page{Template: "invitations", Title: "Invitations", Data: data}, data, nil
 }
 
 func (s *Service) showInvitations(_ http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
