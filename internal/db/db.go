@@ -50,6 +50,9 @@ type Tx interface {
 	// Writable reports whether the transaction may write.
 	Writable() bool
 
+	// Hashes reports whether the engine keeps hashes of rows, in row_hash. Without them no row is known to be damaged.
+	Hashes() bool
+
 	// Words, Vectors and Changes are the operations that each engine implements in its own way.
 	Words() Words
 	Vectors() Vectors

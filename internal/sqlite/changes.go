@@ -7,6 +7,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
+// Hashes reports that triggers keep the hashes of rows.
+func (tx *Tx) Hashes() bool { return true }
+
 // Changes returns the log that triggers on memory and passage write.
 func (tx *Tx) Changes() db.Changes { return changes{tx} }
 

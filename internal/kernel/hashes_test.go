@@ -1,0 +1,30 @@
+package kernel
+
+import (
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// noHashes is a transaction of an engine that keeps no hashes. It panics at any statement.
+type noHashes struct{ db.Tx }
+
+func (noHashes) Hashes() bool { return false }
+
+func TestWithoutHashesEveryRowIsSoundAndNoneIsRead(t *testing.T) {
+	if sound, err := RowSound(noHashes{}, MemoryKind, 1); !sound || err != nil {
+		t.Errorf("a row is sound: %t, %v", sound, err)
+	}
+	if err := DoubtRow(noHashes{}, MemoryKind, 1); err != nil {
+		t.Error(err)
+	}
+	for _, table := range HashedTables() {
+		err := EachHash(noHashes{}, table, func(h RowHash) error {
+			t.Errorf("%s: row %d has a hash", table.Name, h.ID)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
