@@ -121,6 +121,7 @@ func (st settled) arguments() map[string][]any {
 		"ChangePassword":     {PasswordChange{Old: "right password", New: "another password"}},
 		"CheckAccessToken":   {checkOf(st.tokens.AccessToken)},
 		"CheckAuthorization": {authorization},
+		"CheckBrowser":       {BrowserCheck{User: LocalUser, Mark: st.session.Mark}},
 		"CheckClient":        {ClientCredentials{ID: "app", Secret: "secret"}},
 		"CheckInvitation":    {st.invitation.Value},
 		"CheckPassword":      {Credentials{Name: "owner", Password: "right password"}},

@@ -19,6 +19,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/souvenir-ai/souvenir/internal/browsermark"
 	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -143,7 +144,9 @@ func purgeOAuth(tx db.Tx, now int64) error {
 		{`DELETE FROM oauth_client WHERE kind IN ('registered', 'document') AND updated_at < ? AND used_at IS NULL
 			AND disabled_at IS NULL
 			AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`, []any{before(unusedLifetime)}},
-		{`DELETE FROM signing_key WHERE retired_at < ?`, []any{before(accessLifetime + clockLeeway)}},
+		{`DELETE FROM signing_key WHERE algorithm = ? AND retired_at < ?`,
+			[]any{algorithm, before(accessLifetime + clockLeeway)}},
+		{`DELETE FROM signing_key WHERE algorithm = ? AND retired_at < ?`, []any{markAlgorithm, before(browsermark.Life)}},
 	} {
 		if _, err := tx.Exec(step.statement, step.args...); err != nil {
 			return err
@@ -264,14 +267,15 @@ func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 			all = append(all, k)
 			return nil
 		}, `SELECT kid, private_key, created_at, coalesce(retired_at, 0) FROM signing_key
-			WHERE retired_at IS NULL OR retired_at >= ? ORDER BY retired_at IS NOT NULL, retired_at DESC, id DESC`,
+			WHERE algorithm = ? AND (retired_at IS NULL OR retired_at >= ?)
+			ORDER BY retired_at IS NOT NULL, retired_at DESC, id DESC`, algorithm,
 			s.now()-(accessLifetime+clockLeeway).Microseconds())
 	})
 	return all, err
 }
 
 // RotateSigningKey makes a new key for future tokens. The old one no longer signs; tokens that it signed are accepted
-// until they expire, at most an hour later.
+// until they expire, at most an hour later. The marks of browsers (see [AddedSignIn]) end at once.
 func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	s, err := h.operator("RotateSigningKey")
 	if err != nil {
@@ -280,7 +284,11 @@ func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	var made SigningKey
 	err = s.writeStore(ctx, func(tx db.Tx) error {
 		now := s.now()
-		if _, err := tx.Exec(`UPDATE signing_key SET retired_at = ? WHERE retired_at IS NULL`, now); err != nil {
+		if _, err := tx.Exec(`UPDATE signing_key SET retired_at = ? WHERE algorithm = ? AND retired_at IS NULL`, now,
+			algorithm); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`DELETE FROM signing_key WHERE algorithm = ?`, markAlgorithm); err != nil {
 			return err
 		}
 		key, err := s.addSigningKey(tx)
@@ -288,7 +296,8 @@ func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(`DELETE FROM signing_key WHERE retired_at < ?`, now-(accessLifetime+clockLeeway).Microseconds())
+		_, err = tx.Exec(`DELETE FROM signing_key WHERE algorithm = ? AND retired_at < ?`, algorithm,
+			now-(accessLifetime+clockLeeway).Microseconds())
 		return err
 	})
 	if err != nil {

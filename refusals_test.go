@@ -64,6 +64,7 @@ func (st settled) refusals() map[string]refusal {
 			ErrUnauthenticated, "old_password"},
 		"CheckAccessToken":       {[]any{checkOf("x.y.z")}, ErrUnauthenticated, "token"},
 		"CheckAuthorization":     {[]any{authorization}, ErrInvalid, "redirect_uri"},
+		"CheckBrowser":           {[]any{BrowserCheck{Mark: "wrong"}}, ErrUnauthenticated, "mark"},
 		"CheckClient":            {[]any{wrong}, ErrUnauthenticated, "client_id"},
 		"CheckInvitation":        {[]any{"inv_wrong"}, ErrNotFound, "invitation"},
 		"CheckPassword":          {[]any{Credentials{Name: "owner", Password: "wrong password"}}, ErrUnauthenticated, ""},

@@ -14,7 +14,7 @@ import (
 
 // secretFields are the names that fields with secrets have.
 var secretFields = []string{"Password", "Old", "New", "Value", "Secret", "Code", "Verifier", "AccessToken",
-	"RefreshToken", "Token"}
+	"RefreshToken", "Token", "Mark"}
 
 // withSecrets are values of all types that hold secrets, one in each such field.
 func withSecrets() []any {
@@ -23,13 +23,13 @@ func withSecrets() []any {
 		Credentials{"shown", "s3cr3t"}, PasswordChange{"s3cr3t", "s3cr3t", "shown", nil},
 		NewUser{Name: "shown", Password: "s3cr3t"},
 		InvitationAcceptance{Value: "s3cr3t", Password: "s3cr3t", Name: "shown"},
-		AddedInvitation{Invitation{ID: "shown"}, "s3cr3t"}, AddedSignIn{SignIn{ID: "shown"}, "s3cr3t"},
+		AddedInvitation{Invitation{ID: "shown"}, "s3cr3t"}, AddedSignIn{SignIn{ID: "shown"}, "s3cr3t", "s3cr3t"},
 		AddedToken{Token{ID: "shown"}, "s3cr3t"}, NewClient{ID: "shown", Secret: "s3cr3t"},
 		RegisteredClient{Client{ID: "shown"}, "s3cr3t"}, client,
 		AuthorizationCode{Code: "s3cr3t", GrantID: "shown"}, CodeExchange{Client: client, Code: "s3cr3t", Verifier: "s3cr3t"},
 		TokenRefresh{Client: client, RefreshToken: "s3cr3t"},
 		Revocation{client, "s3cr3t"}, TokenSet{AccessToken: "s3cr3t", RefreshToken: "s3cr3t", Scope: "shown"},
-		AccessTokenCheck{Token: "s3cr3t", Issuer: "shown"},
+		AccessTokenCheck{Token: "s3cr3t", Issuer: "shown"}, BrowserCheck{"shown", "s3cr3t"},
 	}
 }
 

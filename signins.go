@@ -3,6 +3,8 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/browsermark"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -57,10 +60,20 @@ type NewSignIn struct {
 type AddedSignIn struct {
 	SignIn
 	Value string `json:"session"` // ses_ and 43 letters and digits, for a cookie
+
+	// Mark is for a second cookie, which the browser keeps when the sign-in ends, for at most a year. It signs no one in:
+	// it tells [Accounts.CheckBrowser] that the user has signed in in this browser before.
+	Mark string `json:"mark"`
 }
 
-// Format prints the sign-in without its value.
-func (a AddedSignIn) Format(f fmt.State, _ rune) { redact.Format(f, a, "Value") }
+// Format prints the sign-in without its value and mark.
+func (a AddedSignIn) Format(f fmt.State, _ rune) { redact.Format(f, a, "Value", "Mark") }
+
+// BrowserCheck is what a browser claims.
+type BrowserCheck struct {
+	User string // id of a user
+	Mark string // [AddedSignIn].Mark
+}
 
 // SignOutOptions change how sign-ins are deleted. Nil means the zero value.
 type SignOutOptions struct {
@@ -97,6 +110,9 @@ func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (AddedSignIn, err
 		if err := u.checkMaySignIn(tx, n.Since); err != nil {
 			return err
 		}
+		if added.Mark, err = s.addMark(tx, u); err != nil {
+			return err
+		}
 		if added.SignIn, err = s.addSignIn(tx, u, n, added.Value); err != nil || n.Replaces == "" {
 			return err
 		}
@@ -106,6 +122,52 @@ func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (AddedSignIn, err
 		return AddedSignIn{}, err
 	}
 	return added, nil
+}
+
+// markAlgorithm is the algorithm of the keys that make marks of browsers. They lie with the signing keys, so that marks
+// outlive a restart and all processes on a file know them.
+const markAlgorithm = "HS256"
+
+// addMark returns a new mark of a user's browser. Its key is replaced every 90 days.
+func (s *shared) addMark(tx db.Tx, u storedUser) (string, error) {
+	now := s.now()
+	if _, err := tx.Exec(`UPDATE signing_key SET retired_at = ?1 WHERE algorithm = ?2 AND retired_at IS NULL
+		AND created_at < ?3`, now, markAlgorithm, now-browsermark.KeyLife.Microseconds()); err != nil {
+		return "", err
+	}
+	var id string
+	var key []byte
+	err := tx.QueryRow(`SELECT kid, private_key FROM signing_key WHERE algorithm = ? AND retired_at IS NULL`,
+		markAlgorithm).Scan(&id, &key)
+	if errors.Is(err, db.ErrNoRows) {
+		id, key = newIdentifier(), make([]byte, browsermark.KeySize)
+		_, _ = rand.Read(key) // never fails
+		_, err = tx.Exec(`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, ?)`, id,
+			markAlgorithm, key, now)
+	}
+	return browsermark.New(id, key, u.ID, kernel.ToTime(now)), err
+}
+
+// Format prints the check without the mark.
+func (c BrowserCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Mark") }
+
+// CheckBrowser reports whether the user has signed in before in the browser that sent a mark: nil, or
+// ErrUnauthenticated. A mark ends after a year, and when the signing key is rotated. It works read-only, too.
+func (h *Accounts) CheckBrowser(ctx context.Context, c BrowserCheck) error {
+	s, err := h.operator("CheckBrowser")
+	if err != nil {
+		return err
+	}
+	var keys [][]byte
+	err = s.readStore(ctx, func(tx db.Tx) (err error) {
+		keys, err = db.Column[[]byte](tx, `SELECT private_key FROM signing_key WHERE kid = ? AND algorithm = ?`,
+			browsermark.KeyID(c.Mark), markAlgorithm)
+		return err
+	})
+	if err == nil && (len(keys) == 0 || !browsermark.Valid(c.Mark, keys[0], c.User, kernel.ToTime(s.now()))) {
+		err = newError(KindUnauthenticated, "mark", "the mark is not that of a browser in which this user has signed in")
+	}
+	return err
 }
 
 // checkMaySignIn refuses a user who is disabled, or whose account has changed since a time.

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -265,4 +266,32 @@ func TestKnownBrowsersHaveALaneOfTheirOwn(t *testing.T) {
 			"password": {"whatever password"}}).expect(http.StatusServiceUnavailable) // it is known for one account only
 	empty()
 	stranger.login("olivia", "ten blue kettles").expect(http.StatusSeeOther)
+}
+
+// The lane is for a browser that has signed in before the server was restarted, too. A mark opens nothing else.
+func TestKnownBrowsersAreKnownAfterARestart(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	w.setPassword(owner)
+	known := w.browser()
+	known.login("olivia", rightPassword).expect(http.StatusSeeOther)
+	mark := known.cookie("souvenir_known")
+	known.post("/logout", url.Values{"csrf": {known.get("/profile").hidden().Get("csrf")}})
+
+	options := server.Options{PublicURL: publicAt}
+	w.inner = server.New(w.store, &options)
+	at := httptest.NewServer(w.inner)
+	t.Cleanup(at.Close)
+	w.at = at
+	defer server.FillLane(w.inner)()
+	stranger, forger, again := w.browser(), w.browser(), w.browser()
+	stranger.login("olivia", rightPassword).expect(http.StatusServiceUnavailable)
+	forger.get("/login")
+	forger.setCookie("souvenir_known", mark[:len(mark)-2]+"AA")
+	forger.login("olivia", rightPassword).expect(http.StatusServiceUnavailable)
+	again.get("/login")
+	again.setCookie("souvenir_known", mark)
+	again.login("sam", rightPassword).expect(http.StatusServiceUnavailable) // it is known for one account only
+	again.get("/memories").expect(http.StatusSeeOther)
+	again.login("olivia", rightPassword).expect(http.StatusSeeOther)
+	again.get("/memories").expect(http.StatusOK)
 }

@@ -28,6 +28,7 @@ func sessions() concept {
 		{"of more than 100 sessions, those unused longest end", sessionsMost},
 		{"a read-only handle checks sessions", sessionsReadOnly},
 		{"sessions that have expired are purged", sessionsPurged},
+		{"a browser in which a user has signed in is known, for a year", browsersKnown},
 	}}
 }
 
@@ -399,4 +400,44 @@ func sessionsPurged(f *fixture) {
 		f.clock.Pass(4 * day)
 		f.signedIn(kept)
 	}
+}
+
+func browsersKnown(f *fixture) {
+	ann, ben := f.addUser(souvenir.NewUser{Name: "ann"}), f.addUser(souvenir.NewUser{Name: "ben"})
+	session := f.addSignIn(souvenir.NewSignIn{User: "ann"})
+	check := func(what, user, mark string, known bool) {
+		f.Helper()
+		err := f.reader.Accounts().CheckBrowser(f.ctx, souvenir.BrowserCheck{User: user, Mark: mark})
+		if known {
+			f.check(what, err)
+		} else {
+			f.failsAt(what, err, souvenir.ErrUnauthenticated, "mark")
+		}
+	}
+	check("a mark", ann.ID, session.Mark, true)
+	check("a mark of another user", ben.ID, session.Mark, false)
+	check("a mark of no user", "", session.Mark, false)
+	check("the value of a sign-in", ann.ID, session.Value, false)
+	f.signedOut("with a mark", session.Mark)
+	f.check("DeleteSignIns", f.as(souvenir.Access{User: ann.ID}).store.Accounts().DeleteSignIns(f.ctx, "", nil))
+	check("a mark after signing out", ann.ID, session.Mark, true)
+	f.clock.Pass(100 * day)
+	later := f.addSignIn(souvenir.NewSignIn{User: "ann"})
+	f.equal("the key of a later mark is the same", strings.Split(later.Mark, ".")[0] == strings.Split(session.Mark, ".")[0],
+		false)
+	f.clock.Pass(200 * day)
+	f.addSignIn(souvenir.NewSignIn{User: "ben"})
+	_, err := f.store.Upkeep().Purge(f.ctx, &souvenir.PurgeOptions{TrustClock: true})
+	f.check("Purge", err)
+	check("a mark of an older key", ann.ID, session.Mark, true)
+	f.clock.Pass(66 * day)
+	check("a mark after a year", ann.ID, session.Mark, false)
+	check("a younger mark", ann.ID, later.Mark, true)
+	keys, err := f.reader.Accounts().SigningKeys(f.ctx)
+	f.check("SigningKeys", err)
+	f.equal("public keys", len(keys), 0)
+	_, err = f.operator.Accounts().RotateSigningKey(f.ctx)
+	f.check("RotateSigningKey", err)
+	check("a mark after the keys have been replaced", ann.ID, later.Mark, false)
+	check("a new mark", ann.ID, f.addSignIn(souvenir.NewSignIn{User: "ann"}).Mark, true)
 }

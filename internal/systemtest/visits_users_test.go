@@ -77,6 +77,13 @@ var userVisits = map[string]func(v visit){
 			return s.Accounts().CheckSignIn(v.Context(), value)
 		})
 	},
+	"CheckBrowser": func(v visit) {
+		v.haveAccounts()
+		mark := v.signIn(v.access.User).Mark
+		v.operators("CheckBrowser", func(s *Store, user string) (any, error) {
+			return nil, s.Accounts().CheckBrowser(v.Context(), BrowserCheck{User: user, Mark: mark})
+		})
+	},
 	"HasAccounts": func(v visit) {
 		v.operators("HasAccounts", func(s *Store, _ string) (any, error) { return s.Accounts().HasAccounts(v.Context()) })
 	},

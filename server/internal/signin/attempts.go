@@ -1,10 +1,7 @@
 package signin
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"strings"
 	"sync"
 	"time"
@@ -25,11 +22,10 @@ import (
 // from one address (OWASP: device cookies). A stolen mark allows as many tries as an address does.
 //
 // During a wait every try is refused, even with the right password: otherwise the wait would have no effect. Counts
-// are kept in memory only: a restart clears them, marks included, and so does an hour without tries. The number of
+// are kept in memory only: a restart clears them, and so does an hour without tries. Marks outlive it. The number of
 // counts is bounded; when full, the least recently used are evicted.
 type attempts struct {
 	free int // wrong tries per name and address without a wait
-	key  []byte
 
 	mu   sync.Mutex
 	now  func() time.Time
@@ -57,16 +53,7 @@ const (
 )
 
 func newAttempts(free int) *attempts {
-	key := make([]byte, sha256.Size)
-	rand.Read(key) // never fails
-	return &attempts{free: free, key: key, now: time.Now, seen: ratelimit.Recent[attemptKey, attempt]{Most: mostAttempts}}
-}
-
-// mark returns the mark of an account, which a browser keeps after a sign-in.
-func (a *attempts) mark(who string) string {
-	mac := hmac.New(sha256.New, a.key)
-	mac.Write([]byte(who))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+	return &attempts{free: free, now: time.Now, seen: ratelimit.Recent[attemptKey, attempt]{Most: mostAttempts}}
 }
 
 // counted is a try in progress. It counts as wrong until it succeeds, so that concurrent tries are not all free.
@@ -84,14 +71,13 @@ type limit struct {
 }
 
 // begin returns how long to wait before a password is checked; zero means no wait. Who identifies the account that
-// is tried; mark is the mark that the browser sent, if any.
-func (a *attempts) begin(who, address, mark string) (counted, time.Duration) {
+// is tried; known says that the browser has signed in to it before.
+func (a *attempts) begin(who, address string, known bool) (counted, time.Duration) {
 	limits := []limit{
 		{keyOf("pair", who, address), a.free, longestWait},
 		{keyOf("from", address), max(a.free, freeTriesShort), shortWait},
 		{keyOf("name", who), max(a.free, freeTriesShort), shortWait},
 	}
-	known := hmac.Equal([]byte(mark), []byte(a.mark(who)))
 	if known {
 		limits = []limit{{keyOf("marked", who), a.free, longestWait}}
 	}

@@ -18,7 +18,7 @@ func testedAttempts(free int) (a *attempts, now *time.Time) {
 
 func (a *attempts) expect(t *testing.T, who, address string, want time.Duration) counted {
 	t.Helper()
-	c, wait := a.begin(who, address, "")
+	c, wait := a.begin(who, address, false)
 	if wait != want {
 		t.Errorf("%s from %s waits %v, want %v", who, address, wait, want)
 	}
@@ -73,10 +73,10 @@ func TestAnOwnAccountDoesNotHelpWithOthers(t *testing.T) {
 	a, now := testedAttempts(defaultTries)
 	tried := 0
 	for i := 0; i < 3600; i++ {
-		if c, wait := a.begin("own", "1.2.3.4", ""); wait == 0 {
+		if c, wait := a.begin("own", "1.2.3.4", false); wait == 0 {
 			c.right()
 		}
-		if _, wait := a.begin(fmt.Sprint("name ", i), "1.2.3.4", ""); wait == 0 {
+		if _, wait := a.begin(fmt.Sprint("name ", i), "1.2.3.4", false); wait == 0 {
 			tried++
 		}
 		*now = now.Add(time.Second)
@@ -97,7 +97,7 @@ func TestManyAddressesAndManyNames(t *testing.T) {
 		tried := 0
 		for i := 0; i < 3600; i++ {
 			who, address := next(i)
-			if _, wait := a.begin(who, address, ""); wait == 0 {
+			if _, wait := a.begin(who, address, false); wait == 0 {
 				tried++
 			} else if wait > shortWait && name != "one of both" {
 				t.Fatalf("%s: waits %v", name, wait)
@@ -115,27 +115,19 @@ func TestManyAddressesAndManyNames(t *testing.T) {
 func TestOthersCannotLockAUserOut(t *testing.T) {
 	a, now := testedAttempts(defaultTries)
 	for i := range 2000 {
-		a.begin("anna", fmt.Sprint("attacker ", i), "")
-		a.begin("anna", "home", "")
-		a.begin("anna", "home", a.mark("ben")) // a mark of one's own is none of others
+		a.begin("anna", fmt.Sprint("attacker ", i), false)
+		a.begin("anna", "home", false)
 		*now = now.Add(time.Second)
 	}
-	if _, wait := a.begin("anna", "a new place", ""); wait == 0 || wait > shortWait {
+	if _, wait := a.begin("anna", "a new place", false); wait == 0 || wait > shortWait {
 		t.Errorf("elsewhere, a try waits %v", wait)
 	}
-	if _, wait := a.begin("anna", "home", a.mark("ben")); wait == 0 {
-		t.Error("the mark of another account lets somebody try")
-	}
-	other, _ := testedAttempts(defaultTries)
-	if _, wait := a.begin("anna", "home", other.mark("anna")); wait == 0 {
-		t.Error("the mark of another server lets somebody try")
-	}
 	for range defaultTries {
-		if _, wait := a.begin("anna", "home", a.mark("anna")); wait != 0 {
+		if _, wait := a.begin("anna", "home", true); wait != 0 {
 			t.Errorf("the owner waits %v, want 0", wait)
 		}
 	}
-	if _, wait := a.begin("anna", "anywhere", a.mark("anna")); wait != firstWait {
+	if _, wait := a.begin("anna", "anywhere", true); wait != firstWait {
 		t.Errorf("with a mark, one may guess: waits %v; want %v", wait, firstWait)
 	}
 }
@@ -147,7 +139,7 @@ func TestManyTriesAtOnceAreNotAllFree(t *testing.T) {
 	let := 0
 	for range 200 {
 		all.Go(func() {
-			if _, wait := a.begin("anna", "1.2.3.4", ""); wait == 0 {
+			if _, wait := a.begin("anna", "1.2.3.4", false); wait == 0 {
 				mu.Lock()
 				defer mu.Unlock()
 				let++
@@ -163,7 +155,7 @@ func TestManyTriesAtOnceAreNotAllFree(t *testing.T) {
 func TestWhatIsKnownOfTriesIsBounded(t *testing.T) {
 	a, _ := testedAttempts(defaultTries)
 	for i := range 3 * mostAttempts {
-		a.begin(strings.Repeat("x", 1000)+fmt.Sprint(i), fmt.Sprint(i), "")
+		a.begin(strings.Repeat("x", 1000)+fmt.Sprint(i), fmt.Sprint(i), false)
 	}
 	if n := a.seen.Size(); n > mostAttempts {
 		t.Errorf("%d counts are kept, want at most %v", n, mostAttempts)

@@ -82,11 +82,11 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, _ request.Caller
 // caller has to wait.
 func (s *Service) checkPassword(w http.ResponseWriter, r *http.Request, name, password string) (souvenir.User,
 	time.Time, error) {
-	who, err := s.accountKey(r.Context(), name)
+	id, who, err := s.account(r.Context(), name)
 	if err != nil {
 		return souvenir.User{}, time.Time{}, err
 	}
-	try, err := s.beginTry(w, r, who)
+	try, err := s.beginTry(w, r, id, who)
 	if err != nil {
 		return souvenir.User{}, time.Time{}, err
 	}
@@ -105,26 +105,31 @@ func (s *Service) checkPassword(w http.ResponseWriter, r *http.Request, name, pa
 	return user, since, err
 }
 
-// accountKey identifies the account whose password is tried: names in different spellings may be one account.
-// Unknown names get keys in the same way, so that waiting does not reveal which names exist.
-func (s *Service) accountKey(ctx context.Context, name string) (string, error) {
+// account returns the id of the user whose password is tried, if there is one, and a key for the account: names in
+// different spellings may be one. Unknown names get keys in the same way, so that waiting does not reveal which names
+// exist.
+func (s *Service) account(ctx context.Context, name string) (id, key string, err error) {
 	user, err := s.store.Accounts().GetUser(ctx, name)
 	if errors.Is(err, souvenir.ErrNotFound) {
 		const most = 1 << 10 // bytes: names are shorter
-		return "unknown\x00" + souvenir.UserNameKey(name[:min(len(name), most)]), nil
+		return "", "unknown\x00" + souvenir.UserNameKey(name[:min(len(name), most)]), nil
 	}
-	return knownAccount(user.ID), err
+	return user.ID, knownAccount(user.ID), err
 }
 
 func knownAccount(id string) string { return "known\x00" + id }
 
-// beginTry counts a password try, unless there were too many: then it returns an error with the wait.
-func (s *Service) beginTry(w http.ResponseWriter, r *http.Request, who string) (counted, error) {
-	mark := ""
+// beginTry counts a password try for a user, unless there were too many: then it returns an error with the wait.
+func (s *Service) beginTry(w http.ResponseWriter, r *http.Request, id, who string) (counted, error) {
+	known := false
 	if c, err := r.Cookie(markCookie); err == nil {
-		mark = c.Value
+		err := s.store.Accounts().CheckBrowser(r.Context(), souvenir.BrowserCheck{User: id, Mark: c.Value})
+		if err != nil && !errors.Is(err, souvenir.ErrUnauthenticated) {
+			return counted{}, err
+		}
+		known = err == nil
 	}
-	try, wait := s.attempts.begin(who, ratelimit.AddressKey(request.Of(r.Context()).Address), mark)
+	try, wait := s.attempts.begin(who, ratelimit.AddressKey(request.Of(r.Context()).Address), known)
 	if wait <= 0 {
 		return try, nil
 	}

@@ -141,7 +141,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, c reque
 	}
 	change := souvenir.PasswordChange{Old: values.Get("old"), New: values.Get("new"), KeepSignIn: c.SignInID,
 		End: endedKinds(values)}
-	try, err := s.beginTry(w, r, knownAccount(c.User.ID))
+	try, err := s.beginTry(w, r, c.User.ID, knownAccount(c.User.ID))
 	if err == nil {
 		var leave func()
 		if leave, err = s.hashing.known.enter(r.Context(), w.Header()); err == nil {

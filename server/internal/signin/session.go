@@ -20,7 +20,7 @@ const (
 	cookieLife = 90 * web.Day
 
 	markCookie = "souvenir_known" // this browser has signed in to an account; see attempts
-	markLife   = 365 * web.Day
+	markLife   = 365 * web.Day    // as long as the store accepts it
 )
 
 // RequirePerson authenticates the browser's session. Tokens do not count: programs may not do what is reserved for
@@ -75,7 +75,7 @@ func (s *Service) signInShown(w http.ResponseWriter, r *http.Request, user souve
 	e := request.Of(r.Context())
 	e.Caller, e.SignedIn = request.Caller{Principal: p, Store: s.store.As(p.Access)}, added.Value
 	s.site.SetCookie(w, request.CredentialCookie, added.Value, int(cookieLife/time.Second))
-	s.site.SetCookie(w, markCookie, s.attempts.mark(knownAccount(user.ID)), int(markLife/time.Second))
+	s.site.SetCookie(w, markCookie, added.Mark, int(markLife/time.Second))
 	s.site.SetCookie(w, web.FormCookie, "", 0)
 	return nil
 }
