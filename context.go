@@ -28,6 +28,11 @@ type ContextQuery struct {
 	// widens the query and the answer suggests storing it. At most 16 KiB as JSON.
 	DetectedIdentity map[string]any
 
+	// MinScore is the least [Hit.Confidence] of the best related memory: where none reaches it, none is returned, with a
+	// warning. Zero means 0.5, which is "probably about the query"; below zero, all that have something in common with it
+	// are returned.
+	MinScore float64
+
 	Related int // related memories to return, 1 to 50; zero means 7
 	Preview int // characters to show of each related memory, 50 to 100,000; zero means 600
 
@@ -41,6 +46,7 @@ const (
 	MaxContextRelated = 50
 	MinTokenBudget    = 500
 
+	probably        = 0.5 // the least confidence in something that is probably about a text
 	defaultPreview  = 600
 	minPreview      = 50
 	maxPreview      = 100_000
@@ -193,6 +199,12 @@ func (q *ContextQuery) check() error {
 	}
 	if err := valid.Project(q.ProjectID, q.ProjectName); err != nil {
 		return err
+	}
+	if q.MinScore == 0 {
+		q.MinScore = probably
+	}
+	if !(q.MinScore <= 1) {
+		return invalid("min_score", "min_score is %v; at most 1 is allowed, and below 0 leaves out nothing", q.MinScore)
 	}
 	var err error
 	if q.DetectedIdentity, err = jsonobject.Canonical("detected_identity", q.DetectedIdentity); err != nil {

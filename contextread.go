@@ -114,6 +114,8 @@ type contextReader struct {
 	project *naming.Project // nil: none given, or unknown
 	shown   map[int64]bool  // memories already in the context
 	found   Results         // collects the warnings of searches
+
+	unrelated bool // memories that are probably about something else were left out
 }
 
 func (s *Store) gatherContext(ctx context.Context, q ContextQuery, sought string, w want) (Context, error) {
@@ -368,6 +370,9 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 			list = append(list, m)
 		}
 	}
+	if len(list) == 0 && r.unrelated {
+		r.warn("no memory is probably about the query; search shows the nearest ones")
+	}
 	return list, nil
 }
 
@@ -390,6 +395,10 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 		return nil, err
 	}
 	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return r.shown[h.Row] || h.Score <= 0 })
+	if !slices.ContainsFunc(hits, func(h index.Hit) bool { return float64(h.Confidence) >= r.query.MinScore }) {
+		r.unrelated = r.unrelated || len(hits) > 0
+		return nil, nil
+	}
 	var page Results
 	err = r.showHits(r.tx, r.viewer, hits[:min(limit, len(hits))], ranked, &page)
 	return page.Hits, err

@@ -21,7 +21,7 @@ func ExampleStore_GetContext() {
 		souvenir.NewMemory{Content: "Invoices are sent on the first of the month.", ProjectName: "billing"})
 
 	c, err := store.GetContext(ctx, souvenir.ContextQuery{
-		Query:       "Why is the refund of order 17 late?",
+		Query:       "How many days does a refund take?",
 		ProjectName: "billing",
 		Related:     1,
 		TokenBudget: 2000,

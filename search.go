@@ -72,6 +72,10 @@ type Query struct {
 	IncludeFiles bool // summaries of each hit's files; without it they are only counted
 
 	Explain bool // say of each hit what its score consists of
+
+	// MinScore leaves out hits whose Confidence is less: 0 to 1, where 0.5 leaves what is probably about the text. Zero
+	// leaves out none. At most 1,000 memories reach it.
+	MinScore float64
 }
 
 // Results are a page of search results.
@@ -81,6 +85,10 @@ type Results struct {
 	Offset int       `json:"offset"`
 	Limit  int       `json:"limit"`
 	Sort   SortOrder `json:"sort_order"` // the order that was used
+	// how many of the memories found are probably about the text: of those whose Confidence was computed from all
+	// evidence, some 50 and their neighbours in conversations, the ones that reach 0.5. With MinScore it is Total, and
+	// without a text or a vector, too.
+	Found int `json:"found"`
 	// what a caller should know, for example that a part of the store is currently found by words only
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -102,8 +110,14 @@ func (r Results) MarshalJSON() ([]byte, error) {
 type Hit struct {
 	Memory
 	Rank  int     // place in the whole result, from 1
-	Score float64 // relevance, 0 to 1; 0 when nothing was searched for
-	Parts Parts   // the components of the score
+	Score float64 // relevance, 0 to 1, which orders the hits of one search; 0 when nothing was searched for
+
+	// Confidence is how likely the memory is about the text that was searched for, 0 to 1. It means the same in each
+	// search: 0.5 is "probably". It is calibrated for the built-in model. Without a text it is the cosine similarity if that
+	// is above 0, and without a vector, too, it is 0.
+	Confidence float64
+
+	Parts Parts // the components of the score
 
 	// Start and End are byte offsets into Content: the best matching passage.
 	Start, End int
@@ -123,7 +137,7 @@ func (h Hit) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		memoryJSON
 		hitJSON
-	}{h.Memory.json(), hitJSON{h.Rank, h.Score, h.Parts, h.Start, h.End, h.Explanation, h.FileCount, files}})
+	}{h.Memory.json(), hitJSON{h.Rank, h.Score, h.Confidence, h.Parts, h.Start, h.End, h.Explanation, h.FileCount, files}})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
@@ -133,7 +147,7 @@ func (h *Hit) UnmarshalJSON(data []byte) error {
 	if err := withMemory(data, &m, &beside); err != nil {
 		return err
 	}
-	*h = Hit{m, beside.Rank, beside.Score, beside.Parts, beside.Start, beside.End, beside.Explanation, beside.FileCount,
+	*h = Hit{m, beside.Rank, beside.Score, beside.Confidence, beside.Parts, beside.Start, beside.End, beside.Explanation, beside.FileCount,
 		beside.Files}
 	return nil
 }
@@ -142,6 +156,7 @@ func (h *Hit) UnmarshalJSON(data []byte) error {
 type hitJSON struct {
 	Rank        int           `json:"rank"`
 	Score       float64       `json:"score"`
+	Confidence  float64       `json:"confidence"`
 	Parts       Parts         `json:"parts"`
 	Start       int           `json:"start"`
 	End         int           `json:"end"`
@@ -241,6 +256,9 @@ func (q *Query) check() error {
 	}
 	if q.Offset < 0 || q.Offset > maxOffset {
 		return invalid("offset", "offset is %d; 0 to %d are allowed", q.Offset, maxOffset)
+	}
+	if !(q.MinScore >= 0 && q.MinScore <= 1) {
+		return invalid("min_score", "min_score is %v; 0 to 1 are allowed", q.MinScore)
 	}
 	if q.Sort == "" {
 		q.Sort = SortUpdatedDesc
@@ -344,6 +362,7 @@ func (s *Store) searchByTime(tx db.Tx, v viewer, q Query, sel selection, results
 	if err != nil {
 		return err
 	}
+	results.Found = results.Total
 	found, err := s.loadRows(tx, v, rows)
 	for i, m := range found {
 		results.Hits = append(results.Hits, Hit{Memory: m.Memory, Rank: q.Offset + i + 1, End: len(m.Content)})
@@ -363,6 +382,7 @@ type rankedQuery struct {
 	index.Query
 	ideal        float32 // the best possible BM25, set once the query has run
 	explanations map[int64]*ranking.Explanation
+	again        *ranking.Ranking // nil: there is no text
 }
 
 // searchByRelevance fills in the page of a query that has a text or a vector.
@@ -375,6 +395,9 @@ func (s *Store) searchByRelevance(tx db.Tx, v viewer, q Query, w want, sel selec
 		return err
 	}
 	r.Limit = q.Offset + q.Limit
+	if q.MinScore > 0 {
+		r.Limit = maxConfident
+	}
 	if q.Sort != SortRelevance {
 		r.Limit = maxRanked
 	}
@@ -382,16 +405,27 @@ func (s *Store) searchByRelevance(tx db.Tx, v viewer, q Query, w want, sel selec
 	if err != nil {
 		return err
 	}
+	if q.MinScore > 0 {
+		hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return float64(h.Confidence) < q.MinScore })
+		total = len(hits)
+	}
 	if q.Sort != SortRelevance {
 		if hits, total, err = orderByTime(tx, hits, q); err != nil {
 			return err
 		}
 	} else {
 		hits = hits[min(q.Offset, len(hits)):]
+		hits = hits[:min(q.Limit, len(hits))]
 	}
-	results.Total = total
+	results.Total, results.Found = total, total
+	if q.MinScore == 0 && r.again != nil {
+		results.Found = r.again.Confident
+	}
 	return s.showHits(tx, v, hits, r, results)
 }
+
+// maxConfident limits how many memories reach Query.MinScore.
+const maxConfident = 1000
 
 // maxRanked limits how many relevant memories an order by time covers.
 const maxRanked = 10_000
@@ -469,7 +503,7 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 		}
 		again := &ranking.Ranking{Weights: weights, Question: question,
 			HasVector: r.Vector != nil, Explanations: r.explanations}
-		r.Again = again.Again()
+		r.Again, r.again = again.Again(), again
 	}
 	return r, nil
 }
@@ -519,16 +553,23 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection
 }
 
 // rank finds the best memories: in memory if the index is loaded, else on disk.
-func (s *Store) rank(tx db.Tx, r *rankedQuery) ([]index.Hit, int, error) {
+func (s *Store) rank(tx db.Tx, r *rankedQuery) (hits []index.Hit, total int, err error) {
 	ix, err := s.index.Current(tx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, 0, err
-	}
-	if ix == nil {
+	case ix == nil:
 		defer s.index.LoadIfDue()
-		return retrieval.SearchDatabase(tx, s.profile, r.Query)
+		hits, total, err = retrieval.SearchDatabase(tx, s.profile, r.Query)
+	default:
+		hits, total, err = ix.Search(tx.Context(), r.Query)
 	}
-	return ix.Search(tx.Context(), r.Query)
+	if r.again == nil {
+		for i := range hits {
+			hits[i].Confidence = max(0, hits[i].Cosine)
+		}
+	}
+	return hits, total, err
 }
 
 // orderByTime takes the hits that are at least half as relevant as the best one, and returns a page of them by time.
@@ -567,6 +608,7 @@ func (s *Store) showHits(tx db.Tx, v viewer, hits []index.Hit, r *rankedQuery, r
 		if r.ideal > 0 {
 			hit.Parts.Text = float64(h.BM25 / r.ideal)
 		}
+		hit.Confidence = float64(h.Confidence)
 		hit.Explanation = explanationOf(r.explanations[h.Row])
 		hit.Start, hit.End = passageOf(m.Content, h.Span)
 		results.Hits = append(results.Hits, hit)

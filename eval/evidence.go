@@ -7,8 +7,6 @@ import (
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/eval/questions"
 	"github.com/souvenir-ai/souvenir/internal/calibrate"
-	"github.com/souvenir-ai/souvenir/internal/index"
-	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
 // judgedHits is how many of the best hits of a question are judged.
@@ -40,14 +38,6 @@ func judge(ctx context.Context, path string) ([]judged, error) {
 		return nil, err
 	}
 	defer l.store.Close()
-	counts := map[string]wordCounts{}
-	contents := map[[2]string]string{} // by conversation and id in the set
-	for _, conv := range s.convs {
-		counts[conv] = countWords(s.memories[conv])
-		for _, r := range s.memories[conv] {
-			contents[[2]string{conv, r.ID}] = r.content()
-		}
-	}
 	var all []judged
 	for _, q := range s.questions {
 		query := souvenir.Query{Text: q.Question, Collections: []string{q.Conv}, Limit: judgedHits, Explain: true}
@@ -59,15 +49,12 @@ func judge(ctx context.Context, path string) ([]judged, error) {
 		if j.half == "" {
 			j.half = questions.Half(q.QID)
 		}
-		terms := text.QueryTerms(q.Question)
 		for _, h := range found.Hits {
-			e := evidenceOf(terms, counts[q.Conv], h.Content[h.Start:h.End], h.Parts.Vector)
-			if h.Explanation != nil {
-				for _, lender := range h.Explanation.Lenders {
-					if lender.Place != 0 {
-						lent := evidenceOf(terms, counts[q.Conv], contents[[2]string{q.Conv, l.ids[lender.ID]}], 0)
-						e.Around = max(e.Around, lent.Covered)
-					}
+			x := h.Explanation
+			e := calibrate.Evidence{Words: x.Words.Value, Meaning: x.Meaning.Value, Exact: x.Exact > 0}
+			for _, lender := range x.Lenders {
+				if lender.Place != 0 {
+					e.Around = max(e.Around, lender.Value)
 				}
 			}
 			j.hits = append(j.hits, judgedHit{e, slices.Contains(q.Evidence, l.ids[h.ID]), h.Score})
@@ -89,36 +76,4 @@ func elsewhere(s set) []row {
 		asked = append(asked, q)
 	}
 	return asked
-}
-
-// wordCounts counts in how many memories of a collection a term is.
-type wordCounts struct {
-	memories int
-	holding  map[string]int
-}
-
-func countWords(rows []row) wordCounts {
-	c := wordCounts{len(rows), map[string]int{}}
-	for _, r := range rows {
-		terms := text.Terms(r.content())
-		slices.Sort(terms)
-		for _, t := range slices.Compact(terms) {
-			c.holding[t]++
-		}
-	}
-	return c
-}
-
-// evidenceOf gathers what speaks for a passage.
-func evidenceOf(terms []text.Term, counts wordCounts, passage string, cosine float64) calibrate.Evidence {
-	held := text.Terms(passage)
-	words := make([]calibrate.Word, len(terms))
-	for i, t := range terms {
-		words[i] = calibrate.Word{
-			Weight:     float64(t.Weight * index.IDF(counts.memories, counts.holding[t.Text])),
-			Held:       slices.Contains(held, t.Text),
-			Identifier: t.Exact == text.Identifier,
-		}
-	}
-	return calibrate.Gather(cosine, words)
 }

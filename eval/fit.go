@@ -13,7 +13,7 @@ import (
 )
 
 // refused is the share of the questions without an answer for which nothing is to reach a probability of 0.5.
-const refused = 0.8
+const refused = 0.87
 
 // ownShare is how much the project's own questions count in the fit, beside 1 for each other set.
 const ownShare = 2
@@ -77,7 +77,7 @@ func fitWeights(dev []judged) regression {
 		examples = append(examples, balanced(groups[name], share)...)
 	}
 	b := logistic(examples)
-	r := regression{Bias: b[0], Cosine: b[1], Covered: b[2], Identifier: b[3], Around: b[4]}
+	r := regression{Bias: b[0], Words: b[1], Meaning: b[2], Exact: b[3], Around: b[4]}
 	judgedBy := groups[own]
 	if judgedBy == nil {
 		judgedBy = dev
@@ -110,7 +110,10 @@ func balanced(questions []judged, share float64) []example {
 	var found [2][]example
 	for _, j := range questions {
 		for i, h := range j.hits {
-			e := example{evidence: vector{1, h.Cosine, h.Covered, h.Identifier, h.Around}, weight: 1}
+			e := example{evidence: vector{1, h.Words, h.Meaning, 0, h.Around}, weight: 1}
+			if h.Exact {
+				e.evidence[3] = 1
+			}
 			switch {
 			case j.unanswerable && i < most:
 				found[0] = append(found[0], e)

@@ -100,12 +100,12 @@ func TestFittedWeightsOrderTheEvidence(t *testing.T) {
 		strength := 0.3 + float64(i%10)/20
 		dev = append(dev,
 			judged{set: own, hits: []judgedHit{{answers: true,
-				Evidence: calibrate.Evidence{Cosine: strength, Covered: strength + 0.2}}}},
+				Evidence: calibrate.Evidence{Meaning: strength, Words: strength + 0.2}}}},
 			judged{set: own, unanswerable: true,
-				hits: []judgedHit{{Evidence: calibrate.Evidence{Cosine: strength - 0.2, Covered: strength - 0.2}}}})
+				hits: []judgedHit{{Evidence: calibrate.Evidence{Meaning: strength - 0.2, Words: strength - 0.2}}}})
 	}
 	r := fitWeights(dev)
-	if r.Covered <= 0 {
+	if r.Words <= 0 {
 		t.Errorf("got %+v; want a weight above 0 for what the answers have more of", r)
 	}
 	silent := 0

@@ -78,7 +78,8 @@ type Hit struct {
 	Passage int64
 	Span    Span // of the passage
 	Parts
-	Score float32
+	Score      float32
+	Confidence float32 // set by Query.Again: how likely it is that the memory is about what is searched for, 0 to 1
 }
 
 // CompareHits orders hits from best to worst: by score, then by id. The row decides last, so that the order is

@@ -7,7 +7,8 @@ type lent struct {
 	before, before2, after, after2, answer float32
 	near, around                           float32
 	asking, speaker                        float32
-	nearest, farther                       int // the places of the best within both reaches
+	nearest, farther                       int     // the places of the best within both reaches
+	most                                   float32 // the highest evidence that another memory lends
 }
 
 func (l lent) sum() float32 {
@@ -31,6 +32,11 @@ func (w Weights) around(members []index.Member, sums []float32, i int, named fun
 		after2: w.After2 * at(i+2)}
 	l.nearest, l.farther = best(sums, i, NearReach), best(sums, i, AroundReach)
 	l.near, l.around = w.Near*sums[l.nearest], w.Around*sums[l.farther]
+	for _, j := range [...]int{i - 2, i - 1, i + 1, i + 2, l.nearest, l.farther} {
+		if j != i {
+			l.most = max(l.most, at(j))
+		}
+	}
 	if i > 0 && members[i-1].Turn != nil && members[i-1].Turn.Asks {
 		l.answer = w.Answer * at(i-1)
 	}

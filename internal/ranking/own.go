@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"github.com/souvenir-ai/souvenir/internal/calibrate"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/static"
 )
@@ -75,6 +76,13 @@ func (w Weights) shares(hasVector, hasLate, alone bool) shares {
 		s.words, s.meaning, s.late = s.words/sum, s.meaning/sum, s.late/sum
 	}
 	return s
+}
+
+// confidence says how likely it is that a memory is about the question, from its own evidence and from the highest that
+// its conversation lends.
+func confidence(o own, exact bool, around float32) float32 {
+	return float32(calibrate.Default.Probability(calibrate.Evidence{Words: float64(o.words), Meaning: float64(o.meaning),
+		Exact: exact, Around: float64(around)}))
 }
 
 func (o *own) weigh(s shares) {

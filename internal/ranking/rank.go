@@ -12,6 +12,9 @@ type Ranking struct {
 	Question  Question
 	HasVector bool // whether the query's vector is compared
 
+	// Confident counts, once ranked, those ranked by all evidence that are probably about the question.
+	Confident int
+
 	// Explanations, if not nil, gets one for each hit, by row.
 	Explanations map[int64]*Explanation
 }
@@ -34,6 +37,7 @@ func (r *Ranking) Again() *index.Again {
 // other candidates as they are. Memories with an exact term come first in any case. The order does not depend on how
 // many candidates there are beyond the first Depth.
 func (r *Ranking) Rank(found index.Found) []index.Hit {
+	r.Confident = 0
 	question := r.Question.ask(found.Weights)
 	defer question.Close()
 	inTurn := r.Weights.shares(r.HasVector, question != nil, false)
@@ -81,6 +85,10 @@ func (r *Ranking) Rank(found index.Found) []index.Hit {
 				hit.Score = max(0, (sums[i]+l.sum())/r.Weights.scale())
 			}
 			exact := found.HasExact(hit.Parts)
+			hit.Confidence = confidence(owns[i], exact, l.most)
+			if hit.Confidence >= 0.5 {
+				r.Confident++
+			}
 			hit.Score = tiered(hit.Score, found.Exact > 0, exact)
 			all = append(all, ranked{hit, exact})
 			front[hit.Row] = true
@@ -92,7 +100,9 @@ func (r *Ranking) Rank(found index.Found) []index.Hit {
 	slices.SortFunc(all, func(a, b ranked) int { return index.CompareHits(&a.hit, &b.hit) })
 	for _, hit := range found.Hits[len(found.Ranked):] {
 		if !front[hit.Row] {
-			all = append(all, ranked{hit, found.HasExact(hit.Parts)})
+			exact := found.HasExact(hit.Parts)
+			hit.Confidence = confidence(own{words: words(found.Stats, hit.Parts), meaning: meaning(hit.Parts)}, exact, 0)
+			all = append(all, ranked{hit, exact})
 			r.explain(hit.Row, func() *Explanation { return r.briefly(hit, found.Stats) })
 		}
 	}

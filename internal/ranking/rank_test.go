@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/calibrate"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
@@ -204,5 +205,38 @@ func TestWeightsFollowWhatTheModelKnows(t *testing.T) {
 	}
 	if got := w.For(half, false); got.Meaning != 0.5 || got.AloneMeaning != 0.3 || got.Late != 0.2 {
 		t.Errorf("with another embedder %+v; want its meaning at full weight", got)
+	}
+}
+
+// TestConfidenceIsOfTheEvidence covers what counts, and how many are counted.
+func TestConfidenceIsOfTheEvidence(t *testing.T) {
+	members := turnsOf(10, 0.05, 0.7, 0, 0, 0.05)
+	alone := turnsOf(100, 0.7)
+	alone[0].Turn = nil
+	f := candidates(found(members, alone))
+	f.Hits = append(f.Hits, index.Hit{Row: 200, ID: "0200", Parts: index.Parts{BM25: 0.6}})
+	r := Ranking{Weights: Default}
+	got := map[int64]float32{}
+	for _, h := range append(r.Rank(f), r.Rank(f)...) { // twice: it counts anew
+		got[h.Row] = h.Confidence
+	}
+	want := func(words, around float64) float32 {
+		return float32(calibrate.Default.Probability(calibrate.Evidence{Words: words, Around: around}))
+	}
+	// 14 has the strongest one three places before it
+	for row, want := range map[int64]float32{10: want(0.05, 0.7), 11: want(0.7, 0.05), 14: want(0.05, 0.7),
+		100: want(0.7, 0), 200: want(0.6, 0)} {
+		if !same(got[row], want) {
+			t.Errorf("confidence of %d is %v, want %v", row, got[row], want)
+		}
+	}
+	probable := 0
+	for row, p := range got {
+		if p >= 0.5 && row != 200 {
+			probable++
+		}
+	}
+	if r.Confident != probable {
+		t.Errorf("%d are counted as probable, want %d: those with all evidence", r.Confident, probable)
 	}
 }

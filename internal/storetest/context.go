@@ -21,6 +21,7 @@ func contexts() concept {
 		{"an unknown project is empty, with a warning", contextUnknownProject},
 		{"the conversation is the active one that fits best", contextConversation},
 		{"related memories are previews, the project's first, each once", contextRelated},
+		{"what nothing is about has no related memories", contextUnrelated},
 		{"without a query the newest memories are related", contextNewest},
 		{"a detected identity is suggested until one is stored", contextSuggestion},
 		{"a detected identity widens the query", contextWidening},
@@ -224,7 +225,7 @@ func contextRelated(f *fixture) {
 	} {
 		f.add(m)
 	}
-	c := f.context(souvenir.ContextQuery{Query: "espresso coffee", ProjectID: "p"})
+	c := f.context(souvenir.ContextQuery{MinScore: -1, Query: "espresso coffee", ProjectID: "p"})
 	f.equal("related", len(c.Related), 3)
 	first := c.Related[0]
 	f.equal("first is the project's",
@@ -244,7 +245,7 @@ func contextRelated(f *fixture) {
 			f.Errorf("related is %q", m.Content)
 		}
 	}
-	c = f.context(souvenir.ContextQuery{Query: "coffee", Related: 1, Preview: 50})
+	c = f.context(souvenir.ContextQuery{MinScore: -1, Query: "coffee", Related: 1, Preview: 50})
 	f.equal("one", len(c.Related), 1)
 	if n := utf8.RuneCountInString(c.Related[0].Content); n > 50 {
 		f.Errorf("a preview of 50 characters has %d, want at most 50", n)
@@ -298,7 +299,7 @@ func contextSuggestion(f *fixture) {
 
 	f.add(souvenir.NewMemory{
 		Content: arguments["content"].(string), EventType: arguments["event_type"].(string),
-		State:    arguments["state"].(string),
+		State:         arguments["state"].(string),
 		ShownMetadata: arguments["metadata"].(map[string]any),
 	})
 	c = f.context(souvenir.ContextQuery{DetectedIdentity: detected})
@@ -338,12 +339,12 @@ func crowd(f *fixture) {
 
 func contextBudget(f *fixture) {
 	crowd(f)
-	whole := f.context(souvenir.ContextQuery{Query: "coffee", ProjectID: "p"})
+	whole := f.context(souvenir.ContextQuery{MinScore: -1, Query: "coffee", ProjectID: "p"})
 	f.equal("whole", len(whole.Warnings), 0)
-	roomy := f.context(souvenir.ContextQuery{Query: "coffee", ProjectID: "p", TokenBudget: whole.Tokens})
+	roomy := f.context(souvenir.ContextQuery{MinScore: -1, Query: "coffee", ProjectID: "p", TokenBudget: whole.Tokens})
 	f.sameJSON("with a budget that is enough", roomy, whole)
 	for budget := 500; budget < whole.Tokens; budget += 250 {
-		c := f.context(souvenir.ContextQuery{Query: "coffee", ProjectID: "p", TokenBudget: budget})
+		c := f.context(souvenir.ContextQuery{MinScore: -1, Query: "coffee", ProjectID: "p", TokenBudget: budget})
 		if c.Tokens > budget {
 			f.Errorf("budget %d: the answer has %d tokens: %q", budget, c.Tokens, c.Warnings)
 		}

@@ -19,6 +19,8 @@ func search() concept {
 		{"finds words of tags", searchTagWords},
 		{"puts what holds a rare identifier first, however long it is", searchExact},
 		{"gives scores and parts between their bounds", searchScores},
+		{"says how likely each hit is about the text", searchConfidence},
+		{"leaves out what is less likely than asked for", searchMinScore},
 		{"takes a vector in place of the text's", searchVector},
 		{"stays within collections", searchCollections},
 		{"groups by collection, the best one's first", searchGroups},
