@@ -99,8 +99,8 @@ func (w *world) fillPictures(user string) (ids []string) {
 				ProjectID: "bread", Tags: []string{"food"}, Collection: "kitchen"}
 		}
 		if i == 2 || i == 4 {
-			m.Metadata["related_memory_ids"] = ids[:1]
-			m.Metadata["importance"] = "critical"
+			m.Related = ids[:1]
+			m.Importance = souvenir.ImportanceCritical
 		}
 		stored, err := view.AddMemory(w.t.Context(), m)
 		steps.note(err)
