@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
 // ProjectInvitation is an invitation to a project, as the invited user sees it. Until it is accepted, nothing else of
@@ -167,6 +168,35 @@ func (s *Store) sendInvitation(tx db.Tx, v viewer, p naming.Project, invited, to
 	}
 	return Member{User: invited, Role: role, Status: MemberInvited, CreatedAt: kernel.ToTime(now)},
 		dropSurplus(tx, recipient)
+}
+
+// undoLasts is how long after its deletion a project is restored with its members: that is undoing a mistake. Later they
+// are asked again, since they could not leave it in the meantime.
+const undoLasts = time.Hour
+
+// restoreMember adds a former member to a project that is restored from the trash, or sends an invitation.
+func (s *Store) restoreMember(tx db.Tx, v viewer, e trashEntry, project int64, m trash.Member) error {
+	now := s.now()
+	if s.operator || now-e.DeletedAt.UnixMicro() <= undoLasts.Microseconds() {
+		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT ?, id, ?, ?
+			FROM users WHERE uid = ?
+			AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = users.id AND sender_id = ?) ON CONFLICT DO NOTHING`,
+			project, m.Role, m.Created, m.User, e.owner)
+		return err
+	}
+	u, err := findUser(tx, m.User)
+	if errors.Is(err, ErrNotFound) || u.ID != m.User { // deleted since; another may have the id as a name
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p := naming.Project{Row: project}
+	_, err = s.sendInvitation(tx, v, p, cmp.Or(u.Name, u.ID), u.ID, MemberRole(m.Role))
+	if errors.Is(err, ErrTooLarge) { // of invitations; the owner can send the rest later
+		return nil
+	}
+	return err
 }
 
 // recipientOf returns the row of the user to whom an invitation is delivered, 0 for none. It runs the same queries for

@@ -217,6 +217,9 @@ func loadTrash(tx db.Tx, v viewer, condition string, args ...any) ([]trashEntry,
 // its links and files as far as they still exist and are free; a file; a project with its members and memories; a
 // collection. It returns the entry.
 //
+// While a project was in the trash its members could not leave it. So a view that restores it more than an hour after
+// its deletion invites them again; the operator's store adds them. Users who have blocked its owner are left out.
+//
 // The caller must be allowed to write to the original place. Exceeding a quota of memories or past versions is
 // ErrTooLarge. A memory whose id, or whose place as a rule, is taken is ErrConflict, as is a collection whose name or a
 // project whose id is taken. An item from a project or collection that is itself in the trash is ErrNotFound, and the
@@ -270,6 +273,9 @@ func (w *memoryWriter) restorer(e trashEntry, after int64) *trash.Restorer {
 	w.restoring = true
 	return &trash.Restorer{Tx: w.Tx, Viewer: w.Viewer, Writer: w.Writer, Entry: e.rows(), After: after, Indexed: true,
 		Now: s.now(), NewID: s.newID, Profile: s.profile, MaxInput: maxInput(s.embedder), Grow: w.grow,
+		AddMember: func(project int64, m trash.Member) error {
+			return s.restoreMember(w.Tx, w.Viewer, e, project, m)
+		},
 		CheckRule: func(id string, m kernel.TrashedMemory, at *kernel.Place) error {
 			restored := Memory{ID: id, Content: m.Content, RuleType: RuleType(m.RuleType)}
 			return w.checkRule(storedMemory{Memory: Memory{ID: id}}, storedMemory{Memory: restored}, at)

@@ -21,6 +21,7 @@ func trash() concept {
 		{"a file comes back with its bytes, to its memory", trashFiles},
 		{"a collection comes back as it was, with many memories", trashCollections},
 		{"a project comes back as it was, with members, rules, files and many memories", trashProjects},
+		{"members of a project restored long after its deletion are asked again", trashConsent},
 		{"what cannot come back of a collection keeps nothing else from it", trashPartly},
 		{"what lay in something that is in the trash waits for it", trashNested},
 		{"the owner of the place and who may write there see and restore, only the owner erases", trashAccess},

@@ -121,6 +121,30 @@ func trashProjects(f *fixture) {
 	p.writer.restore(gone.ID)
 }
 
+// trashConsent restores a project long after it was deleted: its former members could not leave it meanwhile.
+func trashConsent(f *fixture) {
+	p := share(f)
+	e := p.owner.trashProject("apollo")
+	p.owner.restore(e.ID)
+	f.equal("found after an undo", p.reader.search(souvenir.Query{}).Total, 1)
+
+	e = p.owner.trashProject("apollo")
+	f.clock.Pass(2 * time.Hour)
+	_, err := p.owner.store.RestoreTrashed(f.ctx, e.ID)
+	f.check("RestoreTrashed", err)
+	before := len(p.owner.members())
+	for _, member := range p.members() {
+		f.equal("found before they agree", member.search(souvenir.Query{}).Total, 0)
+		waiting, err := member.store.Accounts().ProjectInvitations(f.ctx)
+		f.check("ProjectInvitations", err)
+		f.equal("invitations", len(waiting), 1)
+		_, err = member.store.Accounts().AcceptProjectInvitation(f.ctx, waiting[0].ID)
+		f.check("AcceptProjectInvitation", err)
+		f.equal("found then", member.search(souvenir.Query{}).Total, 1)
+	}
+	f.equal("members who agreed", len(p.owner.members())-before, 3)
+}
+
 func trashPartly(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "box"})
 	rule := f.add(souvenir.NewMemory{Collection: "box", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo,

@@ -373,7 +373,7 @@ func (t *Mover) FinishProject(entry int64, p naming.Project) error {
 		return err
 	}
 	err := t.Tx.Each(func(row db.Rows) error {
-		var m member
+		var m Member
 		err := row.Scan(&m.User, &m.Role, &m.Created)
 		kept.Members = append(kept.Members, m)
 		return err

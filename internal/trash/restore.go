@@ -26,9 +26,11 @@ type Restorer struct {
 	MaxInput int           // how much text it embeds at once
 
 	// CheckRule refuses a memory that cannot be a rule of its place, AddCollection makes a collection of an owner
-	// (dimensions is 0 unless the caller brings the vectors), and Grow notes a partition that holds more than before.
+	// (dimensions is 0 unless the caller brings the vectors), AddMember adds or invites a member of a project, and Grow
+	// notes a partition that holds more than before.
 	CheckRule     func(id string, m kernel.TrashedMemory, at *kernel.Place) error
 	AddCollection func(owner int64, name, description string, dimensions int) (row int64, err error)
+	AddMember     func(project int64, m Member) error
 	Grow          func(partition int64)
 
 	After   int64 // row of the last part processed
@@ -141,8 +143,7 @@ func (r *Restorer) collection() error {
 	return err
 }
 
-// project recreates the project of the entry, unless it exists, with its members except users who have blocked its
-// owner since.
+// project recreates the project of the entry, unless it exists, and adds or invites its members.
 func (r *Restorer) project() error {
 	e := r.Entry
 	if e.ProjectRow == 0 {
@@ -192,10 +193,7 @@ func (r *Restorer) addProject() error {
 		return err
 	}
 	for _, m := range p.Members {
-		if _, err := r.Tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT ?, id, ?, ?
-			FROM users WHERE uid = ?
-			AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = users.id AND sender_id = ?) ON CONFLICT DO NOTHING`,
-			e.ProjectRow, m.Role, m.Created, m.User, e.Owner); err != nil {
+		if err := r.AddMember(e.ProjectRow, m); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ type project struct {
 	Version int          `json:"v"`
 	Created int64        `json:"created_at"`
 	Updated int64        `json:"updated_at"`
-	Members []member     `json:"members,omitempty"`
+	Members []Member     `json:"members,omitempty"`
 	Former  []formerName `json:"former_names,omitempty"`
 }
 
@@ -65,7 +65,7 @@ type formerName struct {
 	Until int64  `json:"until"`
 }
 
-type member struct {
+type Member struct {
 	User    string `json:"user"` // user id
 	Role    string `json:"role"`
 	Created int64  `json:"created_at"`
