@@ -144,8 +144,8 @@ func purgeOAuth(tx db.Tx, now int64) error {
 		{`DELETE FROM oauth_client WHERE kind IN ('registered', 'document') AND updated_at < ? AND used_at IS NULL
 			AND disabled_at IS NULL
 			AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`, []any{before(unusedLifetime)}},
-		{`DELETE FROM signing_key WHERE algorithm = ? AND retired_at < ?`,
-			[]any{algorithm, before(accessLifetime + clockLeeway)}},
+		{`DELETE FROM signing_key WHERE algorithm <> ? AND retired_at < ?`,
+			[]any{markAlgorithm, before(accessLifetime + clockLeeway)}},
 		{`DELETE FROM signing_key WHERE algorithm = ? AND retired_at < ?`, []any{markAlgorithm, before(browsermark.Life)}},
 	} {
 		if _, err := tx.Exec(step.statement, step.args...); err != nil {
