@@ -17,7 +17,7 @@ func TestVerifiedTokensAreBounded(t *testing.T) {
 			}
 		}
 		if n := len(v.young) + len(v.old); n > 2*maxVerified {
-			t.Fatalf("%d are kept", n)
+			t.Fatalf("%d are kept, want at most %v", n, 2*maxVerified)
 		}
 	}
 	for _, token := range []string{"0", "unused", ""} {

@@ -44,7 +44,7 @@ func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
 	}
 	if newest := countRows(t, s, fmt.Sprintf(`SELECT count(*) FROM activity WHERE CAST(substr(tool, 2) AS INTEGER) >= %d`,
 		calls-activitylog.Room+activitylog.Batch)); newest != activitylog.Room-activitylog.Batch {
-		t.Errorf("of the newest calls %d are kept", newest)
+		t.Errorf("of the newest calls %d are kept, want %v", newest, activitylog.Room-activitylog.Batch)
 	}
 }
 

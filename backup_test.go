@@ -55,7 +55,7 @@ func TestBackupIsAStoreOfTheSameMemories(t *testing.T) {
 		onlyFile(t, path)
 		copied := openWords(t, path, Options{ReadOnly: true})
 		if got := rowsOf(t, copied); got != rows {
-			t.Errorf("the backup of %s has other rows", name)
+			t.Errorf("the backup of %s has other rows, got %v, want %v", name, got, rows)
 		}
 		if report := mustCheck(t, copied, nil); !report.OK {
 			t.Errorf("the backup of %s: %+v", name, report)
@@ -67,7 +67,7 @@ func TestBackupIsAStoreOfTheSameMemories(t *testing.T) {
 		writable := openWords(t, path, Options{})
 		mustAdd(t, writable, NewMemory{Content: "stored in the copy"})
 		if got := idsOf(t, s); !maps.Equal(got, want) {
-			t.Errorf("what is stored in the backup of %s is in the store", name)
+			t.Errorf("what is stored in the backup of %s is in the store, got %v, want %v", name, got, want)
 		}
 	}
 	readOnly := openWords(t, filepath.Join(folder, "store.db"), Options{ReadOnly: true})
@@ -197,11 +197,11 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 		cancel()
 	}
 	if left := filesIn(t, folder); len(left) > 0 {
-		t.Errorf("%v were left", left)
+		t.Errorf("%v were left, want none", left)
 	}
 	for _, name := range filesIn(t, filepath.Dir(s.db.Upkeep().Path())) {
 		if !strings.HasPrefix(name, "store.db") {
-			t.Errorf("%s was left beside the store", name)
+			t.Errorf("%s was left beside the store, want at its start \"store.db\"", name)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func TestBackupToStreamsTheSameStore(t *testing.T) {
 		broken := errors.New("the line went dead")
 		n, err = s.Upkeep().BackupTo(t.Context(), &dropping{left: 40_000, err: broken}, nil)
 		if !errors.Is(err, broken) || n != 40_000 {
-			t.Errorf("%s to a writer that fails: %d, %v", name, n, err)
+			t.Errorf("%s to a writer that fails: %d, %v; want 40_000", name, n, err)
 		}
 		if _, err = s.Upkeep().BackupTo(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s to no writer: %v", name, err)
@@ -247,7 +247,7 @@ func TestBackupToStreamsTheSameStore(t *testing.T) {
 	}
 	for _, name := range filesIn(t, filepath.Dir(path)) {
 		if !strings.HasPrefix(name, "store.db") {
-			t.Errorf("%s was left beside the store", name)
+			t.Errorf("%s was left beside the store, want at its start \"store.db\"", name)
 		}
 	}
 }
@@ -425,7 +425,7 @@ func TestFullDiskRefusesABackupAndLeavesNothing(t *testing.T) {
 		t.Errorf("BackupTo gives %v, want ErrFull", err)
 	}
 	if left := filesIn(t, dir); len(left) > 0 {
-		t.Errorf("%v were left", left)
+		t.Errorf("%v were left, want none", left)
 	}
 }
 
@@ -449,7 +449,7 @@ func TestBackupIsForTheOperatorOfAnOpenStore(t *testing.T) {
 		t.Errorf("BackupTo of a closed store: %v", err)
 	}
 	if left := filesIn(t, filepath.Dir(path)); len(left) > 0 {
-		t.Errorf("%v were left", left)
+		t.Errorf("%v were left, want none", left)
 	}
 }
 
@@ -476,7 +476,7 @@ func TestKilledBackupLeavesNoHalfFile(t *testing.T) {
 		}
 		for _, name := range filesIn(t, folder) {
 			if !strings.Contains(name, ".part-") {
-				t.Errorf("%s: %s was left", work, name)
+				t.Errorf("%s: %s was left, want in it \".part-\"", work, name)
 			}
 		}
 		if err := s.Upkeep().Backup(t.Context(), to, nil); err != nil {

@@ -159,7 +159,7 @@ func checkOldFile(t *testing.T, s *Store) {
 		t.Error("what a member stored is the owner's identity")
 	}
 	if all, err := fred.Revisions(t.Context(), "out"); err != nil || len(all) != 1 {
-		t.Errorf("who has left sees %d states of what he took out, %v", len(all), err)
+		t.Errorf("who has left sees %d states of what he took out, %v; want 1", len(all), err)
 	}
 	if r, err := olga.Rules(t.Context(), ProjectRef{ID: "apollo"}); err != nil || r.Do == nil || r.Do.ID != "r" {
 		t.Errorf("the rules are %+v, %v", r, err)
@@ -172,11 +172,11 @@ func checkOldFile(t *testing.T, s *Store) {
 		}
 		if m, err := olga.UpdateMemory(t.Context(), id, MemoryUpdate{Content: content("anew")}); err != nil ||
 			m.Content != "anew" {
-			t.Errorf("changed it is %+v, %v", m, err)
+			t.Errorf("changed it is %+v, %v; want content \"anew\"", m, err)
 		}
 	}
 	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil || report.Total != 0 {
-		t.Errorf("a check finds %+v, %v", report.Findings, err)
+		t.Errorf("a check finds %+v, %v; got %v, want 0", report.Findings, err, report.Total)
 	}
 	if err := olga.DeleteProject(t.Context(),
 		ProjectRef{ID: "apollo"}, &DeleteOptions{WithMemories: true}); err != nil {

@@ -113,7 +113,8 @@ func varied(tb testing.TB, s *Store) string {
 	mustAdd(tb, s, NewMemory{Collection: "own", Content: "nowhere kettle"})
 	mustImport(tb, s, `{"type":"memory","collection_name":"own","content":" ","embedding":[0,0,0]}`)
 	for _, c := range []string{"ä kettle w18 besides", "ä kettle w17 besides"} {
-		if _, err := s.UpdateMemory(ctx, first.ID, MemoryUpdate{Content: &c, ShownMetadata: map[string]any{"k": c}}); err != nil {
+		if _, err := s.UpdateMemory(ctx, first.ID,
+			MemoryUpdate{Content: &c, ShownMetadata: map[string]any{"k": c}}); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -264,7 +265,7 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 			}
 			report = mustCheck(t, s, &CheckOptions{Repair: true})
 			if report.OK != c.repairable {
-				t.Errorf("after the repair: %+v", report)
+				t.Errorf("after the repair: %+v; want OK %v", report, c.repairable)
 			}
 			for _, f := range report.Findings {
 				if f.Repaired != f.Repairable {

@@ -55,7 +55,7 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 			WHERE t.schema = 'main' AND t.type = 'table' AND t.strict ORDER BY 1, c.cid`)
 	})
 	if err != nil || len(columns) < 100 {
-		t.Fatalf("%d columns, %v", len(columns), err)
+		t.Fatalf("%d columns, %v; want at least 100", len(columns), err)
 	}
 	values := map[string][]string{
 		"INTEGER": {"NULL", "-1", "9223372036854775807"},

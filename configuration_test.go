@@ -41,7 +41,7 @@ func TestConfiguration(t *testing.T) {
 	}
 	defer memory.Close()
 	if c, err := memory.Upkeep().Configuration(t.Context()); err != nil || c.Path != ":memory:" {
-		t.Errorf("%+v %v", c, err)
+		t.Errorf("%+v %v, want path \":memory:\"", c, err)
 	}
 	if _, err := s.As(Access{User: "anna"}).Upkeep().Configuration(t.Context()); !errors.Is(err, ErrForbidden) {
 		t.Errorf("a view gets %v", err)

@@ -240,7 +240,7 @@ func TestMainMemoriesAndModulesBringTheirFiles(t *testing.T) {
 
 	m, err := s.MainMemory(t.Context(), ProjectRef{ID: "p"})
 	if err != nil || fileIDs(m.Files) != "a" {
-		t.Errorf("the main memory brings %q, %v", fileIDs(m.Files), err)
+		t.Errorf("the main memory brings %q, %v; want \"a\"", fileIDs(m.Files), err)
 	}
 	for _, c := range []struct{ project, want string }{{"", "b a c d"}, {"p", "a c"}, {"q", "b"}, {"nowhere", ""}} {
 		state, err := s.ModuleState(t.Context(), ModuleQuery{Module: "engine", ProjectID: c.project, Limit: 1})

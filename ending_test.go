@@ -148,7 +148,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 			}
 			// it should be at once; waiting for the lock would be twice that
 			if took := time.Since(began); took > 15*time.Second {
-				t.Errorf("it took %v", took)
+				t.Errorf("it took %v, want at most %v", took, 15*time.Second)
 			}
 			if rowsOf(t, s) != before {
 				t.Error("a cancelled call left something behind")

@@ -229,7 +229,7 @@ func TestAnExportImportedAndExportedAgainIsTheSame(t *testing.T) {
 				t.Errorf("%+v", report)
 			}
 			if second := exported(t, empty, o); !bytes.Equal(first, second) {
-				t.Errorf("%+v, %s: %s", o, path, lineDiff(second, first))
+				t.Errorf("%+v, %s: %s; got %v, want %v", o, path, lineDiff(second, first), first, second)
 			}
 			if n := pendingOf(t, empty); n != pendingOf(t, rich) {
 				t.Errorf("%d passages wait to be embedded", n)
@@ -262,7 +262,7 @@ func TestTheSameImportAgainChangesNothing(t *testing.T) {
 				t.Error("rows differ:", lineDiff([]byte(after), []byte(before)))
 			}
 			if len(first.Counts) != 17 {
-				t.Errorf("only these kinds are counted: %v", first.Counts)
+				t.Errorf("only these kinds are counted: %v, want a length of 17", first.Counts)
 			}
 			for kind, n := range first.Counts {
 				if again := second.Counts[kind]; again != (ImportCount{Unchanged: n.Added}) || n.Added == 0 {
@@ -355,7 +355,7 @@ func TestExportEndsWithCountsAndTheHashOfWhatIsBefore(t *testing.T) {
 		SHA256 string
 	}
 	if err := json.Unmarshal(last, &end); err != nil || end.Type != "end" {
-		t.Fatalf("%s: %v", last, err)
+		t.Fatalf("%s: %v, got %v, want \"end\"", last, err, end.Type)
 	}
 	sum := sha256.Sum256(export[:len(export)-len(last)])
 	if end.SHA256 != hex.EncodeToString(sum[:]) {

@@ -61,7 +61,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 	for _, kind := range []string{transfer.KindUser, transfer.KindPreference, transfer.KindMemory, transfer.KindCollection,
 		transfer.KindProject, transfer.KindFile} {
 		if summary.Counts[kind] != want[kind] || want[kind] == 0 {
-			t.Errorf("%d of %s are exported, not %d", summary.Counts[kind], kind, want[kind])
+			t.Errorf("%d of %s are exported, want %d", summary.Counts[kind], kind, want[kind])
 		}
 	}
 	if whole.Counts[transfer.KindRevision] == 0 || summary.Counts[transfer.KindRevision] == 0 ||

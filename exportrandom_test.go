@@ -137,7 +137,7 @@ func TestAnExportOfAnythingComesBackTheSame(t *testing.T) {
 				}
 			}
 			if second := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(first, second) {
-				t.Errorf("seed %d, %s: %s", seed, name, lineDiff(second, first))
+				t.Errorf("seed %d, %s: %s; got %v, want %v", seed, name, lineDiff(second, first), first, second)
 			}
 			if report := mustCheck(t, copied, nil); !report.OK {
 				t.Errorf("seed %d, the copy: %+v", seed, report)

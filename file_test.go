@@ -211,7 +211,7 @@ func TestOddPathsAreTakenLiterally(t *testing.T) {
 			}
 			again := openWords(t, path, Options{ReadOnly: true})
 			if m, err := again.GetMemory(t.Context(), id); err != nil || m.Content != "kept" {
-				t.Errorf("after opening it again: %v, %v", m, err)
+				t.Errorf("after opening it again: %v, %v; want content \"kept\"", m, err)
 			}
 		})
 	}
@@ -352,7 +352,8 @@ func TestDamagedRowsGiveErrorsAndNeverPanics(t *testing.T) {
 				s := openWords(t, path, Options{})
 				first := mustAdd(t, s, NewMemory{Content: "ä memory w17 besides", Tags: []string{"t3"}})
 				mustAdd(t, s, NewMemory{Content: "ö memory besides", Related: []string{first.ID}})
-				if _, err := s.UpdateMemory(t.Context(), first.ID, MemoryUpdate{ShownMetadata: map[string]any{"k": "v"}}); err != nil {
+				if _, err := s.UpdateMemory(t.Context(), first.ID,
+					MemoryUpdate{ShownMetadata: map[string]any{"k": "v"}}); err != nil {
 					t.Fatal(err)
 				}
 				err := s.db.Write(t.Context(), func(tx db.Tx) error { _, err := tx.Exec(damage); return err })
@@ -494,7 +495,7 @@ func TestFullDiskRefusesWholeWritesAndLeavesTheStoreUsable(t *testing.T) {
 			}
 			found, err := s.Search(t.Context(), Query{Text: "number 0", Limit: 1})
 			if err != nil || len(found.Hits) != 1 {
-				t.Errorf("a search while the disk is full: %v, %v", found.Hits, err)
+				t.Errorf("a search while the disk is full: %v, %v; want a length of 1", found.Hits, err)
 			}
 
 			more()

@@ -158,20 +158,20 @@ func TestBytesThatCannotBeRemovedAreLeftToPurge(t *testing.T) {
 		t.Error(err)
 	}
 	if names := fileNames(t, s, FileList{}); len(names) != 0 {
-		t.Errorf("still there: %v", names)
+		t.Errorf("still there: %v, want none", names)
 	}
 	if _, err := s.AddFile(t.Context(), NewFile{Size: 6 << 20}, zeros(5<<20)); !errors.Is(err, ErrInvalid) {
 		t.Errorf("too short a file: %v", err)
 	}
 	if n, err := s.purgeFiles(t.Context(), s.clock()); n != 0 || err == nil {
-		t.Errorf("%d purged, %v", n, err)
+		t.Errorf("%d purged, %v; want 0", n, err)
 	}
 	if held := filesHeld(t, s); held != [3]int{2, 3 + 16, 0} {
 		t.Errorf("the store holds %v", held)
 	}
 	mustExec(t, s, `DROP TRIGGER stuck`)
 	if n, err := s.purgeFiles(t.Context(), s.clock()); n != 2 || err != nil {
-		t.Errorf("%d purged, %v", n, err)
+		t.Errorf("%d purged, %v; want 2", n, err)
 	}
 	if held := filesHeld(t, s); held != [3]int{} {
 		t.Errorf("the store holds %v", held)

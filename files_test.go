@@ -78,7 +78,7 @@ func TestUnfinishedFilesAreNotSeenAndKeepNobodyFromWriting(t *testing.T) {
 	look := hook(func() { // in the midst of the content: its beginning is stored
 		looked++
 		if names := fileNames(t, s, FileList{}); len(names) != 0 {
-			t.Errorf("unfinished files are listed: %v", names)
+			t.Errorf("unfinished files are listed: %v, want none", names)
 		}
 		if held := filesHeld(t, s); held[0] != 1 || held[1] == 0 {
 			t.Errorf("the store holds %v", held)
@@ -91,7 +91,7 @@ func TestUnfinishedFilesAreNotSeenAndKeepNobodyFromWriting(t *testing.T) {
 			}
 		}
 		if n, err := s.purgeFiles(t.Context(), time.Now().Add(time.Hour)); n != 0 || err != nil {
-			t.Errorf("a file that is arriving is purged: %d, %v", n, err)
+			t.Errorf("a file that is arriving is purged: %d, %v; want 0", n, err)
 		}
 	})
 	f, err := s.AddFile(t.Context(), NewFile{Filename: "large"}, io.MultiReader(zeros(5<<20), look, zeros(5<<20)))
@@ -235,14 +235,14 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 	_, err := s.AddFile(t.Context(), NewFile{}, io.MultiReader(zeros(5<<20), hook(func() {
 		passed.Store(int64(23 * time.Hour))
 		if n, err := s.purgeFiles(t.Context(), clock()); n != 0 || err != nil {
-			t.Errorf("after 23 hours: %d, %v", n, err)
+			t.Errorf("after 23 hours: %d, %v; want 0", n, err)
 		}
 		passed.Store(int64(25 * time.Hour))
 		if n, err := s.purgeFiles(t.Context(), clock().Add(-48*time.Hour)); n != 0 || err != nil {
-			t.Errorf("after 25 hours, those of two days: %d, %v", n, err)
+			t.Errorf("after 25 hours, those of two days: %d, %v; want 0", n, err)
 		}
 		if n, err := s.purgeFiles(t.Context(), clock()); n != 1 || err != nil {
-			t.Errorf("after 25 hours: %d, %v", n, err)
+			t.Errorf("after 25 hours: %d, %v; want 1", n, err)
 		}
 	}), zeros(5<<20)))
 	if !errors.Is(err, ErrConflict) {
@@ -259,7 +259,7 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 	}
 	mustExec(t, s, `UPDATE file SET state = 'leaving' WHERE uid = ?`, gone.ID)
 	if n, err := s.purgeFiles(t.Context(), time.Time{}); n != 1 || err != nil {
-		t.Errorf("one that is leaving: %d, %v", n, err)
+		t.Errorf("one that is leaving: %d, %v; want 1", n, err)
 	}
 	if held := filesHeld(t, s); held != [3]int{1, 1, 1} {
 		t.Errorf("the store holds %v", held)
@@ -358,7 +358,7 @@ func TestFilesAreReadByManyAtOnce(t *testing.T) {
 	}
 	all.Go(func() {
 		if whole, err := io.ReadAll(r); err != nil || !bytes.Equal(whole, data) {
-			t.Errorf("Read: %d bytes, %v", len(whole), err)
+			t.Errorf("Read: %d bytes, %v; got %v, want %v", len(whole), err, whole, data)
 		}
 	})
 	all.Wait()
@@ -405,10 +405,10 @@ func TestKilledProcessLeavesNoFile(t *testing.T) {
 	s := openWords(t, path, Options{})
 	checkConsistency(t, s)
 	if names := fileNames(t, s, FileList{}); len(names) != 0 {
-		t.Errorf("these files are there: %v", names)
+		t.Errorf("these files are there: %v, want none", names)
 	}
 	if n, err := s.purgeFiles(t.Context(), time.Now()); n != 0 || err != nil {
-		t.Errorf("the file might still be arriving, and is purged: %d, %v", n, err)
+		t.Errorf("the file might still be arriving, and is purged: %d, %v; want 0", n, err)
 	}
 	if held := filesHeld(t, s); held[0] != 1 || held[1] < 3*16 {
 		t.Errorf("the store holds %v", held)
@@ -469,15 +469,15 @@ func TestFilesOfMemories(t *testing.T) {
 		return files
 	}
 	if got, want := filesOf(s, one, two), map[string][]File{one.ID: {newer, older}}; !reflect.DeepEqual(got, want) {
-		t.Errorf("of two memories: %+v", got)
+		t.Errorf("of two memories: %+v; want %v", got, want)
 	}
 	if got, want := filesOf(s, two, three), map[string][]File{three.ID: {other}}; !reflect.DeepEqual(got, want) {
-		t.Errorf("of two others: %+v", got)
+		t.Errorf("of two others: %+v; want %v", got, want)
 	}
 	if got := filesOf(s); len(got) != 0 {
-		t.Errorf("of none: %+v", got)
+		t.Errorf("of none: %+v; want none", got)
 	}
 	if got := filesOf(s.As(Access{User: "ann"}), one, two, three); len(got) != 0 {
-		t.Errorf("for a stranger: %+v", got)
+		t.Errorf("for a stranger: %+v; want none", got)
 	}
 }

@@ -173,7 +173,8 @@ func TestWhatMethodsReturnHasOneJSONForm(t *testing.T) {
 			}
 			again, err := json.Marshal(read.Interface())
 			if err != nil || string(again) != string(encoded) {
-				t.Errorf("read back and written again it is\n%s, %v; it was\n%s", again, err, encoded)
+				t.Errorf("read back and written again it is\n%s, %v; it was\n%s; got %v, want %v", again, err, encoded,
+					string(again), string(encoded))
 			}
 			if !hidden(types[name]) && !reflect.DeepEqual(read.Interface(), value.Interface()) {
 				t.Errorf("read back it is\n%+v; it was\n%+v", read, value)
@@ -235,7 +236,8 @@ func TestMemoriesReadBackWhatTheyWrite(t *testing.T) {
 		}
 		again, err := json.Marshal(read)
 		if err != nil || string(again) != string(encoded) {
-			t.Fatalf("read back and written again it is\n%s, %v; it was\n%s", again, err, encoded)
+			t.Fatalf("read back and written again it is\n%s, %v; it was\n%s; got %v, want %v", again, err, encoded,
+				string(again), string(encoded))
 		}
 		if !read.CreatedAt.Equal(m.CreatedAt) || !read.UpdatedAt.Equal(m.UpdatedAt) {
 			t.Fatalf("the times are %v and %v; they were %v and %v", read.CreatedAt, read.UpdatedAt, m.CreatedAt, m.UpdatedAt)
@@ -258,12 +260,12 @@ func TestWhatIsNoMemoryIsNotRead(t *testing.T) {
 		`{"revision":"one"}`} {
 		m := Memory{ID: "before"}
 		if err := json.Unmarshal([]byte(given), &m); err == nil || m.ID != "before" {
-			t.Errorf("%s gives %+v, %v", given, m, err)
+			t.Errorf("%s gives %+v, %v; want ID \"before\"", given, m, err)
 		}
 	}
 	m := Memory{ID: "before"}
 	if err := json.Unmarshal([]byte(`null`), &m); err != nil || m.ID != "before" {
-		t.Errorf("null gives %+v, %v", m, err)
+		t.Errorf("null gives %+v, %v; want ID \"before\"", m, err)
 	}
 	var hits struct{ Hits []Hit }
 	if err := json.Unmarshal([]byte(strings.Repeat(" ", 3)+`{"hits":[{"id":"a","rank":2}]}`), &hits); err != nil ||

@@ -86,7 +86,7 @@ func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 	kinds := map[int]string{}
 	for _, h := range kernel.HashedTables() {
 		if kinds[h.Kind] != "" {
-			t.Errorf("%s and %s have the number %d", kinds[h.Kind], h.Name, h.Kind)
+			t.Errorf("%s and %s have the number %d, want none", kinds[h.Kind], h.Name, h.Kind)
 		}
 		kinds[h.Kind] = h.Name
 	}
@@ -115,7 +115,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 		return nil
 	})
 	if err != nil || len(columns) < 90 {
-		t.Fatalf("%d columns, %v", len(columns), err)
+		t.Fatalf("%d columns, %v; want at least 90", len(columns), err)
 	}
 	if report := mustCheck(t, s, nil); !report.OK || report.Verified < 50 || report.Unverified != 0 ||
 		report.Damaged == nil {
@@ -402,7 +402,7 @@ func TestADamagedLinkInTheTrashIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rows := behindTheBack(t, path, `UPDATE trash_link SET target = 'another'`); rows != 1 {
-		t.Fatalf("%d links were damaged", rows)
+		t.Fatalf("%d links were damaged, want 1", rows)
 	}
 	s = openWords(t, path, Options{})
 	if report := mustCheck(t, s, nil); report.OK || !isDamaged(report, "trash_link") {

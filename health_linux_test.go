@@ -146,11 +146,11 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 				t.Fatalf("DeleteCollection on a full disk: %v", err)
 			}
 			if n, err := s.EmptyTrash(t.Context()); err != nil || n < 3 {
-				t.Fatalf("EmptyTrash on a full disk: %d, %v", n, err)
+				t.Fatalf("EmptyTrash on a full disk: %d, %v; want at least 3", n, err)
 			}
 			trash, err := s.TrashPage(t.Context(), TrashQuery{})
 			if err != nil || trash.Total != 0 {
-				t.Errorf("left in the trash: %+v, %v", trash, err)
+				t.Errorf("left in the trash: %+v, %v; want total 0", trash, err)
 			}
 			if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
 				t.Fatal(err)

@@ -12,7 +12,7 @@ func TestAccountsThatBeginWithAnIdentity(t *testing.T) {
 	there := Identity{Issuer: testIssuer, Subject: "ann-there", Email: "ann@there.example"}
 	ann := mustAddUser(t, s, NewUser{Name: "ann", Identity: there})
 	if found, err := s.Accounts().UserByIdentity(t.Context(), testIssuer, "ann-there"); err != nil || found.ID != ann.ID {
-		t.Errorf("the identity is that of %+v, %v", found, err)
+		t.Errorf("the identity is that of %+v, %v; want ID %v", found, err, ann.ID)
 	}
 	if all, err := s.Accounts().Identities(t.Context(), "ann"); err != nil || len(all) != 1 ||
 		all[0].Email != there.Email || all[0].CreatedAt.IsZero() {

@@ -112,7 +112,7 @@ func TestImportEmbedsWhatHasNoVectorsOfItsModel(t *testing.T) {
 			texts = 0
 			imported(t, s, c.export, ImportOptions{})
 			if texts > 0 {
-				t.Errorf("the second import embedded %d texts", texts)
+				t.Errorf("the second import embedded %d texts, want none", texts)
 			}
 		})
 	}
@@ -142,7 +142,7 @@ func TestImportGoesOnWithoutItsEmbedder(t *testing.T) {
 		t.Errorf("by words: %+v, %v", found, err)
 	}
 	if n := pendingOf(t, s); n != len(lines) {
-		t.Errorf("%d wait to be embedded", n)
+		t.Errorf("%d wait to be embedded, want %v", n, len(lines))
 	}
 }
 

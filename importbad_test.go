@@ -149,7 +149,7 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 				var known *Error
 				if !errors.As(err, &known) || !isAny(err, ErrInvalid, ErrTooLarge) || known.Argument != c.argument ||
 					!strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "line 3: ") {
-					t.Errorf("%s: %v", what, err)
+					t.Errorf("%s: %v, got %v, want %v", what, err, known.Argument, c.argument)
 				}
 				// What the check finds, an import of a file finds before it has taken anything.
 				only := CheckExport(t.Context(), bytes.NewReader(export), nil)
@@ -200,7 +200,7 @@ func TestAnExportCutOffAnywhereIsNoticed(t *testing.T) {
 	for _, cut := range cuts {
 		report, err := filled.Upkeep().Import(t.Context(), stream(export[:cut]), nil)
 		if !isAny(err, ErrInvalid, ErrForeign) || len(report.Conflicts) > 0 {
-			t.Errorf("a stream cut at %d: %v, %+v", cut, err, report.Conflicts)
+			t.Errorf("a stream cut at %d: %v, %+v; want none", cut, err, report.Conflicts)
 		}
 		invariants(t, filled)
 	}
@@ -245,7 +245,7 @@ func TestAChangedExportIsNoticed(t *testing.T) {
 		if _, err := copied.Upkeep().Import(t.Context(), bytes.NewReader(same), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if again := exported(t, copied, ExportOptions{}); !bytes.Equal(again, export) {
-			t.Errorf("%s: %s", name, lineDiff(again, export))
+			t.Errorf("%s: %s; got %v, want %v", name, lineDiff(again, export), again, export)
 		}
 	}
 }
@@ -331,7 +331,7 @@ func TestAFileIsReplacedWhenAskedTo(t *testing.T) {
 	imported(t, s, []byte(byHand(fileLines("f", "local", "old"))), ImportOptions{})
 	if report := imported(t, s, []byte(byHand(fileLines("f", "local", "new"))),
 		ImportOptions{}); len(report.Conflicts) != 1 {
-		t.Errorf("%+v", report)
+		t.Errorf("%+v; got %v, want 1", report, len(report.Conflicts))
 	}
 	report := imported(t, s, []byte(byHand(fileLines("f", "local", "new"))), ImportOptions{OnConflict: ConflictReplace})
 	if report.Counts[transfer.KindFile].Replaced != 1 ||
@@ -357,7 +357,7 @@ func TestImportErrors(t *testing.T) {
 		t.Error(err)
 	}
 	if got := contentsOf(t, s); len(got) != 1 {
-		t.Errorf("before the reader failed: %q", got)
+		t.Errorf("before the reader failed: %q, want a length of 1", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -93,13 +93,13 @@ func TestCallersThatPanicLeaveTheStoreUsable(t *testing.T) {
 				io.MultiReader(zeros(2*batchSize), readerFunc(func([]byte) (int, error) { panic("r") })))
 		})
 		if left := filesIn(t, folder); len(left) > 0 {
-			t.Errorf("%s: a backup that panicked leaves %q", path, left)
+			t.Errorf("%s: a backup that panicked leaves %q, want none", path, left)
 		}
 		var unfinished int
 		if err := s.db.Read(t.Context(), func(tx db.Tx) error {
 			return tx.QueryRow(`SELECT count(*) FROM file WHERE state <> 'stored'`).Scan(&unfinished)
 		}); err != nil || unfinished > 0 {
-			t.Errorf("%s: %d unfinished files are left, %v", path, unfinished, err)
+			t.Errorf("%s: %d unfinished files are left, %v; want none", path, unfinished, err)
 		}
 		mustAdd(t, s, NewMemory{Content: "stored after all that"})
 		if report := mustCheck(t, s, nil); !report.OK {
@@ -150,10 +150,10 @@ func TestAnImportBrokenOffAtAnyLineAndRepeatedIsWhole(t *testing.T) {
 			}
 		}
 		if report := imported(t, s, export, ImportOptions{}); len(report.Conflicts) > 0 {
-			t.Fatalf("after line %d: %+v", n, report.Conflicts)
+			t.Fatalf("after line %d: %+v; want none", n, report.Conflicts)
 		}
 		if again := exported(t, s, o); !bytes.Equal(again, export) {
-			t.Fatalf("broken off after line %d and repeated: %s", n, lineDiff(again, export))
+			t.Fatalf("broken off after line %d and repeated: %s; got %v, want %v", n, lineDiff(again, export), again, export)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -172,7 +172,7 @@ func TestExportsOfEndlesslyManyTypesAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	if report := imported(t, s, []byte(byHand(lines[1:]...)), ImportOptions{}); report.Ignored != transfer.MaxKinds {
-		t.Errorf("%+v", report)
+		t.Errorf("%+v; want ignored %v", report, transfer.MaxKinds)
 	}
 }
 

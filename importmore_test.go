@@ -24,7 +24,7 @@ func TestVectorsThatDoNotFitAreMadeAnew(t *testing.T) {
 		}
 	}
 	if len(lines) != 2 {
-		t.Fatalf("%d lines", len(lines))
+		t.Fatalf("%d lines, want 2", len(lines))
 	}
 	one := lines[1][strings.Index(lines[1], `{"start"`) : strings.Index(lines[1], `}`)+1]
 	for name, vectors := range map[string]string{
@@ -78,7 +78,7 @@ func TestVectorsOfCallersGoOnlyWhereTheyFit(t *testing.T) {
 			continue // the key is there twice
 		}
 		if len(report.Conflicts) != 1 {
-			t.Errorf("the kind of vectors was replaced: %+v", report)
+			t.Errorf("the kind of vectors was replaced: %+v; got %v, want 1", report, len(report.Conflicts))
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestAStoreThatSignsAlreadyKeepsItsKey(t *testing.T) {
 	for _, want := range []ImportCount{{Added: 1, Unchanged: 1}, {Unchanged: 2}} {
 		if report := imported(t, s, []byte(byHand(key("a"), key("b"))),
 			ImportOptions{}); report.Counts[transfer.KindSigningKey] != want {
-			t.Errorf("%+v", report)
+			t.Errorf("%+v; want kindSigningKey] %v", report, want)
 		}
 	}
 	keys := exported(t, s, ExportOptions{Credentials: true})
@@ -186,7 +186,7 @@ func TestATokenUsedSinceIsNoConflict(t *testing.T) {
 	export := exported(t, rich, ExportOptions{Credentials: true})
 	statements(t, rich, `UPDATE token SET last_used_at = 999`, `UPDATE oauth_grant SET last_used_at = 999`)
 	if report := imported(t, rich, export, ImportOptions{}); len(report.Conflicts) > 0 {
-		t.Errorf("%+v", report)
+		t.Errorf("%+v; got %v, want none", report, len(report.Conflicts))
 	}
 }
 
@@ -230,11 +230,11 @@ func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
 		group.Go(func() {
 			report, err := s.Upkeep().Import(t.Context(), bytes.NewReader(export), nil)
 			if err != nil || report.MissingLinks > 0 {
-				t.Errorf("%+v, %v", report, err)
+				t.Errorf("%+v, %v; want missingLinks at most 0", report, err)
 			}
 			for _, c := range report.Conflicts {
 				if c.Kind != transfer.KindFile { // of which two may be on their way at the same time
-					t.Errorf("%+v", c)
+					t.Errorf("%+v; want kind %v", c, transfer.KindFile)
 				}
 			}
 		})
@@ -245,7 +245,7 @@ func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
 	report := imported(t, s, export, ImportOptions{})
 	for kind, n := range report.Counts {
 		if n.Added+n.Conflicts > 0 {
-			t.Errorf("%s: %+v", kind, n)
+			t.Errorf("%s: %+v; want conflicts at most 0", kind, n)
 		}
 	}
 }
@@ -271,7 +271,7 @@ func TestOwnersByHandMayBeNamesOfAccounts(t *testing.T) {
 	view := s.As(Access{User: anna.ID})
 	found, err := view.Search(t.Context(), Query{})
 	if err != nil || found.Total != 3 {
-		t.Errorf("anna finds %+v, %v", found, err)
+		t.Errorf("anna finds %+v, %v; want total 3", found, err)
 	}
 	for _, h := range found.Hits {
 		if h.ID != "m1" && len(h.Related) != 1 {

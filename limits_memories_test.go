@@ -363,6 +363,6 @@ func TestArgumentsStayTheCallers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(q, copied) {
-		t.Errorf("Search changed its argument: %+v", q)
+		t.Errorf("Search changed its argument: %+v; want %v", q, copied)
 	}
 }

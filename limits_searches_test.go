@@ -158,12 +158,12 @@ func TestNoSearchWordsAndNoMemories(t *testing.T) {
 	for _, none := range [][]NewMemory{nil, {}} {
 		added, err := a.AddMemories(t.Context(), none, nil)
 		if err != nil || len(added) != 0 {
-			t.Errorf("adding nothing: %v, %v", added, err)
+			t.Errorf("adding nothing: %v, %v; want none", added, err)
 		}
 	}
 	unchanged, err := a.UpdateMemory(t.Context(), a.id, MemoryUpdate{ShownMetadata: map[string]any{}})
 	if err != nil || unchanged.Revision != 1 {
-		t.Errorf("an empty patch: revision %d, %v", unchanged.Revision, err)
+		t.Errorf("an empty patch: revision %d, %v; want 1", unchanged.Revision, err)
 	}
 	if rowsOf(t, a.Store) != before {
 		t.Error("doing nothing changed the store")
@@ -189,7 +189,7 @@ func TestFiltersTakeWhatMetadataTakes(t *testing.T) {
 	mustAdd(t, s, NewMemory{Content: "one of several", Importance: ImportanceHigh, ShownMetadata: map[string]any{"v": 2}})
 	for _, f := range []Filter{{"v": []int{1, 2}}, {"v": []float64{2}}, {"importance": []Importance{ImportanceHigh}}} {
 		if found, err := s.Search(t.Context(), Query{Filter: f}); err != nil || len(found.Hits) != 1 {
-			t.Errorf("a filter by %v finds %d: %v", f, len(found.Hits), err)
+			t.Errorf("a filter by %v finds %d: %v, want 1", f, len(found.Hits), err)
 		}
 	}
 }

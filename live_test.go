@@ -90,7 +90,7 @@ func TestLargeIndexIsLoadedInTheBackgroundWhileSearchesGoToDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := ferries(t, s); got[0] != added.ID {
-		t.Errorf("what was added after the load is not found first: %v", got)
+		t.Errorf("what was added after the load is not found first: %v, want %v", got, added.ID)
 	}
 }
 

@@ -89,7 +89,7 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 		}
 		for _, text := range contents {
 			if c.texts[text] != 1 {
-				t.Errorf("%q was embedded %d times", text, c.texts[text])
+				t.Errorf("%q was embedded %d times, want 1", text, c.texts[text])
 			}
 		}
 		if c.texts["north kettle"] != 0 {
@@ -112,7 +112,7 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 		}
 		c.set(nil)
 		if err := s.Upkeep().Reindex(t.Context(), nil); err != nil || len(c.texts) < 300 {
-			t.Errorf("once more: %d texts, %v", len(c.texts), err)
+			t.Errorf("once more: %d texts, %v; want at least 300", len(c.texts), err)
 		}
 	}
 }
@@ -185,7 +185,8 @@ func TestReindexBesideWritesAndSearchesLosesNothing(t *testing.T) {
 		calls++
 		// In the midst of it: one memory changes, one goes, one comes, one moves, one is tagged anew.
 		for i, change := range []MemoryUpdate{{Content: content(fmt.Sprint("changed meanwhile c", calls))},
-			{ShownMetadata: map[string]any{"project_id": "elsewhere"}}, {ShownMetadata: map[string]any{"tags": []string{"retagged"}}}} {
+			{ShownMetadata: map[string]any{"project_id": "elsewhere"}},
+			{ShownMetadata: map[string]any{"tags": []string{"retagged"}}}} {
 			if _, err := s.UpdateMemory(context.Background(), all[calls*5+i], change); err != nil {
 				t.Error(err)
 			}
@@ -203,10 +204,10 @@ func TestReindexBesideWritesAndSearchesLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if calls < 4 {
-		t.Errorf("only %d batches were embedded", calls)
+		t.Errorf("only %d batches were embedded, want at least 4", calls)
 	}
 	if n := len(idsOf(t, s)); n != 200-calls {
-		t.Errorf("%d memories are left of 200, %d were deleted", n, calls)
+		t.Errorf("%d memories are left of 200, %d were deleted; want %v", n, calls, 200-calls)
 	}
 	checkConsistency(t, s)
 	if report := mustCheck(t, s, nil); !report.OK {
@@ -229,7 +230,7 @@ func TestReindexKeepsATextThatIsRefused(t *testing.T) {
 	}
 	e, err := s.Upkeep().EmbeddingStatus(t.Context())
 	if err != nil || e.Pending != 1 {
-		t.Errorf("%+v, %v", e, err)
+		t.Errorf("%+v, %v; want pending 1", e, err)
 	}
 	c.set(nil)
 	if err := s.Upkeep().WaitEmbedded(t.Context()); err != nil {
@@ -323,7 +324,7 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 		}
 		before, err := s.Upkeep().Stats(t.Context())
 		if err != nil || before.FreeBytes < 1<<20 {
-			t.Fatalf("nothing is free: %+v, %v", before, err)
+			t.Fatalf("nothing is free: %+v, %v; want freeBytes at least %v", before, err, 1<<20)
 		}
 		rows := rowsOf(t, s)
 		cancelled, cancel := context.WithCancel(t.Context())
@@ -345,7 +346,7 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 		checkConsistency(t, s)
 	}
 	if info, err := os.Stat(path); err != nil || info.Size() > 2<<20 {
-		t.Errorf("the file has still %d bytes: %v", info.Size(), err)
+		t.Errorf("the file has still %d bytes: %v, want at most %v", info.Size(), err, 2<<20)
 	}
 	if err := s.As(Access{}).Upkeep().Compact(t.Context()); !errors.Is(err, ErrForbidden) {
 		t.Errorf("through a view: %v", err)
@@ -366,7 +367,7 @@ func TestStatsCountEverything(t *testing.T) {
 	addAccount(t, s, LocalUser, "") // a row without anything, as each write leaves one, is nobody
 	addAccount(t, s, "ben", "ben")
 	if st, err := s.Upkeep().Stats(t.Context()); err != nil || st.Users != 1 {
-		t.Errorf("with one account: %+v, %v", st, err)
+		t.Errorf("with one account: %+v, %v; want users 1", st, err)
 	}
 	varied(t, s)
 	mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "ann's"})

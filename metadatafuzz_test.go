@@ -82,7 +82,7 @@ func FuzzMetadataPatch(f *testing.F) {
 		}
 		history, err := s.Revisions(ctx, added.ID)
 		if err != nil || len(history) != 2 {
-			t.Fatalf("history %v, %v", history, err)
+			t.Fatalf("history %v, %v; want a length of 2", history, err)
 		}
 		sameJSON(t, "present revision", merged, history[0].Metadata)
 		sameJSON(t, "former revision", want, history[1].Metadata)

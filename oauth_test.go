@@ -449,7 +449,7 @@ func FuzzClientRegistration(f *testing.F) {
 		}
 		encoded, err := json.Marshal(checked)
 		if err != nil || len(encoded) > clientmeta.MaxBytes {
-			t.Fatalf("%s becomes %d bytes, %v", request, len(encoded), err)
+			t.Fatalf("%s becomes %d bytes, %v; want at most %v", request, len(encoded), err, clientmeta.MaxBytes)
 		}
 		var again ClientRegistration
 		if err := json.Unmarshal(encoded, &again); err != nil {

@@ -87,7 +87,7 @@ func TestATokenThatSaysMoreThanItsGrantGivesNoMore(t *testing.T) {
 	}
 	p, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(token))
 	if want := []Scope{ScopeMemoryRead, ScopeMemoryWrite}; err != nil || !slices.Equal(p.Scopes, want) {
-		t.Errorf("memory:write was granted; the token gives %v, %v", p.Scopes, err)
+		t.Errorf("memory:write was granted; the token gives %v, %v; want %v", p.Scopes, err, want)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestProcessesThatRaceForACode(t *testing.T) {
 	}
 	keys, err := s.Accounts().SigningKeys(t.Context())
 	if err != nil || len(keys) != 1 {
-		t.Errorf("the processes made %d keys, %v", len(keys), err)
+		t.Errorf("the processes made %d keys, %v; want 1", len(keys), err)
 	}
 }
 

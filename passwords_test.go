@@ -77,17 +77,17 @@ func TestHashesOfOthersAreUnderstoodAndWeakOnesRenewed(t *testing.T) {
 	}
 	setHash(t, s, "ann", strong)
 	if err := signIn(s, "password"); err != nil || hashOf(t, s, "ann") != strong {
-		t.Errorf("a strong one: %v, then %s", err, hashOf(t, s, "ann"))
+		t.Errorf("a strong one: %v, then %s; want %v", err, hashOf(t, s, "ann"), strong)
 	}
 	setHash(t, s, "ann", weak)
 	if err := signIn(s, "passwort"); !errors.Is(err, ErrUnauthenticated) || hashOf(t, s, "ann") != weak {
-		t.Errorf("a wrong password: %v, then %s", err, hashOf(t, s, "ann"))
+		t.Errorf("a wrong password: %v, then %s; want %v", err, hashOf(t, s, "ann"), weak)
 	}
 	if err := signIn(openWords(t, path, Options{ReadOnly: true}), "password"); err != nil || hashOf(t, s, "ann") != weak {
-		t.Errorf("for reading only: %v, then %s", err, hashOf(t, s, "ann"))
+		t.Errorf("for reading only: %v, then %s; want %v", err, hashOf(t, s, "ann"), weak)
 	}
 	if err := signIn(s, "password"); err != nil || !strings.Contains(hashOf(t, s, "ann"), "m=19456,t=2") {
-		t.Errorf("a weak one: %v, then %s", err, hashOf(t, s, "ann"))
+		t.Errorf("a weak one: %v, then %s; want in it \"m=19456,t=2\"", err, hashOf(t, s, "ann"))
 	}
 	if err := signIn(s, "password"); err != nil {
 		t.Errorf("with the renewed one: %v", err)
@@ -179,7 +179,7 @@ func TestPasswordThatChangesWhileItIsBeingChangedIsAConflict(t *testing.T) {
 		}
 	}
 	if changed != 1 {
-		t.Errorf("%d of 4 who knew the old password have changed it; one should", changed)
+		t.Errorf("%d of 4 who knew the old password have changed it; one should, want 1", changed)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestEasyPasswordsStillSignInAndCannotBeSet(t *testing.T) {
 		if !errors.As(err, &known) || !errors.Is(err, ErrInvalid) || known.Argument != argument ||
 			strings.Contains(err.Error(), easy) ||
 			!strings.Contains(err.Error(), "a common password with little added") {
-			t.Errorf("it gives %v", err)
+			t.Errorf("it gives %v, got %v, want %v", err, known.Argument, argument)
 		}
 	}
 	// As a store of an earlier version may hold.

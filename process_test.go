@@ -362,14 +362,14 @@ func TestProcessesWithDifferentEmbeddersShareAFile(t *testing.T) {
 	}
 	found, err := ours.Search(t.Context(), Query{Text: "meanwhile"})
 	if err != nil || len(found.Hits) != 2 {
-		t.Fatalf("found %v, %v", found.Hits, err)
+		t.Fatalf("found %v, %v; want a length of 2", found.Hits, err)
 	}
 	if len(found.Warnings) == 0 {
 		t.Error("a search by words only does not say so")
 	}
 	for _, h := range found.Hits {
 		if h.Parts.Vector != 0 {
-			t.Errorf("a vector of another model was compared: %+v", h)
+			t.Errorf("a vector of another model was compared: %+v; want vector 0", h)
 		}
 	}
 	if err := ours.Close(); err != nil {
@@ -524,7 +524,7 @@ func wrongTerms(tb testing.TB, tx db.Tx) error {
 			ifnull((SELECT group_concat(tag, char(10) ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
 		FROM passage p JOIN memory m ON m.id = p.memory_id ORDER BY p.memory_id, p.id`)
 	if wrong > 1 {
-		tb.Errorf("so it is with %d passages", wrong)
+		tb.Errorf("so it is with %d passages, want at most 1", wrong)
 	}
 	return err
 }
@@ -567,7 +567,7 @@ func TestConsistencyCheckFindsWhatIsWrong(t *testing.T) {
 		d := &deaf{TB: t}
 		checkConsistency(d, s)
 		if d.failed != (damage != "") {
-			t.Errorf("after %q the check fails: %v", damage, d.failed)
+			t.Errorf("after %q the check fails: %v, want %v", damage, d.failed, (damage != ""))
 		}
 	}
 }

@@ -60,16 +60,16 @@ func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 		}
 	}
 	if p, err := s.GetProject(t.Context(), ProjectRef{ID: "p4"}); err != nil || p.Name != "\u200b" {
-		t.Errorf("one whose name cannot be seen is %+v, %v", p, err)
+		t.Errorf("one whose name cannot be seen is %+v, %v; want name \"\u200b\"", p, err)
 	}
 	if _, err := s.UpdateProject(t.Context(), ProjectRef{ID: "p2"}, ProjectUpdate{Name: new("Gemini")}); err != nil {
 		t.Error(err)
 	}
 	if p, err := s.GetProject(t.Context(), ProjectRef{Name: "apollo"}); err != nil || p.ID != "p1" {
-		t.Errorf("when one of the two has another name, it is %+v, %v", p, err)
+		t.Errorf("when one of the two has another name, it is %+v, %v; want ID \"p1\"", p, err)
 	}
 	if u, err := s.Accounts().GetUser(t.Context(), "ᎠᎠ"); err != nil || u.ID != "u2" {
-		t.Errorf("a user whose name was folded wrongly is %+v, %v", u, err)
+		t.Errorf("a user whose name was folded wrongly is %+v, %v; want ID \"u2\"", u, err)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {
 		t.Errorf("%+v", report)

@@ -91,7 +91,7 @@ func TestIDsOfUsersComeBeforeNamesOfAccounts(t *testing.T) {
 	for given, want := range map[string]string{"olga/p": "olga", "Olga/p": "impostor", "OLGA/p": "impostor",
 		"impostor/p": "impostor"} {
 		if p, err := rita.GetProject(t.Context(), ProjectRef{ID: given}); err != nil || p.Owner != want {
-			t.Errorf("%s is %+v, %v", given, p, err)
+			t.Errorf("%s is %+v, %v; want owner %v", given, p, err, want)
 		}
 	}
 	if members, err := rita.Members(t.Context(), ProjectRef{ID: "olga/p"}); err != nil || len(members) != 2 ||
@@ -117,22 +117,22 @@ func TestProjectsAreNamedByTheirOwnersAccount(t *testing.T) {
 			t.Errorf("%s is %+v, %v", ref, p, err)
 		}
 		if found, err := member.Search(t.Context(), Query{Text: "tea", ProjectID: ref}); err != nil || found.Total != 1 {
-			t.Errorf("in %s are %d, %v", ref, found.Total, err)
+			t.Errorf("in %s are %d, %v; want 1", ref, found.Total, err)
 		}
 		if m, err := member.AddMemory(t.Context(), NewMemory{Content: "more", ProjectID: ref}); err != nil ||
 			m.ProjectID != "p" {
-			t.Errorf("stored into %s: %+v, %v", ref, m, err)
+			t.Errorf("stored into %s: %+v, %v; want projectID \"p\"", ref, m, err)
 		} else if err := member.DeleteMemory(t.Context(), m.ID); err != nil {
 			t.Error(err)
 		}
 		limited := s.As(Access{User: "u2", Projects: []string{ref}})
 		if found, err := limited.Search(t.Context(), Query{}); err != nil || found.Total != 1 {
-			t.Errorf("a view of %s finds %d, %v", ref, found.Total, err)
+			t.Errorf("a view of %s finds %d, %v; want 1", ref, found.Total, err)
 		}
 	}
 	for _, ref := range []string{"a/b/p", "A/C/p"} {
 		if p, err := member.GetProject(t.Context(), ProjectRef{ID: ref}); err != nil || p.Owner != "a/b" {
-			t.Errorf("%s is %+v, %v", ref, p, err)
+			t.Errorf("%s is %+v, %v; want owner \"a/b\"", ref, p, err)
 		}
 	}
 	for _, ref := range []string{"Olga/p", "/p", "u1/", "u1//p", "u1/p/", "Rita/p"} {
@@ -153,10 +153,10 @@ func TestLongOwnersAndIDsNameProjects(t *testing.T) {
 	limited := s.As(Access{User: "rita", Projects: []string{ref}})
 	if m, err := limited.AddMemory(t.Context(), NewMemory{Content: "a tea pot", ProjectID: ref}); err != nil ||
 		m.ProjectID != long {
-		t.Errorf("stored %+v, %v", m, err)
+		t.Errorf("stored %+v, %v; want projectID %v", m, err, long)
 	}
 	if found, err := limited.Search(t.Context(), Query{ProjectID: ref}); err != nil || found.Total != 1 {
-		t.Errorf("found %d, %v", found.Total, err)
+		t.Errorf("found %d, %v; want 1", found.Total, err)
 	}
 }
 
@@ -239,7 +239,7 @@ func TestFilesOfADeletedProjectStayWithItsOwner(t *testing.T) {
 		t.Errorf("after, the project's owner sees the files %v", got)
 	}
 	if got := seen("will"); len(got) != 0 {
-		t.Errorf("after, who stored them sees the files %v", got)
+		t.Errorf("after, who stored them sees the files %v; want none", got)
 	}
 	checkConsistency(t, s)
 }

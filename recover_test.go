@@ -133,7 +133,7 @@ func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map
 			slices.Sort(d.tables[table.Name])
 		}
 		if found.Problems > 0 {
-			t.Errorf("%s: %d problems in a sound file", table.Name, found.Problems)
+			t.Errorf("%s: %d problems in a sound file, want none", table.Name, found.Problems)
 		}
 	}
 	return all
@@ -395,6 +395,6 @@ func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
 	}
 	s := openWords(t, out, Options{})
 	if found, err := s.Search(t.Context(), Query{Text: "kettle"}); err != nil || len(found.Hits) != 1 {
-		t.Errorf("%+v, %v", found.Hits, err)
+		t.Errorf("%+v, %v; want a length of 1", found.Hits, err)
 	}
 }

@@ -47,7 +47,7 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 	}
 	was, err := s.TrashPage(t.Context(), TrashQuery{})
 	if err != nil || len(was.Entries) != 3 {
-		t.Fatalf("%+v, %v", was, err)
+		t.Fatalf("%+v, %v; got %v, want 3", was, err, len(was.Entries))
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -117,6 +117,6 @@ func TestRecoverTakesFilesOutOfATrashThatIsLost(t *testing.T) {
 	var state string
 	err = s.db.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELECT state FROM file`).Scan(&state) })
 	if err != nil || state != "stored" {
-		t.Errorf("the file is %q, %v", state, err)
+		t.Errorf("the file is %q, %v; want \"stored\"", state, err)
 	}
 }

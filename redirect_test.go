@@ -108,7 +108,7 @@ func TestRedirectURIsMatchExactly(t *testing.T) {
 		{"app://cb/x", "app://cb/x", true},
 	} {
 		if got := MatchRedirectURI(c.registered, c.given); got != c.want {
-			t.Errorf("%s registered, %s given: %v", c.registered, c.given, got)
+			t.Errorf("%s registered, %s given: %v; want %v", c.registered, c.given, got, c.want)
 		}
 	}
 }

@@ -167,7 +167,8 @@ func TestEveryMethodThatCanBeCalledWronglySaysWhatIsWrong(t *testing.T) {
 			continue // with the ends of contexts, closed stores and views, in other tests
 		}
 		if refusals[name].kind == nil != cannotBeWrong[name] {
-			t.Errorf("%s must be either in refusals, with a call that is refused, or in cannotBeWrong", name)
+			t.Errorf("%s must be either in refusals, with a call that is refused, or in cannotBeWrong; got %v, want %v", name,
+				refusals[name].kind == nil, cannotBeWrong[name])
 		}
 	}
 	before := rowsOf(t, st.Store)

@@ -42,7 +42,7 @@ func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
 		t.Errorf("rules are %+v, %v", r, err)
 	}
 	if m, err := s.GetRule(t.Context(), ProjectRef{Name: "p"}, RuleDo); err != nil || m.ID != ids[1] {
-		t.Errorf("the rule is %+v, %v", m, err)
+		t.Errorf("the rule is %+v, %v; want ID %v", m, err, ids[1])
 	}
 	if stored := mustSetRule(t, s, NewRule{ProjectID: "p", Type: RuleDo, Content: "set"}); stored.ID != ids[1] ||
 		!warned(stored.Warnings) {
@@ -107,7 +107,7 @@ func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
 		t.Errorf("its metadata cannot be changed: %v", err)
 	}
 	if stored, err := s.SetTodo(t.Context(), NewTodo{ProjectID: "p", Content: five(nil)}); err != nil || stored.ID != id {
-		t.Errorf("stored anew it is %+v, %v", stored, err)
+		t.Errorf("stored anew it is %+v, %v; want ID %v", stored, err, id)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			}
 		}
 		if got := fmt.Sprint(value); !strings.Contains(got, "shown") {
-			t.Errorf("%T gives %s, which shows nothing", value, got)
+			t.Errorf("%T gives %s, which shows nothing; want in it \"shown\"", value, got)
 		}
 	}
 	if got := fmt.Sprintf("%v", NewUser{Name: "ann"}); !strings.HasPrefix(got, "{ID: Name:ann Email: Role: Password: ") ||
@@ -101,6 +101,6 @@ func TestEveryTypeWithASecretHidesIt(t *testing.T) {
 		})
 	}
 	if found < len(tested) {
-		t.Errorf("%d fields with secrets are found; the test looks at nothing", found)
+		t.Errorf("%d fields with secrets are found; the test looks at nothing, want at least %v", found, len(tested))
 	}
 }

@@ -42,7 +42,7 @@ func TestSignInsAndInvitationsOutliveABackupAndAreInNoExport(t *testing.T) {
 		}
 	}
 	if u, err := elsewhere.Accounts().GetUser(t.Context(), "ann"); err != nil || u.Name != "ann" {
-		t.Errorf("the import has brought %+v, %v", u, err)
+		t.Errorf("the import has brought %+v, %v; want name \"ann\"", u, err)
 	}
 }
 

@@ -153,7 +153,7 @@ func TestCheckingATokenOrASessionNeverWaitsForAnotherProcessesWrite(t *testing.T
 		t.Errorf("noted in spite of it: %+v, %v", all, err)
 	}
 	if all, err := s.As(Access{User: "ann"}).Accounts().SignIns(t.Context()); err != nil || all[0] != session.SignIn {
-		t.Errorf("noted in spite of it: %+v, %v", all, err)
+		t.Errorf("noted in spite of it: %+v, %v; want %v", all, err, session.SignIn)
 	}
 }
 

@@ -88,7 +88,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 			}
 			f := mustAddFile(t, s, NewFile{Filename: "secretname.txt", MemoryID: m.ID}, strings.Repeat(inFile, 100_000))
 			if before := traces(t, path, all...); len(before) < 8 {
-				t.Fatalf("before, the files hold %v only", before)
+				t.Fatalf("before, the files hold %v only; want at least a length of 8", before)
 			}
 			if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
 				t.Fatal(err)
@@ -103,14 +103,14 @@ func TestErasedBytesAreGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if left := traces(t, path, all...); len(left) > 0 {
-				t.Errorf("the files still hold %v", left)
+				t.Errorf("the files still hold %v, want none", left)
 			}
 			checkConsistency(t, s)
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
 			if left := traces(t, path, all...); len(left) > 0 {
-				t.Errorf("after closing, the file still holds %v", left)
+				t.Errorf("after closing, the file still holds %v; want none", left)
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 			FROM trash_link) +
 			(SELECT count(*) FROM file) + (SELECT count(*) FROM file_chunk)`).Scan(&left)
 		if left > 0 {
-			t.Errorf("%d rows are left", left)
+			t.Errorf("%d rows are left, want none", left)
 		}
 		return err
 	})

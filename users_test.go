@@ -99,7 +99,7 @@ func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 	checkConsistency(t, s)
 	if found, err := s.As(Access{User: "ben"}).Search(t.Context(), Query{Text: "project"}); err != nil ||
 		found.Total != 2 {
-		t.Errorf("ben finds %d, %v", found.Total, err)
+		t.Errorf("ben finds %d, %v; want 2", found.Total, err)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := count(t, s, `SELECT count(*) FROM memory`); n != 0 {
-			t.Errorf("%d memories of %s are left", n, user)
+			t.Errorf("%d memories of %s are left, want 0", n, user)
 		}
 		if _, err := s.Accounts().GetUser(t.Context(), user); !errors.Is(err, ErrNotFound) {
 			t.Errorf("%s: %v", user, err)
@@ -146,7 +146,7 @@ func TestDeletingAUserKeepsWhatWasGivenToOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all, err := ann.Revisions(t.Context(), id); err != nil || len(all) != 1 {
-		t.Errorf("%d states, %v", len(all), err)
+		t.Errorf("%d states, %v; want 1", len(all), err)
 	}
 	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil ||
 		slices.ContainsFunc(report.Findings,
@@ -163,17 +163,17 @@ func TestDeletedUsersReturnToTheSameRow(t *testing.T) {
 		mustAddUser(t, s, NewUser{ID: "ann", Name: "ann"})
 		mustAdd(t, view, NewMemory{Content: "x"})
 		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 1 {
-			t.Fatalf("found %d, %v", found.Total, err)
+			t.Fatalf("found %d, %v; want 1", found.Total, err)
 		}
 		if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
 			t.Fatal(err)
 		}
 		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 0 {
-			t.Fatalf("found %d after the deletion, %v", found.Total, err)
+			t.Fatalf("found %d after the deletion, %v; want 0", found.Total, err)
 		}
 	}
 	if n := count(t, s, `SELECT count(*) FROM users WHERE uid = 'ann'`); n != 1 {
-		t.Errorf("%d rows", n)
+		t.Errorf("%d rows, want 1", n)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestWhatADeletedUsersViewStoresCanBeDeleted(t *testing.T) {
 		}
 	}
 	if n := count(t, s, `SELECT count(*) FROM memory`); n != 0 {
-		t.Errorf("%d memories are left", n)
+		t.Errorf("%d memories are left, want 0", n)
 	}
 }
 
@@ -216,14 +216,14 @@ func TestViewsOfANameMakeNoUser(t *testing.T) {
 		var known *Error
 		if !errors.As(err, &known) || !errors.Is(err, ErrConflict) || known.Argument != "user" ||
 			strings.Contains(err.Error(), ann.ID) {
-			t.Errorf("a view of %+q stores: %v", id, err)
+			t.Errorf("a view of %+q stores: %v, got %v, want \"user\"", id, err, known.Argument)
 		}
 		if found, err := view.Search(t.Context(), Query{}); err != nil || found.Total != 0 {
-			t.Errorf("a view of %+q finds %d, %v", id, found.Total, err)
+			t.Errorf("a view of %+q finds %d, %v; want 0", id, found.Total, err)
 		}
 	}
 	if got, err := s.Accounts().GetUser(t.Context(), "ann"); err != nil || got.ID != ann.ID {
-		t.Errorf("the name leads to %+v, %v", got, err)
+		t.Errorf("the name leads to %+v, %v; want ID %v", got, err, ann.ID)
 	}
 	mustAdd(t, s.As(Access{User: ann.ID}), NewMemory{Content: "x"})
 }

@@ -150,7 +150,7 @@ func TestOneCredentialDoesNotHoldUpOthers(t *testing.T) {
 	leave := server.HoldDoor(w.inner, w.tokens[owner])
 	a := w.do(owner, "GET", "/api/projects", "").expect(http.StatusServiceUnavailable, "waited for its turn for 50ms")
 	if a.header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After is %q", a.header.Get("Retry-After"))
+		t.Errorf("Retry-After is %q, want \"1\"", a.header.Get("Retry-After"))
 	}
 	w.do(stranger, "GET", "/api/projects", "").expect(http.StatusOK)
 	b.get("/memories").expect(http.StatusOK) // another credential of the same user

@@ -45,7 +45,7 @@ func TestAMarkIsGoodForItsUserAndKeyUntilItEnds(t *testing.T) {
 	}
 	for _, text := range []string{"", "x", "a.b", "a.b.c.d", strings.Repeat("a", 300) + ".1.x"} {
 		if id := KeyID(text); id != "" {
-			t.Errorf("the key of %.20q is %q", text, id)
+			t.Errorf("the key of %.20q is %q, want none", text, id)
 		}
 	}
 }

@@ -43,7 +43,8 @@ func searchConfidence(f *fixture) {
 	}
 	newest := f.search(souvenir.Query{})
 	f.equal("nothing is sought", []any{newest.Found, newest.Hits[0].Confidence}, []any{newest.Total, 0.0})
-	f.equal("in JSON", strings.Contains(toJSON(found), `"confidence":0.`) && strings.Contains(toJSON(found), `"found":`), true)
+	f.equal("in JSON", strings.Contains(toJSON(found), `"confidence":0.`) && strings.Contains(toJSON(found), `"found":`),
+		true)
 }
 
 func searchMinScore(f *fixture) {
@@ -74,10 +75,11 @@ func searchMinScore(f *fixture) {
 	late := f.search(souvenir.Query{Text: answered, MinScore: 0.5, Sort: souvenir.SortCreatedAsc})
 	for _, h := range late.Hits {
 		if h.Confidence < 0.5 {
-			f.Errorf("by time, %q has a confidence of %v", h.Content, h.Confidence)
+			f.Errorf("by time, %q has a confidence of %v; want at least 0.5", h.Content, h.Confidence)
 		}
 	}
-	f.equal("by time, none", f.search(souvenir.Query{Text: unanswered, MinScore: 0.5, Sort: souvenir.SortCreatedAsc}).Total, 0)
+	f.equal("by time, none", f.search(souvenir.Query{Text: unanswered, MinScore: 0.5,
+		Sort: souvenir.SortCreatedAsc}).Total, 0)
 	for _, least := range []float64{-0.1, 1.1, float64(nan())} {
 		_, err := f.reader.Search(f.ctx, souvenir.Query{Text: answered, MinScore: least})
 		f.failsAt("Search with a bad least score", err, souvenir.ErrInvalid, "min_score", "0 to 1")

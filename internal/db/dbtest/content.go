@@ -34,7 +34,7 @@ func misses(t *testing.T, what string, got []int64, complete bool, want ...int64
 		}
 	}
 	if distinct := slices.Compact(slices.Clone(got)); len(distinct) < len(got) {
-		t.Errorf("%s: a memory is named twice: %v", what, got)
+		t.Errorf("%s: a memory is named twice: %v, got %v, want at least %v", what, got, len(distinct), len(got))
 	}
 }
 
