@@ -112,7 +112,7 @@ func bulkAll(f *fixture) {
 	_, err = f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{Change: souvenir.MemoryUpdate{ShownMetadata: object(`{"a":1}`)}})
 	f.failsAt("UpdateMemories", err, souvenir.ErrInvalid, "filter", "All")
 	_, err = f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{List: drafts})
-	f.failsAt("UpdateMemories without a patch", err, souvenir.ErrInvalid, "metadata")
+	f.failsAt("UpdateMemories without a patch", err, souvenir.ErrInvalid, "Change")
 	f.equal("left", len(f.list(souvenir.List{})), 2)
 	done, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{All: true})
 	f.check("DeleteMemories", err)
