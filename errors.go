@@ -3,6 +3,7 @@ package souvenir
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
@@ -116,4 +117,59 @@ func wrap(err error) error {
 		}
 	}
 	return &Error{Kind: KindInternal, Message: "souvenir: " + err.Error(), Err: err}
+}
+
+// OAuthError is the cause of an [Error] meant for an OAuth client: the error response of RFC 6749, 7591, 7009 or 8707.
+// It encodes to the body of that response. Get it with errors.As.
+type OAuthError struct {
+	Code        string `json:"error"`             // one of the OAuth codes below
+	Description string `json:"error_description"` // printable ASCII without quotes and backslashes (RFC 6749, 5.2)
+}
+
+// The codes of an [OAuthError].
+const (
+	OAuthInvalidRequest        = "invalid_request"         // RFC 6749
+	OAuthInvalidClient         = "invalid_client"          // RFC 6749
+	OAuthInvalidGrant          = "invalid_grant"           // RFC 6749: an invalid code or refresh token
+	OAuthUnauthorizedClient    = "unauthorized_client"     // RFC 6749
+	OAuthUnsupportedGrantType  = "unsupported_grant_type"  // RFC 6749; for code that parses requests
+	OAuthInvalidScope          = "invalid_scope"           // RFC 6749
+	OAuthAccessDenied          = "access_denied"           // RFC 6749
+	OAuthUnavailable           = "temporarily_unavailable" // RFC 6749
+	OAuthInvalidToken          = "invalid_token"           // RFC 6750: an invalid access token
+	OAuthInvalidRedirectURI    = "invalid_redirect_uri"    // RFC 7591
+	OAuthInvalidClientMetadata = "invalid_client_metadata" // RFC 7591
+	OAuthInvalidTarget         = "invalid_target"          // RFC 8707
+)
+
+// Error returns code and description.
+func (e *OAuthError) Error() string { return e.Code + ": " + e.Description }
+
+// oauthError returns an error whose message is also the description for an OAuth client.
+func oauthError(kind Kind, code, argument, format string, args ...any) *Error {
+	e := newError(kind, argument, format, args...)
+	e.Err = &OAuthError{Code: code, Description: asDescription(e.Message)}
+	return e
+}
+
+// asOAuth gives an error of another method an OAuth code. Errors that the client did not cause stay unchanged.
+func asOAuth(err error, code string) error {
+	var known *Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	return oauthError(known.Kind, code, known.Argument, "%s", known.Message)
+}
+
+// asDescription writes a message in the characters that an error_description may have.
+func asDescription(message string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			return '\''
+		case r < ' ' || r > '~' || r == '\\':
+			return '?'
+		}
+		return r
+	}, strings.ReplaceAll(message, "…", "..."))
 }

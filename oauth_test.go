@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/accesstoken"
 	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
@@ -308,7 +309,7 @@ func TestEndedCallsOfOAuthSaySo(t *testing.T) {
 	}
 	for _, known := range []bool{true, false} { // whether the key is in memory
 		if !known {
-			s.oauth.keys.Clear()
+			s.oauth.keys.Forget()
 		}
 		for what, err := range calls(ended) {
 			if !errors.Is(err, context.Canceled) {
@@ -334,16 +335,15 @@ func TestARetiredKeySignsNothingNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, _ := s.oauth.keys.Load(id)
-	stolen := known.(signingKey)
+	known := signingKeyOf(t, s, id)
 	passed.Add(int64(time.Minute))
 	if _, err := s.Accounts().RotateSigningKey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	passed.Add(int64(time.Minute))
 	forge := func(at time.Time) string {
-		token, err := s.signAccessToken(issued{key: stolen, issuer: testIssuer, audience: testResource, user: claims.UserID,
-			client: claims.ClientID, grant: claims.GrantID, tokenID: "x", scopes: Scopes(), at: at})
+		token, err := issued{key: known, issuer: testIssuer, audience: testResource, user: claims.UserID,
+			client: claims.ClientID, grant: claims.GrantID, tokenID: "x", scopes: Scopes(), at: at}.sign()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +379,7 @@ func FuzzAccessToken(f *testing.F) {
 	s, _ := openOAuth(f)
 	const id = "the-key" // the same in every process that fuzzes
 	seed := bytes.Repeat([]byte{1}, ed25519.SeedSize)
-	mustExec(f, s, `INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, 1)`, id, algorithm,
+	mustExec(f, s, `INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, 1)`, id, accesstoken.Algorithm,
 		seed)
 	tokens, _ := mustLetIn(f, s, s, mustRegister(f, s))
 	genuine := tokens.AccessToken
@@ -541,4 +541,17 @@ func TestWhatAUserRefusesIsRemembered(t *testing.T) {
 		Authorization{ClientID: c.ID, RedirectURI: testCallback, Scopes: []Scope{ScopeMemoryRead},
 			Refused: []Scope{"everything"}})
 	wantOAuth(t, "Authorize", err, ErrInvalid, OAuthInvalidScope)
+}
+
+// signingKeyOf returns a key, as a thief would have it.
+func signingKeyOf(t *testing.T, s *Store, id string) (key accesstoken.Key) {
+	t.Helper()
+	err := s.db.Read(t.Context(), func(tx db.Tx) (err error) {
+		key, _, err = s.oauth.keys.Find(tx, id)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }

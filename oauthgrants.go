@@ -8,9 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/accesstoken"
+	"github.com/souvenir-ai/souvenir/internal/browsermark"
 	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -18,6 +23,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/redirect"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
+
+// The users' grants to OAuth clients: how one is made, when it ends, and what is deleted with it. The clients are in
+// oauthclients.go, and the tokens of a grant in oauthtokens.go. All of the protocol that needs no HTTP is implemented
+// here.
 
 // Authorization is a client's request at the authorization endpoint, and what the user allows of it.
 type Authorization struct {
@@ -399,4 +408,114 @@ func MatchRedirectURI(registered, given string) bool { return redirect.Match(reg
 // in printable ASCII, without fragment, user or wildcard. The error carries invalid_redirect_uri (RFC 7591).
 func CheckRedirectURI(uri string) error {
 	return asOAuth(clientmeta.CheckRedirectURI(uri), OAuthInvalidRedirectURI)
+}
+
+// CheckDocumentURL checks that a client_id can be the URL of a client id metadata document: https, with a path, without
+// user, query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with invalid_client.
+func CheckDocumentURL(id string) error {
+	if !clientmeta.IsDocumentURL(id) {
+		return oauthError(KindInvalid, OAuthInvalidClient, "client_id",
+			"Invalid client: client_id is %s; an https URL with a path, without user, query, fragment and dot segments "+
+				"is needed", show(id))
+	}
+	return nil
+}
+
+// Lifetimes. Each use of a refresh token extends it.
+const (
+	codeLifetime    = 5 * time.Minute
+	refreshLifetime = 30 * 24 * time.Hour
+
+	// refreshGrace is how long a client may reuse a refresh token after its first use: several of its processes may share
+	// one, and an answer may get lost.
+	refreshGrace = 60 * time.Second
+
+	// unusedLifetime is how long a client that registered itself is kept without any consent, and how long codes are kept,
+	// so that their reuse is detected.
+	unusedLifetime = 24 * time.Hour
+
+	// revokedLifetime is how long a revoked grant is kept, so that what it allowed can be looked up.
+	revokedLifetime = 30 * 24 * time.Hour
+
+	purgeInterval = time.Hour
+)
+
+// oauthState is the state that a store keeps in memory for OAuth.
+type oauthState struct {
+	keys   accesstoken.Keys
+	purged atomic.Int64 // when this process last purged
+}
+
+// purgeNowAndThen purges occasionally, as part of a write that is rare anyway.
+func (s *shared) purgeNowAndThen(tx db.Tx) error {
+	now := s.now()
+	last := s.oauth.purged.Load()
+	if now-last < purgeInterval.Microseconds() || !s.oauth.purged.CompareAndSwap(last, now) {
+		return nil
+	}
+	return purgeOAuth(tx, now)
+}
+
+// purgeOAuth deletes what can never be valid again: clients that registered themselves and got no consent, expired
+// codes and refresh tokens, grants that were revoked long ago or can no longer be used, and signing keys whose tokens
+// have all expired.
+func purgeOAuth(tx db.Tx, now int64) error {
+	before := func(d time.Duration) int64 { return now - d.Microseconds() }
+	for _, step := range []struct {
+		statement string
+		args      []any
+	}{
+		{`DELETE FROM oauth_code WHERE expires_at < ?`, []any{before(unusedLifetime)}},
+		{`DELETE FROM oauth_token WHERE expires_at <= ?`, []any{now}},
+		{`DELETE FROM oauth_grant WHERE revoked_at < ?`, []any{before(revokedLifetime)}},
+		{`DELETE FROM oauth_grant WHERE last_used_at IS NULL AND created_at < ?`, []any{before(unusedLifetime)}},
+		{`DELETE FROM oauth_grant WHERE last_used_at < ? AND NOT EXISTS (SELECT 1 FROM oauth_token t
+			WHERE t.grant_id = oauth_grant.id)
+			AND NOT EXISTS (SELECT 1 FROM token t WHERE t.grant_id = oauth_grant.id AND t.revoked_at IS NULL
+			AND coalesce(t.expires_at > ?, true))`,
+			[]any{before(refreshLifetime), now}},
+		{`DELETE FROM oauth_client WHERE kind IN ('registered', 'document') AND updated_at < ? AND used_at IS NULL
+			AND disabled_at IS NULL
+			AND NOT EXISTS (SELECT 1 FROM oauth_grant g WHERE g.client_id = oauth_client.id)`, []any{before(unusedLifetime)}},
+		{`DELETE FROM signing_key WHERE algorithm <> ? AND retired_at < ?`,
+			[]any{markAlgorithm, before(accesstoken.KeyLife)}},
+		{`DELETE FROM signing_key WHERE algorithm = ? AND retired_at < ?`, []any{markAlgorithm, before(browsermark.Life)}},
+	} {
+		if _, err := tx.Exec(step.statement, step.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxURI is the most bytes of a URI that a client registers or names.
+const maxURI = 2048
+
+// canonicalResource converts a resource indicator (RFC 8707: an absolute URI without a fragment) to the form that is
+// stored and becomes the audience: scheme and host in lower case, without a slash at the end. Empty stays empty.
+func canonicalResource(resource string) (string, error) {
+	if resource == "" {
+		return "", nil
+	}
+	u, err := url.Parse(resource)
+	switch {
+	case len(resource) > maxURI:
+		return "", oauthError(KindTooLarge, OAuthInvalidTarget, "resource", "resource is %d bytes; at most %d are allowed",
+			len(resource), maxURI)
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		strings.Contains(resource, "#"):
+		return "", oauthError(KindInvalid, OAuthInvalidTarget, "resource",
+			"resource is %s; the absolute http or https URI of a service, without user and fragment, is needed", show(resource))
+	}
+	u.Host = strings.ToLower(u.Host)
+	return strings.TrimSuffix(u.String(), "/"), nil
+}
+
+// joinScopes writes scopes as OAuth does, separated by spaces (RFC 6749, 3.3).
+func joinScopes(scopes []Scope) string {
+	words := make([]string, len(scopes))
+	for i, s := range scopes {
+		words[i] = string(s)
+	}
+	return strings.Join(words, " ")
 }

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
-
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -49,16 +47,14 @@ func TestATokenThatIsDatedBackDoesNotOutliveItsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, _ := s.oauth.keys.Load(id)
+	known := signingKeyOf(t, s, id)
 	at := s.clock()
 	passed.Add(int64(time.Minute))
 	if _, err := s.Accounts().RotateSigningKey(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	claims.ExpiresAt.Time = at.AddDate(100, 0, 0)
-	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
-	token.Header["typ"], token.Header["kid"] = accessTokenType, id
-	forged, err := token.SignedString(known.(signingKey).private)
+	forged, err := claims.Sign(known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,9 +75,9 @@ func TestATokenThatSaysMoreThanItsGrantGivesNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, _ := s.oauth.keys.Load(id)
-	token, err := s.signAccessToken(issued{key: known.(signingKey), issuer: testIssuer, audience: testResource,
-		user: claims.UserID, client: claims.ClientID, grant: claims.GrantID, tokenID: "x", scopes: Scopes(), at: s.clock()})
+	known := signingKeyOf(t, s, id)
+	token, err := issued{key: known, issuer: testIssuer, audience: testResource,
+		user: claims.UserID, client: claims.ClientID, grant: claims.GrantID, tokenID: "x", scopes: Scopes(), at: s.clock()}.sign()
 	if err != nil {
 		t.Fatal(err)
 	}

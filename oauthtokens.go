@@ -3,10 +3,17 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/accesstoken"
 	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -176,22 +183,27 @@ func (s *Store) issue(ctx context.Context, fn func(tx db.Tx) (t issued, refused,
 	if err != nil {
 		return TokenSet{}, err
 	}
-	access, err := s.signAccessToken(t)
+	access, err := t.sign()
 	if err != nil {
 		return TokenSet{}, wrap(err)
 	}
-	return TokenSet{AccessToken: access, TokenType: "Bearer", ExpiresIn: int(accessLifetime.Seconds()),
+	return TokenSet{AccessToken: access, TokenType: "Bearer", ExpiresIn: int(accesstoken.Lifetime.Seconds()),
 		RefreshToken: t.refresh, Scope: joinScopes(t.scopes)}, nil
 }
 
 // issued holds the contents of an access token, and the refresh token issued with it.
 type issued struct {
-	key                          signingKey
+	key                          accesstoken.Key
 	issuer, audience             string
 	user, client, grant, tokenID string
 	scopes                       []Scope
 	at                           time.Time
 	refresh                      string
+}
+
+func (t issued) sign() (string, error) {
+	return accesstoken.Token{Issuer: t.issuer, Audience: t.audience, User: t.user, Client: t.client, Grant: t.grant,
+		ID: t.tokenID, Scope: joinScopes(t.scopes), IssuedAt: t.at}.Claims().Sign(t.key)
 }
 
 // grantTokens records that a client gets tokens.
@@ -209,7 +221,7 @@ func (s *Store) grantTokens(tx db.Tx, t *issued, client storedClient, g storedGr
 		return err
 	}
 	var err error
-	t.key, err = s.currentKey(tx)
+	t.key, err = s.oauth.keys.Current(tx, now)
 	return err
 }
 
@@ -413,4 +425,166 @@ func checkClient(tx db.Tx, c ClientCredentials) (storedClient, error) {
 		return storedClient{}, invalidClient(c.ID)
 	}
 	return client, nil
+}
+
+// AccessTokenCheck is an access token with the issuer and audience to check it against.
+type AccessTokenCheck struct {
+	Token    string
+	Issuer   string   // the issuer identifier of the authorization server
+	Audience []string // the resources that are served here; the token must be for one of them
+}
+
+// Format prints the check without the token.
+func (c AccessTokenCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Token") }
+
+// CheckAccessToken returns the principal of an access token. A token that this store did not sign, that has expired, is
+// for another resource, or whose grant, client or user is no longer valid, is ErrUnauthenticated with the code
+// invalid_token.
+func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Principal, error) {
+	s, err := h.operator("CheckAccessToken")
+	if err != nil {
+		return Principal{}, err
+	}
+	if err := checkIssuer(c.Issuer, strings.Join(c.Audience, "")); err != nil {
+		return Principal{}, err
+	}
+	claims, key, err := s.readAccessToken(ctx, c.Token)
+	if err == nil {
+		err = s.checkClaims(claims, c)
+	}
+	if err != nil {
+		return Principal{}, err
+	}
+	var p Principal
+	err = s.readStore(ctx, func(tx db.Tx) (err error) {
+		p, err = principalOf(tx, claims, key)
+		return err
+	})
+	return p, err
+}
+
+// readAccessToken returns the claims of a token signed by this store, expired or not, and the id of the key.
+func (s *shared) readAccessToken(ctx context.Context, token string) (accesstoken.Claims, string, error) {
+	claims, key, err := s.oauth.keys.Read(ctx, s.db, token)
+	return claims, key, wrap(asBadAccessToken(err))
+}
+
+// checkClaims checks that a token is valid now, from this issuer, and for this service.
+func (s *shared) checkClaims(claims accesstoken.Claims, c AccessTokenCheck) error {
+	var audience []string
+	for _, resource := range c.Audience {
+		canonical, err := canonicalResource(resource)
+		if err != nil {
+			return err
+		}
+		audience = append(audience, canonical)
+	}
+	return asBadAccessToken(claims.Check(accesstoken.Expected{Issuer: c.Issuer, Audience: audience, Now: s.clock}))
+}
+
+// principalOf checks that everything a token depends on is still valid, and returns its principal.
+func principalOf(tx db.Tx, claims accesstoken.Claims, key string) (Principal, error) {
+	grants, err := loadGrants(tx, `g.uid = ? AND c.disabled_at IS NULL AND EXISTS (SELECT 1 FROM signing_key k
+		WHERE k.kid = ? AND (k.retired_at IS NULL OR k.retired_at >= ?))`, claims.GrantID, key, claims.IssuedAt.UnixMicro())
+	if err != nil {
+		return Principal{}, err
+	}
+	if len(grants) == 0 || grants[0].ended || grants[0].user != claims.UserID || grants[0].ClientID != claims.ClientID {
+		return Principal{}, badAccessToken("its grant has ended")
+	}
+	g := grants[0]
+	users, err := loadUsers(tx, `u.uid = ?`, g.user)
+	if err != nil {
+		return Principal{}, err
+	}
+	words := strings.Fields(claims.Scope)
+	scopes := slices.DeleteFunc(Scopes(),
+		func(s Scope) bool { return !slices.Contains(words, string(s)) || !g.carries(s) })
+	return Principal{User: users[0].User, Scopes: scopes, Access: accessOf(g.user, scopes, g.Projects),
+		ClientID: g.ClientID, GrantID: g.ID}, nil
+}
+
+// asBadAccessToken turns the refusal of a token into an error for its client. Other errors stay.
+func asBadAccessToken(err error) error {
+	var refusal accesstoken.Refusal
+	if errors.As(err, &refusal) {
+		return badAccessToken(string(refusal))
+	}
+	return err
+}
+
+func badAccessToken(why string) error {
+	return oauthError(KindUnauthenticated, OAuthInvalidToken, "token", "Invalid token: %s", why)
+}
+
+// isBadAccessToken reports whether an error is about the token itself, not about reading it.
+func isBadAccessToken(err error) bool {
+	var cause *OAuthError
+	return errors.As(err, &cause) && cause.Code == OAuthInvalidToken
+}
+
+// SigningKey is the public half of a key that signs access tokens. It encodes to a JSON Web Key (RFC 7517, RFC 8037).
+type SigningKey struct {
+	ID        string // kid
+	Public    ed25519.PublicKey
+	CreatedAt time.Time
+	RetiredAt time.Time // when it stopped signing; zero: it is the signing key
+}
+
+// MarshalJSON returns kty, crv, x, kid, use and alg.
+func (k SigningKey) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Type      string `json:"kty"`
+		Curve     string `json:"crv"`
+		X         string `json:"x"`
+		ID        string `json:"kid"`
+		Use       string `json:"use"`
+		Algorithm string `json:"alg"`
+	}{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.Public), k.ID, "sig", accesstoken.Algorithm})
+}
+
+// SigningKeys returns the keys whose tokens are accepted, the signing key first; none before the first token.
+func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
+	s, err := h.operator("SigningKeys")
+	if err != nil {
+		return nil, err
+	}
+	all := []SigningKey{}
+	err = s.readStore(ctx, func(tx db.Tx) error {
+		found, err := accesstoken.List(tx, s.now())
+		for _, k := range found {
+			key := SigningKey{ID: k.ID, Public: k.Public(), CreatedAt: kernel.ToTime(k.Created)}
+			if k.Retired != 0 {
+				key.RetiredAt = kernel.ToTime(k.Retired)
+			}
+			all = append(all, key)
+		}
+		return err
+	})
+	return all, err
+}
+
+// RotateSigningKey makes a new key for future tokens. The old one no longer signs; tokens that it signed are accepted
+// until they expire, at most an hour later. The marks of browsers (see [AddedSignIn]) end at once.
+func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
+	s, err := h.operator("RotateSigningKey")
+	if err != nil {
+		return SigningKey{}, err
+	}
+	var made SigningKey
+	err = s.writeStore(ctx, func(tx db.Tx) error {
+		if _, err := tx.Exec(`DELETE FROM signing_key WHERE algorithm = ?`, markAlgorithm); err != nil {
+			return err
+		}
+		now := s.now()
+		key, err := accesstoken.Rotate(tx, now)
+		if err == nil {
+			made = SigningKey{ID: key.ID, Public: key.Public(), CreatedAt: kernel.ToTime(now)}
+		}
+		return err
+	})
+	if err != nil {
+		return SigningKey{}, err
+	}
+	return made, nil
 }

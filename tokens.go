@@ -3,6 +3,8 @@ package souvenir
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -469,4 +471,22 @@ func (s *Store) purgeTokens(tx db.Tx, now int64) (int64, error) {
 	}
 	result, err := tx.Exec(`DELETE FROM token WHERE revoked_at < ?1 OR expires_at < ?1`, before)
 	return result.RowsAffected, err
+}
+
+// newSecret returns 256 random bits in the characters a-z and 2-7, newIdentifier 128 of them.
+func newSecret() string { return randomText(32) }
+
+func newIdentifier() string { return randomText(16) }
+
+func randomText(size int) string {
+	random := make([]byte, size)
+	_, _ = rand.Read(random) // never fails: without randomness the program crashes
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(random))
+}
+
+// digest returns the hash that secrets, codes and tokens are stored as. They are random and long, so a plain hash is
+// enough.
+func digest(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
 }

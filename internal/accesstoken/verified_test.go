@@ -1,4 +1,4 @@
-package souvenir
+package accesstoken
 
 import (
 	"strconv"
