@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-//go:embed migrations/*.sql
+//go:embed migrations/*.sql migrations/schema/*.sql
 var migrations embed.FS
 
 // Migrations returns the schema of the program, for Config.Migrations.
@@ -63,6 +63,36 @@ func loadMigrations(fsys fs.FS) ([]migration, error) {
 	return steps, nil
 }
 
+// schemaName is the name of the file with the schema that the migrations up to a number make of an empty file.
+var schemaName = regexp.MustCompile(`^schema/(\d{4})\.sql$`)
+
+// startNewFile makes the schema of a new file in one step, as far as there is one for that, and returns the number of
+// migrations that it stands for. Running each of them takes several times as long, and they rewrite the schema.
+func startNewFile(c *conn, fsys fs.FS, steps int) (version int, err error) {
+	names, err := fs.Glob(fsys, "schema/*.sql") // sorted
+	if err != nil {
+		return 0, fmt.Errorf("sqlite: migrations: %w", err)
+	}
+	var best string
+	for _, name := range names {
+		m := schemaName.FindStringSubmatch(name)
+		if m == nil {
+			continue
+		}
+		if n, _ := strconv.Atoi(m[1]); n <= steps {
+			best, version = name, n
+		}
+	}
+	if best == "" {
+		return 0, nil
+	}
+	sql, err := fs.ReadFile(fsys, best)
+	if err != nil {
+		return 0, fmt.Errorf("sqlite: schema %q: %w", best, err)
+	}
+	return version, c.script(string(sql))
+}
+
 // fill completes a migration.
 func (m migration) fill(tx *Tx, fills map[string]func(db.Tx) error) error {
 	_, name, _ := strings.Cut(strings.TrimSuffix(m.name, ".sql"), "_")
@@ -103,7 +133,13 @@ func (d *DB) migrate(ctx context.Context, c *conn, config Config, steps []migrat
 			return err
 		}
 	}
-	for _, m := range steps[version:] {
+	done := version
+	if version == 0 && config.Migrations != nil {
+		if done, err = startNewFile(c, config.Migrations, len(steps)); err != nil {
+			return classify("migrate "+d.path, err)
+		}
+	}
+	for _, m := range steps[done:] {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"io/fs"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -88,4 +90,58 @@ func TestTheProgramsOwnSchemaCanBeCreated(t *testing.T) {
 			return tx.QueryRow("SELECT count(*) FROM pragma_foreign_key_check").Scan(&violations)
 		}))
 	}
+}
+
+// eachStep hides the schemas of new files, so that every migration runs.
+type eachStep struct{ fs.FS }
+
+func (e eachStep) Glob(pattern string) ([]string, error) {
+	if strings.HasPrefix(pattern, "schema/") {
+		return nil, nil
+	}
+	return fs.Glob(e.FS, pattern)
+}
+
+func TestNewFilesHaveTheSchemaThatAllMigrationsMake(t *testing.T) {
+	schema := func(migrations fs.FS) (all []string) {
+		c := testConfig(newFile(t))
+		c.Migrations = migrations
+		must(t, openTest(t, c).Read(t.Context(), func(tx base.Tx) (err error) {
+			all, err = base.Column[string](tx, `SELECT type || ' ' || name || ' on ' || tbl_name || ': ' || coalesce(sql, '')
+				FROM sqlite_schema UNION ALL SELECT 'version ' || user_version FROM pragma_user_version ORDER BY 1`)
+			return err
+		}))
+		return all
+	}
+	files, err := fs.Glob(Migrations(), "schema/*.sql")
+	must(t, err)
+	if len(files) == 0 {
+		t.Fatal("there is no schema for new files")
+	}
+	got, want := schema(Migrations()), schema(eachStep{Migrations()})
+	for _, s := range got {
+		if !slices.Contains(want, s) {
+			t.Errorf("only in a new file: %s", s)
+		}
+	}
+	for _, s := range want {
+		if !slices.Contains(got, s) {
+			t.Errorf("only after all migrations: %s", s)
+		}
+	}
+}
+
+func TestNewFilesRunOnlyTheMigrationsAfterTheirSchema(t *testing.T) {
+	c := testConfig(newFile(t))
+	migrations := migrationsAnd(t, "0003_more.sql", "ALTER TABLE item ADD COLUMN more TEXT")
+	migrations["schema/0002.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE item (id INTEGER PRIMARY KEY, short)")}
+	migrations["schema/0004.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE future (id)")}
+	c.Migrations = migrations
+	must(t, openTest(t, c).Read(t.Context(), func(tx base.Tx) error {
+		columns, err := base.Column[string](tx, "SELECT name FROM pragma_table_info('item') ORDER BY cid")
+		if got := strings.Join(columns, " "); got != "id short more" {
+			t.Errorf("the columns are %q", got)
+		}
+		return err
+	}))
 }
