@@ -306,7 +306,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"signing_key": "id kid algorithm private_key created_at retired_at",
 		"oauth_code":  madeAgain, "session": left, "invitation": left, "project_invitation": left,
 		"declined_invitation": left, "activity": left, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain,
-		"change": madeAgain, "turn": madeAgain,
+		"change": madeAgain, "turn": madeAgain, "memory_own": madeAgain,
 		"row_hash": madeAgain, "trash": left, "trash_item": left, "trash_link": left,
 	}
 	s := openCopy(t)

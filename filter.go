@@ -14,8 +14,9 @@ import (
 
 // Filter limits a search or a listing to memories whose fields match. The keys are the known keys of a memory
 // (event_type, state, importance, classification, rule_type, tags, related_memory_ids, project_id, project_name,
-// collection_name, id, created_at, updated_at) or any key of its own metadata; all of them must match. An own key that
-// has the name of a known one, or whose name begins with "custom.", is named by [Own]. A value is
+// collection_name, id, created_at, updated_at, event_time, key) or any key of its own metadata; all of them must match.
+// An own key that has the name of a known one, or whose name begins with "custom.", is named by [Own]. Own keys are
+// found by an index in metadata of up to 4,096 bytes; see Options.IndexedMetadata. A value is
 //
 //   - a string, number or bool: equal to it (for lists, such as tags: contains it);
 //   - nil: the key is not set;

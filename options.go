@@ -50,6 +50,12 @@ type Options struct {
 	// are permanent. At most 100 years. Entries already in the trash keep their expiry.
 	KeepTrash time.Duration
 
+	// IndexedMetadata is how long the metadata of a memory may be, in bytes as JSON, for a [Filter] to find it by an index:
+	// by any key at the top, whose value is a text, a number or a boolean, or a list of these. Filters read longer metadata,
+	// which takes longer. Zero means what the file has, which is 4,096 when it is created; a negative value means no index.
+	// At most 65,536. Opening a file with another length than it has makes its index again.
+	IndexedMetadata int
+
 	// Reserve is the size in bytes of a file beside the store (its name plus -reserve) that holds back disk space, so that
 	// deleting works when the disk is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
 	Reserve int64
@@ -97,6 +103,10 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if q := full.Quota; q.Memories < 0 || q.Revisions < 0 || q.Items < 0 || q.Bytes < 0 {
 		return full, invalid("Quota", "Quota is %+v; numbers of 0 (no bound) or more are expected", q)
+	}
+	if full.IndexedMetadata > MaxMetadata {
+		return full, invalid("IndexedMetadata", "IndexedMetadata is %d; at most 65,536 bytes are allowed, 0 means what the "+
+			"file has, and a negative value no index", full.IndexedMetadata)
 	}
 	if full.Reserve < 0 || full.Reserve > 1<<30 {
 		return full, invalid("Reserve", "Reserve is %d; 0 to 1,073,741,824 bytes are allowed", full.Reserve)

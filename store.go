@@ -117,9 +117,31 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		_ = engine.Close() // the first error is the one that counts
 		return nil, wrap(err)
 	}
+	if err := s.indexMetadata(ctx); err != nil {
+		s.worker.Stop()
+		_ = engine.Close()
+		return nil, wrap(err)
+	}
 	s.index.Profile = s.profile
 	s.activity.Start()
 	return s, nil
+}
+
+// indexMetadata makes the index of own metadata again if the options ask for another length.
+func (s *Store) indexMetadata(ctx context.Context) error {
+	if s.options.IndexedMetadata == 0 || s.db.ReadOnly() {
+		return nil
+	}
+	bytes := max(int64(s.options.IndexedMetadata), 0)
+	same := false
+	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
+		same, err = kernel.IndexesMetadata(tx, bytes)
+		return err
+	})
+	if err != nil || same {
+		return err
+	}
+	return s.db.Write(ctx, func(tx db.Tx) error { return kernel.IndexMetadata(tx, bytes) })
 }
 
 // fileConfig returns the configuration for opening the file of a store, including the upkeep of its hashes.

@@ -36,6 +36,19 @@ const (
 	KeyIsSet    = `EXISTS (SELECT 1 FROM ` + keys + ` WHERE k.key = ? AND k.type <> 'null')`
 	keys        = `json_each(CASE WHEN json_valid(m.metadata) THEN m.metadata ELSE '{}' END) k`
 
+	// OwnRows selects what the table memory_own has of a memory m: partition_id, key, value, memory_id. OwnLong is the
+	// condition that its metadata are longer than the parameter, in bytes, so that it has a row of its own kind instead.
+	OwnRows = `SELECT m.partition_id, k.key, CASE WHEN e.type IN ('null', 'array', 'object') THEN x'' ELSE e.value END, m.id
+		FROM memory m, ` + keys + `, json_each(CASE WHEN k.type = 'array' THEN
+			CASE k.value WHEN '[]' THEN '[null]' ELSE k.value END
+			WHEN k.type = 'object' THEN '[null]' ELSE json_array(k.value) END) e
+		WHERE k.type <> 'null' AND octet_length(m.metadata) <= ?`
+	OwnLong = `m.metadata <> '{}' AND octet_length(m.metadata) > ?`
+
+	// OwnIsText and OwnIsNumber test the type of o.value, a value of the table memory_own.
+	OwnIsText   = `typeof(o.value) = 'text'`
+	OwnIsNumber = `typeof(o.value) IN ('integer', 'real')`
+
 	// Module is the module that a memory names in its metadata, NULL for none, as in the index memory_module.
 	Module = `CASE WHEN json_valid(metadata) THEN CASE json_type(metadata, '$.module_name') WHEN 'text' THEN metadata ` +
 		`->> '$.module_name' END END`

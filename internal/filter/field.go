@@ -33,6 +33,8 @@ var knownFields = map[string]field{
 	"id":              column("m.uid", textValue),
 	"created_at":      timeColumn("m.created_at"),
 	"updated_at":      timeColumn("m.updated_at"),
+	"event_time":      timeColumn("m.event_time"),
+	"key":             column("m.key", textValue),
 	"tags":            list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`),
 }
 
@@ -112,6 +114,9 @@ func timeColumn(expression string) field {
 // InRows begins a condition that selects the matching memories by row, from another table.
 const InRows = `m.id IN (`
 
+// InOwn begins such a condition on own metadata, which usually selects few memories.
+const InOwn = InRows + `SELECT o.memory_id FROM memory_own o `
+
 // list compares the rows of another table, selected as the memories they belong to: one match is enough. The selection
 // ends in a condition, for which args are bound.
 func list(memories, expression string, args ...any) field {
@@ -141,36 +146,13 @@ func links(v kernel.Viewer) field {
 		JOIN collection c ON c.id = p.collection_id WHERE `+visible, `r.uid`, args...)
 }
 
-// metadataField compares a key of the caller's own metadata: text with text, numbers and booleans (as 1 and 0) with
-// each other; for a list, one matching element is enough.
-func metadataField(key string) field {
-	// A damaged row is no error here: it matches nothing, and reading it reports the damage.
-	return field{
-		value: scalarValue,
-		anyOf: func(values []any) (string, []any) {
-			is, arg := among(values, db.Values)
-			return db.Key + `e.value` + is + `)`, []any{key, arg}
-		},
-		compare: func(operator string, bound any) (string, []any) {
-			types := db.KeyIsNumber
-			if _, isText := bound.(string); isText {
-				types = db.KeyIsText
-			}
-			return db.Key + types + ` AND e.value` + operator + ` ?)`, []any{key, bound}
-		},
-		isSet: func() (string, []any) {
-			return db.KeyIsSet, []any{key}
-		},
-	}
-}
-
 // OwnPrefix begins the name of a key of the caller's own metadata, whatever that key is called.
 const OwnPrefix = kernel.CustomKey + "."
 
 // fieldOf returns how a key is compared for the caller.
 func fieldOf(v kernel.Viewer, key string) field {
 	if own, is := strings.CutPrefix(key, OwnPrefix); is {
-		return metadataField(own)
+		return ownField(v, own)
 	}
 	switch key {
 	case "project_name":
@@ -181,5 +163,5 @@ func fieldOf(v kernel.Viewer, key string) field {
 	if known, ok := knownFields[key]; ok {
 		return known
 	}
-	return metadataField(key)
+	return ownField(v, key)
 }

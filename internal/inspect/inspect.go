@@ -185,6 +185,7 @@ func (in *inspection) look(tx db.Tx) error {
 	for _, step := range append(steps, []step{
 		{"partition", in.checkPartitions},
 		{"memory", in.checkMemories},
+		{"memory_own", in.checkOwnIndex},
 		{"passage_text", in.checkFullText},
 		{"memory_revision", in.checkRevisions},
 		{"file", in.checkFiles},

@@ -354,6 +354,17 @@ func (in *inspection) checkFoldedNames() error {
 		FROM project_alias`)
 }
 
+// checkOwnIndex compares the index of own metadata with the memories.
+func (in *inspection) checkOwnIndex() error {
+	missing, excess, err := kernel.OwnIndexDiffers(in.tx)
+	if err == nil && missing+excess > 0 {
+		in.find(Finding{Table: "memory_own", Repairable: true,
+			Problem: fmt.Sprintf("the index of own metadata lacks %d rows, and has %d that belong to no memory", missing, excess)})
+		in.repairs.own = true
+	}
+	return err
+}
+
 // checkAttributes checks a memory's attributes: everything besides its content.
 func (m *checkedMemory) checkAttributes() error {
 	object, err := jsonobject.Decode([]byte(m.metadata))

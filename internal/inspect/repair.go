@@ -15,6 +15,7 @@ import (
 type repairs struct {
 	indexes  bool      // rebuild the file's indexes
 	fullText bool      // rebuild all of full text
+	own      bool      // rebuild the index of own metadata
 	orphans  []orphans // rows to delete
 	unlink   []orphans // references to remove
 	chunks   bool      // delete chunks without a file
@@ -80,6 +81,9 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 		steps = append(steps,
 			func() error { return s.DB.Write(ctx, func(tx db.Tx) error { return tx.Words().Clear() }) },
 			func() error { return s.rebuildFullText(ctx) })
+	}
+	if r.own {
+		steps = append(steps, func() error { return s.DB.Write(ctx, kernel.RemakeOwnIndex) })
 	}
 	for _, o := range r.unlink {
 		one(fmt.Sprintf(`UPDATE "%s" SET "%s" = NULL WHERE %s`, o.table, o.column, o.condition()))

@@ -67,14 +67,19 @@ func (sel Selection) Where() (condition string, args []any) {
 func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 	fitting := map[int64]int{}
 	if sel.Condition != "" {
+		from, args := fromPartitions(``)+` WHERE p.id IN `+db.Integers+sel.further(),
+			append([]any{sel.PartitionList()}, sel.Args...)
+		if strings.Contains(sel.Condition, filter.InOwn) {
+			condition, given := sel.Where()
+			from, args = kernel.FromMemory+` WHERE `+condition, given // from the rows of the condition
+		}
 		err = tx.Each(func(row db.Rows) error {
 			var partition int64
 			var n int
 			err := row.Scan(&partition, &n)
 			fitting[partition] = n
 			return err
-		}, `SELECT p.id, count(*) `+fromPartitions(``)+` WHERE p.id IN `+db.Integers+sel.further()+` GROUP BY p.id`,
-			append([]any{sel.PartitionList()}, sel.Args...)...)
+		}, `SELECT m.partition_id, count(*) `+from+` GROUP BY m.partition_id`, args...)
 	}
 	for i := range sel.Partitions {
 		p := &sel.Partitions[i]
@@ -99,9 +104,24 @@ func (sel Selection) Page(tx db.Tx, order Order, limit, offset int) ([]int64, er
 	if sel.worthMerging(limit + offset) {
 		return sel.merged(tx, order, limit, offset)
 	}
-	return db.Column[int64](tx, `SELECT m.id `+fromPartitions(db.ByUpdated)+` WHERE p.id IN `+db.Integers+sel.further()+
-		` ORDER BY +`+order.SQL(`m`)+` LIMIT ? OFFSET ?`,
-		append(append([]any{sel.PartitionList()}, sel.Args...), limit, offset)...)
+	from, args := fromPartitions(db.ByUpdated)+` WHERE p.id IN `+db.Integers+sel.further(),
+		append([]any{sel.PartitionList()}, sel.Args...)
+	if sel.few() {
+		condition, given := sel.Where()
+		from, args = kernel.FromMemory+` WHERE `+condition, given
+	}
+	return db.Column[int64](tx, `SELECT m.id `+from+` ORDER BY +`+order.SQL(`m`)+` LIMIT ? OFFSET ?`,
+		append(args, limit, offset)...)
+}
+
+// few reports whether a condition has selected so few rows, from another table, that reading them by row is less work
+// than reading an index of all.
+func (sel Selection) few() bool {
+	fitting, memories := 0, 0
+	for _, p := range sel.Partitions {
+		fitting, memories = fitting+p.fitting, memories+p.Memories
+	}
+	return strings.Contains(sel.Condition, filter.InOwn) && fitting < memories/8
 }
 
 // mostMerged is the most rows of all partitions that are worth reading along indexes, rather than letting SQLite sort

@@ -19,6 +19,8 @@ func filters() concept {
 		{"choose the same in searches and listings", filterEverywhere},
 		{"that make no sense are errors which say why", filterErrors},
 		{"leave scores alone", filterScores},
+		{"find own metadata however they were written, and whatever their length", filterOwnMetadata},
+		{"take the memory's own key and the time of what it tells of", filterKeyAndEventTime},
 	}}
 }
 
@@ -317,5 +319,76 @@ func filterDays(f *fixture) {
 		for _, key := range []string{"created_at", "updated_at"} {
 			f.same(key+" "+brief(c.value), texts(f.list(souvenir.List{Filter: souvenir.Filter{key: c.value}})), c.want...)
 		}
+	}
+}
+
+func filterOwnMetadata(f *fixture) {
+	long := strings.Repeat("long ", souvenir.MaxMetadata/8) // too long for an index
+	id := map[string]string{}
+	for name, metadata := range map[string]string{
+		"text": `{"k":"x","other":1}`, "list": `{"k":["x",7,null]}`, "long": `{"k":["x",7],"filler":"` + long + `"}`,
+		"true": `{"k":true}`, "one": `{"k":1.0}`, "null": `{"k":null}`, "none": `{}`, "object": `{"k":{"x":1}}`,
+		"empty": `{"k":[]}`, "unnamed": `{"":"x"}`,
+	} {
+		id[name] = f.add(souvenir.NewMemory{Content: name, Metadata: object(metadata)}).ID
+	}
+	const set = "empty list long object one text true"
+	f.finds("k", "x", "list long text")
+	f.finds("k", 7, "list long")
+	f.finds("k", 1, "one true")
+	f.finds("k", souvenir.Not("x"), "empty none null object one true unnamed")
+	f.finds("k", souvenir.Condition{AtLeast: 2}, "list long")
+	f.finds("k", souvenir.Condition{AtLeast: "a", LessThan: "y"}, "list long text")
+	f.finds("k", souvenir.Not([]any{nil}), set)
+	f.finds("k", nil, "none null unnamed")
+	f.finds("", "x", "unnamed")
+	f.finds("", souvenir.Not([]any{nil}), "unnamed")
+	f.finds("filler", long, "long")
+
+	f.update(id["text"], souvenir.MemoryUpdate{Metadata: object(`{"k":"y"}`)})
+	f.update(id["long"], souvenir.MemoryUpdate{Metadata: object(`{"filler":null}`)})
+	f.update(id["true"], souvenir.MemoryUpdate{Metadata: object(`{"filler":"` + long + `"}`)})
+	project := "p"
+	f.update(id["list"], souvenir.MemoryUpdate{ProjectID: &project})
+	f.delete(id["one"])
+	f.finds("k", []any{"x", 1}, "list long true")
+	f.finds("k", "y", "text")
+	if _, err := f.store.RestoreTrashed(f.ctx, id["one"]); err != nil {
+		f.Fatal(err)
+	}
+	f.finds("k", 1, "one true")
+	f.equal("of another user", len(f.as(souvenir.Access{User: "ann"}).list(souvenir.List{Filter: souvenir.Filter{"k": 1}})), 0)
+}
+
+// finds compares the contents of the memories that a condition on a key chooses, by listing, searching and counting.
+func (f *fixture) finds(key string, value any, want string) {
+	f.Helper()
+	filter := souvenir.Filter{souvenir.Own(key): value}
+	listed := texts(f.list(souvenir.List{Filter: filter}))
+	slices.Sort(listed)
+	found := f.search(souvenir.Query{Filter: filter, Limit: 100})
+	f.equal(fmt.Sprint("listed with ", key, " ", brief(value)), strings.Join(listed, " "), want)
+	f.equal(fmt.Sprint("counted with ", key, " ", brief(value)), []int{found.Total, len(found.Hits)},
+		[]int{len(listed), len(listed)})
+}
+
+func filterKeyAndEventTime(f *fixture) {
+	f.add(souvenir.NewMemory{Content: "won", Key: "crm/1", EventTime: start.AddDate(-1, 0, 0)})
+	f.add(souvenir.NewMemory{Content: "lost", Key: "crm/2", EventTime: start.AddDate(-2, 0, 0)})
+	f.add(souvenir.NewMemory{Content: "open", Metadata: object(`{"key":"crm/1","event_time":"2001-01-01"}`)})
+	for _, c := range []struct {
+		filter souvenir.Filter
+		want   string
+	}{
+		{souvenir.Filter{"key": "crm/1"}, "won"},
+		{souvenir.Filter{"key": souvenir.Condition{AtLeast: "crm/", LessThan: "crm0"}}, "lost won"},
+		{souvenir.Filter{"key": nil}, "open"},
+		{souvenir.Filter{"event_time": souvenir.Condition{LessThan: start.AddDate(-1, 0, 0)}}, "lost"},
+		{souvenir.Filter{"event_time": nil}, "open"},
+		{souvenir.Filter{souvenir.Own("key"): "crm/1", souvenir.Own("event_time"): "2001-01-01"}, "open"},
+	} {
+		found := texts(f.list(souvenir.List{Filter: c.filter}))
+		slices.Sort(found)
+		f.equal(fmt.Sprint(c.filter), strings.Join(found, " "), c.want)
 	}
 }

@@ -1,0 +1,63 @@
+package kernel
+
+import "github.com/souvenir-ai/souvenir/internal/db"
+
+// IndexedMetadata is how many bytes of metadata are indexed by key and value, unless the store's setting says
+// otherwise. The triggers of memory_own know it, too.
+const IndexedMetadata = 4096
+
+const settingIndexed = "indexed_metadata"
+
+// ownRows selects what memory_own should have.
+const ownRows = db.OwnRows + ` UNION SELECT m.partition_id, '', x'00', m.id FROM memory m WHERE ` + db.OwnLong
+
+// indexedMetadata returns how many bytes of metadata are indexed.
+func indexedMetadata(tx db.Tx) (bytes int64, err error) {
+	err = tx.QueryRow(`SELECT coalesce((SELECT value FROM setting WHERE key = ?), ?)`, settingIndexed,
+		IndexedMetadata).Scan(&bytes)
+	return bytes, err
+}
+
+// IndexMetadata makes the index of own metadata again if it is made for another length.
+func IndexMetadata(tx db.Tx, bytes int64) error {
+	present, err := indexedMetadata(tx)
+	if err != nil || present == bytes {
+		return err
+	}
+	if err := SetSetting(tx, settingIndexed, bytes); err != nil {
+		return err
+	}
+	return RemakeOwnIndex(tx)
+}
+
+// IndexesMetadata reports whether the index of own metadata is made for a length.
+func IndexesMetadata(tx db.Tx, bytes int64) (bool, error) {
+	present, err := indexedMetadata(tx)
+	return present == bytes, err
+}
+
+// RemakeOwnIndex makes the index of own metadata again from the memories.
+func RemakeOwnIndex(tx db.Tx) error {
+	bytes, err := indexedMetadata(tx)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`DELETE FROM memory_own`); err != nil {
+		return err
+	}
+	_, err = tx.Exec(`INSERT INTO memory_own (partition_id, key, value, memory_id) `+ownRows, bytes, bytes)
+	return err
+}
+
+// OwnIndexDiffers counts the rows that the index of own metadata lacks, or has in excess.
+func OwnIndexDiffers(tx db.Tx) (missing, excess int, err error) {
+	bytes, err := indexedMetadata(tx)
+	if err != nil {
+		return 0, 0, err
+	}
+	const present = `SELECT partition_id, key, value, memory_id FROM memory_own`
+	err = tx.QueryRow(`SELECT (SELECT count(*) FROM (SELECT * FROM (`+ownRows+`) EXCEPT `+present+`)),
+		(SELECT count(*) FROM (`+present+` EXCEPT SELECT * FROM (`+ownRows+`)))`, bytes, bytes, bytes, bytes).
+		Scan(&missing, &excess)
+	return missing, excess, err
+}
