@@ -538,3 +538,29 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	w.addProjectWarnings(&stored, d.ProjectID, d.ProjectName)
 	return stored, err
 }
+
+// memoryWriter writes memories for a view within one transaction: it finds and creates their places, and keeps to
+// the quotas.
+type memoryWriter struct {
+	*kernel.Writer
+	store     *Store
+	places    map[placeName]*kernel.Place
+	targets   map[ProjectRef]projectTarget // by their reference
+	grown     map[int64]bool               // partitions that hold more than before
+	restoring bool                         // the memories come from the trash
+}
+
+func (s *Store) newWriter(tx db.Tx, v viewer) (*memoryWriter, error) {
+	rows, err := kernel.NewWriter(tx, v, s.profile, s.embedder.Model())
+	return &memoryWriter{Writer: rows, store: s, places: map[placeName]*kernel.Place{},
+		targets: map[ProjectRef]projectTarget{}}, err
+}
+
+// flush writes the counts held in memory, and refuses a write that exceeds a quota. It must be called before the
+// transaction ends.
+func (w *memoryWriter) flush() error {
+	if err := w.checkQuota(); err != nil {
+		return err
+	}
+	return w.Writer.Flush()
+}

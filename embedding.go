@@ -336,3 +336,28 @@ func (h *Upkeep) Reindex(ctx context.Context, options *ReindexingOptions) error 
 	s.worker.Wake() // for texts that were refused
 	return nil
 }
+
+// embedDrafts splits and embeds drafts. A failing embedder is not an error: the passages stay without vectors, and the
+// warnings say so. The end of the caller's context is an error.
+func (s *Store) embedDrafts(ctx context.Context, drafts []kernel.Draft, progress Progress) (warnings []string,
+	err error) {
+	return kernel.EmbedDrafts(drafts, maxInput(s.embedder), func(texts []string) ([][]float32, []string, error) {
+		return s.embedTexts(ctx, texts, progress)
+	})
+}
+
+// embedTexts embeds pieces of documents. A failing embedder is not an error: it returns no vectors, and the warnings
+// say so. The end of the caller's context is an error.
+func (s *Store) embedTexts(ctx context.Context, texts []string, progress Progress) (vectors [][]float32,
+	warnings []string, err error) {
+	vectors, err = s.embed(ctx, ForDocument, texts, func(done int) { progress("embed", done, len(texts)) })
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	if err != nil {
+		s.log.Warn("texts could not be embedded; they are found by words until they are", "texts", len(texts), "error", err)
+		return nil, []string{"stored and found by its words, but not yet by meaning, because the embedder " +
+			s.embedder.Model() + " failed"}, nil
+	}
+	return vectors, nil, nil
+}

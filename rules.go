@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,7 +96,7 @@ func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
 	if err := checkRuleType(r.Type); err != nil {
 		return StoredRule{}, err
 	}
-	state, err := newRuleState(r.Content, r.Tags, r.Related)
+	state, err := kernel.NewRuleText(r.Content, r.Tags, r.Related)
 	if err != nil {
 		return StoredRule{}, err
 	}
@@ -104,7 +105,7 @@ func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
 		return StoredRule{}, err
 	}
 	return s.editRule(ctx, ruleEdit{
-		project: project, ruleType: r.Type, expected: r.ExpectedRevision, next: state.over,
+		project: project, ruleType: r.Type, expected: r.ExpectedRevision, next: state.Over,
 	})
 }
 
@@ -365,4 +366,204 @@ func (w *memoryWriter) checkRule(before, after storedMemory, at *kernel.Place) e
 	return newError(KindConflict, "rule_type",
 		"memory %s is already the rule of rule_type %q there; update it, or delete it first", show(present[0].ID),
 		after.RuleType)
+}
+
+// ruleEdit is a change to a project's one rule of a type. The new state may depend on the current one: it is computed
+// in the write transaction, so that no concurrent edit is lost.
+type ruleEdit struct {
+	project  ProjectRef
+	ruleType RuleType
+	expected int // revision; 0: any
+
+	// next returns the new state of the rule, given the current one, nil if there is none yet. It is called more than
+	// once.
+	next func(present *kernel.RuleText) (kernel.RuleText, error)
+}
+
+// after returns the rule's state after the edit, given the existing rules of its type.
+func (e ruleEdit) after(present []storedMemory) (kernel.RuleText, error) {
+	var before *kernel.RuleText
+	revision := 0
+	if len(present) > 0 {
+		m := present[0]
+		if err := m.expect(e.expected); err != nil {
+			return kernel.RuleText{}, err
+		}
+		before, revision = &kernel.RuleText{Content: m.Content, Tags: m.Tags, Related: m.Related}, m.Revision
+	}
+	next, err := e.next(before)
+	if err != nil {
+		return kernel.RuleText{}, err
+	}
+	if e.expected > 0 && revision == 0 {
+		return kernel.RuleText{}, newError(KindConflict, "expected_revision",
+			"expected_revision is %d, but there is no such rule; 0 means any", e.expected)
+	}
+	return next, valid.NewContent(next.Content)
+}
+
+// editRule makes the change. It splits and embeds the resulting text before the transaction; if others have edited the
+// rule meanwhile, it does so again for the new parts. After losing twice, the edit is stored anyway, and its new
+// passages are embedded in the background.
+func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
+	if e.expected < 0 {
+		return StoredRule{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any",
+			e.expected)
+	}
+	if err := s.checkWritable(); err != nil {
+		return StoredRule{}, err
+	}
+	if err := valid.Project(e.project.ID, e.project.Name); err != nil {
+		return StoredRule{}, err
+	}
+	const tries = 3
+	ready := kernel.Prepared{}
+	for try := 1; ; try++ {
+		warnings, err := s.prepareRule(ctx, e, ready)
+		if err != nil {
+			return StoredRule{}, err
+		}
+		var stored StoredRule
+		err = s.write(ctx, func(tx db.Tx, v viewer) error {
+			stored, err = s.storeRule(tx, v, e, ready, try == tries)
+			return err
+		})
+		if errors.Is(err, errUnprepared) {
+			continue
+		}
+		if err == nil && !stored.Indexed {
+			stored.Warnings = append(stored.Warnings, warnings...)
+			s.worker.Wake()
+		}
+		return stored, err
+	}
+}
+
+var errUnprepared = errors.New("the rule was changed while its text was embedded")
+
+// prepareRule makes the passages that the edit now results in and that are not ready yet. It reuses the memory's
+// existing vectors.
+func (s *Store) prepareRule(ctx context.Context, e ruleEdit, ready kernel.Prepared) (warnings []string, err error) {
+	var content string
+	var ownVectors bool
+	var known map[string][]float32
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		present, err := s.rulesToWrite(tx, v, e)
+		if err != nil {
+			return err
+		}
+		next, err := e.after(present)
+		if err != nil {
+			return err
+		}
+		content = next.Content
+		if len(present) == 0 {
+			_, profile, _, err := kernel.OwnCollection(tx, v.User, DefaultCollection)
+			ownVectors = profile != 0
+			return err
+		}
+		ownVectors = present[0].ownVectors
+		if content == present[0].Content {
+			content = "" // nothing to do
+		}
+		known, err = kernel.PassageVectors(tx, present[0].row, s.profile, present[0].ID, present[0].Content)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	missing := ready.Add(content, maxInput(s.embedder), known)
+	if ownVectors {
+		missing = nil
+	}
+	vectors, warnings, err := s.embedTexts(ctx, missing, func(string, int, int) {})
+	ready.SetVectors(missing, vectors)
+	return warnings, err
+}
+
+// rulesToWrite returns the rules that an edit changes, as presentRules does, for the project that it would be stored
+// in. An edit of a rule that must exist does not create a project: then a project that the caller can only read is an
+// error.
+func (s *Store) rulesToWrite(tx db.Tx, v viewer, e ruleEdit) ([]storedMemory, error) {
+	var present []storedMemory
+	var err error
+	if e.project == (ProjectRef{}) {
+		present, err = s.presentRules(tx, v, e.project, e.ruleType)
+	} else {
+		var p *naming.Project
+		if p, _, err = s.projectToWrite(tx, v, e.project.ID, e.project.Name); err == nil && p != nil {
+			present, err = s.rulesAt(tx, v, p.Row, e.ruleType)
+		}
+		if errors.Is(err, ErrForbidden) {
+			err = nil // it may not be created; whether it would be is checked below and when the rule is stored
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(present) == 0 {
+		if _, err := e.after(nil); !errors.Is(err, ErrNotFound) {
+			return nil, nil
+		}
+		if present, err = s.presentRules(tx, v, e.project, e.ruleType); err != nil {
+			return nil, err
+		}
+	}
+	if len(present) > 0 && !present[0].writable {
+		return nil, forbiddenRule(present[0])
+	}
+	return present, nil
+}
+
+// storeRule makes the change in the transaction. If passages are not ready, it returns errUnprepared, except on the
+// last try: then they are stored without vectors.
+func (s *Store) storeRule(tx db.Tx, v viewer, e ruleEdit, ready kernel.Prepared, last bool) (StoredRule, error) {
+	w, err := s.newWriter(tx, v)
+	if err != nil {
+		return StoredRule{}, err
+	}
+	project, err := w.project(e.project.ID, e.project.Name)
+	if err != nil {
+		return StoredRule{}, err
+	}
+	if project == 0 && e.ruleType == RuleTodo {
+		return StoredRule{}, todoNeedsProject()
+	}
+	present, err := s.rulesAt(tx, w.Viewer, project, e.ruleType)
+	if err != nil {
+		return StoredRule{}, err
+	}
+	next, err := e.after(present)
+	if err != nil {
+		return StoredRule{}, err
+	}
+	d := kernel.Draft{Content: next.Content, Collection: DefaultCollection, Attributes: kernel.Attributes{
+		EventType: EventProjectRule, RuleType: string(e.ruleType), ProjectID: e.project.ID, ProjectName: e.project.Name,
+		Tags: valid.Distinct(next.Tags), Related: valid.Distinct(next.Related),
+	}}
+	changed := len(present) == 0 || present[0].Content != next.Content
+	if changed {
+		complete := false
+		if d.Passages, complete = ready.Assemble(next.Content, maxInput(s.embedder)); !complete && !last {
+			return StoredRule{}, errUnprepared
+		}
+	}
+	stored := StoredRule{Created: len(present) == 0}
+	if stored.Created {
+		stored.Stored, err = w.insert(&d)
+	} else {
+		after := present[0]
+		after.Content, after.Tags, after.Related = next.Content, next.Tags, next.Related
+		content := &d
+		if !changed {
+			content = nil
+		}
+		stored.Stored, err = w.update(present[0], after, content)
+		w.addProjectWarnings(&stored.Stored, e.project.ID, e.project.Name)
+	}
+	if err != nil {
+		return StoredRule{}, err
+	}
+	stored.Warnings = slices.Concat(stored.Warnings, superfluous(present))
+	return stored, w.flush()
 }

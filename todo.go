@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/tododoc"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -98,7 +99,7 @@ func (t *Todo) UnmarshalJSON(data []byte) error {
 // SetTodo stores a todo document, replacing the project's present one. The memory keeps its id and gets a new revision.
 // Content that is not a todo document is ErrInvalid.
 func (s *Store) SetTodo(ctx context.Context, t NewTodo) (StoredTodo, error) {
-	state, err := newRuleState(t.Content, t.Tags, t.Related)
+	state, err := kernel.NewRuleText(t.Content, t.Tags, t.Related)
 	if err != nil {
 		return StoredTodo{}, err
 	}
@@ -111,7 +112,7 @@ func (s *Store) SetTodo(ctx context.Context, t NewTodo) (StoredTodo, error) {
 		return StoredTodo{}, err
 	}
 	stored, err := s.editRule(ctx,
-		ruleEdit{project: project, ruleType: RuleTodo, expected: t.ExpectedRevision, next: state.over})
+		ruleEdit{project: project, ruleType: RuleTodo, expected: t.ExpectedRevision, next: state.Over})
 	if err != nil {
 		return StoredTodo{}, err
 	}
@@ -254,19 +255,19 @@ func (s *Store) editTodo(ctx context.Context, project ProjectRef, expected int,
 	if err := checkTodoProject(project); err != nil {
 		return StoredRule{}, tododoc.Document{}, err
 	}
-	stored, err = s.editRule(ctx,
-		ruleEdit{project: project, ruleType: RuleTodo, expected: expected, next: func(present *ruleState) (ruleState, error) {
-			if present == nil {
-				return ruleState{}, s.noRule(project, RuleTodo)
-			}
-			d, err := tododoc.Parse(present.content)
-			if err != nil {
-				return ruleState{}, unreadableTodo(err)
-			}
-			next := *present
-			next.content, err = edit(d, present.content)
-			return next, err
-		}})
+	next := func(present *kernel.RuleText) (kernel.RuleText, error) {
+		if present == nil {
+			return kernel.RuleText{}, s.noRule(project, RuleTodo)
+		}
+		d, err := tododoc.Parse(present.Content)
+		if err != nil {
+			return kernel.RuleText{}, unreadableTodo(err)
+		}
+		next := *present
+		next.Content, err = edit(d, present.Content)
+		return next, err
+	}
+	stored, err = s.editRule(ctx, ruleEdit{project: project, ruleType: RuleTodo, expected: expected, next: next})
 	if err != nil {
 		return StoredRule{}, tododoc.Document{}, err
 	}
