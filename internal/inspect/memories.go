@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -252,7 +253,11 @@ func (in *inspection) checkFullText() error {
 	in.report.Checked["passage_text"] = len(rows)
 	in.progress("full text", 0, len(rows))
 	strays := false
+	terms := map[string]termFound{}
 	err = in.tx.Words().Occurrences(func(passage int64, column string, offset int, term string) error {
+		if t := terms[term]; t.passages == 0 || t.last != passage {
+			terms[term] = termFound{t.passages + 1, passage}
+		}
 		if _, ok := rows[passage]; !ok {
 			strays = true
 			return nil
@@ -269,7 +274,37 @@ func (in *inspection) checkFullText() error {
 		in.repairs.fullText = true
 	}
 	in.compareFullText(rows)
+	if err := in.lookUpTerms(terms); err != nil {
+		return err
+	}
 	in.progress("full text", len(rows), len(rows))
+	return nil
+}
+
+// termFound is how many passages have a term, and the last of them: a term's passages come one after the other.
+type termFound struct {
+	passages int
+	last     int64
+}
+
+// lookUpTerms checks that a search for each term finds its passages: a search reads an index of the terms that a
+// listing of all of them does not.
+func (in *inspection) lookUpTerms(terms map[string]termFound) error {
+	lost := 0
+	for term, t := range terms {
+		n, err := in.tx.Words().Count(db.Range{First: math.MinInt64, Last: math.MaxInt64}, []string{term})
+		if err != nil && !errors.Is(err, db.ErrCorrupt) {
+			return err
+		}
+		if err != nil || n != t.passages {
+			lost++
+		}
+	}
+	if lost > 0 {
+		in.find(Finding{Table: "passage_text", Problem: fmt.Sprintf("searches do not find %d of the %d terms of full text",
+			lost, len(terms)), Repairable: true})
+		in.repairs.fullText = true
+	}
 	return nil
 }
 

@@ -1,0 +1,307 @@
+package souvenir
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
+)
+
+// What disks, cables and programs do to files.
+
+const (
+	damagedSector = 512
+	damageSeeds   = 8 // of each kind, in the long form
+)
+
+// damageKinds damage a sound file; older is the same file some changes earlier. Nil means that there is nothing to damage.
+var damageKinds = map[string]func(r *rand.Rand, file, older []byte) []byte{
+	"a bit flipped": func(r *rand.Rand, file, _ []byte) []byte {
+		file[r.IntN(len(file))] ^= 1 << r.IntN(8)
+		return file
+	},
+	"a bit flipped in a page that is in use": func(r *rand.Rand, file, _ []byte) []byte {
+		at := r.IntN(len(file))
+		for file[at] == 0 {
+			at = r.IntN(len(file))
+		}
+		file[at] ^= 1 << r.IntN(8)
+		return file
+	},
+	"twenty bytes changed": func(r *rand.Rand, file, _ []byte) []byte {
+		for range 20 {
+			file[r.IntN(len(file))] = byte(r.Uint32())
+		}
+		return file
+	},
+	"a letter of a text changed": func(r *rand.Rand, file, _ []byte) []byte {
+		return replaceOne(r, file, "memory ", "mamory ")
+	},
+	"a number of a text changed": func(r *rand.Rand, file, _ []byte) []byte {
+		return replaceOne(r, file, " at 14:00", " at 15:00")
+	},
+	"two texts of one length swapped": func(r *rand.Rand, file, _ []byte) []byte {
+		return replaceOne(r, replaceOne(r, file, "Tuesday", "Friday?"), "Sunday", "Monday")
+	},
+	"a page of zeros": func(r *rand.Rand, file, _ []byte) []byte {
+		clear(randomPart(r, file, damagedPage))
+		return file
+	},
+	"a page of ones": func(r *rand.Rand, file, _ []byte) []byte {
+		page := randomPart(r, file, damagedPage)
+		copy(page, bytes.Repeat([]byte{0xff}, len(page)))
+		return file
+	},
+	"a page of noise": func(r *rand.Rand, file, _ []byte) []byte {
+		noise(r, randomPart(r, file, damagedPage))
+		return file
+	},
+	"a sector of zeros": func(r *rand.Rand, file, _ []byte) []byte {
+		clear(randomPart(r, file, damagedSector))
+		return file
+	},
+	"a sector of noise": func(r *rand.Rand, file, _ []byte) []byte {
+		noise(r, randomPart(r, file, damagedSector))
+		return file
+	},
+	"two pages swapped": func(r *rand.Rand, file, _ []byte) []byte {
+		a, b := randomPart(r, file, damagedPage), randomPart(r, file, damagedPage)
+		kept := bytes.Clone(a)
+		copy(a, b)
+		copy(b, kept)
+		return file
+	},
+	"two sectors swapped": func(r *rand.Rand, file, _ []byte) []byte {
+		a, b := randomPart(r, file, damagedSector), randomPart(r, file, damagedSector)
+		kept := bytes.Clone(a)
+		copy(a, b)
+		copy(b, kept)
+		return file
+	},
+	"a page over another": func(r *rand.Rand, file, _ []byte) []byte {
+		copy(randomPart(r, file, damagedPage), randomPart(r, file, damagedPage))
+		return file
+	},
+	"a write of a page lost": func(r *rand.Rand, file, older []byte) []byte {
+		var changed []int
+		for at := damagedPage; at < min(len(file), len(older)); at += damagedPage {
+			if !bytes.Equal(file[at:at+damagedPage], older[at:at+damagedPage]) {
+				changed = append(changed, at)
+			}
+		}
+		at := changed[r.IntN(len(changed))]
+		copy(file[at:at+damagedPage], older[at:])
+		return file
+	},
+	"a write of half a page lost": func(r *rand.Rand, file, older []byte) []byte {
+		for range 10_000 {
+			at := damagedPage * (1 + r.IntN(min(len(file), len(older))/damagedPage-1))
+			half := file[at : at+damagedPage/2]
+			if !bytes.Equal(half, older[at:at+len(half)]) {
+				copy(half, older[at:])
+				return file
+			}
+		}
+		return nil
+	},
+	"several writes lost": func(r *rand.Rand, file, older []byte) []byte {
+		for at := damagedPage; at < min(len(file), len(older)); at += damagedPage {
+			if r.IntN(4) == 0 {
+				copy(file[at:at+damagedPage], older[at:])
+			}
+		}
+		return file
+	},
+	"the last pages cut off": func(r *rand.Rand, file, _ []byte) []byte {
+		return file[:len(file)-damagedPage*(1+r.IntN(5))]
+	},
+	"cut anywhere": func(r *rand.Rand, file, _ []byte) []byte { return file[:r.IntN(len(file))] },
+	"a byte inserted": func(r *rand.Rand, file, _ []byte) []byte {
+		return slices.Insert(file, r.IntN(len(file)), byte(r.Uint32()))
+	},
+	"a byte removed": func(r *rand.Rand, file, _ []byte) []byte {
+		at := r.IntN(len(file))
+		return slices.Delete(file, at, at+1)
+	},
+	"the header changed": func(r *rand.Rand, file, _ []byte) []byte {
+		file[16+r.IntN(84)] ^= 1 << r.IntN(8)
+		return file
+	},
+	"the first page of the older file": func(_ *rand.Rand, file, older []byte) []byte {
+		copy(file, older[:damagedPage])
+		return file
+	},
+	"the older file's end": func(r *rand.Rand, file, older []byte) []byte {
+		at := damagedPage * (1 + r.IntN(len(older)/damagedPage-1))
+		return append(file[:at], older[at:]...)
+	},
+}
+
+func randomPart(r *rand.Rand, file []byte, size int) []byte {
+	at := size * r.IntN(len(file)/size)
+	return file[at : at+size]
+}
+
+func noise(r *rand.Rand, b []byte) {
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+}
+
+// replaceOne replaces one of the places of a text by another of its length.
+func replaceOne(r *rand.Rand, file []byte, old, by string) []byte {
+	var places []int
+	for at := 0; file != nil; {
+		i := bytes.Index(file[at:], []byte(old))
+		if i < 0 {
+			break
+		}
+		places = append(places, at+i)
+		at += i + 1
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	copy(file[places[r.IntN(len(places))]:], by)
+	return file
+}
+
+// filesToDamage returns a store's file, and the same file some changes earlier.
+func filesToDamage(t *testing.T) (file, older []byte) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sound.db")
+	s := openWords(t, path, Options{Now: sealedClock, IndexMemory: -1})
+	varied(t, s)
+	many := make([]NewMemory, 120)
+	days := []string{"Monday", "Tuesday", "Sunday", "Friday?"}
+	for i := range many {
+		many[i] = NewMemory{Content: fmt.Sprintf("memory %d: on %s at 14:00 %s", i, days[i%4],
+			strings.Repeat(fmt.Sprintf("w%d ", i), 5+i%90)), Tags: []string{fmt.Sprint("t", i%7)},
+			ProjectName: fmt.Sprint("p", i%3), Key: fmt.Sprint("key ", i)}
+	}
+	added, err := s.AddMemories(t.Context(), many, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	putFile(t, s, "a-file", LocalUser, added[5].ID, "", pattern(20_000))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	older = readFile(t, path)
+	s = openWords(t, path, Options{Now: sealedClock, IndexMemory: -1})
+	for i := 0; i < len(added); i += 4 {
+		if _, err := s.UpdateMemory(t.Context(), added[i].ID, MemoryUpdate{Content: content(
+			fmt.Sprintf("memory %d again: on Sunday at 14:00 %s", i, strings.Repeat("x ", i)))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, i := range []int{3, 7, 50} {
+		if err := s.DeleteMemory(t.Context(), added[i].ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return readFile(t, path), older
+}
+
+// whatIsIn returns everything that a store gives back: its export, and what searches find.
+func whatIsIn(t *testing.T, s *Store) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := s.db.Read(t.Context(), func(tx db.Tx) error {
+		_, err := transfer.Export(tx, &out, transfer.Settings{Credentials: true, Now: sealedClock()})
+		return err
+	})
+	for _, text := range []string{"memory", "kettle", "again", "w17"} {
+		found, searched := s.Search(t.Context(), Query{Text: text, Limit: 100})
+		err = errors.Join(err, searched)
+		var ids []string
+		for _, m := range found.Hits {
+			ids = append(ids, m.ID)
+		}
+		slices.Sort(ids)
+		fmt.Fprintln(&out, text, found.Total, ids)
+	}
+	return out.String(), err
+}
+
+// However a file is damaged: what a check, or a repair, calls sound has everything as it was stored.
+func TestNoDamagedFileWithOtherContentIsCalledSound(t *testing.T) {
+	file, older := filesToDamage(t)
+	path := filepath.Join(t.TempDir(), "damaged.db")
+	o := Options{Now: sealedClock, IndexMemory: -1, Embedder: wordEmbedder("words-1")}
+	outcomes, harmless := map[string]int{}, 0
+	look := func(content []byte, repair bool) (sound bool, held string) {
+		for _, end := range []string{"", "-wal", "-shm"} {
+			_ = os.Remove(path + end)
+		}
+		writeFile(t, path, content)
+		s, err := Open(t.Context(), path, &o)
+		if err != nil {
+			outcomes["not opened"]++
+			return false, ""
+		}
+		defer s.Close() //nolint:errcheck // of a damaged file
+		for range 2 {
+			report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: repair})
+			if sound = err == nil && report.OK; !sound {
+				break
+			}
+		}
+		if !sound {
+			outcomes["not sound"]++
+			return false, ""
+		}
+		err = s.Upkeep().WaitEmbedded(t.Context()) // vectors that the repair could not verify are made again
+		if err == nil {
+			held, err = whatIsIn(t, s)
+		}
+		if err != nil {
+			held = err.Error()
+		}
+		return true, held
+	}
+	sound, want := look(bytes.Clone(file), false)
+	if !sound || !strings.Contains(want, "memory 4 again") {
+		t.Fatalf("the file is called sound: %v; it holds %.300s", sound, want)
+	}
+	for kind, damage := range damageKinds {
+		for seed := range uint64(damageSeeds) {
+			if seed > 0 && !longtest.All() {
+				break
+			}
+			damaged := damage(rand.New(rand.NewPCG(seed, uint64(len(kind)))), bytes.Clone(file), older)
+			if damaged == nil || bytes.Equal(damaged, file) {
+				continue
+			}
+			for _, repair := range []bool{false, true} {
+				sound, held := look(bytes.Clone(damaged), repair)
+				switch {
+				case !sound:
+				case held != want:
+					t.Errorf("%s, seed %d, repair %v: called sound, but %s", kind, seed, repair,
+						lineDiff([]byte(held), []byte(want)))
+				case repair:
+					outcomes["repaired"]++
+				default:
+					harmless++
+				}
+			}
+		}
+	}
+	t.Logf("%d kinds: %v, and %d harmless", len(damageKinds), outcomes, harmless)
+	if outcomes["not sound"] < len(damageKinds) || outcomes["not opened"] == 0 {
+		t.Errorf("the files come to %v: too few are damaged", outcomes)
+	}
+}
