@@ -42,10 +42,15 @@ type Member struct {
 // span is the places of a list from one up to another.
 type span struct{ from, to int }
 
-// joined sorts the ranges of one list, and joins those that overlap or touch.
+// stretch is a part of a conversation that is one neighbourhood.
+type stretch struct {
+	span
+	neighbourhood int
+}
 
-func joined(ranges []span) []span {
-	slices.SortFunc(ranges, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+// joined sorts the ranges of one list, and joins those that overlap or touch.
+func joined(ranges []stretch) []stretch {
+	slices.SortFunc(ranges, func(a, b stretch) int { return cmp.Compare(a.from, b.from) })
 	kept := ranges[:0]
 	for _, r := range ranges {
 		if n := len(kept); n > 0 && r.from <= kept[n-1].to {
@@ -61,20 +66,22 @@ func joined(ranges []span) []span {
 func (s *search) again(score func(Parts) float32, hits []Hit) []Hit {
 	a := s.q.Again
 	found := Found{Stats: s.stats, Weights: s.weights, Hits: hits}
-	ranges := map[*conversation][]span{}
+	ranges := map[*conversation][]stretch{}
 	var order []*conversation // as first found, so that the outcome does not depend on a map's order
 	best := hits[:min(a.Depth, len(hits))]
+	at := make([]int, len(best)) // their places in their conversations
 	for i := range best {
-		t := s.byRow(best[i].Row).turn
+		m := s.byRow(best[i].Row)
+		t := m.turn
 		if t == nil {
 			continue
 		}
 		if ranges[t.conversation] == nil {
 			order = append(order, t.conversation)
 		}
-		at, _ := t.place(s.byRow(best[i].Row))
+		at[i], _ = t.place(m)
 		ranges[t.conversation] = append(ranges[t.conversation],
-			span{max(0, at-a.Reach), min(len(t.turns), at+a.Reach+1)})
+			stretch{span: span{max(0, at[i]-a.Reach), min(len(t.turns), at[i]+a.Reach+1)}})
 	}
 	members, passages := 0, 0
 	for _, c := range order {
@@ -92,13 +99,13 @@ func (s *search) again(score func(Parts) float32, hits []Hit) []Hit {
 	s.words = slices.Grow(s.words[:0], passages) // what has been given out must stay where it is
 	room := slices.Grow(s.members[:0], members+len(best))
 	defer func() { s.members = room }()
-	places := make(map[int64]Place, members)
 	for _, c := range order {
 		r := s.regionOf(c.turns[0].partition.id)
-		for _, part := range ranges[c] {
+		for k := range ranges[c] {
+			part := &ranges[c][k]
+			part.neighbourhood = len(found.Neighbourhoods)
 			first := len(room)
-			for i, m := range c.turns[part.from:part.to] {
-				places[m.row] = Place{len(found.Neighbourhoods), i}
+			for _, m := range c.turns[part.from:part.to] {
 				room = append(room, s.member(r, m, score))
 			}
 			found.Neighbourhoods = append(found.Neighbourhoods, room[first:len(room):len(room)])
@@ -113,7 +120,9 @@ func (s *search) again(score func(Parts) float32, hits []Hit) []Hit {
 			found.Neighbourhoods = append(found.Neighbourhoods, room[first:len(room):len(room)])
 			continue
 		}
-		found.Ranked = append(found.Ranked, places[m.row])
+		parts := ranges[m.turn.conversation]
+		part := parts[slices.IndexFunc(parts, func(p stretch) bool { return p.from <= at[i] && at[i] < p.to })]
+		found.Ranked = append(found.Ranked, Place{part.neighbourhood, at[i] - part.from})
 	}
 	return a.Rank(found)
 }

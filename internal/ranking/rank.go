@@ -56,9 +56,15 @@ func (r *Ranking) Rank(found index.Found) []index.Hit {
 		}
 	}
 	var all []ranked
-	front := make(map[int64]bool, 2*Depth)
+	var front map[int64]bool // the rows of those, if there are more
+	if len(found.Hits) > len(found.Ranked) {
+		front = make(map[int64]bool, 2*Depth)
+	}
+	var owns []own
+	var sums []float32
 	for n, members := range found.Neighbourhoods {
-		owns, sums := make([]own, len(members)), make([]float32, len(members))
+		owns = slices.Grow(owns[:0], len(members))[:len(members)]
+		sums = slices.Grow(sums[:0], len(members))[:len(members)]
 		s := inTurn
 		if len(members) > 0 && members[0].Turn == nil {
 			s = alone
@@ -67,7 +73,7 @@ func (r *Ranking) Rank(found index.Found) []index.Hit {
 			m := &members[i]
 			owns[i] = own{words: words(found.Stats, m.Parts), meaning: meaning(m.Parts)}
 			// Late interaction sharpens what words or meaning find; alone it finds nothing.
-			if chosen[n][i] && (owns[i].words > 0 || owns[i].meaning > 0) {
+			if chosen[n][i] && (owns[i].words > 0 || owns[i].meaning > leastMeaning) {
 				owns[i].late = late(question, m.Words)
 			}
 			owns[i].weigh(s)
@@ -91,7 +97,9 @@ func (r *Ranking) Rank(found index.Found) []index.Hit {
 			}
 			hit.Score = tiered(hit.Score, found.Exact > 0, exact)
 			all = append(all, ranked{hit, exact})
-			front[hit.Row] = true
+			if front != nil {
+				front[hit.Row] = true
+			}
 			r.explain(hit.Row, func() *Explanation {
 				return r.explanation(s, owns[i], l, members, sums, i, found.Exact > 0, exact)
 			})

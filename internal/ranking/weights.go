@@ -43,9 +43,12 @@ const (
 	AroundReach = 8
 )
 
+// leastMeaning is the cosine above which a memory without a word of the query is compared token by token.
+const leastMeaning = 0.1
+
 // Depth is how many candidates are ranked with all evidence, and nextTo how many places beside each of them.
 const (
-	Depth  = 50
+	Depth  = 30
 	nextTo = 2
 )
 
