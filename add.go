@@ -529,7 +529,7 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 		return Stored{}, err
 	}
 	turn := turns.Memory{Content: m.Content, EventType: m.EventType, Metadata: m.Metadata, InProject: place.Project != 0,
-		Created: now}
+		EventTime: d.EventTime, Created: created}
 	if err := kernel.AddTurn(w.Tx, row, place.Partition, turn); err != nil {
 		return Stored{}, err
 	}

@@ -20,6 +20,7 @@ import (
 type settled struct {
 	*Store
 	memory, file, token, grant string // ids
+	turn                       string // id of a turn of a conversation
 	session                    AddedSignIn
 	invitation                 AddedInvitation
 	invited                    string // id of an invitation to a project
@@ -62,6 +63,9 @@ func settle(t *testing.T, s *Store) settled {
 		}
 	}
 	must(s.SetRule(t.Context(), NewRule{ProjectID: "p", Type: RuleDo, Content: "be kind"}))
+	turns, err := s.Conversation("a talk", ConversationPlace{ProjectID: "p"}).Append(t.Context(), Turn{Content: "hello"})
+	must(turns, err)
+	st.turn = turns[0].ID
 	must(s.SetTodo(t.Context(), NewTodo{ProjectID: "p", Content: settledTodo}))
 	must(s.SetIdentityMemory(t.Context(), IdentityMemory{Content: "Ada"}))
 	st.deleted = mustAdd(t, s, NewMemory{Content: "to be restored", ProjectID: "p"}).ID
@@ -111,6 +115,11 @@ func (st settled) arguments() map[string][]any {
 		"PutMemory":          {NewMemory{Key: "a key", Content: "x"}},
 		"PutMemories":        {[]NewMemory{{Key: "b", Content: "x"}}},
 		"GetMemoryByKey":     {MemoryKey{ProjectID: "p", Key: "the key"}},
+		"Append":             {Turn{Content: "x"}},
+		"Around":             {st.turn, 1, 1},
+		"Delete":             {st.turn},
+		"Last":               {1},
+		"Window":             {100},
 		"AddProject":         {NewProject{ID: "new"}},
 		"AddSignIn":          {NewSignIn{User: "owner"}},
 		"AddToken":           {NewToken{Name: "x"}},
@@ -218,6 +227,9 @@ func methodsOf(s *Store) map[string]reflect.Value {
 				add(method.Call(nil)[0])
 				continue
 			}
+			if name == "Conversation" { // a handle, too
+				add(reflect.ValueOf(s.Conversation("a talk", ConversationPlace{ProjectID: "p"})))
+			}
 			if found[name].IsValid() {
 				panic("two handles have a method " + name)
 			}
@@ -240,7 +252,7 @@ func TestThePageOfTheAPIShowsEveryMethod(t *testing.T) {
 	}
 	s := &Store{}
 	for handle, of := range map[string]any{"Store": s, "Store.Accounts()": s.Accounts(), "Store.Upkeep()": s.Upkeep(),
-		"Store.Insights()": s.Insights()} {
+		"Store.Insights()": s.Insights(), "Store.Conversation(key)": s.Conversation("k")} {
 		if row := fmt.Sprintf("| `%s` | %d |", handle, reflect.TypeOf(of).NumMethod()); !strings.Contains(string(page), row) {
 			t.Errorf("docs/api.md lacks the row %s", row)
 		}
@@ -282,7 +294,7 @@ func errorOf(value reflect.Value) error {
 }
 
 // writers are the verbs of methods that change something, and so are refused where nothing may be changed.
-var writers = []string{"Accept", "Add", "Authorize", "BlockSender", "Change", "Compact", "Complete", "Confirm",
+var writers = []string{"Accept", "Add", "Append", "Authorize", "BlockSender", "Change", "Clear", "Compact", "Complete", "Confirm",
 	"Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Put", "Record",
 	"Refresh",
 	"Regenerate", "Register", "Reindex",

@@ -212,7 +212,7 @@ func (s *Store) collectionFor(tx db.Tx, v viewer, name string, owner int64) (col
 	if at.row, at.profile, found, err = kernel.OwnCollection(tx, owner, name); err != nil {
 		return at, err
 	}
-	if name == DefaultCollection || found && owner == v.User {
+	if name == DefaultCollection || name == ConversationCollection || found && owner == v.User {
 		return at, nil
 	}
 	if owner == v.User {

@@ -53,6 +53,12 @@ func (st settled) refusals() map[string]refusal {
 		"PutMemory":      {[]any{NewMemory{Content: "x"}}, ErrInvalid, "key"},
 		"PutMemories":    {[]any{[]NewMemory{{Key: "k"}}}, ErrInvalid, "content"},
 		"GetMemoryByKey": {[]any{MemoryKey{Key: "nowhere"}}, ErrNotFound, "key"},
+		"Append":         {[]any{Turn{}}, ErrInvalid, "content"},
+		"Around":         {[]any{st.turn, -1}, ErrInvalid, "before"},
+		"Conversations":  {[]any{ConversationList{Offset: -1}}, ErrInvalid, "offset"},
+		"Delete":         {[]any{"nowhere"}, ErrNotFound, "id"},
+		"Last":           {[]any{0}, ErrInvalid, "n"},
+		"Window":         {[]any{0}, ErrInvalid, "tokens"},
 		"AddProject":     {[]any{NewProject{ID: "a/b"}}, ErrInvalid, "project_id"},
 		"AddSignIn":      {[]any{NewSignIn{User: "nobody"}}, ErrNotFound, "user"},
 		"AddToken":       {[]any{NewToken{Name: "x", Scopes: []Scope{"everything"}}}, ErrInvalid, "scopes"},
@@ -153,9 +159,9 @@ func (st settled) refusals() map[string]refusal {
 	}
 }
 
-// cannotBeWrong are the methods whose arguments say nothing that could be wrong, and the three that take no context.
-var cannotBeWrong = map[string]bool{"Check": true, "DeleteSignIns": true, "LoadIndex": true, "Reindex": true,
-	"Access": true, "As": true, "Close": true, "Snapshot": true}
+// cannotBeWrong are the methods whose arguments say nothing that could be wrong, and those that take no context.
+var cannotBeWrong = map[string]bool{"Check": true, "Clear": true, "DeleteSignIns": true, "Since": true, "LoadIndex": true, "Reindex": true,
+	"Access": true, "As": true, "Conversation": true, "Key": true, "Close": true, "Snapshot": true}
 
 func TestEveryMethodThatCanBeCalledWronglySaysWhatIsWrong(t *testing.T) {
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"),

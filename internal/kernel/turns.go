@@ -19,7 +19,8 @@ func KeepTurns(tx db.Tx, rows ...int64) error {
 		var k kept
 		var m turns.Memory
 		var metadata string
-		if err := row.Scan(&k.row, &k.partition, &m.Content, &m.EventType, &metadata, &m.Created, &m.InProject); err != nil {
+		if err := row.Scan(&k.row, &k.partition, &m.Content, &m.EventType, &metadata, &m.Created, &m.InProject,
+			&m.EventTime); err != nil {
 			return err
 		}
 		m.Metadata = object(metadata)
@@ -27,7 +28,7 @@ func KeepTurns(tx db.Tx, rows ...int64) error {
 		all = append(all, k)
 		return nil
 	}, `SELECT m.id, m.partition_id, m.content, coalesce(m.event_type, ''), m.metadata, m.created_at,
-		p.project_id IS NOT NULL
+		p.project_id IS NOT NULL, m.event_time
 		FROM memory m JOIN partition p ON p.id = m.partition_id WHERE m.id IN `+db.Integers, list)
 	if err != nil {
 		return err

@@ -115,6 +115,7 @@ func searching() []concept {
 		rules(),
 		search(),
 		turns(),
+		conversations(),
 		contexts(),
 		identityMemories(),
 		modules(),

@@ -507,7 +507,7 @@ func allVisits(t *testing.T) map[string]func(v visit) {
 	all := maps.Clone(visits)
 	for _, more := range []map[string]func(v visit){
 		projectVisits, userVisits, fileVisits, rulesVisits, oauthVisits, contextVisits, maintainVisits, trashVisits,
-		exportVisits, activityVisits, sharingVisits,
+		exportVisits, activityVisits, sharingVisits, conversationVisits,
 	} {
 		for method, perform := range more {
 			if all[method] != nil {

@@ -16,10 +16,18 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
+// Names of metadata of the turns that are appended to a conversation.
+const (
+	KeyConversation = "conversation_id"
+	KeySpeaker      = "speaker"
+	KeyRole         = "role"
+	KeyToolCalls    = "tool_calls"
+)
+
 // Names of metadata, the first that is set counts.
 var (
-	conversationKeys = []string{"conversation_id", "conversation", "conv", "thread_id", "chat_id", "session_id", "session"}
-	speakerKeys      = []string{"speaker", "role"}
+	conversationKeys = []string{KeyConversation, "conversation", "conv", "thread_id", "chat_id", "session_id", "session"}
+	speakerKeys      = []string{KeySpeaker, KeyRole}
 	timeKeys         = []string{"session_ts", "time", "created"}
 )
 
@@ -43,25 +51,22 @@ type Memory struct {
 	Content, EventType string
 	Metadata           map[string]any
 	InProject          bool
-	Created            int64 // when it was stored, in microseconds since 1970
+	EventTime          *int64 // when it was said, in microseconds since 1970; nil: the metadata may tell
+	Created            int64  // when it was stored
 }
 
 // Of returns the turn that a memory is, nil if nothing says that it belongs to a conversation. A memory of event type
 // conversation that names none belongs to the conversation of its day, if it is of a project.
 func Of(m Memory) *Turn {
 	t := &Turn{At: m.Created}
-	if at, ok := timeOf(m.Metadata); ok {
+	if m.EventTime != nil {
+		t.At = *m.EventTime
+	} else if at, ok := timeOf(m.Metadata); ok {
 		t.At = at
 	}
-	name := ""
-	for _, key := range conversationKeys {
-		if name = word(m.Metadata[key]); name != "" {
-			break
-		}
-	}
-	switch {
+	switch name := Conversation(m.Metadata); {
 	case name != "":
-		t.Conversation = hash("named", name)
+		t.Conversation = Hash(name)
 	case m.InProject && strings.EqualFold(m.EventType, EventConversation):
 		t.Conversation = hash("day", time.UnixMicro(t.At).UTC().Format(time.DateOnly))
 	default:
@@ -78,6 +83,23 @@ func Of(m Memory) *Turn {
 	t.Speaker = shorten.Bytes(t.Speaker, maxSpeaker)
 	return t
 }
+
+// Conversation returns the name of the conversation that metadata name, as it is written there; empty: none.
+func Conversation(metadata map[string]any) string {
+	for _, key := range conversationKeys {
+		if word(metadata[key]) == "" {
+			continue
+		}
+		if name, ok := metadata[key].(string); ok {
+			return name
+		}
+		return word(metadata[key])
+	}
+	return ""
+}
+
+// Hash returns the number of the conversation with a name.
+func Hash(name string) int64 { return hash("named", name) }
 
 // hash returns a number that no two names of one kind share in practice.
 func hash(kind, name string) int64 {

@@ -1,0 +1,316 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
+	"github.com/souvenir-ai/souvenir/internal/trash"
+	"github.com/souvenir-ai/souvenir/internal/turns"
+	"github.com/souvenir-ai/souvenir/internal/valid"
+)
+
+// ConversationCollection is the collection of the turns of conversations. It is created when first needed.
+const ConversationCollection = "conversations"
+
+const (
+	maxBegins   = 120 // characters of ConversationInfo.Begins
+	turnsAtOnce = 256 // turns or conversations that a transaction of an iteration reads
+)
+
+// Conversation is a handle of a conversation, which [Store.Conversation] makes. It holds nothing but names: a
+// conversation exists while it has turns. It is safe for concurrent use.
+//
+// Each turn is a memory: searches find it, it has revisions, files and links, and it is shared, exported and deleted
+// like any other. In the metadata of that memory are conversation_id (the conversation's key), role, speaker and
+// tool_calls. Memories stored otherwise with a conversation_id in the same place are turns of the conversation, too.
+//
+// Turns are in the order of their times, and no two appended turns have the same time: [Conversation.Append] says how
+// that is ensured. So a time is a position, which an update, a restore from the trash, an export and an import keep.
+type Conversation struct {
+	store *Store
+	key   string
+	place ConversationPlace
+	err   error // of the key or the place
+}
+
+// ConversationPlace says where a conversation is. A key names one conversation in each place.
+type ConversationPlace struct {
+	Collection  string // empty means ConversationCollection
+	ProjectID   string // the project; empty: outside of any, or the one project of a view that is limited to one
+	ProjectName string // the same by name
+}
+
+// ConversationInfo describes a conversation.
+type ConversationInfo struct {
+	Key         string    `json:"key"`
+	Collection  string    `json:"collection_name"`
+	ProjectID   string    `json:"project_id,omitempty"`
+	ProjectName string    `json:"project_name,omitempty"`
+	Owner       string    `json:"owner"`               // user id of its collection's owner
+	SharedBy    string    `json:"shared_by,omitempty"` // as in [Memory]
+	Begins      string    `json:"begins"`              // the beginning of the turn that was stored first
+	Turns       int       `json:"turns"`               // how many it has
+	FirstAt     time.Time `json:"first_at"`            // the time of its first turn
+	LastAt      time.Time `json:"last_at"`             // the time of its last turn
+}
+
+// ConversationList says which conversations [Store.Conversations] returns.
+type ConversationList struct {
+	Collection  string // empty means ConversationCollection
+	ProjectID   string // only conversations of this project; empty means no such limit
+	ProjectName string // the same by name
+
+	Limit  int // conversations to return; zero means all
+	Offset int // conversations to skip before them
+}
+
+// Conversation returns a handle of the conversation with a key: any text of at most 512 bytes that is not blank. It
+// reads and stores nothing. Give at most one place; without one it is the collection ConversationCollection outside of
+// any project. What is wrong with the key or the place is the error of every method of the handle.
+func (s *Store) Conversation(key string, in ...ConversationPlace) *Conversation {
+	c := &Conversation{store: s, key: key}
+	if len(in) > 1 {
+		c.err = invalid("in", "in has %d places; a conversation is in one", len(in))
+		return c
+	}
+	if len(in) == 1 {
+		c.place = in[0]
+	}
+	c.place.Collection = cmp.Or(c.place.Collection, ConversationCollection)
+	if c.err = valid.Key(key); c.err == nil && strings.TrimSpace(key) == "" {
+		c.err = invalid("key", "key is %s, white space only; give the key of the conversation", show(key))
+	}
+	if c.err == nil {
+		c.err = valid.Name("collection_name", c.place.Collection)
+	}
+	if c.err == nil {
+		c.err = valid.Project(c.place.ProjectID, c.place.ProjectName)
+	}
+	if c.place.ProjectID == "" && c.place.ProjectName == "" && len(s.access.Projects) == 1 {
+		c.place.ProjectID = s.access.Projects[0]
+	}
+	return c
+}
+
+// Key returns the key of the conversation.
+func (c *Conversation) Key() string { return c.key }
+
+// find returns the rows of the conversation's place; false: nothing is stored there, or this view does not see it.
+func (c *Conversation) find(tx db.Tx, v viewer) (kernel.Conversation, bool, error) {
+	at := kernel.Conversation{Hash: turns.Hash(c.key)}
+	owner, project := v.User, int64(0)
+	if c.place.ProjectID != "" || c.place.ProjectName != "" {
+		p, err := naming.Find(tx, v, c.place.ProjectID, c.place.ProjectName)
+		if err != nil || p == nil {
+			return at, false, err
+		}
+		project = p.Row
+		if owner, err = projectOwner(tx, v, p.Row); err != nil {
+			return at, false, err
+		}
+	}
+	var err error
+	at.Partition, err = kernel.VisiblePartition(tx, v, owner, c.place.Collection, project)
+	return at, at.Partition != 0, err
+}
+
+// read runs fn on one snapshot, unless there is nothing to read.
+func (c *Conversation) read(ctx context.Context, fn func(tx db.Tx, v viewer, at kernel.Conversation) error) error {
+	if c.err != nil {
+		return c.err
+	}
+	return c.store.read(ctx, func(tx db.Tx, v viewer) error {
+		at, found, err := c.find(tx, v)
+		if err != nil || !found {
+			return err
+		}
+		return fn(tx, v, at)
+	})
+}
+
+// Info returns how many turns the conversation has, and when. Of one that does not exist, or that this view may not
+// see, it returns its key with zero turns.
+func (c *Conversation) Info(ctx context.Context) (info ConversationInfo, err error) {
+	err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
+		heads, err := at.Head(tx)
+		if err != nil {
+			return err
+		}
+		infos, err := c.store.conversationInfos(tx, v, heads)
+		if len(infos) > 0 {
+			info = infos[0]
+		}
+		return err
+	})
+	info.Key = c.key
+	return info, err
+}
+
+// Clear deletes all turns that the conversation has when it begins, and returns how many. They go to the trash, each as
+// an entry that can be restored; with ForGood they are erased, which only the owner of their place may do. WithMemories
+// has no meaning here. It deletes up to a thousand in one commit, so that other writers get their turn: after an error
+// some may be gone, and a second call does the rest.
+func (c *Conversation) Clear(ctx context.Context, options *DeleteOptions) (deleted int, err error) {
+	if c.err != nil {
+		return 0, c.err
+	}
+	ctx = db.Freeing(ctx)
+	forGood, last := options.orDefault().ForGood, int64(0)
+	err = trash.InPortions(func(p trash.Portion) (done bool, err error) {
+		gone, first := 0, last == 0
+		err = c.store.write(ctx, func(tx db.Tx, v viewer) error {
+			gone, done = 0, true
+			at, found, err := c.find(tx, v)
+			if err != nil || !found {
+				return err
+			}
+			if first {
+				if err := tx.QueryRow(`SELECT coalesce(max(id), 0) FROM memory`).Scan(&last); err != nil {
+					return err
+				}
+			}
+			gone, done, err = c.clear(tx, v, at, p, last, forGood)
+			return err
+		})
+		if err == nil {
+			deleted += gone
+		}
+		return done, err
+	})
+	if err == nil && forGood && deleted > 0 {
+		err = wrap(c.store.scrubSoon(ctx))
+	}
+	return deleted, err
+}
+
+// clear deletes one portion of the turns up to the row last.
+func (c *Conversation) clear(tx db.Tx, v viewer, at kernel.Conversation, p trash.Portion, last int64,
+	forGood bool) (gone int, done bool, err error) {
+	rows, err := at.StoredUpTo(tx, last, p.Rows)
+	if err != nil || len(rows) == 0 {
+		return 0, true, err
+	}
+	found, err := c.store.loadRows(tx, v, rows)
+	if err != nil || len(found) == 0 {
+		return 0, true, err
+	}
+	t := c.store.newTrasher(tx, v, p)
+	place, err := t.Place(at.Partition)
+	switch {
+	case err != nil:
+		return 0, false, err
+	case !found[0].writable:
+		return 0, false, newError(KindForbidden, "key", "conversation %s belongs to %s, who shares it read-only",
+			show(c.key), ownerName(tx, found[0].Owner))
+	case forGood && place.OwnerRow != v.User:
+		return 0, false, newError(KindForbidden, "ForGood",
+			"conversation %s belongs to another user, who alone can erase it; without ForGood it moves to the trash",
+			show(c.key))
+	case forGood:
+		return len(rows), len(rows) < p.Rows, t.EraseMemories(rows...)
+	}
+	size := int64(0)
+	for i, m := range found {
+		if size += int64(len(m.Content)); i > 0 && size > p.Bytes {
+			return i, false, nil
+		}
+		if err := t.Memory(m.trashed()); err != nil {
+			return 0, false, err
+		}
+	}
+	return len(found), len(rows) < p.Rows, nil
+}
+
+// Conversations iterates over the visible conversations of a collection, those with the latest turns first: one's own,
+// and those in one's projects. It finds them when it begins, with their counts and times, and holds no lock and no
+// transaction while the caller works; conversations that are gone when their turn comes are skipped. With Limit and
+// Offset it returns a page. The sequence ends after the first error.
+func (s *Store) Conversations(ctx context.Context, l ConversationList) iter.Seq2[ConversationInfo, error] {
+	return func(yield func(ConversationInfo, error) bool) {
+		heads, err := s.listConversations(ctx, l)
+		if err != nil {
+			yield(ConversationInfo{}, err)
+			return
+		}
+		for batch := range slices.Chunk(heads, turnsAtOnce) {
+			var infos []ConversationInfo
+			err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+				infos, err = s.conversationInfos(tx, v, batch)
+				return err
+			})
+			if err != nil {
+				yield(ConversationInfo{}, err)
+				return
+			}
+			for _, info := range infos {
+				if !yield(info, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// listConversations returns the heads of the conversations of a list.
+func (s *Store) listConversations(ctx context.Context, l ConversationList) (heads []kernel.ConversationHead,
+	err error) {
+	l.Collection = cmp.Or(l.Collection, ConversationCollection)
+	if err := valid.Name("collection_name", l.Collection); err != nil {
+		return nil, err
+	}
+	if err := valid.Project(l.ProjectID, l.ProjectName); err != nil {
+		return nil, err
+	}
+	for _, bound := range []struct {
+		name string
+		n    int
+	}{{"limit", l.Limit}, {"offset", l.Offset}} {
+		if bound.n < 0 || bound.n > maxOffset {
+			return nil, invalid(bound.name, "%s is %d; 0 to %d are allowed", bound.name, bound.n, maxOffset)
+		}
+	}
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		heads = nil
+		project := int64(0)
+		if l.ProjectID != "" || l.ProjectName != "" {
+			p, err := naming.Find(tx, v, l.ProjectID, l.ProjectName)
+			if err != nil || p == nil {
+				return err
+			}
+			project = p.Row
+		}
+		var err error
+		heads, err = kernel.ConversationHeads(tx, v, l.Collection, project, cmp.Or(l.Limit, maxOffset), l.Offset)
+		return err
+	})
+	return heads, err
+}
+
+// conversationInfos returns the named ones of some conversations.
+func (s *Store) conversationInfos(tx db.Tx, v viewer, heads []kernel.ConversationHead) ([]ConversationInfo, error) {
+	rows := make([]int64, len(heads))
+	of := make(map[int64]kernel.ConversationHead, len(heads))
+	for i, h := range heads {
+		rows[i], of[h.Row] = h.Row, h
+	}
+	found, err := s.loadRows(tx, v, rows)
+	var infos []ConversationInfo
+	for _, m := range found {
+		key, h := turns.Conversation(m.Metadata), of[m.row]
+		if key == "" {
+			continue
+		}
+		infos = append(infos, ConversationInfo{Key: key, Collection: m.Collection, ProjectID: m.ProjectID,
+			ProjectName: m.ProjectName, Owner: m.Owner, SharedBy: m.SharedBy, Begins: shorten.Words(m.Content, maxBegins),
+			Turns: h.Turns, FirstAt: kernel.ToTime(h.First), LastAt: kernel.ToTime(h.Last)})
+	}
+	return infos, err
+}

@@ -1,0 +1,393 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/trash"
+	"github.com/souvenir-ai/souvenir/internal/turns"
+)
+
+// EventTurn is the event type of the turns that [Conversation.Append] stores.
+const EventTurn = "turn"
+
+// Limits of turns.
+const (
+	MaxTurns   = 1000              // turns that one call returns or takes
+	MaxTurnKey = kernel.MaxTurnKey // bytes of a turn's own key: 256
+	MaxAround  = 100               // turns on each side that Around returns
+	maxWindow  = 10_000_000        // tokens
+	roleTool   = "tool"
+)
+
+// Turn is a part of a conversation. [Conversation.Append] takes turns, and the other methods return them.
+type Turn struct {
+	ID string `json:"id"` // of its memory; set by the store
+
+	// Key is the caller's own key of the turn, at most 256 bytes, unique in the conversation. A turn with a key that the
+	// conversation has is not stored again. Empty means none.
+	Key string `json:"key,omitempty"`
+
+	Role    string `json:"role,omitempty"`    // such as user, assistant, system or tool; at most 64 characters
+	Speaker string `json:"speaker,omitempty"` // who said it, by name; at most 128 characters
+
+	// Content is up to 1 MiB of text. It may be empty in a turn with ToolCalls, which is then found by these.
+	Content string `json:"content"`
+
+	// Time is when it was said, at most 10 minutes from now. Zero means now, after all turns before it.
+	Time time.Time `json:"time"`
+
+	// ToolCalls is anything that JSON can hold. It is kept and never interpreted, and returned as package
+	// encoding/json decodes it.
+	ToolCalls any `json:"tool_calls,omitempty"`
+
+	// Metadata is the caller's own, as in [NewMemory]; together with the rest at most 64 KiB. It may not have the keys
+	// conversation_id, role, speaker and tool_calls.
+	Metadata map[string]any `json:"metadata,omitempty"`
+
+	Revision int `json:"revision"` // of its memory; set by the store
+
+	// Truncated reports whether Content was shortened; see [Conversation.Window].
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// Tokens returns the estimated size of the turn for a model: a token for 4 bytes of role, speaker, content and tool
+// calls as JSON, as in the token budget of [Store.GetContext].
+func (t Turn) Tokens() int { return (t.said().Size() + bytesPerToken - 1) / bytesPerToken }
+
+// Append stores turns at the end of the conversation, all of them in one commit, and returns them as stored; other
+// calls' turns are before or after them, never between. A turn with a key that the conversation has already is not
+// stored and not changed: it is returned as it is in the store, so that a call can be repeated. The method
+// [Store.UpdateMemory] changes a turn, which keeps its place.
+//
+// Turns without a time follow the last one: their time is now, or a microsecond after the last turn's if that is later.
+// A given time may be that of an earlier turn, for conversations that are copied from elsewhere: the turn then has its
+// place there. Since many clocks count in seconds, a time less than a second before the last turn's puts the turn right
+// after it. A time that a turn has becomes the next free microsecond.
+func (c *Conversation) Append(ctx context.Context, add ...Turn) ([]Turn, error) {
+	if c.err != nil {
+		return nil, c.err
+	}
+	if len(add) > MaxTurns {
+		return nil, newError(KindTooLarge, "turns", "turns has %d turns; at most %d are allowed", len(add), MaxTurns)
+	}
+	horizon := recency.Horizon(c.store.now())
+	drafts := make([]kernel.Draft, len(add))
+	given := map[*kernel.Draft]*int64{}
+	for i, t := range add {
+		d, err := c.draft(t)
+		if err == nil && d.EventTime != nil && *d.EventTime > horizon {
+			err = invalid("time", "time is %s, which is still to come; give the time when it was said, or none for now",
+				t.Time.Format(time.RFC3339))
+		}
+		if err != nil {
+			return nil, turnError(atPosition(err, i, len(add)))
+		}
+		drafts[i] = d
+		given[&drafts[i]] = d.EventTime
+	}
+	if err := c.store.checkWritable(); err != nil || len(add) == 0 {
+		return nil, err
+	}
+	if err := c.markStored(ctx, drafts); err != nil {
+		return nil, turnError(err)
+	}
+	write := func(w *memoryWriter, d *kernel.Draft) (Stored, error) { return c.append(w, d, given[d]) }
+	stored, err := c.store.storeDrafts(ctx, drafts, nil, write)
+	if errors.Is(err, errNotStored) { // a turn was deleted meanwhile
+		for i := range drafts {
+			drafts[i].Stored = false
+		}
+		stored, err = c.store.storeDrafts(ctx, drafts, nil, write)
+	}
+	if err != nil {
+		return nil, turnError(err)
+	}
+	all := make([]Turn, len(stored))
+	for i, m := range stored {
+		all[i] = turnOf(m.Memory, m.EventTime.UnixMicro())
+	}
+	return all, nil
+}
+
+// turnError names the position of a turn as such.
+func turnError(err error) error {
+	var known *Error
+	if errors.As(err, &known) && strings.HasPrefix(known.Message, "memories[") {
+		located := *known
+		located.Message = "turns[" + strings.TrimPrefix(known.Message, "memories[")
+		return &located
+	}
+	return err
+}
+
+// draft checks a turn.
+func (c *Conversation) draft(t Turn) (kernel.Draft, error) {
+	if len(t.Key) > MaxTurnKey {
+		return kernel.Draft{}, newError(KindTooLarge, "key", "key has %d bytes; at most %d are allowed", len(t.Key),
+			MaxTurnKey)
+	}
+	content, metadata, err := t.said().Store(c.key)
+	if err != nil {
+		return kernel.Draft{}, err
+	}
+	m := NewMemory{Collection: c.place.Collection, Content: content, EventType: EventTurn, ProjectID: c.place.ProjectID,
+		ProjectName: c.place.ProjectName, EventTime: t.Time, Metadata: metadata}
+	if t.Key != "" {
+		m.Key = kernel.Conversation{Hash: turns.Hash(c.key)}.TurnKey(t.Key)
+	}
+	return newDraft(m)
+}
+
+// markStored finds which turns the conversation has already: they need not be embedded.
+func (c *Conversation) markStored(ctx context.Context, drafts []kernel.Draft) error {
+	if !slices.ContainsFunc(drafts, func(d kernel.Draft) bool { return d.Key != "" }) {
+		return nil
+	}
+	return c.read(ctx, func(tx db.Tx, _ viewer, at kernel.Conversation) error {
+		for i := range drafts {
+			row, err := kernel.KeyHolder(tx, at.Partition, drafts[i].Key)
+			if err != nil {
+				return err
+			}
+			drafts[i].Stored = row != 0
+		}
+		return nil
+	})
+}
+
+// append stores one turn, unless the conversation has its key.
+func (c *Conversation) append(w *memoryWriter, d *kernel.Draft, given *int64) (Stored, error) {
+	place, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+	if err != nil {
+		return Stored{}, err
+	}
+	at := kernel.Conversation{Partition: place.Partition, Hash: turns.Hash(c.key)}
+	row, err := kernel.KeyHolder(w.Tx, at.Partition, d.Key)
+	if err != nil {
+		return Stored{}, err
+	}
+	if row != 0 {
+		found, err := c.store.loadRows(w.Tx, w.Viewer, []int64{row})
+		if err == nil && len(found) == 0 {
+			err = damaged(errNotStored, "the turn with the key %s", show(d.Key))
+		}
+		if err != nil {
+			return Stored{}, err
+		}
+		return Stored{Memory: found[0].Memory, Indexed: true, Effect: EffectUnchanged}, nil
+	}
+	if d.Stored {
+		return Stored{}, errNotStored
+	}
+	now := c.store.now()
+	said, err := at.TimeFor(w.Tx, given, now, recency.Horizon(now))
+	if err != nil {
+		return Stored{}, err
+	}
+	d.EventTime = &said
+	return w.insert(d)
+}
+
+// said returns what the turn says.
+func (t Turn) said() turns.Said {
+	return turns.Said{Role: t.Role, Speaker: t.Speaker, Content: t.Content, ToolCalls: t.ToolCalls, Metadata: t.Metadata}
+}
+
+// turnOf returns a memory as a turn, with the time of its place.
+func turnOf(m Memory, at int64) Turn {
+	t := turns.Read(m.Content, m.Metadata)
+	return Turn{ID: m.ID, Key: kernel.OwnTurnKey(m.Key, m.Metadata), Role: t.Role, Speaker: t.Speaker, Content: t.Content,
+		Time: kernel.ToTime(at), ToolCalls: t.ToolCalls, Metadata: t.Metadata, Revision: m.Revision}
+}
+
+// loadTurns returns the turns at some positions.
+func (s *Store) loadTurns(tx db.Tx, v viewer, at []kernel.Position) ([]Turn, error) {
+	rows := make([]int64, len(at))
+	times := make(map[int64]int64, len(at))
+	for i, p := range at {
+		rows[i], times[p.Row] = p.Row, p.At
+	}
+	found, err := s.loadRows(tx, v, rows)
+	all := make([]Turn, len(found))
+	for i, m := range found {
+		all[i] = turnOf(m.Memory, times[m.row])
+	}
+	return all, err
+}
+
+// Last returns the last n turns, 1 to 1,000, in their order. A conversation that does not exist, or that this view may
+// not see, has none.
+func (c *Conversation) Last(ctx context.Context, n int) (last []Turn, err error) {
+	if n < 1 || n > MaxTurns {
+		return nil, invalid("n", "n is %d; 1 to %d turns can be returned", n, MaxTurns)
+	}
+	err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
+		found, err := at.Before(tx, kernel.End, n)
+		if err != nil {
+			return err
+		}
+		slices.Reverse(found)
+		last, err = c.store.loadTurns(tx, v, found)
+		return err
+	})
+	return last, err
+}
+
+// Since iterates over the turns from a time on, in their order; the zero time means all. It holds no lock and no
+// transaction while the caller works: turns are returned as they are when their turn comes, with those that were
+// appended meanwhile. The sequence ends after the first error.
+func (c *Conversation) Since(ctx context.Context, t time.Time) iter.Seq2[Turn, error] {
+	return func(yield func(Turn, error) bool) {
+		from := kernel.Beginning
+		if !t.IsZero() {
+			from = kernel.Position{At: t.UnixMicro(), Row: math.MinInt64}
+		}
+		for more := true; more; {
+			var found []Turn
+			more = false
+			err := c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
+				next, err := at.After(tx, from, turnsAtOnce)
+				if err != nil || len(next) == 0 {
+					return err
+				}
+				from, more = next[len(next)-1], len(next) == turnsAtOnce
+				found, err = c.store.loadTurns(tx, v, next)
+				return err
+			})
+			if err != nil {
+				yield(Turn{}, err)
+				return
+			}
+			for _, turn := range found {
+				if !yield(turn, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Window returns the last turns that fit a budget of tokens, in their order: what to give a model of the conversation.
+// The tokens are those of [Turn.Tokens]. If the last turn alone is larger, it is shortened to fit, and Truncated says
+// so; a budget in which not even its role fits gets none. Turns of the role tool at the beginning are left out, since
+// the calls that they answer are missing, unless nothing else is there.
+func (c *Conversation) Window(ctx context.Context, tokens int) (window []Turn, err error) {
+	if tokens < 1 || tokens > maxWindow {
+		return nil, invalid("tokens", "tokens is %d; 1 to %d are allowed", tokens, maxWindow)
+	}
+	err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
+		window = nil
+		room, from := tokens, kernel.End
+		for some := 16; ; some = min(2*some, turnsAtOnce) {
+			found, err := at.Before(tx, from, some)
+			if err != nil || len(found) == 0 {
+				return err
+			}
+			from = found[len(found)-1]
+			loaded, err := c.store.loadTurns(tx, v, found)
+			if err != nil {
+				return err
+			}
+			for _, t := range loaded {
+				if len(window) == 0 {
+					said, cut := t.said().Within(bytesPerToken * tokens)
+					t.Content, t.ToolCalls, t.Truncated = said.Content, said.ToolCalls, cut
+				}
+				if room -= t.Tokens(); room < 0 {
+					return nil
+				}
+				window = append(window, t)
+			}
+		}
+	})
+	for len(window) > 1 && window[len(window)-1].Role == roleTool {
+		window = window[:len(window)-1]
+	}
+	slices.Reverse(window)
+	return window, err
+}
+
+// Around returns a turn with the turns around it: at most before and after of them, 0 to 100 each, in their order. An
+// id that is of no turn of this conversation, or that this view may not see, is ErrNotFound.
+func (c *Conversation) Around(ctx context.Context, id string, before, after int) (around []Turn, err error) {
+	for _, side := range []struct {
+		name string
+		n    int
+	}{{"before", before}, {"after", after}} {
+		if side.n < 0 || side.n > MaxAround {
+			return nil, invalid(side.name, "%s is %d; 0 to %d turns are allowed", side.name, side.n, MaxAround)
+		}
+	}
+	found := false
+	err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
+		_, p, err := c.turn(tx, v, at, id)
+		if err != nil {
+			return err
+		}
+		found = true
+		positions, err := at.Around(tx, p, before, after)
+		if err != nil {
+			return err
+		}
+		around, err = c.store.loadTurns(tx, v, positions)
+		return err
+	})
+	if err == nil && !found {
+		err = unknownTurn(id)
+	}
+	return around, err
+}
+
+// turn returns a turn of the conversation by id, and its position.
+func (c *Conversation) turn(tx db.Tx, v viewer, at kernel.Conversation, id string) (storedMemory, kernel.Position,
+	error) {
+	m, err := c.store.memory(tx, v, id)
+	if errors.Is(err, ErrNotFound) {
+		err = unknownTurn(id)
+	}
+	if err != nil {
+		return m, kernel.Position{}, err
+	}
+	p, found, err := at.Place(tx, m.row)
+	if err == nil && !found {
+		err = unknownTurn(id)
+	}
+	return m, p, err
+}
+
+func unknownTurn(id string) error {
+	return newError(KindNotFound, "id", "turn %s not found in this conversation, or you have no access to it", show(id))
+}
+
+// Delete deletes one turn of the conversation, which goes to the trash as with [Store.DeleteMemory].
+func (c *Conversation) Delete(ctx context.Context, id string) error {
+	if c.err != nil {
+		return c.err
+	}
+	return c.store.write(db.Freeing(ctx), func(tx db.Tx, v viewer) error {
+		at, found, err := c.find(tx, v)
+		if err == nil && !found {
+			err = unknownTurn(id)
+		}
+		if err != nil {
+			return err
+		}
+		if _, _, err := c.turn(tx, v, at, id); err != nil {
+			return err
+		}
+		m, err := c.store.memoryForWriting(tx, v, id)
+		if err != nil {
+			return err
+		}
+		return c.store.newTrasher(tx, v, trash.FullPortion()).Memory(m.trashed())
+	})
+}
