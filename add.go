@@ -41,6 +41,12 @@ type NewMemory struct {
 	// it. Empty means none. A project rule has none: a project has one of each type already.
 	Key string
 
+	// IfAbsent stores the memory only if no other one in the same place, the collection and the project, has exactly this
+	// content. Else AddMemory and AddMemories return the oldest of these as it is, with EffectUnchanged: nothing of the
+	// rest of this NewMemory is written. However many calls add one content at the same time, there is one memory. It
+	// does not go with a Key, by which PutMemory does this, nor with a rule.
+	IfAbsent bool
+
 	EventTime time.Time // when what it tells of happened, of the years 0 to 9999; zero: not given
 	CreatedAt time.Time // when the memory was made, at most 10 minutes from now; zero: now
 
@@ -70,15 +76,15 @@ type Stored struct {
 	// ProjectCreated reports whether this call created the project.
 	ProjectCreated bool
 
-	Effect Effect // what PutMemory or PutMemories did; other methods leave it empty
+	Effect Effect // what a write by key, or with IfAbsent, did; other writes leave it empty
 }
 
-// Effect says what a write by key did.
+// Effect says what a write by key, or with IfAbsent, did.
 type Effect string
 
 // The values of [Effect].
 const (
-	EffectAdded     Effect = "added"     // there was no memory with this key
+	EffectAdded     Effect = "added"     // there was no memory with this key, or this content
 	EffectUpdated   Effect = "updated"   // the memory has a new revision
 	EffectUnchanged Effect = "unchanged" // the memory was like this already
 )
@@ -142,7 +148,10 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 	if err != nil {
 		return nil, err
 	}
-	return s.storeDrafts(ctx, drafts, options, (*memoryWriter).add)
+	if !slices.ContainsFunc(drafts, func(d kernel.Draft) bool { return d.IfAbsent }) {
+		return s.storeDrafts(ctx, drafts, options, (*memoryWriter).add)
+	}
+	return s.storeOnce(ctx, drafts, options, (*memoryWriter).add)
 }
 
 // PutMemory stores a memory under its key, or brings the one that has this key in the same place to the given state:
@@ -165,28 +174,40 @@ func (s *Store) PutMemories(ctx context.Context, memories []NewMemory, options *
 			return nil, atPosition(err, i, len(memories))
 		}
 	}
-	drafts, err := s.newDrafts(memories)
-	if err == nil {
-		err = s.checkWritable()
+	for i, m := range memories {
+		if m.IfAbsent {
+			return nil, atPosition(invalid("IfAbsent",
+				"IfAbsent is set on a memory with a key, which PutMemory stores or updates; leave it out"), i, len(memories))
+		}
 	}
+	drafts, err := s.newDrafts(memories)
 	if err != nil {
+		return nil, err
+	}
+	return s.storeOnce(ctx, drafts, options, (*memoryWriter).put)
+}
+
+// storeOnce stores drafts of which the store may have some already: these are not embedded again.
+func (s *Store) storeOnce(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
+	write func(*memoryWriter, *kernel.Draft) (Stored, error)) ([]Stored, error) {
+	if err := s.checkWritable(); err != nil {
 		return nil, err
 	}
 	if err := s.findStored(ctx, drafts); err != nil {
 		return nil, err
 	}
 	changed := false // a content that was there is not there any more, so it is needed with its vectors
-	put := func(w *memoryWriter, d *kernel.Draft) (Stored, error) {
-		stored, err := w.put(d)
+	noticing := func(w *memoryWriter, d *kernel.Draft) (Stored, error) {
+		stored, err := write(w, d)
 		changed = errors.Is(err, errNotStored)
 		return stored, err
 	}
-	stored, err := s.storeDrafts(ctx, drafts, options, put)
+	stored, err := s.storeDrafts(ctx, drafts, options, noticing)
 	if err != nil && changed {
 		for i := range drafts {
 			drafts[i].Stored = false
 		}
-		return s.storeDrafts(ctx, drafts, options, put)
+		return s.storeDrafts(ctx, drafts, options, noticing)
 	}
 	return stored, err
 }
@@ -288,7 +309,11 @@ func newDraft(m NewMemory) (kernel.Draft, error) {
 			Importance: string(m.Importance), Classification: string(m.Classification), RuleType: string(m.RuleType),
 			Tags: m.Tags, Related: m.Related,
 		}})
-	d.Similar = m.Similar
+	d.Similar, d.IfAbsent = m.Similar, m.IfAbsent
+	if err == nil && d.IfAbsent && (d.Key != "" || d.RuleType != "") {
+		err = invalid("IfAbsent", "IfAbsent is set on a memory with a key or a rule_type, which say themselves what it replaces; "+
+			"leave it out")
+	}
 	if err == nil && d.Key != "" && d.RuleType != "" {
 		err = invalid("key", "key is %s on a rule; a project has one rule of each type, which needs no key", show(d.Key))
 	}
@@ -343,21 +368,25 @@ func (s *Store) destination(tx db.Tx, v viewer, d *kernel.Draft) (at collectionP
 	return at, project, err
 }
 
-// findStored finds which drafts have the content that the store has under their keys: it need not be embedded again.
+// findStored finds which drafts have the content that the store has under their keys or, with IfAbsent, at all: it need
+// not be embedded again.
 func (s *Store) findStored(ctx context.Context, drafts []kernel.Draft) error {
 	return s.read(ctx, func(tx db.Tx, v viewer) error {
 		for i := range drafts {
 			d := &drafts[i]
-			if d.Vector != nil || d.Similar > 0 {
+			if d.Vector != nil || d.Similar > 0 || d.Key == "" && !d.IfAbsent {
 				continue
 			}
 			at, project, err := s.destination(tx, v, d)
 			if err != nil {
 				return atPosition(err, i, len(drafts))
 			}
+			condition, args := `m.key = ?4 AND m.content = ?1`, []any{d.Content, at.row, project, d.Key}
+			if d.IfAbsent {
+				condition, args = db.SameContent, args[:3]
+			}
 			same, err := db.Column[int64](tx, `SELECT 1 FROM partition p `+db.InOrder+` memory m ON m.partition_id = p.id
-				WHERE p.collection_id = ? AND coalesce(p.project_id, 0) = ? AND m.key = ? AND m.content = ?`,
-				at.row, project, d.Key, d.Content)
+				WHERE p.collection_id = ?2 AND coalesce(p.project_id, 0) = ?3 AND `+condition+` LIMIT 1`, args...)
 			if err != nil {
 				return err
 			}
@@ -372,6 +401,9 @@ func (w *memoryWriter) add(d *kernel.Draft) (Stored, error) {
 	if d.RuleType != "" {
 		return w.addRule(d)
 	}
+	if d.IfAbsent {
+		return w.addIfAbsent(d)
+	}
 	if d.Key != "" {
 		at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
 		if err == nil {
@@ -382,6 +414,35 @@ func (w *memoryWriter) add(d *kernel.Draft) (Stored, error) {
 		}
 	}
 	return w.insert(d)
+}
+
+// addIfAbsent stores a memory unless its place has one with its content.
+func (w *memoryWriter) addIfAbsent(d *kernel.Draft) (Stored, error) {
+	at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+	if err != nil {
+		return Stored{}, err
+	}
+	row, err := kernel.SameContent(w.Tx, at.Partition, d.Content)
+	if err != nil {
+		return Stored{}, err
+	}
+	if row == 0 {
+		if d.Stored {
+			return Stored{}, errNotStored
+		}
+		added, err := w.insert(d)
+		added.Effect = EffectAdded
+		return added, err
+	}
+	found, err := w.store.loadRows(w.Tx, w.Viewer, []int64{row})
+	if err == nil && len(found) == 0 {
+		err = damaged(errNotStored, "the memory with this content")
+	}
+	if err != nil {
+		return Stored{}, err
+	}
+	indexed, err := w.indexed(row)
+	return Stored{Memory: found[0].Memory, Indexed: indexed, Effect: EffectUnchanged}, err
 }
 
 // errNotStored ends a write that needs the vectors of a content that it was thought to need no more.
@@ -463,23 +524,6 @@ func (w *memoryWriter) checkKeyFree(at *kernel.Place, key string) error {
 	}
 	return newError(KindConflict, "key", "key %s is the key of memory %s there already; PutMemory changes that one",
 		show(key), show(found[0].ID))
-}
-
-// microsOf returns a time as it is stored, nil for the zero time.
-func microsOf(t time.Time) *int64 {
-	if t.IsZero() {
-		return nil
-	}
-	micros := t.UnixMicro()
-	return &micros
-}
-
-// inMicros returns a time as precise as it is stored.
-func inMicros(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return kernel.ToTime(t.UnixMicro())
 }
 
 // insert creates a memory and its dependent rows.

@@ -300,3 +300,46 @@ func ExampleStore_PutMemory() {
 	// updated 2
 	// Anna likes coffee now.
 }
+
+// IfAbsent stores a fact once, however often an agent notices it.
+func ExampleStore_AddMemory_ifAbsent() {
+	ctx := context.Background()
+	store, err := souvenir.Open(ctx, ":memory:", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	for range 2 {
+		m, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "Anna is allergic to peanuts.", IfAbsent: true})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(m.Effect)
+	}
+	// Output:
+	// added
+	// unchanged
+}
+
+// Own metadata belongs to the caller: a key named like a field of the store means nothing to it.
+func ExampleOwn() {
+	ctx := context.Background()
+	store, err := souvenir.Open(ctx, ":memory:", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	_, err = store.AddMemory(ctx, souvenir.NewMemory{Content: "Our office is in San Francisco.", State: "active",
+		Metadata: map[string]any{"state": "California"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	filter := souvenir.Filter{"state": "active", souvenir.Own("state"): "California"}
+	for m, err := range store.Memories(ctx, souvenir.List{Filter: filter}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(m.State, m.Metadata["state"])
+	}
+	// Output: active California
+}

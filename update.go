@@ -376,3 +376,20 @@ func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Pl
 	}
 	return w.AddPassages(before.row, at, passages, own, after.Tags)
 }
+
+// microsOf returns a time as it is stored, nil for the zero time.
+func microsOf(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	micros := t.UnixMicro()
+	return &micros
+}
+
+// inMicros returns a time as precise as it is stored.
+func inMicros(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return kernel.ToTime(t.UnixMicro())
+}

@@ -20,7 +20,8 @@ type Draft struct {
 	Key        string    // the caller's own; empty: none
 	EventTime  *int64    // when it happened; nil: not given
 	Created    *int64    // when it was made; nil: now
-	Stored     bool      // the store has this content under this key, so that it needs no vectors
+	IfAbsent   bool      // store it only if no memory of its place has this content
+	Stored     bool      // the store has this content under this key or, with IfAbsent, at all: it needs no vectors
 	Vector     []float32 // the caller's own, of unit length; else nil
 	Similar    int       // how many near duplicates the caller asks for
 	WordsOnly  bool      // the collection takes the caller's vectors, and none was given

@@ -109,6 +109,7 @@ func searching() []concept {
 		projectInvitations(),
 		updates(),
 		keys(),
+		ifAbsent(),
 		bulks(),
 		revisions(),
 		trash(),
