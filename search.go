@@ -86,7 +86,7 @@ type Results struct {
 	Limit  int       `json:"limit"`
 	Sort   SortOrder `json:"sort_order"` // the order that was used
 	// how many of the memories found are probably about the text: of those whose Confidence was computed from all
-	// evidence, some 50 and their neighbours in conversations, the ones that reach 0.5. With MinScore it is Total, and
+	// evidence, some 30 and their neighbours in conversations, the ones that reach 0.5. With MinScore it is Total, and
 	// without a text or a vector, too.
 	Found int `json:"found"`
 	// what a caller should know, for example that a part of the store is currently found by words only

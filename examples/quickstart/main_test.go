@@ -22,13 +22,20 @@ func TestEveryQuestionFindsItsAnswerAmongTheFirstThree(t *testing.T) {
 	if len(answers) != len(questions) {
 		t.Fatalf("%d questions, %d answers", len(questions), len(answers))
 	}
+	first := 0
 	for _, a := range answers {
+		if a.rank() == 1 {
+			first++
+		}
 		if a.rank() == 0 {
 			t.Errorf("%q: no memory with %q among the first three:", a.Ask, a.Expect)
 			for _, hit := range a.hits {
 				t.Logf("  %.3f %.80s", hit.Score, hit.Content)
 			}
 		}
+	}
+	if first < 12 {
+		t.Errorf("%d of %d answers are in first place; want 12 or more", first, len(answers))
 	}
 	for number, line := range strings.Split(out.String(), "\n") {
 		// The path of the temporary folder is not ours to shorten, but is shortened all the same.
