@@ -566,6 +566,11 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 		return Stored{}, err
 	}
 	w.grow(place.Partition)
+	if m.RuleType != "" {
+		if err := kernel.KeepRule(w.Tx, row); err != nil {
+			return Stored{}, err
+		}
+	}
 	if err := w.AddTags(row, m.Tags); err != nil {
 		return Stored{}, err
 	}

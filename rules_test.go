@@ -282,3 +282,29 @@ func five(instead map[Section]string) string {
 	}
 	return b.String()
 }
+
+// The schema holds a project to one rule of each type, also where no check comes first.
+func TestTheSchemaHoldsAProjectToOneRuleOfEachType(t *testing.T) {
+	s := openWords(t, "", Options{})
+	mustSetRule(t, s, NewRule{ProjectID: "p", Type: RuleDo, Content: "the rule"})
+	other := mustAdd(t, s, NewMemory{ProjectID: "p", Collection: "", Content: "another"})
+	for _, c := range []struct {
+		kind RuleType
+		want error
+	}{{RuleDont, nil}, {RuleDo, db.ErrUnique}} {
+		err := s.db.Write(t.Context(), func(tx db.Tx) error {
+			var row int64
+			if err := tx.QueryRow(`SELECT id FROM memory WHERE uid = ?`, other.ID).Scan(&row); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(`UPDATE memory SET rule_type = ?, event_type = 'project-rule' WHERE id = ?`, string(c.kind),
+				row); err != nil {
+				return err
+			}
+			return kernel.KeepRule(tx, row)
+		})
+		if !errors.Is(err, c.want) {
+			t.Errorf("a second memory as the rule %s: got %v, want %v", c.kind, err, c.want)
+		}
+	}
+}

@@ -280,6 +280,11 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		db.OrNull(string(after.RuleType)), microsOf(after.EventTime), string(metadata), now, before.row); err != nil {
 		return Stored{}, err
 	}
+	if before.RuleType != after.RuleType || after.RuleType != "" && at.Partition != before.partition {
+		if err := kernel.KeepRule(w.Tx, before.row); err != nil {
+			return Stored{}, err
+		}
+	}
 	if err := kernel.KeepTurns(w.Tx, before.row); err != nil {
 		return Stored{}, err
 	}

@@ -145,3 +145,46 @@ func TestNewFilesRunOnlyTheMigrationsAfterTheirSchema(t *testing.T) {
 		return err
 	}))
 }
+
+// beforeMigration is the migrations up to one number, as an older program had them.
+type beforeMigration struct {
+	fs.FS
+	number string // of the first that is left out, four digits
+}
+
+func (b beforeMigration) Glob(pattern string) ([]string, error) {
+	all, err := fs.Glob(b.FS, pattern)
+	return slices.DeleteFunc(all, func(name string) bool { return strings.TrimPrefix(name, "schema/") >= b.number }), err
+}
+
+// An older file may hold several rules of one type for a project. The one that changed last is marked; none is lost.
+func TestOneOfSeveralOldRulesIsMarked(t *testing.T) {
+	c := testConfig(newFile(t))
+	c.Migrations = beforeMigration{Migrations(), "0026"}
+	old := openTest(t, c)
+	must(t, old.Write(t.Context(), func(tx base.Tx) error {
+		for _, statement := range strings.Split(`INSERT INTO users (id, uid, created_at) VALUES (1, 'ann', 0);
+			INSERT INTO collection (id, owner_id, name, description, created_at, updated_at) VALUES (1, 1, 'a', '', 0, 0), (2, 1, 'b', '', 0, 0);
+			INSERT INTO project (id, uid, owner_id, name, name_key, created_at, updated_at)
+				VALUES (1, 'p', 1, 'P', 'p', 0, 0), (2, 'q', 1, 'Q', 'q', 0, 0);
+			INSERT INTO partition (id, collection_id, project_id) VALUES (1, 1, 1), (2, 2, 1), (3, 1, 2), (4, 1, NULL);
+			INSERT INTO memory (uid, partition_id, content, event_type, rule_type, metadata, revision, created_at, updated_at)
+			VALUES ('1', 1, 'old', 'project-rule', 'do', '{}', 1, 0, 1), ('2', 2, 'new', 'project-rule', 'do', '{}', 1, 0, 9),
+				('3', 1, 'other', 'project-rule', 'dont', '{}', 1, 0, 2), ('4', 3, 'of q', 'project-rule', 'do', '{}', 1, 0, 3),
+				('5', 4, 'general', 'project-rule', 'do', '{}', 1, 0, 4), ('6', 1, 'plain', NULL, NULL, '{}', 1, 0, 5)`, ";") {
+			if _, err := tx.Exec(statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	must(t, old.Close())
+	c.Migrations = Migrations()
+	must(t, openTest(t, c).Read(t.Context(), func(tx base.Tx) error {
+		marked, err := base.Column[string](tx, `SELECT uid || ' of ' || coalesce(rule_of, 'none') FROM memory ORDER BY uid`)
+		if got := strings.Join(marked, ", "); got != "1 of none, 2 of 1, 3 of 1, 4 of 2, 5 of none, 6 of none" {
+			t.Errorf("the marks are %s", got)
+		}
+		return err
+	}))
+}

@@ -558,6 +558,11 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 		}
 		m.row = row
 	}
+	if d.RuleType != "" || m.outcome == replaced {
+		if err := kernel.KeepRule(t.tx, m.row); err != nil {
+			return err
+		}
+	}
 	if err := t.w.AddTags(m.row, d.Tags); err != nil {
 		return err
 	}

@@ -381,6 +381,11 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 		return err
 	}
 	r.Grow(at.Partition)
+	if m.RuleType != "" {
+		if err := kernel.KeepRule(r.Tx, row); err != nil {
+			return err
+		}
+	}
 	if err := r.carryDoubt(item.Row, kernel.MemoryKind, row); err != nil {
 		return err
 	}
