@@ -144,14 +144,16 @@ type BatchOptions struct {
 // AddMemories stores many memories in one commit: either all of them or, after an error, none. The error names the
 // position of the invalid memory. A memory whose key another one has in the same place is ErrConflict.
 func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
-	drafts, err := s.newDrafts(memories)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.ContainsFunc(drafts, func(d kernel.Draft) bool { return d.IfAbsent }) {
-		return s.storeDrafts(ctx, drafts, options, (*memoryWriter).add)
-	}
-	return s.storeOnce(ctx, drafts, options, (*memoryWriter).add)
+	return hooked(ctx, s, OperationStore, "AddMemories", func(ctx context.Context, o *operation) ([]Stored, error) {
+		drafts, err := s.newDrafts(ctx, o, memories)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(drafts, func(d kernel.Draft) bool { return d.IfAbsent }) {
+			return s.storeDrafts(ctx, drafts, options, (*memoryWriter).add)
+		}
+		return s.storeOnce(ctx, drafts, options, (*memoryWriter).add)
+	})
 }
 
 // PutMemory stores a memory under its key, or brings the one that has this key in the same place to the given state:
@@ -169,6 +171,13 @@ func (s *Store) PutMemory(ctx context.Context, m NewMemory) (Stored, error) {
 // PutMemories does the same with many memories in one commit: all of them or, after an error, none. Among several with
 // the same key, the last one counts.
 func (s *Store) PutMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
+	return hooked(ctx, s, OperationStore, "PutMemories", func(ctx context.Context, o *operation) ([]Stored, error) {
+		return s.putMemories(ctx, o, memories, options)
+	})
+}
+
+func (s *Store) putMemories(ctx context.Context, o *operation, memories []NewMemory,
+	options *BatchOptions) ([]Stored, error) {
 	for i, m := range memories {
 		if err := valid.Key(m.Key); err != nil {
 			return nil, atPosition(err, i, len(memories))
@@ -180,9 +189,14 @@ func (s *Store) PutMemories(ctx context.Context, memories []NewMemory, options *
 				"IfAbsent is set on a memory with a key, which PutMemory stores or updates; leave it out"), i, len(memories))
 		}
 	}
-	drafts, err := s.newDrafts(memories)
+	drafts, err := s.newDrafts(ctx, o, memories)
 	if err != nil {
 		return nil, err
+	}
+	for i := range drafts { // hooks may have taken the key
+		if err := valid.Key(drafts[i].Key); err != nil {
+			return nil, atPosition(err, i, len(memories))
+		}
 	}
 	return s.storeOnce(ctx, drafts, options, (*memoryWriter).put)
 }
@@ -212,13 +226,14 @@ func (s *Store) storeOnce(ctx context.Context, drafts []kernel.Draft, options *B
 	return stored, err
 }
 
-// newDrafts checks new memories.
-func (s *Store) newDrafts(memories []NewMemory) ([]kernel.Draft, error) {
+// newDrafts checks new memories, and lets the hooks rewrite them.
+func (s *Store) newDrafts(ctx context.Context, o *operation, memories []NewMemory) ([]kernel.Draft, error) {
+	o.counts(len(memories))
 	drafts := make([]kernel.Draft, len(memories))
 	for i, m := range memories {
 		err := valid.NewContent(m.Content)
 		if err == nil {
-			drafts[i], err = newDraft(m)
+			drafts[i], err = o.draft(ctx, &m)
 		}
 		if err == nil && !m.CreatedAt.IsZero() && m.CreatedAt.UnixMicro() > recency.Horizon(s.now()) {
 			err = invalid("created_at", "created_at is %s, which is still to come; give the time when the memory was made",

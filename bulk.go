@@ -55,9 +55,24 @@ const updatedAtOnce = 200
 // [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their turn: after an error
 // the counts tell what was done, and a second call does the rest. What does not fit any more when its turn comes stays.
 func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, error) {
+	if d.DryRun {
+		return s.deleteMemories(ctx, nil, d)
+	}
+	return hooked(ctx, s, OperationDelete, "DeleteMemories", func(ctx context.Context, o *operation) (Bulk, error) {
+		return s.deleteMemories(ctx, o, d)
+	})
+}
+
+func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDeletion) (Bulk, error) {
 	ctx = db.Freeing(ctx)
 	b := bulk{store: s, list: d.List, stage: "delete", progress: d.Progress}
 	if err := b.begin(ctx, d.All, d.DryRun); err != nil {
+		return b.done, err
+	}
+	if err := b.tell(ctx, o, ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
+		return b.done, err
+	}
+	if err := o.delete(ctx); err != nil {
 		return b.done, err
 	}
 	err := trash.InPortions(func(p trash.Portion) (bool, error) {
@@ -82,20 +97,33 @@ func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, e
 // those of the caller's own. Each changes as with [Store.UpdateMemory], a few hundred in one commit: after an error the
 // counts tell what was done. What does not fit any more when its turn comes stays as it is.
 func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (Bulk, error) {
-	b := bulk{store: s, list: u.List, stage: "update", progress: u.Progress}
-	if c := &u.Change; c.Content != nil || c.Embedding != nil || c.EventTime != nil || c.ExpectedRevision != 0 {
-		return b.done, invalid("Change",
-			"Change has Content, Embedding, EventTime or ExpectedRevision, which belong to one memory; UpdateMemory takes them")
+	if u.DryRun {
+		return s.updateMemories(ctx, nil, u)
 	}
-	patch, err := u.Change.patch()
+	return hooked(ctx, s, OperationUpdate, "UpdateMemories", func(ctx context.Context, o *operation) (Bulk, error) {
+		return s.updateMemories(ctx, o, u)
+	})
+}
+
+func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpdate) (Bulk, error) {
+	b := bulk{store: s, list: u.List, stage: "update", progress: u.Progress}
+	patch, err := u.Change.patchOfMany()
 	if err != nil {
 		return b.done, err
 	}
-	if patch.isEmpty() {
-		return b.done, invalid("Change", "Change is empty; give what to change")
-	}
 	if err := b.begin(ctx, u.All, u.DryRun); err != nil {
 		return b.done, err
+	}
+	if o != nil {
+		if err := b.tell(ctx, o, ProjectRef{ID: u.ProjectID, Name: u.ProjectName}); err != nil {
+			return b.done, err
+		}
+		if _, err := o.rewriteUpdate(ctx, &u.Change, patch); err != nil {
+			return b.done, err
+		}
+		if patch, err = u.Change.patchOfMany(); err != nil {
+			return b.done, err
+		}
 	}
 	for done := false; !done; {
 		done, err = b.next(ctx, updatedAtOnce, func(tx db.Tx, v viewer, found []storedMemory) (int, int, error) {
@@ -129,6 +157,19 @@ func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (Bulk, err
 		}
 	}
 	return b.done, nil
+}
+
+// patchOfMany returns the patch of a change to many memories.
+func (u *MemoryUpdate) patchOfMany() (attributesPatch, error) {
+	if u.Content != nil || u.Embedding != nil || u.EventTime != nil || u.ExpectedRevision != 0 {
+		return attributesPatch{}, invalid("Change",
+			"Change has Content, Embedding, EventTime or ExpectedRevision, which belong to one memory; UpdateMemory takes them")
+	}
+	patch, err := u.patch()
+	if err == nil && patch.isEmpty() {
+		err = invalid("Change", "Change is empty; give what to change")
+	}
+	return patch, err
 }
 
 // bulk goes through the memories that fit a list when it begins.
@@ -175,6 +216,27 @@ func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
 	if dryRun {
 		b.rows = nil
 	}
+	return nil
+}
+
+// tell notes in an operation with hooks which memories it is about.
+func (b *bulk) tell(ctx context.Context, o *operation, project ProjectRef) error {
+	if o == nil {
+		return nil
+	}
+	o.in(project)
+	ids := make([]string, 0, len(b.rows))
+	for batch := range slices.Chunk(b.rows, 1000) {
+		err := b.store.read(ctx, func(tx db.Tx, _ viewer) error {
+			some, err := db.Column[string](tx, `SELECT uid FROM memory WHERE id IN `+db.Integers, db.List(batch))
+			ids = append(ids, some...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	o.names(ids...)
 	return nil
 }
 

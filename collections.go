@@ -385,8 +385,18 @@ func (o *DeleteOptions) orDefault() DeleteOptions {
 // memories a thousand at a time, so that other writers get their turn; after an error some of them may be gone, and a
 // second call moves the rest to the same entry.
 func (s *Store) DeleteCollection(ctx context.Context, name string, options *DeleteOptions) error {
-	o := options.orDefault()
-	ctx = db.Freeing(ctx)
+	return s.hookedDelete(ctx, "DeleteCollection", func(ctx context.Context, h *operation) error {
+		if h != nil {
+			h.Collection = name
+		}
+		if err := h.delete(ctx); err != nil {
+			return err
+		}
+		return s.deleteWholeCollection(ctx, name, options.orDefault())
+	})
+}
+
+func (s *Store) deleteWholeCollection(ctx context.Context, name string, o DeleteOptions) error {
 	err := trash.InPortions(func(p trash.Portion) (done bool, err error) {
 		err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
 			done, err = s.deleteCollection(tx, v, name, o, p)

@@ -242,13 +242,22 @@ func (q *ContextQuery) check() error {
 // todo (if they do not all fit, the longest ones are shortened), the suggested identity, general and project dos and
 // don'ts, related memories. Shortened memories are marked as truncated, and a warning says what was left out.
 func (s *Store) GetContext(ctx context.Context, q ContextQuery) (Context, error) {
-	if err := q.check(); err != nil {
-		return Context{}, err
-	}
-	sought, err := s.contextText(ctx, q)
-	if err != nil {
-		return Context{}, err
-	}
+	return hooked(ctx, s, OperationSearch, "GetContext", func(ctx context.Context, o *operation) (Context, error) {
+		if err := q.check(); err != nil {
+			return Context{}, err
+		}
+		sought, err := s.contextText(ctx, q)
+		if err == nil {
+			sought, err = o.searchText(ctx, ProjectRef{ID: q.ProjectID, Name: q.ProjectName}, sought)
+		}
+		if err != nil {
+			return Context{}, err
+		}
+		return s.getContext(ctx, q, sought)
+	})
+}
+
+func (s *Store) getContext(ctx context.Context, q ContextQuery, sought string) (Context, error) {
 	want, err := s.want(ctx, Query{Text: sought})
 	if err != nil {
 		return Context{}, err

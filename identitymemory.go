@@ -3,6 +3,7 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"maps"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -105,10 +106,29 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 	if err := valid.NewContent(i.Content); err != nil {
 		return Stored{}, err
 	}
-	d, err := newDraft(NewMemory{Content: i.Content, EventType: EventIdentity, State: StateActive, Metadata: own.Own})
-	if err != nil {
-		return Stored{}, err
-	}
+	m := NewMemory{Content: i.Content, EventType: EventIdentity, State: StateActive, Metadata: own.Own}
+	return hooked(ctx, s, OperationStore, "SetIdentityMemory", func(ctx context.Context, o *operation) (Stored, error) {
+		o.counts(1)
+		d, err := o.draft(ctx, &m)
+		if err != nil {
+			return Stored{}, err
+		}
+		if o != nil {
+			for key := range patch { // what the hooks have left of it
+				patch[key] = d.Own[key]
+			}
+			maps.Copy(patch, d.Own)
+			if d, err = newDraft(NewMemory{Content: m.Content, EventType: EventIdentity, State: StateActive,
+				Metadata: d.Own}); err != nil {
+				return Stored{}, err
+			}
+		}
+		return s.setIdentityMemory(ctx, d, patch, i.ExpectedRevision)
+	})
+}
+
+func (s *Store) setIdentityMemory(ctx context.Context, d kernel.Draft, patch map[string]any,
+	expected int) (Stored, error) {
 	if err := s.checkWritable(); err != nil {
 		return Stored{}, err
 	}
@@ -123,7 +143,7 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 		if err != nil {
 			return err
 		}
-		if stored, err = w.setIdentityMemory(&drafts[0], patch, i.ExpectedRevision); err != nil {
+		if stored, err = w.setIdentityMemory(&drafts[0], patch, expected); err != nil {
 			return err
 		}
 		if !stored.Indexed {

@@ -283,13 +283,18 @@ func withMemory(data []byte, m *Memory, beside any) error {
 // [Store.RestoreTrashed] restores it under its id, unless Options.KeepTrash turns the trash off; [Store.EraseMemory]
 // deletes for good.
 func (s *Store) DeleteMemory(ctx context.Context, id string) error {
-	ctx = db.Freeing(ctx)
-	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		found, err := s.memoryForWriting(tx, v, id)
-		if err != nil {
+	return s.hookedDelete(ctx, "DeleteMemory", func(ctx context.Context, o *operation) error {
+		o.names(id)
+		if err := o.delete(ctx); err != nil {
 			return err
 		}
-		return s.newTrasher(tx, v, trash.FullPortion()).Memory(found.trashed())
+		return s.write(ctx, func(tx db.Tx, v viewer) error {
+			found, err := s.memoryForWriting(tx, v, id)
+			if err != nil {
+				return err
+			}
+			return s.newTrasher(tx, v, trash.FullPortion()).Memory(found.trashed())
+		})
 	})
 }
 

@@ -150,9 +150,22 @@ func (q *ModuleQuery) check() error {
 
 // ModuleState returns the state of a module: its own memories and related ones, their files, and a summary.
 func (s *Store) ModuleState(ctx context.Context, q ModuleQuery) (ModuleState, error) {
-	if err := q.check(); err != nil {
-		return ModuleState{}, err
-	}
+	return hooked(ctx, s, OperationSearch, "ModuleState", func(ctx context.Context, o *operation) (ModuleState, error) {
+		if err := q.check(); err != nil {
+			return ModuleState{}, err
+		}
+		var err error
+		if q.Module, err = o.searchText(ctx, ProjectRef{ID: q.ProjectID, Name: q.ProjectName}, q.Module); err != nil {
+			return ModuleState{}, err
+		}
+		if err := q.check(); err != nil {
+			return ModuleState{}, err
+		}
+		return s.moduleState(ctx, q)
+	})
+}
+
+func (s *Store) moduleState(ctx context.Context, q ModuleQuery) (ModuleState, error) {
 	want, err := s.want(ctx, Query{Text: q.Module})
 	if err != nil {
 		return ModuleState{}, err

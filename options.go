@@ -3,6 +3,7 @@ package souvenir
 import (
 	"cmp"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -59,6 +60,10 @@ type Options struct {
 	// Reserve is the size in bytes of a file beside the store (its name plus -reserve) that holds back disk space, so that
 	// deleting works when the disk is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
 	Reserve int64
+
+	// Hooks are called around the operations on memories, in this order; the After functions in the reverse one. None means
+	// no cost.
+	Hooks []Hooks
 
 	// Logger receives the progress and failures of background work. Nil means no logging.
 	Logger *slog.Logger
@@ -132,6 +137,7 @@ func (o *Options) withDefaults() (Options, error) {
 	if full.MaxFile < 0 || full.MaxFile > kernel.LargestFile {
 		full.MaxFile = kernel.LargestFile
 	}
+	full.Hooks = slices.Clone(full.Hooks)
 	if full.Logger == nil {
 		full.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -185,11 +185,19 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 // are deleted in batches of a thousand, so that other writers get their turn; after an error some of them may be gone,
 // and a second call deletes the rest.
 func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *DeleteOptions) error {
-	o := options.orDefault()
-	ctx = db.Freeing(ctx)
 	if err := checkNamed(ref); err != nil {
 		return err
 	}
+	return s.hookedDelete(ctx, "DeleteProject", func(ctx context.Context, h *operation) error {
+		h.in(ref)
+		if err := h.delete(ctx); err != nil {
+			return err
+		}
+		return s.deleteWholeProject(ctx, ref, options.orDefault())
+	})
+}
+
+func (s *Store) deleteWholeProject(ctx context.Context, ref ProjectRef, o DeleteOptions) error {
 	err := trash.InPortions(func(p trash.Portion) (done bool, err error) {
 		err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
 			done, err = s.deleteProject(tx, v, ref, o, p)

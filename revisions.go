@@ -42,6 +42,13 @@ func (s *Store) Revisions(ctx context.Context, id string) ([]Revision, error) {
 // it makes a new revision, and keeps the previous state. Links to memories that no longer exist are left out. A vector
 // of the caller's own is not part of a revision.
 func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Stored, error) {
+	return hooked(ctx, s, OperationUpdate, "RestoreRevision", func(ctx context.Context, o *operation) (Stored, error) {
+		o.names(id)
+		return s.restoreRevision(ctx, o, id, number)
+	})
+}
+
+func (s *Store) restoreRevision(ctx context.Context, o *operation, id string, number int) (Stored, error) {
 	var current storedMemory
 	var former []Revision
 	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
@@ -59,20 +66,26 @@ func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Sto
 			"revision %d of memory %s does not exist; it has revision %d now and keeps those before it",
 			number, show(id), current.Revision)
 	}
-	content := &kernel.Draft{Content: former[0].Content}
-	if former[0].Content == current.Content {
+	metadata, err := jsonobject.Canonical("metadata", former[0].Metadata)
+	if err != nil {
+		return Stored{}, err
+	}
+	a, err := kernel.AttributesOf(metadata)
+	if err != nil {
+		return Stored{}, err
+	}
+	restored := former[0].Content
+	if o != nil {
+		if restored, a, err = o.restoration(ctx, restored, a); err != nil {
+			return Stored{}, err
+		}
+	}
+	content := &kernel.Draft{Content: restored}
+	if restored == current.Content {
 		content = nil
 	}
 	return s.change(ctx, id, current.Revision, content, nil,
 		func(w *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) {
-			metadata, err := jsonobject.Canonical("metadata", former[0].Metadata)
-			if err != nil {
-				return kernel.Attributes{}, err
-			}
-			a, err := kernel.AttributesOf(metadata)
-			if err != nil {
-				return kernel.Attributes{}, err
-			}
 			return w.renamed(a, before)
 		})
 }

@@ -104,8 +104,14 @@ func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
 	if err := s.checkGeneralRule(project); err != nil {
 		return StoredRule{}, err
 	}
-	return s.editRule(ctx, ruleEdit{
-		project: project, ruleType: r.Type, expected: r.ExpectedRevision, next: state.Over,
+	return hooked(ctx, s, OperationStore, "SetRule", func(ctx context.Context, o *operation) (StoredRule, error) {
+		state, err := o.rule(ctx, project, r.Type, state)
+		if err != nil {
+			return StoredRule{}, err
+		}
+		return s.editRule(ctx, ruleEdit{
+			project: project, ruleType: r.Type, expected: r.ExpectedRevision, next: state.Over,
+		})
 	})
 }
 
@@ -182,13 +188,27 @@ func (s *Store) rules(tx db.Tx, v viewer, project ProjectRef) (Rules, error) {
 // DeleteRule deletes a project's rule of a type, or for the zero ProjectRef the user's general one, as DeleteMemory
 // does. ErrNotFound means that there is no such rule.
 func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) error {
-	ctx = db.Freeing(ctx)
 	if err := cmp.Or(checkRuleType(ruleType), valid.Project(project.ID, project.Name)); err != nil {
 		return err
 	}
 	if err := s.checkGeneralRule(project); err != nil {
 		return err
 	}
+	return s.hookedDelete(ctx, "DeleteRule", func(ctx context.Context, o *operation) error {
+		if o != nil {
+			o.in(project)
+			if m, err := s.GetRule(ctx, project, ruleType); err == nil {
+				o.names(m.ID)
+			}
+			if err := o.delete(ctx); err != nil {
+				return err
+			}
+		}
+		return s.deleteRule(ctx, project, ruleType)
+	})
+}
+
+func (s *Store) deleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) error {
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
 		present, err := s.presentRules(tx, v, project, ruleType)
 		if err == nil && len(present) == 0 {

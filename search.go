@@ -289,9 +289,23 @@ func (q *Query) sought() bool { return strings.TrimSpace(q.Text) != "" || len(q.
 
 // Search finds memories.
 func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
-	if err := q.check(); err != nil {
-		return Results{}, err
-	}
+	return hooked(ctx, s, OperationSearch, "Search", func(ctx context.Context, o *operation) (Results, error) {
+		if err := q.check(); err != nil {
+			return Results{}, err
+		}
+		if o != nil {
+			if err := o.search(ctx, &q); err != nil {
+				return Results{}, err
+			}
+			if err := q.check(); err != nil {
+				return Results{}, err
+			}
+		}
+		return s.search(ctx, q)
+	})
+}
+
+func (s *Store) search(ctx context.Context, q Query) (Results, error) {
 	results := Results{Offset: q.Offset, Limit: q.Limit, Sort: q.Sort}
 	want, err := s.want(ctx, q)
 	if err != nil {

@@ -111,8 +111,17 @@ func (s *Store) SetTodo(ctx context.Context, t NewTodo) (StoredTodo, error) {
 	if err := checkTodoProject(project); err != nil {
 		return StoredTodo{}, err
 	}
-	stored, err := s.editRule(ctx,
-		ruleEdit{project: project, ruleType: RuleTodo, expected: t.ExpectedRevision, next: state.Over})
+	stored, err := hooked(ctx, s, OperationStore, "SetTodo", func(ctx context.Context, o *operation) (StoredRule, error) {
+		state, err := o.rule(ctx, project, RuleTodo, state)
+		if err == nil {
+			document, err = tododoc.Parse(state.Content)
+		}
+		if err != nil {
+			return StoredRule{}, err
+		}
+		return s.editRule(ctx,
+			ruleEdit{project: project, ruleType: RuleTodo, expected: t.ExpectedRevision, next: state.Over})
+	})
 	if err != nil {
 		return StoredTodo{}, err
 	}
@@ -182,16 +191,32 @@ func (s *Store) UpdateTodoSection(ctx context.Context, project ProjectRef, secti
 		return StoredTodo{}, invalid("section", "section is %s; allowed are %s", show(string(section)),
 			oneOf(tododoc.Sections))
 	}
+	return hooked(ctx, s, OperationUpdate, "UpdateTodoSection",
+		func(ctx context.Context, o *operation) (StoredTodo, error) {
+			o.in(project)
+			o.counts(1)
+			if err := o.section(ctx, &u, func() error { return u.check(known) }); err != nil {
+				return StoredTodo{}, err
+			}
+			return s.updateTodoSection(ctx, project, known, u)
+		})
+}
+
+// check validates the update of a section.
+func (u *TodoSectionUpdate) check(section tododoc.Section) error {
 	if len(u.Content) > MaxContent {
-		return StoredTodo{}, newError(KindTooLarge, "content", "content is %d bytes; the whole todo may have at most %d",
+		return newError(KindTooLarge, "content", "content is %d bytes; the whole todo may have at most %d",
 			len(u.Content), MaxContent)
 	}
 	if err := valid.UTF8("content", u.Content); err != nil {
-		return StoredTodo{}, err
+		return err
 	}
-	if _, _, err := tododoc.CheckBody(known, u.Content, 0); err != nil {
-		return StoredTodo{}, err
-	}
+	_, _, err := tododoc.CheckBody(section, u.Content, 0)
+	return err
+}
+
+func (s *Store) updateTodoSection(ctx context.Context, project ProjectRef, known tododoc.Section,
+	u TodoSectionUpdate) (StoredTodo, error) {
 	var warnings []string
 	stored, document, err := s.editTodo(ctx, project, u.ExpectedRevision,
 		func(d tododoc.Document, content string) (changed string, err error) {
@@ -234,6 +259,17 @@ func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (CompletedTask, err
 	if err := valid.Name("task_id", c.TaskID); err != nil {
 		return CompletedTask{}, err
 	}
+	return hooked(ctx, s, OperationUpdate, "CompleteTask", func(ctx context.Context, o *operation) (CompletedTask, error) {
+		o.in(ProjectRef{ID: c.ProjectID, Name: c.ProjectName})
+		o.counts(1)
+		if err := o.update(ctx, &MemoryUpdate{}); err != nil {
+			return CompletedTask{}, err
+		}
+		return s.completeTask(ctx, c)
+	})
+}
+
+func (s *Store) completeTask(ctx context.Context, c TaskRef) (CompletedTask, error) {
 	var completed CompletedTask
 	stored, document, err := s.editTodo(ctx, ProjectRef{ID: c.ProjectID, Name: c.ProjectName}, 0,
 		func(d tododoc.Document, content string) (string, error) {

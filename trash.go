@@ -380,7 +380,16 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 // EraseMemory permanently deletes a memory with its history: it does not go to the trash. Only the owner of its place
 // may erase it; for others who may write there it is ErrForbidden. Traces in the file are removed as for EraseTrashed.
 func (s *Store) EraseMemory(ctx context.Context, id string) error {
-	ctx = db.Freeing(ctx)
+	return s.hookedDelete(ctx, "EraseMemory", func(ctx context.Context, o *operation) error {
+		o.names(id)
+		if err := o.delete(ctx); err != nil {
+			return err
+		}
+		return s.eraseMemory(ctx, id)
+	})
+}
+
+func (s *Store) eraseMemory(ctx context.Context, id string) error {
 	err := s.write(ctx, func(tx db.Tx, v viewer) error {
 		m, err := s.memoryForWriting(tx, v, id)
 		if err != nil {

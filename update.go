@@ -52,13 +52,23 @@ type MemoryUpdate struct {
 // UpdateMemory changes a memory and keeps the previous state as a revision. New content is embedded in the same commit.
 // An update that changes nothing makes no revision.
 func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (Stored, error) {
+	return hooked(ctx, s, OperationUpdate, "UpdateMemory", func(ctx context.Context, o *operation) (Stored, error) {
+		o.names(id)
+		return s.updateMemory(ctx, o, id, u)
+	})
+}
+
+func (s *Store) updateMemory(ctx context.Context, o *operation, id string, u MemoryUpdate) (Stored, error) {
+	patch, err := u.patch()
+	if err == nil {
+		patch, err = o.rewriteUpdate(ctx, &u, patch)
+	}
+	if err != nil {
+		return Stored{}, err
+	}
 	if u.ExpectedRevision < 0 {
 		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any",
 			u.ExpectedRevision)
-	}
-	patch, err := u.patch()
-	if err != nil {
-		return Stored{}, err
 	}
 	var c *kernel.Draft
 	switch {

@@ -132,5 +132,6 @@ func searching() []concept {
 		maintenance(),
 		exports(),
 		overviews(),
+		hooks(),
 	}
 }

@@ -1,0 +1,542 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
+)
+
+// Hooks are functions of the program's own that a store calls around its operations on memories: to refuse them, to
+// rewrite what goes in, and to observe them. A nil function does nothing. [Options.Hooks] takes them.
+//
+// They apply to every way in: Go, the tools, MCP, HTTP and the pages. An operation is a call of one of these methods:
+//
+//   - OperationStore: AddMemory, AddMemories, PutMemory, PutMemories, SetRule, SetTodo, SetIdentityMemory
+//   - OperationUpdate: UpdateMemory, UpdateMemories, RestoreRevision, UpdateTodoSection, CompleteTask
+//   - OperationDelete: DeleteMemory, DeleteMemories, DeleteRule, EraseMemory, DeleteCollection, DeleteProject
+//   - OperationSearch: Search, GetContext, ModuleState
+//
+// Reading by id, listings, files, the trash, [Upkeep.Import] and the deletion of users call none: what they write was in
+// a store before, or is an operator's.
+//
+// Hooks run in the goroutine of the call, before and after its transactions, never within one, so they may call the
+// store. What they call with the context that they were given runs without hooks; with another context it runs with
+// them. Calls that run at the same time call hooks at the same time: these must be safe for concurrent use. A call takes
+// as long as its hooks.
+//
+// An error of a Before function refuses the operation: nothing is embedded or written, and the caller gets the error.
+// An [Error] or the context's error stays what it is. Any other is the Err of an Error of KindForbidden with its text,
+// so that errors.Is and errors.As find it; its text is for the caller, who may be at the other end of HTTP. A panic of
+// Start or a Before function is an error of KindInternal. A panic of After is logged: the operation is done.
+type Hooks struct {
+	// Start is called first. It returns the context for the operation, which must derive from ctx, for example one with a
+	// span; nil means ctx.
+	Start func(ctx context.Context, o Operation) context.Context
+
+	// BeforeStore is called with each new memory, for a batch with one after the other, and may change it. It gets a valid
+	// memory and a copy: the known keys are in their fields, ShownMetadata is empty, and nothing in it is shared with the
+	// caller. What it leaves there is checked again, embedded and stored. Of changes to a rule or a todo, those
+	// to Content, Tags and Related count; to an identity, those to Content and Metadata.
+	BeforeStore func(ctx context.Context, o Operation, m *NewMemory) error
+
+	// BeforeUpdate is called with the change, and may change it: for UpdateMemories once. As for BeforeStore it is a valid
+	// copy; ShownMetadata has only what the other fields cannot say (a custom of null, and keys that Metadata has as well).
+	// For UpdateTodoSection, Content is the section's new body; for RestoreRevision, all fields are set; CompleteTask
+	// changes one character, and its u is empty: changes to it do not count.
+	BeforeUpdate func(ctx context.Context, o Operation, u *MemoryUpdate) error
+
+	// BeforeDelete is called once, before a deletion. Operation.IDs has the memories, except for DeleteCollection and
+	// DeleteProject.
+	BeforeDelete func(ctx context.Context, o Operation) error
+
+	// BeforeSearch may change the query of Search. For GetContext and ModuleState, q has the text, which includes a detected
+	// identity, and the project; of changes, only those to Text count.
+	BeforeSearch func(ctx context.Context, o Operation, q *Query) error
+
+	// After is called once for each operation, when it has failed, was refused, or is done and durable. It gets the context
+	// that Start returned, which may have ended. Calls whose arguments are wrong at first sight may call no hook at all.
+	After func(ctx context.Context, o Operation, r OperationResult)
+
+	// Texts puts texts into the OperationResult. Without it, After gets none, except what the message of an error quotes.
+	Texts bool
+}
+
+// OperationKind is what an operation does.
+type OperationKind string
+
+// The values of [OperationKind].
+const (
+	OperationStore  OperationKind = "store"
+	OperationUpdate OperationKind = "update"
+	OperationDelete OperationKind = "delete"
+	OperationSearch OperationKind = "search"
+)
+
+// Operation is an operation as its [Hooks] see it.
+type Operation struct {
+	Kind       OperationKind
+	Method     string     // the method of Store, such as AddMemories, which is also AddMemory's
+	Access     Access     // of the view: who it is for
+	Project    ProjectRef // that the call names, of rules, todos, deletions and searches; zero: none
+	Collection string     // that DeleteCollection names
+	IDs        []string   // of the memories to be changed or deleted, as far as they are known before
+	Count      int        // memories to be stored, updated or deleted; 0: not known before
+}
+
+// OperationResult is how an operation ended.
+type OperationResult struct {
+	Err      error // nil: done. Its message may quote what the caller gave.
+	Duration time.Duration
+	Count    int      // memories stored, changed, deleted, or returned by a search
+	IDs      []string // their ids; none for deletions, and for updates of many, whose ids are in the Operation
+
+	Query    string   // what was searched for; only with Hooks.Texts
+	Memories []Memory // that were stored, changed or found; only with Hooks.Texts
+}
+
+// operation is an operation that runs. All its methods do nothing on nil: a store without hooks.
+type operation struct {
+	Operation
+	hooks []Hooks
+	log   *slog.Logger
+	query string // that is searched for
+}
+
+// withoutHooks is the key of a context whose operations on a store call no hooks: it belongs to one that does already.
+type withoutHooks struct{ store *shared }
+
+// hooked runs an operation with the store's hooks around it.
+func hooked[T any](ctx context.Context, s *Store, kind OperationKind, method string,
+	run func(ctx context.Context, o *operation) (T, error)) (result T, err error) {
+	if len(s.options.Hooks) == 0 || ctx.Value(withoutHooks{s.shared}) != nil {
+		return run(ctx, nil)
+	}
+	o := &operation{Operation: Operation{Kind: kind, Method: method, Access: s.Access()}, hooks: s.options.Hooks, log: s.log}
+	ctx = context.WithValue(ctx, withoutHooks{s.shared}, true)
+	began := time.Now()
+	started := 0
+	done := false
+	defer func() {
+		r := OperationResult{Err: err, Duration: time.Since(began)}
+		if !done { // run panicked; that goes on
+			r.Err = newError(KindInternal, "", "souvenir: the operation panicked")
+		} else if err == nil {
+			r.Count, r.Memories = o.outcome(result)
+		}
+		o.after(ctx, started, r)
+	}()
+	for _, h := range o.hooks {
+		if h.Start != nil {
+			err = o.guarded("Start", func() error {
+				if next := h.Start(ctx, o.copied()); next != nil {
+					ctx = next
+				}
+				return nil
+			})
+			if err != nil {
+				done = true
+				return result, err
+			}
+		}
+		started++
+	}
+	result, err = run(ctx, o)
+	done = true
+	return result, err
+}
+
+// hookedDelete runs a deletion with the store's hooks around it, as far as the disk allows even a full one.
+func (s *Store) hookedDelete(ctx context.Context, method string, run func(context.Context, *operation) error) error {
+	_, err := hooked(ctx, s, OperationDelete, method, func(ctx context.Context, o *operation) (deleted, error) {
+		err := run(db.Freeing(ctx), o)
+		if o == nil {
+			return deleted{}, err
+		}
+		return deleted{o.Count}, err
+	})
+	return err
+}
+
+// after calls the After of the first hooks, those that have started, the last one first.
+func (o *operation) after(ctx context.Context, started int, r OperationResult) {
+	for _, m := range r.Memories {
+		if m.ID != "" {
+			r.IDs = append(r.IDs, m.ID)
+		}
+	}
+	r.Query = o.query
+	for _, h := range slices.Backward(o.hooks[:started]) {
+		if h.After == nil {
+			continue
+		}
+		given := r
+		given.IDs, given.Memories = slices.Clone(r.IDs), nil
+		if h.Texts {
+			given.Memories = slices.Clone(r.Memories)
+		} else {
+			given.Query = ""
+		}
+		_ = o.guarded("After", func() error { h.After(ctx, o.copied(), given); return nil })
+	}
+}
+
+// copied returns the operation for a hook, which may keep or change it.
+func (o *operation) copied() Operation {
+	c := o.Operation
+	c.IDs, c.Access.Projects = slices.Clone(c.IDs), slices.Clone(c.Access.Projects)
+	return c
+}
+
+// guarded calls a hook and turns a panic into an error. What a hook panics with may hold a text, so only runtime errors
+// are logged with their message.
+func (o *operation) guarded(name string, call func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			cause := fmt.Errorf("a panic with a %T", p)
+			if known, ok := p.(runtime.Error); ok {
+				cause = known
+			}
+			o.log.Error("a hook panicked", "hook", name, "method", o.Method, "error", cause, "stack", string(debug.Stack()))
+			err = &Error{Kind: KindInternal, Message: "souvenir: the hook " + name + " panicked", Err: cause}
+		}
+	}()
+	return call()
+}
+
+// before calls one Before function of each hook, in order, until one refuses.
+func (o *operation) before(ctx context.Context, name string, call func(h Hooks, given Operation) error) error {
+	if o == nil {
+		return nil
+	}
+	for _, h := range o.hooks {
+		if err := o.guarded(name, func() error { return call(h, o.copied()) }); err != nil {
+			return refused(err)
+		}
+	}
+	return nil
+}
+
+// refused gives an error of a hook a kind, and leaves alone one that has a kind.
+func refused(err error) error {
+	var known *Error
+	if errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &Error{Kind: KindForbidden, Message: err.Error(), Err: err}
+}
+
+// names notes which memories, and how many, the operation is about.
+func (o *operation) names(ids ...string) {
+	if o != nil {
+		o.IDs, o.Count = ids, len(ids)
+	}
+}
+
+// counts notes how many memories are given.
+func (o *operation) counts(n int) {
+	if o != nil {
+		o.Count = n
+	}
+}
+
+// in notes the project that the operation names.
+func (o *operation) in(project ProjectRef) {
+	if o != nil {
+		o.Project = project
+	}
+}
+
+// draft checks a new memory, and lets the hooks rewrite it.
+func (o *operation) draft(ctx context.Context, m *NewMemory) (kernel.Draft, error) {
+	d, err := newDraft(*m)
+	if o == nil || err != nil {
+		return d, err
+	}
+	given := m.Content
+	*m = m.rewritable(d)
+	if err := o.beforeStore(ctx, m); err != nil {
+		return d, err
+	}
+	if m.Content != given {
+		if err := valid.NewContent(m.Content); err != nil {
+			return d, err
+		}
+	}
+	return newDraft(*m)
+}
+
+func (o *operation) beforeStore(ctx context.Context, m *NewMemory) error {
+	return o.before(ctx, "BeforeStore", func(h Hooks, given Operation) error {
+		if h.BeforeStore == nil {
+			return nil
+		}
+		return h.BeforeStore(ctx, given, m)
+	})
+}
+
+// rewritable returns the memory as the hooks get it: d is the same, checked.
+func (m NewMemory) rewritable(d kernel.Draft) NewMemory {
+	m.Collection = d.Collection
+	m.EventType, m.State, m.ProjectID, m.ProjectName = d.EventType, d.State, d.ProjectID, d.ProjectName
+	m.Importance, m.Classification, m.RuleType = Importance(d.Importance), Classification(d.Classification),
+		RuleType(d.RuleType)
+	m.Tags, m.Related, m.Metadata, m.ShownMetadata = slices.Clone(d.Tags), slices.Clone(d.Related), d.Own, nil
+	m.Embedding = slices.Clone(m.Embedding)
+	return m
+}
+
+// rule lets the hooks rewrite a rule or a todo.
+func (o *operation) rule(ctx context.Context, project ProjectRef, t RuleType, r kernel.RuleText) (kernel.RuleText, error) {
+	if o == nil {
+		return r, nil
+	}
+	o.in(project)
+	o.counts(1)
+	m := NewMemory{Collection: DefaultCollection, Content: r.Content, EventType: EventProjectRule, RuleType: t,
+		ProjectID: project.ID, ProjectName: project.Name, Tags: slices.Clone(r.Tags), Related: slices.Clone(r.Related)}
+	if err := o.beforeStore(ctx, &m); err != nil {
+		return r, err
+	}
+	return kernel.NewRuleText(m.Content, m.Tags, m.Related)
+}
+
+// update lets the hooks rewrite a change that is valid.
+func (o *operation) update(ctx context.Context, u *MemoryUpdate) error {
+	return o.before(ctx, "BeforeUpdate", func(h Hooks, given Operation) error {
+		if h.BeforeUpdate == nil {
+			return nil
+		}
+		return h.BeforeUpdate(ctx, given, u)
+	})
+}
+
+// rewriteUpdate lets the hooks rewrite a change, whose patch is p, and returns the patch that then counts.
+func (o *operation) rewriteUpdate(ctx context.Context, u *MemoryUpdate, p attributesPatch) (attributesPatch, error) {
+	if o == nil {
+		return p, nil
+	}
+	if u.Content != nil {
+		if err := valid.NewContent(*u.Content); err != nil {
+			return p, err
+		}
+	}
+	given, err := u.rewritable(p)
+	if err != nil {
+		return p, err
+	}
+	if err := o.update(ctx, &given); err != nil {
+		return p, err
+	}
+	*u = given
+	return u.patch()
+}
+
+// rewritable returns the update as the hooks get it: p is its patch. Each key is in one place, except those that only
+// two patches one after the other can express.
+func (u MemoryUpdate) rewritable(p attributesPatch) (MemoryUpdate, error) {
+	a, err := kernel.Attributes{}.Patch(p.shown)
+	if err != nil {
+		return u, err
+	}
+	u.setKnown(a, p.shown)
+	shown := map[string]any{}
+	own := p.own
+	fold := func(key string, value any) {
+		if _, twice := own[key]; twice {
+			shown[key] = value
+			return
+		}
+		if own == nil {
+			own = map[string]any{}
+		}
+		own[key] = value
+	}
+	custom := map[string]any{}
+	for key, value := range p.shown {
+		keys, object := value.(map[string]any)
+		switch {
+		case slices.Contains(kernel.KnownKeys, key):
+		case key == kernel.CustomKey && value == nil:
+			shown[key] = nil
+		case key == kernel.CustomKey && object:
+			custom = keys
+		default:
+			fold(key, value)
+		}
+	}
+	for key, value := range custom {
+		if _, twice := p.own[key]; twice {
+			kept, _ := shown[kernel.CustomKey].(map[string]any)
+			kept = kernel.OrEmpty(kept)
+			kept[key] = value
+			shown[kernel.CustomKey] = kept
+			continue
+		}
+		fold(key, value)
+	}
+	u.Metadata, u.ShownMetadata = own, nil
+	if len(shown) > 0 {
+		u.ShownMetadata = shown
+	}
+	u.Embedding = slices.Clone(u.Embedding)
+	if u.Content != nil {
+		u.Content = new(*u.Content)
+	}
+	return u, nil
+}
+
+// setKnown sets the fields of the known keys that a patch has.
+func (u *MemoryUpdate) setKnown(a kernel.Attributes, patch map[string]any) {
+	u.EventType, u.State, u.ProjectID, u.ProjectName, u.Importance, u.Classification, u.RuleType, u.Tags, u.Related =
+		nil, nil, nil, nil, nil, nil, nil, nil, nil
+	for key := range patch {
+		switch key {
+		case "event_type":
+			u.EventType = new(a.EventType)
+		case "state":
+			u.State = new(a.State)
+		case "project_id":
+			u.ProjectID = new(a.ProjectID)
+		case "project_name":
+			u.ProjectName = new(a.ProjectName)
+		case "importance":
+			u.Importance = new(Importance(a.Importance))
+		case "classification":
+			u.Classification = new(Classification(a.Classification))
+		case "rule_type":
+			u.RuleType = new(RuleType(a.RuleType))
+		case "tags":
+			u.Tags = new(slices.Clone(a.Tags))
+		case "related_memory_ids":
+			u.Related = new(slices.Clone(a.Related))
+		}
+	}
+}
+
+// restoration lets the hooks rewrite the state that is to be restored.
+func (o *operation) restoration(ctx context.Context, content string, a kernel.Attributes) (string, kernel.Attributes,
+	error) {
+	all := map[string]any{}
+	for _, key := range kernel.KnownKeys {
+		all[key] = nil
+	}
+	u := MemoryUpdate{Content: &content, Metadata: a.Own}
+	u.setKnown(a, all)
+	if err := o.update(ctx, &u); err != nil {
+		return "", a, err
+	}
+	if u.Content != nil {
+		if err := valid.NewContent(*u.Content); err != nil && *u.Content != content {
+			return "", a, err
+		}
+		content = *u.Content
+	}
+	p, err := u.patch()
+	if err != nil {
+		return "", a, err
+	}
+	after, err := kernel.Attributes{}.Patch(p.shown)
+	return content, after.PatchOwn(p.own), err
+}
+
+// section checks the update of a todo's section, and lets the hooks rewrite its content.
+func (o *operation) section(ctx context.Context, u *TodoSectionUpdate, check func() error) error {
+	if err := check(); err != nil || o == nil {
+		return err
+	}
+	change := MemoryUpdate{Content: new(u.Content), ExpectedRevision: u.ExpectedRevision}
+	if err := o.update(ctx, &change); err != nil {
+		return err
+	}
+	if change.Content != nil {
+		u.Content = *change.Content
+	}
+	return check()
+}
+
+// delete asks the hooks whether the memories may be deleted.
+func (o *operation) delete(ctx context.Context) error {
+	return o.before(ctx, "BeforeDelete", func(h Hooks, given Operation) error {
+		if h.BeforeDelete == nil {
+			return nil
+		}
+		return h.BeforeDelete(ctx, given)
+	})
+}
+
+// search lets the hooks rewrite a valid query. What they make of it must be checked again.
+func (o *operation) search(ctx context.Context, q *Query) error {
+	if o == nil {
+		return nil
+	}
+	o.Project = ProjectRef{ID: q.ProjectID, Name: q.ProjectName}
+	q.Vector, q.Collections, q.Tags = slices.Clone(q.Vector), slices.Clone(q.Collections), slices.Clone(q.Tags)
+	err := o.before(ctx, "BeforeSearch", func(h Hooks, given Operation) error {
+		if h.BeforeSearch == nil {
+			return nil
+		}
+		return h.BeforeSearch(ctx, given, q)
+	})
+	o.query = q.Text
+	return err
+}
+
+// searchText does the same for methods that search for a text.
+func (o *operation) searchText(ctx context.Context, project ProjectRef, sought string) (string, error) {
+	if o == nil {
+		return sought, nil
+	}
+	q := Query{Text: sought, ProjectID: project.ID, ProjectName: project.Name}
+	if err := o.search(ctx, &q); err != nil {
+		return "", err
+	}
+	text := Query{Text: q.Text}
+	return q.Text, text.check()
+}
+
+// outcome returns how many memories an operation was about, and which.
+func (o *operation) outcome(result any) (count int, memories []Memory) {
+	switch r := result.(type) {
+	case Stored:
+		memories = []Memory{r.Memory}
+	case []Stored:
+		for _, m := range r {
+			memories = append(memories, m.Memory)
+		}
+	case StoredRule:
+		memories = []Memory{r.Memory}
+	case StoredTodo:
+		memories = []Memory{r.Memory}
+	case CompletedTask:
+		memories = []Memory{r.Memory}
+	case Results:
+		for _, h := range r.Hits {
+			memories = append(memories, h.Memory)
+		}
+	case Context:
+		for _, m := range r.Related {
+			memories = append(memories, m.Memory)
+		}
+	case ModuleState:
+		for _, m := range r.Memories {
+			memories = append(memories, m.Memory)
+		}
+	case Bulk:
+		return r.Changed, nil
+	case deleted:
+		return r.count, nil
+	}
+	return len(memories), memories
+}
+
+// deleted is the result of a deletion.
+type deleted struct{ count int }
