@@ -2,16 +2,19 @@ package souvenir
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
@@ -215,14 +218,28 @@ func filesToDamage(t *testing.T) (file, older []byte) {
 	return readFile(t, path), older
 }
 
-// whatIsIn returns everything that a store gives back: its export, and what searches find.
+// vectorsOfLine are the vectors of a line of an export.
+var vectorsOfLine = regexp.MustCompile(`"vector":"([A-Za-z0-9+/=]*)"`)
+
+// whatIsIn returns everything that a store gives back: its export, and what searches find. Numbers of vectors are
+// rounded: a check compares their length, since a hash of what the model makes again would cost more than it is worth.
 func whatIsIn(t *testing.T, s *Store) (string, error) {
 	t.Helper()
-	var out bytes.Buffer
+	var export, out bytes.Buffer
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {
-		_, err := transfer.Export(tx, &out, transfer.Settings{Credentials: true, Now: sealedClock()})
+		_, err := transfer.Export(tx, &export, transfer.Settings{Credentials: true, Now: sealedClock()})
 		return err
 	})
+	out.Write(vectorsOfLine.ReplaceAllFunc(export.Bytes(), func(found []byte) []byte {
+		encoded, wrong := base64.StdEncoding.DecodeString(string(vectorsOfLine.FindSubmatch(found)[1]))
+		vector, undecodable := kernel.DecodeVector(encoded)
+		err = errors.Join(err, wrong, undecodable)
+		rounded := []byte("vector:")
+		for _, v := range vector {
+			rounded = fmt.Appendf(rounded, " %.0f", (v+0.0313)*10) // no boundary is near a number that is common
+		}
+		return rounded
+	}))
 	for _, text := range []string{"memory", "kettle", "again", "w17"} {
 		found, searched := s.Search(t.Context(), Query{Text: text, Limit: 100})
 		err = errors.Join(err, searched)

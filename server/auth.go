@@ -142,6 +142,17 @@ func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, e
 		souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
 }
 
+// hasEnded reports whether the credential of a request, which was good, no longer is. What an embedding program has
+// authenticated, it has to end itself.
+func (s *Server) hasEnded(r *http.Request) bool {
+	token, _, found := s.presented(r)
+	if s.options.Authenticate != nil || !found {
+		return false
+	}
+	_, err := s.check(r.Context(), token)
+	return errors.Is(err, souvenir.ErrUnauthenticated)
+}
+
 // badCredential is the error for an invalid credential.
 type badCredential struct{ err error }
 

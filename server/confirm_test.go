@@ -295,3 +295,58 @@ func TestKnownBrowsersAreKnownAfterARestart(t *testing.T) {
 	again.login("olivia", rightPassword).expect(http.StatusSeeOther)
 	again.get("/memories").expect(http.StatusOK)
 }
+
+// A confirmation is of one browser and of the person in it, and only a page of this server sends one.
+func TestAConfirmationIsOfOneBrowserAndOnePerson(t *testing.T) {
+	const again = "Is it still you?"
+	w, pass := newClockedWorld(t)
+	w.setPassword(owner)
+	const samsPassword = "seven green kettles"
+	if _, err := w.store.Accounts().UpdateUser(background, w.users[stranger],
+		souvenir.UserUpdate{Password: new(samsPassword)}); err != nil {
+		t.Fatal(err)
+	}
+	b, other, sams := w.signedIn(owner), w.signedIn(owner), w.signedIn(stranger)
+	pass(time.Hour)
+	send := func(b *browser) *gotPage {
+		return b.submit(b.get("/tokens"), "/tokens", url.Values{"name": {"lasting"}})
+	}
+	asks := send(b).expect(http.StatusForbidden, again)
+	fields := url.Values{"name": {"lasting"}, "confirm_password": {rightPassword}, "csrf": asks.hidden()["csrf"][:1]}
+
+	// The password of another person, and the right one in the address, or without what the page sends along.
+	b.submit(asks, "/tokens", url.Values{"confirm_password": {samsPassword}}).expect(http.StatusUnauthorized, again)
+	noPassword := url.Values{"name": {"lasting"}, "csrf": fields["csrf"]}
+	b.post("/tokens?confirm_password="+url.QueryEscape(rightPassword), noPassword).without("Your new token")
+	b.post("/tokens", url.Values{"name": {"lasting"}, "confirm_password": {rightPassword}}).expect(http.StatusForbidden)
+	sams.post("/tokens", fields).expect(http.StatusForbidden) // the form of another person's browser
+	for _, header := range []string{"Origin", "Sec-Fetch-Site"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.at.URL+"/tokens",
+			strings.NewReader(fields.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", map[string]string{"Origin": "https://evil.example", "Sec-Fetch-Site": w.at.URL}[header])
+		if header == "Sec-Fetch-Site" {
+			r.Header.Set(header, "cross-site")
+		}
+		b.send(r).expect(http.StatusForbidden).without("Your new token")
+	}
+	send(b).expect(http.StatusForbidden, again) // nothing of that has confirmed anything
+
+	b.submit(asks, "/tokens", url.Values{"confirm_password": {rightPassword}}).expect(http.StatusOK, "Your new token")
+	send(b).expect(http.StatusOK, "Your new token")
+	send(other).expect(http.StatusForbidden, again) // another browser of the same person
+	send(sams).expect(http.StatusForbidden, again)
+
+	// What one person has confirmed is not there for the next one in the browser, nor for an old cookie.
+	old := b.cookie("auth_token")
+	b.post("/logout", url.Values{"csrf": {b.get("/profile").hidden().Get("csrf")}})
+	b.setCookie("auth_token", old)
+	b.get("/tokens").expect(http.StatusSeeOther)
+	b.setCookie("auth_token", sams.cookie("auth_token"))
+	send(b).expect(http.StatusForbidden, again)
+	pass(11 * time.Minute)
+	send(other).expect(http.StatusForbidden, again)
+}

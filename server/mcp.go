@@ -245,9 +245,12 @@ func (s *Server) relayBatch(r *http.Request, body []byte) ([]json.RawMessage, *m
 	}
 	var replies []json.RawMessage
 	size := 0
-	for _, encoded := range messages {
+	for i, encoded := range messages {
 		m, reply := parseMessage(encoded)
 		switch {
+		case m != nil && i > 0 && s.hasEnded(r): // the messages before it may have taken minutes
+			reply = mcpError(http.StatusUnauthorized, m.ID, jsonrpc.CodeInvalidRequest,
+				"the credential of this batch has ended; this message was not processed")
 		case m != nil && size > maxBatchReply && m.ID != nil:
 			reply = mcpError(http.StatusBadRequest, m.ID, jsonrpc.CodeInvalidRequest,
 				"the answers to this batch are too long already; send this message by itself")

@@ -217,3 +217,35 @@ func (s *silence) Close() error {
 	s.once.Do(func() { close(s.closed) })
 	return nil
 }
+
+// A credential that ends while a batch is under way ends the rest of the batch, too.
+func TestARevokedTokenEndsItsBatch(t *testing.T) {
+	m := newSlowModel()
+	w := busyWorld(t, m)
+	w.doc = nil
+	call := func(id int, arguments string) string {
+		return fmt.Sprintf(`{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": {"name": "memory", "arguments": %s}}`,
+			id, arguments)
+	}
+	var group sync.WaitGroup
+	group.Go(func() {
+		a := w.message(owner, "2025-03-26", "["+call(1, `{"action": "search", "query": "slowly"}`)+","+
+			call(2, `{"action": "store", "content": "too late"}`)+"]")
+		if !strings.Contains(a.body, `"id":1,"result"`) || !strings.Contains(a.body, "has ended") {
+			t.Errorf("the batch is answered with %d %s", a.status, a.body)
+		}
+	})
+	<-m.began
+	view := w.store.As(souvenir.Access{User: w.users[owner]})
+	if err := view.Accounts().DeleteToken(t.Context(), w.tokenIDs[owner]); err != nil {
+		t.Error(err)
+	}
+	close(m.goOn)
+	group.Wait()
+	found, err := view.Search(t.Context(), souvenir.Query{Text: "too late"})
+	for _, hit := range found.Hits {
+		if hit.Content == "too late" || err != nil {
+			t.Errorf("it was stored after the token had ended: %v", err)
+		}
+	}
+}
