@@ -80,3 +80,20 @@ func TestADamagedIndexOfOwnMetadataIsRepaired(t *testing.T) {
 		t.Fatal(found.Total, err)
 	}
 }
+
+func TestTheSameContentIsFoundByAnIndex(t *testing.T) {
+	s := openWords(t, "", Options{})
+	var plan []string
+	err := s.db.Read(t.Context(), func(tx db.Tx) error {
+		return tx.Each(func(row db.Rows) error {
+			var id, parent, unused int64
+			var detail string
+			err := row.Scan(&id, &parent, &unused, &detail)
+			plan = append(plan, detail)
+			return err
+		}, `EXPLAIN QUERY PLAN SELECT id FROM memory WHERE partition_id = ?2 AND `+db.SameContent, "x", 1)
+	})
+	if err != nil || len(plan) != 1 || !strings.Contains(plan[0], "memory_content (partition_id=? AND <expr>=? AND <expr>=?)") {
+		t.Error(plan, err)
+	}
+}
