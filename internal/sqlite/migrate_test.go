@@ -160,7 +160,7 @@ func (b beforeMigration) Glob(pattern string) ([]string, error) {
 // An older file may hold several rules of one type for a project. The one that changed last is marked; none is lost.
 func TestOneOfSeveralOldRulesIsMarked(t *testing.T) {
 	c := testConfig(newFile(t))
-	c.Migrations = beforeMigration{Migrations(), "0026"}
+	c.Migrations = beforeMigration{Migrations(), "0027"}
 	old := openTest(t, c)
 	must(t, old.Write(t.Context(), func(tx base.Tx) error {
 		for _, statement := range strings.Split(`INSERT INTO users (id, uid, created_at) VALUES (1, 'ann', 0);
