@@ -57,11 +57,29 @@ func (in *inspection) checkMemories() error {
 		for i := range memories {
 			in.checkMemory(&memories[i])
 		}
+		if err := in.checkTurns(rows, memories); err != nil {
+			return err
+		}
 		done += len(memories)
 		in.progress("memories", done, total)
 		return nil
 	})
 	in.report.Checked["memory"] = done
+	return err
+}
+
+// checkTurns checks which of some memories are recorded as turns of a conversation.
+func (in *inspection) checkTurns(rows []int64, memories []checkedMemory) error {
+	wrong, err := kernel.WrongTurns(in.tx, rows)
+	for _, row := range wrong {
+		f := Finding{Table: "turn", Repairable: true,
+			Problem: "the place of the memory in its conversation is not the one that the memory says"}
+		if i := slices.IndexFunc(memories, func(m checkedMemory) bool { return m.row == row }); i >= 0 {
+			f.ID = memories[i].id
+		}
+		in.find(f)
+	}
+	in.repairs.turns = append(in.repairs.turns, wrong...)
 	return err
 }
 

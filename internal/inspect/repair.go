@@ -24,6 +24,7 @@ type repairs struct {
 	memories []int64   // memories whose passages must be rebuilt
 	vectors  []int64   // passages whose vectors must be rebuilt
 	texts    []int64   // rows of full text to rewrite or delete
+	turns    []int64   // memories whose places in conversations must be recorded again
 
 	accept []acceptedRow // rows to accept as they are; only if the caller asks for it
 }
@@ -102,6 +103,7 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 		return err
 	})
 	many(r.texts, rewriteFullText)
+	many(r.turns, func(tx db.Tx, batch []int64) error { return kernel.KeepTurns(tx, batch...) })
 	for batch := range slices.Chunk(r.accept, repairBatch) {
 		steps = append(steps, func() error { return s.DB.Write(ctx, func(tx db.Tx) error { return takeRows(tx, batch) }) })
 	}

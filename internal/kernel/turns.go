@@ -6,17 +6,18 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
-// KeepTurns records which of some memories are parts of conversations, after they were written. It reads them, so that
-// what it records is the same for each way of writing.
-func KeepTurns(tx db.Tx, rows ...int64) error {
-	list := db.List(rows)
-	type kept struct {
-		row, partition int64
-		turn           *turns.Turn
-	}
-	var all []kept
+// keptTurn is the turn that a memory is, nil for none.
+type keptTurn struct {
+	row, partition int64
+	turn           *turns.Turn
+}
+
+// readTurns makes the turns of some memories from what is stored of these. The event time is an expression: a file that
+// is being migrated has none yet.
+func readTurns(tx db.Tx, rows []int64, eventTime string) ([]keptTurn, error) {
+	var all []keptTurn
 	err := tx.Each(func(row db.Rows) error {
-		var k kept
+		var k keptTurn
 		var m turns.Memory
 		var metadata string
 		if err := row.Scan(&k.row, &k.partition, &m.Content, &m.EventType, &metadata, &m.Created, &m.InProject,
@@ -28,12 +29,21 @@ func KeepTurns(tx db.Tx, rows ...int64) error {
 		all = append(all, k)
 		return nil
 	}, `SELECT m.id, m.partition_id, m.content, coalesce(m.event_type, ''), m.metadata, m.created_at,
-		p.project_id IS NOT NULL, m.event_time
-		FROM memory m JOIN partition p ON p.id = m.partition_id WHERE m.id IN `+db.Integers, list)
+		p.project_id IS NOT NULL, `+eventTime+`
+		FROM memory m JOIN partition p ON p.id = m.partition_id WHERE m.id IN `+db.Integers, db.List(rows))
+	return all, err
+}
+
+// KeepTurns records which of some memories are parts of conversations, after they were written. It reads them, so that
+// what it records is the same for each way of writing.
+func KeepTurns(tx db.Tx, rows ...int64) error { return keepTurns(tx, rows, `m.event_time`) }
+
+func keepTurns(tx db.Tx, rows []int64, eventTime string) error {
+	all, err := readTurns(tx, rows, eventTime)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(`DELETE FROM turn WHERE memory_id IN `+db.Integers, list); err != nil {
+	if _, err := tx.Exec(`DELETE FROM turn WHERE memory_id IN `+db.Integers, db.List(rows)); err != nil {
 		return err
 	}
 	for _, k := range all {
@@ -42,6 +52,35 @@ func KeepTurns(tx db.Tx, rows ...int64) error {
 		}
 	}
 	return nil
+}
+
+// WrongTurns returns those of some memories whose recorded turn is missing, or is not what the memory says.
+func WrongTurns(tx db.Tx, rows []int64) ([]int64, error) {
+	type recorded struct {
+		partition int64
+		turns.Turn
+	}
+	found := map[int64]recorded{}
+	err := tx.Each(func(row db.Rows) error {
+		var memory int64
+		var r recorded
+		err := row.Scan(&memory, &r.partition, &r.Conversation, &r.At, &r.Speaker)
+		found[memory] = r
+		return err
+	}, `SELECT memory_id, partition_id, conversation, at, speaker FROM turn WHERE memory_id IN `+db.Integers,
+		db.List(rows))
+	if err != nil {
+		return nil, err
+	}
+	all, err := readTurns(tx, rows, `m.event_time`)
+	var wrong []int64
+	for _, k := range all {
+		r, there := found[k.row]
+		if there != (k.turn != nil) || there && r != (recorded{k.partition, *k.turn}) {
+			wrong = append(wrong, k.row)
+		}
+	}
+	return wrong, err
 }
 
 // AddTurn does the same as [KeepTurns] for a memory that was just stored, without reading it.
@@ -69,5 +108,5 @@ func object(metadata string) map[string]any {
 
 // FillTurns records the turns of all memories of a file from before they were recorded.
 func FillTurns(tx db.Tx) error {
-	return EachBatch(tx, 0, func(rows []int64) error { return KeepTurns(tx, rows...) })
+	return EachBatch(tx, 0, func(rows []int64) error { return keepTurns(tx, rows, `NULL`) })
 }

@@ -1,0 +1,50 @@
+package turns
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestWhatIsSaidComesBack(t *testing.T) {
+	calls := []any{map[string]any{"name": "a<b", "n": 1.0}}
+	for _, want := range []Said{
+		{Content: "hello"}, {Role: "user", Speaker: "李", Content: "你好", Metadata: map[string]any{"state": "x"}},
+		{Content: "with calls", ToolCalls: calls}, {Role: "assistant", ToolCalls: calls},
+	} {
+		content, metadata, err := want.Store("k")
+		if got := Read(content, metadata); err != nil || !reflect.DeepEqual(got, want) || metadata["conversation_id"] != "k" {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	}
+	for _, refused := range []Said{{}, {Content: "  "}, {Content: "x", Metadata: map[string]any{"role": "user"}},
+		{Content: "x", Role: strings.Repeat("r", 65)}, {Content: "x", ToolCalls: func() {}}} {
+		if _, _, err := refused.Store("k"); err == nil {
+			t.Errorf("%+v is taken, want an error", refused)
+		}
+	}
+}
+
+func TestWhatIsSaidIsCutToASize(t *testing.T) {
+	for _, content := range []string{strings.Repeat("word ", 5000), strings.Repeat("很长的话。", 3000),
+		strings.Repeat("<", 5000)} {
+		for _, size := range []int{60, 100, 1000, 5000} {
+			got, cut := Said{Role: "user", Content: content, ToolCalls: strings.Repeat("x", 500)}.Within(size)
+			if !cut || got.Size() > size || got.Content == "" {
+				t.Errorf("%.20q within %d has %d bytes, cut: %v", content, size, got.Size(), cut)
+			}
+		}
+	}
+	short := Said{Content: "short"}
+	if got, cut := short.Within(100); cut || !reflect.DeepEqual(got, short) {
+		t.Errorf("got %+v, %v, want it as it was", got, cut)
+	}
+}
+
+func TestTheEventTimeIsThePlaceOfATurn(t *testing.T) {
+	at := int64(5)
+	got := Of(Memory{EventTime: &at, Created: 7, Metadata: map[string]any{"conv": "a", "time": "2023-05-08"}})
+	if got.At != at {
+		t.Errorf("got the time %d, want the event time %d", got.At, at)
+	}
+}
