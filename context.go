@@ -4,14 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/budget"
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
-	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/shorten"
+	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -210,7 +212,7 @@ func (q *ContextQuery) check() error {
 	if q.DetectedIdentity, err = jsonobject.Canonical("detected_identity", q.DetectedIdentity); err != nil {
 		return err
 	}
-	if size := jsonSize(q.DetectedIdentity); size > maxDetected {
+	if size := budget.Size(q.DetectedIdentity); size > maxDetected {
 		return newError(KindTooLarge, "detected_identity", "detected_identity is %d bytes as JSON; at most %d are allowed",
 			size, maxDetected)
 	}
@@ -271,56 +273,324 @@ func (s *Store) getContext(ctx context.Context, q ContextQuery, sought string) (
 	return c, nil
 }
 
-// contextText is the search text for related memories: the query and, while no identity is stored, the detected
-// identity.
-func (s *Store) contextText(ctx context.Context, q ContextQuery) (string, error) {
-	if len(q.DetectedIdentity) == 0 {
-		return q.Query, nil
-	}
-	known, err := s.hasIdentity(ctx)
-	if err != nil || known {
-		return q.Query, err
-	}
-	widening := shorten.Bytes(strings.Join(leaves(nil, q.DetectedIdentity), "\n"), min(maxWidening, MaxQuery-len(q.Query)-1))
-	return strings.TrimSpace(q.Query + "\n" + widening), nil
+// contextReader gathers a context from one snapshot.
+type contextReader struct {
+	*Store
+	tx     db.Tx
+	viewer viewer
+	query  ContextQuery
+	sought bool // there is a search text
+	want   want
+
+	places  []standing.Place
+	project *naming.Project // nil: none given, or unknown
+	shown   map[int64]bool  // memories already in the context
+	found   Results         // collects the warnings of searches
+
+	unrelated bool // memories that are probably about something else were left out
 }
 
-// leaves appends the texts and numbers in a JSON value, in the order of their keys.
-func leaves(texts []string, value any) []string {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			texts = leaves(texts, v[key])
-		}
-	case []any:
-		for _, item := range v {
-			texts = leaves(texts, item)
-		}
-	case nil, bool:
-	default:
-		texts = append(texts, fmt.Sprint(v))
-	}
-	return texts
+func (s *Store) gatherContext(ctx context.Context, q ContextQuery, sought string, w want) (Context, error) {
+	var c Context
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		r := contextReader{Store: s, tx: tx, viewer: v, query: q, want: w, shown: map[int64]bool{}}
+		r.sought = (&Query{Text: sought}).sought()
+		r.found.Warnings = slices.Clone(w.warnings)
+		var err error
+		c, err = r.gather()
+		return err
+	})
+	return c, err
 }
 
-// suggestIdentity is the call that stores a detected identity.
-func suggestIdentity(detected map[string]any) *ToolCall {
-	metadata := map[string]any{}
-	var lines []string
-	for _, key := range slices.Sorted(maps.Keys(detected)) {
-		texts := leaves(nil, detected[key])
-		if len(texts) > 0 {
-			lines = append(lines, key+": "+strings.Join(texts, ", "))
+func (r *contextReader) gather() (c Context, err error) {
+	if r.places, err = standing.Places(r.tx, r.viewer); err != nil {
+		return c, err
+	}
+	if r.named() {
+		if r.project, err = naming.Find(r.tx, r.viewer, r.query.ProjectID, r.query.ProjectName); err != nil {
+			return c, err
 		}
-		if !slices.Contains(kernel.KnownKeys, key) {
-			metadata[key] = detected[key]
+		r.found.Warnings = append(r.found.Warnings, r.project.Notes()...)
+		if r.project == nil {
+			r.warn("project %s not found, or you have no access to it, so nothing is found in it",
+				show(r.query.ProjectID+r.query.ProjectName))
 		}
 	}
-	if len(lines) == 0 {
+	c.Guide = guide()
+	if err := r.direct(&c); err != nil {
+		return c, err
+	}
+	// A limited view does not know whether an identity exists outside its projects, and one stored inside them would
+	// replace it.
+	if c.Identity == nil && len(r.query.DetectedIdentity) > 0 && !r.viewer.Limited && !r.access.ReadOnly &&
+		!r.db.ReadOnly() {
+		c.IdentitySuggestion = suggestIdentity(r.query.DetectedIdentity)
+	}
+	if c.ConversationID, err = r.conversation(); err != nil {
+		return c, err
+	}
+	if c.Related, err = r.related(); err != nil {
+		return c, err
+	}
+	c.Warnings = valid.Distinct(r.found.Warnings)
+	return c, nil
+}
+
+// named reports whether the query names a project.
+func (r *contextReader) named() bool { return r.query.ProjectID != "" || r.query.ProjectName != "" }
+
+func (r *contextReader) warn(format string, args ...any) {
+	r.found.Warnings = append(r.found.Warnings, fmt.Sprintf(format, args...))
+}
+
+// inProject reports whether a place lies in the query's project.
+func (r *contextReader) inProject(p standing.Place) bool {
+	return r.project != nil && p.Project == r.project.Row
+}
+
+// direct fills in what filters alone find, regardless of the query.
+func (r *contextReader) direct(c *Context) error {
+	identity, err := r.newestActive(r.tx, selectPlaces(r.places, ownPlace), EventIdentity)
+	if err != nil {
+		return err
+	}
+	rules, err := r.ruleRows(r.tx, selectPlaces(r.places, r.inProject))
+	if err != nil {
+		return err
+	}
+	general := selectPlaces(r.places, generalPlace)
+	generalRules, err := r.ruleRows(r.tx, general)
+	if err != nil {
+		return err
+	}
+	generalRows, err := r.doDont("general_do_dont", general, generalRules[RuleDo], generalRules[RuleDont])
+	if err != nil {
+		return err
+	}
+	projectRows, err := r.doDont("project_do_dont", selectPlaces(r.places, r.inProject))
+	if err != nil {
+		return err
+	}
+	found, err := r.load(slices.Concat([]int64{identity, rules[RuleDo], rules[RuleDont], rules[RuleTodo]}, generalRows,
+		projectRows))
+	if err != nil {
+		return err
+	}
+	one := func(row int64) *ContextMemory {
+		if m, ok := found[row]; ok {
+			return &ContextMemory{Memory: m}
+		}
 		return nil
 	}
-	return &ToolCall{Tool: "memory", Arguments: map[string]any{
-		"action": "store", "event_type": EventIdentity, "state": StateActive, "content": strings.Join(lines, "\n"),
-		"metadata": metadata,
-	}}
+	all := func(rows []int64) []ContextMemory {
+		list := []ContextMemory{}
+		for _, row := range rows {
+			if m := one(row); m != nil {
+				list = append(list, *m)
+			}
+		}
+		return list
+	}
+	c.Identity, c.GeneralDoDont = one(identity), all(generalRows)
+	if r.named() {
+		c.ProjectDoDont = all(projectRows)
+		c.ProjectRules = &ContextRules{Do: one(rules[RuleDo]), Dont: one(rules[RuleDont]), Todo: one(rules[RuleTodo])}
+	}
+	return nil
+}
+
+// load reads memories by row and marks them as shown in the context. Row 0 means none.
+func (r *contextReader) load(rows []int64) (map[int64]Memory, error) {
+	rows = slices.DeleteFunc(rows, func(row int64) bool { return row == 0 })
+	stored, err := r.loadRows(r.tx, r.viewer, rows)
+	found := make(map[int64]Memory, len(stored))
+	for _, m := range stored {
+		found[m.row], r.shown[m.row] = m.Memory, true
+	}
+	return found, err
+}
+
+// doDont returns the rows of the dos and don'ts in a selection, the most important first, after the rows in first.
+func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int64, error) {
+	first = slices.DeleteFunc(first, func(row int64) bool { return row == 0 })
+	if len(sel.Partitions) == 0 {
+		return first, nil
+	}
+	found, err := standing.DoDont(r.tx, r.now(), sel.PartitionList())
+	rows := slices.Concat(first, found)
+	if len(rows) > maxDoDont {
+		r.warn("%s shows %d of %d memories, the most important and newest ones; the others are found by search with "+
+			"classification do and dont",
+			key, maxDoDont, len(rows))
+		rows = rows[:maxDoDont]
+	}
+	return rows, err
+}
+
+// conversation returns the id of the conversation or case to continue, "" for none.
+func (r *contextReader) conversation() (string, error) {
+	sel := selectPlaces(r.places, func(p standing.Place) bool {
+		if r.named() {
+			return p.Writable && r.inProject(p)
+		}
+		// Otherwise the conversation would be stored where other people can read it, and they could choose which one
+		// continues.
+		return p.Own && !p.Shared
+	})
+	row, err := r.newestActive(r.tx, sel, EventConversation, EventCase)
+	if err != nil || row == 0 {
+		return "", err
+	}
+	if r.sought {
+		sel.Condition, sel.Args = standing.Active, []any{db.LowerList(EventConversation, EventCase)}
+		hits, _, err := r.search(sel, 1)
+		if err != nil {
+			return "", err
+		}
+		if len(hits) > 0 && hits[0].Score > 0 {
+			row = hits[0].Row
+		}
+	}
+	var id string
+	err = r.tx.QueryRow(`SELECT uid FROM memory WHERE id = ?`, row).Scan(&id)
+	return id, err
+}
+
+// search ranks a selection by the search text.
+func (r *contextReader) search(sel selection, limit int) (hits []index.Hit, ranked *rankedQuery, err error) {
+	ranked, err = r.rankedQuery(r.tx, r.want, sel, &r.found)
+	if err != nil {
+		return nil, nil, err
+	}
+	ranked.Limit = limit
+	hits, _, err = r.rank(r.tx, ranked)
+	return hits, ranked, err
+}
+
+// related returns previews of the memories that match the query best, or of the newest ones: the project's first, then
+// all others, without memories already in the context.
+func (r *contextReader) related() ([]ContextMemory, error) {
+	var list []ContextMemory
+	for _, sel := range []selection{
+		selectPlaces(r.places, r.inProject),
+		selectPlaces(r.places, func(p standing.Place) bool { return !r.inProject(p) }),
+	} {
+		if len(sel.Partitions) == 0 || len(list) == r.query.Related {
+			continue
+		}
+		hits, err := r.hits(sel, r.query.Related-len(list))
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hits {
+			m := ContextMemory{Memory: h.Memory, Score: h.Score}
+			m.shorten(r.query.Preview)
+			list = append(list, m)
+		}
+	}
+	if len(list) == 0 && r.unrelated {
+		r.warn("no memory is probably about the query; search shows the nearest ones")
+	}
+	return list, nil
+}
+
+func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
+	if !r.sought {
+		rows, err := recency.Newest(r.tx, r.now(), limit+len(r.shown), standing.NewestOfAll, sel.PartitionList())
+		if err != nil {
+			return nil, err
+		}
+		rows = slices.DeleteFunc(rows, func(row int64) bool { return r.shown[row] })
+		found, err := r.loadRows(r.tx, r.viewer, rows[:min(limit, len(rows))])
+		hits := make([]Hit, len(found))
+		for i, m := range found {
+			hits[i].Memory = m.Memory
+		}
+		return hits, err
+	}
+	hits, ranked, err := r.search(sel, limit+len(r.shown))
+	if err != nil {
+		return nil, err
+	}
+	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return r.shown[h.Row] || h.Score <= 0 })
+	if !slices.ContainsFunc(hits, func(h index.Hit) bool { return float64(h.Confidence) >= r.query.MinScore }) {
+		r.unrelated = r.unrelated || len(hits) > 0
+		return nil, nil
+	}
+	var page Results
+	err = r.showHits(r.tx, r.viewer, hits[:min(limit, len(hits))], ranked, &page)
+	return page.Hits, err
+}
+
+// tokens is the size of the context, including the field tokens itself.
+func (c Context) tokens() int {
+	c.Tokens = 0
+	return budget.Tokens(budget.Size(c))
+}
+
+// mandatory lists the parts of a context that are never left out.
+func (c *Context) mandatory() (parts []budget.Part) {
+	add := func(name string, m *ContextMemory) {
+		if m != nil {
+			parts = append(parts, budget.Part{Name: name, ID: m.ID, Piece: (*piece)(m)})
+		}
+	}
+	add("identity", c.Identity)
+	if rules := c.ProjectRules; rules != nil {
+		add("project_rules.do", rules.Do)
+		add("project_rules.dont", rules.Dont)
+		add("project_rules.todo", rules.Todo)
+	}
+	return parts
+}
+
+// fit shortens the context to a token budget, 0 for none.
+func (c *Context) fit(most int) {
+	if most == 0 || c.tokens() <= most {
+		return
+	}
+	parts := c.mandatory()
+	suggestion, general, project, related := c.IdentitySuggestion, c.GeneralDoDont, c.ProjectDoDont, c.Related
+	leftOut := []budget.LeftOut{{List: "identity_suggestion", Count: 1}, {List: "general_do_dont", Count: len(general)},
+		{List: "project_do_dont", Count: len(project)}, {List: "related_memories", Count: len(related)}}
+	rest := *c
+	rest.clear()
+	rest.Warnings = append(slices.Clone(c.Warnings), budget.ShortenedWarning(most, parts),
+		budget.LeftOutWarning(most, leftOut...))
+	room := budget.BytesPerToken*most - budget.BytesPerToken*rest.tokens() // with the longest possible warnings
+
+	shortened, room := budget.Share(parts, room)
+	c.IdentitySuggestion, leftOut[0].Count = nil, 0
+	if suggestion != nil {
+		if size := len(`"identity_suggestion":,`) + budget.Size(suggestion); size <= room {
+			c.IdentitySuggestion, room = suggestion, room-size
+		} else {
+			leftOut[0].Count = 1
+		}
+	}
+	c.GeneralDoDont, leftOut[1].Count, room = budget.FitList(general, room, asPiece)
+	leftOut[2].Count = 0
+	if project != nil {
+		c.ProjectDoDont, leftOut[2].Count, room = budget.FitList(project, room, asPiece)
+	}
+	c.Related, leftOut[3].Count, _ = budget.FitList(related, room, asPiece)
+	if len(shortened) > 0 {
+		c.Warnings = append(c.Warnings, budget.ShortenedWarning(most, shortened))
+	}
+	if slices.ContainsFunc(leftOut, func(l budget.LeftOut) bool { return l.Count > 0 }) {
+		c.Warnings = append(c.Warnings, budget.LeftOutWarning(most, leftOut...))
+	}
+	if needed := c.tokens(); needed > most {
+		c.Warnings = append(c.Warnings,
+			fmt.Sprintf("token_budget %d is too small: the required parts take %d tokens", most, needed))
+	}
+}
+
+// clear removes everything from the context that shares the budget.
+func (c *Context) clear() {
+	c.Identity, c.IdentitySuggestion, c.GeneralDoDont, c.Related = nil, nil, nil, nil
+	if c.ProjectRules != nil {
+		c.ProjectRules, c.ProjectDoDont = &ContextRules{}, []ContextMemory{}
+	}
 }

@@ -10,10 +10,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
+	"github.com/souvenir-ai/souvenir/internal/standing"
 )
 
 // Contexts are asked for at the beginning of every interaction: what they gather must not be looked for among
@@ -24,16 +26,16 @@ func TestContextsUseTheirIndexes(t *testing.T) {
 		query, index string
 		args         []any
 	}{
-		{newestActive.ByTime, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
+		{standing.NewestActive.ByTime, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", `["identity"]`, 0, 9, 1}},
-		{`SELECT m.id ` + kernel.FromMemory + ` WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` + active,
+		{`SELECT m.id ` + kernel.FromMemory + ` WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` + standing.Active,
 			`memory_active (partition_id=? AND <expr>=?)`, []any{"[1]", `["case"]`}},
-		{doDontQuery, `memory_do_dont (partition_id=?)`, []any{"[1]"}},
-		{ruleQuery, `memory_event (partition_id=? AND event_type=?)`, []any{"[1]"}},
-		{newestActive.ByRow, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
+		{standing.DoDontQuery, `memory_do_dont (partition_id=?)`, []any{"[1]"}},
+		{standing.RuleQuery, `memory_event (partition_id=? AND event_type=?)`, []any{"[1]"}},
+		{standing.NewestActive.ByRow, `COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", `["identity"]`, 0, 9, 1}},
-		{newestOfAll.ByTime, `memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`, []any{"[1]", 0, 9, 7}},
-		{newestOfAll.ByRow, `COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
+		{standing.NewestOfAll.ByTime, `memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`, []any{"[1]", 0, 9, 7}},
+		{standing.NewestOfAll.ByRow, `COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", 0, 9, 7}},
 		{moduleQuery, `memory_module (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
 		{moduleQuery, `memory_tag_name (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
@@ -104,14 +106,14 @@ func TestShortenedMemoriesFitAndKeepTheirID(t *testing.T) {
 		for _, most := range []int{150, 200, 400, 1000, 3000, 1 << 20} {
 			c := whole
 			c.within(most)
-			if size := jsonSize(c); size > most || c.ID != m.ID || c.RuleType != RuleDo ||
+			if size := budget.Size(c); size > most || c.ID != m.ID || c.RuleType != RuleDo ||
 				!strings.HasPrefix(m.Content, c.Content) || !utf8.ValidString(c.Content) {
 				t.Errorf("%s within %d bytes takes %d: %s", name, most, size, asJSON(t, c))
 			}
-			if c.Truncated != (jsonSize(whole) > most) {
+			if c.Truncated != (budget.Size(whole) > most) {
 				t.Errorf("%s within %d bytes: truncated is %v", name, most, c.Truncated)
 			}
-			if most >= 400 && len(c.Content) < min(len(m.Content), minShown/2) {
+			if most >= 400 && len(c.Content) < min(len(m.Content), budget.MinShown/2) {
 				t.Errorf("%s within %d bytes: of the content is left %q", name, most, c.Content)
 			}
 		}
@@ -163,8 +165,8 @@ func TestBudgetsBoundContextsOfAnyMemories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if encoded := jsonSize(c); encoded > bytesPerToken*q.TokenBudget ||
-				(encoded+bytesPerToken-1)/bytesPerToken != c.Tokens {
+			if encoded := budget.Size(c); encoded > budget.BytesPerToken*q.TokenBudget ||
+				(encoded+budget.BytesPerToken-1)/budget.BytesPerToken != c.Tokens {
 				t.Errorf("seed %d: a context of %d bytes and %d tokens, with a budget of %d; warnings %q", seed, encoded, c.Tokens,
 					q.TokenBudget, c.Warnings)
 			}

@@ -9,7 +9,21 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+)
+
+// The event types of what a context continues. They are compared without regard to case.
+const (
+	EventConversation = "conversation" // an ongoing conversation
+	EventCase         = "case"         // the same for a case in progress
+)
+
+// The states that mean something to the store. They are compared without regard to case; no state means active.
+const (
+	StateActive    = "active"
+	StateCompleted = "completed"
+	StateArchived  = "archived"
 )
 
 // Filter limits a search or a listing to memories whose fields match. The keys are the known keys of a memory
@@ -166,3 +180,17 @@ func (sel *selection) addFilters(v viewer, q Query) error {
 	sel.Condition = strings.Join(parts, ` AND `)
 	return nil
 }
+
+// selectPlaces returns a selection of the matching places.
+func selectPlaces(places []standing.Place, fits func(standing.Place) bool) selection {
+	var sel selection
+	for _, p := range places {
+		if fits(p) {
+			sel.Partitions = append(sel.Partitions, p.Partition)
+		}
+	}
+	return sel
+}
+
+func ownPlace(p standing.Place) bool     { return p.Own }
+func generalPlace(p standing.Place) bool { return p.Own && p.Project == 0 }

@@ -463,8 +463,8 @@ func (h *Insights) Modules(ctx context.Context, project ProjectRef) ([]Module, e
 				if name = strings.Trim(name, " "); name == "" || utf8.RuneCountInString(name) > maxModuleName {
 					return nil
 				}
-				m := named[asciiLower(name)]
-				named[asciiLower(name)] = Module{max(m.Name, name), m.Memories + n}
+				m := named[db.Lower(name)]
+				named[db.Lower(name)] = Module{max(m.Name, name), m.Memories + n}
 				return nil
 			}, query, sel.PartitionList())
 			if err != nil {
@@ -478,14 +478,4 @@ func (h *Insights) Modules(ctx context.Context, project ProjectRef) ([]Module, e
 		return nil
 	})
 	return all, err
-}
-
-// asciiLower lowers letters as lower does in SQL.
-func asciiLower(text string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, text)
 }

@@ -6,8 +6,24 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
+	"github.com/souvenir-ai/souvenir/internal/standing"
+)
+
+// EventProjectMain is the event type of memories that say what a project is about. It is compared without regard to case.
+const EventProjectMain = "project-main"
+
+// DefaultTokenBudget is how many tokens the tools get_project_main_memory and get_module_state answer with if the call
+// does not say. 1 token = 4 bytes of JSON (estimate).
+const DefaultTokenBudget = 8000
+
+// How a main memory and a module's state are fitted into a token budget.
+const (
+	budgetNotes = 900 // bytes that the warnings about what was left out may take
+	mostCounts  = 30  // event types or states that a summary within a budget counts
 )
 
 // MainMemory is the starting point for a project.
@@ -63,11 +79,11 @@ func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (MainMemory,
 }
 
 func (s *Store) mainMemory(tx db.Tx, v viewer, p naming.Project, m *MainMemory) error {
-	places, err := visiblePlaces(tx, v)
+	places, err := standing.Places(tx, v)
 	if err != nil {
 		return err
 	}
-	row, err := s.newestActive(tx, selectPlaces(places, func(place visiblePlace) bool { return place.project == p.Row }),
+	row, err := s.newestActive(tx, selectPlaces(places, func(place standing.Place) bool { return place.Project == p.Row }),
 		EventProjectMain)
 	if err != nil {
 		return err
@@ -95,47 +111,87 @@ func (s *Store) mainMemory(tx db.Tx, v viewer, p naming.Project, m *MainMemory) 
 	return err
 }
 
-// Within returns the main memory shortened until its JSON has about budget tokens (at least [MinTokenBudget]). If it
+// Within returns the main memory shortened until its JSON has about this many tokens (at least [MinTokenBudget]). If it
 // fits, it stays whole. Otherwise the main memory gets up to half of the room, files an eighth, and related memories
 // the rest: in previews, the nearest first. Warnings say what was left out, and how to get it.
-func (m MainMemory) Within(budget int) MainMemory {
-	budget = max(budget, MinTokenBudget)
-	room := bytesPerToken * budget
-	if jsonSize(m) <= room {
+func (m MainMemory) Within(tokens int) MainMemory {
+	tokens = max(tokens, MinTokenBudget)
+	room := budget.BytesPerToken * tokens
+	if budget.Size(m) <= room {
 		return m
 	}
-	room -= budgetNotes + jsonSize(m.Project) + jsonSize(m.Warnings)
+	room -= budgetNotes + budget.Size(m.Project) + budget.Size(m.Warnings)
 	main := ContextMemory{Memory: m.Memory}
 	main.within(room / 2)
 	m.Memory, m.Warnings = main.Memory, slices.Clone(m.Warnings)
 	if main.Truncated {
 		m.Warnings = append(m.Warnings,
-			fmt.Sprintf("token_budget %d: the main memory is shortened; memory retrieve with id %s gives the whole", budget,
+			fmt.Sprintf("token_budget %d: the main memory is shortened; memory retrieve with id %s gives the whole", tokens,
 				m.Memory.ID))
 	}
-	room -= jsonSize(main)
+	room -= budget.Size(main)
 
 	files, related := m.Files, m.Related
-	m.Files = fitting(files, room/8)
+	m.Files = budget.Fitting(files, room/8)
 	if left := len(files) - len(m.Files); left > 0 {
 		m.Warnings = append(m.Warnings,
-			fmt.Sprintf("token_budget %d: files shows %d of %d; GET /api/files?memory_id=%s lists all", budget, len(m.Files),
+			fmt.Sprintf("token_budget %d: files shows %d of %d; GET /api/files?memory_id=%s lists all", tokens, len(m.Files),
 				len(files), m.Memory.ID))
 	}
-	room -= jsonSize(m.Files)
+	room -= budget.Size(m.Files)
 
 	related = slices.Clone(related)
 	for i := range related {
 		related[i].Truncated = related[i].shorten(defaultPreview)
 	}
-	m.Related = fitting(related, room)
+	m.Related = budget.Fitting(related, room)
 	if left := related[len(m.Related):]; len(left) > 0 {
 		direct := len(slices.DeleteFunc(slices.Clone(left), func(r Related) bool { return r.Depth > 1 }))
 		m.Warnings = append(m.Warnings, fmt.Sprintf(
 			"token_budget %d: related_memories shows %d of %d; left out are %d linked directly and %d further away. memory "+
 				"search with filter {\"related_memory_ids\": %q} "+
 				"pages through the memories that link to the main memory; its related_memory_ids are the memories that it links to",
-			budget, len(m.Related), len(related), direct, len(left)-direct, m.Memory.ID))
+			tokens, len(m.Related), len(related), direct, len(left)-direct, m.Memory.ID))
 	}
 	return m
+}
+
+// shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview.
+func (m *ContextMemory) shorten(characters int) {
+	if cut := shorten.Words(m.Content, characters); cut != m.Content {
+		m.Content, m.Truncated = cut, true
+	}
+	if budget.Size(m.Metadata) > maxOwnInPreview {
+		m.Metadata, m.Truncated = nil, true
+	}
+}
+
+// piece is a memory as it is fitted into a budget.
+type piece ContextMemory
+
+func (p *piece) Text() string    { return p.Content }
+func (p *piece) Cut(text string) { p.Content, p.Truncated = text, true }
+func (p *piece) Strip() {
+	p.Memory = Memory{ID: p.ID, Content: p.Content, EventType: p.EventType, RuleType: p.RuleType, SharedBy: p.SharedBy}
+}
+
+func asPiece(m *ContextMemory) budget.Piece { return (*piece)(m) }
+
+func (p piece) MarshalJSON() ([]byte, error) { return ContextMemory(p).MarshalJSON() }
+
+// within shortens the memory until its JSON has at most most bytes, if its identifying fields leave room for that.
+func (m *ContextMemory) within(most int) { budget.Within((*piece)(m), most) }
+
+// shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview. It reports
+// whether anything was left out.
+func (m *Memory) shorten(characters int) bool {
+	preview := ContextMemory{Memory: *m}
+	preview.shorten(characters)
+	*m = preview.Memory
+	return preview.Truncated
+}
+
+// newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
+func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
+	return standing.Newest(tx, s.now(), sel.PartitionList(), types...)
 }

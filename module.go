@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/naming"
@@ -288,7 +289,7 @@ func (r *moduleReader) count() error {
 			summary.States[state]++
 		}
 		return nil
-	}, moduleQuery, wordList(names...), wordList(tagSpellings(r.query.Module)...), r.sel.PartitionList())
+	}, moduleQuery, db.LowerList(names...), db.LowerList(tagSpellings(r.query.Module)...), r.sel.PartitionList())
 	if err == nil {
 		err = recency.Sort(r.tx, r.now(), own)
 	}
@@ -349,7 +350,7 @@ func (r *moduleReader) files(memories []int64) error {
 		return nil
 	}
 	tagged, err := loadFiles(r.tx, r.viewer, `f.id IN (SELECT t.file_id FROM file_tag t WHERE lower(t.tag) IN `+db.Texts+`)
-		ORDER BY f.created_at DESC, f.uid`, wordList(tagSpellings(r.query.Module)...))
+		ORDER BY f.created_at DESC, f.uid`, db.LowerList(tagSpellings(r.query.Module)...))
 	for _, f := range tagged {
 		if !listed[f.ID] && (r.project == nil || f.project == r.project.Row) {
 			r.state.Files = append(r.state.Files, f.File)
@@ -422,18 +423,18 @@ func firstLine(content string) string {
 	return ""
 }
 
-// Within returns the state shortened until its JSON has about budget tokens (at least [MinTokenBudget]). If it fits, it
+// Within returns the state shortened until its JSON has about this many tokens (at least [MinTokenBudget]). If it fits, it
 // stays whole. Otherwise the summary keeps the most frequent entries, files and open tasks get up to an eighth of the
 // room each, and memories the rest, in previews. Warnings say what was left out, and how to get it.
-func (m ModuleState) Within(budget int) ModuleState {
-	budget = max(budget, MinTokenBudget)
-	room := bytesPerToken * budget
-	if jsonSize(m) <= room {
+func (m ModuleState) Within(tokens int) ModuleState {
+	tokens = max(tokens, MinTokenBudget)
+	room := budget.BytesPerToken * tokens
+	if budget.Size(m) <= room {
 		return m
 	}
 	m.Warnings = slices.Clone(m.Warnings)
 	note := func(format string, args ...any) {
-		m.Warnings = append(m.Warnings, fmt.Sprintf("token_budget %d: ", budget)+fmt.Sprintf(format, args...))
+		m.Warnings = append(m.Warnings, fmt.Sprintf("token_budget %d: ", tokens)+fmt.Sprintf(format, args...))
 	}
 	memories, files, tasks := m.Memories, m.Files, m.Summary.OpenTasks
 	types, states := len(m.Summary.EventTypes), len(m.Summary.States)
@@ -442,9 +443,9 @@ func (m ModuleState) Within(budget int) ModuleState {
 		note("the summary counts the %d most frequent of %d event types and %d states", mostCounts, types, states)
 	}
 	m.Memories, m.Files, m.Summary.OpenTasks = nil, nil, []ModuleTask{}
-	room -= budgetNotes + jsonSize(m)
+	room -= budgetNotes + budget.Size(m)
 
-	m.Files, m.Summary.OpenTasks = fitting(files, room/8), fitting(tasks, room/8)
+	m.Files, m.Summary.OpenTasks = budget.Fitting(files, room/8), budget.Fitting(tasks, room/8)
 	if len(m.Files) < len(files) {
 		note("files shows %d of %d; GET /api/files?tags=%s lists those with the module's tag", len(m.Files), len(files),
 			m.Module)
@@ -452,7 +453,7 @@ func (m ModuleState) Within(budget int) ModuleState {
 	if len(m.Summary.OpenTasks) < len(tasks) {
 		note("open_tasks shows %d of %d; memory get_context gives the whole todo", len(m.Summary.OpenTasks), len(tasks))
 	}
-	room -= jsonSize(m.Files) + jsonSize(m.Summary.OpenTasks)
+	room -= budget.Size(m.Files) + budget.Size(m.Summary.OpenTasks)
 
 	memories = slices.Clone(memories)
 	shortened := 0
@@ -461,7 +462,7 @@ func (m ModuleState) Within(budget int) ModuleState {
 			shortened++
 		}
 	}
-	m.Memories = fitting(memories, room)
+	m.Memories = budget.Fitting(memories, room)
 	if left := len(memories) - len(m.Memories); left > 0 || shortened > 0 {
 		note("memories shows %d of %d, in previews; memory retrieve gives one whole, and memory search with query %q pages "+
 			"through the others", len(m.Memories), len(memories), m.Module)

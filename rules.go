@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -586,4 +587,12 @@ func (s *Store) storeRule(tx db.Tx, v viewer, e ruleEdit, ready kernel.Prepared,
 	}
 	stored.Warnings = slices.Concat(stored.Warnings, superfluous(present))
 	return stored, w.flush()
+}
+
+// ruleRows returns the rows of the rules in a selection by their type.
+func (s *shared) ruleRows(tx db.Tx, sel selection) (map[RuleType]int64, error) {
+	if len(sel.Partitions) == 0 {
+		return map[RuleType]int64{}, nil
+	}
+	return standing.Rules[RuleType](tx, s.now(), sel.PartitionList())
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recency"
@@ -61,7 +62,9 @@ type Turn struct {
 
 // Tokens returns the estimated size of the turn for a model: a token for 4 bytes of role, speaker, content and tool
 // calls as JSON, as in the token budget of [Store.GetContext].
-func (t Turn) Tokens() int { return (t.said().Size() + bytesPerToken - 1) / bytesPerToken }
+func (t Turn) Tokens() int {
+	return (t.said().Size() + budget.BytesPerToken - 1) / budget.BytesPerToken
+}
 
 // Append stores turns at the end of the conversation, all of them in one commit, and returns them as stored; other
 // calls' turns are before or after them, never between. A turn with a key that the conversation has already is not
@@ -299,7 +302,7 @@ func (c *Conversation) Window(ctx context.Context, tokens int) (window []Turn, e
 			}
 			for _, t := range loaded {
 				if len(window) == 0 {
-					said, cut := t.said().Within(bytesPerToken * tokens)
+					said, cut := t.said().Within(budget.BytesPerToken * tokens)
 					t.Content, t.ToolCalls, t.Truncated = said.Content, said.ToolCalls, cut
 				}
 				if room -= t.Tokens(); room < 0 {

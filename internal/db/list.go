@@ -3,6 +3,7 @@ package db
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 // A list is bound as one argument, made by [List], and follows IN: `id IN ` + db.Integers. So the text of a
@@ -55,4 +56,23 @@ func OrNull[T comparable](value T) any {
 		return nil
 	}
 	return value
+}
+
+// LowerList is List of words for comparison without regard to case, folded as lower does in SQL.
+func LowerList(words ...string) string {
+	folded := make([]string, len(words))
+	for i, word := range words {
+		folded[i] = Lower(word)
+	}
+	return List(folded)
+}
+
+// Lower lowers letters as lower does in SQL.
+func Lower(text string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, text)
 }

@@ -1,0 +1,152 @@
+// Package budget fits what has a JSON form into a number of tokens: it shortens texts, and ends lists early.
+package budget
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/shorten"
+)
+
+// BytesPerToken is the estimated size of a token: the usual rule of thumb for English text.
+const BytesPerToken = 4
+
+// MinShown is how many bytes of a piece's text are worth showing; before its text gets shorter than that, a piece loses
+// its other fields.
+const MinShown = 120
+
+// Size is the length of a value as JSON.
+func Size(v any) int {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return 0
+	}
+	return len(encoded)
+}
+
+// Tokens is the size of an answer that names this number; size is that of its JSON with the number 0.
+func Tokens(size int) int {
+	size-- // without the digit
+	tokens := 0
+	for {
+		n := (size + len(strconv.Itoa(tokens)) + BytesPerToken - 1) / BytesPerToken
+		if n <= tokens {
+			return tokens
+		}
+		tokens = n
+	}
+}
+
+// Fitting returns the beginning of a list whose JSON has at most room bytes.
+func Fitting[T any](list []T, room int) []T {
+	for i := range list {
+		if room -= Size(list[i]) + len(`,`); room < 0 {
+			return list[:i:i]
+		}
+	}
+	return list
+}
+
+// Piece is something whose JSON can be made shorter.
+type Piece interface {
+	Text() string
+	Cut(text string) // replaces the text by a beginning of it, and marks the piece as truncated
+	Strip()          // drops everything but the text and what identifies the piece
+}
+
+// Within shortens a piece until its JSON has at most most bytes: it cuts the text and, if little of that would remain,
+// strips the piece. What identifies it stays, so the result may still be larger.
+func Within(p Piece, most int) {
+	if Size(p) <= most {
+		return
+	}
+	whole := p.Text()
+	p.Cut("")
+	if most-Size(p) < min(MinShown, len(whole)) {
+		p.Strip()
+	}
+	room := most - Size(p)
+	for characters := room; characters > 0; {
+		text := shorten.Words(whole, characters)
+		size := Size(text) - len(`""`)
+		if size <= room {
+			p.Cut(text)
+			return
+		}
+		characters = min(characters-1, characters*room/size) // some bytes take more room in JSON
+	}
+}
+
+// Part is a piece that an answer must contain, even if shortened.
+type Part struct {
+	Name, ID string
+	Piece
+}
+
+// Share shortens parts to a room for all of them: short ones leave their rest to longer ones. It returns the shortened
+// ones and the room that is left.
+func Share(parts []Part, room int) (shortened []Part, left int) {
+	parts = slices.Clone(parts)
+	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(Size(a.Piece), Size(b.Piece)) })
+	for i, p := range parts {
+		if share := room / (len(parts) - i); Size(p.Piece) > share {
+			Within(p.Piece, share)
+			shortened = append(shortened, p)
+		}
+		room -= Size(p.Piece)
+	}
+	return shortened, room
+}
+
+// FitList keeps pieces of a list while there is room, and shortens the one that exceeds the remaining room. The function
+// returns an element as a piece.
+func FitList[T any](list []T, room int, piece func(*T) Piece) (kept []T, left, roomLeft int) {
+	kept = []T{}
+	for i, m := range list {
+		room-- // for the comma
+		if Size(m) > room {
+			bare := m
+			piece(&bare).Cut("")
+			if room-Size(bare) < MinShown {
+				return kept, len(list) - i, 0
+			}
+			Within(piece(&m), room)
+		}
+		room -= Size(m)
+		kept = append(kept, m)
+	}
+	return kept, 0, room
+}
+
+// ShortenedWarning says which parts were shortened.
+func ShortenedWarning(budget int, parts []Part) string {
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = p.Name + " (" + p.ID + ")"
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("token_budget %d: shortened are %s; retrieve them by id to read the whole", budget,
+		strings.Join(names, ", "))
+}
+
+// LeftOut is how much of a list does not fit.
+type LeftOut struct {
+	List  string
+	Count int
+}
+
+// LeftOutWarning says what was left out.
+func LeftOutWarning(budget int, lists ...LeftOut) string {
+	var names []string
+	for _, l := range lists {
+		if l.Count > 0 {
+			names = append(names, fmt.Sprintf("%d of %s", l.Count, l.List))
+		}
+	}
+	return fmt.Sprintf("token_budget %d: left out are %s; give a larger one, or search for them", budget,
+		strings.Join(names, ", "))
+}

@@ -1,0 +1,131 @@
+// Package standing finds memories that count by what they are, whatever is asked for: the identity, the conversation to
+// continue, rules, dos and don'ts, and the newest ones.
+package standing
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
+)
+
+const eventProjectRule = "project-rule"
+
+// Active is the condition that a memory of some event types is active; one argument, a db.LowerList of the types. It is
+// written so that the index memory_active serves it.
+const Active = `coalesce(lower(m.state), 'active') = 'active' AND length(m.event_type) > 0
+	AND lower(m.event_type) IN ` + db.Texts
+
+// Place is a visible partition, with the properties that decide its part in a context.
+type Place struct {
+	retrieval.Partition
+	Project  int64 // 0: none
+	Own      bool  // it lies in a collection of the caller
+	Shared   bool  // in a project that has members
+	Writable bool  // the caller may change what lies in it
+}
+
+// Places lists the visible partitions that hold memories.
+func Places(tx db.Tx, v kernel.Viewer) ([]Place, error) {
+	visible, visibleArgs := v.Visible()
+	writable, writableArgs := v.Writable()
+	var places []Place
+	err := tx.Each(func(row db.Rows) error {
+		var p Place
+		err := row.Scan(&p.ID, &p.Memories, &p.OwnSize, &p.Project, &p.Own, &p.Shared, &p.Writable)
+		places = append(places, p)
+		return err
+	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0), coalesce(p.project_id, 0), c.owner_id = ?,
+			EXISTS (SELECT 1 FROM project_member b WHERE b.project_id = p.project_id), `+writable+`
+		FROM partition p JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile
+		WHERE p.memories > 0 AND `+visible, slices.Concat([]any{v.User}, writableArgs, visibleArgs)...)
+	return places, err
+}
+
+const activeRows = `SELECT m.id, m.updated_at FROM memory m WHERE m.partition_id IN ` + db.Integers + ` AND ` + Active +
+	`
+	AND m.updated_at BETWEEN ? AND ? `
+
+// NewestActive takes the newest active memories of some event types.
+var NewestActive = recency.Query{
+	ByTime: activeRows + `ORDER BY m.updated_at DESC, m.id DESC LIMIT ?`,
+	ByRow:  activeRows + `ORDER BY m.id DESC LIMIT ?`}
+
+// Newest returns the row of the newest active memory of some event types in a list of partitions, 0 if there is none.
+func Newest(tx db.Tx, now int64, partitions string, types ...string) (int64, error) {
+	rows, err := recency.Newest(tx, now, 1, NewestActive, partitions, db.LowerList(types...))
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	return rows[0], nil
+}
+
+// RuleQuery selects the rules of some partitions.
+const RuleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m ` + db.ByEvent + ` WHERE m.partition_id IN ` +
+	db.Integers + `
+	AND m.event_type = '` + eventProjectRule + `' AND m.rule_type IS NOT NULL ORDER BY m.updated_at DESC, m.id DESC`
+
+// Rules returns the rows of the rules in a list of partitions by their type. If an older file holds several of one type,
+// the newest counts.
+func Rules[T ~string](tx db.Tx, now int64, partitions string) (map[T]int64, error) {
+	rules := map[T]int64{}
+	var rows []recency.Row
+	types := map[int64]T{}
+	err := tx.Each(func(row db.Rows) error {
+		var r recency.Row
+		var t T
+		err := row.Scan(&r.Row, &r.At, &t)
+		rows, types[r.Row] = append(rows, r), t
+		return err
+	}, RuleQuery, partitions)
+	if err == nil {
+		err = recency.Sort(tx, now, rows)
+	}
+	for _, r := range rows {
+		if t := types[r.Row]; rules[t] == 0 {
+			rules[t] = r.Row
+		}
+	}
+	return rules, err
+}
+
+// urgency orders memories by their importance.
+const urgency = `CASE m.importance WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'low' THEN 3 ELSE 2 END`
+
+// DoDontQuery selects the dos and don'ts of some partitions that are neither rules nor archived.
+const DoDontQuery = `SELECT m.id, m.updated_at, ` + urgency + ` FROM memory m ` + db.ByDoDont +
+	` WHERE m.partition_id IN ` + db.Integers + `
+	AND m.classification IN ('do', 'dont') AND coalesce(m.event_type, '') <> '` + eventProjectRule + `'
+	AND coalesce(lower(m.state), '') <> '` + kernel.StateArchived + `'
+	ORDER BY ` + urgency + `, m.updated_at DESC, m.id DESC`
+
+// DoDont returns the rows of the dos and don'ts in a list of partitions that are neither rules nor archived: by
+// importance, then the newest first. A memory without importance counts as medium.
+func DoDont(tx db.Tx, now int64, partitions string) ([]int64, error) {
+	var found []recency.Row
+	order := map[int64]int{}
+	err := tx.Each(func(row db.Rows) error {
+		var m recency.Row
+		var urgency int
+		err := row.Scan(&m.Row, &m.At, &urgency)
+		found, order[m.Row] = append(found, m), urgency
+		return err
+	}, DoDontQuery, partitions)
+	if err == nil {
+		err = recency.Sort(tx, now, found)
+	}
+	slices.SortStableFunc(found, func(a, b recency.Row) int { return cmp.Compare(order[a.Row], order[b.Row]) })
+	return recency.Rows(found), err
+}
+
+// NewestOfAll takes the newest memories of each partition from its index, without a full scan.
+var NewestOfAll = recency.Query{ByTime: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e JOIN memory m ON m.id IN (
+		SELECT n.id FROM memory n WHERE n.partition_id = e.value AND n.updated_at BETWEEN ?2 AND ?3
+		ORDER BY n.updated_at DESC LIMIT ?4)
+	ORDER BY m.updated_at DESC, m.id DESC LIMIT ?4`,
+	ByRow: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e ` + db.InOrder + ` memory m ` + db.ByUpdated +
+		` ON m.partition_id = e.value
+		WHERE m.updated_at BETWEEN ?2 AND ?3 ORDER BY m.id DESC LIMIT ?4`}
