@@ -16,10 +16,12 @@ const (
 	nameWeight = 1.5
 )
 
-// lightWords are the function words of each language, as terms are (folded, and as the English stemmer leaves them), with the stop words that tell it from others.
+// lightWords are the function words of each language, as terms are (folded, and as the English stemmer leaves them),
+// with the stop words that tell it from others.
 // Those of a language count less only in a search of that language: "hat" and "son" are words of English, too.
 var lightWords = []map[string]bool{
-	wordSet(`who whom whose what which when where whi how a an the this that i my you your he his she her it it we our they their me him them us these those
+	wordSet(`who whom whose what which when where whi how a an the this that i my you your he his she her it it we
+		our they their me him them us these those
 		am is are was were be been have has had do do do will would should can could of in on at to from by for with about
 		and or but if
 		get get go go use use use mani much may not first more most like there some ani all onli also just veri too
