@@ -44,6 +44,8 @@ const (
 			WHEN k.type = 'object' THEN '[null]' ELSE json_array(k.value) END) e
 		WHERE k.type <> 'null' AND octet_length(m.metadata) <= ?`
 	OwnLong = `m.metadata <> '{}' AND octet_length(m.metadata) > ?`
+	// OwnOfLong is the value of that row.
+	OwnOfLong = `x'00'`
 
 	// OwnIsText and OwnIsNumber test the type of o.value, a value of the table memory_own.
 	OwnIsText   = `typeof(o.value) = 'text'`

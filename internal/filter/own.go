@@ -18,7 +18,7 @@ func ownField(v kernel.Viewer, key string) field {
 		return InOwn + `WHERE o.partition_id IN (SELECT ` + own +
 				` AND o.key = ?` + indexed +
 				` UNION ALL SELECT o.memory_id FROM memory_own o ` + db.InOrder + ` memory m ON m.id = o.memory_id ` +
-				`WHERE o.partition_id IN (SELECT ` + own + ` AND o.key = '' AND o.value = x'00' AND ` + unindexed + `)`,
+				`WHERE o.partition_id IN (SELECT ` + own + ` AND o.key = '' AND o.value = ` + db.OwnOfLong + ` AND ` + unindexed + `)`,
 			slices.Concat(args, []any{key}, indexedArg, args, unindexedArgs)
 	}
 	return field{
@@ -36,7 +36,7 @@ func ownField(v kernel.Viewer, key string) field {
 				db.Key+unindexed+` AND e.value`+operator+` ?)`, key, bound)
 		},
 		isSet: func() (string, []any) {
-			return memories(` AND o.value <> x'00'`, nil, db.KeyIsSet, key)
+			return memories(` AND o.value <> `+db.OwnOfLong, nil, db.KeyIsSet, key)
 		},
 	}
 }

@@ -9,7 +9,8 @@ const IndexedMetadata = 4096
 const settingIndexed = "indexed_metadata"
 
 // ownRows selects what memory_own should have.
-const ownRows = db.OwnRows + ` UNION SELECT m.partition_id, '', x'00', m.id FROM memory m WHERE ` + db.OwnLong
+const ownRows = db.OwnRows + ` UNION SELECT m.partition_id, '', ` + db.OwnOfLong + `, m.id FROM memory m WHERE ` +
+	db.OwnLong
 
 // indexedMetadata returns how many bytes of metadata are indexed.
 func indexedMetadata(tx db.Tx) (bytes int64, err error) {
