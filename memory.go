@@ -306,7 +306,7 @@ type List struct {
 	Tags        []string // memories with any of these tags
 	Filter      Filter
 
-	// Sort is one of the four orders by time; empty means SortCreatedAsc.
+	// Sort is any order but SortRelevance; empty means SortCreatedAsc.
 	Sort SortOrder
 }
 
@@ -344,9 +344,9 @@ func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
 func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
 	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
 		Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc)}
-	if !slices.Contains(sortOrders[1:], q.Sort) {
-		return nil, invalid("sort_order", "sort_order is %s; lists are sorted by time: allowed are %s", show(string(q.Sort)),
-			oneOf(sortOrders[1:]))
+	if !slices.Contains(memoryOrders[1:], q.Sort) {
+		return nil, invalid("sort_order", "sort_order is %s; allowed are %s", show(string(q.Sort)),
+			oneOf(memoryOrders[1:]))
 	}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		selection, err := s.selection(tx, v, q)

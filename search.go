@@ -22,22 +22,38 @@ import (
 type SortOrder string
 
 // The values of [SortOrder]. The id breaks ties, so that pages neither repeat nor skip results. Orders by time use the
-// stored times, even from a clock that was ahead.
+// stored times, even from a clock that was ahead. Memories without a key or an event time come last in the orders by it,
+// which searches and listings of memories take.
 const (
 	SortRelevance   SortOrder = "relevance" // best first
 	SortUpdatedAsc  SortOrder = "updated_at_asc"
 	SortUpdatedDesc SortOrder = "updated_at_desc"
 	SortCreatedAsc  SortOrder = "created_at_asc"
 	SortCreatedDesc SortOrder = "created_at_desc"
+
+	SortKeyAsc    SortOrder = "key_asc" // by the bytes of the caller's own key
+	SortKeyDesc   SortOrder = "key_desc"
+	SortEventAsc  SortOrder = "event_time_asc"
+	SortEventDesc SortOrder = "event_time_desc"
 )
 
-// byTime returns the order by time; any other is by the latest change.
+// byTime returns the order by a time or the key; any other is by the latest change.
 func (o SortOrder) byTime() retrieval.Order {
-	return retrieval.Order{Created: o == SortCreatedAsc || o == SortCreatedDesc,
-		Ascending: o == SortCreatedAsc || o == SortUpdatedAsc}
+	order := retrieval.Order{Created: o == SortCreatedAsc || o == SortCreatedDesc,
+		Ascending: slices.Contains([]SortOrder{SortCreatedAsc, SortUpdatedAsc, SortKeyAsc, SortEventAsc}, o)}
+	switch o {
+	case SortKeyAsc, SortKeyDesc:
+		order.By = retrieval.ByKey
+	case SortEventAsc, SortEventDesc:
+		order.By = retrieval.ByEventTime
+	}
+	return order
 }
 
 var sortOrders = []SortOrder{SortRelevance, SortUpdatedAsc, SortUpdatedDesc, SortCreatedAsc, SortCreatedDesc}
+
+// memoryOrders are the orders of memories; what else is listed has no keys and event times.
+var memoryOrders = append(slices.Clone(sortOrders), SortKeyAsc, SortKeyDesc, SortEventAsc, SortEventDesc)
 
 // Limits of a search.
 const (
@@ -224,7 +240,7 @@ func (q *Query) check() error {
 			q.Sort = SortRelevance
 		}
 	}
-	if err := valid.Enum("sort_order", q.Sort, sortOrders); err != nil {
+	if err := valid.Enum("sort_order", q.Sort, memoryOrders); err != nil {
 		return err
 	}
 	if q.Sort == SortRelevance && !q.sought() {

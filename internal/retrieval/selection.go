@@ -26,8 +26,18 @@ type Partition struct {
 	last     timedRow // the last row read
 }
 
+// By is what only some memories have; the others come last.
+type By string
+
+// The values of [By], which are columns.
+const (
+	ByKey       By = "key"
+	ByEventTime By = "event_time"
+)
+
 // Order is an order by time; ids break ties. The zero value has the latest change first.
 type Order struct {
+	By        By   // something that not all memories have; the zero value: by a time that they have
 	Created   bool // by creation, not by the last change
 	Ascending bool // the oldest first
 }
@@ -40,6 +50,10 @@ func (order Order) SQL(table string) string {
 	}
 	if order.Ascending {
 		direction = `, `
+	}
+	if order.By != "" {
+		column = `.` + string(order.By)
+		return table + column + ` IS NULL, ` + table + column + direction + table + `.uid`
 	}
 	return table + column + direction + table + `.uid`
 }
@@ -101,7 +115,7 @@ func (sel Selection) All(tx db.Tx, order Order) ([]int64, error) {
 
 // Page returns up to limit rows of a counted selection, ordered by time, after skipping offset.
 func (sel Selection) Page(tx db.Tx, order Order, limit, offset int) ([]int64, error) {
-	if sel.worthMerging(limit + offset) {
+	if order.By == "" && sel.worthMerging(limit+offset) {
 		return sel.merged(tx, order, limit, offset)
 	}
 	from, args := fromPartitions(db.ByUpdated)+` WHERE p.id IN `+db.Integers+sel.further(),

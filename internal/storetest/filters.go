@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ func filters() concept {
 		{"leave scores alone", filterScores},
 		{"find own metadata however they were written, and whatever their length", filterOwnMetadata},
 		{"take the memory's own key and the time of what it tells of", filterKeyAndEventTime},
+		{"go with orders by key and by event time, where memories without come last", orderKeyAndEventTime},
 	}}
 }
 
@@ -391,4 +393,49 @@ func filterKeyAndEventTime(f *fixture) {
 		slices.Sort(found)
 		f.equal(fmt.Sprint(c.filter), strings.Join(found, " "), c.want)
 	}
+}
+
+func orderKeyAndEventTime(f *fixture) {
+	for i, name := range []string{"b", "", "c", "a"} {
+		m := souvenir.NewMemory{Content: "memory " + name, Key: name, Metadata: object(`{"k":1}`)}
+		if name != "" {
+			m.EventTime = start.AddDate(0, 0, -i)
+		}
+		f.add(m)
+		f.clock.Pass(time.Hour)
+	}
+	for order, want := range map[souvenir.SortOrder][]string{
+		souvenir.SortKeyAsc: {"a", "b", "c", ""}, souvenir.SortKeyDesc: {"c", "b", "a", ""},
+		souvenir.SortEventAsc: {"a", "c", "b", ""}, souvenir.SortEventDesc: {"b", "c", "a", ""},
+	} {
+		for _, filter := range []souvenir.Filter{nil, {"k": 1}, {"k": 1, "key": souvenir.Not("b")}} {
+			wanted := slices.DeleteFunc(slices.Clone(want), func(key string) bool { return len(filter) > 1 && key == "b" })
+			var listed, found, searched []string
+			for _, m := range f.list(souvenir.List{Sort: order, Filter: filter}) {
+				listed = append(listed, m.Key)
+			}
+			for offset := range wanted {
+				page := f.search(souvenir.Query{Sort: order, Filter: filter, Offset: offset, Limit: 1})
+				found = append(found, page.Hits[0].Key)
+			}
+			for _, h := range f.search(souvenir.Query{Text: "memory", Sort: order, Filter: filter}).Hits {
+				searched = append(searched, h.Key)
+			}
+			f.equal("listed by "+string(order), listed, wanted)
+			f.equal("found by "+string(order), found, wanted)
+			f.equal("searched by "+string(order), searched, wanted)
+		}
+	}
+	for what, err := range map[string]error{
+		"files": firstError(f.store.Files(f.ctx, souvenir.FileList{Sort: souvenir.SortKeyAsc})),
+	} {
+		f.failsAt(what, err, souvenir.ErrInvalid, "sort_order")
+	}
+}
+
+func firstError[T any](all iter.Seq2[T, error]) error {
+	for _, err := range all {
+		return err
+	}
+	return nil
 }
