@@ -142,15 +142,15 @@ func ExampleStore_UpdateMemory() {
 	store := open()
 	defer store.Close()
 	memory := add(store, souvenir.NewMemory{
-		Content:  "The release is planned for May.",
-		State:    "active",
+		Content:       "The release is planned for May.",
+		State:         "active",
 		ShownMetadata: map[string]any{"risk": "low", "owner": "Anna"},
 	})[0]
 
 	content := "The release has moved to June."
 	updated, err := store.UpdateMemory(ctx, memory.ID, souvenir.MemoryUpdate{
 		Content:          &content,
-		ShownMetadata:         map[string]any{"risk": "high", "owner": nil},
+		ShownMetadata:    map[string]any{"risk": "high", "owner": nil},
 		ExpectedRevision: 1,
 	})
 	if err != nil {

@@ -42,3 +42,30 @@ func ExampleStore_AddFile() {
 	// # Minutes
 	// One file, no server.
 }
+
+// Files lists what is there; the bytes are read when a file is opened, from any place in it.
+func ExampleStore_OpenFile() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	file, err := store.AddFile(ctx, souvenir.NewFile{Filename: "plan.txt", Tags: []string{"trip"}},
+		strings.NewReader("Day 1: Porto. Day 2: Lisbon."))
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	content, err := store.OpenFile(ctx, file.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer content.Close()
+	if _, err := content.Seek(14, io.SeekStart); err != nil {
+		log.Fatal(err)
+	}
+	second, err := io.ReadAll(content)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(string(second))
+	// Output: Day 2: Lisbon.
+}

@@ -1,0 +1,317 @@
+package souvenir_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func ExampleStore_AddMemory() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+
+	stored, err := store.AddMemory(ctx, souvenir.NewMemory{
+		Content:   "Anna is allergic to peanuts.",
+		Tags:      []string{"health"},
+		EventTime: time.Date(2025, 3, 1, 9, 0, 0, 0, time.UTC),
+		Metadata:  map[string]any{"session": "s-17", "turn": 4}, // yours: no key has a meaning to the store
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	memory, err := store.GetMemory(ctx, stored.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(memory.Content, memory.Tags, memory.Metadata, memory.Revision)
+	// Output: Anna is allergic to peanuts. [health] map[session:s-17 turn:4] 1
+}
+
+// Many memories are one commit, which is much faster than one at a time. If one of them is wrong, none is stored.
+func ExampleStore_AddMemories() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+
+	stored, err := store.AddMemories(ctx, []souvenir.NewMemory{
+		{Content: "We deploy on Thursdays."},
+		{Content: "Tests run before every merge."},
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(stored), stored[1].Content)
+
+	_, err = store.AddMemories(ctx, []souvenir.NewMemory{{Content: "Fine."}, {Content: ""}}, nil)
+	fmt.Println(err != nil)
+	found, err := store.Search(ctx, souvenir.Query{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(found.Total)
+	// Output:
+	// 2 Tests run before every merge.
+	// true
+	// 2
+}
+
+// A program that mirrors another system puts what that system has, as often as it likes: only what changed is written.
+func ExampleStore_PutMemories() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+
+	tickets := []souvenir.NewMemory{
+		{Key: "ticket/1", Content: "The login page is slow."},
+		{Key: "ticket/2", Content: "The export lacks dates."},
+	}
+	for range 2 {
+		put, err := store.PutMemories(ctx, tickets, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(put[0].Effect, put[1].Effect)
+		tickets[1].Content = "The export has dates now."
+	}
+	// Output:
+	// added added
+	// unchanged updated
+}
+
+// A key is the caller's own name of a memory. Each project has its own.
+func ExampleStore_GetMemoryByKey() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	add(store,
+		souvenir.NewMemory{Key: "owner", Content: "Anna owns billing.", ProjectName: "billing"},
+		souvenir.NewMemory{Key: "owner", Content: "Ben owns search.", ProjectName: "search"})
+
+	memory, err := store.GetMemoryByKey(ctx, souvenir.MemoryKey{Key: "owner", ProjectName: "search"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(memory.Content)
+	// Output: Ben owns search.
+}
+
+// With Similar, the answer names what the store knew already.
+func ExampleNewMemory_similar() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	add(store, souvenir.NewMemory{Content: "Anna is allergic to peanuts."})
+
+	stored, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "Anna is allergic to peanuts!", Similar: 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, earlier := range stored.Similar {
+		fmt.Println(earlier.Content)
+	}
+	// Output: Anna is allergic to peanuts.
+}
+
+// The selection is that of Memories. A dry run counts what would be deleted.
+func ExampleStore_DeleteMemories() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	add(store,
+		souvenir.NewMemory{Content: "Hello.", Metadata: map[string]any{"session": "s-17"}},
+		souvenir.NewMemory{Content: "Hello to you.", Metadata: map[string]any{"session": "s-17"}},
+		souvenir.NewMemory{Content: "Good morning.", Metadata: map[string]any{"session": "s-18"}})
+
+	deletion := souvenir.MemoriesDeletion{
+		List:   souvenir.List{Filter: souvenir.Filter{"session": "s-17"}},
+		DryRun: true,
+	}
+	count, err := store.DeleteMemories(ctx, deletion)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(count.Selected, count.Changed)
+
+	deletion.DryRun = false
+	if count, err = store.DeleteMemories(ctx, deletion); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(count.Selected, count.Changed)
+	// Output:
+	// 2 0
+	// 2 2
+}
+
+func ExampleStore_UpdateMemories() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	add(store,
+		souvenir.NewMemory{Content: "Buy oats", State: "active", Tags: []string{"shopping"}},
+		souvenir.NewMemory{Content: "Buy rice", State: "active", Tags: []string{"shopping"}},
+		souvenir.NewMemory{Content: "Call the dentist", State: "active"})
+
+	completed := "completed"
+	count, err := store.UpdateMemories(ctx, souvenir.MemoriesUpdate{
+		List:   souvenir.List{Tags: []string{"shopping"}},
+		Change: souvenir.MemoryUpdate{State: &completed, Metadata: map[string]any{"by": "Anna"}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(count.Changed)
+	for memory, err := range store.Memories(ctx, souvenir.List{Filter: souvenir.Filter{"by": "Anna"}}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(memory.Content, memory.State)
+	}
+	// Output:
+	// 2
+	// Buy oats completed
+	// Buy rice completed
+}
+
+// Restoring a past version is one more change: nothing is lost by it.
+func ExampleStore_RestoreRevision() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	memory := add(store, souvenir.NewMemory{Content: "The release is in May."})[0]
+	wrong := "The release is cancelled."
+	if _, err := store.UpdateMemory(ctx, memory.ID, souvenir.MemoryUpdate{Content: &wrong}); err != nil {
+		log.Fatal(err)
+	}
+
+	restored, err := store.RestoreRevision(ctx, memory.ID, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(restored.Revision, restored.Content)
+	// Output: 3 The release is in May.
+}
+
+func ExampleStore_Revisions() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	memory := add(store, souvenir.NewMemory{Content: "The office is in Berlin."})[0]
+	moved := "The office is in Hamburg."
+	if _, err := store.UpdateMemory(ctx, memory.ID, souvenir.MemoryUpdate{Content: &moved}); err != nil {
+		log.Fatal(err)
+	}
+
+	revisions, err := store.Revisions(ctx, memory.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, r := range revisions {
+		fmt.Println(r.Number, r.Content, r.Current)
+	}
+	// Output:
+	// 2 The office is in Hamburg. true
+	// 1 The office is in Berlin. false
+}
+
+// What is deleted lies in the trash for a time, 30 days unless Options say otherwise.
+func ExampleStore_RestoreTrashed() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	memory := add(store, souvenir.NewMemory{Content: "The spare key is with the neighbours."})[0]
+	if err := store.DeleteMemory(ctx, memory.ID); err != nil {
+		log.Fatal(err)
+	}
+
+	for entry, err := range store.Trash(ctx, souvenir.TrashList{}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(entry.Kind, entry.Title)
+		if _, err := store.RestoreTrashed(ctx, entry.ID); err != nil {
+			log.Fatal(err)
+		}
+	}
+	restored, err := store.GetMemory(ctx, memory.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(restored.Content)
+	// Output:
+	// memory The spare key is with the neighbours.
+	// The spare key is with the neighbours.
+}
+
+// What must not be restorable is erased from the trash, too.
+func ExampleStore_EraseTrashed() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	memory := add(store, souvenir.NewMemory{Content: "The door code is 4711."})[0]
+	if err := store.DeleteMemory(ctx, memory.ID); err != nil {
+		log.Fatal(err)
+	}
+	if err := store.EraseTrashed(ctx, memory.ID); err != nil {
+		log.Fatal(err)
+	}
+	page, err := store.TrashPage(ctx, souvenir.TrashQuery{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(page.Total)
+	// Output: 0
+}
+
+// All reads with the context of a snapshot see the store as it was when it began.
+func ExampleStore_Snapshot() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	add(store,
+		souvenir.NewMemory{Content: "Anna reviews.", Tags: []string{"team"}},
+		souvenir.NewMemory{Content: "Ben deploys.", Tags: []string{"team"}})
+
+	err := store.Snapshot(ctx, func(ctx context.Context) error {
+		found, err := store.Search(ctx, souvenir.Query{Tags: []string{"team"}, Limit: 1})
+		if err != nil {
+			return err
+		}
+		listed := 0
+		for _, err := range store.Memories(ctx, souvenir.List{Tags: []string{"team"}}) {
+			if err != nil {
+				return err
+			}
+			listed++
+		}
+		fmt.Println(found.Total == listed)
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: true
+}
+
+// The main memory of a project is where an agent begins: with it come its files and what it links to.
+func ExampleStore_MainMemory() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	decision := add(store, souvenir.NewMemory{Content: "We chose SQLite.", ProjectName: "agent"})[0]
+	add(store, souvenir.NewMemory{Content: "An assistant that remembers.", ProjectName: "agent",
+		EventType: souvenir.EventProjectMain, State: "active", Related: []string{decision.ID}})
+
+	start, err := store.MainMemory(ctx, souvenir.ProjectRef{Name: "agent"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(start.Memory.Content)
+	fmt.Println(start.Related[0].Content)
+	// Output:
+	// An assistant that remembers.
+	// We chose SQLite.
+}

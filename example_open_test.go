@@ -1,0 +1,279 @@
+package souvenir_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// folder gives an example a folder of its own, and the function that removes it.
+func folder() (dir string, remove func()) {
+	dir, err := os.MkdirTemp("", "souvenir")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return dir, func() { os.RemoveAll(dir) }
+}
+
+// openFile opens a store in a file, which is created if it is not there.
+func openFile(path string, options *souvenir.Options) *souvenir.Store {
+	store, err := souvenir.Open(context.Background(), path, options)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return store
+}
+
+func ExampleOpen() {
+	ctx := context.Background()
+	dir, remove := folder()
+	defer remove()
+
+	store, err := souvenir.Open(ctx, filepath.Join(dir, "agent.db"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	if _, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "The tests run on two cores."}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(store.Upkeep().Health(ctx))
+	// Output: <nil>
+}
+
+// A store in memory lives until it is closed: for tests, and for what need not last.
+func ExampleOpen_inMemory() {
+	store, err := souvenir.Open(context.Background(), ":memory:", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	add(store, souvenir.NewMemory{Content: "Gone when the program ends."})
+	printFound(store, souvenir.Query{})
+	// Output: Gone when the program ends.
+}
+
+func ExampleOpen_readOnly() {
+	ctx := context.Background()
+	dir, remove := folder()
+	defer remove()
+	path := filepath.Join(dir, "agent.db")
+	store := openFile(path, nil)
+	add(store, souvenir.NewMemory{Content: "The archive is complete."})
+	store.Close()
+
+	archive, err := souvenir.Open(ctx, path, &souvenir.Options{ReadOnly: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer archive.Close()
+	printFound(archive, souvenir.Query{Text: "Is the archive complete?"})
+	_, err = archive.AddMemory(ctx, souvenir.NewMemory{Content: "One more."})
+	fmt.Println(errors.Is(err, souvenir.ErrReadOnly))
+	// Output:
+	// The archive is complete.
+	// true
+}
+
+// With a clock and ids of their own, tests get the same answers each time.
+func ExampleOptions() {
+	ids := 0
+	store := openFile(":memory:", &souvenir.Options{
+		Now: func() time.Time { return time.Date(2025, 5, 1, 8, 0, 0, 0, time.UTC) },
+		NewID: func() string {
+			ids++
+			return fmt.Sprintf("memory-%d", ids)
+		},
+		KeepTrash: 7 * 24 * time.Hour,
+		Quota:     souvenir.Quota{Memories: 2},
+	})
+	defer store.Close()
+
+	stored := add(store, souvenir.NewMemory{Content: "First."}, souvenir.NewMemory{Content: "Second."})
+	fmt.Println(stored[0].ID, stored[0].CreatedAt.Format(time.DateOnly))
+	_, err := store.AddMemory(context.Background(), souvenir.NewMemory{Content: "Third."})
+	fmt.Println(errors.Is(err, souvenir.ErrTooLarge))
+	// Output:
+	// memory-1 2025-05-01
+	// true
+}
+
+// A backup is a store like any other, of one moment. Writers go on meanwhile.
+func ExampleUpkeep_Backup() {
+	ctx := context.Background()
+	dir, remove := folder()
+	defer remove()
+	store := open()
+	defer store.Close()
+	add(store, souvenir.NewMemory{Content: "Backups are made at night."})
+
+	path := filepath.Join(dir, "backup.db")
+	if err := store.Upkeep().Backup(ctx, path, nil); err != nil {
+		log.Fatal(err)
+	}
+	backup := openFile(path, &souvenir.Options{ReadOnly: true})
+	defer backup.Close()
+	printFound(backup, souvenir.Query{Text: "When are backups made?"})
+	// Output: Backups are made at night.
+}
+
+// Restore checks a backup while it copies it to a new file.
+func ExampleRestore() {
+	ctx := context.Background()
+	dir, remove := folder()
+	defer remove()
+	store := open()
+	add(store, souvenir.NewMemory{Content: "Backups are made at night."})
+	backup := filepath.Join(dir, "backup.db")
+	if err := store.Upkeep().Backup(ctx, backup, nil); err != nil {
+		log.Fatal(err)
+	}
+	store.Close()
+
+	restored := filepath.Join(dir, "agent.db")
+	if err := souvenir.Restore(ctx, souvenir.Restoration{From: backup, To: restored}); err != nil {
+		log.Fatal(err)
+	}
+	store = openFile(restored, nil)
+	defer store.Close()
+	printFound(store, souvenir.Query{})
+	// Output: Backups are made at night.
+}
+
+// A check verifies the file, all stored bytes and all that is derived from them.
+func ExampleUpkeep_Check() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	add(store, souvenir.NewMemory{Content: "Every byte counts."})
+
+	report, err := store.Upkeep().Check(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.OK, report.Total, report.Unverified)
+	// Output: true 0 0
+}
+
+// Purge keeps a store small: here, two past versions of each memory are enough.
+func ExampleUpkeep_Purge() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	memory := add(store, souvenir.NewMemory{Content: "Draft 1."})[0]
+	for i := range 5 {
+		content := fmt.Sprintf("Draft %d.", i+2)
+		if _, err := store.UpdateMemory(ctx, memory.ID, souvenir.MemoryUpdate{Content: &content}); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	report, err := store.Upkeep().Purge(ctx, &souvenir.PurgeOptions{KeepRevisions: 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(report.Revisions)
+	// Output: 3
+}
+
+// letters is an embedder that counts letters: a stand-in for a model of your own.
+func letters(model, alphabet string) souvenir.Embedder {
+	return souvenir.EmbedderFunc(model, len(alphabet),
+		func(_ context.Context, _ souvenir.Purpose, texts []string) ([][]float32, error) {
+			vectors := make([][]float32, len(texts))
+			for i, text := range texts {
+				vectors[i] = make([]float32, len(alphabet))
+				for j, letter := range alphabet {
+					vectors[i][j] = float32(strings.Count(text, string(letter)))
+				}
+			}
+			return vectors, nil
+		})
+}
+
+// A store that is opened with another model changes to it in the background. Until that is done, searches go by words.
+func ExampleUpkeep_WaitEmbedded() {
+	ctx := context.Background()
+	dir, remove := folder()
+	defer remove()
+	path := filepath.Join(dir, "agent.db")
+	store := openFile(path, &souvenir.Options{Embedder: letters("letters-v1", "abc")})
+	add(store, souvenir.NewMemory{Content: "a cab"})
+	store.Close()
+
+	store = openFile(path, &souvenir.Options{Embedder: letters("letters-v2", "abcdef")})
+	defer store.Close()
+	if err := store.Upkeep().WaitEmbedded(ctx); err != nil {
+		log.Fatal(err)
+	}
+	status, err := store.Upkeep().EmbeddingStatus(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(status.Model, status.Dimensions, status.Pending, status.Changing)
+	// Output: letters-v2 6 0 false
+}
+
+// Reindex makes all vectors again, for an embedder that answers differently although it has the same name.
+func ExampleUpkeep_Reindex() {
+	ctx := context.Background()
+	store := openFile(":memory:", &souvenir.Options{Embedder: letters("letters-v1", "abc")})
+	defer store.Close()
+	add(store, souvenir.NewMemory{Content: "a cab"}, souvenir.NewMemory{Content: "bbc"})
+
+	var embedded int
+	err := store.Upkeep().Reindex(ctx, &souvenir.ReindexingOptions{
+		Progress: func(_ string, done, _ int) { embedded = done },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(embedded)
+	// Output: 2
+}
+
+// If an embedder fails, memories are stored all the same, and found by their words.
+func ExampleEmbedder_failing() {
+	ctx := context.Background()
+	down := souvenir.EmbedderFunc("remote-v1", 3,
+		func(context.Context, souvenir.Purpose, []string) ([][]float32, error) {
+			return nil, errors.New("the service is down")
+		})
+	store := openFile(":memory:", &souvenir.Options{Embedder: down})
+	defer store.Close()
+
+	stored, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "The meeting is in room 12."})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(stored.Indexed)
+	printFound(store, souvenir.Query{Text: "meeting"})
+	// Output:
+	// false
+	// The meeting is in room 12.
+}
+
+// Kinds of errors are told apart by errors.Is.
+func ExampleError_is() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+
+	_, err := store.GetMemory(ctx, "unknown")
+	fmt.Println(errors.Is(err, souvenir.ErrNotFound), errors.Is(err, souvenir.ErrInvalid))
+
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = store.Search(ended, souvenir.Query{Text: "anything"})
+	fmt.Println(errors.Is(err, context.Canceled))
+	// Output:
+	// true false
+	// true
+}
