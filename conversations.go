@@ -162,8 +162,20 @@ func (c *Conversation) Clear(ctx context.Context, options *DeleteOptions) (delet
 	if c.err != nil {
 		return 0, c.err
 	}
-	ctx = db.Freeing(ctx)
-	forGood, last := options.orDefault().ForGood, int64(0)
+	gone, err := hooked(ctx, c.store, OperationDelete, "Conversation.Clear",
+		func(ctx context.Context, o *operation) (deletion, error) {
+			c.tell(o)
+			if err := o.delete(ctx); err != nil {
+				return deletion{}, err
+			}
+			n, err := c.clearAll(db.Freeing(ctx), options.orDefault().ForGood)
+			return deletion{n}, err
+		})
+	return gone.count, err
+}
+
+func (c *Conversation) clearAll(ctx context.Context, forGood bool) (deleted int, err error) {
+	last := int64(0)
 	err = trash.InPortions(func(p trash.Portion) (done bool, err error) {
 		gone, first := 0, last == 0
 		err = c.store.write(ctx, func(tx db.Tx, v viewer) error {

@@ -20,9 +20,11 @@ import (
 //
 // They apply to every way in: Go, the tools, MCP, HTTP and the pages. An operation is a call of one of these methods:
 //
-//   - OperationStore: AddMemory, AddMemories, PutMemory, PutMemories, SetRule, SetTodo, SetIdentityMemory
+//   - OperationStore: AddMemory, AddMemories, PutMemory, PutMemories, SetRule, SetTodo, SetIdentityMemory,
+//     Conversation.Append
 //   - OperationUpdate: UpdateMemory, UpdateMemories, RestoreRevision, UpdateTodoSection, CompleteTask
-//   - OperationDelete: DeleteMemory, DeleteMemories, DeleteRule, EraseMemory, DeleteCollection, DeleteProject
+//   - OperationDelete: DeleteMemory, DeleteMemories, DeleteRule, EraseMemory, DeleteCollection, DeleteProject,
+//     Conversation.Delete, Conversation.Clear
 //   - OperationSearch: Search, GetContext, ModuleState
 //
 // Reading by id, listings, files, the trash, [Upkeep.Import] and the deletion of users call none: what they write was in
@@ -45,7 +47,7 @@ type Hooks struct {
 	// BeforeStore is called with each new memory, for a batch with one after the other, and may change it. It gets a valid
 	// memory and a copy: the known keys are in their fields, ShownMetadata is empty, and nothing in it is shared with the
 	// caller. What it leaves there is checked again, embedded and stored. Of changes to a rule or a todo, those
-	// to Content, Tags and Related count; to an identity, those to Content and Metadata.
+	// to Content, Tags and Related count; to an identity or a turn, those to Content and Metadata.
 	BeforeStore func(ctx context.Context, o Operation, m *NewMemory) error
 
 	// BeforeUpdate is called with the change, and may change it: for UpdateMemories once. As for BeforeStore it is a valid
@@ -54,8 +56,8 @@ type Hooks struct {
 	// changes one character, and its u is empty: changes to it do not count.
 	BeforeUpdate func(ctx context.Context, o Operation, u *MemoryUpdate) error
 
-	// BeforeDelete is called once, before a deletion. Operation.IDs has the memories, except for DeleteCollection and
-	// DeleteProject.
+	// BeforeDelete is called once, before a deletion. Operation.IDs has the memories, except for DeleteCollection,
+	// DeleteProject and Conversation.Clear.
 	BeforeDelete func(ctx context.Context, o Operation) error
 
 	// BeforeSearch may change the query of Search. For GetContext and ModuleState, q has the text, which includes a detected
@@ -84,12 +86,14 @@ const (
 // Operation is an operation as its [Hooks] see it.
 type Operation struct {
 	Kind       OperationKind
-	Method     string     // the method of Store, such as AddMemories, which is also AddMemory's
+	Method     string     // the method, such as AddMemories, which is also AddMemory's
 	Access     Access     // of the view: who it is for
 	Project    ProjectRef // that the call names, of rules, todos, deletions and searches; zero: none
 	Collection string     // that DeleteCollection names
-	IDs        []string   // of the memories to be changed or deleted, as far as they are known before
-	Count      int        // memories to be stored, updated or deleted; 0: not known before
+	// key of the conversation whose method it is
+	Conversation string
+	IDs          []string // of the memories to be changed or deleted, as far as they are known before
+	Count        int      // memories to be stored, updated or deleted; 0: not known before
 }
 
 // OperationResult is how an operation ended.
@@ -156,12 +160,12 @@ func hooked[T any](ctx context.Context, s *Store, kind OperationKind, method str
 
 // hookedDelete runs a deletion with the store's hooks around it, as far as the disk allows even a full one.
 func (s *Store) hookedDelete(ctx context.Context, method string, run func(context.Context, *operation) error) error {
-	_, err := hooked(ctx, s, OperationDelete, method, func(ctx context.Context, o *operation) (deleted, error) {
+	_, err := hooked(ctx, s, OperationDelete, method, func(ctx context.Context, o *operation) (deletion, error) {
 		err := run(db.Freeing(ctx), o)
 		if o == nil {
-			return deleted{}, err
+			return deletion{}, err
 		}
-		return deleted{o.Count}, err
+		return deletion{o.Count}, err
 	})
 	return err
 }
@@ -530,13 +534,17 @@ func (o *operation) outcome(result any) (count int, memories []Memory) {
 		for _, m := range r.Memories {
 			memories = append(memories, m.Memory)
 		}
+	case []Turn:
+		for _, t := range r {
+			memories = append(memories, Memory{ID: t.ID, Content: t.Content, Metadata: t.Metadata})
+		}
 	case Bulk:
 		return r.Changed, nil
-	case deleted:
+	case deletion:
 		return r.count, nil
 	}
 	return len(memories), memories
 }
 
-// deleted is the result of a deletion.
-type deleted struct{ count int }
+// deletion is the result of a deletion.
+type deletion struct{ count int }

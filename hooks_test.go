@@ -26,6 +26,7 @@ var hookedMethods = map[string]OperationKind{
 	"UpdateTodoSection": OperationUpdate, "CompleteTask": OperationUpdate,
 	"DeleteMemory": OperationDelete, "DeleteMemories": OperationDelete, "DeleteRule": OperationDelete,
 	"EraseMemory": OperationDelete, "DeleteCollection": OperationDelete, "DeleteProject": OperationDelete,
+	"Conversation.Append": OperationStore, "Conversation.Delete": OperationDelete, "Conversation.Clear": OperationDelete,
 	"Search": OperationSearch, "GetContext": OperationSearch, "ModuleState": OperationSearch,
 }
 
@@ -36,13 +37,18 @@ var unhookedMethods = []string{
 }
 
 func TestEveryMethodThatWritesOrSearchesHasHooks(t *testing.T) {
-	writes := []string{"Add", "Put", "Set", "Update", "Delete", "Erase", "Search", "Complete", "RestoreRevision"}
-	methods := reflect.TypeFor[*Store]()
-	for i := range methods.NumMethod() {
-		name := methods.Method(i).Name
+	writes := []string{"Add", "Put", "Set", "Update", "Delete", "Erase", "Search", "Complete", "RestoreRevision", "Append", "Clear"}
+	var names []string
+	for prefix, methods := range map[string]reflect.Type{"": reflect.TypeFor[*Store](),
+		"Conversation.": reflect.TypeFor[*Conversation]()} {
+		for i := range methods.NumMethod() {
+			names = append(names, prefix+methods.Method(i).Name)
+		}
+	}
+	for _, name := range names {
 		_, known := hookedMethods[name]
 		known = known || slices.Contains(unhookedMethods, name)
-		if !known && slices.ContainsFunc(writes, func(w string) bool { return strings.HasPrefix(name, w) }) {
+		if !known && slices.ContainsFunc(writes, func(w string) bool { return strings.HasPrefix(strings.TrimPrefix(name, "Conversation."), w) }) {
 			t.Errorf("Store.%s may need hooks: add it to hookedMethods or, with a line in the comment of Hooks, to unhookedMethods",
 				name)
 		}
@@ -161,6 +167,17 @@ func tryHooked(t *testing.T, s *Store, method string) error {
 		err = s.DeleteProject(ctx, ProjectRef{ID: "gone"}, nil)
 		if err != nil {
 			must(s.DeleteProject(bare, ProjectRef{ID: "gone"}, nil))
+		}
+	case "Conversation.Append":
+		_, err = s.Conversation("chat").Append(ctx, Turn{Content: "she said " + secret, Speaker: secret,
+			ToolCalls: []any{secret}, Metadata: map[string]any{"own": secret}}, Turn{ToolCalls: secret})
+	case "Conversation.Delete", "Conversation.Clear":
+		turns, e := s.Conversation("chat").Append(bare, Turn{Content: "hello"})
+		must(e)
+		if method == "Conversation.Clear" {
+			_, err = s.Conversation("chat").Clear(ctx, nil)
+		} else {
+			err = s.Conversation("chat").Delete(ctx, turns[0].ID)
 		}
 	case "Search":
 		_, err = s.Search(ctx, Query{Text: "is it " + secret})
@@ -324,7 +341,7 @@ func TestAHookRefuses(t *testing.T) {
 		}
 		for _, own := range []error{conflict, context.Canceled} {
 			s.options.Hooks = []Hooks{refusing(own)}
-			if err := tryHooked(t, s, method); !errors.Is(err, own) && err.Error() != "memories[0]: "+own.Error() {
+			if err := tryHooked(t, s, method); !errors.Is(err, own) && !strings.HasSuffix(err.Error(), "s[0]: "+own.Error()) {
 				t.Errorf("%s: got %v, want %v as it is", method, err, own)
 			}
 		}

@@ -82,11 +82,18 @@ func (c *Conversation) Append(ctx context.Context, add ...Turn) ([]Turn, error) 
 	if len(add) > MaxTurns {
 		return nil, newError(KindTooLarge, "turns", "turns has %d turns; at most %d are allowed", len(add), MaxTurns)
 	}
+	return hooked(ctx, c.store, OperationStore, "Conversation.Append",
+		func(ctx context.Context, o *operation) ([]Turn, error) { return c.appendTurns(ctx, o, add) })
+}
+
+func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn) ([]Turn, error) {
+	o.counts(len(add))
+	c.tell(o)
 	horizon := recency.Horizon(c.store.now())
 	drafts := make([]kernel.Draft, len(add))
 	given := map[*kernel.Draft]*int64{}
 	for i, t := range add {
-		d, err := c.draft(t)
+		d, err := c.draft(ctx, o, t)
 		if err == nil && d.EventTime != nil && *d.EventTime > horizon {
 			err = invalid("time", "time is %s, which is still to come; give the time when it was said, or none for now",
 				t.Time.Format(time.RFC3339))
@@ -133,7 +140,7 @@ func turnError(err error) error {
 }
 
 // draft checks a turn.
-func (c *Conversation) draft(t Turn) (kernel.Draft, error) {
+func (c *Conversation) draft(ctx context.Context, o *operation, t Turn) (kernel.Draft, error) {
 	if len(t.Key) > MaxTurnKey {
 		return kernel.Draft{}, newError(KindTooLarge, "key", "key has %d bytes; at most %d are allowed", len(t.Key),
 			MaxTurnKey)
@@ -147,7 +154,24 @@ func (c *Conversation) draft(t Turn) (kernel.Draft, error) {
 	if t.Key != "" {
 		m.Key = kernel.Conversation{Hash: turns.Hash(c.key)}.TurnKey(t.Key)
 	}
+	if o == nil {
+		return newDraft(m)
+	}
+	rewritten := m
+	if _, err := o.draft(ctx, &rewritten); err != nil {
+		return kernel.Draft{}, err
+	}
+	m.Content, m.Metadata = rewritten.Content, kernel.OrEmpty(rewritten.Metadata)
+	m.Metadata[turns.KeyConversation] = c.key // what a turn belongs to stays
 	return newDraft(m)
+}
+
+// tell notes in an operation which conversation it is about.
+func (c *Conversation) tell(o *operation) {
+	if o != nil {
+		o.Conversation = c.key
+		o.in(ProjectRef{ID: c.place.ProjectID, Name: c.place.ProjectName})
+	}
 }
 
 // markStored finds which turns the conversation has already: they need not be embedded.
@@ -376,7 +400,18 @@ func (c *Conversation) Delete(ctx context.Context, id string) error {
 	if c.err != nil {
 		return c.err
 	}
-	return c.store.write(db.Freeing(ctx), func(tx db.Tx, v viewer) error {
+	return c.store.hookedDelete(ctx, "Conversation.Delete", func(ctx context.Context, o *operation) error {
+		c.tell(o)
+		o.names(id)
+		if err := o.delete(ctx); err != nil {
+			return err
+		}
+		return c.delete(ctx, id)
+	})
+}
+
+func (c *Conversation) delete(ctx context.Context, id string) error {
+	return c.store.write(ctx, func(tx db.Tx, v viewer) error {
 		at, found, err := c.find(tx, v)
 		if err == nil && !found {
 			err = unknownTurn(id)
