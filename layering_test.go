@@ -159,9 +159,17 @@ var layers = []layer{
 	{
 		From: []string{"./internal/kernel"},
 		Never: []string{"./internal/embedding", "./internal/filter", "./internal/inspect", "./internal/naming",
-			"./internal/recency", "./internal/recovery", "./internal/retrieval", "./internal/transfer", "./internal/trash"},
+			"./internal/recency", "./internal/recovery", "./internal/retrieval", "./internal/standing", "./internal/transfer",
+			"./internal/trash"},
 		Reach: anyDepth,
 		Why:   "the kernel is what the others stand on",
+	},
+	{
+		From:   []string{"./..."},
+		Except: []string{"./internal/accesstoken"},
+		Never:  []string{"github.com/golang-jwt/..."},
+		Reach:  direct,
+		Why:    "internal/accesstoken alone signs and verifies tokens",
 	},
 	{
 		From:  []string{"./server/...", "./mcpserver/...", "./tools/...", "./cmd/..."},
@@ -326,6 +334,8 @@ func TestLayersCatchViolations(t *testing.T) {
 		{"the kernel searches", []listed{pkg("./internal/kernel", own("internal/a")),
 			pkg("./internal/a", own("internal/retrieval")), pkg("./internal/retrieval")},
 			own("internal/kernel") + " -> " + own("internal/a") + " -> " + own("internal/retrieval")},
+		{"root verifies tokens", []listed{pkg(modulePath, "github.com/golang-jwt/jwt/v5")},
+			modulePath + " -> github.com/golang-jwt/jwt/v5"},
 		{"internal/sqlite imports a driver",
 			[]listed{pkg("./internal/sqlite", "modernc.org/sqlite", "modernc.org/sqlite/vec")}, ""},
 		{"server reaches SQL through root",
