@@ -163,3 +163,33 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 		})
 	}
 }
+
+// A memory whose past versions do not fit into the reserve stays, the error says what helps, and that helps.
+func TestOnAFullDiskAMemoryWithALongHistoryIsDeletedForGood(t *testing.T) {
+	dir := smallDisk(t, "64m")
+	s := openWords(t, filepath.Join(dir, "store.db"), Options{Reserve: 6 << 20})
+	if _, err := s.AddCollection(t.Context(), NewCollection{Name: "ballast"}); err != nil {
+		t.Fatal(err)
+	}
+	id := mustAdd(t, s, NewMemory{Content: "first"}).ID
+	for i := range 160 {
+		if _, err := s.UpdateMemory(t.Context(), id,
+			MemoryUpdate{Content: content(strings.Repeat(fmt.Sprintf("kettle %d ", i), 8_000))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fillDisk(t, s, dir)
+	err := s.DeleteMemory(t.Context(), id)
+	if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "delete the memory for good") {
+		t.Fatalf("DeleteMemory gives %v", err)
+	}
+	if _, err := s.GetMemory(t.Context(), id); err != nil {
+		t.Fatalf("after that: %v", err)
+	}
+	if err := s.EraseMemory(t.Context(), id); err != nil {
+		t.Fatalf("EraseMemory gives %v", err)
+	}
+	if _, err := s.GetMemory(t.Context(), id); !errors.Is(err, ErrNotFound) {
+		t.Errorf("when it is erased: %v", err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -288,14 +289,24 @@ func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 		if err := o.delete(ctx); err != nil {
 			return err
 		}
-		return s.write(ctx, func(tx db.Tx, v viewer) error {
+		return noRoomInTrash(s.write(ctx, func(tx db.Tx, v viewer) error {
 			found, err := s.memoryForWriting(tx, v, id)
 			if err != nil {
 				return err
 			}
 			return s.newTrasher(tx, v, trash.FullPortion()).Memory(found.trashed())
-		})
+		}), id)
 	})
+}
+
+// noRoomInTrash says what helps when the disk has no room for a deleted memory.
+func noRoomInTrash(err error, id string) error {
+	if !errors.Is(err, ErrFull) {
+		return err
+	}
+	return &Error{Kind: KindFull, Argument: "id", Err: err, Message: "the disk is full, and the room held in reserve is " +
+		"too small to move memory " + show(id) + " with its past versions to the trash; free disk space or empty the " +
+		"trash, or delete the memory for good (EraseMemory)"}
 }
 
 // List says which memories [Store.Memories] returns, and in which order.

@@ -390,7 +390,24 @@ func (s *Store) EraseMemory(ctx context.Context, id string) error {
 }
 
 func (s *Store) eraseMemory(ctx context.Context, id string) error {
-	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+	err := s.eraseMemoryAfter(ctx, id, 0)
+	for past := 64; errors.Is(err, ErrFull) && past > 0; { // a long history does not fit into one transaction
+		switch err = s.eraseMemoryAfter(ctx, id, past); {
+		case errors.Is(err, ErrFull):
+			past /= 4
+		case err == nil:
+			err = s.eraseMemoryAfter(ctx, id, 0)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return wrap(s.scrubSoon(ctx))
+}
+
+// eraseMemoryAfter erases a memory, or so many of its past versions.
+func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) error {
+	return s.write(ctx, func(tx db.Tx, v viewer) error {
 		m, err := s.memoryForWriting(tx, v, id)
 		if err != nil {
 			return err
@@ -404,12 +421,13 @@ func (s *Store) eraseMemory(ctx context.Context, id string) error {
 			return newError(KindForbidden, "id",
 				"memory %s belongs to another user, who alone can erase it; DeleteMemory moves it to the trash", show(id))
 		}
+		if past > 0 {
+			_, err := tx.Exec(`DELETE FROM memory_revision WHERE id IN (SELECT id FROM memory_revision WHERE memory_id = ?
+				ORDER BY revision LIMIT ?)`, m.row, past)
+			return err
+		}
 		return t.EraseMemories(m.row)
 	})
-	if err != nil {
-		return err
-	}
-	return wrap(s.scrubSoon(ctx))
 }
 
 // EraseFile permanently deletes a file: it does not go to the trash. Only the owner of its place may erase it; for
