@@ -355,7 +355,8 @@ func (s *Store) embedTexts(ctx context.Context, texts []string, progress Progres
 		return nil, nil, ctx.Err()
 	}
 	if err != nil {
-		s.log.Warn("texts could not be embedded; they are found by words until they are", "texts", len(texts), "error", err)
+		s.log.WarnContext(ctx, "texts could not be embedded; they are found by words until they are", "texts", len(texts),
+			"error", err)
 		return nil, []string{"stored and found by its words, but not yet by meaning, because the embedder " +
 			s.embedder.Model() + " failed"}, nil
 	}

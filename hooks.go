@@ -27,13 +27,13 @@ import (
 //     Conversation.Delete, Conversation.Clear
 //   - OperationSearch: Search, GetContext, ModuleState
 //
-// Reading by id, listings, files, the trash, [Upkeep.Import] and the deletion of users call none: what they write was in
-// a store before, or is an operator's.
+// Reading by id, listings, files, the trash, [Upkeep.Import] and the deletion of users call none: what they write was
+// in a store before, or is an operator's.
 //
 // Hooks run in the goroutine of the call, before and after its transactions, never within one, so they may call the
 // store. What they call with the context that they were given runs without hooks; with another context it runs with
-// them. Calls that run at the same time call hooks at the same time: these must be safe for concurrent use. A call takes
-// as long as its hooks.
+// them. Calls that run at the same time call hooks at the same time: these must be safe for concurrent use. A call
+// takes as long as its hooks.
 //
 // An error of a Before function refuses the operation: nothing is embedded or written, and the caller gets the error.
 // An [Error] or the context's error stays what it is. Any other is the Err of an Error of KindForbidden with its text,
@@ -51,21 +51,22 @@ type Hooks struct {
 	BeforeStore func(ctx context.Context, o Operation, m *NewMemory) error
 
 	// BeforeUpdate is called with the change, and may change it: for UpdateMemories once. As for BeforeStore it is a valid
-	// copy; ShownMetadata has only what the other fields cannot say (a custom of null, and keys that Metadata has as well).
-	// For UpdateTodoSection, Content is the section's new body; for RestoreRevision, all fields are set; CompleteTask
-	// changes one character, and its u is empty: changes to it do not count.
+	// copy; ShownMetadata has only what the other fields cannot say (a custom of null, and keys that Metadata has as
+	// well). For UpdateTodoSection, Content is the section's new body; for RestoreRevision, all fields are set;
+	// CompleteTask changes one character, and its u is empty: changes to it do not count.
 	BeforeUpdate func(ctx context.Context, o Operation, u *MemoryUpdate) error
 
 	// BeforeDelete is called once, before a deletion. Operation.IDs has the memories, except for DeleteCollection,
 	// DeleteProject and Conversation.Clear.
 	BeforeDelete func(ctx context.Context, o Operation) error
 
-	// BeforeSearch may change the query of Search. For GetContext and ModuleState, q has the text, which includes a detected
-	// identity, and the project; of changes, only those to Text count.
+	// BeforeSearch may change the query of Search. For GetContext and ModuleState, q has the text, which includes a
+	// detected identity, and the project; of changes, only those to Text count.
 	BeforeSearch func(ctx context.Context, o Operation, q *Query) error
 
-	// After is called once for each operation, when it has failed, was refused, or is done and durable. It gets the context
-	// that Start returned, which may have ended. Calls whose arguments are wrong at first sight may call no hook at all.
+	// After is called once for each operation, when it has failed, was refused, or is done and durable. It gets the
+	// context that Start returned, which may have ended. Calls whose arguments are wrong at first sight may call no hook
+	// at all.
 	After func(ctx context.Context, o Operation, r OperationResult)
 
 	// Texts puts texts into the OperationResult. Without it, After gets none, except what the message of an error quotes.
@@ -124,7 +125,8 @@ func hooked[T any](ctx context.Context, s *Store, kind OperationKind, method str
 	if len(s.options.Hooks) == 0 || ctx.Value(withoutHooks{s.shared}) != nil {
 		return run(ctx, nil)
 	}
-	o := &operation{Operation: Operation{Kind: kind, Method: method, Access: s.Access()}, hooks: s.options.Hooks, log: s.log}
+	o := &operation{hooks: s.options.Hooks, log: s.log,
+		Operation: Operation{Kind: kind, Method: method, Access: s.Access()}}
 	ctx = context.WithValue(ctx, withoutHooks{s.shared}, true)
 	began := time.Now()
 	started := 0
@@ -140,7 +142,7 @@ func hooked[T any](ctx context.Context, s *Store, kind OperationKind, method str
 	}()
 	for _, h := range o.hooks {
 		if h.Start != nil {
-			err = o.guarded("Start", func() error {
+			err = o.guarded(ctx, "Start", func() error {
 				if next := h.Start(ctx, o.copied()); next != nil {
 					ctx = next
 				}
@@ -189,7 +191,7 @@ func (o *operation) after(ctx context.Context, started int, r OperationResult) {
 		} else {
 			given.Query = ""
 		}
-		_ = o.guarded("After", func() error { h.After(ctx, o.copied(), given); return nil })
+		_ = o.guarded(ctx, "After", func() error { h.After(ctx, o.copied(), given); return nil })
 	}
 }
 
@@ -202,14 +204,15 @@ func (o *operation) copied() Operation {
 
 // guarded calls a hook and turns a panic into an error. What a hook panics with may hold a text, so only runtime errors
 // are logged with their message.
-func (o *operation) guarded(name string, call func() error) (err error) {
+func (o *operation) guarded(ctx context.Context, name string, call func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			cause := fmt.Errorf("a panic with a %T", p)
 			if known, ok := p.(runtime.Error); ok {
 				cause = known
 			}
-			o.log.Error("a hook panicked", "hook", name, "method", o.Method, "error", cause, "stack", string(debug.Stack()))
+			o.log.ErrorContext(ctx, "a hook panicked", "hook", name, "method", o.Method, "error", cause,
+				"stack", string(debug.Stack()))
 			err = &Error{Kind: KindInternal, Message: "souvenir: the hook " + name + " panicked", Err: cause}
 		}
 	}()
@@ -222,7 +225,7 @@ func (o *operation) before(ctx context.Context, name string, call func(h Hooks, 
 		return nil
 	}
 	for _, h := range o.hooks {
-		if err := o.guarded(name, func() error { return call(h, o.copied()) }); err != nil {
+		if err := o.guarded(ctx, name, func() error { return call(h, o.copied()) }); err != nil {
 			return refused(err)
 		}
 	}
@@ -299,7 +302,8 @@ func (m NewMemory) rewritable(d kernel.Draft) NewMemory {
 }
 
 // rule lets the hooks rewrite a rule or a todo.
-func (o *operation) rule(ctx context.Context, project ProjectRef, t RuleType, r kernel.RuleText) (kernel.RuleText, error) {
+func (o *operation) rule(ctx context.Context, project ProjectRef, t RuleType, r kernel.RuleText) (kernel.RuleText,
+	error) {
 	if o == nil {
 		return r, nil
 	}

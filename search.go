@@ -333,7 +333,7 @@ func (s *Store) want(ctx context.Context, q Query) (want, error) {
 		return w, ctx.Err()
 	}
 	if err != nil {
-		s.log.Warn("a search text could not be embedded; searching by words only", "error", err)
+		s.log.WarnContext(ctx, "a search text could not be embedded; searching by words only", "error", err)
 		w.warnings = append(w.warnings, "searched by words only, because the embedder "+s.embedder.Model()+" failed")
 		return w, nil
 	}
