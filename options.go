@@ -61,8 +61,8 @@ type Options struct {
 	// deleting works when the disk is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
 	Reserve int64
 
-	// Hooks are called around the operations on memories, in this order; the After functions in the reverse one. None means
-	// no cost.
+	// Hooks are called around the operations on memories, in this order; the After functions in the reverse one. None
+	// means no cost.
 	Hooks []Hooks
 
 	// Logger receives the progress and failures of background work. Nil means no logging.
