@@ -158,8 +158,8 @@ var layers = []layer{
 	},
 	{
 		From: []string{"./internal/kernel"},
-		Never: []string{"./internal/embedding", "./internal/filter", "./internal/inspect", "./internal/naming",
-			"./internal/recency", "./internal/recovery", "./internal/retrieval", "./internal/standing", "./internal/transfer",
+		Never: []string{"./internal/embedding", "./internal/filter", "./internal/index", "./internal/inspect",
+			"./internal/naming", "./internal/ranking", "./internal/recency", "./internal/recovery", "./internal/retrieval", "./internal/standing", "./internal/transfer",
 			"./internal/trash"},
 		Reach: anyDepth,
 		Why:   "the kernel is what the others stand on",
@@ -173,9 +173,16 @@ var layers = []layer{
 	},
 	{
 		From:  []string{"./server/...", "./mcpserver/...", "./tools/...", "./cmd/..."},
-		Never: []string{"database/sql/...", "./internal/sqlite/..."},
+		Never: []string{"database/sql/...", "./internal/sqlite/...", "./internal/db/...", "./internal/kernel"},
 		Reach: direct,
 		Why:   "only the root package and what is below it speak SQL",
+	},
+	{
+		From:   []string{"./internal/db/..."},
+		Except: []string{"./internal/db/dbtest"},
+		Never:  []string{"./internal/..."},
+		Reach:  direct,
+		Why:    "the contract of engines stands on nothing of ours, so that an engine implements it alone",
 	},
 }
 
@@ -324,6 +331,12 @@ func TestLayersCatchViolations(t *testing.T) {
 		{"a subpackage of tools reaches into internal/sqlite",
 			[]listed{pkg("./tools/x", own("internal/sqlite")), pkg("./internal/sqlite")},
 			own("tools/x") + " -> " + own("internal/sqlite")},
+		{"a page writes to the store past the API",
+			[]listed{pkg("./server/internal/dashboard/files", own("internal/db")), pkg("./internal/db")},
+			own("server/internal/dashboard/files") + " -> " + own("internal/db")},
+		{"the contract of engines knows the kernel",
+			[]listed{pkg("./internal/db", own("internal/kernel")), pkg("./internal/kernel")},
+			own("internal/db") + " -> " + own("internal/kernel")},
 		{"a tool reads a damaged file", []listed{pkg("./tools", own("internal/salvage"))},
 			own("tools") + " -> " + own("internal/salvage")},
 		{"salvage knows a store", []listed{pkg("./internal/salvage", own("internal/kernel"))},

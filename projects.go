@@ -281,7 +281,8 @@ type Owner struct {
 
 // Owners returns the owners of the projects visible through this view: the caller first, even without projects, then
 // the others by name.
-func (s *Store) Owners(ctx context.Context) ([]Owner, error) {
+func (h *Insights) Owners(ctx context.Context) ([]Owner, error) {
+	s := h.s
 	var owners []Owner
 	err := s.read(ctx, func(tx db.Tx, v viewer) error {
 		names, err := db.Column[string](tx, `SELECT coalesce(name, '') FROM users WHERE id = ?`, v.User)

@@ -2,7 +2,6 @@ package souvenir
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,126 +91,6 @@ type Query struct {
 	// MinScore leaves out hits whose Confidence is less: 0 to 1, where 0.5 leaves what is probably about the text. Zero
 	// leaves out none. At most 1,000 memories reach it.
 	MinScore float64
-}
-
-// Results are a page of search results.
-type Results struct {
-	Hits   []Hit     `json:"hits"`
-	Total  int       `json:"total"` // memories found, on all pages
-	Offset int       `json:"offset"`
-	Limit  int       `json:"limit"`
-	Sort   SortOrder `json:"sort_order"` // the order that was used
-	// how many of the memories found are probably about the text: of those whose Confidence was computed from all
-	// evidence, some 30 and their neighbours in conversations, the ones that reach 0.5. With MinScore it is Total, and
-	// without a text or a vector, too.
-	Found int `json:"found"`
-	// what a caller should know, for example that a part of the store is currently found by words only
-	Warnings []string `json:"warnings,omitempty"`
-}
-
-// HasMore reports whether there are results after this page.
-func (r Results) HasMore() bool { return r.Offset+len(r.Hits) < r.Total }
-
-// MarshalJSON returns hits (never null), total, offset, limit, sort_order, has_more and warnings.
-func (r Results) MarshalJSON() ([]byte, error) {
-	type plain Results
-	r.Hits = emptyList(r.Hits)
-	return json.Marshal(struct {
-		plain
-		HasMore bool `json:"has_more"`
-	}{plain(r), r.HasMore()})
-}
-
-// Hit is a memory found by a search.
-type Hit struct {
-	Memory
-	Rank  int     // place in the whole result, from 1
-	Score float64 // relevance, 0 to 1, which orders the hits of one search; 0 when nothing was searched for
-
-	// Confidence is how likely the memory is about the text that was searched for, 0 to 1. It means the same in each
-	// search: 0.5 is "probably". It is calibrated for the built-in model. Without a text it is the cosine similarity if
-	// that is above 0, and without a vector, too, it is 0.
-	Confidence float64
-
-	Parts Parts // the components of the score
-
-	// Start and End are byte offsets into Content: the best matching passage.
-	Start, End int
-
-	Explanation *Explanation // only with Query.Explain, in a search by relevance with a text
-
-	FileCount int           // files linked to the memory
-	Files     []FileSummary // the newest first; only with Query.IncludeFiles
-}
-
-// MarshalJSON returns the memory's form with rank, score, parts, start, end, file_count and files (never null).
-func (h Hit) MarshalJSON() ([]byte, error) {
-	files := h.Files
-	if files == nil {
-		files = []FileSummary{}
-	}
-	return json.Marshal(struct {
-		memoryJSON
-		hitJSON
-	}{h.Memory.json(), hitJSON{h.Rank, h.Score, h.Confidence, h.Parts, h.Start, h.End, h.Explanation, h.FileCount, files}})
-}
-
-// UnmarshalJSON reads the output of MarshalJSON.
-func (h *Hit) UnmarshalJSON(data []byte) error {
-	var beside hitJSON
-	var m Memory
-	if err := withMemory(data, &m, &beside); err != nil {
-		return err
-	}
-	*h = Hit{m, beside.Rank, beside.Score, beside.Confidence, beside.Parts, beside.Start, beside.End, beside.Explanation,
-		beside.FileCount, beside.Files}
-	return nil
-}
-
-// hitJSON has the fields of a hit besides its memory's.
-type hitJSON struct {
-	Rank        int           `json:"rank"`
-	Score       float64       `json:"score"`
-	Confidence  float64       `json:"confidence"`
-	Parts       Parts         `json:"parts"`
-	Start       int           `json:"start"`
-	End         int           `json:"end"`
-	Explanation *Explanation  `json:"explanation,omitempty"`
-	FileCount   int           `json:"file_count"`
-	Files       []FileSummary `json:"files"`
-}
-
-// Parts are the components of a relevance score.
-type Parts struct {
-	// cosine similarity of the best passage to the query, -1 to 1; 0 without a vector
-	Vector float64 `json:"vector"`
-	Text   float64 `json:"text"` // how well the words match, as a fraction of the best possible BM25 score: 0 to 1
-}
-
-// Group is the part of a page from one collection.
-type Group struct {
-	Collection string `json:"collection_name"`
-	// user id of the collection's owner: collections of different owners may have the same name
-	Owner string `json:"owner"`
-	Hits  []Hit  `json:"hits"`
-}
-
-// Groups returns the page's hits by collection, in the order of each collection's best hit.
-func (r Results) Groups() []Group {
-	var groups []Group
-	type collection struct{ owner, name string }
-	place := map[collection]int{}
-	for _, h := range r.Hits {
-		of := collection{h.Owner, h.Collection}
-		i, known := place[of]
-		if !known {
-			i = len(groups)
-			place[of] = i
-			groups = append(groups, Group{Collection: h.Collection, Owner: h.Owner})
-		}
-		groups[i].Hits = append(groups[i].Hits, h)
-	}
-	return groups
 }
 
 // check validates the query and fills in the defaults.

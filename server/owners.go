@@ -21,7 +21,7 @@ func (s *Server) ownerIDs(_ http.ResponseWriter, r *http.Request, c request.Call
 	if err != nil {
 		return nil, err
 	}
-	owners, err := c.Store.Owners(r.Context())
+	owners, err := c.Store.Insights().Owners(r.Context())
 	if err != nil {
 		return nil, err
 	}

@@ -109,7 +109,7 @@ func seesNothing(f *fixture, who string) {
 	projects, err := f.reader.Projects(f.ctx)
 	f.check("Projects", err)
 	same(f, who+"'s projects", projects, nil)
-	owners, err := f.reader.Owners(f.ctx)
+	owners, err := f.reader.Insights().Owners(f.ctx)
 	f.check("Owners", err)
 	f.equal(who+"'s owners", owners, []souvenir.Owner{{ID: f.reader.Access().User, Projects: []souvenir.Project{}}})
 }

@@ -118,7 +118,7 @@ func invitedSeeNothing(f *fixture) {
 	}
 	_, err = vic.reader.MainMemory(f.ctx, souvenir.ProjectRef{Name: "billing-api"})
 	f.fails("MainMemory", err, souvenir.ErrNotFound)
-	owners, err := vic.reader.Owners(f.ctx)
+	owners, err := vic.reader.Insights().Owners(f.ctx)
 	f.check("Owners", err)
 	f.equal("owners", len(owners), 1)
 	vic.add(souvenir.NewMemory{Content: "the invoices", ProjectName: "billing-api"})

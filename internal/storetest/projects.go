@@ -303,7 +303,7 @@ func (f *fixture) projectCalls(ref souvenir.ProjectRef) []call {
 func (f *fixture) projectLists() []call {
 	return []call{
 		{"Projects", false, func(s *souvenir.Store) error { _, err := s.Projects(f.ctx); return err }},
-		{"Owners", false, func(s *souvenir.Store) error { _, err := s.Owners(f.ctx); return err }},
+		{"Owners", false, func(s *souvenir.Store) error { _, err := s.Insights().Owners(f.ctx); return err }},
 		{"AddProject", true, func(s *souvenir.Store) error {
 			_, err := s.AddProject(f.ctx, souvenir.NewProject{ID: "more"})
 			return err
@@ -324,7 +324,7 @@ func projectList(f *fixture) {
 	f.check("Projects", err)
 	f.equal("memories", []int{all[0].MemoryCount, all[1].MemoryCount, all[2].MemoryCount}, []int{1, 2, 0})
 	f.same("through a limited view", f.as(souvenir.Access{Projects: []string{"z", "unknown"}}).projects(), "local/z")
-	owners, err := f.reader.Owners(f.ctx)
+	owners, err := f.reader.Insights().Owners(f.ctx)
 	f.check("Owners", err)
 	f.equal("owners", owners, []souvenir.Owner{{ID: "local", Projects: all}})
 }

@@ -525,7 +525,7 @@ func sharingOwners(f *fixture) {
 	f.check("AddMember", err)
 	p.writer.addProject(souvenir.NewProject{ID: "mine"})
 	describe := func(view *fixture) []string {
-		all, err := view.reader.Owners(f.ctx)
+		all, err := view.reader.Insights().Owners(f.ctx)
 		f.check("Owners", err)
 		var list []string
 		for _, o := range all {

@@ -112,7 +112,7 @@ var projectVisits = map[string]func(v visit){
 		v.checkProjects("Projects", all, func(neighbourProject) bool { return true })
 	},
 	"Owners": func(v visit) {
-		owners, err := v.view.Owners(v.Context())
+		owners, err := v.view.Insights().Owners(v.Context())
 		v.check("Owners", owners, err)
 		if len(owners) == 0 || owners[0].ID != v.access.User || owners[0].Name != accounts[v.access.User] {
 			v.Fatalf("Owners begins with %+v; want the caller", owners)
