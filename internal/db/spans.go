@@ -12,18 +12,20 @@ var (
 	ErrSpanReadOnly = errors.New("the context belongs to a snapshot, which is only for reading")
 )
 
-// Spanning is a DB whose snapshots can span several calls: with the context that [Spanning.Snapshot] passes on, Read
+// Spanning is a DB whose snapshots and transactions can span several calls: with the context that [Spanning.Snapshot] passes on, Read
 // runs in that snapshot instead of one of its own.
 type Spanning struct{ DB }
 
 // spanKey is the key of a database's open snapshot in a context.
 type spanKey struct{ d *Spanning }
 
-// span is a read transaction that spans several calls. One of them runs at a time.
+// span is a transaction that spans several calls. One of them runs at a time.
 type span struct {
-	mu    sync.Mutex
-	tx    Tx
-	ended bool
+	mu     sync.Mutex
+	tx     Tx
+	writes bool  // it is one of [Spanning.Transaction]
+	failed error // why nothing of it may be committed
+	ended  bool
 }
 
 func (d *Spanning) open(ctx context.Context) *span {
@@ -32,7 +34,10 @@ func (d *Spanning) open(ctx context.Context) *span {
 }
 
 // InSnapshot reports whether a context belongs to a snapshot.
-func (d *Spanning) InSnapshot(ctx context.Context) bool { return d.open(ctx) != nil }
+func (d *Spanning) InSnapshot(ctx context.Context) bool {
+	s := d.open(ctx)
+	return s != nil && !s.writes
+}
 
 // Read runs fn in the context's snapshot, or else as the DB does.
 func (d *Spanning) Read(ctx context.Context, fn func(Tx) error) error {
@@ -42,36 +47,119 @@ func (d *Spanning) Read(ctx context.Context, fn func(Tx) error) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	return fn(s.tx)
+}
+
+func (s *span) usable(ctx context.Context) error {
 	switch {
 	case s.ended:
 		return ErrSpanEnded
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return fn(s.tx)
+	return s.failed
 }
 
-// Write runs fn as the DB does. In a snapshot it is ErrSpanReadOnly.
+// Write runs fn as the DB does. In a snapshot it is ErrSpanReadOnly. In a transaction it is a part of that: what fn
+// did is undone after its error or panic, and the rest stays.
 func (d *Spanning) Write(ctx context.Context, fn func(Tx) error) error {
-	if d.InSnapshot(ctx) {
+	s := d.open(ctx)
+	switch {
+	case s == nil:
+		return d.DB.Write(ctx, fn)
+	case !s.writes:
 		return ErrSpanReadOnly
 	}
-	return d.DB.Write(ctx, fn)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	return s.part(fn)
+}
+
+// part runs fn in a savepoint. If that cannot be undone or kept, the whole transaction has failed.
+func (s *span) part(fn func(Tx) error) error {
+	if _, err := s.tx.Exec(`SAVEPOINT part`); err != nil {
+		s.failed = err
+		return err
+	}
+	kept := false
+	defer func() {
+		if kept {
+			return
+		}
+		_, err := s.tx.Exec(`ROLLBACK TO part`)
+		if err == nil {
+			_, err = s.tx.Exec(`RELEASE part`)
+		}
+		s.failed = err
+	}()
+	if err := fn(s.tx); err != nil {
+		return err
+	}
+	if _, err := s.tx.Exec(`RELEASE part`); err != nil {
+		return err
+	}
+	kept = true
+	return nil
+}
+
+// Transaction runs fn with a context whose writes are one: all are durable when it returns nil, and after an error or a
+// panic of fn there is none of them. Reads with the context see the writes before. Within a transaction it is part of
+// that one, and its error is the end of both; in a snapshot it is ErrSpanReadOnly. fn may run again, as that of
+// [DB.Write], and other writers wait for it.
+func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) error) error {
+	if s := d.open(ctx); s != nil {
+		return s.join(ctx, fn)
+	}
+	return d.DB.Write(ctx, func(tx Tx) error {
+		s := &span{tx: tx, writes: true}
+		defer s.end()
+		if err := fn(context.WithValue(ctx, spanKey{d}, s)); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.usable(ctx) // a context that ended meanwhile commits nothing
+	})
+}
+
+// join runs fn as a part of an open transaction, which fails with it.
+func (s *span) join(ctx context.Context, fn func(context.Context) error) error {
+	if !s.writes {
+		return ErrSpanReadOnly
+	}
+	err := errors.New("a transaction within the transaction has panicked")
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil && s.failed == nil {
+			s.failed = err
+		}
+	}()
+	err = fn(ctx)
+	return err
+}
+
+func (s *span) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
 }
 
 // Snapshot runs fn with a context whose reads all see the state of one moment, and whose writes are refused. Within a
 // snapshot it runs in that one. fn runs once, as that of [DB.Read].
 func (d *Spanning) Snapshot(ctx context.Context, fn func(context.Context) error) error {
-	if d.InSnapshot(ctx) {
+	if d.open(ctx) != nil {
 		return fn(ctx)
 	}
 	return d.DB.Read(ctx, func(tx Tx) error {
 		s := &span{tx: tx}
-		defer func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.ended = true
-		}()
+		defer s.end()
 		return fn(context.WithValue(ctx, spanKey{d}, s))
 	})
 }

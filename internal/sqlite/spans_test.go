@@ -1,0 +1,78 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// What fails in a transaction that spans several writes is undone; what its function returns decides about the rest.
+func TestATransactionOverSeveralWritesIsAllOrNothing(t *testing.T) {
+	file, err := sqlite.Open(t.Context(), sqlite.Config{ApplicationID: 77, Path: filepath.Join(t.TempDir(), "spans.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	d := &db.Spanning{DB: file}
+	failed := errors.New("failed")
+	do := func(ctx context.Context, statement string, then error) error {
+		return d.Write(ctx, func(tx db.Tx) error {
+			_, err := tx.Exec(statement)
+			return errors.Join(err, then)
+		})
+	}
+	count := func(ctx context.Context) (n int) {
+		if err := d.Read(ctx, func(tx db.Tx) error { return tx.QueryRow(`SELECT count(*) FROM t`).Scan(&n) }); err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	if err := do(t.Context(), `CREATE TABLE t (x INTEGER)`, nil); err != nil {
+		t.Fatal(err)
+	}
+	var after context.Context
+	add := func(ctx context.Context) error {
+		after = ctx
+		_ = do(ctx, `INSERT INTO t VALUES (1)`, failed) // undone alone
+		err := do(ctx, `INSERT INTO t VALUES (2)`, nil)
+		if n := count(ctx); n != 1 {
+			t.Errorf("the transaction sees %d rows; want 1", n)
+		}
+		return err
+	}
+	if err := d.Transaction(t.Context(), func(ctx context.Context) error {
+		return errors.Join(add(ctx), failed)
+	}); !errors.Is(err, failed) || count(t.Context()) != 0 {
+		t.Errorf("a failed transaction gives %v and leaves %d rows", err, count(t.Context()))
+	}
+	if err := d.Transaction(t.Context(), func(ctx context.Context) error {
+		_ = d.Transaction(ctx, func(ctx context.Context) error { return errors.Join(add(ctx), failed) })
+		return nil
+	}); !errors.Is(err, failed) || count(t.Context()) != 0 {
+		t.Errorf("with a failed inner transaction: %v and %d rows", err, count(t.Context()))
+	}
+	func() {
+		defer func() { _ = recover() }()
+		_ = d.Transaction(t.Context(), func(ctx context.Context) error { _ = add(ctx); panic("broken") })
+	}()
+	ending, end := context.WithCancel(t.Context())
+	if err := d.Transaction(ending, func(ctx context.Context) error { defer end(); return add(ctx) }); !errors.Is(err,
+		context.Canceled) || count(t.Context()) != 0 {
+		t.Errorf("after a panic and an ended context: %v and %d rows", err, count(t.Context()))
+	}
+	if err := d.Transaction(t.Context(), add); err != nil || count(t.Context()) != 1 {
+		t.Errorf("a transaction gives %v and leaves %d rows; want 1", err, count(t.Context()))
+	}
+	if err := do(after, `INSERT INTO t VALUES (3)`, nil); !errors.Is(err, db.ErrSpanEnded) {
+		t.Errorf("writing after the end gives %v; want ErrSpanEnded", err)
+	}
+	if err := d.Snapshot(t.Context(), func(ctx context.Context) error {
+		return d.Transaction(ctx, add)
+	}); !errors.Is(err, db.ErrSpanReadOnly) {
+		t.Errorf("a transaction in a snapshot gives %v; want ErrSpanReadOnly", err)
+	}
+}
