@@ -458,7 +458,12 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 		return err
 	}
 	if passages <= scrubNow {
-		return s.scrub(ctx)
+		err := s.scrub(ctx)
+		if !errors.Is(err, db.ErrFull) {
+			return err
+		}
+		// What was to be erased is gone; removing its traces writes, and has to wait until there is space.
+		s.log.Warn("the disk is full: traces of what was erased stay in the file until there is space", "error", err)
 	}
 	s.erased.Store(true)
 	s.worker.Wake()
