@@ -19,7 +19,7 @@ func folder() (dir string, remove func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return dir, func() { os.RemoveAll(dir) }
+	return dir, func() { _ = os.RemoveAll(dir) }
 }
 
 // openFile opens a store in a file, which is created if it is not there.

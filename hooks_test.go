@@ -365,7 +365,7 @@ func TestAHookRefuses(t *testing.T) {
 func panicking1(context.Context, Operation, *NewMemory) error    { panic("an own panic with " + secret) }
 func panicking2(context.Context, Operation, *MemoryUpdate) error { panic(new(runtime.PanicNilError)) }
 func panicking3(context.Context, Operation) error                { panic(errPolicy) }
-func panicking4(context.Context, Operation, *Query) error        { panic(nil) }
+func panicking4(context.Context, Operation, *Query) error        { panic(error(nil)) } //nolint:govet // on purpose
 
 func TestARefusalNamesThePositionInABatch(t *testing.T) {
 	s := openHooks(t, Hooks{BeforeStore: func(_ context.Context, o Operation, m *NewMemory) error {
@@ -381,8 +381,8 @@ func TestARefusalNamesThePositionInABatch(t *testing.T) {
 	if err == nil || err.Error() != "memories[1]: "+errPolicy.Error() || !errors.Is(err, errPolicy) {
 		t.Errorf("got %v, want the error with its position", err)
 	}
-	for range s.Memories(t.Context(), List{}) {
-		t.Error("a memory of a refused batch was stored")
+	for m, err := range s.Memories(t.Context(), List{}) {
+		t.Errorf("after a refused batch: got memory %q, %v, want none", m.Content, err)
 	}
 }
 

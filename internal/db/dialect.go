@@ -38,10 +38,10 @@ const (
 
 	// OwnRows selects what the table memory_own has of a memory m: partition_id, key, value, memory_id. OwnLong is the
 	// condition that its metadata are longer than the parameter, in bytes, so that it has a row of its own kind instead.
-	OwnRows = `SELECT m.partition_id, k.key, CASE WHEN e.type IN ('null', 'array', 'object') THEN x'' ELSE e.value END, m.id
-		FROM memory m, ` + keys + `, json_each(CASE WHEN k.type = 'array' THEN
-			CASE k.value WHEN '[]' THEN '[null]' ELSE k.value END
-			WHEN k.type = 'object' THEN '[null]' ELSE json_array(k.value) END) e
+	OwnRows = `SELECT m.partition_id, k.key, CASE WHEN k.type NOT IN ('array', 'object') THEN k.value
+			WHEN e.type IN ('null', 'array', 'object') THEN x'' ELSE e.value END, m.id
+		FROM memory m, ` + keys + `, json_each(CASE WHEN k.type = 'array' AND k.value <> '[]' THEN k.value
+			ELSE '[null]' END) e
 		WHERE k.type <> 'null' AND octet_length(m.metadata) <= ?`
 	OwnLong = `m.metadata <> '{}' AND octet_length(m.metadata) > ?`
 	// OwnOfLong is the value of that row.

@@ -398,8 +398,8 @@ func talkListed(f *fixture) {
 	f.equal("of a project", list(souvenir.ConversationList{ProjectID: "p"}), []string{b})
 	f.equal("of an unknown project", len(list(souvenir.ConversationList{ProjectID: "unknown"})), 0)
 	f.equal("of another collection", len(list(souvenir.ConversationList{Collection: "default"})), 0)
-	for range f.store.As(souvenir.Access{User: "guest"}).Conversations(f.ctx, souvenir.ConversationList{}) {
-		f.Errorf("a stranger sees a conversation")
+	for c, err := range f.store.As(souvenir.Access{User: "guest"}).Conversations(f.ctx, souvenir.ConversationList{}) {
+		f.Errorf("what a stranger sees: got %+v, %v, want no conversation", c, err)
 	}
 	info, err := f.store.Conversation("a").Info(f.ctx)
 	f.check("Info", err)
