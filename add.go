@@ -318,7 +318,8 @@ func newDraft(m NewMemory) (kernel.Draft, error) {
 		return kernel.Draft{}, invalid("Similar", "Similar is %d; 0 to 20 are allowed", m.Similar)
 	}
 	d, err := kernel.NewDraft(kernel.DraftFields{Collection: m.Collection, Content: m.Content,
-		Own: m.Metadata, Metadata: m.ShownMetadata, Embedding: m.Embedding, Key: m.Key, EventTime: microsOf(m.EventTime), Created: microsOf(m.CreatedAt),
+		Own: m.Metadata, Metadata: m.ShownMetadata, Embedding: m.Embedding, Key: m.Key, EventTime: microsOf(m.EventTime),
+		Created: microsOf(m.CreatedAt),
 		Known: kernel.Attributes{
 			EventType: m.EventType, State: m.State, ProjectID: m.ProjectID, ProjectName: m.ProjectName,
 			Importance: string(m.Importance), Classification: string(m.Classification), RuleType: string(m.RuleType),
@@ -326,7 +327,8 @@ func newDraft(m NewMemory) (kernel.Draft, error) {
 		}})
 	d.Similar, d.IfAbsent = m.Similar, m.IfAbsent
 	if err == nil && d.IfAbsent && (d.Key != "" || d.RuleType != "") {
-		err = invalid("IfAbsent", "IfAbsent is set on a memory with a key or a rule_type, which say themselves what it replaces; "+
+		err = invalid("IfAbsent", "IfAbsent is set on a memory with a key or a rule_type, which say "+
+			"themselves what it replaces; "+
 			"leave it out")
 	}
 	if err == nil && d.Key != "" && d.RuleType != "" {

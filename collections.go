@@ -414,7 +414,8 @@ func (s *Store) deleteWholeCollection(ctx context.Context, name string, o Delete
 }
 
 // deleteCollection deletes one transaction's share, and reports whether that was all.
-func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeleteOptions, p trash.Portion) (done bool, err error) {
+func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeleteOptions, p trash.Portion) (done bool,
+	err error) {
 	row, err := s.writableCollection(tx, v, name)
 	if err != nil {
 		return false, err

@@ -26,7 +26,8 @@ const (
 	damageSeeds   = 8 // of each kind, in the long form
 )
 
-// damageKinds damage a sound file; older is the same file some changes earlier. Nil means that there is nothing to damage.
+// damageKinds damage a sound file; older is the same file some changes earlier. Nil means that there is nothing to
+// damage.
 var damageKinds = map[string]func(r *rand.Rand, file, older []byte) []byte{
 	"a bit flipped": func(r *rand.Rand, file, _ []byte) []byte {
 		file[r.IntN(len(file))] ^= 1 << r.IntN(8)
@@ -231,7 +232,8 @@ func whatIsIn(t *testing.T, s *Store) (string, error) {
 		return err
 	})
 	lines := bytes.SplitAfter(export.Bytes(), []byte("\n"))
-	if end := slices.IndexFunc(lines, func(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":"end"`)) }); end > 0 {
+	if end := slices.IndexFunc(lines,
+		func(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":"end"`)) }); end > 0 {
 		lines = lines[:end] // it holds a hash of the lines before
 	}
 	out.Write(vectorsOfLine.ReplaceAllFunc(bytes.Join(lines, nil), func(found []byte) []byte {
@@ -273,7 +275,7 @@ func TestNoDamagedFileWithOtherContentIsCalledSound(t *testing.T) {
 			outcomes["not opened"]++
 			return false, ""
 		}
-		defer s.Close() //nolint:errcheck // of a damaged file
+		defer s.Close()
 		for range 2 {
 			report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: repair})
 			if sound = err == nil && report.OK; !sound {

@@ -58,7 +58,8 @@ func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, e
 }
 
 func (s *Store) linkIdentity(tx db.Tx, u storedUser, n NewIdentity) (Identity, error) {
-	if _, err := tx.Exec(`INSERT INTO external_identity (issuer, subject, user_id, email, created_at) VALUES (?, ?, ?, ?, ?)
+	if _, err := tx.Exec(`INSERT INTO external_identity (issuer, subject, user_id, email, created_at)
+		VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (issuer, subject) DO UPDATE SET email = excluded.email
 		WHERE external_identity.user_id = excluded.user_id`, n.Issuer, n.Subject, u.row, n.Email, s.now()); err != nil {
 		return Identity{}, err
@@ -121,8 +122,9 @@ func (h *Accounts) Identities(ctx context.Context, user string) ([]Identity, err
 	return all, err
 }
 
-// UnlinkIdentity unlinks an identity of a user (id or name; empty: the view's user), who can then no longer sign in with
-// it; one that is not linked to the user is ErrNotFound. Through the user's own view, unlinking the only way to sign in is ErrConflict.
+// UnlinkIdentity unlinks an identity of a user (id or name; empty: the view's user), who can then no longer sign in
+// with it; one that is not linked to the user is ErrNotFound. Through the user's own view, unlinking the only way to
+// sign in is ErrConflict.
 func (h *Accounts) UnlinkIdentity(ctx context.Context, user, issuer, subject string) error {
 	s, err := h.own("UnlinkIdentity")
 	if err != nil {

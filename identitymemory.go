@@ -215,7 +215,8 @@ func (s *Store) contextText(ctx context.Context, q ContextQuery) (string, error)
 	if err != nil || known {
 		return q.Query, err
 	}
-	widening := shorten.Bytes(strings.Join(leaves(nil, q.DetectedIdentity), "\n"), min(maxWidening, MaxQuery-len(q.Query)-1))
+	widening := shorten.Bytes(strings.Join(leaves(nil, q.DetectedIdentity), "\n"),
+		min(maxWidening, MaxQuery-len(q.Query)-1))
 	return strings.TrimSpace(q.Query + "\n" + widening), nil
 }
 

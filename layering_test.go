@@ -159,7 +159,8 @@ var layers = []layer{
 	{
 		From: []string{"./internal/kernel"},
 		Never: []string{"./internal/embedding", "./internal/filter", "./internal/index", "./internal/inspect",
-			"./internal/naming", "./internal/ranking", "./internal/recency", "./internal/recovery", "./internal/retrieval", "./internal/standing", "./internal/transfer",
+			"./internal/naming", "./internal/ranking", "./internal/recency", "./internal/recovery", "./internal/retrieval",
+			"./internal/standing", "./internal/transfer",
 			"./internal/trash"},
 		Reach: anyDepth,
 		Why:   "the kernel is what the others stand on",

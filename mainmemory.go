@@ -13,7 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/standing"
 )
 
-// EventProjectMain is the event type of memories that say what a project is about. It is compared without regard to case.
+// EventProjectMain is the event type of memories that say what a project is about. It is compared without regard to
+// case.
 const EventProjectMain = "project-main"
 
 // DefaultTokenBudget is how many tokens the tools get_project_main_memory and get_module_state answer with if the call

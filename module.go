@@ -423,9 +423,9 @@ func firstLine(content string) string {
 	return ""
 }
 
-// Within returns the state shortened until its JSON has about this many tokens (at least [MinTokenBudget]). If it fits, it
-// stays whole. Otherwise the summary keeps the most frequent entries, files and open tasks get up to an eighth of the
-// room each, and memories the rest, in previews. Warnings say what was left out, and how to get it.
+// Within returns the state shortened until its JSON has about this many tokens (at least [MinTokenBudget]). If it fits,
+// it stays whole. Otherwise the summary keeps the most frequent entries, files and open tasks get up to an eighth of
+// the room each, and memories the rest, in previews. Warnings say what was left out, and how to get it.
 func (m ModuleState) Within(tokens int) ModuleState {
 	tokens = max(tokens, MinTokenBudget)
 	room := budget.BytesPerToken * tokens

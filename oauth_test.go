@@ -379,7 +379,8 @@ func FuzzAccessToken(f *testing.F) {
 	s, _ := openOAuth(f)
 	const id = "the-key" // the same in every process that fuzzes
 	seed := bytes.Repeat([]byte{1}, ed25519.SeedSize)
-	mustExec(f, s, `INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, 1)`, id, accesstoken.Algorithm,
+	mustExec(f, s, `INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, 1)`, id,
+		accesstoken.Algorithm,
 		seed)
 	tokens, _ := mustLetIn(f, s, s, mustRegister(f, s))
 	genuine := tokens.AccessToken

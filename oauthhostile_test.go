@@ -77,7 +77,8 @@ func TestATokenThatSaysMoreThanItsGrantGivesNoMore(t *testing.T) {
 	}
 	known := signingKeyOf(t, s, id)
 	token, err := issued{key: known, issuer: testIssuer, audience: testResource,
-		user: claims.UserID, client: claims.ClientID, grant: claims.GrantID, tokenID: "x", scopes: Scopes(), at: s.clock()}.sign()
+		user: claims.UserID, client: claims.ClientID, grant: claims.GrantID, tokenID: "x", scopes: Scopes(),
+		at: s.clock()}.sign()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,10 +51,10 @@ type Options struct {
 	// are permanent. At most 100 years. Entries already in the trash keep their expiry.
 	KeepTrash time.Duration
 
-	// IndexedMetadata is how long the metadata of a memory may be, in bytes as JSON, for a [Filter] to find it by an index:
-	// by any key at the top, whose value is a text, a number or a boolean, or a list of these. Filters read longer metadata,
-	// which takes longer. Zero means what the file has, which is 4,096 when it is created; a negative value means no index.
-	// At most 65,536. Opening a file with another length than it has makes its index again.
+	// IndexedMetadata is how long the metadata of a memory may be, in bytes as JSON, for a [Filter] to find it by an
+	// index: by any key at the top, whose value is a text, a number or a boolean, or a list of these. Filters read longer
+	// metadata, which takes longer. Zero means what the file has, which is 4,096 when it is created; a negative value
+	// means no index. At most 65,536. Opening a file with another length than it has makes its index again.
 	IndexedMetadata int
 
 	// Reserve is the size in bytes of a file beside the store (its name plus -reserve) that holds back disk space, so that

@@ -93,7 +93,8 @@ func TestTheSameContentIsFoundByAnIndex(t *testing.T) {
 			return err
 		}, `EXPLAIN QUERY PLAN SELECT id FROM memory WHERE partition_id = ?2 AND `+db.SameContent, "x", 1)
 	})
-	if err != nil || len(plan) != 1 || !strings.Contains(plan[0], "memory_content (partition_id=? AND <expr>=? AND <expr>=?)") {
+	if err != nil || len(plan) != 1 ||
+		!strings.Contains(plan[0], "memory_content (partition_id=? AND <expr>=? AND <expr>=?)") {
 		t.Error(plan, err)
 	}
 }

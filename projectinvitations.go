@@ -131,7 +131,8 @@ func (s *Store) inviteHigher(tx db.Tx, v viewer, p naming.Project, m person, rol
 
 // sendInvitation sends an invitation to a project. invited is what its owners see; to is the id or the name of the
 // recipient.
-func (s *Store) sendInvitation(tx db.Tx, v viewer, p naming.Project, invited, to string, role MemberRole) (Member, error) {
+func (s *Store) sendInvitation(tx db.Tx, v viewer, p naming.Project, invited, to string, role MemberRole) (Member,
+	error) {
 	now := s.now()
 	if _, err := purgeProjectInvitations(tx, now); err != nil {
 		return Member{}, err
@@ -170,8 +171,8 @@ func (s *Store) sendInvitation(tx db.Tx, v viewer, p naming.Project, invited, to
 		dropSurplus(tx, recipient)
 }
 
-// undoLasts is how long after its deletion a project is restored with its members: that is undoing a mistake. Later they
-// are asked again, since they could not leave it in the meantime.
+// undoLasts is how long after its deletion a project is restored with its members: that is undoing a mistake. Later
+// they are asked again, since they could not leave it in the meantime.
 const undoLasts = time.Hour
 
 // restoreMember adds a former member to a project that is restored from the trash, or sends an invitation.

@@ -390,7 +390,8 @@ func knownProject(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, error) {
 	case p != nil:
 		return *p, nil
 	case ref.ID == "":
-		return naming.Project{}, newError(KindNotFound, "project_name", "project_name %s not found, or you have no access to it",
+		return naming.Project{}, newError(KindNotFound, "project_name",
+			"project_name %s not found, or you have no access to it",
 			show(ref.Name))
 	}
 	return naming.Project{}, newError(KindNotFound, "project_id", "project_id %s not found, or you have no access to it",

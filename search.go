@@ -21,8 +21,8 @@ import (
 type SortOrder string
 
 // The values of [SortOrder]. The id breaks ties, so that pages neither repeat nor skip results. Orders by time use the
-// stored times, even from a clock that was ahead. Memories without a key or an event time come last in the orders by it,
-// which searches and listings of memories take.
+// stored times, even from a clock that was ahead. Memories without a key or an event time come last in the orders by
+// it, which searches and listings of memories take.
 const (
 	SortRelevance   SortOrder = "relevance" // best first
 	SortUpdatedAsc  SortOrder = "updated_at_asc"

@@ -31,7 +31,8 @@ func TestPromptsAreMadeOfWhatIsKnown(t *testing.T) {
 		without   []string
 	}{
 		{"load_project_context", map[string]string{"project": "bridge", "task": "order granite for the pillars"},
-			[]string{`Bridge (project_id "bridge")`, "order granite for the pillars", "spans the river", "Use granite.", "Never paint granite.",
+			[]string{`Bridge (project_id "bridge")`, "order granite for the pillars", "spans the river", "Use granite.",
+				"Never paint granite.",
 				"- [ ] T2 order granite", w.ids["pillars"], "get_module_state"},
 			[]string{"T1 measure", "Not there yet", "ask what is next"}},
 		{"load_project_context", map[string]string{"project": "Timber bridge"},

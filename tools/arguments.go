@@ -419,7 +419,8 @@ func (p *parameter) decodeObject(label string, given any) (any, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(decoded)) {
 		if number, ok := outOfRange(decoded[key]); ok {
-			return nil, invalid(p.name, "%s.%s has the number %s, which is out of range", label, shorten.Within(key, 60), shorten.Within(number, 60))
+			return nil, invalid(p.name, "%s.%s has the number %s, which is out of range", label, shorten.Within(key, 60),
+				shorten.Within(number, 60))
 		}
 	}
 	return decoded, nil

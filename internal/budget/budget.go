@@ -102,8 +102,8 @@ func Share(parts []Part, room int) (shortened []Part, left int) {
 	return shortened, room
 }
 
-// FitList keeps pieces of a list while there is room, and shortens the one that exceeds the remaining room. The function
-// returns an element as a piece.
+// FitList keeps pieces of a list while there is room, and shortens the one that exceeds the remaining room. The
+// function returns an element as a piece.
 func FitList[T any](list []T, room int, piece func(*T) Piece) (kept []T, left, roomLeft int) {
 	kept = []T{}
 	for i, m := range list {

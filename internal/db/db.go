@@ -41,9 +41,9 @@ type DB interface {
 // Tx is a transaction, valid for one goroutine at a time, until the function that received it returns. Statements may
 // run while rows of an earlier one are open.
 //
-// Parameters are ?, in the order of the arguments, or numbered, from ?1 without a gap; a number may stand several times.
-// A statement uses one form. Where an older one mixes them, a ? has the number after the highest before it. Too few
-// arguments are an error; an engine need not notice too many.
+// Parameters are ?, in the order of the arguments, or numbered, from ?1 without a gap; a number may stand several
+// times. A statement uses one form. Where an older one mixes them, a ? has the number after the highest before it. Too
+// few arguments are an error; an engine need not notice too many.
 type Tx interface {
 	// Context returns the context of the Read or Write that the transaction belongs to.
 	Context() context.Context

@@ -57,7 +57,8 @@ const (
 
 	// SameContent is the condition that a memory has the content ?1, as the index memory_content finds it. With a bare
 	// content = ?1 in it, SQLite would put ?1 for content in the other two conditions, and use no index.
-	SameContent = `octet_length(content) = octet_length(?1) AND substr(content, -16) = substr(?1, -16) AND coalesce(content, '') = ?1`
+	SameContent = `octet_length(content) = octet_length(?1) AND substr(content, -16) = substr(?1, -16)
+		AND coalesce(content, '') = ?1`
 
 	// The parts of [Slice].
 	SliceOf = `substr(CAST(`

@@ -12,8 +12,8 @@ var (
 	ErrSpanReadOnly = errors.New("the context belongs to a snapshot, which is only for reading")
 )
 
-// Spanning is a DB whose snapshots and transactions can span several calls: with the context that [Spanning.Snapshot] passes on, Read
-// runs in that snapshot instead of one of its own.
+// Spanning is a DB whose snapshots and transactions can span several calls: with the context that [Spanning.Snapshot]
+// passes on, Read runs in that snapshot instead of one of its own.
 type Spanning struct{ DB }
 
 // spanKey is the key of a database's open snapshot in a context.

@@ -129,7 +129,8 @@ func (w *Worker) embedPending(after int64) (last int64, err error) {
 			p.text = string(piece)
 			pending = append(pending, p)
 			return err
-		}, `SELECT p.id, `+db.Slice(`m.content`, `p.start + 1`, `p.length`)+` FROM passage p JOIN memory m ON m.id = p.memory_id
+		}, `SELECT p.id, `+db.Slice(`m.content`, `p.start + 1`, `p.length`)+
+			` FROM passage p JOIN memory m ON m.id = p.memory_id
 			WHERE p.vector IS NULL AND p.profile_id = ? AND p.id > ? ORDER BY p.id LIMIT ?`, w.v.Profile, after, w.v.Batch)
 	})
 	if err != nil || len(pending) == 0 {

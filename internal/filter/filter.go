@@ -38,7 +38,8 @@ type Condition struct {
 // a slice.
 func Compile(v kernel.Viewer, f map[string]any) (string, []any, error) {
 	if len(f) > maxConditions {
-		return "", nil, fault.New(fault.KindTooLarge, "filter", "filter has %d keys; at most %d are allowed", len(f), maxConditions)
+		return "", nil, fault.New(fault.KindTooLarge, "filter", "filter has %d keys; at most %d are allowed", len(f),
+			maxConditions)
 	}
 	var parts []string
 	var args []any

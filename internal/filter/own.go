@@ -18,7 +18,8 @@ func ownField(v kernel.Viewer, key string) field {
 		return InOwn + `WHERE o.partition_id IN (SELECT ` + own +
 				` AND o.key = ?` + indexed +
 				` UNION ALL SELECT o.memory_id FROM memory_own o ` + db.InOrder + ` memory m ON m.id = o.memory_id ` +
-				`WHERE o.partition_id IN (SELECT ` + own + ` AND o.key = '' AND o.value = ` + db.OwnOfLong + ` AND ` + unindexed + `)`,
+				`WHERE o.partition_id IN (SELECT ` + own + ` AND o.key = '' AND o.value = ` + db.OwnOfLong + ` AND ` + unindexed +
+				`)`,
 			slices.Concat(args, []any{key}, indexedArg, args, unindexedArgs)
 	}
 	return field{

@@ -144,8 +144,8 @@ func (a Attributes) Patch(patch map[string]any) (Attributes, error) {
 	return a, nil
 }
 
-// PatchOwn applies a JSON merge patch (RFC 7396) to the caller's own metadata, whatever the names of the keys. The patch
-// must be canonical.
+// PatchOwn applies a JSON merge patch (RFC 7396) to the caller's own metadata, whatever the names of the keys. The
+// patch must be canonical.
 func (a Attributes) PatchOwn(patch map[string]any) Attributes {
 	if len(patch) == 0 {
 		return a

@@ -378,8 +378,8 @@ func SameContent(tx db.Tx, partition int64, content string) (int64, error) {
 	return rows[0], nil
 }
 
-// KeepRule marks a memory, which was just written, as the rule of its project, or as none. The schema holds a project to
-// one rule of each type; a second one is db.ErrUnique.
+// KeepRule marks a memory, which was just written, as the rule of its project, or as none. The schema holds a project
+// to one rule of each type; a second one is db.ErrUnique.
 func KeepRule(tx db.Tx, row int64) error {
 	_, err := tx.Exec(`UPDATE memory SET rule_of = CASE WHEN rule_type IS NOT NULL THEN (SELECT p.project_id
 		FROM partition p WHERE p.id = memory.partition_id) END WHERE id = ?`, row)

@@ -157,7 +157,8 @@ func TestANameWithTwoProjectsListsBoth(t *testing.T) {
 			VALUES (6, 3, 'apollo', 'APOLLO', 'apollo', 1, 1)`); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (6, ?, 'reader', 1)`, anna)
+		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (6, ?, 'reader', 1)`,
+			anna)
 		return err
 	})
 	for _, id := range []string{"apollo", ""} {

@@ -159,6 +159,7 @@ func read(tx db.Tx, query string, args ...any) (rows []Row, err error) {
 	return rows, err
 }
 
+// Rows returns the rows of memories, in their order.
 func Rows(changes []Row) []int64 {
 	rows := make([]int64, len(changes))
 	for i, r := range changes {

@@ -164,7 +164,8 @@ func TestOneOfSeveralOldRulesIsMarked(t *testing.T) {
 	old := openTest(t, c)
 	must(t, old.Write(t.Context(), func(tx base.Tx) error {
 		for _, statement := range strings.Split(`INSERT INTO users (id, uid, created_at) VALUES (1, 'ann', 0);
-			INSERT INTO collection (id, owner_id, name, description, created_at, updated_at) VALUES (1, 1, 'a', '', 0, 0), (2, 1, 'b', '', 0, 0);
+			INSERT INTO collection (id, owner_id, name, description, created_at, updated_at)
+				VALUES (1, 1, 'a', '', 0, 0), (2, 1, 'b', '', 0, 0);
 			INSERT INTO project (id, uid, owner_id, name, name_key, created_at, updated_at)
 				VALUES (1, 'p', 1, 'P', 'p', 0, 0), (2, 'q', 1, 'Q', 'q', 0, 0);
 			INSERT INTO partition (id, collection_id, project_id) VALUES (1, 1, 1), (2, 2, 1), (3, 1, 2), (4, 1, NULL);

@@ -69,7 +69,7 @@ func (d *DB) keepPart(part int64) {
 	if err != nil {
 		return // another process holds it
 	}
-	defer f.Close()        //nolint:errcheck // nothing of it is read
+	defer f.Close()
 	_ = fill(f, d.reserve) // up to where the disk is full
 	if info, err := f.Stat(); err == nil {
 		_ = f.Truncate(info.Size() / part)

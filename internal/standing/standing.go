@@ -68,8 +68,8 @@ const RuleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m ` + db.B
 	db.Integers + `
 	AND m.event_type = '` + eventProjectRule + `' AND m.rule_type IS NOT NULL ORDER BY m.updated_at DESC, m.id DESC`
 
-// Rules returns the rows of the rules in a list of partitions by their type. If an older file holds several of one type,
-// the newest counts.
+// Rules returns the rows of the rules in a list of partitions by their type. If an older file holds several of one
+// type, the newest counts.
 func Rules[T ~string](tx db.Tx, now int64, partitions string) (map[T]int64, error) {
 	rules := map[T]int64{}
 	var rows []recency.Row
@@ -122,7 +122,8 @@ func DoDont(tx db.Tx, now int64, partitions string) ([]int64, error) {
 }
 
 // NewestOfAll takes the newest memories of each partition from its index, without a full scan.
-var NewestOfAll = recency.Query{ByTime: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e JOIN memory m ON m.id IN (
+var NewestOfAll = recency.Query{ByTime: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 +
+	` e JOIN memory m ON m.id IN (
 		SELECT n.id FROM memory n WHERE n.partition_id = e.value AND n.updated_at BETWEEN ?2 AND ?3
 		ORDER BY n.updated_at DESC LIMIT ?4)
 	ORDER BY m.updated_at DESC, m.id DESC LIMIT ?4`,

@@ -24,8 +24,10 @@ func absentOnce(f *fixture) {
 	f.equal("the first", []any{first.Effect, first.Revision}, []any{souvenir.EffectAdded, 1})
 	f.clock.Pass(time.Hour)
 	f.embedder.Texts()
-	again := f.add(souvenir.NewMemory{Content: "we deploy on thursdays", Tags: []string{"other"}, State: "new", IfAbsent: true})
-	f.equal("the second", []any{again.Effect, again.Memory, again.Indexed}, []any{souvenir.EffectUnchanged, first.Memory, true})
+	again := f.add(souvenir.NewMemory{Content: "we deploy on thursdays", Tags: []string{"other"}, State: "new",
+		IfAbsent: true})
+	f.equal("the second", []any{again.Effect, again.Memory, again.Indexed},
+		[]any{souvenir.EffectUnchanged, first.Memory, true})
 	long := strings.Repeat("the same end ", 20_000)
 	for _, m := range []souvenir.NewMemory{
 		{Content: "we deploy on thursdayS"}, {Content: "We deploy on thursdays"}, {Content: "日本語で書いた記憶"}, {Content: long},

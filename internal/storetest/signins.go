@@ -423,7 +423,8 @@ func browsersKnown(f *fixture) {
 	check("a mark after signing out", ann.ID, session.Mark, true)
 	f.clock.Pass(100 * day)
 	later := f.addSignIn(souvenir.NewSignIn{User: "ann"})
-	f.equal("the key of a later mark is the same", strings.Split(later.Mark, ".")[0] == strings.Split(session.Mark, ".")[0],
+	f.equal("the key of a later mark is the same",
+		strings.Split(later.Mark, ".")[0] == strings.Split(session.Mark, ".")[0],
 		false)
 	f.clock.Pass(200 * day)
 	f.addSignIn(souvenir.NewSignIn{User: "ben"})

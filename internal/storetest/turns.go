@@ -83,7 +83,8 @@ func turnsApart(f *fixture) {
 	f.said("b", "the heron of another conversation", nil)
 	f.add(souvenir.NewMemory{Content: "the heron of another collection", Collection: "other", ShownMetadata: metadata})
 	f.add(souvenir.NewMemory{Content: "the heron of a project", ProjectID: "p", ShownMetadata: metadata})
-	f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "the heron of another user", ShownMetadata: metadata})
+	f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "the heron of another user",
+		ShownMetadata: metadata})
 	f.addTexts("the heron of none")
 	quiet := f.said("a", "yes, they do", nil)
 	f.equal("lenders", f.lenders(quiet.ID, souvenir.Query{Text: "heron"}), []string(nil))

@@ -135,7 +135,8 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 			patch["project_id"] = "shared"
 		}
 		final := n.contents[m.name]
-		if _, err := view.UpdateMemory(t.Context(), added.ID, MemoryUpdate{Content: &final, ShownMetadata: patch}); err != nil {
+		if _, err := view.UpdateMemory(t.Context(), added.ID,
+			MemoryUpdate{Content: &final, ShownMetadata: patch}); err != nil {
 			t.Fatal(err)
 		}
 		switch m.name {

@@ -169,7 +169,8 @@ func (t *Mover) move(entry, row int64) error {
 	var id, tags string
 	var partition int64
 	err := t.Tx.QueryRow(`SELECT uid, partition_id, content, coalesce(event_type, ''), coalesce(state, ''),
-			coalesce(importance, ''), coalesce(classification, ''), coalesce(rule_type, ''), coalesce(key, ''), event_time, metadata, revision, created_at, updated_at,
+			coalesce(importance, ''), coalesce(classification, ''), coalesce(rule_type, ''), coalesce(key, ''), event_time,
+			metadata, revision, created_at, updated_at,
 			(SELECT `+db.ListOf+`(tag ORDER BY position) FROM memory_tag WHERE memory_id = memory.id) FROM memory WHERE id = ?`,
 		row).
 		Scan(&id, &partition, &m.Content, &m.EventType, &m.State, &m.Importance, &m.Classification, &m.RuleType, &m.Key,

@@ -65,6 +65,7 @@ type formerName struct {
 	Until int64  `json:"until"`
 }
 
+// Member is a member of a project in the trash.
 type Member struct {
 	User    string `json:"user"` // user id
 	Role    string `json:"role"`
