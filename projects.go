@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -458,12 +459,16 @@ func (s *Store) projectForWriting(tx db.Tx, v viewer, id, name string) (projectT
 		return projectTarget{}, err
 	}
 	made := projectTarget{row: row, created: true, warnings: warnings}
+	if name == "" && uuid.Validate(id) == nil {
+		made.warnings = append(made.warnings, fmt.Sprintf("project_id %s was not known, so a new project was created that "+
+			"has it as its name; a project that you worked in before was deleted, or is no longer shared with you", show(id)))
+	}
 	if !v.Limited { // the view must not learn the names of projects outside its limit
 		near, err := naming.Near(tx, v, row)
 		if err != nil {
 			return projectTarget{}, err
 		}
-		made.warnings = slices.Concat(warnings, near)
+		made.warnings = append(made.warnings, near...)
 	}
 	return made, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"math"
 	"reflect"
 	"time"
 
@@ -162,6 +163,9 @@ func (s *Set) getContext(ctx context.Context, a *memoryArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range found.Related {
+		found.Related[i].Score = threeDigits(found.Related[i].Score)
+	}
 	found.Tokens += extra
 	return found, nil
 }
@@ -171,6 +175,9 @@ const (
 	mostSimilar = 3
 	mostPreview = 200
 )
+
+// threeDigits rounds a score: more digits mean nothing to a model.
+func threeDigits(score float64) float64 { return math.Round(score*1000) / 1000 }
 
 // similarMemory is a near duplicate of a stored memory.
 type similarMemory struct {
@@ -214,7 +221,8 @@ func (s *Set) storeMemory(ctx context.Context, a *memoryArguments) (any, error) 
 	}
 	similar := make([]similarMemory, len(m.Similar))
 	for i, like := range m.Similar {
-		similar[i] = similarMemory{like.ID, like.Score, like.Collection, shorten.Within(like.Content, mostPreview), like.SharedBy}
+		similar[i] = similarMemory{like.ID, threeDigits(like.Score), like.Collection,
+			shorten.Within(like.Content, mostPreview), like.SharedBy}
 	}
 	return storedMemory{m.ID, m.Collection, m.ProjectID, m.ProjectName, m.Revision, m.CreatedAt, m.UpdatedAt, m.Indexed,
 		similar, m.SharedBy, m.ProjectCreated, m.Warnings}, nil

@@ -50,7 +50,7 @@ type foundMemory struct {
 // hitView formats a hit for a search result. It omits the first revision.
 func hitView(h souvenir.Hit, inProject bool) foundMemory {
 	m := foundMemory{
-		ID: h.ID, Content: h.Content, Metadata: h.ShownMetadata(), Score: math.Round(h.Score*1000) / 1000, Rank: h.Rank,
+		ID: h.ID, Content: h.Content, Metadata: h.ShownMetadata(), Score: threeDigits(h.Score), Rank: h.Rank,
 		CreatedAt: h.CreatedAt.Truncate(time.Second), UpdatedAt: h.UpdatedAt.Truncate(time.Second), FileCount: h.FileCount,
 		Files: orEmpty(h.Files), SharedBy: h.SharedBy, Explanation: shortExplanation(h.Explanation),
 	}

@@ -518,4 +518,14 @@ func TestSearchResultsAreLean(t *testing.T) {
 			t.Errorf("%s: %d bytes around 7 memories, want at most 200 for each", args, n)
 		}
 	}
+	context := w.must("owner", "memory", `{"action": "get_context", "query": "when does the ferry leave", "project_id": "p-lean"}`)
+	related := at(context, "related_memories").([]any)
+	if len(related) == 0 {
+		t.Error("got no related memories, want some")
+	}
+	for _, m := range related {
+		if score := fmt.Sprint(at(m, "score")); len(score) > len("0.123") {
+			t.Errorf("get_context: got score %s, want at most three digits", score)
+		}
+	}
 }

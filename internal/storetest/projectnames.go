@@ -194,6 +194,9 @@ func projectNamesNeverBlocked(f *fixture) {
 // emptyTodo is a todo with one task.
 const emptyTodo = "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n- [ ] T1 one\n\n## Gaps\n"
 
+// gone has the form of an id that the store makes.
+const gone = "01a206e1-960c-7c7e-bc61-edc4e7703ee7"
+
 func projectNamesTypo(f *fixture) {
 	first := f.stored("Apollo", "x")
 	f.equal("nothing to say", len(first.Warnings), 0)
@@ -220,6 +223,10 @@ func projectNamesTypo(f *fixture) {
 	ann := f.as(souvenir.Access{User: "ann"})
 	f.equal("of others' projects nothing is told", len(ann.stored("Apollo", "x").Warnings)+
 		len(ann.stored("Gemina", "x").Warnings), 0)
+	lost := f.add(souvenir.NewMemory{Content: "by the id of a project that is gone", ProjectID: gone})
+	f.warned("by id", lost.Warnings, gone, "no longer shared")
+	again := f.add(souvenir.NewMemory{Content: "by the same id", ProjectID: gone})
+	f.equal("warnings of the second", len(again.Warnings), 0)
 	m := f.stored("Saturn", "x")
 	_, err = f.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_name": "Saturm"}})
 	f.check("UpdateMemory", err)
