@@ -4,15 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -95,53 +98,10 @@ type ContextRules struct {
 	Todo *ContextMemory `json:"todo"`
 }
 
-// ContextMemory is a memory as a context shows it.
-type ContextMemory struct {
-	Memory
-	Score     float64 // relevance to the query, 0 to 1; 0 when nothing was searched for
-	Truncated bool    // shortened: Content ends early, or long metadata is left out. GetMemory returns the whole
-}
-
 // ToolCall is a call of one of the tools.
 type ToolCall struct {
 	Tool      string         `json:"tool"`
 	Arguments map[string]any `json:"arguments"`
-}
-
-// MarshalJSON returns the memory's form with score and truncated where they are not zero.
-func (m ContextMemory) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		ID         string         `json:"id"`
-		Content    string         `json:"content"`
-		Collection string         `json:"collection_name,omitempty"`
-		Owner      string         `json:"owner,omitempty"`
-		Metadata   map[string]any `json:"metadata"`
-		Revision   int            `json:"revision,omitempty"`
-		CreatedAt  time.Time      `json:"created_at,omitzero"`
-		UpdatedAt  time.Time      `json:"updated_at,omitzero"`
-		SharedBy   string         `json:"shared_by,omitempty"`
-		Key        string         `json:"key,omitempty"`
-		EventTime  time.Time      `json:"event_time,omitzero"`
-		contextMemoryJSON
-	}{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.SharedBy,
-		m.Key, m.EventTime, contextMemoryJSON{m.Score, m.Truncated}})
-}
-
-// UnmarshalJSON reads the output of MarshalJSON.
-func (m *ContextMemory) UnmarshalJSON(data []byte) error {
-	var beside contextMemoryJSON
-	var memory Memory
-	if err := withMemory(data, &memory, &beside); err != nil {
-		return err
-	}
-	*m = ContextMemory{Memory: memory, Score: beside.Score, Truncated: beside.Truncated}
-	return nil
-}
-
-// contextMemoryJSON holds the additional members of a context's memory.
-type contextMemoryJSON struct {
-	Score     float64 `json:"score,omitempty"`
-	Truncated bool    `json:"truncated,omitempty"`
 }
 
 // MarshalJSON returns the form of the interface: identity and conversation_memory_id are null when there is none,
@@ -167,14 +127,6 @@ func (c Context) MarshalJSON() ([]byte, error) {
 		form.ConversationID = &c.ConversationID
 	}
 	return json.Marshal(form)
-}
-
-// emptyList returns a list that JSON writes as [] even if it is nil.
-func emptyList[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 // guide is the advice in every context on how to work with the memory.
@@ -593,4 +545,46 @@ func (c *Context) clear() {
 	if c.ProjectRules != nil {
 		c.ProjectRules, c.ProjectDoDont = &ContextRules{}, []ContextMemory{}
 	}
+}
+
+// newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
+func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
+	return standing.Newest(tx, s.now(), sel.PartitionList(), types...)
+}
+
+// contextText is the search text for related memories: the query and, while no identity is stored, the detected
+// identity.
+func (s *Store) contextText(ctx context.Context, q ContextQuery) (string, error) {
+	if len(q.DetectedIdentity) == 0 {
+		return q.Query, nil
+	}
+	known, err := s.hasIdentity(ctx)
+	if err != nil || known {
+		return q.Query, err
+	}
+	widening := shorten.Bytes(strings.Join(jsonobject.Leaves(nil, q.DetectedIdentity), "\n"),
+		min(maxWidening, MaxQuery-len(q.Query)-1))
+	return strings.TrimSpace(q.Query + "\n" + widening), nil
+}
+
+// suggestIdentity is the call that stores a detected identity.
+func suggestIdentity(detected map[string]any) *ToolCall {
+	metadata := map[string]any{}
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(detected)) {
+		texts := jsonobject.Leaves(nil, detected[key])
+		if len(texts) > 0 {
+			lines = append(lines, key+": "+strings.Join(texts, ", "))
+		}
+		if !slices.Contains(kernel.KnownKeys, key) {
+			metadata[key] = detected[key]
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return &ToolCall{Tool: "memory", Arguments: map[string]any{
+		"action": "store", "event_type": EventIdentity, "state": StateActive, "content": strings.Join(lines, "\n"),
+		"metadata": metadata,
+	}}
 }

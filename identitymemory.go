@@ -3,15 +3,12 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -203,59 +200,4 @@ func (w *memoryWriter) setIdentityMemory(d *kernel.Draft, patch map[string]any, 
 	after.Content = d.Content
 	after.setAttributes(a)
 	return w.update(*before, after, d)
-}
-
-// contextText is the search text for related memories: the query and, while no identity is stored, the detected
-// identity.
-func (s *Store) contextText(ctx context.Context, q ContextQuery) (string, error) {
-	if len(q.DetectedIdentity) == 0 {
-		return q.Query, nil
-	}
-	known, err := s.hasIdentity(ctx)
-	if err != nil || known {
-		return q.Query, err
-	}
-	widening := shorten.Bytes(strings.Join(leaves(nil, q.DetectedIdentity), "\n"),
-		min(maxWidening, MaxQuery-len(q.Query)-1))
-	return strings.TrimSpace(q.Query + "\n" + widening), nil
-}
-
-// leaves appends the texts and numbers in a JSON value, in the order of their keys.
-func leaves(texts []string, value any) []string {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			texts = leaves(texts, v[key])
-		}
-	case []any:
-		for _, item := range v {
-			texts = leaves(texts, item)
-		}
-	case nil, bool:
-	default:
-		texts = append(texts, fmt.Sprint(v))
-	}
-	return texts
-}
-
-// suggestIdentity is the call that stores a detected identity.
-func suggestIdentity(detected map[string]any) *ToolCall {
-	metadata := map[string]any{}
-	var lines []string
-	for _, key := range slices.Sorted(maps.Keys(detected)) {
-		texts := leaves(nil, detected[key])
-		if len(texts) > 0 {
-			lines = append(lines, key+": "+strings.Join(texts, ", "))
-		}
-		if !slices.Contains(kernel.KnownKeys, key) {
-			metadata[key] = detected[key]
-		}
-	}
-	if len(lines) == 0 {
-		return nil
-	}
-	return &ToolCall{Tool: "memory", Arguments: map[string]any{
-		"action": "store", "event_type": EventIdentity, "state": StateActive, "content": strings.Join(lines, "\n"),
-		"metadata": metadata,
-	}}
 }

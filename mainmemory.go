@@ -9,7 +9,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/naming"
-	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/standing"
 )
 
@@ -155,44 +154,4 @@ func (m MainMemory) Within(tokens int) MainMemory {
 			tokens, len(m.Related), len(related), direct, len(left)-direct, m.Memory.ID))
 	}
 	return m
-}
-
-// shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview.
-func (m *ContextMemory) shorten(characters int) {
-	if cut := shorten.Words(m.Content, characters); cut != m.Content {
-		m.Content, m.Truncated = cut, true
-	}
-	if budget.Size(m.Metadata) > maxOwnInPreview {
-		m.Metadata, m.Truncated = nil, true
-	}
-}
-
-// piece is a memory as it is fitted into a budget.
-type piece ContextMemory
-
-func (p *piece) Text() string    { return p.Content }
-func (p *piece) Cut(text string) { p.Content, p.Truncated = text, true }
-func (p *piece) Strip() {
-	p.Memory = Memory{ID: p.ID, Content: p.Content, EventType: p.EventType, RuleType: p.RuleType, SharedBy: p.SharedBy}
-}
-
-func asPiece(m *ContextMemory) budget.Piece { return (*piece)(m) }
-
-func (p piece) MarshalJSON() ([]byte, error) { return ContextMemory(p).MarshalJSON() }
-
-// within shortens the memory until its JSON has at most most bytes, if its identifying fields leave room for that.
-func (m *ContextMemory) within(most int) { budget.Within((*piece)(m), most) }
-
-// shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview. It reports
-// whether anything was left out.
-func (m *Memory) shorten(characters int) bool {
-	preview := ContextMemory{Memory: *m}
-	preview.shorten(characters)
-	*m = preview.Memory
-	return preview.Truncated
-}
-
-// newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
-func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
-	return standing.Newest(tx, s.now(), sel.PartitionList(), types...)
 }

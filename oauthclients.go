@@ -274,11 +274,11 @@ func (h *Accounts) AddClient(ctx context.Context, n NewClient) (RegisteredClient
 func (n NewClient) maker(tx db.Tx, user, now int64) (string, error) {
 	u := storedUser{row: user}
 	if n.TokenID != "" { // which ends with its grant, if it has one
-		_, err := liveToken(tx, u, n.TokenID, now)
+		_, err := activeToken(tx, u, n.TokenID, now)
 		return "token " + n.TokenID, err
 	}
 	if n.GrantID != "" {
-		_, err := liveGrant(tx, u, n.GrantID)
+		_, err := activeGrant(tx, u, n.GrantID)
 		return "grant " + n.GrantID, err
 	}
 	return "", nil
@@ -588,4 +588,14 @@ func (c storedClient) expires() any {
 		return int64(0)
 	}
 	return c.ExpiresAt.UnixMicro()
+}
+
+// endMadeClients deactivates the clients whose parent has ended.
+func endMadeClients(tx db.Tx, now int64) error {
+	_, err := tx.Exec(`UPDATE oauth_client SET disabled_at = ?1, updated_at = ?1 WHERE maker <> '' AND disabled_at IS NULL
+		AND NOT EXISTS (SELECT 1 `+fromToken+` WHERE oauth_client.maker = 'token ' || t.uid AND NOT `+tokenEnded+
+		` AND coalesce(t.expires_at > ?1, true))
+		AND NOT EXISTS (SELECT 1 FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id
+			WHERE oauth_client.maker = 'grant ' || g.uid AND g.revoked_at IS NULL AND c.disabled_at IS NULL)`, now)
+	return err
 }

@@ -519,3 +519,25 @@ func joinScopes(scopes []Scope) string {
 	}
 	return strings.Join(words, " ")
 }
+
+// activeGrant finds a valid OAuth grant of a user.
+func activeGrant(tx db.Tx, u storedUser, id string) (storedGrant, error) {
+	found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL AND c.disabled_at IS NULL`, id,
+		u.row)
+	if err == nil && len(found) == 0 {
+		err = newError(KindNotFound, "grant_id", "grant_id %s is not an OAuth grant of this user, or has ended", show(id))
+	}
+	if err != nil {
+		return storedGrant{}, err
+	}
+	return found[0], nil
+}
+
+// endGrants ends a user's OAuth grants.
+func endGrants(tx db.Tx, user, now int64) error {
+	if _, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now,
+		user); err != nil {
+		return err
+	}
+	return endMadeClients(tx, now)
+}

@@ -2,8 +2,11 @@ package souvenir
 
 import (
 	"encoding/json"
+	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/ranking"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // Explanation says what the score of a hit consists of. What it names as gains adds up to the score, unless that would
@@ -166,4 +169,92 @@ func (r Results) Groups() []Group {
 		groups[i].Hits = append(groups[i].Hits, h)
 	}
 	return groups
+}
+
+// ContextMemory is a memory as a context shows it.
+type ContextMemory struct {
+	Memory
+	Score     float64 // relevance to the query, 0 to 1; 0 when nothing was searched for
+	Truncated bool    // shortened: Content ends early, or long metadata is left out. GetMemory returns the whole
+}
+
+// MarshalJSON returns the memory's form with score and truncated where they are not zero.
+func (m ContextMemory) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		ID         string         `json:"id"`
+		Content    string         `json:"content"`
+		Collection string         `json:"collection_name,omitempty"`
+		Owner      string         `json:"owner,omitempty"`
+		Metadata   map[string]any `json:"metadata"`
+		Revision   int            `json:"revision,omitempty"`
+		CreatedAt  time.Time      `json:"created_at,omitzero"`
+		UpdatedAt  time.Time      `json:"updated_at,omitzero"`
+		SharedBy   string         `json:"shared_by,omitempty"`
+		Key        string         `json:"key,omitempty"`
+		EventTime  time.Time      `json:"event_time,omitzero"`
+		contextMemoryJSON
+	}{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.SharedBy,
+		m.Key, m.EventTime, contextMemoryJSON{m.Score, m.Truncated}})
+}
+
+// UnmarshalJSON reads the output of MarshalJSON.
+func (m *ContextMemory) UnmarshalJSON(data []byte) error {
+	var beside contextMemoryJSON
+	var memory Memory
+	if err := withMemory(data, &memory, &beside); err != nil {
+		return err
+	}
+	*m = ContextMemory{Memory: memory, Score: beside.Score, Truncated: beside.Truncated}
+	return nil
+}
+
+// contextMemoryJSON holds the additional members of a context's memory.
+type contextMemoryJSON struct {
+	Score     float64 `json:"score,omitempty"`
+	Truncated bool    `json:"truncated,omitempty"`
+}
+
+// emptyList returns a list that JSON writes as [] even if it is nil.
+func emptyList[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview.
+func (m *ContextMemory) shorten(characters int) {
+	if cut := shorten.Words(m.Content, characters); cut != m.Content {
+		m.Content, m.Truncated = cut, true
+	}
+	if budget.Size(m.Metadata) > maxOwnInPreview {
+		m.Metadata, m.Truncated = nil, true
+	}
+}
+
+// piece is a memory as it is fitted into a budget.
+type piece ContextMemory
+
+func (p *piece) Text() string { return p.Content }
+
+func (p *piece) Cut(text string) { p.Content, p.Truncated = text, true }
+
+func (p *piece) Strip() {
+	p.Memory = Memory{ID: p.ID, Content: p.Content, EventType: p.EventType, RuleType: p.RuleType, SharedBy: p.SharedBy}
+}
+
+func asPiece(m *ContextMemory) budget.Piece { return (*piece)(m) }
+
+func (p piece) MarshalJSON() ([]byte, error) { return ContextMemory(p).MarshalJSON() }
+
+// within shortens the memory until its JSON has at most most bytes, if its identifying fields leave room for that.
+func (m *ContextMemory) within(most int) { budget.Within((*piece)(m), most) }
+
+// shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview. It reports
+// whether anything was left out.
+func (m *Memory) shorten(characters int) bool {
+	preview := ContextMemory{Memory: *m}
+	preview.shorten(characters)
+	*m = preview.Memory
+	return preview.Truncated
 }

@@ -411,6 +411,26 @@ func endSignIns(tx db.Tx, user int64, except string) error {
 	return err
 }
 
+// endMadeIn ends what was made in the sign-ins e for which a condition holds: tokens, with all their descendants, and
+// grants of applications.
+func endMadeIn(tx db.Tx, now int64, condition string, args ...any) error {
+	sessions, err := db.Column[string](tx, `SELECT e.uid FROM session e WHERE `+condition, args...)
+	if err != nil {
+		return err
+	}
+	for _, id := range sessions {
+		for _, statement := range []string{
+			`UPDATE token SET revoked_at = ? WHERE session = ? AND session <> '' AND revoked_at IS NULL`,
+			`UPDATE oauth_grant SET revoked_at = ? WHERE session = ? AND session <> '' AND revoked_at IS NULL`,
+		} {
+			if _, err := tx.Exec(statement, now, id); err != nil {
+				return err
+			}
+		}
+	}
+	return endMadeClients(tx, now)
+}
+
 // purgeSignIns deletes the sign-ins that have expired, and counts them.
 func purgeSignIns(tx db.Tx, now int64) (int64, error) {
 	result, err := tx.Exec(`DELETE FROM session WHERE expires_at <= ?`, now)

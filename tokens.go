@@ -3,8 +3,6 @@ package souvenir
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -430,33 +428,141 @@ func badToken() error {
 	return newError(KindUnauthenticated, "", "the token is not valid; it may have expired or been deleted")
 }
 
-// use is the use of a credential.
-type use struct {
-	of, id string
-	last   *int64 // last use recorded in the file; nil: never
-	now    int64
+// Credentials have parents: a credential made through a token, an application or a browser sign-in ends with it.
+//
+//   - A token made through a token (parent_id) has at most its parent's scopes, projects and lifetime, and inherits
+//     its grant and its sign-in. Deleting a token ends all its descendants in the same transaction.
+//   - A token made by an application ends with the grant, which each check looks at.
+//   - A token made, or an application allowed, in a sign-in ends when the user ends that from elsewhere: that
+//     means that the wrong person used it. Signing out and expiry leave it alone, unless the token was made to end
+//     with them (with_session), which each check looks at.
+//   - A client that a token or an application made is deactivated when that ends.
+
+// parents are the stored parents of a new token.
+type parents struct {
+	token, grant     any // rows; nil: none
+	session, browser string
+	withSession      bool
 }
 
-// noteUse calls write to record the use of a credential: once a minute, without making the caller wait long or fail.
-func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
-	const (
-		every    = int64(time.Minute / time.Microsecond)
-		patience = 250 * time.Millisecond
-	)
-	if u.last != nil && u.now-*u.last < every || s.db.ReadOnly() {
-		return
+// limits are the limits of a new token.
+type limits struct {
+	what     string // the parent, for errors
+	carries  func(Scope) bool
+	projects []string  // nil: all
+	expires  time.Time // zero: never
+}
+
+// inherit finds the parents of a new token, limits it to them, and fills in the fields left empty.
+func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents, error) {
+	var p parents
+	if n.TokenID != "" {
+		parent, err := activeToken(tx, u, n.TokenID, now)
+		if err != nil {
+			return p, err
+		}
+		p.token, t.TokenID, t.TokenName = parent.row, parent.ID, parent.Name
+		n.GrantID, n.WithSignIn = parent.GrantID, parent.WithSignIn
+		p.session, p.browser, p.withSession = parent.SignInID, parent.Browser, parent.WithSignIn
+		bounds := limits{"token " + show(parent.Name), Principal{User: u.User, Scopes: parent.Scopes}.Allows, parent.Projects,
+			parent.ExpiresAt}
+		if err := n.within(bounds); err != nil {
+			return p, err
+		}
+	} else if n.SignInID != "" {
+		found, err := loadSignIns(tx, `e.uid = ? AND e.user_id = ? AND e.expires_at > ?`, n.SignInID, u.row, now)
+		if err != nil {
+			return p, err
+		}
+		if len(found) == 0 {
+			return p, newError(KindNotFound, "session_id", "session_id %s is not a session of this user, or has ended",
+				show(n.SignInID))
+		}
+		p.session, p.browser, p.withSession = n.SignInID, found[0].UserAgent, n.WithSignIn
 	}
-	// Only one caller tries, so that not every call waits while another process holds the file.
-	key := u.of + " " + u.id
-	tried, again := s.uses.LoadOrStore(key, u.now)
-	if again && (u.now-tried.(int64) < every || !s.uses.CompareAndSwap(key, tried, u.now)) {
-		return
+	t.SignInID, t.Browser, t.WithSignIn = p.session, p.browser, p.withSession
+	if n.GrantID != "" {
+		grant, err := activeGrant(tx, u, n.GrantID)
+		if err != nil {
+			return p, err
+		}
+		p.grant, t.GrantID, t.ClientName = grant.row, grant.ID, grant.ClientName
+		if err := n.within(limits{"application " + show(grant.ClientName), grant.carries, grant.Projects,
+			time.Time{}}); err != nil {
+			return p, err
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := s.db.Write(ctx, write); err != nil {
-		s.log.DebugContext(ctx, "the use of a "+u.of+" was not noted", "id", u.id, "error", err)
+	if n.Scopes == nil {
+		n.Scopes = DefaultScopes()
 	}
+	return p, nil
+}
+
+// activeToken finds a valid token of a user.
+func activeToken(tx db.Tx, u storedUser, id string, now int64) (storedToken, error) {
+	found, err := loadTokens(tx, now, `t.uid = ? AND t.user_id = ?`, id, u.row)
+	if err == nil && (len(found) == 0 || found[0].wasRevoked || found[0].expired) {
+		err = newError(KindNotFound, "token_id", "token_id %s is not a token of this user, or has ended", show(id))
+	}
+	if err != nil {
+		return storedToken{}, err
+	}
+	return found[0], nil
+}
+
+// within refuses a new token that exceeds a limit, and fills in the limit for fields left empty.
+func (n *NewToken) within(l limits) error {
+	if n.Scopes == nil {
+		n.Scopes = slices.DeleteFunc(DefaultScopes(), func(s Scope) bool { return !l.carries(s) })
+	}
+	if i := slices.IndexFunc(n.Scopes, func(s Scope) bool { return !l.carries(s) }); i >= 0 {
+		return newError(KindForbidden, "scopes",
+			"scopes has %s, which %s does not carry; a token created with it cannot have more", show(string(n.Scopes[i])),
+			l.what)
+	}
+	if len(n.Scopes) == 0 {
+		return newError(KindForbidden, "scopes", "scopes is left out, and %s carries none of %s; name some that it does",
+			l.what, oneOf(DefaultScopes()))
+	}
+	if n.ExpiresAt.IsZero() {
+		n.ExpiresAt = l.expires
+	}
+	if !l.expires.IsZero() && n.ExpiresAt.After(l.expires) {
+		return newError(KindForbidden, "expires_at",
+			"expires_at is %s, but %s expires at %s; a token created with it cannot outlive it",
+			n.ExpiresAt.Format(time.RFC3339), l.what, l.expires.Format(time.RFC3339))
+	}
+	if l.projects == nil {
+		return nil
+	}
+	if n.Projects == nil {
+		n.Projects = l.projects
+	}
+	if i := slices.IndexFunc(n.Projects, func(ref string) bool { return !slices.Contains(l.projects, ref) }); i >= 0 {
+		return newError(KindForbidden, "projects", "projects has %s, which %s does not reach; name some of %s",
+			show(n.Projects[i]), l.what, oneOf(l.projects))
+	}
+	return nil
+}
+
+// endTokens ends a user's MCP tokens.
+func endTokens(tx db.Tx, user, now int64) error {
+	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now,
+		user); err != nil {
+		return err
+	}
+	return endMadeClients(tx, now)
+}
+
+// endDescendants ends all tokens made through a token (a row), directly or indirectly.
+func endDescendants(tx db.Tx, token, now int64) error {
+	_, err := tx.Exec(`WITH RECURSIVE made (id) AS (
+			SELECT id FROM token WHERE parent_id = ?1 UNION SELECT t.id FROM token t JOIN made ON t.parent_id = made.id)
+		UPDATE token SET revoked_at = ?2 WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL`, token, now)
+	if err != nil {
+		return err
+	}
+	return endMadeClients(tx, now)
 }
 
 // purgeTokens deletes tokens that were deleted or expired more than 30 days ago, and counts them.
@@ -471,22 +577,4 @@ func (s *Store) purgeTokens(tx db.Tx, now int64) (int64, error) {
 	}
 	result, err := tx.Exec(`DELETE FROM token WHERE revoked_at < ?1 OR expires_at < ?1`, before)
 	return result.RowsAffected, err
-}
-
-// newSecret returns 256 random bits in the characters a-z and 2-7, newIdentifier 128 of them.
-func newSecret() string { return randomText(32) }
-
-func newIdentifier() string { return randomText(16) }
-
-func randomText(size int) string {
-	random := make([]byte, size)
-	_, _ = rand.Read(random) // never fails: without randomness the program crashes
-	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(random))
-}
-
-// digest returns the hash that secrets, codes and tokens are stored as. They are random and long, so a plain hash is
-// enough.
-func digest(secret string) []byte {
-	sum := sha256.Sum256([]byte(secret))
-	return sum[:]
 }

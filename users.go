@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -118,35 +119,6 @@ func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 			"user %s is unknown; give the id of a user or the name of an account", show(idOrName))
 	}
 	return found[0], nil
-}
-
-// account finds the user that a call is about: the view's own when none is named. Only the operator may name another.
-func (s *Store) account(tx db.Tx, v viewer, idOrName string) (storedUser, error) {
-	own := storedUser{User: User{ID: s.access.User, Role: RoleUser}}
-	if v.User != 0 {
-		found, err := loadUsers(tx, `u.id = ?`, v.User)
-		if err != nil {
-			return own, err
-		}
-		own = found[0]
-	}
-	switch {
-	case idOrName == "" || idOrName == own.ID:
-		return own, nil
-	case s.operator:
-		return findUser(tx, idOrName)
-	case own.Name != "" && len(idOrName) <= valid.MaxFoldedName && foldname.Key(idOrName) == foldname.Key(own.Name):
-		return own, nil
-	}
-	return own, newError(KindForbidden, "user", "user is %s; a view of a user is for that user alone", show(idOrName))
-}
-
-// checkHasAccount refuses a user without an account.
-func (u storedUser) checkHasAccount() error {
-	if u.Name != "" {
-		return nil
-	}
-	return newError(KindConflict, "user", "user %s has no account; add one with this id first", show(u.ID))
 }
 
 // AddUser adds an account. A name or an id that already has one, or an identity that belongs to another user, is
@@ -410,21 +382,6 @@ func (h *Accounts) GetUser(ctx context.Context, idOrName string) (User, error) {
 	return found.User, err
 }
 
-// Me returns the user of this view. A user who has no account, or has stored nothing yet, is a User with an id and
-// [RoleUser]. A view that is limited to projects does not get the email address.
-func (h *Accounts) Me(ctx context.Context) (User, error) {
-	s := h.s
-	var me storedUser
-	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
-		me, err = s.account(tx, v, "")
-		return err
-	})
-	if s.access.Projects != nil {
-		me.Email = ""
-	}
-	return me.User, err
-}
-
 // UpdateUser changes an account, found by id or name. Demoting or disabling the last enabled admin is ErrConflict, and
 // so are a name that is taken and a user without an account.
 func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate) (User, error) {
@@ -535,24 +492,6 @@ func (s *Store) setAccount(tx db.Tx, u storedUser) error {
 	return err
 }
 
-// disable locks a user out, with every program that acts for them, or lets the user in again.
-func disable(tx db.Tx, row int64, disabled bool, now int64) error {
-	if !disabled {
-		_, err := tx.Exec(`UPDATE users SET disabled_at = NULL, updated_at = ? WHERE id = ?`, now, row)
-		return err
-	}
-	if _, err := tx.Exec(`UPDATE users SET disabled_at = ?1, updated_at = ?1 WHERE id = ?2`, now, row); err != nil {
-		return err
-	}
-	if err := endSignIns(tx, row, ""); err != nil {
-		return err
-	}
-	if err := endTokens(tx, row, now); err != nil {
-		return err
-	}
-	return endGrants(tx, row, now)
-}
-
 // checkAdminLeft refuses a change, already made in tx, that removes the last admin. before is the user before the
 // change.
 func checkAdminLeft(tx db.Tx, before storedUser) error {
@@ -566,3 +505,127 @@ func checkAdminLeft(tx db.Tx, before storedUser) error {
 	}
 	return err
 }
+
+// DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.
+// Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
+// view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
+// after an error the user may be disabled and some memories gone, and a second call deletes the rest.
+func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeleteOptions) error {
+	o := options.orDefault()
+	s, err := h.operator("DeleteUser")
+	if err != nil {
+		return err
+	}
+	ctx = db.Freeing(ctx)
+	u, err := h.GetUser(ctx, idOrName)
+	if err != nil {
+		return err
+	}
+	if err := s.activity.Flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
+		return wrap(err)
+	}
+	id := u.ID // the name may belong to another user by the time the last memories are deleted
+	return trash.InPortions(func(p trash.Portion) (done bool, err error) {
+		err = s.write(ctx, func(tx db.Tx, _ viewer) (err error) {
+			done, err = s.deleteUser(tx, id, o, p)
+			return err
+		})
+		return done, err
+	})
+}
+
+// deleteUser deletes one portion, and reports whether that was all.
+func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion) (done bool, err error) {
+	u, err := findUser(tx, id)
+	if err != nil {
+		return false, err
+	}
+	if !o.WithMemories {
+		if err := checkOwnsNothing(tx, u); err != nil {
+			return false, err
+		}
+	}
+	if u.Name != "" { // a user without an account disappears once disabled, so that comes last
+		if err := disable(tx, u.row, true, s.now()); err != nil {
+			return false, err
+		}
+		if err := checkAdminLeft(tx, u); err != nil {
+			return false, err
+		}
+	}
+	t := s.newTrasher(tx, viewer{User: u.row}, p)
+	t.Forever = true
+	if done, err = t.EraseTrashOf(u.row, p); err != nil || !done {
+		return false, err
+	}
+	done, err = t.Memories(0, `(p.collection_id IN (SELECT id FROM collection `+
+		`WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
+	if err != nil || !done {
+		return false, err
+	}
+	if _, err := tx.Exec(`DELETE FROM collection WHERE owner_id = ?`, u.row); err != nil {
+		return false, err
+	}
+	projects, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?`, u.row)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range projects {
+		whole := DeleteOptions{WithMemories: true, ForGood: true}
+		if done, err = s.deleteProject(tx, viewer{User: u.row}, ProjectRef{ID: id}, whole, p); err != nil || !done {
+			return false, err
+		}
+	}
+	for _, statement := range emptyUser {
+		if _, err := tx.Exec(statement, u.row); err != nil {
+			return false, err
+		}
+	}
+	// A call that started as this user and finishes later must not leave a valid token behind.
+	return true, disable(tx, u.row, true, s.now())
+}
+
+// checkOwnsNothing refuses a user who owns anything that others may use. Empty collections do not count.
+func checkOwnsNothing(tx db.Tx, u storedUser) error {
+	var memories, projects, files int64
+	err := tx.QueryRow(`SELECT
+		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+		WHERE c.owner_id = ?1),
+		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1
+		AND state = 'stored')`, u.row).
+		Scan(&memories, &projects, &files)
+	if err == nil && memories+projects+files > 0 {
+		return newError(KindConflict, "user",
+			"user %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of "+
+				"that, and with what others have stored in these projects",
+			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
+	}
+	return err
+}
+
+// emptyUser deletes what remains of a user (?1) besides memories and projects. The row itself stays: views remember it,
+// and files are deleted after it.
+var emptyUser = []string{
+	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 ` +
+		`AND state = 'trashed')`,
+	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
+	`DELETE FROM project_member WHERE user_id = ?1`,
+	`DELETE FROM project_invitation WHERE sender_id = ?1`,
+	`UPDATE project_invitation SET recipient_id = NULL WHERE recipient_id = ?1`,
+	`DELETE FROM declined_invitation WHERE ?1 IN (user_id, sender_id)`,
+	`DELETE FROM blocked_sender WHERE ?1 IN (user_id, sender_id)`,
+	`DELETE FROM external_identity WHERE user_id = ?1`,
+	`DELETE FROM preference WHERE user_id = ?1`,
+	`DELETE FROM session WHERE user_id = ?1`,
+	`DELETE FROM activity WHERE user_uid = (SELECT uid FROM users WHERE id = ?1)`,
+	`DELETE FROM invitation WHERE created_by = ?1 AND used_at IS NULL`,
+	`DELETE FROM token WHERE user_id = ?1`,
+	`DELETE FROM oauth_grant WHERE user_id = ?1`,
+	`DELETE FROM oauth_client WHERE owner_id = ?1`,
+	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
+}
+
+// UserNameKey returns the form in which equal user names compare equal: without regard to case, width, spaces, the
+// encoding of a character, and invisible characters (Unicode's NFKC_Casefold). Count sign-in attempts for a name under
+// this key, whether or not such a user exists: otherwise the counts reveal which names exist.
+func UserNameKey(name string) string { return foldname.Key(name) }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/fault"
@@ -188,4 +189,22 @@ func MergePatch(target, patch any) any {
 		}
 	}
 	return merged
+}
+
+// Leaves appends the texts and numbers in a JSON value, in the order of their keys.
+func Leaves(texts []string, value any) []string {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			texts = Leaves(texts, v[key])
+		}
+	case []any:
+		for _, item := range v {
+			texts = Leaves(texts, item)
+		}
+	case nil, bool:
+	default:
+		texts = append(texts, fmt.Sprint(v))
+	}
+	return texts
 }

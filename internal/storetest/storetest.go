@@ -128,7 +128,7 @@ func searching() []concept {
 		changeOfModel(),
 		access(),
 		concurrency(),
-		lifecycle(),
+		openClose(),
 		maintenance(),
 		exports(),
 		overviews(),

@@ -10,8 +10,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
-// openLive opens a store of 300 memories, of which every tenth is about a ferry.
-func openLive(t *testing.T, path string, options *Options) *Store {
+// openFerries opens a store of 300 memories, of which every tenth is about a ferry.
+func openFerries(t *testing.T, path string, options *Options) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), path, options)
 	if err != nil {
@@ -70,10 +70,10 @@ func mustFindAlike(t *testing.T, what string, got []string, total int, want []st
 }
 
 func TestLargeIndexIsLoadedInTheBackgroundWhileSearchesGoToDisk(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "live.db")
-	want, wantTotal := ferries(t, openLive(t, path, nil))
+	path := filepath.Join(t.TempDir(), "store.db")
+	want, wantTotal := ferries(t, openFerries(t, path, nil))
 
-	s := openLive(t, path, nil)
+	s := openFerries(t, path, nil)
 	s.index.AtOnce = 10
 	got, total := ferries(t, s)
 	mustFindAlike(t, "while it loads", got, total, want, wantTotal)
@@ -95,10 +95,10 @@ func TestLargeIndexIsLoadedInTheBackgroundWhileSearchesGoToDisk(t *testing.T) {
 }
 
 func TestIndexIsLoadedAheadOfTheFirstSearch(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "live.db")
-	want, wantTotal := ferries(t, openLive(t, path, nil))
+	path := filepath.Join(t.TempDir(), "store.db")
+	want, wantTotal := ferries(t, openFerries(t, path, nil))
 	for _, atOnce := range []int{retrieval.AtOnce, 10} {
-		s := openLive(t, path, nil)
+		s := openFerries(t, path, nil)
 		s.index.AtOnce = atOnce
 		for range 2 { // the second time there is nothing to do
 			if err := s.Upkeep().LoadIndex(t.Context()); err != nil {
@@ -116,16 +116,16 @@ func TestIndexIsLoadedAheadOfTheFirstSearch(t *testing.T) {
 			t.Error("it was loaded again")
 		}
 	}
-	s := openLive(t, path, &Options{IndexMemory: -1})
+	s := openFerries(t, path, &Options{IndexMemory: -1})
 	if err := s.Upkeep().LoadIndex(t.Context()); err != nil || s.index.Held() != nil {
 		t.Errorf("without memory for an index: %v, %v", s.index.Held(), err)
 	}
 }
 
 func TestALoadBeginsOnlyAfterTheSearchThatWantsIt(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "live.db")
-	openLive(t, path, nil)
-	s := openLive(t, path, nil)
+	path := filepath.Join(t.TempDir(), "store.db")
+	openFerries(t, path, nil)
+	s := openFerries(t, path, nil)
 	s.index.AtOnce = 10
 	for range 2 {
 		used := inMemory(t, s)
@@ -141,10 +141,10 @@ func TestALoadBeginsOnlyAfterTheSearchThatWantsIt(t *testing.T) {
 }
 
 func TestIndexPastItsMemoryIsGivenUp(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "live.db")
-	want, wantTotal := ferries(t, openLive(t, path, nil))
+	path := filepath.Join(t.TempDir(), "store.db")
+	want, wantTotal := ferries(t, openFerries(t, path, nil))
 	for _, atOnce := range []int{retrieval.AtOnce, 10} {
-		s := openLive(t, path, &Options{IndexMemory: 100_000})
+		s := openFerries(t, path, &Options{IndexMemory: 100_000})
 		s.index.AtOnce = atOnce
 		for range 3 {
 			got, total := ferries(t, s)
@@ -158,7 +158,7 @@ func TestIndexPastItsMemoryIsGivenUp(t *testing.T) {
 }
 
 func TestIndexThatFellBehindTheChangeLogIsLoadedAgain(t *testing.T) {
-	s := openLive(t, filepath.Join(t.TempDir(), "live.db"), nil)
+	s := openFerries(t, filepath.Join(t.TempDir(), "store.db"), nil)
 	want, wantTotal := ferries(t, s)
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
 		// As if 65,536 changes had come since: the log no longer reaches back to what the index knows.

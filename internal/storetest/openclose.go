@@ -10,19 +10,19 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-func lifecycle() concept {
-	return concept{"Lifecycle", []promise{
-		{"a closed store says so in every method", lifecycleClosed},
-		{"closing twice is closing once", lifecycleCloseTwice},
-		{"closing waits for calls that run, and loses none that succeeded", lifecycleCloseWaits},
-		{"closing does not wait for an embedder that hangs in the background", lifecycleCloseHanging},
-		{"what was stored is there when the store is opened again", lifecycleReopen},
-		{"an ended context ends every call and leaves nothing behind", lifecycleCancelled},
-		{"a store of nothing answers every read", lifecycleEmpty},
+func openClose() concept {
+	return concept{"OpenClose", []promise{
+		{"a closed store says so in every method", openCloseClosed},
+		{"closing twice is closing once", openCloseCloseTwice},
+		{"closing waits for calls that run, and loses none that succeeded", openCloseCloseWaits},
+		{"closing does not wait for an embedder that hangs in the background", openCloseCloseHanging},
+		{"what was stored is there when the store is opened again", openCloseReopen},
+		{"an ended context ends every call and leaves nothing behind", openCloseCancelled},
+		{"a store of nothing answers every read", openCloseEmpty},
 	}}
 }
 
-func lifecycleClosed(f *fixture) {
+func openCloseClosed(f *fixture) {
 	m := secret(f)
 	view := f.store.As(souvenir.Access{User: "ann"})
 	listing := f.store.Memories(f.ctx, souvenir.List{})
@@ -52,7 +52,7 @@ func lifecycleClosed(f *fixture) {
 	}
 }
 
-func lifecycleCloseTwice(f *fixture) {
+func openCloseCloseTwice(f *fixture) {
 	f.addTexts("x")
 	view := f.store.As(souvenir.Access{User: "ann"})
 	for range 3 {
@@ -70,7 +70,7 @@ func lifecycleCloseTwice(f *fixture) {
 	group.Wait()
 }
 
-func lifecycleCloseWaits(f *fixture) {
+func openCloseCloseWaits(f *fixture) {
 	var mu sync.Mutex
 	stored := map[string]bool{}
 	begun := make(chan struct{})
@@ -107,7 +107,7 @@ func lifecycleCloseWaits(f *fixture) {
 	f.equal("memories", got, stored)
 }
 
-func lifecycleCloseHanging(f *fixture) {
+func openCloseCloseHanging(f *fixture) {
 	f.embedder.Break(errOffline)
 	f.addTexts("a car")
 	reached, release := f.embedder.Hold()
@@ -117,7 +117,7 @@ func lifecycleCloseHanging(f *fixture) {
 	f.close() // would not return if it waited for the embedder, which answers only when its context ends
 }
 
-func lifecycleReopen(f *fixture) {
+func openCloseReopen(f *fixture) {
 	m := secret(f)
 	f.as(souvenir.Access{User: "ann"}).addTexts("hers")
 	history, collection := f.revisions(m.ID), f.collection("vault")
@@ -131,7 +131,7 @@ func lifecycleReopen(f *fixture) {
 	f.same("changed", f.find("automobile"), "a car")
 }
 
-func lifecycleCancelled(f *fixture) {
+func openCloseCancelled(f *fixture) {
 	m := secret(f)
 	history := f.revisions(m.ID)
 	ended, cancel := context.WithCancel(f.ctx)
@@ -180,7 +180,7 @@ func lifecycleCancelled(f *fixture) {
 	cancel()
 }
 
-func lifecycleEmpty(f *fixture) {
+func openCloseEmpty(f *fixture) {
 	seesNothing(f, "the first user")
 	f.check("WaitEmbedded", f.store.Upkeep().WaitEmbedded(f.ctx))
 	f.equal("groups", len(f.search(souvenir.Query{Text: "x"}).Groups()), 0)
