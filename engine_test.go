@@ -35,6 +35,12 @@ func (d rerunning) Write(ctx context.Context, fn func(db.Tx) error) error {
 // openRerunning opens a store in a file whose engine runs each Write twice.
 func openRerunning(t *testing.T, path string) *Store {
 	t.Helper()
+	return openThrough(t, path, func(engine db.DB) db.DB { return rerunning{engine} })
+}
+
+// openThrough opens a store in a file through another engine.
+func openThrough(t *testing.T, path string, through func(db.DB) db.DB) *Store {
+	t.Helper()
 	o, err := (&Options{Embedder: wordEmbedder("words-1")}).withDefaults()
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +49,7 @@ func openRerunning(t *testing.T, path string) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newStore(t.Context(), rerunning{engine}, o)
+	s, err := newStore(t.Context(), through(engine), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -97,4 +98,100 @@ func TestTheSameContentIsFoundByAnIndex(t *testing.T) {
 		!strings.Contains(plan[0], "memory_content (partition_id=? AND <expr>=? AND <expr>=?)") {
 		t.Error(plan, err)
 	}
+}
+
+// recording is an engine that keeps the statements of its reads.
+type recording struct {
+	db.DB
+	statements *[]statement
+}
+
+type statement struct {
+	query string
+	args  []any
+}
+
+func (d recording) Read(ctx context.Context, fn func(db.Tx) error) error {
+	return d.DB.Read(ctx, func(tx db.Tx) error { return fn(recordingTx{tx, d.statements}) })
+}
+
+type recordingTx struct {
+	db.Tx
+	statements *[]statement
+}
+
+func (tx recordingTx) Each(fn func(db.Rows) error, query string, args ...any) error {
+	*tx.statements = append(*tx.statements, statement{query, args})
+	return tx.Tx.Each(fn, query, args...)
+}
+
+func (tx recordingTx) Query(query string, args ...any) (db.Rows, error) {
+	*tx.statements = append(*tx.statements, statement{query, args})
+	return tx.Tx.Query(query, args...)
+}
+
+func TestAFilterThatFitsFewMemoriesReadsOnlyThese(t *testing.T) {
+	var statements []statement
+	var engine db.DB
+	s := openThrough(t, filepath.Join(t.TempDir(), "own.db"), func(e db.DB) db.DB {
+		engine = e
+		return recording{e, &statements}
+	})
+	memories := make([]NewMemory, 400)
+	for i := range memories {
+		memories[i] = NewMemory{Content: fmt.Sprint("memory ", i), Metadata: map[string]any{
+			"session": fmt.Sprint("s", i/10), "n": i, "lead": i%3 == 0}}
+	}
+	if _, err := s.AddMemories(t.Context(), memories, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, run := range map[string]func(f Filter) (int, error){
+		"search": func(f Filter) (int, error) {
+			found, err := s.Search(t.Context(), Query{Filter: f, Limit: 2})
+			return found.Total, err
+		},
+		"search with a text": func(f Filter) (int, error) {
+			found, err := s.Search(t.Context(), Query{Filter: f, Text: "memory", Limit: 2})
+			return found.Total, err
+		},
+		"listing": func(f Filter) (n int, err error) {
+			for _, err := range s.Memories(t.Context(), List{Filter: f}) {
+				if n++; err != nil {
+					return n, err
+				}
+			}
+			return n, nil
+		},
+	} {
+		statements = nil
+		got, err := run(Filter{"session": "s7"})
+		if err != nil || got != 10 {
+			t.Errorf("%s: %d memories, %v; want 10", name, got, err)
+		}
+		for _, stmt := range statements {
+			for _, step := range queryPlan(t, engine, stmt) {
+				if strings.Contains(step, "SCAN m") || strings.Contains(step, "SEARCH m ") && !strings.Contains(step, "PRIMARY KEY") {
+					t.Errorf("%s reads memories by %q:\n%s", name, step, stmt.query)
+				}
+			}
+		}
+	}
+}
+
+// queryPlan returns the steps in which SQLite runs a statement.
+func queryPlan(t *testing.T, engine db.DB, stmt statement) (steps []string) {
+	t.Helper()
+	err := engine.Read(t.Context(), func(tx db.Tx) error {
+		return tx.Each(func(row db.Rows) error {
+			var id, parent, unused int64
+			var detail string
+			err := row.Scan(&id, &parent, &unused, &detail)
+			steps = append(steps, detail)
+			return err
+		}, `EXPLAIN QUERY PLAN `+stmt.query, stmt.args...)
+	})
+	if err != nil {
+		t.Fatal(err, stmt.query)
+	}
+	return steps
 }

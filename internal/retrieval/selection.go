@@ -87,13 +87,14 @@ func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 			condition, given := sel.Where()
 			from, args = kernel.FromMemory+` WHERE `+condition, given // from the rows of the condition
 		}
+		// Without the +, SQLite would read all memories along an index, to have them grouped.
 		err = tx.Each(func(row db.Rows) error {
 			var partition int64
 			var n int
 			err := row.Scan(&partition, &n)
 			fitting[partition] = n
 			return err
-		}, `SELECT m.partition_id, count(*) `+from+` GROUP BY m.partition_id`, args...)
+		}, `SELECT m.partition_id, count(*) `+from+` GROUP BY +m.partition_id`, args...)
 	}
 	for i := range sel.Partitions {
 		p := &sel.Partitions[i]
