@@ -460,7 +460,7 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 		user = LocalUser
 	}
 	if valid.Name("user", user) != nil {
-		return nil //nolint:nilerr // nobody can have such an id, so nobody could ask for it
+		return nil //nolint:nilerr // no user can have such an id, so no query could find it
 	}
 	project, err := projects.row(a.Principal.Access, a.Project)
 	if err == nil && project == nil && a.Project == (ProjectRef{}) {

@@ -210,7 +210,7 @@ func (s *Store) storeOnce(ctx context.Context, drafts []kernel.Draft, options *B
 	if err := s.findStored(ctx, drafts); err != nil {
 		return nil, err
 	}
-	changed := false // a content that was there is not there any more, so it is needed with its vectors
+	changed := false // a content that was stored is gone, so it must be embedded after all
 	noticing := func(w *memoryWriter, d *kernel.Draft) (Stored, error) {
 		stored, err := write(w, d)
 		changed = errors.Is(err, errNotStored)
@@ -462,7 +462,7 @@ func (w *memoryWriter) addIfAbsent(d *kernel.Draft) (Stored, error) {
 	return Stored{Memory: found[0].Memory, Indexed: indexed, Effect: EffectUnchanged}, err
 }
 
-// errNotStored ends a write that needs the vectors of a content that it was thought to need no more.
+// errNotStored ends a write whose content must be embedded after all.
 var errNotStored = errors.New("the content under this key has changed meanwhile")
 
 // put stores a memory under its key, or brings the one that has it to this state.

@@ -51,9 +51,9 @@ type Bulk struct {
 // updatedAtOnce is how many memories one transaction updates.
 const updatedAtOnce = 200
 
-// DeleteMemories deletes all memories that fit. Each goes to the trash as an entry of its own, as with
+// DeleteMemories deletes all memories that match. Each goes to the trash as an entry of its own, as with
 // [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their turn: after an error
-// the counts tell what was done, and a second call does the rest. What does not fit any more when its turn comes stays.
+// the counts say what was done, and a second call does the rest. Memories that no longer match are skipped.
 func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, error) {
 	if d.DryRun {
 		return s.deleteMemories(ctx, nil, d)
@@ -93,9 +93,9 @@ func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDele
 	return b.done, err
 }
 
-// UpdateMemories applies one patch to the metadata of all memories that fit: tags, state, the other known keys and
+// UpdateMemories applies one patch to the metadata of all memories that match: tags, state, the other known keys and
 // those of the caller's own. Each changes as with [Store.UpdateMemory], a few hundred in one commit: after an error the
-// counts tell what was done. What does not fit any more when its turn comes stays as it is.
+// counts say what was done. Memories that no longer match are skipped.
 func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (Bulk, error) {
 	if u.DryRun {
 		return s.updateMemories(ctx, nil, u)

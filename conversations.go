@@ -74,7 +74,7 @@ type ConversationList struct {
 
 // Conversation returns a handle of the conversation with a key: any text of at most 512 bytes that is not blank. It
 // reads and stores nothing. Give at most one place; without one it is the collection ConversationCollection outside of
-// any project. What is wrong with the key or the place is the error of every method of the handle.
+// any project. An invalid key or place makes every method return an error.
 func (s *Store) Conversation(key string, in ...ConversationPlace) *Conversation {
 	c := &Conversation{store: s, key: key}
 	if len(in) > 1 {

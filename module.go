@@ -377,7 +377,7 @@ func (r *moduleReader) openTasks() error {
 	if err != nil {
 		r.state.Warnings = append(r.state.Warnings, "the todo of the project ("+id+
 			") cannot be read, so its tasks are left out: "+err.Error())
-		return nil //nolint:nilerr // the caller is told by a warning
+		return nil //nolint:nilerr // a warning reports it
 	}
 	for _, task := range todo.Tasks {
 		if !task.Done && names(task.Text, r.query.Module) {

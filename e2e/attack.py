@@ -98,7 +98,7 @@ def check(what, ok, detail=""):
 
 
 def error(a, status):
-    """Whether an answer is an error of the one form that there is."""
+    """Whether an answer is an error in the one form of errors."""
     try:
         body = a.json()
     except ValueError:
@@ -245,7 +245,7 @@ def bodies():
     dup = send("POST", "/tools/call", '{"name":"list_collections","name":"memory","arguments":{"action":"delete","action":"retrieve","id":"%s"}}' % first["id"])
     check("of keys that come twice one counts, everywhere the same", dup.status in (200, 400), f"{dup.status} {dup.body[:200]}")
     a = send("POST", "/api/mcp-tokens", '{"name":"x","scopes":["memory:read"],"scopes":["memory:read","admin"]}', token=member)
-    check("scopes that come twice get nobody more", a.status in (400, 403) or a.status == 200 and "admin" not in a.json()["scopes"], f"{a.status} {a.body[:200]}")
+    check("repeated scopes grant nothing more", a.status in (400, 403) or a.status == 200 and "admin" not in a.json()["scopes"], f"{a.status} {a.body[:200]}")
     file = uploaded("bodies.txt", "text/plain", b"x")["id"]
     for body in ("null", "true", "7", '"x"', "[]", "[{}]", "", " ", "{", "{}{}", "\ufeff{}", "{'name':'memory'}", '{"name":"memory",}', "nan", '{"name":7}', "[" * 100_000, '{"a":' * 100_000, b'{"name":"\xff"}'):
         for method, path in (("POST", "/tools/call"), ("POST", "/api/mcp-tokens"), ("PUT", f"/api/files/{file}/metadata"), ("POST", "/api/projects/atlas/members")):
@@ -324,7 +324,7 @@ def credentials():
     a = send("POST", "/tools/call", "{}", token=None, headers=[("Cookie", "auth_token=" + admin), ("Origin", "https://evil.example"), ("Sec-Fetch-Site", "cross-site"), ("Content-Type", "application/json")])
     check("a page of another origin cannot use the cookie", error(a, 403), f"{a.status} {a.body[:200]}")
     for path in ("/api/files?token=%zz", "/nothing?token=" + admin, "/api/files/" + admin + "?token=" + limited, "/api/files?token=" + admin + "&token=x"):
-        send("GET", path, token=None)  # for the log, in which nobody may find them
+        send("GET", path, token=None)  # must not appear in the log
     raw(f"GET /api/files?token={admin} HTTP/1.1\r\nBroken {admin}\r\n\r\n".encode())
     raw(f"GET http://u:{admin}@x/api/files?token={admin} HTTP/1.1\r\nHost: x\r\nReferer: http://x/?token={admin}\r\nUser-Agent: {admin}\r\nX-Request-Id: {admin}\r\nConnection: close\r\n\r\n".encode())
     for method, path, body in (("POST", "/api/files/upload", None), ("GET", "/api/files", None), ("PUT", "/api/user-preferences", "{}"), ("POST", "/api/mcp-tokens", '{"name":"x"}'), ("DELETE", "/api/projects/atlas/members/ben", None)):
@@ -360,7 +360,7 @@ def crowds():
         with socket.create_connection((host, port)) as s:
             s.sendall(f"GET /api/files/{f['id']} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {admin}\r\n\r\n".encode())
             s.recv(1000)
-    check("clients that leave in the midst of an answer harm nobody", send("GET", "/health").status == 200)
+    check("clients that disconnect mid-answer harm no one", send("GET", "/health").status == 200)
 
 
 def main():

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Requests that no honest client sends: broken, slow, huge, sly. The server must answer each as it should or drop it, and go
-# on. Then it is told to end while uploads are going on; it must end in good order, its file be sound, and its log clean.
+# on. Then it is stopped during uploads; it must shut down cleanly, with a sound file and a clean log.
 #
 #   e2e/attack.sh
 #

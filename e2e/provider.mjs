@@ -2,7 +2,7 @@
 //
 //   node provider.mjs provider               listens on a free port of this machine and prints its issuer
 //   node provider.mjs plain URL PASSWORD     signs people in at a server that asks for nothing more
-//   node provider.mjs strong URL             signs somebody in at a server that wants a second factor
+//   node provider.mjs strong URL             signs a user in at a server that wants a second factor
 //   node provider.mjs down URL PASSWORD      tries a server whose provider is down
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
@@ -21,7 +21,7 @@ async function provider () {
   const found = createRequire(process.cwd() + '/').resolve('oidc-provider')
   const { default: Provider, interactionPolicy } = await import(pathToFileURL(found))
   const policy = interactionPolicy.base()
-  policy.get('consent').checks.remove('native_client_prompt') // nobody is asked: it is their own service
+  policy.get('consent').checks.remove('native_client_prompt') // no consent page: it is the same service
   const server = createServer()
   await new Promise(resolve => server.listen(0, '127.0.0.1', resolve))
   const issuer = `http://127.0.0.1:${server.address().port}`

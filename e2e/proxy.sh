@@ -32,7 +32,7 @@ block() {
 	echo "$found"
 }
 
-# free_port prints a port that nobody listens on.
+# free_port prints an unused port.
 free_port() { "$work/port"; }
 
 cat >"$work/port.go" <<'GO'

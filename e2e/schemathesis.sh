@@ -6,7 +6,7 @@
 #   e2e/schemathesis.sh [--short] [SCHEMATHESIS-FLAG...]
 #
 # The short form takes about a minute and sends the same requests each time, but for ids and times that the server makes up; the
-# full one takes some five, and goes by a seed that Schemathesis prints at the end, to be given again with --seed.
+# full one takes some five, and Schemathesis prints its seed at the end; repeat it with --seed.
 # It needs Go, curl, Python 3.10 or later with venv, and PyPI.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"
 

@@ -139,7 +139,7 @@ def write(target, name, next_one):
             done[name] += 1
     except SystemExit:
         pass
-    except Exception as error:  # it shall end the soak, not the thread
+    except Exception as error:  # ends the soak, not only the thread
         failures.put(f"writer {name}: {error!r}")
 
 

@@ -10,6 +10,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
+// This file and lineconn.go stand in for the transport of the MCP SDK (mcp.IOTransport, as of
+// github.com/modelcontextprotocol/go-sdk v1.8.0), because there
+//   - a line that is not JSON ends the session: https://github.com/modelcontextprotocol/go-sdk/issues/1209
+//   - a batch with a notification is not answered, or ends the session:
+//     https://github.com/modelcontextprotocol/go-sdk/issues/1256
+//   - some errors have no code: see withCode
+//
+// Neither matches texts of the SDK.
+
 // refusal is the answer to an invalid message (JSON-RPC 2.0, section 5.1).
 type refusal struct {
 	id      json.RawMessage // null if unknown

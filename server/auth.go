@@ -48,7 +48,7 @@ func (s *Server) presented(r *http.Request) (value string, cookie, found bool) {
 func (s *Server) authorize(r *http.Request, needs route.Need) (request.Caller, error) {
 	if needs == route.Person || needs == route.Administrator {
 		if c, err := r.Cookie(request.CredentialCookie); err == nil {
-			leave, err := s.atDoor(r, c.Value)
+			leave, err := s.waitForCheck(r, c.Value)
 			if err != nil {
 				return request.Caller{}, err
 			}
@@ -118,7 +118,7 @@ func otherOrigin(cause error) error {
 
 // checkInTurn is check once it is the credential's turn.
 func (s *Server) checkInTurn(r *http.Request, token string) (souvenir.Principal, error) {
-	leave, err := s.atDoor(r, token)
+	leave, err := s.waitForCheck(r, token)
 	if err != nil {
 		return souvenir.Principal{}, err
 	}
@@ -218,7 +218,8 @@ func (s *Server) fromProgram(r *http.Request) (p souvenir.Principal, known bool,
 	p = *given
 	p.SignInID, p.ConfirmedAt = "", time.Time{} // the program's own sessions are not the store's
 	if p.Access.User == "" {
-		return p, false, errors.New("server.Options.Authenticate returned a principal without Access.User, which nobody is")
+		return p, false, errors.New("server.Options.Authenticate returned a principal without Access.User; " +
+			"Access.User is required")
 	}
 	p.User, err = s.store.Accounts().GetUser(r.Context(), p.Access.User)
 	switch {

@@ -43,7 +43,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 			w.Header().Set("Retry-After", busyRetry)
 		}
 		level := slog.LevelWarn
-		if busy { // it says nothing about the server, and whoever sends too much would fill the log
+		if busy { // not a fault of the server, and floods of requests would fill the log
 			level = slog.LevelDebug
 		}
 		s.log.Log(r.Context(), level, "a request could not be answered", "request_id", request.Of(r.Context()).ID, "route",

@@ -102,7 +102,7 @@ const BegunPerUser = begunPerUser
 func HoldDoor(s *Server, credential string) (leave func()) {
 	var held []*fairqueue.Ticket
 	for range max(s.options.MaxRunning, 2) - 1 {
-		t := s.door.Ticket()
+		t := s.checks.Ticket()
 		if err := t.Enter(context.Background(), credential); err != nil {
 			panic(err)
 		}

@@ -170,7 +170,7 @@ type Server struct {
 
 	clients clientNames // of MCP
 	queue   *fairqueue.Queue
-	door    *fairqueue.Queue  // in which credentials are checked
+	checks  *fairqueue.Queue  // in which credentials are checked
 	bodies  *fairqueue.Budget // of requests, in memory
 }
 
@@ -185,7 +185,7 @@ func New(store *souvenir.Store, options *Options) *Server {
 	}
 	s.options.MaxBody = cmp.Or(max(s.options.MaxBody, 0), defaultMaxBody)
 	s.queue, s.bodies = newTurns(&s.options)
-	s.door = newDoor(&s.options)
+	s.checks = newCheckQueue(&s.options)
 	s.options.Patience = cmp.Or(max(s.options.Patience, 0), defaultPatience)
 	if s.log = s.options.Logger; s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

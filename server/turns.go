@@ -53,10 +53,10 @@ func newTurns(o *Options) (*fairqueue.Queue, *fairqueue.Budget) {
 	return queue, fairqueue.NewBudget(o.BodyMemory, o.QueueWait)
 }
 
-// newDoor creates the queue in which credentials are checked, from the options. Until a credential is checked its user
-// is unknown, so each credential has a line of its own: hundreds of requests that arrive at once with one token do not
+// newCheckQueue creates the queue in which credentials are checked, from the options. Until a credential is checked its
+// user is unknown, so each credential queues on its own: hundreds of requests that arrive at once with one token do not
 // hold up the next one with another.
-func newDoor(o *Options) *fairqueue.Queue {
+func newCheckQueue(o *Options) *fairqueue.Queue {
 	running := max(o.MaxRunning, 2) // no credential stops all others
 	return fairqueue.New(fairqueue.Limits{
 		Running: running, RunningPerUser: running - 1, Begun: running, BegunPerUser: running,
@@ -64,9 +64,9 @@ func newDoor(o *Options) *fairqueue.Queue {
 	})
 }
 
-// atDoor waits until a credential may be checked; the caller must call leave once it is.
-func (s *Server) atDoor(r *http.Request, credential string) (leave func(), err error) {
-	t := s.door.Ticket()
+// waitForCheck waits until a credential may be checked; the caller must call leave once it is.
+func (s *Server) waitForCheck(r *http.Request, credential string) (leave func(), err error) {
+	t := s.checks.Ticket()
 	return t.Leave, t.Enter(r.Context(), credential)
 }
 

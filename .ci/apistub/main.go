@@ -179,7 +179,7 @@ func (s *stub) typeName(o *types.TypeName) {
 	}
 }
 
-// exportedFields leaves out what others cannot see, but not that there is something.
+// exportedFields replaces unexported fields by a mark that some exist.
 func exportedFields(t *types.Struct) *types.Struct {
 	var fields []*types.Var
 	var tags []string

@@ -156,7 +156,7 @@ func (p *process) processorTime() (time.Duration, error) {
 	return total, nil
 }
 
-// forgetMost makes the most memory so far what there is now (proc(5), clear_refs).
+// forgetMost resets the peak of memory to what is in use now (proc(5), clear_refs).
 func (p *process) forgetMost() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0)
 }

@@ -395,7 +395,7 @@ func (c *cli) connectStdio(ctx context.Context, s *configSettings) (connection, 
 // and none is named. A file that does not exist yet will have one.
 func (c *cli) checkUserGiven(ctx context.Context, db, user string) error {
 	if _, err := os.Stat(db); err != nil {
-		return nil //nolint:nilerr // no file yet, or not one for whoever prints this
+		return nil //nolint:nilerr // no file yet, or not readable by this user
 	}
 	return withStore(ctx, db, forReading, func(store *souvenir.Store) error {
 		_, err := chooseUser(ctx, store, user)

@@ -28,7 +28,7 @@ async function reads(client, uri) {
   return contents[0];
 }
 
-// says asserts that a tool fails in a way that a model is told.
+// says asserts that a tool fails with a message for the model.
 async function says(client, name, args, expected) {
   const result = await client.call(name, args);
   assert.equal(result.isError, true, `${name} ${JSON.stringify(args)} gives ${JSON.stringify(result)}`);
@@ -149,7 +149,7 @@ export async function everything(client, name) {
 
 const projects = async (client) => JSON.parse((await reads(client, "souvenir://projects")).text).projects;
 
-// mistakes asserts what is told of each.
+// mistakes asserts the error of each.
 async function mistakes(client) {
   await says(client, "memory", { action: "retrieve", id: "none" }, /"none" not found/);
   await says(client, "memory", { action: "retrieve" }, /id is missing; memory retrieve needs it/);
@@ -171,7 +171,7 @@ export async function pagesOf(client, count) {
   await assert.rejects(client.page("resources", "no cursor of ours"), /cursor/);
 }
 
-// onlyReads asserts what a client is told whose token may not write; a server that is for reading does not offer to.
+// onlyReads asserts the errors for a token that may not write; a read-only server does not offer to.
 export async function onlyReads(client, offered) {
   const tools = (await list(client, "tools")).map((tool) => tool.name);
   assert.deepEqual(tools, offered ? toolNames : readingNames);

@@ -1,4 +1,4 @@
-// Every client, transport and revision that there is, each as a user of its own.
+// All clients, transports and revisions, each with its own user.
 //
 //   node mcp.mjs [--short]
 //

@@ -88,7 +88,7 @@ const less = await exchange(client, oauth.None(), await authorize(client, new Pe
 assert.equal(less.scope, "memory:read");
 await assert.rejects(call(less.access_token, { name: "memory", arguments: { action: "store", content: "x" } }), /403|insufficient|challenge/i, "a scope that was not ticked");
 await rejects(authorize(client, person, { decision: "deny" }), "access_denied", "a no");
-await rejects(authorize(client, person, { scope: "everything" }), "invalid_scope", "a scope that there is not");
+await rejects(authorize(client, person, { scope: "everything" }), "invalid_scope", "an unknown scope");
 assert.deepEqual(new Set(person.pages), new Set(["sign-in", "consent"]));
 assert.equal(person.pages.filter((page) => page === "sign-in").length, 1, "one signs in once");
 

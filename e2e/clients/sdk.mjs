@@ -28,7 +28,7 @@ const { client, transport: connected } = await connect();
 await useTools(client, "older");
 assert.equal(provider.kept.tokens.scope, "memory:read memory:write files:read files:write");
 
-// A token that is worth nothing any more is refreshed, and nobody is asked again.
+// An expired token is refreshed without asking the user again.
 const before = provider.kept.tokens;
 provider.kept.tokens = { ...before, access_token: "worthless" };
 await client.callTool({ name: "list_collections", arguments: {} });

@@ -23,7 +23,7 @@ export const browser = await chromium.launch({
 export const wide = { colorScheme: 'light', viewport: { width: 1440, height: 900 } }
 export const phone = { colorScheme: 'dark', viewport: { width: 320, height: 640 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }
 
-// open opens a browser of its own, in which nobody has signed in. What statuses the test asks for are expected ones.
+// open opens a browser of its own, without a session. What statuses the test asks for are expected ones.
 export async function open(look = wide, more = {}) {
   const context = await browser.newContext({ ...look, ...more })
   const page = await context.newPage()
@@ -98,7 +98,7 @@ export async function go(page, path, status = 200) {
 
 const cookies = new Map() // of those who have signed in
 
-// enter comes as somebody who has signed in before.
+// enter opens a page with a session from before.
 export async function enter(page, name) {
   if (!cookies.has(name)) {
     const other = await browser.newPage()
@@ -110,7 +110,7 @@ export async function enter(page, name) {
   await page.context().addCookies(cookies.get(name))
 }
 
-// signIn signs somebody in through the form.
+// signIn signs a user in through the form.
 export async function signIn(page, name) {
   await go(page, '/login')
   await page.fill('main [name=username]', name)

@@ -1,4 +1,4 @@
-// How much is loaded, and how long the server takes. Figures are told; only what is wildly off fails, for machines are busy now and then.
+// How much is loaded, and how long the server takes. Figures are printed; only values far off fail, since machines may be busy.
 import { complain, go } from './browser.mjs'
 
 const { STORE, SHORT } = process.env
@@ -39,7 +39,7 @@ export function serverTimes(page) {
 }
 
 const further = []
-// figure notes one more figure, with what it shall be at most.
+// figure records a figure and its limit.
 export function figure(name, value, unit, most) {
   further.push([name, value, unit, most])
   if (value > 10 * most) complain(`${STORE}: ${name}: ${value.toFixed(1)} ${unit}, where ${most} are wanted`)

@@ -60,7 +60,7 @@ async function follow(page, seeded, visit) {
 // partsAndDownloads are GET routes that are no pages: data of pictures, parts that scripts fetch, previews and files to keep.
 const partsAndDownloads = /\/(data|found|preview|similar|download|content|shown|merge)$|^\/graph\/memories\//
 
-// knownPaths are pages that hold most of what there is.
+// knownPaths are the pages with the most content.
 function knownPaths({ user_id, memory, project, file }) {
   const paths = []
   if (memory) paths.push(`/memories/${memory}`)
@@ -155,7 +155,7 @@ async function withoutScripts(seeded, paths) {
   await page.context().close()
 }
 
-// nowhere sees that what is not there is told as such, on a page.
+// nowhere checks that missing things get a page that says so.
 async function nowhere(page) {
   for (const path of ['/nowhere', '/memories/00000000-0000-7000-8000-000000000000']) {
     await go(page, path, 404)

@@ -16,7 +16,7 @@ type object = map[string]any
 const plan = "## Constitution\nTests first.\n\n## Spec\nMaps.\n\n## Plan\nTile by tile.\n\n## Tasks\n- [ ] T1 order " +
 	"granite\n\n## Gaps\nWho pays?\n"
 
-// everything goes through all that there is, for a user who begins with nothing.
+// everything calls every tool, resource and prompt, for a new user.
 func everything(ctx context.Context, session *mcp.ClientSession, name string) error {
 	id, file, err := callAll(ctx, session, name)
 	if err != nil {
@@ -198,7 +198,7 @@ func completeAll(ctx context.Context, session *mcp.ClientSession, name, id, file
 	return nil
 }
 
-// fails calls a tool that must fail in a way that a model is told.
+// fails calls a tool that must fail with a message for the model.
 func fails(ctx context.Context, session *mcp.ClientSession, tool string, arguments object, has string) error {
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil {

@@ -87,7 +87,7 @@ func program(ctx context.Context, input string, args ...string) (string, error) 
 }
 
 func addUser(ctx context.Context, name string) (token string, err error) {
-	if _, err := program(ctx, "a password that nobody needs "+time.Now().String(), "user", "add", name,
+	if _, err := program(ctx, "an unused password "+time.Now().String(), "user", "add", name,
 		"--password-stdin"); err != nil {
 		return "", err
 	}

@@ -95,7 +95,7 @@ func open(dir string, o Options, k *kernel.Kernels) (*Embedder, error) {
 	return e, err
 }
 
-// openTokenizer reads the first file that there is of those that hold a tokenizer.
+// openTokenizer reads the first existing tokenizer file.
 func openTokenizer(dir string, r recipe) (*tokens.Tokenizer, string, error) {
 	readers := []struct {
 		name string
@@ -129,7 +129,7 @@ func openTokenizer(dir string, r recipe) (*tokens.Tokenizer, string, error) {
 		dir)
 }
 
-// openWeights opens the first file that there is of those that hold weights.
+// openWeights opens the first existing file of weights.
 func openWeights(dir string) (weights.Source, error) {
 	names := []string{"model.safetensors", "model.onnx", "onnx/model.onnx", "model_quantized.onnx",
 		"onnx/model_quantized.onnx"}

@@ -10,7 +10,7 @@ type Again struct {
 	Depth int // how many memories, the best by Query.Fuse, are ranked again
 	Reach int // how many places before and after each its conversation is shown
 
-	// Rank gets what there is to rank, and returns the hits in their final order: those that were found, and members of
+	// Rank gets the candidates, and returns the hits in their final order: those that were found, and members of
 	// the neighbourhoods that may be ranked. It must return them in the same order for a lower limit, as far as they go.
 	// It must not keep the neighbourhoods.
 	Rank func(Found) []Hit

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// memoryPath is the Path of a database that lives in memory only.
+// memoryPath is the Path of a database in memory.
 const memoryPath = ":memory:"
 
 // Ways to open a file, as SQLite's URI parameters.

@@ -39,7 +39,7 @@ type Error struct {
 }
 
 // Error names the operation and its result. While pages are copied, a driver may have only an error's code, and
-// the text of the other file, which says that there is no error.
+// the text of the other file, which says "not an error".
 func (e *Error) Error() string {
 	text := e.err.Error()
 	if e.kind != nil && strings.Contains(text, "not an error") {

@@ -1,5 +1,5 @@
-// Package standing finds memories that count by what they are, whatever is asked for: the identity, the conversation to
-// continue, rules, dos and don'ts, and the newest ones.
+// Package standing finds the memories included regardless of the query: the identity, the conversation to continue,
+// rules, dos and don'ts, and the newest ones.
 package standing
 
 import (

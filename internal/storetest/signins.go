@@ -11,24 +11,24 @@ import (
 
 func sessions() concept {
 	return concept{"Sessions", []promise{
-		{"a session speaks for its user, who may do everything", sessionsChecked},
-		{"a session's value is shown once, and listed is the rest", sessionsListed},
-		{"whatever is wrong with a session, it is refused in the same words", sessionsRefused},
+		{"a session carries all rights of its user", sessionsChecked},
+		{"a session's value is returned once; lists have the rest", sessionsListed},
+		{"every invalid session gets the same error", sessionsRefused},
 		{"a session lasts while it is used, for 90 days", sessionsLast},
-		{"the last use is noted to the minute", sessionsUsed},
-		{"a browser's name is kept as it can be shown", sessionsBrowsers},
-		{"a user ends the own sessions, but for one", sessionsEnded},
-		{"a new password ends sessions, but for one", sessionsPassword},
+		{"the last use is recorded to the minute", sessionsUsed},
+		{"a browser's name is stored in a form that can be shown", sessionsBrowsers},
+		{"a user ends all their sessions but one", sessionsEnded},
+		{"a new password ends all sessions but one", sessionsPassword},
 		{"disabling and deleting a user ends sessions for good", sessionsDisabled},
-		{"what speaks for a user ends by kinds", accessEnded},
+		{"access on behalf of a user ends by kind", accessEnded},
 		{"a password that an admin sets ends sessions and applications, and tokens if that is asked for",
 			accessEndsWithPassword},
-		{"who was an admin acts as one no more", sessionsAdmin},
-		{"nobody signs in with what has been changed meanwhile", sessionsSince},
-		{"of more than 100 sessions, those unused longest end", sessionsMost},
+		{"a former admin loses admin rights", sessionsAdmin},
+		{"a sign-in that began before a change fails", sessionsSince},
+		{"past 100 sessions, the least recently used end", sessionsMost},
 		{"a read-only handle checks sessions", sessionsReadOnly},
 		{"sessions that have expired are purged", sessionsPurged},
-		{"a browser in which a user has signed in is known, for a year", browsersKnown},
+		{"a browser in which a user has signed in is recognized for a year", browsersKnown},
 	}}
 }
 

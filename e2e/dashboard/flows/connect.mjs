@@ -1,4 +1,4 @@
-// Somebody connects a client, sees it call, and finds the call among the activity.
+// A user connects a client, sees it call, and finds the call under Activity.
 import assert from 'node:assert/strict'
 import { call } from '../client.mjs'
 

@@ -59,7 +59,7 @@ export async function whatOneHasTypedIsNotLostByLeaving(someone, { user, memory 
   })
   await page.locator('.menu nav a').first().click()
   await page.waitForTimeout(300)
-  assert.ok(asked, 'nobody asked')
+  assert.ok(asked, 'no confirmation appeared')
   assert.match(page.url(), /\/edit$/)
 }
 

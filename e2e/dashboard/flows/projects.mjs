@@ -70,7 +70,7 @@ export async function membersComeAndGo(someone, { user, user_id, other, project 
   await page.go(path)
   await page.fill('#user', 'nobody-of-this-name')
   await page.send('Invite')
-  assert.match(await page.textContent('main'), /nobody-of-this-name is invited/) // as anybody is
+  assert.match(await page.textContent('main'), /nobody-of-this-name is invited/) // like any other name
   await page.locator('li', { hasText: 'nobody-of-this-name' }).getByRole('button', { name: /Withdraw/ }).click()
   await page.settle()
   await page.fill('#user', other)

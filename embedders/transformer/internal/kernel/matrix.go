@@ -98,7 +98,7 @@ func (k *Kernels) Multiply(w *Workspace, m *Matrix, c, a []float32, rows int) {
 	}
 }
 
-// place multiplies a tile and puts it in its place of c; one that is wider than what is left of c goes by the edge.
+// place multiplies a tile and puts it in its place of c; a wider one goes through the edge buffer.
 func (k *Kernels) place(w *Workspace, c []float32, row, column, columns int) {
 	t := &w.tile
 	if column+k.width <= columns {

@@ -58,7 +58,7 @@ func setInWords(key, value string) string {
 	case key == "state" && value == "archived":
 		return "The memory is archived: agents no longer get it by default. Searches still find it."
 	case value == "":
-		return "The memory has no " + key + " any more."
+		return "The memory no longer has " + key + "."
 	case key == "importance":
 		return "The memory is of " + value + " importance."
 	}

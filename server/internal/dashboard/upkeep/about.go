@@ -53,8 +53,7 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 		}
 		data.Store = []web.Fact{
 			{Key: "File", Value: configuration.Path},
-			{Key: "Its size", Value: web.Bytes(stats.DatabaseBytes) + ", of which " + web.Bytes(stats.FreeBytes) +
-				" unused"},
+			{Key: "Size", Value: web.Bytes(stats.DatabaseBytes) + " (" + web.Bytes(stats.FreeBytes) + " unused)"},
 			{Key: "Write-ahead log", Value: web.Bytes(stats.LogBytes)},
 			{Key: "Users", Value: web.Thousands(stats.Users)},
 			{Key: "Projects", Value: web.Thousands(stats.Projects)},

@@ -1,4 +1,4 @@
-// What all pages of somebody who has signed in have in common. Everything here makes pages nicer that work without it.
+// Shared by all pages for signed-in users. Pages work without it; this makes them nicer.
 
 document.documentElement.classList.add('scripted')
 
