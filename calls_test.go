@@ -152,7 +152,7 @@ func (st settled) arguments() map[string][]any {
 		"EndAccess":          {"", AccessKinds()},
 		"EraseFile":          {st.file},
 		"EraseMemory":        {st.memory},
-		"EraseTrashed":       {st.deleted},
+		"Erase":              {st.deleted},
 		"ExchangeCode":       {st.exchange},
 		"Export":             {io.Discard},
 		"GetClient":          {"app"},
@@ -180,8 +180,8 @@ func (st settled) arguments() map[string][]any {
 		"RelatedMemories":        {st.memory, 1},
 		"RestoreRevision":        {st.memory, 1},
 		"Revisions":              {st.memory},
-		"RestoreTrashed":         {st.deleted},
-		"GetTrashed":             {st.deleted},
+		"Restore":                {st.deleted},
+		"Get":                    {st.deleted},
 		"RevokeGrant":            {st.grant},
 		"RevokeToken":            {Revocation{Client: st.refresh.Client, Token: st.tokens.RefreshToken}},
 		"Search":                 {Query{Text: "apple"}},
@@ -252,7 +252,8 @@ func TestThePageOfTheAPIShowsEveryMethod(t *testing.T) {
 	}
 	s := &Store{}
 	for handle, of := range map[string]any{"Store": s, "Store.Accounts()": s.Accounts(), "Store.Upkeep()": s.Upkeep(),
-		"Store.Insights()": s.Insights(), "Store.Conversation(key)": s.Conversation("k")} {
+		"Store.Insights()": s.Insights(), "Store.Trash()": s.Trash(),
+		"Store.Conversation(key)": s.Conversation("k")} {
 		if row := fmt.Sprintf("| `%s` | %d |", handle, reflect.TypeOf(of).NumMethod()); !strings.Contains(string(page), row) {
 			t.Errorf("docs/api.md lacks the row %s", row)
 		}

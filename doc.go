@@ -36,8 +36,7 @@
 //   - Memories: [Store.AddMemory], [Store.AddMemories], [Store.GetMemory], [Store.UpdateMemory], [Store.DeleteMemory],
 //     [Store.Memories]; [Store.Revisions] returns the history of one, [Store.RelatedMemories] follows links. They lie
 //     in collections ([Store.AddCollection]). [Store.Search] finds them.
-//   - The trash keeps deleted items for a time: [Store.Trash], [Store.RestoreTrashed], [Store.EraseTrashed],
-//     [Store.EmptyTrash].
+//   - The trash keeps deleted items for a time: [Store.Trash], [Trash.Restore], [Trash.Erase].
 //   - Projects: [Store.AddProject], [Store.MainMemory], [Store.ModuleState]. They are shared by invitation:
 //     [Store.AddMember], [Accounts.ProjectInvitations], [Accounts.AcceptProjectInvitation], [Accounts.BlockSender].
 //   - What an agent begins with: [Store.GetContext], [Store.SetIdentityMemory].

@@ -218,7 +218,7 @@ func ExampleStore_Revisions() {
 }
 
 // What is deleted lies in the trash for a time, 30 days unless Options say otherwise.
-func ExampleStore_RestoreTrashed() {
+func ExampleTrash_Restore() {
 	ctx := context.Background()
 	store := open()
 	defer store.Close()
@@ -227,12 +227,12 @@ func ExampleStore_RestoreTrashed() {
 		log.Fatal(err)
 	}
 
-	for entry, err := range store.Trash(ctx, souvenir.TrashList{}) {
+	for entry, err := range store.Trash().All(ctx, souvenir.TrashList{}) {
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(entry.Kind, entry.Title)
-		if _, err := store.RestoreTrashed(ctx, entry.ID); err != nil {
+		if _, err := store.Trash().Restore(ctx, entry.ID); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -247,7 +247,7 @@ func ExampleStore_RestoreTrashed() {
 }
 
 // What must not be restorable is erased from the trash, too.
-func ExampleStore_EraseTrashed() {
+func ExampleTrash_Erase() {
 	ctx := context.Background()
 	store := open()
 	defer store.Close()
@@ -255,10 +255,10 @@ func ExampleStore_EraseTrashed() {
 	if err := store.DeleteMemory(ctx, memory.ID); err != nil {
 		log.Fatal(err)
 	}
-	if err := store.EraseTrashed(ctx, memory.ID); err != nil {
+	if err := store.Trash().Erase(ctx, memory.ID); err != nil {
 		log.Fatal(err)
 	}
-	page, err := store.TrashPage(ctx, souvenir.TrashQuery{})
+	page, err := store.Trash().Page(ctx, souvenir.TrashQuery{})
 	if err != nil {
 		log.Fatal(err)
 	}

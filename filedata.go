@@ -391,7 +391,7 @@ func (u *upload) giveUp(ctx context.Context) {
 	}
 }
 
-// DeleteFile deletes a file. It goes to the trash, from which [Store.RestoreTrashed] restores it under its id, unless
+// DeleteFile deletes a file. It goes to the trash, from which [Trash.Restore] restores it under its id, unless
 // Options.KeepTrash turns the trash off; [Store.EraseFile] deletes for good.
 func (s *Store) DeleteFile(ctx context.Context, id string) error {
 	ctx = db.Freeing(ctx)

@@ -187,7 +187,7 @@ func TestFileQuota(t *testing.T) {
 		!strings.Contains(err.Error(), "trash") {
 		t.Errorf("while a file is in the trash: %v", err)
 	}
-	if err := s.EraseTrashed(t.Context(), one.ID); err != nil {
+	if err := s.Trash().Erase(t.Context(), one.ID); err != nil {
 		t.Fatal(err)
 	}
 	mustAddFile(t, s, NewFile{}, strings.Repeat("x", 600))

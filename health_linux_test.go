@@ -145,10 +145,10 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 				"box", &DeleteOptions{WithMemories: true, ForGood: test.forGood}); err != nil {
 				t.Fatalf("DeleteCollection on a full disk: %v", err)
 			}
-			if n, err := s.EmptyTrash(t.Context()); err != nil || n < 3 {
-				t.Fatalf("EmptyTrash on a full disk: %d, %v; want at least 3", n, err)
+			if n, err := s.Trash().Empty(t.Context()); err != nil || n < 3 {
+				t.Fatalf("Trash.Empty on a full disk: %d, %v; want at least 3", n, err)
 			}
-			trash, err := s.TrashPage(t.Context(), TrashQuery{})
+			trash, err := s.Trash().Page(t.Context(), TrashQuery{})
 			if err != nil || trash.Total != 0 {
 				t.Errorf("left in the trash: %+v, %v; want total 0", trash, err)
 			}

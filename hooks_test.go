@@ -34,15 +34,16 @@ var hookedMethods = map[string]OperationKind{
 // unhookedMethods write no text of a memory that was not in a store before.
 var unhookedMethods = []string{
 	"AddCollection", "UpdateCollection", "AddProject", "UpdateProject", "AddMember", "UpdateMember", "DeleteMember",
-	"AddFile", "UpdateFile", "DeleteFile", "EraseFile", "SetPreferences", "UpdatePreferences", "EraseTrashed",
+	"AddFile", "UpdateFile", "DeleteFile", "EraseFile", "SetPreferences", "UpdatePreferences",
+	"Trash.Restore", "Trash.Erase", "Trash.Empty",
 }
 
 func TestEveryMethodThatWritesOrSearchesHasHooks(t *testing.T) {
-	writes := []string{"Add", "Put", "Set", "Update", "Delete", "Erase", "Search", "Complete", "RestoreRevision",
-		"Append", "Clear"}
+	writes := []string{"Add", "Put", "Set", "Update", "Delete", "Erase", "Search", "Complete", "Restore",
+		"Append", "Clear", "Empty"}
 	var names []string
 	for prefix, methods := range map[string]reflect.Type{"": reflect.TypeFor[*Store](),
-		"Conversation.": reflect.TypeFor[*Conversation]()} {
+		"Conversation.": reflect.TypeFor[*Conversation](), "Trash.": reflect.TypeFor[*Trash]()} {
 		for i := range methods.NumMethod() {
 			names = append(names, prefix+methods.Method(i).Name)
 		}
@@ -50,7 +51,7 @@ func TestEveryMethodThatWritesOrSearchesHasHooks(t *testing.T) {
 	for _, name := range names {
 		_, known := hookedMethods[name]
 		known = known || slices.Contains(unhookedMethods, name)
-		verb := strings.TrimPrefix(name, "Conversation.")
+		verb := name[strings.Index(name, ".")+1:]
 		if !known && slices.ContainsFunc(writes, func(w string) bool { return strings.HasPrefix(verb, w) }) {
 			t.Errorf("%s may need hooks: add it to hookedMethods or, with a line in the comment of Hooks, to "+
 				"unhookedMethods", name)

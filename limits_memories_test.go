@@ -203,10 +203,10 @@ func idAttacks() []attack {
 			_, err := a.Insights().GetMemoryStatus(ctx, id)
 			return err
 		},
-		"EraseMemory":  func(ctx context.Context, a attacked, id string) error { return a.EraseMemory(ctx, id) },
-		"EraseTrashed": func(ctx context.Context, a attacked, id string) error { return a.EraseTrashed(ctx, id) },
-		"RestoreTrashed": func(ctx context.Context, a attacked, id string) error {
-			_, err := a.RestoreTrashed(ctx, id)
+		"EraseMemory": func(ctx context.Context, a attacked, id string) error { return a.EraseMemory(ctx, id) },
+		"Trash.Erase": func(ctx context.Context, a attacked, id string) error { return a.Trash().Erase(ctx, id) },
+		"Trash.Restore": func(ctx context.Context, a attacked, id string) error {
+			_, err := a.Trash().Restore(ctx, id)
 			return err
 		},
 		"Revisions": func(ctx context.Context, a attacked, id string) error { _, err := a.Revisions(ctx, id); return err },

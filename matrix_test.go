@@ -213,11 +213,11 @@ var matrixWrites = []matrixCell{
 		_, err := s.RestoreRevision(t.Context(), on.memory, 1)
 		return err
 	}},
-	{"DeleteMemory and RestoreTrashed", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
+	{"DeleteMemory and Trash.Restore", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
 		if err := s.DeleteMemory(t.Context(), on.memory); err != nil {
 			return err
 		}
-		_, err := s.RestoreTrashed(t.Context(), on.memory)
+		_, err := s.Trash().Restore(t.Context(), on.memory)
 		return err
 	}},
 	{"DeleteMemory", mayWrite, func(t *testing.T, s *Store,

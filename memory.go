@@ -281,7 +281,7 @@ func withMemory(data []byte, m *Memory, beside any) error {
 }
 
 // DeleteMemory deletes a memory with its history and the links from and to it. It goes to the trash, from which
-// [Store.RestoreTrashed] restores it under its id, unless Options.KeepTrash turns the trash off; [Store.EraseMemory]
+// [Trash.Restore] restores it under its id, unless Options.KeepTrash turns the trash off; [Store.EraseMemory]
 // deletes for good.
 func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 	return s.hookedDelete(ctx, "DeleteMemory", func(ctx context.Context, o *operation) error {

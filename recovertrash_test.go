@@ -45,7 +45,7 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	was, err := s.TrashPage(t.Context(), TrashQuery{})
+	was, err := s.Trash().Page(t.Context(), TrashQuery{})
 	if err != nil || len(was.Entries) != 3 {
 		t.Fatalf("%+v, %v; got %v, want 3", was, err, len(was.Entries))
 	}
@@ -61,12 +61,12 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	is, err := s.TrashPage(t.Context(), TrashQuery{})
+	is, err := s.Trash().Page(t.Context(), TrashQuery{})
 	if err != nil || !reflect.DeepEqual(is, was) {
 		t.Fatalf("the trash is %+v, %v; it was %+v", is, err, was)
 	}
 	for _, e := range is.Entries {
-		if _, err := s.RestoreTrashed(t.Context(), e.ID); err != nil {
+		if _, err := s.Trash().Restore(t.Context(), e.ID); err != nil {
 			t.Errorf("%s: %v", e.Kind, err)
 		}
 	}

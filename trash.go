@@ -18,6 +18,17 @@ import (
 // traversal of links finds them. An entry is what one call deleted: a memory, a file, or a project or collection with
 // all of its memories. Package trash moves them there and back.
 
+// Trash is the deleted items that can still be restored. Get it with [Store.Trash].
+//
+// It has what is from the caller's own places, and memories and files from projects in which the caller may write. A
+// view limited to projects sees items from these projects.
+type Trash struct {
+	s *Store
+}
+
+// Trash returns the deleted items that this store or view can restore.
+func (s *Store) Trash() *Trash { return &Trash{s} }
+
 // TrashKind is the kind of an entry of the trash.
 type TrashKind string
 
@@ -57,17 +68,16 @@ type TrashQuery struct {
 	Offset int         // entries to skip, 0 or more
 }
 
-// TrashList says which entries [Store.Trash] returns. The zero value means all.
+// TrashList says which entries [Trash.All] returns. The zero value means all.
 type TrashList struct {
 	Kinds []TrashKind // only entries of these kinds; empty means all
 }
 
-// Trash iterates over the deleted items that can still be restored, the newest deletion first: from the caller's own
-// places, and memories and files from projects in which the caller may write. A view limited to projects sees items
-// from these projects. It holds no lock and no transaction while the caller works, so the loop may restore and erase
-// entries; entries that are gone when their turn comes are skipped, and items deleted after it began are not returned.
-// The sequence ends after the first error.
-func (s *Store) Trash(ctx context.Context, l TrashList) iter.Seq2[TrashEntry, error] {
+// All iterates over the entries, the newest deletion first. It holds no lock and no transaction while the
+// caller works, so the loop may restore and erase entries; entries that are gone when their turn comes are skipped, and
+// items deleted after it began are not returned. The sequence ends after the first error.
+func (h *Trash) All(ctx context.Context, l TrashList) iter.Seq2[TrashEntry, error] {
+	s := h.s
 	const page = 256
 	return func(yield func(TrashEntry, error) bool) {
 		for before, more := int64(math.MaxInt64), true; more; {
@@ -116,7 +126,7 @@ func (s *Store) restorable(v viewer, kinds []TrashKind) (condition string, args 
 		append(args, s.now(), len(names), db.List(names))
 }
 
-// MaxTrashLimit is the most entries that [Store.TrashPage] returns at once.
+// MaxTrashLimit is the most entries that [Trash.Page] returns at once.
 const MaxTrashLimit = 1000
 
 // TrashPage is a page of the trash.
@@ -130,9 +140,9 @@ type TrashPage struct {
 // HasMore reports whether there are entries after this page.
 func (p TrashPage) HasMore() bool { return p.Offset+len(p.Entries) < p.Total }
 
-// TrashPage returns deleted items that can still be restored: from the caller's own places, and memories and files from
-// projects in which the caller may write. A view limited to projects sees items from these projects.
-func (s *Store) TrashPage(ctx context.Context, q TrashQuery) (TrashPage, error) {
+// Page returns a page of the entries, the newest deletion first.
+func (h *Trash) Page(ctx context.Context, q TrashQuery) (TrashPage, error) {
+	s := h.s
 	q.Limit = cmp.Or(q.Limit, 100)
 	switch {
 	case q.Limit < 1 || q.Limit > MaxTrashLimit:
@@ -159,9 +169,10 @@ func (s *Store) TrashPage(ctx context.Context, q TrashQuery) (TrashPage, error) 
 	return p, err
 }
 
-// GetTrashed returns an entry of the trash. An entry that does not exist, or that this view may not see, is
+// Get returns an entry of the trash. An entry that does not exist, or that this view may not see, is
 // ErrNotFound.
-func (s *Store) GetTrashed(ctx context.Context, id string) (TrashEntry, error) {
+func (h *Trash) Get(ctx context.Context, id string) (TrashEntry, error) {
+	s := h.s
 	var e trashEntry
 	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		e, err = s.trashed(tx, v, id)
@@ -213,7 +224,7 @@ func loadTrash(tx db.Tx, v viewer, condition string, args ...any) ([]trashEntry,
 	return found, err
 }
 
-// RestoreTrashed restores an entry of the trash: a memory with its id, times, revision, history and vectors, and with
+// Restore restores an entry of the trash: a memory with its id, times, revision, history and vectors, and with
 // its links and files as far as they still exist and are free; a file; a project with its members and memories; a
 // collection. It returns the entry.
 //
@@ -226,7 +237,8 @@ func loadTrash(tx db.Tx, v viewer, condition string, args ...any) ([]trashEntry,
 // error says what to restore first. A project or collection is restored in batches, so that other writers get their
 // turn. A part that cannot be restored does not hold up the rest: it stays in the trash, and the error says why. After
 // an error, call again to continue.
-func (s *Store) RestoreTrashed(ctx context.Context, id string) (TrashEntry, error) {
+func (h *Trash) Restore(ctx context.Context, id string) (TrashEntry, error) {
+	s := h.s
 	var restored *TrashEntry
 	var refused error
 	after, indexed := int64(0), true
@@ -314,11 +326,12 @@ func (m storedMemory) trashed() trash.Memory {
 // scrubNow is the most passages of a store in which an erasure also waits until the traces are gone
 const scrubNow = 20_000
 
-// EraseTrashed permanently erases an entry of the trash. Only the owner of its original place may erase it: for others
+// Erase permanently erases an entry of the trash. Only the owner of its original place may erase it: for others
 // who see it, it is ErrForbidden. When it returns, nothing of the entry is left in the file; in a store of more than
 // 20,000 passages, traces remain until the next [Upkeep.Purge], or until background work removes them, within minutes.
 // Backups are not touched.
-func (s *Store) EraseTrashed(ctx context.Context, id string) error {
+func (h *Trash) Erase(ctx context.Context, id string) error {
+	s := h.s
 	ctx = db.Freeing(ctx)
 	err := s.write(ctx, func(tx db.Tx, v viewer) error {
 		e, err := s.trashed(tx, v, id)
@@ -341,8 +354,9 @@ func (s *Store) EraseTrashed(ctx context.Context, id string) error {
 	return wrap(s.scrubSoon(ctx))
 }
 
-// EmptyTrash erases all entries of the trash that the caller may erase, as EraseTrashed does, and returns their number.
-func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
+// Empty erases all entries of the trash that the caller may erase, as Erase does, and returns their number.
+func (h *Trash) Empty(ctx context.Context) (int, error) {
+	s := h.s
 	ctx = db.Freeing(ctx)
 	var emptied, last int64
 	began := s.now()
@@ -378,7 +392,7 @@ func (s *Store) EmptyTrash(ctx context.Context) (int, error) {
 }
 
 // EraseMemory permanently deletes a memory with its history: it does not go to the trash. Only the owner of its place
-// may erase it; for others who may write there it is ErrForbidden. Traces in the file are removed as for EraseTrashed.
+// may erase it; for others who may write there it is ErrForbidden. Traces in the file are removed as for [Trash.Erase].
 func (s *Store) EraseMemory(ctx context.Context, id string) error {
 	return s.hookedDelete(ctx, "EraseMemory", func(ctx context.Context, o *operation) error {
 		o.names(id)

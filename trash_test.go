@@ -40,20 +40,20 @@ func TestErasedBytesAreGone(t *testing.T) {
 	for name, erase := range map[string]func(s *Store, memory, file string) error{
 		"an entry": func(s *Store, memory, file string) error {
 			for _, id := range []string{memory, file} {
-				if err := s.EraseTrashed(t.Context(), id); err != nil {
+				if err := s.Trash().Erase(t.Context(), id); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
-		"the whole trash": func(s *Store, _, _ string) error { _, err := s.EmptyTrash(t.Context()); return err },
+		"the whole trash": func(s *Store, _, _ string) error { _, err := s.Trash().Empty(t.Context()); return err },
 		"when its time is over": func(s *Store, _, _ string) error {
 			_, err := s.Upkeep().Purge(t.Context(), &PurgeOptions{TrustClock: true})
 			return err
 		},
 		"without the trash": func(s *Store, memory, file string) error {
 			for _, id := range []string{memory, file} {
-				if _, err := s.RestoreTrashed(t.Context(), id); err != nil {
+				if _, err := s.Trash().Restore(t.Context(), id); err != nil {
 					return err
 				}
 			}
@@ -63,10 +63,10 @@ func TestErasedBytesAreGone(t *testing.T) {
 			return s.EraseFile(t.Context(), file)
 		},
 		"with its project": func(s *Store, memory, file string) error {
-			if _, err := s.RestoreTrashed(t.Context(), memory); err != nil {
+			if _, err := s.Trash().Restore(t.Context(), memory); err != nil {
 				return err
 			}
-			if err := s.EraseTrashed(t.Context(), file); err != nil {
+			if err := s.Trash().Erase(t.Context(), file); err != nil {
 				return err
 			}
 			return s.DeleteProject(t.Context(), ProjectRef{ID: "p"}, &DeleteOptions{WithMemories: true, ForGood: true})
@@ -178,7 +178,7 @@ func TestDamageInTheTrashIsFound(t *testing.T) {
 		t.Errorf("check says %+v", report)
 	}
 	for range 2 {
-		if _, err := s.RestoreTrashed(t.Context(), m.ID); err != nil {
+		if _, err := s.Trash().Restore(t.Context(), m.ID); err != nil {
 			t.Fatal(err)
 		}
 		if report := mustCheck(t, s, nil); report.OK || report.Total != 1 || report.Findings[0].Table != "memory" ||

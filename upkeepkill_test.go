@@ -51,15 +51,15 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 			"compact": func() error { return s.Upkeep().Compact(ctx) },
 			"purge":   func() error { _, err := s.Upkeep().Purge(ctx, &PurgeOptions{KeepRevisions: 1}); return err },
 			"restore": func() error {
-				p, err := s.TrashPage(ctx, TrashQuery{Limit: 20})
+				p, err := s.Trash().Page(ctx, TrashQuery{Limit: 20})
 				for _, e := range p.Entries {
-					if _, err := s.RestoreTrashed(ctx, e.ID); err != nil && !isAny(err, ErrNotFound, ErrConflict) {
+					if _, err := s.Trash().Restore(ctx, e.ID); err != nil && !isAny(err, ErrNotFound, ErrConflict) {
 						return err
 					}
 				}
 				return err
 			},
-			"empty trash": func() error { _, err := s.EmptyTrash(ctx); return err },
+			"empty trash": func() error { _, err := s.Trash().Empty(ctx); return err },
 			"delete file": func() error { return s.DeleteFile(ctx, f.ID) },
 			"delete project": func() error {
 				return s.DeleteProject(ctx, ProjectRef{ID: "p1"}, &DeleteOptions{WithMemories: true})
@@ -125,7 +125,7 @@ func TestKilledUpkeepLeavesWhatARepairMends(t *testing.T) {
 	if _, err := later.Upkeep().Purge(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := later.EmptyTrash(t.Context()); err != nil {
+	if _, err := later.Trash().Empty(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if held := filesHeld(t, later); held[0] != len(fileNames(t, later, FileList{})) {

@@ -87,7 +87,7 @@ func (s *Server) listTrash(_ http.ResponseWriter, r *http.Request, c request.Cal
 	if q.Offset, err = params.Number(wanted, "offset", 0, params.MaxOffset); err != nil {
 		return nil, err
 	}
-	p, err := c.Store.TrashPage(r.Context(), q)
+	p, err := c.Store.Trash().Page(r.Context(), q)
 	return TrashList{p.Entries, Page{len(p.Entries), p.Total, p.Offset, p.Limit, p.HasMore()}}, err
 }
 
@@ -95,7 +95,7 @@ func (s *Server) restoreTrashed(_ http.ResponseWriter, r *http.Request, c reques
 	if !c.Allows(souvenir.ScopeMemoryWrite) && !c.Allows(souvenir.ScopeFilesWrite) {
 		return nil, failure.MissingScope(souvenir.ScopeMemoryWrite)
 	}
-	found, err := c.Store.GetTrashed(r.Context(), r.PathValue("id"))
+	found, err := c.Store.Trash().Get(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -107,17 +107,17 @@ func (s *Server) restoreTrashed(_ http.ResponseWriter, r *http.Request, c reques
 	case !c.Allows(write):
 		return nil, failure.MissingScope(write)
 	}
-	e, err := c.Store.RestoreTrashed(r.Context(), r.PathValue("id"))
+	e, err := c.Store.Trash().Restore(r.Context(), r.PathValue("id"))
 	return RestoredEntry{true, e, "it is restored"}, err
 }
 
 func (s *Server) eraseTrashed(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	err := c.Store.EraseTrashed(r.Context(), r.PathValue("id"))
+	err := c.Store.Trash().Erase(r.Context(), r.PathValue("id"))
 	return Done{true, "it is erased permanently; earlier backups still contain it"}, err
 }
 
 func (s *Server) emptyTrash(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	n, err := c.Store.EmptyTrash(r.Context())
+	n, err := c.Store.Trash().Empty(r.Context())
 	return EmptiedTrash{true, n, "everything of yours in the trash is erased permanently; earlier backups still " +
 		"contain it"}, err
 }

@@ -111,7 +111,7 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 	}
 	add(souvenir.NewMemory{Content: "to be erased"})
 	add(souvenir.NewMemory{Content: "to be erased"})
-	trash, err := view.TrashPage(t.Context(), souvenir.TrashQuery{})
+	trash, err := view.Trash().Page(t.Context(), souvenir.TrashQuery{})
 	if err != nil || len(trash.Entries) != 4 {
 		t.Fatalf("%+v, %v; got %v, want 4", trash, err, len(trash.Entries))
 	}
@@ -138,7 +138,7 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 	asked := post(url.Values{"action": {"erase"}, "id": ids[2:]}).expect(http.StatusOK, "Erase 2 entries permanently?",
 		"cannot be undone")
 	checkPage(w, asked)
-	if left, err := view.TrashPage(t.Context(), souvenir.TrashQuery{}); err != nil || left.Total != 2 {
+	if left, err := view.Trash().Page(t.Context(), souvenir.TrashQuery{}); err != nil || left.Total != 2 {
 		t.Errorf("before the answer: %+v, %v; want total 2", left, err)
 	}
 	sure := asked.hidden()

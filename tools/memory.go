@@ -311,7 +311,7 @@ func (s *Set) deleteMemory(ctx context.Context, a *memoryArguments) (any, error)
 		return nil, err
 	}
 	result := deletedMemory{ID: m.ID, Deleted: true}
-	if entry, err := s.store.GetTrashed(ctx, m.ID); err == nil {
+	if entry, err := s.store.Trash().Get(ctx, m.ID); err == nil {
 		result.RestorableUntil = &entry.Until
 	}
 	return result, nil

@@ -59,7 +59,7 @@ files from projects that the user can write to.`,
 			q.Kinds = append(q.Kinds, souvenir.TrashKind(kind))
 		}
 		return withTrash(ctx, *db, *user, forReading, func(view *souvenir.Store) error {
-			p, err := view.TrashPage(ctx, q)
+			p, err := view.Trash().Page(ctx, q)
 			switch {
 			case err != nil:
 				return err
@@ -103,7 +103,7 @@ restored stays in the trash; the others are still restored.`,
 			var restored []souvenir.TrashEntry
 			failed := 0
 			for _, id := range args {
-				e, err := view.RestoreTrashed(ctx, id)
+				e, err := view.Trash().Restore(ctx, id)
 				switch {
 				case ctx.Err() != nil:
 					return ctx.Err()
@@ -158,12 +158,12 @@ undone; earlier backups still contain the data. On a terminal it asks first; wit
 			}
 			erased := 0
 			if len(args) == 0 {
-				if erased, err = view.EmptyTrash(ctx); err != nil {
+				if erased, err = view.Trash().Empty(ctx); err != nil {
 					return err
 				}
 			}
 			for _, id := range args {
-				if err := view.EraseTrashed(ctx, id); err != nil {
+				if err := view.Trash().Erase(ctx, id); err != nil {
 					return fmt.Errorf("after %d of %d: %w", erased, len(args), renamed(err, "id", "ID"))
 				}
 				erased++
@@ -178,7 +178,7 @@ undone; earlier backups still contain the data. On a terminal it asks first; wit
 // own.
 func ownTrash(ctx context.Context, view *souvenir.Store, ids []string) (n int, err error) {
 	for _, id := range ids {
-		e, err := view.GetTrashed(ctx, id)
+		e, err := view.Trash().Get(ctx, id)
 		if err != nil {
 			return 0, renamed(err, "id", "ID")
 		}
@@ -190,7 +190,7 @@ func ownTrash(ctx context.Context, view *souvenir.Store, ids []string) (n int, e
 		return len(ids), nil
 	}
 	for q := (souvenir.TrashQuery{Limit: souvenir.MaxTrashLimit}); ; q.Offset += q.Limit {
-		p, err := view.TrashPage(ctx, q)
+		p, err := view.Trash().Page(ctx, q)
 		if err != nil {
 			return 0, err
 		}

@@ -115,7 +115,7 @@ func TestWhatStdioDeletesIsInTheTrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.end(t)
-		page, err := view.TrashPage(t.Context(), souvenir.TrashQuery{})
+		page, err := view.Trash().Page(t.Context(), souvenir.TrashQuery{})
 		if err != nil || page.Total != step.total {
 			t.Fatalf("with --trash-days %s: %+v, %v; want total %v", step.days, page, err, step.total)
 		}

@@ -319,8 +319,8 @@ func talkCleared(f *fixture) {
 	f.equal("deleted", []any{deleted, f.talk(c)}, []any{3, []string{}})
 	f.equal("another one", f.talk(f.store.Conversation("kept")), []string{"stays"})
 	for _, i := range []int{2, 0, 1} {
-		_, err := f.store.RestoreTrashed(f.ctx, turns[i].ID)
-		f.check("RestoreTrashed", err)
+		_, err := f.store.Trash().Restore(f.ctx, turns[i].ID)
+		f.check("Trash.Restore", err)
 	}
 	last, err := c.Last(f.ctx, 3)
 	f.check("Last", err)
@@ -336,8 +336,8 @@ func talkErased(f *fixture) {
 	deleted, err := c.Clear(f.ctx, &souvenir.DeleteOptions{ForGood: true})
 	f.check("Clear", err)
 	f.equal("deleted", []any{deleted, f.talk(c)}, []any{2, []string{}})
-	_, err = f.store.GetTrashed(f.ctx, turns[0].ID)
-	f.failsAt("GetTrashed", err, souvenir.ErrNotFound, "id")
+	_, err = f.store.Trash().Get(f.ctx, turns[0].ID)
+	f.failsAt("Trash.Get", err, souvenir.ErrNotFound, "id")
 }
 
 func talkProject(f *fixture) {

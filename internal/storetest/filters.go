@@ -355,7 +355,7 @@ func filterOwnMetadata(f *fixture) {
 	f.delete(id["one"])
 	f.finds("k", []any{"x", 1}, "list long true")
 	f.finds("k", "y", "text")
-	if _, err := f.store.RestoreTrashed(f.ctx, id["one"]); err != nil {
+	if _, err := f.store.Trash().Restore(f.ctx, id["one"]); err != nil {
 		f.Fatal(err)
 	}
 	f.finds("k", 1, "one true")

@@ -75,8 +75,8 @@ func metadataOwn(f *fixture) {
 	f.check("RestoreRevision", err)
 	f.sameJSON("restored", restored.Metadata, want)
 	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, stored.ID))
-	_, err = f.store.RestoreTrashed(f.ctx, stored.ID)
-	f.check("RestoreTrashed", err)
+	_, err = f.store.Trash().Restore(f.ctx, stored.ID)
+	f.check("Trash.Restore", err)
 	f.sameJSON("back from the trash", f.get(stored.ID).Metadata, want)
 	export := f.exported()
 	f.inAnother(func(other *fixture) {

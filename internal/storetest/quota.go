@@ -92,8 +92,8 @@ func quotasCount(f *fixture) {
 	f.delete(id)
 	u = f.usage()
 	f.equal("in the trash", []any{u.Memories, u.Revisions, u.Bytes > 0}, []any{0, 0, true})
-	_, err = f.store.EmptyTrash(f.ctx)
-	f.check("EmptyTrash", err)
+	_, err = f.store.Trash().Empty(f.ctx)
+	f.check("Trash.Empty", err)
 	u = f.usage()
 	f.equal("deleted", []int64{int64(u.Memories), int64(u.Revisions), u.Bytes}, []int64{0, 0, 0})
 }
@@ -105,13 +105,13 @@ func quotasRestore(f *fixture) {
 	f.rewrite(ids[0], "one, once more")
 	f.delete(ids[0])
 	three := f.addTexts("three")[0]
-	_, err := f.store.RestoreTrashed(f.ctx, ids[0])
-	f.failsAt("RestoreTrashed past the quota", err, souvenir.ErrTooLarge, "id", "3 memories", "is 2", "delete")
+	_, err := f.store.Trash().Restore(f.ctx, ids[0])
+	f.failsAt("Trash.Restore past the quota", err, souvenir.ErrTooLarge, "id", "3 memories", "is 2", "delete")
 	f.same("in the trash", f.inTrash(), "memory one, once more")
 	f.delete(three)
 	f.rewrite(ids[1], "two, again")
-	_, err = f.store.RestoreTrashed(f.ctx, ids[0])
-	f.failsAt("RestoreTrashed of past versions", err, souvenir.ErrTooLarge, "id", "3 past versions", "is 2")
+	_, err = f.store.Trash().Restore(f.ctx, ids[0])
+	f.failsAt("Trash.Restore of past versions", err, souvenir.ErrTooLarge, "id", "3 past versions", "is 2")
 	f.delete(ids[1])
 	f.restore(ids[0])
 	f.equal("restored", []any{f.usage().Memories, f.usage().Revisions, f.get(ids[0]).Revision}, []any{1, 2, 3})
@@ -121,8 +121,8 @@ func quotasRestore(f *fixture) {
 	f.add(souvenir.NewMemory{Content: "four", Collection: collection.Name})
 	entry := f.deleteCollection("box")
 	f.restore(ids[1])
-	_, err = f.store.RestoreTrashed(f.ctx, entry.ID)
-	f.fails("RestoreTrashed of a collection past the quota", err, souvenir.ErrTooLarge, "3 memories")
+	_, err = f.store.Trash().Restore(f.ctx, entry.ID)
+	f.fails("Trash.Restore of a collection past the quota", err, souvenir.ErrTooLarge, "3 memories")
 	f.delete(ids[1])
 	f.restore(entry.ID)
 
@@ -139,14 +139,14 @@ func quotasTrash(f *fixture) {
 	}
 	_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "and again"})
 	f.failsAt("AddMemory beside a full trash", err, souvenir.ErrTooLarge, "content", "3 memories", "empty the trash")
-	f.check("EraseTrashed", f.store.EraseTrashed(f.ctx, f.trash()[0].ID))
+	f.check("Trash.Erase", f.store.Trash().Erase(f.ctx, f.trash()[0].ID))
 	id := f.addTexts("and again")[0]
 	for _, content := range []string{"a", "b", "c"} {
 		f.rewrite(id, content)
 	}
 	f.delete(id)
-	_, err = f.store.EmptyTrash(f.ctx)
-	f.check("EmptyTrash", err)
+	_, err = f.store.Trash().Empty(f.ctx)
+	f.check("Trash.Empty", err)
 	f.addTexts("there is room")
 }
 
@@ -171,8 +171,8 @@ func quotasItems(f *fixture) {
 	f.deleteFile(f.addFile(souvenir.NewFile{Filename: "b.txt"}, "").ID)
 	_, err = f.store.AddFile(f.ctx, souvenir.NewFile{Filename: "c.txt"}, strings.NewReader(""))
 	f.failsAt("AddFile past the quota", err, souvenir.ErrTooLarge, "file", "3 files", "is 2")
-	_, err = f.store.EmptyTrash(f.ctx)
-	f.check("EmptyTrash", err)
+	_, err = f.store.Trash().Empty(f.ctx)
+	f.check("Trash.Empty", err)
 	f.addFile(souvenir.NewFile{Filename: "c.txt"}, "")
 	f.addCollection(souvenir.NewCollection{Name: "three"})
 }

@@ -36,8 +36,8 @@ func trash() concept {
 
 func (f *fixture) trash() []souvenir.TrashEntry {
 	f.Helper()
-	p, err := f.reader.TrashPage(f.ctx, souvenir.TrashQuery{Limit: souvenir.MaxTrashLimit})
-	f.check("TrashPage", err)
+	p, err := f.reader.Trash().Page(f.ctx, souvenir.TrashQuery{Limit: souvenir.MaxTrashLimit})
+	f.check("Trash.Page", err)
 	f.equal("total of the trash", p.Total, len(p.Entries))
 	return p.Entries
 }
@@ -54,8 +54,8 @@ func (f *fixture) inTrash() []string {
 
 func (f *fixture) restore(id string) souvenir.TrashEntry {
 	f.Helper()
-	e, err := f.store.RestoreTrashed(f.ctx, id)
-	f.check("RestoreTrashed "+id, err)
+	e, err := f.store.Trash().Restore(f.ctx, id)
+	f.check("Trash.Restore "+id, err)
 	return e
 }
 
@@ -101,11 +101,11 @@ func trashListed(f *fixture) {
 		ProjectName: "Apollo 11", Owner: "olga", Memories: 1,
 		DeletedBy: "will", Through: "tool", DeletedAt: now, Until: now.Add(30 * 24 * time.Hour), Own: true,
 	})
-	one, err := p.owner.reader.GetTrashed(f.ctx, m.ID)
-	f.check("GetTrashed", err)
+	one, err := p.owner.reader.Trash().Get(f.ctx, m.ID)
+	f.check("Trash.Get", err)
 	f.equal("alone", one, entries[0])
-	_, err = p.owner.reader.GetTrashed(f.ctx, "nowhere")
-	f.failsAt("GetTrashed", err, souvenir.ErrNotFound, "id", `"nowhere"`)
+	_, err = p.owner.reader.Trash().Get(f.ctx, "nowhere")
+	f.failsAt("Trash.Get", err, souvenir.ErrNotFound, "id", `"nowhere"`)
 }
 
 func trashWhole(f *fixture) {
@@ -135,7 +135,7 @@ func trashWhole(f *fixture) {
 	f.equal("its tags", f.search(souvenir.Query{Tags: []string{"deploy"}}).Total, 1)
 	f.equal("waiting for vectors", f.state().Pending, 0)
 	f.same("left in the trash", f.inTrash())
-	_, err = f.store.RestoreTrashed(f.ctx, m.ID)
+	_, err = f.store.Trash().Restore(f.ctx, m.ID)
 	f.failsAt("a second time", err, souvenir.ErrNotFound, "id", m.ID)
 }
 
@@ -194,7 +194,7 @@ func trashTaken(f *fixture) {
 		"\n"
 	_, err := f.operator.Upkeep().Import(f.ctx, strings.NewReader(line), nil)
 	f.check("Import", err)
-	_, err = f.store.RestoreTrashed(f.ctx, m.ID)
+	_, err = f.store.Trash().Restore(f.ctx, m.ID)
 	f.failsAt("beside another", err, souvenir.ErrConflict, "id", m.ID)
 	f.delete(m.ID)
 	f.same("both are kept", f.inTrash(), "memory the second", "memory the first")
@@ -207,7 +207,7 @@ func trashRule(f *fixture) {
 	first := f.setRule(souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: "be kind"})
 	f.delete(first.ID)
 	second := f.setRule(souvenir.NewRule{ProjectID: "apollo", Type: souvenir.RuleDo, Content: "be quick"})
-	_, err := f.store.RestoreTrashed(f.ctx, first.ID)
+	_, err := f.store.Trash().Restore(f.ctx, first.ID)
 	f.failsAt("beside another", err, souvenir.ErrConflict, "rule_type", second.ID)
 	f.check("DeleteRule", f.store.DeleteRule(f.ctx, souvenir.ProjectRef{ID: "apollo"}, souvenir.RuleDo))
 	f.same("in the trash", f.inTrash(), "memory be quick", "memory be kind")
@@ -285,7 +285,7 @@ func trashIterated(f *fixture) {
 	_, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{All: true})
 	f.check("DeleteMemories", err)
 	listed := map[string]bool{}
-	for e, err := range f.store.Trash(f.ctx, souvenir.TrashList{Kinds: []souvenir.TrashKind{souvenir.TrashMemory}}) {
+	for e, err := range f.store.Trash().All(f.ctx, souvenir.TrashList{Kinds: []souvenir.TrashKind{souvenir.TrashMemory}}) {
 		f.check("Trash", err)
 		if listed[e.ID] {
 			f.Errorf("%s is listed twice", e.ID)
@@ -296,17 +296,17 @@ func trashIterated(f *fixture) {
 			f.restore(e.ID)
 			f.delete(e.ID) // deleted after the list began
 		case 2:
-			f.check("EraseTrashed", f.store.EraseTrashed(f.ctx, e.ID))
+			f.check("Trash.Erase", f.store.Trash().Erase(f.ctx, e.ID))
 		}
 	}
 	f.equal("listed", len(listed), len(ids))
 	f.equal("left, with the file", len(f.trash()), len(ids))
-	for e, err := range f.reader.Trash(f.ctx, souvenir.TrashList{}) {
+	for e, err := range f.reader.Trash().All(f.ctx, souvenir.TrashList{}) {
 		f.check("Trash", err)
 		f.equal("the newest deletion", e, f.trash()[0])
 		break
 	}
-	for _, err := range f.reader.Trash(f.ctx, souvenir.TrashList{Kinds: []souvenir.TrashKind{"user"}}) {
+	for _, err := range f.reader.Trash().All(f.ctx, souvenir.TrashList{Kinds: []souvenir.TrashKind{"user"}}) {
 		f.failsAt("Trash", err, souvenir.ErrInvalid, "kinds")
 	}
 }
@@ -329,8 +329,8 @@ func trashPages(f *fixture) {
 			[]string{"three", "two", "one"}, 3},
 		{souvenir.TrashQuery{Kinds: []souvenir.TrashKind{souvenir.TrashFile}}, []string{"four"}, 1},
 	} {
-		p, err := f.reader.TrashPage(f.ctx, c.query)
-		f.check("TrashPage", err)
+		p, err := f.reader.Trash().Page(f.ctx, c.query)
+		f.check("Trash.Page", err)
 		var titles []string
 		for _, e := range p.Entries {
 			titles = append(titles, e.Title)
@@ -340,7 +340,7 @@ func trashPages(f *fixture) {
 	}
 	for argument, q := range map[string]souvenir.TrashQuery{"limit": {Limit: 1001}, "offset": {Offset: -1},
 		"kinds": {Kinds: []souvenir.TrashKind{souvenir.TrashFile, "user"}}} {
-		_, err := f.reader.TrashPage(f.ctx, q)
-		f.failsAt("TrashPage", err, souvenir.ErrInvalid, argument)
+		_, err := f.reader.Trash().Page(f.ctx, q)
+		f.failsAt("Trash.Page", err, souvenir.ErrInvalid, argument)
 	}
 }

@@ -39,7 +39,7 @@ func trashAccess(f *fixture) {
 	} {
 		f.equal(c.name+" sees", c.view.inTrash(), c.sees)
 		for _, id := range []string{shared, file.ID} {
-			_, restored := c.view.store.RestoreTrashed(f.ctx, id)
+			_, restored := c.view.store.Trash().Restore(f.ctx, id)
 			if restored == nil {
 				if id == shared {
 					p.owner.delete(id)
@@ -47,7 +47,7 @@ func trashAccess(f *fixture) {
 					p.owner.deleteFile(id)
 				}
 			}
-			erased := c.view.store.EraseTrashed(f.ctx, id)
+			erased := c.view.store.Trash().Erase(f.ctx, id)
 			switch c.may {
 			case -1:
 				f.fails(c.name+" restores", restored, souvenir.ErrReadOnly)
@@ -67,7 +67,7 @@ func trashAccess(f *fixture) {
 				} else {
 					file = p.owner.addFile(souvenir.NewFile{Filename: "plan.txt", ProjectID: "apollo"}, "plan")
 					p.owner.deleteFile(file.ID)
-					p.owner.check("EraseTrashed", p.owner.store.EraseTrashed(f.ctx, private.ID))
+					p.owner.check("Trash.Erase", p.owner.store.Trash().Erase(f.ctx, private.ID))
 					private = p.owner.add(souvenir.NewMemory{Content: "a diary"})
 					p.owner.delete(private.ID)
 				}
@@ -78,16 +78,16 @@ func trashAccess(f *fixture) {
 			p.owner.delete(private.ID)
 		}
 	}
-	n, err := p.writer.store.EmptyTrash(f.ctx)
-	f.check("EmptyTrash", err)
+	n, err := p.writer.store.Trash().Empty(f.ctx)
+	f.check("Trash.Empty", err)
 	f.equal("emptied by a writer", n, 0)
 	again := p.owner.add(souvenir.NewMemory{Content: "again", ProjectID: "apollo"})
 	f.failsAt("EraseMemory by a writer", p.writer.store.EraseMemory(f.ctx, again.ID), souvenir.ErrForbidden, "id")
 	kept := p.owner.addFile(souvenir.NewFile{ProjectID: "apollo"}, "again")
 	f.failsAt("EraseFile by a writer", p.writer.store.EraseFile(f.ctx, kept.ID), souvenir.ErrForbidden, "file_id")
 	f.check("EraseFile", p.owner.store.EraseFile(f.ctx, kept.ID))
-	n, err = p.owner.store.EmptyTrash(f.ctx)
-	f.check("EmptyTrash", err)
+	n, err = p.owner.store.Trash().Empty(f.ctx)
+	f.check("Trash.Empty", err)
 	f.equal("emptied by the owner", n, 3)
 	f.same("left", p.owner.inTrash())
 }

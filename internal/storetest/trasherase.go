@@ -15,12 +15,12 @@ func trashErased(f *fixture) {
 	f.delete(ids[0])
 	f.delete(ids[1])
 	f.deleteFile(file.ID)
-	f.check("EraseTrashed", f.store.EraseTrashed(f.ctx, ids[0]))
+	f.check("Trash.Erase", f.store.Trash().Erase(f.ctx, ids[0]))
 	f.same("left", f.inTrash(), "file x.txt", "memory two")
-	_, err := f.store.RestoreTrashed(f.ctx, ids[0])
-	f.failsAt("RestoreTrashed", err, souvenir.ErrNotFound, "id")
-	n, err := f.store.EmptyTrash(f.ctx)
-	f.check("EmptyTrash", err)
+	_, err := f.store.Trash().Restore(f.ctx, ids[0])
+	f.failsAt("Trash.Restore", err, souvenir.ErrNotFound, "id")
+	n, err := f.store.Trash().Empty(f.ctx)
+	f.check("Trash.Empty", err)
 	f.equal("emptied", n, 2)
 	f.check("EraseMemory", f.store.EraseMemory(f.ctx, ids[2]))
 	f.same("left", f.inTrash())
@@ -36,8 +36,8 @@ func trashExpires(f *fixture) {
 	f.delete(ids[1])
 	f.clock.Pass(10 * 24 * time.Hour)
 	f.same("after thirty days", f.inTrash(), "memory two")
-	_, err := f.store.RestoreTrashed(f.ctx, ids[0])
-	f.failsAt("RestoreTrashed", err, souvenir.ErrNotFound, "id")
+	_, err := f.store.Trash().Restore(f.ctx, ids[0])
+	f.failsAt("Trash.Restore", err, souvenir.ErrNotFound, "id")
 	_, err = f.operator.Upkeep().Purge(f.ctx,
 		&souvenir.PurgeOptions{TrustClock: true}) // unless background work was faster
 	f.check("Purge", err)
@@ -59,8 +59,8 @@ func trashOff(f *fixture) {
 	f.check("DeleteProject", f.store.DeleteProject(f.ctx,
 		souvenir.ProjectRef{ID: "apollo"}, &souvenir.DeleteOptions{WithMemories: true}))
 	f.same("in the trash", f.inTrash())
-	_, err := f.store.RestoreTrashed(f.ctx, m.ID)
-	f.failsAt("RestoreTrashed", err, souvenir.ErrNotFound, "id")
+	_, err := f.store.Trash().Restore(f.ctx, m.ID)
+	f.failsAt("Trash.Restore", err, souvenir.ErrNotFound, "id")
 }
 
 func trashConcurrent(f *fixture) {
@@ -86,8 +86,8 @@ func trashConcurrent(f *fixture) {
 					expected("DeleteCollection",
 						f.store.DeleteCollection(f.ctx, "box", &souvenir.DeleteOptions{WithMemories: true}))
 				}
-				_, err := f.store.RestoreTrashed(f.ctx, id)
-				expected("RestoreTrashed", err)
+				_, err := f.store.Trash().Restore(f.ctx, id)
+				expected("Trash.Restore", err)
 				if i%10 == 7 {
 					_, err := f.operator.Upkeep().Purge(f.ctx, nil)
 					expected("Purge", err)
@@ -98,8 +98,8 @@ func trashConcurrent(f *fixture) {
 	done.Wait()
 	for range 3 { // first what others lay in
 		for _, e := range f.trash() {
-			_, err := f.store.RestoreTrashed(f.ctx, e.ID)
-			expected("RestoreTrashed", err)
+			_, err := f.store.Trash().Restore(f.ctx, e.ID)
+			expected("Trash.Restore", err)
 		}
 	}
 	f.same("left in the trash", f.inTrash())

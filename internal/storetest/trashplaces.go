@@ -66,7 +66,7 @@ func trashCollections(f *fixture) {
 
 	e = f.deleteCollection("box")
 	f.addCollection(souvenir.NewCollection{Name: "box"})
-	_, err = f.store.RestoreTrashed(f.ctx, e.ID)
+	_, err = f.store.Trash().Restore(f.ctx, e.ID)
 	f.failsAt("beside another", err, souvenir.ErrConflict, "id", `"box"`)
 	other := "crate"
 	_, err = f.store.UpdateCollection(f.ctx, "box", souvenir.CollectionUpdate{Name: &other})
@@ -101,9 +101,9 @@ func trashProjects(f *fixture) {
 	f.same("what a member sees of it", p.writer.inTrash())
 	f.equal("outside", p.owner.get(outside.ID).Related, []string(nil))
 	f.equal("what a reader finds", p.reader.search(souvenir.Query{}).Total, 0)
-	_, err := p.owner.store.RestoreTrashed(f.ctx, gone.ID)
+	_, err := p.owner.store.Trash().Restore(f.ctx, gone.ID)
 	f.failsAt("what lay in it", err, souvenir.ErrNotFound, "id", e.ID)
-	_, err = p.writer.store.RestoreTrashed(f.ctx, e.ID)
+	_, err = p.writer.store.Trash().Restore(f.ctx, e.ID)
 	f.failsAt("by a member", err, souvenir.ErrNotFound, "id")
 
 	p.owner.restore(e.ID)
@@ -130,8 +130,8 @@ func trashConsent(f *fixture) {
 
 	e = p.owner.trashProject("apollo")
 	f.clock.Pass(2 * time.Hour)
-	_, err := p.owner.store.RestoreTrashed(f.ctx, e.ID)
-	f.check("RestoreTrashed", err)
+	_, err := p.owner.store.Trash().Restore(f.ctx, e.ID)
+	f.check("Trash.Restore", err)
 	before := len(p.owner.members())
 	for _, member := range p.members() {
 		f.equal("found before they agree", member.search(souvenir.Query{}).Total, 0)
@@ -152,8 +152,8 @@ func trashPartly(f *fixture) {
 	f.many(300, souvenir.NewMemory{Collection: "box"})
 	e := f.deleteCollection("box")
 	second := f.setRule(souvenir.NewRule{Type: souvenir.RuleDo, Content: "be quick"})
-	_, err := f.store.RestoreTrashed(f.ctx, e.ID)
-	f.failsAt("RestoreTrashed", err, souvenir.ErrConflict, "rule_type", second.ID)
+	_, err := f.store.Trash().Restore(f.ctx, e.ID)
+	f.failsAt("Trash.Restore", err, souvenir.ErrConflict, "rule_type", second.ID)
 	f.equal("back", f.collection("box").MemoryCount, 300)
 	f.equal("left", f.trash()[0].Memories, 1)
 	f.delete(second.ID)
@@ -167,12 +167,12 @@ func trashNested(f *fixture) {
 	m := f.add(souvenir.NewMemory{Collection: "box", ProjectID: "apollo", Content: "in both"})
 	f.delete(m.ID)
 	project, box := f.trashProject("apollo"), f.deleteCollection("box")
-	_, err := f.store.RestoreTrashed(f.ctx, m.ID)
+	_, err := f.store.Trash().Restore(f.ctx, m.ID)
 	f.failsAt("the memory", err, souvenir.ErrNotFound, "id", box.ID)
 	f.restore(box.ID)
-	_, err = f.store.RestoreTrashed(f.ctx, m.ID)
+	_, err = f.store.Trash().Restore(f.ctx, m.ID)
 	f.failsAt("the memory", err, souvenir.ErrNotFound, "id", project.ID)
-	f.check("EraseTrashed", f.store.EraseTrashed(f.ctx, project.ID))
+	f.check("Trash.Erase", f.store.Trash().Erase(f.ctx, project.ID))
 	f.restore(m.ID)
 	f.equal("in a project that was gone for good", f.get(m.ID).ProjectID, "apollo")
 }

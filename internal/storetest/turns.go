@@ -172,8 +172,8 @@ func turnsKept(f *fixture) {
 		other.equal("lenders in another store", other.lenders(answer.ID, souvenir.Query{Text: "heron"}), want)
 	})
 	f.delete(question.ID)
-	_, err := f.store.RestoreTrashed(f.ctx, f.trash()[0].ID)
-	f.check("RestoreTrashed", err)
+	_, err := f.store.Trash().Restore(f.ctx, f.trash()[0].ID)
+	f.check("Trash.Restore", err)
 	f.equal("lenders from the trash", f.lenders(answer.ID, souvenir.Query{Text: "heron"}), want)
 }
 

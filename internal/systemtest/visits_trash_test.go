@@ -11,12 +11,12 @@ import (
 // What each visitor of the neighbourhood can do with what its people have deleted.
 
 var trashVisits = map[string]func(v visit){
-	"TrashPage": func(v visit) {
+	"Page": func(v visit) {
 		for _, m := range neighbours {
 			v.trashes(m.name)
 		}
-		p, err := v.view.TrashPage(v.Context(), TrashQuery{})
-		v.check("TrashPage", p, err)
+		p, err := v.view.Trash().Page(v.Context(), TrashQuery{})
+		v.check("Trash.Page", p, err)
 		for _, e := range p.Entries {
 			if name, _, _ := strings.Cut(e.Title, " "); !v.access.ReadOnly && !slices.Contains(v.changes, name) {
 				v.Errorf("the trash shows %s", name)
@@ -26,15 +26,15 @@ var trashVisits = map[string]func(v visit){
 			v.Errorf("the trash shows %d entries, want %v", p.Total, v.changes)
 		}
 	},
-	"Trash": func(v visit) {
+	"All": func(v visit) {
 		for _, m := range neighbours {
 			v.trashes(m.name)
 		}
-		p, err := v.view.TrashPage(v.Context(), TrashQuery{})
-		v.check("TrashPage", p, err)
+		p, err := v.view.Trash().Page(v.Context(), TrashQuery{})
+		v.check("Trash.Page", p, err)
 		var listed []TrashEntry
-		for e, err := range v.view.Trash(v.Context(), TrashList{}) {
-			v.check("Trash", e, err)
+		for e, err := range v.view.Trash().All(v.Context(), TrashList{}) {
+			v.check("Trash.All", e, err)
 			listed = append(listed, e)
 		}
 		if !slices.Equal(listed, p.Entries) {
@@ -44,32 +44,32 @@ var trashVisits = map[string]func(v visit){
 			v.Errorf("the trash lists %d entries, want %v", len(listed), v.changes)
 		}
 	},
-	"GetTrashed": func(v visit) {
-		v.onEachTrashed("GetTrashed", nil, nil,
-			func(s *Store, id string) (any, error) { return s.GetTrashed(v.Context(), id) })
+	"Get": func(v visit) {
+		v.onEachTrashed("Trash.Get", nil, nil,
+			func(s *Store, id string) (any, error) { return s.Trash().Get(v.Context(), id) })
 	},
-	"RestoreTrashed": func(v visit) {
-		v.onEachTrashed("RestoreTrashed", ErrReadOnly, nil,
-			func(s *Store, id string) (any, error) { return s.RestoreTrashed(v.Context(), id) })
+	"Restore": func(v visit) {
+		v.onEachTrashed("Trash.Restore", ErrReadOnly, nil,
+			func(s *Store, id string) (any, error) { return s.Trash().Restore(v.Context(), id) })
 	},
-	"EraseTrashed": func(v visit) {
-		v.onEachTrashed("EraseTrashed", ErrReadOnly, ErrForbidden,
-			func(s *Store, id string) (any, error) { return nil, s.EraseTrashed(v.Context(), id) })
+	"Erase": func(v visit) {
+		v.onEachTrashed("Trash.Erase", ErrReadOnly, ErrForbidden,
+			func(s *Store, id string) (any, error) { return nil, s.Trash().Erase(v.Context(), id) })
 	},
-	"EmptyTrash": func(v visit) {
+	"Empty": func(v visit) {
 		for _, m := range neighbours {
 			v.trashes(m.name)
 		}
-		n, err := v.view.EmptyTrash(v.Context())
-		v.check("EmptyTrash", n, err)
+		n, err := v.view.Trash().Empty(v.Context())
+		v.check("Trash.Empty", n, err)
 		if v.access.ReadOnly != errors.Is(err, ErrReadOnly) {
-			v.Errorf("EmptyTrash gives %v", err)
+			v.Errorf("Trash.Empty gives %v", err)
 		}
 		for _, m := range neighbours {
 			owner := placeOwner(m.user, m.project)
-			_, err := v.n.As(Access{User: owner}).GetTrashed(v.Context(), v.n.ids[m.name])
+			_, err := v.n.As(Access{User: owner}).Trash().Get(v.Context(), v.n.ids[m.name])
 			if gone := owner == v.access.User && slices.Contains(v.changes, m.name); gone != errors.Is(err, ErrNotFound) {
-				v.Errorf("after EmptyTrash %s is there: %v", m.name, err)
+				v.Errorf("after Trash.Empty %s is there: %v", m.name, err)
 			}
 		}
 	},

@@ -23,13 +23,13 @@ func TrashUntil(ctx context.Context, store *souvenir.Store) (time.Time, error) {
 // DeletedWithUndo redirects from a deletion to a page that offers to restore the item from the trash; after that,
 // it shows another page. With the trash off, the page only reports the deletion.
 func (s *Site) DeletedWithUndo(ctx context.Context, c request.Caller, path, back, text, id string) Redirect {
-	entry, err := c.Store.GetTrashed(ctx, id)
+	entry, err := c.Store.Trash().Get(ctx, id)
 	if err != nil {
 		return s.Say(c, path, text)
 	}
 	text += " The trash keeps it until " + Date(entry.Until) + "."
 	return s.StepDone(c, path, Step{Text: text, Path: back, Back: func(ctx context.Context) error {
-		_, err := c.Store.RestoreTrashed(ctx, id)
+		_, err := c.Store.Trash().Restore(ctx, id)
 		var known *souvenir.Error
 		if errors.As(err, &known) && known.Kind == souvenir.KindConflict && known.Argument == "rule_type" {
 			return ErrSavedSince

@@ -397,7 +397,7 @@ func (s *Service) bulkDone(ctx context.Context, c request.Caller, result bulkRes
 	}
 	text := strings.Join(sentences, " ")
 	if len(result.deleted) > 0 {
-		last, err := c.Store.GetTrashed(ctx, result.deleted[len(result.deleted)-1])
+		last, err := c.Store.Trash().Get(ctx, result.deleted[len(result.deleted)-1])
 		if err != nil {
 			return s.site.Say(c, path, text), nil //nolint:nilerr // the trash is off
 		}
@@ -423,10 +423,10 @@ func takeBulkBack(ctx context.Context, store *souvenir.Store, result bulkResult)
 	}
 	for _, id := range result.deleted {
 		title := id
-		if entry, err := store.GetTrashed(ctx, id); err == nil {
+		if entry, err := store.Trash().Get(ctx, id); err == nil {
 			title = textview.Clip(entry.Title, 60)
 		}
-		_, err := store.RestoreTrashed(ctx, id)
+		_, err := store.Trash().Restore(ctx, id)
 		note(title, err)
 	}
 	for _, m := range result.changed {

@@ -53,7 +53,7 @@ func (s *Service) trashPage(r *http.Request, c request.Caller, problem string) (
 	if asked, err := strconv.Atoi(r.URL.Query().Get("entries")); err == nil {
 		data.Pages.Page = min(max(asked, 1), 1_000_000)
 	}
-	p, err := c.Store.TrashPage(r.Context(),
+	p, err := c.Store.Trash().Page(r.Context(),
 		souvenir.TrashQuery{Limit: web.PerPage, Offset: (data.Pages.Page - 1) * web.PerPage})
 	if err != nil {
 		return web.Page{}, err
@@ -86,7 +86,7 @@ func (s *Service) changeTrash(w http.ResponseWriter, r *http.Request, c request.
 	switch action {
 	case "restore":
 		err = eachTrashed(r.Context(), ids, func(ctx context.Context, id string) error {
-			_, err := c.Store.RestoreTrashed(ctx, id)
+			_, err := c.Store.Trash().Restore(ctx, id)
 			return err
 		})
 		notice = "restored"
@@ -94,9 +94,9 @@ func (s *Service) changeTrash(w http.ResponseWriter, r *http.Request, c request.
 		if len(ids) > 1 && values.Get("sure") == "" {
 			return s.askErase(ids), nil
 		}
-		err, notice = eachTrashed(r.Context(), ids, c.Store.EraseTrashed), "erased"
+		err, notice = eachTrashed(r.Context(), ids, c.Store.Trash().Erase), "erased"
 	case "empty":
-		_, err = c.Store.EmptyTrash(r.Context())
+		_, err = c.Store.Trash().Empty(r.Context())
 		notice = "emptied"
 	default:
 		err = failure.Invalid("action", "action is "+failure.Quote(action)+"; allowed are empty, erase and restore")
