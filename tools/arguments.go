@@ -256,6 +256,8 @@ func (p *parameter) decode(label string, given any) (any, error) {
 		return s, nil
 	case integer:
 		return p.decodeInteger(label, given)
+	case number:
+		return p.decodeNumber(label, given)
 	case boolean:
 		return p.decodeBoolean(label, given)
 	case words:
@@ -312,6 +314,18 @@ func (p *parameter) decodeInteger(label string, given any) (any, error) {
 		return nil, invalid(p.name, "%s is %s; %d to %d are allowed", label, number, p.least, p.most)
 	}
 	return int(n), nil
+}
+
+func (p *parameter) decodeNumber(label string, given any) (any, error) {
+	digits, ok := toNumber(given)
+	if !ok {
+		return nil, p.mismatch(label, given, fmt.Sprintf("a number from %d to %d", p.least, p.most))
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil || n < float64(p.least) || n > float64(p.most) {
+		return nil, invalid(p.name, "%s is %s; %d to %d are allowed", label, digits, p.least, p.most)
+	}
+	return n, nil
 }
 
 // toNumber returns the digits of a JSON number, or of a string that is one.

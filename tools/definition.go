@@ -54,7 +54,7 @@ type parameter struct {
 	kind        kind
 	description string   // for models
 	allowed     []string // of a word: its allowed values, if limited
-	least, most int      // of an integer: its bounds; both zero: only those of the store
+	least, most int      // of a number: its bounds; both zero: only those of the store
 	preset      int      // of an integer: the store's default; zero: not in the schema
 	keepsEmpty  bool     // an empty text is a value, not an absent one
 }
@@ -82,12 +82,12 @@ func parametersOf(arguments reflect.Type) []parameter {
 		if !ok {
 			continue
 		}
-		number := func(tag string) int {
+		whole := func(tag string) int {
 			n, _ := strconv.Atoi(field.Tag.Get(tag)) // a test compares the tags with the store's bounds
 			return n
 		}
 		p := parameter{index: field.Index, name: name, kind: kindOf(field), description: field.Tag.Get("doc"),
-			least: number("minimum"), most: number("maximum"), preset: number("default"),
+			least: whole("minimum"), most: whole("maximum"), preset: whole("default"),
 			keepsEmpty: field.Tag.Get("text") == "verbatim,empty"}
 		if allowed := field.Tag.Get("enum"); allowed != "" {
 			p.allowed = strings.Split(allowed, ",")
@@ -102,6 +102,8 @@ func kindOf(field reflect.StructField) kind {
 	switch field.Type.Kind() {
 	case reflect.Int:
 		return integer
+	case reflect.Float64:
+		return number
 	case reflect.Bool:
 		return boolean
 	case reflect.Map:
@@ -125,6 +127,7 @@ const (
 	word    kind = iota // a short text; white space around it does not count
 	text                // a text that is taken unchanged
 	integer             // a whole number
+	number              // any number
 	boolean
 	words   // a list of texts
 	numbers // a vector
@@ -175,8 +178,11 @@ func (p *parameter) property() property {
 	switch p.kind {
 	case word, text:
 		listed.Type = "string"
-	case integer:
+	case integer, number:
 		listed.Type = "integer"
+		if p.kind == number {
+			listed.Type = "number"
+		}
 		if p.least != 0 || p.most != 0 {
 			listed.Minimum = &p.least
 		}

@@ -48,6 +48,7 @@ func TestBoundsInTagsAreThoseOfTheStore(t *testing.T) {
 	type bounds struct{ least, most, preset int }
 	want := map[string]bounds{
 		"memory limit":                         {1, souvenir.MaxLimit, souvenir.DefaultLimit},
+		"memory min_score":                     {0, 1, 0},
 		"get_project_main_memory token_budget": {souvenir.MinTokenBudget, mostTokens, souvenir.DefaultTokenBudget},
 		"get_module_state limit":               {1, souvenir.MaxLimit, souvenir.DefaultModuleLimit},
 		"get_module_state token_budget":        {souvenir.MinTokenBudget, mostTokens, souvenir.DefaultTokenBudget},

@@ -26,6 +26,7 @@ type memoryArguments struct {
 	Offset           int                `json:"offset" doc:"Results to skip."`
 	Sort             souvenir.SortOrder `json:"sort_order" enum:"relevance,updated_at_asc,updated_at_desc,created_at_asc,created_at_desc"`
 	IncludeFiles     bool               `json:"include_files" doc:"List each result's files, not only file_count."`
+	MinScore         float64            `json:"min_score" minimum:"0" maximum:"1" doc:"search: leave out results of less confidence; 0.5 is probably about the query."`
 	Explain          bool               `json:"explain" doc:"search: tell what each score consists of."`
 	DetectedIdentity map[string]any     `json:"detected_identity" doc:"get_context: what you know of who you are and whom you talk to."`
 	TokenBudget      int                `json:"token_budget" doc:"get_context: most tokens of the answer, 500 or more."`
@@ -78,7 +79,8 @@ Name the project whenever you work on one.`,
 			name: "search", scope: souvenir.ScopeMemoryRead,
 			optional: []string{"query", "query_embedding", "collection_name", "project_name", "project_id", "event_type",
 				"state", "importance", "classification",
-				"tags", "filter", "limit", "offset", "sort_order", "include_files", "explain"},
+				"tags", "filter", "limit", "offset", "sort_order", "include_files", "min_score",
+				"explain"},
 			call: with((*Set).searchMemories),
 		},
 		{

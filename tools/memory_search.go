@@ -44,6 +44,8 @@ type foundMemory struct {
 	SharedBy  string                 `json:"shared_by,omitempty"` // the project's owner, if another user
 	Files     []souvenir.FileSummary `json:"files"`
 
+	// how likely it is about the query, 0 to 1, rounded down to two digits; if min_score or explain was given
+	Confidence  float64               `json:"confidence,omitempty"`
 	Explanation *souvenir.Explanation `json:"explanation,omitempty"` // if it was asked for
 }
 
@@ -90,7 +92,8 @@ func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, erro
 	q := souvenir.Query{
 		Text: a.Query, Vector: a.QueryEmbedding, ProjectID: project.ID, ProjectName: project.Name,
 		Classification: a.Classification, Tags: a.Tags, Filter: filter,
-		Sort: a.Sort, Limit: a.Limit, Offset: a.Offset, IncludeFiles: a.IncludeFiles, Explain: a.Explain,
+		Sort: a.Sort, Limit: a.Limit, Offset: a.Offset, IncludeFiles: a.IncludeFiles, MinScore: a.MinScore,
+		Explain: a.Explain,
 	}
 	if a.Collection != "" {
 		q.Collections = []string{a.Collection}
@@ -110,7 +113,11 @@ func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, erro
 			group.Owner = g.Owner
 		}
 		for _, h := range g.Hits {
-			group.Memories = append(group.Memories, hitView(h, project != souvenir.ProjectRef{}))
+			view := hitView(h, project != souvenir.ProjectRef{})
+			if a.MinScore > 0 || a.Explain {
+				view.Confidence = math.Floor(h.Confidence*100) / 100
+			}
+			group.Memories = append(group.Memories, view)
 		}
 		result.Results = append(result.Results, group)
 	}

@@ -264,6 +264,22 @@ func TestMemorySearch(t *testing.T) {
 			want: with(map[string]any{"limit": 1, "results.0.memories.0.explanation": nil}),
 		},
 		{
+			name: "what is probably about the query", tool: "memory",
+			args: `{"action": "search", "query": "what are the pillars made of", "min_score": 0.5}`,
+			want: with(map[string]any{"total": 1, "sort_order": "relevance", "results.0.memories.0.id": "{pillars}",
+				"results.0.memories.0.confidence": 0.99, "results.1": nil}),
+		},
+		{
+			name: "nothing is sure enough", tool: "memory",
+			args: `{"action": "search", "query": "what are the pillars made of", "min_score": "1"}`,
+			want: with(map[string]any{"total": 0, "sort_order": "relevance", "results": []any{}}),
+		},
+		{
+			name: "confidence is not told unless it is asked for", tool: "memory",
+			args: `{"action": "search", "query": "pillars of granite", "limit": 1}`,
+			want: with(map[string]any{"limit": 1, "results.0.memories.0.confidence": nil}),
+		},
+		{
 			name: "an empty collection", tool: "memory",
 			args: `{"action": "search", "collection_name": "empty", "query": "granite"}`,
 			want: with(map[string]any{"results": []any{}, "total": 0, "has_more": false, "sort_order": "relevance"}),

@@ -105,7 +105,7 @@ func TestSchemasAreFlatOpenAndHaveTheInterfacesArguments(t *testing.T) {
 			t.Errorf("the schema of %s is no object with properties: %s", tool.Name, tool.InputSchema)
 		}
 		for name, p := range schema.Properties {
-			if !slices.Contains([]any{"string", "integer", "boolean", "array", "object"}, p["type"]) {
+			if !slices.Contains([]any{"string", "integer", "number", "boolean", "array", "object"}, p["type"]) {
 				t.Errorf("%s of %s has the type %v", name, tool.Name, p["type"])
 			}
 			if p["type"] == "array" && p["items"] == nil {
