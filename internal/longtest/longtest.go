@@ -5,6 +5,7 @@ package longtest
 
 import (
 	"os"
+	"runtime/debug"
 	"testing"
 )
 
@@ -35,4 +36,13 @@ func Only(tb testing.TB) {
 	if !On() {
 		tb.Skip("a long test; set " + variable + "=1 to run it")
 	}
+}
+
+// Main runs the tests of a package that makes much garbage, for its TestMain. Without the variable it collects garbage
+// less often than a program does, which saves an eighth of the processor time and changes no result.
+func Main(m *testing.M) int {
+	if !On() {
+		debug.SetGCPercent(400)
+	}
+	return m.Run()
 }

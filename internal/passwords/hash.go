@@ -117,6 +117,10 @@ type hashCost struct {
 	threads uint8
 }
 
+// CheapForTests lets new hashes cost next to nothing until the process ends. Only a TestMain calls it, before anything
+// is hashed.
+func CheapForTests() { presentCost = hashCost{memory: 8, time: 1, threads: 1} }
+
 // presentCost is the cost of new hashes. Of the settings that the OWASP Password Storage Cheat Sheet counts as equally
 // strong, it takes one with little memory, since a small machine may hash for several people at once.
 var presentCost = hashCost{memory: 19 << 10, time: 2, threads: 1}

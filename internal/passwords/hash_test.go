@@ -3,6 +3,9 @@ package passwords
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,5 +76,27 @@ func TestAFullHasherWaitsUntilTheContextEnds(t *testing.T) {
 	<-h
 	if right, err := h.Compare(t.Context(), "", "password"); right || err != nil {
 		t.Errorf("without a hash it gives %v, %v", right, err)
+	}
+}
+
+// New hashes cost what the OWASP Password Storage Cheat Sheet asks for, and no program can make them cheaper.
+func TestNewHashesCostWhatAGuessShouldCost(t *testing.T) {
+	hash, err := make(Hasher, 1).New(t.Context(), "password", "ten blue kettles", "anna")
+	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
+		t.Errorf("a new hash is %q, %v; want 19456 KiB and two passes", hash, err)
+	}
+	root := os.DirFS(filepath.Join("..", ".."))
+	err = fs.WalkDir(root, ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := fs.ReadFile(root, path)
+		if strings.Contains(string(source), "passwords.CheapForTests") {
+			t.Errorf("%s makes passwords cheap; only a TestMain may", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
