@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -32,9 +33,9 @@ func TestWhatAPersonChoosesHoldsEverywhere(t *testing.T) {
 	} {
 		t.Run(like, func(t *testing.T) {
 			var shared *world
-			for _, e := range endpoints() {
+			for i, e := range endpoints() {
 				status, listed := e.rows[like]
-				if !listed {
+				if !listed || !longtest.Part(i+len(like), 1, 3) { // always others, as the lengths differ
 					continue
 				}
 				if shared == nil {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,7 +23,8 @@ import (
 )
 
 // The tests run the program itself: in the long form as it is shipped, without C and without symbols, for which
-// everything is compiled once more; else the test binary stands in for it.
+// everything is compiled once more; else the test binary stands in for it, and commands that end by themselves run
+// within its process.
 
 // builtBinary is the path of the program, and home the folder that it takes for its user's.
 var builtBinary, home string
@@ -117,6 +119,9 @@ func atHome(folder string) []string {
 
 func (c call) run(t *testing.T, args ...string) outcome {
 	t.Helper()
+	if c.canRunHere(args) {
+		return c.runHere(t, args...)
+	}
 	cmd := c.command(t.Context(), args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -126,6 +131,86 @@ func (c call) run(t *testing.T, args ...string) outcome {
 		t.Fatal(err)
 	}
 	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// canRunHere reports whether a run takes no process of its own: in the short form, if it neither serves, nor asks for the
+// path of the program, nor needs an environment of its own beside the program's variables.
+func (c call) canRunHere(args []string) bool {
+	if longtest.On() || slices.ContainsFunc(args, func(arg string) bool {
+		return slices.Contains([]string{"serve", "mcp", "demo", "client-config"}, arg)
+	}) {
+		return false
+	}
+	return !slices.ContainsFunc(c.env, func(v string) bool { return !strings.HasPrefix(v, "SOUVENIR_") })
+}
+
+// here is held by a run within the process of the tests, whose working directory and environment it changes.
+var here sync.Mutex
+
+// runHere runs the program within the process of the tests, which costs a fraction of a process.
+func (c call) runHere(t *testing.T, args ...string) outcome {
+	t.Helper()
+	here.Lock()
+	defer here.Unlock()
+	folder := t.TempDir()
+	open := func(name, content string) *os.File {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	in, out, errs := open("in", c.stdin), open("out", ""), open("err", "")
+	defer in.Close()
+	before, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.dir != "" {
+		if err := os.Chdir(c.dir); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := os.Chdir(before); err != nil {
+				t.Fatal(err)
+			}
+		}()
+	}
+	for _, v := range atHome(home) {
+		name, value, _ := strings.Cut(v, "=")
+		if old, had := os.LookupEnv(name); had {
+			defer os.Setenv(name, old)
+		} else {
+			defer os.Unsetenv(name)
+		}
+		if err := os.Setenv(name, value); err != nil { //nolint:usetesting // the test goes on with its own
+			t.Fatal(err)
+		}
+	}
+	lookup := func(name string) (string, bool) {
+		for _, v := range slices.Backward(c.env) {
+			if key, value, _ := strings.Cut(v, "="); key == name {
+				return value, true
+			}
+		}
+		if strings.HasPrefix(name, "SOUVENIR_") {
+			return "", false
+		}
+		return os.LookupEnv(name)
+	}
+	code := (&cli{stdin: in, stdout: out, stderr: errs, lookup: lookup}).run(t.Context(), args)
+	printed := func(file *os.File) string {
+		content, err := os.ReadFile(file.Name())
+		if err := errors.Join(err, file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	return outcome{printed(out), printed(errs), code}
 }
 
 // ok runs the program, which must succeed and say nothing on standard error, and returns what it printed.
