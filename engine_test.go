@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -125,5 +127,82 @@ func TestAnEngineThatCannotBeReachedOrLacksSomethingSaysSo(t *testing.T) {
 		if err := wrap(fmt.Errorf("engine: %w", class)); !errors.Is(err, want) || strings.Contains(err.Error(), "engine:") {
 			t.Errorf("%v becomes %v", class, err)
 		}
+	}
+}
+
+// reading is an engine that reads all rows of an Each before the first call, as one may, and keeps the largest number.
+type reading struct {
+	db.DB
+	most *atomic.Int64
+	of   *atomic.Pointer[string]
+}
+
+func (d reading) Read(ctx context.Context, fn func(db.Tx) error) error {
+	return d.DB.Read(ctx, func(tx db.Tx) error { return fn(readingTx{tx, d}) })
+}
+
+func (d reading) Write(ctx context.Context, fn func(db.Tx) error) error {
+	return d.DB.Write(ctx, func(tx db.Tx) error { return fn(readingTx{tx, d}) })
+}
+
+type readingTx struct {
+	db.Tx
+	engine reading
+}
+
+func (tx readingTx) Each(fn func(db.Rows) error, query string, args ...any) error {
+	n := int64(0)
+	defer func() {
+		if n > tx.engine.most.Load() {
+			tx.engine.most.Store(n)
+			tx.engine.of.Store(&query)
+		}
+	}()
+	return tx.Tx.Each(func(r db.Rows) error { n++; return fn(r) }, query, args...)
+}
+
+func TestNoResultThatGrowsWithTheStoreIsReadWhole(t *testing.T) {
+	const memories, most = 600, 500
+	counted := reading{most: new(atomic.Int64), of: new(atomic.Pointer[string])}
+	s := openThrough(t, filepath.Join(t.TempDir(), "a.db"), func(engine db.DB) db.DB {
+		counted.DB = engine
+		return counted
+	})
+	for _, revision := range []string{"first", "second"} {
+		all := make([]NewMemory, memories)
+		for i := range all {
+			all[i] = NewMemory{Key: fmt.Sprint(i), Content: fmt.Sprint(revision, " memory ", i), Tags: []string{"t"}}
+		}
+		if _, err := s.PutMemories(t.Context(), all, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for operation, work := range map[string]func(*Store) error{
+		"export": func(s *Store) error {
+			_, err := s.Upkeep().Export(t.Context(), io.Discard, nil)
+			return err
+		},
+		"check": func(s *Store) error {
+			_, err := s.Upkeep().Check(t.Context(), nil)
+			return err
+		},
+		"search": func(s *Store) error {
+			_, err := s.Search(t.Context(), Query{Text: "memory 7"})
+			return err
+		},
+		"context": func(s *Store) error {
+			_, err := s.GetContext(t.Context(), ContextQuery{Query: "memory 7"})
+			return err
+		},
+	} {
+		t.Run(operation, func(t *testing.T) {
+			counted.most.Store(0)
+			if err := work(s); err != nil {
+				t.Fatal(err)
+			}
+			if n := counted.most.Load(); n > most {
+				t.Errorf("got an Each of %d rows, want at most %d: %s", n, most, *counted.of.Load())
+			}
+		})
 	}
 }

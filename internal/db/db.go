@@ -62,11 +62,13 @@ type Tx interface {
 	Exec(query string, args ...any) (Result, error)
 	// ExecScript runs several statements, separated by semicolons, without arguments.
 	ExecScript(script string) error
-	// Query runs one statement that returns rows.
+	// Query runs one statement that returns rows, and reads them as Next asks: however many there are, they need little
+	// memory.
 	Query(query string, args ...any) (Rows, error)
 	// QueryRow runs one statement for its first row; Scan returns its errors.
 	QueryRow(query string, args ...any) Row
-	// Each runs a query and calls fn for each of its rows, until fn returns an error.
+	// Each runs a query and calls fn for each of its rows, until fn returns an error. It is for results that fit into
+	// memory: an engine may read all rows before the first call. [Stream] reads others.
 	Each(fn func(Rows) error, query string, args ...any) error
 }
 
@@ -95,6 +97,21 @@ type Row interface {
 type Result struct {
 	RowsAffected int64
 	LastInsertID int64
+}
+
+// Stream calls fn for each row of a query, until fn returns an error, and holds few rows at a time.
+func Stream(tx Tx, fn func(Rows) error, query string, args ...any) error {
+	rows, err := tx.Query(query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := fn(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // Insert runs an INSERT of one row that ends in RETURNING with the row's number, and returns that number: 0 if no

@@ -295,7 +295,7 @@ func (in *inspection) checkReferences() error {
 // readProfiles reads the valid vector profiles.
 func (in *inspection) readProfiles() error {
 	in.profiles = map[int64]kernel.Profile{}
-	err := in.tx.Each(func(row db.Rows) error {
+	err := db.Stream(in.tx, func(row db.Rows) error {
 		var id int64
 		var p kernel.Profile
 		err := row.Scan(&id, &p.Key, &p.Model, &p.Dimensions)
@@ -324,7 +324,7 @@ func (in *inspection) readProfiles() error {
 
 // checkPartitions compares the stored counts with actual ones.
 func (in *inspection) checkPartitions() error {
-	return in.tx.Each(func(row db.Rows) error {
+	return db.Stream(in.tx, func(row db.Rows) error {
 		var id, next, following int64
 		var collection string
 		var memories, passages, counted, countedPassages int
@@ -373,7 +373,7 @@ func (in *inspection) checkPartitions() error {
 
 // checkRevisions checks that past versions of memories can be read.
 func (in *inspection) checkRevisions() error {
-	return in.tx.Each(func(row db.Rows) error {
+	return db.Stream(in.tx, func(row db.Rows) error {
 		var memory, content, attributes string
 		var number, current int
 		var created int64
@@ -405,7 +405,7 @@ func (in *inspection) checkRevisions() error {
 // checkFiles reads all bytes of all files and compares them with their hashes.
 func (in *inspection) checkFiles() error {
 	var files []transfer.ExportFile
-	err := in.tx.Each(func(row db.Rows) error {
+	err := db.Stream(in.tx, func(row db.Rows) error {
 		var f transfer.ExportFile
 		var tags string
 		err := row.Scan(&f.Row, &f.ID, &f.Filename, &f.MIMEType, &f.Size, &f.SHA256, &f.Description, &f.Category, &f.Created,
@@ -450,7 +450,7 @@ func (in *inspection) checkChunks(f transfer.ExportFile) error {
 		in.find(Finding{Table: table, ID: f.ID, Problem: fmt.Sprintf(format, args...)})
 	}
 	whole, size, next := sha256.New(), int64(0), int64(0)
-	err := in.tx.Each(func(row db.Rows) error {
+	err := db.Stream(in.tx, func(row db.Rows) error {
 		var id int64
 		var sum, data []byte
 		if err := row.Scan(&id, &sum, &data); err != nil {
@@ -485,7 +485,7 @@ func (in *inspection) checkTrash() error {
 	wrong := func(table, id, format string, args ...any) {
 		in.find(Finding{Table: table, ID: id, Problem: fmt.Sprintf(format, args...)})
 	}
-	err := in.tx.Each(func(row db.Rows) error {
+	err := db.Stream(in.tx, func(row db.Rows) error {
 		var id, kind, title, through string
 		var memories, counted, revisions, countedRevisions, files int
 		var deleted, until int64
@@ -518,7 +518,7 @@ func (in *inspection) checkTrash() error {
 	if err != nil {
 		return err
 	}
-	err = in.tx.Each(func(row db.Rows) error {
+	err = db.Stream(in.tx, func(row db.Rows) error {
 		var kind string
 		var i kernel.TrashItem
 		if err := row.Scan(&kind, &i.ID, &i.Data); err != nil {

@@ -87,7 +87,7 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 	list := db.List(rows)
 	var memories []checkedMemory
 	place := map[int64]int{}
-	err := in.tx.Each(func(row db.Rows) error {
+	err := db.Stream(in.tx, func(row db.Rows) error {
 		var m checkedMemory
 		a := &m.attributes
 		err := row.Scan(&m.row, &m.partition, &m.ownProfile, &m.id, &m.content, &m.metadata, &a.EventType, &a.State,
@@ -103,7 +103,7 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = in.tx.Each(func(row db.Rows) error {
+	err = db.Stream(in.tx, func(row db.Rows) error {
 		var p checkedPassage
 		var memory int64
 		err := row.Scan(&p.id, &memory, &p.start, &p.length, &p.blank, &p.profile, &p.vector)
@@ -375,7 +375,7 @@ func (in *inspection) passagesOf(memories []int64) []int64 {
 // checkRecords checks the values of one kind of row by the rules of imports.
 func (in *inspection) checkRecords(r transfer.Record) error {
 	values, into := r.Room()
-	return in.tx.Each(func(row db.Rows) error {
+	return db.Stream(in.tx, func(row db.Rows) error {
 		if err := row.Scan(into...); err != nil {
 			return err
 		}
@@ -391,7 +391,7 @@ func (in *inspection) checkRecords(r transfer.Record) error {
 
 // checkFoldedNames checks that sign-in names and project names can be looked up.
 func (in *inspection) checkFoldedNames() error {
-	return in.tx.Each(func(row db.Rows) error {
+	return db.Stream(in.tx, func(row db.Rows) error {
 		var table, id, name, key string
 		if err := row.Scan(&table, &id, &name, &key); err != nil {
 			return err

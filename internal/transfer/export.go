@@ -146,7 +146,7 @@ func (e *exporter) write(kind string) error {
 // records writes the lines of one kind that are rows.
 func (e *exporter) records(r Record) error {
 	values, into := r.Room()
-	return e.tx.Each(func(row db.Rows) error {
+	return db.Stream(e.tx, func(row db.Rows) error {
 		if err := row.Scan(into...); err != nil {
 			return err
 		}
@@ -277,7 +277,7 @@ func (e *exporter) files() error {
 		return err
 	}
 	defer tags.rows.Close()
-	err = e.tx.Each(func(row db.Rows) error {
+	err = db.Stream(e.tx, func(row db.Rows) error {
 		var f ExportFile
 		if err := row.Scan(&f.Row, &f.ID, &f.owner, &f.memory, &f.memoryOwner, &f.projectOwner, &f.project, &f.Filename,
 			&f.MIMEType,
@@ -350,7 +350,7 @@ var errChunks = errors.New("its pieces are not what was stored")
 // that was stored.
 func (e *exporter) chunks(f ExportFile, wrote func(n int)) error {
 	whole, n, size := sha256.New(), int64(0), int64(0)
-	err := e.tx.Each(func(row db.Rows) error {
+	err := db.Stream(e.tx, func(row db.Rows) error {
 		var data []byte
 		if err := row.Scan(&data); err != nil {
 			return err

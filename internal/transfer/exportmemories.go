@@ -63,7 +63,7 @@ func (e *exporter) memories() error {
 	}
 	defer revisions.rows.Close()
 	done := 0
-	err = e.tx.Each(func(row db.Rows) error {
+	err = db.Stream(e.tx, func(row db.Rows) error {
 		m, err := e.memory(row)
 		if err != nil {
 			return err
@@ -260,7 +260,7 @@ func (e *exporter) links() error {
 		related = related[:0]
 		return e.write(KindLink)
 	}
-	err := e.tx.Each(func(row db.Rows) error {
+	err := db.Stream(e.tx, func(row db.Rows) error {
 		var from, to string
 		var partition, changed int64
 		if err := row.Scan(&from, &partition, &changed, &to); err != nil {
