@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -436,7 +437,7 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 			return nil, err
 		}
 		for _, h := range hits {
-			m := ContextMemory{Memory: h.Memory, Score: h.Score}
+			m := ContextMemory{Memory: h.Memory, Score: math.Round(h.Score*1000) / 1000}
 			m.shorten(r.query.Preview)
 			list = append(list, m)
 		}

@@ -87,7 +87,7 @@ func openRich(t *testing.T) *Store {
 	alice, bob := s.As(Access{User: "alice"}), s.As(Access{User: "bob"})
 	mustAddCollection(t, alice, NewCollection{Name: "garten", Description: "Über \"alles\"\n\t\u0001 東京"})
 	mustAddCollection(t, alice, NewCollection{Name: "mine", OwnVectors: true, VectorSize: 3})
-	root := mustAdd(t, alice, NewMemory{Collection: "garten", Content: "roots \\ and \"quotes\" \u2028 \u0000 zero",
+	root := mustAdd(t, alice, NewMemory{Collection: "garten", Content: "roots \\ and \"quotes\" \u2028 \u0001 one",
 		ProjectID: "plot", ProjectName: "The Plot",
 		EventType: "decision", State: "active", Importance: ImportanceHigh, Classification: ClassDo,
 		Tags: []string{"zulu", "alpha", "mike"},

@@ -24,7 +24,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 	var memories, files []string
 	one := func(ids []string) string { return append(ids, "unknown")[r.IntN(max(1, len(ids)))] }
 	words := func() string {
-		return strings.Repeat(pick("kettle ", "Ümlaut\n\n# Head\n", "\x00\u2028\\\"", " \t", "東京の天気 ", "- [ ] T1 do\n"), 1+
+		return strings.Repeat(pick("kettle ", "Ümlaut\n\n# Head\n", "\x01\u2028\\\"", " \t", "東京の天気 ", "- [ ] T1 do\n"), 1+
 			r.IntN(1+r.IntN(300)))
 	}
 	metadata := func() map[string]any {

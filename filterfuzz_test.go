@@ -27,7 +27,7 @@ var described = []NewMemory{
 		ShownMetadata: map[string]any{"n": "1", "o": map[string]any{"n": 1}, "": "empty key"}},
 	{Content: "five", State: "archived", Tags: []string{"x"},
 		ShownMetadata: map[string]any{`q"uo'te`: 7, "ключ": "значение", "a.b": "dotted", "$": "dollar", "[0]": "brackets"}},
-	{Content: "six", ShownMetadata: map[string]any{"n": 1e300, "s": "a\x00b",
+	{Content: "six", ShownMetadata: map[string]any{"n": 1e300, "s": "a\x01b",
 		"list": []any{[]any{1}, map[string]any{"x": "y"}, "z", 2}}},
 	{Content: "seven"},
 }
@@ -59,7 +59,7 @@ func FuzzFilter(f *testing.F) {
 		`{"created_at":"2026-03-01"}`, `{"list":1,"s":"x"}`, `{"o":{"n":1}}`, `{"":"empty key"}`, `{"a.b":"dotted"}`,
 		`{"$":"dollar"}`, `{"[0]":"brackets"}`, `{"q\"uo'te":7}`,
 		`{"n":{"in":[]}}`, `{"n":{"eq":1,"in":[1,2]}}`, `{"n":{"gt":"a"}}`, `{"n":1e999}`, `{"n":9223372036854775808}`,
-		`{"s":"a\u0000b"}`, `{"list":[[1]]}`, `{"rule_type":7}`, `{"n":{}}`,
+		`{"s":"a\u0001b"}`, `{"list":[[1]]}`, `{"rule_type":7}`, `{"n":{}}`,
 		`{"collection_name":{"gte":"a"},"project_id":"p1"}`, `{"n":{"ne":[1,"x",null]}}`, `{"id":{"ne":"x"}}`,
 		`{"n":{"all":[]}}`, `{"n":{"gte":null,"in":[1]}}`,
 	} {
@@ -257,7 +257,7 @@ func TestFiltersFindWhatAPlainReadingOfThemFinds(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	pick := func(list ...any) any { return list[random.IntN(len(list))] }
 	scalar := func() any {
-		return pick(1, 2.5, -3, 0, 1e300, true, false, "x", "y", "", "1", "a", "b", "decision", "active", "p1", "a\x00b",
+		return pick(1, 2.5, -3, 0, 1e300, true, false, "x", "y", "", "1", "a", "b", "decision", "active", "p1", "a\x01b",
 			"dotted", "2026-03-01T12:00:00Z", nil, 7, "значение", "high")
 	}
 	several := func() []any {

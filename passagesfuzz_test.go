@@ -26,7 +26,8 @@ func FuzzContent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		content := string(raw)
 		added, err := inMemory.AddMemory(ctx, NewMemory{Content: content})
-		if right := !valid.Blank(content) && len(content) <= MaxContent && utf8.ValidString(content); right != (err == nil) {
+		if right := !valid.Blank(content) && len(content) <= MaxContent &&
+			valid.Text("content", content) == nil; right != (err == nil) {
 			t.Fatalf("storing %q: %v", content, err)
 		}
 		if err != nil {

@@ -39,7 +39,7 @@ var library = []NewMemory{
 	{Content: "the of and to a in is it"},
 	{Content: "US WHO IT it who us"},
 	{Content: "🦊🐶 emoji and ZWJ 👩‍👩‍👧 sequences"},
-	{Content: "a\x00zero and \u200bzero-width and a tab\tand\r\nlines"},
+	{Content: "a\x01one and \u200bzero-width and a tab\tand\r\nlines"},
 	{Content: strings.Repeat("A long memory is split into passages, each of which is searched. ", 80) +
 		"The end speaks of a fox."},
 	{Content: strings.Repeat("x", 5000) + " after one long word"},

@@ -174,7 +174,7 @@ func (r Results) Groups() []Group {
 // ContextMemory is a memory as a context shows it.
 type ContextMemory struct {
 	Memory
-	Score     float64 // relevance to the query, 0 to 1; 0 when nothing was searched for
+	Score     float64 // relevance to the query, 0 to 1, in three digits; 0 when nothing was searched for
 	Truncated bool    // shortened: Content ends early, or long metadata is left out. GetMemory returns the whole
 }
 

@@ -208,7 +208,7 @@ func (u *TodoSectionUpdate) check(section tododoc.Section) error {
 		return newError(KindTooLarge, "content", "content is %d bytes; the whole todo may have at most %d",
 			len(u.Content), MaxContent)
 	}
-	if err := valid.UTF8("content", u.Content); err != nil {
+	if err := valid.Text("content", u.Content); err != nil {
 		return err
 	}
 	_, _, err := tododoc.CheckBody(section, u.Content, 0)

@@ -165,9 +165,6 @@ func (s *Set) getContext(ctx context.Context, a *memoryArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range found.Related {
-		found.Related[i].Score = threeDigits(found.Related[i].Score)
-	}
 	found.Tokens += extra
 	return found, nil
 }

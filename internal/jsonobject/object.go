@@ -77,17 +77,17 @@ func Canonical(argument string, object map[string]any) (map[string]any, error) {
 	return decoded, nil
 }
 
-// CheckTexts rejects strings that are not UTF-8, which encoding/json would change silently.
+// CheckTexts rejects strings that are not UTF-8, which encoding/json would change silently, and U+0000.
 func CheckTexts(argument string, value any, level int) error {
 	if level > valid.MaxDepth {
 		return nil // canonical reports it
 	}
 	switch v := value.(type) {
 	case string:
-		return valid.UTF8(argument, v)
+		return valid.Text(argument, v)
 	case []string:
 		for _, item := range v {
-			if err := valid.UTF8(argument, item); err != nil {
+			if err := valid.Text(argument, item); err != nil {
 				return err
 			}
 		}
@@ -99,13 +99,13 @@ func CheckTexts(argument string, value any, level int) error {
 		}
 	case map[string]string:
 		for key, item := range v {
-			if err := cmp.Or(valid.UTF8(argument, key), valid.UTF8(argument, item)); err != nil {
+			if err := cmp.Or(valid.Text(argument, key), valid.Text(argument, item)); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for key, item := range v {
-			if err := cmp.Or(valid.UTF8(argument, key), CheckTexts(argument, item, level+1)); err != nil {
+			if err := cmp.Or(valid.Text(argument, key), CheckTexts(argument, item, level+1)); err != nil {
 				return err
 			}
 		}

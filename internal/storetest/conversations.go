@@ -209,7 +209,7 @@ func talkTogether(f *fixture) {
 }
 
 func talkNames(f *fixture) {
-	keys := []string{"a", " a", "a ", "A", "a\x00", "北京", "a\nb", "'; --", "1", "%", strings.Repeat("ä", 256)}
+	keys := []string{"a", " a", "a ", "A", "a\x01", "北京", "a\nb", "'; --", "1", "%", strings.Repeat("ä", 256)}
 	for _, key := range keys {
 		f.say(f.store.Conversation(key), "said in "+key)
 	}

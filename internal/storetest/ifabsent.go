@@ -31,7 +31,7 @@ func absentOnce(f *fixture) {
 	long := strings.Repeat("the same end ", 20_000)
 	for _, m := range []souvenir.NewMemory{
 		{Content: "we deploy on thursdayS"}, {Content: "We deploy on thursdays"}, {Content: "日本語で書いた記憶"}, {Content: long},
-		{Content: "a" + long[1:]}, {Content: "zero\x00byte"}, {Content: "zero\x00bite"},
+		{Content: "a" + long[1:]}, {Content: "one\x01byte"}, {Content: "one\x01bite"},
 		{Content: "we deploy on thursdays", Collection: "notes"}, {Content: "we deploy on thursdays", ProjectID: "p"},
 	} {
 		m.IfAbsent = true

@@ -42,7 +42,7 @@ func (f *fixture) byKey(k souvenir.MemoryKey) souvenir.Memory {
 }
 
 func putOutcomes(f *fixture) {
-	m := souvenir.NewMemory{Key: "user/7 é\x00", Content: "a heron", Tags: []string{"bird"}}
+	m := souvenir.NewMemory{Key: "user/7 é\x01", Content: "a heron", Tags: []string{"bird"}}
 	first := f.put(m)
 	f.equal("first", []any{first.Effect, first.Revision, first.Key, first.Indexed},
 		[]any{souvenir.EffectAdded, 1, m.Key, true})

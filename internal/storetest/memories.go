@@ -64,7 +64,7 @@ func memoryOfContentAlone(f *fixture) {
 
 func memoryContents(f *fixture) {
 	for _, content := range []string{
-		"x", "a\x00b", "\r\n\ttabs and lines\r\n", "  spaces around  ", "👩‍👩‍👧‍👦 family", "ﷺ", "e\u0301 is not \u00e9",
+		"x", "a\x01b", "\r\n\ttabs and lines\r\n", "  spaces around  ", "👩‍👩‍👧‍👦 family", "ﷺ", "e\u0301 is not \u00e9",
 		"日本語の記憶", "\ufeffbom",
 		"'; DROP TABLE memory; --", `{"json": true}`, "<script>&amp;</script>", "a\u2028b\u2029", "\U0010ffff",
 	} {

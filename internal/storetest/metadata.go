@@ -31,7 +31,7 @@ func metadataRoundTrip(f *fixture) {
 		`{"":""}`,
 		`{"a":"","b":[],"c":{},"d":[[]],"e":false,"f":0}`,
 		`{"nested":{"list":[1,"two",[3,{"four":[true,false]}]]}}`,
-		`{"日本語":"記憶","emoji":"👩‍👩‍👧‍👦","é":"é","html":"<a href=\"x\">&</a>","lines":"a\n\tb\u0000c\u2028d"}`,
+		`{"日本語":"記憶","emoji":"👩‍👩‍👧‍👦","é":"é","html":"<a href=\"x\">&</a>","lines":"a\n\tb\u0001c\u2028d"}`,
 		`{"a.b":1,"$.c":2,"d'e":3,"f\"g":4,"[0]":5,"Tags":6,"id":7,"created_at":8}`,
 	} {
 		stored := f.add(souvenir.NewMemory{Content: "x", ShownMetadata: object(encoded)})

@@ -12,6 +12,7 @@ import (
 func mistakes() concept {
 	return concept{"Mistakes", []promise{
 		{"content that shows nothing is refused", mistakesBlank},
+		{"no stored text has U+0000", mistakesZero},
 		{"bounds of two types are refused", mistakesBounds},
 		{"a project that is ambiguous is named by ids that can be given back", mistakesAmbiguous},
 		{"a token may name its projects by name", mistakesTokenProjects},
@@ -20,6 +21,34 @@ func mistakes() concept {
 		{"no name is suggested in its own place", mistakesSuggestions},
 		{"a token's times are there when they are never", mistakesTokenTimes},
 	}}
+}
+
+func mistakesZero(f *fixture) {
+	const zero = "a\x00b"
+	m := f.add(souvenir.NewMemory{Content: "fine"})
+	for argument, write := range map[string]func() error{
+		"content": func() error {
+			_, err := f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: zero})
+			return err
+		},
+		"key": func() error {
+			_, err := f.store.PutMemory(f.ctx, souvenir.NewMemory{Content: "x", Key: zero})
+			return err
+		},
+		"metadata": func() error {
+			_, err := f.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Metadata: map[string]any{"list": []any{zero}}})
+			return err
+		},
+		"description": func() error {
+			_, err := f.store.AddCollection(f.ctx, souvenir.NewCollection{Name: "c", Description: zero})
+			return err
+		},
+	} {
+		f.failsAt(argument, write(), souvenir.ErrInvalid, argument, "U+0000 at offset 1")
+	}
+	found, err := f.store.Search(f.ctx, souvenir.Query{Text: "fine" + zero})
+	f.check("Search", err)
+	f.equal("found", len(found.Hits), 1)
 }
 
 func mistakesBlank(f *fixture) {

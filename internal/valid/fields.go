@@ -23,7 +23,7 @@ func Description(description string) error {
 		return fault.New(fault.KindTooLarge, "description", "description is %d characters long; at most %d are allowed", n,
 			maxDescription)
 	}
-	return UTF8("description", description)
+	return Text("description", description)
 }
 
 // Email refuses text that cannot be an address. Only sending mail shows whether the address works.
@@ -53,7 +53,7 @@ func Time(name string, micros int64) error {
 // MaxKey is the most bytes of a memory's own key.
 const MaxKey = 512
 
-// Key checks a memory's own key: any text that is not empty and not too long.
+// Key checks a memory's own key: any text without U+0000 that is not empty and not too long.
 func Key(key string) error {
 	switch {
 	case key == "":
@@ -61,7 +61,7 @@ func Key(key string) error {
 	case len(key) > MaxKey:
 		return fault.New(fault.KindTooLarge, "key", "key has %d bytes; at most %d are allowed", len(key), MaxKey)
 	}
-	return UTF8("key", key)
+	return Text("key", key)
 }
 
 // Category checks a category; empty is none.

@@ -54,7 +54,7 @@ func Content(content string) error {
 		return fault.New(fault.KindTooLarge, "content", "content is %d bytes; at most %d are allowed", len(content),
 			MaxContent)
 	}
-	return UTF8("content", content)
+	return Text("content", content)
 }
 
 // CanonicalID returns an id as the store writes it: UUIDs are written in lower case and read in any (RFC 9562,
@@ -72,6 +72,16 @@ func UTF8(argument, value string) error {
 		return nil
 	}
 	return NotUTF8(argument, value)
+}
+
+// Text checks a text to be stored: UTF-8 without U+0000, which PostgreSQL cannot hold (its manual,
+// section 8.3).
+func Text(argument, value string) error {
+	if at := strings.IndexByte(value, 0); at >= 0 {
+		return fault.Invalid(argument, "%s has the character U+0000 at offset %d, which no text may have; remove it",
+			argument, at)
+	}
+	return UTF8(argument, value)
 }
 
 // NotUTF8 says where a text stops being UTF-8.
