@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
@@ -82,12 +83,16 @@ func HashedTables() []HashedTable {
 // HashedColumns returns the columns that a table's hashes cover: all that it has, including those added by later
 // versions. None: the table does not exist yet, or not yet in the form that has hashes.
 func HashedColumns(tx db.Tx, t HashedTable) ([]string, error) {
-	columns, err := db.Column[string](tx, `SELECT name FROM pragma_table_info(?) ORDER BY cid`, t.Name)
+	columns, err := columnsOf(tx, t.Name)
+	return t.hashed(columns[t.Name]), err
+}
+
+// hashed returns which columns of the table its hashes cover.
+func (t HashedTable) hashed(columns []string) []string {
 	if !slices.Contains(columns, t.Key) {
-		return nil, err
+		return nil
 	}
-	return slices.DeleteFunc(columns, func(c string) bool { return !t.Set && c == t.Key || slices.Contains(t.Except, c) }),
-		err
+	return slices.DeleteFunc(columns, func(c string) bool { return !t.Set && c == t.Key || slices.Contains(t.Except, c) })
 }
 
 // hashedTablesIn returns the tables with hashes, under the names that they have in a file with a possibly older
@@ -109,30 +114,55 @@ func hashedTablesIn(tx db.Tx) ([]HashedTable, error) {
 	return tables, nil
 }
 
-// KeepHashes makes a connection maintain the hashes.
-func KeepHashes(tx db.Tx) error {
-	tables, err := hashedTablesIn(tx)
+// KeepHashes returns the triggers by which a connection maintains the hashes.
+func KeepHashes(tx db.Tx) ([]rowhash.Trigger, error) {
+	tables := HashedTables()
+	var names []string
+	for _, t := range tables {
+		names = append(names, t.Name)
+		if t.Former != "" {
+			names = append(names, t.Former)
+		}
+	}
+	columns, err := columnsOf(tx, names...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var memory string
+	var triggers []rowhash.Trigger
 	for _, t := range tables {
-		columns, err := HashedColumns(tx, t)
-		if err != nil || len(columns) == 0 {
-			return err
+		if len(columns[t.Name]) == 0 && t.Former != "" {
+			t.Name = t.Former
+		}
+		hashed := t.hashed(columns[t.Name])
+		if len(hashed) == 0 {
+			break
 		}
 		switch t.Kind {
 		case MemoryKind:
-			memory = t.Expression("m", columns)
+			memory = t.Expression("m", hashed)
 		case RevisionKind: // a revision of a damaged memory is no better
 			t.Doubt = fmt.Sprintf(`(SELECT h.hash <> %s FROM row_hash h JOIN memory m ON m.id = h.id WHERE h.kind = %d `+
 				`AND h.id = NEW.memory_id)`, memory, MemoryKind)
 		}
-		if err := tx.ExecScript(t.Triggers(columns)); err != nil {
+		triggers = append(triggers, t.Triggers(hashed)...)
+	}
+	return triggers, nil
+}
+
+// columnsOf returns the columns of tables, by table, in one statement. A table that does not exist has none.
+func columnsOf(tx db.Tx, tables ...string) (map[string][]string, error) {
+	columns := map[string][]string{}
+	err := tx.Each(func(row db.Rows) error {
+		var table, column string
+		if err := row.Scan(&table, &column); err != nil {
 			return err
 		}
-	}
-	return nil
+		columns[table] = append(columns[table], column)
+		return nil
+	}, `WITH t (name) AS (VALUES ('`+strings.Join(tables, `'), ('`)+`'))
+		SELECT t.name, c.name FROM t, pragma_table_info(t.name) c ORDER BY 1, c.cid`)
+	return columns, err
 }
 
 // RowHash holds the hashes of a row, or a set of rows: the stored one (nil: none), and the present one (nil: the

@@ -106,10 +106,13 @@ func (t Table) Expression(row string, columns []string) string {
 	return b.String()
 }
 
-// Triggers returns the SQL that keeps a table's hashes in step with its rows, for every change on a connection.
+// Trigger is a temporary trigger of a table, and its SQL as SQLite stores it: without the word TEMP.
+type Trigger struct{ Name, Table, SQL string }
+
+// Triggers returns what keeps a table's hashes in step with its rows, for every change on a connection.
 // The triggers are temporary, so that programs without them can write to the file, and their writes are detected.
 // An update of a damaged row does not make it sound.
-func (t Table) Triggers(columns []string) string {
+func (t Table) Triggers(columns []string) []Trigger {
 	before, after := t.Expression("OLD", columns), t.Expression("NEW", columns)
 	of := make([]string, len(columns))
 	for i, c := range columns {
@@ -130,9 +133,14 @@ func (t Table) Triggers(columns []string) string {
 			FunctionXor, before, where("OLD"), where("OLD"), Size)
 		change = part + " " + join
 	}
-	return fmt.Sprintf(`
-		CREATE TEMP TRIGGER hash_%[1]s_added AFTER INSERT ON main."%[1]s" BEGIN %[2]s END;
-		CREATE TEMP TRIGGER hash_%[1]s_changed AFTER UPDATE OF %[3]s ON main."%[1]s" BEGIN %[4]s END;
-		CREATE TEMP TRIGGER hash_%[1]s_deleted AFTER DELETE ON main."%[1]s" BEGIN %[5]s END;`,
-		t.Name, join, strings.Join(of, ", "), change, part)
+	trigger := func(name, event, body string) Trigger {
+		name = "hash_" + t.Name + "_" + name
+		return Trigger{Name: name, Table: t.Name, SQL: fmt.Sprintf(`CREATE TRIGGER %s AFTER %s ON main."%s" BEGIN %s END`,
+			name, event, t.Name, body)}
+	}
+	return []Trigger{
+		trigger("added", "INSERT", join),
+		trigger("changed", "UPDATE OF "+strings.Join(of, ", "), change),
+		trigger("deleted", "DELETE", part),
+	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
+	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
 
 // Config says what to open and how.
@@ -48,9 +49,9 @@ type Config struct {
 	// before them (0: a new file). Nil: nothing.
 	BeforeMigrations, AfterMigrations func(tx db.Tx, version int) error
 
-	// Prepare runs on the connection that writes, after migrations and before the first transaction, and may
-	// create temporary triggers there. Nil: nothing.
-	Prepare func(tx db.Tx) error
+	// Prepare runs on the connection that writes, after migrations and before the first transaction, and returns
+	// the temporary triggers that the connection gets. Nil: none.
+	Prepare func(tx db.Tx) ([]rowhash.Trigger, error)
 
 	// Fill completes migrations with what SQL cannot compute. The keys are their names without the number:
 	// "project_names" for 0014_project_names.sql. Each runs after its migration, in the same transaction, if that
@@ -78,9 +79,9 @@ type DB struct {
 	readMode    string          // how reading connections open the file
 	sidesBefore map[string]bool // which side files existed before a read-only opening
 	readers     *readers
-	writer      *writer              // nil: read-only
-	memory      bool                 // one connection for everything, the writer's
-	makeReady   func(tx db.Tx) error // Config.Prepare
+	writer      *writer                                   // nil: read-only
+	memory      bool                                      // one connection for everything, the writer's
+	makeReady   func(tx db.Tx) ([]rowhash.Trigger, error) // Config.Prepare
 
 	reserve int64       // bytes in reserve beside the file
 	full    atomic.Bool // the last write found no room
