@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // Calls of every method there is, found by reflection, so that none can be forgotten.
@@ -329,9 +332,10 @@ func TestEveryMethodWorksWithArgumentsThatAreRight(t *testing.T) {
 	if err := st.Upkeep().Backup(t.Context(), backup, nil); err != nil {
 		t.Fatal(err)
 	}
-	for method := range st.calls() {
-		if !writes(method) {
-			continue // they have read a file that is for reading only
+	for i, method := range slices.Sorted(maps.Keys(st.calls())) {
+		// Methods that only read have read a file that is for reading only.
+		if !writes(method) || !longtest.Part(i, 1, 6) {
+			continue
 		}
 		copied := filepath.Join(t.TempDir(), "settled.db")
 		if err := Restore(t.Context(), Restoration{From: backup, To: copied}); err != nil {

@@ -246,7 +246,7 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 		{`UPDATE file_chunk SET data = x'64' WHERE id & 1 = 0`, "file_chunk", false},
 		{`DELETE FROM file_chunk WHERE id & 1 = 0`, "file_chunk", false},
 	} {
-		if !longtest.Part(i, 1, 6) {
+		if !longtest.Part(i, 1, 12) {
 			continue
 		}
 		t.Run(c.damage, func(t *testing.T) {
@@ -383,7 +383,7 @@ func TestCheckOfADamagedFileReportsAndNeverPanics(t *testing.T) {
 	const page = 4096
 	unsound, mended := 0, 0
 	for n := 1; n < len(store)/page; n += 2 {
-		if !longtest.Part(n/2, 1, 16) {
+		if !longtest.Part(n/2, 1, 40) {
 			continue
 		}
 		flipped := bytes.Clone(store)

@@ -65,7 +65,7 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 	found := 0
 	for i, c := range columns {
 		for _, value := range values[c.kind] {
-			if !longtest.Part(i, 4, 24) {
+			if !longtest.Part(i, 4, 48) {
 				break // a part of them
 			}
 			err := s.db.Write(t.Context(), func(tx db.Tx) error {
@@ -92,7 +92,7 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 			}
 		}
 	}
-	if least := 200; found < least && longtest.All() || found < least/30 {
+	if least := 200; found < least && longtest.All() || found < least/60 {
 		t.Errorf("%d findings; the test damages nothing", found)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {

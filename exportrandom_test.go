@@ -112,7 +112,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 
 func TestAnExportOfAnythingComesBackTheSame(t *testing.T) {
 	for seed := range uint64(4) {
-		if !longtest.Part(int(seed), 1, 2) {
+		if !longtest.Part(int(seed), 1, 4) {
 			continue
 		}
 		clock := newMovingClock(sealedClock())

@@ -224,7 +224,7 @@ func TestDamagedFilesGiveErrorsAndNeverPanics(t *testing.T) {
 		step = 8
 	}
 	if !longtest.On() {
-		step = 20
+		step = 40
 	}
 	damaged := map[string][]byte{}
 	const page = 4096

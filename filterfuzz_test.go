@@ -268,7 +268,7 @@ func TestFiltersFindWhatAPlainReadingOfThemFinds(t *testing.T) {
 		return list
 	}
 	for i := range 4000 {
-		if !longtest.Part(i, 1, 4) {
+		if !longtest.Part(i, 1, 12) {
 			continue
 		}
 		filter := Filter{}

@@ -133,7 +133,7 @@ func TestAnImportBrokenOffAtAnyLineAndRepeatedIsWhole(t *testing.T) {
 	export := exported(t, rich, o)
 	lines := bytes.SplitAfter(export, []byte("\n"))
 	for n := 1; n < len(lines)-1; n++ {
-		if !longtest.Part(n, 1, 15) {
+		if !longtest.Part(n, 1, 40) {
 			continue
 		}
 		s := openWords(t, "", Options{Now: sealedClock})

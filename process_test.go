@@ -216,7 +216,7 @@ func idsOf(tb testing.TB, s *Store) map[string]string {
 func TestProcessesWritingAtOnceLoseNothing(t *testing.T) {
 	path, each := filepath.Join(t.TempDir(), "many.db"), 500
 	if !longtest.All() {
-		each = 50
+		each = 20
 	}
 	var all []*process
 	for i := range 4 { // the file does not exist yet: they race to make it, too

@@ -234,7 +234,7 @@ func (d *damagedStore) cases(t *testing.T) (cases []damageCase) {
 func TestRecoverYieldsEveryRowThatIsNotOnADamagedPage(t *testing.T) {
 	d := newDamagedStore(t)
 	for i, c := range d.cases(t) {
-		if !longtest.Part(i, 4, 16) {
+		if !longtest.Part(i, 4, 40) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {

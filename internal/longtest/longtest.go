@@ -4,8 +4,10 @@
 package longtest
 
 import (
+	"maps"
 	"os"
 	"runtime/debug"
+	"slices"
 	"testing"
 )
 
@@ -28,6 +30,15 @@ func Part(i, short, quick int) bool {
 		return i%short == 0
 	}
 	return true
+}
+
+// Keys returns the keys of a table's entries to try, in order: entry i of the sorted keys as Part says.
+func Keys[V any](table map[string]V, short, quick int) []string {
+	i := -1
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(table)), func(string) bool {
+		i++
+		return !Part(i, short, quick)
+	})
 }
 
 // Only skips a test that has no shorter form unless the variable is set.

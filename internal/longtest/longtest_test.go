@@ -1,6 +1,7 @@
 package longtest
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -14,6 +15,10 @@ func TestPartGrowsWithTheForm(t *testing.T) {
 		return n
 	}
 	t.Setenv(variable, "")
+	table := map[string]bool{"c": true, "a": true, "b": true}
+	if got := Keys(table, 1, 2); !slices.Equal(got, []string{"a", "c"}) {
+		t.Errorf("without %s: got keys %v of %v, want a and c", variable, got, table)
+	}
 	if got := tried(); got != 5 || All() {
 		t.Errorf("without %s: got %d of 60 entries, All %v; want 5, false", variable, got, All())
 	}

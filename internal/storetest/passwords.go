@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 func passwords() concept {
@@ -46,12 +47,14 @@ func passwordsChecked(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "nopass"})
 	f.equal("signed in", f.signIn("Ann", password), ann)
 	f.equal("signed in", f.signIn("ANN ", password), ann)
-	for _, c := range [][2]string{
+	for i, c := range [][2]string{
 		{"Ann", password + "x"}, {"Ann", ""}, {"Ann", "a\xff"}, {"Ann", strings.Repeat("x", 1<<20)}, {"", ""}, {"", password},
 		{"nobody", password}, {"nopass", ""}, {"nopass", password}, {ann.ID, password}, {"An_", password},
 		{strings.Repeat("a", 1<<20), password}, {"a\xff", password},
 	} {
-		f.signInFails(c[0], c[1])
+		if longtest.Part(i, 1, 4) {
+			f.signInFails(c[0], c[1])
+		}
 	}
 }
 

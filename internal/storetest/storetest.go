@@ -48,7 +48,7 @@ func run(t *testing.T, concepts []concept, fresh func(*testing.T) *fixture, afte
 					}()
 					f := fresh(t)
 					promise.test(f)
-					if after != nil && longtest.Part(i, 1, 3) {
+					if after != nil && longtest.Part(i, 1, 9) {
 						after(f)
 					}
 				})

@@ -544,7 +544,7 @@ func TestEveryMethodKeepsToItsView(t *testing.T) {
 				var n neighbourhood
 				var before string
 				for i, visitor := range visitors {
-					if !longtest.Part(i+k, 4, 4) { // other visitors to each method
+					if !longtest.Part(i+k, 4, 9) { // other visitors to each method
 						continue
 					}
 					if n.Store == nil || method == "Close" || rowsOf(t, n.Store) != before { // each finds the same place

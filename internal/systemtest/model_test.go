@@ -499,7 +499,7 @@ func TestTheStoreKeepsToAModelOfItsRules(t *testing.T) {
 		checks := flag.Lookup("rapid.checks").Value
 		all := checks.String()
 		defer func() { _ = checks.Set(all) }()
-		if err := checks.Set("15"); err != nil {
+		if err := checks.Set("5"); err != nil {
 			t.Fatal(err)
 		}
 	}
