@@ -74,8 +74,8 @@ func anys[T any](values []T) []any {
 	return list
 }
 
-// compile turns the filter into one SQL condition on m, p and c, and its arguments. An empty filter returns "".
-func (f Filter) compile(v viewer) (string, []any, error) {
+// compile turns the filter into SQL conditions on m, p and c.
+func (f Filter) compile(v viewer) ([]filter.Part, error) {
 	conditions := make(map[string]any, len(f))
 	for key, value := range f {
 		if c, ok := value.(Condition); ok {
@@ -96,7 +96,7 @@ type selection struct {
 // selection resolves the collections, the project and the filters of a query.
 func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 	var sel selection
-	if err := sel.addFilters(v, q); err != nil {
+	if err := sel.addFilters(tx, v, q); err != nil {
 		return sel, err
 	}
 	if v.Limited && len(v.Projects) == 0 && len(s.access.Projects) > 0 {
@@ -148,13 +148,11 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 // maxCollections bounds how many collections one search may name.
 const maxCollections = 100
 
-func (sel *selection) addFilters(v viewer, q Query) error {
-	var parts []string
+func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
+	var parts []filter.Part
 	add := func(f Filter) error {
-		condition, args, err := f.compile(v)
-		if err == nil && condition != "" {
-			parts, sel.Args = append(parts, condition), append(sel.Args, args...)
-		}
+		compiled, err := f.compile(v)
+		parts = append(parts, compiled...)
 		return err
 	}
 	if err := valid.Enum("classification", string(q.Classification), kernel.Classifications); err != nil {
@@ -177,7 +175,46 @@ func (sel *selection) addFilters(v viewer, q Query) error {
 	if err := add(q.Filter); err != nil {
 		return err
 	}
-	sel.Condition = strings.Join(parts, ` AND `)
+	return sel.join(tx, parts)
+}
+
+// fewRows is how many memories a condition on own metadata may select to be read first.
+const fewRows = 256
+
+// join makes one condition of several. If one of them selects few memories by an index, the others are tested in these
+// instead of being looked up for all.
+func (sel *selection) join(tx db.Tx, parts []filter.Part) error {
+	first, indexed := -1, 0
+	for _, p := range parts {
+		if p.Test != "" {
+			indexed++
+		}
+	}
+	var list []int64
+	for i := 0; i < len(parts) && indexed > 1 && first < 0; i++ {
+		rows, few, err := filter.Few(tx, parts[i], fewRows)
+		if err != nil {
+			return err
+		}
+		if few {
+			first, list = i, rows
+		}
+	}
+	var conditions []string
+	if first >= 0 {
+		conditions, sel.Args = append(conditions, filter.InThese), append(sel.Args, db.List(list))
+	}
+	for i, p := range parts {
+		if i == first {
+			continue
+		}
+		condition, args := p.SQL, p.Args
+		if first >= 0 && p.Test != "" {
+			condition, args = p.Test, p.TestArgs
+		}
+		conditions, sel.Args = append(conditions, condition), append(sel.Args, args...)
+	}
+	sel.Condition = strings.Join(conditions, ` AND `)
 	return nil
 }
 

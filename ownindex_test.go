@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/filter"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // ownRows counts the rows of the index of own metadata.
@@ -163,17 +165,70 @@ func TestAFilterThatFitsFewMemoriesReadsOnlyThese(t *testing.T) {
 			return n, nil
 		},
 	} {
-		statements = nil
-		got, err := run(Filter{"session": "s7"})
-		if err != nil || got != 10 {
-			t.Errorf("%s: %d memories, %v; want 10", name, got, err)
-		}
-		for _, stmt := range statements {
-			for _, step := range queryPlan(t, engine, stmt) {
-				if strings.Contains(step, "SCAN m") || strings.Contains(step, "SEARCH m ") && !strings.Contains(step, "PRIMARY KEY") {
-					t.Errorf("%s reads memories by %q:\n%s", name, step, stmt.query)
+		for _, f := range []Filter{{"session": "s7"}, {"n": Between(70, 79)}, {"lead": In(true, false), "session": "s7"},
+			{"no": Not(1), "session": Condition{AtLeast: "s7", LessThan: "s8"}}} {
+			statements = nil
+			got, err := run(f)
+			if err != nil || got != 10 {
+				t.Errorf("%s by %v: %d memories, %v; want 10", name, f, got, err)
+			}
+			for _, stmt := range statements {
+				for _, step := range queryPlan(t, engine, stmt) {
+					all := strings.Contains(step, "SEARCH m ") && !strings.Contains(step, "PRIMARY KEY")
+					if all || strings.Contains(step, "SCAN m") {
+						t.Errorf("%s by %v reads memories by %q:\n%s", name, f, step, stmt.query)
+					}
 				}
 			}
+		}
+	}
+}
+
+func TestTheNarrowestOfSeveralConditionsOnOwnMetadataIsReadFirst(t *testing.T) {
+	s := openWords(t, "", Options{IndexedMetadata: 100})
+	memories := make([]NewMemory, 2*fewRows+2)
+	for i := range memories {
+		memories[i] = NewMemory{Content: fmt.Sprint("memory ", i), Metadata: map[string]any{
+			"half": i % 2, "session": fmt.Sprint("s", i/10), "object": map[string]any{"a": 1}}}
+	}
+	memories[79].Metadata["filler"] = strings.Repeat("x", 100)
+	if _, err := s.AddMemories(t.Context(), memories, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		filter Filter
+		first  bool
+		want   int
+	}{
+		{Filter{"session": "s7"}, false, 10}, // alone, the index serves it
+		{Filter{"half": 1, "session": "s7"}, true, 5},
+		{Filter{"half": Not(1), "session": In("s7", "s8")}, true, 10},
+		{Filter{"half": nil, "session": "s7"}, true, 0},
+		{Filter{"object": `{"a":1}`, "session": "s7"}, true, 0},
+		{Filter{"object": Not(`{"a":1}`), "session": "s7"}, true, 10},
+		{Filter{"object": Not([]any{nil}), "session": Between("s7", "s7~")}, true, 10},
+		{Filter{"half": 1, "object": Not([]any{nil})}, false, fewRows + 1},
+		{Filter{"state": nil, "session": "s7"}, false, 10},
+	} {
+		for _, length := range []int64{0, 100} {
+			err := s.write(t.Context(), func(tx db.Tx, _ viewer) error { return kernel.IndexMetadata(tx, length) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := s.Search(t.Context(), Query{Filter: test.filter})
+			if err != nil || found.Total != test.want {
+				t.Errorf("%v with %d bytes indexed: %d memories, %v; want %d", test.filter, length, found.Total, err, test.want)
+			}
+		}
+		err := s.read(t.Context(), func(tx db.Tx, v viewer) error {
+			sel, err := s.selection(tx, v, Query{Filter: test.filter})
+			if first := strings.HasPrefix(sel.Condition, filter.InThese); first != test.first {
+				t.Errorf("%v: read first: %v, want %v", test.filter, first, test.first)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -19,6 +19,8 @@ type field struct {
 	// compare is the condition that the field, or one of its elements, is beyond a bound.
 	compare func(operator string, bound any) (sql string, args []any)
 	isSet   func() (sql string, args []any)
+
+	test *field // compares the same in the memory, where the conditions above read an index; else nil
 }
 
 // knownFields are the keys that are columns. All other keys are the caller's own metadata.
@@ -116,6 +118,9 @@ const InRows = `m.id IN (`
 
 // InOwn begins such a condition on own metadata, which usually selects few memories.
 const InOwn = InRows + `SELECT o.memory_id FROM memory_own o `
+
+// InThese is the condition that a memory is in a list of rows, which [Few] has found.
+const InThese = `m.id IN ` + db.Integers
 
 // list compares the rows of another table, selected as the memories they belong to: one match is enough. The selection
 // ends in a condition, for which args are bound.

@@ -33,23 +33,30 @@ type Condition struct {
 	equal *any // {"eq": ...} of the JSON form
 }
 
-// Compile turns conditions, by key, into one SQL condition on m, p and c, and its arguments. All of them must hold; no
-// conditions return "". A value is a [Condition], its JSON form as a map, or what the key equals: one value, or any of
-// a slice.
-func Compile(v kernel.Viewer, f map[string]any) (string, []any, error) {
+// Part is an SQL condition on m, p and c, and its arguments.
+type Part struct {
+	SQL  string
+	Args []any
+
+	Test     string // the same, read from the memory instead of an index; "" if SQL reads none
+	TestArgs []any
+}
+
+// Compile turns conditions, by key, into SQL. All of them must hold. A value is a [Condition], its JSON form as a map,
+// or what the key equals: one value, or any of a slice.
+func Compile(v kernel.Viewer, f map[string]any) ([]Part, error) {
 	if len(f) > maxConditions {
-		return "", nil, fault.New(fault.KindTooLarge, "filter", "filter has %d keys; at most %d are allowed", len(f),
+		return nil, fault.New(fault.KindTooLarge, "filter", "filter has %d keys; at most %d are allowed", len(f),
 			maxConditions)
 	}
-	var parts []string
-	var args []any
+	var parts []Part
 	for _, key := range slices.Sorted(maps.Keys(f)) {
 		if err := valid.UTF8("filter", key); err != nil {
-			return "", nil, err
+			return nil, err
 		}
 		c, err := toCondition(f[key])
 		if err != nil {
-			return "", nil, fault.Invalid("filter", "filter.%s%v", fault.Clip(key), err)
+			return nil, fault.Invalid("filter", "filter.%s%v", fault.Clip(key), err)
 		}
 		b := conditionBuilder{field: fieldOf(v, key)}
 		if err := b.build(c); err != nil {
@@ -57,11 +64,11 @@ func Compile(v kernel.Viewer, f map[string]any) (string, []any, error) {
 			if errors.Is(err, errTooMany) {
 				kind = fault.KindTooLarge
 			}
-			return "", nil, fault.New(kind, "filter", "filter.%s%v", fault.Clip(key), err)
+			return nil, fault.New(kind, "filter", "filter.%s%v", fault.Clip(key), err)
 		}
-		parts, args = append(parts, b.parts...), append(args, b.args...)
+		parts = append(parts, b.parts...)
 	}
-	return strings.Join(parts, ` AND `), args, nil
+	return parts, nil
 }
 
 const allowedOperators = `"eq", "in", "ne", "gte", "gt", "lte", "lt" and "all"`
@@ -131,8 +138,7 @@ func conditionFromJSON(object map[string]any) (Condition, error) {
 // conditionBuilder turns the condition on one key into SQL. All parts must hold.
 type conditionBuilder struct {
 	field field
-	parts []string
-	args  []any
+	parts []Part
 }
 
 var errTooMany = errors.New("")
@@ -186,16 +192,17 @@ func (b *conditionBuilder) build(c Condition) error {
 				operator, kind, strings.TrimSpace(bound.operator), k)
 		}
 		kind, operator = k, strings.TrimSpace(bound.operator)
-		b.add(b.field.compare(bound.operator, value))
+		var part Part
+		part.SQL, part.Args = b.field.compare(bound.operator, value)
+		if b.field.test != nil {
+			part.Test, part.TestArgs = b.field.test.compare(bound.operator, value)
+		}
+		b.parts = append(b.parts, part)
 	}
 	if len(b.parts) == 0 {
 		return fmt.Errorf(" has no condition; give a value, a list, or one of %s", allowedOperators)
 	}
 	return nil
-}
-
-func (b *conditionBuilder) add(sql string, args []any) {
-	b.parts, b.args = append(b.parts, sql), append(b.args, args...)
 }
 
 // anyOf adds "equals any of the values", where nil stands for "is not set"; or its negation, which also matches a key
@@ -216,14 +223,23 @@ func (b *conditionBuilder) anyOf(values []any, negate bool) error {
 		}
 		bound = append(bound, value)
 	}
-	sql, args := b.field.anyOf(bound)
+	var part Part
+	part.SQL, part.Args = b.field.amongOrUnset(bound, orUnset, negate)
+	if b.field.test != nil {
+		part.Test, part.TestArgs = b.field.test.amongOrUnset(bound, orUnset, negate)
+	}
+	b.parts = append(b.parts, part)
+	return nil
+}
+
+func (f field) amongOrUnset(values []any, orUnset, negate bool) (sql string, args []any) {
+	sql, args = f.anyOf(values)
 	if orUnset {
-		isSet, setArgs := b.field.isSet()
+		isSet, setArgs := f.isSet()
 		sql, args = `(`+sql+` OR NOT `+isSet+`)`, append(args, setArgs...)
 	}
 	if negate {
 		sql = `NOT coalesce(` + sql + `, false)`
 	}
-	b.add(sql, args)
-	return nil
+	return sql, args
 }

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -22,22 +23,57 @@ func ownField(v kernel.Viewer, key string) field {
 				`)`,
 			slices.Concat(args, []any{key}, indexedArg, args, unindexedArgs)
 	}
+	asTest := ownTest(key)
 	return field{
 		value: scalarValue,
 		anyOf: func(values []any) (string, []any) {
 			is, arg := among(values, db.Values)
-			return memories(` AND o.value`+is, []any{arg}, db.Key+`e.value`+is+`)`, key, arg)
+			test, testArgs := asTest.anyOf(values)
+			return memories(` AND o.value`+is, []any{arg}, test, testArgs...)
 		},
 		compare: func(operator string, bound any) (string, []any) {
-			indexed, unindexed := db.OwnIsNumber, db.KeyIsNumber
+			indexed := db.OwnIsNumber
 			if _, isText := bound.(string); isText {
-				indexed, unindexed = db.OwnIsText, db.KeyIsText
+				indexed = db.OwnIsText
 			}
-			return memories(` AND `+indexed+` AND o.value`+operator+` ?`, []any{bound},
-				db.Key+unindexed+` AND e.value`+operator+` ?)`, key, bound)
+			test, testArgs := asTest.compare(operator, bound)
+			return memories(` AND `+indexed+` AND o.value`+operator+` ?`, []any{bound}, test, testArgs...)
 		},
 		isSet: func() (string, []any) {
-			return memories(` AND o.value <> `+db.OwnOfLong, nil, db.KeyIsSet, key)
+			test, testArgs := asTest.isSet()
+			return memories(` AND o.value <> `+db.OwnOfLong, nil, test, testArgs...)
 		},
+		test: &asTest,
 	}
+}
+
+// ownTest compares the same key in the metadata of a memory.
+func ownTest(key string) field {
+	return field{
+		value: scalarValue,
+		anyOf: func(values []any) (string, []any) {
+			is, arg := among(values, db.Values)
+			return db.Key + `(` + db.KeyIsText + ` OR ` + db.KeyIsNumber + `) AND e.value` + is + `)`, []any{key, arg}
+		},
+		compare: func(operator string, bound any) (string, []any) {
+			is := db.KeyIsNumber
+			if _, isText := bound.(string); isText {
+				is = db.KeyIsText
+			}
+			return db.Key + is + ` AND e.value` + operator + ` ?)`, []any{key, bound}
+		},
+		isSet: func() (string, []any) { return db.KeyIsSet, []any{key} },
+	}
+}
+
+// Few selects the memories of a condition on own metadata if the index has at most most rows of them: a list of rows
+// for [InThese].
+func Few(tx db.Tx, p Part, most int) (rows []int64, few bool, err error) {
+	if !strings.HasPrefix(p.SQL, InOwn) {
+		return nil, false, nil
+	}
+	from := strings.TrimSuffix(strings.TrimPrefix(p.SQL, InRows), `)`)
+	rows, err = db.Column[int64](tx, `SELECT r.memory_id FROM (`+from+`) r LIMIT ?`,
+		append(slices.Clone(p.Args), most+1)...)
+	return rows, len(rows) <= most, err
 }

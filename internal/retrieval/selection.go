@@ -83,7 +83,7 @@ func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 	if sel.Condition != "" {
 		from, args := fromPartitions(``)+` WHERE p.id IN `+db.Integers+sel.further(),
 			append([]any{sel.PartitionList()}, sel.Args...)
-		if strings.Contains(sel.Condition, filter.InOwn) {
+		if sel.byRow() {
 			condition, given := sel.Where()
 			from, args = kernel.FromMemory+` WHERE `+condition, given // from the rows of the condition
 		}
@@ -136,7 +136,12 @@ func (sel Selection) few() bool {
 	for _, p := range sel.Partitions {
 		fitting, memories = fitting+p.fitting, memories+p.Memories
 	}
-	return strings.Contains(sel.Condition, filter.InOwn) && fitting < memories/8
+	return sel.byRow() && fitting < memories/8
+}
+
+// byRow reports whether the condition selects memories by row, usually few.
+func (sel Selection) byRow() bool {
+	return strings.Contains(sel.Condition, filter.InOwn) || strings.HasPrefix(sel.Condition, filter.InThese)
 }
 
 // mostMerged is the most rows of all partitions that are worth reading along indexes, rather than letting SQLite sort
