@@ -71,6 +71,9 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 	if v.User, err = s.userRow(tx); err != nil {
 		return v, err
 	}
+	if v.Expired, err = kernel.LastExpired(tx, s.now()); err != nil {
+		return v, err
+	}
 	for _, id := range s.access.Projects {
 		p, err := naming.Find(tx, viewer{User: v.User}, id, "")
 		if errors.Is(err, ErrInvalid) {

@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/turns"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
 // NewMemory describes a memory to store. Only Content is required.
@@ -49,6 +50,10 @@ type NewMemory struct {
 
 	EventTime time.Time // when what it tells of happened, of the years 0 to 9999; zero: not given
 	CreatedAt time.Time // when the memory was made, at most 10 minutes from now; zero: now
+
+	// ExpiresAt is when the memory ends: from then on no call returns, finds, lists, counts or exports it, and the worker
+	// deletes it for good, not into the trash. Zero: it stays.
+	ExpiresAt time.Time
 
 	// Metadata is the caller's own: anything that JSON can hold, at most 64 KiB of it. No key has a meaning to the store,
 	// whatever its name: a "state" in it is not State. A [Filter] names such a key by [Own].
@@ -239,6 +244,9 @@ func (s *Store) newDrafts(ctx context.Context, o *operation, memories []NewMemor
 			err = invalid("created_at", "created_at is %s, which is still to come; give the time when the memory was made",
 				m.CreatedAt.Format(time.RFC3339))
 		}
+		if err == nil {
+			err = drafts[i].Times.CheckExpiry(s.now())
+		}
 		if err != nil {
 			return nil, atPosition(err, i, len(memories))
 		}
@@ -319,7 +327,7 @@ func newDraft(m NewMemory) (kernel.Draft, error) {
 	}
 	d, err := kernel.NewDraft(kernel.DraftFields{Collection: m.Collection, Content: m.Content,
 		Own: m.Metadata, Metadata: m.ShownMetadata, Embedding: m.Embedding, Key: m.Key, EventTime: microsOf(m.EventTime),
-		Created: microsOf(m.CreatedAt),
+		Created: microsOf(m.CreatedAt), Times: validity.Times{Expires: microsOf(m.ExpiresAt)},
 		Known: kernel.Attributes{
 			EventType: m.EventType, State: m.State, ProjectID: m.ProjectID, ProjectName: m.ProjectName,
 			Importance: string(m.Importance), Classification: string(m.Classification), RuleType: string(m.RuleType),
@@ -439,7 +447,7 @@ func (w *memoryWriter) addIfAbsent(d *kernel.Draft) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	row, err := kernel.SameContent(w.Tx, at.Partition, d.Content)
+	row, err := kernel.SameContent(w.Tx, w.Viewer, at.Partition, d.Content)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -471,6 +479,9 @@ func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
+	if err := kernel.FreeKey(w.Tx, w.Viewer, at.Partition, d.Key); err != nil {
+		return Stored{}, err
+	}
 	row, err := kernel.KeyHolder(w.Tx, at.Partition, d.Key)
 	if err != nil {
 		return Stored{}, err
@@ -496,7 +507,7 @@ func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
 		return Stored{}, err
 	}
 	after := before
-	after.Content, after.EventTime = d.Content, time.Time{}
+	after.Content, after.EventTime, after.times = d.Content, time.Time{}, d.Times
 	if d.EventTime != nil {
 		after.EventTime = kernel.ToTime(*d.EventTime)
 	}
@@ -531,6 +542,9 @@ func (w *memoryWriter) contentOver(before storedMemory, d *kernel.Draft) (*kerne
 
 // checkKeyFree refuses a key that a memory of the place has.
 func (w *memoryWriter) checkKeyFree(at *kernel.Place, key string) error {
+	if err := kernel.FreeKey(w.Tx, w.Viewer, at.Partition, key); err != nil {
+		return err
+	}
 	holder, err := kernel.KeyHolder(w.Tx, at.Partition, key)
 	if err != nil || holder == 0 {
 		return err
@@ -568,17 +582,19 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	if d.EventTime != nil {
 		m.EventTime = kernel.ToTime(*d.EventTime)
 	}
+	m.ExpiresAt = timeOf(d.Times.Expires)
 	metadata, err := json.Marshal(m.Metadata)
 	if err != nil {
 		return Stored{}, err
 	}
 	row, err := db.Insert(w.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance,
 		classification, rule_type,
-			key, event_time, metadata, revision, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
+			key, event_time, expires_at, valid_from, valid_until, supersedes, metadata, revision, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
 		m.ID, place.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(string(m.Importance)),
 		db.OrNull(string(m.Classification)),
-		db.OrNull(string(m.RuleType)), db.OrNull(m.Key), d.EventTime, string(metadata), created, max(now, created))
+		db.OrNull(string(m.RuleType)), db.OrNull(m.Key), d.EventTime, d.Times.Expires, d.Times.From,
+		d.Times.Until, db.OrNull(d.Times.Supersedes), string(metadata), created, max(now, created))
 	if err != nil {
 		return Stored{}, err
 	}

@@ -30,8 +30,8 @@ type MemoriesUpdate struct {
 	// All allows a List without any condition, which means every memory of this view. Without it that is ErrInvalid.
 	All bool
 
-	// Change is applied to each memory. Content, Embedding, EventTime and ExpectedRevision belong to one memory, and are
-	// not allowed here.
+	// Change is applied to each memory. Content, Embedding, EventTime, ExpiresAt and ExpectedRevision belong to one
+	// memory, and are not allowed here.
 	Change MemoryUpdate
 
 	// DryRun counts, and changes nothing.
@@ -161,9 +161,10 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 
 // patchOfMany returns the patch of a change to many memories.
 func (u *MemoryUpdate) patchOfMany() (attributesPatch, error) {
-	if u.Content != nil || u.Embedding != nil || u.EventTime != nil || u.ExpectedRevision != 0 {
+	if u.Content != nil || u.Embedding != nil || u.EventTime != nil || u.ExpiresAt != nil || u.ExpectedRevision != 0 {
 		return attributesPatch{}, invalid("Change",
-			"Change has Content, Embedding, EventTime or ExpectedRevision, which belong to one memory; UpdateMemory takes them")
+			"Change has Content, Embedding, EventTime, ExpiresAt or ExpectedRevision, which belong to one memory; "+
+				"UpdateMemory takes them")
 	}
 	patch, err := u.patch()
 	if err == nil && patch.isEmpty() {

@@ -188,7 +188,7 @@ func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, 
 		all = append(all, c)
 		return nil
 	}, `SELECT c.name, c.description, u.uid, f.dimensions,
-			(SELECT coalesce(sum(p.memories), 0) FROM partition p WHERE p.collection_id = c.id AND `+visible+
+			(SELECT coalesce(sum(`+v.Held()+`), 0) FROM partition p WHERE p.collection_id = c.id AND `+visible+
 		`), c.created_at, c.updated_at
 		FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile
 		WHERE `+condition+` ORDER BY c.name, c.id`, args...)

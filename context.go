@@ -304,15 +304,15 @@ func (r *contextReader) inProject(p standing.Place) bool {
 
 // direct fills in what filters alone find, regardless of the query.
 func (r *contextReader) direct(c *Context) error {
-	identity, err := r.newestActive(r.tx, selectPlaces(r.places, ownPlace), EventIdentity)
+	identity, err := r.newestActive(r.tx, selectPlaces(r.viewer, r.places, ownPlace), EventIdentity)
 	if err != nil {
 		return err
 	}
-	rules, err := r.ruleRows(r.tx, selectPlaces(r.places, r.inProject))
+	rules, err := r.ruleRows(r.tx, selectPlaces(r.viewer, r.places, r.inProject))
 	if err != nil {
 		return err
 	}
-	general := selectPlaces(r.places, generalPlace)
+	general := selectPlaces(r.viewer, r.places, generalPlace)
 	generalRules, err := r.ruleRows(r.tx, general)
 	if err != nil {
 		return err
@@ -321,7 +321,7 @@ func (r *contextReader) direct(c *Context) error {
 	if err != nil {
 		return err
 	}
-	projectRows, err := r.doDont("project_do_dont", selectPlaces(r.places, r.inProject))
+	projectRows, err := r.doDont("project_do_dont", selectPlaces(r.viewer, r.places, r.inProject))
 	if err != nil {
 		return err
 	}
@@ -370,7 +370,7 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 	if len(sel.Partitions) == 0 {
 		return first, nil
 	}
-	found, err := standing.DoDont(r.tx, r.now(), sel.PartitionList())
+	found, err := standing.DoDont(r.tx, r.now(), sel.Selection)
 	rows := slices.Concat(first, found)
 	if len(rows) > maxDoDont {
 		r.warn("%s shows %d of %d memories, the most important and newest ones; the others are found by search with "+
@@ -383,7 +383,7 @@ func (r *contextReader) doDont(key string, sel selection, first ...int64) ([]int
 
 // conversation returns the id of the conversation or case to continue, "" for none.
 func (r *contextReader) conversation() (string, error) {
-	sel := selectPlaces(r.places, func(p standing.Place) bool {
+	sel := selectPlaces(r.viewer, r.places, func(p standing.Place) bool {
 		if r.named() {
 			return p.Writable && r.inProject(p)
 		}
@@ -426,8 +426,8 @@ func (r *contextReader) search(sel selection, limit int) (hits []index.Hit, rank
 func (r *contextReader) related() ([]ContextMemory, error) {
 	var list []ContextMemory
 	for _, sel := range []selection{
-		selectPlaces(r.places, r.inProject),
-		selectPlaces(r.places, func(p standing.Place) bool { return !r.inProject(p) }),
+		selectPlaces(r.viewer, r.places, r.inProject),
+		selectPlaces(r.viewer, r.places, func(p standing.Place) bool { return !r.inProject(p) }),
 	} {
 		if len(sel.Partitions) == 0 || len(list) == r.query.Related {
 			continue
@@ -450,7 +450,8 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 
 func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 	if !r.sought {
-		rows, err := recency.Newest(r.tx, r.now(), limit+len(r.shown), standing.NewestOfAll, sel.PartitionList())
+		rows, err := recency.Newest(r.tx, r.now(), limit+len(r.shown), standing.NewestOfAll(sel.Live),
+			sel.PartitionList())
 		if err != nil {
 			return nil, err
 		}
@@ -550,7 +551,7 @@ func (c *Context) clear() {
 
 // newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
 func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
-	return standing.Newest(tx, s.now(), sel.PartitionList(), types...)
+	return standing.Newest(tx, s.now(), sel.Selection, types...)
 }
 
 // contextText is the search text for related memories: the query and, while no identity is stored, the detected

@@ -26,23 +26,23 @@ func TestContextsUseTheirIndexes(t *testing.T) {
 		query, index string
 		args         []any
 	}{
-		{standing.NewestActive.ByTime,
+		{standing.NewestActive("").ByTime,
 			`COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", `["identity"]`, 0, 9, 1}},
 		{`SELECT m.id ` + kernel.FromMemory + ` WHERE m.partition_id IN (SELECT value FROM json_each(?)) AND ` +
 			standing.Active,
 			`memory_active (partition_id=? AND <expr>=?)`, []any{"[1]", `["case"]`}},
-		{standing.DoDontQuery, `memory_do_dont (partition_id=?)`, []any{"[1]"}},
+		{standing.DoDontQuery(""), `memory_do_dont (partition_id=?)`, []any{"[1]"}},
 		{standing.RuleQuery, `memory_event (partition_id=? AND event_type=?)`, []any{"[1]"}},
-		{standing.NewestActive.ByRow,
+		{standing.NewestActive("").ByRow,
 			`COVERING INDEX memory_active (partition_id=? AND <expr>=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", `["identity"]`, 0, 9, 1}},
-		{standing.NewestOfAll.ByTime, `memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
+		{standing.NewestOfAll("").ByTime, `memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", 0, 9, 7}},
-		{standing.NewestOfAll.ByRow, `COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
+		{standing.NewestOfAll("").ByRow, `COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", 0, 9, 7}},
-		{moduleQuery, `memory_module (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
-		{moduleQuery, `memory_tag_name (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
+		{moduleQuery(""), `memory_module (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
+		{moduleQuery(""), `memory_tag_name (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
 	} {
 		var plan strings.Builder
 		err := s.db.Read(t.Context(), func(tx db.Tx) error {

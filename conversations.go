@@ -105,7 +105,7 @@ func (c *Conversation) Key() string { return c.key }
 
 // find returns the rows of the conversation's place; false: nothing is stored there, or this view does not see it.
 func (c *Conversation) find(tx db.Tx, v viewer) (kernel.Conversation, bool, error) {
-	at := kernel.Conversation{Hash: turns.Hash(c.key)}
+	at := kernel.Conversation{Hash: turns.Hash(c.key), Viewer: v}
 	owner, project := v.User, int64(0)
 	if c.place.ProjectID != "" || c.place.ProjectName != "" {
 		p, err := naming.Find(tx, v, c.place.ProjectID, c.place.ProjectName)

@@ -290,7 +290,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"project_member":    "project_id user_id role created_at",
 		"blocked_sender":    "user_id sender_id created_at",
 		"memory": "id uid partition_id content event_type state importance classification rule_type metadata " +
-			"revision created_at updated_at key event_time rule_of",
+			"revision created_at updated_at key event_time rule_of expires_at valid_from valid_until supersedes",
 		"memory_tag": "memory_id tag position", "memory_link": "memory_id related_id position",
 		"memory_revision": "id memory_id revision partition_id content attributes created_at",
 		"passage":         "id memory_id start length blank profile_id vector",

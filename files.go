@@ -185,7 +185,7 @@ func (l FileList) rows(tx db.Tx, v viewer) ([]int64, error) {
 	condition, args := v.VisibleFile()
 	if l.MemoryID != "" {
 		memory, memoryArgs := v.Visible()
-		condition += ` AND m.uid IN (?, ?) AND ` + memory
+		condition += ` AND m.uid IN (?, ?) AND ` + memory + v.Alive(`m`)
 		args = slices.Concat(args, []any{l.MemoryID, valid.CanonicalID(l.MemoryID)}, memoryArgs)
 	}
 	if l.ProjectID != "" || l.ProjectName != "" {
@@ -569,7 +569,7 @@ func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile,
 	columns := db.Columns{
 		{SQL: `f.id`, To: &f.row}, {SQL: `coalesce(m.id, 0)`, To: &f.memory},
 		{SQL: `coalesce(` + kernel.ProjectOfFile + `, 0)`, To: &f.project}, {SQL: `f.uid`, To: &f.ID},
-		{SQL: `CASE WHEN ` + memory + ` THEN m.uid ELSE '' END`, To: &f.MemoryID, Args: memoryArgs},
+		{SQL: `CASE WHEN ` + memory + v.Alive(`m`) + ` THEN m.uid ELSE '' END`, To: &f.MemoryID, Args: memoryArgs},
 		{SQL: `f.filename`, To: &f.Filename}, {SQL: `f.mime_type`, To: &f.MIMEType},
 		{SQL: `f.size`, To: &f.Size}, {SQL: `f.sha256`, To: &sum}, {SQL: `f.description`, To: &f.Description},
 		{SQL: `f.category`, To: &f.Category}, {SQL: `u.uid`, To: &f.Owner},

@@ -91,6 +91,36 @@ func (f Filter) compile(v viewer) ([]filter.Part, error) {
 type selection struct {
 	retrieval.Selection
 	warnings []string
+	hidden   map[int64]bool // rows in the partitions that are not live
+}
+
+// live limits a selection to memories that have not expired.
+func (sel *selection) live(tx db.Tx, v viewer) error {
+	hidden, err := v.Hidden(tx, sel.PartitionList())
+	if err != nil {
+		return err
+	}
+	sel.Live = v.Alive(`m`)
+	all := sel.Partitions
+	sel.Partitions = nil
+	for _, p := range all {
+		sel.add(p, hidden[p.ID])
+	}
+	return nil
+}
+
+// add adds a partition without some of its memories, unless none is left.
+func (sel *selection) add(p retrieval.Partition, hidden []int64) {
+	if p.Memories -= len(hidden); p.Memories <= 0 {
+		return
+	}
+	sel.Partitions = append(sel.Partitions, p)
+	if sel.hidden == nil && len(hidden) > 0 {
+		sel.hidden = map[int64]bool{}
+	}
+	for _, row := range hidden {
+		sel.hidden[row] = true
+	}
 }
 
 // selection resolves the collections, the project and the filters of a query.
@@ -142,6 +172,9 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 		return err
 	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p JOIN collection c ON c.id = p.collection_id
 		LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `+condition, args...)
+	if err == nil {
+		err = sel.live(tx, v)
+	}
 	return sel, err
 }
 
@@ -219,11 +252,12 @@ func (sel *selection) join(tx db.Tx, parts []filter.Part) error {
 }
 
 // selectPlaces returns a selection of the matching places.
-func selectPlaces(places []standing.Place, fits func(standing.Place) bool) selection {
+func selectPlaces(v viewer, places []standing.Place, fits func(standing.Place) bool) selection {
 	var sel selection
+	sel.Live = v.Alive(`m`)
 	for _, p := range places {
 		if fits(p) {
-			sel.Partitions = append(sel.Partitions, p.Partition)
+			sel.add(p.Partition, p.Hidden)
 		}
 	}
 	return sel

@@ -82,7 +82,7 @@ func (s *Store) identityMemory(tx db.Tx, v viewer) (*storedMemory, error) {
 	if err != nil {
 		return nil, err
 	}
-	row, err := s.newestActive(tx, selectPlaces(places, ownPlace), EventIdentity)
+	row, err := s.newestActive(tx, selectPlaces(v, places, ownPlace), EventIdentity)
 	if err != nil || row == 0 {
 		return nil, err
 	}

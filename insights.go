@@ -150,10 +150,10 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (Overview, err
 				}
 				return tx.QueryRow(`SELECT count(*) `+kernel.FromFile+` WHERE `+visible, args...).Scan(&o.Files)
 			},
-			func() error { return o.countProjects(tx, partitions) },
-			func() error { return o.countCollections(tx, partitions) },
-			func() error { return o.countEventTypes(tx, partitions) },
-			func() error { return o.countDays(tx, partitions, daysUntil(s.clock().In(q.Location), q.Days)) },
+			func() error { return o.countProjects(tx, v, partitions) },
+			func() error { return o.countCollections(tx, v, partitions) },
+			func() error { return o.countEventTypes(tx, v, partitions) },
+			func() error { return o.countDays(tx, v, partitions, daysUntil(s.clock().In(q.Location), q.Days)) },
 			func() error { return s.embeddingStatus(tx, partitions, &o.Embedding) },
 		} {
 			if err := step(); err != nil {
@@ -172,33 +172,33 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (Overview, err
 	return o, nil
 }
 
-func (o *Overview) countProjects(tx db.Tx, partitions string) error {
+func (o *Overview) countProjects(tx db.Tx, v viewer, partitions string) error {
 	o.Projects = []ProjectCount{}
 	return tx.Each(func(row db.Rows) error {
 		var c ProjectCount
 		err := row.Scan(&c.ID, &c.Name, &c.Owner, &c.Memories)
 		o.Projects = append(o.Projects, c)
 		return err
-	}, `SELECT coalesce(j.uid, ''), coalesce(j.name, ''), coalesce(u.uid, ''), sum(p.memories) FROM partition p
-		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users u ON u.id = j.owner_id
+	}, `SELECT coalesce(j.uid, ''), coalesce(j.name, ''), coalesce(u.uid, ''), sum(`+v.Held()+`)
+		FROM partition p LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users u ON u.id = j.owner_id
 		WHERE p.id IN `+db.Integers+` GROUP BY p.project_id, j.uid, j.name, u.uid ORDER BY 4 DESC, 1, 3 LIMIT ?`, partitions,
 		maxCounts)
 }
 
-func (o *Overview) countCollections(tx db.Tx, partitions string) error {
+func (o *Overview) countCollections(tx db.Tx, v viewer, partitions string) error {
 	o.Collections = []CollectionCount{}
 	return tx.Each(func(row db.Rows) error {
 		var c CollectionCount
 		err := row.Scan(&c.Name, &c.Owner, &c.Memories)
 		o.Collections = append(o.Collections, c)
 		return err
-	}, `SELECT c.name, u.uid, sum(p.memories) FROM partition p JOIN collection c ON c.id = p.collection_id
+	}, `SELECT c.name, u.uid, sum(`+v.Held()+`) FROM partition p JOIN collection c ON c.id = p.collection_id
 		JOIN users u ON u.id = c.owner_id
 		WHERE p.id IN `+db.Integers+` GROUP BY c.id, c.name, u.uid ORDER BY 3 DESC, 1, 2 LIMIT ?`, partitions, maxCounts)
 }
 
 // countEventTypes counts along an index, partition by partition, to avoid a sort.
-func (o *Overview) countEventTypes(tx db.Tx, partitions string) error {
+func (o *Overview) countEventTypes(tx db.Tx, v viewer, partitions string) error {
 	counts, rest := map[string]int{}, o.Memories
 	err := tx.Each(func(row db.Rows) error {
 		var name string
@@ -208,7 +208,7 @@ func (o *Overview) countEventTypes(tx db.Tx, partitions string) error {
 		rest -= n
 		return err
 	}, `SELECT event_type, count(*) FROM memory `+db.ByEvent+` WHERE event_type IS NOT NULL AND partition_id IN `+
-		db.Integers+`
+		db.Integers+v.Alive(`memory`)+`
 		GROUP BY partition_id, event_type`, partitions)
 	if rest > 0 {
 		counts[""] += rest
@@ -279,7 +279,7 @@ func daysUntil(now time.Time, n int) []day {
 }
 
 // countDays counts ranges of an index. It first skips partitions without memories from that period.
-func (o *Overview) countDays(tx db.Tx, partitions string, days []day) error {
+func (o *Overview) countDays(tx db.Tx, v viewer, partitions string, days []day) error {
 	o.Days = make([]DayCount, len(days))
 	begins, ends := make([]int64, len(days)), make([]int64, len(days))
 	for i, d := range days {
@@ -295,7 +295,7 @@ func (o *Overview) countDays(tx db.Tx, partitions string, days []day) error {
 			span (at, first, past) AS MATERIALIZED (SELECT b.key, b.value, e.value FROM `+db.Numbered3+` b JOIN `+db.Numbered4+
 		` e ON e.key = b.key)
 		SELECT at, (SELECT coalesce(sum((SELECT count(*) FROM memory WHERE partition_id = live.id AND created_at >= first
-		AND created_at < past)), 0) FROM live) FROM span`,
+		AND created_at < past`+v.Alive(`memory`)+`)), 0) FROM live) FROM span`,
 		partitions, days[0].begin, db.List(begins), db.List(ends))
 }
 
@@ -407,7 +407,7 @@ func (h *Insights) Tags(ctx context.Context, collections ...string) ([]Tag, erro
 			all = append(all, t)
 			return err
 		}, `SELECT t.tag, count(*) FROM memory_tag t JOIN memory m ON m.id = t.memory_id
-			WHERE m.partition_id IN `+db.Integers+` GROUP BY t.tag ORDER BY count(*) DESC, t.tag`, selection.PartitionList())
+			WHERE m.partition_id IN `+db.Integers+v.Alive(`m`)+` GROUP BY t.tag ORDER BY count(*) DESC, t.tag`, selection.PartitionList())
 	})
 	return all, err
 }
@@ -426,16 +426,20 @@ const (
 // Modules are named in the metadata of memories or by a tag; a memory that does both is counted by its metadata. A tag
 // without the prefix "module:" may name one, too, but looks like any other tag. The range of the index is a little
 // wider than the tags it is for. The first query follows its index, to avoid a sort.
-const (
-	modulesInMetadata = `SELECT max(` + db.Module + `), count(*) FROM memory ` + db.ByModule + `
-		WHERE ` + db.Module + ` IS NOT NULL AND partition_id IN ` + db.Integers1 + ` GROUP BY lower(` + db.Module + `)`
-	modulesInTags = `SELECT max(substr(t.tag, 8)), count(DISTINCT t.memory_id) FROM memory_tag t ` + db.InOrder +
+func modulesInMetadata(v viewer) string {
+	return `SELECT max(` + db.Module + `), count(*) FROM memory ` + db.ByModule + `
+		WHERE ` + db.Module + ` IS NOT NULL AND partition_id IN ` + db.Integers1 +
+		v.Alive(`memory`) + ` GROUP BY lower(` + db.Module + `)`
+}
+
+func modulesInTags(v viewer) string {
+	return `SELECT max(substr(t.tag, 8)), count(DISTINCT t.memory_id) FROM memory_tag t ` + db.InOrder +
 		` memory m ON m.id = t.memory_id
 		WHERE lower(t.tag) >= 'module:' AND lower(t.tag) < 'module<' AND substr(t.tag, 7, 1) = ':' AND m.partition_id IN ` +
 		db.Integers1 + `
-			AND coalesce(lower(trim(` + db.Module + `)) <> lower(trim(substr(t.tag, 8))), true)
+			AND coalesce(lower(trim(` + db.Module + `)) <> lower(trim(substr(t.tag, 8))), true)` + v.Alive(`m`) + `
 		GROUP BY lower(t.tag)`
-)
+}
 
 // Modules returns the modules that the memories of a project name, by module_name in their metadata or by a tag
 // module:NAME. The zero ProjectRef means all visible memories. It returns the 100 modules with the most memories, the
@@ -453,7 +457,7 @@ func (h *Insights) Modules(ctx context.Context, project ProjectRef) ([]Module, e
 			return err
 		}
 		named := map[string]Module{}
-		for _, query := range []string{modulesInMetadata, modulesInTags} {
+		for _, query := range []string{modulesInMetadata(v), modulesInTags(v)} {
 			err := tx.Each(func(row db.Rows) error {
 				var name string
 				var n int

@@ -83,8 +83,8 @@ func (s *Store) mainMemory(tx db.Tx, v viewer, p naming.Project, m *MainMemory) 
 	if err != nil {
 		return err
 	}
-	row, err := s.newestActive(tx, selectPlaces(places, func(place standing.Place) bool { return place.Project == p.Row }),
-		EventProjectMain)
+	inProject := func(place standing.Place) bool { return place.Project == p.Row }
+	row, err := s.newestActive(tx, selectPlaces(v, places, inProject), EventProjectMain)
 	if err != nil {
 		return err
 	}

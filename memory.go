@@ -17,6 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
 // Limits of a memory.
@@ -91,6 +92,7 @@ type Memory struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 	EventTime time.Time // when what it tells of happened; zero: not given
+	ExpiresAt time.Time // from then on it is gone; zero: it stays
 
 	// SharedBy is the owner of the memory's project, if that is not the view's user: the name of the account, or the user
 	// id if there is none. Empty for the user's own. A memory shared by another user is not the user's own word.
@@ -122,16 +124,17 @@ type memoryJSON struct {
 	SharedBy   string         `json:"shared_by,omitempty"`
 	Key        string         `json:"key,omitempty"`
 	EventTime  time.Time      `json:"event_time,omitzero"`
+	ExpiresAt  time.Time      `json:"expires_at,omitzero"`
 }
 
 func (m Memory) json() memoryJSON {
 	return memoryJSON{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt,
-		m.SharedBy, m.Key, m.EventTime}
+		m.SharedBy, m.Key, m.EventTime, m.ExpiresAt}
 }
 
 // MarshalJSON returns the form of the interface: id, content, collection_name, owner, metadata with the known keys
-// inside, revision, created_at and updated_at (RFC 3339, UTC), shared_by if another user owns the project, and key and
-// event_time if they are set.
+// inside, revision, created_at and updated_at (RFC 3339, UTC), shared_by if another user owns the project, and key,
+// event_time and expires_at if they are set.
 func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(m.json()) }
 
 // GetMemory returns a memory by id. A memory that does not exist, or that this view may not see, is ErrNotFound.
@@ -221,6 +224,7 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 		SharedBy   string          `json:"shared_by"`
 		Key        string          `json:"key"`
 		EventTime  time.Time       `json:"event_time"`
+		ExpiresAt  time.Time       `json:"expires_at"`
 	}
 	if err := json.Unmarshal(data, &given); err != nil {
 		return err
@@ -233,7 +237,7 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 		ID: given.ID, Collection: given.Collection, Owner: given.Owner, Content: given.Content,
 		Metadata: kernel.OrEmpty(metadata),
 		Revision: given.Revision, CreatedAt: given.CreatedAt, UpdatedAt: given.UpdatedAt, SharedBy: given.SharedBy,
-		Key: given.Key, EventTime: given.EventTime,
+		Key: given.Key, EventTime: given.EventTime, ExpiresAt: given.ExpiresAt,
 	}
 	custom, _ := metadata[kernel.CustomKey].(map[string]any)
 	if custom != nil && kernel.CheckCustom(metadata) == nil {
@@ -377,6 +381,7 @@ type storedMemory struct {
 	project                    int64 // 0 for none
 	ownVectors                 bool  // its collection takes vectors from callers
 	writable                   bool  // the caller may change it
+	times                      validity.Times
 }
 
 // memory returns a visible memory by id.
@@ -420,7 +425,7 @@ func (s *Store) loadMemories(tx db.Tx, v viewer, condition string, args ...any) 
 		return err
 	}, `SELECT `+columns.SQL()+` `+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id
 		LEFT JOIN project j ON j.id = p.project_id
-		WHERE `+visible+` AND `+condition, slices.Concat(columns.Args(), visibleArgs, args)...)
+		WHERE `+visible+v.Alive(`m`)+` AND `+condition, slices.Concat(columns.Args(), visibleArgs, args)...)
 	return found, err
 }
 
@@ -449,14 +454,29 @@ func (m *readMemory) columns(v viewer) db.Columns {
 		{SQL: `(SELECT ` + db.ListOf + `(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)`,
 			To: &m.tags},
 		{SQL: `(SELECT ` + db.ListOf + `(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
-			WHERE l.memory_id = m.id AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
+			WHERE l.memory_id = m.id` + v.Alive(`r`) + ` AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
 			WHERE p.id = r.partition_id AND ` + visible + `))`, To: &m.related, Args: visibleArgs},
 		{SQL: `m.revision`, To: &m.Revision}, {SQL: `m.created_at`, To: &m.created},
 		{SQL: `m.updated_at`, To: &m.updated}, {SQL: writable, To: &m.writable, Args: writableArgs},
 		{SQL: `CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id)
 			ELSE '' END`, To: &m.SharedBy, Args: []any{v.User}},
 		{SQL: `coalesce(m.key, '')`, To: &m.Key}, {SQL: `m.event_time`, To: &m.event},
+		{SQL: `m.expires_at`, To: &m.times.Expires}, {SQL: `m.valid_from`, To: &m.times.From},
+		{SQL: `m.valid_until`, To: &m.times.Until}, {SQL: `coalesce(m.supersedes, '')`, To: &m.times.Supersedes},
 	}
+}
+
+// setTimes shows the times that are stored.
+func (m *storedMemory) setTimes() {
+	m.ExpiresAt = timeOf(m.times.Expires)
+}
+
+// timeOf returns a stored time, the zero time for none.
+func timeOf(micros *int64) time.Time {
+	if micros == nil {
+		return time.Time{}
+	}
+	return kernel.ToTime(*micros)
 }
 
 // decode returns the memory.
@@ -464,6 +484,7 @@ func (m *readMemory) decode() (storedMemory, error) {
 	if m.event != nil {
 		m.EventTime = kernel.ToTime(*m.event)
 	}
+	m.setTimes()
 	m.CreatedAt, m.UpdatedAt = kernel.ToTime(m.created), kernel.ToTime(m.updated)
 	var err error
 	if m.Metadata, err = jsonobject.Decode([]byte(m.metadata)); err != nil {

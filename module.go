@@ -258,12 +258,14 @@ func tagSpellings(name string) []string {
 
 // moduleQuery selects the memories that name a module. The arguments are its spellings, the tags that name it, and the
 // partitions.
-const moduleQuery = `SELECT m.id, m.updated_at, min(e.match), coalesce(m.event_type, ''), coalesce(m.state, '') FROM (
+func moduleQuery(live string) string {
+	return `SELECT m.id, m.updated_at, min(e.match), coalesce(m.event_type, ''), coalesce(m.state, '') FROM (
 		SELECT id, '` + string(MatchModuleName) + `' AS match FROM memory WHERE ` + db.Module + ` IS NOT NULL AND lower(` +
-	db.Module + `) IN ` + db.Texts + `
+		db.Module + `) IN ` + db.Texts + `
 		UNION ALL SELECT t.memory_id, '` + string(MatchTag) + `' FROM memory_tag t WHERE lower(t.tag) IN ` + db.Texts + `) e
-	JOIN memory m ON m.id = e.id WHERE m.partition_id IN ` + db.Integers + `
+	JOIN memory m ON m.id = e.id WHERE m.partition_id IN ` + db.Integers + live + `
 	GROUP BY m.id ORDER BY m.updated_at DESC, m.id DESC`
+}
 
 // count finds the module's own memories and counts them.
 func (r *moduleReader) count() error {
@@ -289,7 +291,7 @@ func (r *moduleReader) count() error {
 			summary.States[state]++
 		}
 		return nil
-	}, moduleQuery, db.LowerList(names...), db.LowerList(tagSpellings(r.query.Module)...), r.sel.PartitionList())
+	}, moduleQuery(r.sel.Live), db.LowerList(names...), db.LowerList(tagSpellings(r.query.Module)...), r.sel.PartitionList())
 	if err == nil {
 		err = recency.Sort(r.tx, r.now(), own)
 	}

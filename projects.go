@@ -328,7 +328,7 @@ func loadProjects(tx db.Tx, v viewer, condition string, args ...any) ([]Project,
 		return err
 	}, `SELECT j.uid, j.name, u.uid, coalesce(u.name, ''), j.owner_id = ?, `+role+`,
 			1 + (SELECT count(*) FROM project_member WHERE project_id = j.id),
-			(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+			(SELECT coalesce(sum(`+v.Held()+`), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
 			WHERE p.project_id = j.id AND `+memories+`),
 			j.created_at, j.updated_at
 		FROM project j JOIN users u ON u.id = j.owner_id WHERE `+visible+` AND `+condition+`

@@ -356,6 +356,8 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 			keep[row] = true
 		}
 		r.Keep = func(row int64) bool { return keep[row] }
+	} else if len(sel.hidden) > 0 {
+		r.Keep = func(row int64) bool { return !sel.hidden[row] }
 	}
 	question := ranking.NewQuestion(w.text, w.terms)
 	weights := ranking.Default.For(question, s.embedder.Model() == Builtin().Model())

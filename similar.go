@@ -74,6 +74,7 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 	if err != nil {
 		return nil, err
 	}
+	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return sel.hidden[h.Row] })
 	if !w.own {
 		if hits, err = s.duplicatesAmong(tx, d.Content, hits); err != nil {
 			return nil, err

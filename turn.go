@@ -198,6 +198,9 @@ func (c *Conversation) append(w *memoryWriter, d *kernel.Draft, given *int64) (S
 		return Stored{}, err
 	}
 	at := kernel.Conversation{Partition: place.Partition, Hash: turns.Hash(c.key)}
+	if err := kernel.FreeKey(w.Tx, w.Viewer, at.Partition, d.Key); err != nil {
+		return Stored{}, err
+	}
 	row, err := kernel.KeyHolder(w.Tx, at.Partition, d.Key)
 	if err != nil {
 		return Stored{}, err

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
 // MemoryUpdate describes a change to a memory. Unset fields change nothing.
@@ -43,6 +44,10 @@ type MemoryUpdate struct {
 
 	// EventTime is when what it tells of happened; the zero time removes it, nil keeps it. It is not part of a revision.
 	EventTime *time.Time
+
+	// ExpiresAt is when the memory ends; the zero time removes it, nil keeps it. See [NewMemory.ExpiresAt]. It is not part
+	// of a revision.
+	ExpiresAt *time.Time
 
 	// ExpectedRevision makes the update fail with ErrConflict when the memory has another revision, because it changed
 	// since it was read. Zero means any.
@@ -79,15 +84,35 @@ func (s *Store) updateMemory(ctx context.Context, o *operation, id string, u Mem
 	case u.Embedding != nil:
 		return Stored{}, invalid("embedding", "embedding is given without content; a vector belongs to its content")
 	}
-	if u.EventTime != nil {
-		if event := microsOf(*u.EventTime); event != nil {
-			if err := valid.Time("event_time", *event); err != nil {
-				return Stored{}, err
-			}
-		}
+	times, err := u.times(s.now())
+	if err != nil {
+		return Stored{}, err
 	}
-	return s.change(ctx, id, u.ExpectedRevision, c, u.EventTime,
+	return s.change(ctx, id, u.ExpectedRevision, c, times,
 		func(_ *memoryWriter, before kernel.Attributes) (kernel.Attributes, error) { return patch.apply(before) })
+}
+
+// times checks the times of an update, and returns what sets them.
+func (u *MemoryUpdate) times(now int64) (func(*storedMemory), error) {
+	var t validity.Times
+	if u.ExpiresAt != nil {
+		t.Expires = microsOf(*u.ExpiresAt)
+	}
+	err := t.Check()
+	if err == nil {
+		err = t.CheckExpiry(now)
+	}
+	if err == nil && u.EventTime != nil && !u.EventTime.IsZero() {
+		err = valid.Time("event_time", u.EventTime.UnixMicro())
+	}
+	return func(m *storedMemory) {
+		if u.EventTime != nil {
+			m.EventTime = inMicros(*u.EventTime)
+		}
+		if u.ExpiresAt != nil {
+			m.times.Expires = t.Expires
+		}
+	}, err
 }
 
 // attributesPatch is a change to attributes: to the shown metadata, which includes the known keys, and to the own keys.
@@ -150,7 +175,7 @@ func newContent(content string, vector []float32) (*kernel.Draft, error) {
 
 // change is the common part of updates and restorations: it embeds content (nil: unchanged), and then, in one
 // transaction, writes it and the attributes that patch returns for the present ones.
-func (s *Store) change(ctx context.Context, id string, expected int, content *kernel.Draft, event *time.Time,
+func (s *Store) change(ctx context.Context, id string, expected int, content *kernel.Draft, times func(*storedMemory),
 	patch func(*memoryWriter, kernel.Attributes) (kernel.Attributes, error)) (Stored, error) {
 	if err := s.checkWritable(); err != nil {
 		return Stored{}, err
@@ -179,8 +204,8 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 		if content != nil {
 			after.Content = content.Content
 		}
-		if event != nil {
-			after.EventTime = inMicros(*event)
+		if times != nil {
+			times(&after)
 		}
 		a, err := patch(w, before.attributes())
 		if err == nil {
@@ -258,10 +283,13 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	if err := w.checkIdentityMemory(after, at); err != nil {
 		return Stored{}, err
 	}
+	if err := kernel.CheckRuleTimes(string(after.RuleType), after.times); err != nil {
+		return Stored{}, err
+	}
 	recontent := content != nil && (after.Content != before.Content || content.Vector != nil)
 	if !recontent && at.Partition == before.partition &&
 		reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) &&
-		after.EventTime.Equal(before.EventTime) {
+		after.EventTime.Equal(before.EventTime) && after.times.Equal(before.times) {
 		indexed, err := w.indexed(before.row)
 		return Stored{Memory: before.Memory, Indexed: indexed}, err
 	}
@@ -284,10 +312,11 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	}
 	if _, err := w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
 		classification = ?,
-			rule_type = ?, event_time = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+			rule_type = ?, event_time = ?, expires_at = ?, valid_from = ?, valid_until = ?, supersedes = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 		at.Partition, after.Content, db.OrNull(after.EventType), db.OrNull(after.State), db.OrNull(string(after.Importance)),
 		db.OrNull(string(after.Classification)),
-		db.OrNull(string(after.RuleType)), microsOf(after.EventTime), string(metadata), now, before.row); err != nil {
+		db.OrNull(string(after.RuleType)), microsOf(after.EventTime), after.times.Expires, after.times.From,
+		after.times.Until, db.OrNull(after.times.Supersedes), string(metadata), now, before.row); err != nil {
 		return Stored{}, err
 	}
 	if before.RuleType != after.RuleType || after.RuleType != "" && at.Partition != before.partition {

@@ -166,6 +166,7 @@ type PurgeOptions struct {
 // PurgeReport counts what [Upkeep.Purge] has deleted.
 type PurgeReport struct {
 	Revisions   int `json:"revisions"`   // past versions of memories
+	Memories    int `json:"memories"`    // expired
 	Trash       int `json:"trash"`       // entries that can no longer be restored
 	Files       int `json:"files"`       // incomplete uploads and partly deleted files
 	Tokens      int `json:"tokens"`      // revoked or expired long ago
@@ -179,7 +180,7 @@ type PurgeReport struct {
 	HeldUntil time.Time `json:"held_until,omitzero"`
 }
 
-// Purge deletes data that is no longer needed: expired entries of the trash, uploads without progress for 24 hours,
+// Purge deletes data that is no longer needed: expired memories, expired entries of the trash, uploads without progress for 24 hours,
 // expired sign-ins, recorded calls that are too old or too many, and invitations, tokens and OAuth state used or
 // expired long ago; and, if asked to, old revisions. It works in short transactions, so that other writers get their
 // turn. No trace of data erased now or since the last purge is left in the file and its log, unless others read from
@@ -310,6 +311,9 @@ func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err erro
 // purgeExpired deletes what has expired by a time, regardless of the options.
 func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) error {
 	var err error
+	if p.Memories, err = trash.EraseMemoriesExpired(ctx, s.db, now); err != nil {
+		return err
+	}
 	if p.Trash, err = trash.EraseExpired(ctx, s.db, now); err != nil {
 		return err
 	}
@@ -423,15 +427,18 @@ func (h *Upkeep) LoadIndex(ctx context.Context) error {
 // lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.
 const lookForTraces = time.Hour
 
-// tidy does what is due now and then: it erases expired entries of the trash, removes the traces of erased data, and
+// tidy does what is due now and then: it erases expired memories and entries of the trash, removes the traces of erased data, and
 // the remains of files after crashes. Only the worker calls it.
 func (s *shared) tidy(ctx context.Context) {
-	var erased int
+	var erased, expired int
 	e, err := s.deadline(ctx, false)
 	if err == nil {
 		erased, err = trash.EraseExpired(ctx, s.db, e.at)
 	}
-	if now := s.erased.Swap(false); err == nil && (now || erased > 0 || time.Since(s.scrubbed) > lookForTraces) {
+	if err == nil {
+		expired, err = trash.EraseMemoriesExpired(ctx, s.db, e.at)
+	}
+	if now := s.erased.Swap(false); err == nil && (now || erased+expired > 0 || time.Since(s.scrubbed) > lookForTraces) {
 		err = s.scrub(ctx)
 		s.scrubbed = time.Now()
 	}

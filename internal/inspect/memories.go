@@ -18,6 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/tododoc"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
 // checkedMemory is a memory with its dependent rows, as stored in the file.
@@ -29,6 +30,7 @@ type checkedMemory struct {
 	attributes     kernel.Attributes
 	key            string // "-" if it has none
 	eventTime      int64
+	times          validity.Times
 	revision       int64
 	created        int64
 	updated        int64
@@ -92,12 +94,13 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 		a := &m.attributes
 		err := row.Scan(&m.row, &m.partition, &m.ownProfile, &m.id, &m.content, &m.metadata, &a.EventType, &a.State,
 			&a.Importance, &a.Classification,
-			&a.RuleType, &m.key, &m.eventTime, &m.revision, &m.created, &m.updated, &m.tags)
+			&a.RuleType, &m.key, &m.eventTime, &m.times.Expires, &m.times.From, &m.times.Until, &m.times.Supersedes,
+			&m.revision, &m.created, &m.updated, &m.tags)
 		place[m.row] = len(memories)
 		memories = append(memories, m)
 		return err
 	}, `SELECT m.id, m.partition_id, coalesce(c.own_profile, 0), m.uid, m.content, m.metadata, coalesce(m.event_type, ''), coalesce(m.state, ''),
-			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), coalesce(m.key, '-'), coalesce(m.event_time, 0), m.revision, m.created_at, m.updated_at, coalesce((SELECT string_agg(tag || `+db.Newline+`, '' ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
+			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), coalesce(m.key, '-'), coalesce(m.event_time, 0), m.expires_at, m.valid_from, m.valid_until, coalesce(m.supersedes, ''), m.revision, m.created_at, m.updated_at, coalesce((SELECT string_agg(tag || `+db.Newline+`, '' ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
 		FROM memory m LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id
 		WHERE m.id IN `+db.Integers+` ORDER BY m.id`, list)
 	if err != nil {
@@ -125,6 +128,7 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 	for _, err := range []error{
 		valid.Name("id", m.id), valid.Content(m.content), m.checkAttributes(), valid.Time("created_at", m.created),
 		valid.Time("updated_at", m.updated), valid.Key(m.key), valid.Time("event_time", m.eventTime),
+		m.times.Check(),
 	} {
 		if err != nil {
 			wrong("%v", err)

@@ -13,6 +13,7 @@ import (
 type Conversation struct {
 	Partition int64
 	Hash      int64 // of its name; see package turns
+	Viewer    Viewer
 }
 
 // Position is a place in a conversation: that of a turn, or one before or after all turns.
@@ -41,7 +42,7 @@ func (c Conversation) positions(tx db.Tx, condition string, args ...any) ([]Posi
 		err := row.Scan(&p.At, &p.Row)
 		all = append(all, p)
 		return err
-	}, `SELECT at, memory_id FROM turn WHERE partition_id = ? AND conversation = ? AND `+condition,
+	}, `SELECT at, memory_id FROM turn WHERE partition_id = ? AND conversation = ?`+c.Viewer.aliveTurn()+` AND `+condition,
 		append([]any{c.Partition, c.Hash}, args...)...)
 	return all, err
 }
@@ -111,7 +112,7 @@ func (c Conversation) Around(tx db.Tx, p Position, before, after int) ([]Positio
 // StoredUpTo returns rows of the first turns, at most so many of those up to a row.
 func (c Conversation) StoredUpTo(tx db.Tx, last int64, most int) ([]int64, error) {
 	return db.Column[int64](tx, `SELECT memory_id FROM turn WHERE partition_id = ? AND conversation = ?
-		AND memory_id <= ? ORDER BY at, memory_id LIMIT ?`, c.Partition, c.Hash, last, most)
+		AND memory_id <= ?`+c.Viewer.aliveTurn()+` ORDER BY at, memory_id LIMIT ?`, c.Partition, c.Hash, last, most)
 }
 
 // ConversationHead is what the rows of its turns tell of a conversation.
@@ -123,7 +124,7 @@ type ConversationHead struct {
 
 // Head returns the head of the conversation, or none if it has no turns.
 func (c Conversation) Head(tx db.Tx) ([]ConversationHead, error) {
-	return conversationHeads(tx, `partition_id = ? AND conversation = ?`, ``, c.Partition, c.Hash)
+	return conversationHeads(tx, `partition_id = ? AND conversation = ?`+c.Viewer.aliveTurn(), ``, c.Partition, c.Hash)
 }
 
 // ConversationHeads returns the heads of the visible conversations in the collections of a name, those with the latest
@@ -132,7 +133,7 @@ func ConversationHeads(tx db.Tx, v Viewer, collection string, project int64, lim
 	error) {
 	visible, args := v.Visible()
 	return conversationHeads(tx, `partition_id IN (SELECT p.id FROM partition p JOIN collection c
-		ON c.id = p.collection_id WHERE c.name = ? AND (? = 0 OR p.project_id = ?) AND `+visible+`)`,
+		ON c.id = p.collection_id WHERE c.name = ? AND (? = 0 OR p.project_id = ?) AND `+visible+`)`+v.aliveTurn(),
 		` ORDER BY 3 DESC, partition_id, conversation LIMIT ? OFFSET ?`,
 		slices.Concat([]any{collection, project, project}, args, []any{limit, offset})...)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/tododoc"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
 // Draft is a memory that is checked, split and embedded: all the work that can be done before the transaction.
@@ -17,9 +18,10 @@ type Draft struct {
 	Attributes
 	Collection string
 	Content    string
-	Key        string    // the caller's own; empty: none
-	EventTime  *int64    // when it happened; nil: not given
-	Created    *int64    // when it was made; nil: now
+	Key        string // the caller's own; empty: none
+	EventTime  *int64 // when it happened; nil: not given
+	Created    *int64 // when it was made; nil: now
+	Times      validity.Times
 	IfAbsent   bool      // store it only if no memory of its place has this content
 	Stored     bool      // the store has this content under this key or, with IfAbsent, at all: it needs no vectors
 	Vector     []float32 // the caller's own, of unit length; else nil
@@ -38,6 +40,7 @@ type DraftFields struct {
 	Embedding           []float32
 	Key                 string
 	EventTime, Created  *int64 // nil: not given
+	Times               validity.Times
 }
 
 // NewDraft checks a memory, but allows content of white space only, which imports may hold. An empty collection is
@@ -65,7 +68,10 @@ func NewDraft(m DraftFields) (Draft, error) {
 			}
 		}
 	}
-	d.Key, d.EventTime, d.Created = m.Key, m.EventTime, m.Created
+	if err := m.Times.Check(); err != nil {
+		return d, err
+	}
+	d.Key, d.EventTime, d.Created, d.Times = m.Key, m.EventTime, m.Created, m.Times
 	metadata, err := jsonobject.Canonical("metadata", m.Metadata)
 	if err != nil {
 		return d, err
@@ -105,6 +111,9 @@ func NewDraft(m DraftFields) (Draft, error) {
 	if err := d.Check(); err != nil {
 		return d, err
 	}
+	if err := CheckRuleTimes(d.RuleType, d.Times); err != nil {
+		return d, err
+	}
 	if d.RuleType == RuleTodo {
 		if _, err := tododoc.Parse(d.Content); err != nil {
 			return d, err
@@ -116,6 +125,15 @@ func NewDraft(m DraftFields) (Draft, error) {
 		}
 	}
 	return d, nil
+}
+
+// CheckRuleTimes refuses times of a rule: it counts until it is changed or deleted.
+func CheckRuleTimes(ruleType string, t validity.Times) error {
+	if ruleType == "" || t.IsZero() {
+		return nil
+	}
+	return fault.Invalid("rule_type", "rule_type is %s, but a rule neither expires nor replaces another memory; "+
+		"leave out expires_at, valid_from, valid_until and supersedes", fault.Show(ruleType))
 }
 
 // EmbedDrafts splits drafts into passages of at most maxInput bytes, and embeds these with one call.

@@ -135,7 +135,7 @@ func (w *Writer) AddLinks(memory int64, related []string) error {
 	condition, args := w.Viewer.Visible()
 	for i, id := range related {
 		targets, err := db.Column[int64](w.Tx, `SELECT m.id `+FromMemory+` WHERE m.uid IN (?, ?) AND `+condition+
-			` ORDER BY m.uid = ? DESC`,
+			w.Viewer.Alive(`m`)+` ORDER BY m.uid = ? DESC`,
 			slices.Concat([]any{id, valid.CanonicalID(id)}, args, []any{id})...)
 		if err != nil {
 			return err
@@ -369,9 +369,9 @@ func KeyHolder(tx db.Tx, partition int64, key string) (int64, error) {
 }
 
 // SameContent returns the row of the oldest memory of a partition that has a content, 0 for none.
-func SameContent(tx db.Tx, partition int64, content string) (int64, error) {
+func SameContent(tx db.Tx, v Viewer, partition int64, content string) (int64, error) {
 	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ?2 AND `+db.SameContent+
-		` ORDER BY id LIMIT 1`, content, partition)
+		v.Alive(`memory`)+` ORDER BY id LIMIT 1`, content, partition)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}

@@ -15,6 +15,9 @@ type Selection struct {
 	Partitions []Partition
 	Condition  string // additional condition on m, p and c; "" for none
 	Args       []any
+
+	// Live is the condition that a memory m is there and is valid, in the form that follows another one; "" if all are.
+	Live string
 }
 
 // Partition is a partition that a query covers.
@@ -74,7 +77,7 @@ func (sel Selection) Where() (condition string, args []any) {
 		condition += ` AND ` + sel.Condition
 		args = append(args, sel.Args...)
 	}
-	return condition, args
+	return condition + sel.Live, args
 }
 
 // Count counts the selected memories in each partition.
@@ -257,7 +260,7 @@ func fromPartitions(index string) string {
 // further returns the condition in the form that follows another one.
 func (sel Selection) further() string {
 	if sel.Condition == "" {
-		return ""
+		return sel.Live
 	}
-	return ` AND ` + sel.Condition
+	return ` AND ` + sel.Condition + sel.Live
 }

@@ -22,10 +22,11 @@ const Active = `coalesce(lower(m.state), 'active') = 'active' AND length(m.event
 // Place is a visible partition, with the properties that decide its part in a context.
 type Place struct {
 	retrieval.Partition
-	Project  int64 // 0: none
-	Own      bool  // it lies in a collection of the caller
-	Shared   bool  // in a project that has members
-	Writable bool  // the caller may change what lies in it
+	Project  int64   // 0: none
+	Own      bool    // it lies in a collection of the caller
+	Shared   bool    // in a project that has members
+	Writable bool    // the caller may change what lies in it
+	Hidden   []int64 // rows of its memories that are counted, but not there any more
 }
 
 // Places lists the visible partitions that hold memories.
@@ -42,6 +43,17 @@ func Places(tx db.Tx, v kernel.Viewer) ([]Place, error) {
 			EXISTS (SELECT 1 FROM project_member b WHERE b.project_id = p.project_id), `+writable+`
 		FROM partition p JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile
 		WHERE p.memories > 0 AND `+visible, slices.Concat([]any{v.User}, writableArgs, visibleArgs)...)
+	if err != nil {
+		return nil, err
+	}
+	var all retrieval.Selection
+	for _, p := range places {
+		all.Partitions = append(all.Partitions, p.Partition)
+	}
+	hidden, err := v.Hidden(tx, all.PartitionList())
+	for i := range places {
+		places[i].Hidden = hidden[places[i].ID]
+	}
 	return places, err
 }
 
@@ -49,14 +61,17 @@ const activeRows = `SELECT m.id, m.updated_at FROM memory m WHERE m.partition_id
 	`
 	AND m.updated_at BETWEEN ? AND ? `
 
-// NewestActive takes the newest active memories of some event types.
-var NewestActive = recency.Query{
-	ByTime: activeRows + `ORDER BY m.updated_at DESC, m.id DESC LIMIT ?`,
-	ByRow:  activeRows + `ORDER BY m.id DESC LIMIT ?`}
+// NewestActive takes the newest active memories of some event types. The condition on m is in the form that follows
+// another one.
+func NewestActive(live string) recency.Query {
+	return recency.Query{
+		ByTime: activeRows + live + ` ORDER BY m.updated_at DESC, m.id DESC LIMIT ?`,
+		ByRow:  activeRows + live + ` ORDER BY m.id DESC LIMIT ?`}
+}
 
-// Newest returns the row of the newest active memory of some event types in a list of partitions, 0 if there is none.
-func Newest(tx db.Tx, now int64, partitions string, types ...string) (int64, error) {
-	rows, err := recency.Newest(tx, now, 1, NewestActive, partitions, db.LowerList(types...))
+// Newest returns the row of the newest active memory of some event types in a selection, 0 if there is none.
+func Newest(tx db.Tx, now int64, sel retrieval.Selection, types ...string) (int64, error) {
+	rows, err := recency.Newest(tx, now, 1, NewestActive(sel.Live), sel.PartitionList(), db.LowerList(types...))
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
@@ -95,16 +110,19 @@ func Rules[T ~string](tx db.Tx, now int64, partitions string) (map[T]int64, erro
 // urgency orders memories by their importance.
 const urgency = `CASE m.importance WHEN 'critical' THEN 0 WHEN 'high' THEN 1 WHEN 'low' THEN 3 ELSE 2 END`
 
-// DoDontQuery selects the dos and don'ts of some partitions that are neither rules nor archived.
-const DoDontQuery = `SELECT m.id, m.updated_at, ` + urgency + ` FROM memory m ` + db.ByDoDont +
-	` WHERE m.partition_id IN ` + db.Integers + `
+// DoDontQuery selects the dos and don'ts of some partitions that are neither rules nor archived. The condition on m is
+// in the form that follows another one.
+func DoDontQuery(live string) string {
+	return `SELECT m.id, m.updated_at, ` + urgency + ` FROM memory m ` + db.ByDoDont +
+		` WHERE m.partition_id IN ` + db.Integers + `
 	AND m.classification IN ('do', 'dont') AND coalesce(m.event_type, '') <> '` + eventProjectRule + `'
-	AND coalesce(lower(m.state), '') <> '` + kernel.StateArchived + `'
+	AND coalesce(lower(m.state), '') <> '` + kernel.StateArchived + `'` + live + `
 	ORDER BY ` + urgency + `, m.updated_at DESC, m.id DESC`
+}
 
-// DoDont returns the rows of the dos and don'ts in a list of partitions that are neither rules nor archived: by
+// DoDont returns the rows of the dos and don'ts in a selection that are neither rules nor archived: by
 // importance, then the newest first. A memory without importance counts as medium.
-func DoDont(tx db.Tx, now int64, partitions string) ([]int64, error) {
+func DoDont(tx db.Tx, now int64, sel retrieval.Selection) ([]int64, error) {
 	var found []recency.Row
 	order := map[int64]int{}
 	err := tx.Each(func(row db.Rows) error {
@@ -113,7 +131,7 @@ func DoDont(tx db.Tx, now int64, partitions string) ([]int64, error) {
 		err := row.Scan(&m.Row, &m.At, &urgency)
 		found, order[m.Row] = append(found, m), urgency
 		return err
-	}, DoDontQuery, partitions)
+	}, DoDontQuery(sel.Live), sel.PartitionList())
 	if err == nil {
 		err = recency.Sort(tx, now, found)
 	}
@@ -121,12 +139,15 @@ func DoDont(tx db.Tx, now int64, partitions string) ([]int64, error) {
 	return recency.Rows(found), err
 }
 
-// NewestOfAll takes the newest memories of each partition from its index, without a full scan.
-var NewestOfAll = recency.Query{ByTime: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 +
-	` e JOIN memory m ON m.id IN (
-		SELECT n.id FROM memory n WHERE n.partition_id = e.value AND n.updated_at BETWEEN ?2 AND ?3
-		ORDER BY n.updated_at DESC LIMIT ?4)
-	ORDER BY m.updated_at DESC, m.id DESC LIMIT ?4`,
-	ByRow: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e ` + db.InOrder + ` memory m ` + db.ByUpdated +
-		` ON m.partition_id = e.value
-		WHERE m.updated_at BETWEEN ?2 AND ?3 ORDER BY m.id DESC LIMIT ?4`}
+// NewestOfAll takes the newest memories of each partition from its index, without a full scan. The condition on m is in
+// the form that follows another one.
+func NewestOfAll(live string) recency.Query {
+	return recency.Query{ByTime: `SELECT n.id, n.updated_at FROM ` + db.Numbered1 +
+		` e JOIN memory n ON n.id IN (
+		SELECT m.id FROM memory m WHERE m.partition_id = e.value AND m.updated_at BETWEEN ?2 AND ?3` + live + `
+		ORDER BY m.updated_at DESC LIMIT ?4)
+	ORDER BY n.updated_at DESC, n.id DESC LIMIT ?4`,
+		ByRow: `SELECT m.id, m.updated_at FROM ` + db.Numbered1 + ` e ` + db.InOrder + ` memory m ` + db.ByUpdated +
+			` ON m.partition_id = e.value
+		WHERE m.updated_at BETWEEN ?2 AND ?3` + live + ` ORDER BY m.id DESC LIMIT ?4`}
+}

@@ -110,6 +110,7 @@ func searching() []concept {
 		updates(),
 		keys(),
 		ifAbsent(),
+		expiry(),
 		bulks(),
 		revisions(),
 		trash(),

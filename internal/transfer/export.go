@@ -132,6 +132,11 @@ func (e *exporter) inOwned(partition string) string {
 		e.owned(`c.owner_id`) + `)`
 }
 
+// alive is the condition that a memory has not expired, in the form that follows another one.
+func (e *exporter) alive(memory string) string {
+	return kernel.Viewer{Expired: e.Now.UnixMicro()}.Alive(memory)
+}
+
 // write ends and writes the current line.
 func (e *exporter) write(kind string) error {
 	line, err := e.line.end()
@@ -299,7 +304,7 @@ func (e *exporter) files() error {
 		f.filename, f.mime_type,
 			f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at
 		FROM file f JOIN users u ON u.id = f.owner_id
-		LEFT JOIN memory m ON m.id = f.memory_id LEFT JOIN partition p ON p.id = m.partition_id
+		LEFT JOIN memory m ON m.id = f.memory_id`+e.alive(`m`)+` LEFT JOIN partition p ON p.id = m.partition_id
 		LEFT JOIN collection c ON c.id = p.collection_id LEFT JOIN users mu ON mu.id = c.owner_id
 		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN users o ON o.id = j.owner_id
 		WHERE f.state = 'stored' AND `+e.owned(`f.owner_id`)+` ORDER BY f.id`)

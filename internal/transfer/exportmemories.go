@@ -5,6 +5,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
 // vectorsLine is about how many bytes of vectors go into one line.
@@ -18,6 +19,7 @@ type exportMemory struct {
 	eventType, state, importance, classification, ruleType string
 	key                                                    string
 	eventTime                                              *int64
+	times                                                  validity.Times
 	own                                                    string // JSON
 	revision, created, updated                             int64
 	tags                                                   []string
@@ -85,7 +87,7 @@ func (e *exporter) memories() error {
 			e.Progress("memories", done, total)
 		}
 		return nil
-	}, selectExportMemory+` WHERE `+e.inOwned(`partition_id`)+` ORDER BY id`)
+	}, selectExportMemory+` WHERE `+e.inOwned(`partition_id`)+e.alive(`memory`)+` ORDER BY id`)
 	if err == nil {
 		e.Progress("memories", done, total)
 	}
@@ -94,14 +96,15 @@ func (e *exporter) memories() error {
 
 const selectExportMemory = `SELECT id, partition_id, uid, content, coalesce(event_type, ''), coalesce(state, ''),
 	coalesce(importance, ''),
-	coalesce(classification, ''), coalesce(rule_type, ''), coalesce(key, ''), event_time, metadata, revision, created_at,
+	coalesce(classification, ''), coalesce(rule_type, ''), coalesce(key, ''), event_time, expires_at,
+	valid_from, valid_until, coalesce(supersedes, ''), metadata, revision, created_at,
 	updated_at FROM memory`
 
 func (e *exporter) memory(row db.Rows) (exportMemory, error) {
 	var m exportMemory
 	var partition int64
 	err := row.Scan(&m.row, &partition, &m.id, &m.content, &m.eventType, &m.state, &m.importance, &m.classification,
-		&m.ruleType, &m.key, &m.eventTime,
+		&m.ruleType, &m.key, &m.eventTime, &m.times.Expires, &m.times.From, &m.times.Until, &m.times.Supersedes,
 		&m.own, &m.revision, &m.created, &m.updated)
 	if err != nil {
 		return m, err
@@ -127,6 +130,15 @@ func (e *exporter) memoryLine(m exportMemory) {
 	if m.eventTime != nil {
 		l.time("event_time", *m.eventTime)
 	}
+	for _, at := range []struct {
+		key  string
+		time *int64
+	}{{"expires_at", m.times.Expires}, {"valid_from", m.times.From}, {"valid_until", m.times.Until}} {
+		if at.time != nil {
+			l.time(at.key, *at.time)
+		}
+	}
+	l.optional("supersedes", m.times.Supersedes)
 	l.number("revision", m.revision)
 	l.time("created_at", m.created)
 	l.time("updated_at", m.updated)
@@ -281,7 +293,7 @@ func (e *exporter) links() error {
 	}, `SELECT m.uid, m.partition_id, m.updated_at, r.uid FROM memory_link l `+db.InOrder+
 		` memory m ON m.id = l.memory_id JOIN memory r ON r.id = l.related_id
 		WHERE `+e.inOwned(`m.partition_id`)+` AND `+e.inOwned(`r.partition_id`)+
-		` ORDER BY l.memory_id, l.position, l.related_id`)
+		e.alive(`m`)+e.alive(`r`)+` ORDER BY l.memory_id, l.position, l.related_id`)
 	if err != nil {
 		return err
 	}

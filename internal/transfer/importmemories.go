@@ -66,6 +66,10 @@ func parseMemory(line []byte, n int) (importItem, error) {
 		UpdatedAt      *string         `json:"updated_at"`
 		Key            string          `json:"key"`
 		EventTime      *string         `json:"event_time"`
+		ExpiresAt      *string         `json:"expires_at"`
+		ValidFrom      *string         `json:"valid_from"`
+		ValidUntil     *string         `json:"valid_until"`
+		Supersedes     string          `json:"supersedes"`
 	}
 	if err := decodeLine(line, &given); err != nil {
 		return nil, err
@@ -100,9 +104,19 @@ func parseMemory(line []byte, n int) (importItem, error) {
 	if item.updated, err = parseOptionalTime("updated_at", given.UpdatedAt); err != nil {
 		return nil, err
 	}
-	if m.EventTime, err = parseOptionalTime("event_time", given.EventTime); err != nil {
-		return nil, err
+	for _, at := range []struct {
+		argument string
+		given    *string
+		into     **int64
+	}{
+		{"event_time", given.EventTime, &m.EventTime}, {"expires_at", given.ExpiresAt, &m.Times.Expires},
+		{"valid_from", given.ValidFrom, &m.Times.From}, {"valid_until", given.ValidUntil, &m.Times.Until},
+	} {
+		if *at.into, err = parseOptionalTime(at.argument, at.given); err != nil {
+			return nil, err
+		}
 	}
+	m.Times.Supersedes = given.Supersedes
 	if item.draft, err = kernel.NewDraft(m); err != nil {
 		return nil, err
 	}
@@ -351,10 +365,12 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	err = tx.Each(func(r db.Rows) error {
 		return r.Scan(&s.row, &s.owner, &s.collection, &s.projectOwner, &s.project, &s.projectName, &s.content, &s.eventType,
 			&s.state,
-			&s.importance, &s.classification, &s.ruleType, &s.key, &s.eventTime, &s.own, &s.revision, &s.created, &s.updated,
+			&s.importance, &s.classification, &s.ruleType, &s.key, &s.eventTime, &s.times.Expires, &s.times.From, &s.times.Until,
+			&s.times.Supersedes, &s.own, &s.revision, &s.created, &s.updated,
 			&s.tagList)
 	}, `SELECT m.id, u.uid, c.name, coalesce(o.uid, ''), coalesce(j.uid, ''), coalesce(j.name, ''), m.content, coalesce(m.event_type, ''), coalesce(m.state, ''),
-			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), coalesce(m.key, ''), m.event_time, m.metadata, m.revision, m.created_at, m.updated_at,
+			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), coalesce(m.key, ''), m.event_time,
+			m.expires_at, m.valid_from, m.valid_until, coalesce(m.supersedes, ''), m.metadata, m.revision, m.created_at, m.updated_at,
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)
 		`+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id
 			LEFT JOIN users o ON o.id = j.owner_id
@@ -403,6 +419,7 @@ func (m *memoryItem) equals(s storedState) bool {
 		s.eventType == d.EventType && s.state == d.State && s.importance == d.Importance &&
 		s.classification == d.Classification && s.ruleType == d.RuleType &&
 		(d.Key == "" || s.key == d.Key) && (d.EventTime == nil || s.eventTime != nil && *s.eventTime == *d.EventTime) &&
+		(d.Times.IsZero() || s.times.Equal(d.Times)) &&
 		s.own == m.metadata && slices.Equal(s.tags, d.Tags) &&
 		agrees(m.revision, s.revision) && agrees(m.created, s.created) && agrees(m.updated, s.updated)
 }
@@ -503,6 +520,9 @@ func (m *memoryItem) secondRule(t *importTx, at *kernel.Place) (string, error) {
 // keyHolder returns another memory that has the memory's key in its place: the key of the line, or else the one that
 // the store knows.
 func (m *memoryItem) keyHolder(t *importTx, at *kernel.Place) (string, error) {
+	if err := kernel.FreeKey(t.tx, kernel.Viewer{Expired: t.now}, at.Partition, m.draft.Key); err != nil {
+		return "", err
+	}
 	others, err := db.Column[string](t.tx, `SELECT uid FROM memory WHERE partition_id = ?1 AND uid <> ?2
 		AND key = coalesce(?3, (SELECT key FROM memory WHERE uid = ?2))`, at.Partition, m.id, db.OrNull(m.draft.Key))
 	if err != nil || len(others) == 0 {
@@ -529,7 +549,8 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 	columns := []any{
 		at.Partition, d.Content, db.OrNull(d.EventType), db.OrNull(d.State), db.OrNull(d.Importance),
 		db.OrNull(d.Classification),
-		db.OrNull(d.RuleType), db.OrNull(d.Key), d.EventTime, m.metadata, revision, created, updated,
+		db.OrNull(d.RuleType), db.OrNull(d.Key), d.EventTime, d.Times.Expires, d.Times.From, d.Times.Until,
+		db.OrNull(d.Times.Supersedes), m.metadata, revision, created, updated,
 	}
 	if m.outcome == replaced {
 		for _, statement := range []string{
@@ -542,7 +563,9 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 		}
 		if _, err := t.tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
 			classification = ?,
-			rule_type = ?, key = coalesce(?, key), event_time = coalesce(?, event_time), metadata = ?, revision = ?,
+			rule_type = ?, key = coalesce(?, key), event_time = coalesce(?, event_time),
+			expires_at = coalesce(?, expires_at), valid_from = coalesce(?, valid_from),
+			valid_until = coalesce(?, valid_until), supersedes = coalesce(?, supersedes), metadata = ?, revision = ?,
 			created_at = ?, updated_at = ? WHERE id = ?`,
 			append(columns, m.row)...); err != nil {
 			return err
@@ -550,8 +573,8 @@ func (m *memoryItem) write(t *importTx, at *kernel.Place) error {
 	} else {
 		row, err := db.Insert(t.tx, `INSERT INTO memory (partition_id, content, event_type, state, importance,
 			classification, rule_type,
-			key, event_time, metadata, revision, created_at, updated_at, uid)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+			key, event_time, expires_at, valid_from, valid_until, supersedes, metadata, revision, created_at, updated_at, uid)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 			append(columns, m.id)...)
 		if err != nil {
 			return err

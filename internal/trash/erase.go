@@ -33,6 +33,34 @@ func EraseExpired(ctx context.Context, store db.DB, now int64) (erased int, err 
 	}
 }
 
+// EraseMemoriesExpired erases the memories whose time has come, in portions, and returns how many there were. Their files
+// stay, as when a memory is deleted.
+func EraseMemoriesExpired(ctx context.Context, store db.DB, now int64) (erased int, err error) {
+	const due = `SELECT id FROM memory WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`
+	any := false
+	if err := store.Read(ctx, func(tx db.Tx) error {
+		rows, err := db.Column[int64](tx, due, now, 1)
+		any = len(rows) > 0
+		return err
+	}); err != nil || !any {
+		return 0, err
+	}
+	err = InPortions(func(p Portion) (done bool, err error) {
+		gone := 0
+		err = store.Write(db.Freeing(ctx), func(tx db.Tx) error {
+			rows, err := db.Column[int64](tx, due, now, p.Rows)
+			if err != nil {
+				return err
+			}
+			gone, done = len(rows), len(rows) < p.Rows
+			return (&Mover{Tx: tx}).EraseMemories(rows...)
+		})
+		erased += gone
+		return done, err
+	})
+	return erased, err
+}
+
 // eraseEntry erases an entry.
 func eraseEntry(ctx context.Context, store db.DB, row int64) error {
 	var files []int64

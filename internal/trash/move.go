@@ -1,6 +1,7 @@
 package trash
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"unicode"
@@ -80,8 +81,16 @@ func (t *Mover) Memory(m Memory) error {
 	if err != nil {
 		return err
 	}
+	var expires *int64
+	if err := t.Tx.QueryRow(`SELECT expires_at FROM memory WHERE id = ?`, m.Row).Scan(&expires); err != nil {
+		return err
+	}
+	until := t.Until
+	if expires != nil {
+		until = min(until, *expires)
+	}
 	entry, err := t.add(Entry{
-		ID: m.ID, Kind: Memories, Title: titleOf(m.Content), Collection: at.Collection, ProjectID: at.Project,
+		until: until, ID: m.ID, Kind: Memories, Title: titleOf(m.Content), Collection: at.Collection, ProjectID: at.Project,
 		ProjectName: at.ProjectName, Item: m.ID, Owner: at.OwnerRow, CollectionRow: at.CollectionRow,
 		ProjectRow: at.ProjectRow, Data: `{}`,
 	})
@@ -108,7 +117,7 @@ func (t *Mover) add(e Entry) (int64, error) {
 			0, ?, ?, ?, ?, ?) RETURNING id`,
 		e.ID, string(e.Kind), e.Item, e.Title, e.Owner, db.OrNull(e.CollectionRow), db.OrNull(e.ProjectRow), e.Collection,
 		e.ProjectID, e.ProjectName, e.Data,
-		e.Size, t.Viewer.User, shorten.Characters(t.Through, maxThrough), t.Now, t.Until)
+		e.Size, t.Viewer.User, shorten.Characters(t.Through, maxThrough), t.Now, cmp.Or(e.until, t.Until))
 }
 
 // titleOf returns the beginning of a memory, in one line.
@@ -170,11 +179,11 @@ func (t *Mover) move(entry, row int64) error {
 	var partition int64
 	err := t.Tx.QueryRow(`SELECT uid, partition_id, content, coalesce(event_type, ''), coalesce(state, ''),
 			coalesce(importance, ''), coalesce(classification, ''), coalesce(rule_type, ''), coalesce(key, ''), event_time,
-			metadata, revision, created_at, updated_at,
+			expires_at, valid_from, valid_until, coalesce(supersedes, ''), metadata, revision, created_at, updated_at,
 			(SELECT `+db.ListOf+`(tag ORDER BY position) FROM memory_tag WHERE memory_id = memory.id) FROM memory WHERE id = ?`,
 		row).
 		Scan(&id, &partition, &m.Content, &m.EventType, &m.State, &m.Importance, &m.Classification, &m.RuleType, &m.Key,
-			&m.EventTime, &m.Metadata,
+			&m.EventTime, &m.Times.Expires, &m.Times.From, &m.Times.Until, &m.Times.Supersedes, &m.Metadata,
 			&m.Revision, &m.Created, &m.Updated, &tags)
 	if err != nil {
 		return err

@@ -364,6 +364,9 @@ func (r *Restorer) formerPlace(p kernel.TrashedPlace, of kernel.TrashedMemory, a
 
 // memory writes a memory into its place, with everything that belongs to it, and removes it from the trash.
 func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *kernel.Place) error {
+	if err := kernel.FreeKey(r.Tx, r.Writer.Viewer, at.Partition, m.Key); err != nil {
+		return err
+	}
 	if other, err := kernel.KeyHolder(r.Tx, at.Partition, m.Key); err != nil {
 		return err
 	} else if other != 0 {
@@ -371,12 +374,12 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	}
 	row, err := db.Insert(r.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance,
 		classification, rule_type,
-			key, event_time, metadata, revision, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
+			key, event_time, expires_at, valid_from, valid_until, supersedes, metadata, revision, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
 		item.ID, at.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance),
 		db.OrNull(m.Classification),
 		db.OrNull(m.RuleType), db.OrNull(m.Key), m.EventTime,
-		m.Metadata, m.Revision, m.Created, m.Updated)
+		m.Times.Expires, m.Times.From, m.Times.Until, db.OrNull(m.Times.Supersedes), m.Metadata, m.Revision, m.Created, m.Updated)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ type Entry struct {
 	ProjectID     string
 	ProjectName   string
 	Size          int64  // bytes
+	until         int64  // how long it can be restored; 0: Mover.Until
 	Data          string // of a collection or a project, as JSON
 }
 

@@ -1,0 +1,63 @@
+// Package validity says when a memory is there, and when what it says is true.
+package validity
+
+import (
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/valid"
+)
+
+// Times are the bounds of a memory's life and of its truth, in microseconds since 1970; nil means none. The zero value
+// is a memory that stays, and is true at any time.
+type Times struct {
+	Expires *int64 `json:"expires_at,omitempty"`  // from then on the memory is gone
+	From    *int64 `json:"valid_from,omitempty"`  // the first moment at which it is true
+	Until   *int64 `json:"valid_until,omitempty"` // the first moment at which it is no longer true
+
+	// Supersedes is the id of the memory of the same place that this one replaces; empty: none.
+	Supersedes string `json:"supersedes,omitempty"`
+}
+
+// IsZero reports whether nothing is set.
+func (t Times) IsZero() bool { return t == (Times{}) }
+
+// Equal reports whether both say the same.
+func (t Times) Equal(o Times) bool {
+	same := func(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
+	return same(t.Expires, o.Expires) && same(t.From, o.From) && same(t.Until, o.Until) && t.Supersedes == o.Supersedes
+}
+
+// Check checks the times, whatever the clock says.
+func (t Times) Check() error {
+	for _, at := range []struct {
+		argument string
+		given    *int64
+	}{{"expires_at", t.Expires}, {"valid_from", t.From}, {"valid_until", t.Until}} {
+		if at.given == nil {
+			continue
+		}
+		if err := valid.Time(at.argument, *at.given); err != nil {
+			return err
+		}
+	}
+	if t.From != nil && t.Until != nil && *t.From >= *t.Until {
+		return fault.Invalid("valid_until", "valid_until is %s, which is not after valid_from, %s; give a later time",
+			show(*t.Until), show(*t.From))
+	}
+	if t.Supersedes != "" {
+		return valid.Name("supersedes", t.Supersedes)
+	}
+	return nil
+}
+
+// CheckExpiry refuses an end that has passed.
+func (t Times) CheckExpiry(now int64) error {
+	if t.Expires == nil || *t.Expires > now {
+		return nil
+	}
+	return fault.Invalid("expires_at", "expires_at is %s, which has passed; give a later time, or delete the memory",
+		show(*t.Expires))
+}
+
+func show(micros int64) string { return time.UnixMicro(micros).UTC().Format(time.RFC3339Nano) }
