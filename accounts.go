@@ -32,12 +32,18 @@ func (s *Store) Accounts() *Accounts {
 }
 
 // operator returns the store for a method about all accounts, and refuses it on a view.
-func (h *Accounts) operator(method string) (*Store, error) {
+func (h *Accounts) operator(ctx context.Context, method string) (*Store, error) {
+	if err := h.s.outside(ctx, method); err != nil {
+		return h.s, err
+	}
 	return h.s, h.s.checkOperator(method)
 }
 
 // own returns the store for a method about the user's account, and refuses it on a view limited to projects.
-func (h *Accounts) own(method string) (*Store, error) {
+func (h *Accounts) own(ctx context.Context, method string) (*Store, error) {
+	if err := h.s.outside(ctx, method); err != nil {
+		return h.s, err
+	}
 	return h.s, h.s.checkAccount(method)
 }
 
@@ -102,7 +108,7 @@ func AccessKinds() []AccessKind { return []AccessKind{AccessSignIns, AccessGrant
 // the caller's own (empty: none stays). Applications that the user authorizes again, and new tokens, work. A view that
 // is limited to projects may not call it.
 func (h *Accounts) EndAccess(ctx context.Context, except string, kinds []AccessKind) error {
-	s, err := h.own("EndAccess")
+	s, err := h.own(ctx, "EndAccess")
 	if err != nil {
 		return err
 	}

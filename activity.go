@@ -132,7 +132,7 @@ const (
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) error {
-	s, err := h.operator("RecordActivity")
+	s, err := h.operator(ctx, "RecordActivity")
 	if err != nil {
 		return err
 	}
@@ -209,9 +209,10 @@ func (q *ActivityQuery) check() error {
 	return nil
 }
 
-// flushActivity writes the calls recorded so far, unless the context is a snapshot, which has them.
+// flushActivity writes the calls recorded so far, unless the context is a snapshot or transaction, which has those from
+// before it.
 func (s *shared) flushActivity(ctx context.Context) {
-	if s.db.InSnapshot(ctx) {
+	if s.db.InSnapshot(ctx) || s.db.InTransaction(ctx) {
 		return
 	}
 	if err := s.activity.Flush(ctx); err != nil && ctx.Err() == nil {

@@ -304,7 +304,7 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 	}
 	o.Progress("store", len(drafts), len(drafts))
 	if slices.ContainsFunc(added, func(a Stored) bool { return !a.Indexed }) {
-		s.worker.Wake()
+		s.wake(ctx)
 	}
 	return added, nil
 }

@@ -36,7 +36,7 @@ func copied(progress Progress) func(done, total int) {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions) error {
-	s, err := h.operator("Backup")
+	s, err := h.operator(ctx, "Backup")
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptions) (int64, error) {
-	s, err := h.operator("BackupTo")
+	s, err := h.operator(ctx, "BackupTo")
 	if err != nil {
 		return 0, err
 	}

@@ -135,6 +135,36 @@ func BenchmarkPutMemory(b *testing.B) {
 	}
 }
 
+// BenchmarkTenPuts puts ten memories: each in a transaction of its own, and all in one.
+func BenchmarkTenPuts(b *testing.B) {
+	s := openBench(b, 1)
+	put := func(ctx context.Context, round int) error {
+		for i := range 10 {
+			m := souvenir.NewMemory{Key: fmt.Sprint("key ", i), Content: fmt.Sprintf("version %d of the text number %d", round, i)}
+			if _, err := s.PutMemory(ctx, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	round := 0
+	for name, run := range map[string]func() error{
+		"each alone": func() error { return put(b.Context(), round) },
+		"one transaction": func() error {
+			return s.Transaction(b.Context(), func(ctx context.Context) error { return put(ctx, round) })
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				round++
+				if err := run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkAddMemories(b *testing.B) {
 	memories := sentences(10_000)
 	var took []time.Duration

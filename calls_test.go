@@ -188,6 +188,7 @@ func (st settled) arguments() map[string][]any {
 		"RevokeGrant":            {st.grant},
 		"RevokeToken":            {Revocation{Client: st.refresh.Client, Token: st.tokens.RefreshToken}},
 		"Search":                 {Query{Text: "apple"}},
+		"Transaction":            {func(ctx context.Context) error { return st.DeleteMemory(ctx, st.memory) }},
 		"Snapshot":               {func(ctx context.Context) error { _, err := st.GetMemory(ctx, st.memory); return err }},
 		"SetDocumentClient":      {DocumentClient{URL: "https://app.example/client", Registration: registration}},
 		"SetIdentityMemory":      {IdentityMemory{Content: "Bea"}},
@@ -263,6 +264,14 @@ func TestThePageOfTheAPIShowsEveryMethod(t *testing.T) {
 	}
 }
 
+// methodNames returns the names of the exported methods of a handle.
+func methodNames(handle any) (names []string) {
+	for method := range reflect.TypeOf(handle).Methods() {
+		names = append(names, method.Name)
+	}
+	return names
+}
+
 func takesContext(method reflect.Type) bool {
 	return method.NumIn() > 0 && method.In(0) == reflect.TypeFor[context.Context]()
 }
@@ -302,7 +311,7 @@ var writers = []string{"Accept", "Add", "Append", "Authorize", "BlockSender", "C
 	"Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Put", "Record",
 	"Refresh",
 	"Regenerate", "Register", "Reindex",
-	"Restore", "Revoke", "Rotate", "Set", "Unblock", "Unlink", "Update"}
+	"Restore", "Revoke", "Rotate", "Set", "Transaction", "Unblock", "Unlink", "Update"}
 
 func writes(method string) bool {
 	return slices.ContainsFunc(writers, func(verb string) bool { return strings.HasPrefix(method, verb) })

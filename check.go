@@ -84,7 +84,7 @@ type DamagedRow struct {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (CheckReport, error) {
-	s, err := h.operator("Check")
+	s, err := h.operator(ctx, "Check")
 	if err != nil {
 		return CheckReport{}, err
 	}

@@ -385,6 +385,9 @@ func (o *DeleteOptions) orDefault() DeleteOptions {
 // memories a thousand at a time, so that other writers get their turn; after an error some of them may be gone, and a
 // second call moves the rest to the same entry.
 func (s *Store) DeleteCollection(ctx context.Context, name string, options *DeleteOptions) error {
+	if err := s.outside(ctx, "DeleteCollection"); err != nil {
+		return err
+	}
 	return s.hookedDelete(ctx, "DeleteCollection", func(ctx context.Context, h *operation) error {
 		if h != nil {
 			h.Collection = name

@@ -161,6 +161,22 @@ func maxInput(e Embedder) int {
 	return defaultMaxInput
 }
 
+// embedsLater reports whether texts are not to be embedded with this context, because its transaction would hold the
+// writer while another program does it.
+func (s *shared) embedsLater(ctx context.Context) bool {
+	_, ours := s.embedder.(builtin)
+	return !ours && s.db.InTransaction(ctx)
+}
+
+// wake has the worker embed what waits for it: now, or once the context's transaction is done.
+func (s *shared) wake(ctx context.Context) {
+	s.db.AtEnd(ctx, func(undone error) {
+		if undone == nil {
+			s.worker.Wake()
+		}
+	})
+}
+
 // callEmbedder calls the embedder. An external one waits for another program, and uses no processor meanwhile.
 func (s *shared) callEmbedder(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
 	if _, ours := s.embedder.(builtin); !ours {
@@ -278,6 +294,9 @@ func (s *Store) superseded(ctx context.Context) (superseded bool, err error) {
 // vectors will never come. It waits for a failing embedder.
 func (h *Upkeep) WaitEmbedded(ctx context.Context) error {
 	s := h.s
+	if err := s.outside(ctx, "WaitEmbedded"); err != nil {
+		return err
+	}
 	s.worker.Wake()
 	for {
 		e, err := h.EmbeddingStatus(ctx)
@@ -322,7 +341,7 @@ type ReindexingOptions struct {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Reindex(ctx context.Context, options *ReindexingOptions) error {
-	s, err := h.operator("Reindex")
+	s, err := h.operator(ctx, "Reindex")
 	if err != nil {
 		return err
 	}
@@ -350,6 +369,10 @@ func (s *Store) embedDrafts(ctx context.Context, drafts []kernel.Draft, progress
 // say so. The end of the caller's context is an error.
 func (s *Store) embedTexts(ctx context.Context, texts []string, progress Progress) (vectors [][]float32,
 	warnings []string, err error) {
+	if s.embedsLater(ctx) {
+		return nil, []string{"found by its words at once, and by meaning once the transaction is done and the embedder " +
+			s.embedder.Model() + " has run"}, nil
+	}
 	vectors, err = s.embed(ctx, ForDocument, texts, func(done int) { progress("embed", done, len(texts)) })
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()

@@ -87,7 +87,10 @@ var storeErrors = []struct {
 	{db.ErrClosed, KindClosed, "the store is closed"},
 	{db.ErrReadOnly, KindReadOnly, "the store is opened read-only"},
 	{db.ErrSpanReadOnly, KindReadOnly, "a snapshot is read-only; write with the context outside of it"},
-	{db.ErrSpanEnded, KindClosed, "the snapshot of this context has ended; use the context outside of it"},
+	{db.ErrSpanEnded, KindClosed,
+		"the snapshot or transaction of this context has ended; use the context outside of it"},
+	{db.ErrNested, KindBusy, "this call would wait for itself: within Transaction or Snapshot, " +
+		"call the store with the context that they give"},
 	{db.ErrOlder, KindReadOnly, ""},
 	{db.ErrBusy, KindBusy, ""},
 	{db.ErrUnavailable, KindBusy, "the database cannot be reached; try again in a moment"},

@@ -217,6 +217,43 @@ func ExampleStore_Revisions() {
 	// 1 The office is in Berlin. false
 }
 
+// The new version of a document replaces the old one as a whole, or not at all.
+func ExampleStore_Transaction() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	add(store, souvenir.NewMemory{Content: "The canteen opens at noon.", Tags: []string{"handbook"}})
+
+	replace := func(parts ...string) error {
+		return store.Transaction(ctx, func(ctx context.Context) error { // use this context
+			old := souvenir.MemoriesDeletion{List: souvenir.List{Tags: []string{"handbook"}}}
+			if _, err := store.DeleteMemories(ctx, old); err != nil {
+				return err
+			}
+			for _, part := range parts {
+				m := souvenir.NewMemory{Content: part, Tags: []string{"handbook"}}
+				if _, err := store.AddMemory(ctx, m); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	fmt.Println(replace("The canteen opens at eleven.", "")) // an empty memory is refused
+	fmt.Println(replace("The canteen opens at eleven.", "On Fridays there is fish."))
+	for memory, err := range store.Memories(ctx, souvenir.List{}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(memory.Content)
+	}
+	// Output:
+	// content is empty; 1 byte to 1048576 bytes are allowed
+	// <nil>
+	// The canteen opens at eleven.
+	// On Fridays there is fish.
+}
+
 // What is deleted lies in the trash for a time, 30 days unless Options say otherwise.
 func ExampleTrash_Restore() {
 	ctx := context.Background()

@@ -31,6 +31,7 @@ var exampleTasks = map[string]string{
 	"restore from the trash":            "Trash_Restore",
 	"erase for good":                    "Trash_Erase",
 	"read one moment":                   "Store_Snapshot",
+	"write all or nothing":              "Store_Transaction",
 	"keep a conversation":               "Store_Conversation",
 	"list conversations":                "Store_Conversations",
 	"fill a window of tokens":           "Conversation_Window",

@@ -61,6 +61,9 @@ type NewFile struct {
 // No transaction is open while content is read. The context is checked between reads: a blocked Read of content must
 // end by itself.
 func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (File, error) {
+	if err := s.outside(ctx, "AddFile"); err != nil {
+		return File{}, err
+	}
 	u, err := s.newUpload(f, content)
 	if err != nil {
 		return File{}, err

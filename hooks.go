@@ -64,8 +64,9 @@ type Hooks struct {
 	// detected identity, and the project; of changes, only those to Text count.
 	BeforeSearch func(ctx context.Context, o Operation, q *Query) error
 
-	// After is called once for each operation, when it has failed, was refused, or is done and durable. It gets the
-	// context that Start returned, which may have ended. Calls whose arguments are wrong at first sight may call no hook
+	// After is called once for each operation, when it has failed, was refused, or is done and durable: in a
+	// [Store.Transaction] after its end, with its error if that undid the operation. It gets the context that Start
+	// returned, which may have ended. Calls whose arguments are wrong at first sight may call no hook
 	// at all.
 	After func(ctx context.Context, o Operation, r OperationResult)
 
@@ -138,7 +139,16 @@ func hooked[T any](ctx context.Context, s *Store, kind OperationKind, method str
 		} else if err == nil {
 			r.Count, r.Memories = o.outcome(result)
 		}
-		o.after(ctx, started, r)
+		if kind == OperationSearch || r.Err != nil || !s.db.InTransaction(ctx) {
+			o.after(ctx, started, r)
+			return
+		}
+		s.db.AtEnd(ctx, func(undone error) {
+			if undone != nil {
+				r = OperationResult{Err: wrap(undone), Duration: r.Duration}
+			}
+			o.after(s.db.Outside(ctx), started, r)
+		})
 	}()
 	for _, h := range o.hooks {
 		if h.Start != nil {

@@ -32,7 +32,7 @@ const maxIdentities = 32
 // 32 identities of a user are ErrTooLarge. A view limited to projects may not call it, nor may a user without an
 // account.
 func (h *Accounts) LinkIdentity(ctx context.Context, n NewIdentity) (Identity, error) {
-	s, err := h.own("LinkIdentity")
+	s, err := h.own(ctx, "LinkIdentity")
 	if err != nil {
 		return Identity{}, err
 	}
@@ -106,7 +106,7 @@ func identities(tx db.Tx, user int64) ([]Identity, error) {
 // Identities returns the identities linked to a user (id or name; empty: the view's user), the oldest first. Only the
 // operator's store may name another user; a view limited to projects may not call it.
 func (h *Accounts) Identities(ctx context.Context, user string) ([]Identity, error) {
-	s, err := h.own("Identities")
+	s, err := h.own(ctx, "Identities")
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (h *Accounts) Identities(ctx context.Context, user string) ([]Identity, err
 // with it; one that is not linked to the user is ErrNotFound. Through the user's own view, unlinking the only way to
 // sign in is ErrConflict.
 func (h *Accounts) UnlinkIdentity(ctx context.Context, user, issuer, subject string) error {
-	s, err := h.own("UnlinkIdentity")
+	s, err := h.own(ctx, "UnlinkIdentity")
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (h *Accounts) UnlinkIdentity(ctx context.Context, user, issuer, subject str
 // UserByIdentity returns the user to whom an identity is linked, to sign them in. ErrNotFound means that the identity
 // is not linked, ErrUnauthenticated that the user is disabled.
 func (h *Accounts) UserByIdentity(ctx context.Context, issuer, subject string) (User, error) {
-	s, err := h.operator("UserByIdentity")
+	s, err := h.operator(ctx, "UserByIdentity")
 	if err != nil {
 		return User{}, err
 	}

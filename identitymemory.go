@@ -157,7 +157,7 @@ func (s *Store) setIdentityMemory(ctx context.Context, d kernel.Draft, patch map
 		return w.flush()
 	})
 	if err == nil && !stored.Indexed {
-		s.worker.Wake()
+		s.wake(ctx)
 	}
 	return stored, err
 }

@@ -126,9 +126,7 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (Overview, err
 		q.Location = time.UTC
 	}
 	if s.access.Projects == nil && !q.MemoriesOnly {
-		if err := s.activity.Flush(ctx); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "recorded calls could not be written yet", "error", err)
-		}
+		s.flushActivity(ctx)
 	}
 	clients := s.clientCounts(ctx, q.MemoriesOnly)
 	var o Overview

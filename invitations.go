@@ -89,7 +89,7 @@ const (
 // HasAccounts reports whether any account exists, disabled or not. While there is none, an invitation for
 // [InvitationSetup] can create the first one. It is cheap.
 func (h *Accounts) HasAccounts(ctx context.Context) (bool, error) {
-	s, err := h.operator("HasAccounts")
+	s, err := h.operator(ctx, "HasAccounts")
 	if err != nil {
 		return false, err
 	}
@@ -110,7 +110,7 @@ func hasAccounts(tx db.Tx) (has bool, err error) {
 // replaces an earlier one, and is ErrConflict once an account exists. At most 1,000 invitations may wait to be used
 // (ErrTooLarge). A CreatedBy who is not an admin is ErrForbidden, an unknown one ErrNotFound.
 func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (AddedInvitation, error) {
-	s, err := h.operator("AddInvitation")
+	s, err := h.operator(ctx, "AddInvitation")
 	if err != nil {
 		return AddedInvitation{}, err
 	}
@@ -242,7 +242,7 @@ func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitatio
 
 // Invitations returns the invitations, the newest first, and includes used and expired ones for 30 days.
 func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
-	s, err := h.operator("Invitations")
+	s, err := h.operator(ctx, "Invitations")
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
 
 // DeleteInvitation revokes an invitation. If it was used, its account stays. An unknown one is ErrNotFound.
 func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
-	s, err := h.operator("DeleteInvitation")
+	s, err := h.operator(ctx, "DeleteInvitation")
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
 // with the argument invitation and a message for the holder of the link: unknown, used or expired. It works read-only,
 // too.
 func (h *Accounts) CheckInvitation(ctx context.Context, value string) (Invitation, error) {
-	s, err := h.operator("CheckInvitation")
+	s, err := h.operator(ctx, "CheckInvitation")
 	if err != nil {
 		return Invitation{}, err
 	}
@@ -328,7 +328,7 @@ func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, erro
 // process, one succeeds. An invalid invitation gets the errors of [Accounts.CheckInvitation], an invalid account those
 // of [Accounts.AddUser], and an invalid identity those of [Accounts.LinkIdentity]; the invitation then stays valid.
 func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance) (User, error) {
-	s, err := h.operator("AcceptInvitation")
+	s, err := h.operator(ctx, "AcceptInvitation")
 	if err != nil {
 		return User{}, err
 	}

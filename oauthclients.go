@@ -162,7 +162,7 @@ const maxClients = 100_000
 // with the code invalid_client_metadata or invalid_redirect_uri. A client that no user consents to within a day is
 // deleted; at 100,000 clients, clients without a grant are deleted, too.
 func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (RegisteredClient, error) {
-	s, err := h.operator("RegisterClient")
+	s, err := h.operator(ctx, "RegisterClient")
 	if err != nil {
 		return RegisteredClient{}, err
 	}
@@ -237,7 +237,7 @@ func (n NewClient) Format(f fmt.State, _ rune) { redact.Format(f, n, "Secret") }
 
 // AddClient adds a client of the view's user. An ID that is taken is ErrConflict.
 func (h *Accounts) AddClient(ctx context.Context, n NewClient) (RegisteredClient, error) {
-	s, err := h.own("AddClient")
+	s, err := h.own(ctx, "AddClient")
 	if err != nil {
 		return RegisteredClient{}, err
 	}
@@ -313,7 +313,7 @@ type DocumentClient struct {
 // SetDocumentClient stores or updates a client from its document. A deactivated client is ErrUnauthenticated with
 // invalid_client.
 func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Client, error) {
-	s, err := h.operator("SetDocumentClient")
+	s, err := h.operator(ctx, "SetDocumentClient")
 	if err != nil {
 		return Client{}, err
 	}
@@ -360,7 +360,7 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Cli
 
 // GetClient returns a client, active or not. An unknown one is ErrNotFound with invalid_client.
 func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, error) {
-	s, err := h.operator("GetClient")
+	s, err := h.operator(ctx, "GetClient")
 	if err != nil {
 		return Client{}, err
 	}
@@ -383,7 +383,7 @@ func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, erro
 // Clients returns the clients that the view's user made, deactivated ones included, by name. The operator's store
 // returns all clients of all kinds.
 func (h *Accounts) Clients(ctx context.Context) ([]Client, error) {
-	s, err := h.own("Clients")
+	s, err := h.own(ctx, "Clients")
 	if err != nil {
 		return nil, err
 	}
@@ -425,7 +425,7 @@ func (s *Store) ownClient(tx db.Tx, v viewer, clientID string) (storedClient, er
 // operator may do so for any client, others for their own. A client without a secret or a deactivated one is
 // ErrInvalid.
 func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) (RegisteredClient, error) {
-	s, err := h.own("RegenerateClientSecret")
+	s, err := h.own(ctx, "RegenerateClientSecret")
 	if err != nil {
 		return RegisteredClient{}, err
 	}
@@ -454,7 +454,7 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 // DeactivateClient permanently deactivates a client: its grants, codes and tokens end at once. Doing so again changes
 // nothing. The operator may do so with any client, others with their own.
 func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) error {
-	s, err := h.own("DeactivateClient")
+	s, err := h.own(ctx, "DeactivateClient")
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (a AuthorizationCode) Format(f fmt.State, _ rune) { redact.Format(f, a, "Co
 // about Projects and empty Scopes: the user chooses these. Errors about client_id and redirect_uri (the Argument of the
 // Error) must be shown to the user; any other may be sent to the client by redirect.
 func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (Client, error) {
-	s, err := h.operator("CheckAuthorization")
+	s, err := h.operator(ctx, "CheckAuthorization")
 	if err != nil {
 		return Client{}, err
 	}
@@ -94,7 +94,7 @@ func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (Cli
 // invalid_request, invalid_scope or invalid_target; an unknown project is ErrNotFound; a user who is disabled is
 // ErrForbidden with access_denied.
 func (h *Accounts) Authorize(ctx context.Context, a Authorization) (AuthorizationCode, error) {
-	s, err := h.own("Authorize")
+	s, err := h.own(ctx, "Authorize")
 	if err != nil {
 		return AuthorizationCode{}, err
 	}
@@ -279,7 +279,7 @@ type Grant struct {
 
 // Grants returns the grants of the view's user that are not revoked, the newest first.
 func (h *Accounts) Grants(ctx context.Context) ([]Grant, error) {
-	s, err := h.own("Grants")
+	s, err := h.own(ctx, "Grants")
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +299,7 @@ func (h *Accounts) Grants(ctx context.Context) ([]Grant, error) {
 // RevokeGrant revokes a grant of the view's user: the client's code and all its tokens end at once. Doing so again
 // changes nothing; an unknown grant is ErrNotFound.
 func (h *Accounts) RevokeGrant(ctx context.Context, id string) error {
-	s, err := h.own("RevokeGrant")
+	s, err := h.own(ctx, "RevokeGrant")
 	if err != nil {
 		return err
 	}

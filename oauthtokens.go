@@ -56,7 +56,7 @@ func (x CodeExchange) Format(f fmt.State, _ rune) { redact.Format(f, x, "Code", 
 // longer valid, or sent with another redirect URI, is ErrInvalid with invalid_grant. A code that was used before, or
 // that comes with a wrong verifier, ends its grant with all tokens. Another resource is invalid_target.
 func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, error) {
-	s, err := h.operator("ExchangeCode")
+	s, err := h.operator(ctx, "ExchangeCode")
 	if err != nil {
 		return TokenSet{}, err
 	}
@@ -120,7 +120,7 @@ func (r TokenRefresh) Format(f fmt.State, _ rune) { redact.Format(f, r, "Refresh
 // of ExchangeCode; more scopes than were granted are invalid_scope, and a client that is not registered for
 // refresh_token is unauthorized_client.
 func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet, error) {
-	s, err := h.operator("RefreshTokens")
+	s, err := h.operator(ctx, "RefreshTokens")
 	if err != nil {
 		return TokenSet{}, err
 	}
@@ -358,7 +358,7 @@ func (r Revocation) Format(f fmt.State, _ rune) { redact.Format(f, r, "Token") }
 // enough. Wrong credentials are ErrUnauthenticated with invalid_client, and a missing token is ErrInvalid with
 // invalid_request.
 func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) error {
-	s, err := h.operator("RevokeToken")
+	s, err := h.operator(ctx, "RevokeToken")
 	if err != nil {
 		return err
 	}
@@ -399,7 +399,7 @@ func (c ClientCredentials) Format(f fmt.State, _ rune) { redact.Format(f, c, "Se
 // CheckClient returns the active client that credentials belong to. An unknown or deactivated client, and a wrong or
 // missing secret, are ErrUnauthenticated with the code invalid_client.
 func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (Client, error) {
-	s, err := h.operator("CheckClient")
+	s, err := h.operator(ctx, "CheckClient")
 	if err != nil {
 		return Client{}, err
 	}
@@ -441,7 +441,7 @@ func (c AccessTokenCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Tok
 // for another resource, or whose grant, client or user is no longer valid, is ErrUnauthenticated with the code
 // invalid_token.
 func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Principal, error) {
-	s, err := h.operator("CheckAccessToken")
+	s, err := h.operator(ctx, "CheckAccessToken")
 	if err != nil {
 		return Principal{}, err
 	}
@@ -545,7 +545,7 @@ func (k SigningKey) MarshalJSON() ([]byte, error) {
 
 // SigningKeys returns the keys whose tokens are accepted, the signing key first; none before the first token.
 func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
-	s, err := h.operator("SigningKeys")
+	s, err := h.operator(ctx, "SigningKeys")
 	if err != nil {
 		return nil, err
 	}
@@ -567,7 +567,7 @@ func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 // RotateSigningKey makes a new key for future tokens. The old one no longer signs; tokens that it signed are accepted
 // until they expire, at most an hour later. The marks of browsers (see [AddedSignIn]) end at once.
 func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
-	s, err := h.operator("RotateSigningKey")
+	s, err := h.operator(ctx, "RotateSigningKey")
 	if err != nil {
 		return SigningKey{}, err
 	}

@@ -42,7 +42,7 @@ func (c PasswordChange) Format(f fmt.State, _ rune) { redact.Format(f, c, "Old",
 // message and after the same work, whether the user does not exist, the password is wrong or missing, or the user is
 // disabled. The caller must limit the number of attempts. It works read-only, too.
 func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, error) {
-	s, err := h.operator("CheckPassword")
+	s, err := h.operator(ctx, "CheckPassword")
 	if err != nil {
 		return User{}, err
 	}
@@ -74,7 +74,7 @@ func (h *Accounts) CheckPassword(ctx context.Context, c Credentials) (User, erro
 // OAuth grants stay valid, unless End names them. A wrong old password is ErrUnauthenticated, with the argument
 // old_password; a user without an account is ErrConflict. A view that is limited to projects may not call it.
 func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) error {
-	s, err := h.own("ChangePassword")
+	s, err := h.own(ctx, "ChangePassword")
 	if err != nil {
 		return err
 	}

@@ -312,7 +312,7 @@ func endInvitationsTo(tx db.Tx, project int64, u User, row int64) error {
 // invitations that are answered, withdrawn or older than 30 days, or whose sender no longer owns the project. A view
 // limited to projects is ErrForbidden.
 func (h *Accounts) ProjectInvitations(ctx context.Context) ([]ProjectInvitation, error) {
-	s, err := h.own("ProjectInvitations")
+	s, err := h.own(ctx, "ProjectInvitations")
 	if err != nil {
 		return nil, err
 	}
@@ -330,6 +330,9 @@ func (h *Accounts) ProjectInvitations(ctx context.Context) ([]ProjectInvitation,
 // answerInvitation runs fn on a pending invitation of this view's user. Anything else is ErrNotFound, for any reason.
 func (s *Store) answerInvitation(ctx context.Context, what, id string,
 	fn func(db.Tx, viewer, sentInvitation) error) error {
+	if err := s.outside(ctx, what); err != nil {
+		return err
+	}
 	if err := s.checkAccount(what); err != nil {
 		return err
 	}
@@ -421,7 +424,7 @@ func (h *Accounts) BlockSender(ctx context.Context, id string) (BlockedSender, e
 // BlockedSenders returns the users whose invitations are not delivered to this view's user, the most recently blocked
 // first. A view limited to projects is ErrForbidden.
 func (h *Accounts) BlockedSenders(ctx context.Context) ([]BlockedSender, error) {
-	s, err := h.own("BlockedSenders")
+	s, err := h.own(ctx, "BlockedSenders")
 	if err != nil {
 		return nil, err
 	}
@@ -443,7 +446,7 @@ func (h *Accounts) BlockedSenders(ctx context.Context) ([]BlockedSender, error) 
 // UnblockSender lets a user, by id, send invitations to this view's user again. What was sent meanwhile is not
 // delivered. A user who is not blocked is ErrNotFound, and a view limited to projects ErrForbidden.
 func (h *Accounts) UnblockSender(ctx context.Context, user string) error {
-	s, err := h.own("UnblockSender")
+	s, err := h.own(ctx, "UnblockSender")
 	if err != nil {
 		return err
 	}

@@ -186,6 +186,9 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 // are deleted in batches of a thousand, so that other writers get their turn; after an error some of them may be gone,
 // and a second call deletes the rest.
 func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *DeleteOptions) error {
+	if err := s.outside(ctx, "DeleteProject"); err != nil {
+		return err
+	}
 	if err := checkNamed(ref); err != nil {
 		return err
 	}

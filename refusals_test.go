@@ -161,7 +161,8 @@ func (st settled) refusals() map[string]refusal {
 
 // cannotBeWrong are the methods whose arguments say nothing that could be wrong, and those that take no context.
 var cannotBeWrong = map[string]bool{"Check": true, "Clear": true, "DeleteSignIns": true, "Since": true, "LoadIndex": true, "Reindex": true,
-	"Access": true, "As": true, "Conversation": true, "Key": true, "Close": true, "Snapshot": true}
+	"Access": true, "As": true, "Conversation": true, "Key": true, "Close": true, "Snapshot": true,
+	"Transaction": true}
 
 func TestEveryMethodThatCanBeCalledWronglySaysWhatIsWrong(t *testing.T) {
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"),

@@ -454,7 +454,7 @@ func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
 		}
 		if err == nil && !stored.Indexed {
 			stored.Warnings = append(stored.Warnings, warnings...)
-			s.worker.Wake()
+			s.wake(ctx)
 		}
 		return stored, err
 	}

@@ -207,6 +207,11 @@ func (s *Store) want(ctx context.Context, q Query) (want, error) {
 		first := text.Split(sought, most)[0]
 		sought = sought[first.Start:first.End]
 	}
+	if s.embedsLater(ctx) {
+		w.warnings = append(w.warnings, "searched by words only, because the embedder "+s.embedder.Model()+
+			" is not called within a transaction")
+		return w, nil
+	}
 	vectors, err := s.embed(ctx, ForQuery, []string{sought}, nil)
 	if ctx.Err() != nil {
 		return w, ctx.Err()

@@ -94,7 +94,7 @@ const (
 // hash. When a user has more than 100 sign-ins, the least recently used one ends. An unknown user is ErrNotFound, one
 // without an account ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated.
 func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (AddedSignIn, error) {
-	s, err := h.operator("AddSignIn")
+	s, err := h.operator(ctx, "AddSignIn")
 	if err != nil {
 		return AddedSignIn{}, err
 	}
@@ -154,7 +154,7 @@ func (c BrowserCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Mark") 
 // CheckBrowser reports whether the user has signed in before in the browser that sent a mark: nil, or
 // ErrUnauthenticated. A mark ends after a year, and when the signing key is rotated. It works read-only, too.
 func (h *Accounts) CheckBrowser(ctx context.Context, c BrowserCheck) error {
-	s, err := h.operator("CheckBrowser")
+	s, err := h.operator(ctx, "CheckBrowser")
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func loadSignIns(tx db.Tx, condition string, args ...any) ([]storedSignIn, error
 //
 // The sign-in is looked up by its hash: see [Accounts.CheckToken].
 func (h *Accounts) CheckSignIn(ctx context.Context, value string) (Principal, error) {
-	s, err := h.operator("CheckSignIn")
+	s, err := h.operator(ctx, "CheckSignIn")
 	if err != nil {
 		return Principal{}, err
 	}
@@ -325,7 +325,7 @@ func (s *Store) noteSignIn(ctx context.Context, e storedSignIn, now int64) {
 // SignIns returns the user's sign-ins that have not expired, the newest first. A view that is limited to projects may
 // not call it.
 func (h *Accounts) SignIns(ctx context.Context) ([]SignIn, error) {
-	s, err := h.own("SignIns")
+	s, err := h.own(ctx, "SignIns")
 	if err != nil {
 		return nil, err
 	}
@@ -344,7 +344,7 @@ func (h *Accounts) SignIns(ctx context.Context) ([]SignIn, error) {
 // ConfirmSignIn records that the person using a sign-in of the view's user has just proved their identity again. A
 // sign-in that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
 func (h *Accounts) ConfirmSignIn(ctx context.Context, id string) error {
-	s, err := h.own("ConfirmSignIn")
+	s, err := h.own(ctx, "ConfirmSignIn")
 	if err != nil {
 		return err
 	}
@@ -367,7 +367,7 @@ func noSignIn(id string) error {
 // unless the options keep them. A sign-in that is unknown, or has ended, is ErrNotFound. A view that is limited to
 // projects may not call it.
 func (h *Accounts) DeleteSignIn(ctx context.Context, id string, options *SignOutOptions) error {
-	s, err := h.own("DeleteSignIn")
+	s, err := h.own(ctx, "DeleteSignIn")
 	if err != nil {
 		return err
 	}
@@ -384,7 +384,7 @@ func (h *Accounts) DeleteSignIn(ctx context.Context, id string, options *SignOut
 // made and the applications authorized in them, unless the options keep them. It is not an error if there are none. A
 // view that is limited to projects may not call it.
 func (h *Accounts) DeleteSignIns(ctx context.Context, except string, options *SignOutOptions) error {
-	s, err := h.own("DeleteSignIns")
+	s, err := h.own(ctx, "DeleteSignIns")
 	if err != nil {
 		return err
 	}

@@ -214,6 +214,51 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error
 	return wrap(s.db.Snapshot(ctx, fn))
 }
 
+// Transaction runs fn with a context in which everything written to this store, through any of its views, is one
+// transaction: all of it is durable when Transaction returns nil, and none of it remains after an error or panic of fn,
+// or the end of ctx. Transaction returns fn's error as it is. Reads and searches with that context see what was written
+// before; other calls see none of it until the end. An operation that fails is undone alone: if fn goes on and returns
+// nil, the rest is kept. A Transaction within a transaction belongs to the outer one, which fails with it; within a
+// Snapshot it is ErrReadOnly. Using the context after the end is ErrClosed.
+//
+// All other writers wait meanwhile, for 30 seconds at most, and in an in-memory store so do readers: their error is
+// ErrBusy. So fn should be short, and do slow work before. fn must call the store with the context that it gets: with
+// another one it would wait for itself, which is ErrBusy after some seconds. It must not call Close. Several goroutines
+// may use the context, one call at a time runs. With another database than SQLite, fn may run again: it sets its
+// results anew each time, and does nothing elsewhere that must happen once.
+//
+// Only the built-in embedder runs within a transaction. With another one, texts are found by their words at first
+// ([Stored.Indexed] is false), and embedded once the transaction is done; searches within it are by words.
+//
+// Before functions of [Hooks] run within the transaction, After when it has ended, with its error if all was undone.
+// What works in several transactions of its own cannot be part of one and is ErrInvalid: AddFile, DeleteProject,
+// DeleteCollection, [Trash.Empty], restoring a project or collection, and the methods of [Accounts] and [Upkeep]. On a
+// full disk the whole transaction is ErrFull, deletions included.
+func (s *Store) Transaction(ctx context.Context, fn func(ctx context.Context) error) error {
+	if err := s.checkWritable(); err != nil {
+		return err
+	}
+	s.flushActivity(ctx) // which does not belong to it
+	var own error
+	err := s.db.Transaction(ctx, func(ctx context.Context) error {
+		own = fn(ctx)
+		return own
+	})
+	if own != nil && err == own {
+		return own
+	}
+	return wrap(err)
+}
+
+// outside refuses, within a transaction, what works in transactions of its own.
+func (s *shared) outside(ctx context.Context, method string) error {
+	if !s.db.InTransaction(ctx) {
+		return nil
+	}
+	return invalid("ctx", "ctx belongs to a transaction, which %s cannot be part of; call it outside of Transaction",
+		method)
+}
+
 // read runs fn on one snapshot of the file.
 func (s *Store) read(ctx context.Context, fn func(db.Tx, viewer) error) error {
 	return wrap(s.db.Read(ctx, func(tx db.Tx) error {

@@ -142,7 +142,7 @@ const (
 // The view does not know which credential its caller used: code that lets one credential make another must name it as
 // the parent.
 func (h *Accounts) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
-	s, err := h.own("AddToken")
+	s, err := h.own(ctx, "AddToken")
 	if err != nil {
 		return AddedToken{}, err
 	}
@@ -341,7 +341,7 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 // Tokens returns the user's tokens, the newest first, including expired ones, but not tokens that were deleted or have
 // ended with their grant. A view that is limited to projects may not call it.
 func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
-	s, err := h.own("Tokens")
+	s, err := h.own(ctx, "Tokens")
 	if err != nil {
 		return nil, err
 	}
@@ -360,7 +360,7 @@ func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
 // DeleteToken ends one of the user's tokens at once, with everything made through it. A token that is unknown, or
 // already deleted, is ErrNotFound. A view that is limited to projects may not call it.
 func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
-	s, err := h.own("DeleteToken")
+	s, err := h.own(ctx, "DeleteToken")
 	if err != nil {
 		return err
 	}
@@ -386,7 +386,7 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 // The token is looked up by its hash. The time that takes depends on how many bytes of the hash match a stored one, but
 // senders can neither choose these bytes nor derive a token from them: the look-up needs no constant-time comparison.
 func (h *Accounts) CheckToken(ctx context.Context, value string) (Principal, error) {
-	s, err := h.operator("CheckToken")
+	s, err := h.operator(ctx, "CheckToken")
 	if err != nil {
 		return Principal{}, err
 	}

@@ -46,7 +46,7 @@ type ExportSummary struct {
 // After an error, w holds the beginning of an export, which Import recognizes as truncated. w must not call the store.
 // A view limited to projects may not export.
 func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions) (ExportSummary, error) {
-	s, err := h.own("Export")
+	s, err := h.own(ctx, "Export")
 	if err != nil {
 		return ExportSummary{}, err
 	}
@@ -143,7 +143,7 @@ type ImportReport struct {
 // Only the operator's store may import: it creates users, and with credentials in the export these can sign in. Import
 // only your own files.
 func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions) (ImportReport, error) {
-	s, err := h.operator("Import")
+	s, err := h.operator(ctx, "Import")
 	if err != nil {
 		return importReport(transfer.Report{}), err
 	}

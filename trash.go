@@ -249,6 +249,11 @@ func (h *Trash) Restore(ctx context.Context, id string) (TrashEntry, error) {
 			if err != nil {
 				return err
 			}
+			if e.Kind == TrashProject || e.Kind == TrashCollection {
+				if err := s.outside(ctx, "Trash.Restore of a "+string(e.Kind)); err != nil {
+					return err
+				}
+			}
 			w, err := s.newWriter(tx, v)
 			if err != nil {
 				return err
@@ -271,7 +276,7 @@ func (h *Trash) Restore(ctx context.Context, id string) (TrashEntry, error) {
 		after, indexed, refused = r.After, indexed && r.Indexed, cmp.Or(refused, r.Refused)
 	}
 	if !indexed {
-		s.worker.Wake()
+		s.wake(ctx)
 	}
 	if refused != nil {
 		return TrashEntry{}, refused
@@ -357,6 +362,9 @@ func (h *Trash) Erase(ctx context.Context, id string) error {
 // Empty erases all entries of the trash that the caller may erase, as Erase does, and returns their number.
 func (h *Trash) Empty(ctx context.Context) (int, error) {
 	s := h.s
+	if err := s.outside(ctx, "Trash.Empty"); err != nil {
+		return 0, err
+	}
 	ctx = db.Freeing(ctx)
 	var emptied, last int64
 	began := s.now()
@@ -462,8 +470,18 @@ func (s *Store) EraseFile(ctx context.Context, id string) error {
 	return wrap(s.scrubSoon(ctx))
 }
 
-// scrubSoon removes the traces of erased data: now if the store is small, else in the background.
+// scrubSoon removes the traces of erased data: now if the store is small, else in the background, as after a
+// transaction of several calls.
 func (s *shared) scrubSoon(ctx context.Context) error {
+	if s.db.InTransaction(ctx) {
+		s.db.AtEnd(ctx, func(undone error) {
+			if undone == nil {
+				s.erased.Store(true)
+				s.worker.Wake()
+			}
+		})
+		return nil
+	}
 	var passages int
 	err := s.db.Read(ctx, func(tx db.Tx) error {
 		return tx.QueryRow(`SELECT coalesce(sum(passages), 0) FROM partition`).Scan(&passages)

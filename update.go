@@ -224,7 +224,7 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 		return w.flush()
 	})
 	if err == nil && !changed.Indexed {
-		s.worker.Wake()
+		s.wake(ctx)
 	}
 	return changed, err
 }

@@ -28,13 +28,19 @@ func (s *Store) Upkeep() *Upkeep {
 }
 
 // operator returns the store for a method that concerns the whole store, and refuses a view.
-func (h *Upkeep) operator(method string) (*Store, error) {
+func (h *Upkeep) operator(ctx context.Context, method string) (*Store, error) {
+	if err := h.s.outside(ctx, method); err != nil {
+		return h.s, err
+	}
 	return h.s, h.s.checkOperator(method)
 }
 
 // own returns the store for a method that concerns all data of the user, and refuses a view that is limited to
 // projects.
-func (h *Upkeep) own(method string) (*Store, error) {
+func (h *Upkeep) own(ctx context.Context, method string) (*Store, error) {
+	if err := h.s.outside(ctx, method); err != nil {
+		return h.s, err
+	}
 	return h.s, h.s.checkAccount(method)
 }
 
@@ -57,7 +63,7 @@ type Configuration struct {
 
 // Configuration returns the store's configuration. It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
-	s, err := h.operator("Configuration")
+	s, err := h.operator(ctx, "Configuration")
 	if err != nil {
 		return Configuration{}, err
 	}
@@ -85,7 +91,7 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Health(ctx context.Context) error {
-	s, err := h.operator("Health")
+	s, err := h.operator(ctx, "Health")
 	if err != nil {
 		return err
 	}
@@ -125,7 +131,7 @@ type Stats struct {
 
 // Stats returns numbers about the whole store. It is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
-	s, err := h.operator("Stats")
+	s, err := h.operator(ctx, "Stats")
 	if err != nil {
 		return Stats{}, err
 	}
@@ -192,7 +198,7 @@ type PurgeReport struct {
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
 func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (PurgeReport, error) {
-	s, err := h.operator("Purge")
+	s, err := h.operator(ctx, "Purge")
 	if err != nil {
 		return PurgeReport{}, err
 	}
@@ -402,7 +408,7 @@ func (s *Store) purgeRevisions(ctx context.Context, keep int, p *PurgeReport) er
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
 func (h *Upkeep) Compact(ctx context.Context) error {
-	s, err := h.operator("Compact")
+	s, err := h.operator(ctx, "Compact")
 	if err != nil {
 		return err
 	}
@@ -413,7 +419,7 @@ func (h *Upkeep) Compact(ctx context.Context) error {
 // calls it at its start, so that the first of them need not read from disk. Without it, the first search starts loading
 // after it is answered. If IndexMemory allows no index, or one is loaded, nothing happens.
 func (h *Upkeep) LoadIndex(ctx context.Context) error {
-	s, err := h.operator("LoadIndex")
+	s, err := h.operator(ctx, "LoadIndex")
 	if err != nil {
 		return err
 	}

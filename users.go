@@ -124,7 +124,7 @@ func findUser(tx db.Tx, idOrName string) (storedUser, error) {
 // AddUser adds an account. A name or an id that already has one, or an identity that belongs to another user, is
 // ErrConflict.
 func (h *Accounts) AddUser(ctx context.Context, n NewUser) (User, error) {
-	s, err := h.operator("AddUser")
+	s, err := h.operator(ctx, "AddUser")
 	if err != nil {
 		return User{}, err
 	}
@@ -271,7 +271,7 @@ const byName = ` ORDER BY u.name_key IS NULL, u.name_key, u.uid`
 func (h *Accounts) Users(ctx context.Context) iter.Seq2[User, error] {
 	const page = 256
 	return func(yield func(User, error) bool) {
-		s, err := h.operator("Users")
+		s, err := h.operator(ctx, "Users")
 		var rows []int64
 		if err == nil {
 			err = s.readStore(ctx, func(tx db.Tx) (err error) {
@@ -323,7 +323,7 @@ type UserPage struct {
 
 // UserPage returns a page of the users that match, in the order of [Accounts.Users], and their total number.
 func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (UserPage, error) {
-	s, err := h.operator("UserPage")
+	s, err := h.operator(ctx, "UserPage")
 	if err != nil {
 		return UserPage{}, err
 	}
@@ -370,7 +370,7 @@ func contains(part string) string {
 // GetUser returns a user by id or, if no user has that id, by name. An unknown one is ErrNotFound. Only for the
 // operator's store; a user's own view has [Accounts.Me].
 func (h *Accounts) GetUser(ctx context.Context, idOrName string) (User, error) {
-	s, err := h.operator("GetUser")
+	s, err := h.operator(ctx, "GetUser")
 	if err != nil {
 		return User{}, err
 	}
@@ -385,7 +385,7 @@ func (h *Accounts) GetUser(ctx context.Context, idOrName string) (User, error) {
 // UpdateUser changes an account, found by id or name. Demoting or disabling the last enabled admin is ErrConflict, and
 // so are a name that is taken and a user without an account.
 func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate) (User, error) {
-	s, err := h.operator("UpdateUser")
+	s, err := h.operator(ctx, "UpdateUser")
 	if err != nil {
 		return User{}, err
 	}
@@ -512,7 +512,7 @@ func checkAdminLeft(tx db.Tx, before storedUser) error {
 // after an error the user may be disabled and some memories gone, and a second call deletes the rest.
 func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeleteOptions) error {
 	o := options.orDefault()
-	s, err := h.operator("DeleteUser")
+	s, err := h.operator(ctx, "DeleteUser")
 	if err != nil {
 		return err
 	}

@@ -139,4 +139,13 @@ type freeing struct{}
 func Freeing(ctx context.Context) context.Context { return context.WithValue(ctx, freeing{}, true) }
 
 // IsFreeing reports whether a context is marked by [Freeing].
-func IsFreeing(ctx context.Context) bool { return ctx.Value(freeing{}) != nil }
+func IsFreeing(ctx context.Context) bool {
+	is, _ := ctx.Value(freeing{}).(bool)
+	return is
+}
+
+type alone struct{}
+
+// IsAlone reports whether a Write is to have a transaction of its own: one that spans several calls, and may hold the
+// writer for long. An engine that shares commits shares none with it, and those who wait for it give up in time.
+func IsAlone(ctx context.Context) bool { return ctx.Value(alone{}) != nil }

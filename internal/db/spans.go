@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Errors of calls with the context of a snapshot; see [Spanning].
+// Errors of calls with the context of a snapshot or transaction; see [Spanning].
 var (
-	ErrSpanEnded    = errors.New("the snapshot that the context belongs to has ended")
+	ErrSpanEnded    = errors.New("the snapshot or transaction that the context belongs to has ended")
 	ErrSpanReadOnly = errors.New("the context belongs to a snapshot, which is only for reading")
 )
 
@@ -26,6 +26,7 @@ type span struct {
 	writes bool  // it is one of [Spanning.Transaction]
 	failed error // why nothing of it may be committed
 	ended  bool
+	atEnd  []func(error) // to be called after it
 }
 
 func (d *Spanning) open(ctx context.Context) *span {
@@ -39,7 +40,35 @@ func (d *Spanning) InSnapshot(ctx context.Context) bool {
 	return s != nil && !s.writes
 }
 
-// Read runs fn in the context's snapshot, or else as the DB does.
+// InTransaction reports whether a context belongs to a transaction.
+func (d *Spanning) InTransaction(ctx context.Context) bool {
+	s := d.open(ctx)
+	return s != nil && s.writes
+}
+
+// Outside returns the context without its snapshot or transaction.
+func (d *Spanning) Outside(ctx context.Context) context.Context {
+	if d.open(ctx) == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, spanKey{d}, (*span)(nil))
+}
+
+// AtEnd calls fn when the context's transaction has ended: with nil once everything in it is durable, else with the
+// reason why all was undone. Outside of a transaction it calls fn now.
+func (d *Spanning) AtEnd(ctx context.Context, fn func(undone error)) {
+	if s := d.open(ctx); s != nil && s.writes {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.ended {
+			s.atEnd = append(s.atEnd, fn)
+		}
+		return
+	}
+	fn(nil)
+}
+
+// Read runs fn in the context's snapshot or transaction, or else as the DB does.
 func (d *Spanning) Read(ctx context.Context, fn func(Tx) error) error {
 	s := d.open(ctx)
 	if s == nil {
@@ -112,12 +141,27 @@ func (s *span) part(fn func(Tx) error) error {
 // panic of fn there is none of them. Reads with the context see the writes before. Within a transaction it is part of
 // that one, and its error is the end of both; in a snapshot it is ErrSpanReadOnly. fn may run again, as that of
 // [DB.Write], and other writers wait for it.
-func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) error) error {
+func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) error) (err error) {
 	if s := d.open(ctx); s != nil {
 		return s.join(ctx, fn)
 	}
-	return d.DB.Write(ctx, func(tx Tx) error {
+	var runs []*span
+	defer func() {
+		for i, s := range runs {
+			outcome := err
+			if i < len(runs)-1 {
+				outcome = errors.New("the transaction ran again")
+			}
+			for _, f := range s.atEnd {
+				f(outcome)
+			}
+		}
+	}()
+	err = errors.New("the transaction panicked") // unless it returns
+	write := context.WithValue(context.WithValue(ctx, freeing{}, false), alone{}, true)
+	err = d.DB.Write(write, func(tx Tx) error {
 		s := &span{tx: tx, writes: true}
+		runs = append(runs, s)
 		defer s.end()
 		if err := fn(context.WithValue(ctx, spanKey{d}, s)); err != nil {
 			return err
@@ -126,6 +170,7 @@ func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) err
 		defer s.mu.Unlock()
 		return s.usable(ctx) // a context that ended meanwhile commits nothing
 	})
+	return err
 }
 
 // join runs fn as a part of an open transaction, which fails with it.

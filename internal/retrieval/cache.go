@@ -110,7 +110,7 @@ func (c *Cache) Stop() {
 // Current returns an index that is at least as new as the transaction's snapshot; nil if there is none, and the
 // search has to use the database.
 func (c *Cache) Current(tx db.Tx) (*index.Index, error) {
-	if c.limit < 0 {
+	if c.limit < 0 || tx.Writable() { // what a transaction writes may be undone, and others may not find it
 		return nil, nil
 	}
 	now, err := tx.Changes().Mark()

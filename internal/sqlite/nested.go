@@ -11,9 +11,9 @@ import (
 const nestedAfter = 2 * time.Second
 
 // await receives what another transaction of this process must send. A caller that waits within a transaction of
-// its own goroutine would wait forever: it gets ErrNested.
-func await(ctx context.Context, c <-chan struct{}) error {
-	look := time.NewTimer(nestedAfter)
+// its own goroutine would wait forever: it gets ErrNested. From time to time it asks whether to give up.
+func await(ctx context.Context, c <-chan struct{}, giveUp func() error) error {
+	look := time.NewTicker(nestedAfter)
 	defer look.Stop()
 	for {
 		select {
@@ -24,6 +24,9 @@ func await(ctx context.Context, c <-chan struct{}) error {
 		case <-look.C:
 			if insideTransaction() {
 				return ErrNested
+			}
+			if err := giveUp(); err != nil {
+				return err
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func (p *readers) get(ctx context.Context, open func(context.Context) (*conn, er
 	select {
 	case <-p.free:
 	default:
-		if err := await(ctx, p.free); err != nil {
+		if err := await(ctx, p.free, func() error { return nil }); err != nil {
 			return nil, err
 		}
 	}

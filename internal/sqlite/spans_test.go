@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -74,5 +75,45 @@ func TestATransactionOverSeveralWritesIsAllOrNothing(t *testing.T) {
 		return d.Transaction(ctx, add)
 	}); !errors.Is(err, db.ErrSpanReadOnly) {
 		t.Errorf("a transaction in a snapshot gives %v; want ErrSpanReadOnly", err)
+	}
+}
+
+// While a transaction spans several writes, no other write shares its commit; one that waits too long, with its context
+// or without, gets an error instead of waiting for ever, and what is registered for the end is called once.
+func TestOthersWaitForATransactionButNotForEver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "wait.db")
+	file, err := sqlite.Open(t.Context(), sqlite.Config{ApplicationID: 77, Path: path, LockTimeout: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	d := &db.Spanning{DB: file}
+	nothing := func(db.Tx) error { return nil }
+	var ended []error
+	err = d.Transaction(db.Freeing(t.Context()), func(ctx context.Context) error {
+		d.AtEnd(ctx, func(undone error) { ended = append(ended, undone) })
+		waiting := make(chan error)
+		go func() { waiting <- d.Write(t.Context(), nothing) }()
+		if err := <-waiting; !errors.Is(err, db.ErrBusy) {
+			t.Errorf("a write of another goroutine gives %v; want ErrBusy", err)
+		}
+		if err := d.Write(t.Context(), nothing); !errors.Is(err, db.ErrNested) {
+			t.Errorf("a write within, with the context from outside, gives %v; want ErrNested", err)
+		}
+		if len(ended) != 0 {
+			t.Error("what is for the end is called before")
+		}
+		return d.Write(ctx, func(tx db.Tx) error {
+			if db.IsFreeing(tx.Context()) {
+				t.Error("a transaction uses the reserve of the disk")
+			}
+			return nil
+		})
+	})
+	if err != nil || len(ended) != 1 || ended[0] != nil {
+		t.Errorf("the transaction gives %v and ends with %v; want nil, once", err, ended)
+	}
+	if err := d.Write(t.Context(), nothing); err != nil {
+		t.Errorf("a write afterwards gives %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ type writer struct {
 	mu    sync.Mutex
 	queue []*member // waiting for the turn, in order
 	held  bool      // a caller has the turn
+	long  bool      // it is one that may hold it for long; see db.IsAlone
 
 	// The caller with the turn owns the rest.
 	open    bool      // a transaction is open
@@ -50,13 +52,18 @@ type member struct {
 	turn  chan struct{} // receives the turn
 	done  chan error    // receives the outcome, once the function's work is part of a commit
 	alone bool          // wants a transaction of its own
+	long  bool          // may hold it for long
 }
+
+// errHeld is the error of a caller that has waited in vain for a transaction that spans several calls.
+var errHeld = fmt.Errorf("sqlite: a transaction of this process holds the database for too long: %w", ErrBusy)
 
 // errAgain tells a member that its work was undone through no fault of its own.
 var errAgain = errors.New("sqlite: to be run again")
 
 func (w *writer) write(ctx context.Context, fn func(db.Tx) error) error {
-	m := &member{turn: make(chan struct{}, 1), done: make(chan error, 1), alone: w.group == 1}
+	long := db.IsAlone(ctx)
+	m := &member{turn: make(chan struct{}, 1), done: make(chan error, 1), alone: w.group == 1 || long, long: long}
 	deadline := time.Now().Add(w.db.lockTimeout)
 	for {
 		if err := w.wait(ctx, m); err != nil {
@@ -77,14 +84,22 @@ func (w *writer) wait(ctx context.Context, m *member) error {
 	}
 	w.mu.Lock()
 	if !w.held {
-		w.held = true
+		w.held, w.long = true, m.long
 		w.mu.Unlock()
 		return nil
 	}
 	w.queue = append(w.queue, m)
 	w.mu.Unlock()
 
-	err := await(ctx, m.turn)
+	began := time.Now()
+	err := await(ctx, m.turn, func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.long && time.Since(began) >= w.db.lockTimeout {
+			return errHeld
+		}
+		return nil
+	})
 	if err == nil || w.leave(m) {
 		return err
 	}
@@ -115,12 +130,13 @@ func (w *writer) next() {
 			if m := w.queue[0]; !w.open || w.mayJoin(m) {
 				w.queue[0] = nil
 				w.queue = w.queue[1:]
+				w.long = m.long
 				w.mu.Unlock()
 				m.turn <- struct{}{}
 				return
 			}
 		} else if !w.open {
-			w.held = false
+			w.held, w.long = false, false
 			w.mu.Unlock()
 			return
 		} else if !yielded && (w.shared || len(w.members) > 1) {

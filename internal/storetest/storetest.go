@@ -112,6 +112,7 @@ func searching() []concept {
 		ifAbsent(),
 		expiry(),
 		bulks(),
+		transactions(),
 		revisions(),
 		trash(),
 		rules(),

@@ -218,6 +218,38 @@ var visits = map[string]func(v visit){
 		v.onEach("DeleteMemory", true,
 			func(s *Store, _, id string) (any, error) { return nil, s.DeleteMemory(v.Context(), id) })
 	},
+	"Transaction": func(v visit) { // one user's view sees no more in it, and writes as itself
+		other := v.n.As(Access{User: "a stranger of the transaction"})
+		var stored Stored
+		var refused error
+		undone := errors.New("undone")
+		err := v.n.Transaction(v.Context(), func(ctx context.Context) error { // the operator's: views stay limited in it
+			var all []Memory
+			var failed error
+			for m, err := range v.view.Memories(ctx, List{}) {
+				if failed = err; err == nil {
+					all = append(all, m)
+				}
+			}
+			v.found("Memories in a transaction", all, failed)
+			refused = v.view.Transaction(ctx, func(ctx context.Context) (err error) {
+				stored, err = v.view.AddMemory(ctx, NewMemory{Content: "stored in a transaction"})
+				return nil
+			})
+			if stored.ID != "" {
+				if _, err := other.GetMemory(ctx, stored.ID); !errors.Is(err, ErrNotFound) {
+					v.Errorf("in the transaction a stranger gets %v; want ErrNotFound", err)
+				}
+			}
+			return undone
+		})
+		if v.access.ReadOnly != errors.Is(refused, ErrReadOnly) || !errors.Is(err, undone) {
+			v.Errorf("Transaction through the view gives %v, and the whole %v", refused, err)
+		}
+		if _, err := v.n.GetMemory(v.Context(), stored.ID); !errors.Is(err, ErrNotFound) {
+			v.Errorf("after the end the memory gives %v; want ErrNotFound", err)
+		}
+	},
 	"Snapshot": func(v visit) {
 		err := v.n.Snapshot(v.Context(), func(ctx context.Context) error { // the operator's: views stay limited in it
 			var all []Memory

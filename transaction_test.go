@@ -1,0 +1,155 @@
+package souvenir
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// notInTransactions are the methods that cannot be part of a transaction, besides most of Accounts and Upkeep.
+var notInTransactions = []string{"AddFile", "DeleteProject", "DeleteCollection", "Empty", "WaitEmbedded"}
+
+// Every method either works within a transaction or says that it cannot be part of one; none waits for itself, and of
+// none anything remains when the transaction is undone.
+func TestEveryMethodIsPartOfATransactionOrSaysThatItCannotBe(t *testing.T) {
+	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{}))
+	undone := errors.New("undone")
+	calls := st.calls()
+	delete(calls, "RecordActivity") // which is written in the background, whatever becomes of the transaction
+	before := rowsOf(t, st.Store)
+	methods := methodsOf(st.Store)
+	for _, name := range slices.Sorted(maps.Keys(calls)) {
+		var failed error
+		err := st.Transaction(t.Context(), func(ctx context.Context) error {
+			failed = calls[name](ctx)
+			return undone
+		})
+		if !errors.Is(err, undone) {
+			t.Errorf("the transaction with %s gives %v; want %v", name, err, undone)
+		}
+		refused := errors.Is(failed, ErrInvalid) && strings.Contains(failed.Error(), "outside of Transaction")
+		_, ofStore := storeMethods(st.Store)[name]
+		want := slices.Contains(notInTransactions, name)
+		if ofStore && refused != want {
+			t.Errorf("%s in a transaction gives %v; refused: got %v, want %v", name, failed, refused, want)
+		}
+		if failed != nil && !refused {
+			t.Errorf("%s in a transaction gives %v; want success, or that it cannot be part of one", name, failed)
+		}
+		if !methods[name].IsValid() && name != "Search by time" {
+			t.Errorf("%s is no method", name)
+		}
+	}
+	if after := rowsOf(t, st.Store); after != before {
+		t.Error("something remains of transactions that were undone")
+	}
+}
+
+// storeMethods are the methods of a store and of its conversations, trash and insights.
+func storeMethods(s *Store) map[string]bool {
+	names := map[string]bool{}
+	all := methodsOf(s)
+	for name := range all {
+		names[name] = true
+	}
+	for _, handle := range []any{s.Accounts(), s.Upkeep()} {
+		for _, name := range methodNames(handle) {
+			if name != "WaitEmbedded" {
+				delete(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// slowEmbedder counts its calls, as one that waits for a network would be called.
+type slowEmbedder struct {
+	Embedder
+	calls *atomic.Int32
+}
+
+func (e slowEmbedder) Embed(ctx context.Context, p Purpose, texts []string) ([][]float32, error) {
+	e.calls.Add(1)
+	return e.Embedder.Embed(ctx, p, texts)
+}
+
+func TestNoOtherEmbedderRunsWithinATransaction(t *testing.T) {
+	var calls atomic.Int32
+	s := openWords(t, filepath.Join(t.TempDir(), "slow.db"), Options{Embedder: slowEmbedder{wordEmbedder("slow-1"), &calls}})
+	var stored Stored
+	err := s.Transaction(t.Context(), func(ctx context.Context) (err error) {
+		if stored, err = s.AddMemory(ctx, NewMemory{Content: "a copper kettle"}); err != nil {
+			return err
+		}
+		found, err := s.Search(ctx, Query{Text: "kettle"})
+		if calls.Load() != 0 {
+			t.Errorf("the embedder is called %d times within the transaction; want none", calls.Load())
+		}
+		if err == nil && (len(found.Hits) != 1 || len(found.Warnings) == 0) {
+			t.Errorf("the search finds %+v with the warnings %q; want the memory, and a warning", found.Hits, found.Warnings)
+		}
+		return err
+	})
+	if err != nil || stored.Indexed || len(stored.Warnings) == 0 {
+		t.Fatalf("stored %+v, %v; want it not yet indexed, and a warning", stored, err)
+	}
+	if err := s.Upkeep().WaitEmbedded(t.Context()); err != nil || calls.Load() == 0 {
+		t.Errorf("after the end: %v and %d calls of the embedder; want some", err, calls.Load())
+	}
+}
+
+func TestHooksLearnHowATransactionEnded(t *testing.T) {
+	var ended []error
+	inside := false
+	s := openHooks(t, observing(func(o Operation, r OperationResult) {
+		if inside && o.Kind != OperationSearch {
+			t.Errorf("After of %s is called within the transaction", o.Method)
+		}
+		ended = append(ended, r.Err)
+	}))
+	undone := errors.New("undone")
+	for _, end := range []error{nil, undone} {
+		ended = nil
+		err := s.Transaction(t.Context(), func(ctx context.Context) error {
+			inside = true
+			defer func() { inside = false }()
+			if _, err := s.AddMemory(ctx, NewMemory{Content: "one"}); err != nil {
+				return err
+			}
+			if _, err := s.AddMemory(ctx, NewMemory{Content: "two"}); err != nil {
+				return err
+			}
+			return end
+		})
+		if !errors.Is(err, end) || len(ended) != 2 || !errors.Is(ended[0], end) || !errors.Is(ended[1], end) {
+			t.Errorf("a transaction that gives %v calls After with %v; want twice %v", err, ended, end)
+		}
+	}
+}
+
+func TestATransactionThatRunsAgainIsOne(t *testing.T) {
+	s := openRerunning(t, filepath.Join(t.TempDir(), "again.db"))
+	runs := 0
+	err := s.Transaction(t.Context(), func(ctx context.Context) error {
+		runs++
+		if _, err := s.AddMemory(ctx, NewMemory{Content: "one"}); err != nil {
+			return err
+		}
+		_, err := s.PutMemory(ctx, NewMemory{Key: "k", Content: "two"})
+		return err
+	})
+	n := 0
+	for _, failed := range s.Memories(t.Context(), List{}) {
+		if n++; failed != nil {
+			t.Fatal(failed)
+		}
+	}
+	if err != nil || runs != 2 || n != 2 {
+		t.Errorf("got %v, %d runs and %d memories; want 2 and 2", err, runs, n)
+	}
+}
