@@ -82,6 +82,21 @@ func TestMemoriesPage(t *testing.T) {
 	checkPage(w, sam.get("/memories"))
 }
 
+func TestSearchPageSaysWhatMakesUpAScore(t *testing.T) {
+	w := newWorld(t, server.Options{})
+	said := map[string]any{"conversation_id": "harbour"}
+	w.fill(owner, souvenir.NewMemory{Content: "Where do the otters sleep?", Metadata: said},
+		souvenir.NewMemory{Content: "Under the old pier, all three.", Metadata: said})
+	olivia := w.signedIn(owner)
+	for _, view := range []string{"", "&view=reading"} {
+		olivia.find("q=where+do+otters+sleep"+view).expect(http.StatusOK, "<summary>Why this score<", "Same words",
+			"Same meaning", `The message before</a>, which asks what this may answer</span> <b>&#43;0.`, "Is a question</span> <b>-0.",
+			`class="lent"`, `class="less"`)
+	}
+	olivia.find("").without("Why this score")
+	checkPage(w, olivia.get("/memories?q=where+do+otters+sleep"))
+}
+
 func TestSearchOfMemoriesWhileTyping(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.fill(owner, souvenir.NewMemory{Content: "The **otters** swim in the river.\n\nThey like it. " +

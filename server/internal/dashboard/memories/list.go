@@ -82,6 +82,7 @@ func (s *Service) findMemories(r *http.Request, c request.Caller, data *memories
 	if err != nil {
 		return err
 	}
+	query.Explain = query.Text != ""
 	results, err := c.Store.Search(r.Context(), query)
 	if err != nil {
 		return err
@@ -100,6 +101,7 @@ func (s *Service) findMemories(r *http.Request, c request.Caller, data *memories
 	words := textview.SearchWords(data.Search.Text)
 	for _, hit := range results.Hits {
 		row := rowOf(hit, words, data.Search.Reading())
+		row.Base = s.site.Base()
 		if row.Project, err = data.projectOf(r, c, hit.Memory); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ const (
 // memoryRow is a memory in a list.
 type memoryRow struct {
 	souvenir.Hit
+	Base    string             // path of the server
 	Project string             // OWNER/ID; empty: none
 	Clip    []textview.Segment // the beginning, or the best match
 	Words   []string           // search words in the visible text, as spelled there
