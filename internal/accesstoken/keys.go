@@ -121,7 +121,7 @@ func (k *Keys) Find(tx db.Tx, id string) (key Key, found bool, err error) {
 func (k *Keys) Forget() { k.known.Clear() }
 
 // public returns the public half of a key, nil if it is unknown. It opens a transaction only for a key not in memory.
-func (k *Keys) public(ctx context.Context, store db.DB, id string) (ed25519.PublicKey, error) {
+func (k *Keys) public(ctx context.Context, store db.DB, id string) (any, error) {
 	if known, ok := k.known.Load(id); ok {
 		return known.(Key).Public(), nil
 	}
