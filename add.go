@@ -155,7 +155,7 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 			return nil, err
 		}
 		if !slices.ContainsFunc(drafts, func(d kernel.Draft) bool { return d.IfAbsent }) {
-			return s.storeDrafts(ctx, drafts, options, (*memoryWriter).add)
+			return s.storeDrafts(ctx, drafts, options, nil, (*memoryWriter).add)
 		}
 		return s.storeOnce(ctx, drafts, options, (*memoryWriter).add)
 	})
@@ -209,24 +209,18 @@ func (s *Store) putMemories(ctx context.Context, o *operation, memories []NewMem
 // storeOnce stores drafts of which the store may have some already: these are not embedded again.
 func (s *Store) storeOnce(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
 	write func(*memoryWriter, *kernel.Draft) (Stored, error)) ([]Stored, error) {
-	if err := s.checkWritable(); err != nil {
-		return nil, err
-	}
-	if err := s.findStored(ctx, drafts); err != nil {
-		return nil, err
-	}
 	changed := false // a content that was stored is gone, so it must be embedded after all
 	noticing := func(w *memoryWriter, d *kernel.Draft) (Stored, error) {
 		stored, err := write(w, d)
 		changed = errors.Is(err, errNotStored)
 		return stored, err
 	}
-	stored, err := s.storeDrafts(ctx, drafts, options, noticing)
+	stored, err := s.storeDrafts(ctx, drafts, options, s.findStored, noticing)
 	if err != nil && changed {
 		for i := range drafts {
 			drafts[i].Stored = false
 		}
-		return s.storeDrafts(ctx, drafts, options, noticing)
+		return s.storeDrafts(ctx, drafts, options, nil, noticing)
 	}
 	return stored, err
 }
@@ -254,8 +248,10 @@ func (s *Store) newDrafts(ctx context.Context, o *operation, memories []NewMemor
 	return drafts, nil
 }
 
-// storeDrafts stores drafts in one commit, each with write.
+// storeDrafts stores drafts in one commit, each with write. Before anything is embedded, look, which may be nil, sees
+// each draft and the place to which it goes.
 func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
+	look func(db.Tx, draftPlace, *kernel.Draft) error,
 	write func(*memoryWriter, *kernel.Draft) (Stored, error)) ([]Stored, error) {
 	var o BatchOptions
 	if options != nil {
@@ -264,7 +260,7 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}
-	if err := s.checkPlaces(ctx, drafts); err != nil {
+	if err := s.checkPlaces(ctx, drafts, look); err != nil {
 		return nil, err
 	}
 	warnings, err := s.embedDrafts(ctx, drafts, o.Progress)
@@ -345,24 +341,37 @@ func newDraft(m NewMemory) (kernel.Draft, error) {
 	return d, err
 }
 
+// draftPlace is where a draft goes: a collection and the row of a project, 0 for none or a new one.
+type draftPlace struct {
+	collectionPlace
+	project int64
+}
+
 // checkPlaces checks, before anything is embedded, that the collections exist, and which of them embed no texts.
-func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft) error {
+func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft,
+	look func(db.Tx, draftPlace, *kernel.Draft) error) error {
 	if err := s.checkWritable(); err != nil {
 		return err
 	}
 	return s.read(ctx, func(tx db.Tx, v viewer) error {
-		ownVectors := map[placeName]bool{}
+		places := map[placeName]draftPlace{}
 		for i := range drafts {
 			d := &drafts[i]
 			name := placeName{d.Collection, d.ProjectID, d.ProjectName}
-			if _, known := ownVectors[name]; !known {
-				at, _, err := s.destination(tx, v, d)
-				if err != nil {
+			at, known := places[name]
+			if !known {
+				var err error
+				if at.collectionPlace, at.project, err = s.destination(tx, v, d); err != nil {
 					return atPosition(err, i, len(drafts))
 				}
-				ownVectors[name] = at.profile != 0
+				places[name] = at
 			}
-			d.WordsOnly = ownVectors[name] && d.Vector == nil
+			d.WordsOnly = at.profile != 0 && d.Vector == nil
+			if look != nil {
+				if err := look(tx, at, d); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})
@@ -393,32 +402,20 @@ func (s *Store) destination(tx db.Tx, v viewer, d *kernel.Draft) (at collectionP
 	return at, project, err
 }
 
-// findStored finds which drafts have the content that the store has under their keys or, with IfAbsent, at all: it need
+// findStored finds whether a draft has the content that the store has under its key or, with IfAbsent, at all: it need
 // not be embedded again.
-func (s *Store) findStored(ctx context.Context, drafts []kernel.Draft) error {
-	return s.read(ctx, func(tx db.Tx, v viewer) error {
-		for i := range drafts {
-			d := &drafts[i]
-			if d.Vector != nil || d.Similar > 0 || d.Key == "" && !d.IfAbsent {
-				continue
-			}
-			at, project, err := s.destination(tx, v, d)
-			if err != nil {
-				return atPosition(err, i, len(drafts))
-			}
-			condition, args := `m.key = ?4 AND m.content = ?1`, []any{d.Content, at.row, project, d.Key}
-			if d.IfAbsent {
-				condition, args = db.SameContent, args[:3]
-			}
-			same, err := db.Column[int64](tx, `SELECT 1 FROM partition p `+db.InOrder+` memory m ON m.partition_id = p.id
-				WHERE p.collection_id = ?2 AND coalesce(p.project_id, 0) = ?3 AND `+condition+` LIMIT 1`, args...)
-			if err != nil {
-				return err
-			}
-			d.Stored = len(same) > 0
-		}
+func (s *Store) findStored(tx db.Tx, at draftPlace, d *kernel.Draft) error {
+	if at.row == 0 || d.Vector != nil || d.Similar > 0 || d.Key == "" && !d.IfAbsent {
 		return nil
-	})
+	}
+	condition, args := `m.key = ?4 AND m.content = ?1`, []any{d.Content, at.row, at.project, d.Key}
+	if d.IfAbsent {
+		condition, args = db.SameContent, args[:3]
+	}
+	same, err := db.Column[int64](tx, `SELECT 1 FROM partition p `+db.InOrder+` memory m ON m.partition_id = p.id
+		WHERE p.collection_id = ?2 AND coalesce(p.project_id, 0) = ?3 AND `+condition+` LIMIT 1`, args...)
+	d.Stored = len(same) > 0
+	return err
 }
 
 // add stores one memory.

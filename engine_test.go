@@ -206,3 +206,38 @@ func TestNoResultThatGrowsWithTheStoreIsReadWhole(t *testing.T) {
 		})
 	}
 }
+
+// countingReads is an engine that counts the reads of a test, which its context marks.
+type countingReads struct {
+	db.DB
+	reads *int
+}
+
+type ofTest struct{}
+
+func (d countingReads) Read(ctx context.Context, fn func(db.Tx) error) error {
+	if ctx.Value(ofTest{}) != nil {
+		*d.reads++
+	}
+	return d.DB.Read(ctx, fn)
+}
+
+func TestWhatIsStoredOnceIsLookedForInOneRead(t *testing.T) {
+	var reads int
+	s := openThrough(t, filepath.Join(t.TempDir(), "reads.db"), func(engine db.DB) db.DB {
+		return countingReads{engine, &reads}
+	})
+	ctx := context.WithValue(t.Context(), ofTest{}, true)
+	for _, want := range []Effect{EffectAdded, EffectUnchanged} {
+		reads = 0
+		put, err := s.PutMemory(ctx, NewMemory{Key: "k", Content: "one"})
+		if err != nil || put.Effect != want || reads != 1 {
+			t.Errorf("PutMemory: %s, %v, %d reads; want %s and 1", put.Effect, err, reads, want)
+		}
+		reads = 0
+		added, err := s.AddMemory(ctx, NewMemory{IfAbsent: true, Content: "two"})
+		if err != nil || added.Effect != want || reads != 1 {
+			t.Errorf("AddMemory: %s, %v, %d reads; want %s and 1", added.Effect, err, reads, want)
+		}
+	}
+}

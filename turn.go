@@ -111,12 +111,12 @@ func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn
 		return nil, turnError(err)
 	}
 	write := func(w *memoryWriter, d *kernel.Draft) (Stored, error) { return c.append(w, d, given[d]) }
-	stored, err := c.store.storeDrafts(ctx, drafts, nil, write)
+	stored, err := c.store.storeDrafts(ctx, drafts, nil, nil, write)
 	if errors.Is(err, errNotStored) { // a turn was deleted meanwhile
 		for i := range drafts {
 			drafts[i].Stored = false
 		}
-		stored, err = c.store.storeDrafts(ctx, drafts, nil, write)
+		stored, err = c.store.storeDrafts(ctx, drafts, nil, nil, write)
 	}
 	if err != nil {
 		return nil, turnError(err)
