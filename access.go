@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -43,8 +44,57 @@ func (s *Store) Access() Access {
 	return a
 }
 
+// Sealed returns this view, or for the Store that [Open] returned the local user's view, so that code one does not trust
+// can have it: nothing that it returns reaches further than it does. Its As can only narrow it, to projects of its own or
+// to reading; a view for another user, or for projects beyond its own, refuses every call. Everything in [Accounts] and
+// [Upkeep], the members of projects, Close, and Snapshot and Transaction, which hold up others, are ErrForbidden. With
+// the context of a Snapshot or Transaction that was begun elsewhere it works as ever. Code that uses package unsafe is
+// not held by this.
+func (s *Store) Sealed() *Store {
+	return &Store{shared: s.shared, access: s.Access(), sealed: true, denied: s.denied}
+}
+
+// narrowed returns the view of a sealed one for an access.
+func (s *Store) narrowed(access Access) *Store {
+	view := s.Sealed()
+	view.access.ReadOnly = s.access.ReadOnly || access.ReadOnly
+	view.access.Through = cmp.Or(s.access.Through, access.Through)
+	beyond := access.User != "" && access.User != s.access.User
+	if access.Projects != nil {
+		for _, id := range access.Projects {
+			beyond = beyond || s.access.Projects != nil && !slices.Contains(s.access.Projects, id)
+		}
+		view.access.Projects = slices.Clone(access.Projects)
+	}
+	if beyond && view.denied == nil {
+		view.denied = newError(KindForbidden, "", "this view is sealed: As cannot reach beyond it")
+	}
+	return view
+}
+
+// handled returns the store for a handle whose methods reach further than one view: a sealed one gets none of them.
+func (s *Store) handled(handle string) *Store {
+	if !s.sealed {
+		return s
+	}
+	refusing := s.Sealed()
+	refusing.denied = s.checkUnsealed(handle)
+	return refusing
+}
+
+// checkUnsealed refuses, through a sealed view, what reaches further.
+func (s *Store) checkUnsealed(what string) error {
+	if !s.sealed {
+		return nil
+	}
+	return newError(KindForbidden, "", "this view is sealed: %s is not for it", what)
+}
+
 // checkOperator refuses, through a user's view, methods that are for the whole store.
 func (s *Store) checkOperator(what string) error {
+	if s.denied != nil {
+		return s.denied
+	}
 	if s.operator {
 		return nil
 	}
@@ -54,6 +104,9 @@ func (s *Store) checkOperator(what string) error {
 
 // checkAccount refuses, through a view limited to projects, methods about a user's account.
 func (s *Store) checkAccount(what string) error {
+	if s.denied != nil {
+		return s.denied
+	}
 	if s.access.Projects == nil {
 		return nil
 	}
@@ -66,6 +119,9 @@ type viewer = kernel.Viewer
 
 // viewer looks up the view's user and projects. It writes nothing.
 func (s *Store) viewer(tx db.Tx) (viewer, error) {
+	if s.denied != nil {
+		return viewer{}, s.denied
+	}
 	v := viewer{Limited: s.access.Projects != nil}
 	var err error
 	if v.User, err = s.userRow(tx); err != nil {

@@ -28,7 +28,7 @@ type Accounts struct {
 
 // Accounts returns the methods for users and their credentials.
 func (s *Store) Accounts() *Accounts {
-	return &Accounts{s}
+	return &Accounts{s.handled("Accounts")}
 }
 
 // operator returns the store for a method about all accounts, and refuses it on a view.

@@ -227,7 +227,8 @@ func methodsOf(s *Store) map[string]reflect.Value {
 	add = func(handle reflect.Value) {
 		for i := range handle.NumMethod() {
 			name, method := handle.Type().Method(i).Name, handle.Method(i)
-			if kind := method.Type(); kind.NumIn() == 0 && kind.NumOut() == 1 && kind.Out(0).Kind() == reflect.Pointer {
+			if kind := method.Type(); kind.NumIn() == 0 && kind.NumOut() == 1 &&
+				kind.Out(0).Kind() == reflect.Pointer && kind.Out(0) != reflect.TypeFor[*Store]() {
 				add(method.Call(nil)[0])
 				continue
 			}

@@ -86,6 +86,9 @@ type NewMember struct {
 // finds the project's memories and files. There, the ID OWNER/ID names a project of any user; a user that the store
 // does not know is ErrNotFound.
 func (s *Store) AddMember(ctx context.Context, n NewMember) (Member, error) {
+	if err := s.checkUnsealed("AddMember"); err != nil {
+		return Member{}, err
+	}
 	if err := checkMember(n.Project, n.User, n.Role); err != nil {
 		return Member{}, err
 	}
@@ -158,6 +161,9 @@ type MemberUpdate struct {
 // A user who is neither a member nor invited is ErrNotFound, whether the user exists or not; the role of the owner of
 // record cannot change (ErrForbidden). When an owner gets another role, the invitations they sent end.
 func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user string, u MemberUpdate) (Member, error) {
+	if err := s.checkUnsealed("UpdateMember"); err != nil {
+		return Member{}, err
+	}
 	if err := checkMember(project, user, u.Role); err != nil {
 		return Member{}, err
 	}
@@ -214,6 +220,9 @@ func setRole(tx db.Tx, p naming.Project, m person, role MemberRole) (Member, err
 // Removing a member ends their invitations to a higher role. A pending invitation, named as it was typed, is withdrawn.
 // A user who is neither a member nor invited is ErrNotFound, whether the user exists or not.
 func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user string) error {
+	if err := s.checkUnsealed("DeleteMember"); err != nil {
+		return err
+	}
 	if err := checkMember(project, user, MemberReader); err != nil {
 		return err
 	}

@@ -236,6 +236,9 @@ func dropSurplus(tx db.Tx, recipient int64) error {
 // InvitedMembers returns the pending invitations to a project, the newest first. It is for users who may add members,
 // see [Store.AddMember].
 func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) ([]InvitedMember, error) {
+	if err := s.checkUnsealed("InvitedMembers"); err != nil {
+		return nil, err
+	}
 	if err := checkNamed(project); err != nil {
 		return nil, err
 	}

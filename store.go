@@ -32,7 +32,9 @@ import (
 type Store struct {
 	*shared
 	access   Access
-	operator bool // it is what Open returned
+	operator bool  // it is what Open returned
+	sealed   bool  // see Sealed
+	denied   error // why every call is refused; nil: they are not
 }
 
 // shared is the state common to all views of a store.
@@ -183,6 +185,9 @@ func openError(argument, path string, err error) error {
 // Close ends background work, waits for calls that are running, and closes the file. It closes all views of the store.
 // Calls after the first do nothing and return the same result. Methods of a closed store return ErrClosed.
 func (s *Store) Close() error {
+	if err := s.checkUnsealed("Close"); err != nil {
+		return err
+	}
 	s.closing.Do(func() {
 		s.worker.Stop()
 		s.index.Stop()
@@ -193,8 +198,11 @@ func (s *Store) Close() error {
 }
 
 // As returns a view of the store for the given access. It is cheap; make one for each request. Views share everything
-// except their access. As called on a view is not limited by that view: give views only to code that you trust.
+// except their access. As called on a view is not limited by that view: give code that you do not trust a view that is [Store.Sealed].
 func (s *Store) As(access Access) *Store {
+	if s.sealed {
+		return s.narrowed(access)
+	}
 	if access.User == "" {
 		access.User = LocalUser
 	}
@@ -210,6 +218,9 @@ func (s *Store) As(access Access) *Store {
 // Data written to the store meanwhile stays in the write-ahead log until fn returns; writers do not wait, except in an
 // in-memory store. fn must not wait for a write made with another context.
 func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
+	if err := s.checkUnsealed("Snapshot"); err != nil {
+		return err
+	}
 	s.flushActivity(ctx) // nothing is written within
 	return wrap(s.db.Snapshot(ctx, fn))
 }
@@ -236,6 +247,9 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error
 // full disk the whole transaction is ErrFull, deletions included.
 func (s *Store) Transaction(ctx context.Context, fn func(ctx context.Context) error) error {
 	if err := s.checkWritable(); err != nil {
+		return err
+	}
+	if err := s.checkUnsealed("Transaction"); err != nil {
 		return err
 	}
 	s.flushActivity(ctx) // which does not belong to it
@@ -302,6 +316,9 @@ func (s *Store) writeStore(ctx context.Context, fn func(db.Tx) error) error {
 
 // checkWritable refuses writes through a read-only view or handle, or for an invalid user.
 func (s *Store) checkWritable() error {
+	if s.denied != nil {
+		return s.denied
+	}
 	if s.access.ReadOnly {
 		return newError(KindReadOnly, "", "this view of the store is read-only")
 	}

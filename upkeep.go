@@ -24,7 +24,7 @@ type Upkeep struct {
 
 // Upkeep returns the methods that maintain the store.
 func (s *Store) Upkeep() *Upkeep {
-	return &Upkeep{s}
+	return &Upkeep{s.handled("Upkeep")}
 }
 
 // operator returns the store for a method that concerns the whole store, and refuses a view.

@@ -218,6 +218,25 @@ var visits = map[string]func(v visit){
 		v.onEach("DeleteMemory", true,
 			func(s *Store, _, id string) (any, error) { return nil, s.DeleteMemory(v.Context(), id) })
 	},
+	"Sealed": func(v visit) { // sees the same, and its As nothing more
+		for _, view := range []*Store{v.view.Sealed(), v.view.Sealed().As(Access{User: v.access.User})} {
+			var all []Memory
+			var failed error
+			for m, err := range view.Memories(v.Context(), List{}) {
+				if failed = err; err == nil {
+					all = append(all, m)
+				}
+			}
+			v.found("Memories of a sealed view", all, failed)
+		}
+		for _, m := range neighbours {
+			beyond := v.view.Sealed().As(Access{User: m.user})
+			_, err := beyond.GetMemory(v.Context(), v.n.ids[m.name])
+			if m.user != v.access.User && !errors.Is(err, ErrForbidden) {
+				v.Errorf("a sealed view reads %s as %s with %v; want ErrForbidden", m.name, m.user, err)
+			}
+		}
+	},
 	"Transaction": func(v visit) { // one user's view sees no more in it, and writes as itself
 		other := v.n.As(Access{User: "a stranger of the transaction"})
 		var stored Stored
