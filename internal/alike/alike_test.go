@@ -62,7 +62,7 @@ func TestNearDuplicatesAreDuplicates(t *testing.T) {
 			t.Logf("offered, though %s: %q and %q", p.Kind, p.A, p.B)
 		}
 	}
-	for language, leastRecall := range map[string]float64{"all": 0.40, "en": 0.55, "de": 0.25, "es": 0.25, "zh": 0.35,
+	for language, leastRecall := range map[string]float64{"all": 0.40, "en": 0.54, "de": 0.35, "es": 0.25, "zh": 0.34,
 		"ja": 0.40} {
 		c := counts[language]
 		precision, recall := float64(c.right)/float64(max(1, c.offered)), float64(c.right)/float64(max(1, c.same))

@@ -23,7 +23,7 @@ type Weights struct {
 }
 
 // Default are the weights for the built-in model.
-var Default = Weights{Bias: -3.47, Words: 7.80, Meaning: 2.61, Exact: 2.91, Around: 6.75}
+var Default = Weights{Bias: -3.35, Words: 7.80, Meaning: 2.61, Exact: 2.91, Around: 6.75}
 
 // Probability returns how likely it is that a memory with this evidence is about the question: 0 to 1. It rises with
 // each kind of evidence.

