@@ -9,6 +9,8 @@ import (
 
 	"github.com/viterin/vek"
 	"github.com/viterin/vek/vek32"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // TestDotsAgreeForAllSizes covers every remainder of the block sizes of the loops.
@@ -49,7 +51,11 @@ func TestWithoutAcceleration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, "-test.run=^(TestWithoutAcceleration|TestSearchAgreesWithOracle|TestDots.*|TestNumbers.*|TestPages.*|TestVectors.*|TestCoarse.*|TestBounds.*|TestNear.*|TestNothing.*)$")
+	tests := "TestWithoutAcceleration|TestDots.*|TestNumbers.*|TestVectors.*|TestNear.*"
+	if longtest.On() {
+		tests += "|TestSearchAgreesWithOracle|TestPages.*|TestCoarse.*|TestBounds.*|TestNothing.*"
+	}
+	cmd := exec.Command(self, "-test.run=^("+tests+")$")
 	cmd.Env = append(os.Environ(), "GODEBUG="+strings.TrimPrefix(os.Getenv("GODEBUG")+","+mark, ","))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

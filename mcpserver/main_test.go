@@ -1,0 +1,10 @@
+package mcpserver_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(longtest.Main(m)) }
