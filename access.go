@@ -127,7 +127,7 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 	if v.User, err = s.userRow(tx); err != nil {
 		return v, err
 	}
-	if v.Expired, err = kernel.LastExpired(tx, s.now()); err != nil {
+	if v.Bounds, err = kernel.ReadBounds(tx, s.now()); err != nil {
 		return v, err
 	}
 	for _, id := range s.access.Projects {

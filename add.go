@@ -55,6 +55,16 @@ type NewMemory struct {
 	// deletes it for good, not into the trash. Zero: it stays.
 	ExpiresAt time.Time
 
+	// ValidFrom and ValidUntil say when what the memory tells is true: from the first to just before the second. Zero: at
+	// any time. Searches, listings and contexts show what is valid now, or at the time AsOf; by its id and its key the
+	// memory is always found.
+	ValidFrom, ValidUntil time.Time
+
+	// Supersedes is the id of a memory of the same place, the collection and the project, that this one replaces: that one
+	// is valid until this one begins, with ValidFrom or else as soon as it is stored. It stays as it is, and is valid again
+	// once this memory is deleted. The caller may change it, and it is no rule.
+	Supersedes string
+
 	// Metadata is the caller's own: anything that JSON can hold, at most 64 KiB of it. No key has a meaning to the store,
 	// whatever its name: a "state" in it is not State. A [Filter] names such a key by [Own].
 	Metadata map[string]any
@@ -323,7 +333,8 @@ func newDraft(m NewMemory) (kernel.Draft, error) {
 	}
 	d, err := kernel.NewDraft(kernel.DraftFields{Collection: m.Collection, Content: m.Content,
 		Own: m.Metadata, Metadata: m.ShownMetadata, Embedding: m.Embedding, Key: m.Key, EventTime: microsOf(m.EventTime),
-		Created: microsOf(m.CreatedAt), Times: validity.Times{Expires: microsOf(m.ExpiresAt)},
+		Created: microsOf(m.CreatedAt), Times: validity.Times{Expires: microsOf(m.ExpiresAt), From: microsOf(m.ValidFrom),
+			Until: microsOf(m.ValidUntil), Supersedes: m.Supersedes},
 		Known: kernel.Attributes{
 			EventType: m.EventType, State: m.State, ProjectID: m.ProjectID, ProjectName: m.ProjectName,
 			Importance: string(m.Importance), Classification: string(m.Classification), RuleType: string(m.RuleType),
@@ -520,23 +531,6 @@ func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
 	return stored, err
 }
 
-// contentOver returns what of a draft's content and vector is to be written over a memory; nil: they are the same.
-func (w *memoryWriter) contentOver(before storedMemory, d *kernel.Draft) (*kernel.Draft, error) {
-	switch {
-	case d.Content != before.Content && d.Stored:
-		return nil, errNotStored
-	case d.Content != before.Content:
-		return d, nil
-	case d.Vector == nil:
-		return nil, nil
-	}
-	present, err := w.StoredPassages(before.row, before.ID, before.Content)
-	if err != nil || len(present) == 1 && slices.Equal(present[0].Vector, d.Vector) {
-		return nil, err
-	}
-	return d, nil
-}
-
 // checkKeyFree refuses a key that a memory of the place has.
 func (w *memoryWriter) checkKeyFree(at *kernel.Place, key string) error {
 	if err := kernel.FreeKey(w.Tx, w.Viewer, at.Partition, key); err != nil {
@@ -579,7 +573,12 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 	if d.EventTime != nil {
 		m.EventTime = kernel.ToTime(*d.EventTime)
 	}
-	m.ExpiresAt = timeOf(d.Times.Expires)
+	if d.Times.Supersedes, err = w.superseded(d.Times.Supersedes, "", place); err != nil {
+		return Stored{}, err
+	}
+	shown := storedMemory{Memory: m, times: d.Times}
+	shown.setTimes()
+	m = shown.Memory
 	metadata, err := json.Marshal(m.Metadata)
 	if err != nil {
 		return Stored{}, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/trash"
@@ -30,8 +31,8 @@ type MemoriesUpdate struct {
 	// All allows a List without any condition, which means every memory of this view. Without it that is ErrInvalid.
 	All bool
 
-	// Change is applied to each memory. Content, Embedding, EventTime, ExpiresAt and ExpectedRevision belong to one
-	// memory, and are not allowed here.
+	// Change is applied to each memory. Content, Embedding, the times and ExpectedRevision belong to one memory, and
+	// are not allowed here.
 	Change MemoryUpdate
 
 	// DryRun counts, and changes nothing.
@@ -51,7 +52,7 @@ type Bulk struct {
 // updatedAtOnce is how many memories one transaction updates.
 const updatedAtOnce = 200
 
-// DeleteMemories deletes all memories that match. Each goes to the trash as an entry of its own, as with
+// DeleteMemories deletes all memories that match, also those that are not valid now. Each goes to the trash as an entry of its own, as with
 // [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their turn: after an error
 // the counts say what was done, and a second call does the rest. Memories that no longer match are skipped.
 func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, error) {
@@ -161,9 +162,10 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 
 // patchOfMany returns the patch of a change to many memories.
 func (u *MemoryUpdate) patchOfMany() (attributesPatch, error) {
-	if u.Content != nil || u.Embedding != nil || u.EventTime != nil || u.ExpiresAt != nil || u.ExpectedRevision != 0 {
+	if u.Content != nil || u.Embedding != nil || u.EventTime != nil || u.ExpiresAt != nil || u.ValidFrom != nil || u.ValidUntil != nil ||
+		u.ExpectedRevision != 0 {
 		return attributesPatch{}, invalid("Change",
-			"Change has Content, Embedding, EventTime, ExpiresAt or ExpectedRevision, which belong to one memory; "+
+			"Change has Content, Embedding, a time or ExpectedRevision, which belong to one memory; "+
 				"UpdateMemory takes them")
 	}
 	patch, err := u.patch()
@@ -195,6 +197,11 @@ func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
 	if err := b.store.checkWritable(); err != nil {
 		return err
 	}
+	if !l.AsOf.IsZero() {
+		return invalid("AsOf", "AsOf is %s; what was cannot be changed or deleted, leave it out", l.AsOf.Format(time.RFC3339))
+	}
+	l.whenever = true
+	b.list = l
 	found, err := b.store.listRows(ctx, l)
 	if err != nil {
 		return err
@@ -280,7 +287,7 @@ func (b *bulk) next(ctx context.Context, most int,
 func (b *bulk) fitting(tx db.Tx, v viewer, some []int64) ([]storedMemory, error) {
 	l := b.list
 	sel, err := b.store.selection(tx, v, Query{Collections: l.Collections, ProjectID: l.ProjectID,
-		ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc)})
+		ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), whenever: true})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ var exampleTasks = map[string]string{
 	"store or update by key":            "Store_PutMemory",
 	"mirror another system":             "Store_PutMemories",
 	"store what is not there yet":       "Store_AddMemory_ifAbsent",
+	"replace a fact, and look back":     "Store_AddMemory_supersedes",
 	"read by key":                       "Store_GetMemoryByKey",
 	"see near duplicates":               "NewMemory_similar",
 	"change a memory":                   "Store_UpdateMemory",

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -342,4 +343,32 @@ func ExampleOwn() {
 		fmt.Println(m.State, m.Metadata["state"])
 	}
 	// Output: active California
+}
+
+func ExampleStore_AddMemory_supersedes() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+
+	may := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	berlin, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "Anna lives in Berlin.", CreatedAt: may})
+	if err != nil {
+		log.Fatal(err)
+	}
+	june := may.AddDate(0, 1, 0)
+	if _, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "Anna lives in Rome.", CreatedAt: june,
+		Supersedes: berlin.ID}); err != nil {
+		log.Fatal(err)
+	}
+	for _, at := range []time.Time{{}, may.AddDate(0, 0, 14)} {
+		for m, err := range store.Memories(ctx, souvenir.List{AsOf: at}) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(m.Content)
+		}
+	}
+	// Output:
+	// Anna lives in Rome.
+	// Anna lives in Berlin.
 }

@@ -1,8 +1,13 @@
 package souvenir
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filter"
@@ -94,16 +99,19 @@ type selection struct {
 	hidden   map[int64]bool // rows in the partitions that are not live
 }
 
-// live limits a selection to memories that have not expired.
-func (sel *selection) live(tx db.Tx, v viewer) error {
-	hidden, err := v.Hidden(tx, sel.PartitionList())
+// live limits a selection to memories that have not expired and that are valid now, or were at the time of the query.
+func (sel *selection) live(tx db.Tx, v viewer, q Query) error {
+	all := q.whenever || !q.AsOf.IsZero()
+	hidden, err := v.Hidden(tx, sel.PartitionList(), all)
 	if err != nil {
 		return err
 	}
-	sel.Live = v.Alive(`m`)
-	all := sel.Partitions
+	if sel.Live = v.Current(); all {
+		sel.Live = v.Alive(`m`)
+	}
+	partitions := sel.Partitions
 	sel.Partitions = nil
-	for _, p := range all {
+	for _, p := range partitions {
 		sel.add(p, hidden[p.ID])
 	}
 	return nil
@@ -173,7 +181,7 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 	}, `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p JOIN collection c ON c.id = p.collection_id
 		LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `+condition, args...)
 	if err == nil {
-		err = sel.live(tx, v)
+		err = sel.live(tx, v, q)
 	}
 	return sel, err
 }
@@ -207,6 +215,10 @@ func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
 	}
 	if err := add(q.Filter); err != nil {
 		return err
+	}
+	if !q.AsOf.IsZero() {
+		condition, args := v.AsOf(q.AsOf.UnixMicro())
+		parts = append(parts, filter.Part{SQL: condition, Args: args})
 	}
 	return sel.join(tx, parts)
 }
@@ -254,7 +266,7 @@ func (sel *selection) join(tx db.Tx, parts []filter.Part) error {
 // selectPlaces returns a selection of the matching places.
 func selectPlaces(v viewer, places []standing.Place, fits func(standing.Place) bool) selection {
 	var sel selection
-	sel.Live = v.Alive(`m`)
+	sel.Live = v.Current()
 	for _, p := range places {
 		if fits(p) {
 			sel.add(p.Partition, p.Hidden)
@@ -265,3 +277,75 @@ func selectPlaces(v viewer, places []standing.Place, fits func(standing.Place) b
 
 func ownPlace(p standing.Place) bool     { return p.Own }
 func generalPlace(p standing.Place) bool { return p.Own && p.Project == 0 }
+
+// List says which memories [Store.Memories] returns, and in which order.
+type List struct {
+	Collections []string // names; none means all
+	ProjectID   string   // only memories of this project; empty means no such limit
+	ProjectName string   // the same by name
+	Tags        []string // memories with any of these tags
+	Filter      Filter
+
+	// AsOf lists what was stored by a time and valid then, as it was; zero means what is valid now. Tags and Filter are
+	// compared with what memories say today. See docs/time.md.
+	AsOf time.Time
+
+	whenever bool // memories that are not valid now, too
+
+	// Sort is any order but SortRelevance; empty means SortCreatedAsc.
+	Sort SortOrder
+}
+
+// Memories iterates over all visible memories that match when it begins. It holds no lock and no transaction while the
+// caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
+// memories are skipped. The sequence ends after the first error.
+func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
+	const page = 256
+	return func(yield func(Memory, error) bool) {
+		rows, err := s.listRows(ctx, l)
+		if err != nil {
+			yield(Memory{}, err)
+			return
+		}
+		for batch := range slices.Chunk(rows, page) {
+			var found []storedMemory
+			err := s.read(ctx, func(tx db.Tx, v viewer) error {
+				if found, err = s.loadRows(tx, v, batch); err != nil {
+					return err
+				}
+				found, err = memoriesAsOf(tx, v, found, l.AsOf)
+				return err
+			})
+			if err != nil {
+				yield(Memory{}, err)
+				return
+			}
+			for _, m := range found {
+				if !yield(m.Memory, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// listRows returns the rows of the memories of a listing, in its order.
+func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
+	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
+		Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), AsOf: l.AsOf, whenever: l.whenever}
+	if err := checkAsOf(l.AsOf); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(memoryOrders[1:], q.Sort) {
+		return nil, invalid("sort_order", "sort_order is %s; allowed are %s", show(string(q.Sort)),
+			oneOf(memoryOrders[1:]))
+	}
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		selection, err := s.selection(tx, v, q)
+		if err == nil {
+			rows, err = selection.All(tx, q.Sort.byTime())
+		}
+		return err
+	})
+	return rows, err
+}

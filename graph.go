@@ -252,7 +252,8 @@ func (s *Store) picture(tx db.Tx, v viewer, l List, limit int) (*picture, error)
 			oneOf(sortOrders[1:]))
 	}
 	sel, err := s.selection(tx, v,
-		Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter})
+		Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags, Filter: l.Filter,
+			AsOf: l.AsOf})
 	if err != nil {
 		return nil, err
 	}

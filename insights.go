@@ -132,7 +132,7 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (Overview, err
 	var o Overview
 	err := s.read(ctx, func(tx db.Tx, v viewer) error {
 		o = Overview{Index: IndexState(s.index.State())}
-		sel, err := s.selection(tx, v, Query{})
+		sel, err := s.selection(tx, v, Query{whenever: true})
 		if err != nil {
 			return err
 		}
@@ -394,7 +394,7 @@ func (h *Insights) Tags(ctx context.Context, collections ...string) ([]Tag, erro
 	s := h.s
 	all := []Tag{}
 	err := s.read(ctx, func(tx db.Tx, v viewer) error {
-		selection, err := s.selection(tx, v, Query{Collections: collections})
+		selection, err := s.selection(tx, v, Query{Collections: collections, whenever: true})
 		if err != nil {
 			return err
 		}
@@ -450,7 +450,7 @@ func (h *Insights) Modules(ctx context.Context, project ProjectRef) ([]Module, e
 	var all []Module
 	err := s.read(ctx, func(tx db.Tx, v viewer) error {
 		all = []Module{}
-		sel, err := s.selection(tx, v, Query{ProjectID: project.ID, ProjectName: project.Name})
+		sel, err := s.selection(tx, v, Query{ProjectID: project.ID, ProjectName: project.Name, whenever: true})
 		if err != nil || len(sel.Partitions) == 0 {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -94,6 +93,13 @@ type Memory struct {
 	EventTime time.Time // when what it tells of happened; zero: not given
 	ExpiresAt time.Time // from then on it is gone; zero: it stays
 
+	// It is valid from the one time to the other, which ends when another memory that supersedes it begins; zero: without
+	// end. Searches, listings and contexts show what is valid now.
+	ValidFrom, ValidUntil time.Time
+
+	Supersedes   string // id of the memory that it replaces
+	SupersededBy string // id of the newest one that replaces it
+
 	// SharedBy is the owner of the memory's project, if that is not the view's user: the name of the account, or the user
 	// id if there is none. Empty for the user's own. A memory shared by another user is not the user's own word.
 	SharedBy string
@@ -125,16 +131,26 @@ type memoryJSON struct {
 	Key        string         `json:"key,omitempty"`
 	EventTime  time.Time      `json:"event_time,omitzero"`
 	ExpiresAt  time.Time      `json:"expires_at,omitzero"`
+	memoryValidity
+}
+
+// memoryValidity is when a memory is valid, in the form of the interface.
+type memoryValidity struct {
+	ValidFrom    time.Time `json:"valid_from,omitzero"`
+	ValidUntil   time.Time `json:"valid_until,omitzero"`
+	Supersedes   string    `json:"supersedes,omitempty"`
+	SupersededBy string    `json:"superseded_by,omitempty"`
 }
 
 func (m Memory) json() memoryJSON {
 	return memoryJSON{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt,
-		m.SharedBy, m.Key, m.EventTime, m.ExpiresAt}
+		m.SharedBy, m.Key, m.EventTime, m.ExpiresAt,
+		memoryValidity{m.ValidFrom, m.ValidUntil, m.Supersedes, m.SupersededBy}}
 }
 
 // MarshalJSON returns the form of the interface: id, content, collection_name, owner, metadata with the known keys
 // inside, revision, created_at and updated_at (RFC 3339, UTC), shared_by if another user owns the project, and key,
-// event_time and expires_at if they are set.
+// event_time, expires_at, valid_from, valid_until, supersedes and superseded_by if they are set.
 func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(m.json()) }
 
 // GetMemory returns a memory by id. A memory that does not exist, or that this view may not see, is ErrNotFound.
@@ -225,6 +241,7 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 		Key        string          `json:"key"`
 		EventTime  time.Time       `json:"event_time"`
 		ExpiresAt  time.Time       `json:"expires_at"`
+		memoryValidity
 	}
 	if err := json.Unmarshal(data, &given); err != nil {
 		return err
@@ -238,6 +255,8 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 		Metadata: kernel.OrEmpty(metadata),
 		Revision: given.Revision, CreatedAt: given.CreatedAt, UpdatedAt: given.UpdatedAt, SharedBy: given.SharedBy,
 		Key: given.Key, EventTime: given.EventTime, ExpiresAt: given.ExpiresAt,
+		ValidFrom: given.ValidFrom, ValidUntil: given.ValidUntil, Supersedes: given.Supersedes,
+		SupersededBy: given.SupersededBy,
 	}
 	custom, _ := metadata[kernel.CustomKey].(map[string]any)
 	if custom != nil && kernel.CheckCustom(metadata) == nil {
@@ -313,66 +332,6 @@ func noRoomInTrash(err error, id string) error {
 		"trash, or delete the memory for good (EraseMemory)"}
 }
 
-// List says which memories [Store.Memories] returns, and in which order.
-type List struct {
-	Collections []string // names; none means all
-	ProjectID   string   // only memories of this project; empty means no such limit
-	ProjectName string   // the same by name
-	Tags        []string // memories with any of these tags
-	Filter      Filter
-
-	// Sort is any order but SortRelevance; empty means SortCreatedAsc.
-	Sort SortOrder
-}
-
-// Memories iterates over all visible memories that match when it begins. It holds no lock and no transaction while the
-// caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
-// memories are skipped. The sequence ends after the first error.
-func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
-	const page = 256
-	return func(yield func(Memory, error) bool) {
-		rows, err := s.listRows(ctx, l)
-		if err != nil {
-			yield(Memory{}, err)
-			return
-		}
-		for batch := range slices.Chunk(rows, page) {
-			var found []storedMemory
-			err := s.read(ctx, func(tx db.Tx, v viewer) error {
-				found, err = s.loadRows(tx, v, batch)
-				return err
-			})
-			if err != nil {
-				yield(Memory{}, err)
-				return
-			}
-			for _, m := range found {
-				if !yield(m.Memory, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// listRows returns the rows of the memories of a listing, in its order.
-func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
-	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
-		Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc)}
-	if !slices.Contains(memoryOrders[1:], q.Sort) {
-		return nil, invalid("sort_order", "sort_order is %s; allowed are %s", show(string(q.Sort)),
-			oneOf(memoryOrders[1:]))
-	}
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		selection, err := s.selection(tx, v, q)
-		if err == nil {
-			rows, err = selection.All(tx, q.Sort.byTime())
-		}
-		return err
-	})
-	return rows, err
-}
-
 // storedMemory is a memory with its rows.
 type storedMemory struct {
 	Memory
@@ -435,13 +394,21 @@ type readMemory struct {
 	metadata, tags, related string // JSON
 	created, updated        int64
 	event                   *int64
+	superseded              *int64 // since when
 }
 
 // columns are the columns of a memory for a caller, of the tables that loadMemories joins.
 func (m *readMemory) columns(v viewer) db.Columns {
 	visible, visibleArgs := v.Visible()
 	writable, writableArgs := v.Writable()
+	by, since := `''`, `NULL`
+	if v.Superseded {
+		from := ` FROM memory s WHERE ` + kernel.Successor + v.Alive(`s`)
+		by = `coalesce((SELECT s.uid` + from + ` ORDER BY s.id DESC LIMIT 1), '')`
+		since = `(SELECT min(coalesce(s.valid_from, s.created_at))` + from + `)`
+	}
 	return db.Columns{
+		{SQL: by, To: &m.SupersededBy}, {SQL: since, To: &m.superseded},
 		{SQL: `m.id`, To: &m.row}, {SQL: `p.id`, To: &m.partition}, {SQL: `c.id`, To: &m.collection},
 		{SQL: `c.owner_id`, To: &m.owner}, {SQL: `coalesce(j.id, 0)`, To: &m.project},
 		{SQL: `c.own_profile IS NOT NULL`, To: &m.ownVectors}, {SQL: `m.uid`, To: &m.ID},
@@ -468,7 +435,8 @@ func (m *readMemory) columns(v viewer) db.Columns {
 
 // setTimes shows the times that are stored.
 func (m *storedMemory) setTimes() {
-	m.ExpiresAt = timeOf(m.times.Expires)
+	m.ExpiresAt, m.ValidFrom, m.ValidUntil = timeOf(m.times.Expires), timeOf(m.times.From), timeOf(m.times.Until)
+	m.Supersedes = m.times.Supersedes
 }
 
 // timeOf returns a stored time, the zero time for none.
@@ -485,6 +453,9 @@ func (m *readMemory) decode() (storedMemory, error) {
 		m.EventTime = kernel.ToTime(*m.event)
 	}
 	m.setTimes()
+	if m.superseded != nil && (m.times.Until == nil || *m.superseded < *m.times.Until) {
+		m.ValidUntil = timeOf(m.superseded)
+	}
 	m.CreatedAt, m.UpdatedAt = kernel.ToTime(m.created), kernel.ToTime(m.updated)
 	var err error
 	if m.Metadata, err = jsonobject.Decode([]byte(m.metadata)); err != nil {

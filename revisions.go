@@ -3,6 +3,7 @@ package souvenir
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -167,6 +168,74 @@ func formerRevisions(tx db.Tx, v viewer, m storedMemory, number int) ([]Revision
 	return all, nil
 }
 
+// asOf returns a memory as it was at a time; false: what it said then is not kept, or not visible.
+func (m Memory) asOf(tx db.Tx, v viewer, row int64, at time.Time) (Memory, bool, error) {
+	if at.IsZero() || m.Revision == 1 || !m.UpdatedAt.After(at) {
+		return m, true, nil
+	}
+	former, err := formerRevisions(tx, v, storedMemory{Memory: m, row: row}, 0)
+	if err != nil {
+		return m, false, err
+	}
+	for _, r := range former {
+		if r.CreatedAt.After(at) && r.Number > 1 { // the first one says what the memory said since it was made
+			continue
+		}
+		metadata, err := jsonobject.Canonical("metadata", r.Metadata)
+		if err != nil {
+			return m, false, err
+		}
+		a, err := kernel.AttributesOf(metadata)
+		m.setAttributes(a)
+		m.Content, m.Revision, m.UpdatedAt = r.Content, r.Number, r.CreatedAt
+		return m, true, err
+	}
+	return m, false, nil
+}
+
+// memoriesAsOf returns memories as they were at a time, without those that are not kept as they were.
+func memoriesAsOf(tx db.Tx, v viewer, found []storedMemory, at time.Time) ([]storedMemory, error) {
+	if at.IsZero() {
+		return found, nil
+	}
+	then := found[:0]
+	for _, m := range found {
+		was, kept, err := m.Memory.asOf(tx, v, m.row, at)
+		if err != nil {
+			return nil, err
+		}
+		if m.Memory = was; kept {
+			then = append(then, m)
+		}
+	}
+	return then, nil
+}
+
+// hitsAsOf does the same for the results of a search. What was found in other words is shown whole.
+func hitsAsOf(tx db.Tx, v viewer, hits []Hit, at time.Time) ([]Hit, error) {
+	if at.IsZero() {
+		return hits, nil
+	}
+	var then []Hit
+	for _, h := range hits {
+		rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE uid = ?`, h.ID)
+		if err != nil || len(rows) == 0 {
+			return nil, err
+		}
+		was, kept, err := h.asOf(tx, v, rows[0], at)
+		if err != nil {
+			return nil, err
+		}
+		if was.Content != h.Content {
+			h.Start, h.End = 0, len(was.Content)
+		}
+		if h.Memory = was; kept {
+			then = append(then, h)
+		}
+	}
+	return then, nil
+}
+
 func onlyVisibleLinks(tx db.Tx, v viewer, metadata map[string]any) error {
 	value, linked := metadata["related_memory_ids"]
 	if !linked {
@@ -191,4 +260,33 @@ func onlyVisibleLinks(tx db.Tx, v viewer, metadata map[string]any) error {
 		metadata["related_memory_ids"] = anys(ids)
 	}
 	return nil
+}
+
+// superseded checks that the caller may replace a memory by one in a place, which has an id already if it is not new,
+// and returns the id of the replaced memory as it is stored.
+func (w *memoryWriter) superseded(id, by string, at *kernel.Place) (string, error) {
+	if id == "" {
+		return "", nil
+	}
+	old, err := w.store.memoryForWriting(w.Tx, w.Viewer, id)
+	var known *Error
+	switch {
+	case errors.As(err, &known):
+		located := *known
+		located.Argument, located.Message = "supersedes", "supersedes: "+known.Message
+		return "", &located
+	case err != nil:
+		return "", err
+	case old.partition != at.Partition:
+		return "", invalid("supersedes", "supersedes is memory %s of collection %s; a memory replaces one of its own "+
+			"collection and project, so store it there", show(old.ID), show(old.Collection))
+	case old.RuleType != "":
+		return "", invalid("supersedes", "supersedes is memory %s, which is a rule; SetRule replaces it", show(old.ID))
+	}
+	circle, err := db.Column[int64](w.Tx, `WITH RECURSIVE chain (uid) AS (SELECT ?1 UNION SELECT m.supersedes FROM chain c
+		JOIN memory m ON m.uid = c.uid WHERE m.supersedes IS NOT NULL) SELECT 1 FROM chain WHERE uid = ?2`, old.ID, by)
+	if err == nil && len(circle) > 0 {
+		err = invalid("supersedes", "supersedes is memory %s, which is this memory, or replaces it", show(old.ID))
+	}
+	return old.ID, err
 }

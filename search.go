@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -84,6 +85,12 @@ type Query struct {
 	Limit  int // results to return, 1 to 100; zero means 7
 	Offset int // results to skip before them
 
+	// AsOf searches what was stored by a time and valid then, and returns it in the words of that time; zero means now.
+	// The text and the conditions are compared with what memories say today. See docs/time.md.
+	AsOf time.Time
+
+	whenever bool // memories that are not valid now, too
+
 	IncludeFiles bool // summaries of each hit's files; without it they are only counted
 
 	Explain bool // say of each hit what its score consists of
@@ -125,6 +132,9 @@ func (q *Query) check() error {
 	if q.Sort == SortRelevance && !q.sought() {
 		q.Sort = SortUpdatedDesc // nothing to rank by; Results.Sort says so
 	}
+	if err := checkAsOf(q.AsOf); err != nil {
+		return err
+	}
 	if q.Vector != nil {
 		unit, err := kernel.UnitVector(q.Vector, len(q.Vector))
 		if err != nil {
@@ -133,6 +143,14 @@ func (q *Query) check() error {
 		q.Vector = unit
 	}
 	return nil
+}
+
+// checkAsOf checks the time of a look back.
+func checkAsOf(at time.Time) error {
+	if at.IsZero() {
+		return nil
+	}
+	return valid.Time("as_of", at.UnixMicro())
 }
 
 const maxOffset = 1 << 30
@@ -177,6 +195,9 @@ func (s *Store) search(ctx context.Context, q Query) (Results, error) {
 			err = s.searchByTime(tx, v, q, selection, &results)
 		}
 		if err != nil {
+			return err
+		}
+		if results.Hits, err = hitsAsOf(tx, v, results.Hits, q.AsOf); err != nil {
 			return err
 		}
 		return addFiles(tx, v, results.Hits, q.IncludeFiles)

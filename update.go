@@ -49,6 +49,10 @@ type MemoryUpdate struct {
 	// of a revision.
 	ExpiresAt *time.Time
 
+	// ValidFrom and ValidUntil say when what the memory tells is true; the zero time removes them, nil keeps them. See
+	// [NewMemory.ValidFrom]. They are not part of a revision.
+	ValidFrom, ValidUntil *time.Time
+
 	// ExpectedRevision makes the update fail with ErrConflict when the memory has another revision, because it changed
 	// since it was read. Zero means any.
 	ExpectedRevision int
@@ -95,8 +99,13 @@ func (s *Store) updateMemory(ctx context.Context, o *operation, id string, u Mem
 // times checks the times of an update, and returns what sets them.
 func (u *MemoryUpdate) times(now int64) (func(*storedMemory), error) {
 	var t validity.Times
-	if u.ExpiresAt != nil {
-		t.Expires = microsOf(*u.ExpiresAt)
+	for _, at := range []struct {
+		given *time.Time
+		into  **int64
+	}{{u.ExpiresAt, &t.Expires}, {u.ValidFrom, &t.From}, {u.ValidUntil, &t.Until}} {
+		if at.given != nil {
+			*at.into = microsOf(*at.given)
+		}
 	}
 	err := t.Check()
 	if err == nil {
@@ -111,6 +120,12 @@ func (u *MemoryUpdate) times(now int64) (func(*storedMemory), error) {
 		}
 		if u.ExpiresAt != nil {
 			m.times.Expires = t.Expires
+		}
+		if u.ValidFrom != nil {
+			m.times.From = t.From
+		}
+		if u.ValidUntil != nil {
+			m.times.Until = t.Until
 		}
 	}, err
 }
@@ -283,7 +298,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	if err := w.checkIdentityMemory(after, at); err != nil {
 		return Stored{}, err
 	}
-	if err := kernel.CheckRuleTimes(string(after.RuleType), after.times); err != nil {
+	if err := w.checkTimes(before, &after, at); err != nil {
 		return Stored{}, err
 	}
 	recontent := content != nil && (after.Content != before.Content || content.Vector != nil)
@@ -356,6 +371,18 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	stored, err := w.store.memory(w.Tx, w.Viewer, before.ID)
 	result.Memory = stored.Memory
 	return result, err
+}
+
+// checkTimes checks the times of an update, and what the memory now supersedes.
+func (w *memoryWriter) checkTimes(before storedMemory, after *storedMemory, at *kernel.Place) error {
+	err := kernel.CheckRuleTimes(string(after.RuleType), after.times)
+	if err == nil {
+		err = after.times.Check()
+	}
+	if err == nil && after.times.Supersedes != before.times.Supersedes {
+		after.times.Supersedes, err = w.superseded(after.times.Supersedes, before.ID, at)
+	}
+	return err
 }
 
 // indexed reports whether a memory is found by meaning: every passage with words has a vector of the model that the
@@ -436,4 +463,21 @@ func inMicros(t time.Time) time.Time {
 		return time.Time{}
 	}
 	return kernel.ToTime(t.UnixMicro())
+}
+
+// contentOver returns what of a draft's content and vector is to be written over a memory; nil: they are the same.
+func (w *memoryWriter) contentOver(before storedMemory, d *kernel.Draft) (*kernel.Draft, error) {
+	switch {
+	case d.Content != before.Content && d.Stored:
+		return nil, errNotStored
+	case d.Content != before.Content:
+		return d, nil
+	case d.Vector == nil:
+		return nil, nil
+	}
+	present, err := w.StoredPassages(before.row, before.ID, before.Content)
+	if err != nil || len(present) == 1 && slices.Equal(present[0].Vector, d.Vector) {
+		return nil, err
+	}
+	return d, nil
 }

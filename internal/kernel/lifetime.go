@@ -2,16 +2,29 @@ package kernel
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// LastExpired returns the latest time up to now at which a memory that is still in the file has expired, 0 if there is
-// none. [Viewer.Alive] compares with it rather than with the present time: the text of a statement changes only when
-// another memory expires, and as long as none has, no statement has a condition at all.
-func LastExpired(tx db.Tx, now int64) (last int64, err error) {
-	err = tx.QueryRow(`SELECT coalesce(max(expires_at), 0) FROM memory WHERE expires_at <= ?`, now).Scan(&last)
-	return last, err
+// Bounds are the times nearest to now at which a memory of the file expires or is valid. Conditions compare with them
+// rather than with the present time: the text of a statement changes only when the next memory expires, begins or ends,
+// and a file without such memories has no such conditions.
+type Bounds struct {
+	Expired    int64  // the latest time up to now at which a memory has expired; 0: none has
+	Ended      *int64 // the latest one at which a memory has ended to be valid; nil: none has
+	Begins     *int64 // the earliest time after now at which one begins to be; nil: none does
+	Superseded bool   // there are memories that supersede others
+}
+
+// ReadBounds returns the bounds for a time.
+func ReadBounds(tx db.Tx, now int64) (b Bounds, err error) {
+	err = tx.QueryRow(`SELECT coalesce((SELECT max(expires_at) FROM memory WHERE expires_at <= ?1), 0),
+		(SELECT max(valid_until) FROM memory WHERE valid_until <= ?1),
+		(SELECT min(valid_from) FROM memory WHERE valid_from > ?1),
+		EXISTS (SELECT 1 FROM memory WHERE supersedes IS NOT NULL)`, now).
+		Scan(&b.Expired, &b.Ended, &b.Begins, &b.Superseded)
+	return b, err
 }
 
 // Alive is the condition that a memory, a row of the table named, has not expired, in the form that follows another
@@ -40,9 +53,66 @@ func (v Viewer) Held() string {
 		v.Expired)
 }
 
-// Hidden returns the rows of the memories in some partitions, a [db.List], that have expired, by partition.
-func (v Viewer) Hidden(tx db.Tx, partitions string) (map[int64][]int64, error) {
-	if v.Expired == 0 {
+// Current is the condition that a memory m has not expired, is valid now, and is superseded by no other one, in the form
+// that follows another condition.
+func (v Viewer) Current() string {
+	condition := v.Alive(`m`)
+	if v.Ended != nil {
+		condition += fmt.Sprintf(` AND (m.valid_until IS NULL OR m.valid_until > %d)`, *v.Ended)
+	}
+	if v.Begins != nil {
+		condition += fmt.Sprintf(` AND (m.valid_from IS NULL OR m.valid_from < %d)`, *v.Begins)
+	}
+	if v.Superseded {
+		condition += ` AND NOT EXISTS (SELECT 1 FROM memory s WHERE ` + v.successor() + `)`
+	}
+	return condition
+}
+
+// successor is the condition that a memory s supersedes m now: both lie in the same place, which no import can change,
+// so that what supersedes a memory can only be stored by who may delete that.
+func (v Viewer) successor() string {
+	condition := Successor + v.Alive(`s`)
+	if v.Begins != nil {
+		condition += fmt.Sprintf(` AND (s.valid_from IS NULL OR s.valid_from < %d)`, *v.Begins)
+	}
+	return condition
+}
+
+// Successor is the condition that a memory s is stored as the one that supersedes m.
+const Successor = `s.supersedes = m.uid AND s.partition_id = m.partition_id`
+
+// AsOf is the condition that a memory m was made by a time, and valid then, by what was known then of other memories.
+// It is in the form that follows another condition.
+func (v Viewer) AsOf(at int64) (condition string, args []any) {
+	return `m.created_at <= ? AND (m.valid_from IS NULL OR m.valid_from <= ?)
+		AND (m.valid_until IS NULL OR m.valid_until > ?) AND NOT EXISTS (SELECT 1 FROM memory s WHERE ` + Successor +
+			v.Alive(`s`) + ` AND s.created_at <= ? AND (s.valid_from IS NULL OR s.valid_from <= ?))`,
+		[]any{at, at, at, at, at}
+}
+
+// Hidden returns the rows of the memories in some partitions, a [db.List], that are not current, by partition; or that
+// have expired, if all that are there count.
+func (v Viewer) Hidden(tx db.Tx, partitions string, all bool) (map[int64][]int64, error) {
+	var parts []string
+	var args []any
+	add := func(condition string, arg ...any) {
+		parts, args = append(parts, condition), append(args, arg...)
+	}
+	if v.Expired != 0 {
+		add(`SELECT id FROM memory WHERE expires_at <= ?`, v.Expired)
+	}
+	if v.Ended != nil && !all {
+		add(`SELECT id FROM memory WHERE valid_until <= ?`, *v.Ended)
+	}
+	if v.Begins != nil && !all {
+		add(`SELECT id FROM memory WHERE valid_from >= ?`, *v.Begins)
+	}
+	if v.Superseded && !all {
+		add(`SELECT m.id FROM memory s JOIN memory m ON m.uid = s.supersedes WHERE s.supersedes IS NOT NULL AND ` +
+			v.successor())
+	}
+	if len(parts) == 0 {
 		return nil, nil
 	}
 	hidden := map[int64][]int64{}
@@ -51,7 +121,8 @@ func (v Viewer) Hidden(tx db.Tx, partitions string) (map[int64][]int64, error) {
 		err := row.Scan(&partition, &memory)
 		hidden[partition] = append(hidden[partition], memory)
 		return err
-	}, `SELECT partition_id, id FROM memory WHERE partition_id IN `+db.Integers+` AND expires_at <= ?`, partitions, v.Expired)
+	}, `SELECT partition_id, id FROM memory WHERE id IN (`+strings.Join(parts, ` UNION `)+`) AND partition_id IN `+
+		db.Integers, append(args, partitions)...)
 	return hidden, err
 }
 

@@ -14,7 +14,7 @@ type Viewer struct {
 	User     int64   // row of the user; 0: has stored nothing yet and is a member of no project
 	Limited  bool    // sees data in projects only
 	Projects []int64 // rows, when limited
-	Expired  int64   // what has expired up to then is not there; see [LastExpired] and [Viewer.Alive]
+	Bounds           // what has expired is not there, and what is not valid now is not shown
 }
 
 // FromMemory joins the tables that the visibility conditions refer to.

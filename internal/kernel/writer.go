@@ -368,10 +368,10 @@ func KeyHolder(tx db.Tx, partition int64, key string) (int64, error) {
 	return rows[0], nil
 }
 
-// SameContent returns the row of the oldest memory of a partition that has a content, 0 for none.
+// SameContent returns the row of the oldest memory of a partition that has a content and is valid, 0 for none.
 func SameContent(tx db.Tx, v Viewer, partition int64, content string) (int64, error) {
-	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ?2 AND `+db.SameContent+
-		v.Alive(`memory`)+` ORDER BY id LIMIT 1`, content, partition)
+	rows, err := db.Column[int64](tx, `SELECT id FROM memory m WHERE partition_id = ?2 AND `+db.SameContent+
+		v.Current()+` ORDER BY id LIMIT 1`, content, partition)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}

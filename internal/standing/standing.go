@@ -50,7 +50,7 @@ func Places(tx db.Tx, v kernel.Viewer) ([]Place, error) {
 	for _, p := range places {
 		all.Partitions = append(all.Partitions, p.Partition)
 	}
-	hidden, err := v.Hidden(tx, all.PartitionList())
+	hidden, err := v.Hidden(tx, all.PartitionList(), false)
 	for i := range places {
 		places[i].Hidden = hidden[places[i].ID]
 	}

@@ -111,6 +111,7 @@ func searching() []concept {
 		keys(),
 		ifAbsent(),
 		expiry(),
+		validities(),
 		bulks(),
 		transactions(),
 		revisions(),

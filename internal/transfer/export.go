@@ -134,7 +134,7 @@ func (e *exporter) inOwned(partition string) string {
 
 // alive is the condition that a memory has not expired, in the form that follows another one.
 func (e *exporter) alive(memory string) string {
-	return kernel.Viewer{Expired: e.Now.UnixMicro()}.Alive(memory)
+	return kernel.Viewer{Bounds: kernel.Bounds{Expired: e.Now.UnixMicro()}}.Alive(memory)
 }
 
 // write ends and writes the current line.

@@ -520,7 +520,7 @@ func (m *memoryItem) secondRule(t *importTx, at *kernel.Place) (string, error) {
 // keyHolder returns another memory that has the memory's key in its place: the key of the line, or else the one that
 // the store knows.
 func (m *memoryItem) keyHolder(t *importTx, at *kernel.Place) (string, error) {
-	if err := kernel.FreeKey(t.tx, kernel.Viewer{Expired: t.now}, at.Partition, m.draft.Key); err != nil {
+	if err := kernel.FreeKey(t.tx, kernel.Viewer{Bounds: kernel.Bounds{Expired: t.now}}, at.Partition, m.draft.Key); err != nil {
 		return "", err
 	}
 	others, err := db.Column[string](t.tx, `SELECT uid FROM memory WHERE partition_id = ?1 AND uid <> ?2
