@@ -29,7 +29,7 @@ type settled struct {
 	invited                    string // id of an invitation to a project
 	value                      string // of the token
 	tokens                     TokenSet
-	exchange                   CodeExchange // of a code that nobody has used yet
+	exchange                   CodeExchange // of an unused code
 	refresh                    TokenRefresh
 	deleted                    string // id of a memory in the trash
 	dir                        string // for files to be made

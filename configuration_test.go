@@ -24,7 +24,7 @@ func TestConfiguration(t *testing.T) {
 		c.MaxActivity != 9 || c.KeepTrash != 3*time.Hour {
 		t.Errorf("%+v %v", c, err)
 	}
-	// A path from where the program stands is told from the root.
+	// A relative path is shown as an absolute one.
 	t.Chdir(filepath.Dir(path))
 	reader, err := Open(t.Context(), "store.db", &Options{ReadOnly: true})
 	if err != nil {

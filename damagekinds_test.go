@@ -26,7 +26,7 @@ const (
 	damageSeeds   = 8 // of each kind, in the long form
 )
 
-// damageKinds damage a sound file; older is the same file some changes earlier. Nil means that there is nothing to
+// damageKinds damage a sound file; older is the same file some changes earlier. Nil means nothing to
 // damage.
 var damageKinds = map[string]func(r *rand.Rand, file, older []byte) []byte{
 	"a bit flipped": func(r *rand.Rand, file, _ []byte) []byte {

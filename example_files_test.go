@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// A file is stored with the memory that it belongs to, is told of by searches, and read back.
+// A file is stored with the memory that it belongs to, is listed by searches, and is read back.
 func ExampleStore_AddFile() {
 	ctx := context.Background()
 	store := open()

@@ -260,7 +260,7 @@ func ExampleEmbedder_failing() {
 	// The meeting is in room 12.
 }
 
-// Kinds of errors are told apart by errors.Is.
+// errors.Is distinguishes kinds of errors.
 func ExampleError_is() {
 	ctx := context.Background()
 	store := open()

@@ -278,7 +278,7 @@ func TestTheSameImportAgainChangesNothing(t *testing.T) {
 func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 	const (
 		madeAgain = "" // from what is exported, or from the store that imports it
-		left      = "" // on purpose: what lets people in here lets nobody in elsewhere
+		left      = "" // on purpose: credentials of this store are not valid in another
 	)
 	known := map[string]string{
 		"users":             "id uid created_at name name_key email role password disabled_at updated_at",

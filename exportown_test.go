@@ -100,11 +100,11 @@ func TestExportOfOnesOwn(t *testing.T) {
 	}
 }
 
-// Somebody who has nothing exports nothing.
+// A user with nothing exports nothing.
 func TestExportOfNothing(t *testing.T) {
 	s := openRich(t)
 	var out bytes.Buffer
-	if summary, err := s.As(Access{User: "nobody yet"}).Upkeep().Export(t.Context(), &out, nil); err != nil ||
+	if summary, err := s.As(Access{User: "new user"}).Upkeep().Export(t.Context(), &out, nil); err != nil ||
 		len(summary.Counts) > 0 || strings.Count(out.String(), "\n") != 2 {
 		t.Errorf("%+v %v: %s", summary, err, out.String())
 	}

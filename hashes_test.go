@@ -20,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// behindTheBack runs SQL on a store's file as a disk would change it: without triggers, and nobody hears of it.
+// behindTheBack runs SQL on a store's file as a disk would change it: without triggers, and unnoticed.
 func behindTheBack(tb testing.TB, path, statement string) (rows int64) {
 	tb.Helper()
 	config := fileConfig(path, time.Now)

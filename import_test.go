@@ -245,7 +245,7 @@ func TestWhatBelongsToSomebodyElseIsNeverReplaced(t *testing.T) {
 	if rowsOf(t, s) != before || len(report.Conflicts) != 2 {
 		t.Errorf("%+v", report)
 	}
-	// A file comes to a memory only of whom its line says.
+	// A file is added only to a memory of the owner that its line names.
 	report = imported(t, s, []byte(byHand(strings.Replace(fileLines("g", "bob", "x"), `"size"`, `"memory_id":"`+mine.ID+
 		`","size"`, 1))), ImportOptions{})
 	if report.MissingLinks == 0 ||

@@ -172,7 +172,7 @@ func TestDeletedUsersStayDeleted(t *testing.T) {
 		ImportOptions{OnConflict: ConflictReplace}); len(report.Conflicts) != 1 || rowsOf(t, s) != before {
 		t.Errorf("%+v", report)
 	}
-	// And what a deleted user left elsewhere does not disable somebody here.
+	// And what a deleted user left elsewhere does not disable a user here.
 	imported(t, s, []byte(byHand(`{"type":"memory","owner":"v","content":"x"}`)), ImportOptions{})
 	before = rowsOf(t, s)
 	if report := imported(t, s, []byte(byHand(`{"type":"user","id":"v","disabled_at":"2024-01-01T00:00:00Z"}`)),
@@ -262,7 +262,7 @@ func TestOwnersByHandMayBeNamesOfAccounts(t *testing.T) {
 		`{"type":"memory","id":"m1","owner":"anna","project_owner":"ANNA","content":"hers","metadata":{"project_id":"p"}}`,
 		`{"type":"memory","id":"m2","owner":"`+anna.ID+`","content":"hers, too","metadata":{"related_memory_ids":["m1"]}}`,
 		`{"type":"memory","owner":"anna","content":"hers without an id","metadata":{"related_memory_ids":["m2"]}}`,
-		`{"type":"memory","owner":"ben","content":"of somebody new"}`)
+		`{"type":"memory","owner":"ben","content":"of a new user"}`)
 	imported(t, s, []byte(lines), ImportOptions{})
 	again := imported(t, s, []byte(lines), ImportOptions{})
 	if n := again.Counts["memory"]; n.Unchanged != 4 || len(again.Conflicts) > 0 {

@@ -47,7 +47,7 @@ var layers = []layer{
 		From:  []string{"./", "./internal/..."},
 		Never: []string{"net/http", "html/template", "github.com/modelcontextprotocol/..."},
 		Reach: anyDepth,
-		Why:   "the library is a memory, not a server: whoever imports it gets no HTTP, templates or MCP",
+		Why:   "the library is a memory, not a server: importing it brings no HTTP, templates or MCP",
 	},
 	{
 		From:  []string{"./", "./internal/..."},
@@ -188,7 +188,7 @@ var layers = []layer{
 }
 
 // allowedModules are the modules that a program gets by importing the root package. It is a list and
-// not a number so that a new dependency is a decision that somebody takes.
+// not a number so that a new dependency is a deliberate decision.
 var allowedModules = []string{
 	// SQLite in pure Go, and what it needs.
 	"modernc.org/sqlite", "modernc.org/libc", "modernc.org/mathutil", "modernc.org/memory",

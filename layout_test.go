@@ -2,9 +2,11 @@ package souvenir_test
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -67,5 +69,75 @@ func TestTheDocumentsNameWhatExists(t *testing.T) {
 		if !strings.Contains(named, "`"+p.Name()+"`") && !strings.Contains(named, "internal/"+p.Name()) {
 			t.Errorf("docs/architecture.md lacks internal/%s", p.Name())
 		}
+	}
+}
+
+// strange are words of code and documents that read as translated: say who it is, or what happens.
+var strange = []string{"nobody", "somebody", "anybody", "everybody", "whoever", "is told", "are told", "hears of",
+	"of whom", "that there is", "that there are", "goes by", "shall", "so many as", "lives in"}
+
+// strangeIn returns the first strange word of a text and the number of its line; "" if it has none. A word alone in
+// quotes is a name.
+func strangeIn(text []byte) (word string, line int) {
+	text = bytes.ToLower(text)
+	inWord := func(at int) bool {
+		return at >= 0 && at < len(text) && (text[at] >= 'a' && text[at] <= 'z' || text[at] == '"' || text[at] == '\'')
+	}
+	for _, word := range strange {
+		for at := 0; ; at += len(word) {
+			next := bytes.Index(text[at:], []byte(word))
+			if next < 0 {
+				break
+			}
+			if at += next; !inWord(at-1) && !inWord(at+len(word)) && !bytes.HasSuffix(text[:at], []byte("http.")) {
+				return word, bytes.Count(text[:at], []byte("\n")) + 1
+			}
+		}
+	}
+	return "", 0
+}
+
+// TestTextsAreInPlainEnglish finds strange words in code, comments, documents and pages.
+func TestTextsAreInPlainEnglish(t *testing.T) {
+	except := []string{
+		"layout_test.go",
+		"internal/alike/words.go", "internal/text/stopwords.go", // words of languages
+		"internal/sqlite/migrations", // a landed one never changes
+		"internal/seed", "internal/static/distill", "examples", "eval", "testdata", "exact_test.go", "tools/rules_test.go",
+		"server/projecttodopage_test.go", // made-up memories
+		"cmd/souvenir/cli_test.go", "server/scenarios_test.go", "internal/storetest/projectinvitations.go",
+		"e2e/dashboard/flows/projects.mjs", // a user called nobody
+	}
+	kinds := []string{".go", ".md", ".html", ".css", ".js", ".mjs", ".py", ".sh"}
+	read := 0
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		name := filepath.ToSlash(path)
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == ".git" || entry.Name() == "node_modules"),
+			slices.Contains(except, name) || slices.Contains(except, entry.Name()):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir() || !slices.Contains(kinds, filepath.Ext(name)):
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		read++
+		if word, line := strangeIn(content); word != "" {
+			t.Errorf("%s:%d: got %q, want a plain word for it", name, line, word)
+		}
+		return nil
+	})
+	if word, line := strangeIn([]byte("Name \"nobody\".\nIt is told so.")); word != "is told" || line != 2 {
+		t.Errorf("got %q in line %d, want is told in line 2", word, line)
+	}
+	if err != nil || read < 500 {
+		t.Errorf("got %v after %d files, want at least 500 files", err, read)
 	}
 }

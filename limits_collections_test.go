@@ -38,7 +38,7 @@ func nameAttacks(add adder) {
 			"Search":   searching(Query{Collections: []string{"notes", name.value}}),
 			"Memories": listing(List{Collections: []string{name.value}}),
 			"Tags":     func(ctx context.Context, a attacked) error { _, err := a.Insights().Tags(ctx, name.value); return err },
-		} { // that there is no such collection is a fair answer, too
+		} { // "not found" is a valid answer, too
 			add(method+": collection name "+name.what, nil, "collection_name", do)
 		}
 		if name.value != "" { // which stands for the default

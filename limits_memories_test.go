@@ -39,8 +39,8 @@ func knownKeyAttacks(add adder) {
 		adding(NewMemory{RuleType: RuleDo, EventType: "decision"}), `"do"`, `"decision"`, `"project-rule"`)
 	add("AddMemory: id and name disagree", ErrInvalid, "project_name",
 		adding(NewMemory{ProjectID: "kitchen", ProjectName: "Garage"}), `"Garage"`, `"kitchen"`, `"The Kitchen"`)
-	add("AddMemory: slash in a new project's id", ErrInvalid, "project_id", adding(NewMemory{ProjectID: "nobody/thing"}),
-		`"nobody/thing"`, "slash")
+	add("AddMemory: slash in a new project's id", ErrInvalid, "project_id", adding(NewMemory{ProjectID: "unknown/thing"}),
+		`"unknown/thing"`, "slash")
 	for key, allowed := range map[string]string{"event_type": "64", "state": "64"} {
 		for _, method := range []struct {
 			name string

@@ -364,7 +364,7 @@ func TestStatsCountEverything(t *testing.T) {
 		empty.Embedding.Dimensions != wordSize {
 		t.Errorf("empty: %+v, %v", empty, err)
 	}
-	addAccount(t, s, LocalUser, "") // a row without anything, as each write leaves one, is nobody
+	addAccount(t, s, LocalUser, "") // a row without anything, as each write leaves one, is not a user
 	addAccount(t, s, "ben", "ben")
 	if st, err := s.Upkeep().Stats(t.Context()); err != nil || st.Users != 1 {
 		t.Errorf("with one account: %+v, %v; want users 1", st, err)

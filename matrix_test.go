@@ -13,9 +13,9 @@ import (
 )
 
 // The matrix of a project: who does what with what lies in it. Everything in it was first stored by a person who has
-// left since, so that having stored something gives nobody a way back.
+// left since, so that having stored something is no way back.
 
-// matrixPart is what somebody has to do with the project of the matrix.
+// matrixPart is a user's role in the project of the matrix.
 type matrixPart struct {
 	name string
 	can  reach

@@ -370,7 +370,7 @@ func TestDescriptionsAreWhatOAuthAllows(t *testing.T) {
 		t.Errorf("%s, %v, %v", encoded, err, e)
 	}
 	if cause := errors.New("not the client's fault"); !errors.Is(asOAuth(cause, OAuthInvalidScope), cause) {
-		t.Error("an error of the store is told to the client")
+		t.Error("got an error of the store for the client, want none")
 	}
 }
 

@@ -194,7 +194,7 @@ func TestClientsThatNobodyLetsInAnyMoreMakeRoom(t *testing.T) {
 	}
 }
 
-// One of many processes gets tokens for a code, and then nobody has any: the code was used twice.
+// One of many processes gets tokens for a code, and loses them: the code was used twice.
 func TestProcessesThatRaceForACode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "oauth.db")
 	s := openWords(t, path, Options{})

@@ -123,7 +123,7 @@ func TestDamagedHashesAreErrorsAndExhaustNothing(t *testing.T) {
 	}
 }
 
-// Whoever measures how long a sign-in takes must not learn who has an account: each way to fail does the work of a
+// The time that a sign-in takes must not reveal who has an account: each way to fail does the work of a
 // hash.
 func TestEverySignInThatFailsDoesTheSameWork(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "p.db"), Options{})
@@ -134,7 +134,7 @@ func TestEverySignInThatFailsDoesTheSameWork(t *testing.T) {
 	if _, err := s.Accounts().UpdateUser(t.Context(), "off", UserUpdate{Disabled: &off}); err != nil {
 		t.Fatal(err)
 	}
-	for range cap(s.hashing) { // all are busy hashing, so whoever hashes waits
+	for range cap(s.hashing) { // all are busy hashing, so another one waits
 		s.hashing <- struct{}{}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

@@ -26,7 +26,7 @@ func addAccount(t *testing.T, s *Store, user, name string) {
 	}
 }
 
-// share makes somebody a member of a project of the view's user, as an operator does.
+// share makes a user a member of a project of the view's user, as an operator does.
 func share(t *testing.T, owner *Store, project, user string, role MemberRole) {
 	t.Helper()
 	operator := &Store{shared: owner.shared, access: Access{User: LocalUser}, operator: true}

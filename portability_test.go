@@ -139,7 +139,7 @@ func TestSQLIsSpelledPortablyButForAListThatShrinks(t *testing.T) {
 	}
 	for _, line := range known {
 		if line != "" && !slices.Contains(found, line) {
-			t.Errorf("%s: is in %s and not found so any more: delete the line, or write the smaller number", line, golden)
+			t.Errorf("%s: is in %s but no longer found: delete the line, or write the smaller number", line, golden)
 		}
 	}
 }

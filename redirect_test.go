@@ -48,12 +48,12 @@ func TestRedirectURIsThatMayNot(t *testing.T) {
 			t.Errorf("%q gives %v, want ErrInvalid with invalid_redirect_uri", uri, err)
 		}
 		if MatchRedirectURI(uri, uri) {
-			t.Errorf("%q, which nobody may register, matches", uri)
+			t.Errorf("%q: got a match, want none, since it cannot be registered", uri)
 		}
 	}
 }
 
-// evilURIs are attempts to lead a browser to somebody else, or to run a program.
+// evilURIs are attempts to lead a browser elsewhere, or to run a program.
 func evilURIs() []string {
 	return []string{
 		"javascript:alert(1)", "JavaScript:alert(1)", "javascript://app.example/%0aalert(1)", "java\tscript:alert(1)",

@@ -187,7 +187,7 @@ func (s *Store) rules(tx db.Tx, v viewer, project ProjectRef) (Rules, error) {
 }
 
 // DeleteRule deletes a project's rule of a type, or for the zero ProjectRef the user's general one, as DeleteMemory
-// does. ErrNotFound means that there is no such rule.
+// does. ErrNotFound means that no such rule exists.
 func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) error {
 	if err := cmp.Or(checkRuleType(ruleType), valid.Project(project.ID, project.Name)); err != nil {
 		return err

@@ -32,7 +32,7 @@ func traces(t *testing.T, path string, secrets ...string) map[string]int {
 	return found
 }
 
-// What was erased is in no byte of the file or its log any more: not in tables, full text, free pages or former states
+// What was erased is in no byte of the file or its log: not in tables, full text, free pages or former states
 // of pages.
 func TestErasedBytesAreGone(t *testing.T) {
 	const word, secret, former, tag, inFile = "xylotomous", "the xylotomous password is Quidnunc",

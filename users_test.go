@@ -127,7 +127,7 @@ func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
 	checkConsistency(t, s)
 }
 
-// A memory that was given to a project of somebody else's stays there when its former owner is deleted, without the
+// A memory that was given to another user's project stays there when its former owner is deleted, without the
 // states that were its former owner's alone.
 func TestDeletingAUserKeepsWhatWasGivenToOthers(t *testing.T) {
 	s := peopleStore(t)
@@ -177,7 +177,7 @@ func TestDeletedUsersReturnToTheSameRow(t *testing.T) {
 	}
 }
 
-// A view may outlive its user's deletion. What it stores then can be found, and deleted, by whoever manages users.
+// A view may outlive its user's deletion. What it stores then can be found, and deleted, by an operator.
 func TestWhatADeletedUsersViewStoresCanBeDeleted(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
 	view := s.As(Access{User: "ann"})
@@ -206,7 +206,7 @@ func TestWhatADeletedUsersViewStoresCanBeDeleted(t *testing.T) {
 	}
 }
 
-// Whoever names a user shall mean the same one, whatever ids programs make up later.
+// The name of a user means the same one, whatever ids programs invent later.
 func TestViewsOfANameMakeNoUser(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
 	ann := mustAddUser(t, s, NewUser{Name: "Ann"})

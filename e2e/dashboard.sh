@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The dashboard in a real browser, with scripts: every page on an empty store, a small one, one full of hostile text and one of 100,000
 # memories. Each page is looked at by axe, in light and dark, on a phone and on a wide screen; what goes wrong in the browser, what is
-# loaded from elsewhere, and what is too wide, too small for a finger, too large or too slow is told. Then people do what they do there,
+# loaded from elsewhere, and reports pages that are too wide, too large or too slow, and targets too small for a finger. Then people do what they do there,
 # by mouse, by keyboard, and without scripts.
 #
 #   e2e/dashboard.sh [--short] [FOLDER]      leaves screenshots in the folder, if one is named

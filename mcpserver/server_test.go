@@ -331,7 +331,7 @@ func TestOneServerAnswersManyCallers(t *testing.T) {
 	}
 	who = "nobody"
 	if text, result := call(t, session, "memory", arguments); !result.IsError {
-		t.Errorf("nobody: %s", text)
+		t.Errorf("without projects: got %s", text)
 	}
 }
 

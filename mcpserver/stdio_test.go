@@ -429,7 +429,7 @@ func TestStdioClientThatNeverReadsIsNotReadFrom(t *testing.T) {
 			sent.Add(1)
 		}
 	}()
-	// It reads until nothing moves any more. That this is so for a while does not prove it, but shows it if it is not so.
+	// It reads until nothing moves. A while without movement is no proof, but any movement disproves it.
 	for before := int64(-1); before != sent.Load(); {
 		before = sent.Load()
 		time.Sleep(100 * time.Millisecond)

@@ -178,7 +178,7 @@ func (w *world) options(who string) (view *souvenir.Store, options mcpserver.Opt
 	w.Helper()
 	p, ok := personas[who]
 	if !ok {
-		w.Fatalf("nobody is called %q", who)
+		w.Fatalf("got persona %q, want a known one", who)
 	}
 	if p.scopes != nil {
 		options.Allows = souvenir.Principal{Scopes: p.scopes}.Allows

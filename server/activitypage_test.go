@@ -81,7 +81,7 @@ func TestActivityOfOthersIsForAdmins(t *testing.T) {
 		"<bdi>sam</bdi>").without("/memories/"+w.memory, w.memory, "/shop")
 	checkPage(w, all)
 	b.get("/activity?user="+w.users[owner]).expect(http.StatusOK, "kite").without("crane")
-	b.get("/activity?user=nobody").expect(http.StatusNotFound)
+	b.get("/activity?user=nemo").expect(http.StatusNotFound)
 }
 
 func TestActivityGoesBackInParts(t *testing.T) {

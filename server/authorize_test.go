@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// Until it is sure that the answer goes to the client, whoever made the link decides nothing about where the browser
+// Until it is sure that the answer goes to the client, the author of the link decides nothing about where the browser
 // goes.
 func TestWithoutAKnownClientAndRedirectURINobodyIsRedirected(t *testing.T) {
 	w := newWorld(t, server.Options{})
@@ -95,7 +95,7 @@ func TestClientsHearWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) { hearsWhatIsWrong(t, w.browser(), c.asks, "http://127.0.0.1/callback?", c.code) })
 	}
 	for name, c := range wrongRequests(web) {
-		t.Run(name+", of somebody who has signed in",
+		t.Run(name+", of a signed-in user",
 			func(t *testing.T) { hearsWhatIsWrong(t, w.signedIn(owner), c.asks, callback+"?", c.code) })
 	}
 	hearsWhatIsWrong(t, w.browser(), onDevice.asks("prompt", "none"), "http://127.0.0.1/callback?", "login_required")
@@ -142,7 +142,7 @@ func hearsWhatIsWrong(t *testing.T, b *browser, asks, redirect, code string) {
 }
 
 // Anyone can register a client whose answers go to a page of theirs. A link of this service is no way to lead people
-// there of whom it knows nothing (RFC 9700, section 4.11.2).
+// there that it has not checked (RFC 9700, section 4.11.2).
 func TestWhoHasNotSignedInIsSentNowhere(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	for _, app := range []oauthApp{w.register("none"), w.register("none", "ms-example:/run"),
@@ -300,7 +300,7 @@ func TestAuthorizationUnderAPrefix(t *testing.T) {
 	}
 }
 
-// A failure of the server's is told to the client, and its cause to the log alone.
+// A failure of the server is reported to the client, and its cause to the log alone.
 func TestFailuresOfTheServerAtAuthorization(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	if err := w.store.Close(); err != nil {

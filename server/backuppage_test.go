@@ -87,7 +87,7 @@ func TestUpkeepOnThePage(t *testing.T) {
 	ada.worked("/backup").expect(http.StatusOK, "Deleted: 2 past versions")
 }
 
-// A script asks how far the work is, and is told to load the page when it has ended.
+// A script asks how far the work is, and gets the answer to load the page when it has ended.
 func TestProgressOfWork(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	ada := w.signedIn(admin)

@@ -241,7 +241,7 @@ func TestConsentToLetOthersInTakesARecentSignIn(t *testing.T) {
 }
 
 // While a flood of sign-ins takes all places, a browser in which the person has signed in before still gets in, and
-// strangers are told when to come back.
+// strangers learn when to come back.
 func TestKnownBrowsersHaveALaneOfTheirOwn(t *testing.T) {
 	w := newWorld(t, server.Options{})
 	w.setPassword(owner)

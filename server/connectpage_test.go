@@ -31,7 +31,7 @@ func TestConnectingAClientWithAToken(t *testing.T) {
 		"kite "))
 	checkPage(w, b.get("/connect?client=Another+client").expect(http.StatusOK, publicAt+"/mcp",
 		"Create a token").without("kite "))
-	b.get("/connect?client=Nobody").expect(http.StatusBadRequest, "Client is &#34;Nobody&#34;", "Kite")
+	b.get("/connect?client=Unknown").expect(http.StatusBadRequest, "Client is &#34;Unknown&#34;", "Kite")
 
 	made := b.submit(p, "/connect", nil).expect(http.StatusOK, "Connect Kite &amp; Co", "kite "+publicAt+"/mcp with mcp_",
 		"Waiting for the first call").without("Cloud")
@@ -44,7 +44,7 @@ func TestConnectingAClientWithAToken(t *testing.T) {
 		t.Errorf("the token is in the address %s", asks)
 	}
 	if waits := b.part(asks, "first-call").expect(http.StatusNoContent); waits.body != "" {
-		t.Errorf("while nobody has come, it says %q; want none", waits.body)
+		t.Errorf("before any call, it says %q; want none", waits.body)
 	}
 	r := w.request("kite", "GET", "/tools", nil)
 	r.Header.Set("User-Agent", "Kite/2.1")
@@ -76,10 +76,10 @@ func TestTokensForClientsMayBeForReadingOnly(t *testing.T) {
 	w.do("made", "GET", "/api/files", "").expect(http.StatusOK)
 	a, _ := w.call("made", "memory", `{"action":"store","content":"x"}`)
 	a.expect(http.StatusForbidden)
-	b.submit(p, "/connect", url.Values{"client": {"Nobody"}}).expect(http.StatusBadRequest)
+	b.submit(p, "/connect", url.Values{"client": {"Unknown"}}).expect(http.StatusBadRequest)
 }
 
-// Where calls are not recorded, the page goes by when the token was used.
+// Where calls are not recorded, the page uses the time of the token's last use.
 func TestConnectedMarkWithoutRecordedCalls(t *testing.T) {
 	w := newWorld(t, server.Options{NoActivity: true})
 	b := w.signedIn(owner)

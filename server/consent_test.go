@@ -47,7 +47,7 @@ func TestWhatAPersonChoosesHoldsEverywhere(t *testing.T) {
 				t.Run(e.name, func(t *testing.T) {
 					w := shared.in(t)
 					if e.path == "/mcp" && like == noMemory && strings.Contains(e.body, "retrieve") {
-						status = http.StatusForbidden // an application is told, in an answer of JSON-RPC, to ask for more
+						status = http.StatusForbidden // an application gets a JSON-RPC answer to ask for more
 					}
 					ids := strings.NewReplacer("{memory}", w.memory, "{private}", w.private, "{file}", w.file, "{hidden}", w.hidden,
 						"{token}", w.tokenIDs[limited])
@@ -422,7 +422,7 @@ func TestASignInThatEndsMeanwhile(t *testing.T) {
 	}
 	b.post("/oauth/authorize", form).goesTo("/login?next=")
 
-	// A client that was deactivated meanwhile is told to the person: it may not even be what it was.
+	// The person sees that a client was deactivated meanwhile: it may not even be what it was.
 	mine := w.ownApp(owner, "mine")
 	b = w.signedIn(owner)
 	form = b.get(mine.asks()).hidden()

@@ -9,7 +9,7 @@ import (
 )
 
 // Where the server lies below a path, every address of every page does, too: of links and forms, and the ones that
-// scripts are told.
+// scripts see.
 func TestAddressesOfPagesHaveThePrefix(t *testing.T) {
 	w := newWorld(t, server.Options{PublicURL: publicAt + "/memory"})
 	ada := w.signedIn(admin)

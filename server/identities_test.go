@@ -28,7 +28,7 @@ func TestLinkingAnAccountAtAProvider(t *testing.T) {
 	w.setPassword(owner)
 	stranger := w.browser()
 	page := stranger.atProvider(p)
-	refusedBy(t, "an account that is linked to nobody", stranger, page)
+	refusedBy(t, "an identity without a linked account", stranger, page)
 	page.expect(http.StatusForbidden, "not linked to one here")
 
 	b := w.signedIn(owner)
@@ -111,7 +111,7 @@ func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
 		b.send(r).expect(http.StatusForbidden)
 		if page := w.browser().post(path, url.Values{"csrf": {right}}); page.status != http.StatusSeeOther ||
 			page.header.Get("Location") != "/login" {
-			t.Errorf("%s by nobody: %d", path, page.status)
+			t.Errorf("%s without a session: got %d", path, page.status)
 		}
 	}
 	// One's own page ends no identity of another.
@@ -128,7 +128,7 @@ func TestTheLastWayInStays(t *testing.T) {
 	w := newWorld(t, p.options())
 	b := w.signedIn(stranger) // without a password
 	b.leadsTo(b.link(p, ""), "/profile?done=linked")
-	// One of a provider that is not in use any more is no way in.
+	// An identity of a provider no longer in use is no way in.
 	if _, err := w.store.Accounts().LinkIdentity(t.Context(),
 		souvenir.NewIdentity{User: w.users[stranger], Issuer: "https://former.example", Subject: "sam"}); err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func TestAProviderMakesNoFirstAccount(t *testing.T) {
 	w := emptyWorld(t, options)
 	b := w.browser()
 	page := b.atProvider(p)
-	refusedBy(t, "somebody before the set-up", b, page)
+	refusedBy(t, "a user before the set-up", b, page)
 	page.expect(http.StatusForbidden, "not set up yet")
 	if has, err := w.store.Accounts().HasAccounts(t.Context()); err != nil || has {
 		t.Errorf("%v, %v", has, err)

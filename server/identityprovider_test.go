@@ -30,7 +30,7 @@ type identityProvider struct {
 	mu       sync.Mutex
 	codes    map[string]url.Values // what was asked for, by code
 	claims   map[string]any        // of the person who is signed in there; nil values leave a claim of the token out
-	userInfo map[string]any        // what is told at the UserInfo endpoint
+	userInfo map[string]any        // what the UserInfo endpoint returns
 	metadata map[string]any        // instead of what is right
 	answer   url.Values            // instead of what the callback gets; empty values leave a parameter out
 	sign     func(jwt.MapClaims) string

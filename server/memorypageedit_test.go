@@ -136,7 +136,7 @@ func TestMistakesInAMemoryAreReportedBesideTheirField(t *testing.T) {
 		{"importance", "huge", "importance", "low"},
 		{"classification", "maybe", "classification", "dont"},
 		{"rule_type", "do", "rule_type", "project-rule"},
-		{"project", "nobody/nothing", "project", ""},
+		{"project", "unknown/nothing", "project", ""},
 		{"tags", strings.Repeat("x", 129), "tags", "128"},
 		{"related", "nowhere", "related", "nowhere"},
 		{"related", m.ID, "related", "itself"},
@@ -239,7 +239,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 		t.Errorf("saved as %+v", now)
 	}
 
-	_, fields = walter.editForm(m.ID) // what the form was about is not kept any more
+	_, fields = walter.editForm(m.ID) // the form's starting point is no longer kept
 	w.patchMemory(owner, m.ID, souvenir.MemoryUpdate{Content: text("newest")})
 	fields.Set("base", "1")
 	fields.Set("content", "mine again")

@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// What thieves, and clients with mistakes, send to the token endpoint: what they are told, and whether the code is
+// What thieves, and clients with mistakes, send to the token endpoint: what they get, and whether the code is
 // still good for its owner afterwards. A wrong try that only its owner can have made ends nothing; what shows that a
 // code has been stolen ends it.
 func TestCodesThatAreRefused(t *testing.T) {

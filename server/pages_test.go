@@ -276,7 +276,7 @@ func checkAddress(w *world, address string, ids map[string]int) {
 				w.signedIn(caller).send(w.request(guest, http.MethodHead, path, nil)).status == http.StatusOK
 		}
 		if !slices.ContainsFunc([]string{admin, owner, stranger}, readable) {
-			w.t.Errorf("nobody can read %s", address)
+			w.t.Errorf("%s: got no user who may read it, want one", address)
 		}
 		return
 	}
@@ -389,7 +389,7 @@ func TestFormsOfOthersAreRefused(t *testing.T) {
 			continue
 		}
 		for name, field := range map[string]url.Values{"no field": {}, "an empty field": {"csrf": {""}},
-			"that of another": {"csrf": {other}}, "that of nobody": {"csrf": {unknown}},
+			"that of another": {"csrf": {other}}, "without a user": {"csrf": {unknown}},
 			"a wrong one first": {"csrf": {other, right}}} {
 			if p := ada.post(rt.Path, field); p.status != http.StatusForbidden {
 				t.Errorf("POST %s with %s: %d, want %v", rt.Path, name, p.status, http.StatusForbidden)
@@ -416,7 +416,7 @@ func TestFormsOfOthersAreRefused(t *testing.T) {
 		if rt.Needs != "nothing" {
 			if p := w.browser().post(rt.Path, url.Values{"csrf": {unknown}}); p.status != http.StatusSeeOther ||
 				p.header.Get("Location") != "/login" {
-				t.Errorf("POST %s by nobody: %d %q", rt.Path, p.status, p.header.Get("Location"))
+				t.Errorf("POST %s without a session: got %d %q", rt.Path, p.status, p.header.Get("Location"))
 			}
 		}
 	}

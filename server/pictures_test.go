@@ -246,7 +246,7 @@ func TestPicturesHideOtherUsersMemories(t *testing.T) {
 			}
 			for _, path := range []string{"/" + kind, "/" + kind + "?show=list", "/" + kind + "/data"} {
 				if p := b.get(path).expect(http.StatusOK); caller != owner && strings.Contains(p.body, secret) {
-					t.Errorf("%s is told by %s what is Olivia's alone", caller, path)
+					t.Errorf("%s learns from %s what is Olivia's alone", caller, path)
 				}
 			}
 		}
@@ -265,7 +265,7 @@ func TestPicturesHideOtherUsersMemories(t *testing.T) {
 	}
 	p := w.browser().get("/graph/data")
 	if p.status != http.StatusSeeOther || !strings.HasPrefix(p.header.Get("Location"), "/login") {
-		t.Errorf("nobody gets %d %s", p.status, p.body)
+		t.Errorf("without a session: got %d %s", p.status, p.body)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestWrongFiltersOfPicturesAreNamed(t *testing.T) {
 			p := sam.get("/"+kind+"?show=list&"+query).expect(http.StatusBadRequest, says)
 			checkPage(w, p)
 			sam.get("/"+kind+"/data?"+query).expect(http.StatusBadRequest, says)
-			checkPage(w, sam.get("/"+kind+"?"+query).expect(http.StatusOK)) // whose script is told the same
+			checkPage(w, sam.get("/"+kind+"?"+query).expect(http.StatusOK)) // whose script gets the same
 		}
 	}
 }

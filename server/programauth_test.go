@@ -50,7 +50,7 @@ func application(r *http.Request) (*souvenir.Principal, error) {
 	case "with a session":
 		return &souvenir.Principal{Access: souvenir.Access{User: user}, SignInID: "of the program",
 			Scopes: souvenir.Scopes()}, nil
-	case "somebody who manages":
+	case "an account manager":
 		return &souvenir.Principal{Access: souvenir.Access{User: user},
 			Scopes: append(souvenir.DefaultScopes(), souvenir.ScopeAccount)}, nil
 	default:
@@ -82,8 +82,8 @@ func TestAuthenticate(t *testing.T) {
 		{w.users[owner], "GET", "/api/owner-ids/me", "", 200, `"name":"olivia"`, false},
 		{"olivia", "POST", "/tools/call", search, 200, secret, false},
 		{"sam", "POST", "/tools/call", search, 200, "results", true},
-		{"somebody new", "GET", "/api/owner-ids/me", "", 200, `"owner_id":"somebody new"`, true},
-		{"somebody new", "POST", "/tools/call", store, 200, "created_at", true},
+		{"a new user", "GET", "/api/owner-ids/me", "", 200, `"owner_id":"a new user"`, true},
+		{"a new user", "POST", "/tools/call", store, 200, "created_at", true},
 		{"olivia in the shop", "POST", "/tools/call", search, 200, "The shop opens", true},
 		{"olivia reading", "POST", "/tools/call", search, 200, secret, false},
 		{"olivia reading", "POST", "/tools/call", store, 403, "read", true},
@@ -145,17 +145,17 @@ func TestAuthenticateAndPagesOfOtherOrigins(t *testing.T) {
 func TestTokensOfTheApplicationsUsers(t *testing.T) {
 	w := newWorld(t, server.Options{Authenticate: application})
 	var made souvenir.AddedToken
-	w.sentFor("somebody new", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusForbidden, "account")
+	w.sentFor("a new user", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusForbidden, "account")
 	w.sentFor("with a session", "POST", "/api/mcp-tokens",
 		`{"name": "laptop"}`).expect(http.StatusOK).without("of the program")
-	w.sentFor("somebody who manages", "POST", "/api/mcp-tokens",
+	w.sentFor("an account manager", "POST", "/api/mcp-tokens",
 		`{"name": "laptop"}`).expect(http.StatusOK).decode(&made)
 	if left := time.Until(made.ExpiresAt); left > 30*24*time.Hour || left < 29*24*time.Hour {
 		t.Errorf("it ends in %v", left)
 	}
 	w.tokens["made"] = made.Value
-	w.do("made", "GET", "/api/owner-ids/me", "").expect(http.StatusOK, `"owner_id":"somebody who manages"`)
+	w.do("made", "GET", "/api/owner-ids/me", "").expect(http.StatusOK, `"owner_id":"an account manager"`)
 	w.sentFor("olivia with one scope", "POST", "/api/mcp-tokens", `{"name": "more"}`).expect(http.StatusForbidden)
-	w.sentFor("somebody who manages", "POST", "/api/mcp-tokens",
+	w.sentFor("an account manager", "POST", "/api/mcp-tokens",
 		`{"name": "more", "scopes": ["admin"]}`).expect(http.StatusForbidden, "admin")
 }

@@ -136,7 +136,7 @@ func TestLeavingAProject(t *testing.T) {
 	for _, form := range p.html.all("form") {
 		if form.attr("action") == members &&
 			!strings.Contains(form.attr("data-confirm"), "You need a new invitation to come back.") {
-			t.Errorf("nobody is asked: %v", form.attrs)
+			t.Errorf("got no confirmation, want one: %v", form.attrs)
 		}
 	}
 	left := rita.post(members, p.formTo(members, "change", "end"))

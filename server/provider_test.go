@@ -134,13 +134,13 @@ func TestAnswersOfAProviderThatAreNotTrusted(t *testing.T) {
 		"an answer of another issuer": func() { p.answer = url.Values{"iss": {"https://another.example"}} },
 		"an answer of no issuer":      func() { p.answer = url.Values{"iss": nil} },
 		"an answer without code":      func() { p.answer = url.Values{"code": nil} },
-		"a code that is nobody's":     func() { p.answer = url.Values{"code": {"invented"}} },
+		"an invented code":            func() { p.answer = url.Values{"code": {"invented"}} },
 		"an error":                    func() { p.answer = url.Values{"code": nil, "error": {"access_denied"}} },
 		"an error of another issuer": func() {
 			p.answer = url.Values{"code": nil, "error": {"x"},
 				"iss": {"https://another.example"}}
 		},
-		"a state of nobody":               func() { p.answer = url.Values{"state": {rand.Text()}} },
+		"an invented state":               func() { p.answer = url.Values{"state": {rand.Text()}} },
 		"no state":                        func() { p.answer = url.Values{"state": nil} },
 		"a state and half":                func() { p.answer = url.Values{"state": {strings.Repeat("x", 8)}} },
 		"a token endpoint that redirects": func() { p.redirect = p.at.URL + "/elsewhere" },
@@ -419,7 +419,7 @@ func TestCheckProvider(t *testing.T) {
 		!strings.Contains(printed, "id.example.com") {
 		t.Errorf("the provider prints as %s", printed)
 	}
-	// One that cannot be used is told, and stops nothing.
+	// One that cannot be used is reported, and stops nothing.
 	w := newWorld(t, server.Options{Provider: &server.Provider{Issuer: "nowhere"}})
 	w.browser().get("/login").expect(http.StatusOK).without("Sign in with")
 	w.browser().get("/login/provider").expect(http.StatusNotFound)

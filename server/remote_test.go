@@ -27,7 +27,7 @@ func TestWhomAProxySpeaksFor(t *testing.T) {
 		"with brackets":                {"127.0.0.1:1", nil, []string{"[2001:db8::1]:4711"}, "2001:db8::1"},
 		"two proxies":                  {"10.0.0.2:1", private, []string{"1.1.1.1, 198.51.100.1, 10.0.0.1"}, "198.51.100.1"},
 		"another proxy than trusted":   {"127.0.0.1:1", private, []string{"198.51.100.1"}, "127.0.0.1"},
-		"proxies that nobody trusts":   {"127.0.0.1:1", []netip.Prefix{}, []string{"198.51.100.1"}, "127.0.0.1"},
+		"untrusted proxies":            {"127.0.0.1:1", []netip.Prefix{}, []string{"198.51.100.1"}, "127.0.0.1"},
 		"a proxy as itself":            {"10.0.0.2:1", private, []string{"10.0.0.1"}, "10.0.0.1"},
 		"an address mapped into IPv6":  {"[::ffff:10.0.0.2]:1", private, []string{"::ffff:198.51.100.1"}, "198.51.100.1"},
 		"a connection that is not TCP": {"@", nil, []string{"198.51.100.1"}, "invalid IP"},

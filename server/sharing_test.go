@@ -206,7 +206,7 @@ func TestInvitingTellsNothingAboutUsers(t *testing.T) {
 	if !strings.Contains(want, `"status":"invited"`) || !strings.Contains(want, "Not Found") {
 		t.Fatalf("an unknown user gives\n%s", want)
 	}
-	for what, user := range map[string]string{"an id that nobody has": "0190a5f2-0000-7000-8000-000000000000",
+	for what, user := range map[string]string{"an unknown id": "0190a5f2-0000-7000-8000-000000000000",
 		"a user": "sam", "a disabled user": "dora"} {
 		if got := transcript(user); got != want {
 			t.Errorf("%s gives\n%s\nnot\n%s", what, got, want)

@@ -21,7 +21,7 @@ const (
 )
 
 // Every tool and action, called by everyone with what belongs to anna or to her project: world.call sees to it that
-// no one is told anything that does not concern them.
+// no one learns anything that does not concern them.
 func TestEveryCallAnswersWithinTheCallersReach(t *testing.T) {
 	t.Parallel()
 	reads := outcomes{"files": forbidden}

@@ -199,7 +199,7 @@ func (w *world) set(who string) *tools.Set {
 	w.Helper()
 	p, ok := personas[who]
 	if !ok {
-		w.Fatalf("nobody is called %q", who)
+		w.Fatalf("got persona %q, want a known one", who)
 	}
 	var options *tools.Options
 	if p.scopes != nil {

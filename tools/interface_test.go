@@ -156,7 +156,7 @@ func hasType(result map[string]any, path, want string) bool {
 	return false
 }
 
-// What an error is told with is in its message: a model reads nothing else.
+// All that an error says is in its message: a model reads nothing else.
 func TestErrorsOfArgumentsNameTheArgumentAndTheValue(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct{ tool, args, argument, value string }{

@@ -24,7 +24,7 @@ func TestMemoryStore(t *testing.T) {
 			want: map[string]any{"collection_name": "work", "project_name": "Tunnel"},
 		},
 		{
-			name: "a near duplicate is told of", tool: "memory",
+			name: "a near duplicate is reported", tool: "memory",
 			args: `{"action": "store", "content": "The pillars are of granite."}`,
 			want: map[string]any{"similar.0.id": "{pillars}", "similar.0.collection_name": "work",
 				"similar.0.preview": "The pillars are of granite.", "similar.1": nil},

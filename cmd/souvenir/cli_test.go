@@ -94,7 +94,7 @@ func TestListsAsJSON(t *testing.T) {
 			listed = listed || strings.HasPrefix(strings.Join(args, " ")+" ", name+" ")
 		}
 		if command.Flags().Lookup("json") != nil && !listed {
-			t.Errorf("nobody has looked at the JSON of souvenir %s", name)
+			t.Errorf("got no test of the JSON of souvenir %s, want one", name)
 		}
 	})
 	empty := call{dir: t.TempDir()}

@@ -187,7 +187,7 @@ func TestClientConfigOverStdioNamesTheUser(t *testing.T) {
 	}
 	if o := c.run(t, "client-config", "claude-code", "--stdio", "--user", "nobody"); o.code == exitOK ||
 		!strings.Contains(o.stderr, "nobody") {
-		t.Errorf("with a user that there is not: %+v", o)
+		t.Errorf("with an unknown user: got %+v, want an error that names it", o)
 	}
 }
 

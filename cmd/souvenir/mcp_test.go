@@ -457,7 +457,7 @@ func TestManyMCPProcessesAndAServerShareAFile(t *testing.T) {
 func TestMCPRecordsCalls(t *testing.T) {
 	c := call{dir: t.TempDir()}
 	p := c.startMCP(t, "--db", "new.db")
-	p.store(t, "what nobody but its owner may read")
+	p.store(t, "what only its owner may read")
 	if _, err := p.memory(object{"action": "retrieve", "id": "nowhere"}); err == nil {
 		t.Error("a memory was found")
 	}

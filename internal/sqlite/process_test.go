@@ -302,7 +302,7 @@ func TestWaitingForAnotherProcessEndsWithTheContext(t *testing.T) {
 	// One who goes on waiting gets the lock, though the one before gave up.
 	impatient, cancel := context.WithCancel(t.Context())
 	go func() { errs <- db.Write(impatient, mustNotRun) }()
-	eventually(t, "somebody waits",
+	eventually(t, "a process waits",
 		func() bool { db.writer.mu.Lock(); defer db.writer.mu.Unlock(); return db.writer.held })
 	patient := make(chan error)
 	go func() { patient <- db.Write(t.Context(), insert("patient")) }()
@@ -337,7 +337,7 @@ func TestCloseEndsTheWaitForAnotherProcess(t *testing.T) {
 	lockedByAnother(t, path)
 	err := make(chan error)
 	go func() { err <- db.Write(t.Context(), insert("x")) }()
-	eventually(t, "somebody waits",
+	eventually(t, "a process waits",
 		func() bool { db.writer.mu.Lock(); defer db.writer.mu.Unlock(); return db.writer.held })
 	must(t, db.Close())
 	mustBe(t, <-err, ErrClosed)

@@ -41,7 +41,7 @@ func (m *Model) AppendWords(rows []uint16, text string) []uint16 {
 	t.advance()
 	for row, ok := t.next(); ok; row, ok = t.next() {
 		if t.kind != punctuation {
-			rows = append(rows, uint16(row)) // Load sees that there are at most as many rows
+			rows = append(rows, uint16(row)) // Load checks that the rows fit
 		}
 	}
 	return rows

@@ -9,13 +9,13 @@ import (
 
 func access() concept {
 	return concept{"Access", []promise{
-		{"a stranger finds nothing through any method, and is told nothing", accessStranger},
+		{"a stranger finds and learns nothing through any method", accessStranger},
 		{"a limited view finds nothing outside its projects", accessLimited},
 		{"a limited view stores into its projects only", accessLimitedWrites},
 		{"a limited view of nothing sees nothing", accessLimitedToNothing},
 		{"a read-only view refuses every write and reads everything", accessReadOnlyView},
 		{"a read-only handle refuses every write and reads everything", accessReadOnlyHandle},
-		{"nobody in particular is the local user", accessLocalUser},
+		{"no user given means the local user", accessLocalUser},
 		{"a view keeps what it was made with", accessCopied},
 		{"a user's name is checked when something is stored", accessUserName},
 	}}

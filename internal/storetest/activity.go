@@ -16,7 +16,7 @@ func activities() concept {
 		{"a recorded call is shown as it was", activityListed},
 		{"what was recorded last comes first, in pages that neither repeat nor skip", activityPages},
 		{"a user sees the own calls, the operator all", activityOwn},
-		{"a project is told to whom it is visible", activityProjects},
+		{"a project is named to those who see it", activityProjects},
 		{"calls are found by everything that is known of them", activityFilters},
 		{"what programs call themselves is one short line without tokens", activityClients},
 		{"the outcome of a call is the kind of its error", activityOutcomes},
@@ -92,16 +92,16 @@ func activityListed(f *fixture) {
 	at := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 	f.record(
 		souvenir.NewActivity{Tool: "GET /health", StartedAt: at},
-		souvenir.NewActivity{Principal: souvenir.Principal{ClientID: "nobody's", Access: souvenir.Access{User: ann.ID}},
+		souvenir.NewActivity{Principal: souvenir.Principal{ClientID: "unknown", Access: souvenir.Access{User: ann.ID}},
 			Tool: "memory"},
 		souvenir.NewActivity{Principal: souvenir.Principal{SignInID: "s", Access: souvenir.Access{User: ann.ID}},
 			Tool: "memory"},
 	)
 	all = f.activities(souvenir.ActivityQuery{Limit: 3})
 	f.equal("credentials", []souvenir.Credential{all[0].Credential, all[1].Credential, all[2].Credential},
-		[]souvenir.Credential{{Kind: souvenir.CredentialSignIn, ID: "s"}, {Kind: souvenir.CredentialClient, ID: "nobody's"},
+		[]souvenir.Credential{{Kind: souvenir.CredentialSignIn, ID: "s"}, {Kind: souvenir.CredentialClient, ID: "unknown"},
 			{}})
-	f.equal("somebody without an account", []any{all[2].User, all[2].UserName, all[2].StartedAt},
+	f.equal("a user without an account", []any{all[2].User, all[2].UserName, all[2].StartedAt},
 		[]any{souvenir.LocalUser, "", at})
 	f.check("DeleteToken", view.store.Accounts().DeleteToken(f.ctx, token.ID))
 	f.equal("the name of a token that is deleted",
@@ -161,14 +161,14 @@ func activityOwn(f *fixture) {
 	ann := f.as(souvenir.Access{User: "ann", ReadOnly: true})
 	f.same("the own", called(ann.activities(souvenir.ActivityQuery{})), "hers")
 	f.same("the own, by id", called(ann.activities(souvenir.ActivityQuery{User: "ann"})), "hers")
-	f.same("of somebody new", called(f.as(souvenir.Access{User: "ben"}).activities(souvenir.ActivityQuery{})), "his")
+	f.same("of a new user", called(f.as(souvenir.Access{User: "ben"}).activities(souvenir.ActivityQuery{})), "his")
 	_, err := ann.reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{User: "ben"})
 	f.failsAt("another's", err, souvenir.ErrForbidden, "user")
 	_, err = f.reader.As(souvenir.Access{User: "ann", Projects: []string{"p"}}).Insights().Activities(f.ctx,
 		souvenir.ActivityQuery{})
 	f.fails("through a limited view", err, souvenir.ErrForbidden)
 	_, err = f.reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{User: "nobody"})
-	f.failsAt("of nobody", err, souvenir.ErrNotFound, "user")
+	f.failsAt("of an unknown user", err, souvenir.ErrNotFound, "user")
 	f.fails("recording through a view", ann.store.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{Tool: "x"}),
 		souvenir.ErrForbidden)
 	f.failsAt("recording nothing", f.operator.Upkeep().RecordActivity(f.ctx, souvenir.NewActivity{}), souvenir.ErrInvalid,
@@ -207,7 +207,7 @@ func activityProjects(f *fixture) {
 	f.equal("by one that ben cannot see", len(ben.activities(souvenir.ActivityQuery{ProjectID: "ann/secret"})), 0)
 	f.check("DeleteMember", ann.store.DeleteMember(f.ctx,
 		souvenir.ProjectRef{ID: "open"}, "ben"))
-	f.same("to ben, who is no member any more", reported(ben), "", "", "", "")
+	f.same("to ben, a former member", reported(ben), "", "", "", "")
 	f.check("DeleteProject", ann.store.DeleteProject(f.ctx,
 		souvenir.ProjectRef{ID: "secret"}, &souvenir.DeleteOptions{WithMemories: true}))
 	f.same("to ann, without the project", reported(ann), "open", "", "")
@@ -288,7 +288,7 @@ func activityOutcomes(f *fixture) {
 		}
 	}
 	f.record(souvenir.NewActivity{Tool: "t", Outcome: "made up"})
-	f.equal("one that there is not", f.activities(souvenir.ActivityQuery{})[0].Outcome, souvenir.Outcome("internal"))
+	f.equal("an unknown one", f.activities(souvenir.ActivityQuery{})[0].Outcome, souvenir.Outcome("internal"))
 }
 
 func activityReopened(f *fixture) {
@@ -354,7 +354,7 @@ func activityBounded(f *fixture) {
 		before = page.Activities[len(page.Activities)-1].ID
 	}
 	if n < 100 || n > 35_000 {
-		f.Errorf("%d calls are kept; 100 shall be, and up to some thousands until the next look", n)
+		f.Errorf("got %d calls kept, want 100, and up to some thousands until the next look", n)
 	}
 	f.check("Close", few.Close())
 }

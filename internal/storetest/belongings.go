@@ -52,7 +52,7 @@ func sharingCollections(f *fixture) {
 	for name, err := range map[string]error{"merger talks": hidden, "merger walks": unknown} {
 		f.failsAt("storing into one that is not known", err, souvenir.ErrNotFound, "collection_name", name)
 		if strings.Contains(err.Error(), "did you mean") {
-			f.Errorf("a member is told a name: %v", err)
+			f.Errorf("a member gets a name: %v", err)
 		}
 	}
 	p.writer.addCollection(souvenir.NewCollection{Name: "merger talks"})

@@ -11,7 +11,7 @@ import (
 
 func changeOfModel() concept {
 	return concept{"Change of model", []promise{
-		{"goes by words, with a warning, until all is embedded anew", changeGoesByWords},
+		{"searches by words, with a warning, until all is embedded anew", changeGoesByWords},
 		{"ends with the meaning of the new model", changeEnds},
 		{"resumes where it stopped", changeResumes},
 		{"tells how far it has come, and never less", changeProgress},
@@ -104,7 +104,7 @@ func changeProgress(f *fixture) {
 	}
 	_, err := f.store.AddMemories(f.ctx, batch, nil)
 	f.check("AddMemories", err)
-	f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "of somebody else"})
+	f.as(souvenir.Access{User: "ann"}).add(souvenir.NewMemory{Content: "of another user"})
 	before := f.state()
 	f.equal("before", []any{before.Memories, before.Changed, before.From}, []any{n, n, ""})
 

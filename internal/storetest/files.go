@@ -35,7 +35,7 @@ func files() concept {
 		{"may be deleted while they are listed", fileListingDeletes},
 		{"stay when their memory is deleted", fileOutlivesMemory},
 		{"move with their memory", fileMovesWithMemory},
-		{"are told of by searches", fileSearch},
+		{"are listed by searches", fileSearch},
 		{"of strangers are not there", fileStranger},
 		{"of a limited view lie in its projects", fileLimited},
 		{"are refused by a view for reading", fileReadOnly},

@@ -208,9 +208,9 @@ func invitationsOfAdmins(f *fixture) {
 		f.invite(souvenir.NewInvitation{CreatedBy: "boss"})
 	for _, change := range []souvenir.UserUpdate{{Role: pointer(souvenir.RoleUser)}, {Disabled: pointer(true)}} {
 		f.updateUser("ann", change)
-		f.uninvited("of one who is no admin any more", added.Value, "unknown")
+		f.uninvited("of a former admin", added.Value, "unknown")
 		_, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{CreatedBy: "ann"})
-		f.failsAt("AddInvitation by one who is no admin any more", err, souvenir.ErrForbidden, "user")
+		f.failsAt("AddInvitation by a former admin", err, souvenir.ErrForbidden, "user")
 		f.updateUser("ann", souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin), Disabled: pointer(false)})
 		f.invited(added)
 	}
@@ -257,7 +257,7 @@ func setUp(f *fixture) {
 		added := other.invite(setup)
 		other.invited(added)
 		ann := other.addUser(souvenir.NewUser{Name: "ann"})
-		other.uninvited("after somebody has an account", added.Value, "has been set up")
+		other.uninvited("after the first account", added.Value, "has been set up")
 		other.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(true)})
 		other.equal("has accounts, disabled ones", other.hasAccounts(), true)
 		other.check("DeleteUser", other.store.Accounts().DeleteUser(f.ctx, ann.ID, nil))

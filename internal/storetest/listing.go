@@ -10,7 +10,7 @@ import (
 
 func listing() concept {
 	return concept{"Listing", []promise{
-		{"goes by time, ids deciding between equals", listingOrders},
+		{"orders by time, then by id", listingOrders},
 		{"goes on over many pages and skips nothing", listingPages},
 		{"stays within what fits", listingFits},
 		{"ends when the caller breaks off", listingBreak},

@@ -151,7 +151,7 @@ func accessTokenForged(f *fixture) {
 		"no algorithm, signed":   encode(with(j.header, "alg", "none")) + "." + parts[1] + "." + parts[2],
 		"another type":           encode(with(j.header, "typ", "JWT")) + "." + parts[1] + "." + parts[2],
 		"no signature":           parts[0] + "." + parts[1] + ".",
-		"other claims":           parts[0] + "." + encode(with(j.claims, "user_id", "somebody")) + "." + parts[2],
+		"other claims":           parts[0] + "." + encode(with(j.claims, "user_id", "mallory")) + "." + parts[2],
 		"a fourth part":          t.AccessToken + ".x",
 		"padding":                t.AccessToken + "==",
 		"a line break":           parts[0] + "." + parts[1] + ".\n" + parts[2],

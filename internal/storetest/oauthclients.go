@@ -23,7 +23,7 @@ func oauthClients() concept {
 		{"a new secret replaces the old one", oauthNewSecret},
 		{"a deactivated client is refused everywhere, for good", oauthDeactivated},
 		{"a document's client is noted and renewed", oauthDocument},
-		{"clients that nobody lets in are forgotten after a day, others never", oauthForgotten},
+		{"clients without a grant are forgotten after a day, others never", oauthForgotten},
 		{"the operator's methods are refused on a view", oauthOperatorOnly},
 	}}
 }
@@ -64,7 +64,7 @@ func (f *fixture) refuses(what string, err error, kind *souvenir.Error, code, be
 		return
 	}
 	if cause.Code != code || !strings.HasPrefix(cause.Description, begins) {
-		f.Errorf("%s: the client is told %s %q; want %s %q…", what, cause.Code, cause.Description, code, begins)
+		f.Errorf("%s: the client gets %s %q; want %s %q…", what, cause.Code, cause.Description, code, begins)
 	}
 	if strings.ContainsFunc(cause.Description, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 		f.Errorf("%s: the description %q has characters that RFC 6749 does not allow", what, cause.Description)
@@ -101,7 +101,7 @@ func oauthRegistration(f *fixture) {
 	r.RedirectURIs[0] = "https://evil.example/"
 	f.equal("changing the request changes nothing", c.Metadata.RedirectURIs[0], callback)
 	_, err = f.reader.Accounts().GetClient(f.ctx, "nobody")
-	f.refuses("GetClient of nobody", err, souvenir.ErrNotFound, "invalid_client", "Invalid client")
+	f.refuses("GetClient of an unknown client", err, souvenir.ErrNotFound, "invalid_client", "Invalid client")
 }
 
 func oauthRegistrationDefaults(f *fixture) {
@@ -205,7 +205,7 @@ func oauthPublicClient(f *fixture) {
 		f.refuses("CheckClient with the secret "+secret, err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 	}
 	_, err := f.reader.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{})
-	f.refuses("CheckClient of nobody", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
+	f.refuses("CheckClient of an unknown client", err, souvenir.ErrUnauthenticated, "invalid_client", "Invalid client")
 }
 
 func (f *fixture) addClient(n souvenir.NewClient) souvenir.RegisteredClient {

@@ -13,12 +13,12 @@ import (
 func parents() concept {
 	return concept{"Parents", []promise{
 		{"what is made through a credential ends with it, through any number of others", parentsEnd},
-		{"what is made through a credential is no more than that", parentsLimit},
+		{"what is made through a credential has no more rights than that", parentsLimit},
 		{"signing out leaves what a person made, and takes what was to end with it", parentsSignOut},
 		{"a new sign-in in the same browser takes over what was made in the old one", parentsReplaced},
 		{"a client ends with the credential that made it", parentsClients},
 		{"a parent is one of the same user, and in force", parentsArguments},
-		{"a changed password ends what else it is told to", parentsPassword},
+		{"a changed password ends the other kinds of access named", parentsPassword},
 		{"a session remembers when its person last showed who they are", sessionsConfirmed},
 	}}
 }

@@ -19,7 +19,7 @@ func passwords() concept {
 func identities() concept {
 	return concept{"Identities", []promise{
 		{"an identity signs its user in", identitiesLinked},
-		{"an identity belongs to one user, and nobody is named", identitiesTaken},
+		{"an identity belongs to one user, whom errors do not name", identitiesTaken},
 		{"a user's view manages the own ones only", identitiesOwn},
 		{"the last way to sign in stays", identitiesLast},
 		{"what is wrong with an identity is said", identitiesRefused},

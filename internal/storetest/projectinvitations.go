@@ -16,11 +16,11 @@ func projectInvitations() concept {
 		{"accepting makes a member with the role of the invitation", invitedAccept},
 		{"an invitation is answered once, and by the invited alone", invitedAnswerOnce},
 		{"a declined project does not come again for 30 days, a declined sender not after three", invitedDecline},
-		{"who is blocked reaches nobody who has blocked them, until unblocked", invitedBlock},
+		{"a blocked sender reaches none of those who blocked them, until unblocked", invitedBlock},
 		{"what senders see is the same whether or not the user exists, has declined or has blocked them", invitedNoOracle},
-		{"a name that nobody had when it was invited never comes alive", invitedLater},
+		{"an invitation to an unknown name never becomes valid", invitedLater},
 		{"pending invitations are bounded per sender, and say so", invitedSenderBound},
-		{"pending invitations are bounded per recipient, and nobody crowds out others", invitedRecipientBound},
+		{"pending invitations are bounded per recipient, and no sender crowds out others", invitedRecipientBound},
 		{"an invitation ends with the rights of its sender, the project, and after 30 days", invitedEnds},
 		{"an invitation follows the project's name and the role that it is given", invitedFollows},
 		{"owners list, change and withdraw what is pending", invitedManage},
@@ -207,7 +207,7 @@ func invitedDecline(f *fixture) {
 	same(f, "of a sender who was declined three times", sam.waiting(), nil)
 	cora.addProject(souvenir.NewProject{ID: "hers"})
 	cora.inviteTo("hers", "sam", souvenir.MemberReader)
-	f.same("of somebody else", sam.waiting(), "cora/hers by cora as reader")
+	f.same("of another user", sam.waiting(), "cora/hers by cora as reader")
 	f.clock.Pass(30*24*time.Hour + time.Second)
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
 	f.same("after 30 days", sam.waiting(), "olga/a by olga as reader")

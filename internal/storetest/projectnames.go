@@ -14,7 +14,7 @@ func projectNames() concept {
 		{"that cannot be seen are refused", projectNamesUnseen},
 		{"of the caller's own projects go before those of others", projectNamesOwnFirst},
 		{"of others' projects never block a name for one's own", projectNamesNeverBlocked},
-		{"that are new by a typing error are told", projectNamesTypo},
+		{"that may be typing errors are reported", projectNamesTypo},
 		{"that a project had lead to it until another one gets them", projectNamesFormer},
 		{"that others' projects had lead members to them, of the time of their membership", projectNamesFormerShared},
 		{"that a project had are bounded", projectNamesFormerBounded},
@@ -221,7 +221,7 @@ func projectNamesTypo(f *fixture) {
 	f.warned("SetTodo", todo.Warnings, "did you mean", `"Gemini"`)
 	f.equal("made", []bool{rule.ProjectCreated, todo.ProjectCreated}, []bool{true, true})
 	ann := f.as(souvenir.Access{User: "ann"})
-	f.equal("of others' projects nothing is told", len(ann.stored("Apollo", "x").Warnings)+
+	f.equal("nothing is reported of others' projects", len(ann.stored("Apollo", "x").Warnings)+
 		len(ann.stored("Gemina", "x").Warnings), 0)
 	lost := f.add(souvenir.NewMemory{Content: "by the id of a project that is gone", ProjectID: gone})
 	f.warned("by id", lost.Warnings, gone, "no longer shared")

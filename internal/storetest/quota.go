@@ -11,9 +11,9 @@ func quotas() concept {
 	return concept{"Quotas", []promise{
 		{"memories, past versions and bytes are bounded for each owner", quotasHold},
 		{"a quota holds however many store at once", quotasHoldAtOnce},
-		{"what is deleted, moved and purged counts no more", quotasCount},
+		{"what is deleted, moved and purged no longer counts", quotasCount},
 		{"what comes back from the trash counts again", quotasRestore},
-		{"the trash holds as much again, and no more", quotasTrash},
+		{"the trash holds at most as much again", quotasTrash},
 		{"collections, projects and files are bounded, with those in the trash", quotasItems},
 	}}
 }
@@ -77,7 +77,7 @@ func quotasHoldAtOnce(f *fixture) {
 }
 
 func quotasCount(f *fixture) {
-	f.equal("of nobody yet", f.usage(), souvenir.Usage{})
+	f.equal("of a new user", f.usage(), souvenir.Usage{})
 	f.addProject(souvenir.NewProject{ID: "p"})
 	id := f.addTexts("a car")[0]
 	f.equal("stored", f.usage(), souvenir.Usage{Memories: 1, Bytes: 5 + 2})

@@ -16,7 +16,7 @@ func rules() concept {
 		{"what stores the same again changes nothing", ruleSame},
 		{"without a project they are general, and a user's own", ruleGeneral},
 		{"tags and links stay unless they are given", ruleLists},
-		{"a memory that is a rule is stored over the one that there is", ruleByMemory},
+		{"storing a rule as a memory replaces the present one", ruleByMemory},
 		{"no update, move or restoration makes a second one", ruleConflicts},
 		{"a deleted one is gone with its history, and may come anew", ruleDelete},
 		{"an unknown project has none", ruleUnknown},
@@ -251,7 +251,7 @@ func ruleConflicts(f *fixture) {
 	f.failsAt("UpdateMemory to a todo", err, souvenir.ErrInvalid, "content", "## Constitution")
 
 	f.patch(dont.ID, object(`{"event_type":null,"rule_type":null}`))
-	f.equal("no rule any more", f.rules("apollo").Dont == nil, true)
+	f.equal("the rule is gone", f.rules("apollo").Dont == nil, true)
 	f.patch(note.ID, object(`{"event_type":"project-rule","rule_type":"dont"}`))
 	f.equal("another one in its place", f.rules("apollo").Dont.ID, note.ID)
 	_, err = f.store.RestoreRevision(f.ctx, dont.ID, 1)
@@ -376,7 +376,7 @@ func ruleConcurrent(f *fixture) {
 	history := f.revisions(ids[0])
 	f.equal("revisions", len(history), workers)
 	for _, r := range history {
-		f.equal("somebody's", slices.Contains(contents, r.Content), true)
+		f.equal("stored by one of them", slices.Contains(contents, r.Content), true)
 	}
 	f.equal("memories", f.search(souvenir.Query{}).Total, 1)
 }

@@ -25,7 +25,7 @@ func search() concept {
 		{"stays within collections", searchCollections},
 		{"groups by collection, the best one's first", searchGroups},
 		{"combines everything that is set", searchCombined},
-		{"without anything sought goes by time", searchByTime},
+		{"without a text orders by time", searchByTime},
 		{"by time leaves out what is far less relevant than the best", searchRelevantByTime},
 		{"sees each write at once", searchSeesWrites},
 		{"names bad arguments, with what is allowed", searchArguments},

@@ -146,7 +146,7 @@ func sharingMembers(f *fixture) {
 	}
 	_, err = f.operator.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: "nobody", Role: souvenir.MemberReader})
 	f.failsAt("AddMember of an unknown user", err, souvenir.ErrNotFound, "user", `"nobody"`)
-	for _, id := range []string{"olga/nothing", "nobody/apollo", "rita/apollo", "apollo"} {
+	for _, id := range []string{"olga/nothing", "unknown/apollo", "rita/apollo", "apollo"} {
 		_, err = f.operator.AddMember(f.ctx,
 			souvenir.NewMember{Project: souvenir.ProjectRef{ID: id}, User: "rita", Role: souvenir.MemberReader})
 		f.failsAt("AddMember to an unknown project", err, souvenir.ErrNotFound, "project_id", `"`+id+`"`)

@@ -254,7 +254,7 @@ func sessionsDisabled(f *fixture) {
 	f.check("DeleteUser", f.store.Accounts().DeleteUser(f.ctx, "ann", nil))
 	f.signedOut("of a deleted user", session.Value)
 	f.addUser(souvenir.NewUser{ID: id, Name: "ann"})
-	f.signedOut("of somebody who had this id", session.Value)
+	f.signedOut("of a deleted user with this id", session.Value)
 }
 
 func accessEnded(f *fixture) {

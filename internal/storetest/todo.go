@@ -269,7 +269,7 @@ func todoConcurrent(f *fixture) {
 func todoEmbedding(f *fixture) {
 	var tasks []string
 	for i := range 400 {
-		tasks = append(tasks, fmt.Sprintf("- [ ] T%d a task of which nobody knows how long it will take", i+1))
+		tasks = append(tasks, fmt.Sprintf("- [ ] T%d a task that takes an unknown time", i+1))
 	}
 	f.setTodo(document(tasks...))
 	before := len(f.embedder.Texts())

@@ -88,7 +88,7 @@ func usersFound(f *fixture) {
 func usersNames(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "Ann"})
 	f.addUser(souvenir.NewUser{ID: "Bob-1", Name: "bob"})
-	f.as(souvenir.Access{User: "Carl"}).addTexts("of somebody without an account")
+	f.as(souvenir.Access{User: "Carl"}).addTexts("of a user without an account")
 	for name, says := range map[string]string{
 		"ANN": "Ann", "ａｎｎ": "Ann", " ann ": "Ann", "bob-1": "Bob-1", "BOB-1": "Bob-1", "carl": "Carl",
 		strings.ToUpper(ann.ID): ann.ID,
@@ -103,9 +103,9 @@ func usersNames(f *fixture) {
 		}
 		f.failsAt("UpdateUser to "+name, err, souvenir.ErrConflict, "name", says)
 	}
-	_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{ID: "ANN", Name: "somebody"})
+	_, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{ID: "ANN", Name: "other"})
 	f.failsAt("AddUser with a name as its id", err, souvenir.ErrConflict, "id", `"ANN"`)
-	_, err = f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{ID: ann.ID, Name: "somebody"})
+	_, err = f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{ID: ann.ID, Name: "other"})
 	f.failsAt("AddUser with an id that has an account", err, souvenir.ErrConflict, "id", ann.ID)
 	f.equal("a name that is its own id", f.addUser(souvenir.NewUser{ID: "dora", Name: "Dora"}).Name, "Dora")
 	f.equal("another way of writing the own name", f.updateUser("dora", souvenir.UserUpdate{Name: pointer("DORA")}).Name,
@@ -270,7 +270,7 @@ func usersLastAdminRace(f *fixture) {
 	}
 	f.equal("admins left", admins, 1)
 	if refused.Load() == 0 {
-		f.Errorf("nobody was refused")
+		f.Errorf("got no refusal, want one")
 	}
 }
 
@@ -377,7 +377,7 @@ func usersMe(f *fixture) {
 	f.equal("somebody new", me(souvenir.Access{User: "nobody"}), souvenir.User{ID: "nobody", Role: souvenir.RoleUser})
 	own, err := f.reader.Accounts().Me(f.ctx)
 	f.check("Me", err)
-	f.equal("nobody in particular", own.ID, souvenir.LocalUser)
+	f.equal("no user given", own.ID, souvenir.LocalUser)
 	ann := f.addUser(souvenir.NewUser{Name: "ann", Email: "ann@example.com", Role: souvenir.RoleAdmin})
 	f.equal("her", me(souvenir.Access{User: ann.ID}), ann)
 	f.equal("her, for reading only", me(souvenir.Access{User: ann.ID, ReadOnly: true}), ann)

@@ -291,7 +291,7 @@ var visits = map[string]func(v visit){
 		}
 	},
 	"Memories": func(v visit) {
-		for _, l := range []List{{}, {Tags: []string{"everybody"}}, {Sort: SortUpdatedDesc},
+		for _, l := range []List{{}, {Tags: []string{"everyone"}}, {Sort: SortUpdatedDesc},
 			{Filter: Filter{"key": Not("x")}}} {
 			var all []Memory
 			var failed error
@@ -312,7 +312,7 @@ var visits = map[string]func(v visit){
 	},
 	"Search": func(v visit) {
 		for _, q := range []Query{{}, {Text: "common kettle"}, {Vector: wordVector("common kettle")},
-			{Text: "common kettle", Sort: SortCreatedAsc}, {Text: "everybody", Tags: []string{"everybody"}},
+			{Text: "common kettle", Sort: SortCreatedAsc}, {Text: "everyone", Tags: []string{"everyone"}},
 			{Text: "kettle", Filter: Filter{"key": Not("x")}}} {
 			q.Limit = MaxLimit
 			results, err := v.view.Search(v.Context(), q)
@@ -390,7 +390,7 @@ var visits = map[string]func(v visit){
 		want := map[string]int{}
 		for _, name := range v.sees {
 			want["tag"+name]++
-			want["everybody"]++
+			want["everyone"]++
 		}
 		got := map[string]int{}
 		for _, tag := range tags {
@@ -433,7 +433,7 @@ var visits = map[string]func(v visit){
 	"GetMemoryByKey": func(v visit) {
 		key := MemoryKey{ProjectID: "alice/shared", Key: "the key of alice"}
 		stored, err := v.n.As(Access{User: "alice"}).PutMemory(v.Context(),
-			NewMemory{ProjectID: "shared", Key: key.Key, Content: "not for everybody"})
+			NewMemory{ProjectID: "shared", Key: key.Key, Content: "not for all"})
 		if err != nil {
 			v.Fatal(err)
 		}
@@ -460,7 +460,7 @@ var visits = map[string]func(v visit){
 	"EmbeddingStatus": func(v visit) {
 		before, err := v.view.Upkeep().EmbeddingStatus(v.Context())
 		v.check("EmbeddingStatus", before, err)
-		mustAdd(v.T, v.n.As(Access{User: "somebody else"}), NewMemory{Content: "not for your eyes"})
+		mustAdd(v.T, v.n.As(Access{User: "another user"}), NewMemory{Content: "not for your eyes"})
 		after, err := v.view.Upkeep().EmbeddingStatus(v.Context())
 		if err != nil || after != before {
 			v.Errorf("EmbeddingStatus tells of another user's memory: %+v, then %+v, %v", before, after, err)
@@ -481,7 +481,7 @@ func memoriesOf(r Results) []Memory {
 	return all
 }
 
-// adds stores what says the same as somebody's memory, links to it, or wants to be in its place.
+// adds stores a duplicate of another user's memory, links to it, or tries to take its place.
 // counts checks what a dry run over everything selects: what the view may change, and no more.
 func (v visit) counts(what string, done Bulk, err error) {
 	v.Helper()
@@ -530,7 +530,7 @@ func (v visit) adds(what string, add func(*Store, NewMemory) (Stored, error)) {
 
 		// A view of one project stores into that, and so into the collections of its owner that can be seen there.
 		inProject := len(v.access.Projects) == 1 && slices.Contains(v.collections, m.collection)
-		if !hasCollection(v.access.User, m.collection) && !inProject { // into others' collections nobody stores
+		if !hasCollection(v.access.User, m.collection) && !inProject { // no one stores into others' collections
 			_, err = add(v.view, NewMemory{Content: "intruding", Collection: m.collection})
 			if v.visitor.adds == nil && !isAny(err, ErrNotFound, ErrForbidden) {
 				v.Errorf("%s into the collection %s of %s gives %v", what, m.collection, m.user, err)

@@ -55,7 +55,7 @@ type modelMemory struct {
 	revision           int
 }
 
-// What lies in a project belongs to the project, whoever stored it.
+// A memory in a project belongs to the project, whichever member stored it.
 func (m *modelMemory) visibleTo(user string) bool {
 	if m.project != nil {
 		return m.project.sharedWith(user)

@@ -25,7 +25,7 @@ type neighbourhood struct {
 }
 
 // neighbours are the memories there, in the order in which they are stored. The name is a word of the content, the tag
-// and the metadata, so that whoever may not see a memory must not find its name in any answer.
+// and the metadata, so that users who may not see a memory must not find its name in any answer.
 var neighbours = []struct {
 	name       string
 	user       string
@@ -66,12 +66,12 @@ func hasCollection(user, name string) bool {
 	return false
 }
 
-// accounts are the names of the neighbours' accounts by user id: words that whoever has no project in common with
-// somebody must not find in any answer.
+// accounts are the names of the neighbours' accounts by user id: words that a user who shares no project with
+// the neighbour must not find in any answer.
 var accounts = map[string]string{"alice": "Atherton", "bob": "Bellamy", "carol": "Carraway", "dave": "Dunmore",
 	"eve": "Eastlake", "frank": "Fairfax"}
 
-// neighbourProject is a project there. Whoever sees its memories sees it, and its people.
+// neighbourProject is a project there. All who see its memories see it, and its people.
 type neighbourProject struct {
 	owner, id string
 	memory    string   // a memory in it
@@ -126,7 +126,7 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 		n.contents[m.name] = m.name + " tells of the common kettle"
 		added := mustAdd(t, view, NewMemory{
 			Collection: m.collection, Content: "draft of " + n.contents[m.name], ProjectID: m.project,
-			Tags:    []string{"tag" + m.name, "everybody"},
+			Tags:    []string{"tag" + m.name, "everyone"},
 			Related: related, ShownMetadata: map[string]any{"key": "value" + m.name, "module_name": "module" + m.name},
 		})
 		n.ids[m.name] = added.ID
@@ -156,7 +156,7 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 	return n
 }
 
-// share makes somebody a member of a user's project, as an operator does.
+// share makes a user a member of another user's project, as an operator does.
 func share(t *testing.T, operator *Store, owner, project, user string, role MemberRole) {
 	t.Helper()
 	if _, err := operator.AddMember(t.Context(),

@@ -74,8 +74,8 @@ func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
 	}
 }
 
-// Who only reads a project now, or has left it, rewrites none of its rules, and takes none out, whoever stored them
-// first.
+// A user who now only reads a project, or has left it, rewrites and removes none of its rules, whichever member stored
+// them first.
 func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
 	alice, carol := n.As(Access{User: "alice"}), n.As(Access{User: "carol"})
@@ -110,7 +110,7 @@ func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 	}
 }
 
-// What somebody stored who has left a project since cannot become a rule that the others follow.
+// What a former member stored in a project cannot become a rule that the others follow.
 func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
 	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
 	carol := n.As(Access{User: "carol"})

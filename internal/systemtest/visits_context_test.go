@@ -46,7 +46,7 @@ var contextVisits = map[string]func(v visit){
 		case own && (err != nil || m.Owner != v.access.User):
 			v.Errorf("GetIdentityMemory gives one of %s, %v", m.Owner, err)
 		case !own && !errors.Is(err, ErrNotFound):
-			v.Errorf("GetIdentityMemory of somebody who has none gives %v", err)
+			v.Errorf("GetIdentityMemory of a user without one: got %v, want ErrNotFound", err)
 		}
 	},
 	"SetIdentityMemory": func(v visit) {
@@ -59,7 +59,7 @@ var contextVisits = map[string]func(v visit){
 		v.check("SetIdentityMemory", asJSON(v.T, stored), err)
 		own := v.seesOwn()
 		if v.access.Projects != nil && !own && errors.Is(err, ErrForbidden) {
-			err = v.visitor.adds // an identity in somebody else's project is the owner's to store
+			err = v.visitor.adds // an identity in another user's project is the owner's to store
 		}
 		if want := v.visitor.adds; (!own || v.access.ReadOnly) && !errors.Is(err, want) || own && !v.access.ReadOnly &&
 			err != nil {
@@ -107,7 +107,7 @@ var contextVisits = map[string]func(v visit){
 		}
 	},
 	"ModuleState": func(v visit) {
-		for _, module := range []string{"everybody", "kettle"} {
+		for _, module := range []string{"everyone", "kettle"} {
 			state, err := v.view.ModuleState(v.Context(), ModuleQuery{Module: module, Limit: MaxLimit})
 			var all []Memory
 			for _, m := range state.Memories {
@@ -115,7 +115,7 @@ var contextVisits = map[string]func(v visit){
 			}
 			v.found("ModuleState of "+module, all, err)
 			v.check("ModuleState of "+module, asJSON(v.T, state), err)
-			if module == "everybody" && state.Summary.Total != len(v.sees) {
+			if module == "everyone" && state.Summary.Total != len(v.sees) {
 				v.Errorf("ModuleState counts %d memories; %d can be seen", state.Summary.Total, len(v.sees))
 			}
 		}
@@ -127,7 +127,7 @@ var contextVisits = map[string]func(v visit){
 				v.Errorf("ModuleState of the tag of %s counts %d", m.name, state.Summary.Total)
 			}
 			for _, project := range projectRefs {
-				state, err := v.view.ModuleState(v.Context(), ModuleQuery{Module: "everybody", ProjectID: project})
+				state, err := v.view.ModuleState(v.Context(), ModuleQuery{Module: "everyone", ProjectID: project})
 				v.check("ModuleState in "+project, asJSON(v.T, state), err, "secretplan")
 			}
 		}
@@ -170,7 +170,7 @@ func (n neighbourhood) memory(t *testing.T, id string) Memory {
 			return found
 		}
 	}
-	t.Fatalf("nobody has %s", id)
+	t.Fatalf("got no memory %s, want one", id)
 	return Memory{}
 }
 

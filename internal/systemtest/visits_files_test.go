@@ -51,7 +51,7 @@ var fileVisits = map[string]func(v visit){
 		for _, m := range neighbours {
 			v.attach(m.name)
 		}
-		for _, l := range []FileList{{}, {Tags: []string{"everybody"}}, {Category: "common"}, {Sort: SortUpdatedAsc}} {
+		for _, l := range []FileList{{}, {Tags: []string{"everyone"}}, {Category: "common"}, {Sort: SortUpdatedAsc}} {
 			if names := fileNames(v, v.view, l); !slices.Equal(names, v.sees) {
 				v.Errorf("Files(%+v) gives %v, want %v", l, names, v.sees)
 			}
@@ -81,7 +81,7 @@ var fileVisits = map[string]func(v visit){
 		for offset := 0; ; offset += 2 {
 			p, err := v.view.FilePage(v.Context(), FileQuery{Limit: 2, Offset: offset})
 			if v.check("FilePage", p, err); p.Total != len(v.sees) {
-				v.Errorf("FilePage says that there are %d files, want %d", p.Total, len(v.sees))
+				v.Errorf("FilePage: got a total of %d, want %d", p.Total, len(v.sees))
 			}
 			for _, f := range p.Files {
 				names = append(names, f.Filename)
@@ -103,7 +103,7 @@ func (v visit) attach(name string) File {
 	for _, m := range neighbours {
 		if m.name == name {
 			return mustAddFile(v, v.n.As(Access{User: m.user}), NewFile{
-				Filename: name, Description: "of " + name, Category: "common", Tags: []string{"tag" + name, "everybody"},
+				Filename: name, Description: "of " + name, Category: "common", Tags: []string{"tag" + name, "everyone"},
 				MemoryID: v.n.ids[name],
 			}, "content of "+name)
 		}
@@ -202,7 +202,7 @@ func TestFilesOfASharedProject(t *testing.T) {
 		}
 		if status, err := view(user).Insights().GetFileStatus(t.Context(), f.ID); !errors.Is(err, c.sees) || err == nil &&
 			status.Writable != (c.changes == nil) {
-			t.Errorf("%s is told %+v, %v", user, status, err)
+			t.Errorf("%s: got %+v, %v", user, status, err)
 		}
 		if _, err := view(user).UpdateFile(t.Context(), f.ID, FileUpdate{Description: content("by " + user)}); !errors.Is(err,
 			c.changes) {
@@ -276,10 +276,10 @@ func TestReadingEndsWithTheMembership(t *testing.T) {
 // openers are the functions of the package that work on a store's file without a view, each with who is meant to call
 // it.
 var openers = map[string]string{
-	"CheckExport": "anybody: it reads what it is given, and no store",
-	"Open":        "whoever may read the file: what it returns is the operator's",
-	"Recover":     "whoever may read a damaged file and write where the new one goes",
-	"Restore":     "whoever may write where the copy goes: it makes a new file of a copy",
+	"CheckExport": "everyone: it reads its arguments, and no store",
+	"Open":        "users who may read the file: what it returns is the operator's",
+	"Recover":     "users who may read a damaged file and write where the new one goes",
+	"Restore":     "users who may write where the copy goes: it makes a new file of a copy",
 }
 
 // What is no method of Store has no view to keep to, so it must be known by name.

@@ -167,7 +167,7 @@ var oauthVisits = map[string]func(v visit){
 	},
 }
 
-// connected is an application that somebody made, and let in.
+// connected is an application that a user added and allowed.
 type connected struct {
 	client  RegisteredClient
 	grant   string
@@ -238,7 +238,7 @@ func (v visit) mayNot(what string, err error, before string) bool {
 	return true
 }
 
-// onEachApp changes what everybody has, which succeeds with what is the visitor's own, and else is denied in the words
+// onEachApp changes the applications of all users. It succeeds with the visitor's own, and else is denied in the words
 // for what does not exist.
 func (v visit) onEachApp(what, nobodys string, idOf func(connected) string, call func(s *Store, id string) error) {
 	v.Helper()

@@ -54,7 +54,7 @@ func (v *visit) onEachProject(what string, may func(p neighbourProject, role Mem
 
 func managers(_ neighbourProject, role MemberRole) bool { return role == MemberOwner }
 
-// newcomer is somebody who is no member of a project.
+// newcomer is a user who is not a member of a project.
 func newcomer(p neighbourProject) string {
 	if p.owner == "eve" {
 		return "alice"
@@ -213,20 +213,20 @@ var projectVisits = map[string]func(v visit){
 			func(s *Store, _ neighbourProject, ref ProjectRef) (any, error) {
 				return nil, s.DeleteMember(v.Context(), ref, "frank")
 			})
-		for _, nobody := range []string{"dave", "eve", accounts["bob"],
+		for _, absent := range []string{"dave", "eve", accounts["bob"],
 			"unheard-of"} { // whether there is such a user is no reader's business
-			if v.access.User == nobody || v.access.ReadOnly || v.access.User != "bob" || v.access.Projects != nil {
+			if v.access.User == absent || v.access.ReadOnly || v.access.User != "bob" || v.access.Projects != nil {
 				continue
 			}
-			err := v.view.DeleteMember(v.Context(), ProjectRef{ID: "alice/shared"}, nobody)
-			if nobody == accounts["bob"] { // who leaves
+			err := v.view.DeleteMember(v.Context(), ProjectRef{ID: "alice/shared"}, absent)
+			if absent == accounts["bob"] { // who leaves
 				if err != nil {
 					v.Error(err)
 				}
 				v.n = openNeighbourhood(v.T, v.n, 0)
 				v.view = v.n.As(v.access)
-			} else if !errors.Is(err, ErrForbidden) || strings.Contains(err.Error(), nobody) {
-				v.Errorf("a reader removing %s gets %v", nobody, err)
+			} else if !errors.Is(err, ErrForbidden) || strings.Contains(err.Error(), absent) {
+				v.Errorf("a reader removing %s gets %v", absent, err)
 			}
 		}
 	},

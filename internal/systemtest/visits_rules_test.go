@@ -82,7 +82,7 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 				v.Errorf("%s in %s through a read-only view gives %v", what, ref, err)
 			}
 		case !seen:
-			const nowhere = "somebody/nothing"
+			const nowhere = "unknown/nothing"
 			_, want := call(v.view, ProjectRef{ID: nowhere})
 			sameWords := said(err, ref) == said(want, nowhere) ||
 				slices.Contains(v.access.Projects, ref) // which the view names itself

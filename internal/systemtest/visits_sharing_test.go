@@ -7,7 +7,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-// offer invites a user to a project of somebody's whom nobody in the neighbourhood knows, and returns the invitation's
+// offer invites a user to a project of a stranger to the neighbourhood, and returns the invitation's
 // id; empty if the store does not know the user.
 func (v visit) offer(user string) string {
 	v.Helper()
@@ -65,7 +65,7 @@ func (v visit) answers(what string, call func(s *Store, id string) (any, error))
 		v.Errorf("%s answered the invitation of %s", what, other)
 	}
 	mine := v.offer(v.access.User)
-	if mine == "" { // nobody
+	if mine == "" { // no user
 		return
 	}
 	_, _ = v.self(what, true, func(s *Store, _ string) (any, error) { return call(s, mine) })
@@ -134,7 +134,7 @@ var sharingVisits = map[string]func(v visit){
 	},
 }
 
-// haveBlocked lets everybody in the neighbourhood, and the visitor, block zed.
+// haveBlocked makes all neighbours, and the visitor, block zed.
 func (v visit) haveBlocked() {
 	v.Helper()
 	for user := range accounts {
@@ -146,7 +146,7 @@ func (v visit) haveBlocked() {
 	}
 }
 
-// Whoever deletes an account leaves no invitation, decline or block behind, in either direction.
+// A deleted account leaves no invitation, decline or block behind, in either direction.
 func TestDeletedUsersLeaveNoInvitations(t *testing.T) {
 	s := openWords(t, "", Options{})
 	for _, name := range []string{"ann", "ben", "cora"} {

@@ -275,7 +275,7 @@ var userVisits = map[string]func(v visit){
 					func(id string) error { return v.view.Accounts().DeleteToken(v.Context(), id) })
 			}
 			if _, err := v.n.Accounts().CheckToken(v.Context(), token.Value); err != nil {
-				v.Errorf("%s's token does not work any more: %v", m.user, err)
+				v.Errorf("%s's token: got %v, want it valid", m.user, err)
 			}
 		}
 		token := v.give(v.access.User)
@@ -305,12 +305,12 @@ var userVisits = map[string]func(v visit){
 	},
 }
 
-// operators calls a method of the operator's, about everybody: a view of a user gets nothing of it, in words that do
+// operators calls a method of the operator's, about all users: a view of a user gets nothing of it, in words that do
 // not depend on whom it asks about, and changes nothing. The operator's own store is let through.
 func (v visit) operators(what string, call func(s *Store, user string) (any, error)) {
 	v.Helper()
 	before := rowsOf(v.T, v.n.Store)
-	_, want := call(v.view, "somebody")
+	_, want := call(v.view, "unknown")
 	for _, user := range []string{"alice", "bob", "carol", v.access.User, ""} {
 		answer, err := call(v.view, user)
 		v.check(what, answer, err)
@@ -377,7 +377,7 @@ func (v visit) others(what string, changes bool, call func(s *Store, user string
 	_, _ = v.self(what, changes, call)
 }
 
-// haveAccounts gives everybody in the neighbourhood an account and an identity.
+// haveAccounts gives all neighbours an account and an identity.
 func (v visit) haveAccounts() {
 	v.Helper()
 	for _, user := range []string{"alice", "bob", "carol", "dave", "eve", "frank"} {
@@ -396,7 +396,7 @@ func (v visit) haveAccounts() {
 	}
 }
 
-// give adds a token for somebody.
+// give adds a token for a user.
 func (v visit) give(user string) AddedToken {
 	v.Helper()
 	added, err := v.n.As(Access{User: user}).Accounts().AddToken(v.Context(),
@@ -407,7 +407,7 @@ func (v visit) give(user string) AddedToken {
 	return added
 }
 
-// signIn adds a session for somebody with an account.
+// signIn adds a session for a user with an account.
 func (v visit) signIn(user string) AddedSignIn {
 	v.Helper()
 	if user == "nobody" || user == "" {
@@ -416,7 +416,7 @@ func (v visit) signIn(user string) AddedSignIn {
 	return mustAddSignIn(v.T, v.n.Store, NewSignIn{User: user})
 }
 
-// signAllIn adds a session for everybody, and returns them by user, and the visitor's own.
+// signAllIn adds a session for each user, and returns them by user, and the visitor's own.
 func (v visit) signAllIn() (others map[string]AddedSignIn, mine AddedSignIn) {
 	v.Helper()
 	others = map[string]AddedSignIn{}
@@ -435,12 +435,12 @@ func (v visit) keepSessions(sessions map[string]AddedSignIn) {
 	v.Helper()
 	for user, session := range sessions {
 		if _, err := v.n.Accounts().CheckSignIn(v.Context(), session.Value); err != nil {
-			v.Errorf("%s's session does not work any more: %v", user, err)
+			v.Errorf("%s's session: got %v, want it valid", user, err)
 		}
 	}
 }
 
-// havePreferences sets everybody's preferences to the names of their memories, which are hidden from strangers.
+// havePreferences sets each user's preferences to the names of their memories, which are hidden from strangers.
 func (v visit) havePreferences() {
 	v.Helper()
 	for _, m := range neighbours {
@@ -462,7 +462,7 @@ func (v visit) keepPreferences() {
 	}
 }
 
-// A reader who is told who a token speaks for gets a view that reaches no further than the token.
+// A reader who learns whose token it is gets a view that reaches no further than the token.
 func TestViewOfATokenReachesNoFurtherThanTheToken(t *testing.T) {
 	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
 	added, err := n.Accounts().AddToken(t.Context(),

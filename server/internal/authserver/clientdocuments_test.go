@@ -278,13 +278,13 @@ func TestDocumentsAreFetchedOnceForAll(t *testing.T) {
 	}))
 	gone, leave := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	all.Go(func() { s.client(gone, id) }) //nolint:errcheck // nobody waits for it any more
+	all.Go(func() { s.client(gone, id) }) //nolint:errcheck // no caller waits for it
 	<-began
 	leave()
 	impatient, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := s.client(impatient, id); !errors.Is(err, context.Canceled) {
-		t.Errorf("who cannot wait is told %v", err)
+		t.Errorf("a caller that cannot wait: got %v", err)
 	}
 	for range 5 {
 		all.Go(func() {
@@ -295,7 +295,7 @@ func TestDocumentsAreFetchedOnceForAll(t *testing.T) {
 	}
 	close(release)
 	all.Wait()
-	// Someone who looked before it was stored, and is slow, finds no fetch under way any more.
+	// Someone who looked before it was stored, and is slow, finds no fetch under way.
 	if c, err := s.fetchClient(t.Context(), id, false); err != nil || c.ID != id {
 		t.Errorf("%+v %v, want ID %v", c, err, id)
 	}

@@ -38,7 +38,7 @@ func TestMarkdownAsHTML(t *testing.T) {
 			"><strong>a <em>cat</em></strong> x</a></p>\n"},
 		"a link in a picture": {"![a [b](c) <https://d.example/?e&f>](g)", `<p><a href="g"` + rel +
 			">a b https://d.example/?e&amp;f</a></p>\n"},
-		"quotes in quotes, as nobody writes": {strings.Repeat("> ", 101) + "<b>",
+		"absurdly nested quotes": {strings.Repeat("> ", 101) + "<b>",
 			string(plain(strings.Repeat("> ", 101)+"<b>", tooComplex))},
 		"a line of stars": {strings.Repeat("*", 300), "<hr>\n"},
 		"HTML is text": {"a <b onclick=x>b</b> <!-- c -->",

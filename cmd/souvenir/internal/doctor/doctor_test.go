@@ -509,7 +509,7 @@ func TestCertificates(t *testing.T) {
 			"renewed automatically"},
 		"that ends very soon": {"127.0.0.1", now.Add(-88 * day), now.Add(2 * day), true, doctor.Problem, "Renew it now"},
 		"that has ended":      {"127.0.0.1", now.Add(-90 * day), now.Add(-day), true, doctor.Problem, "out of date"},
-		"of nobody": {"127.0.0.1", now.Add(-day), now.Add(60 * day), false, doctor.Problem,
+		"self-signed": {"127.0.0.1", now.Add(-day), now.Add(60 * day), false, doctor.Problem,
 			"unknown authority"},
 		"of another host": {"memory.example", now.Add(-day), now.Add(60 * day), true, doctor.Problem, "other names"},
 	} {

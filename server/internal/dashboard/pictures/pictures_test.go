@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// One who waits for a turn that never comes goes away when no one waits for the answer any more; what fails gives its
+// One who waits for a turn that never comes goes away when no one waits for the answer; what fails gives its
 // turn back.
 func TestTurnsAreTakenAndGivenBack(t *testing.T) {
 	s := &Service{busy: make(chan struct{}, 1)}
