@@ -17,7 +17,7 @@ func nameAttacks(add adder) {
 		{"too long", long(129), ErrTooLarge, []string{"129", "128", "ää"}},
 		{"huge", strings.Repeat("x", 1<<20), ErrTooLarge, []string{"1048576", "128"}},
 		{"invalid UTF-8", badUTF8, ErrInvalid, badUTF8Says},
-		{"control character", "a\x00b", ErrInvalid, []string{"U+0000"}},
+		{"control character", "a\x01b", ErrInvalid, []string{"U+0001"}},
 		{"line break", "a\nb", ErrInvalid, []string{"U+000A"}},
 	} {
 		add("AddCollection: collection name "+name.what, name.kind, "collection_name",
