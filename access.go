@@ -44,12 +44,12 @@ func (s *Store) Access() Access {
 	return a
 }
 
-// Sealed returns this view, or for the Store that [Open] returned the local user's view, so that code one does not trust
-// can have it: nothing that it returns reaches further than it does. Its As can only narrow it, to projects of its own or
-// to reading; a view for another user, or for projects beyond its own, refuses every call. Everything in [Accounts] and
-// [Upkeep], the members of projects, Close, and Snapshot and Transaction, which hold up others, are ErrForbidden. With
-// the context of a Snapshot or Transaction that was begun elsewhere it works as ever. Code that uses package unsafe is
-// not held by this.
+// Sealed returns this view, or for the Store that [Open] returned the local user's view, so that code one does not
+// trust can have it: nothing that it returns reaches further than it does. Its As can only narrow it, to projects of
+// its own or to reading; a view for another user, or for projects beyond its own, refuses every call. Everything in
+// [Accounts] and [Upkeep], the members of projects, Close, and Snapshot and Transaction, which hold up others, are
+// ErrForbidden. With the context of a Snapshot or Transaction that was begun elsewhere it works as ever. Code that
+// uses package unsafe is not held by this.
 func (s *Store) Sealed() *Store {
 	return &Store{shared: s.shared, access: s.Access(), sealed: true, denied: s.denied}
 }

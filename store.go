@@ -198,7 +198,8 @@ func (s *Store) Close() error {
 }
 
 // As returns a view of the store for the given access. It is cheap; make one for each request. Views share everything
-// except their access. As called on a view is not limited by that view: give code that you do not trust a view that is [Store.Sealed].
+// except their access. As called on a view is not limited by that view: give code that you do not trust a view that
+// is [Store.Sealed].
 func (s *Store) As(access Access) *Store {
 	if s.sealed {
 		return s.narrowed(access)
