@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -316,15 +315,7 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 }
 
 // atPosition says which of several memories an error is about.
-func atPosition(err error, i, n int) error {
-	var known *Error
-	if n > 1 && errors.As(err, &known) {
-		located := *known
-		located.Message = fmt.Sprintf("memories[%d]: %s", i, known.Message)
-		return &located
-	}
-	return err
-}
+func atPosition(err error, i, n int) error { return located(err, "memories", i, n) }
 
 // newDraft checks a memory, but allows content of white space only.
 func newDraft(m NewMemory) (kernel.Draft, error) {

@@ -189,6 +189,7 @@ func (st settled) arguments() map[string][]any {
 		"RevokeToken":            {Revocation{Client: st.refresh.Client, Token: st.tokens.RefreshToken}},
 		"Search":                 {Query{Text: "apple"}},
 		"Transaction":            {func(ctx context.Context) error { return st.DeleteMemory(ctx, st.memory) }},
+		"SearchBatch":            {[]Query{{Text: "apple"}, {}}},
 		"Snapshot":               {func(ctx context.Context) error { _, err := st.GetMemory(ctx, st.memory); return err }},
 		"SetDocumentClient":      {DocumentClient{URL: "https://app.example/client", Registration: registration}},
 		"SetIdentityMemory":      {IdentityMemory{Content: "Bea"}},

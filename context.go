@@ -473,7 +473,7 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 		return nil, nil
 	}
 	var page Results
-	err = r.showHits(r.tx, r.viewer, hits[:min(limit, len(hits))], ranked, &page)
+	err = r.showHits(r.tx, r.viewer, hits[:min(limit, len(hits))], ranked, Query{}, &page)
 	return page.Hits, err
 }
 

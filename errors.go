@@ -3,6 +3,7 @@ package souvenir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -175,4 +176,15 @@ func asDescription(message string) string {
 		}
 		return r
 	}, strings.ReplaceAll(message, "…", "..."))
+}
+
+// located says which of the n elements of a list an error is about.
+func located(err error, list string, i, n int) error {
+	var known *Error
+	if n > 1 && errors.As(err, &known) {
+		at := *known
+		at.Message = fmt.Sprintf("%s[%d]: %s", list, i, known.Message)
+		return &at
+	}
+	return err
 }

@@ -96,7 +96,8 @@ func (f Filter) compile(v viewer) ([]filter.Part, error) {
 type selection struct {
 	retrieval.Selection
 	warnings []string
-	hidden   map[int64]bool // rows in the partitions that are not live
+	hidden   map[int64]bool  // rows in the partitions that are not live
+	rows     *map[int64]bool // those that match the condition, once they are read; for the searches of a batch
 }
 
 // live limits a selection to memories that have not expired and that are valid now, or were at the time of the query.
@@ -131,9 +132,29 @@ func (sel *selection) add(p retrieval.Partition, hidden []int64) {
 	}
 }
 
+// keep returns the rows that match the selection's condition.
+func (sel *selection) keep(tx db.Tx) (map[int64]bool, error) {
+	if sel.rows != nil && *sel.rows != nil {
+		return *sel.rows, nil
+	}
+	condition, args := sel.Where()
+	rows, err := db.Column[int64](tx, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition, args...)
+	if err != nil {
+		return nil, err
+	}
+	keep := make(map[int64]bool, len(rows))
+	for _, row := range rows {
+		keep[row] = true
+	}
+	if sel.rows != nil {
+		*sel.rows = keep
+	}
+	return keep, nil
+}
+
 // selection resolves the collections, the project and the filters of a query.
 func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
-	var sel selection
+	sel := selection{rows: new(map[int64]bool)}
 	if err := sel.addFilters(tx, v, q); err != nil {
 		return sel, err
 	}
@@ -213,6 +234,15 @@ func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
 			return err
 		}
 	}
+	if len(q.Keys) > filter.MaxAlternatives {
+		return newError(KindTooLarge, "keys", "keys has %d keys; at most %d are allowed", len(q.Keys),
+			filter.MaxAlternatives)
+	}
+	if len(q.Keys) > 0 {
+		if err := add(Filter{"key": q.Keys}); err != nil {
+			return err
+		}
+	}
 	if err := add(q.Filter); err != nil {
 		return err
 	}
@@ -284,7 +314,10 @@ type List struct {
 	ProjectID   string   // only memories of this project; empty means no such limit
 	ProjectName string   // the same by name
 	Tags        []string // memories with any of these tags
+	Keys        []string // memories with any of these keys of the caller's own, at most 1,000; none means all
 	Filter      Filter
+
+	WithoutContent bool // leaves Content empty; deletions and changes of many do not look at it
 
 	// AsOf lists what was stored by a time and valid then, as it was; zero means what is valid now. Tags and Filter are
 	// compared with what memories say today. See docs/time.md.
@@ -310,10 +343,15 @@ func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
 		for batch := range slices.Chunk(rows, page) {
 			var found []storedMemory
 			err := s.read(ctx, func(tx db.Tx, v viewer) error {
-				if found, err = s.loadRows(tx, v, batch); err != nil {
+				if found, err = s.loadColumns(tx, v, contentColumn(l.WithoutContent, l.AsOf), batch); err != nil {
 					return err
 				}
 				found, err = memoriesAsOf(tx, v, found, l.AsOf)
+				for i := range found {
+					if l.WithoutContent {
+						found[i].Content = ""
+					}
+				}
 				return err
 			})
 			if err != nil {
@@ -332,7 +370,7 @@ func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
 // listRows returns the rows of the memories of a listing, in its order.
 func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
 	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
-		Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), AsOf: l.AsOf, whenever: l.whenever}
+		Keys: l.Keys, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), AsOf: l.AsOf, whenever: l.whenever}
 	if err := checkAsOf(l.AsOf); err != nil {
 		return nil, err
 	}

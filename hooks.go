@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -25,7 +26,7 @@ import (
 //   - OperationUpdate: UpdateMemory, UpdateMemories, RestoreRevision, UpdateTodoSection, CompleteTask
 //   - OperationDelete: DeleteMemory, DeleteMemories, DeleteRule, EraseMemory, DeleteCollection, DeleteProject,
 //     Conversation.Delete, Conversation.Clear
-//   - OperationSearch: Search, GetContext, ModuleState
+//   - OperationSearch: Search, SearchBatch, GetContext, ModuleState
 //
 // Reading by id, listings, files, the trash, [Upkeep.Import] and the deletion of users call none: what they write was
 // in a store before, or is an operator's.
@@ -60,8 +61,9 @@ type Hooks struct {
 	// DeleteProject and Conversation.Clear.
 	BeforeDelete func(ctx context.Context, o Operation) error
 
-	// BeforeSearch may change the query of Search. For GetContext and ModuleState, q has the text, which includes a
-	// detected identity, and the project; of changes, only those to Text count.
+	// BeforeSearch may change the query of Search; for SearchBatch it is called with one query after the other. For
+	// GetContext and ModuleState, q has the text, which includes a detected identity, and the project; of changes, only
+	// those to Text count.
 	BeforeSearch func(ctx context.Context, o Operation, q *Query) error
 
 	// After is called once for each operation, when it has failed, was refused, or is done and durable: in a
@@ -105,7 +107,7 @@ type OperationResult struct {
 	Count    int      // memories stored, changed, deleted, or returned by a search
 	IDs      []string // their ids; none for deletions, and for updates of many, whose ids are in the Operation
 
-	Query    string   // what was searched for; only with Hooks.Texts
+	Query    string   // what was searched for, a line for each query of a batch; only with Hooks.Texts
 	Memories []Memory // that were stored, changed or found; only with Hooks.Texts
 }
 
@@ -114,7 +116,7 @@ type operation struct {
 	Operation
 	hooks []Hooks
 	log   *slog.Logger
-	query string // that is searched for
+	texts []string // that are searched for
 }
 
 // withoutHooks is the key of a context whose operations on a store call no hooks: it belongs to one that does already.
@@ -189,7 +191,7 @@ func (o *operation) after(ctx context.Context, started int, r OperationResult) {
 			r.IDs = append(r.IDs, m.ID)
 		}
 	}
-	r.Query = o.query
+	r.Query = strings.Join(o.texts, "\n")
 	for _, h := range slices.Backward(o.hooks[:started]) {
 		if h.After == nil {
 			continue
@@ -491,6 +493,17 @@ func (o *operation) delete(ctx context.Context) error {
 	})
 }
 
+// query checks a query, and lets the hooks rewrite it.
+func (o *operation) query(ctx context.Context, q *Query) error {
+	if err := q.check(); err != nil || o == nil {
+		return err
+	}
+	if err := o.search(ctx, q); err != nil {
+		return err
+	}
+	return q.check()
+}
+
 // search lets the hooks rewrite a valid query. What they make of it must be checked again.
 func (o *operation) search(ctx context.Context, q *Query) error {
 	if o == nil {
@@ -498,13 +511,14 @@ func (o *operation) search(ctx context.Context, q *Query) error {
 	}
 	o.Project = ProjectRef{ID: q.ProjectID, Name: q.ProjectName}
 	q.Vector, q.Collections, q.Tags = slices.Clone(q.Vector), slices.Clone(q.Collections), slices.Clone(q.Tags)
+	q.Keys = slices.Clone(q.Keys)
 	err := o.before(ctx, "BeforeSearch", func(h Hooks, given Operation) error {
 		if h.BeforeSearch == nil {
 			return nil
 		}
 		return h.BeforeSearch(ctx, given, q)
 	})
-	o.query = q.Text
+	o.texts = append(o.texts, q.Text)
 	return err
 }
 
@@ -539,6 +553,12 @@ func (o *operation) outcome(result any) (count int, memories []Memory) {
 	case Results:
 		for _, h := range r.Hits {
 			memories = append(memories, h.Memory)
+		}
+	case []Results:
+		for _, page := range r {
+			for _, h := range page.Hits {
+				memories = append(memories, h.Memory)
+			}
 		}
 	case Context:
 		for _, m := range r.Related {

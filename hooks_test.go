@@ -29,7 +29,8 @@ var hookedMethods = map[string]OperationKind{
 	"DeleteMemory": OperationDelete, "DeleteMemories": OperationDelete, "DeleteRule": OperationDelete,
 	"EraseMemory": OperationDelete, "DeleteCollection": OperationDelete, "DeleteProject": OperationDelete,
 	"Conversation.Append": OperationStore, "Conversation.Delete": OperationDelete, "Conversation.Clear": OperationDelete,
-	"Search": OperationSearch, "GetContext": OperationSearch, "ModuleState": OperationSearch,
+	"Search": OperationSearch, "SearchBatch": OperationSearch, "GetContext": OperationSearch,
+	"ModuleState": OperationSearch,
 }
 
 // unhookedMethods write no text of a memory that was not in a store before.
@@ -186,6 +187,8 @@ func tryHooked(t *testing.T, s *Store, method string) error {
 		}
 	case "Search":
 		_, err = s.Search(ctx, Query{Text: "is it " + secret})
+	case "SearchBatch":
+		_, err = s.SearchBatch(ctx, []Query{{Text: "is it " + secret}, {Text: "and " + secret}})
 	case "GetContext":
 		_, err = s.GetContext(ctx, ContextQuery{Query: "is it " + secret})
 	case "ModuleState":

@@ -369,8 +369,13 @@ func (s *Store) memoryForWriting(tx db.Tx, v viewer, id string) (storedMemory, e
 // loadMemories reads the visible memories for which a condition on m, p, c or j holds (and what follows WHERE: an
 // order, a limit).
 func (s *Store) loadMemories(tx db.Tx, v viewer, condition string, args ...any) ([]storedMemory, error) {
+	return s.loadMemoriesWith(tx, v, wholeContent, condition, args...)
+}
+
+// loadMemoriesWith does the same with another column as the content.
+func (s *Store) loadMemoriesWith(tx db.Tx, v viewer, content, condition string, args ...any) ([]storedMemory, error) {
 	var read readMemory
-	columns := read.columns(v)
+	columns := read.columns(v, content)
 	targets := columns.To()
 	visible, visibleArgs := v.Visible()
 	var found []storedMemory
@@ -398,7 +403,7 @@ type readMemory struct {
 }
 
 // columns are the columns of a memory for a caller, of the tables that loadMemories joins.
-func (m *readMemory) columns(v viewer) db.Columns {
+func (m *readMemory) columns(v viewer, content string) db.Columns {
 	visible, visibleArgs := v.Visible()
 	writable, writableArgs := v.Writable()
 	by, since := `''`, `NULL`
@@ -412,7 +417,7 @@ func (m *readMemory) columns(v viewer) db.Columns {
 		{SQL: `m.id`, To: &m.row}, {SQL: `p.id`, To: &m.partition}, {SQL: `c.id`, To: &m.collection},
 		{SQL: `c.owner_id`, To: &m.owner}, {SQL: `coalesce(j.id, 0)`, To: &m.project},
 		{SQL: `c.own_profile IS NOT NULL`, To: &m.ownVectors}, {SQL: `m.uid`, To: &m.ID},
-		{SQL: `c.name`, To: &m.Collection}, {SQL: `u.uid`, To: &m.Owner}, {SQL: `m.content`, To: &m.Content},
+		{SQL: `c.name`, To: &m.Collection}, {SQL: `u.uid`, To: &m.Owner}, {SQL: content, To: &m.Content},
 		{SQL: `coalesce(m.event_type, '')`, To: &m.EventType}, {SQL: `coalesce(m.state, '')`, To: &m.State},
 		{SQL: `coalesce(m.importance, '')`, To: &m.Importance},
 		{SQL: `coalesce(m.classification, '')`, To: &m.Classification},
@@ -470,19 +475,7 @@ func (m *readMemory) decode() (storedMemory, error) {
 
 // loadRows reads the visible memories among the given rows, in their order.
 func (s *Store) loadRows(tx db.Tx, v viewer, rows []int64) ([]storedMemory, error) {
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	found, err := s.loadMemories(tx, v, `m.id IN `+db.Integers, db.List(rows))
-	if err != nil {
-		return nil, err
-	}
-	place := make(map[int64]int, len(rows))
-	for i, row := range rows {
-		place[row] = i
-	}
-	slices.SortFunc(found, func(a, b storedMemory) int { return place[a.row] - place[b.row] })
-	return found, nil
+	return s.loadColumns(tx, v, wholeContent, rows)
 }
 
 // Direction is the direction of a link, seen from the start of a walk.

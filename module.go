@@ -327,7 +327,7 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	for _, h := range hits {
 		rows = append(rows, h.Row)
 	}
-	if err := r.showHits(r.tx, r.viewer, hits, ranked, &found); err != nil {
+	if err := r.showHits(r.tx, r.viewer, hits, ranked, Query{}, &found); err != nil {
 		return nil, err
 	}
 	for _, h := range found.Hits {

@@ -18,6 +18,9 @@ type Options struct {
 	// pointer or function is ErrInvalid.
 	Embedder Embedder
 
+	// Reranker orders the best hits of searches again. Nil means none.
+	Reranker Reranker
+
 	// ReadOnly opens the file without ever writing to it; every write returns ErrReadOnly. False means read and write, or
 	// read-only if the file's permissions allow only that.
 	ReadOnly bool
@@ -100,6 +103,10 @@ func (o *Options) withDefaults() (Options, error) {
 		return full, err
 	}
 	full.Embedder = guarded
+	if full.Reranker != nil && isNil(full.Reranker) {
+		return full, invalid("Reranker", "the Reranker is a nil %T; give an initialized one, or leave it out for none",
+			full.Reranker)
+	}
 	if full.IndexMemory == 0 {
 		full.IndexMemory = defaultIndexMemory
 	}

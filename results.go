@@ -1,10 +1,19 @@
 package souvenir
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/budget"
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
@@ -19,12 +28,20 @@ type Explanation struct {
 	Asking  float64  `json:"asking,omitempty"`  // below 0: what it loses because it asks itself
 	Speaker float64  `json:"speaker,omitempty"` // what it gains because the query names who said it
 	Lenders []Lender `json:"lenders,omitempty"` // what was said around it in the same conversation, in order
+
+	Reranked *Reranked `json:"reranked,omitempty"` // what the Reranker said of it; nil: it was not asked
 }
 
 // Evidence is one kind of evidence of a memory: how strong it is, 0 to 1, and what it adds to the score.
 type Evidence struct {
 	Value float64 `json:"value"`
 	Gain  float64 `json:"gain"`
+}
+
+// Reranked is what [Options.Reranker] said of a hit. It adds nothing to the hit's score.
+type Reranked struct {
+	Score float64 `json:"score"` // by its own measure
+	From  int     `json:"from"`  // the rank before
 }
 
 // Lender is a memory whose own evidence adds to the score of another one of its conversation.
@@ -82,8 +99,9 @@ func (r Results) MarshalJSON() ([]byte, error) {
 // Hit is a memory found by a search.
 type Hit struct {
 	Memory
-	Rank  int     // place in the whole result, from 1
-	Score float64 // relevance, 0 to 1, which orders the hits of one search; 0 when nothing was searched for
+	Rank int // place in the whole result, from 1
+	// relevance, 0 to 1, which orders the hits of one search unless a Reranker does; 0 when nothing was searched for
+	Score float64
 
 	// Confidence is how likely the memory is about the text that was searched for, 0 to 1. It means the same in each
 	// search: 0.5 is "probably". It is calibrated for the built-in model. Without a text it is the cosine similarity if
@@ -143,6 +161,155 @@ type Parts struct {
 	// cosine similarity of the best passage to the query, -1 to 1; 0 without a vector
 	Vector float64 `json:"vector"`
 	Text   float64 `json:"text"` // how well the words match, as a fraction of the best possible BM25 score: 0 to 1
+}
+
+// What is read as the content of a memory.
+const (
+	wholeContent = `m.content`
+	noContent    = `''`
+)
+
+// contentColumn returns the column for a caller who does without contents. A look back compares the content itself.
+func contentColumn(without bool, asOf time.Time) string {
+	if without && asOf.IsZero() {
+		return noContent
+	}
+	return wholeContent
+}
+
+func (q *Query) contentColumn() string { return contentColumn(q.WithoutContent, q.AsOf) }
+
+// loadColumns does the same as loadRows with another column as the content.
+func (s *Store) loadColumns(tx db.Tx, v viewer, content string, rows []int64) ([]storedMemory, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	found, err := s.loadMemoriesWith(tx, v, content, `m.id IN `+db.Integers, db.List(rows))
+	if err != nil {
+		return nil, err
+	}
+	place := make(map[int64]int, len(rows))
+	for i, row := range rows {
+		place[row] = i
+	}
+	slices.SortFunc(found, func(a, b storedMemory) int { return place[a.row] - place[b.row] })
+	return found, nil
+}
+
+// Reranker orders the best hits of a search again, for example by a cross-encoder. None is built in.
+//
+// [Store.Search] and [Store.SearchBatch] ask it, also for tools and HTTP, after they have read the store: no
+// transaction waits for it. When it fails, panics, or returns scores that do not fit, the order before it stays, with a
+// warning. Within [Store.Transaction] it is not asked.
+type Reranker interface {
+	// Rerank returns a score for each text: the higher, the more relevant to the query. They may have any measure but must
+	// be finite. The texts are the best passages of 2 to 100 hits, the best first, and the caller may see all of them. It
+	// is called from several goroutines at once and must honour its context. Only the log sees its errors.
+	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
+}
+
+// RerankerFunc is a function that is a [Reranker].
+type RerankerFunc func(ctx context.Context, query string, texts []string) ([]float64, error)
+
+// Rerank calls the function.
+func (f RerankerFunc) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	return f(ctx, query, texts)
+}
+
+// reranks returns how many hits of a valid query are ordered again.
+func (s *Store) reranks(q Query) int {
+	n := q.Rerank
+	if n == 0 {
+		n = DefaultRerank
+	}
+	if s.options.Reranker == nil || q.Sort != SortRelevance || strings.TrimSpace(q.Text) == "" || q.Offset >= n {
+		return 0
+	}
+	return n
+}
+
+// candidates returns the query for the hits that are ordered again and the ones up to the end of the page.
+func (s *Store) candidates(q Query) Query {
+	if n := s.reranks(q); n > 0 {
+		q.Offset, q.Limit, q.WithoutContent = 0, max(n, q.Offset+q.Limit), false
+	}
+	return q
+}
+
+// rerank orders the best of a query's candidates again, and cuts the page out of them.
+func (s *Store) rerank(ctx context.Context, q Query, r *Results) error {
+	n := s.reranks(q)
+	if n == 0 {
+		return nil
+	}
+	best := r.Hits[:min(n, len(r.Hits))]
+	if len(best) > 1 {
+		scores, err := s.callReranker(ctx, q.Text, best)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			s.log.WarnContext(ctx, "hits could not be reranked; their order stays", "error", err)
+			r.Warnings = append(r.Warnings, "the results are in the order before reranking, because the reranker failed")
+		} else {
+			order(best, scores)
+		}
+	}
+	r.Offset, r.Limit = q.Offset, q.Limit
+	page := r.Hits[min(q.Offset, len(r.Hits)):]
+	r.Hits = slices.Clone(page[:min(q.Limit, len(page))])
+	for i := range r.Hits {
+		h := &r.Hits[i]
+		h.Rank = q.Offset + i + 1
+	}
+	if q.WithoutContent {
+		withoutContent(r.Hits)
+	}
+	return nil
+}
+
+func withoutContent(hits []Hit) {
+	for i := range hits {
+		hits[i].Content, hits[i].Start, hits[i].End = "", 0, 0
+	}
+}
+
+// callReranker returns a score for each hit. A panic is an error.
+func (s *Store) callReranker(ctx context.Context, query string, hits []Hit) (scores []float64, err error) {
+	texts := make([]string, len(hits))
+	for i, h := range hits {
+		texts[i] = h.Content[h.Start:h.End]
+	}
+	defer fairqueue.Pause(ctx)()
+	defer func() {
+		if broken := recover(); broken != nil {
+			scores, err = nil, fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
+		}
+	}()
+	scores, err = s.options.Reranker.Rerank(ctx, query, texts)
+	if err == nil && len(scores) != len(texts) {
+		err = fmt.Errorf("the reranker returned %d scores for %d texts", len(scores), len(texts))
+	}
+	if err == nil && slices.ContainsFunc(scores, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+		err = fmt.Errorf("the reranker returned a score that is no finite number: %v", scores)
+	}
+	return scores, err
+}
+
+// order sorts hits by their scores, the highest first. Hits with the same score keep their order.
+func order(hits []Hit, scores []float64) {
+	reranked := make([]Reranked, len(hits))
+	for i := range hits {
+		reranked[i] = Reranked{Score: scores[i], From: i + 1}
+	}
+	slices.SortStableFunc(reranked, func(a, b Reranked) int { return cmp.Compare(b.Score, a.Score) })
+	before := slices.Clone(hits)
+	for i, r := range reranked {
+		hits[i] = before[r.From-1]
+		if x := hits[i].Explanation; x != nil {
+			x.Reranked = &r
+		}
+	}
 }
 
 // Group is the part of a page from one collection.

@@ -3,6 +3,7 @@ package souvenir
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -60,6 +61,12 @@ const (
 	DefaultLimit = 7
 	MaxLimit     = 100
 	MaxQuery     = 64 << 10 // bytes of search text
+
+	MaxQueries   = 100  // queries of a SearchBatch
+	MaxBatchHits = 1000 // their limits, added up
+
+	DefaultRerank = 30  // hits that Options.Reranker orders again
+	MaxRerank     = 100 // the most that it can be asked to
 )
 
 // Query says what to search for. A memory must match every field that is set.
@@ -76,6 +83,7 @@ type Query struct {
 	ProjectName    string   // the project by name
 	Classification Classification
 	Tags           []string // memories with any of these tags
+	Keys           []string // memories with any of these keys of the caller's own, at most 1,000; none means all
 	Filter         Filter
 
 	// Sort is the order. Empty means SortRelevance if there is a text or a vector, else SortUpdatedDesc. An order by time
@@ -93,7 +101,14 @@ type Query struct {
 
 	IncludeFiles bool // summaries of each hit's files; without it they are only counted
 
+	// WithoutContent leaves Content empty, and Start and End zero: for callers that need ids, keys and metadata only.
+	WithoutContent bool
+
 	Explain bool // say of each hit what its score consists of
+
+	// Rerank is how many of the best hits [Options.Reranker] orders again, at most 100; zero means 30, and a negative
+	// value none. It applies to searches by relevance with a text, on the pages that begin among these hits.
+	Rerank int
 
 	// MinScore leaves out hits whose Confidence is less: 0 to 1, where 0.5 leaves what is probably about the text. Zero
 	// leaves out none. At most 1,000 memories reach it.
@@ -119,6 +134,10 @@ func (q *Query) check() error {
 	}
 	if !(q.MinScore >= 0 && q.MinScore <= 1) {
 		return invalid("min_score", "min_score is %v; 0 to 1 are allowed", q.MinScore)
+	}
+	if q.Rerank > MaxRerank {
+		return invalid("rerank", "rerank is %d; at most %d are allowed, 0 means %d, and a negative value none", q.Rerank,
+			MaxRerank, DefaultRerank)
 	}
 	if q.Sort == "" {
 		q.Sort = SortUpdatedDesc
@@ -161,51 +180,108 @@ func (q *Query) sought() bool { return strings.TrimSpace(q.Text) != "" || len(q.
 // Search finds memories.
 func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 	return hooked(ctx, s, OperationSearch, "Search", func(ctx context.Context, o *operation) (Results, error) {
-		if err := q.check(); err != nil {
+		if err := o.query(ctx, &q); err != nil {
 			return Results{}, err
 		}
-		if o != nil {
-			if err := o.search(ctx, &q); err != nil {
-				return Results{}, err
-			}
-			if err := q.check(); err != nil {
-				return Results{}, err
-			}
+		all, err := s.search(ctx, []Query{q})
+		if err != nil {
+			return Results{}, err
 		}
-		return s.search(ctx, q)
+		return all[0], nil
 	})
 }
 
-func (s *Store) search(ctx context.Context, q Query) (Results, error) {
-	results := Results{Offset: q.Offset, Limit: q.Limit, Sort: q.Sort}
-	want, err := s.want(ctx, q)
-	if err != nil {
-		return Results{}, err
+// SearchBatch answers several queries, in their order, from one state of the store. Their texts are embedded in one
+// call, and queries that follow each other with the same filters look them up once, so it costs less than single
+// searches. At most 100 queries are allowed, whose limits add up to at most 1,000. An error names the query, and there
+// are no results then.
+func (s *Store) SearchBatch(ctx context.Context, queries []Query) ([]Results, error) {
+	return hooked(ctx, s, OperationSearch, "SearchBatch", func(ctx context.Context, o *operation) ([]Results, error) {
+		if len(queries) > MaxQueries {
+			return nil, newError(KindTooLarge, "queries", "queries has %d queries; at most %d are allowed", len(queries),
+				MaxQueries)
+		}
+		queries := slices.Clone(queries)
+		hits := 0
+		for i := range queries {
+			if err := o.query(ctx, &queries[i]); err != nil {
+				return nil, located(err, "queries", i, len(queries))
+			}
+			hits += queries[i].Limit
+		}
+		if hits > MaxBatchHits {
+			return nil, newError(KindTooLarge, "queries", "the limits of the queries add up to %d; at most %d are allowed",
+				hits, MaxBatchHits)
+		}
+		return s.search(ctx, queries)
+	})
+}
+
+// search answers valid queries from one snapshot.
+func (s *Store) search(ctx context.Context, queries []Query) ([]Results, error) {
+	if s.options.Reranker != nil && s.db.InTransaction(ctx) { // which would hold the writer while another program works
+		queries = slices.Clone(queries)
+		for i := range queries {
+			queries[i].Rerank = -1
+		}
 	}
+	wants, err := s.wants(ctx, queries)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Results, len(queries))
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		results.Hits, results.Total, results.Warnings = nil, 0, slices.Clone(want.warnings)
-		selection, err := s.selection(tx, v, q)
-		if err != nil {
-			return err
+		var scope Query // of the selection
+		var sel selection
+		for i, q := range queries {
+			if next := q.scope(); i == 0 || !reflect.DeepEqual(next, scope) {
+				if sel, err = s.selection(tx, v, q); err != nil {
+					return located(err, "queries", i, len(queries))
+				}
+				scope = next
+			}
+			if all[i], err = s.searchIn(tx, v, s.candidates(q), wants[i], sel); err != nil {
+				return located(err, "queries", i, len(queries))
+			}
 		}
-		results.Warnings = append(results.Warnings, selection.warnings...)
-		if q.sought() {
-			err = s.searchByRelevance(tx, v, q, want, selection, &results)
-		} else {
-			err = s.searchByTime(tx, v, q, selection, &results)
-		}
-		if err != nil {
-			return err
-		}
-		if results.Hits, err = hitsAsOf(tx, v, results.Hits, q.AsOf); err != nil {
-			return err
-		}
-		return addFiles(tx, v, results.Hits, q.IncludeFiles)
+		return nil
 	})
 	if err != nil {
+		return nil, err
+	}
+	for i, q := range queries {
+		if err := s.rerank(ctx, q, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// scope returns the part of a query that selects what is searched.
+func (q *Query) scope() Query {
+	return Query{Collections: q.Collections, ProjectID: q.ProjectID, ProjectName: q.ProjectName,
+		Classification: q.Classification, Tags: q.Tags, Keys: q.Keys, Filter: q.Filter, AsOf: q.AsOf,
+		whenever: q.whenever}
+}
+
+// searchIn answers one query within a selection.
+func (s *Store) searchIn(tx db.Tx, v viewer, q Query, w want, sel selection) (results Results, err error) {
+	results = Results{Offset: q.Offset, Limit: q.Limit, Sort: q.Sort, Warnings: slices.Concat(w.warnings, sel.warnings)}
+	if q.sought() {
+		err = s.searchByRelevance(tx, v, q, w, sel, &results)
+	} else {
+		err = s.searchByTime(tx, v, q, sel, &results)
+	}
+	if err != nil {
 		return Results{}, err
 	}
-	return results, nil
+	if results.Hits, err = hitsAsOf(tx, v, results.Hits, q.AsOf); err != nil {
+		return Results{}, err
+	}
+	if q.WithoutContent {
+		withoutContent(results.Hits)
+	}
+	return results, addFiles(tx, v, results.Hits, q.IncludeFiles)
 }
 
 // want is a query whose text has been analysed and embedded.
@@ -219,31 +295,63 @@ type want struct {
 }
 
 func (s *Store) want(ctx context.Context, q Query) (want, error) {
-	w := want{text: q.Text, terms: text.QueryTerms(q.Text), explain: q.Explain, vector: q.Vector, own: q.Vector != nil}
-	if w.own || strings.TrimSpace(q.Text) == "" {
-		return w, nil
+	all, err := s.wants(ctx, []Query{q})
+	if err != nil {
+		return want{}, err
 	}
-	sought := q.Text
-	if most := maxInput(s.embedder); len(sought) > most { // embeds only its beginning; all of its words count
-		first := text.Split(sought, most)[0]
-		sought = sought[first.Start:first.End]
+	return all[0], nil
+}
+
+// wants analyses queries, and embeds their texts in one call.
+func (s *Store) wants(ctx context.Context, queries []Query) ([]want, error) {
+	all := make([]want, len(queries))
+	var texts []string
+	places := map[string][]int{} // of a text: the queries that search for it
+	for i, q := range queries {
+		all[i] = want{text: q.Text, terms: text.QueryTerms(q.Text), explain: q.Explain, vector: q.Vector,
+			own: q.Vector != nil}
+		if all[i].own || strings.TrimSpace(q.Text) == "" {
+			continue
+		}
+		sought := q.Text
+		if most := maxInput(s.embedder); len(sought) > most { // embeds only its beginning; all of its words count
+			first := text.Split(sought, most)[0]
+			sought = sought[first.Start:first.End]
+		}
+		if places[sought] == nil {
+			texts = append(texts, sought)
+		}
+		places[sought] = append(places[sought], i)
 	}
-	if s.embedsLater(ctx) {
-		w.warnings = append(w.warnings, "searched by words only, because the embedder "+s.embedder.Model()+
-			" is not called within a transaction")
-		return w, nil
+	if len(texts) == 0 {
+		return all, nil
 	}
-	vectors, err := s.embed(ctx, ForQuery, []string{sought}, nil)
+	later := s.embedsLater(ctx)
+	var vectors [][]float32
+	var err error
+	if !later {
+		vectors, err = s.embed(ctx, ForQuery, texts, nil)
+	}
 	if ctx.Err() != nil {
-		return w, ctx.Err()
+		return nil, ctx.Err()
 	}
 	if err != nil {
 		s.log.WarnContext(ctx, "a search text could not be embedded; searching by words only", "error", err)
-		w.warnings = append(w.warnings, "searched by words only, because the embedder "+s.embedder.Model()+" failed")
-		return w, nil
 	}
-	w.vector = vectors[0]
-	return w, nil
+	for n, sought := range texts {
+		for _, i := range places[sought] {
+			why := "searched by words only, because the embedder " + s.embedder.Model()
+			switch {
+			case later:
+				all[i].warnings = []string{why + " is not called within a transaction"}
+			case err != nil:
+				all[i].warnings = []string{why + " failed"}
+			default:
+				all[i].vector = vectors[n]
+			}
+		}
+	}
+	return all, nil
 }
 
 func (s *Store) searchByTime(tx db.Tx, v viewer, q Query, sel selection, results *Results) error {
@@ -256,7 +364,7 @@ func (s *Store) searchByTime(tx db.Tx, v viewer, q Query, sel selection, results
 		return err
 	}
 	results.Found = results.Total
-	found, err := s.loadRows(tx, v, rows)
+	found, err := s.loadColumns(tx, v, q.contentColumn(), rows)
 	for i, m := range found {
 		results.Hits = append(results.Hits, Hit{Memory: m.Memory, Rank: q.Offset + i + 1, End: len(m.Content)})
 	}
@@ -314,7 +422,7 @@ func (s *Store) searchByRelevance(tx db.Tx, v viewer, q Query, w want, sel selec
 	if q.MinScore == 0 && r.again != nil {
 		results.Found = r.again.Confident
 	}
-	return s.showHits(tx, v, hits, r, results)
+	return s.showHits(tx, v, hits, r, q, results)
 }
 
 // maxConfident limits how many memories reach Query.MinScore.
@@ -372,14 +480,9 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 		return nil, err
 	}
 	if sel.Condition != "" {
-		condition, args := sel.Where()
-		rows, err := db.Column[int64](tx, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition, args...)
+		keep, err := sel.keep(tx)
 		if err != nil {
 			return nil, err
-		}
-		keep := make(map[int64]bool, len(rows))
-		for _, row := range rows {
-			keep[row] = true
 		}
 		r.Keep = func(row int64) bool { return keep[row] }
 	} else if len(sel.hidden) > 0 {
@@ -488,14 +591,14 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 }
 
 // showHits reads the memories of a page.
-func (s *Store) showHits(tx db.Tx, v viewer, hits []index.Hit, r *rankedQuery, results *Results) error {
+func (s *Store) showHits(tx db.Tx, v viewer, hits []index.Hit, r *rankedQuery, q Query, results *Results) error {
 	rows := make([]int64, len(hits))
 	byRow := make(map[int64]*index.Hit, len(hits))
 	for i := range hits {
 		rows[i] = hits[i].Row
 		byRow[hits[i].Row] = &hits[i]
 	}
-	found, err := s.loadRows(tx, v, rows)
+	found, err := s.loadColumns(tx, v, q.contentColumn(), rows)
 	for _, m := range found {
 		h := byRow[m.row]
 		hit := Hit{Memory: m.Memory, Rank: results.Offset + len(results.Hits) + 1, Score: float64(h.Score),

@@ -77,6 +77,9 @@ func shortExplanation(e *souvenir.Explanation) *souvenir.Explanation {
 	}
 	s := souvenir.Explanation{Words: evidence(e.Words), Meaning: evidence(e.Meaning), Late: evidence(e.Late),
 		Exact: short(e.Exact), Asking: short(e.Asking), Speaker: short(e.Speaker)}
+	if e.Reranked != nil {
+		s.Reranked = &souvenir.Reranked{Score: short(e.Reranked.Score), From: e.Reranked.From}
+	}
 	for _, l := range e.Lenders {
 		l.Value, l.Gain = short(l.Value), short(l.Gain)
 		s.Lenders = append(s.Lenders, l)

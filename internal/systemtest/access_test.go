@@ -333,6 +333,23 @@ var visits = map[string]func(v visit){
 			}
 		}
 	},
+	"SearchBatch": func(v visit) {
+		all, err := v.view.SearchBatch(v.Context(), []Query{{Limit: MaxLimit}, {Text: "common kettle", Limit: MaxLimit},
+			{Text: "kettle", WithoutContent: true, Limit: MaxLimit}})
+		v.check("SearchBatch", all, err)
+		for i, results := range all {
+			if results.Total != len(v.sees) {
+				v.Errorf("query %d of SearchBatch has a total of %d; %d can be seen", i, results.Total, len(v.sees))
+			}
+			if i < 2 {
+				v.found(fmt.Sprintf("query %d of SearchBatch", i), memoriesOf(results), err)
+			}
+		}
+		for _, m := range neighbours {
+			all, err := v.view.SearchBatch(v.Context(), []Query{{Text: m.name}, {Filter: Filter{"id": v.n.ids[m.name]}}})
+			v.check("SearchBatch for "+m.name, all, err, "secretplan")
+		}
+	},
 	"Collections": func(v visit) {
 		all, err := v.view.Collections(v.Context())
 		v.check("Collections", all, err)

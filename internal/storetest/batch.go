@@ -1,0 +1,185 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func searchBatch(f *fixture) {
+	stocked(f)
+	f.addCollection(souvenir.NewCollection{Name: "other"})
+	f.add(souvenir.NewMemory{Content: "A note on ferries.", Tags: []string{"sea"}, Collection: "other"})
+	queries := []souvenir.Query{{Text: answered}, {Text: unanswered, MinScore: 0.5}, {},
+		{Text: "ferry", Limit: 2, Offset: 1},
+		{Text: "ferry", Tags: []string{"sea"}}, {Text: "note", Tags: []string{"sea"}}, {Collections: []string{"other"}},
+		{Text: "tide", Sort: souvenir.SortCreatedAsc}, {Text: answered, Explain: true}, {ProjectID: "nowhere"}}
+	all, err := f.reader.SearchBatch(f.ctx, queries)
+	f.check("SearchBatch", err)
+	f.equal("results", len(all), len(queries))
+	for i, got := range all {
+		f.sameJSON(fmt.Sprint("query ", i), got, f.search(queries[i]))
+	}
+	none, err := f.reader.SearchBatch(f.ctx, nil)
+	f.check("SearchBatch of nothing", err)
+	f.equal("results of nothing", len(none), 0)
+}
+
+func searchBatchArguments(f *fixture) {
+	f.addTexts("a note")
+	ok := souvenir.Query{Text: "note"}
+	for _, bad := range []struct {
+		queries  []souvenir.Query
+		kind     *souvenir.Error
+		argument string
+		says     string
+	}{
+		{[]souvenir.Query{ok, {Limit: 101}}, souvenir.ErrInvalid, "limit", "queries[1]: limit is 101"},
+		{[]souvenir.Query{ok, ok, {Collections: []string{"nowhere"}}}, souvenir.ErrNotFound, "collection_name",
+			"queries[2]: "},
+		{[]souvenir.Query{{Filter: souvenir.Filter{"state": struct{}{}}}, ok}, souvenir.ErrInvalid, "", "queries[0]: "},
+		{slices.Repeat([]souvenir.Query{ok}, souvenir.MaxQueries+1), souvenir.ErrTooLarge, "queries", "at most 100"},
+		{slices.Repeat([]souvenir.Query{{Limit: 100}}, 11), souvenir.ErrTooLarge, "queries", "add up to 1100"},
+	} {
+		all, err := f.reader.SearchBatch(f.ctx, bad.queries)
+		if bad.argument == "" {
+			f.fails(bad.says, err, bad.kind, bad.says)
+		} else {
+			f.failsAt(bad.says, err, bad.kind, bad.argument, bad.says)
+		}
+		f.equal("results besides an error", len(all), 0)
+	}
+	most, err := f.reader.SearchBatch(f.ctx,
+		slices.Repeat([]souvenir.Query{{Text: "note", Limit: 10}}, souvenir.MaxQueries))
+	f.check("SearchBatch of the most", err)
+	f.equal("the last one's hits", len(most[souvenir.MaxQueries-1].Hits), 1)
+}
+
+func searchKeys(f *fixture) {
+	for _, key := range []string{"a", "b", "c", ""} {
+		f.add(souvenir.NewMemory{Content: "note " + key, Key: key})
+	}
+	for _, text := range []string{"", "note"} {
+		got := f.search(souvenir.Query{Text: text, Keys: []string{"c", "a", "nowhere"}, Sort: souvenir.SortKeyAsc})
+		f.equal("keys", []any{got.Total, got.Hits[0].Key, got.Hits[1].Key}, []any{2, "a", "c"})
+	}
+	f.equal("an unknown key", f.search(souvenir.Query{Keys: []string{"nowhere"}}).Total, 0)
+	f.equal("listed", len(f.list(souvenir.List{Keys: []string{"b"}})), 1)
+	_, err := f.reader.Search(f.ctx, souvenir.Query{Keys: slices.Repeat([]string{"a"}, 1001)})
+	f.failsAt("too many keys", err, souvenir.ErrTooLarge, "keys", "at most 1000")
+}
+
+func searchWithoutContent(f *fixture) {
+	stocked(f)
+	bare := func(m souvenir.Memory) souvenir.Memory { m.Content = ""; return m }
+	for _, q := range []souvenir.Query{{Text: answered}, {}, {Text: "tide", Sort: souvenir.SortCreatedAsc}} {
+		want := f.search(q)
+		for i := range want.Hits {
+			h := &want.Hits[i]
+			h.Memory, h.Start, h.End = bare(h.Memory), 0, 0
+		}
+		q.WithoutContent = true
+		f.sameJSON(fmt.Sprintf("search %+v", q), f.search(q), want)
+	}
+	past := souvenir.Query{Text: answered, AsOf: f.clock.Now(), WithoutContent: true}
+	for _, h := range f.search(past).Hits {
+		f.equal("content and passage as of now", []any{h.Content, h.Start, h.End}, []any{"", 0, 0})
+	}
+	var want []souvenir.Memory
+	for _, m := range f.list(souvenir.List{}) {
+		want = append(want, bare(m))
+	}
+	f.sameJSON("listed", f.list(souvenir.List{WithoutContent: true}), want)
+}
+
+// longest is a reranker that puts the longest texts first.
+func longest(_ context.Context, _ string, texts []string) ([]float64, error) {
+	scores := make([]float64, len(texts))
+	for i, text := range texts {
+		scores[i] = float64(len(text))
+	}
+	return scores, nil
+}
+
+// reranker opens the store again with a reranker.
+func (f *fixture) reranker(r souvenir.RerankerFunc) {
+	f.Helper()
+	f.close()
+	options := f.options(f.embedder)
+	options.Reranker = r
+	f.store = f.open(f.T, options)
+	f.reader, f.operator = f.store, f.store
+}
+
+func searchReranked(f *fixture) {
+	for i := range 9 {
+		f.addTexts("ferry" + strings.Repeat(" ferry and harbour", i))
+	}
+	plain := f.search(souvenir.Query{Text: "ferry", Limit: 9})
+	f.reranker(longest)
+	byLength := func(hits []souvenir.Hit) []string {
+		sorted := slices.Clone(hits)
+		slices.SortStableFunc(sorted, func(a, b souvenir.Hit) int { return len(b.Content) - len(a.Content) })
+		return hitContents(sorted)
+	}
+	f.same("all", hitContents(f.search(souvenir.Query{Text: "ferry", Limit: 9}).Hits), byLength(plain.Hits)...)
+	none := f.search(souvenir.Query{Text: "ferry", Limit: 9, Rerank: -1})
+	f.same("none", hitContents(none.Hits), hitContents(plain.Hits)...)
+	want := append(byLength(plain.Hits[:5]), hitContents(plain.Hits[5:])...)
+	var got []string
+	for offset := 0; offset < 9; offset += 2 {
+		page := f.search(souvenir.Query{Text: "ferry", Rerank: 5, Limit: 2, Offset: offset, Explain: true})
+		f.equal("page", []int{page.Total, page.Offset, page.Limit}, []int{9, offset, 2})
+		for _, h := range page.Hits {
+			got = append(got, h.Content)
+			f.equal("rank", h.Rank, len(got))
+			if r := h.Explanation.Reranked; h.Rank <= 5 && offset < 5 &&
+				(r == nil || r.Score != float64(len(h.Content)) || plain.Hits[r.From-1].Content != h.Content) {
+				f.Errorf("%q is reranked by %+v; want its length and its rank before", h.Content, r)
+			}
+		}
+	}
+	f.same("five, by the page", got, want...)
+	bare := f.search(souvenir.Query{Text: "ferry", WithoutContent: true})
+	f.equal("without content", []any{bare.Hits[0].Content, bare.Hits[0].End}, []any{"", 0})
+	batch, err := f.reader.SearchBatch(f.ctx, []souvenir.Query{{Text: "ferry", Limit: 9}, {}})
+	f.check("SearchBatch", err)
+	f.same("in a batch", hitContents(batch[0].Hits), byLength(plain.Hits)...)
+	_, err = f.reader.Search(f.ctx, souvenir.Query{Text: "ferry", Rerank: 101})
+	f.failsAt("too many", err, souvenir.ErrInvalid, "rerank", "at most 100")
+}
+
+func hitContents(hits []souvenir.Hit) []string {
+	var all []string
+	for _, h := range hits {
+		all = append(all, h.Content)
+	}
+	return all
+}
+
+func searchRerankerFails(f *fixture) {
+	f.addTexts("ferry", "ferry and harbour", "ferry and harbour and ferry")
+	want := f.find("ferry")
+	for what, r := range map[string]souvenir.RerankerFunc{
+		"an error": func(context.Context, string, []string) ([]float64, error) { return nil, errors.New("secret key") },
+		"a panic":  func(context.Context, string, []string) ([]float64, error) { panic("secret key") },
+		"one score less": func(ctx context.Context, q string, texts []string) ([]float64, error) {
+			return longest(ctx, q, texts[1:])
+		},
+		"no number": func(_ context.Context, _ string, texts []string) ([]float64, error) {
+			return append(make([]float64, len(texts)-1), float64(nan())), nil
+		},
+	} {
+		f.reranker(r)
+		results := f.search(souvenir.Query{Text: "ferry"})
+		f.same(what, fitting(results), want...)
+		if text := strings.Join(results.Warnings, "\n"); !strings.Contains(text, "the reranker failed") ||
+			strings.Contains(text, "secret") {
+			f.Errorf("%s: warnings are %q; want one that the reranker failed, and nothing of its error", what, text)
+		}
+	}
+}
