@@ -60,8 +60,8 @@ type NewMemory struct {
 	ValidFrom, ValidUntil time.Time
 
 	// Supersedes is the id of a memory of the same place, the collection and the project, that this one replaces: that one
-	// is valid until this one begins, with ValidFrom or else as soon as it is stored. It stays as it is, and is valid again
-	// once this memory is deleted. The caller may change it, and it is no rule.
+	// is valid until this one begins, with ValidFrom or else as soon as it is stored. It stays as it is, and is valid
+	// again once this memory is deleted. The caller may change it, and it is no rule.
 	Supersedes string
 
 	// Metadata is the caller's own: anything that JSON can hold, at most 64 KiB of it. No key has a meaning to the store,

@@ -52,7 +52,8 @@ type Bulk struct {
 // updatedAtOnce is how many memories one transaction updates.
 const updatedAtOnce = 200
 
-// DeleteMemories deletes all memories that match, also those that are not valid now. Each goes to the trash as an entry of its own, as with
+// DeleteMemories deletes all memories that match, also those that are not valid now. Each goes to the trash as an
+// entry of its own, as with
 // [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their turn: after an error
 // the counts say what was done, and a second call does the rest. Memories that no longer match are skipped.
 func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, error) {
@@ -162,7 +163,8 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 
 // patchOfMany returns the patch of a change to many memories.
 func (u *MemoryUpdate) patchOfMany() (attributesPatch, error) {
-	if u.Content != nil || u.Embedding != nil || u.EventTime != nil || u.ExpiresAt != nil || u.ValidFrom != nil || u.ValidUntil != nil ||
+	if u.Content != nil || u.Embedding != nil || u.EventTime != nil || u.ExpiresAt != nil || u.ValidFrom != nil ||
+		u.ValidUntil != nil ||
 		u.ExpectedRevision != 0 {
 		return attributesPatch{}, invalid("Change",
 			"Change has Content, Embedding, a time or ExpectedRevision, which belong to one memory; "+

@@ -426,7 +426,8 @@ func (m *readMemory) columns(v viewer, content string) db.Columns {
 		{SQL: `(SELECT ` + db.ListOf + `(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)`,
 			To: &m.tags},
 		{SQL: `(SELECT ` + db.ListOf + `(r.uid ORDER BY l.position) FROM memory_link l JOIN memory r ON r.id = l.related_id
-			WHERE l.memory_id = m.id` + v.Alive(`r`) + ` AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
+			WHERE l.memory_id = m.id` + v.Alive(`r`) + `
+			AND EXISTS (SELECT 1 FROM partition p JOIN collection c ON c.id = p.collection_id
 			WHERE p.id = r.partition_id AND ` + visible + `))`, To: &m.related, Args: visibleArgs},
 		{SQL: `m.revision`, To: &m.Revision}, {SQL: `m.created_at`, To: &m.created},
 		{SQL: `m.updated_at`, To: &m.updated}, {SQL: writable, To: &m.writable, Args: writableArgs},

@@ -327,7 +327,8 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	}
 	if _, err := w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
 		classification = ?,
-			rule_type = ?, event_time = ?, expires_at = ?, valid_from = ?, valid_until = ?, supersedes = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+			rule_type = ?, event_time = ?, expires_at = ?, valid_from = ?, valid_until = ?, supersedes = ?,
+			metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
 		at.Partition, after.Content, db.OrNull(after.EventType), db.OrNull(after.State), db.OrNull(string(after.Importance)),
 		db.OrNull(string(after.Classification)),
 		db.OrNull(string(after.RuleType)), microsOf(after.EventTime), after.times.Expires, after.times.From,

@@ -53,8 +53,8 @@ func (v Viewer) Held() string {
 		v.Expired)
 }
 
-// Current is the condition that a memory m has not expired, is valid now, and is superseded by no other one, in the form
-// that follows another condition.
+// Current is the condition that a memory m has not expired, is valid now, and is superseded by no other one, in the
+// form that follows another condition.
 func (v Viewer) Current() string {
 	condition := v.Alive(`m`)
 	if v.Ended != nil {
@@ -131,7 +131,7 @@ func FreeKey(tx db.Tx, v Viewer, partition int64, key string) error {
 	if v.Expired == 0 || key == "" {
 		return nil
 	}
-	_, err := tx.Exec(`UPDATE memory SET key = NULL WHERE partition_id = ? AND key = ? AND expires_at <= ?`, partition, key,
-		v.Expired)
+	_, err := tx.Exec(`UPDATE memory SET key = NULL WHERE partition_id = ? AND key = ? AND expires_at <= ?`,
+		partition, key, v.Expired)
 	return err
 }

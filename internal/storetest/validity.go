@@ -148,7 +148,8 @@ func supersededPages(f *fixture) {
 			f.clock.Pass(time.Second)
 		}
 	}
-	for _, q := range []souvenir.Query{{Text: "heron"}, {}, {ProjectID: "p"}, {Text: "heron", Sort: souvenir.SortCreatedAsc}} {
+	for _, q := range []souvenir.Query{{Text: "heron"}, {}, {ProjectID: "p"},
+		{Text: "heron", Sort: souvenir.SortCreatedAsc}} {
 		want := 10
 		if q.ProjectID != "" {
 			want = 5
@@ -178,7 +179,8 @@ func supersedesAccess(f *fixture) {
 	_, err = stranger.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", Supersedes: shared.ID})
 	f.failsAt("a stranger", err, souvenir.ErrNotFound, "supersedes")
 	// A file that someone has made says what it likes.
-	line := fmt.Sprintf(`{"souvenir":"export","version":1}`+"\n"+`{"type":"memory","content":"y","owner":"stranger","supersedes":%q}`, shared.ID)
+	line := fmt.Sprintf(`{"souvenir":"export","version":1}`+"\n"+
+		`{"type":"memory","content":"y","owner":"stranger","supersedes":%q}`, shared.ID)
 	_, err = f.operator.Upkeep().Import(f.ctx, bytes.NewReader([]byte(line)), nil)
 	f.check("Import", err)
 	f.same("still there", f.find("key"), "the key is under the mat")
