@@ -351,12 +351,12 @@ func ExampleStore_AddMemory_supersedes() {
 	defer store.Close()
 
 	may := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-	berlin, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "Anna lives in Berlin.", CreatedAt: may})
+	berlin, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "Anna works in Berlin.", CreatedAt: may})
 	if err != nil {
 		log.Fatal(err)
 	}
 	june := may.AddDate(0, 1, 0)
-	if _, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "Anna lives in Rome.", CreatedAt: june,
+	if _, err := store.AddMemory(ctx, souvenir.NewMemory{Content: "Anna works in Rome.", CreatedAt: june,
 		Supersedes: berlin.ID}); err != nil {
 		log.Fatal(err)
 	}
@@ -369,6 +369,6 @@ func ExampleStore_AddMemory_supersedes() {
 		}
 	}
 	// Output:
-	// Anna lives in Rome.
-	// Anna lives in Berlin.
+	// Anna works in Rome.
+	// Anna works in Berlin.
 }

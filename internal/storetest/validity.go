@@ -60,29 +60,29 @@ func (f *fixture) read(m souvenir.Memory) (read souvenir.Memory) {
 }
 
 func supersedes(f *fixture) {
-	berlin := f.add(souvenir.NewMemory{Content: "Anna lives in Berlin"})
+	berlin := f.add(souvenir.NewMemory{Content: "Anna works in Berlin"})
 	f.clock.Pass(time.Hour)
 	moved := start.Add(24 * time.Hour)
-	rome := f.add(souvenir.NewMemory{Content: "Anna lives in Rome", Supersedes: berlin.ID, ValidFrom: moved})
-	f.same("not yet", f.find("Anna"), "Anna lives in Berlin")
+	rome := f.add(souvenir.NewMemory{Content: "Anna works in Rome", Supersedes: berlin.ID, ValidFrom: moved})
+	f.same("not yet", f.find("Anna"), "Anna works in Berlin")
 	f.clock.Pass(23 * time.Hour)
-	f.same("moved", f.find("Anna"), "Anna lives in Rome")
+	f.same("moved", f.find("Anna"), "Anna works in Rome")
 	old := f.get(berlin.ID)
 	f.equal("the old one", []any{old.SupersededBy, old.ValidUntil, old.Revision}, []any{rome.ID, moved, 1})
 	f.equal("as JSON", f.read(old), old)
 	f.equal("the new one", []any{rome.Supersedes, f.get(rome.ID).Supersedes}, []any{berlin.ID, berlin.ID})
-	oslo := f.put(souvenir.NewMemory{Content: "Anna lives in Oslo", Supersedes: rome.ID, Key: "anna"})
-	f.same("a chain", f.find("Anna"), "Anna lives in Oslo")
-	f.equal("put again", f.put(souvenir.NewMemory{Content: "Anna lives in Oslo", Supersedes: rome.ID,
+	oslo := f.put(souvenir.NewMemory{Content: "Anna works in Oslo", Supersedes: rome.ID, Key: "anna"})
+	f.same("a chain", f.find("Anna"), "Anna works in Oslo")
+	f.equal("put again", f.put(souvenir.NewMemory{Content: "Anna works in Oslo", Supersedes: rome.ID,
 		Key: "anna"}).Effect, souvenir.EffectUnchanged)
 	f.delete(oslo.ID)
-	f.same("undone", f.find("Anna"), "Anna lives in Rome")
+	f.same("undone", f.find("Anna"), "Anna works in Rome")
 	_, err := f.store.Trash().Restore(f.ctx, oslo.ID)
 	f.check("Restore", err)
-	f.same("restored", f.find("Anna"), "Anna lives in Oslo")
+	f.same("restored", f.find("Anna"), "Anna works in Oslo")
 	f.delete(rome.ID)
-	f.same("without the middle, both ends are facts", f.find("Anna"), "Anna lives in Berlin", "Anna lives in Oslo")
-	back := f.add(souvenir.NewMemory{Content: "Anna lives in Berlin", IfAbsent: true, Supersedes: oslo.ID})
+	f.same("without the middle, both ends are facts", f.find("Anna"), "Anna works in Berlin", "Anna works in Oslo")
+	back := f.add(souvenir.NewMemory{Content: "Anna works in Berlin", IfAbsent: true, Supersedes: oslo.ID})
 	f.equal("what is valid is not stored twice", back.Effect, souvenir.EffectUnchanged)
 }
 
