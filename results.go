@@ -345,7 +345,7 @@ type ContextMemory struct {
 	Truncated bool    // shortened: Content ends early, or long metadata is left out. GetMemory returns the whole
 }
 
-// MarshalJSON returns the memory's form with score and truncated where they are not zero.
+// MarshalJSON returns the memory's form with score and truncated, and without what is zero.
 func (m ContextMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		ID         string         `json:"id"`
@@ -359,9 +359,12 @@ func (m ContextMemory) MarshalJSON() ([]byte, error) {
 		SharedBy   string         `json:"shared_by,omitempty"`
 		Key        string         `json:"key,omitempty"`
 		EventTime  time.Time      `json:"event_time,omitzero"`
+		ExpiresAt  time.Time      `json:"expires_at,omitzero"`
+		memoryValidity
 		contextMemoryJSON
 	}{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt, m.SharedBy,
-		m.Key, m.EventTime, contextMemoryJSON{m.Score, m.Truncated}})
+		m.Key, m.EventTime, m.ExpiresAt, memoryValidity{m.ValidFrom, m.ValidUntil, m.Supersedes, m.SupersededBy},
+		contextMemoryJSON{m.Score, m.Truncated}})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
