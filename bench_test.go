@@ -140,7 +140,8 @@ func BenchmarkTenPuts(b *testing.B) {
 	s := openBench(b, 1)
 	put := func(ctx context.Context, round int) error {
 		for i := range 10 {
-			m := souvenir.NewMemory{Key: fmt.Sprint("key ", i), Content: fmt.Sprintf("version %d of the text number %d", round, i)}
+			m := souvenir.NewMemory{Key: fmt.Sprint("key ", i),
+				Content: fmt.Sprintf("version %d of the text number %d", round, i)}
 			if _, err := s.PutMemory(ctx, m); err != nil {
 				return err
 			}

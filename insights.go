@@ -405,7 +405,8 @@ func (h *Insights) Tags(ctx context.Context, collections ...string) ([]Tag, erro
 			all = append(all, t)
 			return err
 		}, `SELECT t.tag, count(*) FROM memory_tag t JOIN memory m ON m.id = t.memory_id
-			WHERE m.partition_id IN `+db.Integers+v.Alive(`m`)+` GROUP BY t.tag ORDER BY count(*) DESC, t.tag`, selection.PartitionList())
+			WHERE m.partition_id IN `+db.Integers+v.Alive(`m`)+` GROUP BY t.tag ORDER BY count(*) DESC, t.tag`,
+			selection.PartitionList())
 	})
 	return all, err
 }

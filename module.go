@@ -291,7 +291,8 @@ func (r *moduleReader) count() error {
 			summary.States[state]++
 		}
 		return nil
-	}, moduleQuery(r.sel.Live), db.LowerList(names...), db.LowerList(tagSpellings(r.query.Module)...), r.sel.PartitionList())
+	}, moduleQuery(r.sel.Live), db.LowerList(names...), db.LowerList(tagSpellings(r.query.Module)...),
+		r.sel.PartitionList())
 	if err == nil {
 		err = recency.Sort(r.tx, r.now(), own)
 	}

@@ -259,7 +259,7 @@ func (s *Store) Transaction(ctx context.Context, fn func(ctx context.Context) er
 		own = fn(ctx)
 		return own
 	})
-	if own != nil && err == own {
+	if own != nil && errors.Is(err, own) {
 		return own
 	}
 	return wrap(err)

@@ -80,7 +80,8 @@ func (e slowEmbedder) Embed(ctx context.Context, p Purpose, texts []string) ([][
 
 func TestNoOtherEmbedderRunsWithinATransaction(t *testing.T) {
 	var calls atomic.Int32
-	s := openWords(t, filepath.Join(t.TempDir(), "slow.db"), Options{Embedder: slowEmbedder{wordEmbedder("slow-1"), &calls}})
+	s := openWords(t, filepath.Join(t.TempDir(), "slow.db"),
+		Options{Embedder: slowEmbedder{wordEmbedder("slow-1"), &calls}})
 	var stored Stored
 	err := s.Transaction(t.Context(), func(ctx context.Context) (err error) {
 		if stored, err = s.AddMemory(ctx, NewMemory{Content: "a copper kettle"}); err != nil {

@@ -186,11 +186,11 @@ type PurgeReport struct {
 	HeldUntil time.Time `json:"held_until,omitzero"`
 }
 
-// Purge deletes data that is no longer needed: expired memories, expired entries of the trash, uploads without progress for 24 hours,
-// expired sign-ins, recorded calls that are too old or too many, and invitations, tokens and OAuth state used or
-// expired long ago; and, if asked to, old revisions. It works in short transactions, so that other writers get their
-// turn. No trace of data erased now or since the last purge is left in the file and its log, unless others read from
-// the log all the time. Free space stays in the file, for new content, until [Upkeep.Compact].
+// Purge deletes data that is no longer needed: expired memories, expired entries of the trash, uploads without progress
+// for 24 hours, expired sign-ins, recorded calls that are too old or too many, and invitations, tokens and OAuth state
+// used or expired long ago; and, if asked to, old revisions. It works in short transactions, so that other writers get
+// their turn. No trace of data erased now or since the last purge is left in the file and its log, unless others read
+// from the log all the time. Free space stays in the file, for new content, until [Upkeep.Compact].
 //
 // A clock that is a year ahead must not empty the trash. So if the clock is more than two days past the last purge, or
 // the last check by the background worker, nothing that expires by time is deleted until the clock has stayed ahead for
@@ -433,8 +433,8 @@ func (h *Upkeep) LoadIndex(ctx context.Context) error {
 // lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.
 const lookForTraces = time.Hour
 
-// tidy does what is due now and then: it erases expired memories and entries of the trash, removes the traces of erased data, and
-// the remains of files after crashes. Only the worker calls it.
+// tidy does what is due now and then: it erases expired memories and entries of the trash, removes the traces of erased
+// data, and the remains of files after crashes. Only the worker calls it.
 func (s *shared) tidy(ctx context.Context) {
 	var erased, expired int
 	e, err := s.deadline(ctx, false)

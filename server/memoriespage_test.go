@@ -24,7 +24,8 @@ func (w *world) furnishMemoryList(paths map[string]string) {
 		m, err := ada.AddMemory(w.t.Context(),
 			souvenir.NewMemory{Collection: "<i>c</i>", Content: hostile + " " + hostile, EventType: "<b>type", State: "archived",
 				Importance: souvenir.ImportanceHigh,
-				Tags:       []string{hostile, fmt.Sprint("n", i)}, ProjectID: "p", ShownMetadata: map[string]any{"source": hostile}})
+				Tags:       []string{hostile, fmt.Sprint("n", i)}, ProjectID: "p",
+				ShownMetadata: map[string]any{"source": hostile}})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -90,7 +91,8 @@ func TestSearchPageSaysWhatMakesUpAScore(t *testing.T) {
 	olivia := w.signedIn(owner)
 	for _, view := range []string{"", "&view=reading"} {
 		olivia.find("q=where+do+otters+sleep"+view).expect(http.StatusOK, "<summary>Why this score<", "Same words",
-			"Same meaning", `The message before</a>, which asks what this may answer</span> <b>&#43;0.`, "Is a question</span> <b>-0.",
+			"Same meaning", `The message before</a>, which asks what this may answer</span> <b>&#43;0.`,
+			"Is a question</span> <b>-0.",
 			`class="lent"`, `class="less"`)
 	}
 	olivia.find("").without("Why this score")

@@ -133,8 +133,8 @@ func (c call) run(t *testing.T, args ...string) outcome {
 	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
-// canRunHere reports whether a run takes no process of its own: in the short form, if it neither serves, nor asks for the
-// path of the program, nor needs an environment of its own beside the program's variables.
+// canRunHere reports whether a run takes no process of its own: in the short form, if it neither serves, nor asks for
+// the path of the program, nor needs an environment of its own beside the program's variables.
 func (c call) canRunHere(args []string) bool {
 	if longtest.On() || slices.ContainsFunc(args, func(arg string) bool {
 		return slices.Contains([]string{"serve", "mcp", "demo", "client-config"}, arg)
@@ -171,11 +171,11 @@ func (c call) runHere(t *testing.T, args ...string) outcome {
 		t.Fatal(err)
 	}
 	if c.dir != "" {
-		if err := os.Chdir(c.dir); err != nil {
+		if err := os.Chdir(c.dir); err != nil { //nolint:usetesting // the test goes on where it was
 			t.Fatal(err)
 		}
 		defer func() {
-			if err := os.Chdir(before); err != nil {
+			if err := os.Chdir(before); err != nil { //nolint:usetesting // as above
 				t.Fatal(err)
 			}
 		}()
@@ -183,9 +183,9 @@ func (c call) runHere(t *testing.T, args ...string) outcome {
 	for _, v := range atHome(home) {
 		name, value, _ := strings.Cut(v, "=")
 		if old, had := os.LookupEnv(name); had {
-			defer os.Setenv(name, old)
+			defer func() { _ = os.Setenv(name, old) }() //nolint:usetesting // as below
 		} else {
-			defer os.Unsetenv(name)
+			defer func() { _ = os.Unsetenv(name) }()
 		}
 		if err := os.Setenv(name, value); err != nil { //nolint:usetesting // the test goes on with its own
 			t.Fatal(err)

@@ -36,7 +36,8 @@ func transactionWhole(f *fixture) {
 		m, err := f.store.GetMemory(ctx, first.ID)
 		f.check("GetMemory", err)
 		f.equal("within, the state", []any{m.State, m.Revision}, []any{"open", 2})
-		found, err := f.store.Search(ctx, souvenir.Query{Text: "red valve", Collections: []string{souvenir.DefaultCollection}})
+		found, err := f.store.Search(ctx,
+			souvenir.Query{Text: "red valve", Collections: []string{souvenir.DefaultCollection}})
 		f.check("Search", err)
 		if len(found.Hits) == 0 || found.Hits[0].ID != first.ID {
 			f.Errorf("within the transaction a search finds %+v; want the new memory first", found.Hits)
@@ -105,7 +106,8 @@ func transactionUndone(f *fixture) {
 
 func transactionPart(f *fixture) {
 	f.check("Transaction", f.store.Transaction(f.ctx, func(ctx context.Context) error {
-		_, err := f.store.AddMemories(ctx, []souvenir.NewMemory{{Content: "one"}, {Content: "two", Related: []string{"x"}}}, nil)
+		_, err := f.store.AddMemories(ctx, []souvenir.NewMemory{{Content: "one"}, {Content: "two", Related: []string{"x"}}},
+			nil)
 		f.fails("AddMemories with a link to nowhere", err, souvenir.ErrNotFound)
 		_, err = f.store.GetMemory(ctx, "nowhere")
 		f.fails("GetMemory", err, souvenir.ErrNotFound)
@@ -161,7 +163,8 @@ func transactionRefused(f *fixture) {
 func transactionDeletes(f *fixture) {
 	undone := errors.New("undone")
 	for _, end := range []error{undone, nil} {
-		one, two := f.add(souvenir.NewMemory{Content: "one", Tags: []string{"old"}}), f.add(souvenir.NewMemory{Content: "two"})
+		one, two := f.add(souvenir.NewMemory{Content: "one", Tags: []string{"old"}}),
+			f.add(souvenir.NewMemory{Content: "two"})
 		err := f.store.Transaction(f.ctx, func(ctx context.Context) error {
 			deleted, err := f.store.DeleteMemories(ctx, souvenir.MemoriesDeletion{List: souvenir.List{Tags: []string{"old"}}})
 			f.check("DeleteMemories", err)

@@ -379,7 +379,8 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 		item.ID, at.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(m.Importance),
 		db.OrNull(m.Classification),
 		db.OrNull(m.RuleType), db.OrNull(m.Key), m.EventTime,
-		m.Times.Expires, m.Times.From, m.Times.Until, db.OrNull(m.Times.Supersedes), m.Metadata, m.Revision, m.Created, m.Updated)
+		m.Times.Expires, m.Times.From, m.Times.Until, db.OrNull(m.Times.Supersedes), m.Metadata, m.Revision, m.Created,
+		m.Updated)
 	if err != nil {
 		return err
 	}
