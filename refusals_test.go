@@ -137,6 +137,7 @@ func (st settled) refusals() map[string]refusal {
 			"client_id"},
 		"Rules":             {[]any{ProjectRef{ID: "p", Name: "another"}}, ErrInvalid, "project_name"},
 		"Search":            {[]any{Query{Limit: -1}}, ErrInvalid, "limit"},
+		"SearchBatch":       {[]any{[]Query{{Text: "apple"}, {Limit: -1}}}, ErrInvalid, "limit"},
 		"SetDocumentClient": {[]any{DocumentClient{URL: "http://app.example/client"}}, ErrInvalid, "client_id"},
 		"SetIdentityMemory": {[]any{IdentityMemory{}}, ErrInvalid, "content"},
 		"SetPreferences": {[]any{map[string]any{"x": strings.Repeat("x", MaxPreferences)}}, ErrTooLarge,
