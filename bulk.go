@@ -71,7 +71,7 @@ func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDele
 	if err := b.begin(ctx, d.All, d.DryRun); err != nil {
 		return b.done, err
 	}
-	if err := b.tell(ctx, o, ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
+	if err := b.describe(ctx, o, ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
 		return b.done, err
 	}
 	if err := o.delete(ctx); err != nil {
@@ -117,7 +117,7 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 		return b.done, err
 	}
 	if o != nil {
-		if err := b.tell(ctx, o, ProjectRef{ID: u.ProjectID, Name: u.ProjectName}); err != nil {
+		if err := b.describe(ctx, o, ProjectRef{ID: u.ProjectID, Name: u.ProjectName}); err != nil {
 			return b.done, err
 		}
 		if _, err := o.rewriteUpdate(ctx, &u.Change, patch); err != nil {
@@ -229,8 +229,8 @@ func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
 	return nil
 }
 
-// tell notes in an operation with hooks which memories it is about.
-func (b *bulk) tell(ctx context.Context, o *operation, project ProjectRef) error {
+// describe notes in an operation with hooks which memories it is about.
+func (b *bulk) describe(ctx context.Context, o *operation, project ProjectRef) error {
 	if o == nil {
 		return nil
 	}
@@ -250,7 +250,7 @@ func (b *bulk) tell(ctx context.Context, o *operation, project ProjectRef) error
 	return nil
 }
 
-// next does some of the memories in one commit, and reports whether there are none left. fn gets those that still fit,
+// next processes one batch in a commit, and reports whether it was the last. fn gets those that still fit,
 // and returns how many of the first of them it did, and how many it changed.
 func (b *bulk) next(ctx context.Context, most int,
 	fn func(tx db.Tx, v viewer, found []storedMemory) (did, changed int, err error)) (bool, error) {

@@ -53,7 +53,7 @@ type CheckReport struct {
 
 // Finding is a problem in the file.
 type Finding struct {
-	Table      string `json:"table"`        // where; "file" for SQLite's findings about the file as a whole
+	Table      string `json:"table"`        // where; "file" for the engine's findings about the file as a whole
 	ID         string `json:"id,omitempty"` // of the memory, file or collection it concerns, as callers know it
 	Problem    string `json:"problem"`
 	Repairable bool   `json:"repairable"` // a repair can fix it without losing stored data

@@ -366,7 +366,7 @@ func renameCollection(tx db.Tx, v viewer, row int64, before, after string) error
 // the zero value.
 type DeleteOptions struct {
 	// WithMemories deletes what it holds, too: the memories in it, no matter who stored them, and with a user their
-	// collections, projects and files. Without it, deleting what is not empty is ErrConflict.
+	// collections, projects and files. Without it, deleting one that is not empty fails with ErrConflict.
 	WithMemories bool
 
 	// ForGood erases a collection or a project with its memories instead of moving it to the trash. A user is always

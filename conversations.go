@@ -164,7 +164,7 @@ func (c *Conversation) Clear(ctx context.Context, options *DeleteOptions) (delet
 	}
 	gone, err := hooked(ctx, c.store, OperationDelete, "Conversation.Clear",
 		func(ctx context.Context, o *operation) (deletion, error) {
-			c.tell(o)
+			c.describe(o)
 			if err := o.delete(ctx); err != nil {
 				return deletion{}, err
 			}

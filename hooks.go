@@ -184,7 +184,7 @@ func (s *Store) hookedDelete(ctx context.Context, method string, run func(contex
 	return err
 }
 
-// after calls the After of the first hooks, those that have started, the last one first.
+// after calls After on the hooks that started, in reverse order.
 func (o *operation) after(ctx context.Context, started int, r OperationResult) {
 	for _, m := range r.Memories {
 		if m.ID != "" {

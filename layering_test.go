@@ -167,6 +167,13 @@ var layers = []layer{
 	},
 	{
 		From:   []string{"./..."},
+		Except: []string{"./internal/storetest", "./internal/db/dbtest"},
+		Never:  []string{"./internal/storetest", "./internal/db/dbtest", "./internal/longtest", "./internal/systemtest"},
+		Reach:  direct,
+		Why:    "what only tests use is in no program",
+	},
+	{
+		From:   []string{"./..."},
 		Except: []string{"./internal/accesstoken"},
 		Never:  []string{"github.com/golang-jwt/..."},
 		Reach:  direct,

@@ -88,7 +88,7 @@ func (c *Conversation) Append(ctx context.Context, add ...Turn) ([]Turn, error) 
 
 func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn) ([]Turn, error) {
 	o.counts(len(add))
-	c.tell(o)
+	c.describe(o)
 	horizon := recency.Horizon(c.store.now())
 	drafts := make([]kernel.Draft, len(add))
 	given := map[*kernel.Draft]*int64{}
@@ -166,8 +166,8 @@ func (c *Conversation) draft(ctx context.Context, o *operation, t Turn) (kernel.
 	return newDraft(m)
 }
 
-// tell notes in an operation which conversation it is about.
-func (c *Conversation) tell(o *operation) {
+// describe notes in an operation which conversation it is about.
+func (c *Conversation) describe(o *operation) {
 	if o != nil {
 		o.Conversation = c.key
 		o.in(ProjectRef{ID: c.place.ProjectID, Name: c.place.ProjectName})
@@ -404,7 +404,7 @@ func (c *Conversation) Delete(ctx context.Context, id string) error {
 		return c.err
 	}
 	return c.store.hookedDelete(ctx, "Conversation.Delete", func(ctx context.Context, o *operation) error {
-		c.tell(o)
+		c.describe(o)
 		o.names(id)
 		if err := o.delete(ctx); err != nil {
 			return err

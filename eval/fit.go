@@ -60,9 +60,9 @@ type example struct {
 	weight   float64
 }
 
-// fitWeights compares what answers a question with the three best hits of those that nothing answers. Within a set both
-// count the same. Other hits of questions that have an answer are left out: they may well be about it. The bias is then
-// set so that nothing reaches 0.5 for the wanted share of what nothing answers in the project's own questions.
+// fitWeights compares answers with the top three hits of unanswerable questions; within a set both weigh the same. Other
+// hits of answerable questions are skipped: they may be relevant. The bias is then set so that for the wanted share of
+// the project's own unanswerable questions no hit reaches 0.5.
 func fitWeights(dev []judged) regression {
 	groups := map[string][]judged{}
 	for _, j := range dev {

@@ -237,7 +237,7 @@ func TestTokensMadeWithTokens(t *testing.T) {
 	var left souvenir.AddedToken
 	w.do("client", "POST", "/api/mcp-tokens", `{"name": "d"}`).expect(http.StatusOK).decode(&left)
 	if left.ExpiresAt.IsZero() {
-		t.Error("a token that a client made never ends")
+		t.Error("expiry of a token that an application made: got none, want one")
 	}
 	w.do("client", "POST", "/api/mcp-tokens", `{"name": "d", "expires_in_days": 31}`).expect(http.StatusForbidden)
 }

@@ -3,8 +3,8 @@
 //	go run ./duplicates ../internal/alike/testdata/pairs.jsonl stsb_en.jsonl.gz
 //
 // A set is JSON Lines, gzipped or not: {"a", "b", "lang", "same": bool}, or with {"split", "score": 0 to 5} in place of
-// same, of which 4.4 and more is the same, 3.4 and less is not, and what lies between is left out, as is the split
-// "train".
+// same: pairs that score 4.4 or more are duplicates, those of 3.4 or less are not; the rest and the split "train" are
+// skipped.
 package main
 
 import (

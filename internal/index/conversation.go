@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Turn says what is known of a memory as a part of a conversation. The memories of a conversation are in the order of
+// Turn is a memory's place in a conversation. The memories of a conversation are in the order of
 // their times, and of their rows where times are equal. A conversation never spans partitions.
 type Turn struct {
 	Conversation int64  // tells the conversations of a partition apart

@@ -48,8 +48,8 @@ type Attributes struct {
 var KnownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
 	"rule_type", "tags", "related_memory_ids"}
 
-// CustomKey is the key of the object, in metadata as callers give and see it, whose keys are the caller's own whatever
-// their names. Own keys that have the name of a known key are shown in it.
+// CustomKey is the metadata key of an object that holds the caller's own keys, whatever their names. Own keys that are
+// named like a known key are shown in it.
 const CustomKey = "custom"
 
 // AttributesOf splits metadata, as callers give and see it, into attributes. The metadata must be canonical. A custom

@@ -165,7 +165,7 @@ func (l *lineWriter) metadata(known []knownKey, tags []string, own string) {
 		}
 		l.buf = append(l.buf, ']')
 	}
-	own = shownOwn(own)
+	own = formatOwn(own)
 	if own == "{}" {
 		l.buf = append(l.buf, '}')
 		return
@@ -182,8 +182,8 @@ func (l *lineWriter) metadata(known []knownKey, tags []string, own string) {
 	l.buf = append(l.buf[:at], l.buf[min(at+1, len(l.buf)):]...) // the brace is there
 }
 
-// shownOwn returns own metadata, as JSON, in its shown form: keys named like known ones stand in a custom object.
-func shownOwn(own string) string {
+// formatOwn returns own metadata, as JSON, in its shown form: keys named like known ones stand in a custom object.
+func formatOwn(own string) string {
 	named := func(key string) bool { return strings.Contains(own, `"`+key+`"`) }
 	if !named(kernel.CustomKey) && !slices.ContainsFunc(kernel.KnownKeys, named) {
 		return own
