@@ -244,8 +244,8 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error
 //
 // Before functions of [Hooks] run within the transaction, After when it has ended, with its error if all was undone.
 // What works in several transactions of its own cannot be part of one and is ErrInvalid: AddFile, DeleteProject,
-// DeleteCollection, [Trash.Empty], restoring a project or collection, and the methods of [Accounts] and [Upkeep]. On a
-// full disk the whole transaction is ErrFull, deletions included.
+// DeleteCollection, [Trash.Empty], restoring a project or collection, and what changes anything in [Accounts] and
+// [Upkeep]. On a full disk the whole transaction is ErrFull, deletions included.
 func (s *Store) Transaction(ctx context.Context, fn func(ctx context.Context) error) error {
 	if err := s.checkWritable(); err != nil {
 		return err
