@@ -128,7 +128,7 @@ func (in *inspection) checkMemory(m *checkedMemory) {
 	for _, err := range []error{
 		valid.Name("id", m.id), valid.Content(m.content), m.checkAttributes(), valid.Time("created_at", m.created),
 		valid.Time("updated_at", m.updated), valid.Key(m.key), valid.Time("event_time", m.eventTime),
-		m.times.Check(),
+		m.times.Check(), kernel.CheckRuleTimes(m.attributes.RuleType, m.times),
 	} {
 		if err != nil {
 			wrong("%v", err)

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -36,6 +37,43 @@ func (d *DB) Check(tx db.Tx, limit int) ([]db.Problem, error) {
 		words := strings.Contains(line, "FTS5")
 		index := strings.Contains(line, "from index ") || strings.Contains(line, "in index ")
 		problems = append(problems, db.Problem{Text: line, Words: words, Indexes: index && !words})
+	}
+	if len(problems) > 0 {
+		return problems, nil
+	}
+	return unreadable(tx)
+}
+
+// unreadable tries each table and index: SQLite's check accepts an empty index whose root is a page of a table, which no
+// statement can use.
+func unreadable(tx db.Tx) (problems []db.Problem, err error) {
+	type tree struct{ kind, name, table, sql string }
+	var trees []tree
+	err = tx.Each(func(row db.Rows) error {
+		var t tree
+		err := row.Scan(&t.kind, &t.name, &t.table, &t.sql)
+		trees = append(trees, t)
+		return err
+	}, `SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema WHERE rootpage > 0`)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range trees {
+		query := fmt.Sprintf(`SELECT count(*) FROM (SELECT 1 FROM "%s"`, t.table)
+		if t.kind == "index" {
+			query += fmt.Sprintf(` INDEXED BY "%s"`, t.name)
+			if at := strings.LastIndex(t.sql, "WHERE "); at >= 0 { // only a statement with its condition may use it
+				query += " " + t.sql[at:]
+			}
+		}
+		var n int
+		switch err := tx.QueryRow(query + ` LIMIT 1)`).Scan(&n); {
+		case errors.Is(err, ErrCorrupt):
+			problems = append(problems, db.Problem{Text: fmt.Sprintf("the %s %s cannot be read", t.kind, t.name),
+				Indexes: t.kind == "index"})
+		case err != nil:
+			return nil, err
+		}
 	}
 	return problems, nil
 }
