@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -175,11 +174,6 @@ func ownerName(tx db.Tx, uid string) string {
 		return strconv.Quote(uid)
 	}
 	return strconv.Quote(names[0])
-}
-
-// questionMarks returns n question marks: "?, ?, ?".
-func questionMarks(n int) string {
-	return strings.TrimSuffix(strings.Repeat("?, ", n), ", ")
 }
 
 // Scope is a right that an MCP token or an OAuth grant carries.

@@ -173,8 +173,8 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 		}
 	}
 	if len(collections) > 0 {
-		condition += ` AND c.name IN (` + questionMarks(len(collections)) + `)`
-		args = append(args, anys(collections)...)
+		condition += ` AND c.name IN ` + db.Texts
+		args = append(args, db.List(collections))
 	}
 	if q.ProjectID != "" || q.ProjectName != "" {
 		if err := valid.Project(q.ProjectID, q.ProjectName); err != nil {

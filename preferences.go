@@ -48,7 +48,7 @@ func (s *Store) changePreferences(ctx context.Context, what string, given map[st
 	if _, err := encodePreferences(given); err != nil {
 		return nil, err
 	}
-	given, err := jsonobject.Canonical("preferences", given)
+	given, err := jsonobject.CanonicalJSON("preferences", given)
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func (m Metadata) Checked(methods []string) (Metadata, error) {
 // copied returns a deep copy of the metadata, made by way of JSON, so that nothing is shared with the caller.
 func (m Metadata) copied() (Metadata, error) {
 	object := m.Object()
-	if err := jsonobject.CheckTexts("metadata", object, 0); err != nil {
+	if err := jsonobject.CheckTexts("metadata", object); err != nil {
 		return m, err
 	}
 	encoded, err := json.Marshal(object)

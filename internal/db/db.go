@@ -19,8 +19,13 @@ type DB interface {
 	// Write runs fn in a serializable transaction and returns nil only when its work is durable; after an error
 	// nothing of it remains. fn may run again, in a transaction of its own, before Write returns: it sets its results
 	// anew each time, and does nothing outside of the transaction that must happen once (a message, a file, a count in
-	// memory). It runs in the calling goroutine and must not begin or end transactions, nor call Read, Write or
-	// Close. If ctx ends while a call waits, Write returns ctx's error without running fn.
+	// memory). It runs in the calling goroutine and must not begin or end transactions (savepoints are allowed), nor
+	// call Read, Write or Close. If ctx ends while a call waits, Write returns ctx's error without running fn; if it ends
+	// while fn runs, statements fail with its error, and Write undoes all and returns it, whatever fn returns.
+	//
+	// An engine that has to run fn again knows that from a statement's or the commit's error, and remembers it: fn may
+	// wrap that error, or go on after it. When it gives up, Write returns ErrBusy. A panic of fn undoes all, and goes on.
+	// A statement that failed has changed nothing, and the transaction goes on.
 	//
 	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other
 	// transaction adds it before fn's work is committed. So a rule that fn checks by reading, such as a quota, the
@@ -58,7 +63,8 @@ type Tx interface {
 	Vectors() Vectors
 	Changes() Changes
 
-	// Exec runs one statement.
+	// Exec runs one statement. Arguments are nil, booleans, integers, floats, strings, byte slices, values of such kinds
+	// and pointers to them, of which nil is NULL, or implement driver.Valuer. A write within a Read is ErrReadOnly.
 	Exec(query string, args ...any) (Result, error)
 	// ExecScript runs several statements, separated by semicolons, without arguments.
 	ExecScript(script string) error
@@ -78,7 +84,7 @@ type Rows interface {
 	// Next moves to the next row. It returns false at the end and after an error; Err tells which.
 	Next() bool
 	// Scan copies the columns of the current row into dest: pointers to integers, floats, strings, byte slices,
-	// booleans, any, types of those kinds, sql.Scanner, or pointers to pointers, which become nil for NULL. Byte slices
+	// booleans (from 0 and 1), any, types of those kinds, sql.Scanner, or pointers to pointers, which become nil for NULL. Byte slices
 	// are copies.
 	Scan(dest ...any) error
 	// Err returns the error that ended the iteration, nil at a regular end.

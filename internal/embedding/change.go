@@ -2,6 +2,7 @@ package embedding
 
 import (
 	"context"
+	"math"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -87,7 +88,7 @@ func (v *Vectors) Progress(tx db.Tx, partitions string) (p Progress, err error) 
 		partitions).Scan(&p.Passages); err != nil {
 		return p, err
 	}
-	if p.Pending, err = Pending(tx, partitions, -1); err != nil {
+	if p.Pending, err = Pending(tx, partitions, math.MaxInt32); err != nil {
 		return p, err
 	}
 	return p, v.changeProgress(tx, partitions, &p)

@@ -53,10 +53,19 @@ func Show(value any) string {
 // Canonical converts a caller's map to what JSON makes of it, so that nothing is shared with the caller and only
 // JSON's own types are left. Numbers are float64 if that is lossless, else json.Number.
 func Canonical(argument string, object map[string]any) (map[string]any, error) {
+	return canonical(argument, object, valid.Text)
+}
+
+// CanonicalJSON is [Canonical] for what is only ever stored as JSON, which can spell U+0000.
+func CanonicalJSON(argument string, object map[string]any) (map[string]any, error) {
+	return canonical(argument, object, valid.UTF8)
+}
+
+func canonical(argument string, object map[string]any, check checkText) (map[string]any, error) {
 	if object == nil {
 		return nil, nil
 	}
-	if err := CheckTexts(argument, object, 0); err != nil {
+	if err := checkTexts(argument, object, 0, check); err != nil {
 		return nil, err
 	}
 	encoded, err := json.Marshal(object)
@@ -77,35 +86,40 @@ func Canonical(argument string, object map[string]any) (map[string]any, error) {
 	return decoded, nil
 }
 
-// CheckTexts rejects strings that are not UTF-8, which encoding/json would change silently, and U+0000.
-func CheckTexts(argument string, value any, level int) error {
+// checkText is [valid.Text] or [valid.UTF8].
+type checkText = func(argument, value string) error
+
+// CheckTexts rejects strings that are not UTF-8, which encoding/json would change silently.
+func CheckTexts(argument string, value any) error { return checkTexts(argument, value, 0, valid.UTF8) }
+
+func checkTexts(argument string, value any, level int, check checkText) error {
 	if level > valid.MaxDepth {
 		return nil // canonical reports it
 	}
 	switch v := value.(type) {
 	case string:
-		return valid.Text(argument, v)
+		return check(argument, v)
 	case []string:
 		for _, item := range v {
-			if err := valid.Text(argument, item); err != nil {
+			if err := check(argument, item); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for _, item := range v {
-			if err := CheckTexts(argument, item, level+1); err != nil {
+			if err := checkTexts(argument, item, level+1, check); err != nil {
 				return err
 			}
 		}
 	case map[string]string:
 		for key, item := range v {
-			if err := cmp.Or(valid.Text(argument, key), valid.Text(argument, item)); err != nil {
+			if err := cmp.Or(check(argument, key), check(argument, item)); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for key, item := range v {
-			if err := cmp.Or(valid.Text(argument, key), CheckTexts(argument, item, level+1)); err != nil {
+			if err := cmp.Or(check(argument, key), checkTexts(argument, item, level+1, check)); err != nil {
 				return err
 			}
 		}

@@ -46,6 +46,8 @@ func mistakesZero(f *fixture) {
 	} {
 		f.failsAt(argument, write(), souvenir.ErrInvalid, argument, "U+0000 at offset 1")
 	}
+	_, err := f.store.SetPreferences(f.ctx, map[string]any{zero: zero})
+	f.check("SetPreferences, which only JSON holds", err)
 	found, err := f.store.Search(f.ctx, souvenir.Query{Text: "fine" + zero})
 	f.check("Search", err)
 	f.equal("found", len(found.Hits), 1)
