@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -371,4 +372,83 @@ func ExampleStore_AddMemory_supersedes() {
 	// Output:
 	// Anna works in Rome.
 	// Anna works in Berlin.
+}
+
+func ExampleNewMemory_expiresAt() {
+	ctx := context.Background()
+	nine := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
+	var passed atomic.Int64 // a clock to show it with; leave out Now for the real one
+	clock := func() time.Time { return nine.Add(time.Duration(passed.Load())) }
+	store, err := souvenir.Open(ctx, ":memory:", &souvenir.Options{Now: clock})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+
+	memories := []souvenir.NewMemory{
+		{Content: "The build is broken.", ExpiresAt: nine.Add(time.Hour)},
+		{Content: "We deploy on Tuesdays."},
+	}
+	if _, err := store.AddMemories(ctx, memories, nil); err != nil {
+		log.Fatal(err)
+	}
+	passed.Store(int64(2 * time.Hour))
+	for m, err := range store.Memories(ctx, souvenir.List{}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(m.Content)
+	}
+	// Output: We deploy on Tuesdays.
+}
+
+func ExampleStore_SearchBatch() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+
+	memories := []souvenir.NewMemory{{Content: "Anna drinks her tea without sugar."}, {Content: "We deploy on Tuesdays."}}
+	if _, err := store.AddMemories(ctx, memories, nil); err != nil {
+		log.Fatal(err)
+	}
+	answers, err := store.SearchBatch(ctx, []souvenir.Query{
+		{Text: "how does Anna take her tea?", Limit: 1},
+		{Text: "when do we deploy?", Limit: 1},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, found := range answers {
+		fmt.Println(found.Hits[0].Content)
+	}
+	// Output:
+	// Anna drinks her tea without sugar.
+	// We deploy on Tuesdays.
+}
+
+func ExampleRerankerFunc() {
+	ctx := context.Background()
+	shortest := func(_ context.Context, _ string, texts []string) ([]float64, error) { // a cross-encoder, in real use
+		scores := make([]float64, len(texts))
+		for i, text := range texts {
+			scores[i] = -float64(len(text))
+		}
+		return scores, nil
+	}
+	store, err := souvenir.Open(ctx, ":memory:", &souvenir.Options{Reranker: souvenir.RerankerFunc(shortest)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+
+	memories := []souvenir.NewMemory{{Content: "We deploy on Tuesdays, after the tests."}, {Content: "We deploy."}}
+	if _, err := store.AddMemories(ctx, memories, nil); err != nil {
+		log.Fatal(err)
+	}
+	found, err := store.Search(ctx, souvenir.Query{Text: "when do we deploy on Tuesdays?"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(found.Hits[0].Content)
+	// Output: We deploy.
 }
