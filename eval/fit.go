@@ -60,9 +60,9 @@ type example struct {
 	weight   float64
 }
 
-// fitWeights compares answers with the top three hits of unanswerable questions; within a set both weigh the same. Other
-// hits of answerable questions are skipped: they may be relevant. The bias is then set so that for the wanted share of
-// the project's own unanswerable questions no hit reaches 0.5.
+// fitWeights compares answers with the top three hits of unanswerable questions; within a set both weigh the same.
+// Other hits of answerable questions are skipped: they may be relevant. The bias is then set so that for the wanted
+// share of the project's own unanswerable questions no hit reaches 0.5.
 func fitWeights(dev []judged) regression {
 	groups := map[string][]judged{}
 	for _, j := range dev {

@@ -83,9 +83,9 @@ type Tx interface {
 type Rows interface {
 	// Next moves to the next row. It returns false at the end and after an error; Err tells which.
 	Next() bool
-	// Scan copies the columns of the current row into dest: pointers to integers, floats, strings, byte slices,
-	// booleans (from 0 and 1), any, types of those kinds, sql.Scanner, or pointers to pointers, which become nil for NULL. Byte slices
-	// are copies.
+	// Scan copies the columns of the current row into dest: pointers to integers, floats, strings, byte slices, booleans
+	// (from 0 and 1), any, types of those kinds, sql.Scanner, or pointers to pointers, which become nil for NULL. Byte
+	// slices are copies.
 	Scan(dest ...any) error
 	// Err returns the error that ended the iteration, nil at a regular end.
 	Err() error

@@ -44,8 +44,8 @@ func (d *DB) Check(tx db.Tx, limit int) ([]db.Problem, error) {
 	return unreadable(tx)
 }
 
-// unreadable tries each table and index: SQLite's check accepts an empty index whose root is a page of a table, which no
-// statement can use.
+// unreadable tries each table and index: SQLite's check accepts an empty index whose root is a page of a table, which
+// no statement can use.
 func unreadable(tx db.Tx) (problems []db.Problem, err error) {
 	type tree struct{ kind, name, table, sql string }
 	var trees []tree
