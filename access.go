@@ -20,6 +20,13 @@ type Access struct {
 	// (ErrConflict).
 	User string `json:"user"`
 
+	// Namespace keeps the users of one application apart from those of others in the same file: the user "anna" of one
+	// namespace is not the "anna" of another, and nothing that one of them has is found, counted or changed by the other.
+	// Members of a project are always of one namespace. Empty means the default one, in which the server works. A
+	// namespace begins with the first write of one of its users; its name is 1 to 128 characters. [Accounts.Namespace]
+	// manages its users.
+	Namespace string `json:"namespace,omitempty"`
+
 	// Projects limits the view to these projects: ids, or OWNER/ID (the owner's user id or account name) for another
 	// user's shared project whose id is not unique. Nothing outside them is visible, memories without a project included.
 	// Nil means no limit; a non-nil empty slice means no access at all.
@@ -32,6 +39,9 @@ type Access struct {
 	// ReadOnly refuses every write through the view with ErrReadOnly.
 	ReadOnly bool `json:"read_only"`
 }
+
+// defaultNamespace is the one of users for whom none is named.
+const defaultNamespace = ""
 
 // LocalUser is the id of the user for whom a store works by default.
 const LocalUser = kernel.LocalUser
@@ -58,7 +68,8 @@ func (s *Store) narrowed(access Access) *Store {
 	view := s.Sealed()
 	view.access.ReadOnly = s.access.ReadOnly || access.ReadOnly
 	view.access.Through = cmp.Or(s.access.Through, access.Through)
-	beyond := access.User != "" && access.User != s.access.User
+	beyond := access.User != "" && access.User != s.access.User ||
+		access.Namespace != "" && access.Namespace != s.access.Namespace
 	if access.Projects != nil {
 		for _, id := range access.Projects {
 			beyond = beyond || s.access.Projects != nil && !slices.Contains(s.access.Projects, id)
@@ -121,7 +132,7 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 	if s.denied != nil {
 		return viewer{}, s.denied
 	}
-	v := viewer{Limited: s.access.Projects != nil}
+	v := viewer{Limited: s.access.Projects != nil, Namespace: s.access.Namespace}
 	var err error
 	if v.User, err = s.userRow(tx); err != nil {
 		return v, err
@@ -130,11 +141,12 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 		return v, err
 	}
 	for _, id := range s.access.Projects {
-		p, err := naming.Find(tx, viewer{User: v.User}, id, "")
+		p, err := naming.Find(tx, viewer{User: v.User, Namespace: v.Namespace}, id, "")
 		if errors.Is(err, ErrInvalid) {
 			continue // two projects are shared under this ambiguous id: allow neither
 		}
 		if err != nil {
+			inGo[Access](&err, "project_id", "Access.Projects")
 			return v, err
 		}
 		if p != nil {
@@ -144,32 +156,41 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 	return v, nil
 }
 
+// userKey is what names a user in the whole file.
+type userKey struct{ namespace, id string }
+
 // userRow returns the row of the view's user, 0 if there is none yet.
 func (s *Store) userRow(tx db.Tx) (int64, error) {
-	if row, ok := s.users.Load(s.access.User); ok {
+	key := userKey{s.access.Namespace, s.access.User}
+	if row, ok := s.users.Load(key); ok {
 		return row.(int64), nil
 	}
-	rows, err := db.Column[int64](tx, `SELECT id FROM users WHERE uid = ?`, s.access.User)
+	rows, err := db.Column[int64](tx, `SELECT id FROM users WHERE namespace = ? AND uid = ?`, key.namespace, key.id)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
 	if !tx.Writable() {
-		s.users.Store(s.access.User, rows[0]) // a write transaction might still roll the row back
+		s.users.Store(key, rows[0]) // a write transaction might still roll the row back
 	}
 	return rows[0], nil
 }
 
 // addUser creates the row of a view's user, whose id must not look like another user's name.
 func (s *Store) addUser(tx db.Tx) (int64, error) {
-	if err := checkIDFree(tx, "user", s.access.User); err != nil {
+	key := userKey{s.access.Namespace, s.access.User}
+	if err := checkIDFree(tx, "user", key); err != nil {
+		inGo[Access](&err)
 		return 0, err
 	}
-	return db.Insert(tx, `INSERT INTO users (uid, created_at) VALUES (?, ?) RETURNING id`, s.access.User, s.now())
+	return db.Insert(tx, `INSERT INTO users (namespace, uid, created_at) VALUES (?, ?, ?) RETURNING id`, key.namespace,
+		key.id, s.now())
 }
 
 // ownerName is how an error names a user whose data the caller can see: by account name, or by id if there is none.
-func ownerName(tx db.Tx, uid string) string {
-	names, err := db.Column[string](tx, `SELECT name FROM users WHERE uid = ? AND name IS NOT NULL`, uid)
+// The caller's namespace is that of all users whose data a caller can see.
+func ownerName(tx db.Tx, v viewer, uid string) string {
+	names, err := db.Column[string](tx, `SELECT name FROM users WHERE namespace = ? AND uid = ? AND name IS NOT NULL`,
+		v.Namespace, uid)
 	if err != nil || len(names) == 0 {
 		return strconv.Quote(uid)
 	}
@@ -221,10 +242,10 @@ type Principal struct {
 }
 
 // accessOf returns the access for the view of a credential.
-func accessOf(user string, scopes []Scope, projects []string) Access {
+func accessOf(user userKey, scopes []Scope, projects []string) Access {
 	writes := slices.Contains(scopes, ScopeMemoryWrite) || slices.Contains(scopes, ScopeFilesWrite) ||
 		slices.Contains(scopes, ScopeAccount)
-	return Access{User: user, Projects: projects, ReadOnly: !writes}
+	return Access{User: user.id, Namespace: user.namespace, Projects: projects, ReadOnly: !writes}
 }
 
 // Allows reports whether the credential carries a scope; a write scope includes its read scope. The admin scope counts
@@ -246,7 +267,7 @@ func checkScopes(argument string, scopes []Scope) ([]Scope, error) {
 	all := Scopes()
 	for _, s := range scopes {
 		if !slices.Contains(all, s) {
-			return nil, invalid(argument, "%s has %s; allowed are %s", argument, show(string(s)), oneOf(all))
+			return nil, invalid(argument, "{} has %s; allowed are %s", show(string(s)), oneOf(all))
 		}
 	}
 	return slices.DeleteFunc(all, func(s Scope) bool { return !slices.Contains(scopes, s) }), nil

@@ -1,16 +1,21 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -29,6 +34,61 @@ type Accounts struct {
 // Accounts returns the methods for users and their credentials.
 func (s *Store) Accounts() *Accounts {
 	return &Accounts{s.handled("Accounts")}
+}
+
+// Namespace returns the methods for the users of a namespace, as [Access].Namespace names it; those of the default one
+// are what [Store.Accounts] returns. They add, list, change and delete users, and manage and check passwords, sign-ins
+// and MCP tokens: each finds users of that namespace alone. What the server has for its users (OAuth, identities at
+// providers, invitations to accounts) is in the default namespace only, and ErrForbidden in others. Through a view,
+// every namespace but its own is ErrForbidden.
+func (h *Accounts) Namespace(name string) *Accounts {
+	if name == h.s.access.Namespace {
+		return h
+	}
+	in := *h.s
+	if in.denied = h.s.checkOperator("Accounts.Namespace"); in.denied == nil {
+		in.access = Access{User: LocalUser, Namespace: name}
+	}
+	return &Accounts{&in}
+}
+
+// Namespaces returns the names of all namespaces that have users, but for the default one, in order. It is for the
+// Store that [Open] returned.
+func (h *Accounts) Namespaces(ctx context.Context) ([]string, error) {
+	s, err := h.operator(ctx, "Namespaces")
+	if err != nil {
+		return nil, err
+	}
+	all := []string{}
+	err = s.readStore(ctx, func(tx db.Tx) (err error) { // along the index, with a step for each
+		all, err = db.Column[string](tx, `WITH RECURSIVE found (name) AS (
+			SELECT min(namespace) FROM users WHERE namespace > '' UNION ALL
+			SELECT (SELECT min(namespace) FROM users WHERE namespace > found.name) FROM found WHERE found.name IS NOT NULL)
+			SELECT name FROM found WHERE name IS NOT NULL ORDER BY name`)
+		return err
+	})
+	return all, err
+}
+
+// serving is operator for what only the default namespace has.
+func (h *Accounts) serving(ctx context.Context, method string) (*Store, error) {
+	s, err := h.operator(ctx, method)
+	return s, cmp.Or(err, s.checkServes(method))
+}
+
+// servingOwn is own for what only the default namespace has.
+func (h *Accounts) servingOwn(ctx context.Context, method string) (*Store, error) {
+	s, err := h.own(ctx, method)
+	return s, cmp.Or(err, s.checkServes(method))
+}
+
+// checkServes refuses what only the default namespace has, in which the server works.
+func (s *Store) checkServes(what string) error {
+	if s.access.Namespace == defaultNamespace {
+		return nil
+	}
+	return newError(KindForbidden, "", "%s is for the default namespace, in which the server works; this is %s", what,
+		show(s.access.Namespace))
 }
 
 // operator returns the store for a method about all accounts, and refuses it on a view.
@@ -76,11 +136,11 @@ func (s *Store) account(tx db.Tx, v viewer, idOrName string) (storedUser, error)
 	case idOrName == "" || idOrName == own.ID:
 		return own, nil
 	case s.operator:
-		return findUser(tx, idOrName)
+		return findUser(tx, v.Namespace, idOrName)
 	case own.Name != "" && len(idOrName) <= valid.MaxFoldedName && foldname.Key(idOrName) == foldname.Key(own.Name):
 		return own, nil
 	}
-	return own, newError(KindForbidden, "user", "user is %s; a view of a user is for that user alone", show(idOrName))
+	return own, newError(KindForbidden, "user", "{} is %s; a view of a user is for that user alone", show(idOrName))
 }
 
 // checkHasAccount refuses a user without an account.
@@ -88,7 +148,7 @@ func (u storedUser) checkHasAccount() error {
 	if u.Name != "" {
 		return nil
 	}
-	return newError(KindConflict, "user", "user %s has no account; add one with this id first", show(u.ID))
+	return asGo[Access](newError(KindConflict, "user", "{} %s has no account; add one with this id first", show(u.ID)))
 }
 
 // AccessKind is a kind of access on behalf of a user.
@@ -107,13 +167,14 @@ func AccessKinds() []AccessKind { return []AccessKind{AccessSignIns, AccessGrant
 // EndAccess ends kinds of access (at least one) on behalf of the user at once, except the sign-in with an id, such as
 // the caller's own (empty: none stays). Applications that the user authorizes again, and new tokens, work. A view that
 // is limited to projects may not call it.
-func (h *Accounts) EndAccess(ctx context.Context, except string, kinds []AccessKind) error {
+func (h *Accounts) EndAccess(ctx context.Context, except string, kinds []AccessKind) (err error) {
+	defer inGo[struct{}](&err, "kinds", "kinds")
 	s, err := h.own(ctx, "EndAccess")
 	if err != nil {
 		return err
 	}
 	if len(kinds) == 0 {
-		return invalid("kinds", "kinds is empty; give some of %s", oneOf(AccessKinds()))
+		return invalid("kinds", "{} is empty; give some of %s", oneOf(AccessKinds()))
 	}
 	if err := checkKinds("kinds", kinds); err != nil {
 		return err
@@ -126,7 +187,7 @@ func (h *Accounts) EndAccess(ctx context.Context, except string, kinds []AccessK
 func checkKinds(argument string, kinds []AccessKind) error {
 	for _, kind := range kinds {
 		if !slices.Contains(AccessKinds(), kind) {
-			return invalid(argument, "%s has %s; allowed are %s", argument, show(string(kind)), oneOf(AccessKinds()))
+			return invalid(argument, "{} has %s; allowed are %s", show(string(kind)), oneOf(AccessKinds()))
 		}
 	}
 	return nil
@@ -214,4 +275,223 @@ func randomText(size int) string {
 func digest(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
+}
+
+// MaxPreferences limits the size of a user's preferences, in bytes of JSON. They are an object in which programs with a
+// user interface keep their settings; the store itself does not read it.
+const MaxPreferences = 64 << 10
+
+// Preferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing, else
+// json.Number. A view limited to projects may not call it.
+func (s *Store) Preferences(ctx context.Context) (map[string]any, error) {
+	if err := s.checkAccount("Preferences"); err != nil {
+		return nil, err
+	}
+	var found map[string]any
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		found, err = preferences(tx, v)
+		return err
+	})
+	return found, err
+}
+
+// SetPreferences replaces the user's preferences and returns them; nil clears them. More than 64 KiB as JSON are
+// ErrTooLarge. A view limited to projects may not call it.
+func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (_ map[string]any, err error) {
+	defer inGo[struct{}](&err, "preferences", "all")
+	return s.changePreferences(ctx, "SetPreferences", all, func(_, given map[string]any) any { return given })
+}
+
+// UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns the result: keys
+// replace, null removes, objects merge. Concurrent patches all take effect. Otherwise it is like SetPreferences.
+func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (_ map[string]any, err error) {
+	defer inGo[struct{}](&err, "preferences", "patch")
+	return s.changePreferences(ctx, "UpdatePreferences", patch,
+		func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
+}
+
+func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any,
+	change func(present, given map[string]any) any) (map[string]any, error) {
+	if err := s.checkAccount(what); err != nil {
+		return nil, err
+	}
+	if _, err := encodePreferences(given); err != nil {
+		return nil, err
+	}
+	given, err := jsonobject.CanonicalJSON("preferences", given)
+	if err != nil {
+		return nil, err
+	}
+	var changed map[string]any
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
+		present, err := preferences(tx, v)
+		if err != nil {
+			return err
+		}
+		changed, _ = change(present, given).(map[string]any)
+		if changed == nil {
+			changed = map[string]any{}
+		}
+		encoded, err := encodePreferences(changed)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(`INSERT INTO preference (user_id, value, updated_at) VALUES (?, ?, ?)
+			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, v.User,
+			string(encoded), s.now())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return changed, nil
+}
+
+// encodePreferences returns preferences as JSON, within their limit.
+func encodePreferences(object map[string]any) ([]byte, error) {
+	encoded, err := json.Marshal(object)
+	if err != nil {
+		return nil, invalid("preferences", "{} is not JSON: %v", err)
+	}
+	if len(encoded) > MaxPreferences {
+		return nil, newError(KindTooLarge, "preferences", "{} is %d bytes as JSON; at most %d are allowed",
+			len(encoded), MaxPreferences)
+	}
+	return encoded, nil
+}
+
+func preferences(tx db.Tx, v viewer) (map[string]any, error) {
+	stored, err := db.Column[string](tx, `SELECT value FROM preference WHERE user_id = ?`, v.User)
+	if err != nil || len(stored) == 0 {
+		return map[string]any{}, err
+	}
+	object, err := jsonobject.Decode([]byte(stored[0]))
+	if err == nil && object == nil {
+		err = errors.New("null instead of an object")
+	}
+	if err != nil {
+		return nil, damaged(err, "a user's preferences cannot be read")
+	}
+	return object, nil
+}
+
+// DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.
+// Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
+// view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
+// after an error the user may be disabled and some memories gone, and a second call deletes the rest.
+func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeleteOptions) (err error) {
+	defer inGo[DeleteOptions](&err, "user", "idOrName")
+	o := options.orDefault()
+	s, err := h.operator(ctx, "DeleteUser")
+	if err != nil {
+		return err
+	}
+	ctx = db.Freeing(ctx)
+	u, err := h.GetUser(ctx, idOrName)
+	if err != nil {
+		return err
+	}
+	if err := s.activity.Flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
+		return wrap(err)
+	}
+	id := u.ID // the name may belong to another user by the time the last memories are deleted
+	return trash.InPortions(func(p trash.Portion) (done bool, err error) {
+		err = s.write(ctx, func(tx db.Tx, _ viewer) (err error) {
+			done, err = s.deleteUser(tx, id, o, p)
+			return err
+		})
+		return done, err
+	})
+}
+
+// deleteUser deletes one portion, and reports whether that was all.
+func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion) (done bool, err error) {
+	u, err := findUser(tx, s.access.Namespace, id)
+	if err != nil {
+		return false, err
+	}
+	if !o.WithMemories {
+		if err := checkOwnsNothing(tx, u); err != nil {
+			return false, err
+		}
+	}
+	if u.Name != "" { // a user without an account disappears once disabled, so that comes last
+		if err := disable(tx, u.row, true, s.now()); err != nil {
+			return false, err
+		}
+		if err := s.checkAdminLeft(tx, u); err != nil {
+			return false, err
+		}
+	}
+	t := s.newTrasher(tx, viewer{User: u.row}, p)
+	t.Forever = true
+	if done, err = t.EraseTrashOf(u.row, p); err != nil || !done {
+		return false, err
+	}
+	done, err = t.Memories(0, `(p.collection_id IN (SELECT id FROM collection `+
+		`WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
+	if err != nil || !done {
+		return false, err
+	}
+	if _, err := tx.Exec(`DELETE FROM collection WHERE owner_id = ?`, u.row); err != nil {
+		return false, err
+	}
+	projects, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?`, u.row)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range projects {
+		whole := DeleteOptions{WithMemories: true, ForGood: true}
+		if done, err = s.deleteProject(tx, viewer{User: u.row}, ProjectRef{ID: id}, whole, p); err != nil || !done {
+			return false, err
+		}
+	}
+	for _, statement := range emptyUser {
+		if _, err := tx.Exec(statement, u.row); err != nil {
+			return false, err
+		}
+	}
+	// A call that started as this user and finishes later must not leave a valid token behind.
+	return true, disable(tx, u.row, true, s.now())
+}
+
+// checkOwnsNothing refuses a user who owns anything that others may use. Empty collections do not count.
+func checkOwnsNothing(tx db.Tx, u storedUser) error {
+	var memories, projects, files int64
+	err := tx.QueryRow(`SELECT
+		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+		WHERE c.owner_id = ?1),
+		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1
+		AND state = 'stored')`, u.row).
+		Scan(&memories, &projects, &files)
+	if err == nil && memories+projects+files > 0 {
+		return newError(KindConflict, "user",
+			"{} %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of "+
+				"that, and with what others have stored in these projects",
+			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
+	}
+	return err
+}
+
+// emptyUser deletes what remains of a user (?1) besides memories and projects. The row itself stays: views remember it,
+// and files are deleted after it.
+var emptyUser = []string{
+	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 ` +
+		`AND state = 'trashed')`,
+	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
+	`DELETE FROM project_member WHERE user_id = ?1`,
+	`DELETE FROM project_invitation WHERE sender_id = ?1`,
+	`UPDATE project_invitation SET recipient_id = NULL WHERE recipient_id = ?1`,
+	`DELETE FROM declined_invitation WHERE ?1 IN (user_id, sender_id)`,
+	`DELETE FROM blocked_sender WHERE ?1 IN (user_id, sender_id)`,
+	`DELETE FROM external_identity WHERE user_id = ?1`,
+	`DELETE FROM preference WHERE user_id = ?1`,
+	`DELETE FROM session WHERE user_id = ?1`,
+	`DELETE FROM activity WHERE user_uid = (SELECT uid FROM users WHERE id = ?1)
+		AND namespace = (SELECT namespace FROM users WHERE id = ?1)`,
+	`DELETE FROM invitation WHERE created_by = ?1 AND used_at IS NULL`,
+	`DELETE FROM token WHERE user_id = ?1`,
+	`DELETE FROM oauth_grant WHERE user_id = ?1`,
+	`DELETE FROM oauth_client WHERE owner_id = ?1`,
+	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
 }

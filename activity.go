@@ -88,7 +88,7 @@ func Outcomes() []Outcome {
 	all := []Outcome{OutcomeOK, OutcomeCancelled}
 	for _, kind := range []Kind{KindInvalid, KindNotFound, KindUnauthenticated, KindForbidden, KindConflict, KindTooLarge,
 		KindReadOnly, KindClosed,
-		KindBusy, KindFull, KindForeign, KindNewer, KindCorrupt, KindInternal} {
+		KindBusy, KindFull, KindForeign, KindNewer, KindCorrupt, KindOutcomeUnknown, KindInternal} {
 		all = append(all, outcomeOfKind(kind))
 	}
 	return all
@@ -131,7 +131,8 @@ const (
 // oldest calls are deleted.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
-func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) error {
+func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) (err error) {
+	defer inGo[NewActivity](&err)
 	s, err := h.operator(ctx, "RecordActivity")
 	if err != nil {
 		return err
@@ -142,11 +143,14 @@ func (h *Upkeep) RecordActivity(ctx context.Context, n NewActivity) error {
 	if s.db.ReadOnly() {
 		return newError(KindReadOnly, "", "the store is opened read-only")
 	}
-	if n.Tool == "" {
-		return invalid("tool", "tool is empty; give the name of the tool, or the method and pattern of the route")
+	if strings.TrimSpace(cleanUserAgent(n.Tool)) == "" {
+		return invalid("tool", "{} is empty; give the name of the tool, or the method and pattern of the route")
 	}
 	if n.StartedAt.IsZero() {
 		n.StartedAt = s.clock().Add(-n.Duration)
+	}
+	if err := valid.Time("started_at", n.StartedAt.UnixMicro()); err != nil {
+		return err
 	}
 	if !s.activity.Add(ctx, waitingActivity{NewActivity: n, id: s.newID()}) {
 		return newError(KindClosed, "", "the store is closed")
@@ -188,7 +192,7 @@ func (q *ActivityQuery) check() error {
 	q.Limit = cmp.Or(q.Limit, 100)
 	switch {
 	case q.Limit < 1 || q.Limit > MaxActivityLimit:
-		return invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxActivityLimit)
+		return invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxActivityLimit)
 	case q.Outcome != "" && q.Outcome != OutcomeError:
 		if err := valid.Enum("outcome", q.Outcome, append(Outcomes(), OutcomeError)); err != nil {
 			return err
@@ -221,9 +225,10 @@ func (s *shared) flushActivity(ctx context.Context) {
 }
 
 // Activities returns recorded calls, including this handle's up to this moment: a user's view sees the user's own, the
-// operator's store all. A view limited to projects may not call it, and another user's calls are ErrForbidden through a
-// view.
-func (h *Insights) Activities(ctx context.Context, q ActivityQuery) (ActivityPage, error) {
+// operator's store those of all users in the default namespace. A view limited to projects may not call it, and another
+// user's calls are ErrForbidden through a view.
+func (h *Insights) Activities(ctx context.Context, q ActivityQuery) (_ ActivityPage, err error) {
+	defer inGo[ActivityQuery](&err)
 	s, err := h.own("Activities")
 	if err != nil {
 		return ActivityPage{}, err
@@ -259,6 +264,7 @@ func (s *Store) activityCondition(tx db.Tx, v viewer, q ActivityQuery) (conditio
 	if err != nil {
 		return "", nil, err
 	}
+	add(`+a.namespace = ?`, s.access.Namespace)
 	if user != "" {
 		add(`a.user_uid = ?`, user)
 	}
@@ -270,7 +276,7 @@ func (s *Store) activityCondition(tx db.Tx, v viewer, q ActivityQuery) (conditio
 		}
 		if len(rows) == 0 {
 			return "", nil, newError(KindNotFound, "before",
-				"before: call %s not found, or you have no access to it; it may have been deleted, so start again", show(q.Before))
+				"{}: call %s not found, or you have no access to it; it may have been deleted, so start again", show(q.Before))
 		}
 		add(`a.id < ?`, rows[0])
 	}
@@ -320,11 +326,12 @@ func (s *Store) activityUser(tx db.Tx, named string) (string, error) {
 		return s.access.User, nil
 	}
 	if !s.operator {
-		return "", newError(KindForbidden, "user", "user is %s; only the operator's store lists their calls", show(named))
+		return "", newError(KindForbidden, "user", "{} is %s; only the operator's store lists their calls", show(named))
 	}
-	u, err := findUser(tx, named)
+	u, err := findUser(tx, s.access.Namespace, named)
 	if errors.Is(err, ErrNotFound) { // a user known from calls only
-		found, err2 := db.Column[string](tx, `SELECT user_uid FROM activity WHERE user_uid = ? LIMIT 1`, named)
+		found, err2 := db.Column[string](tx, `SELECT user_uid FROM activity WHERE user_uid = ? AND namespace = ? LIMIT 1`,
+			named, s.access.Namespace)
 		if err2 != nil || len(found) > 0 {
 			return named, err2
 		}
@@ -349,7 +356,8 @@ func (s *Store) loadActivities(tx db.Tx, v viewer, condition string, args ...any
 		a.StartedAt, a.DurationMS = kernel.ToTime(started), float64(duration)/1000
 		found = append(found, a)
 		return err
-	}, `SELECT a.uid, a.user_uid, coalesce((SELECT u.name FROM users u WHERE u.uid = a.user_uid), ''), a.credential,
+	}, `SELECT a.uid, a.user_uid, coalesce((SELECT u.name FROM users u WHERE u.namespace = a.namespace
+		AND u.uid = a.user_uid), ''), a.credential,
 		a.credential_id,
 			coalesce(CASE a.credential WHEN 'token' THEN (SELECT t.name FROM token t WHERE t.uid = a.credential_id)
 				WHEN 'client' THEN (SELECT o.name FROM oauth_client o WHERE o.client_id = a.credential_id) END, ''),
@@ -379,7 +387,7 @@ func cleanClient(client string) string {
 func activityRecord() transfer.Record {
 	word := func(argument, value string) error {
 		if len(value) > 2*valid.MaxName {
-			return newError(KindTooLarge, argument, "%s is %d bytes; at most %d are allowed", argument, len(value),
+			return newError(KindTooLarge, argument, "{} is %d bytes; at most %d are allowed", len(value),
 				2*valid.MaxName)
 		}
 		return nil
@@ -460,7 +468,8 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 	if user == "" {
 		user = LocalUser
 	}
-	if valid.Name("user", user) != nil {
+	namespace := a.Principal.Access.Namespace
+	if valid.Name("user", user) != nil || namespace != "" && valid.Name("namespace", namespace) != nil {
 		return nil //nolint:nilerr // no user can have such an id, so no query could find it
 	}
 	project, err := projects.row(a.Principal.Access, a.Project)
@@ -480,10 +489,10 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 	line := func(text string, most int) string {
 		return strings.TrimSpace(shorten.Bytes(cleanUserAgent(text), most))
 	}
-	_, err = tx.Exec(`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, project_id,
-		memory, file, outcome, started_at, duration, bytes)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		a.id, user, string(kind), line(id, valid.MaxName), cleanClient(a.Client), line(a.Tool, maxActivityTool),
+	_, err = tx.Exec(`INSERT INTO activity (uid, namespace, user_uid, credential, credential_id, client, tool, action,
+		project_id, memory, file, outcome, started_at, duration, bytes)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		a.id, namespace, user, string(kind), line(id, valid.MaxName), cleanClient(a.Client), line(a.Tool, maxActivityTool),
 		line(a.Action, maxActivityTool), project,
 		line(a.MemoryID, valid.MaxName), line(a.FileID, valid.MaxName), string(outcome), a.StartedAt.UnixMicro(),
 		max(a.Duration.Microseconds(), 0), max(a.Bytes, 0))
@@ -528,7 +537,8 @@ func (p *activityProjects) row(access Access, ref ProjectRef) (any, error) {
 	if ref == (ProjectRef{}) {
 		return nil, nil
 	}
-	key := fmt.Sprintf("%q %t %q %q %q", access.User, access.Projects == nil, access.Projects, ref.ID, ref.Name)
+	key := fmt.Sprintf("%q %q %t %q %q %q", access.Namespace, access.User, access.Projects == nil, access.Projects,
+		ref.ID, ref.Name)
 	if row, known := p.known[key]; known {
 		return row, nil
 	}

@@ -28,11 +28,11 @@ func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
 		return over
 	})
 	if !errors.Is(err, over) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want %v", err, over)
 	}
 	page, err := s.Insights().Activities(t.Context(), ActivityQuery{Limit: 1})
 	if err != nil || page.Activities[0].Tool != fmt.Sprint("t", calls-1) {
-		t.Errorf("the newest call is %+v, %v", page.Activities, err)
+		t.Errorf("the newest call is %+v, %v, want no error and tool %v", page.Activities, err, fmt.Sprint("t", calls-1))
 	}
 	stats, err := s.Upkeep().Stats(t.Context())
 	if err != nil {
@@ -40,7 +40,8 @@ func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
 	}
 	kept := countRows(t, s, `SELECT count(*) FROM activity`)
 	if stats.LostActivity < activitylog.Batch || kept+stats.LostActivity != calls {
-		t.Errorf("%d calls are lost and %d are kept of %d", stats.LostActivity, kept, calls)
+		t.Errorf("%d calls are lost and %d are kept of %d, want at least %v lost and %v lost or kept",
+			stats.LostActivity, kept, calls, activitylog.Batch, calls)
 	}
 	if newest := countRows(t, s, fmt.Sprintf(`SELECT count(*) FROM activity WHERE CAST(substr(tool, 2) AS INTEGER) >= %d`,
 		calls-activitylog.Room+activitylog.Batch)); newest != activitylog.Room-activitylog.Batch {
@@ -66,11 +67,11 @@ func TestCheckFindsCallsThatCannotBe(t *testing.T) {
 		s := openWords(t, filepath.Join(t.TempDir(), "damaged.db"), Options{})
 		recordCalls(t, s, NewActivity{Tool: "memory"})
 		if report := mustCheck(t, s, nil); !report.OK || report.Checked["activity"] != 1 {
-			t.Fatalf("before the damage: %+v", report)
+			t.Fatalf("before the damage: %+v, want OK and activity 1", report)
 		}
 		statements(t, s, damage)
 		if report := mustCheck(t, s, nil); report.OK || report.Findings[0].Table != "activity" {
-			t.Errorf("after %s: %+v", damage, report)
+			t.Errorf(`after %s: %+v, want not OK and table "activity"`, damage, report)
 		}
 	}
 }
@@ -80,7 +81,7 @@ func TestBadOptionsOfActivityAreRefused(t *testing.T) {
 		_, err := Open(t.Context(), ":memory:", &o)
 		var known *Error
 		if !errors.As(err, &known) || known.Kind != KindInvalid || known.Argument != argument {
-			t.Errorf("%s: %v", argument, err)
+			t.Errorf("%s: got %v, want an error of kind %v about argument %v", argument, err, KindInvalid, argument)
 		}
 	}
 }
@@ -103,7 +104,7 @@ func BenchmarkRecordActivity(b *testing.B) {
 	}
 }
 
-// BenchmarkWriteActivities is what the writer spends on a call in the background.
+// BenchmarkWriteActivities measures the background write of a call's record.
 func BenchmarkWriteActivities(b *testing.B) {
 	s, err := Open(b.Context(), filepath.Join(b.TempDir(), "bench.db"), nil)
 	if err != nil {

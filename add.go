@@ -10,7 +10,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recency"
-	"github.com/souvenir-ai/souvenir/internal/turns"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 	"github.com/souvenir-ai/souvenir/internal/validity"
 )
@@ -47,7 +46,7 @@ type NewMemory struct {
 	// does not go with a Key, by which PutMemory does this, nor with a rule.
 	IfAbsent bool
 
-	EventTime time.Time // when what it tells of happened, of the years 0 to 9999; zero: not given
+	EventTime time.Time // when the event took place, of the years 0 to 9999; zero: not given
 	CreatedAt time.Time // when the memory was made, at most 10 minutes from now; zero: now
 
 	// ExpiresAt is when the memory ends: from then on no call returns, finds, lists, counts or exports it, and the worker
@@ -106,7 +105,7 @@ const (
 // MarshalJSON returns the memory's form with indexed, similar, project_created and warnings.
 func (s Stored) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		memoryJSON
+		writtenMemory
 		storedJSON
 	}{s.Memory.json(), storedJSON{s.Indexed, s.Similar, s.ProjectCreated, s.Warnings, s.Effect}})
 }
@@ -158,7 +157,8 @@ type BatchOptions struct {
 // AddMemories stores many memories in one commit: either all of them or, after an error, none. The error names the
 // position of the invalid memory. A memory whose key another one has in the same place is ErrConflict.
 func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
-	return hooked(ctx, s, OperationStore, "AddMemories", func(ctx context.Context, o *operation) ([]Stored, error) {
+	return hooked(ctx, s, OperationStore, "AddMemories", func(ctx context.Context, o *operation) (_ []Stored, err error) {
+		defer inGo[NewMemory](&err, "memories", "memories")
 		drafts, err := s.newDrafts(ctx, o, memories)
 		if err != nil {
 			return nil, err
@@ -185,7 +185,8 @@ func (s *Store) PutMemory(ctx context.Context, m NewMemory) (Stored, error) {
 // PutMemories does the same with many memories in one commit: all of them or, after an error, none. Among several with
 // the same key, the last one counts.
 func (s *Store) PutMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
-	return hooked(ctx, s, OperationStore, "PutMemories", func(ctx context.Context, o *operation) ([]Stored, error) {
+	return hooked(ctx, s, OperationStore, "PutMemories", func(ctx context.Context, o *operation) (_ []Stored, err error) {
+		defer inGo[NewMemory](&err, "memories", "memories")
 		return s.putMemories(ctx, o, memories, options)
 	})
 }
@@ -200,7 +201,7 @@ func (s *Store) putMemories(ctx context.Context, o *operation, memories []NewMem
 	for i, m := range memories {
 		if m.IfAbsent {
 			return nil, atPosition(invalid("IfAbsent",
-				"IfAbsent is set on a memory with a key, which PutMemory stores or updates; leave it out"), i, len(memories))
+				"{} is set on a memory with a key, which PutMemory stores or updates; leave it out"), i, len(memories))
 		}
 	}
 	drafts, err := s.newDrafts(ctx, o, memories)
@@ -244,7 +245,7 @@ func (s *Store) newDrafts(ctx context.Context, o *operation, memories []NewMemor
 			drafts[i], err = o.draft(ctx, &m)
 		}
 		if err == nil && !m.CreatedAt.IsZero() && m.CreatedAt.UnixMicro() > recency.Horizon(s.now()) {
-			err = invalid("created_at", "created_at is %s, which is still to come; give the time when the memory was made",
+			err = invalid("created_at", "{} is %s, which is still to come; give the time when the memory was made",
 				m.CreatedAt.Format(time.RFC3339))
 		}
 		if err == nil {
@@ -318,14 +319,17 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 func atPosition(err error, i, n int) error { return located(err, "memories", i, n) }
 
 // newDraft checks a memory, but allows content of white space only.
-func newDraft(m NewMemory) (kernel.Draft, error) {
+func newDraft(m NewMemory) (_ kernel.Draft, err error) {
+	defer inShown[NewMemory](&err, "", m, m.ShownMetadata)
 	if m.Similar < 0 || m.Similar > 20 {
-		return kernel.Draft{}, invalid("Similar", "Similar is %d; 0 to 20 are allowed", m.Similar)
+		return kernel.Draft{}, invalid("Similar", "{} is %d; 0 to 20 are allowed", m.Similar)
 	}
 	d, err := kernel.NewDraft(kernel.DraftFields{Collection: m.Collection, Content: m.Content,
-		Own: m.Metadata, Metadata: m.ShownMetadata, Embedding: m.Embedding, Key: m.Key, EventTime: microsOf(m.EventTime),
-		Created: microsOf(m.CreatedAt), Times: validity.Times{Expires: microsOf(m.ExpiresAt), From: microsOf(m.ValidFrom),
-			Until: microsOf(m.ValidUntil), Supersedes: m.Supersedes},
+		Own: m.Metadata, Metadata: m.ShownMetadata, Embedding: m.Embedding, Key: m.Key,
+		EventTime: kernel.MicrosOf(m.EventTime),
+		Created:   kernel.MicrosOf(m.CreatedAt), Times: validity.Times{Expires: kernel.MicrosOf(m.ExpiresAt),
+			From:  kernel.MicrosOf(m.ValidFrom),
+			Until: kernel.MicrosOf(m.ValidUntil), Supersedes: m.Supersedes},
 		Known: kernel.Attributes{
 			EventType: m.EventType, State: m.State, ProjectID: m.ProjectID, ProjectName: m.ProjectName,
 			Importance: string(m.Importance), Classification: string(m.Classification), RuleType: string(m.RuleType),
@@ -333,12 +337,12 @@ func newDraft(m NewMemory) (kernel.Draft, error) {
 		}})
 	d.Similar, d.IfAbsent = m.Similar, m.IfAbsent
 	if err == nil && d.IfAbsent && (d.Key != "" || d.RuleType != "") {
-		err = invalid("IfAbsent", "IfAbsent is set on a memory with a key or a rule_type, which say "+
+		err = invalid("IfAbsent", "{} is set on a memory with a {key} or a {rule_type}, which say "+
 			"themselves what it replaces; "+
 			"leave it out")
 	}
 	if err == nil && d.Key != "" && d.RuleType != "" {
-		err = invalid("key", "key is %s on a rule; a project has one rule of each type, which needs no key", show(d.Key))
+		err = invalid("key", "{} is %s on a rule; a project has one rule of each type, which needs no key", show(d.Key))
 	}
 	return d, err
 }
@@ -418,218 +422,4 @@ func (s *Store) findStored(tx db.Tx, at draftPlace, d *kernel.Draft) error {
 		WHERE p.collection_id = ?2 AND coalesce(p.project_id, 0) = ?3 AND `+condition+` LIMIT 1`, args...)
 	d.Stored = len(same) > 0
 	return err
-}
-
-// add stores one memory.
-func (w *memoryWriter) add(d *kernel.Draft) (Stored, error) {
-	if d.RuleType != "" {
-		return w.addRule(d)
-	}
-	if d.IfAbsent {
-		return w.addIfAbsent(d)
-	}
-	if d.Key != "" {
-		at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
-		if err == nil {
-			err = w.checkKeyFree(at, d.Key)
-		}
-		if err != nil {
-			return Stored{}, err
-		}
-	}
-	return w.insert(d)
-}
-
-// addIfAbsent stores a memory unless its place has one with its content.
-func (w *memoryWriter) addIfAbsent(d *kernel.Draft) (Stored, error) {
-	at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
-	if err != nil {
-		return Stored{}, err
-	}
-	row, err := kernel.SameContent(w.Tx, w.Viewer, at.Partition, d.Content)
-	if err != nil {
-		return Stored{}, err
-	}
-	if row == 0 {
-		if d.Stored {
-			return Stored{}, errNotStored
-		}
-		added, err := w.insert(d)
-		added.Effect = EffectAdded
-		return added, err
-	}
-	found, err := w.store.loadRows(w.Tx, w.Viewer, []int64{row})
-	if err == nil && len(found) == 0 {
-		err = damaged(errNotStored, "the memory with this content")
-	}
-	if err != nil {
-		return Stored{}, err
-	}
-	indexed, err := w.indexed(row)
-	return Stored{Memory: found[0].Memory, Indexed: indexed, Effect: EffectUnchanged}, err
-}
-
-// errNotStored ends a write whose content must be embedded after all.
-var errNotStored = errors.New("the content under this key has changed meanwhile")
-
-// put stores a memory under its key, or brings the one that has it to this state.
-func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
-	at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
-	if err != nil {
-		return Stored{}, err
-	}
-	if err := kernel.FreeKey(w.Tx, w.Viewer, at.Partition, d.Key); err != nil {
-		return Stored{}, err
-	}
-	row, err := kernel.KeyHolder(w.Tx, at.Partition, d.Key)
-	if err != nil {
-		return Stored{}, err
-	}
-	if row == 0 {
-		if d.Stored {
-			return Stored{}, errNotStored
-		}
-		added, err := w.insert(d)
-		added.Effect = EffectAdded
-		return added, err
-	}
-	found, err := w.store.loadRows(w.Tx, w.Viewer, []int64{row})
-	if err != nil {
-		return Stored{}, err
-	}
-	if len(found) == 0 {
-		return Stored{}, damaged(errNotStored, "the memory with the key %s", show(d.Key))
-	}
-	before := found[0]
-	content, err := w.contentOver(before, d)
-	if err != nil {
-		return Stored{}, err
-	}
-	after := before
-	after.Content, after.EventTime, after.times = d.Content, time.Time{}, d.Times
-	if d.EventTime != nil {
-		after.EventTime = kernel.ToTime(*d.EventTime)
-	}
-	a := d.Attributes
-	a.ProjectID, a.ProjectName = before.ProjectID, before.ProjectName
-	after.setAttributes(a)
-	stored, err := w.update(before, after, content)
-	stored.Effect = EffectUnchanged
-	if stored.Revision != before.Revision {
-		stored.Effect = EffectUpdated
-	}
-	w.addProjectWarnings(&stored, d.ProjectID, d.ProjectName)
-	return stored, err
-}
-
-// checkKeyFree refuses a key that a memory of the place has.
-func (w *memoryWriter) checkKeyFree(at *kernel.Place, key string) error {
-	if err := kernel.FreeKey(w.Tx, w.Viewer, at.Partition, key); err != nil {
-		return err
-	}
-	holder, err := kernel.KeyHolder(w.Tx, at.Partition, key)
-	if err != nil || holder == 0 {
-		return err
-	}
-	found, err := w.store.loadRows(w.Tx, w.Viewer, []int64{holder})
-	if err != nil || len(found) == 0 {
-		return err
-	}
-	return newError(KindConflict, "key", "key %s is the key of memory %s there already; PutMemory changes that one",
-		show(key), show(found[0].ID))
-}
-
-// insert creates a memory and its dependent rows.
-func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
-	place, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
-	if err != nil {
-		return Stored{}, err
-	}
-	if err := w.checkIdentityMemory(storedMemory{Memory: Memory{EventType: d.EventType}}, place); err != nil {
-		return Stored{}, err
-	}
-	now := w.store.now()
-	created := now
-	if d.Created != nil {
-		created = *d.Created
-	}
-	m := Memory{
-		ID: w.store.newID(), Key: d.Key, Collection: d.Collection, Owner: place.OwnerID, Content: d.Content,
-		EventType: d.EventType, State: d.State, ProjectID: place.ProjectID, ProjectName: place.ProjectName,
-		Importance: Importance(d.Importance), Classification: Classification(d.Classification),
-		RuleType: RuleType(d.RuleType),
-		Tags:     d.Tags, Related: d.Related, Metadata: kernel.OrEmpty(d.Own),
-		Revision: 1, CreatedAt: kernel.ToTime(created), UpdatedAt: kernel.ToTime(max(now, created)), SharedBy: place.SharedBy,
-	}
-	if d.EventTime != nil {
-		m.EventTime = kernel.ToTime(*d.EventTime)
-	}
-	if d.Times.Supersedes, err = w.superseded(d.Times.Supersedes, "", place); err != nil {
-		return Stored{}, err
-	}
-	shown := storedMemory{Memory: m, times: d.Times}
-	shown.setTimes()
-	m = shown.Memory
-	metadata, err := json.Marshal(m.Metadata)
-	if err != nil {
-		return Stored{}, err
-	}
-	row, err := db.Insert(w.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance,
-		classification, rule_type,
-			key, event_time, expires_at, valid_from, valid_until, supersedes, metadata, revision, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
-		m.ID, place.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(string(m.Importance)),
-		db.OrNull(string(m.Classification)),
-		db.OrNull(string(m.RuleType)), db.OrNull(m.Key), d.EventTime, d.Times.Expires, d.Times.From,
-		d.Times.Until, db.OrNull(d.Times.Supersedes), string(metadata), created, max(now, created))
-	if err != nil {
-		return Stored{}, err
-	}
-	w.grow(place.Partition)
-	if m.RuleType != "" {
-		if err := kernel.KeepRule(w.Tx, row); err != nil {
-			return Stored{}, err
-		}
-	}
-	if err := w.AddTags(row, m.Tags); err != nil {
-		return Stored{}, err
-	}
-	if err := w.AddLinks(row, m.Related); err != nil {
-		return Stored{}, err
-	}
-	turn := turns.Memory{Content: m.Content, EventType: m.EventType, Metadata: m.Metadata, InProject: place.Project != 0,
-		EventTime: d.EventTime, Created: created}
-	if err := kernel.AddTurn(w.Tx, row, place.Partition, turn); err != nil {
-		return Stored{}, err
-	}
-	indexed, warnings, err := w.AddPassages(row, place, d.Passages, d.Vector, m.Tags)
-	stored := Stored{Memory: m, Indexed: indexed, Warnings: warnings}
-	w.addProjectWarnings(&stored, d.ProjectID, d.ProjectName)
-	return stored, err
-}
-
-// memoryWriter writes memories for a view within one transaction: it finds and creates their places, and keeps to
-// the quotas.
-type memoryWriter struct {
-	*kernel.Writer
-	store     *Store
-	places    map[placeName]*kernel.Place
-	targets   map[ProjectRef]projectTarget // by their reference
-	grown     map[int64]bool               // partitions that hold more than before
-	restoring bool                         // the memories come from the trash
-}
-
-func (s *Store) newWriter(tx db.Tx, v viewer) (*memoryWriter, error) {
-	rows, err := kernel.NewWriter(tx, v, s.profile, s.embedder.Model())
-	return &memoryWriter{Writer: rows, store: s, places: map[placeName]*kernel.Place{},
-		targets: map[ProjectRef]projectTarget{}}, err
-}
-
-// flush writes the counts held in memory, and refuses a write that exceeds a quota. It must be called before the
-// transaction ends.
-func (w *memoryWriter) flush() error {
-	if err := w.checkQuota(); err != nil {
-		return err
-	}
-	return w.Writer.Flush()
 }

@@ -3,7 +3,6 @@ package souvenir
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 
@@ -35,7 +34,8 @@ func copied(progress Progress) func(done, total int) {
 // calls wait meanwhile.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
-func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions) error {
+func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions) (err error) {
+	defer inGo[struct{}](&err, "path", "path")
 	s, err := h.operator(ctx, "Backup")
 	if err != nil {
 		return err
@@ -55,13 +55,14 @@ func (h *Upkeep) Backup(ctx context.Context, path string, options *BackupOptions
 // as much disk space again.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
-func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptions) (int64, error) {
+func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptions) (_ int64, err error) {
+	defer inGo[struct{}](&err, "w", "w")
 	s, err := h.operator(ctx, "BackupTo")
 	if err != nil {
 		return 0, err
 	}
 	if w == nil {
-		return 0, invalid("w", "w is nil; give a writer")
+		return 0, invalid("w", "{} is nil; give a writer")
 	}
 	if options == nil {
 		options = &BackupOptions{}
@@ -103,9 +104,10 @@ type Restoration struct {
 // store is ErrForeign, a damaged one ErrCorrupt, one of a newer version ErrNewer. The backup stays unchanged; an older
 // version is upgraded when the new store is opened. As with [Upkeep.Backup], the new file appears once it is complete,
 // and an existing path is ErrConflict. To replace a store, close it and move its file away first.
-func Restore(ctx context.Context, r Restoration) error {
+func Restore(ctx context.Context, r Restoration) (err error) {
+	defer inGo[Restoration](&err)
 	if r.From == "" || r.From == ":memory:" {
-		return invalid("From", "From is %s; give the path of a backup", show(r.From))
+		return invalid("From", "{} is %s; give the path of a backup", show(r.From))
 	}
 	if err := checkPath("From", r.From); err != nil {
 		return err
@@ -117,7 +119,7 @@ func Restore(ctx context.Context, r Restoration) error {
 		Path: r.From, ReadOnly: true, AnyVersion: true, ApplicationID: applicationID, Migrations: sqlite.Migrations(),
 	})
 	if errors.Is(err, db.ErrOlder) {
-		return invalid("From", "From is %s, which is empty and not a backup", show(r.From))
+		return invalid("From", "{} is %s, which is empty and not a backup", show(r.From))
 	}
 	if err != nil {
 		return openError("From", r.From, err)
@@ -138,7 +140,7 @@ func Restore(ctx context.Context, r Restoration) error {
 // checkNewPath checks the path of a file to create.
 func checkNewPath(argument, path string) error {
 	if path == "" || path == ":memory:" {
-		return invalid(argument, "%s is %s; give the path of a file that does not exist yet", argument, show(path))
+		return invalid(argument, "{} is %s; give the path of a file that does not exist yet", show(path))
 	}
 	return checkPath(argument, path)
 }
@@ -147,9 +149,8 @@ func checkNewPath(argument, path string) error {
 func newFileError(argument, path string, err error) error {
 	var cause *fs.PathError
 	if errors.As(err, &cause) && errors.Is(err, fs.ErrExist) {
-		return &Error{Kind: KindConflict, Argument: argument,
-			Message: fmt.Sprintf("%s %q cannot be written: %q exists already and is not overwritten", argument, path,
-				cause.Path), Err: err}
+		return causedBy(err, newError(KindConflict, argument,
+			"{} %q cannot be written: %q exists already and is not overwritten", path, cause.Path))
 	}
 	return openError(argument, path, err)
 }

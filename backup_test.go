@@ -44,14 +44,15 @@ func TestBackupIsAStoreOfTheSameMemories(t *testing.T) {
 		last, total := 0, 0
 		if err := s.Upkeep().Backup(t.Context(), path, &BackupOptions{Progress: func(stage string, done, of int) {
 			if stage != "copy" || done < last || done > of {
-				t.Errorf("progress of %s: %s %d of %d after %d", name, stage, done, of, last)
+				t.Errorf(`progress of %s: %s %d of %d after %d, want stage "copy", done at least %v and done at most %v`, name,
+					stage, done, of, last, last, of)
 			}
 			last, total = done, of
 		}}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if last == 0 || last != total {
-			t.Errorf("%s: the progress ends at %d of %d", name, last, total)
+			t.Errorf("%s: the progress ends at %d of %d, want the end at %v, which is not 0", name, last, total, total)
 		}
 		onlyFile(t, path)
 		copied := openWords(t, path, Options{ReadOnly: true})
@@ -59,7 +60,7 @@ func TestBackupIsAStoreOfTheSameMemories(t *testing.T) {
 			t.Errorf("the backup of %s has other rows, got %v, want %v", name, got, rows)
 		}
 		if report := mustCheck(t, copied, nil); !report.OK {
-			t.Errorf("the backup of %s: %+v", name, report)
+			t.Errorf("the backup of %s: %+v, want OK", name, report)
 		}
 		if err := copied.Close(); err != nil {
 			t.Error(err)
@@ -140,15 +141,16 @@ func TestBackupOverwritesNothingAndLeavesNothing(t *testing.T) {
 			}
 			var known *Error
 			if errors.As(err, &known) && known.Argument != map[string]string{"Backup": "path", "Restore": "To"}[what] {
-				t.Errorf("%s to %q blames %q", what, c.path, known.Argument)
+				t.Errorf("%s to %q blames %q, want %v", what, c.path, known.Argument,
+					map[string]string{"Backup": "path", "Restore": "To"}[what])
 			}
 		}
 	}
 	if string(readFile(t, taken)) != "of value" {
-		t.Error("a file was overwritten")
+		t.Error(`a file was overwritten, want "of value"`)
 	}
 	if after := fmt.Sprint(filesIn(t, folder)); after != before {
-		t.Errorf("the folder had %s and has %s", before, after)
+		t.Errorf("the folder had %s and has %s, want no change", before, after)
 	}
 }
 
@@ -175,7 +177,7 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 		}
 		if err := s.Upkeep().Backup(ctx, filepath.Join(folder, "x.db"), &BackupOptions{Progress: progress}); !errors.Is(err,
 			context.Canceled) {
-			t.Errorf("Backup cancelled at step %d: %v", calls, err)
+			t.Errorf("Backup cancelled at step %d: %v, want context.Canceled", calls, err)
 		}
 		heard = 0
 		ctx, cancel = context.WithCancel(t.Context())
@@ -184,7 +186,7 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 		}
 		if err := Restore(ctx, Restoration{From: backup, To: filepath.Join(folder, "x.db"),
 			Progress: progress}); !errors.Is(err, context.Canceled) {
-			t.Errorf("Restore cancelled at step %d: %v", calls, err)
+			t.Errorf("Restore cancelled at step %d: %v, want context.Canceled", calls, err)
 		}
 		heard = 0
 		ctx, cancel = context.WithCancel(t.Context())
@@ -193,7 +195,7 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 		}
 		if _, err := s.Upkeep().BackupTo(ctx, io.Discard, &BackupOptions{Progress: progress}); !errors.Is(err,
 			context.Canceled) {
-			t.Errorf("BackupTo cancelled at step %d: %v", calls, err)
+			t.Errorf("BackupTo cancelled at step %d: %v, want context.Canceled", calls, err)
 		}
 		cancel()
 	}
@@ -229,7 +231,7 @@ func TestBackupToStreamsTheSameStore(t *testing.T) {
 		var b bytes.Buffer
 		n, err := s.Upkeep().BackupTo(t.Context(), &b, nil)
 		if err != nil || n != int64(b.Len()) || n == 0 {
-			t.Fatalf("%s: %d bytes, %v", name, n, err)
+			t.Fatalf("%s: %d bytes, %v, want no error and %v, which is not 0", name, n, err, int64(b.Len()))
 		}
 		copied := filepath.Join(t.TempDir(), "copy.db")
 		writeFile(t, copied, b.Bytes())
@@ -243,7 +245,7 @@ func TestBackupToStreamsTheSameStore(t *testing.T) {
 			t.Errorf("%s to a writer that fails: %d, %v; want 40_000", name, n, err)
 		}
 		if _, err = s.Upkeep().BackupTo(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s to no writer: %v", name, err)
+			t.Errorf("%s to no writer: %v, want ErrInvalid", name, err)
 		}
 	}
 	for _, name := range filesIn(t, filepath.Dir(path)) {
@@ -291,10 +293,10 @@ func TestBackupWhileOthersWriteIsOneMoment(t *testing.T) {
 		}
 		copied := openWords(t, backup, Options{ReadOnly: true})
 		if report := mustCheck(t, copied, nil); !report.OK {
-			t.Errorf("%+v", report)
+			t.Errorf("got %+v, want OK", report)
 		}
 		if n := len(idsOfRows(t, copied)); n < 800 || n%40 != 0 {
-			t.Errorf("%d memories: a batch is there in part", n)
+			t.Errorf("%d memories: a batch is there in part, want n at least 800 and n %% 40 = 0", n)
 		}
 	}
 	cancel()
@@ -332,7 +334,7 @@ func TestRestoreChecksTheBackupFirst(t *testing.T) {
 				t.Errorf("error is %v, want %v", err, c.kinds)
 			}
 			if left := filesIn(t, filepath.Dir(to)); len(left) > 0 || !bytes.Equal(readFile(t, from), c.content) {
-				t.Errorf("%v were left, or the backup was changed", left)
+				t.Errorf("%v were left, or the backup was changed, want left empty and %.200q", left, c.content)
 			}
 			onlyFile(t, from)
 		})
@@ -340,16 +342,16 @@ func TestRestoreChecksTheBackupFirst(t *testing.T) {
 	for _, from := range []string{"", ":memory:", "a\x00b"} {
 		if err := Restore(t.Context(), Restoration{From: from, To: filepath.Join(folder, "to.db")}); !errors.Is(err,
 			ErrInvalid) {
-			t.Errorf("from %q: %v", from, err)
+			t.Errorf("from %q: %v, want ErrInvalid", from, err)
 		}
 	}
 	if err := Restore(t.Context(),
 		Restoration{From: filepath.Join(folder, "none.db"), To: filepath.Join(folder, "to.db")}); !errors.Is(err,
 		ErrNotFound) || !strings.Contains(err.Error(), "none.db") {
-		t.Errorf("from what does not exist: %v", err)
+		t.Errorf(`from what does not exist: %v, want ErrNotFound and "none.db" in the error`, err)
 	}
 	if err := Restore(t.Context(), Restoration{From: sound, To: sound}); !errors.Is(err, ErrConflict) {
-		t.Errorf("onto itself: %v", err)
+		t.Errorf("onto itself: %v, want ErrConflict", err)
 	}
 	var stages []string
 	to := filepath.Join(folder, "to.db")
@@ -359,14 +361,14 @@ func TestRestoreChecksTheBackupFirst(t *testing.T) {
 	err := Restore(t.Context(), Restoration{From: sound, To: to,
 		Progress: func(stage string, done, total int) { stages = append(stages, stage) }})
 	if err != nil || len(stages) < 3 || stages[0] != "check" || stages[len(stages)-1] != "copy" {
-		t.Fatalf("%v, stages %v", err, stages)
+		t.Fatalf(`%v, stages %v, want no error and at least 3 stages, from "check" to "copy"`, err, stages)
 	}
 	if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the restored store has the permissions %v, %v", info.Mode(), err)
+		t.Errorf("the restored store has the permissions %v, %v, want no error and perm 0o600", info.Mode(), err)
 	}
 	s := openWords(t, to, Options{})
 	if len(idsOf(t, s)) != 200 {
-		t.Error("the restored store has other memories")
+		t.Errorf("the restored store has %d memories, want 200", len(idsOf(t, s)))
 	}
 	mustAdd(t, s, NewMemory{Content: "it goes on"})
 	checkConsistency(t, s)
@@ -389,7 +391,7 @@ func TestRestoreOfAnOlderVersion(t *testing.T) {
 	s := openWords(t, to, Options{})
 	mustAdd(t, s, NewMemory{Content: "in a new table"})
 	if report := mustCheck(t, s, nil); !report.OK {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want OK", report)
 	}
 }
 
@@ -438,19 +440,19 @@ func TestBackupIsForTheOperatorOfAnOpenStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "backup.db")
 	view := s.As(Access{})
 	if err := view.Upkeep().Backup(t.Context(), path, nil); !errors.Is(err, ErrForbidden) {
-		t.Errorf("Backup through a view: %v", err)
+		t.Errorf("Backup through a view: %v, want ErrForbidden", err)
 	}
 	if _, err := view.Upkeep().BackupTo(t.Context(), io.Discard, nil); !errors.Is(err, ErrForbidden) {
-		t.Errorf("BackupTo through a view: %v", err)
+		t.Errorf("BackupTo through a view: %v, want ErrForbidden", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Upkeep().Backup(t.Context(), path, nil); !errors.Is(err, ErrClosed) {
-		t.Errorf("Backup of a closed store: %v", err)
+		t.Errorf("Backup of a closed store: %v, want ErrClosed", err)
 	}
 	if _, err := s.Upkeep().BackupTo(t.Context(), io.Discard, nil); !errors.Is(err, ErrClosed) {
-		t.Errorf("BackupTo of a closed store: %v", err)
+		t.Errorf("BackupTo of a closed store: %v, want ErrClosed", err)
 	}
 	if left := filesIn(t, filepath.Dir(path)); len(left) > 0 {
 		t.Errorf("%v were left, want none", left)
@@ -476,7 +478,7 @@ func TestKilledBackupLeavesNoHalfFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := p.rest(); err == nil {
-			t.Error("the process ended by itself")
+			t.Error("the process ended by itself, want an error")
 		}
 		for _, name := range filesIn(t, folder) {
 			if !strings.Contains(name, ".part-") {

@@ -112,7 +112,7 @@ func TestWhatMembersHadInAProjectBecomesTheProjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			if m.ProjectID == "apollo" && m.Owner != "olga" {
-				t.Errorf("%s of the project belongs to %s", m.ID, m.Owner)
+				t.Errorf(`%s of the project belongs to %s, want "olga"`, m.ID, m.Owner)
 			}
 			seen = append(seen, m.ID)
 		}
@@ -156,19 +156,20 @@ func checkOldFile(t *testing.T, s *Store) {
 		t.Errorf("olga has the collections %q, want %q", names, want)
 	}
 	if _, err := olga.GetIdentityMemory(t.Context()); err == nil {
-		t.Error("what a member stored is the owner's identity")
+		t.Error("what a member stored is the owner's identity, want an error")
 	}
 	if all, err := fred.Revisions(t.Context(), "out"); err != nil || len(all) != 1 {
 		t.Errorf("who has left sees %d states of what he took out, %v; want 1", len(all), err)
 	}
 	if r, err := olga.Rules(t.Context(), ProjectRef{ID: "apollo"}); err != nil || r.Do == nil || r.Do.ID != "r" {
-		t.Errorf("the rules are %+v, %v", r, err)
+		t.Errorf(`the rules are %+v, %v, want no error and the do rule "r"`, r, err)
 	}
 	for _, id := range []string{"w", "f"} { // which lie in further parts of the same place
 		if m, err := olga.UpdateMemory(t.Context(), id,
 			MemoryUpdate{ShownMetadata: map[string]any{"project_id": "apollo"}}); err != nil ||
 			m.Revision != map[string]int{"w": 2, "f": 1}[id] {
-			t.Errorf("changed in nothing it is %+v, %v", m, err)
+			t.Errorf("changed in nothing it is %+v, %v, want no error and revision %v", m, err,
+				map[string]int{"w": 2, "f": 1}[id])
 		}
 		if m, err := olga.UpdateMemory(t.Context(), id, MemoryUpdate{Content: content("anew")}); err != nil ||
 			m.Content != "anew" {
@@ -196,10 +197,10 @@ func TestACheckFindsWhatLiesWithTheWrongOwner(t *testing.T) {
 		`JOIN users u ON u.id = c.owner_id WHERE u.uid = 'will') WHERE project_id IS NOT NULL`)
 	if report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}); err != nil || report.Total != 1 ||
 		report.Repaired != 1 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("got %+v, %v, want no error, total 1 and repaired 1", report, err)
 	}
 	if m, err := olga.GetMemory(t.Context(), id); err != nil || m.Owner != "olga" || m.Collection != DefaultCollection {
-		t.Errorf("it is %+v, %v", m, err)
+		t.Errorf(`it is %+v, %v, want no error, owner "olga" and collection %v`, m, err, DefaultCollection)
 	}
 	checkConsistency(t, s)
 }

@@ -56,14 +56,14 @@ func BenchmarkLongConversation(b *testing.B) {
 	b.Run("Last 20", func(b *testing.B) {
 		for b.Loop() {
 			if last, err := c.Last(b.Context(), 20); err != nil || len(last) != 20 {
-				b.Fatal(len(last), err)
+				b.Fatalf("got %d turns, %v, want 20 and no error", len(last), err)
 			}
 		}
 	})
 	b.Run("Window 2000", func(b *testing.B) {
 		for b.Loop() {
 			if window, err := c.Window(b.Context(), 2000); err != nil || len(window) == 0 {
-				b.Fatal(len(window), err)
+				b.Fatalf("got %v %v, want no error and window not empty", len(window), err)
 			}
 		}
 	})

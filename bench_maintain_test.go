@@ -40,7 +40,7 @@ func BenchmarkCheck(b *testing.B) {
 		start := time.Now()
 		report, err := store.Upkeep().Check(context.Background(), nil)
 		if err != nil || !report.OK {
-			b.Fatal(report, err)
+			b.Fatalf("got %v %v, want no error and OK", report, err)
 		}
 		took = append(took, time.Since(start))
 	}

@@ -202,7 +202,7 @@ func BenchmarkSearch(b *testing.B) {
 				results, err := store.Search(context.Background(), q)
 				took = append(took, time.Since(start))
 				if err != nil || len(results.Hits) == 0 {
-					b.Fatal(results, err)
+					b.Fatalf("got %v %v, want no error and some hits", results, err)
 				}
 			}
 			reportMedian(b, took)

@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// BenchmarkCheckToken is what each request that carries an MCP token pays for it.
+// BenchmarkCheckToken measures the check of the MCP token of a request.
 func BenchmarkCheckToken(b *testing.B) {
 	store := openBench(b, 100)
 	if _, err := store.Accounts().AddUser(b.Context(), souvenir.NewUser{ID: "ann", Name: "ann"}); err != nil {
@@ -33,7 +33,7 @@ func BenchmarkCheckToken(b *testing.B) {
 	reportMedian(b, took)
 }
 
-// BenchmarkCheckSession is what each request of a browser that has signed in pays for it.
+// BenchmarkCheckSession measures the check of the session of a browser's request.
 func BenchmarkCheckSession(b *testing.B) {
 	store := openBench(b, 100)
 	var value string
@@ -61,7 +61,7 @@ func BenchmarkCheckSession(b *testing.B) {
 	reportMedian(b, took)
 }
 
-// BenchmarkCheckPassword is what a sign-in costs, on purpose.
+// BenchmarkCheckPassword measures the check of a password, which is slow on purpose.
 func BenchmarkCheckPassword(b *testing.B) {
 	store := openBench(b, 1)
 	if _, err := store.Accounts().AddUser(b.Context(),

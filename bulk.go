@@ -3,10 +3,13 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
@@ -65,7 +68,8 @@ func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, e
 	})
 }
 
-func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDeletion) (Bulk, error) {
+func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDeletion) (_ Bulk, err error) {
+	defer inGo[MemoriesDeletion](&err)
 	ctx = db.Freeing(ctx)
 	b := bulk{store: s, list: d.List, stage: "delete", progress: d.Progress}
 	if err := b.begin(ctx, d.All, d.DryRun); err != nil {
@@ -77,7 +81,7 @@ func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDele
 	if err := o.delete(ctx); err != nil {
 		return b.done, err
 	}
-	err := trash.InPortions(func(p trash.Portion) (bool, error) {
+	err = trash.InPortions(func(p trash.Portion) (bool, error) {
 		return b.next(ctx, p.Rows, func(tx db.Tx, v viewer, found []storedMemory) (int, int, error) {
 			t := s.newTrasher(tx, v, p)
 			size := 0
@@ -107,13 +111,16 @@ func (s *Store) UpdateMemories(ctx context.Context, u MemoriesUpdate) (Bulk, err
 	})
 }
 
-func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpdate) (Bulk, error) {
+func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpdate) (_ Bulk, err error) {
+	defer inGo[MemoriesUpdate](&err, inChange()...)
+	defer inShown[MemoriesUpdate](&err, ".Change", u.Change, u.Change.ShownMetadata)
 	b := bulk{store: s, list: u.List, stage: "update", progress: u.Progress}
 	patch, err := u.Change.patchOfMany()
 	if err != nil {
 		return b.done, err
 	}
 	if err := b.begin(ctx, u.All, u.DryRun); err != nil {
+		inGo[MemoriesUpdate](&err)
 		return b.done, err
 	}
 	if o != nil {
@@ -161,18 +168,26 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 	return b.done, nil
 }
 
+// inChange are the names of what Change says, which a List says, too.
+func inChange() (pairs []string) {
+	for argument, field := range fault.NamesOf(reflect.TypeFor[MemoryUpdate](), kernel.KnownKeys) {
+		pairs = append(pairs, argument, ".Change."+field.Field)
+	}
+	return pairs
+}
+
 // patchOfMany returns the patch of a change to many memories.
 func (u *MemoryUpdate) patchOfMany() (attributesPatch, error) {
 	if u.Content != nil || u.Embedding != nil || u.EventTime != nil || u.ExpiresAt != nil || u.ValidFrom != nil ||
 		u.ValidUntil != nil ||
 		u.ExpectedRevision != 0 {
 		return attributesPatch{}, invalid("Change",
-			"Change has Content, Embedding, a time or ExpectedRevision, which belong to one memory; "+
+			"{} has Content, Embedding, a time or ExpectedRevision, which belong to one memory; "+
 				"UpdateMemory takes them")
 	}
 	patch, err := u.patch()
 	if err == nil && patch.isEmpty() {
-		err = invalid("Change", "Change is empty; give what to change")
+		err = invalid("Change", "{} is empty; give what to change")
 	}
 	return patch, err
 }
@@ -193,14 +208,14 @@ func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
 	l := b.list
 	if !all && len(l.Collections) == 0 && l.ProjectID == "" && l.ProjectName == "" && len(l.Tags) == 0 &&
 		len(l.Filter) == 0 {
-		return invalid("filter", "filter, tags, collections and project are empty, which means every memory; "+
+		return invalid("filter", "{}, {tags}, {collections} and project are empty, which means every memory; "+
 			"give a condition, or set All")
 	}
 	if err := b.store.checkWritable(); err != nil {
 		return err
 	}
 	if !l.AsOf.IsZero() {
-		return invalid("AsOf", "AsOf is %s; what was cannot be changed or deleted, leave it out", l.AsOf.Format(time.RFC3339))
+		return invalid("AsOf", "{} is %s; what was cannot be changed or deleted, leave it out", l.AsOf.Format(time.RFC3339))
 	}
 	l.whenever = true
 	b.list = l

@@ -190,6 +190,7 @@ func (st settled) arguments() map[string][]any {
 		"Search":                 {Query{Text: "apple"}},
 		"Transaction":            {func(ctx context.Context) error { return st.DeleteMemory(ctx, st.memory) }},
 		"SearchBatch":            {[]Query{{Text: "apple"}, {}}},
+		"SearchAll":              {Query{Text: "apple"}},
 		"Snapshot":               {func(ctx context.Context) error { _, err := st.GetMemory(ctx, st.memory); return err }},
 		"SetDocumentClient":      {DocumentClient{URL: "https://app.example/client", Registration: registration}},
 		"SetIdentityMemory":      {IdentityMemory{Content: "Bea"}},
@@ -253,7 +254,7 @@ func TestThePageOfTheAPIShowsEveryMethod(t *testing.T) {
 	}
 	for name := range methodsOf(&Store{}) {
 		if !strings.Contains(string(page), "\n- `"+name+"(") {
-			t.Errorf("docs/api.md does not show %s", name)
+			t.Errorf("docs/api.md does not show %s, want %q in the page", name, "\n- `"+name+"(")
 		}
 	}
 	s := &Store{}
@@ -261,7 +262,7 @@ func TestThePageOfTheAPIShowsEveryMethod(t *testing.T) {
 		"Store.Insights()": s.Insights(), "Store.Trash()": s.Trash(),
 		"Store.Conversation(key)": s.Conversation("k")} {
 		if row := fmt.Sprintf("| `%s` | %d |", handle, reflect.TypeOf(of).NumMethod()); !strings.Contains(string(page), row) {
-			t.Errorf("docs/api.md lacks the row %s", row)
+			t.Errorf("docs/api.md lacks the row %s, want it in the page", row)
 		}
 	}
 }
@@ -309,7 +310,8 @@ func errorOf(value reflect.Value) error {
 }
 
 // writers are the verbs of methods that change something, and so are refused where nothing may be changed.
-var writers = []string{"Accept", "Add", "Append", "Authorize", "BlockSender", "Change", "Clear", "Compact", "Complete", "Confirm",
+var writers = []string{"Accept", "Add", "Append", "Authorize", "BlockSender", "Change", "Clear", "Compact", "Complete",
+	"Confirm",
 	"Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Put", "Record",
 	"Refresh",
 	"Regenerate", "Register", "Reindex",
@@ -331,7 +333,7 @@ func TestEveryMethodOfAFileThatIsForReadingOnlyReadsOrRefuses(t *testing.T) {
 		}
 	}
 	if rowsOf(t, st.Store) != before {
-		t.Error("something was changed")
+		t.Error("something was changed, want no change")
 	}
 }
 
@@ -371,7 +373,7 @@ func TestEveryMethodOfAClosedStoreSaysSo(t *testing.T) {
 		}
 		for method, call := range st.calls() {
 			if err := call(context.Background()); !errors.Is(err, ErrClosed) {
-				t.Errorf("%s of a closed store gives %v", method, err)
+				t.Errorf("%s of a closed store gives %v, want ErrClosed", method, err)
 			}
 		}
 	}
@@ -392,6 +394,6 @@ func TestEveryMethodEndsWithItsContext(t *testing.T) {
 		}
 	}
 	if rowsOf(t, st.Store) != before {
-		t.Error("a call that had ended left something behind")
+		t.Error("a call that had ended left something behind, want no change")
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/recovery"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
@@ -83,7 +82,8 @@ type DamagedRow struct {
 // ErrReadOnly.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.
-func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (CheckReport, error) {
+func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (_ CheckReport, err error) {
+	defer inGo[CheckOptions](&err)
 	s, err := h.operator(ctx, "Check")
 	if err != nil {
 		return CheckReport{}, err
@@ -100,7 +100,7 @@ func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (CheckReport,
 			"the store is opened read-only, so it cannot be repaired; open it for writing, or only check it")
 	}
 	if options.Accept && !options.Repair {
-		return CheckReport{}, invalid("Accept", "Accept is set without Repair; set both, or none")
+		return CheckReport{}, invalid("Accept", "{} is set without Repair; set both, or none")
 	}
 	report, err := s.inspector().Check(ctx, options.Repair, options.Accept, progress)
 	return checkReport(report), wrap(err)
@@ -169,7 +169,8 @@ type RecoveredTable struct {
 //
 // If the path out exists, the error is ErrConflict. A file without any part of a store is ErrForeign, one of a newer
 // version ErrNewer.
-func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (RecoveryReport, error) {
+func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (_ RecoveryReport, err error) {
+	defer inGo[RecoveryOptions](&err, "in", "in", "out", "out")
 	if options == nil {
 		options = &RecoveryOptions{}
 	}
@@ -180,7 +181,7 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (Rec
 	report := RecoveryReport{Tables: map[string]RecoveredTable{}, Notes: []string{},
 		Check: CheckReport{Findings: []Finding{}, Checked: map[string]int{}, Damaged: []DamagedRow{}}}
 	if in == "" || in == ":memory:" {
-		return report, invalid("in", "in is %s; give the path of the damaged file", show(in))
+		return report, invalid("in", "{} is %s; give the path of the damaged file", show(in))
 	}
 	for argument, path := range map[string]string{"in": in, "out": out} {
 		if err := checkPath(argument, path); err != nil {
@@ -192,22 +193,22 @@ func Recover(ctx context.Context, in, out string, options *RecoveryOptions) (Rec
 	}
 	file, err := salvage.Open(in)
 	if errors.Is(err, salvage.ErrNoFile) {
-		return report, invalid("in", "in %q cannot be recovered: %v", in, err)
+		return report, invalid("in", "{} %q cannot be recovered: %v", in, err)
 	}
 	if err != nil {
 		return report, newFileError("in", in, err)
 	}
 	defer file.Close()
-	known, err := fs.Glob(sqlite.Migrations(), "*.sql")
+	known, err := fs.Glob(fileConfig("", time.Now).Migrations, "*.sql")
 	if err != nil {
 		return report, wrap(err)
 	}
 	if file.Sound() && file.Application() != 0 && file.Application() != applicationID {
-		return report, newError(KindForeign, "in", "in %q is a file of another program", in)
+		return report, newError(KindForeign, "in", "{} %q is a file of another program", in)
 	}
 	if file.Version() > len(known) {
 		return report, newError(KindNewer, "in",
-			"in %q has the schema version %d, this program knows up to %d; use a newer program", in, file.Version(), len(known))
+			"{} %q has the schema version %d, this program knows up to %d; use a newer program", in, file.Version(), len(known))
 	}
 	version := file.Version()
 	if version <= 0 {
@@ -260,7 +261,7 @@ func (r *recoverer) run(ctx context.Context) error {
 		return newFileError("out", r.out, err)
 	}
 	if r.Rows == 0 {
-		return newError(KindForeign, "in", "in %q has no readable row of a store", r.in)
+		return newError(KindForeign, "in", "{} %q has no readable row of a store", r.in)
 	}
 	if err := r.finish(ctx, part); err != nil {
 		return newFileError("out", r.out, err)

@@ -161,14 +161,14 @@ func TestCheckFindsNothingInASoundStore(t *testing.T) {
 	for _, path := range []string{filepath.Join(t.TempDir(), "sound.db"), ":memory:"} {
 		s := openWords(t, path, Options{})
 		if report := mustCheck(t, s, nil); !report.OK || report.Findings == nil || report.Total != 0 {
-			t.Errorf("an empty store: %+v", report)
+			t.Errorf("an empty store: %+v, want OK, an empty list of findings that is not null, and total 0", report)
 		}
 		varied(t, s)
 		before := rowsOf(t, s)
 		for _, o := range []*CheckOptions{nil, {}, {Repair: true}} {
 			report := mustCheck(t, s, o)
 			if !report.OK || len(report.Findings) != 0 || report.Total != 0 || report.Repaired != 0 {
-				t.Errorf("%+v: %+v", o, report)
+				t.Errorf("got %+v: %+v, want OK, no findings, total 0 and repaired 0", o, report)
 			}
 			for table, atLeast := range map[string]int{"memory": 6, "passage": 10, "passage_text": 10, "partition": 3,
 				"memory_revision": 2, "file": 1, "file_chunk": 2} {
@@ -178,7 +178,7 @@ func TestCheckFindsNothingInASoundStore(t *testing.T) {
 			}
 		}
 		if rowsOf(t, s) != before {
-			t.Error("checking a sound store changed it")
+			t.Error("checking a sound store changed it, want no change")
 		}
 	}
 }
@@ -257,7 +257,7 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 			damage(t, s, c.damage)
 			report := mustCheck(t, s, nil)
 			if report.OK || report.Total == 0 || report.Repaired != 0 {
-				t.Fatalf("it is not found: %+v", report)
+				t.Fatalf("it is not found: %+v, want not OK, findings and none repaired", report)
 			}
 			if i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Table == c.table }); i < 0 ||
 				report.Findings[i].Repairable != c.repairable {
@@ -269,11 +269,11 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 			}
 			for _, f := range report.Findings {
 				if f.Repaired != f.Repairable {
-					t.Errorf("repairable %v, repaired %v: %s %s", f.Repairable, f.Repaired, f.Table, f.Problem)
+					t.Errorf("repairable %v, repaired %v: %s %s, want the same", f.Repairable, f.Repaired, f.Table, f.Problem)
 				}
 			}
 			if got := idsOfRows(t, s); len(got) != len(memories) {
-				t.Errorf("of %d memories %d are left", len(memories), len(got))
+				t.Errorf("of %d memories %d are left, want all", len(memories), len(got))
 			}
 			if !c.repairable {
 				return
@@ -284,7 +284,7 @@ func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if report := mustCheck(t, s, nil); !report.OK {
-				t.Errorf("once all is embedded: %+v", report)
+				t.Errorf("once all is embedded: %+v, want OK", report)
 			}
 			checkConsistency(t, s)
 			mustAdd(t, s, NewMemory{Content: "one more", ProjectName: "p"})
@@ -320,11 +320,11 @@ func TestRepairKeepsSoundVectorsOfTheCallersOwn(t *testing.T) {
 	varied(t, s)
 	damage(t, s, `UPDATE passage SET length = 2`)
 	if report := mustCheck(t, s, &CheckOptions{Repair: true}); !report.OK {
-		t.Fatalf("%+v", report)
+		t.Fatalf("got %+v, want OK", report)
 	}
 	found, err := s.Search(t.Context(), Query{Vector: []float32{0, 1, 0}, Collections: []string{"own"}, Limit: 1})
 	if err != nil || len(found.Hits) != 1 || found.Hits[0].Parts.Vector < 0.99 {
-		t.Errorf("%+v, %v", found.Hits, err)
+		t.Errorf("got %+v, %v, want no error, 1 hit and vector at least 0.99", found.Hits, err)
 	}
 }
 
@@ -369,10 +369,10 @@ func TestRepairDropsRowsThatBelongToNothing(t *testing.T) {
 				t.Errorf("%+v; want a finding of %s, repairable %v", report.Findings, c.table, c.fixed)
 			}
 			if report.OK != c.fixed || mustCheck(t, s, nil).OK != c.fixed {
-				t.Errorf("after the repair: %+v", report)
+				t.Errorf("after the repair: %+v, want OK %v", report, c.fixed)
 			}
 			if after := len(idsOfRows(t, s)); after != before {
-				t.Errorf("of %d memories %d are left", before, after)
+				t.Errorf("of %d memories %d are left, want no change", before, after)
 			}
 		})
 	}
@@ -401,7 +401,7 @@ func TestCheckOfADamagedFileReportsAndNeverPanics(t *testing.T) {
 			}
 			report, err := s.Upkeep().Check(t.Context(), nil)
 			if err != nil && !errors.Is(err, ErrCorrupt) {
-				t.Errorf("page %d %s: %v", n, name, err)
+				t.Errorf("page %d %s: %v, want no error or ErrCorrupt", n, name, err)
 			}
 			if !report.OK {
 				unsound++
@@ -410,7 +410,7 @@ func TestCheckOfADamagedFileReportsAndNeverPanics(t *testing.T) {
 				t.Error(err)
 			}
 			if !bytes.Equal(readFile(t, path), content) {
-				t.Errorf("page %d %s: the check changed the file", n, name)
+				t.Errorf("page %d %s: the check changed the file, want %.200q", n, name, content)
 			}
 			onlyFile(t, path)
 			if s, err = Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")}); err != nil {
@@ -418,7 +418,7 @@ func TestCheckOfADamagedFileReportsAndNeverPanics(t *testing.T) {
 			}
 			report, err = s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true})
 			if err != nil && !errors.Is(err, ErrCorrupt) {
-				t.Errorf("repair of page %d %s: %v", n, name, err)
+				t.Errorf("repair of page %d %s: %v, want no error or ErrCorrupt", n, name, err)
 			}
 			if err == nil && report.OK {
 				mended++
@@ -442,10 +442,10 @@ func TestCheckLeavesAReadOnlyFileAsItIs(t *testing.T) {
 	}
 	s := openWords(t, path, Options{ReadOnly: true})
 	if report := mustCheck(t, s, nil); !report.OK || report.Checked["memory"] != 200 {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want OK and memory 200", report)
 	}
 	if _, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true}); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("repairing a read-only store gives %v", err)
+		t.Errorf("repairing a read-only store gives %v, want ErrReadOnly", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -469,17 +469,19 @@ func TestCheckListsAThousandFindingsAndCountsAll(t *testing.T) {
 	damage(t, s, `UPDATE passage SET vector = x'00'`)
 	report := mustCheck(t, s, nil)
 	if report.OK || report.Total != 1200 || len(report.Findings) != 1000 {
-		t.Errorf("%d findings of %d, OK %v", len(report.Findings), report.Total, report.OK)
+		t.Errorf("%d findings of %d, OK %v, want not OK, total 1200 and 1000 findings", len(report.Findings),
+			report.Total, report.OK)
 	}
 	stages := map[string]bool{}
 	report = mustCheck(t, s, &CheckOptions{Repair: true, Progress: func(stage string, done, total int) {
 		if done < 0 || done > total {
-			t.Errorf("%s: %d of %d", stage, done, total)
+			t.Errorf("%s: %d of %d, want done at least 0 and done at most %v", stage, done, total, total)
 		}
 		stages[stage] = true
 	}})
 	if !report.OK || report.Repaired != 1200 || !report.Findings[999].Repaired {
-		t.Errorf("after the repair: OK %v, %d of %d", report.OK, report.Repaired, report.Total)
+		t.Errorf("after the repair: OK %v, %d of %d, want OK and all 1200 repaired, the last listed one, too",
+			report.OK, report.Repaired, report.Total)
 	}
 	for _, stage := range []string{"file", "references", "memories", "full text", "repair"} {
 		if !stages[stage] {
@@ -489,7 +491,8 @@ func TestCheckListsAThousandFindingsAndCountsAll(t *testing.T) {
 	encoded, err := json.Marshal(report)
 	if err != nil || !bytes.Contains(encoded, []byte(`"repaired":1200`)) ||
 		!bytes.Contains(encoded, []byte(`"table":"passage"`)) {
-		t.Errorf("as JSON: %.300s, %v", encoded, err)
+		t.Errorf(`as JSON: %.300s, %v, want no error, "repaired":1200 in encoded and "table":"passage" in encoded`, encoded,
+			err)
 	}
 }
 
@@ -505,16 +508,54 @@ func TestCheckEndsWithItsContextAndItsStore(t *testing.T) {
 			}
 		}})
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled at stage %q: %v", stop, err)
+			t.Errorf("cancelled at stage %q: %v, want context.Canceled", stop, err)
 		}
 	}
 	if _, err := s.As(Access{}).Upkeep().Check(t.Context(), nil); !errors.Is(err, ErrForbidden) {
-		t.Errorf("through a view: %v", err)
+		t.Errorf("through a view: %v, want ErrForbidden", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Upkeep().Check(t.Context(), nil); !errors.Is(err, ErrClosed) {
-		t.Errorf("of a closed store: %v", err)
+		t.Errorf("of a closed store: %v, want ErrClosed", err)
+	}
+}
+
+// The schema refuses what connects two namespaces. What got in all the same, by another program, is found and ended.
+func TestCheckEndsWhatUsersOfTwoNamespacesShare(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "apart.db"), Options{})
+	for _, access := range []Access{{User: "anna"}, {User: "anna", Namespace: "crm"}, {User: "ben"}} {
+		mustAdd(t, s.As(access), NewMemory{Content: "in the project", ProjectID: "p"})
+	}
+	if _, err := s.AddMember(t.Context(),
+		NewMember{Project: ProjectRef{ID: "anna/p"}, User: "ben", Role: MemberReader}); err != nil {
+		t.Fatal(err)
+	}
+	inCRM := `(SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.namespace = 'crm')`
+	damage(t, s, `DROP TRIGGER project_member_apart; DROP TRIGGER project_invitation_apart`,
+		`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT `+inCRM+`, id, 'reader', 0 FROM users
+			WHERE uid = 'ben'`,
+		`INSERT INTO project_invitation (uid, project_id, sender_id, invited, recipient_id, role, created_at, expires_at)
+			SELECT 'i', `+inCRM+`, (SELECT id FROM users WHERE uid = 'anna' AND namespace = 'crm'), 'ben', id, 'reader', 0, 1
+			FROM users WHERE uid = 'ben'`)
+	for range 2 {
+		report, err := s.Upkeep().Check(t.Context(), nil)
+		if err != nil || report.OK || report.Total != 2 {
+			t.Fatalf("got %+v, %v, want the member and the invitation", report, err)
+		}
+		for i, want := range []string{"member of another namespace", "recipient of another namespace"} {
+			if got := report.Findings[i]; !strings.Contains(got.Problem, want) || !got.Repairable {
+				t.Errorf("got %+v, want a %s that can be repaired", got, want)
+			}
+		}
+	}
+	report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true})
+	if err != nil || !report.OK || report.Repaired != 2 {
+		t.Errorf("the repair: got %+v, %v, want two repaired", report, err)
+	}
+	members, err := s.As(Access{User: "anna"}).Members(t.Context(), ProjectRef{ID: "p"})
+	if err != nil || len(members) != 2 {
+		t.Errorf("members of a project of one namespace: got %+v, %v, want anna and ben", members, err)
 	}
 }

@@ -88,7 +88,7 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 				return errUndone
 			})
 			if !errors.Is(err, errUndone) {
-				t.Errorf("%+v = %s: %v", c, value, err)
+				t.Errorf("%+v = %s: %v, want %v", c, value, err, errUndone)
 			}
 		}
 	}
@@ -96,6 +96,6 @@ func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
 		t.Errorf("%d findings; the test damages nothing", found)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {
-		t.Errorf("the damage stays: %+v", report)
+		t.Errorf("the damage stays: %+v, want OK", report)
 	}
 }

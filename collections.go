@@ -56,13 +56,13 @@ func (c NewCollection) check(embedder Embedder) error {
 	size := embedder.Dimensions()
 	switch {
 	case c.VectorSize < 0 || c.VectorSize > valid.MaxVector:
-		return invalid("vector_size", "vector_size is %d; 1 to %d are allowed, or 0 for the embedder's %d", c.VectorSize,
+		return invalid("vector_size", "{} is %d; 1 to %d are allowed, or 0 for the embedder's %d", c.VectorSize,
 			valid.MaxVector, size)
 	case c.OwnVectors && c.VectorSize == 0:
-		return invalid("vector_size", "vector_size is missing; a collection of own vectors needs their number of dimensions")
+		return invalid("vector_size", "{} is missing; a collection of own vectors needs their number of dimensions")
 	case !c.OwnVectors && c.VectorSize != 0 && c.VectorSize != size:
 		return invalid("vector_size",
-			"vector_size is %d, but the embedder %s makes vectors of %d dimensions; leave vector_size out, or set own_vectors "+
+			"{} is %d, but the embedder %s makes vectors of %d dimensions; leave {} out, or set {own_vectors} "+
 				"to pass your own vectors",
 			c.VectorSize, show(embedder.Model()), size)
 	}
@@ -70,7 +70,8 @@ func (c NewCollection) check(embedder Embedder) error {
 }
 
 // AddCollection adds a collection. A name that the owner already has is ErrConflict.
-func (s *Store) AddCollection(ctx context.Context, c NewCollection) (Collection, error) {
+func (s *Store) AddCollection(ctx context.Context, c NewCollection) (_ Collection, err error) {
+	defer inGo[NewCollection](&err)
 	if err := c.check(s.embedder); err != nil {
 		return Collection{}, err
 	}
@@ -80,7 +81,7 @@ func (s *Store) AddCollection(ctx context.Context, c NewCollection) (Collection,
 			show(DefaultCollection))
 	}
 	var added Collection
-	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		if _, err := s.addCollection(tx, v, c); err != nil {
 			return err
 		}
@@ -109,16 +110,17 @@ func (s *Store) addCollection(tx db.Tx, v viewer, c NewCollection) (int64, error
 		profile, now, now)
 	if err == nil && row == 0 {
 		return 0, newError(KindConflict, "collection_name",
-			"collection_name %s exists already; choose another name or store into it", show(c.Name))
+			"{} %s exists already; choose another name or store into it", show(c.Name))
 	}
 	return row, err
 }
 
 // GetCollection returns a collection by name: the caller's own, or else one that holds memories shared with the caller.
 // An unknown name is ErrNotFound.
-func (s *Store) GetCollection(ctx context.Context, name string) (Collection, error) {
+func (s *Store) GetCollection(ctx context.Context, name string) (_ Collection, err error) {
+	defer inGo[struct{}](&err, "collection_name", "name")
 	var found Collection
-	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		found, err = s.collection(tx, v, name)
 		return err
 	})
@@ -232,8 +234,8 @@ func (s *Store) collectionFor(tx db.Tx, v viewer, name string, owner int64) (col
 		return at, s.unknownCollection(tx, v, name)
 	case found && at.profile != profile:
 		return at, newError(KindConflict, "collection_name",
-			"collection_name %s cannot be used here: memories of a project are in a collection of its owner, "+
-				"whose collection of this name has other vectors; leave collection_name out, or name another one", show(name))
+			"{} %s cannot be used here: memories of a project are in a collection of its owner, "+
+				"whose collection of this name has other vectors; leave {} out, or name another one", show(name))
 	}
 	at.profile = profile
 	return at, nil
@@ -264,7 +266,7 @@ func (s *Store) unknownCollection(tx db.Tx, v viewer, name string) error {
 		}
 	}
 	return newError(KindNotFound, "collection_name",
-		"collection_name %s does not exist%s (create_collection creates a new one)", show(name), hint)
+		"{} %s does not exist%s ({create_collection} creates a new one)", show(name), hint)
 }
 
 // distance is the Levenshtein distance of two short strings, in characters.
@@ -309,12 +311,13 @@ func (u CollectionUpdate) check() error {
 
 // UpdateCollection renames one of the caller's own collections, or replaces its description. A name that the owner
 // already has is ErrConflict.
-func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionUpdate) (Collection, error) {
+func (s *Store) UpdateCollection(ctx context.Context, name string, u CollectionUpdate) (_ Collection, err error) {
+	defer inGo[CollectionUpdate](&err, "collection_name", "name")
 	if err := u.check(); err != nil {
 		return Collection{}, err
 	}
 	var updated Collection
-	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		row, err := s.writableCollection(tx, v, name)
 		if err != nil {
 			return err
@@ -347,7 +350,7 @@ func renameCollection(tx db.Tx, v viewer, row int64, before, after string) error
 		return nil
 	}
 	if before == DefaultCollection {
-		return invalid("name", "collection_name %s cannot be renamed to %s: what is stored without a collection_name "+
+		return invalid("name", "{collection_name} %s cannot be renamed to %s: what is stored without a {collection_name} "+
 			"goes there", show(before), show(after))
 	}
 	_, _, taken, err := kernel.OwnCollection(tx, v.User, after)
@@ -355,7 +358,7 @@ func renameCollection(tx db.Tx, v viewer, row int64, before, after string) error
 		return err
 	}
 	if taken {
-		return newError(KindConflict, "name", "collection_name %s exists already; choose another name than that for %s",
+		return newError(KindConflict, "name", "{collection_name} %s exists already; choose another name than that for %s",
 			show(after), show(before))
 	}
 	_, err = tx.Exec(`UPDATE collection SET name = ? WHERE id = ?`, after, row)
@@ -388,7 +391,8 @@ func (s *Store) DeleteCollection(ctx context.Context, name string, options *Dele
 	if err := s.outside(ctx, "DeleteCollection"); err != nil {
 		return err
 	}
-	return s.hookedDelete(ctx, "DeleteCollection", func(ctx context.Context, h *operation) error {
+	return s.hookedDelete(ctx, "DeleteCollection", func(ctx context.Context, h *operation) (err error) {
+		defer inGo[DeleteOptions](&err, "collection_name", "name")
 		if h != nil {
 			h.Collection = name
 		}
@@ -429,7 +433,7 @@ func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeleteOption
 	}
 	if counts[0] > 0 && !o.WithMemories {
 		return false, newError(KindConflict, "collection_name",
-			"collection_name %s holds %d memories; move or delete them first, or delete the collection together with its "+
+			"{} %s holds %d memories; move or delete them first, or delete the collection together with its "+
 				"memories",
 			show(name), counts[0])
 	}
@@ -455,8 +459,8 @@ func (s *Store) writableCollection(tx db.Tx, v viewer, name string) (int64, erro
 	}
 	if v.Limited || visible.Owner != s.access.User {
 		return 0, newError(KindForbidden, "collection_name",
-			"collection_name %s belongs to %s; only its owner, through a view that is not limited to projects, may change it",
-			show(name), ownerName(tx, visible.Owner))
+			"{} %s belongs to %s; only its owner, through a view that is not limited to projects, may change it",
+			show(name), ownerName(tx, v, visible.Owner))
 	}
 	row, _, _, err := kernel.OwnCollection(tx, v.User, name)
 	return row, err

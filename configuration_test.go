@@ -44,6 +44,6 @@ func TestConfiguration(t *testing.T) {
 		t.Errorf("%+v %v, want path \":memory:\"", c, err)
 	}
 	if _, err := s.As(Access{User: "anna"}).Upkeep().Configuration(t.Context()); !errors.Is(err, ErrForbidden) {
-		t.Errorf("a view gets %v", err)
+		t.Errorf("a view gets %v, want ErrForbidden", err)
 	}
 }

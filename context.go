@@ -4,16 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
-	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
@@ -62,7 +60,7 @@ const (
 	maxOwnInPreview = 1 << 10  // bytes of own metadata, as JSON, that a preview still shows
 )
 
-// Context is what an agent should know when an interaction begins.
+// Context gathers what an agent should know when an interaction begins.
 type Context struct {
 	// Identity is the newest active memory of event type IDENTITY in the caller's own collections; nil if there is none.
 	Identity *ContextMemory `json:"identity"`
@@ -97,12 +95,6 @@ type ContextRules struct {
 	Do   *ContextMemory `json:"do"`
 	Dont *ContextMemory `json:"dont"`
 	Todo *ContextMemory `json:"todo"`
-}
-
-// ToolCall is a call of one of the tools.
-type ToolCall struct {
-	Tool      string         `json:"tool"`
-	Arguments map[string]any `json:"arguments"`
 }
 
 // MarshalJSON returns the form of the interface: identity and conversation_memory_id are null when there is none,
@@ -159,14 +151,14 @@ func (q *ContextQuery) check() error {
 		q.MinScore = probably
 	}
 	if !(q.MinScore <= 1) {
-		return invalid("min_score", "min_score is %v; at most 1 is allowed, and below 0 leaves out nothing", q.MinScore)
+		return invalid("min_score", "{} is %v; at most 1 is allowed, and below 0 leaves out nothing", q.MinScore)
 	}
 	var err error
 	if q.DetectedIdentity, err = jsonobject.Canonical("detected_identity", q.DetectedIdentity); err != nil {
 		return err
 	}
 	if size := budget.Size(q.DetectedIdentity); size > maxDetected {
-		return newError(KindTooLarge, "detected_identity", "detected_identity is %d bytes as JSON; at most %d are allowed",
+		return newError(KindTooLarge, "detected_identity", "{} is %d bytes as JSON; at most %d are allowed",
 			size, maxDetected)
 	}
 	for _, n := range []struct {
@@ -184,7 +176,7 @@ func (q *ContextQuery) check() error {
 			continue
 		}
 		if *n.value < n.least || *n.value > n.most {
-			return invalid(n.argument, "%s is %d; %d to %d are allowed", n.argument, *n.value, n.least, n.most)
+			return invalid(n.argument, "{} is %d; %d to %d are allowed", *n.value, n.least, n.most)
 		}
 	}
 	return nil
@@ -197,7 +189,8 @@ func (q *ContextQuery) check() error {
 // todo (if they do not all fit, the longest ones are shortened), the suggested identity, general and project dos and
 // don'ts, related memories. Shortened memories are marked as truncated, and a warning says what was left out.
 func (s *Store) GetContext(ctx context.Context, q ContextQuery) (Context, error) {
-	return hooked(ctx, s, OperationSearch, "GetContext", func(ctx context.Context, o *operation) (Context, error) {
+	return hooked(ctx, s, OperationSearch, "GetContext", func(ctx context.Context, o *operation) (_ Context, err error) {
+		defer inGo[ContextQuery](&err)
 		if err := q.check(); err != nil {
 			return Context{}, err
 		}
@@ -210,20 +203,6 @@ func (s *Store) GetContext(ctx context.Context, q ContextQuery) (Context, error)
 		}
 		return s.getContext(ctx, q, sought)
 	})
-}
-
-func (s *Store) getContext(ctx context.Context, q ContextQuery, sought string) (Context, error) {
-	want, err := s.want(ctx, Query{Text: sought})
-	if err != nil {
-		return Context{}, err
-	}
-	c, err := s.gatherContext(ctx, q, sought, want)
-	if err != nil {
-		return Context{}, err
-	}
-	c.fit(q.TokenBudget)
-	c.Tokens = c.tokens()
-	return c, nil
 }
 
 // contextReader gathers a context from one snapshot.
@@ -243,17 +222,25 @@ type contextReader struct {
 	unrelated bool // memories that are probably about something else were left out
 }
 
-func (s *Store) gatherContext(ctx context.Context, q ContextQuery, sought string, w want) (Context, error) {
+func (s *Store) getContext(ctx context.Context, q ContextQuery, sought string) (Context, error) {
+	want, err := s.want(ctx, Query{Text: sought})
+	if err != nil {
+		return Context{}, err
+	}
 	var c Context
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
-		r := contextReader{Store: s, tx: tx, viewer: v, query: q, want: w, shown: map[int64]bool{}}
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		r := contextReader{Store: s, tx: tx, viewer: v, query: q, want: want, shown: map[int64]bool{}}
 		r.sought = (&Query{Text: sought}).sought()
-		r.found.Warnings = slices.Clone(w.warnings)
-		var err error
+		r.found.Warnings = slices.Clone(want.warnings)
 		c, err = r.gather()
 		return err
 	})
-	return c, err
+	if err != nil {
+		return Context{}, err
+	}
+	c.fit(q.TokenBudget)
+	c.Tokens = c.tokens()
+	return c, nil
 }
 
 func (r *contextReader) gather() (c Context, err error) {
@@ -472,9 +459,8 @@ func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
 		r.unrelated = r.unrelated || len(hits) > 0
 		return nil, nil
 	}
-	var page Results
-	err = r.showHits(r.tx, r.viewer, hits[:min(limit, len(hits))], ranked, Query{}, &page)
-	return page.Hits, err
+	return r.showMemories(r.tx, r.viewer, contentColumn(false, time.Time{}),
+		page{hits[:min(limit, len(hits))], ranked}, 0)
 }
 
 // tokens is the size of the context, including the field tokens itself.
@@ -549,44 +535,62 @@ func (c *Context) clear() {
 	}
 }
 
-// newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
-func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
-	return standing.Newest(tx, s.now(), sel.Selection, types...)
+// ContextMemory is a memory as a context shows it.
+type ContextMemory struct {
+	Memory
+	Score     float64 // relevance to the query, 0 to 1, in three digits; 0 when nothing was searched for
+	Truncated bool    // shortened: Content ends early, or long metadata is left out. GetMemory returns the whole
 }
 
-// contextText is the search text for related memories: the query and, while no identity is stored, the detected
-// identity.
-func (s *Store) contextText(ctx context.Context, q ContextQuery) (string, error) {
-	if len(q.DetectedIdentity) == 0 {
-		return q.Query, nil
-	}
-	known, err := s.hasIdentity(ctx)
-	if err != nil || known {
-		return q.Query, err
-	}
-	widening := shorten.Bytes(strings.Join(jsonobject.Leaves(nil, q.DetectedIdentity), "\n"),
-		min(maxWidening, MaxQuery-len(q.Query)-1))
-	return strings.TrimSpace(q.Query + "\n" + widening), nil
+// MarshalJSON returns the memory's form with score and truncated, and without what is zero.
+func (m ContextMemory) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		writtenMemory
+		contextMemoryJSON
+	}{m.Memory.json(), contextMemoryJSON{m.Score, m.Truncated}})
 }
 
-// suggestIdentity is the call that stores a detected identity.
-func suggestIdentity(detected map[string]any) *ToolCall {
-	metadata := map[string]any{}
-	var lines []string
-	for _, key := range slices.Sorted(maps.Keys(detected)) {
-		texts := jsonobject.Leaves(nil, detected[key])
-		if len(texts) > 0 {
-			lines = append(lines, key+": "+strings.Join(texts, ", "))
-		}
-		if !slices.Contains(kernel.KnownKeys, key) {
-			metadata[key] = detected[key]
-		}
+// UnmarshalJSON reads the output of MarshalJSON.
+func (m *ContextMemory) UnmarshalJSON(data []byte) error {
+	var beside contextMemoryJSON
+	var memory Memory
+	if err := withMemory(data, &memory, &beside); err != nil {
+		return err
 	}
-	if len(lines) == 0 {
-		return nil
-	}
-	return &ToolCall{Tool: "memory", Arguments: map[string]any{
-		"action": "store", "event_type": EventIdentity, "state": StateActive, "content": strings.Join(lines, "\n"),
-		"metadata": metadata,
-	}}
+	*m = ContextMemory{Memory: memory, Score: beside.Score, Truncated: beside.Truncated}
+	return nil
 }
+
+// contextMemoryJSON holds the additional members of a context's memory.
+type contextMemoryJSON struct {
+	Score     float64 `json:"score,omitempty"`
+	Truncated bool    `json:"truncated,omitempty"`
+}
+
+// shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview.
+func (m *ContextMemory) shorten(characters int) {
+	if cut := shorten.Words(m.Content, characters); cut != m.Content {
+		m.Content, m.Truncated = cut, true
+	}
+	if budget.Size(m.Metadata) > maxOwnInPreview {
+		m.Metadata, m.Truncated = nil, true
+	}
+}
+
+// piece is a memory as it is fitted into a budget.
+type piece ContextMemory
+
+func (p *piece) Text() string { return p.Content }
+
+func (p *piece) Cut(text string) { p.Content, p.Truncated = text, true }
+
+func (p *piece) Strip() {
+	p.Memory = Memory{ID: p.ID, Content: p.Content, EventType: p.EventType, RuleType: p.RuleType, SharedBy: p.SharedBy}
+}
+
+func asPiece(m *ContextMemory) budget.Piece { return (*piece)(m) }
+
+func (p piece) MarshalJSON() ([]byte, error) { return ContextMemory(p).MarshalJSON() }
+
+// within shortens the memory until its JSON has at most most bytes, if its identifying fields leave room for that.
+func (m *ContextMemory) within(most int) { budget.Within((*piece)(m), most) }

@@ -77,8 +77,9 @@ type ConversationList struct {
 // any project. An invalid key or place makes every method return an error.
 func (s *Store) Conversation(key string, in ...ConversationPlace) *Conversation {
 	c := &Conversation{store: s, key: key}
+	defer inGo[ConversationPlace](&c.err, "key", "key", "in", "in")
 	if len(in) > 1 {
-		c.err = invalid("in", "in has %d places; a conversation is in one", len(in))
+		c.err = invalid("in", "{} has %d places; a conversation is in one", len(in))
 		return c
 	}
 	if len(in) == 1 {
@@ -86,7 +87,7 @@ func (s *Store) Conversation(key string, in ...ConversationPlace) *Conversation 
 	}
 	c.place.Collection = cmp.Or(c.place.Collection, ConversationCollection)
 	if c.err = valid.Key(key); c.err == nil && strings.TrimSpace(key) == "" {
-		c.err = invalid("key", "key is %s, white space only; give the key of the conversation", show(key))
+		c.err = invalid("key", "{} is %s, white space only; give the key of the conversation", show(key))
 	}
 	if c.err == nil {
 		c.err = valid.Name("collection_name", c.place.Collection)
@@ -139,6 +140,7 @@ func (c *Conversation) read(ctx context.Context, fn func(tx db.Tx, v viewer, at 
 // Info returns how many turns the conversation has, and when. Of one that does not exist, or that this view may not
 // see, it returns its key with zero turns.
 func (c *Conversation) Info(ctx context.Context) (info ConversationInfo, err error) {
+	defer inGo[ConversationPlace](&err)
 	err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
 		heads, err := at.Head(tx)
 		if err != nil {
@@ -175,6 +177,8 @@ func (c *Conversation) Clear(ctx context.Context, options *DeleteOptions) (delet
 }
 
 func (c *Conversation) clearAll(ctx context.Context, forGood bool) (deleted int, err error) {
+	defer inGo[ConversationPlace](&err, "key", "key")
+	defer inGo[DeleteOptions](&err)
 	last := int64(0)
 	err = trash.InPortions(func(p trash.Portion) (done bool, err error) {
 		gone, first := 0, last == 0
@@ -221,7 +225,7 @@ func (c *Conversation) clear(tx db.Tx, v viewer, at kernel.Conversation, p trash
 		return 0, false, err
 	case !found[0].writable:
 		return 0, false, newError(KindForbidden, "key", "conversation %s belongs to %s, who shares it read-only",
-			show(c.key), ownerName(tx, found[0].Owner))
+			show(c.key), ownerName(tx, v, found[0].Owner))
 	case forGood && place.OwnerRow != v.User:
 		return 0, false, newError(KindForbidden, "ForGood",
 			"conversation %s belongs to another user, who alone can erase it; without ForGood it moves to the trash",
@@ -274,6 +278,7 @@ func (s *Store) Conversations(ctx context.Context, l ConversationList) iter.Seq2
 // listConversations returns the heads of the conversations of a list.
 func (s *Store) listConversations(ctx context.Context, l ConversationList) (heads []kernel.ConversationHead,
 	err error) {
+	defer inGo[ConversationList](&err)
 	l.Collection = cmp.Or(l.Collection, ConversationCollection)
 	if err := valid.Name("collection_name", l.Collection); err != nil {
 		return nil, err
@@ -286,7 +291,7 @@ func (s *Store) listConversations(ctx context.Context, l ConversationList) (head
 		n    int
 	}{{"limit", l.Limit}, {"offset", l.Offset}} {
 		if bound.n < 0 || bound.n > maxOffset {
-			return nil, invalid(bound.name, "%s is %d; 0 to %d are allowed", bound.name, bound.n, maxOffset)
+			return nil, invalid(bound.name, "{} is %d; 0 to %d are allowed", bound.n, maxOffset)
 		}
 	}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {

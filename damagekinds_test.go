@@ -297,7 +297,7 @@ func TestNoDamagedFileWithOtherContentIsCalledSound(t *testing.T) {
 	}
 	sound, want := look(bytes.Clone(file), false)
 	if !sound || !strings.Contains(want, "memory 4 again") {
-		t.Fatalf("the file is called sound: %v; it holds %.300s", sound, want)
+		t.Fatalf(`got sound %v and %.300s, want sound true and "memory 4 again" in it`, sound, want)
 	}
 	kinds := longtest.Keys(damageKinds, 1, 4)
 	for _, kind := range kinds {

@@ -55,7 +55,7 @@
 // # Promises
 //
 // A write that has returned is durable, even after a crash or loss of power, and every later search, in any process,
-// finds it. Errors, except those of contexts, are of type [*Error] and say which argument is wrong and what would be
-// right; match them with errors.Is and ErrInvalid, ErrNotFound and the other Err values. Methods honour their context,
-// even while they wait for a lock. Nothing leaves the process unless an [Embedder] of your own does so.
+// finds it. Errors, except those of contexts, are of type [*Error] and say which field or parameter is wrong and what
+// would be right; match them with errors.Is and ErrInvalid, ErrNotFound and the other Err values. Methods honour their
+// context, even while they wait for a lock. Nothing leaves the process unless an [Embedder] of your own does so.
 package souvenir

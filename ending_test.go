@@ -40,7 +40,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 			return over
 		})
 		if !errors.Is(err, over) {
-			t.Fatal(err)
+			t.Fatalf("got %v, want %v", err, over)
 		}
 		return result
 	}
@@ -151,7 +151,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 				t.Errorf("it took %v, want at most %v", took, 15*time.Second)
 			}
 			if rowsOf(t, s) != before {
-				t.Error("a cancelled call left something behind")
+				t.Error("a cancelled call left something behind, want no change")
 			}
 		})
 	}
@@ -173,7 +173,7 @@ func TestCloseWhileOthersWork(t *testing.T) {
 			group.Go(func() {
 				defer func() {
 					if r := recover(); r != nil {
-						t.Errorf("panic: %v", r)
+						t.Errorf("panic: %v, want nil", r)
 					}
 				}()
 				for i := 0; ; i++ {
@@ -219,7 +219,7 @@ func TestCloseWhileOthersWork(t *testing.T) {
 		got := idsOf(t, again)
 		stored.Range(func(id, _ any) bool {
 			if got[id.(string)] == "" {
-				t.Errorf("memory %s was answered and is not there", id)
+				t.Errorf("memory %s was answered and is not there, want it stored", id)
 			}
 			return true
 		})
@@ -231,7 +231,8 @@ func TestCloseWhileOthersWork(t *testing.T) {
 	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<16)
-			t.Fatalf("%d goroutines before, %d after:\n%s", before, runtime.NumGoroutine(), stacks[:runtime.Stack(stacks, true)])
+			t.Fatalf("%d goroutines before, %d after, want it before the deadline:\n%s", before, runtime.NumGoroutine(),
+				stacks[:runtime.Stack(stacks, true)])
 		}
 	}
 }

@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // rerunning is an engine that runs the function of each Write twice, as one may that finds out at COMMIT that two
@@ -32,6 +35,38 @@ func (d rerunning) Write(ctx context.Context, fn func(db.Tx) error) error {
 		return err
 	}
 	return d.DB.Write(ctx, fn)
+}
+
+// A package beside the root opens stores in an engine of its own by a context, which goes no further than Open.
+func TestAStoreOpensInTheEngineOfItsContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "other.db")
+	var got db.Opening
+	ctx := db.WithOpener(t.Context(), func(ctx context.Context, o db.Opening) (db.DB, error) {
+		got = o
+		if open, _ := db.OpenerOf(ctx); open != nil {
+			t.Errorf("the context of the opener still has one: got %v, want nil", open)
+		}
+		return sqlite.Open(ctx, fileConfig(path, time.Now))
+	})
+	s, err := Open(ctx, "elsewhere", &Options{Readers: 3, Embedder: wordEmbedder("words-1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.AddMemory(t.Context(), NewMemory{Content: "tea"}); err != nil {
+		t.Error(err)
+	}
+	if got.Readers != 3 || got.Logger == nil || got.Now == nil || len(got.Fill) == 0 {
+		t.Errorf("the engine is opened with %+v; want what the options say", got)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+	refused := fmt.Errorf("no server: %w", db.ErrUnavailable)
+	ctx = db.WithOpener(t.Context(), func(context.Context, db.Opening) (db.DB, error) { return nil, refused })
+	if _, err := Open(ctx, "elsewhere", nil); !errors.Is(err, ErrBusy) || !errors.Is(err, refused) {
+		t.Errorf("an engine that cannot be reached: got %v, want %v with the cause", err, ErrBusy)
+	}
 }
 
 // openRerunning opens a store in a file whose engine runs each Write twice.
@@ -68,7 +103,8 @@ func rowsByTable(t *testing.T, s *Store) string {
 	t.Helper()
 	var counts []string
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {
-		for _, table := range []string{"memory", "memory_revision", "memory_tag", "memory_link", "passage", "file", "file_chunk",
+		for _, table := range []string{"memory", "memory_revision", "memory_tag", "memory_link", "passage", "file",
+			"file_chunk",
 			"project", "project_member", "collection", "trash", "trash_item", "users", "token", "oauth_client",
 			"oauth_grant"} {
 			var n int
@@ -113,20 +149,69 @@ func TestEveryMethodDoesTheSameWhereTheEngineRunsItsWritesAgain(t *testing.T) {
 			}
 			rows[i] = rowsByTable(t, once.Store)
 			if report, err := once.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
-				t.Errorf("%s, run %d times: the check finds %+v, %v", method, i+1, report.Findings, err)
+				t.Errorf("%s, run %d times: the check finds %+v, %v, want no error and OK", method, i+1,
+					report.Findings, err)
 			}
 		}
 		if rows[0] != rows[1] {
-			t.Errorf("%s leaves other rows where its Writes run again:\n%s\n%s", method, rows[0], rows[1])
+			t.Errorf("%s leaves other rows where its Writes run again, want the same:\n%s\n%s", method, rows[0], rows[1])
 		}
 	}
 }
 
 func TestAnEngineThatCannotBeReachedOrLacksSomethingSaysSo(t *testing.T) {
-	for class, want := range map[error]*Error{db.ErrUnavailable: ErrBusy, db.ErrUnsupported: ErrInvalid} {
+	for class, want := range map[error]*Error{db.ErrUnavailable: ErrBusy, db.ErrUnsupported: ErrInvalid,
+		db.ErrInterrupted: ErrBusy, db.ErrOutcomeUnknown: ErrOutcomeUnknown} {
 		if err := wrap(fmt.Errorf("engine: %w", class)); !errors.Is(err, want) || strings.Contains(err.Error(), "engine:") {
-			t.Errorf("%v becomes %v", class, err)
+			t.Errorf(`%v becomes %v, want %v and no "engine:" in the error`, class, err, want)
 		}
+	}
+}
+
+// failing is an engine whose reads of memories fail.
+type failing struct {
+	db.DB
+	err error
+}
+
+func (d failing) Upkeep() db.Upkeep { return failingUpkeep{d.DB.Upkeep(), d.err} }
+
+type failingUpkeep struct {
+	db.Upkeep
+	err error
+}
+
+func (u failingUpkeep) Scratch(ctx context.Context, fn func(db.Tx) error) error {
+	return u.Upkeep.Scratch(ctx, func(tx db.Tx) error { return fn(failingTx{tx, u.err}) })
+}
+
+type failingTx struct {
+	db.Tx
+	err error
+}
+
+func (tx failingTx) Query(query string, args ...any) (db.Rows, error) {
+	if strings.Contains(query, "FROM memory") {
+		return nil, fmt.Errorf("engine: %w", tx.err)
+	}
+	return tx.Tx.Query(query, args...)
+}
+
+func TestACheckThatCannotAskTheDatabaseFindsNoDamage(t *testing.T) {
+	for _, class := range []error{db.ErrUnavailable, db.ErrTxDone, db.ErrUnsupported, db.ErrInterrupted, db.ErrBusy,
+		db.ErrIO, context.Canceled, context.DeadlineExceeded} {
+		s := openThrough(t, filepath.Join(t.TempDir(), "m.db"), func(engine db.DB) db.DB { return failing{engine, class} })
+		report, err := s.Upkeep().Check(t.Context(), nil)
+		if !errors.Is(err, class) || report.Total != 0 {
+			t.Errorf("a check that meets %v: got %d findings and %v, want none and that error", class, report.Total, err)
+		}
+	}
+	s := openThrough(t, filepath.Join(t.TempDir(), "m.db"), func(engine db.DB) db.DB {
+		return failing{engine, db.ErrCorrupt}
+	})
+	report, err := s.Upkeep().Check(t.Context(), nil)
+	if err != nil || report.Total == 0 {
+		t.Errorf("a check that meets damage: got %d findings and %v, want some and no error", report.Total, err)
 	}
 }
 

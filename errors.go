@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Kind classifies an error, so that a program can decide without reading the message: a string.
@@ -28,6 +30,7 @@ const (
 	KindForeign         = fault.KindForeign         // the file is not a Souvenir store
 	KindNewer           = fault.KindNewer           // the store was written by a newer version of this package
 	KindCorrupt         = fault.KindCorrupt         // the store is damaged
+	KindOutcomeUnknown  = fault.KindOutcomeUnknown  // the database did not answer: it may have been stored; look first
 	KindInternal        = fault.KindInternal        // anything else
 )
 
@@ -35,9 +38,13 @@ const (
 // or take it apart with errors.As. Its fields:
 //
 //	Kind     Kind
-//	Argument string // the argument at fault, as the interface spells it; "" for none
+//	Argument string // the argument at fault, as the interface of the tools spells it; "" for none
+//	Field    string // what it is in Go: a field, such as NewMemory.Content, or a parameter; "" for none
 //	Message  string // a lower-case sentence: what was wrong, with which value, and what would be right
 //	Err      error  // the cause, if any
+//
+// The text of the error names fields and parameters of this package: NewMemory.Content is empty. Message is the same
+// sentence with the names of arguments, for those who pass on calls of tools: content is empty.
 type Error = fault.Error
 
 // One value for each kind: errors.Is(err, souvenir.ErrNotFound).
@@ -55,6 +62,7 @@ var (
 	ErrForeign         = &Error{Kind: KindForeign}
 	ErrNewer           = &Error{Kind: KindNewer}
 	ErrCorrupt         = &Error{Kind: KindCorrupt}
+	ErrOutcomeUnknown  = &Error{Kind: KindOutcomeUnknown}
 	ErrInternal        = &Error{Kind: KindInternal}
 )
 
@@ -64,6 +72,12 @@ func newError(kind Kind, argument, format string, args ...any) *Error {
 
 func invalid(argument, format string, args ...any) *Error {
 	return fault.Invalid(argument, format, args...)
+}
+
+// causedBy gives an error its cause.
+func causedBy(cause error, e *Error) *Error {
+	e.Err = cause
+	return e
 }
 
 func damaged(cause error, format string, args ...any) *Error {
@@ -93,8 +107,11 @@ var storeErrors = []struct {
 	{db.ErrNested, KindBusy, "this call would wait for itself: within Transaction or Snapshot, " +
 		"call the store with the context that they give"},
 	{db.ErrOlder, KindReadOnly, ""},
+	{db.ErrOutcomeUnknown, KindOutcomeUnknown,
+		"the database did not answer when this was to be stored: it may have been stored; look before trying again"},
 	{db.ErrBusy, KindBusy, ""},
 	{db.ErrUnavailable, KindBusy, "the database cannot be reached; try again in a moment"},
+	{db.ErrInterrupted, KindBusy, "the database ended this call before it was done; nothing was changed; try again"},
 	{db.ErrUnsupported, KindInvalid, "the database of this store does not offer this"},
 	{db.ErrFull, KindFull, ""},
 	{db.ErrForeign, KindForeign, ""},
@@ -162,7 +179,9 @@ func asOAuth(err error, code string) error {
 	if !errors.As(err, &known) {
 		return err
 	}
-	return oauthError(known.Kind, code, known.Argument, "%s", known.Message)
+	coded := *known
+	coded.Err = &OAuthError{Code: code, Description: asDescription(known.Message)}
+	return &coded
 }
 
 // asDescription writes a message in the characters that an error_description may have.
@@ -178,13 +197,43 @@ func asDescription(message string) string {
 	}, strings.ReplaceAll(message, "…", "..."))
 }
 
+// inGo gives an error of a method the names of Go: of the fields of its parameter struct (struct{} for none) and of its
+// parameters, in pairs of an argument and a parameter. Errors of the callers' own functions stay as they are.
+func inGo[Parameters any](err *error, pairs ...string) {
+	if known, ok := (*err).(*Error); ok { //nolint:errorlint // what wraps an error words its own message
+		*err = fault.In(known, reflect.TypeFor[Parameters](), pairs...)
+	}
+}
+
+// asGo is inGo for a new error.
+func asGo[Parameters any](e *Error, pairs ...string) error {
+	return fault.In(e, reflect.TypeFor[Parameters](), pairs...)
+}
+
+// inShown gives an error about what shown metadata says, where no field beside it says it, the name of the key there.
+// The memory or update is at a path in the parameter struct.
+func inShown[Parameters, Given any](err *error, path string, given Given, shown map[string]any) {
+	if *err == nil || len(shown) == 0 {
+		return
+	}
+	value := reflect.ValueOf(given)
+	var pairs []string
+	if value.FieldByName("Metadata").Len() == 0 {
+		pairs = append(pairs, "metadata", path+".ShownMetadata")
+	}
+	for argument, field := range fault.NamesOf(value.Type(), kernel.KnownKeys) {
+		if _, ok := shown[argument]; ok && value.FieldByName(field.Field).IsZero() {
+			pairs = append(pairs, argument, path+".ShownMetadata."+argument)
+		}
+	}
+	inGo[Parameters](err, pairs...)
+}
+
 // located says which of the n elements of a list an error is about.
 func located(err error, list string, i, n int) error {
 	var known *Error
 	if n > 1 && errors.As(err, &known) {
-		at := *known
-		at.Message = fmt.Sprintf("%s[%d]: %s", list, i, known.Message)
-		return &at
+		return fault.At(known, fmt.Sprintf("%s[%d]", list, i))
 	}
 	return err
 }

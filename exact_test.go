@@ -87,7 +87,7 @@ func exactQuery(form, exact string) string {
 func around(sentence string, words int) string {
 	filler := strings.Fields("The garden club met on the terrace and talked about tulips, compost and the price of " +
 		"seeds. " +
-		"Later the choir sang two old songs while somebody cut the cake into very small pieces. " +
+		"Later the choir sang two old songs while someone cut the cake into very small pieces. " +
 		"Rain came in from the west, so the chairs were carried inside and the lanterns were put away until summer. " +
 		"Our neighbours brought apples, a ladder and a long story about a ferry that never left the pier.")
 	var b strings.Builder
@@ -176,7 +176,8 @@ func TestExactIdentifierComesFirst(t *testing.T) {
 						}
 						for _, h := range found.Hits {
 							if h.Score < 0 || h.Score > 1 || h.Parts.Text < 0 || h.Parts.Text > 1.000001 {
-								t.Fatalf("%q: score %v of %+v is out of its bounds", text, h.Score, h.Parts)
+								t.Fatalf("%q: score %v of %+v is out of its bounds, want score at least 0, score at most 1, text at least 0 "+
+									"and text at most 1.000001", text, h.Score, h.Parts)
 							}
 						}
 					}

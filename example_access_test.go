@@ -39,6 +39,46 @@ func ExampleAccess_projects() {
 	// Refunds take three days.
 }
 
+// Several applications in one file have users of the same ids, and know nothing of each other.
+func ExampleAccess_namespaces() {
+	store := open()
+	defer store.Close()
+	shop := store.As(souvenir.Access{Namespace: "shop", User: "anna"})
+	crm := store.As(souvenir.Access{Namespace: "crm", User: "anna"})
+	add(shop, souvenir.NewMemory{Content: "I like the blue kettle."})
+	add(crm, souvenir.NewMemory{Content: "Anna's contract ends in May."})
+
+	printFound(shop, souvenir.Query{Sort: souvenir.SortCreatedAsc})
+	_, err := shop.GetProject(context.Background(), souvenir.ProjectRef{ID: "sales"}) // not its own
+	fmt.Println(errors.Is(err, souvenir.ErrNotFound))
+	// Output:
+	// I like the blue kettle.
+	// true
+}
+
+// The users of an application are managed together, and deleted with all that they have.
+func ExampleAccounts_Namespace() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+	shop := store.Accounts().Namespace("shop")
+	if _, err := shop.AddUser(ctx, souvenir.NewUser{ID: "anna", Name: "Anna"}); err != nil {
+		log.Fatal(err)
+	}
+	add(store.As(souvenir.Access{Namespace: "shop", User: "anna"}), souvenir.NewMemory{Content: "I like the blue kettle."})
+
+	for user, err := range shop.Users(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := shop.DeleteUser(ctx, user.ID, &souvenir.DeleteOptions{WithMemories: true}); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("deleted", user.Name)
+	}
+	// Output: deleted Anna
+}
+
 func ExampleAccess_readOnly() {
 	store := open()
 	defer store.Close()

@@ -248,7 +248,7 @@ func ExampleStore_Transaction() {
 		fmt.Println(memory.Content)
 	}
 	// Output:
-	// content is empty; 1 byte to 1048576 bytes are allowed
+	// NewMemory.Content is empty; 1 byte to 1048576 bytes are allowed
 	// <nil>
 	// The canteen opens at eleven.
 	// On Fridays there is fish.

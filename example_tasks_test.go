@@ -22,6 +22,7 @@ var exampleTasks = map[string]string{
 	"replace a fact, and look back":     "Store_AddMemory_supersedes",
 	"let a memory expire":               "NewMemory_expiresAt",
 	"search several times at once":      "Store_SearchBatch",
+	"read all hits":                     "Store_SearchAll",
 	"order hits by a model of your own": "RerankerFunc",
 	"read by key":                       "Store_GetMemoryByKey",
 	"see near duplicates":               "NewMemory_similar",
@@ -120,7 +121,7 @@ func TestEveryTaskHasAnExample(t *testing.T) {
 				t.Errorf("%s: Example%s has %d lines, want at most %d", entry.Name(), example.Name, n, longest)
 			}
 			if !strings.HasPrefix(entry.Name(), "example_") {
-				t.Errorf("%s: examples are in files example_*_test.go", entry.Name())
+				t.Errorf(`%s: examples are in files example_*_test.go, want "example_" at the beginning of the name`, entry.Name())
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func ExampleStore_AddCollection() {
 		fmt.Println(c.Name, c.MemoryCount)
 	}
 	// Output:
-	// collection_name "kitchne" does not exist; did you mean "kitchen"? (create_collection creates a new one)
+	// NewMemory.Collection "kitchne" does not exist; did you mean "kitchen"? (AddCollection creates a new one)
 	// kitchen 1
 }
 
@@ -424,6 +424,26 @@ func ExampleStore_SearchBatch() {
 	// Output:
 	// Anna drinks her tea without sugar.
 	// We deploy on Tuesdays.
+}
+
+func ExampleStore_SearchAll() {
+	ctx := context.Background()
+	store := open()
+	defer store.Close()
+
+	memories := []souvenir.NewMemory{{Content: "Anna drinks her tea without sugar."}, {Content: "We deploy on Tuesdays."}}
+	if _, err := store.AddMemories(ctx, memories, nil); err != nil {
+		log.Fatal(err)
+	}
+	for hit, err := range store.SearchAll(ctx, souvenir.Query{Text: "when do we deploy?"}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(hit.Rank, hit.Content)
+	}
+	// Output:
+	// 1 We deploy on Tuesdays.
+	// 2 Anna drinks her tea without sugar.
 }
 
 func ExampleRerankerFunc() {

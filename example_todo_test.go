@@ -32,7 +32,7 @@ func ExampleStore_CompleteTask() {
 	fmt.Println(err)
 	// Output:
 	// write the scanner is done: 2 of 2
-	// task_id "T3" is not among the tasks; there are T2, T1
+	// TaskRef.TaskID "T3" is not among the tasks; there are T2, T1
 }
 
 // A project has one rule of each type. Its former texts are revisions.

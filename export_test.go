@@ -44,10 +44,10 @@ func putFile(tb testing.TB, s *Store, id, owner, memory, project string, data []
 	tb.Helper()
 	err := s.db.Write(context.Background(), func(tx db.Tx) error {
 		sum := sha256.Sum256(data)
-		result, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size,
+		row, err := db.Insert(tx, `INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size,
 			sha256, description, category, created_at, updated_at)
 			SELECT ?, u.id, (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project WHERE uid = ?), 'stored', ?,
-			'text/plain', ?, ?, 'a "file"', '', 5, 6 FROM users u WHERE u.uid = ?`,
+			'text/plain', ?, ?, 'a "file"', '', 5, 6 FROM users u WHERE u.uid = ? RETURNING id`,
 			id, memory, project, "näme 東 "+id+".txt", len(data), sum[:], owner)
 		if err != nil {
 			return err
@@ -56,12 +56,12 @@ func putFile(tb testing.TB, s *Store, id, owner, memory, project string, data []
 			piece := data[n*kernel.ChunkSize : min(len(data), (n+1)*kernel.ChunkSize)]
 			sum := sha256.Sum256(piece)
 			if _, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`,
-				result.LastInsertID<<kernel.ChunkBits|int64(n), sum[:], piece); err != nil {
+				row<<kernel.ChunkBits|int64(n), sum[:], piece); err != nil {
 				return err
 			}
 		}
 		for i, tag := range []string{"zebra", "apple"} {
-			if _, err := tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, ?)`, result.LastInsertID, tag,
+			if _, err := tx.Exec(`INSERT INTO file_tag (file_id, tag, position) VALUES (?, ?, ?)`, row, tag,
 				i); err != nil {
 				return err
 			}
@@ -185,7 +185,7 @@ func exported(tb testing.TB, s *Store, o ExportOptions) []byte {
 		tb.Fatal(err)
 	}
 	if summary.Bytes != int64(out.Len()) {
-		tb.Errorf("the summary says %d bytes, but %d were written", summary.Bytes, out.Len())
+		tb.Errorf("the summary says %d bytes, but %d were written, want %v", summary.Bytes, out.Len(), int64(out.Len()))
 	}
 	return out.Bytes()
 }
@@ -226,13 +226,13 @@ func TestAnExportImportedAndExportedAgainIsTheSame(t *testing.T) {
 			report := imported(t, empty, first, ImportOptions{})
 			if len(report.Conflicts) > 0 || report.MissingLinks > 0 && !o.WithoutFiles || report.Ignored > 0 ||
 				len(report.Warnings) > 0 {
-				t.Errorf("%+v", report)
+				t.Errorf("got %+v, want no conflicts, missing links, ignored lines or warnings", report)
 			}
 			if second := exported(t, empty, o); !bytes.Equal(first, second) {
 				t.Errorf("%+v, %s: %s; got %v, want %v", o, path, lineDiff(second, first), first, second)
 			}
 			if n := pendingOf(t, empty); n != pendingOf(t, rich) {
-				t.Errorf("%d passages wait to be embedded", n)
+				t.Errorf("%d passages wait to be embedded, want %d", n, pendingOf(t, rich))
 			}
 		}
 	}
@@ -259,14 +259,15 @@ func TestTheSameImportAgainChangesNothing(t *testing.T) {
 			before := rowsOf(t, s)
 			second := imported(t, s, export, o)
 			if after := rowsOf(t, s); after != before {
-				t.Error("rows differ:", lineDiff([]byte(after), []byte(before)))
+				t.Errorf("rows differ: %v, want no change", lineDiff([]byte(after), []byte(before)))
 			}
 			if len(first.Counts) != 17 {
 				t.Errorf("only these kinds are counted: %v, want a length of 17", first.Counts)
 			}
 			for kind, n := range first.Counts {
 				if again := second.Counts[kind]; again != (ImportCount{Unchanged: n.Added}) || n.Added == 0 {
-					t.Errorf("%s: first %+v, then %+v", kind, n, again)
+					t.Errorf("%s: first %+v, then %+v, want some added and then %v", kind, n, again,
+						ImportCount{Unchanged: n.Added})
 				}
 			}
 		})
@@ -281,7 +282,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		left      = "" // on purpose: credentials of this store are not valid in another
 	)
 	known := map[string]string{
-		"users":             "id uid created_at name name_key email role password disabled_at updated_at",
+		"users":             "id uid created_at name name_key email role password disabled_at updated_at namespace",
 		"external_identity": "issuer subject user_id email created_at",
 		"preference":        "user_id value updated_at",
 		"collection":        "id owner_id name description own_profile created_at updated_at",
@@ -317,7 +318,8 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 				return err
 			}
 			if want, ok := known[table]; !ok || want != madeAgain && want != columns {
-				t.Errorf("table %s has the columns %q", table, columns)
+				t.Errorf("table %s has the columns %q, of which this test knows %q, want all of them or %q", table,
+					columns, want, madeAgain)
 			}
 			return nil
 		}, `SELECT m.name, (SELECT group_concat(name, ' ' ORDER BY cid) FROM pragma_table_info(m.name)) FROM sqlite_schema m
@@ -334,13 +336,13 @@ func TestExportsHoldNoSecretsUnlessAskedTo(t *testing.T) {
 	for _, secret := range []string{"argon2id", `"type":"token"`, `"type":"client"`, `"type":"grant"`,
 		`"type":"refresh_token"`, `"type":"signing_key"`, `"type":"identity"`} {
 		if strings.Contains(plain, secret) || !strings.Contains(full, secret) {
-			t.Errorf("%s is in the plain export or not in the full one", secret)
+			t.Errorf("%s is in the plain export or not in the full one, want it in the full one only", secret)
 		}
 	}
 	for _, left := range []string{"one-time", "left here", `"type":"session"`, `"type":"invitation"`,
 		`"type":"activity"`} {
 		if strings.Contains(full, left) {
-			t.Errorf("an authorization code, a session, an invitation or a call is exported: %s", left)
+			t.Errorf("got %s in the export, want no authorization code, session, invitation or call", left)
 		}
 	}
 }
@@ -359,12 +361,12 @@ func TestExportEndsWithCountsAndTheHashOfWhatIsBefore(t *testing.T) {
 	}
 	sum := sha256.Sum256(export[:len(export)-len(last)])
 	if end.SHA256 != hex.EncodeToString(sum[:]) {
-		t.Error("the hash is not that of the bytes before")
+		t.Errorf("the hash of the bytes before is %s, want %x", end.SHA256, sum)
 	}
 	counts := map[string]int{}
 	for _, line := range lines[1 : len(lines)-2] {
 		if !json.Valid(line) {
-			t.Errorf("no JSON: %.200s", line)
+			t.Errorf("got the line %.200s, want JSON", line)
 		}
 		kind, err := transfer.LineKind(line)
 		if err != nil {
@@ -380,7 +382,7 @@ func TestExportEndsWithCountsAndTheHashOfWhatIsBefore(t *testing.T) {
 func TestExportWithoutVectorsKeepsThoseOfCallers(t *testing.T) {
 	export := string(exported(t, openRich(t), ExportOptions{WithoutVectors: true}))
 	if n := strings.Count(export, `"type":"vectors"`); n != 1 || !strings.Contains(export, `"profile":"own:3"`) {
-		t.Errorf("%d lines of vectors", n)
+		t.Errorf(`got %d lines of vectors, want 1, with "profile":"own:3"`, n)
 	}
 }
 
@@ -402,13 +404,13 @@ func TestExportErrors(t *testing.T) {
 	for _, room := range []int{0, 1, 300 << 10, size - 10} {
 		w := failingWriter(room)
 		if _, err := rich.Upkeep().Export(t.Context(), &w, nil); !errors.Is(err, errNoRoom) {
-			t.Errorf("with room for %d bytes: %v", room, err)
+			t.Errorf("with room for %d bytes: %v, want %v", room, err, errNoRoom)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := rich.Upkeep().Export(ctx, io.Discard, nil); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	if _, err := rich.Upkeep().Export(ctx, io.Discard, &ExportOptions{Progress: func(stage string, _, _ int) {
@@ -416,16 +418,16 @@ func TestExportErrors(t *testing.T) {
 			cancel()
 		}
 	}}); !errors.Is(err, context.Canceled) {
-		t.Error("cancelled in the midst:", err)
+		t.Errorf("cancelled in the midst: %v, want context.Canceled", err)
 	}
 	if _, err := rich.As(Access{Projects: []string{}}).Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err,
 		ErrForbidden) {
-		t.Error(err)
+		t.Errorf("got %v, want ErrForbidden", err)
 	}
 	statements(t, rich, `UPDATE file_chunk SET data = X'ff' WHERE id = (SELECT min(id) FROM file_chunk)`)
 	if _, err := rich.Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrCorrupt) ||
 		!strings.Contains(err.Error(), "file1") {
-		t.Error("a damaged file:", err)
+		t.Errorf(`a damaged file: %v, want ErrCorrupt and "file1" in the error`, err)
 	}
 	if _, err := rich.Upkeep().Export(t.Context(), io.Discard, &ExportOptions{WithoutFiles: true}); err != nil {
 		t.Error("a damaged file that is left out:", err)
@@ -433,7 +435,7 @@ func TestExportErrors(t *testing.T) {
 	statements(t, rich, `UPDATE memory SET metadata = '{"a":' WHERE id = 1`)
 	if _, err := rich.Upkeep().Export(t.Context(), io.Discard, &ExportOptions{WithoutFiles: true}); !errors.Is(err,
 		ErrCorrupt) {
-		t.Error("damaged metadata:", err)
+		t.Errorf("damaged metadata: %v, want ErrCorrupt", err)
 	}
 }
 
@@ -459,7 +461,7 @@ func TestAnExportIsOneSnapshot(t *testing.T) {
 		return got.Write(p)
 	}), nil)
 	if err != nil || !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("%v: %s", err, lineDiff(got.Bytes(), want))
+		t.Errorf("%v: got %s, want no error and bytes %.200q", err, lineDiff(got.Bytes(), want), want)
 	}
 }
 

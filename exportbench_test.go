@@ -31,7 +31,7 @@ func BenchmarkExport(b *testing.B) {
 				summary, err := store.Upkeep().Export(context.Background(), io.Discard, &c.options)
 				took = append(took, time.Since(start))
 				if err != nil || summary.Counts["memory"] < exportedMemories {
-					b.Fatal(summary, err)
+					b.Fatalf("got %v %v, want no error and memory at least %v", summary, err, exportedMemories)
 				}
 				size = summary.Bytes
 			}
@@ -58,7 +58,7 @@ func BenchmarkImport(b *testing.B) {
 		report, err := store.Upkeep().Import(context.Background(), bytes.NewReader(export.Bytes()), nil)
 		took = append(took, time.Since(start))
 		if err != nil || report.Counts["memory"].Added < 10_000 {
-			b.Fatal(report, err)
+			b.Fatalf("got %v %v, want no error and added at least 10_000", report, err)
 		}
 		store.Close()
 	}

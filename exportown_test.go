@@ -40,7 +40,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 		}
 	}
 	if len(owners) != 1 || owners["alice"] == 0 || strings.Contains(out.String(), `"bob"`) {
-		t.Errorf("owners are %v:\n%.10000s", owners, out.String())
+		t.Errorf("owners are %v, want alice only and no \"bob\" in the export:\n%.10000s", owners, out.String())
 	}
 	var all bytes.Buffer
 	whole, err := s.Upkeep().Export(t.Context(), &all, nil)
@@ -66,13 +66,13 @@ func TestExportOfOnesOwn(t *testing.T) {
 	}
 	if whole.Counts[transfer.KindRevision] == 0 || summary.Counts[transfer.KindRevision] == 0 ||
 		summary.Counts[transfer.KindVectors] == 0 {
-		t.Errorf("%v of %v", summary.Counts, whole.Counts)
+		t.Errorf("got counts %v of %v, want revisions in both and vectors in the first", summary.Counts, whole.Counts)
 	}
 
 	other := openWords(t, filepath.Join(t.TempDir(), "other.db"), Options{Now: sealedClock})
 	report, err := other.Upkeep().Import(t.Context(), bytes.NewReader(out.Bytes()), nil)
 	if err != nil || len(report.Conflicts) > 0 || report.Ignored > 0 {
-		t.Fatalf("%+v %v", report, err)
+		t.Fatalf("got %+v %v, want no error, no conflicts and ignored at most 0", report, err)
 	}
 	contents := func(s *Store) []string {
 		var all []string
@@ -89,14 +89,14 @@ func TestExportOfOnesOwn(t *testing.T) {
 	}
 	if here, there := contents(s), contents(other); !slices.Equal(here, there) ||
 		len(here) != summary.Counts[transfer.KindMemory] {
-		t.Errorf("%q is imported, and not %q", there, here)
+		t.Errorf("imported are %q, want %q, which are %d", there, here, summary.Counts[transfer.KindMemory])
 	}
 	if found, err := other.As(Access{User: "alice"}).Preferences(t.Context()); err != nil ||
 		!maps.Equal(found, map[string]any{"theme": "dark"}) {
-		t.Errorf("%v %v", found, err)
+		t.Errorf("got %v %v, want no error and found %v", found, err, map[string]any{"theme": "dark"})
 	}
 	if report, err := other.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
-		t.Errorf("%+v %v", report, err)
+		t.Errorf("got %+v %v, want no error and OK", report, err)
 	}
 }
 
@@ -106,6 +106,6 @@ func TestExportOfNothing(t *testing.T) {
 	var out bytes.Buffer
 	if summary, err := s.As(Access{User: "new user"}).Upkeep().Export(t.Context(), &out, nil); err != nil ||
 		len(summary.Counts) > 0 || strings.Count(out.String(), "\n") != 2 {
-		t.Errorf("%+v %v: %s", summary, err, out.String())
+		t.Errorf("got %+v %v: %s, want no error, no counts and 2 lines", summary, err, out.String())
 	}
 }

@@ -124,7 +124,7 @@ func TestAnExportOfAnythingComesBackTheSame(t *testing.T) {
 		}
 		clock.Pass(sealedClock().Sub(clock.Now()))
 		if report := mustCheck(t, s, nil); !report.OK {
-			t.Fatalf("seed %d: %+v", seed, report)
+			t.Fatalf("seed %d: %+v, want OK", seed, report)
 		}
 		first := exported(t, s, ExportOptions{Credentials: true})
 		for name, o := range map[string]ImportOptions{"kept": {}, "replaced": {OnConflict: ConflictReplace}} {
@@ -140,7 +140,7 @@ func TestAnExportOfAnythingComesBackTheSame(t *testing.T) {
 				t.Errorf("seed %d, %s: %s; got %v, want %v", seed, name, lineDiff(second, first), first, second)
 			}
 			if report := mustCheck(t, copied, nil); !report.OK {
-				t.Errorf("seed %d, the copy: %+v", seed, report)
+				t.Errorf("seed %d, the copy: %+v, want OK", seed, report)
 			}
 			checkConsistency(t, copied)
 		}

@@ -106,13 +106,13 @@ func TestOpenRefusesWhatIsNoStoreAndLeavesItAsItIs(t *testing.T) {
 				s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1"), ReadOnly: readOnly})
 				if err == nil {
 					s.Close()
-					t.Fatal("it was opened")
+					t.Fatal("it was opened, want an error")
 				}
 				if !isAny(err, c.kinds...) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
 					t.Errorf("error is %v; want kind %v, the path, and %q", err, c.kinds, c.says)
 				}
 				if !bytes.Equal(readFile(t, path), c.content) {
-					t.Error("the refused file was changed")
+					t.Errorf("the refused file was changed, want %.200q", c.content)
 				}
 				onlyFile(t, path)
 			})
@@ -138,7 +138,7 @@ func onlyFile(t *testing.T, path string) {
 	}
 	for _, e := range entries {
 		if e.Name() != filepath.Base(path) {
-			t.Errorf("%s was left beside the file", e.Name())
+			t.Errorf("%s was left beside the file, want %v", e.Name(), filepath.Base(path))
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestOpenOfWhatIsNoFile(t *testing.T) {
 				s, err := Open(t.Context(), c.path, &Options{Embedder: wordEmbedder("words-1"), ReadOnly: readOnly})
 				if err == nil {
 					s.Close()
-					t.Fatal("it was opened")
+					t.Fatal("it was opened, want an error")
 				}
 				if !isAny(err, c.kinds...) || !strings.Contains(err.Error(), c.path) {
 					t.Errorf("error is %v; want kind %v and the path", err, c.kinds)
@@ -175,7 +175,7 @@ func TestOpenOfWhatIsNoFile(t *testing.T) {
 		s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1"), ReadOnly: true})
 		if err == nil {
 			s.Close()
-			t.Fatal("it was opened")
+			t.Fatal("it was opened, want an error")
 		}
 		if !isAny(err, ErrNotFound, ErrReadOnly, ErrForeign) {
 			t.Errorf("error is %v; want a kind that says so", err)
@@ -253,7 +253,7 @@ func TestDamagedFilesGiveErrorsAndNeverPanics(t *testing.T) {
 		cancel()
 	}
 	if refused == 0 {
-		t.Error("no damage was noticed: the test does not test")
+		t.Errorf("the damage was refused %v times, want at least once", refused)
 	}
 }
 
@@ -264,7 +264,7 @@ func useDamaged(ctx context.Context, t *testing.T, name, path string, indexMemor
 	step := "open"
 	defer func() {
 		if r := recover(); r != nil {
-			t.Errorf("%s: %s panics: %v", name, step, r)
+			t.Errorf("%s: %s panics: %v, want nil", name, step, r)
 		}
 	}()
 	note := func(err error) {
@@ -395,7 +395,7 @@ func TestReadOnlyFilesAreReadAndNeverWritten(t *testing.T) {
 			s := openWords(t, path, c.options)
 			found, err := s.Search(t.Context(), Query{Text: "memory w17", Limit: 1})
 			if err != nil || len(found.Hits) != 1 || !strings.Contains(found.Hits[0].Content, "w17") {
-				t.Fatalf("found %v, %v", found.Hits, err)
+				t.Fatalf(`found %v, %v, want no error, 1 hit and "w17" in the content`, found.Hits, err)
 			}
 			if c.options.Embedder != nil && len(found.Warnings) == 0 {
 				t.Error("a search by words only does not say so")
@@ -430,7 +430,7 @@ func TestReadOnlyFilesAreReadAndNeverWritten(t *testing.T) {
 				t.Error(err)
 			}
 			if !bytes.Equal(readFile(t, path), store) {
-				t.Error("the file was changed")
+				t.Errorf("the file was changed, want %.200q", store)
 			}
 		})
 	}
@@ -503,11 +503,11 @@ func TestFullDiskRefusesWholeWritesAndLeavesTheStoreUsable(t *testing.T) {
 			got := idsOf(t, s)
 			for id := range stored {
 				if got[id] == "" {
-					t.Errorf("memory %s was answered and is not there", id)
+					t.Errorf("memory %s was answered and is not there, want it stored", id)
 				}
 			}
 			if want := len(stored) + int(answered.Load()) + 1; len(got) != want || got[id] == "" {
-				t.Errorf("%d memories are stored, %d were answered", len(got), want)
+				t.Errorf("%d memories are stored, want %d, and the last answered one %s among them", len(got), want, id)
 			}
 			checkConsistency(t, s)
 		})
@@ -580,7 +580,7 @@ func TestDeclaredTypesAreBroughtToOneForm(t *testing.T) {
 	for _, declared := range []string{"png", "image/", "/png", "a/b/c", "text/plain; x", "text/plain; a=\"\xff\"\"",
 		"image/\u00e4"} {
 		if got, err := valid.MIMEType(declared); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%q becomes %q, %v", declared, got, err)
+			t.Errorf("%q becomes %q, %v, want ErrInvalid", declared, got, err)
 		}
 	}
 }

@@ -60,7 +60,8 @@ type NewFile struct {
 //
 // No transaction is open while content is read. The context is checked between reads: a blocked Read of content must
 // end by itself.
-func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (File, error) {
+func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (_ File, err error) {
+	defer inGo[NewFile](&err, "content", "content", "file", "NewFile")
 	if err := s.outside(ctx, "AddFile"); err != nil {
 		return File{}, err
 	}
@@ -116,10 +117,10 @@ type upload struct {
 func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 	u := &upload{NewFile: f, s: s, id: s.newID(), whole: sha256.New()}
 	if content == nil {
-		return nil, invalid("content", "content is nil; a reader of the file's bytes is needed")
+		return nil, invalid("content", "{} is nil; a reader of the file's bytes is needed")
 	}
 	if f.Size < 0 {
-		return nil, invalid("size", "size is %d; a number of bytes is expected, or 0 when it is not known", f.Size)
+		return nil, invalid("size", "{} is %d; a number of bytes is expected, or 0 when it is not known", f.Size)
 	}
 	if err := s.checkFileSize(f.Size); err != nil {
 		return nil, err
@@ -158,7 +159,7 @@ func typeOfFile(declared, filename string, head []byte) (string, error) {
 	found, contradiction := filetype.Of(declared, filename, head)
 	if contradiction != "" {
 		return "", invalid("mime_type",
-			"mime_type is %s, but the content is of type %s; give the right type, or leave mime_type out",
+			"{} is %s, but the content is of type %s; give the right type, or leave {} out",
 			show(declared), show(contradiction))
 	}
 	return found, nil
@@ -205,7 +206,7 @@ func (u *upload) unreadable(n int64, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	e := invalid("content", "content could not be read past byte %d: %v", u.size+n, err)
+	e := invalid("content", "{} could not be read past byte %d: %v", u.size+n, err)
 	e.Err = err
 	return e
 }
@@ -220,9 +221,9 @@ func (u *upload) take(data []byte, last bool) error {
 	}
 	switch {
 	case u.Size > 0 && u.size > u.Size:
-		return invalid("size", "size is %d, but the content has more bytes; give the right size, or none", u.Size)
+		return invalid("size", "{} is %d, but the content has more bytes; give the right size, or none", u.Size)
 	case u.Size > 0 && u.size < u.Size && last:
-		return invalid("size", "size is %d, but the content ends after %d bytes; give the right size, or none", u.Size,
+		return invalid("size", "{} is %d, but the content ends after %d bytes; give the right size, or none", u.Size,
 			u.size)
 	}
 	if !first {
@@ -396,7 +397,8 @@ func (u *upload) giveUp(ctx context.Context) {
 
 // DeleteFile deletes a file. It goes to the trash, from which [Trash.Restore] restores it under its id, unless
 // Options.KeepTrash turns the trash off; [Store.EraseFile] deletes for good.
-func (s *Store) DeleteFile(ctx context.Context, id string) error {
+func (s *Store) DeleteFile(ctx context.Context, id string) (err error) {
+	defer inGo[struct{}](&err, "file_id", "id")
 	ctx = db.Freeing(ctx)
 	if s.options.KeepTrash < 0 {
 		return s.removeStoredFile(ctx, id, func(db.Tx, viewer, storedFile) error { return nil })
@@ -509,9 +511,10 @@ type FileReader struct {
 
 // OpenFile opens a file for reading. The context also ends all reading from it. A file that does not exist, or that
 // this view may not see, is ErrNotFound; one with missing bytes is ErrCorrupt.
-func (s *Store) OpenFile(ctx context.Context, id string) (*FileReader, error) {
+func (s *Store) OpenFile(ctx context.Context, id string) (_ *FileReader, err error) {
+	defer inGo[struct{}](&err, "file_id", "id")
 	r := &FileReader{ctx: ctx, store: s}
-	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		if r.file, err = s.file(tx, v, id); err != nil {
 			return err
 		}
@@ -548,14 +551,17 @@ func (r *FileReader) Read(p []byte) (int, error) { return r.chunks.Read(p) }
 // ReadAt reads len(p) bytes from an offset, fewer with io.EOF at the end. It neither uses nor moves the position of
 // Read.
 func (r *FileReader) ReadAt(p []byte, offset int64) (n int, err error) {
-	return r.chunks.ReadAt(p, offset)
+	n, err = r.chunks.ReadAt(p, offset)
+	inGo[struct{}](&err, "offset", "offset")
+	return n, err
 }
 
 // WriteTo writes the rest of the file to w.
 func (r *FileReader) WriteTo(w io.Writer) (written int64, err error) { return r.chunks.WriteTo(w) }
 
 // Seek moves the position of Read, even past the end.
-func (r *FileReader) Seek(offset int64, whence int) (int64, error) {
+func (r *FileReader) Seek(offset int64, whence int) (at int64, err error) {
+	defer inGo[struct{}](&err, "offset", "offset", "whence", "whence")
 	return r.chunks.Seek(offset, whence)
 }
 
@@ -577,6 +583,7 @@ func (r *FileReader) load(number int64) ([]byte, error) {
 		return err
 	})
 	if err != nil {
+		inGo[struct{}](&err, "file_id", "id") // of OpenFile
 		return nil, err
 	}
 	want := min(r.file.Size-number*kernel.ChunkSize, kernel.ChunkSize)

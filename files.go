@@ -82,9 +82,10 @@ func (f File) MarshalJSON() ([]byte, error) {
 }
 
 // GetFile returns a file's details. A file that does not exist, or that this view may not see, is ErrNotFound.
-func (s *Store) GetFile(ctx context.Context, id string) (File, error) {
+func (s *Store) GetFile(ctx context.Context, id string) (_ File, err error) {
+	defer inGo[struct{}](&err, "file_id", "id")
 	var f storedFile
-	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		f, err = s.file(tx, v, id)
 		return err
 	})
@@ -114,6 +115,7 @@ func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		rows, err := s.fileRows(ctx, l)
 		if err != nil {
+			inGo[FileList](&err)
 			yield(File{}, err)
 			return
 		}
@@ -167,7 +169,7 @@ func (l *FileList) check() error {
 		(!ok || kind == "" || strings.Contains(kind, "/")) {
 		if found, err := valid.MIMEType(l.MIMEType); err != nil || found != l.MIMEType || strings.Contains(found, ";") {
 			return invalid("mime_type",
-				"mime_type is %s; a type without parameters is needed, such as text/plain, or image/* for all images",
+				"{} is %s; a type without parameters is needed, such as text/plain, or image/* for all images",
 				show(l.MIMEType))
 		}
 	}
@@ -252,19 +254,20 @@ func (p FilePage) MarshalJSON() ([]byte, error) {
 
 // FilePage returns a page of the visible files that match, and their total number. Files stored or deleted between two
 // pages shift the following ones; [Store.Files] lists the files of one moment.
-func (s *Store) FilePage(ctx context.Context, q FileQuery) (FilePage, error) {
+func (s *Store) FilePage(ctx context.Context, q FileQuery) (_ FilePage, err error) {
+	defer inGo[FileQuery](&err)
 	q.Limit = cmp.Or(q.Limit, MaxFileLimit)
 	switch {
 	case q.Limit < 1 || q.Limit > MaxFileLimit:
-		return FilePage{}, invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxFileLimit)
+		return FilePage{}, invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxFileLimit)
 	case q.Offset < 0:
-		return FilePage{}, invalid("offset", "offset is %d; 0 or more is needed", q.Offset)
+		return FilePage{}, invalid("offset", "{} is %d; 0 or more is needed", q.Offset)
 	}
 	if err := q.check(); err != nil {
 		return FilePage{}, err
 	}
 	p := FilePage{Files: []File{}, Offset: q.Offset, Limit: q.Limit}
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		rows, err := q.rows(tx, v)
 		if err != nil {
 			return err
@@ -294,7 +297,7 @@ func loadInOrder(tx db.Tx, v viewer, rows []int64) ([]storedFile, error) {
 // fileOrder is an order by time in SQL.
 func fileOrder(order SortOrder) (string, error) {
 	if !slices.Contains(sortOrders[1:], order) {
-		return "", invalid("sort_order", "sort_order is %s; lists are sorted by time: allowed are %s", show(string(order)),
+		return "", invalid("sort_order", "{} is %s; lists are sorted by time: allowed are %s", show(string(order)),
 			oneOf(sortOrders[1:]))
 	}
 	return order.byTime().SQL(`f`), nil
@@ -318,12 +321,13 @@ type FileUpdate struct {
 
 // UpdateFile changes a file's details and returns it. Only its owner can move it to another project, directly or by a
 // link; in another user's project it then belongs to that project.
-func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (File, error) {
+func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (_ File, err error) {
+	defer inGo[FileUpdate](&err, "file_id", "id")
 	if err := u.check(); err != nil {
 		return File{}, err
 	}
 	var changed storedFile
-	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		before, err := s.fileForWriting(tx, v, id)
 		if err != nil {
 			return err
@@ -396,8 +400,8 @@ func (u *FileUpdate) check() error {
 
 // linkedAndPlaced refuses a file with both a memory to link to and a project of its own.
 func linkedAndPlaced() error {
-	return invalid("project_id", "memory_id and a project are both given; a file that is linked to a memory lies in the "+
-		"memory's project, so name one of the two")
+	return invalid("project_id", "{memory_id} and a project are both given; a file that is linked to a memory lies in "+
+		"the memory's project, so name one of the two")
 }
 
 // describe applies the changes that depend on nothing else.
@@ -440,7 +444,7 @@ func (s *Store) relink(tx db.Tx, v *viewer, u FileUpdate, before storedFile, aft
 	}
 	if after.project != before.project && before.Owner != s.access.User {
 		return newError(KindForbidden, "file_id", "file %s belongs to %s; only its owner can move it to another project",
-			show(before.ID), ownerName(tx, before.Owner))
+			show(before.ID), ownerName(tx, *v, before.Owner))
 	}
 	return nil
 }
@@ -450,10 +454,10 @@ func (s *Store) memoryToLink(tx db.Tx, v viewer, id string) (storedMemory, error
 	m, err := s.memory(tx, v, id)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return m, newError(KindNotFound, "memory_id", "memory_id %s not found, or you have no access to it", show(id))
+		return m, newError(KindNotFound, "memory_id", "{} %s not found, or you have no access to it", show(id))
 	case err == nil && !m.writable:
 		return m, newError(KindForbidden, "memory_id", "memory %s belongs to %s, who shares it read-only", show(id),
-			ownerName(tx, m.Owner))
+			ownerName(tx, v, m.Owner))
 	}
 	return m, err
 }
@@ -483,7 +487,7 @@ func (s *Store) file(tx db.Tx, v viewer, id string) (storedFile, error) {
 		return storedFile{}, err
 	}
 	if len(found) == 0 {
-		return storedFile{}, newError(KindNotFound, "file_id", "file_id %s not found, or you have no access to it", show(id))
+		return storedFile{}, newError(KindNotFound, "file_id", "{} %s not found, or you have no access to it", show(id))
 	}
 	return found[0], nil
 }
@@ -494,7 +498,7 @@ func (s *Store) fileForWriting(tx db.Tx, v viewer, id string) (storedFile, error
 	f, err := s.file(tx, v, id)
 	if err == nil && !f.writable {
 		err = newError(KindForbidden, "file_id", "file %s belongs to %s, who shares it read-only", show(id),
-			ownerName(tx, f.Owner))
+			ownerName(tx, v, f.Owner))
 	}
 	return f, err
 }
@@ -572,14 +576,12 @@ func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile,
 		{SQL: `CASE WHEN ` + memory + v.Alive(`m`) + ` THEN m.uid ELSE '' END`, To: &f.MemoryID, Args: memoryArgs},
 		{SQL: `f.filename`, To: &f.Filename}, {SQL: `f.mime_type`, To: &f.MIMEType},
 		{SQL: `f.size`, To: &f.Size}, {SQL: `f.sha256`, To: &sum}, {SQL: `f.description`, To: &f.Description},
-		{SQL: `f.category`, To: &f.Category}, {SQL: `u.uid`, To: &f.Owner},
-		{SQL: `coalesce(j.uid, '')`, To: &f.ProjectID},
+		{SQL: `f.category`, To: &f.Category}, {SQL: `u.uid`, To: &f.Owner}, {SQL: `coalesce(j.uid, '')`, To: &f.ProjectID},
 		{SQL: `(SELECT ` + db.ListOf + `(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)`, To: &tags},
 		{SQL: `f.created_at`, To: &created}, {SQL: `f.updated_at`, To: &updated},
 		{SQL: `coalesce(` + writable + `, false)`, To: &f.writable, Args: writableArgs},
 	}
-	targets := columns.To()
-	var found []storedFile
+	targets, found := columns.To(), []storedFile(nil)
 	err := tx.Each(func(row db.Rows) error {
 		f = storedFile{}
 		err := row.Scan(targets...)

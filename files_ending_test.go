@@ -47,11 +47,11 @@ func TestFileCallsEndWithTheirContext(t *testing.T) {
 	cancel()
 	for name, call := range fileCalls(s, f.ID) {
 		if err := call(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s gives %v", name, err)
+			t.Errorf("%s gives %v, want context.Canceled", name, err)
 		}
 	}
 	if rowsOf(t, s) != before {
-		t.Error("a cancelled call left something behind")
+		t.Error("a cancelled call left something behind, want no change")
 	}
 }
 
@@ -64,18 +64,18 @@ func TestFileCallsOfAClosedStore(t *testing.T) {
 	}
 	_, err = s.AddFile(t.Context(), NewFile{}, io.MultiReader(zeros(5<<20), hook(func() { _ = s.Close() }), zeros(5<<20)))
 	if !errors.Is(err, ErrClosed) {
-		t.Errorf("a file that arrives while the store is closed: %v", err)
+		t.Errorf("a file that arrives while the store is closed: %v, want ErrClosed", err)
 	}
 	for name, call := range fileCalls(s, f.ID) {
 		if err := call(t.Context()); !errors.Is(err, ErrClosed) {
-			t.Errorf("%s gives %v", name, err)
+			t.Errorf("%s gives %v, want ErrClosed", name, err)
 		}
 	}
 	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, ErrClosed) {
-		t.Errorf("reading gives %v", err)
+		t.Errorf("reading gives %v, want ErrClosed", err)
 	}
 	if _, err := s.purgeFiles(t.Context(), s.clock()); !errors.Is(err, ErrClosed) {
-		t.Errorf("purging gives %v", err)
+		t.Errorf("purging gives %v, want ErrClosed", err)
 	}
 }
 
@@ -126,14 +126,14 @@ func TestRowsOfFilesThatAreDamaged(t *testing.T) {
 	mustExec(t, s, `ALTER TABLE file_chunk RENAME TO elsewhere`)
 	for _, name := range []string{"AddFile", "EraseFile", "OpenFile"} {
 		if err := fileCalls(s, f.ID)[name](t.Context()); !errors.Is(err, ErrInternal) {
-			t.Errorf("without chunks, %s gives %v", name, err)
+			t.Errorf("without chunks, %s gives %v, want ErrInternal", name, err)
 		}
 	}
 	mustExec(t, s, `ALTER TABLE elsewhere RENAME TO file_chunk`)
 	mustExec(t, s, `ALTER TABLE file_tag RENAME TO elsewhere`)
 	for _, name := range []string{"AddFile", "UpdateFile", "GetFile"} {
 		if err := fileCalls(s, f.ID)[name](t.Context()); !errors.Is(err, ErrInternal) {
-			t.Errorf("without tags, %s gives %v", name, err)
+			t.Errorf("without tags, %s gives %v, want ErrInternal", name, err)
 		}
 	}
 	mustExec(t, s, `ALTER TABLE elsewhere RENAME TO file_tag`)
@@ -161,19 +161,19 @@ func TestBytesThatCannotBeRemovedAreLeftToPurge(t *testing.T) {
 		t.Errorf("still there: %v, want none", names)
 	}
 	if _, err := s.AddFile(t.Context(), NewFile{Size: 6 << 20}, zeros(5<<20)); !errors.Is(err, ErrInvalid) {
-		t.Errorf("too short a file: %v", err)
+		t.Errorf("too short a file: %v, want ErrInvalid", err)
 	}
 	if n, err := s.purgeFiles(t.Context(), s.clock()); n != 0 || err == nil {
 		t.Errorf("%d purged, %v; want 0", n, err)
 	}
 	if held := filesHeld(t, s); held != [3]int{2, 3 + 16, 0} {
-		t.Errorf("the store holds %v", held)
+		t.Errorf("the store holds %v, want %v", held, [3]int{2, 3 + 16, 0})
 	}
 	mustExec(t, s, `DROP TRIGGER stuck`)
 	if n, err := s.purgeFiles(t.Context(), s.clock()); n != 2 || err != nil {
 		t.Errorf("%d purged, %v; want 2", n, err)
 	}
 	if held := filesHeld(t, s); held != [3]int{} {
-		t.Errorf("the store holds %v", held)
+		t.Errorf("the store holds %v, want %v", held, [3]int{})
 	}
 }

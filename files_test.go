@@ -73,7 +73,7 @@ func filesHeld(tb testing.TB, s *Store) [3]int {
 	return n
 }
 
-func TestUnfinishedFilesAreNotSeenAndKeepNobodyFromWriting(t *testing.T) {
+func TestUnfinishedFilesAreNotSeenAndBlockNoWriting(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	looked := 0
 	look := hook(func() { // in the midst of the content: its beginning is stored
@@ -82,7 +82,7 @@ func TestUnfinishedFilesAreNotSeenAndKeepNobodyFromWriting(t *testing.T) {
 			t.Errorf("unfinished files are listed: %v, want none", names)
 		}
 		if held := filesHeld(t, s); held[0] != 1 || held[1] == 0 {
-			t.Errorf("the store holds %v", held)
+			t.Errorf("the store holds %v, want 1 file and some bytes", held)
 		}
 		mustAdd(t, s, NewMemory{Content: "written meanwhile"}) // a transaction that was left open would be in its way
 		mustAddFile(t, s, NewFile{Filename: "another"}, "stored meanwhile")
@@ -97,10 +97,10 @@ func TestUnfinishedFilesAreNotSeenAndKeepNobodyFromWriting(t *testing.T) {
 	})
 	f, err := s.AddFile(t.Context(), NewFile{Filename: "large"}, io.MultiReader(zeros(5<<20), look, zeros(5<<20)))
 	if err != nil || looked != 1 || f.Size != 10<<20 {
-		t.Fatalf("%+v, %v", f, err)
+		t.Fatalf("got %+v, %v, want no error, looked 1 and size %v", f, err, 10<<20)
 	}
 	if held := filesHeld(t, s); held != [3]int{1, 40, 0} {
-		t.Errorf("the store holds %v", held)
+		t.Errorf("the store holds %v, want %v", held, [3]int{1, 40, 0})
 	}
 }
 
@@ -119,26 +119,26 @@ func TestNothingOfAFailedFileRemains(t *testing.T) {
 	} {
 		if _, err := s.AddFile(ctx, NewFile{MIMEType: c.mimeType, ProjectName: "fresh", Tags: []string{"a"}},
 			c.content); err == nil {
-			t.Errorf("content %s is stored", c.what)
+			t.Errorf("content %s is stored, want an error", c.what)
 		}
 		if held := filesHeld(t, s); held != [3]int{} {
-			t.Errorf("of content %s remains %v", c.what, held)
+			t.Errorf("of content %s remains %v, want %v", c.what, held, [3]int{})
 		}
 	}
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("the content did not panic")
+				t.Error("got no panic from the content, want one")
 			}
 		}()
 		_, _ = s.AddFile(t.Context(), NewFile{},
 			io.MultiReader(zeros(9<<20), hook(func() { panic("a reader out of order") })))
 	}()
 	if held := filesHeld(t, s); held != [3]int{} {
-		t.Errorf("of content that panics remains %v", held)
+		t.Errorf("of content that panics remains %v, want %v", held, [3]int{})
 	}
 	if strings.Contains(rowsOf(t, s), "fresh") {
-		t.Error("the project was made")
+		t.Error(`the project was made, want no "fresh" in it`)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestMaxFile(t *testing.T) {
 		}
 	}
 	if _, err := Open(t.Context(), ":memory:", &Options{FileQuota: -1}); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a negative quota: %v", err)
+		t.Errorf("a negative quota: %v, want ErrInvalid", err)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestFileQuota(t *testing.T) {
 	mustAddFile(t, ann, NewFile{}, strings.Repeat("x", 1000)) // hers do not count here
 	_, err := s.AddFile(t.Context(), NewFile{}, zeros(401))
 	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "1001") || !strings.Contains(err.Error(), "1000") {
-		t.Errorf("past the quota: %v", err)
+		t.Errorf(`past the quota: %v, want ErrTooLarge, "1001" in the error and "1000" in the error`, err)
 	}
 	mustAddFile(t, s, NewFile{}, strings.Repeat("x", 400))
 	if err := s.DeleteFile(t.Context(), one.ID); err != nil {
@@ -186,7 +186,7 @@ func TestFileQuota(t *testing.T) {
 	}
 	if _, err := s.AddFile(t.Context(), NewFile{}, zeros(600)); !errors.Is(err, ErrTooLarge) ||
 		!strings.Contains(err.Error(), "trash") {
-		t.Errorf("while a file is in the trash: %v", err)
+		t.Errorf(`while a file is in the trash: %v, want ErrTooLarge and "trash" in the error`, err)
 	}
 	if err := s.Trash().Erase(t.Context(), one.ID); err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func TestFileQuotaHoldsHoweverManyAreStoredAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n := stored.Load(); n > quota {
-		t.Errorf("%d bytes are stored, of %d", n, quota)
+		t.Errorf("%d bytes are stored, of %d, want at most %v", n, quota, quota)
 	}
 	if stored.Load() == 0 { // each was in the way of another, and none of them is now
 		if _, err := stores[0].AddFile(t.Context(), NewFile{}, zeros(9<<19)); err != nil {
@@ -224,7 +224,7 @@ func TestFileQuotaHoldsHoweverManyAreStoredAtOnce(t *testing.T) {
 	}
 	for _, s := range stores {
 		if held := filesHeld(t, s); int64(held[1])*kernel.ChunkSize != stored.Load() {
-			t.Errorf("%d bytes were answered, the store holds %v", stored.Load(), held)
+			t.Errorf("%d bytes were answered, the store holds %v, want chunks of as many bytes", stored.Load(), held)
 		}
 	}
 }
@@ -247,10 +247,10 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 		}
 	}), zeros(5<<20)))
 	if !errors.Is(err, ErrConflict) {
-		t.Errorf("storing goes on: %v", err)
+		t.Errorf("storing goes on: %v, want ErrConflict", err)
 	}
 	if held := filesHeld(t, s); held != [3]int{} {
-		t.Errorf("the store holds %v", held)
+		t.Errorf("the store holds %v, want %v", held, [3]int{})
 	}
 
 	f := mustAddFile(t, s, NewFile{Tags: []string{"a"}}, "stored")
@@ -263,7 +263,7 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 		t.Errorf("one that is leaving: %d, %v; want 1", n, err)
 	}
 	if held := filesHeld(t, s); held != [3]int{1, 1, 1} {
-		t.Errorf("the store holds %v", held)
+		t.Errorf("the store holds %v, want %v", held, [3]int{1, 1, 1})
 	}
 	if _, err := s.GetFile(t.Context(), f.ID); err != nil {
 		t.Errorf("a stored file: %v", err)
@@ -271,7 +271,7 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.purgeFiles(ctx, clock()); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a context that has ended: %v", err)
+		t.Errorf("with a context that has ended: %v, want context.Canceled", err)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestLargeFilesAreDeletedWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		if held := filesHeld(t, s); held != [3]int{} {
-			t.Errorf("of %d bytes remains %v", size, held)
+			t.Errorf("of %d bytes remains %v, want %v", size, held, [3]int{})
 		}
 	}
 }
@@ -303,7 +303,7 @@ func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 		t.Helper()
 		for _, part := range append(says, f.ID, "precious") {
 			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), part) {
-				t.Errorf("%s gives %v, which does not say %q", what, err, part)
+				t.Errorf("%s gives %v, which does not say %q, want ErrCorrupt and it in the error", what, err, part)
 			}
 		}
 	}
@@ -318,7 +318,8 @@ func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 	n, err := r.WriteTo(&b)
 	corrupt("another byte", err, "chunk 3 of 4")
 	if n != 2*kernel.ChunkSize || b.Len() != 2*kernel.ChunkSize {
-		t.Errorf("%d bytes are read; those of two chunks are what was stored", n)
+		t.Errorf("got %d bytes, want %v as stored, in chunks of %v", n,
+			2*kernel.ChunkSize, 2*kernel.ChunkSize)
 	}
 	if _, err := r.ReadAt(make([]byte, 5), 3*kernel.ChunkSize); err != nil {
 		t.Errorf("the chunk after it: %v", err)
@@ -355,7 +356,7 @@ func TestFilesAreReadByManyAtOnce(t *testing.T) {
 			for k := range 10 {
 				at := int64((i*7 + k*3) % 5 * 200_000)
 				if n, err := r.ReadAt(p, at); err != nil || !bytes.Equal(p[:n], data[at:at+int64(n)]) {
-					t.Errorf("at %d: %d bytes, %v", at, n, err)
+					t.Errorf("at %d: %d bytes, %v, want no error and %.200q", at, n, err, data[at:at+int64(n)])
 				}
 			}
 		})
@@ -389,7 +390,7 @@ func TestWriteAheadLogStaysSmallWhileFilesAreStored(t *testing.T) {
 	}
 	look()
 	if most == 0 || most > 40<<20 {
-		t.Errorf("the log has grown to %d bytes", most)
+		t.Errorf("the log has grown to %d bytes, want more than 0 and at most %v", most, 40<<20)
 	}
 }
 
@@ -404,7 +405,7 @@ func TestKilledProcessLeavesNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := p.rest(); err == nil {
-		t.Fatal("the process ended by itself")
+		t.Fatal("the process ended by itself, want an error")
 	}
 	s := openWords(t, path, Options{})
 	checkConsistency(t, s)
@@ -415,7 +416,7 @@ func TestKilledProcessLeavesNoFile(t *testing.T) {
 		t.Errorf("the file might still be arriving, and is purged: %d, %v; want 0", n, err)
 	}
 	if held := filesHeld(t, s); held[0] != 1 || held[1] < 3*16 {
-		t.Errorf("the store holds %v", held)
+		t.Errorf("the store holds %v, want 1 file and at least %v bytes", held, 3*16)
 	}
 	mustAddFile(t, s, NewFile{Filename: "next"}, "stored after the kill")
 	if err := s.Close(); err != nil {
@@ -426,11 +427,11 @@ func TestKilledProcessLeavesNoFile(t *testing.T) {
 	for deadline := time.Now().Add(30 * time.Second); filesHeld(t, later) != [3]int{1, 1,
 		0}; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the next day the store still holds %v", filesHeld(t, later))
+			t.Fatalf("the next day the store still holds %v, want it before the deadline", filesHeld(t, later))
 		}
 	}
 	if names := fileNames(t, later, FileList{}); !slices.Equal(names, []string{"next"}) {
-		t.Errorf("these files are there: %v", names)
+		t.Errorf("these files are there: %v, want %v", names, []string{"next"})
 	}
 	checkConsistency(t, later)
 }

@@ -1,13 +1,8 @@
 package souvenir
 
 import (
-	"cmp"
-	"context"
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filter"
@@ -164,7 +159,7 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 	condition, args := v.Visible()
 	collections := valid.Distinct(q.Collections)
 	if len(collections) > maxCollections {
-		return sel, newError(KindTooLarge, "collection_name", "collection_name lists %d collections; at most %d are allowed",
+		return sel, newError(KindTooLarge, "collection_name", "{} lists %d collections; at most %d are allowed",
 			len(collections), maxCollections)
 	}
 	for _, name := range collections {
@@ -235,8 +230,13 @@ func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
 		}
 	}
 	if len(q.Keys) > filter.MaxAlternatives {
-		return newError(KindTooLarge, "keys", "keys has %d keys; at most %d are allowed", len(q.Keys),
+		return newError(KindTooLarge, "keys", "{} has %d keys; at most %d are allowed", len(q.Keys),
 			filter.MaxAlternatives)
+	}
+	for _, key := range q.Keys {
+		if err := valid.UTF8("keys", key); err != nil {
+			return err
+		}
 	}
 	if len(q.Keys) > 0 {
 		if err := add(Filter{"key": q.Keys}); err != nil {
@@ -308,82 +308,7 @@ func selectPlaces(v viewer, places []standing.Place, fits func(standing.Place) b
 func ownPlace(p standing.Place) bool     { return p.Own }
 func generalPlace(p standing.Place) bool { return p.Own && p.Project == 0 }
 
-// List says which memories [Store.Memories] returns, and in which order.
-type List struct {
-	Collections []string // names; none means all
-	ProjectID   string   // only memories of this project; empty means no such limit
-	ProjectName string   // the same by name
-	Tags        []string // memories with any of these tags
-	Keys        []string // memories with any of these keys of the caller's own, at most 1,000; none means all
-	Filter      Filter
-
-	WithoutContent bool // leaves Content empty; deletions and changes of many do not look at it
-
-	// AsOf lists what was stored by a time and valid then, as it was; zero means what is valid now. Tags and Filter are
-	// compared with what memories say today. See docs/time.md.
-	AsOf time.Time
-
-	whenever bool // memories that are not valid now, too
-
-	// Sort is any order but SortRelevance; empty means SortCreatedAsc.
-	Sort SortOrder
-}
-
-// Memories iterates over all visible memories that match when it begins. It holds no lock and no transaction while the
-// caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
-// memories are skipped. The sequence ends after the first error.
-func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
-	const page = 256
-	return func(yield func(Memory, error) bool) {
-		rows, err := s.listRows(ctx, l)
-		if err != nil {
-			yield(Memory{}, err)
-			return
-		}
-		for batch := range slices.Chunk(rows, page) {
-			var found []storedMemory
-			err := s.read(ctx, func(tx db.Tx, v viewer) error {
-				if found, err = s.loadColumns(tx, v, contentColumn(l.WithoutContent, l.AsOf), batch); err != nil {
-					return err
-				}
-				found, err = memoriesAsOf(tx, v, found, l.AsOf)
-				for i := range found {
-					if l.WithoutContent {
-						found[i].Content = ""
-					}
-				}
-				return err
-			})
-			if err != nil {
-				yield(Memory{}, err)
-				return
-			}
-			for _, m := range found {
-				if !yield(m.Memory, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// listRows returns the rows of the memories of a listing, in its order.
-func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
-	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
-		Keys: l.Keys, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), AsOf: l.AsOf, whenever: l.whenever}
-	if err := checkAsOf(l.AsOf); err != nil {
-		return nil, err
-	}
-	if !slices.Contains(memoryOrders[1:], q.Sort) {
-		return nil, invalid("sort_order", "sort_order is %s; allowed are %s", show(string(q.Sort)),
-			oneOf(memoryOrders[1:]))
-	}
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		selection, err := s.selection(tx, v, q)
-		if err == nil {
-			rows, err = selection.All(tx, q.Sort.byTime())
-		}
-		return err
-	})
-	return rows, err
+// newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
+func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
+	return standing.Newest(tx, s.now(), sel.Selection, types...)
 }

@@ -96,7 +96,7 @@ func checkFilter(t *testing.T, s *Store, all []Memory, filter Filter) {
 				return
 			}
 		}
-		t.Fatalf("filter %v: search gives %v, listing %v", filter, err, listErr)
+		t.Fatalf("filter %v: search gives %v, listing %v, want no error of either", filter, err, listErr)
 	}
 	var names, want []string
 	for _, h := range found.Hits {
@@ -108,8 +108,8 @@ func checkFilter(t *testing.T, s *Store, all []Memory, filter Filter) {
 		}
 	}
 	if !slices.Equal(names, want) || !slices.Equal(listed, want) || found.Total != len(want) {
-		t.Fatalf("filter %#v: search finds %v (total %d), listing %v; it should be %v", filter, names, found.Total, listed,
-			want)
+		t.Fatalf("filter %#v: search finds %v (total %d), listing %v; it should be %v, want names %v, listed %v and total %v",
+			filter, names, found.Total, listed, want, want, want, len(want))
 	}
 }
 

@@ -161,7 +161,7 @@ func TestWhatMethodsReturnHasOneJSONForm(t *testing.T) {
 			}
 			jsonNames(plain, func(name string) {
 				if !jsonName.MatchString(name) {
-					t.Errorf("a member is named %q: %s", name, encoded)
+					t.Errorf("got a key named %q, want a valid name: %s", name, encoded)
 				}
 			})
 			if writtenOnly[name] != "" {
@@ -240,7 +240,8 @@ func TestMemoriesReadBackWhatTheyWrite(t *testing.T) {
 				string(again), string(encoded))
 		}
 		if !read.CreatedAt.Equal(m.CreatedAt) || !read.UpdatedAt.Equal(m.UpdatedAt) {
-			t.Fatalf("the times are %v and %v; they were %v and %v", read.CreatedAt, read.UpdatedAt, m.CreatedAt, m.UpdatedAt)
+			t.Fatalf("the times are %v and %v; they were %v and %v, want created at %v and updated at %v", read.CreatedAt,
+				read.UpdatedAt, m.CreatedAt, m.UpdatedAt, m.CreatedAt, m.UpdatedAt)
 		}
 		for _, known := range kernel.KnownKeys {
 			delete(m.Metadata, known) // the store has none of these among a memory's own keys
@@ -250,7 +251,7 @@ func TestMemoriesReadBackWhatTheyWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := json.Unmarshal(encoded, &read); err != nil || !reflect.DeepEqual(read, m) {
-			t.Fatalf("read back it is\n%#v, %v; it was\n%#v", read, err, m)
+			t.Fatalf("read back it is\n%#v, %v; it was\n%#v, want no error and read %v", read, err, m, m)
 		}
 	})
 }
@@ -270,6 +271,6 @@ func TestWhatIsNoMemoryIsNotRead(t *testing.T) {
 	var hits struct{ Hits []Hit }
 	if err := json.Unmarshal([]byte(strings.Repeat(" ", 3)+`{"hits":[{"id":"a","rank":2}]}`), &hits); err != nil ||
 		hits.Hits[0].Rank != 2 || hits.Hits[0].ID != "a" {
-		t.Errorf("%+v, %v", hits, err)
+		t.Errorf(`got %+v, %v, want no error, rank 2 and ID "a"`, hits, err)
 	}
 }

@@ -3,6 +3,8 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
 // Node is a memory as a graph or map shows it.
@@ -88,14 +91,14 @@ func (q *GraphQuery) check() error {
 		cmp.Or(q.Similar, defaultSimilar)
 	switch {
 	case q.Limit < 1 || q.Limit > MaxNodes:
-		return invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxNodes)
+		return invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxNodes)
 	case q.Neighbours > maxNeighbours:
-		return invalid("neighbours", "neighbours is %d; at most %d are allowed, and a negative number for none", q.Neighbours,
+		return invalid("neighbours", "{} is %d; at most %d are allowed, and a negative number for none", q.Neighbours,
 			maxNeighbours)
 	case !(q.Similar >= -1 && q.Similar <= 1):
-		return invalid("similar", "similar is %v; a cosine similarity up to 1 is expected", q.Similar)
+		return invalid("similar", "{} is %v; a cosine similarity up to 1 is expected", q.Similar)
 	case !(q.Duplicates >= 0 && q.Duplicates <= 1):
-		return invalid("duplicates", "duplicates is %v; a likelihood from 0 to 1 is expected", q.Duplicates)
+		return invalid("duplicates", "{} is %v; a likelihood from 0 to 1 is expected", q.Duplicates)
 	}
 	return nil
 }
@@ -103,13 +106,14 @@ func (q *GraphQuery) check() error {
 // Graph returns memories with the links between them, and connects each to the most similar of the others shown. A
 // memory of several passages is compared by their common direction. Memories with callers' own vectors are connected by
 // links only.
-func (h *Insights) Graph(ctx context.Context, q GraphQuery) (Graph, error) {
+func (h *Insights) Graph(ctx context.Context, q GraphQuery) (_ Graph, err error) {
+	defer inGo[GraphQuery](&err)
 	s := h.s
 	if err := q.check(); err != nil {
 		return Graph{}, err
 	}
 	var g Graph
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		p, err := s.picture(tx, v, q.List, q.Limit)
 		if err != nil {
 			return err
@@ -200,14 +204,15 @@ type Point struct {
 
 // Map lays memories out by the first two principal components of their vectors. The same memories always get the same
 // positions.
-func (h *Insights) Map(ctx context.Context, q MapQuery) (Map, error) {
+func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
+	defer inGo[MapQuery](&err)
 	s := h.s
 	q.Limit = cmp.Or(q.Limit, MaxNodes)
 	if q.Limit < 1 || q.Limit > MaxNodes {
-		return Map{}, invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxNodes)
+		return Map{}, invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxNodes)
 	}
 	var m Map
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		p, err := s.picture(tx, v, q.List, q.Limit)
 		if err != nil {
 			return err
@@ -248,7 +253,7 @@ type picture struct {
 func (s *Store) picture(tx db.Tx, v viewer, l List, limit int) (*picture, error) {
 	order := cmp.Or(l.Sort, SortUpdatedDesc)
 	if !slices.Contains(sortOrders[1:], order) {
-		return nil, invalid("sort_order", "sort_order is %s; lists are sorted by time: allowed are %s", show(string(order)),
+		return nil, invalid("sort_order", "{} is %s; lists are sorted by time: allowed are %s", show(string(order)),
 			oneOf(sortOrders[1:]))
 	}
 	sel, err := s.selection(tx, v,
@@ -282,7 +287,7 @@ func loadNodes(tx db.Tx, rows []int64) ([]Node, error) {
 		var created, updated int64
 		err := row.Scan(&n.row, &n.partition, &n.ID, &content, &n.Collection, &n.Owner, &n.ProjectID, &n.ProjectOwner,
 			&n.EventType, &n.State, &n.Importance, &n.Classification, &created, &updated)
-		n.Label, n.CreatedAt, n.UpdatedAt = firstLine(content), kernel.ToTime(created), kernel.ToTime(updated)
+		n.Label, n.CreatedAt, n.UpdatedAt = shorten.FirstLine(content), kernel.ToTime(created), kernel.ToTime(updated)
 		nodes = append(nodes, n)
 		return err
 	}, `SELECT m.id, m.partition_id, m.uid, substr(m.content, 1, ?), c.name, u.uid, coalesce(j.uid, ''), coalesce(v.uid,
@@ -301,6 +306,17 @@ func (p *picture) rows() []int64 {
 		rows[i] = n.row
 	}
 	return rows
+}
+
+// partitions are those of the nodes whose vectors may be compared.
+func (p *picture) partitions() []int64 {
+	some := map[int64]bool{}
+	for _, n := range p.nodes {
+		if p.ours[n.partition] {
+			some[n.partition] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(some))
 }
 
 // links are the links between the nodes, in the order of the nodes.
@@ -334,16 +350,17 @@ func (p *picture) means(tx db.Tx) (means []float32, places []int, err error) {
 			"the store is changing to another embedding model; memories cannot be compared until that is done")
 		return nil, nil, nil
 	}
-	ix, err := p.s.index.Current(tx)
-	if err != nil {
-		return nil, nil, err
-	}
 	size := p.s.embedder.Dimensions()
 	all := make([]float32, len(p.nodes)*size)
 	var found []bool
-	if ix != nil {
+	inMemory, err := p.s.index.Use(tx, p.partitions(), func(ix *index.Index) error {
 		found = ix.Means(p.rows(), size, func(partition int64) bool { return p.ours[partition] }, all)
-	} else {
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if !inMemory {
 		defer p.s.index.LoadIfDue()
 		if found, err = p.readMeans(tx, size, all); err != nil {
 			return nil, nil, err
@@ -379,4 +396,126 @@ func (p *picture) readMeans(tx db.Tx, size int, means []float32) ([]bool, error)
 		found[i] = found[i] && index.Unit(means[i*size:(i+1)*size])
 	}
 	return found, err
+}
+
+// Direction is the direction of a link, seen from the start of a walk.
+type Direction string
+
+// The values of [Direction].
+const (
+	Outgoing Direction = "outgoing" // it links to the other one
+	Incoming Direction = "incoming" // the other one links to it
+)
+
+// Related is a memory reached over links.
+type Related struct {
+	Memory
+	Depth     int       // 1: linked directly
+	Direction Direction // of the link over which it was reached
+	Path      []string  // ids from the start of the walk to this memory, both included
+	Truncated bool      // shortened; see [MainMemory.Within]
+}
+
+// MarshalJSON returns the memory's form with depth, direction and path.
+func (r Related) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		writtenMemory
+		relatedJSON
+	}{r.Memory.json(), relatedJSON{r.Depth, r.Direction, r.Path, r.Truncated}})
+}
+
+// UnmarshalJSON reads the output of MarshalJSON.
+func (r *Related) UnmarshalJSON(data []byte) error {
+	var beside relatedJSON
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*r = Related{Memory: m, Depth: beside.Depth, Direction: beside.Direction, Path: beside.Path,
+		Truncated: beside.Truncated}
+	return nil
+}
+
+// relatedJSON holds the additional members of a related memory.
+type relatedJSON struct {
+	Depth     int       `json:"depth"`
+	Direction Direction `json:"direction"`
+	Path      []string  `json:"path"`
+	Truncated bool      `json:"truncated,omitempty"`
+}
+
+// maxWalk bounds how far a walk over links may go.
+const maxWalk = 10
+
+// RelatedMemories follows the links of a memory in both directions, up to depth links away (1 to 10), nearest first.
+// Each memory appears once, on one of its shortest paths; a memory that this view may not see ends a path.
+func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) (_ []Related, err error) {
+	defer inGo[struct{}](&err, "id", "id", "depth", "depth")
+	if depth < 1 || depth > maxWalk {
+		return nil, invalid("depth", "{} is %d; 1 to %d are allowed", depth, maxWalk)
+	}
+	var all []Related
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		start, err := s.memory(tx, v, id)
+		if err != nil {
+			return err
+		}
+		all, _, err = s.walk(tx, v, start, depth, 0)
+		return err
+	})
+	return all, err
+}
+
+// walk follows links, up to depth links and most memories (0: any number), and reports whether there are more.
+func (s *Store) walk(tx db.Tx, v viewer, start storedMemory, depth, most int) (all []Related, more bool, err error) {
+	type step struct {
+		from      int64
+		direction Direction
+	}
+	paths := map[int64][]string{start.row: {start.ID}}
+	level := []int64{start.row}
+	for d := 1; d <= depth && len(level) > 0; d++ {
+		reached := map[int64]step{}
+		var next []int64
+		frontier := db.List(level)
+		err := tx.Each(func(row db.Rows) error {
+			var from, to int64
+			var direction Direction
+			if err := row.Scan(&from, &to, &direction); err != nil {
+				return err
+			}
+			if _, seen := paths[to]; seen {
+				return nil
+			}
+			if _, seen := reached[to]; !seen {
+				reached[to] = step{from, direction}
+				next = append(next, to)
+			}
+			return nil
+		}, `WITH level (id) AS `+db.Integers+`
+			SELECT memory_id, related_id, way FROM (
+				SELECT memory_id, related_id, 'outgoing' AS way, position FROM memory_link WHERE memory_id IN (SELECT id FROM level)
+				UNION ALL SELECT related_id, memory_id, 'incoming', position FROM memory_link WHERE related_id IN (SELECT id
+				FROM level)) steps
+			ORDER BY way DESC, position, related_id`, frontier)
+		if err != nil {
+			return nil, false, err
+		}
+		if most > 0 && len(all)+len(next) > most {
+			next, more = next[:most-len(all)], true
+		}
+		found, err := s.loadRows(tx, v, next)
+		if err != nil {
+			return nil, false, err
+		}
+		level = level[:0]
+		for _, m := range found {
+			from := reached[m.row]
+			path := append(append([]string{}, paths[from.from]...), m.ID)
+			paths[m.row] = path
+			level = append(level, m.row)
+			all = append(all, Related{Memory: m.Memory, Depth: d, Direction: from.direction, Path: path})
+		}
+	}
+	return all, more, nil
 }

@@ -119,7 +119,8 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 	}
 	if report := mustCheck(t, s, nil); !report.OK || report.Verified < 50 || report.Unverified != 0 ||
 		report.Damaged == nil {
-		t.Fatalf("before any damage: %+v", report)
+		t.Fatalf("before any damage: %+v, want OK, at least 50 rows verified, none unverified and an empty list of damage",
+			report)
 	}
 	config := fileConfig(path, time.Now)
 	config.Prepare = nil
@@ -162,7 +163,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 			return errUndone
 		})
 		if err != errUndone { //nolint:errorlint // it is that very one
-			t.Errorf("%s: %v", one, err)
+			t.Errorf("%s: got %v, want %v", one, err, errUndone)
 		}
 	}
 	if least := 70; damages < least && longtest.All() {
@@ -182,7 +183,8 @@ func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
 	for _, o := range []*CheckOptions{nil, {Repair: true}, {Repair: true}} {
 		report := mustCheck(t, s, o)
 		if report.OK || !slices.Contains(report.Damaged, DamagedRow{Table: "memory", Row: 1, ID: m.ID}) {
-			t.Fatalf("%+v: %+v", o, report)
+			t.Fatalf("got %+v: %+v, want not OK and %v among the damaged", o, report,
+				DamagedRow{Table: "memory", Row: 1, ID: m.ID})
 		}
 		i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Table == "memory" })
 		if f := report.Findings[i]; f.Repairable || f.Repaired || f.ID != m.ID ||
@@ -197,29 +199,30 @@ func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
 	}
 	report := mustCheck(t, s, nil)
 	if !isDamaged(report, "memory") || !isDamaged(report, "memory_revision") {
-		t.Errorf("after an update: %+v", report)
+		t.Errorf("after an update: %+v, want memory and memory_revision damaged", report)
 	}
 	if _, err := s.Upkeep().Check(t.Context(), &CheckOptions{Accept: true}); err == nil {
-		t.Error("Accept without Repair is taken")
+		t.Error("Accept without Repair is taken, want an error")
 	}
 	report = mustCheck(t, s, &CheckOptions{Repair: true, Accept: true})
 	if !report.OK || report.Total == 0 || report.Repaired != report.Total || len(report.Damaged) != 0 {
-		t.Errorf("accepted: %+v", report)
+		t.Errorf("accepted: %+v, want OK, all findings repaired, at least one, and no damage left", report)
 	}
 	if report := mustCheck(t, s, nil); !report.OK || report.Total != 0 {
-		t.Errorf("after that: %+v", report)
+		t.Errorf("after that: %+v, want OK and total 0", report)
 	}
 	behindTheBack(t, path, `UPDATE memory_tag SET tag = 'widow'`)
 	if report := mustCheck(t, s, nil); report.OK ||
 		!slices.Contains(report.Damaged, DamagedRow{Table: "memory_tag", Row: 1, ID: m.ID}) {
-		t.Errorf("a tag: %+v", report)
+		t.Errorf("a tag: %+v, want not OK and %v among the damaged", report,
+			DamagedRow{Table: "memory_tag", Row: 1, ID: m.ID})
 	}
 	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
 		t.Fatal(err)
 	}
 	behindTheBack(t, path, `DELETE FROM row_hash WHERE kind IN (7, 8)`)
 	if report := mustCheck(t, s, nil); !report.OK {
-		t.Errorf("when it is deleted: %+v", report)
+		t.Errorf("when it is deleted: %+v, want OK", report)
 	}
 }
 
@@ -238,7 +241,7 @@ func TestRowsThatAreLostAreNamedAndWhatHangsOnThemStays(t *testing.T) {
 	report := mustCheck(t, s, &CheckOptions{Repair: true})
 	i := slices.IndexFunc(report.Damaged, func(d DamagedRow) bool { return d.Table == "memory" })
 	if report.OK || i < 0 || !report.Damaged[i].Lost {
-		t.Fatalf("%+v", report)
+		t.Fatalf("got %+v, want not OK and a damaged row that is lost", report)
 	}
 	var revisions int
 	if err := s.db.Read(t.Context(),
@@ -250,7 +253,7 @@ func TestRowsThatAreLostAreNamedAndWhatHangsOnThemStays(t *testing.T) {
 		report = mustCheck(t, s, &CheckOptions{Repair: true, Accept: true})
 	}
 	if !report.OK {
-		t.Errorf("accepted: %+v", report)
+		t.Errorf("accepted: %+v, want OK", report)
 	}
 }
 
@@ -261,10 +264,10 @@ func TestRowsWithoutAHashAreNotCalledSound(t *testing.T) {
 	behindTheBack(t, path, `DELETE FROM row_hash WHERE kind = 6`)
 	report := mustCheck(t, s, &CheckOptions{Repair: true})
 	if report.OK || report.Unverified != 7 || len(report.Damaged) != 0 {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want not OK, 7 rows unverified and none damaged", report)
 	}
 	if report = mustCheck(t, s, &CheckOptions{Repair: true, Accept: true}); !report.OK || report.Unverified != 0 {
-		t.Errorf("accepted: %+v", report)
+		t.Errorf("accepted: %+v, want OK and unverified 0", report)
 	}
 }
 
@@ -303,7 +306,8 @@ func TestAFileOfAnOlderVersionGetsHashesAndDamageStaysDamage(t *testing.T) {
 	}
 	report := reopen(`UPDATE memory SET content = content || '!' WHERE id = 2`)
 	if len(report.Damaged) != 1 || report.Damaged[0].Row != 2 || report.Unverified != 0 || !report.HashedSince.IsZero() {
-		t.Errorf("a newer schema: %+v", report)
+		t.Errorf("a newer schema: %+v, want one damaged row, row 2, none unverified and no time since when rows "+
+			"have hashes", report)
 	}
 }
 
@@ -383,7 +387,7 @@ func TestHashesAreKeptAfterCompacting(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want OK", report)
 	}
 }
 
@@ -396,7 +400,7 @@ func TestADamagedLinkInTheTrashIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {
-		t.Fatalf("before the damage: %+v", report)
+		t.Fatalf("before the damage: %+v, want OK", report)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -406,6 +410,6 @@ func TestADamagedLinkInTheTrashIsFound(t *testing.T) {
 	}
 	s = openWords(t, path, Options{})
 	if report := mustCheck(t, s, nil); report.OK || !isDamaged(report, "trash_link") {
-		t.Errorf("after the damage: %+v", report)
+		t.Errorf("after the damage: %+v, want not OK and trash_link damaged", report)
 	}
 }

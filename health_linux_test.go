@@ -45,11 +45,11 @@ func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
 		_, err = s.AddMemory(t.Context(), NewMemory{Content: strings.Repeat("one more ", 2000)})
 	}
 	if !errors.Is(err, ErrFull) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want ErrFull", err)
 	}
 	if err := s.Upkeep().Health(t.Context()); !errors.Is(err, ErrFull) ||
 		!strings.Contains(err.Error(), "the disk is full") {
-		t.Errorf("Health says %v", err)
+		t.Errorf(`Health says %v, want ErrFull and "the disk is full" in the error`, err)
 	}
 	for _, id := range ids {
 		if err := s.DeleteMemory(t.Context(), id); err != nil {
@@ -94,7 +94,7 @@ func fillDisk(t *testing.T, s *Store, dir string) {
 		_, err = s.AddMemory(t.Context(), NewMemory{Content: strings.Repeat("one more ", 2000), Collection: "ballast"})
 	}
 	if !errors.Is(err, ErrFull) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want ErrFull", err)
 	}
 }
 
@@ -166,13 +166,13 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 
 // A memory whose past versions do not fit into the reserve stays, the error says what helps, and that helps.
 func TestOnAFullDiskAMemoryWithALongHistoryIsDeletedForGood(t *testing.T) {
-	dir := smallDisk(t, "64m")
-	s := openWords(t, filepath.Join(dir, "store.db"), Options{Reserve: 6 << 20})
+	dir := smallDisk(t, fmt.Sprint(longtest.Size(64, 24), "m"))
+	s := openWords(t, filepath.Join(dir, "store.db"), Options{Reserve: int64(longtest.Size(6, 2)) << 20})
 	if _, err := s.AddCollection(t.Context(), NewCollection{Name: "ballast"}); err != nil {
 		t.Fatal(err)
 	}
 	id := mustAdd(t, s, NewMemory{Content: "first"}).ID
-	for i := range 160 {
+	for i := range longtest.Size(160, 54) {
 		if _, err := s.UpdateMemory(t.Context(), id,
 			MemoryUpdate{Content: content(strings.Repeat(fmt.Sprintf("kettle %d ", i), 8_000))}); err != nil {
 			t.Fatal(err)
@@ -181,7 +181,7 @@ func TestOnAFullDiskAMemoryWithALongHistoryIsDeletedForGood(t *testing.T) {
 	fillDisk(t, s, dir)
 	err := s.DeleteMemory(t.Context(), id)
 	if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "delete the memory for good") {
-		t.Fatalf("DeleteMemory gives %v", err)
+		t.Fatalf(`DeleteMemory gives %v, want ErrFull and "delete the memory for good" in the error`, err)
 	}
 	if _, err := s.GetMemory(t.Context(), id); err != nil {
 		t.Fatalf("after that: %v", err)
@@ -190,6 +190,6 @@ func TestOnAFullDiskAMemoryWithALongHistoryIsDeletedForGood(t *testing.T) {
 		t.Fatalf("EraseMemory gives %v", err)
 	}
 	if _, err := s.GetMemory(t.Context(), id); !errors.Is(err, ErrNotFound) {
-		t.Errorf("when it is erased: %v", err)
+		t.Errorf("when it is erased: %v, want ErrNotFound", err)
 	}
 }

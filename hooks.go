@@ -26,7 +26,7 @@ import (
 //   - OperationUpdate: UpdateMemory, UpdateMemories, RestoreRevision, UpdateTodoSection, CompleteTask
 //   - OperationDelete: DeleteMemory, DeleteMemories, DeleteRule, EraseMemory, DeleteCollection, DeleteProject,
 //     Conversation.Delete, Conversation.Clear
-//   - OperationSearch: Search, SearchBatch, GetContext, ModuleState
+//   - OperationSearch: Search, SearchBatch, SearchAll, GetContext, ModuleState
 //
 // Reading by id, listings, files, the trash, [Upkeep.Import] and the deletion of users call none: what they write was
 // in a store before, or is an operator's.
@@ -76,7 +76,7 @@ type Hooks struct {
 	Texts bool
 }
 
-// OperationKind is what an operation does.
+// OperationKind is a kind of operation.
 type OperationKind string
 
 // The values of [OperationKind].
@@ -554,6 +554,8 @@ func (o *operation) outcome(result any) (count int, memories []Memory) {
 		for _, h := range r.Hits {
 			memories = append(memories, h.Memory)
 		}
+	case page: // of SearchAll, whose memories are read later
+		return len(r.hits), nil
 	case []Results:
 		for _, page := range r {
 			for _, h := range page.Hits {

@@ -29,7 +29,8 @@ var hookedMethods = map[string]OperationKind{
 	"DeleteMemory": OperationDelete, "DeleteMemories": OperationDelete, "DeleteRule": OperationDelete,
 	"EraseMemory": OperationDelete, "DeleteCollection": OperationDelete, "DeleteProject": OperationDelete,
 	"Conversation.Append": OperationStore, "Conversation.Delete": OperationDelete, "Conversation.Clear": OperationDelete,
-	"Search": OperationSearch, "SearchBatch": OperationSearch, "GetContext": OperationSearch,
+	"Search": OperationSearch, "SearchBatch": OperationSearch, "SearchAll": OperationSearch,
+	"GetContext":  OperationSearch,
 	"ModuleState": OperationSearch,
 }
 
@@ -40,166 +41,12 @@ var unhookedMethods = []string{
 	"Trash.Restore", "Trash.Erase", "Trash.Empty",
 }
 
-func TestEveryMethodThatWritesOrSearchesHasHooks(t *testing.T) {
-	writes := []string{"Add", "Put", "Set", "Update", "Delete", "Erase", "Search", "Complete", "Restore",
-		"Append", "Clear", "Empty"}
-	var names []string
-	for prefix, methods := range map[string]reflect.Type{"": reflect.TypeFor[*Store](),
-		"Conversation.": reflect.TypeFor[*Conversation](), "Trash.": reflect.TypeFor[*Trash]()} {
-		for i := range methods.NumMethod() {
-			names = append(names, prefix+methods.Method(i).Name)
-		}
-	}
-	for _, name := range names {
-		_, known := hookedMethods[name]
-		known = known || slices.Contains(unhookedMethods, name)
-		verb := name[strings.Index(name, ".")+1:]
-		if !known && slices.ContainsFunc(writes, func(w string) bool { return strings.HasPrefix(verb, w) }) {
-			t.Errorf("%s may need hooks: add it to hookedMethods or, with a line in the comment of Hooks, to "+
-				"unhookedMethods", name)
-		}
-	}
-	s := openHooks(t, Hooks{})
-	for name := range hookedMethods {
-		var seen []string
-		hooks := observing(func(o Operation, _ OperationResult) { seen = append(seen, string(o.Kind)+" "+o.Method) })
-		s.options.Hooks = []Hooks{hooks}
-		callHooked(t, s, name)
-		method := map[string]string{"AddMemory": "AddMemories", "PutMemory": "PutMemories"}[name]
-		if method == "" {
-			method = name
-		}
-		if want := []string{string(hookedMethods[name]) + " " + method}; !slices.Equal(seen, want) {
-			t.Errorf("%s: the hooks saw %q, want %q", name, seen, want)
-		}
-	}
-}
-
 const (
 	secret   = "hunter2"
 	redacted = "[gone]"
 )
 
 const hookTodo = "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 " + secret + "\n\n## Gaps\n"
-
-// callHooked calls a method with valid arguments that hold the secret wherever there is a text.
-func callHooked(t *testing.T, s *Store, method string) {
-	t.Helper()
-	if err := tryHooked(t, s, method); err != nil {
-		t.Fatalf("%s: %v", method, err)
-	}
-}
-
-// tryHooked prepares, without hooks, what a method needs, and calls it.
-func tryHooked(t *testing.T, s *Store, method string) error {
-	t.Helper()
-	ctx := t.Context()
-	bare := context.WithValue(ctx, withoutHooks{s.shared}, true)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatalf("preparing %s: %v", method, err)
-		}
-	}
-	add := func() string {
-		m, err := s.AddMemory(bare, NewMemory{Content: "an innocent text", ShownMetadata: map[string]any{"a": "b"}})
-		must(err)
-		return m.ID
-	}
-	new := NewMemory{Content: "the word is " + secret, Tags: []string{secret}, EventType: "note",
-		Metadata:      map[string]any{"own": secret, "deep": map[string]any{"list": []any{secret}}},
-		ShownMetadata: map[string]any{"shown": secret, "state": secret, "custom": map[string]any{"tags": secret}}}
-	keyed := new
-	keyed.Key = "key of " + method
-	project := ProjectRef{ID: "hooks"}
-	var err error
-	switch method {
-	case "AddMemory":
-		_, err = s.AddMemory(ctx, new)
-	case "AddMemories":
-		_, err = s.AddMemories(ctx, []NewMemory{new, new}, nil)
-	case "PutMemory":
-		_, err = s.PutMemory(ctx, keyed)
-	case "PutMemories":
-		_, err = s.PutMemories(ctx, []NewMemory{keyed, keyed}, nil)
-	case "SetRule":
-		_, err = s.SetRule(ctx, NewRule{Type: RuleDo, Content: "say " + secret, Tags: []string{secret}})
-	case "SetTodo":
-		_, err = s.SetTodo(ctx, NewTodo{ProjectID: "hooks", Content: hookTodo, Tags: []string{secret}})
-	case "SetIdentityMemory":
-		_, err = s.SetIdentityMemory(ctx, IdentityMemory{Content: "I am " + secret, Nicknames: []string{secret}})
-	case "UpdateMemory":
-		_, err = s.UpdateMemory(ctx, add(), MemoryUpdate{Content: ptr("now " + secret), Tags: ptr([]string{secret}),
-			Metadata: map[string]any{"own": secret}, ShownMetadata: map[string]any{"state": secret, "shown": secret,
-				"custom": map[string]any{"importance": secret}}})
-	case "UpdateMemories":
-		add()
-		_, err = s.UpdateMemories(ctx, MemoriesUpdate{All: true, Change: MemoryUpdate{ShownMetadata: map[string]any{
-			"many": secret}}})
-	case "RestoreRevision":
-		id := add()
-		_, err = s.UpdateMemory(bare, id, MemoryUpdate{Content: ptr("another innocent text")})
-		must(err)
-		_, err = s.RestoreRevision(ctx, id, 1)
-	case "UpdateTodoSection", "CompleteTask":
-		_, err = s.SetTodo(bare, NewTodo{ProjectID: "hooks", Content: strings.ReplaceAll(hookTodo, secret, "work")})
-		must(err)
-		if method == "CompleteTask" {
-			_, err = s.CompleteTask(ctx, TaskRef{ProjectID: "hooks", TaskID: "T1"})
-		} else {
-			_, err = s.UpdateTodoSection(ctx, project, SectionPlan, TodoSectionUpdate{Content: "plan " + secret})
-		}
-	case "DeleteMemory":
-		err = s.DeleteMemory(ctx, add())
-	case "EraseMemory":
-		err = s.EraseMemory(ctx, add())
-	case "DeleteMemories":
-		add()
-		_, err = s.DeleteMemories(ctx, MemoriesDeletion{List: List{Filter: Filter{"a": "b"}}})
-	case "DeleteRule":
-		_, err = s.SetRule(bare, NewRule{Type: RuleDont, Content: "panic"})
-		must(err)
-		err = s.DeleteRule(ctx, ProjectRef{}, RuleDont)
-	case "DeleteCollection":
-		_, err = s.AddCollection(bare, NewCollection{Name: "gone"})
-		must(err)
-		err = s.DeleteCollection(ctx, "gone", nil)
-		if err != nil {
-			must(s.DeleteCollection(bare, "gone", nil))
-		}
-	case "DeleteProject":
-		_, err = s.AddProject(bare, NewProject{ID: "gone", Name: "gone"})
-		must(err)
-		err = s.DeleteProject(ctx, ProjectRef{ID: "gone"}, nil)
-		if err != nil {
-			must(s.DeleteProject(bare, ProjectRef{ID: "gone"}, nil))
-		}
-	case "Conversation.Append":
-		_, err = s.Conversation("chat").Append(ctx, Turn{Content: "she said " + secret, Speaker: secret,
-			ToolCalls: []any{secret}, Metadata: map[string]any{"own": secret}}, Turn{ToolCalls: secret})
-	case "Conversation.Delete", "Conversation.Clear":
-		turns, e := s.Conversation("chat").Append(bare, Turn{Content: "hello"})
-		must(e)
-		if method == "Conversation.Clear" {
-			_, err = s.Conversation("chat").Clear(ctx, nil)
-		} else {
-			err = s.Conversation("chat").Delete(ctx, turns[0].ID)
-		}
-	case "Search":
-		_, err = s.Search(ctx, Query{Text: "is it " + secret})
-	case "SearchBatch":
-		_, err = s.SearchBatch(ctx, []Query{{Text: "is it " + secret}, {Text: "and " + secret}})
-	case "GetContext":
-		_, err = s.GetContext(ctx, ContextQuery{Query: "is it " + secret})
-	case "ModuleState":
-		_, err = s.ModuleState(ctx, ModuleQuery{Module: "module " + secret})
-	default:
-		t.Fatalf("callHooked does not know %s", method)
-	}
-	return err
-}
-
-func ptr[T any](v T) *T { return &v }
 
 // observing returns hooks that only observe.
 func observing(after func(Operation, OperationResult)) Hooks {
@@ -309,13 +156,14 @@ func TestRedactedTextReachesNeitherEmbedderNorFileNorLog(t *testing.T) {
 			for where, text := range map[string]string{"the memories": kept, "the file": string(file), "the log": log.String(),
 				"the embedder": strings.Join(embedder.heard, "\n")} {
 				if strings.Contains(strings.ToLower(text), secret) {
-					t.Errorf("%s: %s has the secret", method, where)
+					t.Errorf("%s: %s has the secret, got %v, want no %q in the text", method, where, strings.ToLower(text), secret)
 				}
 			}
 			kind := hookedMethods[method]
 			embeds := kind == OperationStore || kind == OperationSearch
 			if embeds && !strings.Contains(strings.Join(embedder.heard, "\n"), redacted) {
-				t.Errorf("%s: the embedder was not given the rewritten text but %q", method, embedder.heard)
+				t.Errorf("%s: the embedder was not given the rewritten text but %q, want %q in the heard", method, embedder.heard,
+					redacted)
 			}
 		})
 	}
@@ -335,7 +183,7 @@ func refusing(err error) Hooks {
 
 func TestAHookRefuses(t *testing.T) {
 	s := openHooks(t)
-	conflict := newError(KindConflict, "content", "content is known already")
+	conflict := &Error{Kind: KindConflict, Argument: "content", Message: "content is known already"}
 	for method := range hookedMethods {
 		var seen []error
 		watch := observing(func(_ Operation, r OperationResult) { seen = append(seen, r.Err) })
@@ -362,7 +210,7 @@ func TestAHookRefuses(t *testing.T) {
 	}
 	for m, err := range s.Memories(t.Context(), List{}) {
 		if err != nil || strings.Contains(fmt.Sprint(m), secret) {
-			t.Fatal("was stored although it was refused:", m.Content, err)
+			t.Fatalf("was stored although it was refused: %v %v, want no error and no %q in it", m.Content, err, secret)
 		}
 	}
 }
@@ -431,7 +279,7 @@ func TestHooksObserve(t *testing.T) {
 		},
 		After: func(ctx context.Context, o Operation, r OperationResult) {
 			if ctx.Value(key{}) != o.Method {
-				t.Error("After does not get the context of Start")
+				t.Errorf("After does not get the context of Start, want %v", o.Method)
 			}
 			plain = append(plain, seen{o, r})
 		},
@@ -467,10 +315,11 @@ func TestHooksObserve(t *testing.T) {
 	} {
 		got := plain[i]
 		if got.o.Access.User != "ann" || got.o.Access.Through != "tool" || got.r.Duration <= 0 {
-			t.Errorf("%s: the access is %+v and the duration %v", got.o.Method, got.o.Access, got.r.Duration)
+			t.Errorf(`%s: the access is %+v and the duration %v, want user "ann", through "tool" and duration more than 0`,
+				got.o.Method, got.o.Access, got.r.Duration)
 		}
 		if got.r.Query != "" || got.r.Memories != nil {
-			t.Errorf("%s: texts were given to hooks that did not ask", got.o.Method)
+			t.Errorf("%s: got texts for hooks that did not ask, want no query and no memories", got.o.Method)
 		}
 		slices.Sort(got.r.IDs)
 		got.o.Access, got.r.Duration = Access{}, 0
@@ -479,7 +328,8 @@ func TestHooksObserve(t *testing.T) {
 		}
 	}
 	if full[0].r.Memories[1].Content != "second" || full[1].r.Query != "second" || len(full[1].r.Memories) != 2 {
-		t.Errorf("with Texts, hooks got %+v and %+v", full[0].r, full[1].r)
+		t.Errorf(`with Texts, hooks got %+v and %+v, want content "second", query "second" and 2 memories`, full[0].r,
+			full[1].r)
 	}
 }
 
@@ -519,7 +369,7 @@ func TestHooksMayCallTheStore(t *testing.T) {
 			t.Error("a hook cannot store:", err)
 		}
 		if found, err := view.Search(ctx, Query{Text: "log entry"}); err != nil || len(found.Hits) == 0 {
-			t.Error("a hook cannot search:", err)
+			t.Errorf("a hook cannot search: %v, want no error and some hits", err)
 		}
 		if err := view.DeleteMemory(ctx, m.ID); err != nil {
 			t.Error("a hook cannot delete:", err)
@@ -592,10 +442,11 @@ func TestHooksGetACopy(t *testing.T) {
 	}
 	update := MemoryUpdate{Content: ptr("new"), Tags: &given.Tags, Metadata: given.Metadata}
 	if m, err = s.UpdateMemory(t.Context(), m.ID, update); err != nil || m.Content != "changed" {
-		t.Fatal(m.Content, err)
+		t.Fatalf(`got %v %v, want no error and content "changed"`, m.Content, err)
 	}
 	if given.Tags[0] != "tag" || given.Metadata["deep"].(map[string]any)["key"] != "v" || *update.Content != "new" {
-		t.Errorf("a hook has changed the caller's %+v, %q", given, *update.Content)
+		t.Errorf(`a hook has changed the caller's %+v, %q, want tag "tag", metadata "v" and content "new" as before`,
+			given, *update.Content)
 	}
 }
 
@@ -648,7 +499,7 @@ func TestHooksThatChangeNothingChangeNothing(t *testing.T) {
 			states[j] = regexp.MustCompile(`project_id:[0-9a-f-]{36}`).ReplaceAllString(states[j], "project_id:p")
 		}
 		if states[0] != states[1] {
-			t.Errorf("update %d\nwithout hooks %s\nwith hooks    %s", i, states[0], states[1])
+			t.Errorf("update %d\nwithout hooks %s\nwith hooks    %s, want the same", i, states[0], states[1])
 		}
 	}
 }

@@ -16,7 +16,7 @@ func TestAccountsThatBeginWithAnIdentity(t *testing.T) {
 	}
 	if all, err := s.Accounts().Identities(t.Context(), "ann"); err != nil || len(all) != 1 ||
 		all[0].Email != there.Email || all[0].CreatedAt.IsZero() {
-		t.Errorf("ann has %+v, %v", all, err)
+		t.Errorf("ann has %+v, %v, want no error and one identity with email %v and a time", all, err, there.Email)
 	}
 	for name, identity := range map[string]Identity{"another's": there, "no subject": {Issuer: testIssuer},
 		"no issuer": {Subject: "x"}, "no address": {Issuer: testIssuer, Subject: "x", Email: "x"}} {
@@ -25,10 +25,10 @@ func TestAccountsThatBeginWithAnIdentity(t *testing.T) {
 			want = ErrConflict
 		}
 		if _, err := s.Accounts().AddUser(t.Context(), NewUser{Name: "ben", Identity: identity}); !errors.Is(err, want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want %v", name, err, want)
 		}
 		if _, err := s.Accounts().GetUser(t.Context(), "ben"); !errors.Is(err, ErrNotFound) {
-			t.Errorf("%s: the account is there: %v", name, err)
+			t.Errorf("%s: the account is there: %v, want ErrNotFound", name, err)
 		}
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -95,9 +97,10 @@ func (s *Store) identityMemory(tx db.Tx, v viewer) (*storedMemory, error) {
 
 // SetIdentityMemory stores the caller's identity, or changes the stored one: its content and the metadata of an
 // [IdentityMemory]; everything else about it stays. As with any update, the past version is kept as a revision.
-func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored, error) {
+func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (_ Stored, err error) {
+	defer inGo[IdentityMemory](&err, "metadata", "IdentityMemory")
 	if i.ExpectedRevision < 0 {
-		return Stored{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any",
+		return Stored{}, invalid("expected_revision", "{} is %d; a revision is 1 or more, and 0 means any",
 			i.ExpectedRevision)
 	}
 	patch, err := jsonobject.Canonical("metadata", i.metadata())
@@ -112,24 +115,26 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (Stored
 		return Stored{}, err
 	}
 	m := NewMemory{Content: i.Content, EventType: EventIdentity, State: StateActive, Metadata: own.Own}
-	return hooked(ctx, s, OperationStore, "SetIdentityMemory", func(ctx context.Context, o *operation) (Stored, error) {
-		o.counts(1)
-		d, err := o.draft(ctx, &m)
-		if err != nil {
-			return Stored{}, err
-		}
-		if o != nil {
-			for key := range patch { // what the hooks have left of it
-				patch[key] = d.Own[key]
-			}
-			maps.Copy(patch, d.Own)
-			if d, err = newDraft(NewMemory{Content: m.Content, EventType: EventIdentity, State: StateActive,
-				Metadata: d.Own}); err != nil {
+	return hooked(ctx, s, OperationStore, "SetIdentityMemory",
+		func(ctx context.Context, o *operation) (_ Stored, err error) {
+			defer inGo[IdentityMemory](&err, "metadata", "IdentityMemory")
+			o.counts(1)
+			d, err := o.draft(ctx, &m)
+			if err != nil {
 				return Stored{}, err
 			}
-		}
-		return s.setIdentityMemory(ctx, d, patch, i.ExpectedRevision)
-	})
+			if o != nil {
+				for key := range patch { // what the hooks have left of it
+					patch[key] = d.Own[key]
+				}
+				maps.Copy(patch, d.Own)
+				if d, err = newDraft(NewMemory{Content: m.Content, EventType: EventIdentity, State: StateActive,
+					Metadata: d.Own}); err != nil {
+					return Stored{}, err
+				}
+			}
+			return s.setIdentityMemory(ctx, d, patch, i.ExpectedRevision)
+		})
 }
 
 func (s *Store) setIdentityMemory(ctx context.Context, d kernel.Draft, patch map[string]any,
@@ -169,9 +174,9 @@ func (w *memoryWriter) checkIdentityMemory(after storedMemory, at *kernel.Place)
 		return nil
 	}
 	return newError(KindForbidden, "event_type",
-		"event_type is %s in project %s, which belongs to %s; only its owner stores or changes an identity there. Store "+
+		"{} is %s in project %s, which belongs to %s; only its owner stores or changes an identity there. Store "+
 			"yours outside of the project",
-		show(after.EventType), show(cmp.Or(at.ProjectName, at.ProjectID)), ownerName(w.Tx, at.OwnerID))
+		show(after.EventType), show(cmp.Or(at.ProjectName, at.ProjectID)), ownerName(w.Tx, w.Viewer, at.OwnerID))
 }
 
 // setIdentityMemory adds the identity or overwrites the existing one.
@@ -182,7 +187,7 @@ func (w *memoryWriter) setIdentityMemory(d *kernel.Draft, patch map[string]any, 
 		return Stored{}, err
 	case before == nil && expected > 0:
 		return Stored{}, newError(KindConflict, "expected_revision",
-			"expected_revision is %d, but no identity is stored; leave it out to store one", expected)
+			"{} is %d, but no identity is stored; leave it out to store one", expected)
 	case before == nil:
 		return w.add(d)
 	}
@@ -200,4 +205,47 @@ func (w *memoryWriter) setIdentityMemory(d *kernel.Draft, patch map[string]any, 
 	after.Content = d.Content
 	after.setAttributes(a)
 	return w.update(*before, after, d)
+}
+
+// ToolCall is a call of one of the tools.
+type ToolCall struct {
+	Tool      string         `json:"tool"`
+	Arguments map[string]any `json:"arguments"`
+}
+
+// suggestIdentity is the call that stores a detected identity.
+func suggestIdentity(detected map[string]any) *ToolCall {
+	metadata := map[string]any{}
+	var lines []string
+	for _, key := range slices.Sorted(maps.Keys(detected)) {
+		texts := jsonobject.Leaves(nil, detected[key])
+		if len(texts) > 0 {
+			lines = append(lines, key+": "+strings.Join(texts, ", "))
+		}
+		if !slices.Contains(kernel.KnownKeys, key) {
+			metadata[key] = detected[key]
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return &ToolCall{Tool: "memory", Arguments: map[string]any{
+		"action": "store", "event_type": EventIdentity, "state": StateActive, "content": strings.Join(lines, "\n"),
+		"metadata": metadata,
+	}}
+}
+
+// contextText is the search text for related memories: the query and, while no identity is stored, the detected
+// identity.
+func (s *Store) contextText(ctx context.Context, q ContextQuery) (string, error) {
+	if len(q.DetectedIdentity) == 0 {
+		return q.Query, nil
+	}
+	known, err := s.hasIdentity(ctx)
+	if err != nil || known {
+		return q.Query, err
+	}
+	widening := shorten.Bytes(strings.Join(jsonobject.Leaves(nil, q.DetectedIdentity), "\n"),
+		min(maxWidening, MaxQuery-len(q.Query)-1))
+	return strings.TrimSpace(q.Query + "\n" + widening), nil
 }

@@ -65,11 +65,11 @@ func TestLinesByHandAreImported(t *testing.T) {
 	}
 	if got := contentsOf(t, s); !slices.Equal(slices.Sorted(slices.Values(got)),
 		[]string{"a vector came along", "tea at four", "the kettle is blue"}) {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want %v", got, []string{"a vector came along", "tea at four", "the kettle is blue"})
 	}
 	found, err := s.Search(t.Context(), Query{Text: "tea"})
 	if err != nil || len(found.Hits) == 0 || found.Hits[0].Content != "tea at four" {
-		t.Fatal(found, err)
+		t.Fatalf(`got %v %v, want no error, some hits and content "tea at four"`, found, err)
 	}
 	tea := found.Hits[0].Memory
 	if tea.ProjectName != "House" || tea.Collection != DefaultCollection || tea.Revision != 1 ||
@@ -107,7 +107,7 @@ func TestImportEmbedsWhatHasNoVectorsOfItsModel(t *testing.T) {
 				t.Errorf("%d texts were embedded, %d wait", texts, pendingOf(t, s))
 			}
 			if again := exported(t, s, ExportOptions{WithoutVectors: true}); !bytes.Equal(again, without) {
-				t.Error(lineDiff(again, without))
+				t.Errorf("got %v, want %.200q", lineDiff(again, without), without)
 			}
 			texts = 0
 			imported(t, s, c.export, ImportOptions{})
@@ -136,10 +136,10 @@ func TestImportGoesOnWithoutItsEmbedder(t *testing.T) {
 	s.worker.Stop()
 	report := imported(t, s, []byte(byHand(lines...)), ImportOptions{})
 	if report.Counts[transfer.KindMemory].Added != len(lines) || len(report.Warnings) != 1 || calls != 1 {
-		t.Errorf("%d calls, %+v", calls, report)
+		t.Errorf("%d calls, %+v, want added %v, 1 warning and calls 1", calls, report, len(lines))
 	}
 	if found, err := s.Search(t.Context(), Query{Text: "number7"}); err != nil || len(found.Hits) == 0 {
-		t.Errorf("by words: %+v, %v", found, err)
+		t.Errorf("by words: %+v, %v, want no error and some hits", found, err)
 	}
 	if n := pendingOf(t, s); n != len(lines) {
 		t.Errorf("%d wait to be embedded, want %v", n, len(lines))
@@ -151,12 +151,12 @@ func TestAnotherHandleFindsWhatWasImported(t *testing.T) {
 	one, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	mustAdd(t, other, NewMemory{Content: "a lantern was here before"})
 	if found, err := other.Search(t.Context(), Query{Text: "lantern"}); err != nil || len(found.Hits) != 1 {
-		t.Fatal(found, err)
+		t.Fatalf("got %v %v, want no error and 1 hit", found, err)
 	}
 	imported(t, one, []byte(byHand(`{"type":"memory","content":"a lantern from elsewhere"}`)), ImportOptions{})
 	if found, err := other.Search(t.Context(), Query{Text: "lantern elsewhere"}); err != nil || len(found.Hits) != 2 ||
 		found.Hits[0].Content != "a lantern from elsewhere" {
-		t.Errorf("%+v, %v", found, err)
+		t.Errorf(`got %+v, %v, want no error, 2 hits and content "a lantern from elsewhere"`, found, err)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 					t.Errorf("%+v", report)
 				}
 				if c := report.Conflicts[3]; c.ID != "m" || c.Kind != transfer.KindMemory || c.Line != 5 {
-					t.Errorf("%+v", c)
+					t.Errorf(`got %+v, want ID "m", kind %v and line 5`, c, transfer.KindMemory)
 				}
 				return
 			}
@@ -205,7 +205,8 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 			}
 			if former, err := s.Revisions(t.Context(), "m"); err != nil || len(former) != 2 ||
 				former[1].Content != "of the export" {
-				t.Errorf("%+v, %v", former, err)
+				t.Errorf(`got %+v, %v, want no error and two revisions, the second with content "of the export"`,
+					former, err)
 			}
 			if found, err := s.Search(t.Context(), Query{Text: "teapot"}); err != nil ||
 				slices.ContainsFunc(found.Hits, func(h Hit) bool { return h.Content != "another" && h.ID != "m" }) {
@@ -214,13 +215,13 @@ func TestConflictsAreKeptOrReplacedAsAsked(t *testing.T) {
 			again := imported(t, s, []byte(lines), ImportOptions{OnConflict: o})
 			if again.Counts[transfer.KindMemory].Unchanged != 1 || again.Counts[transfer.KindRevision].Unchanged != 1 ||
 				again.Counts[transfer.KindLink].Unchanged != 1 {
-				t.Errorf("again: %+v", again)
+				t.Errorf("again: %+v, want unchanged 1, unchanged 1 and unchanged 1", again)
 			}
 		})
 	}
 }
 
-func TestWhatBelongsToSomebodyElseIsNeverReplaced(t *testing.T) {
+func TestDataOfAnotherOwnerIsNeverReplaced(t *testing.T) {
 	s := openCopy(t)
 	mine := mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "ann's own"})
 	putFile(t, s, "f", "ann", mine.ID, "", []byte("ann's file"))
@@ -250,7 +251,7 @@ func TestWhatBelongsToSomebodyElseIsNeverReplaced(t *testing.T) {
 		`","size"`, 1))), ImportOptions{})
 	if report.MissingLinks == 0 ||
 		strings.Contains(string(exported(t, s, ExportOptions{})), `"id":"g","owner":"bob","memory_id"`) {
-		t.Errorf("%+v", report)
+		t.Errorf(`got %+v, want missing links and no "id":"g","owner":"bob","memory_id" in it`, report)
 	}
 }
 
@@ -266,19 +267,19 @@ func TestAccountsAreNeitherReplacedNorSharedByName(t *testing.T) {
 	)
 	report := imported(t, s, []byte(lines), ImportOptions{OnConflict: ConflictReplace})
 	if len(report.Conflicts) != 2 || report.Counts[transfer.KindUser] != (ImportCount{Added: 1, Conflicts: 2}) {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want 2 conflicts and, of users, %+v", report, ImportCount{Added: 1, Conflicts: 2})
 	}
 	names := string(exported(t, s, ExportOptions{Credentials: true}))
 	for _, want := range []string{`"id":"1","name":"Ann","role":"admin"`, `"id":"2","role":"user"`,
 		`"id":"3","name":"Cid","email":"c@example.org"`, somePassword, `of the other ann`} {
 		if !strings.Contains(names, want) {
-			t.Errorf("%s is missing in %s", want, names)
+			t.Errorf("%s is missing in %s, want it in names", want, names)
 		}
 	}
 	before := rowsOf(t, s)
 	imported(t, s, []byte(lines), ImportOptions{OnConflict: ConflictReplace})
 	if rowsOf(t, s) != before {
-		t.Error("again: something changed")
+		t.Error("again: something changed, want no change")
 	}
 }
 
@@ -293,7 +294,7 @@ func TestThereIsOneRuleOfAKindAfterAnImport(t *testing.T) {
 		`{"type":"memory","content":"general of ann","event_type":"project-rule","rule_type":"do","owner":"ann"}`,
 	)), ImportOptions{OnConflict: ConflictReplace})
 	if report.Counts[transfer.KindMemory] != (ImportCount{Added: 3, Conflicts: 2}) {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want %v", report, ImportCount{Added: 3, Conflicts: 2})
 	}
 }
 
@@ -308,10 +309,10 @@ func TestAMemoryThatIsKeptKeepsItsLinks(t *testing.T) {
 			`"related_memory_ids":["m2"]}}`)), ImportOptions{})
 	if want := (ImportCount{Conflicts: 2}); report.Counts["memory"] != want || report.Counts["link"] != (ImportCount{}) ||
 		report.MissingLinks != 0 {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want memory %v, link %v and missing links 0", report, want, ImportCount{})
 	}
 	if m, err := s.GetMemory(t.Context(), "m1"); err != nil || len(m.Related) > 0 {
-		t.Errorf("it has links of the memory that was not imported: %+v, %v", m, err)
+		t.Errorf("got %+v, %v, want no error and no links to the memory that was not imported", m, err)
 	}
 }
 
@@ -327,7 +328,7 @@ func TestCirclesOfLinksAndMissingEnds(t *testing.T) {
 	)), ImportOptions{})
 	a, err := s.GetMemory(t.Context(), "a")
 	if err != nil || !slices.Equal(a.Related, []string{"c", "b"}) || report.MissingLinks != 3 {
-		t.Errorf("%v, %+v, %v", a.Related, report, err)
+		t.Errorf("got %v, %+v, %v, want no error, related %v and missing links 3", a.Related, report, err, []string{"c", "b"})
 	}
 }
 
@@ -342,14 +343,14 @@ func TestExportsThatCanBeImportedPassTheCheckAlone(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := CheckExport(t.Context(), bytes.NewReader(export[:len(export)-5]), nil); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s, cut off: %v", name, err)
+			t.Errorf("%s, cut off: %v, want ErrInvalid", name, err)
 		}
 	}
 	if len(heard) == 0 || heard[0] != "check" {
-		t.Errorf("progress hears %v", heard)
+		t.Errorf(`progress is %v, want it to begin with "check"`, heard)
 	}
 	if err := CheckExport(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) {
-		t.Errorf("without a reader: %v", err)
+		t.Errorf("without a reader: %v, want ErrInvalid", err)
 	}
 }
 
@@ -366,7 +367,7 @@ func TestProgressOfExportAndImport(t *testing.T) {
 	imported(t, openCopy(t), export, ImportOptions{Progress: progress})
 	for _, stage := range []string{"memories", "files", "check", "import"} {
 		if n := last[stage]; n[0] == 0 || n[0] != n[1] {
-			t.Errorf("%s ends at %v", stage, n)
+			t.Errorf("%s ends at %v, want all done of at least one", stage, n)
 		}
 	}
 }
@@ -374,7 +375,9 @@ func TestProgressOfExportAndImport(t *testing.T) {
 // fileLines are the lines of a small file.
 func fileLines(id, owner, data string) string {
 	sum := sumOf(data)
-	return fmt.Sprintf(`{"type":"file","id":%q,"owner":%q,"filename":"f.txt","mime_type":"text/plain","size":%d,"sha256":"%s","created_at":"2024-01-01T00:00:00Z","updated_at":"2024-01-01T00:00:00Z"}
+	return fmt.Sprintf(
+		`{"type":"file","id":%q,"owner":%q,"filename":"f.txt","mime_type":"text/plain","size":%d,"sha256":"%s",`+
+			`"created_at":"2024-01-01T00:00:00Z","updated_at":"2024-01-01T00:00:00Z"}
 {"type":"chunk","file":%q,"n":0,"data":%q}`, id, owner, len(data), sum, id, base64Of(data))
 }
 
@@ -382,7 +385,7 @@ func fileLines(id, owner, data string) string {
 func invariants(tb testing.TB, s *Store) {
 	tb.Helper()
 	if report := mustCheck(tb, s, nil); !report.OK {
-		tb.Errorf("Check finds %+v", report.Findings)
+		tb.Errorf("Check finds %+v, want OK", report.Findings)
 	}
 	for name, query := range map[string]string{
 		"counts of memories": `SELECT count(*) FROM partition p WHERE memories <> (SELECT count(*) FROM memory m ` +
@@ -414,7 +417,7 @@ func invariants(tb testing.TB, s *Store) {
 		err := s.db.Read(context.Background(), func(tx db.Tx) error {
 			bad, err := db.Column[int64](tx, query)
 			if err == nil && bad[0] > 0 {
-				tb.Errorf("%s: %d are wrong", name, bad[0])
+				tb.Errorf("%s: %d are wrong, want at most 0", name, bad[0])
 			}
 			return err
 		})

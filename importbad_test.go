@@ -51,7 +51,11 @@ func TestForeignFilesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
 		"a store":         {"SQLite format 3\x00" + strings.Repeat("\x00", 100), ErrForeign, "SQLite"},
 		"noise":           {"\xff\xfe\x00{", ErrForeign, "first line"},
 		"one endless":     {strings.Repeat("x", transfer.MaxLine+1), ErrForeign, "longer"},
-		"a newer version": {`{"souvenir":"export","version":2}`, ErrNewer, "version 2"},
+		"a newer version": {`{"souvenir":"export","version":3}`, ErrNewer, "version 3"},
+		"a plain version": {`{"souvenir":"export","version":1}` + "\n" + `{"type":"namespace","name":"crm"}`, ErrInvalid,
+			"needs version 2"},
+		"a namespace without a name": {`{"souvenir":"export","version":2}` + "\n" + `{"type":"namespace"}`, ErrInvalid,
+			"name"},
 		"version 0":       {`{"souvenir":"export"}`, ErrForeign, "version 0"},
 		"negative":        {`{"souvenir":"export","version":-1}`, ErrForeign, "version -1"},
 		"other thing":     {`{"souvenir":"backup","version":1}`, ErrForeign, "first line"},
@@ -60,16 +64,16 @@ func TestForeignFilesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
 		for _, r := range []io.Reader{strings.NewReader(c.data), stream([]byte(c.data))} {
 			if _, err := s.Upkeep().Import(t.Context(), r, nil); !errors.Is(err, c.want) ||
 				!strings.Contains(err.Error(), c.says) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: got %v, want %v and %q in the error", name, err, c.want, c.says)
 			}
 		}
 		if err := CheckExport(t.Context(), strings.NewReader(c.data), nil); !errors.Is(err, c.want) ||
 			!strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s, checked only: %v", name, err)
+			t.Errorf("%s, checked only: %v, want %v and %q in the error", name, err, c.want, c.says)
 		}
 	}
 	if after := rowsOf(t, s); after != before {
-		t.Error("something was written:", lineDiff([]byte(after), []byte(before)))
+		t.Errorf("something was written: %v, want no change", lineDiff([]byte(after), []byte(before)))
 	}
 }
 
@@ -126,8 +130,8 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 		"member's project": {`{"type":"member","project_id":"nowhere","user":"u","role":"reader"}`, "project_id", "nowhere"},
 		"member's role":    {`{"type":"member","project_id":"p","user":"u","role":"king"}`, "role", "king"},
 		"preference":       {`{"type":"preference","user":"u","value":[1]}`, "value", "object"},
-		"token's user": {`{"type":"token","id":"t","user":"nobody","hash":"` + base64Of(strings.Repeat("h", 32)) +
-			`","scopes":[]}`, "user", "nobody"},
+		"token's user": {`{"type":"token","id":"t","user":"noah","hash":"` + base64Of(strings.Repeat("h", 32)) +
+			`","scopes":[]}`, "user", "noah"},
 		"token's hash": {`{"type":"token","id":"t","user":"u","hash":"AAAA","scopes":[]}`, "hash", "32"},
 		"hash, base64": {`{"type":"token","id":"t","user":"u","hash":"*","scopes":[]}`, "hash", "base64"},
 		"token's scopes": {`{"type":"token","id":"t","user":"u","hash":"` + base64Of(strings.Repeat("h", 32)) +
@@ -159,11 +163,11 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 					t.Errorf("checked only: %v; imported: %v, to line %d", only, err, report.Line)
 				}
 				if what == "stream" && report.Line != 2 {
-					t.Errorf("the report says that it is done up to line %d", report.Line)
+					t.Errorf("the report says that it is done up to line %d, want 2", report.Line)
 				}
 			}
 			if got := contentsOf(t, s); len(got) != 1 || got[0] != "before" {
-				t.Errorf("%q are stored", got)
+				t.Errorf(`stored are %q, want only "before"`, got)
 			}
 			invariants(t, s)
 		})
@@ -193,11 +197,11 @@ func TestAnExportCutOffAnywhereIsNoticed(t *testing.T) {
 	for _, cut := range cuts {
 		if _, err := empty.Upkeep().Import(t.Context(), bytes.NewReader(export[:cut]), nil); !isAny(err, ErrInvalid,
 			ErrForeign) {
-			t.Errorf("cut at %d of %d: %v", cut, len(export), err)
+			t.Errorf("cut at %d of %d: %v, want ErrInvalid or ErrForeign", cut, len(export), err)
 		}
 	}
 	if rowsOf(t, empty) != before {
-		t.Error("something was written")
+		t.Error("something was written, want no change")
 	}
 	for _, cut := range cuts {
 		report, err := filled.Upkeep().Import(t.Context(), stream(export[:cut]), nil)
@@ -208,7 +212,7 @@ func TestAnExportCutOffAnywhereIsNoticed(t *testing.T) {
 	}
 	imported(t, filled, export, ImportOptions{})
 	if again := exported(t, filled, ExportOptions{Credentials: true}); !bytes.Equal(again, export) {
-		t.Error("after all parts and the whole:", lineDiff(again, export))
+		t.Errorf("after all parts and the whole: %v, want %.200q", lineDiff(again, export), export)
 	}
 }
 
@@ -216,7 +220,7 @@ func TestAChangedExportIsNoticed(t *testing.T) {
 	export := exported(t, openRich(t), ExportOptions{})
 	s := openCopy(t)
 	before := rowsOf(t, s)
-	for name, changed := range map[string][]byte{
+	exports := map[string][]byte{
 		"a word": bytes.Replace(export, []byte("bob begins"), []byte("bob began."), 1),
 		"a line less": bytes.Replace(export,
 			export[bytes.IndexByte(export, '\n')+1:bytes.Index(export, []byte(`{"type":"collection"`))], nil, 1),
@@ -225,16 +229,18 @@ func TestAChangedExportIsNoticed(t *testing.T) {
 		"no hash": append(bytes.Clone(export[:bytes.LastIndex(export, []byte(`{"type":"end"`))]),
 			`{"type":"end"}`...),
 		"two, one behind": append(bytes.Clone(export), export...),
-	} {
+	}
+	for _, name := range longtest.Keys(exports, 1, 2) {
+		changed := exports[name]
 		if _, err := s.Upkeep().Import(t.Context(), bytes.NewReader(changed), nil); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want ErrInvalid", name, err)
 		}
 		if _, err := openCopy(t).Upkeep().Import(t.Context(), stream(changed), nil); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s, as a stream: %v", name, err)
+			t.Errorf("%s, as a stream: %v, want ErrInvalid", name, err)
 		}
 	}
 	if after := rowsOf(t, s); after != before {
-		t.Error("something was written:", lineDiff([]byte(after), []byte(before)))
+		t.Errorf("something was written: %v, want no change", lineDiff([]byte(after), []byte(before)))
 	}
 	// What editors and mail do to the ends of lines changes nothing.
 	for name, same := range map[string][]byte{
@@ -260,7 +266,7 @@ func TestUnknownTypesAndStrayLinesAreCounted(t *testing.T) {
 		`{"type":"revision","memory":"else","revision":1,"content":"x","created_at":"2024-01-01T00:00:00Z"}`,
 	)), ImportOptions{})
 	if report.Ignored != 4 || report.Counts[transfer.KindMemory].Added != 1 || report.Line != 6 {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want ignored 4, added 1 and line 6", report)
 	}
 }
 
@@ -290,10 +296,10 @@ func TestBrokenFilesAreNotImported(t *testing.T) {
 		s := openCopy(t)
 		if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(c.lines...)), nil); !errors.Is(err,
 			ErrInvalid) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want ErrInvalid and %q in the error", name, err, c.says)
 		}
 		if strings.Contains(string(exported(t, s, ExportOptions{})), `"type":"file"`) {
-			t.Errorf("%s: the file is there", name)
+			t.Errorf(`%s: the file is there, want no "type":"file" in it`, name)
 		}
 		invariants(t, s)
 	}
@@ -308,7 +314,7 @@ func TestAFileBrokenOffLeavesNothingAndMayComeAgain(t *testing.T) {
 	cut := bytes.LastIndex(export, []byte(`{"type":"chunk"`))
 	if _, err := s.Upkeep().Import(t.Context(), io.MultiReader(bytes.NewReader(export[:cut]), iotest.ErrReader(errNoRoom)),
 		nil); !errors.Is(err, errNoRoom) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, errNoRoom)
 	}
 	invariants(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -320,7 +326,7 @@ func TestAFileBrokenOffLeavesNothingAndMayComeAgain(t *testing.T) {
 	invariants(t, s)
 	imported(t, s, export, ImportOptions{})
 	if again := exported(t, s, ExportOptions{}); !bytes.Equal(again, export) {
-		t.Error(lineDiff(again, export))
+		t.Errorf("got %v, want %.200q", lineDiff(again, export), export)
 	}
 }
 
@@ -347,16 +353,16 @@ func TestImportErrors(t *testing.T) {
 	s := openCopy(t)
 	if _, err := s.As(Access{}).Upkeep().Import(t.Context(), strings.NewReader(byHand()), nil); !errors.Is(err,
 		ErrForbidden) {
-		t.Error(err)
+		t.Errorf("got %v, want ErrForbidden", err)
 	}
 	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand()),
 		&ImportOptions{OnConflict: "merge"}); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "merge") {
-		t.Error(err)
+		t.Errorf(`got %v, want ErrInvalid and "merge" in the error`, err)
 	}
 	if _, err := s.Upkeep().Import(t.Context(),
 		io.MultiReader(strings.NewReader(byHand(`{"type":"memory","content":"kept"}`)), iotest.ErrReader(errNoRoom)),
 		nil); !errors.Is(err, errNoRoom) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, errNoRoom)
 	}
 	if got := contentsOf(t, s); len(got) != 1 {
 		t.Errorf("before the reader failed: %q, want a length of 1", got)
@@ -364,22 +370,22 @@ func TestImportErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Upkeep().Import(ctx, strings.NewReader(byHand()), nil); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	long := byHand(`{"type":"memory","content":"` + strings.Repeat("x", transfer.MaxLine) + `"}`)
 	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(long), nil); !errors.Is(err, ErrTooLarge) ||
 		!strings.Contains(err.Error(), "line 2") {
-		t.Error(err)
+		t.Errorf(`got %v, want ErrTooLarge and "line 2" in the error`, err)
 	}
 	path := filepath.Join(t.TempDir(), "s.db")
 	openWords(t, path, Options{}).Close()
 	if _, err := openWords(t, path, Options{ReadOnly: true}).Upkeep().Import(t.Context(), strings.NewReader(byHand()),
 		nil); !errors.Is(err, ErrReadOnly) {
-		t.Error(err)
+		t.Errorf("got %v, want ErrReadOnly", err)
 	}
 	s.Close()
 	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(`{"type":"memory","content":"x"}`)),
 		nil); !errors.Is(err, ErrClosed) {
-		t.Error(err)
+		t.Errorf("got %v, want ErrClosed", err)
 	}
 }

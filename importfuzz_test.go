@@ -60,7 +60,7 @@ func FuzzImport(f *testing.F) {
 		copied := openWords(t, "", Options{Now: sealedClock})
 		imported(t, copied, export, ImportOptions{})
 		if again := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(again, export) {
-			t.Error(lineDiff(again, export))
+			t.Errorf("got %v, want %.200q", lineDiff(again, export), export)
 		}
 	})
 }

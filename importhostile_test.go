@@ -19,11 +19,11 @@ func TestReadersAndWritersThatMisbehaveAreErrors(t *testing.T) {
 	s := openCopy(t)
 	if _, err := s.Upkeep().Export(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) ||
 		!strings.Contains(err.Error(), "w is nil") {
-		t.Errorf("export to nil: %v", err)
+		t.Errorf(`export to nil: %v, want ErrInvalid that says "w is nil"`, err)
 	}
 	if _, err := s.Upkeep().Import(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) ||
 		!strings.Contains(err.Error(), "r is nil") {
-		t.Errorf("import of nil: %v", err)
+		t.Errorf(`import of nil: %v, want ErrInvalid that says "r is nil"`, err)
 	}
 	early := fmt.Errorf("the connection broke: %w", io.EOF)
 	for name, read := range map[string]readerFunc{
@@ -47,7 +47,7 @@ func TestReadersAndWritersThatMisbehaveAreErrors(t *testing.T) {
 	for _, n := range []int{-1, 1 << 40} {
 		if _, err := s.Upkeep().Export(t.Context(), writerFunc(func([]byte) (int, error) { return n, nil }),
 			nil); err == nil {
-			t.Errorf("a writer that says it wrote %d bytes: no error", n)
+			t.Errorf("a writer that says it wrote %d bytes: no error, want an error", n)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func panics(t *testing.T, fn func()) {
 	t.Helper()
 	defer func() {
 		if recover() == nil {
-			t.Error("it does not panic")
+			t.Error("got no panic, want one")
 		}
 	}()
 	fn()
@@ -103,7 +103,7 @@ func TestCallersThatPanicLeaveTheStoreUsable(t *testing.T) {
 		}
 		mustAdd(t, s, NewMemory{Content: "stored after all that"})
 		if report := mustCheck(t, s, nil); !report.OK {
-			t.Errorf("%s: %+v", path, report)
+			t.Errorf("%s: got %+v, want OK", path, report)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -111,19 +111,19 @@ func TestCallersThatPanicLeaveTheStoreUsable(t *testing.T) {
 	}
 }
 
-func TestTimesThatNobodyCanShowAreNotImported(t *testing.T) {
+func TestTimesThatCannotBeShownAreNotImported(t *testing.T) {
 	s := openCopy(t)
 	for _, created := range []string{"9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00+01:00"} {
 		line := fmt.Sprintf(`{"type":"memory","content":"out of time","created_at":%q}`, created)
 		if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(line)), nil); !errors.Is(err, ErrInvalid) ||
 			!strings.Contains(err.Error(), "line 2: created_at") {
-			t.Errorf("%s: %v", created, err)
+			t.Errorf(`%s: got %v, want ErrInvalid and "line 2: created_at" in the error`, created, err)
 		}
 	}
 	imported(t, s, []byte(byHand(`{"type":"memory","content":"just in time","created_at":"9999-12-31T23:59:59.999999Z"}`)),
 		ImportOptions{})
 	if report := mustCheck(t, s, nil); !report.OK {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want OK", report)
 	}
 }
 
@@ -142,11 +142,11 @@ func TestAnImportBrokenOffAtAnyLineAndRepeatedIsWhole(t *testing.T) {
 			readerFunc(func([]byte) (int, error) { cancel(); return 0, context.Canceled }))
 		report, err := s.Upkeep().Import(ctx, broken, nil)
 		if !errors.Is(err, context.Canceled) || report.Line > n {
-			t.Fatalf("broken off after line %d: %d lines, %v", n, report.Line, err)
+			t.Fatalf("broken off after line %d: %d lines, %v, want context.Canceled and line at most %v", n, report.Line, err, n)
 		}
 		if n%5 == 0 {
 			if report := mustCheck(t, s, nil); !report.OK {
-				t.Fatalf("broken off after line %d: %+v", n, report)
+				t.Fatalf("broken off after line %d: %+v, want OK", n, report)
 			}
 		}
 		if report := imported(t, s, export, ImportOptions{}); len(report.Conflicts) > 0 {
@@ -169,7 +169,7 @@ func TestExportsOfEndlesslyManyTypesAreRefused(t *testing.T) {
 	s := openCopy(t)
 	if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(lines...)), nil); !errors.Is(err, ErrInvalid) ||
 		!strings.Contains(err.Error(), "line 1002: type") {
-		t.Error(err)
+		t.Errorf(`got %v, want ErrInvalid and "line 1002: type" in the error`, err)
 	}
 	if report := imported(t, s, []byte(byHand(lines[1:]...)), ImportOptions{}); report.Ignored != transfer.MaxKinds {
 		t.Errorf("%+v; want ignored %v", report, transfer.MaxKinds)
@@ -187,6 +187,6 @@ func TestExportOfAMemoryWhosePlaceIsLostSaysSo(t *testing.T) {
 	s = openWords(t, path, Options{})
 	if _, err := s.Upkeep().Export(t.Context(), io.Discard, nil); !errors.Is(err, ErrCorrupt) ||
 		!strings.Contains(err.Error(), "partition 77") {
-		t.Error(err)
+		t.Errorf(`got %v, want ErrCorrupt and "partition 77" in the error`, err)
 	}
 }

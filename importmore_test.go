@@ -50,7 +50,7 @@ func TestVectorsThatDoNotFitAreMadeAnew(t *testing.T) {
 		invariants(t, s)
 		found, err := s.Search(t.Context(), Query{Vector: wordVector("a long memory has passages.")})
 		if err != nil || len(found.Hits) != 1 || found.Hits[0].Content != long || found.Hits[0].Score < 0.3 {
-			t.Errorf("%s: %+v, %v", name, found, err)
+			t.Errorf("%s: got %+v, %v, want no error, 1 hit, content %v and score at least 0.3", name, found, err, long)
 		}
 	}
 }
@@ -116,10 +116,10 @@ func TestALineAtFaultKeepsWhatIsBeforeIt(t *testing.T) {
 	)), nil)
 	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 5: project_name") || report.Line != 4 ||
 		report.Counts[transfer.KindMemory].Added != 1 {
-		t.Errorf("%v, %+v", err, report)
+		t.Errorf(`got %v, %+v, want ErrInvalid, "line 5: project_name" in the error, line 4 and added 1`, err, report)
 	}
 	if got := contentsOf(t, s); !slices.Equal(got, []string{"before"}) {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want %v", got, []string{"before"})
 	}
 }
 
@@ -135,7 +135,7 @@ func TestWhatMustBeUniqueIsNotImportedTwice(t *testing.T) {
 	)), ImportOptions{OnConflict: ConflictReplace})
 	if report.Counts[transfer.KindToken] != (ImportCount{Added: 1, Conflicts: 1}) ||
 		report.Counts[transfer.KindClient] != (ImportCount{Added: 1, Conflicts: 1}) {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want, of tokens and of clients, %+v each", report, ImportCount{Added: 1, Conflicts: 1})
 	}
 }
 
@@ -177,7 +177,7 @@ func TestDeletedUsersStayDeleted(t *testing.T) {
 	before = rowsOf(t, s)
 	if report := imported(t, s, []byte(byHand(`{"type":"user","id":"v","disabled_at":"2024-01-01T00:00:00Z"}`)),
 		ImportOptions{}); rowsOf(t, s) != before {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want no change", report)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestATokenUsedSinceIsNoConflict(t *testing.T) {
 	}
 }
 
-func TestReportsListSoManyConflictsAtMost(t *testing.T) {
+func TestReportsListALimitedNumberOfConflicts(t *testing.T) {
 	var old, changed []string
 	for i := range 3 * transfer.MaxConflicts {
 		old = append(old, fmt.Sprintf(`{"type":"memory","id":"m%d","content":"old"}`, i))
@@ -201,7 +201,8 @@ func TestReportsListSoManyConflictsAtMost(t *testing.T) {
 	if report := imported(t, s, []byte(byHand(changed...)),
 		ImportOptions{}); len(report.Conflicts) != transfer.MaxConflicts ||
 		report.Counts[transfer.KindMemory].Conflicts != 3*transfer.MaxConflicts {
-		t.Errorf("%d listed, %+v", len(report.Conflicts), report.Counts)
+		t.Errorf("%d listed, %+v, want %v conflicts and conflicts %v", len(report.Conflicts), report.Counts,
+			transfer.MaxConflicts, 3*transfer.MaxConflicts)
 	}
 }
 
@@ -217,7 +218,7 @@ func TestTheLargestMemoryIsNoLineTooLong(t *testing.T) {
 	copied := openCopy(t)
 	imported(t, copied, export, ImportOptions{})
 	if again := exported(t, copied, ExportOptions{}); !bytes.Equal(again, export) {
-		t.Error(lineDiff(again, export))
+		t.Errorf("got %v, want %.200q", lineDiff(again, export), export)
 	}
 }
 
@@ -266,7 +267,7 @@ func TestOwnersByHandMayBeNamesOfAccounts(t *testing.T) {
 	imported(t, s, []byte(lines), ImportOptions{})
 	again := imported(t, s, []byte(lines), ImportOptions{})
 	if n := again.Counts["memory"]; n.Unchanged != 4 || len(again.Conflicts) > 0 {
-		t.Errorf("the same again: %+v", again)
+		t.Errorf("the same again: %+v, want unchanged 4 and no conflicts", again)
 	}
 	view := s.As(Access{User: anna.ID})
 	found, err := view.Search(t.Context(), Query{})
@@ -275,7 +276,7 @@ func TestOwnersByHandMayBeNamesOfAccounts(t *testing.T) {
 	}
 	for _, h := range found.Hits {
 		if h.ID != "m1" && len(h.Related) != 1 {
-			t.Errorf("%s has lost its link: %v", h.Content, h.Related)
+			t.Errorf("%s has the links %v, want one", h.Content, h.Related)
 		}
 	}
 	page, err := s.Accounts().UserPage(t.Context(), UserQuery{})
@@ -285,7 +286,61 @@ func TestOwnersByHandMayBeNamesOfAccounts(t *testing.T) {
 		ids = append(ids, u.ID)
 	}
 	if slices.Sort(ids); err != nil || len(ids) != 2 || !slices.Contains(ids, "ben") {
-		t.Errorf("users are %v, %v", ids, err)
+		t.Errorf(`users are %v, %v, want no error, 2 ids and "ben" among ids`, ids, err)
 	}
 	invariants(t, s)
+}
+
+// Memories that supersede each other in a circle would all count as replaced, and none would be found.
+func TestAnImportBreaksCirclesOfSupersedingMemories(t *testing.T) {
+	line := func(id, supersedes string) string {
+		return fmt.Sprintf(`{"type":"memory","id":%q,"content":"the fact %[1]s","supersedes":%q}`+"\n", id, supersedes)
+	}
+	for name, c := range map[string]struct {
+		lines    string
+		current  []string
+		warnings int
+	}{
+		"itself":    {line("a", "a"), []string{"a"}, 1},
+		"two":       {line("a", "b") + line("b", "a"), []string{"a"}, 1},
+		"three":     {line("a", "c") + line("b", "a") + line("c", "b"), []string{"b"}, 1},
+		"a chain":   {line("a", "") + line("b", "a") + line("c", "b"), []string{"c"}, 0},
+		"backwards": {line("c", "b") + line("b", "a") + line("a", ""), []string{"c"}, 0},
+		"a fork":    {line("b", "a") + line("c", "a") + line("a", ""), []string{"b", "c"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openWords(t, filepath.Join(t.TempDir(), "circle.db"), Options{})
+			report, err := s.Upkeep().Import(t.Context(),
+				strings.NewReader(`{"souvenir":"export","version":1}`+"\n"+c.lines), nil)
+			if err != nil || len(report.Warnings) != c.warnings {
+				t.Errorf("got the warnings %q, %v, want %d", report.Warnings, err, c.warnings)
+			}
+			results, err := s.Search(t.Context(), Query{Text: "fact", Sort: SortCreatedAsc})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var current []string
+			for _, h := range results.Hits {
+				current = append(current, h.ID)
+			}
+			slices.Sort(current)
+			if !slices.Equal(current, c.current) {
+				t.Errorf("got %v, want %v", current, c.current)
+			}
+		})
+	}
+	// A line may close a circle with what the store has.
+	s := openWords(t, filepath.Join(t.TempDir(), "stored.db"), Options{})
+	for range 2 {
+		for _, lines := range []string{line("a", ""), line("b", "a"), line("a", "b")} {
+			if _, err := s.Upkeep().Import(t.Context(), strings.NewReader(`{"souvenir":"export","version":1}`+"\n"+lines),
+				&ImportOptions{OnConflict: ConflictReplace}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if results, err := s.Search(t.Context(), Query{Text: "fact"}); err != nil || len(results.Hits) != 1 ||
+			results.Hits[0].ID != "b" {
+			t.Errorf("got %+v, %v, want b alone", results.Hits, err)
+		}
+	}
 }

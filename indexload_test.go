@@ -2,11 +2,16 @@ package souvenir
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
@@ -48,18 +53,40 @@ func ferries(t *testing.T, s *Store) ([]string, int) {
 	return ids, results.Total
 }
 
-// inMemory reports whether searches use the index in memory now.
+// everywhere returns all partitions with memories.
+func everywhere(t *testing.T, tx db.Tx) []int64 {
+	t.Helper()
+	all, err := db.Column[int64](tx, `SELECT id FROM partition WHERE memories > 0 ORDER BY id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// inMemory reports whether searches of everything use the index in memory now.
 func inMemory(t *testing.T, s *Store) (used bool) {
 	t.Helper()
-	err := s.read(t.Context(), func(tx db.Tx, _ viewer) error {
-		ix, err := s.index.Current(tx)
-		used = ix != nil
+	err := s.read(t.Context(), func(tx db.Tx, _ viewer) (err error) {
+		used, err = s.index.Use(tx, everywhere(t, tx), func(*index.Index) error { return nil })
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return used
+}
+
+// indexState is where searches of everything run.
+func indexState(t *testing.T, s *Store) (state retrieval.State) {
+	t.Helper()
+	err := s.read(t.Context(), func(tx db.Tx, _ viewer) (err error) {
+		state, err = s.index.State(tx, everywhere(t, tx))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
 }
 
 func mustFindAlike(t *testing.T, what string, got []string, total int, want []string, wantTotal int) {
@@ -79,7 +106,7 @@ func TestLargeIndexIsLoadedInTheBackgroundWhileSearchesGoToDisk(t *testing.T) {
 	mustFindAlike(t, "while it loads", got, total, want, wantTotal)
 	for wait := time.Now(); !inMemory(t, s); time.Sleep(time.Millisecond) {
 		if time.Since(wait) > time.Minute {
-			t.Fatal("the index is not loaded after a minute")
+			t.Fatalf("after %v: got an index that is not loaded, want it loaded", time.Minute)
 		}
 	}
 	got, total = ferries(t, s)
@@ -97,28 +124,26 @@ func TestLargeIndexIsLoadedInTheBackgroundWhileSearchesGoToDisk(t *testing.T) {
 func TestIndexIsLoadedAheadOfTheFirstSearch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	want, wantTotal := ferries(t, openFerries(t, path, nil))
-	for _, atOnce := range []int{retrieval.AtOnce, 10} {
-		s := openFerries(t, path, nil)
-		s.index.AtOnce = atOnce
-		for range 2 { // the second time there is nothing to do
-			if err := s.Upkeep().LoadIndex(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			s.index.Wait()
-			if s.index.Held() == nil {
-				t.Fatalf("no index is there (at once: %d)", atOnce)
-			}
+	s := openFerries(t, path, nil)
+	s.index.AtOnce = 10 // a search loads nothing itself
+	if got := indexState(t, s); got != retrieval.Loading {
+		t.Errorf("at first searches run in %q, want %q", got, retrieval.Loading)
+	}
+	for range 2 { // the second time there is nothing to do
+		if err := s.Upkeep().LoadIndex(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		loaded := s.index.Held()
-		got, total := ferries(t, s)
-		mustFindAlike(t, "loaded ahead", got, total, want, wantTotal)
-		if s.index.Held() != loaded {
-			t.Error("it was loaded again")
+		s.index.Wait()
+		if got := indexState(t, s); got != retrieval.InMemory {
+			t.Fatalf("loaded ahead, searches run in %q, want %q", got, retrieval.InMemory)
 		}
 	}
-	s := openFerries(t, path, &Options{IndexMemory: -1})
-	if err := s.Upkeep().LoadIndex(t.Context()); err != nil || s.index.Held() != nil {
-		t.Errorf("without memory for an index: %v, %v", s.index.Held(), err)
+	got, total := ferries(t, s)
+	mustFindAlike(t, "loaded ahead", got, total, want, wantTotal)
+
+	s = openFerries(t, path, &Options{IndexMemory: -1})
+	if err := s.Upkeep().LoadIndex(t.Context()); err != nil || indexState(t, s) != retrieval.InDatabase {
+		t.Errorf("without memory for an index searches run in %q, %v; want %q", indexState(t, s), err, retrieval.InDatabase)
 	}
 }
 
@@ -129,18 +154,19 @@ func TestALoadBeginsOnlyAfterTheSearchThatWantsIt(t *testing.T) {
 	s.index.AtOnce = 10
 	for range 2 {
 		used := inMemory(t, s)
-		if due, loading := s.index.Pending(); used || loading || !due {
-			t.Fatalf("within a search, loading is %t and due is %t", loading, due)
+		s.index.Wait()
+		if used || inMemory(t, s) {
+			t.Fatal("within a search the index is loaded, want that only after it")
 		}
 	}
 	ferries(t, s)
 	s.index.Wait()
-	if due, _ := s.index.Pending(); due || !inMemory(t, s) {
-		t.Error("after the search, nothing was loaded")
+	if !inMemory(t, s) {
+		t.Error("after the search, nothing was loaded, want the index")
 	}
 }
 
-func TestIndexPastItsMemoryIsGivenUp(t *testing.T) {
+func TestAnIndexPastItsMemoryIsNotHeld(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	want, wantTotal := ferries(t, openFerries(t, path, nil))
 	for _, atOnce := range []int{retrieval.AtOnce, 10} {
@@ -149,29 +175,213 @@ func TestIndexPastItsMemoryIsGivenUp(t *testing.T) {
 		for range 3 {
 			got, total := ferries(t, s)
 			mustFindAlike(t, "on disk", got, total, want, wantTotal)
+			s.index.Wait()
+			if held := s.index.Bytes(); held > 100_000 {
+				t.Errorf("%d bytes are held, want at most 100,000 (at once: %d)", held, atOnce)
+			}
 		}
-		s.index.Wait()
-		if inMemory(t, s) {
-			t.Errorf("300 memories are held in 100,000 bytes (at once: %d)", atOnce)
+		if got := indexState(t, s); got != retrieval.InDatabase {
+			t.Errorf("300 memories are searched in %q with 100,000 bytes, want %q (at once: %d)", got, retrieval.InDatabase,
+				atOnce)
 		}
 	}
 }
 
-func TestIndexThatFellBehindTheChangeLogIsLoadedAgain(t *testing.T) {
+func TestIndexThatFellBehindTheChangeLogCatchesUp(t *testing.T) {
 	s := openFerries(t, filepath.Join(t.TempDir(), "store.db"), nil)
-	want, wantTotal := ferries(t, s)
-	err := s.db.Write(t.Context(), func(tx db.Tx) error {
+	want, _ := ferries(t, s)
+	gone := want[0]
+	err := s.db.DB.Write(t.Context(), func(tx db.Tx) error {
 		// As if 65,536 changes had come since: the log no longer reaches back to what the index knows.
-		_, err := tx.Exec(`UPDATE change SET seq = seq + 1000000`)
+		_, err := tx.Exec(`DELETE FROM memory WHERE uid = ?`, gone)
+		if err == nil {
+			_, err = tx.Exec(`UPDATE change SET seq = seq + 1000000`)
+		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := s.index.Held()
+	if _, err := s.AddMemory(t.Context(), NewMemory{Content: "The departure of the ferry."}); err != nil {
+		t.Fatal(err)
+	}
+	fresh := openFerries(t, s.db.Upkeep().Path(), &Options{IndexMemory: -1})
+	want, wantTotal := ferries(t, fresh)
 	got, total := ferries(t, s)
-	mustFindAlike(t, "loaded again", got, total, want, wantTotal)
-	if s.index.Held() == before {
-		t.Error("the index was not loaded again")
+	mustFindAlike(t, "caught up", got, total, want, wantTotal)
+	if !inMemory(t, s) {
+		t.Error("the index is not held any more, want it caught up")
+	}
+}
+
+// openPlaces opens a store with projects of 100 memories each.
+func openPlaces(t *testing.T, projects int, options *Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	for c := range projects {
+		if _, err := s.AddProject(t.Context(), NewProject{Name: fmt.Sprint("place", c)}); err != nil {
+			t.Fatal(err)
+		}
+		memories := make([]NewMemory, 100)
+		for i := range memories {
+			memories[i] = NewMemory{ProjectName: fmt.Sprint("place", c), Content: fmt.Sprintf("Note %d of place %d.", i, c)}
+		}
+		if _, err := s.AddMemories(t.Context(), memories, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// searchPlace searches one of the projects, and returns the hits.
+func searchPlace(t *testing.T, s *Store, place int, text string) []string {
+	t.Helper()
+	results, err := s.Search(t.Context(), Query{Text: text, ProjectName: fmt.Sprint("place", place)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]string, len(results.Hits))
+	for i, h := range results.Hits {
+		ids[i] = h.ID
+	}
+	return ids
+}
+
+func TestWhatWasNotSearchedForLongestMakesRoom(t *testing.T) {
+	const places, limit = 8, 700_000 // room for some of them
+	s := openPlaces(t, places, &Options{IndexMemory: limit})
+	onDisk, err := Open(t.Context(), s.db.Upkeep().Path(), &Options{IndexMemory: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { onDisk.Close() })
+	partitions := map[int]int64{}
+	held := func(place int) bool { return slices.Contains(s.index.Held(), partitions[place]) }
+	for place := range places {
+		before := s.index.Held()
+		want := searchPlace(t, onDisk, place, "note 7 of a place")
+		if got := searchPlace(t, s, place, "note 7 of a place"); !slices.Equal(got, want) {
+			t.Errorf("place %d: found %v, want %v", place, got, want)
+		}
+		for _, id := range s.index.Held() {
+			if !slices.Contains(before, id) {
+				partitions[place] = id
+			}
+		}
+		searchPlace(t, s, 0, "note 8") // it stays in use
+		if bytes := s.index.Bytes(); bytes > limit {
+			t.Errorf("%d bytes are held, want at most %d", bytes, limit)
+		}
+		if !held(place) || !held(0) {
+			t.Errorf("after searches of places 0 and %d: got %v of %v partitions in memory, want both places among "+
+				"them", place, s.index.Held(), partitions)
+		}
+	}
+	if held(1) || !held(places-1) {
+		t.Errorf("place 1 is held: %t, want false; place %d: %t, want true", held(1), places-1, held(places-1))
+	}
+	for range 3 { // together they exceed the limit, and each search finds that without loading any
+		before := s.index.Held()
+		results, err := s.Search(t.Context(), Query{Text: "note 7 of place 3", Limit: 1})
+		s.index.Wait()
+		if err != nil || len(results.Hits) != 1 || !strings.Contains(results.Hits[0].Content, "Note 7 of place 3") {
+			t.Errorf("a search of all finds %+v, %v; want note 7 of place 3", results.Hits, err)
+		}
+		if after := s.index.Held(); !slices.Equal(before, after) {
+			t.Errorf("a search of all holds %v, want %v as before", after, before)
+		}
+	}
+}
+
+func TestABulkInsertThrowsNoIndexAway(t *testing.T) {
+	s := openPlaces(t, 2, nil)
+	s.index.AtOnce = 50
+	for place := range 2 {
+		searchPlace(t, s, place, "note")
+	}
+	s.index.Wait()
+	held := s.index.Held()
+	if len(held) != 2 {
+		t.Fatalf("%d partitions are held, want 2", len(held))
+	}
+	memories := make([]NewMemory, 1000)
+	for i := range memories {
+		memories[i] = NewMemory{ProjectName: "place0", Content: fmt.Sprintf("Later note %d.", i)}
+	}
+	if _, err := s.AddMemories(t.Context(), memories, nil); err != nil {
+		t.Fatal(err)
+	}
+	added, err := s.AddMemory(t.Context(), NewMemory{ProjectName: "place0", Content: "A heron on the weir."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := searchPlace(t, s, 0, "heron on the weir"); got[0] != added.ID {
+		t.Errorf("the first hit is %v, want what was added last, %v", got[0], added.ID)
+	}
+	if got := s.index.Held(); !slices.Equal(got, held) {
+		t.Errorf("held is %v, want %v", got, held)
+	}
+	s.index.Wait()
+	for wait := time.Now(); !inMemory(t, s); time.Sleep(time.Millisecond) {
+		if time.Since(wait) > time.Minute {
+			t.Fatalf("after %v: got an index that has not caught up, want it current", time.Minute)
+		}
+	}
+	if got := searchPlace(t, s, 0, "heron on the weir"); got[0] != added.ID {
+		t.Errorf("caught up, the first hit is %v, want %v", got[0], added.ID)
+	}
+}
+
+// TestSearchesBesideWritersMissNothing has searches of several projects beside writers that add, move and delete
+// memories, with an index that is too small for all.
+func TestSearchesBesideWritersMissNothing(t *testing.T) {
+	const places = 4
+	s := openPlaces(t, places, &Options{IndexMemory: 600_000})
+	s.index.AtOnce = 40
+	var group sync.WaitGroup
+	for w := range 3 {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(w), 1))
+			for i := range 40 {
+				place := random.IntN(places)
+				word := fmt.Sprintf("heron%dx%d", w, i)
+				added, err := s.AddMemory(t.Context(), NewMemory{ProjectName: fmt.Sprint("place", place), Content: "A " + word})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				found := func(place int) bool { return slices.Contains(searchPlace(t, s, place, word), added.ID) }
+				if !found(place) {
+					t.Errorf("%s is not found where it was added, want it found", word)
+				}
+				to := (place + 1) % places
+				name := fmt.Sprint("place", to)
+				if _, err := s.UpdateMemory(t.Context(), added.ID, MemoryUpdate{ProjectName: &name}); err != nil {
+					t.Error(err)
+					return
+				}
+				if found(place) || !found(to) {
+					t.Errorf("%s is found where it was: %t, want false; where it is: %t, want true", word, found(place), found(to))
+				}
+				if i%2 == 0 {
+					if err := s.DeleteMemory(t.Context(), added.ID); err != nil {
+						t.Error(err)
+						return
+					}
+					if found(to) {
+						t.Errorf("%s is found after it was deleted, want it gone", word)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	s.index.Wait()
+	if bytes := s.index.Bytes(); bytes > 600_000 {
+		t.Errorf("%d bytes are held, want at most 600,000", bytes)
 	}
 }

@@ -86,8 +86,8 @@ const (
 	maxNote             = 200  // characters
 )
 
-// HasAccounts reports whether any account exists, disabled or not. While there is none, an invitation for
-// [InvitationSetup] can create the first one. It is cheap.
+// HasAccounts reports whether any account exists in the namespace, disabled or not. While there is none, an invitation
+// for [InvitationSetup] can create the first one. It is cheap.
 func (h *Accounts) HasAccounts(ctx context.Context) (bool, error) {
 	s, err := h.operator(ctx, "HasAccounts")
 	if err != nil {
@@ -95,22 +95,24 @@ func (h *Accounts) HasAccounts(ctx context.Context) (bool, error) {
 	}
 	var has bool
 	err = s.readStore(ctx, func(tx db.Tx) (err error) {
-		has, err = hasAccounts(tx)
+		has, err = hasAccounts(tx, s.access.Namespace)
 		return err
 	})
 	return has, err
 }
 
-func hasAccounts(tx db.Tx) (has bool, err error) {
-	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM users WHERE name_key IS NOT NULL)`).Scan(&has)
+func hasAccounts(tx db.Tx, namespace string) (has bool, err error) {
+	err = tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM users WHERE namespace = ? AND name_key IS NOT NULL)`,
+		namespace).Scan(&has)
 	return has, err
 }
 
 // AddInvitation adds an invitation. Only the answer holds its value; the store keeps a hash. One for [InvitationSetup]
 // replaces an earlier one, and is ErrConflict once an account exists. At most 1,000 invitations may wait to be used
 // (ErrTooLarge). A CreatedBy who is not an admin is ErrForbidden, an unknown one ErrNotFound.
-func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (AddedInvitation, error) {
-	s, err := h.operator(ctx, "AddInvitation")
+func (h *Accounts) AddInvitation(ctx context.Context, n NewInvitation) (_ AddedInvitation, err error) {
+	defer inGo[NewInvitation](&err, "user", ".CreatedBy")
+	s, err := h.serving(ctx, "AddInvitation")
 	if err != nil {
 		return AddedInvitation{}, err
 	}
@@ -144,7 +146,7 @@ func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 		return n, err
 	}
 	if n.Purpose == InvitationSetup && n.Role != RoleAdmin {
-		return n, invalid("role", "role is %s; the first user of a store must be an admin", show(string(n.Role)))
+		return n, invalid("role", "{} is %s; the first user of a store must be an admin", show(string(n.Role)))
 	}
 	if n.Note != "" {
 		if err := valid.Line("note", n.Note, maxNote); err != nil {
@@ -156,10 +158,10 @@ func (s *Store) checkInvitation(n NewInvitation) (NewInvitation, error) {
 	case n.ExpiresAt.IsZero():
 		n.ExpiresAt = now.Add(lifetime)
 	case !n.ExpiresAt.After(now):
-		return n, invalid("expires_at", "expires_at is %s, which has passed; it is %s now",
+		return n, invalid("expires_at", "{} is %s, which has passed; it is %s now",
 			n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
 	case n.ExpiresAt.After(now.Add(invitationLongest)):
-		return n, invalid("expires_at", "expires_at is %s; an invitation is valid for a year at most",
+		return n, invalid("expires_at", "{} is %s; an invitation is valid for a year at most",
 			n.ExpiresAt.UTC().Format(time.RFC3339))
 	}
 	n.ExpiresAt = n.ExpiresAt.UTC().Truncate(time.Microsecond)
@@ -172,18 +174,18 @@ func (s *Store) addInvitation(tx db.Tx, n NewInvitation, value string) (Invitati
 		CreatedAt: kernel.ToTime(now), ExpiresAt: n.ExpiresAt}
 	var by any
 	if n.CreatedBy != "" {
-		u, err := findUser(tx, n.CreatedBy)
+		u, err := findUser(tx, defaultNamespace, n.CreatedBy)
 		if err != nil {
 			return added, err
 		}
 		if u.Role != RoleAdmin || u.Disabled {
-			return added, newError(KindForbidden, "user", "user %s is not an active admin and cannot invite anyone",
+			return added, newError(KindForbidden, "user", "{} %s is not an active admin and cannot invite anyone",
 				show(n.CreatedBy))
 		}
 		by, added.CreatedBy = u.row, u.ID
 	}
 	if n.Purpose == InvitationSetup {
-		switch has, err := hasAccounts(tx); {
+		switch has, err := hasAccounts(tx, defaultNamespace); {
 		case err != nil:
 			return added, err
 		case has:
@@ -242,7 +244,7 @@ func loadInvitations(tx db.Tx, condition string, args ...any) ([]storedInvitatio
 
 // Invitations returns the invitations, the newest first, and includes used and expired ones for 30 days.
 func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
-	s, err := h.operator(ctx, "Invitations")
+	s, err := h.serving(ctx, "Invitations")
 	if err != nil {
 		return nil, err
 	}
@@ -259,15 +261,16 @@ func (h *Accounts) Invitations(ctx context.Context) ([]Invitation, error) {
 }
 
 // DeleteInvitation revokes an invitation. If it was used, its account stays. An unknown one is ErrNotFound.
-func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
-	s, err := h.operator(ctx, "DeleteInvitation")
+func (h *Accounts) DeleteInvitation(ctx context.Context, id string) (err error) {
+	defer inGo[struct{}](&err, "id", "id")
+	s, err := h.serving(ctx, "DeleteInvitation")
 	if err != nil {
 		return err
 	}
 	return s.writeStore(ctx, func(tx db.Tx) error {
 		result, err := tx.Exec(`DELETE FROM invitation WHERE uid = ?`, id)
 		if err == nil && result.RowsAffected == 0 {
-			return newError(KindNotFound, "id", "id %s is not an invitation of this store", show(id))
+			return newError(KindNotFound, "id", "{} %s is not an invitation of this store", show(id))
 		}
 		return err
 	})
@@ -276,8 +279,13 @@ func (h *Accounts) DeleteInvitation(ctx context.Context, id string) error {
 // CheckInvitation returns the invitation with this value, if it can create an account now. Otherwise it is ErrNotFound,
 // with the argument invitation and a message for the holder of the link: unknown, used or expired. It works read-only,
 // too.
-func (h *Accounts) CheckInvitation(ctx context.Context, value string) (Invitation, error) {
-	s, err := h.operator(ctx, "CheckInvitation")
+func (h *Accounts) CheckInvitation(ctx context.Context, value string) (_ Invitation, err error) {
+	defer inGo[struct{}](&err, "invitation", "value")
+	return h.checkInvitation(ctx, value)
+}
+
+func (h *Accounts) checkInvitation(ctx context.Context, value string) (Invitation, error) {
+	s, err := h.serving(ctx, "CheckInvitation")
 	if err != nil {
 		return Invitation{}, err
 	}
@@ -306,7 +314,7 @@ func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, erro
 	if err != nil {
 		return storedInvitation{}, err
 	}
-	has, err := hasAccounts(tx)
+	has, err := hasAccounts(tx, defaultNamespace)
 	switch {
 	case err != nil:
 		return storedInvitation{}, err
@@ -327,8 +335,9 @@ func usableInvitation(tx db.Tx, value string, now int64) (storedInvitation, erro
 // AcceptInvitation creates an account with an invitation and uses it up: of several concurrent attempts, in any
 // process, one succeeds. An invalid invitation gets the errors of [Accounts.CheckInvitation], an invalid account those
 // of [Accounts.AddUser], and an invalid identity those of [Accounts.LinkIdentity]; the invitation then stays valid.
-func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance) (User, error) {
-	s, err := h.operator(ctx, "AcceptInvitation")
+func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance) (_ User, err error) {
+	defer inGo[InvitationAcceptance](&err)
+	s, err := h.serving(ctx, "AcceptInvitation")
 	if err != nil {
 		return User{}, err
 	}
@@ -336,7 +345,7 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 		return User{}, err
 	}
 	// First of all: without an invitation, no password is hashed and no name is revealed.
-	i, err := h.CheckInvitation(ctx, a.Value)
+	i, err := h.checkInvitation(ctx, a.Value)
 	if err != nil {
 		return User{}, err
 	}
@@ -346,10 +355,11 @@ func (h *Accounts) AcceptInvitation(ctx context.Context, a InvitationAcceptance)
 			return User{}, err
 		}
 		if err := valid.Email(a.Identity.Email); err != nil {
+			inGo[InvitationAcceptance](&err, "email", ".Identity.Email")
 			return User{}, err
 		}
 	} else if a.Password == "" {
-		return User{}, invalid("password", "password is empty; at least %d characters are needed", passwords.Shortest)
+		return User{}, invalid("password", "{} is empty; at least %d characters are needed", passwords.Shortest)
 	}
 	n, hash, err := s.checkNewUser(ctx,
 		NewUser{Name: a.Name, Email: cmp.Or(a.Email, i.Email), Role: i.Role, Password: a.Password})

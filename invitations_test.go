@@ -67,8 +67,8 @@ func TestOneOfSeveralProcessesAcceptsAnInvitation(t *testing.T) {
 		page, err := s.Accounts().UserPage(t.Context(), UserQuery{})
 		users := page.Users
 		if err != nil || accepted != 1 || len(users) != round+1 {
-			t.Errorf("round %d: %d processes accepted the invitation, and there are %d users, %v", round, accepted, len(users),
-				err)
+			t.Errorf("round %d: %d processes accepted the invitation, and there are %d users, %v, want no error, accepted 1 "+
+				"and %v users", round, accepted, len(users), err, round+1)
 		}
 	}
 	for _, p := range processes {

@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -87,17 +91,19 @@ var layers = []layer{
 		Why:   "imports point one way: cmd -> server -> mcpserver -> tools -> root -> internal",
 	},
 	{
-		From:  []string{"./server/internal/..."},
-		Never: []string{"./server", "./cmd/..."},
-		Reach: anyDepth,
-		Why:   "the server imports its rooms, and gives them what they need when it makes them",
+		From:   []string{"./server/internal/..."},
+		Except: []string{"./server/internal/servertest"},
+		Never:  []string{"./server", "./cmd/..."},
+		Reach:  anyDepth,
+		Why:    "the server imports its rooms, and gives them what they need when it makes them",
 	},
 	{
-		From:   []string{"./server/internal/..."},
-		Except: []string{"./server/internal/signin", "./server/internal/authserver", "./server/internal/dashboard/..."},
-		Never:  []string{"./server/internal/signin", "./server/internal/authserver", "./server/internal/dashboard/..."},
-		Reach:  anyDepth,
-		Why:    "the frame of the pages, and what all rooms stand on, know no room",
+		From: []string{"./server/internal/..."},
+		Except: []string{"./server/internal/signin", "./server/internal/authserver", "./server/internal/dashboard/...",
+			"./server/internal/servertest"},
+		Never: []string{"./server/internal/signin", "./server/internal/authserver", "./server/internal/dashboard/..."},
+		Reach: anyDepth,
+		Why:   "the frame of the pages, and what all rooms stand on, know no room",
 	},
 	{
 		From:  []string{"./server/internal/signin"},
@@ -150,6 +156,21 @@ var layers = []layer{
 		Why:    "a damaged file is read by souvenir.Recover alone: all else goes through a store",
 	},
 	{
+		From:   []string{"./..."},
+		Except: []string{"./internal/postgres/..."},
+		Never:  []string{"github.com/jackc/..."},
+		Reach:  direct,
+		Why:    "internal/postgres alone knows the driver of PostgreSQL",
+	},
+	{
+		From: []string{"./", "./internal/...", "./tools/...", "./mcpserver/...", "./server/...", "./eval/...",
+			"./embedders/..."},
+		Except: []string{"./internal/postgres/..."},
+		Never:  []string{"./postgres", "./internal/postgres/...", "github.com/jackc/..."},
+		Reach:  anyDepth,
+		Why:    "a program that uses PostgreSQL imports the package postgres: others link none of it",
+	},
+	{
 		From:   []string{"./internal/..."},
 		Except: []string{"./internal/sqlite/...", "./internal/recovery"},
 		Never:  []string{"./internal/sqlite/..."},
@@ -167,10 +188,11 @@ var layers = []layer{
 	},
 	{
 		From:   []string{"./..."},
-		Except: []string{"./internal/storetest", "./internal/db/dbtest"},
-		Never:  []string{"./internal/storetest", "./internal/db/dbtest", "./internal/longtest", "./internal/systemtest"},
-		Reach:  direct,
-		Why:    "what only tests use is in no program",
+		Except: []string{"./internal/storetest", "./internal/db/dbtest", "./server/internal/servertest"},
+		Never: []string{"./internal/storetest", "./internal/db/dbtest", "./internal/longtest", "./internal/systemtest",
+			"./server/internal/servertest", "./internal/postgres/pgtest"},
+		Reach: direct,
+		Why:   "what only tests use is in no program",
 	},
 	{
 		From:   []string{"./..."},
@@ -259,7 +281,7 @@ func TestRootPackageHasOnlyAllowedModules(t *testing.T) {
 		t.Run(build.Name, func(t *testing.T) {
 			g := listPackages(t, build.Env, build.Args)
 			if _, ok := g[modulePath]; !ok {
-				t.Fatalf("go list does not know the root package %s", modulePath)
+				t.Fatalf("go list does not list the root package %s, want it there", modulePath)
 			}
 			chains := g.chains(modulePath)
 			reported := map[string]bool{}
@@ -282,6 +304,30 @@ func TestRootPackageHasOnlyAllowedModules(t *testing.T) {
 		if !used[module] {
 			t.Logf("allowed, but not used: %s", module)
 		}
+	}
+}
+
+// TestRootImportsSQLiteOnlyWhereFilesAreOpened: everything else in the root works with any engine.
+func TestRootImportsSQLiteOnlyWhereFilesAreOpened(t *testing.T) {
+	opens := []string{"backup.go", "store.go"}
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range file.Imports {
+			if spec.Path.Value == strconv.Quote(modulePath+"/internal/sqlite") && !strings.HasSuffix(name, "_test.go") {
+				found = append(found, name)
+			}
+		}
+	}
+	if !slices.Equal(found, opens) {
+		t.Errorf("files of the root that import internal/sqlite: got %q, want %q", found, opens)
 	}
 }
 
@@ -352,6 +398,15 @@ func TestLayersCatchViolations(t *testing.T) {
 		{"a package below the API imports the engine", []listed{pkg("./internal/filter", own("internal/sqlite")),
 			pkg("./internal/sqlite")}, own("internal/filter") + " -> " + own("internal/sqlite")},
 		{"recovery reads files", []listed{pkg("./internal/recovery", own("internal/sqlite")), pkg("./internal/sqlite")}, ""},
+		{"root imports the second engine",
+			[]listed{pkg(modulePath, own("internal/postgres")), pkg("./internal/postgres", "github.com/jackc/pgx/v5")},
+			modulePath + " -> " + own("internal/postgres")},
+		{"a package beside the second engine speaks to its driver",
+			[]listed{pkg("./postgres", "github.com/jackc/pgx/v5/pgxpool")},
+			own("postgres") + " -> github.com/jackc/pgx/v5/pgxpool"},
+		{"a program opens the second engine", []listed{pkg("./cmd/x", own("postgres")),
+			pkg("./postgres", modulePath, own("internal/postgres")), pkg("./internal/postgres", "github.com/jackc/pgx/v5")},
+			""},
 		{"the kernel searches", []listed{pkg("./internal/kernel", own("internal/a")),
 			pkg("./internal/a", own("internal/retrieval")), pkg("./internal/retrieval")},
 			own("internal/kernel") + " -> " + own("internal/a") + " -> " + own("internal/retrieval")},
@@ -375,7 +430,7 @@ func TestLayersCatchViolations(t *testing.T) {
 				found = append(found, chains...)
 			}
 			if test.want == "" && len(found) > 0 {
-				t.Errorf("allowed, but reported: %q", found)
+				t.Errorf("allowed, but reported: %q, want found empty", found)
 			}
 			if test.want != "" && !slices.ContainsFunc(found,
 				func(s string) bool { return strings.HasPrefix(s, test.want+" ") }) {

@@ -300,7 +300,7 @@ func TestWhatIsJustAllowedIsStoredAsItIs(t *testing.T) {
 				t.Errorf("metadata differs from what was given")
 			}
 			if !reflect.DeepEqual(got, added.Memory) {
-				t.Errorf("GetMemory differs from what AddMemory returned")
+				t.Errorf("GetMemory differs from what AddMemory returned: got %v, want %v", got, added.Memory)
 			}
 		})
 	}
@@ -315,11 +315,11 @@ func TestOneBadMemoryOfManyIsNamedAndNoneIsStored(t *testing.T) {
 		many := slices.Repeat([]NewMemory{{Content: "good", ProjectName: "New", Tags: []string{"new"}}}, 1500)
 		many[1234] = bad
 		_, err := a.AddMemories(t.Context(), many, nil)
-		if err == nil || !strings.HasPrefix(err.Error(), "memories[1234]: ") {
-			t.Errorf("error is %v", err)
+		if err == nil || !strings.HasPrefix(err.Error(), "memories[1234].") {
+			t.Errorf("got the error %v, want one about memories[1234] and its field", err)
 		}
 		if rowsOf(t, a.Store) != before {
-			t.Fatal("a part of the memories was stored")
+			t.Fatal("a part of the memories was stored, want no change")
 		}
 	}
 }
@@ -336,7 +336,7 @@ func TestArgumentsStayTheCallers(t *testing.T) {
 	m := given()
 	added := mustAdd(t, s, m)
 	if !reflect.DeepEqual(m, given()) {
-		t.Errorf("AddMemory changed its argument: %+v", m)
+		t.Errorf("AddMemory changed its argument: got %+v, want %+v", m, given())
 	}
 	m.ShownMetadata["list"].([]any)[0] = "changed"
 	m.Tags[1] = "changed"
@@ -352,7 +352,7 @@ func TestArgumentsStayTheCallers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(patch, map[string]any{"tags": []any{" c "}, "sub": map[string]any{"x": nil, "y": []any{1.0}}}) {
-		t.Errorf("UpdateMemory changed its argument: %v", patch)
+		t.Errorf("UpdateMemory changed its argument: got %v, want it as it was given", patch)
 	}
 
 	q := Query{Text: "mine", Vector: append(make([]float32, wordSize-1), 5), Tags: []string{"c", " b "},

@@ -142,7 +142,7 @@ func TestLargeFiltersAreAnsweredOrRefused(t *testing.T) {
 			t.Fatal(brief(err))
 		}
 		if err == nil && len(found.Hits) != 1 {
-			t.Errorf("found %d memories", len(found.Hits))
+			t.Errorf("found %d memories, want 1 hit", len(found.Hits))
 		}
 	})
 }
@@ -166,7 +166,7 @@ func TestNoSearchWordsAndNoMemories(t *testing.T) {
 		t.Errorf("an empty patch: revision %d, %v; want 1", unchanged.Revision, err)
 	}
 	if rowsOf(t, a.Store) != before {
-		t.Error("doing nothing changed the store")
+		t.Error("doing nothing changed the store, want no change")
 	}
 }
 
@@ -179,7 +179,8 @@ func TestFiltersTakeWhatMetadataTakes(t *testing.T) {
 		for _, demand := range []any{value, In(value), Between(value, value)} {
 			found, err := s.Search(t.Context(), Query{Filter: Filter{"v": demand}})
 			if err != nil || len(found.Hits) != 1 || found.Hits[0].ID != id {
-				t.Errorf("stored with %T %v, a filter by %T finds %d: %v", value, value, demand, len(found.Hits), err)
+				t.Errorf("stored with %T %v, a filter by %T finds %d: %v, want no error, 1 hit and ID %v", value, value, demand,
+					len(found.Hits), err, id)
 			}
 		}
 		if err := s.DeleteMemory(t.Context(), id); err != nil {

@@ -192,30 +192,34 @@ func TestBadArgumentsAreRefusedByNameAndChangeNothing(t *testing.T) {
 				t.Errorf("argument is %q, want %q: %v", known.Argument, attack.argument, brief(err))
 			}
 			for _, part := range append(attack.says, attack.argument) {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("message does not contain %s: %v", part, brief(err))
+				if !strings.Contains(known.Message, part) {
+					t.Errorf("got the message %s, want one that contains %s", known.Message, part)
 				}
 			}
+			if known.Field == "" || strings.HasPrefix(known.Message, known.Argument) &&
+				!strings.HasPrefix(err.Error(), known.Field) {
+				t.Errorf("got %v with the field %q, want a message that begins with the field", brief(err), known.Field)
+			}
 			if len(err.Error()) > 1000 {
-				t.Errorf("message is %d bytes long: %v", len(err.Error()), brief(err))
+				t.Errorf("got a message of %d bytes, want at most 1000: %v", len(err.Error()), brief(err))
 			}
 			if strings.Contains(err.Error(), foreignWord) {
-				t.Errorf("message tells of another user's data: %v", brief(err))
+				t.Errorf("message tells of another user's data: %v, want no %q in the error", brief(err), foreignWord)
 			}
 			if after := rowsOf(t, a.Store); after != before {
-				t.Errorf("the refused call changed the store:\nbefore:\n%s\nafter:\n%s", before, after)
+				t.Errorf("the refused call changed the store:\nbefore:\n%s\nafter, want no change:\n%s", before, after)
 				before = after
 			}
 			if found, err := a.Search(t.Context(), Query{Text: "blue kettle", Limit: 1}); err != nil || len(found.Hits) != 1 ||
 				found.Hits[0].ID != a.id {
-				t.Errorf("a search after it found %v, %v", found.Hits, err)
+				t.Errorf("a search after it found %v, %v, want no error, 1 hit and ID %v", found.Hits, err, a.id)
 			}
 		})
 	}
 	id := mustAdd(t, a.Store, NewMemory{Content: "a last word", Tags: []string{"last"}}).ID
 	if found, err := a.Search(t.Context(), Query{Text: "last word", Limit: 1}); err != nil || len(found.Hits) != 1 ||
 		found.Hits[0].ID != id {
-		t.Errorf("storing after all of it: found %v, %v", found.Hits, err)
+		t.Errorf("storing after all of it: found %v, %v, want no error, 1 hit and ID %v", found.Hits, err, id)
 	}
 }
 
@@ -252,7 +256,7 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 			s, err := Open(t.Context(), c.path, &c.options)
 			if err == nil {
 				s.Close()
-				t.Fatal("it was opened")
+				t.Fatal("it was opened, want an error")
 			}
 			var known *Error
 			if !errors.As(err, &known) || !errors.Is(err, ErrInvalid) || known.Argument != c.argument {
@@ -260,7 +264,7 @@ func TestBadOptionsAreRefusedByName(t *testing.T) {
 			}
 			for _, part := range append(c.says, c.argument) {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("message does not contain %s: %v", part, err)
+					t.Errorf("message does not contain %s: %v, want it in the error", part, err)
 				}
 			}
 		})

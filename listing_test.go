@@ -152,7 +152,8 @@ func TestPagesOfCollectionsFilledOneAfterTheOther(t *testing.T) {
 				got = append(got, h.ID)
 			}
 			if !slices.Equal(got, want[offset:min(offset+100, len(want))]) {
-				t.Errorf("in order %s after %d: other memories than in the listing", order, offset)
+				t.Errorf("in order %s after %d: other memories than in the listing, got %v, want %v", order, offset, got,
+					want[offset:min(offset+100, len(want))])
 			}
 		}
 	}

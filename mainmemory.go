@@ -59,12 +59,13 @@ func (m MainMemory) MarshalJSON() ([]byte, error) {
 
 // MainMemory returns the main memory of a project, with its files and related memories. An unknown project, or one
 // without an active memory of event type project-main (in any case), is ErrNotFound.
-func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (MainMemory, error) {
+func (s *Store) MainMemory(ctx context.Context, project ProjectRef) (_ MainMemory, err error) {
+	defer inGo[ProjectRef](&err)
 	if err := checkNamed(project); err != nil {
 		return MainMemory{}, err
 	}
 	var m MainMemory
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		p, err := knownProject(tx, v, project)
 		if err != nil {
 			return err

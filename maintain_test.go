@@ -77,7 +77,8 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 		var last, total int
 		err := s.Upkeep().Reindex(t.Context(), &ReindexingOptions{Progress: func(stage string, done, of int) {
 			if stage != "reindex" || done < last || done > of {
-				t.Errorf("%s: %d of %d after %d", stage, done, of, last)
+				t.Errorf(`%s: %d of %d after %d, want stage "reindex", done at least %v and done at most %v`, stage, done, of, last,
+					last, of)
 			}
 			last, total = done, of
 		}})
@@ -85,7 +86,8 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		if last != len(before) || total != len(before) {
-			t.Errorf("the progress ends at %d of %d, there are %d memories", last, total, len(before))
+			t.Errorf("the progress ends at %d of %d, there are %d memories, want last %v and total %v", last, total, len(before),
+				len(before), len(before))
 		}
 		for _, text := range contents {
 			if c.texts[text] != 1 {
@@ -93,22 +95,22 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 			}
 		}
 		if c.texts["north kettle"] != 0 {
-			t.Error("a text with a vector of the caller's own was embedded")
+			t.Errorf("a text with a vector of the caller's own was embedded: got %v, want 0", c.texts["north kettle"])
 		}
 		checkConsistency(t, s)
 		if report := mustCheck(t, s, nil); !report.OK {
-			t.Errorf("%+v", report)
+			t.Errorf("got %+v, want OK", report)
 		}
 		found, err := s.Search(t.Context(), Query{Text: "kettle w17 besides", Limit: 1})
 		if err != nil || len(found.Hits) != 1 || found.Hits[0].ID != id || found.Hits[0].Parts.Vector < 0.9 {
-			t.Errorf("%+v, %v", found.Hits, err)
+			t.Errorf("got %+v, %v, want no error, 1 hit, ID %v and vector at least 0.9", found.Hits, err, id)
 		}
 		found, err = s.Search(t.Context(), Query{Vector: []float32{0, 1, 0}, Collections: []string{"own"}, Limit: 1})
 		if err != nil || len(found.Hits) != 1 || found.Hits[0].Parts.Vector < 0.99 {
-			t.Errorf("own vectors: %+v, %v", found.Hits, err)
+			t.Errorf("own vectors: %+v, %v, want no error, 1 hit and vector at least 0.99", found.Hits, err)
 		}
 		if after := idsOf(t, s); len(after) != len(before) {
-			t.Errorf("%d memories became %d", len(before), len(after))
+			t.Errorf("%d memories became %d, want all kept", len(before), len(after))
 		}
 		c.set(nil)
 		if err := s.Upkeep().Reindex(t.Context(), nil); err != nil || len(c.texts) < 300 {
@@ -130,7 +132,7 @@ func TestReindexGoesOnWhereItStopped(t *testing.T) {
 		}
 	}})
 	if !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want context.Canceled", err)
 	}
 	first := c.texts
 	if err := s.Close(); err != nil {
@@ -146,7 +148,7 @@ func TestReindexGoesOnWhereItStopped(t *testing.T) {
 		return nil
 	})
 	if err := s.Upkeep().Reindex(t.Context(), nil); !errors.Is(err, broken) {
-		t.Fatalf("with a broken embedder: %v", err)
+		t.Fatalf("with a broken embedder: %v, want %v", err, broken)
 	}
 	c.set(nil)
 	began := -1
@@ -159,11 +161,13 @@ func TestReindexGoesOnWhereItStopped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if began < 150 || began >= 300 || len(c.texts) != 300-began {
-		t.Errorf("the third run begins at %d and embeds %d texts", began, len(c.texts))
+		t.Errorf("the third run begins at %d and embeds %d texts, want began at least 150, began less than 300 and %v texts",
+			began, len(c.texts), 300-began)
 	}
 	for _, text := range contents[:100] {
 		if first[text] != 1 || c.texts[text] != 0 {
-			t.Errorf("%q was embedded %d times in the first run, %d in the last", text, first[text], c.texts[text])
+			t.Errorf("%q was embedded %d times in the first run and %d in the last, want 1 and 0", text, first[text],
+				c.texts[text])
 		}
 	}
 	checkConsistency(t, s)
@@ -196,7 +200,7 @@ func TestReindexBesideWritesAndSearchesLosesNothing(t *testing.T) {
 		}
 		found, err := s.Search(context.Background(), Query{Text: "kettle", Limit: 5})
 		if err != nil || len(found.Hits) != 5 || len(found.Warnings) > 0 || found.Hits[0].Parts.Vector == 0 {
-			t.Errorf("a search meanwhile: %+v, %v", found, err)
+			t.Errorf("a search meanwhile: %+v, %v, want no error, 5 hits, no warnings and vector other than 0", found, err)
 		}
 		return nil
 	})
@@ -211,7 +215,7 @@ func TestReindexBesideWritesAndSearchesLosesNothing(t *testing.T) {
 	}
 	checkConsistency(t, s)
 	if report := mustCheck(t, s, nil); !report.OK {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want OK", report)
 	}
 }
 
@@ -243,27 +247,28 @@ func TestReindexIsRefused(t *testing.T) {
 	s := openWords(t, path, Options{})
 	addNumbered(t, s, 10)
 	if err := s.As(Access{}).Upkeep().Reindex(t.Context(), nil); !errors.Is(err, ErrForbidden) {
-		t.Errorf("through a view: %v", err)
+		t.Errorf("through a view: %v, want ErrForbidden", err)
 	}
 	readOnly := openWords(t, path, Options{ReadOnly: true})
 	if err := readOnly.Upkeep().Reindex(t.Context(), nil); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("read-only: %v", err)
+		t.Errorf("read-only: %v, want ErrReadOnly", err)
 	}
 	other := openWords(t, path, Options{Embedder: wordEmbedder("words-2")})
 	if err := s.Upkeep().Reindex(t.Context(), nil); !errors.Is(err, ErrConflict) {
-		t.Errorf("after another process has changed the model: %v", err)
+		t.Errorf("after another process has changed the model: %v, want ErrConflict", err)
 	}
 	if err := other.Upkeep().Reindex(t.Context(), nil); err != nil {
 		t.Errorf("by the one that has: %v", err)
 	}
 	if e, err := other.Upkeep().EmbeddingStatus(t.Context()); err != nil || e.Changing || e.Pending != 0 {
-		t.Errorf("a whole reindexing does not end the change of model: %+v, %v", e, err)
+		t.Errorf("after a whole reindexing: got %+v, %v, want no error, no change of model under way and none pending",
+			e, err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Upkeep().Reindex(t.Context(), nil); !errors.Is(err, ErrClosed) {
-		t.Errorf("closed: %v", err)
+		t.Errorf("closed: %v, want ErrClosed", err)
 	}
 }
 
@@ -292,16 +297,16 @@ func TestPurgeKeepsTheNewestRevisions(t *testing.T) {
 		}
 	}
 	if report := mustCheck(t, s, nil); !report.OK {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want OK", report)
 	}
 	if _, err := s.Upkeep().Purge(t.Context(), &PurgeOptions{KeepRevisions: -1}); !errors.Is(err, ErrInvalid) {
-		t.Errorf("keeping less than none: %v", err)
+		t.Errorf("keeping less than none: %v, want ErrInvalid", err)
 	}
 	if p, err := s.Upkeep().Purge(t.Context(), nil); err != nil || p != (PurgeReport{}) {
-		t.Errorf("with nothing to purge: %+v, %v", p, err)
+		t.Errorf("with nothing to purge: %+v, %v, want no error and p = %v", p, err, PurgeReport{})
 	}
 	if _, err := s.As(Access{}).Upkeep().Purge(t.Context(), nil); !errors.Is(err, ErrForbidden) {
-		t.Errorf("through a view: %v", err)
+		t.Errorf("through a view: %v, want ErrForbidden", err)
 	}
 }
 
@@ -330,17 +335,18 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := s.Upkeep().Compact(cancelled); !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled: %v", err)
+			t.Errorf("cancelled: %v, want context.Canceled", err)
 		}
 		if err := s.Upkeep().Compact(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		after, err := s.Upkeep().Stats(t.Context())
 		if err != nil || after.FreeBytes != 0 || after.DatabaseBytes > before.DatabaseBytes-before.FreeBytes/2 {
-			t.Errorf("before %+v, after %+v, %v", before, after, err)
+			t.Errorf("before %+v, after %+v, %v, want no error, free bytes 0 and database bytes at most %v", before, after, err,
+				before.DatabaseBytes-before.FreeBytes/2)
 		}
 		if rowsOf(t, s) != rows {
-			t.Error("compacting changed what is stored")
+			t.Errorf("compacting changed what is stored, want %v", rows)
 		}
 		mustAdd(t, s, NewMemory{Content: "stored after it"})
 		checkConsistency(t, s)
@@ -349,10 +355,10 @@ func TestCompactGivesFreePagesBack(t *testing.T) {
 		t.Errorf("the file has still %d bytes: %v, want at most %v", info.Size(), err, 2<<20)
 	}
 	if err := s.As(Access{}).Upkeep().Compact(t.Context()); !errors.Is(err, ErrForbidden) {
-		t.Errorf("through a view: %v", err)
+		t.Errorf("through a view: %v, want ErrForbidden", err)
 	}
 	if err := openWords(t, path, Options{ReadOnly: true}).Upkeep().Compact(t.Context()); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("read-only: %v", err)
+		t.Errorf("read-only: %v, want ErrReadOnly", err)
 	}
 }
 
@@ -389,21 +395,21 @@ func TestStatsCountEverything(t *testing.T) {
 	}
 	encoded, err := json.Marshal(st)
 	if err != nil || !strings.Contains(string(encoded), `"memories":8`) ||
-		!strings.Contains(string(encoded), `"wal_bytes"`) {
-		t.Errorf("as JSON: %s, %v", encoded, err)
+		!strings.Contains(string(encoded), `"log_bytes"`) {
+		t.Errorf(`as JSON: %s, %v, want no error, "memories":8 in the encoded and "log_bytes" in the encoded`, encoded, err)
 	}
 	damage(t, s, `UPDATE passage SET vector = NULL WHERE profile_id = 1 AND start > 0`)
 	if st, err = s.Upkeep().Stats(t.Context()); err != nil || st.Embedding.Pending == 0 {
-		t.Errorf("with passages that wait: %+v, %v", st, err)
+		t.Errorf("with passages that wait: %+v, %v, want no error and some pending", st, err)
 	}
 	if _, err := s.As(Access{}).Upkeep().Stats(t.Context()); !errors.Is(err, ErrForbidden) {
-		t.Errorf("through a view: %v", err)
+		t.Errorf("through a view: %v, want ErrForbidden", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Upkeep().Stats(t.Context()); !errors.Is(err, ErrClosed) {
-		t.Errorf("closed: %v", err)
+		t.Errorf("closed: %v, want ErrClosed", err)
 	}
 }
 
@@ -420,7 +426,7 @@ func TestPurgeDeletesWhatHasExpired(t *testing.T) {
 		fileRows("whole", []byte("a")))
 	p, err := s.Upkeep().Purge(t.Context(), nil)
 	if err != nil || p != (PurgeReport{Files: 2, Tokens: 1, OAuth: 1}) {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("got %+v, %v, want no error and p = %v", p, err, PurgeReport{Files: 2, Tokens: 1, OAuth: 1})
 	}
 	for table, want := range map[string]string{"token": "new", "file": "whole"} {
 		var left []string
@@ -432,9 +438,9 @@ func TestPurgeDeletesWhatHasExpired(t *testing.T) {
 		}
 	}
 	if report := mustCheck(t, s, nil); !report.OK {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want OK", report)
 	}
 	if again, err := s.Upkeep().Purge(t.Context(), nil); err != nil || again != (PurgeReport{}) {
-		t.Errorf("again: %+v, %v", again, err)
+		t.Errorf("again: %+v, %v, want no error and again %v", again, err, PurgeReport{})
 	}
 }

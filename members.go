@@ -46,12 +46,13 @@ type Member struct {
 
 // Members returns the people of a project: its owner of record first, then the others in the order they joined. Each
 // user who can see the project can see them. A project that is not visible is ErrNotFound.
-func (s *Store) Members(ctx context.Context, project ProjectRef) ([]Member, error) {
+func (s *Store) Members(ctx context.Context, project ProjectRef) (_ []Member, err error) {
+	defer inGo[ProjectRef](&err)
 	if err := checkNamed(project); err != nil {
 		return nil, err
 	}
 	var all []Member
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		p, err := knownProject(tx, v, project)
 		if err != nil {
 			return err
@@ -85,7 +86,8 @@ type NewMember struct {
 // The operator's store, which is the authority over the file, adds: the user is a member from the next call on and
 // finds the project's memories and files. There, the ID OWNER/ID names a project of any user; a user that the store
 // does not know is ErrNotFound.
-func (s *Store) AddMember(ctx context.Context, n NewMember) (Member, error) {
+func (s *Store) AddMember(ctx context.Context, n NewMember) (_ Member, err error) {
+	defer inGo[NewMember](&err)
 	if err := s.checkUnsealed("AddMember"); err != nil {
 		return Member{}, err
 	}
@@ -93,7 +95,7 @@ func (s *Store) AddMember(ctx context.Context, n NewMember) (Member, error) {
 		return Member{}, err
 	}
 	var added Member
-	err := s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+	err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
 		if s.operator {
 			added, err = s.addMember(tx, v, n)
 		} else {
@@ -113,7 +115,7 @@ func (s *Store) addMember(tx db.Tx, v viewer, n NewMember) (Member, error) {
 	if err != nil {
 		return Member{}, err
 	}
-	u, err := findUser(tx, n.User)
+	u, err := findUser(tx, v.Namespace, n.User)
 	if err != nil {
 		return Member{}, err
 	}
@@ -137,10 +139,10 @@ func (s *Store) addMember(tx db.Tx, v viewer, n NewMember) (Member, error) {
 // memberAlready refuses to add a user who is already a member.
 func memberAlready(p naming.Project, m person, named string) error {
 	if m.ofRecord {
-		return newError(KindConflict, "user", "user %s owns project %s and needs no other role in it", show(named),
+		return newError(KindConflict, "user", "{} %s owns project %s and needs no other role in it", show(named),
 			show(p.Ref()))
 	}
-	return newError(KindConflict, "user", "user %s has the role %s in project %s already; update the member to change it",
+	return newError(KindConflict, "user", "{} %s has the role %s in project %s already; update the member to change it",
 		show(named), m.Role, show(p.Ref()))
 }
 
@@ -160,7 +162,10 @@ type MemberUpdate struct {
 //
 // A user who is neither a member nor invited is ErrNotFound, whether the user exists or not; the role of the owner of
 // record cannot change (ErrForbidden). When an owner gets another role, the invitations they sent end.
-func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user string, u MemberUpdate) (Member, error) {
+func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user string,
+	u MemberUpdate) (_ Member, err error) {
+	defer inGo[MemberUpdate](&err, "user", "user")
+	defer inGo[ProjectRef](&err)
 	if err := s.checkUnsealed("UpdateMember"); err != nil {
 		return Member{}, err
 	}
@@ -168,7 +173,7 @@ func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user strin
 		return Member{}, err
 	}
 	var updated Member
-	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		find := managedProject
 		if s.operator {
 			find = operatorProject
@@ -219,7 +224,8 @@ func setRole(tx db.Tx, p naming.Project, m person, role MemberRole) (Member, err
 //
 // Removing a member ends their invitations to a higher role. A pending invitation, named as it was typed, is withdrawn.
 // A user who is neither a member nor invited is ErrNotFound, whether the user exists or not.
-func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user string) error {
+func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user string) (err error) {
+	defer inGo[ProjectRef](&err, "user", "user")
 	if err := s.checkUnsealed("DeleteMember"); err != nil {
 		return err
 	}
@@ -264,19 +270,19 @@ func operatorProject(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, error)
 	if slash < 0 {
 		return knownProject(tx, v, ref)
 	}
-	owner, err := findUser(tx, ref.ID[:slash])
+	owner, err := findUser(tx, v.Namespace, ref.ID[:slash])
 	if errors.Is(err, ErrNotFound) {
 		return knownProject(tx, v, ref)
 	}
 	if err != nil {
 		return naming.Project{}, err
 	}
-	p, err := naming.Find(tx, viewer{User: owner.row}, ref.ID[slash+1:], ref.Name)
+	p, err := naming.Find(tx, viewer{User: owner.row, Namespace: v.Namespace}, ref.ID[slash+1:], ref.Name)
 	if err != nil {
 		return naming.Project{}, err
 	}
 	if p == nil || !p.Own {
-		return naming.Project{}, newError(KindNotFound, "project_id", "project_id %s is not a project of this store",
+		return naming.Project{}, newError(KindNotFound, "project_id", "{} %s is not a project of this store",
 			show(ref.ID))
 	}
 	p.Own = false // messages name it by its owner
@@ -291,7 +297,7 @@ func checkMember(project ProjectRef, user string, role MemberRole) error {
 		return err
 	}
 	if !slices.Contains(memberRoles, role) {
-		return invalid("role", "role is %s; allowed are %s", show(string(role)), oneOf(memberRoles))
+		return invalid("role", "{} is %s; allowed are %s", show(string(role)), oneOf(memberRoles))
 	}
 	return nil
 }
@@ -341,10 +347,10 @@ func findMember(tx db.Tx, p naming.Project, user string) (person, error) {
 	i := personNamed(people, user)
 	switch {
 	case i < 0:
-		return person{}, newError(KindNotFound, "user", "user %s is not a member of project %s", show(user), show(p.Ref()))
+		return person{}, newError(KindNotFound, "user", "{} %s is not a member of project %s", show(user), show(p.Ref()))
 	case people[i].ofRecord:
 		return person{}, newError(KindForbidden, "user",
-			"user %s owns project %s; an owner can be neither changed nor removed",
+			"{} %s owns project %s; an owner can be neither changed nor removed",
 			show(user), show(p.Ref()))
 	}
 	return people[i], nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -90,7 +91,7 @@ type Memory struct {
 	Revision  int // 1 when stored, one more with each update
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	EventTime time.Time // when what it tells of happened; zero: not given
+	EventTime time.Time // when the event took place; zero: not given
 	ExpiresAt time.Time // from then on it is gone; zero: it stays
 
 	// It is valid from the one time to the other, which ends when another memory that supersedes it begins; zero: without
@@ -117,35 +118,33 @@ func (m Memory) attributes() kernel.Attributes {
 	}
 }
 
-// memoryJSON is a memory in the form of the interface.
-type memoryJSON struct {
-	ID         string         `json:"id"`
-	Content    string         `json:"content"`
-	Collection string         `json:"collection_name"`
-	Owner      string         `json:"owner"`
-	Metadata   map[string]any `json:"metadata"`
-	Revision   int            `json:"revision"`
-	CreatedAt  time.Time      `json:"created_at"`
-	UpdatedAt  time.Time      `json:"updated_at"`
-	SharedBy   string         `json:"shared_by,omitempty"`
-	Key        string         `json:"key,omitempty"`
-	EventTime  time.Time      `json:"event_time,omitzero"`
-	ExpiresAt  time.Time      `json:"expires_at,omitzero"`
-	memoryValidity
-}
-
-// memoryValidity is when a memory is valid, in the form of the interface.
-type memoryValidity struct {
+// memoryJSON is a memory in the form of the interface, with its metadata decoded or as JSON. A memory in the store has
+// all members up to updated_at; one that is cut to fit into a budget may lack them.
+type memoryJSON[Metadata any] struct {
+	ID           string    `json:"id"`
+	Content      string    `json:"content"`
+	Collection   string    `json:"collection_name,omitempty"`
+	Owner        string    `json:"owner,omitempty"`
+	Metadata     Metadata  `json:"metadata"`
+	Revision     int       `json:"revision,omitempty"`
+	CreatedAt    time.Time `json:"created_at,omitzero"`
+	UpdatedAt    time.Time `json:"updated_at,omitzero"`
+	SharedBy     string    `json:"shared_by,omitempty"`
+	Key          string    `json:"key,omitempty"`
+	EventTime    time.Time `json:"event_time,omitzero"`
+	ExpiresAt    time.Time `json:"expires_at,omitzero"`
 	ValidFrom    time.Time `json:"valid_from,omitzero"`
 	ValidUntil   time.Time `json:"valid_until,omitzero"`
 	Supersedes   string    `json:"supersedes,omitempty"`
 	SupersededBy string    `json:"superseded_by,omitempty"`
 }
 
-func (m Memory) json() memoryJSON {
-	return memoryJSON{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt,
-		m.SharedBy, m.Key, m.EventTime, m.ExpiresAt,
-		memoryValidity{m.ValidFrom, m.ValidUntil, m.Supersedes, m.SupersededBy}}
+// writtenMemory is a memory to be encoded.
+type writtenMemory = memoryJSON[map[string]any]
+
+func (m Memory) json() writtenMemory {
+	return writtenMemory{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt,
+		m.SharedBy, m.Key, m.EventTime, m.ExpiresAt, m.ValidFrom, m.ValidUntil, m.Supersedes, m.SupersededBy}
 }
 
 // MarshalJSON returns the form of the interface: id, content, collection_name, owner, metadata with the known keys
@@ -154,9 +153,10 @@ func (m Memory) json() memoryJSON {
 func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(m.json()) }
 
 // GetMemory returns a memory by id. A memory that does not exist, or that this view may not see, is ErrNotFound.
-func (s *Store) GetMemory(ctx context.Context, id string) (Memory, error) {
+func (s *Store) GetMemory(ctx context.Context, id string) (_ Memory, err error) {
+	defer inGo[struct{}](&err, "id", "id")
 	var m Memory
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		found, err := s.memory(tx, v, id)
 		m = found.Memory
 		return err
@@ -174,9 +174,10 @@ type MemoryKey struct {
 
 // GetMemoryByKey returns the memory that was stored with a key; see [NewMemory.Key]. One that does not exist, or that
 // this view may not see, is ErrNotFound.
-func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (Memory, error) {
+func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (_ Memory, err error) {
+	defer inGo[MemoryKey](&err)
 	k.Collection = cmp.Or(k.Collection, DefaultCollection)
-	err := valid.Key(k.Key)
+	err = valid.Key(k.Key)
 	if err == nil {
 		err = valid.Name("collection_name", k.Collection)
 	}
@@ -219,7 +220,7 @@ func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (Memory, error)
 }
 
 func unknownKey(key string) error {
-	return newError(KindNotFound, "key", "no memory with the key %s can be seen there", show(key))
+	return newError(KindNotFound, "key", "no memory with the {} %s can be seen there", show(key))
 }
 
 // UnmarshalJSON reads the output of MarshalJSON: the known keys of metadata go into their fields. A known key with a
@@ -228,21 +229,7 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
-	var given struct {
-		ID         string          `json:"id"`
-		Content    string          `json:"content"`
-		Collection string          `json:"collection_name"`
-		Owner      string          `json:"owner"`
-		Metadata   json.RawMessage `json:"metadata"`
-		Revision   int             `json:"revision"`
-		CreatedAt  time.Time       `json:"created_at"`
-		UpdatedAt  time.Time       `json:"updated_at"`
-		SharedBy   string          `json:"shared_by"`
-		Key        string          `json:"key"`
-		EventTime  time.Time       `json:"event_time"`
-		ExpiresAt  time.Time       `json:"expires_at"`
-		memoryValidity
-	}
+	var given memoryJSON[json.RawMessage]
 	if err := json.Unmarshal(data, &given); err != nil {
 		return err
 	}
@@ -307,7 +294,8 @@ func withMemory(data []byte, m *Memory, beside any) error {
 // [Trash.Restore] restores it under its id, unless Options.KeepTrash turns the trash off; [Store.EraseMemory]
 // deletes for good.
 func (s *Store) DeleteMemory(ctx context.Context, id string) error {
-	return s.hookedDelete(ctx, "DeleteMemory", func(ctx context.Context, o *operation) error {
+	return s.hookedDelete(ctx, "DeleteMemory", func(ctx context.Context, o *operation) (err error) {
+		defer inGo[struct{}](&err, "id", "id")
 		o.names(id)
 		if err := o.delete(ctx); err != nil {
 			return err
@@ -327,9 +315,9 @@ func noRoomInTrash(err error, id string) error {
 	if !errors.Is(err, ErrFull) {
 		return err
 	}
-	return &Error{Kind: KindFull, Argument: "id", Err: err, Message: "the disk is full, and the room held in reserve is " +
-		"too small to move memory " + show(id) + " with its past versions to the trash; free disk space or empty the " +
-		"trash, or delete the memory for good (EraseMemory)"}
+	return causedBy(err, newError(KindFull, "id", "the disk is full, and the room held in reserve is "+
+		"too small to move memory %s with its past versions to the trash; free disk space or empty the "+
+		"trash, or delete the memory for good (EraseMemory)", show(id)))
 }
 
 // storedMemory is a memory with its rows.
@@ -361,7 +349,7 @@ func (s *Store) memoryForWriting(tx db.Tx, v viewer, id string) (storedMemory, e
 	m, err := s.memory(tx, v, id)
 	if err == nil && !m.writable {
 		err = newError(KindForbidden, "id", "memory %s belongs to %s, who shares it read-only", show(id),
-			ownerName(tx, m.Owner))
+			ownerName(tx, v, m.Owner))
 	}
 	return m, err
 }
@@ -441,16 +429,9 @@ func (m *readMemory) columns(v viewer, content string) db.Columns {
 
 // setTimes shows the times that are stored.
 func (m *storedMemory) setTimes() {
-	m.ExpiresAt, m.ValidFrom, m.ValidUntil = timeOf(m.times.Expires), timeOf(m.times.From), timeOf(m.times.Until)
+	m.ExpiresAt, m.ValidFrom, m.ValidUntil = kernel.TimeOf(m.times.Expires), kernel.TimeOf(m.times.From),
+		kernel.TimeOf(m.times.Until)
 	m.Supersedes = m.times.Supersedes
-}
-
-// timeOf returns a stored time, the zero time for none.
-func timeOf(micros *int64) time.Time {
-	if micros == nil {
-		return time.Time{}
-	}
-	return kernel.ToTime(*micros)
 }
 
 // decode returns the memory.
@@ -460,7 +441,7 @@ func (m *readMemory) decode() (storedMemory, error) {
 	}
 	m.setTimes()
 	if m.superseded != nil && (m.times.Until == nil || *m.superseded < *m.times.Until) {
-		m.ValidUntil = timeOf(m.superseded)
+		m.ValidUntil = kernel.TimeOf(m.superseded)
 	}
 	m.CreatedAt, m.UpdatedAt = kernel.ToTime(m.created), kernel.ToTime(m.updated)
 	var err error
@@ -479,123 +460,131 @@ func (s *Store) loadRows(tx db.Tx, v viewer, rows []int64) ([]storedMemory, erro
 	return s.loadColumns(tx, v, wholeContent, rows)
 }
 
-// Direction is the direction of a link, seen from the start of a walk.
-type Direction string
-
-// The values of [Direction].
+// What is read as the content of a memory.
 const (
-	Outgoing Direction = "outgoing" // it links to the other one
-	Incoming Direction = "incoming" // the other one links to it
+	wholeContent = `m.content`
+	noContent    = `''`
 )
 
-// Related is a memory reached over links.
-type Related struct {
-	Memory
-	Depth     int       // 1: linked directly
-	Direction Direction // of the link over which it was reached
-	Path      []string  // ids from the start of the walk to this memory, both included
-	Truncated bool      // shortened; see [MainMemory.Within]
+// List says which memories [Store.Memories] returns, and in which order.
+type List struct {
+	Collections []string // names; none means all
+	ProjectID   string   // only memories of this project; empty means no such limit
+	ProjectName string   // the same by name
+	Tags        []string // memories with any of these tags
+	Keys        []string // memories with any of these keys of the caller's own, at most 1,000; none means all
+	Filter      Filter
+
+	WithoutContent bool // leaves Content empty; deletions and changes of many do not look at it
+
+	// AsOf lists what was stored by a time and valid then, as it was; zero means what is valid now. Tags and Filter are
+	// compared with what memories say today. See docs/time.md.
+	AsOf time.Time
+
+	whenever bool // memories that are not valid now, too
+
+	// Sort is any order but SortRelevance; empty means SortCreatedAsc.
+	Sort SortOrder
 }
 
-// MarshalJSON returns the memory's form with depth, direction and path.
-func (r Related) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		memoryJSON
-		relatedJSON
-	}{r.Memory.json(), relatedJSON{r.Depth, r.Direction, r.Path, r.Truncated}})
-}
-
-// UnmarshalJSON reads the output of MarshalJSON.
-func (r *Related) UnmarshalJSON(data []byte) error {
-	var beside relatedJSON
-	var m Memory
-	if err := withMemory(data, &m, &beside); err != nil {
-		return err
-	}
-	*r = Related{Memory: m, Depth: beside.Depth, Direction: beside.Direction, Path: beside.Path,
-		Truncated: beside.Truncated}
-	return nil
-}
-
-// relatedJSON holds the additional members of a related memory.
-type relatedJSON struct {
-	Depth     int       `json:"depth"`
-	Direction Direction `json:"direction"`
-	Path      []string  `json:"path"`
-	Truncated bool      `json:"truncated,omitempty"`
-}
-
-// maxWalk bounds how far a walk over links may go.
-const maxWalk = 10
-
-// RelatedMemories follows the links of a memory in both directions, up to depth links away (1 to 10), nearest first.
-// Each memory appears once, on one of its shortest paths; a memory that this view may not see ends a path.
-func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) ([]Related, error) {
-	if depth < 1 || depth > maxWalk {
-		return nil, invalid("depth", "depth is %d; 1 to %d are allowed", depth, maxWalk)
-	}
-	var all []Related
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
-		start, err := s.memory(tx, v, id)
+// Memories iterates over all visible memories that match when it begins. It holds no lock and no transaction while the
+// caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
+// memories are skipped. The sequence ends after the first error.
+func (s *Store) Memories(ctx context.Context, l List) iter.Seq2[Memory, error] {
+	const page = 256
+	return func(yield func(Memory, error) bool) {
+		rows, err := s.listRows(ctx, l)
 		if err != nil {
-			return err
+			inGo[List](&err)
+			yield(Memory{}, err)
+			return
 		}
-		all, _, err = s.walk(tx, v, start, depth, 0)
+		for batch := range slices.Chunk(rows, page) {
+			var found []storedMemory
+			err := s.read(ctx, func(tx db.Tx, v viewer) error {
+				if found, err = s.loadColumns(tx, v, contentColumn(l.WithoutContent, l.AsOf), batch); err != nil {
+					return err
+				}
+				found, err = memoriesAsOf(tx, v, found, l.AsOf)
+				for i := range found {
+					if l.WithoutContent {
+						found[i].Content = ""
+					}
+				}
+				return err
+			})
+			if err != nil {
+				yield(Memory{}, err)
+				return
+			}
+			for _, m := range found {
+				if !yield(m.Memory, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// listRows returns the rows of the memories of a listing, in its order.
+func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) {
+	q := Query{Collections: l.Collections, ProjectID: l.ProjectID, ProjectName: l.ProjectName, Tags: l.Tags,
+		Keys: l.Keys, Filter: l.Filter, Sort: cmp.Or(l.Sort, SortCreatedAsc), AsOf: l.AsOf, whenever: l.whenever}
+	if err := checkAsOf(l.AsOf); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(memoryOrders[1:], q.Sort) {
+		return nil, invalid("sort_order", "{} is %s; allowed are %s", show(string(q.Sort)),
+			oneOf(memoryOrders[1:]))
+	}
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		selection, err := s.selection(tx, v, q)
+		if err == nil {
+			rows, err = selection.All(tx, q.Sort.byTime())
+		}
 		return err
 	})
-	return all, err
+	return rows, err
 }
 
-// walk follows links, up to depth links and most memories (0: any number), and reports whether there are more.
-func (s *Store) walk(tx db.Tx, v viewer, start storedMemory, depth, most int) (all []Related, more bool, err error) {
-	type step struct {
-		from      int64
-		direction Direction
+// contentColumn returns the column for a caller who does without contents. A look back compares the content itself.
+func contentColumn(without bool, asOf time.Time) string {
+	if without && asOf.IsZero() {
+		return noContent
 	}
-	paths := map[int64][]string{start.row: {start.ID}}
-	level := []int64{start.row}
-	for d := 1; d <= depth && len(level) > 0; d++ {
-		reached := map[int64]step{}
-		var next []int64
-		frontier := db.List(level)
-		err := tx.Each(func(row db.Rows) error {
-			var from, to int64
-			var direction Direction
-			if err := row.Scan(&from, &to, &direction); err != nil {
-				return err
-			}
-			if _, seen := paths[to]; seen {
-				return nil
-			}
-			if _, seen := reached[to]; !seen {
-				reached[to] = step{from, direction}
-				next = append(next, to)
-			}
-			return nil
-		}, `WITH level (id) AS `+db.Integers+`
-			SELECT memory_id, related_id, way FROM (
-				SELECT memory_id, related_id, 'outgoing' AS way, position FROM memory_link WHERE memory_id IN (SELECT id FROM level)
-				UNION ALL SELECT related_id, memory_id, 'incoming', position FROM memory_link WHERE related_id IN (SELECT id
-				FROM level)) steps
-			ORDER BY way DESC, position, related_id`, frontier)
-		if err != nil {
-			return nil, false, err
-		}
-		if most > 0 && len(all)+len(next) > most {
-			next, more = next[:most-len(all)], true
-		}
-		found, err := s.loadRows(tx, v, next)
-		if err != nil {
-			return nil, false, err
-		}
-		level = level[:0]
-		for _, m := range found {
-			from := reached[m.row]
-			path := append(append([]string{}, paths[from.from]...), m.ID)
-			paths[m.row] = path
-			level = append(level, m.row)
-			all = append(all, Related{Memory: m.Memory, Depth: d, Direction: from.direction, Path: path})
-		}
+	return wholeContent
+}
+
+// loadColumns does the same as loadRows with another column as the content.
+func (s *Store) loadColumns(tx db.Tx, v viewer, content string, rows []int64) ([]storedMemory, error) {
+	if len(rows) == 0 {
+		return nil, nil
 	}
-	return all, more, nil
+	found, err := s.loadMemoriesWith(tx, v, content, `m.id IN `+db.Integers, db.List(rows))
+	if err != nil {
+		return nil, err
+	}
+	place := make(map[int64]int, len(rows))
+	for i, row := range rows {
+		place[row] = i
+	}
+	slices.SortFunc(found, func(a, b storedMemory) int { return place[a.row] - place[b.row] })
+	return found, nil
+}
+
+// emptyList returns a list that JSON writes as [] even if it is nil.
+func emptyList[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview. It reports
+// whether anything was left out.
+func (m *Memory) shorten(characters int) bool {
+	preview := ContextMemory{Memory: *m}
+	preview.shorten(characters)
+	*m = preview.Memory
+	return preview.Truncated
 }

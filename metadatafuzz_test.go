@@ -70,7 +70,7 @@ func FuzzMetadataPatch(f *testing.F) {
 			mustBeRefusal(t, err)
 			again, err := s.GetMemory(ctx, added.ID)
 			if err != nil || !reflect.DeepEqual(read, again) {
-				t.Fatalf("a refused patch changed the memory: %+v, %v", again, err)
+				t.Fatalf("a refused patch changed the memory: %+v, %v, want no error and read %v", again, err, again)
 			}
 			return
 		}
@@ -97,7 +97,7 @@ func FuzzMetadataPatch(f *testing.F) {
 func mustBeRefusal(t *testing.T, err error) {
 	t.Helper()
 	if !errors.Is(err, ErrInvalid) && !errors.Is(err, ErrTooLarge) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want ErrInvalid or ErrTooLarge", err)
 	}
 }
 
@@ -169,7 +169,7 @@ func toJSON(t *testing.T, v any) any {
 	}
 	object, ok := exactObject(string(encoded))
 	if !ok {
-		t.Fatalf("%s is no object", encoded)
+		t.Fatalf("got %s, want an object", encoded)
 	}
 	return object
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
+	"github.com/souvenir-ai/souvenir/internal/standing"
+	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -90,7 +92,6 @@ type ModuleTask struct {
 
 const (
 	moduleNewest = 5
-	moduleLine   = 120 // characters of a line
 
 	// leastCosine is the minimum similarity to a module's name for a memory without any word of it. With the built-in
 	// model, memories unrelated to a name mostly stay below 0.15.
@@ -100,7 +101,7 @@ const (
 // MarshalJSON returns the memory's form with match, and score for memories found by meaning.
 func (m ModuleMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		memoryJSON
+		writtenMemory
 		moduleMemoryJSON
 	}{m.Memory.json(), moduleMemoryJSON{m.Match, m.Score, m.Truncated}})
 }
@@ -144,26 +145,27 @@ func (q *ModuleQuery) check() error {
 	}
 	q.Limit = cmp.Or(q.Limit, DefaultModuleLimit)
 	if q.Limit < 1 || q.Limit > MaxLimit {
-		return invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxLimit)
+		return invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxLimit)
 	}
 	return nil
 }
 
 // ModuleState returns the state of a module: its own memories and related ones, their files, and a summary.
 func (s *Store) ModuleState(ctx context.Context, q ModuleQuery) (ModuleState, error) {
-	return hooked(ctx, s, OperationSearch, "ModuleState", func(ctx context.Context, o *operation) (ModuleState, error) {
-		if err := q.check(); err != nil {
-			return ModuleState{}, err
-		}
-		var err error
-		if q.Module, err = o.searchText(ctx, ProjectRef{ID: q.ProjectID, Name: q.ProjectName}, q.Module); err != nil {
-			return ModuleState{}, err
-		}
-		if err := q.check(); err != nil {
-			return ModuleState{}, err
-		}
-		return s.moduleState(ctx, q)
-	})
+	return hooked(ctx, s, OperationSearch, "ModuleState",
+		func(ctx context.Context, o *operation) (_ ModuleState, err error) {
+			defer inGo[ModuleQuery](&err)
+			if err := q.check(); err != nil {
+				return ModuleState{}, err
+			}
+			if q.Module, err = o.searchText(ctx, ProjectRef{ID: q.ProjectID, Name: q.ProjectName}, q.Module); err != nil {
+				return ModuleState{}, err
+			}
+			if err := q.check(); err != nil {
+				return ModuleState{}, err
+			}
+			return s.moduleState(ctx, q)
+		})
 }
 
 func (s *Store) moduleState(ctx context.Context, q ModuleQuery) (ModuleState, error) {
@@ -219,7 +221,7 @@ func (r *moduleReader) gather() error {
 	for i, m := range found {
 		if i < moduleNewest {
 			r.state.Summary.Newest = append(r.state.Summary.Newest,
-				ModuleChange{ID: m.ID, Line: firstLine(m.Content), UpdatedAt: m.UpdatedAt})
+				ModuleChange{ID: m.ID, Line: shorten.FirstLine(m.Content), UpdatedAt: m.UpdatedAt})
 		}
 		if i < r.query.Limit {
 			r.state.Memories = append(r.state.Memories, ModuleMemory{Memory: m.Memory, Match: r.match[m.row]})
@@ -328,10 +330,11 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	for _, h := range hits {
 		rows = append(rows, h.Row)
 	}
-	if err := r.showHits(r.tx, r.viewer, hits, ranked, Query{}, &found); err != nil {
+	shown, err := r.showMemories(r.tx, r.viewer, contentColumn(false, time.Time{}), page{hits, ranked}, 0)
+	if err != nil {
 		return nil, err
 	}
-	for _, h := range found.Hits {
+	for _, h := range shown {
 		r.state.Memories = append(r.state.Memories, ModuleMemory{Memory: h.Memory, Match: MatchMeaning, Score: h.Score})
 	}
 	return rows, nil
@@ -383,47 +386,11 @@ func (r *moduleReader) openTasks() error {
 		return nil //nolint:nilerr // a warning reports it
 	}
 	for _, task := range todo.Tasks {
-		if !task.Done && names(task.Text, r.query.Module) {
+		if !task.Done && text.HasName(task.Text, r.query.Module) {
 			r.state.Summary.OpenTasks = append(r.state.Summary.OpenTasks, ModuleTask{ID: task.ID, Text: task.Text})
 		}
 	}
 	return nil
-}
-
-// names reports whether a text contains a name, in any case, as whole words.
-func names(text, name string) bool {
-	text, name = strings.ToLower(text), strings.ToLower(name)
-	if name == "" {
-		return false
-	}
-	for at := 0; ; {
-		i := strings.Index(text[at:], name)
-		if i < 0 {
-			return false
-		}
-		i += at
-		before, _ := utf8.DecodeLastRuneInString(text[:i])
-		after, _ := utf8.DecodeRuneInString(text[i+len(name):])
-		if !wordRune(before) && !wordRune(after) {
-			return true
-		}
-		_, size := utf8.DecodeRuneInString(text[i:])
-		at = i + size
-	}
-}
-
-func wordRune(r rune) bool {
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
-}
-
-// firstLine returns the first non-empty line of a text, at most 120 characters of it.
-func firstLine(content string) string {
-	for line := range strings.Lines(content) {
-		if line = strings.TrimSpace(line); line != "" {
-			return shorten.Words(line, moduleLine)
-		}
-	}
-	return ""
 }
 
 // Within returns the state shortened until its JSON has about this many tokens (at least [MinTokenBudget]). If it fits,
@@ -485,4 +452,85 @@ func mostFrequent(counts map[string]int) map[string]int {
 		kept[name] = counts[name]
 	}
 	return kept
+}
+
+// Module is a module that memories name.
+type Module struct {
+	Name     string `json:"module_name"`
+	Memories int    `json:"memories"` // that name it
+}
+
+const (
+	maxModules    = 100 // listed at most
+	maxModuleName = 128 // characters
+)
+
+// Modules are named in the metadata of memories or by a tag; a memory that does both is counted by its metadata. A tag
+// without the prefix "module:" may name one, too, but looks like any other tag. The range of the index is a little
+// wider than the tags it is for. The first query follows its index, to avoid a sort.
+func modulesInMetadata(v viewer) string {
+	return `SELECT max(` + db.Module + `), count(*) FROM memory ` + db.ByModule + `
+		WHERE ` + db.Module + ` IS NOT NULL AND partition_id IN ` + db.Integers1 +
+		v.Alive(`memory`) + ` GROUP BY lower(` + db.Module + `)`
+}
+
+func modulesInTags(v viewer) string {
+	return `SELECT max(substr(t.tag, 8)), count(DISTINCT t.memory_id) FROM memory_tag t ` + db.InOrder +
+		` memory m ON m.id = t.memory_id
+		WHERE lower(t.tag) >= 'module:' AND lower(t.tag) < 'module<' AND substr(t.tag, 7, 1) = ':' AND m.partition_id IN ` +
+		db.Integers1 + `
+			AND coalesce(lower(trim(` + db.Module + `)) <> lower(trim(substr(t.tag, 8))), true)` + v.Alive(`m`) + `
+		GROUP BY lower(t.tag)`
+}
+
+// Modules returns the modules that the memories of a project name, by module_name in their metadata or by a tag
+// module:NAME. The zero ProjectRef means all visible memories. It returns the 100 modules with the most memories, the
+// most first. Names that differ only in case are the same module. An unknown project has none, which is not an error.
+func (h *Insights) Modules(ctx context.Context, project ProjectRef) (_ []Module, err error) {
+	defer inGo[ProjectRef](&err)
+	s := h.s
+	if err := valid.Project(project.ID, project.Name); err != nil {
+		return nil, err
+	}
+	var all []Module
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		all = []Module{}
+		sel, err := s.selection(tx, v, Query{ProjectID: project.ID, ProjectName: project.Name, whenever: true})
+		if err != nil || len(sel.Partitions) == 0 {
+			return err
+		}
+		named := map[string]Module{}
+		for _, query := range []string{modulesInMetadata(v), modulesInTags(v)} {
+			err := tx.Each(func(row db.Rows) error {
+				var name string
+				var n int
+				if err := row.Scan(&name, &n); err != nil {
+					return err
+				}
+				if name = strings.Trim(name, " "); name == "" || utf8.RuneCountInString(name) > maxModuleName {
+					return nil
+				}
+				m := named[db.Lower(name)]
+				named[db.Lower(name)] = Module{max(m.Name, name), m.Memories + n}
+				return nil
+			}, query, sel.PartitionList())
+			if err != nil {
+				return err
+			}
+		}
+		all = slices.SortedFunc(maps.Values(named), func(a, b Module) int {
+			return cmp.Or(b.Memories-a.Memories, cmp.Compare(a.Name, b.Name))
+		})
+		all = append([]Module{}, all[:min(len(all), maxModules)]...) // never nil
+		return nil
+	})
+	return all, err
+}
+
+// ruleRows returns the rows of the rules in a selection by their type.
+func (s *shared) ruleRows(tx db.Tx, sel selection) (map[RuleType]int64, error) {
+	if len(sel.Partitions) == 0 {
+		return map[RuleType]int64{}, nil
+	}
+	return standing.Rules[RuleType](tx, s.now(), sel.PartitionList())
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/accesstoken"
 	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // What of OAuth is not seen from outside: users who are disabled, what the file keeps, limits, damage, and forgeries.
@@ -145,11 +146,11 @@ func TestTheFileKeepsNoSecretOfOAuth(t *testing.T) {
 	for what, secret := range map[string]string{"client secret": c.Secret, "code": x.Code,
 		"first refresh token": tokens.RefreshToken, "second": next.RefreshToken, "access token": next.AccessToken} {
 		if strings.Contains(kept, secret) {
-			t.Errorf("the file keeps the %s", what)
+			t.Errorf("the file keeps the %s: got %v, want no %q in kept", what, kept, secret)
 		}
 	}
 	if !strings.Contains(kept, c.ID) {
-		t.Error("the comparison is with nothing")
+		t.Errorf("the comparison is with nothing: got %v, want %q in kept", kept, c.ID)
 	}
 }
 
@@ -215,9 +216,10 @@ func TestPurgeDeletesWhatCanNeverCount(t *testing.T) {
 
 func TestStrangersCannotFillTheFileWithClients(t *testing.T) {
 	s, passed := openOAuth(t)
+	s.oauth.clients = longtest.Size(maxClients, 2000)
 	mustExec(t, s, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 		INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at)
-		SELECT 'x' || i, 'registered', '', 'none', '[]', '{}', ?2, ?2 FROM n`, maxClients-1, s.now())
+		SELECT 'x' || i, 'registered', '', 'none', '[]', '{}', ?2, ?2 FROM n`, s.oauth.clients-1, s.now())
 	mustRegister(t, s)
 	_, err := s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
 	wantOAuth(t, "RegisterClient", err, ErrTooLarge, OAuthUnavailable)
@@ -313,7 +315,7 @@ func TestEndedCallsOfOAuthSaySo(t *testing.T) {
 		}
 		for what, err := range calls(ended) {
 			if !errors.Is(err, context.Canceled) {
-				t.Errorf("%s with a context that has ended gives %v", what, err)
+				t.Errorf("%s with a context that has ended gives %v, want context.Canceled", what, err)
 			}
 		}
 	}
@@ -322,7 +324,7 @@ func TestEndedCallsOfOAuthSaySo(t *testing.T) {
 	}
 	for what, err := range calls(t.Context()) {
 		if !errors.Is(err, ErrClosed) {
-			t.Errorf("%s of a closed store gives %v", what, err)
+			t.Errorf("%s of a closed store gives %v, want ErrClosed", what, err)
 		}
 	}
 }
@@ -361,13 +363,14 @@ func TestARetiredKeySignsNothingNew(t *testing.T) {
 
 func TestDescriptionsAreWhatOAuthAllows(t *testing.T) {
 	if got := asDescription("Invalid client: \"ä\\\n…\" ~ done"); got != "Invalid client: '???...' ~ done" {
-		t.Errorf("got %q", got)
+		t.Errorf(`got %q, want "Invalid client: '???...' ~ done"`, got)
 	}
 	e := &OAuthError{Code: "invalid_client", Description: "Invalid client"}
 	encoded, err := json.Marshal(e)
 	if err != nil || string(encoded) != `{"error":"invalid_client","error_description":"Invalid client"}` ||
 		e.Error() != "invalid_client: Invalid client" {
-		t.Errorf("%s, %v, %v", encoded, err, e)
+		t.Errorf(`got %s, %v, %v, want no error, encoded {"error":"invalid_client","error_description":"Invalid client"} `+
+			`and error "invalid_client: Invalid client"`, encoded, err, e)
 	}
 	if cause := errors.New("not the client's fault"); !errors.Is(asOAuth(cause, OAuthInvalidScope), cause) {
 		t.Error("got an error of the store for the client, want none")
@@ -415,7 +418,7 @@ func FuzzAccessToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string) {
 		p, err := s.Accounts().CheckAccessToken(ctx, checkOf(token))
 		if (err == nil) != (token == genuine) {
-			t.Fatalf("%q gives %+v, %v", token, p, err)
+			t.Fatalf("%q gives %+v, %v, want no error only for %q", token, p, err, genuine)
 		}
 		if err != nil {
 			wantOAuth(t, "CheckAccessToken", err, ErrUnauthenticated, OAuthInvalidToken)
@@ -460,7 +463,7 @@ func FuzzClientRegistration(f *testing.F) {
 			t.Fatalf("%s is refused the second time: %v", encoded, err)
 		}
 		if twice, err := json.Marshal(again); err != nil || !bytes.Equal(twice, encoded) {
-			t.Fatalf("%s becomes %s", encoded, twice)
+			t.Fatalf("%s becomes %s, want no error and twice %.200q", encoded, twice, encoded)
 		}
 	})
 }
@@ -535,7 +538,7 @@ func TestWhatAUserRefusesIsRemembered(t *testing.T) {
 		}
 		grants, err := s.Accounts().Grants(t.Context())
 		if err != nil || !slices.Equal(grants[0].Refused, g.kept) || !slices.Equal(grants[0].Scopes, g.scopes) {
-			t.Errorf("of %v became %+v (%v)", g, grants[0], err)
+			t.Errorf("of %v became %+v (%v), want no error, refused %v and scopes %v", g, grants[0], err, g.kept, g.scopes)
 		}
 	}
 	_, err := s.Accounts().Authorize(t.Context(),

@@ -59,9 +59,9 @@ func (c Client) MarshalJSON() ([]byte, error) {
 		c.CreatedAt, c.UpdatedAt})
 }
 
-// ClientRegistration is what an OAuth client says about itself: the metadata of RFC 7591, section 2. It reads and
-// writes the JSON of a registration request, response, or client id metadata document: members without a field are in
-// Extra, and empty ones are left out.
+// ClientRegistration has the metadata of an OAuth client, by RFC 7591, section 2. It reads and writes the JSON of a
+// registration request, response, or client id metadata document: members without a field are in Extra, and empty ones
+// are left out.
 type ClientRegistration struct {
 	RedirectURIs []string // redirect_uris: 1 to 20 that CheckRedirectURI allows
 	ClientName   string   // client_name: the name that people see; at most 200 characters
@@ -161,8 +161,9 @@ const maxClients = 100_000
 // RegisterClient registers a client dynamically (RFC 7591). Metadata that cannot be stored is ErrInvalid or ErrTooLarge
 // with the code invalid_client_metadata or invalid_redirect_uri. A client that no user consents to within a day is
 // deleted; at 100,000 clients, clients without a grant are deleted, too.
-func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (RegisteredClient, error) {
-	s, err := h.operator(ctx, "RegisterClient")
+func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (_ RegisteredClient, err error) {
+	defer inGo[ClientRegistration](&err, "metadata", "ClientRegistration")
+	s, err := h.serving(ctx, "RegisterClient")
 	if err != nil {
 		return RegisteredClient{}, err
 	}
@@ -204,15 +205,16 @@ func (s *Store) checkRoomForClient(tx db.Tx) error {
 			s.now()-unusedLifetime.Microseconds())
 		return err
 	}
+	most := cmp.Or(s.oauth.clients, maxClients)
 	n, err := count()
 	for _, makeRoom := range []func() error{func() error { return purgeOAuth(tx, s.now()) }, forget} {
-		if err == nil && n >= maxClients {
+		if err == nil && n >= most {
 			if err = makeRoom(); err == nil {
 				n, err = count()
 			}
 		}
 	}
-	if err == nil && n >= maxClients {
+	if err == nil && n >= most {
 		return oauthError(KindTooLarge, OAuthUnavailable, "",
 			"%d clients have registered themselves, the maximum; unused ones are deleted after a day", n)
 	}
@@ -236,8 +238,9 @@ type NewClient struct {
 func (n NewClient) Format(f fmt.State, _ rune) { redact.Format(f, n, "Secret") }
 
 // AddClient adds a client of the view's user. An ID that is taken is ErrConflict.
-func (h *Accounts) AddClient(ctx context.Context, n NewClient) (RegisteredClient, error) {
-	s, err := h.own(ctx, "AddClient")
+func (h *Accounts) AddClient(ctx context.Context, n NewClient) (_ RegisteredClient, err error) {
+	defer inGo[NewClient](&err)
+	s, err := h.servingOwn(ctx, "AddClient")
 	if err != nil {
 		return RegisteredClient{}, err
 	}
@@ -289,7 +292,7 @@ func (n NewClient) check() error {
 		return err
 	}
 	if scheme, _, found := strings.Cut(strings.ToLower(n.ID), ":"); found && (scheme == "https" || scheme == "http") {
-		return invalid("client_id", "client_id is %s; a URL is the id of the client with its document there, so choose "+
+		return invalid("client_id", "{} is %s; a URL is the id of the client with its document there, so choose "+
 			"another one", show(n.ID))
 	}
 	switch {
@@ -297,7 +300,7 @@ func (n NewClient) check() error {
 		return nil
 	case n.AuthMethod == AuthNone:
 		return invalid("client_secret",
-			"client_secret is given for a client that authenticates itself with none; leave one of the two out")
+			"{} is given for a client that authenticates itself with none; leave one of the two out")
 	}
 	return clientmeta.CheckVisibleASCII("client_secret", n.Secret, 256)
 }
@@ -312,21 +315,27 @@ type DocumentClient struct {
 
 // SetDocumentClient stores or updates a client from its document. A deactivated client is ErrUnauthenticated with
 // invalid_client.
-func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Client, error) {
-	s, err := h.operator(ctx, "SetDocumentClient")
+func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (_ Client, err error) {
+	defer inGo[DocumentClient](&err, "client_id", ".URL", "metadata", ".Registration")
+	s, err := h.serving(ctx, "SetDocumentClient")
 	if err != nil {
 		return Client{}, err
 	}
-	if err := CheckDocumentURL(d.URL); err != nil {
+	if err := checkDocumentURL(d.URL); err != nil {
 		return Client{}, err
 	}
 	if id, ok := d.Registration.Extra["client_id"]; ok && id != d.URL {
-		return Client{}, invalidMetadata("client_id", "client_id in the document is %s, but the document is that of %s",
-			jsonobject.Show(id), show(d.URL))
+		return Client{}, asGo[DocumentClient](invalidMetadata("client_id", "{} in the document is %s, but the document is "+
+			"that of %s", jsonobject.Show(id), show(d.URL)), "client_id", ".Registration.Extra.client_id")
 	}
 	if d.Registration.ClientName == "" {
 		return Client{}, invalidMetadata("client_name",
-			"client_name is missing in the document of %s; people need to see a name", show(d.URL))
+			"{} is missing in the document of %s; people need to see a name", show(d.URL))
+	}
+	if !d.ExpiresAt.IsZero() {
+		if err := valid.Time("expires_at", d.ExpiresAt.UnixMicro()); err != nil {
+			return Client{}, err
+		}
 	}
 	r, err := d.Registration.checked(ClientDocument)
 	if err != nil {
@@ -359,8 +368,9 @@ func (h *Accounts) SetDocumentClient(ctx context.Context, d DocumentClient) (Cli
 }
 
 // GetClient returns a client, active or not. An unknown one is ErrNotFound with invalid_client.
-func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, error) {
-	s, err := h.operator(ctx, "GetClient")
+func (h *Accounts) GetClient(ctx context.Context, clientID string) (_ Client, err error) {
+	defer inGo[struct{}](&err, "client_id", "clientID")
+	s, err := h.serving(ctx, "GetClient")
 	if err != nil {
 		return Client{}, err
 	}
@@ -369,7 +379,7 @@ func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, erro
 		var found bool
 		var err error
 		if c, found, err = loadClient(tx, clientID); err == nil && !found {
-			return oauthError(KindNotFound, OAuthInvalidClient, "client_id", "Invalid client: client_id %s is unknown",
+			return oauthError(KindNotFound, OAuthInvalidClient, "client_id", "Invalid client: {} %s is unknown",
 				show(clientID))
 		}
 		return err
@@ -383,7 +393,7 @@ func (h *Accounts) GetClient(ctx context.Context, clientID string) (Client, erro
 // Clients returns the clients that the view's user made, deactivated ones included, by name. The operator's store
 // returns all clients of all kinds.
 func (h *Accounts) Clients(ctx context.Context) ([]Client, error) {
-	s, err := h.own(ctx, "Clients")
+	s, err := h.servingOwn(ctx, "Clients")
 	if err != nil {
 		return nil, err
 	}
@@ -415,7 +425,7 @@ func (s *Store) ownClient(tx db.Tx, v viewer, clientID string) (storedClient, er
 		return storedClient{}, err
 	}
 	if len(found) == 0 {
-		return storedClient{}, newError(KindNotFound, "client_id", "client_id %s is not an OAuth client of this user",
+		return storedClient{}, newError(KindNotFound, "client_id", "{} %s is not an OAuth client of this user",
 			show(clientID))
 	}
 	return found[0], nil
@@ -424,8 +434,9 @@ func (s *Store) ownClient(tx db.Tx, v viewer, clientID string) (storedClient, er
 // RegenerateClientSecret gives a client a new secret; the old one is refused from then on. Tokens stay valid. The
 // operator may do so for any client, others for their own. A client without a secret or a deactivated one is
 // ErrInvalid.
-func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) (RegisteredClient, error) {
-	s, err := h.own(ctx, "RegenerateClientSecret")
+func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) (_ RegisteredClient, err error) {
+	defer inGo[struct{}](&err, "client_id", "clientID")
+	s, err := h.servingOwn(ctx, "RegenerateClientSecret")
 	if err != nil {
 		return RegisteredClient{}, err
 	}
@@ -453,8 +464,9 @@ func (h *Accounts) RegenerateClientSecret(ctx context.Context, clientID string) 
 
 // DeactivateClient permanently deactivates a client: its grants, codes and tokens end at once. Doing so again changes
 // nothing. The operator may do so with any client, others with their own.
-func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) error {
-	s, err := h.own(ctx, "DeactivateClient")
+func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) (err error) {
+	defer inGo[struct{}](&err, "client_id", "clientID")
+	s, err := h.servingOwn(ctx, "DeactivateClient")
 	if err != nil {
 		return err
 	}
@@ -548,7 +560,7 @@ func (s *Store) insertClient(tx db.Tx, c *storedClient, secret string) error {
 		c.expires(), c.maker)
 	if err == nil && c.row == 0 {
 		return newError(KindConflict, "client_id",
-			"client_id %s is taken; choose another one, or leave it out to get a random one", show(c.ID))
+			"{} %s is taken; choose another one, or leave it out to get a random one", show(c.ID))
 	}
 	return err
 }
@@ -584,18 +596,5 @@ func (c storedClient) expires() any {
 	if c.Kind != ClientDocument {
 		return nil
 	}
-	if c.ExpiresAt.IsZero() {
-		return int64(0)
-	}
-	return c.ExpiresAt.UnixMicro()
-}
-
-// endMadeClients deactivates the clients whose parent has ended.
-func endMadeClients(tx db.Tx, now int64) error {
-	_, err := tx.Exec(`UPDATE oauth_client SET disabled_at = ?1, updated_at = ?1 WHERE maker <> '' AND disabled_at IS NULL
-		AND NOT EXISTS (SELECT 1 `+fromToken+` WHERE oauth_client.maker = 'token ' || t.uid AND NOT `+tokenEnded+
-		` AND coalesce(t.expires_at > ?1, true))
-		AND NOT EXISTS (SELECT 1 FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id
-			WHERE oauth_client.maker = 'grant ' || g.uid AND g.revoked_at IS NULL AND c.disabled_at IS NULL)`, now)
-	return err
+	return max(0, c.ExpiresAt.UnixMicro()) // the zero time is long before 1970
 }

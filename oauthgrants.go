@@ -70,8 +70,9 @@ func (a AuthorizationCode) Format(f fmt.State, _ rune) { redact.Format(f, a, "Co
 // CheckAuthorization checks whether a user could grant a client's request, before the user is asked. It is lenient
 // about Projects and empty Scopes: the user chooses these. Errors about client_id and redirect_uri (the Argument of the
 // Error) must be shown to the user; any other may be sent to the client by redirect.
-func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (Client, error) {
-	s, err := h.operator(ctx, "CheckAuthorization")
+func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (_ Client, err error) {
+	defer inGo[Authorization](&err)
+	s, err := h.serving(ctx, "CheckAuthorization")
 	if err != nil {
 		return Client{}, err
 	}
@@ -93,17 +94,18 @@ func (h *Accounts) CheckAuthorization(ctx context.Context, a Authorization) (Cli
 // deactivated client is ErrUnauthenticated with invalid_client; other faults are ErrInvalid, or ErrTooLarge, with
 // invalid_request, invalid_scope or invalid_target; an unknown project is ErrNotFound; a user who is disabled is
 // ErrForbidden with access_denied.
-func (h *Accounts) Authorize(ctx context.Context, a Authorization) (AuthorizationCode, error) {
-	s, err := h.own(ctx, "Authorize")
+func (h *Accounts) Authorize(ctx context.Context, a Authorization) (_ AuthorizationCode, err error) {
+	defer inGo[Authorization](&err)
+	s, err := h.servingOwn(ctx, "Authorize")
 	if err != nil {
 		return AuthorizationCode{}, err
 	}
 	switch {
 	case a.Projects != nil && len(a.Projects) == 0:
 		return AuthorizationCode{}, invalid("projects",
-			"projects is empty; name the projects that the client may see, or leave it out for all")
+			"{} is empty; name the projects that the client may see, or leave it out for all")
 	case len(a.Projects) > maxTokenProjects:
-		return AuthorizationCode{}, newError(KindTooLarge, "projects", "projects names %d projects; at most %d are allowed",
+		return AuthorizationCode{}, newError(KindTooLarge, "projects", "{} names %d projects; at most %d are allowed",
 			len(a.Projects), maxTokenProjects)
 	}
 	var code AuthorizationCode
@@ -151,7 +153,7 @@ func (a Authorization) checked(tx db.Tx) (storedClient, Authorization, error) {
 		return client, a, asOAuth(err, OAuthInvalidScope)
 	}
 	if len(a.Scopes) == 0 {
-		return client, a, oauthError(KindInvalid, OAuthInvalidScope, "scope", "scope is empty; at least one of %s is needed",
+		return client, a, oauthError(KindInvalid, OAuthInvalidScope, "scope", "{} is empty; at least one of %s is needed",
 			oneOf(Scopes()))
 	}
 	if a.Refused, err = checkScopes("refused", a.Refused); err != nil {
@@ -170,23 +172,23 @@ func (a Authorization) checkChallenge(client storedClient) error {
 	if a.CodeChallenge == "" {
 		switch {
 		case a.CodeChallengeMethod != "":
-			return refuse("code_challenge", "code_challenge is missing, but code_challenge_method is %s",
+			return refuse("code_challenge", "{} is missing, but code_challenge_method is %s",
 				show(a.CodeChallengeMethod))
 		case client.Metadata.TokenEndpointAuthMethod == AuthNone:
 			return refuse("code_challenge",
-				"code_challenge is missing; a client without a secret must send one, with the method S256 (RFC 7636)")
+				"{} is missing; a client without a secret must send one, with the method S256 (RFC 7636)")
 		}
 		return nil
 	}
 	if a.CodeChallengeMethod != "S256" {
 		return refuse("code_challenge_method",
-			"code_challenge_method is %s; S256 is needed (without it, plain is meant, which is not supported)",
+			"{} is %s; S256 is needed (without it, plain is meant, which is not supported)",
 			show(a.CodeChallengeMethod))
 	}
 	sum, err := base64.RawURLEncoding.Strict().DecodeString(a.CodeChallenge)
 	if err != nil || len(sum) != sha256.Size || len(a.CodeChallenge) != base64.RawURLEncoding.EncodedLen(sha256.Size) {
 		return refuse("code_challenge",
-			"code_challenge is %s; the 43 characters of a SHA-256 in base64url are needed (RFC 7636, 4.2)",
+			"{} is %s; the 43 characters of a SHA-256 in base64url are needed (RFC 7636, 4.2)",
 			show(a.CodeChallenge))
 	}
 	return nil
@@ -279,7 +281,7 @@ type Grant struct {
 
 // Grants returns the grants of the view's user that are not revoked, the newest first.
 func (h *Accounts) Grants(ctx context.Context) ([]Grant, error) {
-	s, err := h.own(ctx, "Grants")
+	s, err := h.servingOwn(ctx, "Grants")
 	if err != nil {
 		return nil, err
 	}
@@ -298,15 +300,16 @@ func (h *Accounts) Grants(ctx context.Context) ([]Grant, error) {
 
 // RevokeGrant revokes a grant of the view's user: the client's code and all its tokens end at once. Doing so again
 // changes nothing; an unknown grant is ErrNotFound.
-func (h *Accounts) RevokeGrant(ctx context.Context, id string) error {
-	s, err := h.own(ctx, "RevokeGrant")
+func (h *Accounts) RevokeGrant(ctx context.Context, id string) (err error) {
+	defer inGo[struct{}](&err, "grant_id", "id")
+	s, err := h.servingOwn(ctx, "RevokeGrant")
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
 		rows, err := db.Column[int64](tx, `SELECT id FROM oauth_grant WHERE uid = ? AND user_id = ?`, id, v.User)
 		if err == nil && len(rows) == 0 {
-			err = newError(KindNotFound, "id", "id %s is not an OAuth grant of this user", show(id))
+			err = newError(KindNotFound, "id", "{} %s is not an OAuth grant of this user", show(id))
 		}
 		if err != nil {
 			return err
@@ -395,7 +398,7 @@ func activeClient(tx db.Tx, clientID string) (storedClient, error) {
 // invalidClient is the one error for everything wrong with a client, so that probing reveals nothing.
 func invalidClient(clientID string) error {
 	return oauthError(KindUnauthenticated, OAuthInvalidClient, "client_id",
-		"Invalid client: client_id %s is unknown or deactivated, or client_secret is wrong", show(clientID))
+		"Invalid client: {} %s is unknown or deactivated, or {client_secret} is wrong", show(clientID))
 }
 
 // MatchRedirectURI reports whether a redirect URI that a client gives is one that it has registered: the same string,
@@ -406,16 +409,22 @@ func MatchRedirectURI(registered, given string) bool { return redirect.Match(reg
 // CheckRedirectURI says whether a client may register a redirect URI: https anywhere, http on a loopback address
 // (127.0.0.1, [::1] or localhost), or an application's own scheme, such as cursor://host/path or com.example.app:/path;
 // in printable ASCII, without fragment, user or wildcard. The error carries invalid_redirect_uri (RFC 7591).
-func CheckRedirectURI(uri string) error {
+func CheckRedirectURI(uri string) (err error) {
+	defer inGo[struct{}](&err, "redirect_uri", "uri", "redirect_uris", "uri")
 	return asOAuth(clientmeta.CheckRedirectURI(uri), OAuthInvalidRedirectURI)
 }
 
 // CheckDocumentURL checks that a client_id can be the URL of a client id metadata document: https, with a path, without
 // user, query, fragment and dot segments, in its shortest spelling. The error is ErrInvalid with invalid_client.
-func CheckDocumentURL(id string) error {
+func CheckDocumentURL(id string) (err error) {
+	defer inGo[struct{}](&err, "client_id", "id")
+	return checkDocumentURL(id)
+}
+
+func checkDocumentURL(id string) error {
 	if !clientmeta.IsDocumentURL(id) {
 		return oauthError(KindInvalid, OAuthInvalidClient, "client_id",
-			"Invalid client: client_id is %s; an https URL with a path, without user, query, fragment and dot segments "+
+			"Invalid client: {} is %s; an https URL with a path, without user, query, fragment and dot segments "+
 				"is needed", show(id))
 	}
 	return nil
@@ -442,8 +451,9 @@ const (
 
 // oauthState is the state that a store keeps in memory for OAuth.
 type oauthState struct {
-	keys   accesstoken.Keys
-	purged atomic.Int64 // when this process last purged
+	keys    accesstoken.Keys
+	purged  atomic.Int64 // when this process last purged
+	clients int          // the most clients known by registration or document; 0 means maxClients, tests have fewer
 }
 
 // purgeNowAndThen purges occasionally, as part of a write that is rare anyway.
@@ -500,12 +510,12 @@ func canonicalResource(resource string) (string, error) {
 	u, err := url.Parse(resource)
 	switch {
 	case len(resource) > maxURI:
-		return "", oauthError(KindTooLarge, OAuthInvalidTarget, "resource", "resource is %d bytes; at most %d are allowed",
+		return "", oauthError(KindTooLarge, OAuthInvalidTarget, "resource", "{} is %d bytes; at most %d are allowed",
 			len(resource), maxURI)
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
 		strings.Contains(resource, "#"):
 		return "", oauthError(KindInvalid, OAuthInvalidTarget, "resource",
-			"resource is %s; the absolute http or https URI of a service, without user and fragment, is needed", show(resource))
+			"{} is %s; the absolute http or https URI of a service, without user and fragment, is needed", show(resource))
 	}
 	u.Host = strings.ToLower(u.Host)
 	return strings.TrimSuffix(u.String(), "/"), nil
@@ -525,7 +535,7 @@ func activeGrant(tx db.Tx, u storedUser, id string) (storedGrant, error) {
 	found, err := loadGrants(tx, `g.uid = ? AND g.user_id = ? AND g.revoked_at IS NULL AND c.disabled_at IS NULL`, id,
 		u.row)
 	if err == nil && len(found) == 0 {
-		err = newError(KindNotFound, "grant_id", "grant_id %s is not an OAuth grant of this user, or has ended", show(id))
+		err = newError(KindNotFound, "grant_id", "{} %s is not an OAuth grant of this user, or has ended", show(id))
 	}
 	if err != nil {
 		return storedGrant{}, err

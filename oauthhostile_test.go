@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -26,16 +27,16 @@ func TestDamagedGrantsGiveErrorsAndNoAccess(t *testing.T) {
 		mustExec(t, s, `UPDATE oauth_grant SET projects = ?`, projects)
 		p, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken))
 		if !errors.Is(err, ErrCorrupt) || p.User.ID != "" || p.Access.User != "" {
-			t.Errorf("projects %q give %+v, %v", projects, p, err)
+			t.Errorf("projects %q give %+v, %v, want ErrCorrupt, no ID and no user", projects, p, err)
 		}
 		if _, err := s.Accounts().RefreshTokens(t.Context(), refresh); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("RefreshTokens with projects %q gives %v", projects, err)
+			t.Errorf("RefreshTokens with projects %q gives %v, want ErrCorrupt", projects, err)
 		}
 	}
 	mustExec(t, s, `UPDATE oauth_grant SET projects = '[]'`)
 	if p, err := s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens.AccessToken)); err != nil ||
 		p.Access.Projects == nil || len(p.Access.Projects) > 0 {
-		t.Errorf("no project at all gives %+v, %v", p, err)
+		t.Errorf("no project at all gives %+v, %v, want no error and an empty list of projects that is not nil", p, err)
 	}
 }
 
@@ -111,7 +112,7 @@ func TestAClockThatIsSetBackDoesNotMakeAUsedRefreshTokenFresh(t *testing.T) {
 	}
 }
 
-func TestClientNamesThatNobodyCanSeeAreRefused(t *testing.T) {
+func TestInvisibleClientNamesAreRefused(t *testing.T) {
 	s, _ := openOAuth(t)
 	for _, name := range []string{"\u200b", "\u2060\u200d", "\u3164", "\ufe0f", "\u00ad \u200b", "\U000e0041\U000e0042"} {
 		_, err := s.Accounts().RegisterClient(t.Context(),
@@ -144,13 +145,14 @@ func TestDeepMetadataIsRefused(t *testing.T) {
 	bomb := `{"redirect_uris": ["` + testCallback + `"], "x": ` + strings.Repeat("[", 100_000) +
 		strings.Repeat("]", 100_000) + `}`
 	if err := json.Unmarshal([]byte(bomb), &r); err == nil {
-		t.Error("100,000 levels are read")
+		t.Error("100,000 levels are read, want an error")
 	}
 }
 
 // Clients that were let in once must not shut all others out for ever.
-func TestClientsThatNobodyLetsInAnyMoreMakeRoom(t *testing.T) {
+func TestClientsWithoutAGrantMakeRoom(t *testing.T) {
 	s, passed := openOAuth(t)
+	s.oauth.clients = longtest.Size(maxClients, 2000)
 	inUse := mustRegister(t, s)
 	_, refresh := mustLetIn(t, s, s, inUse)
 	barred, err := s.Accounts().SetDocumentClient(t.Context(),
@@ -169,7 +171,7 @@ func TestClientsThatNobodyLetsInAnyMoreMakeRoom(t *testing.T) {
 	mustExec(t, s, `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 		INSERT INTO oauth_client (client_id, kind, name, auth_method, redirect_uris, metadata, created_at, updated_at,
 		used_at, disabled_at)
-		SELECT 'x' || i, 'registered', '', 'none', '[]', '{}', ?2, ?2, ?2, iif(i % 2, ?2, NULL) FROM n`, maxClients-2,
+		SELECT 'x' || i, 'registered', '', 'none', '[]', '{}', ?2, ?2, ?2, iif(i % 2, ?2, NULL) FROM n`, s.oauth.clients-2,
 		s.now())
 	_, err = s.Accounts().RegisterClient(t.Context(), ClientRegistration{RedirectURIs: []string{testCallback}})
 	wantOAuth(t, "on the day on which they came, RegisterClient", err, ErrTooLarge, OAuthUnavailable)
@@ -227,7 +229,7 @@ func TestProcessesThatRaceForACode(t *testing.T) {
 			}
 		}
 		if len(tokens) != 1 {
-			t.Fatalf("%d processes got tokens for one code", len(tokens))
+			t.Fatalf("%d processes got tokens for one code, want 1 token", len(tokens))
 		}
 		_, err = s.Accounts().CheckAccessToken(t.Context(), checkOf(tokens[0]))
 		wantOAuth(t, "the token of the code that was used twice", err, ErrUnauthenticated, OAuthInvalidToken)

@@ -55,8 +55,9 @@ func (x CodeExchange) Format(f fmt.State, _ rune) { redact.Format(f, x, "Code", 
 // ErrUnauthenticated, invalid_client. A code that is unknown, expired, of another client, of a user or grant that is no
 // longer valid, or sent with another redirect URI, is ErrInvalid with invalid_grant. A code that was used before, or
 // that comes with a wrong verifier, ends its grant with all tokens. Another resource is invalid_target.
-func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (TokenSet, error) {
-	s, err := h.operator(ctx, "ExchangeCode")
+func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (_ TokenSet, err error) {
+	defer inGo[CodeExchange](&err)
+	s, err := h.serving(ctx, "ExchangeCode")
 	if err != nil {
 		return TokenSet{}, err
 	}
@@ -119,8 +120,9 @@ func (r TokenRefresh) Format(f fmt.State, _ rune) { redact.Format(f, r, "Refresh
 // that, its use ends the grant with all tokens. A refresh token expires 30 days after it was issued. Errors are those
 // of ExchangeCode; more scopes than were granted are invalid_scope, and a client that is not registered for
 // refresh_token is unauthorized_client.
-func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (TokenSet, error) {
-	s, err := h.operator(ctx, "RefreshTokens")
+func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (_ TokenSet, err error) {
+	defer inGo[TokenRefresh](&err)
+	s, err := h.serving(ctx, "RefreshTokens")
 	if err != nil {
 		return TokenSet{}, err
 	}
@@ -246,7 +248,7 @@ func (g storedGrant) audience(requested, otherwise string) (string, error) {
 	requested, err = canonicalResource(requested)
 	if err == nil && requested != "" && requested != granted {
 		err = oauthError(KindInvalid, OAuthInvalidTarget, "resource",
-			"resource is %s, which is not the one of the authorization", show(requested))
+			"{} is %s, which is not the one of the authorization", show(requested))
 	}
 	return granted, err
 }
@@ -264,7 +266,7 @@ func (g storedGrant) narrowed(wanted []Scope) ([]Scope, error) {
 	for _, scope := range wanted {
 		if !g.carries(scope) {
 			return nil, oauthError(KindInvalid, OAuthInvalidScope, "scope",
-				"scope has %s, which was not granted; granted are %s", show(string(scope)), oneOf(g.Scopes))
+				"{} has %s, which was not granted; granted are %s", show(string(scope)), oneOf(g.Scopes))
 		}
 	}
 	return wanted, nil
@@ -357,8 +359,9 @@ func (r Revocation) Format(f fmt.State, _ rune) { redact.Format(f, r, "Token") }
 // belongs to another client, is not an error and changes nothing. Without client credentials, holding the token is
 // enough. Wrong credentials are ErrUnauthenticated with invalid_client, and a missing token is ErrInvalid with
 // invalid_request.
-func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) error {
-	s, err := h.operator(ctx, "RevokeToken")
+func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) (err error) {
+	defer inGo[Revocation](&err)
+	s, err := h.serving(ctx, "RevokeToken")
 	if err != nil {
 		return err
 	}
@@ -375,7 +378,7 @@ func (h *Accounts) RevokeToken(ctx context.Context, r Revocation) error {
 		}
 		if r.Token == "" {
 			return oauthError(KindInvalid, OAuthInvalidRequest, "token",
-				"token is missing; an access token or a refresh token is needed")
+				"{} is missing; an access token or a refresh token is needed")
 		}
 		grants, err := db.Column[int64](tx, `SELECT id FROM oauth_grant WHERE (client_id = ?1 OR ?1 = 0)
 			AND (uid = ?2 OR id = (SELECT grant_id FROM oauth_token WHERE hash = ?3))`, client.row, claims.GrantID,
@@ -398,8 +401,9 @@ func (c ClientCredentials) Format(f fmt.State, _ rune) { redact.Format(f, c, "Se
 
 // CheckClient returns the active client that credentials belong to. An unknown or deactivated client, and a wrong or
 // missing secret, are ErrUnauthenticated with the code invalid_client.
-func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (Client, error) {
-	s, err := h.operator(ctx, "CheckClient")
+func (h *Accounts) CheckClient(ctx context.Context, c ClientCredentials) (_ Client, err error) {
+	defer inGo[ClientCredentials](&err)
+	s, err := h.serving(ctx, "CheckClient")
 	if err != nil {
 		return Client{}, err
 	}
@@ -440,8 +444,9 @@ func (c AccessTokenCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Tok
 // CheckAccessToken returns the principal of an access token. A token that this store did not sign, that has expired, is
 // for another resource, or whose grant, client or user is no longer valid, is ErrUnauthenticated with the code
 // invalid_token.
-func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (Principal, error) {
-	s, err := h.operator(ctx, "CheckAccessToken")
+func (h *Accounts) CheckAccessToken(ctx context.Context, c AccessTokenCheck) (_ Principal, err error) {
+	defer inGo[AccessTokenCheck](&err, "resource", ".Audience")
+	s, err := h.serving(ctx, "CheckAccessToken")
 	if err != nil {
 		return Principal{}, err
 	}
@@ -493,14 +498,15 @@ func principalOf(tx db.Tx, claims accesstoken.Claims, key string) (Principal, er
 		return Principal{}, badAccessToken("its grant has ended")
 	}
 	g := grants[0]
-	users, err := loadUsers(tx, `u.uid = ?`, g.user)
+	users, err := loadUsers(tx, `u.namespace = ? AND u.uid = ?`, defaultNamespace, g.user)
 	if err != nil {
 		return Principal{}, err
 	}
 	words := strings.Fields(claims.Scope)
 	scopes := slices.DeleteFunc(Scopes(),
 		func(s Scope) bool { return !slices.Contains(words, string(s)) || !g.carries(s) })
-	return Principal{User: users[0].User, Scopes: scopes, Access: accessOf(g.user, scopes, g.Projects),
+	return Principal{User: users[0].User, Scopes: scopes, Access: accessOf(userKey{defaultNamespace, g.user}, scopes,
+		g.Projects),
 		ClientID: g.ClientID, GrantID: g.ID}, nil
 }
 
@@ -545,7 +551,7 @@ func (k SigningKey) MarshalJSON() ([]byte, error) {
 
 // SigningKeys returns the keys whose tokens are accepted, the signing key first; none before the first token.
 func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
-	s, err := h.operator(ctx, "SigningKeys")
+	s, err := h.serving(ctx, "SigningKeys")
 	if err != nil {
 		return nil, err
 	}
@@ -567,7 +573,7 @@ func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 // RotateSigningKey makes a new key for future tokens. The old one no longer signs; tokens that it signed are accepted
 // until they expire, at most an hour later. The marks of browsers (see [AddedSignIn]) end at once.
 func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
-	s, err := h.operator(ctx, "RotateSigningKey")
+	s, err := h.serving(ctx, "RotateSigningKey")
 	if err != nil {
 		return SigningKey{}, err
 	}

@@ -21,7 +21,7 @@ func BenchmarkFilterByOwnKey(b *testing.B) {
 		for b.Loop() {
 			found, err := s.Search(b.Context(), Query{Filter: filter, Limit: 10})
 			if err != nil || found.Total != 10 {
-				b.Fatal(found, err)
+				b.Fatalf("got %v %v, want no error and total 10", found, err)
 			}
 		}
 	})
@@ -29,7 +29,7 @@ func BenchmarkFilterByOwnKey(b *testing.B) {
 		for b.Loop() {
 			found, err := s.Search(b.Context(), Query{Filter: filter, Limit: 1})
 			if err != nil || found.Total != 10 {
-				b.Fatal(found, err)
+				b.Fatalf("got %v %v, want no error and total 10", found, err)
 			}
 		}
 	})
@@ -42,7 +42,7 @@ func BenchmarkFilterByOwnKey(b *testing.B) {
 				}
 			}
 			if n != 10 {
-				b.Fatal(n)
+				b.Fatalf("got %v, want 10", n)
 			}
 		}
 	})

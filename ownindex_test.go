@@ -47,7 +47,7 @@ func TestTheIndexOfOwnMetadataIsAsLongAsTheOptionsSay(t *testing.T) {
 			t.Errorf("with IndexedMetadata %d a filter finds %d, %v; want 2", length, found.Total, err)
 		}
 		if report, err := s.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
-			t.Errorf("with IndexedMetadata %d: %+v, %v", length, report.Findings, err)
+			t.Errorf("with IndexedMetadata %d: %+v, %v, want no error and OK", length, report.Findings, err)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -55,7 +55,7 @@ func TestTheIndexOfOwnMetadataIsAsLongAsTheOptionsSay(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), path, &Options{IndexedMetadata: MaxMetadata + 1}); !errors.Is(err, ErrInvalid) ||
 		!strings.Contains(err.Error(), "65537") {
-		t.Error("longer than metadata can be:", err)
+		t.Errorf(`longer than metadata can be: %v, want ErrInvalid and "65537" in the error`, err)
 	}
 }
 
@@ -76,11 +76,11 @@ func TestADamagedIndexOfOwnMetadataIsRepaired(t *testing.T) {
 	}
 	report, err := s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true})
 	if err != nil || !report.OK || report.Repaired != 1 || report.Findings[0].Table != "memory_own" {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf(`got %+v, %v, want no error, OK, repaired 1 and table "memory_own"`, report, err)
 	}
 	found, err := s.Search(t.Context(), Query{Filter: Filter{"k": 1}})
 	if err != nil || found.Total != 1 {
-		t.Fatal(found.Total, err)
+		t.Fatalf("got %v %v, want no error and total 1", found.Total, err)
 	}
 }
 
@@ -98,7 +98,8 @@ func TestTheSameContentIsFoundByAnIndex(t *testing.T) {
 	})
 	if err != nil || len(plan) != 1 ||
 		!strings.Contains(plan[0], "memory_content (partition_id=? AND <expr>=? AND <expr>=?)") {
-		t.Error(plan, err)
+		t.Errorf(`got %v %v, want no error and one step with "memory_content (partition_id=? AND <expr>=? AND `+
+			`<expr>=?)"`, plan, err)
 	}
 }
 
@@ -176,7 +177,7 @@ func TestAFilterThatFitsFewMemoriesReadsOnlyThese(t *testing.T) {
 				for _, step := range queryPlan(t, engine, stmt) {
 					all := strings.Contains(step, "SEARCH m ") && !strings.Contains(step, "PRIMARY KEY")
 					if all || strings.Contains(step, "SCAN m") {
-						t.Errorf("%s by %v reads memories by %q:\n%s", name, f, step, stmt.query)
+						t.Errorf("%s by %v reads memories by %q, want an index for it:\n%s", name, f, step, stmt.query)
 					}
 				}
 			}

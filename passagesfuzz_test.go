@@ -28,7 +28,7 @@ func FuzzContent(f *testing.F) {
 		added, err := inMemory.AddMemory(ctx, NewMemory{Content: content})
 		if right := !valid.Blank(content) && len(content) <= MaxContent &&
 			valid.Text("content", content) == nil; right != (err == nil) {
-			t.Fatalf("storing %q: %v", content, err)
+			t.Fatalf("storing %q: got %v, want no error: %v", content, err, right)
 		}
 		if err != nil {
 			mustBeRefusal(t, err)
@@ -40,7 +40,7 @@ func FuzzContent(f *testing.F) {
 			}
 		}()
 		if got, err := onDisk.GetMemory(ctx, added.ID); err != nil || got.Content != content {
-			t.Fatalf("stored %q, read %q, %v", content, got.Content, err)
+			t.Fatalf("stored %q, read %q, %v, want no error and content %v", content, got.Content, err, content)
 		}
 		checkPassages(t, inMemory, content)
 		tried := 0
@@ -54,10 +54,12 @@ func FuzzContent(f *testing.F) {
 					t.Fatal(err)
 				}
 				if len(found.Hits) != 1 || found.Hits[0].Parts.Text <= 0 {
-					t.Fatalf("%s: %q is not found by its word %q: %+v", name, content, word, found.Hits)
+					t.Fatalf("%s: %q is not found by its word %q: %+v, want 1 hit and text more than 0", name, content, word,
+						found.Hits)
 				}
 				if h := found.Hits[0]; h.Start < 0 || h.End > len(content) || h.Start > h.End {
-					t.Fatalf("passage from %d to %d of %d", h.Start, h.End, len(content))
+					t.Fatalf("passage from %d to %d of %d, want start at least 0, end at most %v and start at most %v", h.Start, h.End,
+						len(content), len(content), h.End)
 				}
 			}
 			if tried++; tried == 3 {

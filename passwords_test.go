@@ -32,7 +32,7 @@ func hashOf(t *testing.T, s *Store, user string) string {
 		return err
 	})
 	if err != nil || len(found) != 1 {
-		t.Fatal(found, err)
+		t.Fatalf("got %v %v, want no error and one", found, err)
 	}
 	return found[0].password
 }
@@ -54,11 +54,11 @@ func TestPasswordsAreHashedWithArgon2idAsOWASPSays(t *testing.T) {
 	for _, hash := range []string{a, b} {
 		parts := strings.Split(strings.TrimPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$"), "$")
 		if len(parts) != 2 || len(parts[0]) != 22 || len(parts[1]) != 43 { // 16 and 32 bytes in base64
-			t.Errorf("hash is %q", hash)
+			t.Errorf("hash is %q, want 2 parts of 22 and 43 characters", hash)
 		}
 	}
 	if a == b {
-		t.Error("two users of one password have one hash: there is no salt")
+		t.Errorf("two users of one password have one hash: there is no salt, got %v, want a other than %v", a, b)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestDamagedHashesAreErrorsAndExhaustNothing(t *testing.T) {
 		setHash(t, s, "ann", hash)
 		_, err := s.Accounts().CheckPassword(t.Context(), Credentials{Name: "ann", Password: "password"})
 		if !errors.Is(err, ErrCorrupt) || strings.Contains(err.Error(), "CTFhFd") {
-			t.Errorf("%s gives %v", hash, err)
+			t.Errorf(`%s gives %v, want ErrCorrupt and no "CTFhFd" in the error`, hash, err)
 		}
 	}
 }
@@ -141,12 +141,12 @@ func TestEverySignInThatFailsDoesTheSameWork(t *testing.T) {
 	defer cancel()
 	for _, c := range []Credentials{
 		{"ann", "wrong password"}, {"ann", ""}, {"ann", "\xff"}, {"ann", strings.Repeat("x", 1<<20)},
-		{"nobody", "right password"}, {"", ""},
+		{"noah", "right password"}, {"", ""},
 		{"nopassword", "right password"}, {"off", "right password"}, {strings.Repeat("x", 1<<20), "right password"},
 		{"ann", "right password"},
 	} {
 		if _, err := s.Accounts().CheckPassword(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%.20q with %.20q is answered without hashing: %v", c.Name, c.Password, err)
+			t.Errorf("%.20q with %.20q is answered without hashing: %v, want context.DeadlineExceeded", c.Name, c.Password, err)
 		}
 	}
 	<-s.hashing

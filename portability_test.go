@@ -67,7 +67,8 @@ func spelledOnlyForSQLite(t *testing.T) string {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && slices.Contains([]string{"internal/sqlite", "internal/db", "cmd", "server", "mcpserver",
+		case entry.IsDir() && slices.Contains([]string{"internal/sqlite", "internal/postgres", "internal/db", "cmd",
+			"server", "mcpserver",
 			"tools", "examples", "bench", "e2e", ".git"}, slashed):
 			return fs.SkipDir
 		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
@@ -84,9 +85,6 @@ func spelledOnlyForSQLite(t *testing.T) string {
 				if name, isName := call.Fun.(*ast.SelectorExpr); isName && name.Sel.Name == "MustCompile" {
 					return false
 				}
-			}
-			if selector, isSelector := n.(*ast.SelectorExpr); isSelector && selector.Sel.Name == "LastInsertID" {
-				counts["LastInsertID"]++
 			}
 			if !ok || literal.Kind != token.STRING {
 				return true
@@ -166,14 +164,14 @@ func TestEveryPatternOfSQLiteOnlySpellingFinds(t *testing.T) {
 			return s.name == name
 		})
 		if i < 0 || !sqliteOnly[i].pattern.MatchString(text) || !statement.MatchString(text) {
-			t.Errorf("%s does not find %s", name, text)
+			t.Errorf("%s does not find %s, want it found in the statement", name, text)
 		}
 	}
 	for _, portable := range []string{`SELECT max(a) FROM b, c WHERE d IN (SELECT 1) AND e IS NOT NULL`,
 		`UPDATE users SET a = coalesce(b, 0)`, `count(*), max(a), min(b)`} {
 		for _, s := range sqliteOnly {
 			if s.pattern.MatchString(portable) {
-				t.Errorf("%s finds %s", s.name, portable)
+				t.Errorf("%s finds %s, want it counted as portable", s.name, portable)
 			}
 		}
 	}

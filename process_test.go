@@ -171,7 +171,7 @@ func startProcess(tb testing.TB, j job) *process {
 	}
 	tb.Cleanup(func() { _ = p.cmd.Process.Kill() }) // when the test failed before its end
 	if line := p.line(); line != "open" {
-		tb.Fatalf("the process says %q, not that the store is open", line)
+		tb.Fatalf(`the process says %q, not that the store is open, want "open"`, line)
 	}
 	return p
 }
@@ -181,7 +181,7 @@ func (p *process) line() string {
 	p.tb.Helper()
 	if !p.lines.Scan() {
 		_ = p.cmd.Wait()
-		p.tb.Fatalf("the process ended: %s", p.err.String())
+		p.tb.Fatalf("the process ended: %s, want another line", p.err.String())
 	}
 	return p.lines.Text()
 }
@@ -206,7 +206,7 @@ func idsOf(tb testing.TB, s *Store) map[string]string {
 			tb.Fatal(err)
 		}
 		if _, twice := all[m.ID]; twice {
-			tb.Fatalf("memory %s is listed twice", m.ID)
+			tb.Fatalf("memory %s is listed twice, want it once", m.ID)
 		}
 		all[m.ID] = m.Content
 	}
@@ -233,13 +233,13 @@ func TestProcessesWritingAtOnceLoseNothing(t *testing.T) {
 	s := openWords(t, path, Options{})
 	stored := idsOf(t, s)
 	if len(answered) != 4*each || len(stored) != len(answered) {
-		t.Errorf("%d of %d were answered, %d are stored", len(answered), 4*each, len(stored))
+		t.Errorf("%d of %d were answered and %d are stored, want all", len(answered), 4*each, len(stored))
 	}
 	contents := map[string]bool{}
 	for _, id := range answered {
 		content, ok := stored[id]
 		if !ok {
-			t.Errorf("memory %s was answered and is not there", id)
+			t.Errorf("memory %s was answered and is not there, want it stored", id)
 		}
 		if contents[content] {
 			t.Errorf("stored twice: %s", content)
@@ -271,7 +271,7 @@ func TestKilledProcessLeavesWholeMemoriesOnly(t *testing.T) {
 				}
 				more, err := p.rest() // what it had printed and we had not read
 				if err == nil {
-					t.Fatal("the process ended by itself")
+					t.Fatal("the process ended by itself, want an error")
 				}
 				answered += len(more)
 				for _, line := range more {
@@ -286,7 +286,8 @@ func TestKilledProcessLeavesWholeMemoriesOnly(t *testing.T) {
 				stored := len(idsOf(t, s))
 				if work == "one by one" {
 					if stored < answered || stored > answered+1 {
-						t.Errorf("%d were answered, %d are stored", answered, stored)
+						t.Errorf("%d were answered, %d are stored, want stored at least %v and stored at most %v", answered, stored,
+							answered, answered+1)
 					}
 					answered = stored
 				} else {
@@ -296,12 +297,12 @@ func TestKilledProcessLeavesWholeMemoriesOnly(t *testing.T) {
 					}
 					for _, tag := range tags {
 						if tag.Count%40 != 0 {
-							t.Errorf("of batch %s %d memories are stored, not all 40", tag.Name, tag.Count)
+							t.Errorf("of batch %s %d memories are stored, not all 40: got %v, want 0", tag.Name, tag.Count, tag.Count%40)
 						}
 						delete(batches, tag.Name)
 					}
 					if len(batches) > 0 {
-						t.Errorf("these batches were answered and are not there: %v", batches)
+						t.Errorf("these batches were answered and are not there: %v, want no batches", batches)
 					}
 				}
 				if _, err := s.AddMemory(t.Context(), NewMemory{Content: "after the kill"}); err != nil {
@@ -331,7 +332,8 @@ func TestNextSearchSeesAnotherProcessesWrite(t *testing.T) {
 					t.Fatal(err)
 				}
 				if len(found.Hits) != 1 || found.Hits[0].ID != id || found.Hits[0].Parts.Vector < 0.99 {
-					t.Fatalf("write %d is not found by the next search: %+v", i, found.Hits)
+					t.Fatalf("write %d is not found by the next search: %+v, want 1 hit, ID %v and vector at least 0.99", i,
+						found.Hits, id)
 				}
 				if i%5 == 4 {
 					if err := s.DeleteMemory(t.Context(), id); err != nil {
@@ -358,14 +360,15 @@ func TestProcessesWithDifferentEmbeddersShareAFile(t *testing.T) {
 	// The file changes to the model of who came last. We go on, by words, and say so.
 	mine := mustAdd(t, ours, NewMemory{Content: "stored by us meanwhile"})
 	if mine.Indexed {
-		t.Error("a vector of ours counts as searchable in a file that has changed to another model")
+		t.Error("a vector of ours counts as searchable in a file that has changed to another model, want it not " +
+			"searchable")
 	}
 	found, err := ours.Search(t.Context(), Query{Text: "meanwhile"})
 	if err != nil || len(found.Hits) != 2 {
 		t.Fatalf("found %v, %v; want a length of 2", found.Hits, err)
 	}
 	if len(found.Warnings) == 0 {
-		t.Error("a search by words only does not say so")
+		t.Errorf("a search by words only does not say so: got %v, want some warnings", len(found.Warnings))
 	}
 	for _, h := range found.Hits {
 		if h.Parts.Vector != 0 {
@@ -411,7 +414,7 @@ func checkConsistency(tb testing.TB, s *Store) {
 		return over
 	})
 	if !errors.Is(err, over) {
-		tb.Error("checking the file:", err)
+		tb.Errorf("checking the file: %v, want %v", err, over)
 	}
 }
 
@@ -473,7 +476,7 @@ func wrongRows(tb testing.TB, tx db.Tx) error {
 			return fmt.Errorf("%s: %w", c.promise, err)
 		}
 		if len(found) > 0 {
-			tb.Errorf("it does not hold that %s: %d times, first %s", c.promise, len(found), found[0])
+			tb.Errorf("it does not hold that %s: %d times, first %s, want found empty", c.promise, len(found), found[0])
 		}
 	}
 	return nil
@@ -515,8 +518,8 @@ func wrongTerms(tb testing.TB, tx db.Tx) error {
 		if want != got || wantTags != gotTags {
 			wrong++
 			if wrong == 1 {
-				tb.Errorf("passage %d: full text holds %s and %s, its words are %s and %s", id,
-					cut(got), cut(gotTags), cut(want), cut(wantTags))
+				tb.Errorf("passage %d: full text holds %s and %s, its words are %s and %s, got %v, want wrong other than 1", id,
+					cut(got), cut(gotTags), cut(want), cut(wantTags), wrong)
 			}
 		}
 		return nil

@@ -152,7 +152,7 @@ func (s *Store) sendInvitation(tx db.Tx, v viewer, p naming.Project, invited, to
 				"are accepted or expire",
 			sent[0], MaxSentInvitations)
 	}
-	recipient, err := recipientOf(tx, v.User, p.Row, to, now)
+	recipient, err := recipientOf(tx, v, p.Row, to, now)
 	if err != nil {
 		return Member{}, err
 	}
@@ -180,12 +180,12 @@ func (s *Store) restoreMember(tx db.Tx, v viewer, e trashEntry, project int64, m
 	now := s.now()
 	if s.operator || now-e.DeletedAt.UnixMicro() <= undoLasts.Microseconds() {
 		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT ?, id, ?, ?
-			FROM users WHERE uid = ?
+			FROM users WHERE namespace = ? AND uid = ?
 			AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = users.id AND sender_id = ?) ON CONFLICT DO NOTHING`,
-			project, m.Role, m.Created, m.User, e.owner)
+			project, m.Role, m.Created, v.Namespace, m.User, e.owner)
 		return err
 	}
-	u, err := findUser(tx, m.User)
+	u, err := findUser(tx, v.Namespace, m.User)
 	if errors.Is(err, ErrNotFound) || u.ID != m.User { // deleted since; another may have the id as a name
 		return nil
 	}
@@ -202,8 +202,8 @@ func (s *Store) restoreMember(tx db.Tx, v viewer, e trashEntry, project int64, m
 
 // recipientOf returns the row of the user to whom an invitation is delivered, 0 for none. It runs the same queries for
 // every user, even for one who does not exist.
-func recipientOf(tx db.Tx, sender, project int64, named string, now int64) (int64, error) {
-	u, err := findUser(tx, named)
+func recipientOf(tx db.Tx, sender viewer, project int64, named string, now int64) (int64, error) {
+	u, err := findUser(tx, sender.Namespace, named)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return 0, err
 	}
@@ -212,7 +212,7 @@ func recipientOf(tx db.Tx, sender, project int64, named string, now int64) (int6
 		AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = ?1 AND sender_id = ?2)
 		AND NOT EXISTS (SELECT 1 FROM declined_invitation WHERE user_id = ?1 AND project_id = ?3 AND declined_at > ?4)
 		AND (SELECT count(*) FROM declined_invitation WHERE user_id = ?1 AND sender_id = ?2 AND declined_at > ?4) < ?5`,
-		u.row, sender, project, since, maxDeclined)
+		u.row, sender.User, project, since, maxDeclined)
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
@@ -235,7 +235,8 @@ func dropSurplus(tx db.Tx, recipient int64) error {
 
 // InvitedMembers returns the pending invitations to a project, the newest first. It is for users who may add members,
 // see [Store.AddMember].
-func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) ([]InvitedMember, error) {
+func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) (_ []InvitedMember, err error) {
+	defer inGo[ProjectRef](&err)
 	if err := s.checkUnsealed("InvitedMembers"); err != nil {
 		return nil, err
 	}
@@ -243,7 +244,7 @@ func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) ([]Invit
 		return nil, err
 	}
 	all := []InvitedMember{}
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		p, err := managedProject(tx, v, project)
 		if err != nil {
 			return err
@@ -269,7 +270,7 @@ func findInvited(tx db.Tx, p naming.Project, user string, now int64) (sentInvita
 		i = slices.IndexFunc(found, func(i sentInvitation) bool { return foldname.Key(i.invited) == folded })
 	}
 	if i < 0 {
-		return sentInvitation{}, newError(KindNotFound, "user", "user %s is neither a member of project %s nor invited to it",
+		return sentInvitation{}, newError(KindNotFound, "user", "{} %s is neither a member of project %s nor invited to it",
 			show(user), show(p.Ref()))
 	}
 	return found[i], nil
@@ -346,7 +347,7 @@ func (s *Store) answerInvitation(ctx context.Context, what, id string,
 		}
 		if len(found) == 0 {
 			return newError(KindNotFound, "id",
-				"id %s is not a pending invitation of this user; it may have been answered, changed or withdrawn, or have "+
+				"{} %s is not a pending invitation of this user; it may have been answered, changed or withdrawn, or have "+
 					"expired, or its sender may no longer own the project", show(id))
 		}
 		return fn(tx, v, found[0])
@@ -356,10 +357,11 @@ func (s *Store) answerInvitation(ctx context.Context, what, id string,
 // AcceptProjectInvitation makes this view's user a member of the project, or gives a member the higher role that the
 // invitation offers, from the next call on. An invitation that is not pending for the user is ErrNotFound, and a view
 // limited to projects ErrForbidden. It is for people: no tool offers it.
-func (h *Accounts) AcceptProjectInvitation(ctx context.Context, id string) (Project, error) {
+func (h *Accounts) AcceptProjectInvitation(ctx context.Context, id string) (_ Project, err error) {
+	defer inGo[struct{}](&err, "id", "id")
 	s := h.s
 	var accepted Project
-	err := s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, v viewer, i sentInvitation) error {
+	err = s.answerInvitation(ctx, "AcceptProjectInvitation", id, func(tx db.Tx, v viewer, i sentInvitation) error {
 		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (?, ?, ?, ?)
 			ON CONFLICT (user_id, project_id) DO UPDATE SET role = excluded.role`, i.project, v.User, string(i.Role), s.now())
 		if err != nil {
@@ -385,7 +387,8 @@ func (h *Accounts) AcceptProjectInvitation(ctx context.Context, id string) (Proj
 // DeclineProjectInvitation declines an invitation. For 30 days no other invitation to this project is delivered to this
 // view's user, and after three declined ones from a sender, none from that sender. Senders are not notified: they see
 // it as pending until it expires. Errors are those of [Accounts.AcceptProjectInvitation].
-func (h *Accounts) DeclineProjectInvitation(ctx context.Context, id string) error {
+func (h *Accounts) DeclineProjectInvitation(ctx context.Context, id string) (err error) {
+	defer inGo[struct{}](&err, "id", "id")
 	s := h.s
 	return s.answerInvitation(ctx, "DeclineProjectInvitation", id,
 		func(tx db.Tx, v viewer, i sentInvitation) error { return s.decline(tx, v, i) })
@@ -404,10 +407,11 @@ func (s *Store) decline(tx db.Tx, v viewer, i sentInvitation) error {
 // BlockSender declines an invitation, and blocks its sender: none of their invitations is delivered to this view's user
 // until [Accounts.UnblockSender]. They are not notified. Projects already shared stay shared. Errors are those of
 // [Accounts.AcceptProjectInvitation].
-func (h *Accounts) BlockSender(ctx context.Context, id string) (BlockedSender, error) {
+func (h *Accounts) BlockSender(ctx context.Context, id string) (_ BlockedSender, err error) {
+	defer inGo[struct{}](&err, "id", "id")
 	s := h.s
 	var blocked BlockedSender
-	err := s.answerInvitation(ctx, "BlockSender", id, func(tx db.Tx, v viewer, i sentInvitation) error {
+	err = s.answerInvitation(ctx, "BlockSender", id, func(tx db.Tx, v viewer, i sentInvitation) error {
 		if err := s.decline(tx, v, i); err != nil {
 			return err
 		}
@@ -448,17 +452,18 @@ func (h *Accounts) BlockedSenders(ctx context.Context) ([]BlockedSender, error) 
 
 // UnblockSender lets a user, by id, send invitations to this view's user again. What was sent meanwhile is not
 // delivered. A user who is not blocked is ErrNotFound, and a view limited to projects ErrForbidden.
-func (h *Accounts) UnblockSender(ctx context.Context, user string) error {
+func (h *Accounts) UnblockSender(ctx context.Context, user string) (err error) {
+	defer inGo[struct{}](&err, "user", "user")
 	s, err := h.own(ctx, "UnblockSender")
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
 		result, err := tx.Exec(`DELETE FROM blocked_sender WHERE user_id = ? AND sender_id = (SELECT id FROM users `+
-			`WHERE uid = ?)`, v.User, user)
+			`WHERE namespace = ? AND uid = ?)`, v.User, v.Namespace, user)
 		if err == nil && result.RowsAffected == 0 {
 			return newError(KindNotFound, "user",
-				"user %s is not blocked by this user; give the id of a blocked user", show(user))
+				"{} %s is not blocked by this user; give the id of a blocked user", show(user))
 		}
 		return err
 	})

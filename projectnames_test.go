@@ -75,7 +75,7 @@ func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 		t.Errorf("a user whose name was folded wrongly is %+v, %v; want ID \"u2\"", u, err)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want OK", report)
 	}
 }
 

@@ -56,7 +56,8 @@ type NewProject struct {
 // AddProject adds a project owned by the caller. An id or a name that one of the caller's projects already has is
 // ErrConflict. Names are compared as in [ProjectRef]; former names, and names of other users' projects, are free. A
 // view limited to projects may add only projects within its limit.
-func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
+func (s *Store) AddProject(ctx context.Context, n NewProject) (_ Project, err error) {
+	defer inGo[NewProject](&err)
 	if err := checkNamed(ProjectRef(n)); err != nil {
 		return Project{}, err
 	}
@@ -66,7 +67,7 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (Project, error) {
 		}
 	}
 	var added Project
-	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		if err := s.checkNewProject(tx, v, n); err != nil {
 			return err
 		}
@@ -105,7 +106,7 @@ func (s *Store) checkNewProject(tx db.Tx, v viewer, n NewProject) error {
 		return err
 	}
 	if len(taken) > 0 {
-		return newError(KindConflict, "project_id", "project_id %s exists already; choose another one or store into it",
+		return newError(KindConflict, "project_id", "{} %s exists already; choose another one or store into it",
 			show(n.ID))
 	}
 	if v.Limited {
@@ -115,12 +116,13 @@ func (s *Store) checkNewProject(tx db.Tx, v viewer, n NewProject) error {
 }
 
 // GetProject returns a project. One that does not exist, or cannot be seen through this view, is ErrNotFound.
-func (s *Store) GetProject(ctx context.Context, ref ProjectRef) (Project, error) {
+func (s *Store) GetProject(ctx context.Context, ref ProjectRef) (_ Project, err error) {
+	defer inGo[ProjectRef](&err)
 	if err := checkNamed(ref); err != nil {
 		return Project{}, err
 	}
 	var found Project
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		p, err := knownProject(tx, v, ref)
 		if err != nil {
 			return err
@@ -150,7 +152,9 @@ type ProjectUpdate struct {
 // former names still resolve to it, until another project of its owner gets them. Only its owners may rename it,
 // through a view that is not limited to projects; for others it is ErrForbidden. A name that another project of the
 // caller's has is ErrConflict.
-func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpdate) (Project, error) {
+func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpdate) (_ Project, err error) {
+	defer inGo[ProjectRef](&err)
+	defer inGo[ProjectUpdate](&err)
 	if err := checkNamed(ref); err != nil {
 		return Project{}, err
 	}
@@ -160,7 +164,7 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 		}
 	}
 	var updated Project
-	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		p, err := managedProject(tx, v, ref)
 		if err != nil {
 			return err
@@ -185,14 +189,18 @@ func (s *Store) UpdateProject(ctx context.Context, ref ProjectRef, u ProjectUpda
 // last memory is gone. Only the owner of record may delete it, through a view that is not limited to projects. Memories
 // are deleted in batches of a thousand, so that other writers get their turn; after an error some of them may be gone,
 // and a second call deletes the rest.
-func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *DeleteOptions) error {
+func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *DeleteOptions) (err error) {
+	defer inGo[DeleteOptions](&err)
+	defer inGo[ProjectRef](&err)
 	if err := s.outside(ctx, "DeleteProject"); err != nil {
 		return err
 	}
 	if err := checkNamed(ref); err != nil {
 		return err
 	}
-	return s.hookedDelete(ctx, "DeleteProject", func(ctx context.Context, h *operation) error {
+	return s.hookedDelete(ctx, "DeleteProject", func(ctx context.Context, h *operation) (err error) {
+		defer inGo[DeleteOptions](&err)
+		defer inGo[ProjectRef](&err)
 		h.in(ref)
 		if err := h.delete(ctx); err != nil {
 			return err
@@ -228,7 +236,7 @@ func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOp
 	if !p.Own {
 		return false, newError(KindForbidden, p.Argument, "project %s belongs to %s; only the owner can delete it",
 			whole(p.Ref()),
-			ownerName(tx, p.Owner))
+			ownerName(tx, v, p.Owner))
 	}
 	var memories, files int64
 	err = tx.QueryRow(`SELECT (SELECT coalesce(sum(memories), 0) FROM partition WHERE project_id = ?),
@@ -365,7 +373,7 @@ func canonicalProjects(tx db.Tx, v viewer, argument string, refs []string) ([]st
 			return nil, err
 		}
 		if ref == "" || p == nil {
-			return nil, newError(KindNotFound, argument, "%s[%d]: project %s not found, or you have no access to it", argument,
+			return nil, newError(KindNotFound, argument, "{}[%d]: project %s not found, or you have no access to it",
 				i,
 				show(ref))
 		}
@@ -380,7 +388,7 @@ func canonicalProjects(tx db.Tx, v viewer, argument string, refs []string) ([]st
 // checkNamed checks a reference that must name a project.
 func checkNamed(ref ProjectRef) error {
 	if ref == (ProjectRef{}) {
-		return invalid("project_id", "project_id and project_name are missing; give one of them")
+		return invalid("project_id", "{} and {project_name} are missing; give one of them")
 	}
 	return valid.Project(ref.ID, ref.Name)
 }
@@ -395,10 +403,10 @@ func knownProject(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, error) {
 		return *p, nil
 	case ref.ID == "":
 		return naming.Project{}, newError(KindNotFound, "project_name",
-			"project_name %s not found, or you have no access to it",
+			"{} %s not found, or you have no access to it",
 			show(ref.Name))
 	}
-	return naming.Project{}, newError(KindNotFound, "project_id", "project_id %s not found, or you have no access to it",
+	return naming.Project{}, newError(KindNotFound, "project_id", "{} %s not found, or you have no access to it",
 		show(ref.ID))
 }
 
@@ -415,7 +423,7 @@ func managedProject(tx db.Tx, v viewer, ref ProjectRef) (naming.Project, error) 
 	case p.Role != string(MemberOwner):
 		return p, newError(KindForbidden, p.Argument,
 			"project %s belongs to %s, who shares it with the role %s; only its owners may change it", whole(p.Ref()),
-			ownerName(tx, p.Owner), p.Role)
+			ownerName(tx, v, p.Owner), p.Role)
 	}
 	return p, nil
 }
@@ -508,7 +516,7 @@ func (s *Store) projectToWrite(tx db.Tx, v viewer, id, name string) (*naming.Pro
 			p, err := naming.Only("project_name", name, fitting)
 			return p, nil, err
 		}
-		return nil, []string{notTheirs(tx, name, fitting)}, nil
+		return nil, []string{notTheirs(tx, v, name, fitting)}, nil
 	}
 	p, err := naming.FindID(tx, v, id)
 	switch {
@@ -557,7 +565,7 @@ func (s *Store) beyondLimit(v viewer, id, name string) error {
 }
 
 // notTheirs explains why a name of other users' projects has created a new one.
-func notTheirs(tx db.Tx, name string, fitting []naming.Project) string {
+func notTheirs(tx db.Tx, v viewer, name string, fitting []naming.Project) string {
 	first := fitting[0]
 	if len(fitting) > 1 {
 		return fmt.Sprintf("project %s was created as your own: %d projects of others have that name; to store in one of "+
@@ -566,7 +574,7 @@ func notTheirs(tx db.Tx, name string, fitting []naming.Project) string {
 	}
 	return fmt.Sprintf("project %s was created as your own: the one with project_id %s belongs to %s, who shares it "+
 		"read-only",
-		show(name), whole(first.Ref()), ownerName(tx, first.Owner))
+		show(name), whole(first.Ref()), ownerName(tx, v, first.Owner))
 }
 
 // checkMeantName refuses an unknown id that is a current or former name of one of the caller's projects: the caller
@@ -581,7 +589,7 @@ func checkMeantName(tx db.Tx, v viewer, id, name string) error {
 		AND a.name_key = ?2 LIMIT 1`, v.User, key)
 	if err == nil && len(taken) > 0 && key != "" {
 		err = newError(KindConflict, "project_id",
-			"project_id %s is the name of the project with project_id %s, not an id; give that, or project_name %s", show(id),
+			"{} %s is the name of the project with project_id %s, not an id; give that, or {project_name} %s", show(id),
 			show(taken[0]), show(id))
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -52,7 +53,8 @@ func TestMembersAreNamedByIDOrAccount(t *testing.T) {
 	} {
 		m, err := s.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "u1/p"}, User: given, Role: MemberReader})
 		if err != nil || m.User != want.User || m.Name != want.Name || m.Role != MemberReader {
-			t.Errorf("adding %q gives %+v, %v", given, m, err)
+			t.Errorf("adding %q gives %+v, %v, want no error, user %v, name %v and role %v", given, m, err, want.User, want.Name,
+				MemberReader)
 		}
 		if m, err := olga.UpdateMember(t.Context(),
 			ref, strings.ToUpper(given), MemberUpdate{Role: MemberWriter}); err == nil && m.User != want.User ||
@@ -66,16 +68,16 @@ func TestMembersAreNamedByIDOrAccount(t *testing.T) {
 	for _, given := range []string{"U4", "Ren", "u2 ", "%", "x/p"} {
 		if _, err := s.AddMember(t.Context(),
 			NewMember{Project: ProjectRef{ID: "u1/p"}, User: given, Role: MemberReader}); !errors.Is(err, ErrNotFound) {
-			t.Errorf("adding %q gives %v", given, err)
+			t.Errorf("adding %q gives %v, want ErrNotFound", given, err)
 		}
 	}
 	if _, err := olga.AddMember(t.Context(), NewMember{Project: ref, User: "OLGA", Role: MemberReader}); !errors.Is(err,
 		ErrConflict) {
-		t.Errorf("adding the owner by name gives %v", err)
+		t.Errorf("adding the owner by name gives %v, want ErrConflict", err)
 	}
 	members, err := olga.Members(t.Context(), ref)
 	if err != nil || len(members) != 1 || members[0].Name != "Olga" {
-		t.Errorf("members are %+v, %v", members, err)
+		t.Errorf(`members are %+v, %v, want no error, 1 member and name "Olga"`, members, err)
 	}
 }
 
@@ -96,10 +98,10 @@ func TestIDsOfUsersComeBeforeNamesOfAccounts(t *testing.T) {
 	}
 	if members, err := rita.Members(t.Context(), ProjectRef{ID: "olga/p"}); err != nil || len(members) != 2 ||
 		members[1].User != "rita" {
-		t.Errorf("members are %+v, %v", members, err)
+		t.Errorf(`members are %+v, %v, want no error, 2 members and user "rita"`, members, err)
 	}
 	if _, err := rita.GetProject(t.Context(), ProjectRef{ID: "rita/p"}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("an own project that does not exist: %v", err)
+		t.Errorf("an own project that does not exist: %v, want ErrNotFound", err)
 	}
 }
 
@@ -114,7 +116,7 @@ func TestProjectsAreNamedByTheirOwnersAccount(t *testing.T) {
 	for _, ref := range []string{"u1/p", "Ölga/p", "ÖLGA/p", "o\u0308lga/p"} {
 		if p, err := member.GetProject(t.Context(), ProjectRef{ID: ref}); err != nil || p.Owner != "u1" ||
 			p.OwnerName != "Ölga" || p.Ref() != "u1/p" {
-			t.Errorf("%s is %+v, %v", ref, p, err)
+			t.Errorf(`%s is %+v, %v, want no error, owner "u1", owner name "Ölga" and ref "u1/p"`, ref, p, err)
 		}
 		if found, err := member.Search(t.Context(), Query{Text: "tea", ProjectID: ref}); err != nil || found.Total != 1 {
 			t.Errorf("in %s are %d, %v; want 1", ref, found.Total, err)
@@ -137,7 +139,7 @@ func TestProjectsAreNamedByTheirOwnersAccount(t *testing.T) {
 	}
 	for _, ref := range []string{"Olga/p", "/p", "u1/", "u1//p", "u1/p/", "Rita/p"} {
 		if p, err := member.GetProject(t.Context(), ProjectRef{ID: ref}); !errors.Is(err, ErrNotFound) {
-			t.Errorf("%s is %+v, %v", ref, p, err)
+			t.Errorf("%s is %+v, %v, want ErrNotFound", ref, p, err)
 		}
 	}
 }
@@ -165,10 +167,10 @@ func TestFoldName(t *testing.T) {
 		{"ß", "SS"}} {
 		for _, name := range same {
 			if foldname.Key(name) != foldname.Key(same[0]) {
-				t.Errorf("%q and %q are different names", name, same[0])
+				t.Errorf("%q and %q are different names, want the same", name, same[0])
 			}
 			if foldname.Key(foldname.Key(name)) != foldname.Key(name) {
-				t.Errorf("%q folded twice is another name", name)
+				t.Errorf("%q folded twice is another name, want the same", name)
 			}
 		}
 	}
@@ -180,13 +182,12 @@ func TestFoldName(t *testing.T) {
 // addFile puts a file of a user's into a project, or into a memory.
 func addFile(t *testing.T, s *Store, user, project, memory string) (id int64) {
 	t.Helper()
-	err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		result, err := tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size,
+	err := s.db.Write(t.Context(), func(tx db.Tx) (err error) {
+		id, err = db.Insert(tx, `INSERT INTO file (uid, owner_id, memory_id, project_id, state, filename, mime_type, size,
 			sha256, description, category, created_at, updated_at)
 			VALUES (?, (SELECT id FROM users WHERE uid = ?), (SELECT id FROM memory WHERE uid = ?), (SELECT id FROM project
-			WHERE uid = ?), 'stored', 'f', 'text/plain', 0, x'00', '', '', 0, 0)`,
+			WHERE uid = ?), 'stored', 'f', 'text/plain', 0, x'00', '', '', 0, 0) RETURNING id`,
 			fmt.Sprint(user, project, memory), user, memory, project)
-		id = result.LastInsertID
 		return err
 	})
 	if err != nil {
@@ -217,26 +218,26 @@ func TestFilesOfADeletedProjectStayWithItsOwner(t *testing.T) {
 		return rows
 	}
 	if got := seen("olga"); !slices.Equal(got, []int64{linked, loose}) {
-		t.Fatalf("before, the project's owner sees the files %v", got)
+		t.Fatalf("before, the project's owner sees the files %v, want %v", got, []int64{linked, loose})
 	}
 	p, o := ProjectRef{ID: "p"}, &DeleteOptions{}
 	if err := olga.DeleteProject(t.Context(), p, o); !errors.Is(err, ErrConflict) ||
 		!strings.Contains(err.Error(), "1 memories and 1 files") {
-		t.Errorf("deleting a full project gives %v", err)
+		t.Errorf(`deleting a full project gives %v, want ErrConflict and "1 memories and 1 files" in the error`, err)
 	}
 	if err := will.DeleteMemory(t.Context(), m.ID); err != nil {
 		t.Fatal(err)
 	}
 	if err := olga.DeleteProject(t.Context(), p, o); !errors.Is(err, ErrConflict) ||
 		!strings.Contains(err.Error(), "0 memories and 2 files") {
-		t.Errorf("deleting a project with files gives %v", err)
+		t.Errorf(`deleting a project with files gives %v, want ErrConflict and "0 memories and 2 files" in the error`, err)
 	}
 	o.WithMemories = true
 	if err := olga.DeleteProject(t.Context(), p, o); err != nil {
 		t.Fatal(err)
 	}
 	if got := seen("olga"); !slices.Equal(got, []int64{linked, loose}) {
-		t.Errorf("after, the project's owner sees the files %v", got)
+		t.Errorf("after, the project's owner sees the files %v, want %v", got, []int64{linked, loose})
 	}
 	if got := seen("will"); len(got) != 0 {
 		t.Errorf("after, who stored them sees the files %v; want none", got)
@@ -273,7 +274,7 @@ func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
 func TestStoringWhileAProjectIsDeleted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deleted.db")
 	first, second := openWords(t, path, Options{}), openWords(t, path, Options{})
-	many := make([]NewMemory, 3*trash.FullRows)
+	many := make([]NewMemory, longtest.Size(3*trash.FullRows, trash.FullRows+100)) // more than one transaction deletes
 	for i := range many {
 		many[i] = NewMemory{Content: "x", ProjectID: "p"}
 	}
@@ -332,7 +333,8 @@ func TestAddingOneProjectAtOnceAddsOne(t *testing.T) {
 	}
 	group.Wait()
 	if all, err := stores[0].Projects(t.Context()); added != 1 || refused != 11 || len(all) != 1 || err != nil {
-		t.Errorf("%d added, %d refused; projects are %+v, %v", added, refused, all, err)
+		t.Errorf("%d added, %d refused; projects are %+v, %v, want 1, 11, one project and no error", added, refused,
+			all, err)
 	}
 }
 
@@ -350,16 +352,17 @@ func TestGroupsKeepOwnersApart(t *testing.T) {
 	hits := map[string]int{}
 	for _, g := range found.Groups() {
 		if g.Collection != DefaultCollection || hits[g.Owner] > 0 {
-			t.Errorf("group %s of %s", g.Collection, g.Owner)
+			t.Errorf("got group %s of %s with a hit of its owner before, want one hit per owner, all in %s",
+				g.Collection, g.Owner, DefaultCollection)
 		}
 		hits[g.Owner] = len(g.Hits)
 		for _, h := range g.Hits {
 			if h.Owner != g.Owner {
-				t.Errorf("a memory of %s is in the group of %s", h.Owner, g.Owner)
+				t.Errorf("a memory of %s is in the group of %s, want the same", h.Owner, g.Owner)
 			}
 		}
 	}
 	if hits["olga"] != 2 || hits["will"] != 1 { // the tea leaf lies in olga's project
-		t.Errorf("groups have %v", hits)
+		t.Errorf("groups have %v, want olga 2 and will 1", hits)
 	}
 }

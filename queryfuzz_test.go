@@ -82,10 +82,11 @@ func FuzzQuery(f *testing.F) {
 func sameHits(t *testing.T, a, b Results) {
 	t.Helper()
 	if a.Total != b.Total || len(a.Hits) != len(b.Hits) || a.Sort != b.Sort || !slices.Equal(a.Warnings, b.Warnings) {
-		t.Fatalf("in memory %d of %d by %s %v, on disk %d of %d by %s %v", len(a.Hits), a.Total, a.Sort, a.Warnings,
-			len(b.Hits), b.Total, b.Sort, b.Warnings)
+		t.Fatalf("in memory %d of %d by %s %v, on disk %d of %d by %s %v, want total %v, %v hits, sort %v and warnings %v",
+			len(a.Hits), a.Total, a.Sort, a.Warnings, len(b.Hits), b.Total, b.Sort, b.Warnings, b.Total, len(b.Hits), b.Sort,
+			b.Warnings)
 	}
-	const rounding = 1e-5
+	const rounding = 4e-5 // the index in memory has 16 bits of each number of a vector
 	scores := map[string]Hit{}
 	for _, h := range b.Hits {
 		scores[h.ID] = h
@@ -93,7 +94,7 @@ func sameHits(t *testing.T, a, b Results) {
 	for i, h := range a.Hits {
 		other, ok := scores[h.ID]
 		if !ok {
-			t.Fatalf("%q is found in memory only", h.Content)
+			t.Fatalf("%q is found in memory only, want it found in the file, too", h.Content)
 		}
 		if math.Abs(h.Score-other.Score) > rounding || math.Abs(h.Parts.Text-other.Parts.Text) > rounding ||
 			math.Abs(h.Parts.Vector-other.Parts.Vector) > rounding {

@@ -17,7 +17,7 @@ type Quota struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Usage is what one owner has stored, and the owner's quota.
+// Usage counts an owner's stored items and bytes, with the owner's quota.
 type Usage struct {
 	Memories  int   `json:"memories"`
 	Revisions int   `json:"revisions"`  // past versions of memories

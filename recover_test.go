@@ -89,7 +89,7 @@ func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map
 	defer f.Close()
 	d.reader = recovery.New(f, len(migrationNames(t)), fileConfig("", time.Now), func(string, int, int) {})
 	if err := d.reader.Read(t.Context()); err != nil || len(f.Problems) > 0 || len(d.reader.Notes) > 0 {
-		t.Fatalf("%v, %v, %v", err, f.Problems, d.reader.Notes)
+		t.Fatalf("got %v, %v, %v, want no error, no problems and no notes", err, f.Problems, d.reader.Notes)
 	}
 	content := readFile(t, path)
 	all := map[string]map[string]storedRow{}
@@ -113,7 +113,7 @@ func (d *damagedStore) read(t *testing.T, path string, note bool) map[string]map
 			}
 			values, ok := table.Values(row)
 			if !ok || row.Cut {
-				t.Errorf("%s: the row %v cannot be read", table.Name, row.Values)
+				t.Errorf("%s: the row %v cannot be read whole, want it readable", table.Name, row.Values)
 			}
 			all[table.Name][rowText(table, values)] = storedRow{values, pages}
 			if note && table.RowID >= 0 {
@@ -173,7 +173,7 @@ func (d *damagedStore) cases(t *testing.T) (cases []damageCase) {
 	pick := func(pages []uint32) uint32 {
 		t.Helper()
 		if len(pages) == 0 {
-			t.Fatal("there is no such page")
+			t.Fatalf("there is no such page: got %v, want some pages", len(pages))
 		}
 		return pages[seed.IntN(len(pages))]
 	}
@@ -246,7 +246,7 @@ func TestRecoverYieldsEveryRowThatIsNotOnADamagedPage(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(readFile(t, in), damaged) {
-				t.Error("the damaged file was changed")
+				t.Errorf("the damaged file was changed, want %.200q", damaged)
 			}
 			onlyFile(t, in)
 			onlyFile(t, out)
@@ -316,23 +316,23 @@ func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
 	report, err := Recover(t.Context(), in, out,
 		&RecoveryOptions{Embedder: wordEmbedder("words-1")}) // with its log: the store is open
 	if err != nil || !report.OK || report.Check.Verified < 50 || len(report.Notes) > 0 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("got %+v, %v, want no error, OK, verified at least 50 and no notes", report, err)
 	}
 	copied := openWords(t, out, Options{Now: sealedClock})
 	if after := exported(t, copied, ExportOptions{Credentials: true}); !bytes.Equal(after, before) {
-		t.Error("it differs:", lineDiff(after, before))
+		t.Errorf("it differs: %v, want %.200q", lineDiff(after, before), before)
 	}
 	if report := mustCheck(t, copied, nil); !report.OK {
-		t.Errorf("%+v", report)
+		t.Errorf("got %+v, want OK", report)
 	}
 	encoded, err := json.Marshal(report)
 	if err != nil || !bytes.Contains(encoded, []byte(`"ok":true`)) || !bytes.Contains(encoded, []byte(`"damaged":[]`)) {
-		t.Errorf("%s, %v", encoded, err)
+		t.Errorf(`got %s, %v, want no error, "ok":true in encoded and "damaged":[] in encoded`, encoded, err)
 	}
 	found, err := copied.As(Access{User: "alice"}).Search(t.Context(),
 		Query{Vector: []float32{3, 0, 4}, Collections: []string{"mine"}, Limit: 1})
 	if err != nil || len(found.Hits) != 1 || found.Hits[0].Parts.Vector < 0.99 {
-		t.Errorf("a vector of the caller's own: %+v, %v", found.Hits, err)
+		t.Errorf("a vector of the caller's own: %+v, %v, want no error, 1 hit and vector at least 0.99", found.Hits, err)
 	}
 }
 
@@ -367,7 +367,7 @@ func TestRecoverRefuses(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(out); err == nil {
-		t.Error("something was written")
+		t.Error("something was written, want an error")
 	}
 }
 

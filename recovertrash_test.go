@@ -55,7 +55,7 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.db")
 	report, err := Recover(t.Context(), path, out, &RecoveryOptions{Embedder: wordEmbedder("words-1")})
 	if err != nil || !report.OK {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("got %+v, %v, want no error and OK", report, err)
 	}
 	if s, err = Open(t.Context(), out, &Options{Embedder: wordEmbedder("words-1")}); err != nil {
 		t.Fatal(err)
@@ -73,13 +73,14 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 	after, err := s.GetMemory(t.Context(), goes)
 	if err != nil || after.Content != before.Content || after.Revision != before.Revision ||
 		!slices.Equal(after.Related, before.Related) {
-		t.Errorf("%+v, %v; it was %+v", after, err, before)
+		t.Errorf("%+v, %v; it was %+v, want no error, content %v, revision %v and related %v", after, err, before,
+			before.Content, before.Revision, before.Related)
 	}
 	if _, err := s.GetFile(t.Context(), "a-file"); err != nil {
 		t.Error(err)
 	}
 	if report, err := s.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("got %+v, %v, want no error and OK", report, err)
 	}
 }
 
@@ -108,7 +109,7 @@ func TestRecoverTakesFilesOutOfATrashThatIsLost(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.db")
 	report, err := Recover(t.Context(), path, out, nil)
 	if err != nil || !strings.Contains(strings.Join(report.Notes, "\n"), "among its owner's files again") {
-		t.Fatalf("%+v, %v", report.Notes, err)
+		t.Fatalf(`got %+v, %v, want no error and "among its owner's files again" in the notes`, report.Notes, err)
 	}
 	if s, err = Open(t.Context(), out, nil); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func TestRedirectURIsThatMayBeRegistered(t *testing.T) {
 			t.Errorf("%s: %v", uri, err)
 		}
 		if !MatchRedirectURI(uri, uri) {
-			t.Errorf("%s does not match itself", uri)
+			t.Errorf("%s does not match itself, want it to match", uri)
 		}
 	}
 }
@@ -130,10 +130,10 @@ func FuzzRedirectURI(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, registered, given string) {
 		if (CheckRedirectURI(given) == nil) != MatchRedirectURI(given, given) {
-			t.Fatalf("%q: what may be registered matches itself, and nothing else does", given)
+			t.Fatalf("%q: want that it matches itself only if it may be registered", given)
 		}
 		if MatchRedirectURI(registered, given) != MatchRedirectURI(given, registered) {
-			t.Fatalf("%q and %q match in one direction", registered, given)
+			t.Fatalf("%q and %q match in one direction, want both or none", registered, given)
 		}
 		u, err := url.Parse(given)
 		if MatchRedirectURI(given, given) {

@@ -60,7 +60,7 @@ func (st settled) refusals() map[string]refusal {
 		"Last":           {[]any{0}, ErrInvalid, "n"},
 		"Window":         {[]any{0}, ErrInvalid, "tokens"},
 		"AddProject":     {[]any{NewProject{ID: "a/b"}}, ErrInvalid, "project_id"},
-		"AddSignIn":      {[]any{NewSignIn{User: "nobody"}}, ErrNotFound, "user"},
+		"AddSignIn":      {[]any{NewSignIn{User: "noah"}}, ErrNotFound, "user"},
 		"AddToken":       {[]any{NewToken{Name: "x", Scopes: []Scope{"everything"}}}, ErrInvalid, "scopes"},
 		"AddUser":        {[]any{NewUser{Name: "owner"}}, ErrConflict, "name"},
 		"Authorize":      {[]any{authorization}, ErrInvalid, "redirect_uri"},
@@ -78,23 +78,23 @@ func (st settled) refusals() map[string]refusal {
 		"CheckToken":             {[]any{"mcp_wrong"}, ErrUnauthenticated, ""},
 		"CompleteTask":           {[]any{TaskRef{ProjectID: "p", TaskID: "T2"}}, ErrNotFound, "task_id"},
 		"ConfirmSignIn":          {[]any{"nowhere"}, ErrNotFound, "id"},
-		"DeactivateClient":       {[]any{"nobody"}, ErrNotFound, "client_id"},
+		"DeactivateClient":       {[]any{"noah"}, ErrNotFound, "client_id"},
 		"DeleteCollection":       {[]any{"nowhere", (*DeleteOptions)(nil)}, ErrNotFound, "collection_name"},
 		"DeleteFile":             {[]any{"nowhere"}, ErrNotFound, "file_id"},
 		"DeleteInvitation":       {[]any{"nowhere"}, ErrNotFound, "id"},
-		"DeleteMember":           {[]any{p, "nobody"}, ErrNotFound, "user"},
+		"DeleteMember":           {[]any{p, "noah"}, ErrNotFound, "user"},
 		"DeleteMemory":           {[]any{"nowhere"}, ErrNotFound, "id"},
 		"DeleteProject":          {[]any{p, (*DeleteOptions)(nil)}, ErrConflict, "project_id"},
 		"DeleteRule":             {[]any{p, RuleType("maybe")}, ErrInvalid, "rule_type"},
 		"DeleteSignIn":           {[]any{"nowhere", (*SignOutOptions)(nil)}, ErrNotFound, "id"},
 		"DeleteToken":            {[]any{"nowhere"}, ErrNotFound, "id"},
-		"DeleteUser":             {[]any{"nobody", (*DeleteOptions)(nil)}, ErrNotFound, "user"},
+		"DeleteUser":             {[]any{"noah", (*DeleteOptions)(nil)}, ErrNotFound, "user"},
 		"EndAccess":              {[]any{"", []AccessKind(nil)}, ErrInvalid, "kinds"},
 		"ExchangeCode":           {[]any{exchange}, ErrInvalid, "code"},
 		"Files":                  {[]any{FileList{Sort: "newest"}}, ErrInvalid, "sort_order"},
 		"FilePage":               {[]any{FileQuery{Offset: -1}}, ErrInvalid, "offset"},
 		"Export":                 {[]any{io.Writer(brokenWriter{})}, ErrInternal, ""},
-		"GetClient":              {[]any{"nobody"}, ErrNotFound, "client_id"},
+		"GetClient":              {[]any{"noah"}, ErrNotFound, "client_id"},
 		"GetCollection":          {[]any{"nowhere"}, ErrNotFound, "collection_name"},
 		"GetContext":             {[]any{ContextQuery{Related: 51}}, ErrInvalid, "related"},
 		"GetFile":                {[]any{"nowhere"}, ErrNotFound, "file_id"},
@@ -104,9 +104,9 @@ func (st settled) refusals() map[string]refusal {
 		"GetProject":             {[]any{nowhere}, ErrNotFound, "project_id"},
 		"GetRule":                {[]any{p, RuleDont}, ErrNotFound, "project_id"},
 		"GetTodo":                {[]any{nowhere}, ErrNotFound, "project_id"},
-		"GetUser":                {[]any{"nobody"}, ErrNotFound, "user"},
+		"GetUser":                {[]any{"noah"}, ErrNotFound, "user"},
 		"Graph":                  {[]any{GraphQuery{Similar: 2}}, ErrInvalid, "similar"},
-		"Identities":             {[]any{"nobody"}, ErrNotFound, "user"},
+		"Identities":             {[]any{"noah"}, ErrNotFound, "user"},
 		"Import":                 {[]any{io.Reader(strings.NewReader("a,b\n"))}, ErrForeign, ""},
 		"LinkIdentity":           {[]any{NewIdentity{Issuer: testIssuer}}, ErrInvalid, "subject"},
 		"MainMemory":             {[]any{nowhere}, ErrNotFound, "project_id"},
@@ -120,7 +120,7 @@ func (st settled) refusals() map[string]refusal {
 		"Purge":                  {[]any{&PurgeOptions{KeepRevisions: -1}}, ErrInvalid, "KeepRevisions"},
 		"RecordActivity":         {[]any{NewActivity{}}, ErrInvalid, "tool"},
 		"RefreshTokens":          {[]any{refresh}, ErrInvalid, "refresh_token"},
-		"RegenerateClientSecret": {[]any{"nobody"}, ErrNotFound, "client_id"},
+		"RegenerateClientSecret": {[]any{"noah"}, ErrNotFound, "client_id"},
 		"RegisterClient":         {[]any{ClientRegistration{}}, ErrInvalid, "redirect_uris"},
 		"RelatedMemories":        {[]any{st.memory, 11}, ErrInvalid, "depth"},
 		"Restore":                {[]any{"nowhere"}, ErrNotFound, "id"},
@@ -138,6 +138,7 @@ func (st settled) refusals() map[string]refusal {
 		"Rules":             {[]any{ProjectRef{ID: "p", Name: "another"}}, ErrInvalid, "project_name"},
 		"Search":            {[]any{Query{Limit: -1}}, ErrInvalid, "limit"},
 		"SearchBatch":       {[]any{[]Query{{Text: "apple"}, {Limit: -1}}}, ErrInvalid, "limit"},
+		"SearchAll":         {[]any{Query{Limit: 1}}, ErrInvalid, "limit"},
 		"SetDocumentClient": {[]any{DocumentClient{URL: "http://app.example/client"}}, ErrInvalid, "client_id"},
 		"SetIdentityMemory": {[]any{IdentityMemory{}}, ErrInvalid, "content"},
 		"SetPreferences": {[]any{map[string]any{"x": strings.Repeat("x", MaxPreferences)}}, ErrTooLarge,
@@ -148,7 +149,7 @@ func (st settled) refusals() map[string]refusal {
 		"UnlinkIdentity":   {[]any{"", testIssuer, "2"}, ErrNotFound, "subject"},
 		"UpdateCollection": {[]any{"nowhere", CollectionUpdate{}}, ErrNotFound, "collection_name"},
 		"UpdateFile":       {[]any{"nowhere", FileUpdate{}}, ErrNotFound, "file_id"},
-		"UpdateMember": {[]any{p, "nobody", MemberUpdate{Role: MemberReader}}, ErrNotFound,
+		"UpdateMember": {[]any{p, "noah", MemberUpdate{Role: MemberReader}}, ErrNotFound,
 			"user"},
 		"UpdateMemory":      {[]any{st.memory, MemoryUpdate{Content: content("")}}, ErrInvalid, "content"},
 		"UpdatePreferences": {[]any{map[string]any{"x": func() {}}}, ErrInvalid, "preferences"},
@@ -161,9 +162,10 @@ func (st settled) refusals() map[string]refusal {
 }
 
 // cannotBeWrong are the methods whose arguments say nothing that could be wrong, and those that take no context.
-var cannotBeWrong = map[string]bool{"Check": true, "Clear": true, "DeleteSignIns": true, "Since": true, "LoadIndex": true, "Reindex": true,
+var cannotBeWrong = map[string]bool{"Check": true, "Clear": true, "DeleteSignIns": true, "Since": true,
+	"LoadIndex": true, "Reindex": true,
 	"Access": true, "As": true, "Conversation": true, "Key": true, "Close": true, "Snapshot": true, "Sealed": true,
-	"Transaction": true}
+	"Transaction": true, "Namespace": true}
 
 func TestEveryMethodThatCanBeCalledWronglySaysWhatIsWrong(t *testing.T) {
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"),
@@ -183,7 +185,7 @@ func TestEveryMethodThatCanBeCalledWronglySaysWhatIsWrong(t *testing.T) {
 	for name, r := range refusals {
 		method := methods[name]
 		if !method.IsValid() {
-			t.Errorf("refusals has %s, which is no method of Store and its handles", name)
+			t.Errorf("got %s in refusals, want only methods of Store and its handles", name)
 			continue
 		}
 		err := callMethod(method, t.Context(), r.arguments)
@@ -192,10 +194,10 @@ func TestEveryMethodThatCanBeCalledWronglySaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%s gives %#v (%v), want kind %q about %q", name, known, err, r.kind.Kind, r.argument)
 		}
 		if err == nil || len(err.Error()) < 20 || len(err.Error()) > 1000 {
-			t.Errorf("%s says %v", name, err)
+			t.Errorf("%s: got %v, want an error of 20 to 1000 bytes", name, err)
 		}
 		if rowsOf(t, st.Store) != before {
-			t.Errorf("%s was refused and changed something", name)
+			t.Errorf("%s was refused and changed something, want no change", name)
 			before = rowsOf(t, st.Store)
 		}
 	}

@@ -1,7 +1,11 @@
 package souvenir
 
 import (
+	"errors"
+	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/index"
 )
@@ -21,6 +25,80 @@ func TestPassageOfAnotherContentIsTheWhole(t *testing.T) {
 	} {
 		if start, end := passageOf(content, span); [2]int{start, end} != want {
 			t.Errorf("%v is %d to %d of %q, want %v", span, start, end, content, want)
+		}
+	}
+}
+
+// TestPriorsOrderWhatFitsAsWell covers each prior, in memory and from the file.
+func TestPriorsOrderWhatFitsAsWell(t *testing.T) {
+	for name, memory := range map[string]int64{"in memory": 0, "from the file": -1} {
+		t.Run(name, func(t *testing.T) {
+			clock := newMovingClock(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC))
+			s := openWords(t, "", Options{Now: clock.Now, IndexMemory: memory})
+			if _, err := s.AddCollection(t.Context(), NewCollection{Name: "notes"}); err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range []NewMemory{
+				{Content: "the heron stands in the reeds", State: "done", Importance: ImportanceCritical},
+				{Content: "the heron stands in the marsh", State: "open"},
+				{Content: "the heron stands in the river", State: "done", Importance: ImportanceLow},
+			} {
+				m.Collection = "notes"
+				if _, err := s.AddMemory(t.Context(), m); err != nil {
+					t.Fatal(err)
+				}
+				clock.Pass(30 * 24 * time.Hour)
+			}
+			search := func(p Priors) []Hit {
+				results, err := s.Search(t.Context(), Query{Text: "heron stands", Priors: p, Explain: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return results.Hits
+			}
+			for _, test := range []struct {
+				Priors
+				want string // the last word of the best
+			}{
+				{Priors{Recency: 0.3}, "river"},
+				{Priors{Importance: 0.3}, "reeds"},
+				{Priors{State: 0.3, States: map[string]float64{"open": 1}}, "marsh"},
+				{Priors{Recency: 0.1, Importance: 0.3}, "reeds"},
+			} {
+				hits := search(test.Priors)
+				if len(hits) != 3 || !strings.HasSuffix(hits[0].Content, test.want) {
+					t.Errorf("%+v: %+v; want the one in the %s first", test.Priors, hits, test.want)
+				}
+				for _, h := range hits {
+					x := h.Explanation
+					sum := x.Words.Gain + x.Meaning.Gain + x.Late.Gain
+					for _, e := range []*Evidence{x.Recency, x.Importance, x.State} {
+						if e != nil {
+							sum += e.Gain
+						}
+					}
+					if math.Abs(sum-h.Score) > 1e-5 {
+						t.Errorf("the explanation of %q adds up to %v, want %v", h.Content, sum, h.Score)
+					}
+				}
+			}
+			if x := search(Priors{Recency: 1})[0].Explanation.Recency; x == nil || math.Abs(x.Value-0.5) > 1e-6 {
+				t.Errorf("recency of a change 30 days ago: %+v, want a half", x)
+			}
+			if x := search(Priors{})[0].Explanation; x.Recency != nil || x.Importance != nil || x.State != nil {
+				t.Errorf("priors that no caller asked for: %+v", x)
+			}
+		})
+	}
+}
+
+func TestPriorsAreChecked(t *testing.T) {
+	s := openWords(t, ":memory:", Options{})
+	for _, p := range []Priors{{Recency: -1}, {Importance: 1.5}, {State: math.NaN()}, {HalfLife: -1},
+		{States: map[string]float64{"open": 2}}} {
+		_, err := s.Search(t.Context(), Query{Text: "heron", Priors: p})
+		if !errors.Is(err, ErrInvalid) {
+			t.Errorf("%+v: %v, want an invalid argument", p, err)
 		}
 	}
 }

@@ -23,9 +23,10 @@ type Revision struct {
 }
 
 // Revisions returns the history of a memory, the current state first.
-func (s *Store) Revisions(ctx context.Context, id string) ([]Revision, error) {
+func (s *Store) Revisions(ctx context.Context, id string) (_ []Revision, err error) {
+	defer inGo[struct{}](&err, "id", "id")
 	var all []Revision
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		m, err := s.memory(tx, v, id)
 		if err != nil {
 			return err
@@ -43,10 +44,12 @@ func (s *Store) Revisions(ctx context.Context, id string) ([]Revision, error) {
 // it makes a new revision, and keeps the previous state. Links to memories that no longer exist are left out. A vector
 // of the caller's own is not part of a revision.
 func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Stored, error) {
-	return hooked(ctx, s, OperationUpdate, "RestoreRevision", func(ctx context.Context, o *operation) (Stored, error) {
-		o.names(id)
-		return s.restoreRevision(ctx, o, id, number)
-	})
+	return hooked(ctx, s, OperationUpdate, "RestoreRevision",
+		func(ctx context.Context, o *operation) (_ Stored, err error) {
+			defer inGo[struct{}](&err, "id", "id", "revision", "number")
+			o.names(id)
+			return s.restoreRevision(ctx, o, id, number)
+		})
 }
 
 func (s *Store) restoreRevision(ctx context.Context, o *operation, id string, number int) (Stored, error) {
@@ -64,7 +67,7 @@ func (s *Store) restoreRevision(ctx context.Context, o *operation, id string, nu
 	}
 	if number < 1 || len(former) == 0 {
 		return Stored{}, newError(KindNotFound, "revision",
-			"revision %d of memory %s does not exist; it has revision %d now and keeps those before it",
+			"{} %d of memory %s does not exist; it has revision %d now and keeps those before it",
 			number, show(id), current.Revision)
 	}
 	metadata, err := jsonobject.Canonical("metadata", former[0].Metadata)
@@ -272,21 +275,22 @@ func (w *memoryWriter) superseded(id, by string, at *kernel.Place) (string, erro
 	var known *Error
 	switch {
 	case errors.As(err, &known):
-		located := *known
-		located.Argument, located.Message = "supersedes", "supersedes: "+known.Message
-		return "", &located
+		return "", newError(known.Kind, "supersedes", "{}: %s", known.Message)
 	case err != nil:
 		return "", err
 	case old.partition != at.Partition:
-		return "", invalid("supersedes", "supersedes is memory %s of collection %s; a memory replaces one of its own "+
+		return "", invalid("supersedes", "{} is memory %s of collection %s; a memory replaces one of its own "+
 			"collection and project, so store it there", show(old.ID), show(old.Collection))
 	case old.RuleType != "":
-		return "", invalid("supersedes", "supersedes is memory %s, which is a rule; SetRule replaces it", show(old.ID))
+		return "", invalid("supersedes", "{} is memory %s, which is a rule; SetRule replaces it", show(old.ID))
+	}
+	if by == "" { // nothing supersedes a memory that is new
+		return old.ID, nil
 	}
 	circle, err := db.Column[int64](w.Tx, `WITH RECURSIVE chain (uid) AS (SELECT ?1 UNION SELECT m.supersedes FROM chain c
 		JOIN memory m ON m.uid = c.uid WHERE m.supersedes IS NOT NULL) SELECT 1 FROM chain WHERE uid = ?2`, old.ID, by)
 	if err == nil && len(circle) > 0 {
-		err = invalid("supersedes", "supersedes is memory %s, which is this memory, or replaces it", show(old.ID))
+		err = invalid("supersedes", "{} is memory %s, which is this memory, or replaces it", show(old.ID))
 	}
 	return old.ID, err
 }

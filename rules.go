@@ -13,7 +13,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
-	"github.com/souvenir-ai/souvenir/internal/standing"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -89,9 +88,10 @@ type Rules struct {
 // SetRule stores a rule, replacing the rule of its type that the project, or without a project the user, has. A view
 // that is limited to projects stores no general rules (ErrForbidden) and sees none. The memory keeps its id and gets a
 // new revision. A new one goes into the collection default. Storing the same content again makes no revision.
-func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
+func (s *Store) SetRule(ctx context.Context, r NewRule) (_ StoredRule, err error) {
+	defer inGo[NewRule](&err)
 	if r.Type == RuleTodo {
-		return StoredRule{}, invalid("rule_type", "rule_type is %q, which SetTodo stores; SetRule takes %s", r.Type,
+		return StoredRule{}, invalid("rule_type", "{} is %q, which SetTodo stores; SetRule takes %s", r.Type,
 			oneOf(kernel.RuleTypes[:2]))
 	}
 	if err := checkRuleType(r.Type); err != nil {
@@ -105,7 +105,8 @@ func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
 	if err := s.checkGeneralRule(project); err != nil {
 		return StoredRule{}, err
 	}
-	return hooked(ctx, s, OperationStore, "SetRule", func(ctx context.Context, o *operation) (StoredRule, error) {
+	return hooked(ctx, s, OperationStore, "SetRule", func(ctx context.Context, o *operation) (_ StoredRule, err error) {
+		defer inGo[NewRule](&err)
 		state, err := o.rule(ctx, project, r.Type, state)
 		if err != nil {
 			return StoredRule{}, err
@@ -118,19 +119,20 @@ func (s *Store) SetRule(ctx context.Context, r NewRule) (StoredRule, error) {
 
 func checkRuleType(t RuleType) error {
 	if t == "" {
-		return invalid("rule_type", "rule_type is empty; allowed are %s", oneOf(kernel.RuleTypes))
+		return invalid("rule_type", "{} is empty; allowed are %s", oneOf(kernel.RuleTypes))
 	}
 	return valid.Enum("rule_type", string(t), kernel.RuleTypes)
 }
 
 // GetRule returns a project's rule of a type, or for the zero ProjectRef the user's general one. ErrNotFound means that
 // there is no such rule, or that the project is not visible.
-func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleType) (Memory, error) {
+func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleType) (_ Memory, err error) {
+	defer inGo[ProjectRef](&err, "rule_type", "ruleType")
 	if err := cmp.Or(checkRuleType(ruleType), valid.Project(project.ID, project.Name)); err != nil {
 		return Memory{}, err
 	}
 	var m Memory
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		present, err := s.presentRules(tx, v, project, ruleType)
 		if err == nil && len(present) == 0 {
 			err = s.noRule(project, ruleType)
@@ -145,12 +147,13 @@ func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleTy
 
 // Rules returns the rules of a project, or for the zero ProjectRef the user's general ones, in any state. An unknown
 // project has none, which is not an error.
-func (s *Store) Rules(ctx context.Context, project ProjectRef) (Rules, error) {
+func (s *Store) Rules(ctx context.Context, project ProjectRef) (_ Rules, err error) {
+	defer inGo[ProjectRef](&err)
 	if err := valid.Project(project.ID, project.Name); err != nil {
 		return Rules{}, err
 	}
 	var r Rules
-	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		r, err = s.rules(tx, v, project)
 		if project == (ProjectRef{}) && v.Limited {
 			r.Warnings = append(r.Warnings,
@@ -188,14 +191,16 @@ func (s *Store) rules(tx db.Tx, v viewer, project ProjectRef) (Rules, error) {
 
 // DeleteRule deletes a project's rule of a type, or for the zero ProjectRef the user's general one, as DeleteMemory
 // does. ErrNotFound means that no such rule exists.
-func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) error {
+func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType RuleType) (err error) {
+	defer inGo[ProjectRef](&err, "rule_type", "ruleType")
 	if err := cmp.Or(checkRuleType(ruleType), valid.Project(project.ID, project.Name)); err != nil {
 		return err
 	}
 	if err := s.checkGeneralRule(project); err != nil {
 		return err
 	}
-	return s.hookedDelete(ctx, "DeleteRule", func(ctx context.Context, o *operation) error {
+	return s.hookedDelete(ctx, "DeleteRule", func(ctx context.Context, o *operation) (err error) {
+		defer inGo[ProjectRef](&err, "rule_type", "ruleType")
 		if o != nil {
 			o.in(project)
 			if m, err := s.GetRule(ctx, project, ruleType); err == nil {
@@ -295,16 +300,16 @@ func (s *Store) noRule(project ProjectRef, ruleType RuleType) error {
 	}
 	switch {
 	case project.ID != "":
-		return newError(KindNotFound, "project_id", "project_id %s has %s", show(project.ID), what)
+		return newError(KindNotFound, "project_id", "{} %s has %s", show(project.ID), what)
 	case project.Name != "":
-		return newError(KindNotFound, "project_name", "project_name %s has %s", show(project.Name), what)
+		return newError(KindNotFound, "project_name", "{} %s has %s", show(project.Name), what)
 	}
 	if s.access.Projects != nil {
 		return newError(KindNotFound, "project_id",
 			"general rules are not visible here: this view is limited to the projects %s; name one of them",
 			oneOf(s.access.Projects))
 	}
-	return newError(KindNotFound, "rule_type", "there is no general rule of rule_type %q", ruleType)
+	return newError(KindNotFound, "rule_type", "there is no general rule of {} %q", ruleType)
 }
 
 // checkGeneralRule refuses to change a general rule through a limited view. Such a call would have to mean the rule of
@@ -315,7 +320,7 @@ func (s *Store) checkGeneralRule(project ProjectRef) error {
 	}
 	return newError(KindForbidden, "project_id",
 		"without a project this is a general rule, for all of the user's work, and this view is limited to the projects %s; "+
-			"give project_id or project_name to change that project's rule", oneOf(s.access.Projects))
+			"give {} or {project_name} to change that project's rule", oneOf(s.access.Projects))
 }
 
 // addRule stores a draft that is a rule: as a new memory, or over the existing rule. Fields that the draft leaves unset
@@ -385,7 +390,7 @@ func (w *memoryWriter) checkRule(before, after storedMemory, at *kernel.Place) e
 		return nil
 	}
 	return newError(KindConflict, "rule_type",
-		"memory %s is already the rule of rule_type %q there; update it, or delete it first", show(present[0].ID),
+		"memory %s is already the rule of {} %q there; update it, or delete it first", show(present[0].ID),
 		after.RuleType)
 }
 
@@ -418,7 +423,7 @@ func (e ruleEdit) after(present []storedMemory) (kernel.RuleText, error) {
 	}
 	if e.expected > 0 && revision == 0 {
 		return kernel.RuleText{}, newError(KindConflict, "expected_revision",
-			"expected_revision is %d, but there is no such rule; 0 means any", e.expected)
+			"{} is %d, but there is no such rule; 0 means any", e.expected)
 	}
 	return next, valid.NewContent(next.Content)
 }
@@ -428,7 +433,7 @@ func (e ruleEdit) after(present []storedMemory) (kernel.RuleText, error) {
 // passages are embedded in the background.
 func (s *Store) editRule(ctx context.Context, e ruleEdit) (StoredRule, error) {
 	if e.expected < 0 {
-		return StoredRule{}, invalid("expected_revision", "expected_revision is %d; a revision is 1 or more, and 0 means any",
+		return StoredRule{}, invalid("expected_revision", "{} is %d; a revision is 1 or more, and 0 means any",
 			e.expected)
 	}
 	if err := s.checkWritable(); err != nil {
@@ -587,12 +592,4 @@ func (s *Store) storeRule(tx db.Tx, v viewer, e ruleEdit, ready kernel.Prepared,
 	}
 	stored.Warnings = slices.Concat(stored.Warnings, superfluous(present))
 	return stored, w.flush()
-}
-
-// ruleRows returns the rows of the rules in a selection by their type.
-func (s *shared) ruleRows(tx db.Tx, sel selection) (map[RuleType]int64, error) {
-	if len(sel.Partitions) == 0 {
-		return map[RuleType]int64{}, nil
-	}
-	return standing.Rules[RuleType](tx, s.now(), sel.PartitionList())
 }

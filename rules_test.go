@@ -39,18 +39,18 @@ func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
 	}
 	r, err := s.Rules(t.Context(), ProjectRef{ID: "p"})
 	if err != nil || r.Do == nil || r.Do.ID != ids[1] || !warned(r.Warnings) {
-		t.Errorf("rules are %+v, %v", r, err)
+		t.Errorf("rules are %+v, %v, want no error, the do rule %v and a warning", r, err, ids[1])
 	}
 	if m, err := s.GetRule(t.Context(), ProjectRef{Name: "p"}, RuleDo); err != nil || m.ID != ids[1] {
 		t.Errorf("the rule is %+v, %v; want ID %v", m, err, ids[1])
 	}
 	if stored := mustSetRule(t, s, NewRule{ProjectID: "p", Type: RuleDo, Content: "set"}); stored.ID != ids[1] ||
 		!warned(stored.Warnings) {
-		t.Errorf("stored %+v", stored)
+		t.Errorf("stored %+v, want ID %v and a warning", stored, ids[1])
 	}
 	if stored := mustAdd(t, s, NewMemory{ProjectID: "p", EventType: EventProjectRule, RuleType: RuleDo,
 		Content: "added"}); stored.ID != ids[1] || !warned(stored.Warnings) {
-		t.Errorf("added %+v", stored)
+		t.Errorf("added %+v, want ID %v and a warning", stored, ids[1])
 	}
 	if _, err := s.UpdateMemory(t.Context(), ids[0], MemoryUpdate{Content: content("still editable")}); err != nil {
 		t.Errorf("a superfluous one cannot be updated: %v", err)
@@ -59,7 +59,7 @@ func TestOfSeveralRulesInAnOldFileTheNewestCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := s.Rules(t.Context(), ProjectRef{ID: "p"}); err != nil || r.Do != nil || r.Warnings != nil {
-		t.Errorf("after the deletion: %+v, %v", r, err)
+		t.Errorf("after the deletion: %+v, %v, want no error, no do rule and no warnings", r, err)
 	}
 }
 
@@ -99,7 +99,8 @@ func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
 	for _, err := range []error{sectionErr, taskErr} {
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "store it again") ||
 			!strings.Contains(err.Error(), `missing: "## Constitution"`) {
-			t.Errorf("editing it gives %v", err)
+			t.Errorf(`editing it gives %v, want ErrInvalid, "store it again" in the error and missing: "## Constitution" in `+
+				"the error", err)
 		}
 	}
 	if _, err := s.UpdateMemory(t.Context(), id,
@@ -118,17 +119,17 @@ func TestRulesLieInACollectionOfOwnVectors(t *testing.T) {
 		stored := mustSetRule(t, s, NewRule{Type: RuleDo, Content: text})
 		if stored.Indexed || stored.Revision != i+1 || len(stored.Warnings) != 1 ||
 			!strings.Contains(stored.Warnings[0], "own vectors") {
-			t.Errorf("stored %+v", stored)
+			t.Errorf(`stored %+v, want not indexed, revision %v and one warning with "own vectors"`, stored, i+1)
 		}
 	}
 	if added, err := s.AddMemory(t.Context(),
 		NewMemory{EventType: EventProjectRule, RuleType: RuleDo, Content: "three", Embedding: []float32{0, 1}}); err != nil ||
 		!added.Indexed || added.Revision != 3 {
-		t.Errorf("added %+v, %v", added, err)
+		t.Errorf("added %+v, %v, want no error, indexed and revision 3", added, err)
 	}
 	if found, err := s.Search(t.Context(), Query{Vector: []float32{0, 1}}); err != nil || found.Total != 1 ||
 		found.Hits[0].Content != "three" {
-		t.Errorf("found %+v, %v", found, err)
+		t.Errorf(`found %+v, %v, want no error, total 1 and content "three"`, found, err)
 	}
 }
 
@@ -139,11 +140,11 @@ func TestARuleThatOverlaysAnotherStaysWithinTheLimits(t *testing.T) {
 	mustAdd(t, s, rule)
 	rule.Metadata = map[string]any{"b": strings.Repeat("x", MaxMetadata/2)}
 	if _, err := s.AddMemory(t.Context(), rule); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("both together give %v", err)
+		t.Errorf("both together give %v, want ErrTooLarge", err)
 	}
 }
 
-func TestARuleStaysTheOnlyOneWhateverIsDoneAtOnce(t *testing.T) {
+func TestARuleStaysTheOnlyOneUnderConcurrentChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rules.db")
 	handles := []*Store{openWords(t, path, Options{}), openWords(t, path, Options{})}
 	ref := ProjectRef{ID: "p"}
@@ -171,7 +172,7 @@ func TestARuleStaysTheOnlyOneWhateverIsDoneAtOnce(t *testing.T) {
 			for range 10 {
 				expect("DeleteRule", s.DeleteRule(t.Context(), ref, RuleDo), ErrNotFound)
 				if r, err := s.Rules(t.Context(), ref); err != nil || r.Warnings != nil {
-					t.Errorf("rules are %+v, %v", r, err)
+					t.Errorf("rules are %+v, %v, want no error and no warnings", r, err)
 				}
 			}
 		})
@@ -202,14 +203,14 @@ func TestATodoEditedAtOnceThroughASlowEmbedderLosesNothing(t *testing.T) {
 		group.Go(func() {
 			c, err := handles[i%2].CompleteTask(t.Context(), TaskRef{ProjectID: "p", TaskID: fmt.Sprint("T", i)})
 			if err != nil || c.AlreadyCompleted || !c.Task.Done {
-				t.Errorf("task %d: %+v, %v", i, c, err)
+				t.Errorf("task %d: %+v, %v, want no error and a task that is done now and was not before", i, c, err)
 			}
 		})
 	}
 	group.Wait()
 	got, err := handles[1].GetTodo(t.Context(), ProjectRef{ID: "p"})
 	if done, _ := got.Document.Progress(); err != nil || done != n || got.Revision != n+1 {
-		t.Fatalf("%d are done at revision %d, %v", done, got.Revision, err)
+		t.Fatalf("%d are done at revision %d, %v, want no error, done %v and revision %v", done, got.Revision, err, n, n+1)
 	}
 	for _, s := range handles {
 		if err := s.Upkeep().WaitEmbedded(t.Context()); err != nil {
@@ -230,10 +231,10 @@ func TestAnEditOfATodoEndsWithItsContext(t *testing.T) {
 	}()
 	if _, err := s.SetTodo(ctx, NewTodo{ProjectID: "p", Content: "block\n" + five(nil)}); !errors.Is(err,
 		context.Canceled) {
-		t.Errorf("it gives %v", err)
+		t.Errorf("it gives %v, want context.Canceled", err)
 	}
 	if _, err := s.GetTodo(t.Context(), ProjectRef{ID: "p"}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("the todo: %v", err)
+		t.Errorf("the todo: %v, want ErrNotFound", err)
 	}
 }
 
@@ -260,7 +261,8 @@ func TestRulesAreFoundByIndexes(t *testing.T) {
 			}
 			if all := strings.Join(plan, "\n"); strings.Contains(all, "SCAN m") || strings.Contains(all, "SCAN p") ||
 				strings.Contains(all, "SCAN c") {
-				t.Errorf("rules with %s are sought so:\n%s", project, all)
+				t.Errorf(`rules with %s are sought so, want no "SCAN m" in all, no "SCAN p" in all and no "SCAN c" in `+
+					"all:\n%s", project, all)
 			}
 		}
 		return nil

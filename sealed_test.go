@@ -28,7 +28,7 @@ func TestASealedViewRefusesWhatReachesFurther(t *testing.T) {
 		}
 		// The context of the operator's transaction lends it nothing.
 		if err := open.Transaction(t.Context(), called); !errors.Is(err, undone) {
-			t.Errorf("the transaction with %s gives %v", name, err)
+			t.Errorf("the transaction with %s gives %v, want %v", name, err, undone)
 		}
 		want := slices.Contains(refused, name)
 		refusedIn := errors.Is(failed, ErrInvalid) && argumentOf(failed) == "ctx"
@@ -86,14 +86,15 @@ func TestNothingOfASealedViewReachesFurther(t *testing.T) {
 	}
 	for name, behind := range map[string]*Store{"Accounts": sealed.Accounts().s, "Upkeep": sealed.Upkeep().s,
 		"Insights": sealed.Insights().s, "Trash": sealed.Trash().s, "Conversation": sealed.Conversation("c").store,
-		"Sealed": sealed.Sealed(), "As": sealed.As(Access{User: "ann"})} {
+		"Sealed": sealed.Sealed(), "As": sealed.As(Access{User: "ann"}),
+		"Accounts of a namespace": sealed.Accounts().Namespace("x").s} {
 		if !behind.sealed || behind.operator || behind.access.User != "ann" || !behind.access.ReadOnly ||
 			!slices.Equal(behind.access.Projects, []string{"p"}) {
 			t.Errorf("%s has the store %+v; want it sealed", name, behind.access)
 		}
 	}
-	if n := reflect.TypeFor[Access]().NumField(); n != 4 {
-		t.Errorf("Access has %d fields; see that narrowed limits the new one, and count it here", n)
+	if n := reflect.TypeFor[Access]().NumField(); n != 5 {
+		t.Errorf("Access has %d fields; see that narrowed limits the new one, and count it here, want 5", n)
 	}
 	for _, c := range []struct {
 		access Access
@@ -101,6 +102,7 @@ func TestNothingOfASealedViewReachesFurther(t *testing.T) {
 	}{
 		{Access{}, nil}, {Access{User: "ann", Projects: []string{"p"}}, nil},
 		{Access{User: "bob"}, ErrForbidden}, {Access{User: LocalUser}, ErrForbidden},
+		{Access{Namespace: "crm"}, ErrForbidden}, {Access{User: "ann", Namespace: "crm"}, ErrForbidden},
 		{Access{User: "ann", Projects: []string{"q"}}, ErrForbidden},
 		{Access{User: "ann", Projects: []string{"p", "q"}}, ErrForbidden}, {Access{Projects: []string{}}, ErrNotFound},
 	} {
@@ -109,10 +111,10 @@ func TestNothingOfASealedViewReachesFurther(t *testing.T) {
 			t.Errorf("As(%+v) of a sealed view reads with %v; want %v", c.access, err, c.want)
 		}
 		if _, err := view.As(Access{User: "ann"}).GetMemory(t.Context(), other.ID); err == nil {
-			t.Errorf("As(%+v) and As again reach another project", c.access)
+			t.Errorf("As(%+v) and As again reach another project, want an error", c.access)
 		}
 		if _, err := view.AddMemory(t.Context(), NewMemory{Content: "x", ProjectID: "p"}); err == nil {
-			t.Errorf("As(%+v) of a sealed view that is read-only writes", c.access)
+			t.Errorf("As(%+v) of a sealed view that is read-only writes, want an error", c.access)
 		}
 	}
 }

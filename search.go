@@ -2,18 +2,15 @@ package souvenir
 
 import (
 	"context"
-	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -110,6 +107,9 @@ type Query struct {
 	// value none. It applies to searches by relevance with a text, on the pages that begin among these hits.
 	Rerank int
 
+	// Priors let memories rank higher for what they are; the zero value none.
+	Priors Priors
+
 	// MinScore leaves out hits whose Confidence is less: 0 to 1, where 0.5 leaves what is probably about the text. Zero
 	// leaves out none. At most 1,000 memories reach it.
 	MinScore float64
@@ -118,7 +118,7 @@ type Query struct {
 // check validates the query and fills in the defaults.
 func (q *Query) check() error {
 	if len(q.Text) > MaxQuery {
-		return newError(KindTooLarge, "query", "query is %d bytes; at most %d are allowed", len(q.Text), MaxQuery)
+		return newError(KindTooLarge, "query", "{} is %d bytes; at most %d are allowed", len(q.Text), MaxQuery)
 	}
 	if err := valid.UTF8("query", q.Text); err != nil {
 		return err
@@ -127,16 +127,19 @@ func (q *Query) check() error {
 		q.Limit = DefaultLimit
 	}
 	if q.Limit < 1 || q.Limit > MaxLimit {
-		return invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxLimit)
+		return invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxLimit)
 	}
 	if q.Offset < 0 || q.Offset > maxOffset {
-		return invalid("offset", "offset is %d; 0 to %d are allowed", q.Offset, maxOffset)
+		return invalid("offset", "{} is %d; 0 to %d are allowed", q.Offset, maxOffset)
 	}
 	if !(q.MinScore >= 0 && q.MinScore <= 1) {
-		return invalid("min_score", "min_score is %v; 0 to 1 are allowed", q.MinScore)
+		return invalid("min_score", "{} is %v; 0 to 1 are allowed", q.MinScore)
+	}
+	if err := q.Priors.check(); err != nil {
+		return err
 	}
 	if q.Rerank > MaxRerank {
-		return invalid("rerank", "rerank is %d; at most %d are allowed, 0 means %d, and a negative value none", q.Rerank,
+		return invalid("rerank", "{} is %d; at most %d are allowed, 0 means %d, and a negative value none", q.Rerank,
 			MaxRerank, DefaultRerank)
 	}
 	if q.Sort == "" {
@@ -157,7 +160,7 @@ func (q *Query) check() error {
 	if q.Vector != nil {
 		unit, err := kernel.UnitVector(q.Vector, len(q.Vector))
 		if err != nil {
-			return invalid("query_embedding", "query_embedding: %v", err)
+			return invalid("query_embedding", "{}: %v", err)
 		}
 		q.Vector = unit
 	}
@@ -179,7 +182,8 @@ func (q *Query) sought() bool { return strings.TrimSpace(q.Text) != "" || len(q.
 
 // Search finds memories.
 func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
-	return hooked(ctx, s, OperationSearch, "Search", func(ctx context.Context, o *operation) (Results, error) {
+	return hooked(ctx, s, OperationSearch, "Search", func(ctx context.Context, o *operation) (_ Results, err error) {
+		defer inGo[Query](&err)
 		if err := o.query(ctx, &q); err != nil {
 			return Results{}, err
 		}
@@ -196,25 +200,27 @@ func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 // searches. At most 100 queries are allowed, whose limits add up to at most 1,000. An error names the query, and there
 // are no results then.
 func (s *Store) SearchBatch(ctx context.Context, queries []Query) ([]Results, error) {
-	return hooked(ctx, s, OperationSearch, "SearchBatch", func(ctx context.Context, o *operation) ([]Results, error) {
-		if len(queries) > MaxQueries {
-			return nil, newError(KindTooLarge, "queries", "queries has %d queries; at most %d are allowed", len(queries),
-				MaxQueries)
-		}
-		queries := slices.Clone(queries)
-		hits := 0
-		for i := range queries {
-			if err := o.query(ctx, &queries[i]); err != nil {
-				return nil, located(err, "queries", i, len(queries))
+	return hooked(ctx, s, OperationSearch, "SearchBatch",
+		func(ctx context.Context, o *operation) (_ []Results, err error) {
+			defer inGo[Query](&err, "queries", "queries")
+			if len(queries) > MaxQueries {
+				return nil, newError(KindTooLarge, "queries", "{} has %d queries; at most %d are allowed", len(queries),
+					MaxQueries)
 			}
-			hits += queries[i].Limit
-		}
-		if hits > MaxBatchHits {
-			return nil, newError(KindTooLarge, "queries", "the limits of the queries add up to %d; at most %d are allowed",
-				hits, MaxBatchHits)
-		}
-		return s.search(ctx, queries)
-	})
+			queries := slices.Clone(queries)
+			hits := 0
+			for i := range queries {
+				if err := o.query(ctx, &queries[i]); err != nil {
+					return nil, located(err, "queries", i, len(queries))
+				}
+				hits += queries[i].Limit
+			}
+			if hits > MaxBatchHits {
+				return nil, newError(KindTooLarge, "queries", "the limits of the queries add up to %d; at most %d are allowed",
+					hits, MaxBatchHits)
+			}
+			return s.search(ctx, queries)
+		})
 }
 
 // search answers valid queries from one snapshot.
@@ -266,22 +272,92 @@ func (q *Query) scope() Query {
 
 // searchIn answers one query within a selection.
 func (s *Store) searchIn(tx db.Tx, v viewer, q Query, w want, sel selection) (results Results, err error) {
-	results = Results{Offset: q.Offset, Limit: q.Limit, Sort: q.Sort, Warnings: slices.Concat(w.warnings, sel.warnings)}
-	if q.sought() {
-		err = s.searchByRelevance(tx, v, q, w, sel, &results)
-	} else {
-		err = s.searchByTime(tx, v, q, sel, &results)
-	}
+	p, results, err := s.page(tx, v, q, w, sel)
 	if err != nil {
 		return Results{}, err
 	}
-	if results.Hits, err = hitsAsOf(tx, v, results.Hits, q.AsOf); err != nil {
-		return Results{}, err
+	results.Hits, err = s.show(tx, v, q, p, q.Offset)
+	return results, err
+}
+
+// page finds the page of a query; the results have everything but the hits.
+func (s *Store) page(tx db.Tx, v viewer, q Query, w want, sel selection) (p page, results Results, err error) {
+	results = Results{Offset: q.Offset, Limit: q.Limit, Sort: q.Sort, Warnings: slices.Concat(w.warnings, sel.warnings)}
+	if q.sought() {
+		p, err = s.byRelevance(tx, v, q, w, sel, &results)
+		return p, results, err
 	}
-	if q.WithoutContent {
-		withoutContent(results.Hits)
+	if results.Total, err = sel.Count(tx); err != nil {
+		return page{}, Results{}, err
 	}
-	return results, addFiles(tx, v, results.Hits, q.IncludeFiles)
+	results.Found = results.Total
+	rows, err := sel.Page(tx, q.Sort.byTime(), q.Limit, q.Offset)
+	for _, row := range rows {
+		p.hits = append(p.hits, index.Hit{Row: row})
+	}
+	return p, results, err
+}
+
+// SearchAll iterates over the hits of a query, for reading deeper than a page: by relevance the best 10,000, and
+// without a text or a vector all. It ranks once, when the loop begins, and reads 100 memories at a time as the loop
+// goes on; what is deleted meanwhile, or no longer visible, is left out. Limit must be zero, as the loop may be left at
+// any time. [Options.Reranker] is not asked.
+func (s *Store) SearchAll(ctx context.Context, q Query) iter.Seq2[Hit, error] {
+	return func(yield func(Hit, error) bool) {
+		all, err := hooked(ctx, s, OperationSearch, "SearchAll", func(ctx context.Context, o *operation) (_ page, err error) {
+			defer inGo[Query](&err)
+			if q.Limit != 0 {
+				return page{}, invalid("limit", "{} is %d; it must be 0 here, as the loop may be left at any time", q.Limit)
+			}
+			if err := o.query(ctx, &q); err != nil {
+				return page{}, err
+			}
+			return s.pageOfAll(ctx, q)
+		})
+		if err != nil {
+			yield(Hit{}, err)
+			return
+		}
+		offset := q.Offset
+		for some := range slices.Chunk(all.hits, MaxLimit) {
+			var hits []Hit
+			err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+				hits, err = s.show(tx, v, q, page{some, all.query}, offset)
+				return err
+			})
+			if err != nil {
+				yield(Hit{}, err)
+				return
+			}
+			for _, h := range hits {
+				if !yield(h, nil) {
+					return
+				}
+			}
+			offset += len(some)
+		}
+	}
+}
+
+// pageOfAll finds all hits of a valid query.
+func (s *Store) pageOfAll(ctx context.Context, q Query) (all page, err error) {
+	w, err := s.want(ctx, q)
+	if err != nil {
+		return page{}, err
+	}
+	q.Limit = maxOffset
+	if q.sought() {
+		q.Limit = maxRanked
+	}
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		sel, err := s.selection(tx, v, q)
+		if err != nil {
+			return err
+		}
+		all, _, err = s.page(tx, v, q, w, sel)
+		return err
+	})
+	return all, err
 }
 
 // want is a query whose text has been analysed and embedded.
@@ -289,6 +365,8 @@ type want struct {
 	text     string
 	terms    []text.Term
 	explain  bool
+	priors   Priors
+	at       time.Time // of a look back; zero means now
 	vector   []float32 // of unit length; nil: words only
 	own      bool      // the caller's vector, which may be compared with own vectors, too
 	warnings []string
@@ -308,8 +386,8 @@ func (s *Store) wants(ctx context.Context, queries []Query) ([]want, error) {
 	var texts []string
 	places := map[string][]int{} // of a text: the queries that search for it
 	for i, q := range queries {
-		all[i] = want{text: q.Text, terms: text.QueryTerms(q.Text), explain: q.Explain, vector: q.Vector,
-			own: q.Vector != nil}
+		all[i] = want{text: q.Text, terms: text.QueryTerms(q.Text), explain: q.Explain, priors: q.Priors,
+			at: q.AsOf, vector: q.Vector, own: q.Vector != nil}
 		if all[i].own || strings.TrimSpace(q.Text) == "" {
 			continue
 		}
@@ -354,222 +432,6 @@ func (s *Store) wants(ctx context.Context, queries []Query) ([]want, error) {
 	return all, nil
 }
 
-func (s *Store) searchByTime(tx db.Tx, v viewer, q Query, sel selection, results *Results) error {
-	var err error
-	if results.Total, err = sel.Count(tx); err != nil {
-		return err
-	}
-	rows, err := sel.Page(tx, q.Sort.byTime(), q.Limit, q.Offset)
-	if err != nil {
-		return err
-	}
-	results.Found = results.Total
-	found, err := s.loadColumns(tx, v, q.contentColumn(), rows)
-	for i, m := range found {
-		results.Hits = append(results.Hits, Hit{Memory: m.Memory, Rank: q.Offset + i + 1, End: len(m.Content)})
-	}
-	return err
-}
-
-// bm25 are the constants of BM25, fitted on the development part of LoCoMo and on Cranfield (docs/retrieval.md). The
-// other constants of the ranking are in internal/ranking.
-var bm25 = index.BM25{K1: 0.9, B: 0.75, Pivot: 80}
-
-// exactness converts the analysis of a search text to the weights of the index.
-var exactness = map[text.Exactness]index.Exactness{text.Name: index.Name, text.Identifier: index.Identifier}
-
-// rankedQuery is the request to both the index in memory and the search on disk; both give the same answer.
-type rankedQuery struct {
-	index.Query
-	ideal        float32 // the best possible BM25, set once the query has run
-	explanations map[int64]*ranking.Explanation
-	again        *ranking.Ranking // nil: there is no text
-}
-
-// searchByRelevance fills in the page of a query that has a text or a vector.
-func (s *Store) searchByRelevance(tx db.Tx, v viewer, q Query, w want, sel selection, results *Results) error {
-	if w.own && len(sel.Partitions) == 0 {
-		return s.checkVectorSize(tx, v, q)
-	}
-	r, err := s.rankedQuery(tx, w, sel, results)
-	if err != nil {
-		return err
-	}
-	r.Limit = q.Offset + q.Limit
-	if q.MinScore > 0 {
-		r.Limit = maxConfident
-	}
-	if q.Sort != SortRelevance {
-		r.Limit = maxRanked
-	}
-	hits, total, err := s.rank(tx, r)
-	if err != nil {
-		return err
-	}
-	if q.MinScore > 0 {
-		hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return float64(h.Confidence) < q.MinScore })
-		total = len(hits)
-	}
-	if q.Sort != SortRelevance {
-		if hits, total, err = orderByTime(tx, hits, q); err != nil {
-			return err
-		}
-	} else {
-		hits = hits[min(q.Offset, len(hits)):]
-		hits = hits[:min(q.Limit, len(hits))]
-	}
-	results.Total, results.Found = total, total
-	if q.MinScore == 0 && r.again != nil {
-		results.Found = r.again.Confident
-	}
-	return s.showHits(tx, v, hits, r, q, results)
-}
-
-// maxConfident limits how many memories reach Query.MinScore.
-const maxConfident = 1000
-
-// maxRanked limits how many relevant memories an order by time covers.
-const maxRanked = 10_000
-
-// checkVectorSize checks the vector of a query for which nothing is stored yet.
-func (s *Store) checkVectorSize(tx db.Tx, v viewer, q Query) error {
-	all, err := s.listCollections(tx, v, "")
-	if err != nil {
-		return err
-	}
-	size := s.embedder.Dimensions()
-	for _, c := range all {
-		if len(q.Collections) > 0 && !slices.Contains(q.Collections, c.Name) {
-			continue
-		}
-		if size = c.VectorSize; size == len(q.Vector) {
-			return nil
-		}
-	}
-	if size == len(q.Vector) {
-		return nil
-	}
-	return invalid("query_embedding", "query_embedding has %d dimensions, but the vectors of what is searched have %d",
-		len(q.Vector), size)
-}
-
-// rankedQuery returns what to rank and how.
-func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (*rankedQuery, error) {
-	r := &rankedQuery{}
-	r.BM25 = bm25
-	for _, t := range w.terms {
-		r.Terms = append(r.Terms, index.Term{Text: t.Text, Weight: t.Weight, Exact: exactness[t.Exact], Chunk: t.Chunk})
-	}
-	ready, err := s.vectors.Ready(tx)
-	if err != nil {
-		return nil, err
-	}
-	compare, sizes := s.comparable(w, sel, ready)
-	if w.own && len(sizes) > 0 && !slices.Contains(sizes, len(w.vector)) {
-		return nil, invalid("query_embedding",
-			"query_embedding has %d dimensions, but the vectors of what is searched have %d", len(w.vector), sizes[0])
-	}
-	if len(compare) > 0 {
-		r.Vector = w.vector
-	}
-	for _, p := range sel.Partitions {
-		r.Partitions = append(r.Partitions, p.ID)
-	}
-	r.Compare = func(partition int64) bool { return compare[partition] }
-	if err := s.warnOfMissingVectors(tx, ready, w, sel, results); err != nil {
-		return nil, err
-	}
-	if sel.Condition != "" {
-		keep, err := sel.keep(tx)
-		if err != nil {
-			return nil, err
-		}
-		r.Keep = func(row int64) bool { return keep[row] }
-	} else if len(sel.hidden) > 0 {
-		r.Keep = func(row int64) bool { return !sel.hidden[row] }
-	}
-	question := ranking.NewQuestion(w.text, w.terms)
-	weights := ranking.Default.For(question, s.embedder.Model() == Builtin().Model())
-	fused := ranking.Fuse(weights, len(r.Terms) > 0, r.Vector != nil)
-	r.Fuse = func(stats index.Stats) func(index.Parts) float32 {
-		r.ideal = stats.IdealBM25
-		return fused(stats)
-	}
-	if len(r.Terms) > 0 {
-		if w.explain {
-			r.explanations = map[int64]*ranking.Explanation{}
-		}
-		again := &ranking.Ranking{Weights: weights, Question: question,
-			HasVector: r.Vector != nil, Explanations: r.explanations}
-		r.Again, r.again = again.Again(), again
-	}
-	return r, nil
-}
-
-// comparable returns the partitions in which the vector can be compared, and the sizes of the vectors in all of them.
-// ready reports whether all vectors made by the store are of the same model by now.
-func (s *Store) comparable(w want, sel selection, ready bool) (compare map[int64]bool, sizes []int) {
-	compare = map[int64]bool{}
-	for _, p := range sel.Partitions {
-		size, ours := p.OwnSize, p.OwnSize == 0
-		if ours {
-			size = s.embedder.Dimensions()
-		}
-		sizes = append(sizes, size)
-		if len(w.vector) == size && (ours && ready || !ours && w.own) {
-			compare[p.ID] = true
-		}
-	}
-	return compare, sizes
-}
-
-func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection, results *Results) error {
-	if w.vector == nil {
-		return nil
-	}
-	if !ready {
-		warning := fmt.Sprintf("the store is changing to the embedding model %s; it is searched by words only until that "+
-			"is done", s.embedder.Model())
-		if s.db.ReadOnly() {
-			warning = fmt.Sprintf("the store has no vectors of the embedding model %s and is opened read-only, so it is "+
-				"searched by words only", s.embedder.Model())
-		}
-		results.Warnings = append(results.Warnings, warning)
-		return nil
-	}
-	const enough = 1000
-	waiting, err := embedding.Pending(tx, sel.PartitionList(), enough)
-	switch {
-	case waiting == enough:
-		results.Warnings = append(results.Warnings,
-			fmt.Sprintf("%d passages or more are not embedded yet; they are found by words only", waiting))
-	case waiting > 0:
-		results.Warnings = append(results.Warnings,
-			fmt.Sprintf("%d passages are not embedded yet; they are found by words only", waiting))
-	}
-	return err
-}
-
-// rank finds the best memories: in memory if the index is loaded, else on disk.
-func (s *Store) rank(tx db.Tx, r *rankedQuery) (hits []index.Hit, total int, err error) {
-	ix, err := s.index.Current(tx)
-	switch {
-	case err != nil:
-		return nil, 0, err
-	case ix == nil:
-		defer s.index.LoadIfDue()
-		hits, total, err = retrieval.SearchDatabase(tx, s.profile, r.Query)
-	default:
-		hits, total, err = ix.Search(tx.Context(), r.Query)
-	}
-	if r.again == nil {
-		for i := range hits {
-			hits[i].Confidence = max(0, hits[i].Cosine)
-		}
-	}
-	return hits, total, err
-}
-
 // orderByTime takes the hits that are at least half as relevant as the best one, and returns a page of them by time.
 func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total int, err error) {
 	byRow := map[int64]index.Hit{}
@@ -590,36 +452,4 @@ func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total i
 	return page, len(rows), err
 }
 
-// showHits reads the memories of a page.
-func (s *Store) showHits(tx db.Tx, v viewer, hits []index.Hit, r *rankedQuery, q Query, results *Results) error {
-	rows := make([]int64, len(hits))
-	byRow := make(map[int64]*index.Hit, len(hits))
-	for i := range hits {
-		rows[i] = hits[i].Row
-		byRow[hits[i].Row] = &hits[i]
-	}
-	found, err := s.loadColumns(tx, v, q.contentColumn(), rows)
-	for _, m := range found {
-		h := byRow[m.row]
-		hit := Hit{Memory: m.Memory, Rank: results.Offset + len(results.Hits) + 1, Score: float64(h.Score),
-			Parts: Parts{Vector: float64(h.Cosine)}}
-		if r.ideal > 0 {
-			hit.Parts.Text = float64(h.BM25 / r.ideal)
-		}
-		hit.Confidence = float64(h.Confidence)
-		hit.Explanation = explanationOf(r.explanations[h.Row])
-		hit.Start, hit.End = passageOf(m.Content, h.Span)
-		results.Hits = append(results.Hits, hit)
-	}
-	return err
-}
-
-// passageOf returns the offsets of a passage in a content, or the whole content if the passage does not fit. The index
-// may reflect a change that this snapshot does not contain; then the passage belongs to other content.
-func passageOf(content string, span index.Span) (start, end int) {
-	start, end = int(span.Start), int(span.End)
-	if start > end || end > len(content) || !utf8.ValidString(content[start:end]) {
-		return 0, len(content)
-	}
-	return start, end
-}
+func (q *Query) contentColumn() string { return contentColumn(q.WithoutContent, q.AsOf) }

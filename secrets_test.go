@@ -42,7 +42,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 				got := fmt.Sprintf(verb, shown)
 				if strings.Contains(got, "s3cr3t") || strings.Contains(got, fmt.Sprintf("%x", "s3cr3t")) ||
 					!strings.Contains(got, "[hidden]") {
-					t.Errorf("%s of %T gives %s", verb, value, got)
+					t.Errorf(`%s of %T gives %s, want no "s3cr3t" in it, no %q in it and "[hidden]" in it`, verb, value, got,
+						fmt.Sprintf("%x", "s3cr3t"))
 				}
 			}
 		}
@@ -52,7 +53,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 	if got := fmt.Sprintf("%v", NewUser{Name: "ann"}); !strings.HasPrefix(got, "{ID: Name:ann Email: Role: Password: ") ||
 		strings.Contains(got, "[hidden]") {
-		t.Errorf("without a password: %s", got)
+		t.Errorf(`without a password: %s, want "{ID: Name:ann Email: Role: Password: " at the beginning of it and no `+
+			`"[hidden]" in it`, got)
 	}
 }
 

@@ -69,7 +69,7 @@ type AddedSignIn struct {
 // Format prints the sign-in without its value and mark.
 func (a AddedSignIn) Format(f fmt.State, _ rune) { redact.Format(f, a, "Value", "Mark") }
 
-// BrowserCheck is what a browser claims.
+// BrowserCheck is a browser's claim that a user has signed in in it before.
 type BrowserCheck struct {
 	User string // id of a user
 	Mark string // [AddedSignIn].Mark
@@ -93,14 +93,15 @@ const (
 // AddSignIn records that a user has signed in in a browser. Only the answer contains its value; the store keeps a
 // hash. When a user has more than 100 sign-ins, the least recently used one ends. An unknown user is ErrNotFound, one
 // without an account ErrConflict; one who is disabled, or has been changed after Since, is ErrUnauthenticated.
-func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (AddedSignIn, error) {
+func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (_ AddedSignIn, err error) {
+	defer inGo[NewSignIn](&err)
 	s, err := h.operator(ctx, "AddSignIn")
 	if err != nil {
 		return AddedSignIn{}, err
 	}
 	added := AddedSignIn{Value: newValue(signInStart)}
 	err = s.write(ctx, func(tx db.Tx, _ viewer) error {
-		u, err := findUser(tx, n.User)
+		u, err := findUser(tx, s.access.Namespace, n.User)
 		if err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (AddedSignIn, err
 		if err := u.checkMaySignIn(tx, n.Since); err != nil {
 			return err
 		}
-		if added.Mark, err = s.addMark(tx, u); err != nil {
+		if added.Mark, err = s.addMark(tx, s.marked(u.ID)); err != nil {
 			return err
 		}
 		if added.SignIn, err = s.addSignIn(tx, u, n, added.Value); err != nil || n.Replaces == "" {
@@ -128,8 +129,16 @@ func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (AddedSignIn, err
 // outlive a restart and all processes on a file know them.
 const markAlgorithm = "HS256"
 
+// marked is a user in a mark. Neither part has a zero byte.
+func (s *Store) marked(user string) string {
+	if s.access.Namespace == defaultNamespace {
+		return user
+	}
+	return s.access.Namespace + "\x00" + user
+}
+
 // addMark returns a new mark of a user's browser. Its key is replaced every 90 days.
-func (s *shared) addMark(tx db.Tx, u storedUser) (string, error) {
+func (s *shared) addMark(tx db.Tx, user string) (string, error) {
 	now := s.now()
 	if _, err := tx.Exec(`UPDATE signing_key SET retired_at = ?1 WHERE algorithm = ?2 AND retired_at IS NULL
 		AND created_at < ?3`, now, markAlgorithm, now-browsermark.KeyLife.Microseconds()); err != nil {
@@ -145,7 +154,7 @@ func (s *shared) addMark(tx db.Tx, u storedUser) (string, error) {
 		_, err = tx.Exec(`INSERT INTO signing_key (kid, algorithm, private_key, created_at) VALUES (?, ?, ?, ?)`, id,
 			markAlgorithm, key, now)
 	}
-	return browsermark.New(id, key, u.ID, kernel.ToTime(now)), err
+	return browsermark.New(id, key, user, kernel.ToTime(now)), err
 }
 
 // Format prints the check without the mark.
@@ -153,7 +162,8 @@ func (c BrowserCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Mark") 
 
 // CheckBrowser reports whether the user has signed in before in the browser that sent a mark: nil, or
 // ErrUnauthenticated. A mark ends after a year, and when the signing key is rotated. It works read-only, too.
-func (h *Accounts) CheckBrowser(ctx context.Context, c BrowserCheck) error {
+func (h *Accounts) CheckBrowser(ctx context.Context, c BrowserCheck) (err error) {
+	defer inGo[BrowserCheck](&err)
 	s, err := h.operator(ctx, "CheckBrowser")
 	if err != nil {
 		return err
@@ -164,7 +174,7 @@ func (h *Accounts) CheckBrowser(ctx context.Context, c BrowserCheck) error {
 			browsermark.KeyID(c.Mark), markAlgorithm)
 		return err
 	})
-	if err == nil && (len(keys) == 0 || !browsermark.Valid(c.Mark, keys[0], c.User, kernel.ToTime(s.now()))) {
+	if err == nil && (len(keys) == 0 || !browsermark.Valid(c.Mark, keys[0], s.marked(c.User), kernel.ToTime(s.now()))) {
 		err = newError(KindUnauthenticated, "mark", "the mark is not that of a browser in which this user has signed in")
 	}
 	return err
@@ -275,7 +285,8 @@ func loadSignIns(tx db.Tx, condition string, args ...any) ([]storedSignIn, error
 // does not extend the sign-in.
 //
 // The sign-in is looked up by its hash: see [Accounts.CheckToken].
-func (h *Accounts) CheckSignIn(ctx context.Context, value string) (Principal, error) {
+func (h *Accounts) CheckSignIn(ctx context.Context, value string) (_ Principal, err error) {
+	defer inGo[struct{}](&err, "value", "value")
 	s, err := h.operator(ctx, "CheckSignIn")
 	if err != nil {
 		return Principal{}, err
@@ -293,7 +304,7 @@ func (h *Accounts) CheckSignIn(ctx context.Context, value string) (Principal, er
 			len(sessions) == 0 {
 			return err
 		}
-		users, err = loadUsers(tx, `u.id = ?`, sessions[0].user)
+		users, err = loadUsers(tx, `u.id = ? AND u.namespace = ?`, sessions[0].user, s.access.Namespace)
 		return err
 	})
 	switch {
@@ -307,7 +318,8 @@ func (h *Accounts) CheckSignIn(ctx context.Context, value string) (Principal, er
 	if users[0].Role != RoleAdmin {
 		scopes = slices.DeleteFunc(scopes, func(scope Scope) bool { return scope == ScopeAdmin })
 	}
-	return Principal{User: users[0].User, Scopes: scopes, Access: Access{User: users[0].ID}, SignInID: sessions[0].ID,
+	return Principal{User: users[0].User, Scopes: scopes, Access: Access{User: users[0].ID,
+		Namespace: s.access.Namespace}, SignInID: sessions[0].ID,
 		ConfirmedAt: sessions[0].ConfirmedAt}, nil
 }
 
@@ -343,7 +355,8 @@ func (h *Accounts) SignIns(ctx context.Context) ([]SignIn, error) {
 
 // ConfirmSignIn records that the person using a sign-in of the view's user has just proved their identity again. A
 // sign-in that is unknown, or has ended, is ErrNotFound. A view that is limited to projects may not call it.
-func (h *Accounts) ConfirmSignIn(ctx context.Context, id string) error {
+func (h *Accounts) ConfirmSignIn(ctx context.Context, id string) (err error) {
+	defer inGo[struct{}](&err, "id", "id")
 	s, err := h.own(ctx, "ConfirmSignIn")
 	if err != nil {
 		return err
@@ -360,13 +373,14 @@ func (h *Accounts) ConfirmSignIn(ctx context.Context, id string) error {
 }
 
 func noSignIn(id string) error {
-	return newError(KindNotFound, "id", "id %s is not a session of this user", show(id))
+	return newError(KindNotFound, "id", "{} %s is not a session of this user", show(id))
 }
 
 // DeleteSignIn ends one of the user's sign-ins at once, with the tokens made and the applications authorized in it,
 // unless the options keep them. A sign-in that is unknown, or has ended, is ErrNotFound. A view that is limited to
 // projects may not call it.
-func (h *Accounts) DeleteSignIn(ctx context.Context, id string, options *SignOutOptions) error {
+func (h *Accounts) DeleteSignIn(ctx context.Context, id string, options *SignOutOptions) (err error) {
+	defer inGo[SignOutOptions](&err, "id", "id")
 	s, err := h.own(ctx, "DeleteSignIn")
 	if err != nil {
 		return err
@@ -383,7 +397,8 @@ func (h *Accounts) DeleteSignIn(ctx context.Context, id string, options *SignOut
 // DeleteSignIns ends all sign-ins of the user at once, except the one with an id (empty: none stays), with the tokens
 // made and the applications authorized in them, unless the options keep them. It is not an error if there are none. A
 // view that is limited to projects may not call it.
-func (h *Accounts) DeleteSignIns(ctx context.Context, except string, options *SignOutOptions) error {
+func (h *Accounts) DeleteSignIns(ctx context.Context, except string, options *SignOutOptions) (err error) {
+	defer inGo[SignOutOptions](&err, "except", "except")
 	s, err := h.own(ctx, "DeleteSignIns")
 	if err != nil {
 		return err

@@ -61,11 +61,11 @@ func TestDamagedSignInsAndInvitationsAreFound(t *testing.T) {
 		mustInvite(t, s, NewInvitation{CreatedBy: "ann"})
 		report := mustCheck(t, s, nil)
 		if !report.OK || report.Checked["session"] != 1 || report.Checked["invitation"] != 1 {
-			t.Fatalf("undamaged: %+v", report)
+			t.Fatalf("undamaged: %+v, want OK, session 1 and invitation 1", report)
 		}
 		mustExec(t, s, statement)
 		if report := mustCheck(t, s, nil); report.OK || len(report.Findings) != 1 || report.Findings[0].Table != table {
-			t.Errorf("%s gives %+v", statement, report)
+			t.Errorf("%s gives %+v, want not OK, 1 finding and table %v", statement, report, table)
 		}
 	}
 }

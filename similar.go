@@ -161,15 +161,16 @@ func (s *Store) near(tx db.Tx, w want, sel selection, least float32, limit int) 
 		return nil, nil
 	}
 	partitions := slices.Collect(maps.Keys(compare))
-	ix, err := s.index.Current(tx)
-	if err != nil {
-		return nil, err
-	}
-	if ix != nil {
-		return ix.Near(tx.Context(), index.Near{Vector: w.vector, Partitions: partitions, Least: least, Limit: limit})
+	var hits []index.Hit
+	inMemory, err := s.index.Use(tx, partitions, func(ix *index.Index) (err error) {
+		hits, err = ix.Near(tx.Context(), index.Near{Vector: w.vector, Partitions: partitions, Least: least, Limit: limit})
+		return err
+	})
+	if err != nil || inMemory {
+		return hits, err
 	}
 	defer s.index.LoadIfDue()
-	hits, _, err := retrieval.SearchDatabase(tx, s.profile, index.Query{
+	hits, _, err = retrieval.SearchDatabase(tx, s.profile, index.Query{
 		Vector: w.vector, Partitions: partitions, Compare: func(int64) bool { return true },
 		Fuse:  ranking.Fuse(ranking.Default, false, true),
 		Limit: limit,

@@ -72,7 +72,7 @@ func TestASnapshotRefusesWrites(t *testing.T) {
 			return failed
 		})
 		if !errors.Is(err, failed) {
-			t.Errorf("the error of fn comes back as %v", err)
+			t.Errorf("the error of fn comes back as %v, want %v", err, failed)
 		}
 		if _, err := s.AddMemory(t.Context(), NewMemory{Content: "x"}); err != nil {
 			t.Errorf("AddMemory after a snapshot: %v", err)

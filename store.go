@@ -1,16 +1,19 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -22,6 +25,153 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
+
+// Options change how [Open] works. The zero value of a field means its documented default; a nil *Options means all
+// defaults.
+type Options struct {
+	// Embedder turns texts into vectors. Nil means [Builtin]: offline, no key, no download. An interface that holds a nil
+	// pointer or function is ErrInvalid.
+	Embedder Embedder
+
+	// Reranker orders the best hits of searches again. Nil means none.
+	Reranker Reranker
+
+	// ReadOnly opens the file without ever writing to it; every write returns ErrReadOnly. False means read and write, or
+	// read-only if the file's permissions allow only that.
+	ReadOnly bool
+
+	// Readers is the number of searches and reads that may run at once; further ones wait. Zero means the number of
+	// processors, at least 4. At most 1,000.
+	Readers int
+
+	// IndexMemory bounds the memory, in bytes, of the search index in memory. It holds the collections, and their parts in
+	// projects, that are searched; those that were not searched for longest make room for others. What a single search
+	// covers is searched on disk if it exceeds the limit, and while it is being loaded: the same ranking, but slower. Zero
+	// means 1 GiB (about 500,000 short memories of the built-in model); a negative value means no index in memory at all.
+	IndexMemory int64
+
+	// MaxFile is the maximum size of a file, in bytes. Zero means 100 MiB, a negative value no limit.
+	MaxFile int64
+
+	// FileQuota is the maximum total size of one owner's files, in bytes. Zero means no quota. Uploads in progress count,
+	// and so do files in the trash; uploads interrupted by a crash count for 24 hours.
+	FileQuota int64
+
+	// Quota bounds the memories of each owner. The zero value means no quota; imports are never limited.
+	Quota Quota
+
+	// KeepActivity is how long to keep calls recorded by [Upkeep.RecordActivity]. Zero means 30 days. At most 100 years.
+	KeepActivity time.Duration
+
+	// MaxActivity is how many recorded calls to keep. Zero means 100,000.
+	MaxActivity int
+
+	// KeepTrash is how long deleted items can be restored. Zero means 30 days; a negative value means no trash: deletions
+	// are permanent. At most 100 years. Entries already in the trash keep their expiry.
+	KeepTrash time.Duration
+
+	// IndexedMetadata is how long the metadata of a memory may be, in bytes as JSON, for a [Filter] to find it by an
+	// index: by any key at the top, whose value is a text, a number or a boolean, or a list of these. Filters read longer
+	// metadata, which takes longer. Zero means what the file has, which is 4,096 when it is created; a negative value
+	// means no index. At most 65,536. Opening a file with another length than it has makes its index again.
+	IndexedMetadata int
+
+	// Reserve is the size in bytes of a file beside the store (its name plus -reserve) that holds back disk space, so that
+	// deleting works when the disk is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
+	Reserve int64
+
+	// Hooks are called around the operations on memories, in this order; the After functions in the reverse one. None
+	// means no cost.
+	Hooks []Hooks
+
+	// Logger receives the progress and failures of background work. Nil means no logging.
+	Logger *slog.Logger
+
+	// Now returns the current time. Nil means time.Now. Tests set it for reproducible times. It must be safe for
+	// concurrent use.
+	Now func() time.Time
+
+	// NewID returns the id for a new memory, project or file. Nil means UUIDv7 (RFC 9562), which sorts by creation time.
+	NewID func() string
+}
+
+const (
+	defaultIndexMemory = 1 << 30
+	defaultMaxFile     = 100 << 20
+	maxKeepActivity    = 100 * 365 * 24 * time.Hour
+	defaultKeepTrash   = 30 * 24 * time.Hour
+)
+
+// withDefaults returns a copy with the defaults filled in, or an error that names the invalid field.
+func (o *Options) withDefaults() (Options, error) {
+	var full Options
+	if o != nil {
+		full = *o
+	}
+	if full.Readers < 0 || full.Readers > 1000 {
+		return full, invalid("Readers", "{} is %d; 0 (the default) to 1000 are allowed", full.Readers)
+	}
+	if full.Embedder == nil {
+		full.Embedder = Builtin()
+	}
+	guarded, err := guard(full.Embedder)
+	if err != nil {
+		return full, err
+	}
+	full.Embedder = guarded
+	if full.Reranker != nil && isNil(full.Reranker) {
+		return full, invalid("Reranker", "the Reranker is a nil %T; give an initialized one, or leave it out for none",
+			full.Reranker)
+	}
+	if full.IndexMemory == 0 {
+		full.IndexMemory = defaultIndexMemory
+	}
+	if full.FileQuota < 0 {
+		return full, invalid("FileQuota", "{} is %d; a number of bytes is expected, or 0 for no quota", full.FileQuota)
+	}
+	if q := full.Quota; q.Memories < 0 || q.Revisions < 0 || q.Items < 0 || q.Bytes < 0 {
+		return full, invalid("Quota", "{} is %+v; numbers of 0 (no bound) or more are expected", q)
+	}
+	if full.IndexedMetadata > MaxMetadata {
+		return full, invalid("IndexedMetadata", "{} is %d; at most 65,536 bytes are allowed, 0 means what the "+
+			"file has, and a negative value no index", full.IndexedMetadata)
+	}
+	if full.Reserve < 0 || full.Reserve > 1<<30 {
+		return full, invalid("Reserve", "{} is %d; 0 to 1,073,741,824 bytes are allowed", full.Reserve)
+	}
+	if full.KeepActivity < 0 || full.KeepActivity > maxKeepActivity {
+		return full, invalid("KeepActivity",
+			"{} is %s; more than 0 and at most 100 years are allowed, or 0 for 30 days", full.KeepActivity)
+	}
+	if full.MaxActivity < 0 {
+		return full, invalid("MaxActivity", "{} is %d; a number of calls is expected, or 0 for 100,000",
+			full.MaxActivity)
+	}
+	if full.KeepTrash > maxKeepActivity {
+		return full, invalid("KeepTrash",
+			"{} is %s; at most 100 years are allowed, 0 means 30 days, and a negative value no trash", full.KeepTrash)
+	}
+	full.KeepTrash = cmp.Or(full.KeepTrash, defaultKeepTrash)
+	full.KeepActivity = cmp.Or(full.KeepActivity, defaultKeepActivity)
+	full.MaxActivity = cmp.Or(full.MaxActivity, defaultMaxActivity)
+	if full.MaxFile == 0 {
+		full.MaxFile = defaultMaxFile
+	}
+	if full.MaxFile < 0 || full.MaxFile > kernel.LargestFile {
+		full.MaxFile = kernel.LargestFile
+	}
+	full.Hooks = slices.Clone(full.Hooks)
+	if full.Logger == nil {
+		full.Logger = slog.New(slog.DiscardHandler)
+	}
+	if full.Now == nil {
+		full.Now = time.Now
+	}
+	if full.NewID == nil {
+		full.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	return full, nil
+}
 
 // Store is a memory in one SQLite file. It is safe for concurrent use, and several processes may have the same file
 // open. Make one with [Open]; [Store.As] makes further views of it for other users.
@@ -48,7 +198,7 @@ type shared struct {
 	erased   atomic.Bool // something was erased, and its traces must be removed now
 	scrubbed time.Time   // when the worker last removed traces
 	activity *activitylog.Log[waitingActivity]
-	users    sync.Map // user id -> row; a deleted user's row stays
+	users    sync.Map // userKey -> row; a deleted user's row stays
 	uses     sync.Map // id of an MCP token or a session -> when this handle last noted its use
 	hashing  passwords.Hasher
 	oauth    oauthState
@@ -70,26 +220,41 @@ const applicationID = 0x5375766e
 //
 // A file that is not a Souvenir store is ErrForeign, one of a newer version ErrNewer, a damaged one ErrCorrupt; none of
 // them is touched. A file that may only be read is opened read-only.
-func Open(ctx context.Context, path string, options *Options) (*Store, error) {
+func Open(ctx context.Context, path string, options *Options) (_ *Store, err error) {
+	defer inGo[Options](&err, "path", "path")
 	o, err := options.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	engine, err := openFile(ctx, path, o)
+	open, ctx := db.OpenerOf(ctx)
+	if open == nil {
+		engine, err := openFile(ctx, path, o)
+		if err != nil {
+			return nil, err
+		}
+		return newStore(ctx, engine, o)
+	}
+	engine, err := open(ctx, db.Opening{ReadOnly: o.ReadOnly, Readers: o.Readers, Logger: o.Logger, Now: o.Now,
+		Fill: fills()})
 	if err != nil {
-		return nil, err
+		return nil, wrap(err)
 	}
 	return newStore(ctx, engine, o)
+}
+
+// fills returns what completes migrations, by their names.
+func fills() map[string]func(db.Tx) error {
+	return map[string]func(db.Tx) error{"project_names": naming.Fill, "turns": kernel.FillTurns}
 }
 
 // openFile opens the engine of a store in a file.
 func openFile(ctx context.Context, path string, o Options) (db.DB, error) {
 	switch {
 	case path == "":
-		return nil, invalid("path", `path is empty; give the path of a file, or ":memory:"`)
+		return nil, invalid("path", `{} is empty; give the path of a file, or ":memory:"`)
 	case path == ":memory:" && o.ReadOnly:
 		return nil, invalid("ReadOnly",
-			"ReadOnly is set with the path :memory:, a new store that has nothing to read; leave it out")
+			"{} is set with the path :memory:, a new store that has nothing to read; leave it out")
 	}
 	if err := checkPath("path", path); err != nil {
 		return nil, err
@@ -105,10 +270,11 @@ func openFile(ctx context.Context, path string, o Options) (db.DB, error) {
 
 // newStore returns the store in an engine, which has the schema, and which it closes.
 func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
+	index := retrieval.NewCache(o.IndexMemory, o.Logger)
 	s := &Store{
 		shared: &shared{
-			db: &db.Spanning{DB: engine}, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
-			index: retrieval.NewCache(o.IndexMemory, o.Logger), maxFile: o.MaxFile, quota: o.FileQuota,
+			db: &db.Spanning{DB: engine, Wrote: index.Wrote}, embedder: o.Embedder, log: o.Logger, clock: o.Now, newID: o.NewID,
+			index: index, maxFile: o.MaxFile, quota: o.FileQuota,
 			hashing: make(passwords.Hasher, runtime.GOMAXPROCS(0)), options: o,
 		},
 		access: Access{User: LocalUser}, operator: true,
@@ -152,7 +318,7 @@ func fileConfig(path string, now func() time.Time) sqlite.Config {
 		Path:             path,
 		ApplicationID:    applicationID,
 		Migrations:       sqlite.Migrations(),
-		Fill:             map[string]func(db.Tx) error{"project_names": naming.Fill, "turns": kernel.FillTurns},
+		Fill:             fills(),
 		BeforeMigrations: kernel.MarkDamage,
 		AfterMigrations:  func(tx db.Tx, version int) error { return kernel.MakeHashes(tx, version, now().UnixMicro()) },
 		Prepare:          kernel.KeepHashes,
@@ -162,7 +328,7 @@ func fileConfig(path string, now func() time.Time) sqlite.Config {
 // checkPath refuses a path that cannot name a file.
 func checkPath(argument, path string) error {
 	if strings.ContainsRune(path, 0) {
-		return invalid(argument, "%s %q contains a zero byte; file names cannot contain one", argument, path)
+		return invalid(argument, "{} %q contains a zero byte; file names cannot contain one", path)
 	}
 	return nil
 }
@@ -173,11 +339,9 @@ func openError(argument, path string, err error) error {
 	switch {
 	case errors.Is(err, db.ErrFull):
 	case errors.Is(err, fs.ErrNotExist):
-		return &Error{Kind: KindNotFound, Argument: argument,
-			Message: fmt.Sprintf("%s %q cannot be opened: %v", argument, path, err), Err: err}
+		return causedBy(err, newError(KindNotFound, argument, "{} %q cannot be opened: %v", path, err))
 	case errors.As(err, &cause):
-		return &Error{Kind: KindInvalid, Argument: argument,
-			Message: fmt.Sprintf("%s %q cannot be opened: %v", argument, path, err), Err: err}
+		return causedBy(err, invalid(argument, "{} %q cannot be opened: %v", path, err))
 	}
 	return wrap(err)
 }
@@ -270,8 +434,8 @@ func (s *shared) outside(ctx context.Context, method string) error {
 	if !s.db.InTransaction(ctx) {
 		return nil
 	}
-	return invalid("ctx", "ctx belongs to a transaction, which %s cannot be part of; call it outside of Transaction",
-		method)
+	return asGo[struct{}](invalid("ctx", "{} belongs to a transaction, which %s cannot be part of; call it outside of "+
+		"Transaction", method), "ctx", "ctx")
 }
 
 // read runs fn on one snapshot of the file.
@@ -326,8 +490,19 @@ func (s *Store) checkWritable() error {
 	if s.db.ReadOnly() {
 		return newError(KindReadOnly, "", "the store is opened read-only")
 	}
+	return s.checkNames()
+}
+
+// checkNames refuses the names of an invalid user or project in the view's access.
+func (s *Store) checkNames() (err error) {
+	defer inGo[Access](&err, "project_id", "Access.Projects")
 	for _, id := range s.access.Projects {
 		if err := valid.ProjectID(id); err != nil {
+			return err
+		}
+	}
+	if s.access.Namespace != "" {
+		if err := valid.Name("namespace", s.access.Namespace); err != nil {
 			return err
 		}
 	}

@@ -72,7 +72,7 @@ type Todo struct {
 // MarshalJSON returns the memory's form with sections, tasks, progress and warnings.
 func (t Todo) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		memoryJSON
+		writtenMemory
 		Sections []TodoSection `json:"sections"`
 		Tasks    []Task        `json:"tasks"`
 		Progress TodoProgress  `json:"progress"`
@@ -98,7 +98,8 @@ func (t *Todo) UnmarshalJSON(data []byte) error {
 
 // SetTodo stores a todo document, replacing the project's present one. The memory keeps its id and gets a new revision.
 // Content that is not a todo document is ErrInvalid.
-func (s *Store) SetTodo(ctx context.Context, t NewTodo) (StoredTodo, error) {
+func (s *Store) SetTodo(ctx context.Context, t NewTodo) (_ StoredTodo, err error) {
+	defer inGo[NewTodo](&err)
 	state, err := kernel.NewRuleText(t.Content, t.Tags, t.Related)
 	if err != nil {
 		return StoredTodo{}, err
@@ -111,17 +112,19 @@ func (s *Store) SetTodo(ctx context.Context, t NewTodo) (StoredTodo, error) {
 	if err := checkTodoProject(project); err != nil {
 		return StoredTodo{}, err
 	}
-	stored, err := hooked(ctx, s, OperationStore, "SetTodo", func(ctx context.Context, o *operation) (StoredRule, error) {
-		state, err := o.rule(ctx, project, RuleTodo, state)
-		if err == nil {
-			document, err = tododoc.Parse(state.Content)
-		}
-		if err != nil {
-			return StoredRule{}, err
-		}
-		return s.editRule(ctx,
-			ruleEdit{project: project, ruleType: RuleTodo, expected: t.ExpectedRevision, next: state.Over})
-	})
+	stored, err := hooked(ctx, s, OperationStore, "SetTodo",
+		func(ctx context.Context, o *operation) (_ StoredRule, err error) {
+			defer inGo[NewTodo](&err)
+			state, err := o.rule(ctx, project, RuleTodo, state)
+			if err == nil {
+				document, err = tododoc.Parse(state.Content)
+			}
+			if err != nil {
+				return StoredRule{}, err
+			}
+			return s.editRule(ctx,
+				ruleEdit{project: project, ruleType: RuleTodo, expected: t.ExpectedRevision, next: state.Over})
+		})
 	if err != nil {
 		return StoredTodo{}, err
 	}
@@ -139,12 +142,13 @@ func checkTodoProject(project ProjectRef) error {
 
 // todoNeedsProject is the error for a todo without a project.
 func todoNeedsProject() error {
-	return invalid("project_id", "project_id and project_name are both empty; a todo belongs to a project, so one of "+
+	return invalid("project_id", "{} and {project_name} are both empty; a todo belongs to a project, so one of "+
 		"the two is needed")
 }
 
 // GetTodo returns the todo of a project. ErrNotFound means that it has none, or that the project is not visible.
-func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (Todo, error) {
+func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (_ Todo, err error) {
+	defer inGo[ProjectRef](&err)
 	if err := valid.Project(project.ID, project.Name); err != nil {
 		return Todo{}, err
 	}
@@ -152,7 +156,7 @@ func (s *Store) GetTodo(ctx context.Context, project ProjectRef) (Todo, error) {
 		return Todo{}, err
 	}
 	var t Todo
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		present, err := s.presentRules(tx, v, project, RuleTodo)
 		if err == nil && len(present) == 0 {
 			err = s.noRule(project, RuleTodo)
@@ -185,14 +189,18 @@ type TodoSectionUpdate struct {
 // UpdateTodoSection replaces the body of one section. The other sections, and all headings, keep every byte, even if
 // others edit them at the same time. It ensures a blank line before the next heading.
 func (s *Store) UpdateTodoSection(ctx context.Context, project ProjectRef, section Section,
-	u TodoSectionUpdate) (StoredTodo, error) {
+	u TodoSectionUpdate) (_ StoredTodo, err error) {
+	defer inGo[ProjectRef](&err, "section", "section")
+	defer inGo[TodoSectionUpdate](&err)
 	known := tododoc.Like(string(section))
 	if known == "" {
-		return StoredTodo{}, invalid("section", "section is %s; allowed are %s", show(string(section)),
+		return StoredTodo{}, invalid("section", "{} is %s; allowed are %s", show(string(section)),
 			oneOf(tododoc.Sections))
 	}
 	return hooked(ctx, s, OperationUpdate, "UpdateTodoSection",
-		func(ctx context.Context, o *operation) (StoredTodo, error) {
+		func(ctx context.Context, o *operation) (_ StoredTodo, err error) {
+			defer inGo[ProjectRef](&err, "section", "section")
+			defer inGo[TodoSectionUpdate](&err)
 			o.in(project)
 			o.counts(1)
 			if err := o.section(ctx, &u, func() error { return u.check(known) }); err != nil {
@@ -205,7 +213,7 @@ func (s *Store) UpdateTodoSection(ctx context.Context, project ProjectRef, secti
 // check validates the update of a section.
 func (u *TodoSectionUpdate) check(section tododoc.Section) error {
 	if len(u.Content) > MaxContent {
-		return newError(KindTooLarge, "content", "content is %d bytes; the whole todo may have at most %d",
+		return newError(KindTooLarge, "content", "{} is %d bytes; the whole todo may have at most %d",
 			len(u.Content), MaxContent)
 	}
 	if err := valid.Text("content", u.Content); err != nil {
@@ -252,21 +260,24 @@ type CompletedTask struct {
 // CompleteTask ticks a task's checkbox in the section Tasks: one byte of the document changes, and no concurrent edit
 // is lost. A task that is already done does not change, and makes no new revision. An unknown task is ErrNotFound; the
 // message lists the existing ones.
-func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (CompletedTask, error) {
+func (s *Store) CompleteTask(ctx context.Context, c TaskRef) (_ CompletedTask, err error) {
+	defer inGo[TaskRef](&err)
 	if c.TaskID == "" {
-		return CompletedTask{}, invalid("task_id", "task_id is empty; the id of a task is needed, such as T1")
+		return CompletedTask{}, invalid("task_id", "{} is empty; the id of a task is needed, such as T1")
 	}
 	if err := valid.Name("task_id", c.TaskID); err != nil {
 		return CompletedTask{}, err
 	}
-	return hooked(ctx, s, OperationUpdate, "CompleteTask", func(ctx context.Context, o *operation) (CompletedTask, error) {
-		o.in(ProjectRef{ID: c.ProjectID, Name: c.ProjectName})
-		o.counts(1)
-		if err := o.update(ctx, &MemoryUpdate{}); err != nil {
-			return CompletedTask{}, err
-		}
-		return s.completeTask(ctx, c)
-	})
+	return hooked(ctx, s, OperationUpdate, "CompleteTask",
+		func(ctx context.Context, o *operation) (_ CompletedTask, err error) {
+			defer inGo[TaskRef](&err)
+			o.in(ProjectRef{ID: c.ProjectID, Name: c.ProjectName})
+			o.counts(1)
+			if err := o.update(ctx, &MemoryUpdate{}); err != nil {
+				return CompletedTask{}, err
+			}
+			return s.completeTask(ctx, c)
+		})
 }
 
 func (s *Store) completeTask(ctx context.Context, c TaskRef) (CompletedTask, error) {
@@ -380,7 +391,8 @@ func (d TodoDocument) Progress() (done, total int) {
 // digits. Two tasks with the same id are an error.
 //
 // Errors are ErrInvalid. They list the problems with their lines, and how to fix them.
-func ParseTodo(content string) (TodoDocument, error) {
+func ParseTodo(content string) (_ TodoDocument, err error) {
+	defer inGo[struct{}](&err, "content", "content")
 	d, err := tododoc.Parse(content)
 	if err != nil {
 		return TodoDocument{}, err

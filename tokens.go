@@ -141,7 +141,8 @@ const (
 //
 // The view does not know which credential its caller used: code that lets one credential make another must name it as
 // the parent.
-func (h *Accounts) AddToken(ctx context.Context, n NewToken) (AddedToken, error) {
+func (h *Accounts) AddToken(ctx context.Context, n NewToken) (_ AddedToken, err error) {
+	defer inGo[NewToken](&err)
 	s, err := h.own(ctx, "AddToken")
 	if err != nil {
 		return AddedToken{}, err
@@ -157,15 +158,15 @@ func (h *Accounts) AddToken(ctx context.Context, n NewToken) (AddedToken, error)
 	case n.Scopes == nil:
 		scopes = nil // it depends on the parent
 	case len(scopes) == 0:
-		return AddedToken{}, invalid("scopes", "scopes is empty; give some of %s, or leave it out for %s", oneOf(Scopes()),
+		return AddedToken{}, invalid("scopes", "{} is empty; give some of %s, or leave it out for %s", oneOf(Scopes()),
 			joinScopes(DefaultScopes()))
 	}
 	switch {
 	case n.Projects != nil && len(n.Projects) == 0:
 		return AddedToken{}, invalid("projects",
-			"projects is empty; name the projects that the token may see, or leave it out for all")
+			"{} is empty; name the projects that the token may see, or leave it out for all")
 	case len(n.Projects) > maxTokenProjects:
-		return AddedToken{}, newError(KindTooLarge, "projects", "projects names %d projects; at most %d are allowed",
+		return AddedToken{}, newError(KindTooLarge, "projects", "{} names %d projects; at most %d are allowed",
 			len(n.Projects), maxTokenProjects)
 	}
 	n.Scopes = scopes
@@ -197,18 +198,18 @@ func (s *Store) expiry(n NewToken) (time.Time, error) {
 		return time.Time{}, nil
 	case n.ExpiresIn != 0 && !n.ExpiresAt.IsZero():
 		return time.Time{}, invalid("expires_at",
-			"expires_at and expires_in are both given; give one of them")
+			"{} and {expires_in} are both given; give one of them")
 	case n.ExpiresIn < 0:
-		return time.Time{}, invalid("expires_in", "expires_in is %s; a positive duration is needed, or 0 for never",
+		return time.Time{}, invalid("expires_in", "{} is %s; a positive duration is needed, or 0 for never",
 			n.ExpiresIn)
 	case n.ExpiresIn > 0:
 		return now.Add(n.ExpiresIn).Truncate(time.Microsecond), nil
 	case !n.ExpiresAt.After(now):
-		return time.Time{}, invalid("expires_at", "expires_at is %s, which has passed; it is %s now",
+		return time.Time{}, invalid("expires_at", "{} is %s, which has passed; it is %s now",
 			n.ExpiresAt.UTC().Format(time.RFC3339), now.Format(time.RFC3339))
 	case n.ExpiresAt.Year() > 9999: // RFC 3339 ends there
 		return time.Time{}, invalid("expires_at",
-			"expires_at is in the year %d; years up to 9999 are allowed, or none for never", n.ExpiresAt.Year())
+			"{} is in the year %d; years up to 9999 are allowed, or none for never", n.ExpiresAt.Year())
 	}
 	return n.ExpiresAt.UTC().Truncate(time.Microsecond), nil
 }
@@ -230,10 +231,10 @@ func isValue(start, value string) bool {
 func (s *Store) addToken(tx db.Tx, u storedUser, n NewToken, value string) (Token, error) {
 	now := s.now()
 	if u.Disabled {
-		return Token{}, newError(KindForbidden, "user", "user %s is disabled and gets no tokens", show(u.ID))
+		return Token{}, newError(KindForbidden, "user", "{} %s is disabled and gets no tokens", show(u.ID))
 	}
 	if slices.Contains(n.Scopes, ScopeAdmin) && u.Role != RoleAdmin {
-		return Token{}, newError(KindForbidden, "scopes", "scopes has %s, which is only for tokens of admins",
+		return Token{}, newError(KindForbidden, "scopes", "{} has %s, which is only for tokens of admins",
 			show(string(ScopeAdmin)))
 	}
 	live, err := db.Column[int](tx, `SELECT count(*) `+fromToken+` WHERE t.user_id = ? AND NOT `+tokenEnded+
@@ -334,7 +335,8 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 		return nil
 	}, `SELECT t.id, t.user_id, t.uid, t.name, t.prefix, t.scopes, t.projects, t.created_at, t.last_used_at, `+
 		`t.expires_at, `+tokenEnded+`,
-			coalesce(g.uid, ''), coalesce(c.name, ''), coalesce(p.uid, ''), coalesce(p.name, ''), t.session, t.browser, t.with_session, e.expires_at `+fromToken+` WHERE `+condition, args...)
+			coalesce(g.uid, ''), coalesce(c.name, ''), coalesce(p.uid, ''), coalesce(p.name, ''), t.session, t.browser,
+			t.with_session, e.expires_at `+fromToken+` WHERE `+condition, args...)
 	return found, err
 }
 
@@ -359,7 +361,8 @@ func (h *Accounts) Tokens(ctx context.Context) ([]Token, error) {
 
 // DeleteToken ends one of the user's tokens at once, with everything made through it. A token that is unknown, or
 // already deleted, is ErrNotFound. A view that is limited to projects may not call it.
-func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
+func (h *Accounts) DeleteToken(ctx context.Context, id string) (err error) {
+	defer inGo[struct{}](&err, "id", "id")
 	s, err := h.own(ctx, "DeleteToken")
 	if err != nil {
 		return err
@@ -370,7 +373,7 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 			`UPDATE token SET revoked_at = ? WHERE uid = ? AND user_id = ? AND revoked_at IS NULL RETURNING id`, now,
 			valid.CanonicalID(id), v.User)
 		if err == nil && len(ended) == 0 {
-			err = newError(KindNotFound, "id", "id %s is not a token of this user", show(id))
+			err = newError(KindNotFound, "id", "{} %s is not a token of this user", show(id))
 		}
 		if err != nil {
 			return err
@@ -385,7 +388,8 @@ func (h *Accounts) DeleteToken(ctx context.Context, id string) error {
 //
 // The token is looked up by its hash. The time that takes depends on how many bytes of the hash match a stored one, but
 // senders can neither choose these bytes nor derive a token from them: the look-up needs no constant-time comparison.
-func (h *Accounts) CheckToken(ctx context.Context, value string) (Principal, error) {
+func (h *Accounts) CheckToken(ctx context.Context, value string) (_ Principal, err error) {
+	defer inGo[struct{}](&err, "token", "value")
 	s, err := h.operator(ctx, "CheckToken")
 	if err != nil {
 		return Principal{}, err
@@ -401,7 +405,7 @@ func (h *Accounts) CheckToken(ctx context.Context, value string) (Principal, err
 		if err != nil || len(tokens) == 0 {
 			return err
 		}
-		users, err := loadUsers(tx, `u.id = ?`, tokens[0].user)
+		users, err := loadUsers(tx, `u.id = ? AND u.namespace = ?`, tokens[0].user, s.access.Namespace)
 		if err != nil || len(users) == 0 {
 			return err
 		}
@@ -420,8 +424,8 @@ func (h *Accounts) CheckToken(ctx context.Context, value string) (Principal, err
 		_, err := tx.Exec(`UPDATE token SET last_used_at = ? WHERE id = ?`, now, t.row)
 		return err
 	})
-	return Principal{User: u.User, Scopes: t.Scopes, Access: accessOf(u.ID, t.Scopes, t.Projects), TokenID: t.ID,
-		GrantID: t.GrantID}, nil
+	return Principal{User: u.User, Scopes: t.Scopes, TokenID: t.ID, GrantID: t.GrantID,
+		Access: accessOf(userKey{s.access.Namespace, u.ID}, t.Scopes, t.Projects)}, nil
 }
 
 func badToken() error {
@@ -475,7 +479,7 @@ func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents
 			return p, err
 		}
 		if len(found) == 0 {
-			return p, newError(KindNotFound, "session_id", "session_id %s is not a session of this user, or has ended",
+			return p, newError(KindNotFound, "session_id", "{} %s is not a session of this user, or has ended",
 				show(n.SignInID))
 		}
 		p.session, p.browser, p.withSession = n.SignInID, found[0].UserAgent, n.WithSignIn
@@ -502,7 +506,7 @@ func (t *Token) inherit(tx db.Tx, u storedUser, n *NewToken, now int64) (parents
 func activeToken(tx db.Tx, u storedUser, id string, now int64) (storedToken, error) {
 	found, err := loadTokens(tx, now, `t.uid = ? AND t.user_id = ?`, id, u.row)
 	if err == nil && (len(found) == 0 || found[0].wasRevoked || found[0].expired) {
-		err = newError(KindNotFound, "token_id", "token_id %s is not a token of this user, or has ended", show(id))
+		err = newError(KindNotFound, "token_id", "{} %s is not a token of this user, or has ended", show(id))
 	}
 	if err != nil {
 		return storedToken{}, err
@@ -517,11 +521,11 @@ func (n *NewToken) within(l limits) error {
 	}
 	if i := slices.IndexFunc(n.Scopes, func(s Scope) bool { return !l.carries(s) }); i >= 0 {
 		return newError(KindForbidden, "scopes",
-			"scopes has %s, which %s does not carry; a token created with it cannot have more", show(string(n.Scopes[i])),
+			"{} has %s, which %s does not carry; a token created with it cannot have more", show(string(n.Scopes[i])),
 			l.what)
 	}
 	if len(n.Scopes) == 0 {
-		return newError(KindForbidden, "scopes", "scopes is left out, and %s carries none of %s; name some that it does",
+		return newError(KindForbidden, "scopes", "{} is left out, and %s carries none of %s; name some that it does",
 			l.what, oneOf(DefaultScopes()))
 	}
 	if n.ExpiresAt.IsZero() {
@@ -529,7 +533,7 @@ func (n *NewToken) within(l limits) error {
 	}
 	if !l.expires.IsZero() && n.ExpiresAt.After(l.expires) {
 		return newError(KindForbidden, "expires_at",
-			"expires_at is %s, but %s expires at %s; a token created with it cannot outlive it",
+			"{} is %s, but %s expires at %s; a token created with it cannot outlive it",
 			n.ExpiresAt.Format(time.RFC3339), l.what, l.expires.Format(time.RFC3339))
 	}
 	if l.projects == nil {
@@ -539,7 +543,7 @@ func (n *NewToken) within(l limits) error {
 		n.Projects = l.projects
 	}
 	if i := slices.IndexFunc(n.Projects, func(ref string) bool { return !slices.Contains(l.projects, ref) }); i >= 0 {
-		return newError(KindForbidden, "projects", "projects has %s, which %s does not reach; name some of %s",
+		return newError(KindForbidden, "projects", "{} has %s, which %s does not reach; name some of %s",
 			show(n.Projects[i]), l.what, oneOf(l.projects))
 	}
 	return nil

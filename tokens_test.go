@@ -53,14 +53,14 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 	}
 	if _, err := s.Accounts().CheckToken(t.Context(), added.Value); !errors.Is(err, ErrUnauthenticated) ||
 		strings.Contains(err.Error(), added.Value[4:]) {
-		t.Errorf("a deleted one: %v", err)
+		t.Errorf("a deleted one: %v, want ErrUnauthenticated and no %q in the error", err, added.Value[4:])
 	}
 	if !strings.Contains(log.String(), "deleted=true") {
-		t.Errorf("the log does not say why: %s", log.String())
+		t.Errorf(`the log does not say why: %s, want "deleted=true" in the log`, log.String())
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+		t.Fatalf("got %v %v, want no error and some files", files, err)
 	}
 	session := mustAddSignIn(t, s, NewSignIn{User: "ann"})
 	if _, err := s.Accounts().CheckSignIn(t.Context(), session.Value); err != nil {
@@ -81,7 +81,7 @@ func TestNeitherFileNorLogHoldsATokenOrAPassword(t *testing.T) {
 		for _, secret := range []string{added.Value, added.Value[8:], session.Value[4:], invitation.Value[4:],
 			"highly confidential"} {
 			if bytes.Contains(data, []byte(secret)) {
-				t.Errorf("%s contains %q", name, secret)
+				t.Errorf("%s contains %q, want it not in data", name, secret)
 			}
 		}
 	}
@@ -99,10 +99,10 @@ func TestDamagedTokensGiveErrorsAndNoAccess(t *testing.T) {
 			mustExec(t, s, `UPDATE token SET `+column+` = ? WHERE uid = ?`, value, added.ID)
 			p, err := s.Accounts().CheckToken(t.Context(), added.Value)
 			if !errors.Is(err, ErrCorrupt) || p.User.ID != "" || p.Access.User != "" {
-				t.Errorf("%s = %q gives %+v, %v", column, value, p, err)
+				t.Errorf("%s = %q gives %+v, %v, want ErrCorrupt, no ID and no user", column, value, p, err)
 			}
 			if _, err := s.Accounts().Tokens(t.Context()); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("listing with %s = %q gives %v", column, value, err)
+				t.Errorf("listing with %s = %q gives %v, want ErrCorrupt", column, value, err)
 			}
 			mustExec(t, s, `DELETE FROM token`)
 		}
@@ -111,7 +111,7 @@ func TestDamagedTokensGiveErrorsAndNoAccess(t *testing.T) {
 	mustExec(t, s, `UPDATE token SET scopes = 'null'`)
 	if p, err := s.Accounts().CheckToken(t.Context(), added.Value); err != nil || p.Allows(ScopeMemoryRead) ||
 		!p.Access.ReadOnly {
-		t.Errorf("no scopes give %+v, %v", p, err)
+		t.Errorf("no scopes give %+v, %v, want no error, read-only access and no scope %v", p, err, ScopeMemoryRead)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestCheckingATokenOrASessionNeverWaitsForAnotherProcessesWrite(t *testing.T
 		t.Fatal(err)
 	}
 	if all, err := s.Accounts().Tokens(t.Context()); err != nil || !all[0].LastUsedAt.IsZero() {
-		t.Errorf("noted in spite of it: %+v, %v", all, err)
+		t.Errorf("noted in spite of it: %+v, %v, want no error and no last used at", all, err)
 	}
 	if all, err := s.As(Access{User: "ann"}).Accounts().SignIns(t.Context()); err != nil || all[0] != session.SignIn {
 		t.Errorf("noted in spite of it: %+v, %v; want %v", all, err, session.SignIn)
@@ -164,7 +164,7 @@ func TestTokensAreListedAsTheyWereAdded(t *testing.T) {
 		added := mustAddToken(t, s, n)
 		all, err := s.Accounts().Tokens(t.Context())
 		if err != nil || !reflect.DeepEqual(all[0], added.Token) {
-			t.Errorf("added is %+v, listed %+v, %v", added.Token, all, err)
+			t.Errorf("got %+v listed, %v, want %+v and no error", all, err, added.Token)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func TestPurgeDeletesTokensThatEndedLongAgo(t *testing.T) {
 		}
 	}
 	if all, err := s.Accounts().Tokens(t.Context()); err != nil || len(all) != 1 || all[0].ID != live.ID {
-		t.Errorf("left: %+v, %v", all, err)
+		t.Errorf("left: %+v, %v, want no error and only %v", all, err, live.ID)
 	}
 }
 
@@ -216,7 +216,8 @@ func TestTokenValuesAreSpreadOverAllDigits(t *testing.T) {
 	}
 	for _, digit := range "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" {
 		if n, mean := digits[digit], 2000*37/62; n < mean*3/4 || n > mean*5/4 {
-			t.Errorf("%c appears %d times; about %d are to be expected", digit, n, mean)
+			t.Errorf("%c appears %d times; about %d are to be expected, want n at least %v and n at most %v", digit, n, mean,
+				mean*3/4, mean*5/4)
 		}
 	}
 }
@@ -240,6 +241,6 @@ func TestTokensAreCheckedTogether(t *testing.T) {
 		}
 	}
 	if all, err := s.Accounts().Tokens(t.Context()); err != nil || all[0].LastUsedAt.IsZero() {
-		t.Errorf("the use is not noted: %+v, %v", all, err)
+		t.Errorf("the use is not noted: %+v, %v, want no error and a last used at that is not zero", all, err)
 	}
 }

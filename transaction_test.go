@@ -46,7 +46,7 @@ func TestEveryMethodIsPartOfATransactionOrSaysThatItCannotBe(t *testing.T) {
 		}
 	}
 	if after := rowsOf(t, st.Store); after != before {
-		t.Error("something remains of transactions that were undone")
+		t.Errorf("something remains of transactions that were undone: got %v, want no change", after)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestHooksLearnHowATransactionEnded(t *testing.T) {
 	inside := false
 	s := openHooks(t, observing(func(o Operation, r OperationResult) {
 		if inside && o.Kind != OperationSearch {
-			t.Errorf("After of %s is called within the transaction", o.Method)
+			t.Errorf("After of %s is called within the transaction, want %v", o.Method, OperationSearch)
 		}
 		ended = append(ended, r.Err)
 	}))
@@ -147,7 +147,7 @@ func TestATransactionThatRunsAgainIsOne(t *testing.T) {
 	n := 0
 	for _, failed := range s.Memories(t.Context(), List{}) {
 		if n++; failed != nil {
-			t.Fatal(failed)
+			t.Fatalf("got %v, want nil", failed)
 		}
 	}
 	if err != nil || runs != 2 || n != 2 {

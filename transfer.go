@@ -25,6 +25,10 @@ type ExportOptions struct {
 	// included.
 	WithoutVectors bool
 
+	// Namespaces are those whose users' data is written, the default one being "". Nil means all. One without users is
+	// ErrNotFound. Only the operator's store can name any.
+	Namespaces []string
+
 	// Progress receives the stages "memories" (counted in memories) and "files" (in bytes). Nil disables it.
 	Progress Progress
 }
@@ -45,24 +49,34 @@ type ExportSummary struct {
 //
 // After an error, w holds the beginning of an export, which Import recognizes as truncated. w must not call the store.
 // A view limited to projects may not export.
-func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions) (ExportSummary, error) {
+func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions) (_ ExportSummary, err error) {
+	defer inGo[ExportOptions](&err, "w", "w")
 	s, err := h.own(ctx, "Export")
 	if err != nil {
 		return ExportSummary{}, err
 	}
 	if w == nil {
-		return ExportSummary{}, invalid("w", "w is nil; give a writer")
+		return ExportSummary{}, invalid("w", "{} is nil; give a writer")
 	}
 	if options != nil && options.Credentials && !s.operator {
 		return ExportSummary{}, newError(KindForbidden, "Credentials",
-			"Credentials is set for the export of one user's data; only the export of a whole store has them")
+			"{} is set for the export of one user's data; only the export of a whole store has them")
 	}
 	var o ExportOptions
 	if options != nil {
 		o = *options
 	}
-	of := transfer.Settings{Credentials: o.Credentials, WithoutFiles: o.WithoutFiles, WithoutVectors: o.WithoutVectors,
-		Progress: o.Progress, Now: s.clock()}
+	if o.Namespaces != nil && !s.operator {
+		return ExportSummary{}, newError(KindForbidden, "Namespaces",
+			"{} is set for the export of one user's data; only the operator's store can export namespaces")
+	}
+	if o.Namespaces != nil && len(o.Namespaces) == 0 {
+		return ExportSummary{}, invalid("Namespaces",
+			`{} is empty; name some, or leave it nil for all ("" is the default namespace)`)
+	}
+	of := transfer.Settings{Namespaces: o.Namespaces, Credentials: o.Credentials, WithoutFiles: o.WithoutFiles,
+		WithoutVectors: o.WithoutVectors,
+		Progress:       o.Progress, Now: s.clock()}
 	var sum transfer.Summary
 	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		if !s.operator {
@@ -89,6 +103,10 @@ type ImportOptions struct {
 	// collections, projects, members and preferences. Accounts and credentials are always kept, and so are other users'
 	// items.
 	OnConflict OnConflict
+
+	// Namespace is the one whose users all data of the export is for. Empty means the namespaces of the export itself.
+	// An export of several namespaces is ErrInvalid if it is set.
+	Namespace string
 
 	// Progress receives the stages "check" and "import", counted in lines; the total is 0 while unknown. Nil disables it.
 	Progress Progress
@@ -142,13 +160,14 @@ type ImportReport struct {
 //
 // Only the operator's store may import: it creates users, and with credentials in the export these can sign in. Import
 // only your own files.
-func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions) (ImportReport, error) {
+func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions) (_ ImportReport, err error) {
+	defer inGo[ImportOptions](&err, "r", "r")
 	s, err := h.operator(ctx, "Import")
 	if err != nil {
 		return importReport(transfer.Report{}), err
 	}
 	if r == nil {
-		return importReport(transfer.Report{}), invalid("r", "r is nil; give a reader of an export")
+		return importReport(transfer.Report{}), invalid("r", "{} is nil; give a reader of an export")
 	}
 	var o ImportOptions
 	if options != nil {
@@ -158,13 +177,18 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 	if err := valid.Enum("OnConflict", o.OnConflict, []OnConflict{ConflictKeep, ConflictReplace}); err != nil {
 		return importReport(transfer.Report{}), err
 	}
+	if o.Namespace != "" {
+		if err := valid.Name("Namespace", o.Namespace); err != nil {
+			return importReport(transfer.Report{}), err
+		}
+	}
 	if s.db.ReadOnly() {
 		return importReport(transfer.Report{}),
 			newError(KindReadOnly, "", "the store is opened read-only; nothing can be imported")
 	}
 	into := transfer.Target{
-		DB: s.db, Now: s.now, NewID: s.newID, Log: s.log, Profile: s.profile, Model: s.embedder.Model(),
-		Dimensions: s.embedder.Dimensions(), MaxInput: maxInput(s.embedder),
+		DB: s.db, Namespace: o.Namespace, Now: s.now, NewID: s.newID, Log: s.log, Profile: s.profile,
+		Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), MaxInput: maxInput(s.embedder),
 		Embed: func(ctx context.Context, texts []string) ([][]float32, []string, error) {
 			return s.embedTexts(ctx, texts, func(string, int, int) {})
 		},
@@ -177,9 +201,10 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 // CheckExport checks an export, or a handmade file in the same form, as [Upkeep.Import] does before it writes anything,
 // and returns the error that Import would return. It needs no store, so that none is created for an invalid file.
 // Progress receives the stage "check"; nil disables it.
-func CheckExport(ctx context.Context, r io.Reader, progress Progress) error {
+func CheckExport(ctx context.Context, r io.Reader, progress Progress) (err error) {
+	defer inGo[struct{}](&err, "r", "r")
 	if r == nil {
-		return invalid("r", "r is nil; give a reader of an export")
+		return invalid("r", "{} is nil; give a reader of an export")
 	}
 	return wrap(transfer.CheckExport(ctx, r, progress))
 }

@@ -92,6 +92,7 @@ func (h *Trash) All(ctx context.Context, l TrashList) iter.Seq2[TrashEntry, erro
 				})
 			}
 			if err != nil {
+				inGo[TrashList](&err)
 				yield(TrashEntry{}, err)
 				return
 			}
@@ -109,7 +110,7 @@ func (h *Trash) All(ctx context.Context, l TrashList) iter.Seq2[TrashEntry, erro
 func checkTrashKinds(kinds []TrashKind) error {
 	for _, kind := range kinds {
 		if !slices.Contains(trashKinds, kind) {
-			return invalid("kinds", "kinds has %s; memory, file, project and collection are allowed", show(string(kind)))
+			return invalid("kinds", "{} has %s; memory, file, project and collection are allowed", show(string(kind)))
 		}
 	}
 	return nil
@@ -141,20 +142,21 @@ type TrashPage struct {
 func (p TrashPage) HasMore() bool { return p.Offset+len(p.Entries) < p.Total }
 
 // Page returns a page of the entries, the newest deletion first.
-func (h *Trash) Page(ctx context.Context, q TrashQuery) (TrashPage, error) {
+func (h *Trash) Page(ctx context.Context, q TrashQuery) (_ TrashPage, err error) {
+	defer inGo[TrashQuery](&err)
 	s := h.s
 	q.Limit = cmp.Or(q.Limit, 100)
 	switch {
 	case q.Limit < 1 || q.Limit > MaxTrashLimit:
-		return TrashPage{}, invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxTrashLimit)
+		return TrashPage{}, invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxTrashLimit)
 	case q.Offset < 0:
-		return TrashPage{}, invalid("offset", "offset is %d; 0 or more is needed", q.Offset)
+		return TrashPage{}, invalid("offset", "{} is %d; 0 or more is needed", q.Offset)
 	}
 	if err := checkTrashKinds(q.Kinds); err != nil {
 		return TrashPage{}, err
 	}
 	p := TrashPage{Offset: q.Offset, Limit: q.Limit}
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		condition, args := s.restorable(v, q.Kinds)
 		if err := tx.QueryRow(`SELECT count(*) FROM trash t WHERE `+condition, args...).Scan(&p.Total); err != nil {
 			return err
@@ -171,10 +173,11 @@ func (h *Trash) Page(ctx context.Context, q TrashQuery) (TrashPage, error) {
 
 // Get returns an entry of the trash. An entry that does not exist, or that this view may not see, is
 // ErrNotFound.
-func (h *Trash) Get(ctx context.Context, id string) (TrashEntry, error) {
+func (h *Trash) Get(ctx context.Context, id string) (_ TrashEntry, err error) {
+	defer inGo[struct{}](&err, "id", "id")
 	s := h.s
 	var e trashEntry
-	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		e, err = s.trashed(tx, v, id)
 		return err
 	})
@@ -197,7 +200,7 @@ func (s *Store) trashed(tx db.Tx, v viewer, id string) (trashEntry, error) {
 		return trashEntry{}, err
 	}
 	if len(found) == 0 {
-		return trashEntry{}, newError(KindNotFound, "id", "id %s is not in the trash, or you have no access to it", show(id))
+		return trashEntry{}, newError(KindNotFound, "id", "{} %s is not in the trash, or you have no access to it", show(id))
 	}
 	return found[0], nil
 }
@@ -237,7 +240,8 @@ func loadTrash(tx db.Tx, v viewer, condition string, args ...any) ([]trashEntry,
 // error says what to restore first. A project or collection is restored in batches, so that other writers get their
 // turn. A part that cannot be restored does not hold up the rest: it stays in the trash, and the error says why. After
 // an error, call again to continue.
-func (h *Trash) Restore(ctx context.Context, id string) (TrashEntry, error) {
+func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error) {
+	defer inGo[struct{}](&err, "id", "id")
 	s := h.s
 	var restored *TrashEntry
 	var refused error
@@ -335,10 +339,11 @@ const scrubNow = 20_000
 // who see it, it is ErrForbidden. When it returns, nothing of the entry is left in the file; in a store of more than
 // 20,000 passages, traces remain until the next [Upkeep.Purge], or until background work removes them, within minutes.
 // Backups are not touched.
-func (h *Trash) Erase(ctx context.Context, id string) error {
+func (h *Trash) Erase(ctx context.Context, id string) (err error) {
+	defer inGo[struct{}](&err, "id", "id")
 	s := h.s
 	ctx = db.Freeing(ctx)
-	err := s.write(ctx, func(tx db.Tx, v viewer) error {
+	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		e, err := s.trashed(tx, v, id)
 		if err != nil {
 			return err
@@ -402,7 +407,8 @@ func (h *Trash) Empty(ctx context.Context) (int, error) {
 // EraseMemory permanently deletes a memory with its history: it does not go to the trash. Only the owner of its place
 // may erase it; for others who may write there it is ErrForbidden. Traces in the file are removed as for [Trash.Erase].
 func (s *Store) EraseMemory(ctx context.Context, id string) error {
-	return s.hookedDelete(ctx, "EraseMemory", func(ctx context.Context, o *operation) error {
+	return s.hookedDelete(ctx, "EraseMemory", func(ctx context.Context, o *operation) (err error) {
+		defer inGo[struct{}](&err, "id", "id")
 		o.names(id)
 		if err := o.delete(ctx); err != nil {
 			return err
@@ -454,9 +460,10 @@ func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) error
 
 // EraseFile permanently deletes a file: it does not go to the trash. Only the owner of its place may erase it; for
 // others who may write there it is ErrForbidden.
-func (s *Store) EraseFile(ctx context.Context, id string) error {
+func (s *Store) EraseFile(ctx context.Context, id string) (err error) {
+	defer inGo[struct{}](&err, "file_id", "id")
 	ctx = db.Freeing(ctx)
-	err := s.removeStoredFile(ctx, id, func(tx db.Tx, v viewer, f storedFile) error {
+	err = s.removeStoredFile(ctx, id, func(tx db.Tx, v viewer, f storedFile) error {
 		owner, err := trash.OwnerOfFile(tx, f.row)
 		if err == nil && owner != v.User {
 			err = newError(KindForbidden, "file_id",

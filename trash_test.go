@@ -178,7 +178,7 @@ func TestDamageInTheTrashIsFound(t *testing.T) {
 	}
 	report := mustCheck(t, s, nil)
 	if report.OK || report.Total != 1 || report.Findings[0].Table != "trash_item" || report.Findings[0].ID != m.ID {
-		t.Errorf("check says %+v", report)
+		t.Errorf(`check says %+v, want not OK, total 1, table "trash_item" and ID %v`, report, m.ID)
 	}
 	for range 2 {
 		if _, err := s.Trash().Restore(t.Context(), m.ID); err != nil {
@@ -186,7 +186,7 @@ func TestDamageInTheTrashIsFound(t *testing.T) {
 		}
 		if report := mustCheck(t, s, nil); report.OK || report.Total != 1 || report.Findings[0].Table != "memory" ||
 			report.Findings[0].ID != m.ID {
-			t.Errorf("check says %+v", report)
+			t.Errorf(`check says %+v, want not OK, total 1, table "memory" and ID %v`, report, m.ID)
 		}
 		if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
 			t.Fatal(err)

@@ -6,11 +6,11 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/trash"
@@ -80,13 +80,16 @@ func (c *Conversation) Append(ctx context.Context, add ...Turn) ([]Turn, error) 
 		return nil, c.err
 	}
 	if len(add) > MaxTurns {
-		return nil, newError(KindTooLarge, "turns", "turns has %d turns; at most %d are allowed", len(add), MaxTurns)
+		return nil, asGo[Turn](newError(KindTooLarge, "turns", "{} has %d turns; at most %d are allowed", len(add),
+			MaxTurns), "turns", "add")
 	}
 	return hooked(ctx, c.store, OperationStore, "Conversation.Append",
 		func(ctx context.Context, o *operation) ([]Turn, error) { return c.appendTurns(ctx, o, add) })
 }
 
-func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn) ([]Turn, error) {
+func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn) (_ []Turn, err error) {
+	defer inGo[ConversationPlace](&err)
+	defer inGo[Turn](&err, "turns", "add")
 	o.counts(len(add))
 	c.describe(o)
 	horizon := recency.Horizon(c.store.now())
@@ -95,7 +98,7 @@ func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn
 	for i, t := range add {
 		d, err := c.draft(ctx, o, t)
 		if err == nil && d.EventTime != nil && *d.EventTime > horizon {
-			err = invalid("time", "time is %s, which is still to come; give the time when it was said, or none for now",
+			err = invalid("time", "{} is %s, which is still to come; give the time when it was said, or none for now",
 				t.Time.Format(time.RFC3339))
 		}
 		if err != nil {
@@ -131,10 +134,8 @@ func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn
 // turnError names the position of a turn as such.
 func turnError(err error) error {
 	var known *Error
-	if errors.As(err, &known) && strings.HasPrefix(known.Message, "memories[") {
-		located := *known
-		located.Message = "turns[" + strings.TrimPrefix(known.Message, "memories[")
-		return &located
+	if errors.As(err, &known) {
+		return fault.MoveTo(known, "memories", "turns")
 	}
 	return err
 }
@@ -142,7 +143,7 @@ func turnError(err error) error {
 // draft checks a turn.
 func (c *Conversation) draft(ctx context.Context, o *operation, t Turn) (kernel.Draft, error) {
 	if len(t.Key) > MaxTurnKey {
-		return kernel.Draft{}, newError(KindTooLarge, "key", "key has %d bytes; at most %d are allowed", len(t.Key),
+		return kernel.Draft{}, newError(KindTooLarge, "key", "{} has %d bytes; at most %d are allowed", len(t.Key),
 			MaxTurnKey)
 	}
 	content, metadata, err := t.said().Store(c.key)
@@ -257,8 +258,9 @@ func (s *Store) loadTurns(tx db.Tx, v viewer, at []kernel.Position) ([]Turn, err
 // Last returns the last n turns, 1 to 1,000, in their order. A conversation that does not exist, or that this view may
 // not see, has none.
 func (c *Conversation) Last(ctx context.Context, n int) (last []Turn, err error) {
+	defer inGo[ConversationPlace](&err, "n", "n")
 	if n < 1 || n > MaxTurns {
-		return nil, invalid("n", "n is %d; 1 to %d turns can be returned", n, MaxTurns)
+		return nil, invalid("n", "{} is %d; 1 to %d turns can be returned", n, MaxTurns)
 	}
 	err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
 		found, err := at.Before(tx, kernel.End, n)
@@ -294,6 +296,7 @@ func (c *Conversation) Since(ctx context.Context, t time.Time) iter.Seq2[Turn, e
 				return err
 			})
 			if err != nil {
+				inGo[ConversationPlace](&err)
 				yield(Turn{}, err)
 				return
 			}
@@ -311,8 +314,9 @@ func (c *Conversation) Since(ctx context.Context, t time.Time) iter.Seq2[Turn, e
 // so; a budget in which not even its role fits gets none. Turns of the role tool at the beginning are left out, since
 // the calls that they answer are missing, unless nothing else is there.
 func (c *Conversation) Window(ctx context.Context, tokens int) (window []Turn, err error) {
+	defer inGo[ConversationPlace](&err, "tokens", "tokens")
 	if tokens < 1 || tokens > maxWindow {
-		return nil, invalid("tokens", "tokens is %d; 1 to %d are allowed", tokens, maxWindow)
+		return nil, invalid("tokens", "{} is %d; 1 to %d are allowed", tokens, maxWindow)
 	}
 	err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
 		window = nil
@@ -349,12 +353,13 @@ func (c *Conversation) Window(ctx context.Context, tokens int) (window []Turn, e
 // Around returns a turn with the turns around it: at most before and after of them, 0 to 100 each, in their order. An
 // id that is of no turn of this conversation, or that this view may not see, is ErrNotFound.
 func (c *Conversation) Around(ctx context.Context, id string, before, after int) (around []Turn, err error) {
+	defer inGo[ConversationPlace](&err, "id", "id", "before", "before", "after", "after")
 	for _, side := range []struct {
 		name string
 		n    int
 	}{{"before", before}, {"after", after}} {
 		if side.n < 0 || side.n > MaxAround {
-			return nil, invalid(side.name, "%s is %d; 0 to %d turns are allowed", side.name, side.n, MaxAround)
+			return nil, invalid(side.name, "{} is %d; 0 to %d turns are allowed", side.n, MaxAround)
 		}
 	}
 	found := false
@@ -399,11 +404,13 @@ func unknownTurn(id string) error {
 }
 
 // Delete deletes one turn of the conversation, which goes to the trash as with [Store.DeleteMemory].
-func (c *Conversation) Delete(ctx context.Context, id string) error {
+func (c *Conversation) Delete(ctx context.Context, id string) (err error) {
+	defer inGo[ConversationPlace](&err, "id", "id")
 	if c.err != nil {
 		return c.err
 	}
-	return c.store.hookedDelete(ctx, "Conversation.Delete", func(ctx context.Context, o *operation) error {
+	return c.store.hookedDelete(ctx, "Conversation.Delete", func(ctx context.Context, o *operation) (err error) {
+		defer inGo[ConversationPlace](&err, "id", "id")
 		c.describe(o)
 		o.names(id)
 		if err := o.delete(ctx); err != nil {

@@ -48,7 +48,7 @@ func (h *Upkeep) own(ctx context.Context, method string) (*Store, error) {
 type Configuration struct {
 	Path       string `json:"path"`       // absolute path of the file; ":memory:" for none; "" for a store not in a file
 	ReadOnly   bool   `json:"read_only"`  // the file is never written to
-	Engine     string `json:"sqlite"`     // version of the storage engine
+	Engine     string `json:"engine"`     // version of the storage engine
 	Model      string `json:"model"`      // of the embedder
 	Dimensions int    `json:"dimensions"` // of its vectors
 
@@ -109,7 +109,7 @@ func (h *Upkeep) Health(ctx context.Context) error {
 
 // Stats are numbers about a whole store.
 type Stats struct {
-	// as many as [Accounts.Users] returns: users with an account or with anything in the store
+	// as many as [Accounts.Users] returns in all namespaces: users with an account or with anything in the store
 	Users       int `json:"users"`
 	Collections int `json:"collections"`
 	Projects    int `json:"projects"`
@@ -121,7 +121,7 @@ type Stats struct {
 	FileBytes     int64 `json:"file_bytes"`     // of all uploaded files
 	DatabaseBytes int64 `json:"database_bytes"` // the store's file
 	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact returns them to the system
-	LogBytes      int64 `json:"wal_bytes"`      // the write-ahead log beside the file
+	LogBytes      int64 `json:"log_bytes"`      // the write-ahead log beside the file
 
 	LostActivity int `json:"lost_activity"` // calls that this handle could not record; see RecordActivity
 
@@ -197,7 +197,8 @@ type PurgeReport struct {
 // a day, or TrustClock is set; the report says so.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
-func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (PurgeReport, error) {
+func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeReport, err error) {
+	defer inGo[PurgeOptions](&err)
 	s, err := h.operator(ctx, "Purge")
 	if err != nil {
 		return PurgeReport{}, err
@@ -208,7 +209,7 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (PurgeReport,
 		o = *options
 	}
 	if o.KeepRevisions < 0 {
-		return PurgeReport{}, invalid("KeepRevisions", "KeepRevisions is %d; 1 or more are kept, and 0 keeps all",
+		return PurgeReport{}, invalid("KeepRevisions", "{} is %d; 1 or more are kept, and 0 keeps all",
 			o.KeepRevisions)
 	}
 	var p PurgeReport
@@ -415,9 +416,9 @@ func (h *Upkeep) Compact(ctx context.Context) error {
 	return wrap(s.db.Upkeep().Compact(ctx))
 }
 
-// LoadIndex starts loading the search index into memory, and does not wait for it: a program that answers many searches
-// calls it at its start, so that the first of them need not read from disk. Without it, the first search starts loading
-// after it is answered. If IndexMemory allows no index, or one is loaded, nothing happens.
+// LoadIndex starts loading the search index into memory, as far as IndexMemory allows, and does not wait for it: a
+// program that answers many searches calls it at its start, so that the first of them need not read from disk. Without
+// it, a search starts loading what it covers, after it is answered. What is loaded is not loaded again.
 func (h *Upkeep) LoadIndex(ctx context.Context) error {
 	s, err := h.operator(ctx, "LoadIndex")
 	if err != nil {
@@ -425,8 +426,7 @@ func (h *Upkeep) LoadIndex(ctx context.Context) error {
 	}
 	defer s.index.LoadIfDue()
 	return s.readStore(ctx, func(tx db.Tx) error {
-		_, err := s.index.Current(tx)
-		return err
+		return s.index.Want(tx)
 	})
 }
 

@@ -98,14 +98,14 @@ func TestKilledUpkeepLeavesWhatARepairMends(t *testing.T) {
 			t.Fatal(err)
 		}
 		if lines, err := p.rest(); err == nil {
-			t.Fatal("the process ended by itself")
+			t.Fatal("the process ended by itself, want an error")
 		} else if len(lines) > 0 {
 			last = lines[len(lines)-1]
 		}
 		s := openWords(t, path, Options{})
 		report := mustCheck(t, s, &CheckOptions{Repair: true}) // the process damages the store itself
 		if !report.OK {
-			t.Fatalf("killed after %q: %+v", last, report)
+			t.Fatalf("killed after %q: %+v, want OK", last, report)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if err := s.Upkeep().WaitEmbedded(ctx); err != nil {
@@ -129,7 +129,7 @@ func TestKilledUpkeepLeavesWhatARepairMends(t *testing.T) {
 		t.Fatal(err)
 	}
 	if held := filesHeld(t, later); held[0] != len(fileNames(t, later, FileList{})) {
-		t.Errorf("after a purge on the next day the store holds %v, of which %d are files", held,
+		t.Errorf("after a purge on the next day the store holds %v, want %d files", held,
 			len(fileNames(t, later, FileList{})))
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
-	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -28,7 +27,7 @@ type User struct {
 	CreatedAt   time.Time `json:"created_at"`
 }
 
-// Role is what a user may do besides storing memories.
+// Role gives a user rights besides storing memories.
 type Role string
 
 // The values of [Role].
@@ -105,25 +104,27 @@ const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE ow
 	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id
 	AND state = 'stored'))`
 
-// findUser looks a user up by id, or else by name. A row left behind by a deleted user does not count.
-func findUser(tx db.Tx, idOrName string) (storedUser, error) {
-	found, err := loadUsers(tx, `u.uid = ? AND (u.disabled_at IS NULL OR `+listed+`)`, idOrName)
+// findUser looks a user of a namespace up by id, or else by name. A row left behind by a deleted user does not count.
+func findUser(tx db.Tx, namespace, idOrName string) (storedUser, error) {
+	found, err := loadUsers(tx, `u.namespace = ? AND u.uid = ? AND (u.disabled_at IS NULL OR `+listed+`)`, namespace,
+		idOrName)
 	if err == nil && len(found) == 0 && len(idOrName) <= valid.MaxFoldedName {
-		found, err = loadUsers(tx, `u.name_key = ?`, foldname.Key(idOrName))
+		found, err = loadUsers(tx, `u.namespace = ? AND u.name_key = ?`, namespace, foldname.Key(idOrName))
 	}
 	if err != nil {
 		return storedUser{}, err
 	}
 	if len(found) == 0 {
 		return storedUser{}, newError(KindNotFound, "user",
-			"user %s is unknown; give the id of a user or the name of an account", show(idOrName))
+			"{} %s is unknown; give the id of a user or the name of an account", show(idOrName))
 	}
 	return found[0], nil
 }
 
 // AddUser adds an account. A name or an id that already has one, or an identity that belongs to another user, is
 // ErrConflict.
-func (h *Accounts) AddUser(ctx context.Context, n NewUser) (User, error) {
+func (h *Accounts) AddUser(ctx context.Context, n NewUser) (_ User, err error) {
+	defer inGo[NewUser](&err)
 	s, err := h.operator(ctx, "AddUser")
 	if err != nil {
 		return User{}, err
@@ -156,10 +157,14 @@ func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, e
 		return n, "", err
 	}
 	if n.hasIdentity() {
+		if err := s.checkServes("NewUser.Identity"); err != nil {
+			return n, "", err
+		}
 		if err := checkIdentity(n.Identity.Issuer, n.Identity.Subject); err != nil {
 			return n, "", err
 		}
 		if err := valid.Email(n.Identity.Email); err != nil {
+			inGo[NewUser](&err, "email", ".Identity.Email")
 			return n, "", err
 		}
 	}
@@ -176,14 +181,15 @@ func (n NewUser) hasIdentity() bool { return n.Identity.Issuer != "" || n.Identi
 // addAccount writes a checked new account; hash is the hash of its password.
 func (s *Store) addAccount(tx db.Tx, n NewUser, hash string) (storedUser, error) {
 	id := cmp.Or(n.ID, s.newID())
-	if err := checkIDFree(tx, "id", id); err != nil {
+	key := userKey{s.access.Namespace, id}
+	if err := checkIDFree(tx, "id", key); err != nil {
 		return storedUser{}, err
 	}
 	row, err := s.userRowOf(tx, id)
 	if err != nil {
 		return storedUser{}, err
 	}
-	if err := checkNameFree(tx, id, n.Name); err != nil {
+	if err := checkNameFree(tx, key, n.Name); err != nil {
 		return storedUser{}, err
 	}
 	account := storedUser{User: User{Name: n.Name, Email: n.Email, Role: n.Role}, row: row, password: hash}
@@ -199,19 +205,19 @@ func (s *Store) addAccount(tx db.Tx, n NewUser, hash string) (storedUser, error)
 			return storedUser{}, err
 		}
 	}
-	return findUser(tx, id)
+	return findUser(tx, key.namespace, id)
 }
 
 // userRowOf returns the row of a user without an account, and creates it if it does not exist.
 func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
-	users, err := loadUsers(tx, `u.uid = ?`, id)
+	users, err := loadUsers(tx, `u.namespace = ? AND u.uid = ?`, s.access.Namespace, id)
 	switch {
 	case err != nil:
 		return 0, err
 	case len(users) == 0:
-		return (&Store{shared: s.shared, access: Access{User: id}}).addUser(tx)
+		return (&Store{shared: s.shared, access: Access{User: id, Namespace: s.access.Namespace}}).addUser(tx)
 	case users[0].Name != "":
-		return 0, newError(KindConflict, "id", "id %s already has an account, with the name %s", show(id),
+		return 0, newError(KindConflict, "id", "{} %s already has an account, with the name %s", show(id),
 			show(users[0].Name))
 	}
 	return users[0].row, nil
@@ -219,34 +225,36 @@ func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
 
 // checkIDFree checks that the id of a new user is not the name of another user, so that a reference always means the
 // same user.
-func checkIDFree(tx db.Tx, argument, id string) error {
-	taken, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE name_key = ? AND uid <> ?`, foldname.Key(id), id)
+func checkIDFree(tx db.Tx, argument string, u userKey) error {
+	taken, err := db.Column[int64](tx, `SELECT 1 FROM users WHERE namespace = ? AND name_key = ? AND uid <> ?`,
+		u.namespace, foldname.Key(u.id), u.id)
 	if err == nil && len(taken) > 0 {
 		return newError(KindConflict, argument,
-			"%s %s is the name of a user with another id; give that id, or choose another one", argument, show(id))
+			"{} %s is the name of a user with another id; give that id, or choose another one", show(u.id))
 	}
 	return err
 }
 
 // checkNameFree checks that no user other than the one with this id has the name, as a name or as an id. It compares
-// against every folded id: O(users), and rare.
-func checkNameFree(tx db.Tx, id, name string) error {
+// against every folded id of the namespace: O(users), and rare.
+func checkNameFree(tx db.Tx, u userKey, name string) error {
 	key := foldname.Key(name)
-	taken, err := db.Column[string](tx, `SELECT name FROM users WHERE name_key = ? AND uid <> ?`, key, id)
+	taken, err := db.Column[string](tx, `SELECT name FROM users WHERE namespace = ? AND name_key = ? AND uid <> ?`,
+		u.namespace, key, u.id)
 	if err != nil {
 		return err
 	}
 	if len(taken) > 0 {
-		return newError(KindConflict, "name", "name %s is taken by the user %s; choose another name", show(name),
+		return newError(KindConflict, "name", "{} %s is taken by the user %s; choose another name", show(name),
 			show(taken[0]))
 	}
-	ids, err := db.Column[string](tx, `SELECT uid FROM users WHERE uid <> ?`, id)
+	ids, err := db.Column[string](tx, `SELECT uid FROM users WHERE namespace = ? AND uid <> ?`, u.namespace, u.id)
 	if err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(ids, func(other string) bool { return foldname.Key(other) == key }); i >= 0 {
 		return newError(KindConflict, "name",
-			"name %s is the id of another user; choose another name, or give the id %s, too, if the account is for that user",
+			"{} %s is the id of another user; choose another name, or give the id %s, too, if the account is for that user",
 			show(name), show(ids[i]))
 	}
 	return nil
@@ -258,7 +266,7 @@ func checkUserDetails(email string, role Role) error {
 		return err
 	}
 	if role == "" {
-		return invalid("role", `role is ""; allowed are %s`, oneOf([]Role{RoleUser, RoleAdmin}))
+		return invalid("role", `{} is ""; allowed are %s`, oneOf([]Role{RoleUser, RoleAdmin}))
 	}
 	return valid.Enum("role", role, []Role{RoleUser, RoleAdmin})
 }
@@ -275,7 +283,8 @@ func (h *Accounts) Users(ctx context.Context) iter.Seq2[User, error] {
 		var rows []int64
 		if err == nil {
 			err = s.readStore(ctx, func(tx db.Tx) (err error) {
-				rows, err = db.Column[int64](tx, `SELECT u.id FROM users u WHERE `+listed+byName)
+				rows, err = db.Column[int64](tx, `SELECT u.id FROM users u WHERE u.namespace = ? AND `+listed+byName,
+					s.access.Namespace)
 				return err
 			})
 		}
@@ -322,7 +331,8 @@ type UserPage struct {
 }
 
 // UserPage returns a page of the users that match, in the order of [Accounts.Users], and their total number.
-func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (UserPage, error) {
+func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (_ UserPage, err error) {
+	defer inGo[UserQuery](&err)
 	s, err := h.operator(ctx, "UserPage")
 	if err != nil {
 		return UserPage{}, err
@@ -330,19 +340,22 @@ func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (UserPage, error) 
 	q.Limit = cmp.Or(q.Limit, MaxUserLimit)
 	switch {
 	case q.Limit < 1 || q.Limit > MaxUserLimit:
-		return UserPage{}, invalid("limit", "limit is %d; 1 to %d are allowed", q.Limit, MaxUserLimit)
+		return UserPage{}, invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxUserLimit)
 	case q.Offset < 0:
-		return UserPage{}, invalid("offset", "offset is %d; 0 or more is needed", q.Offset)
+		return UserPage{}, invalid("offset", "{} is %d; 0 or more is needed", q.Offset)
 	case len(q.Text) > valid.MaxFoldedName:
-		return UserPage{}, newError(KindTooLarge, "text", "text is %d bytes; at most %d are allowed", len(q.Text),
+		return UserPage{}, newError(KindTooLarge, "text", "{} is %d bytes; at most %d are allowed", len(q.Text),
 			valid.MaxFoldedName)
 	}
 	if err := valid.UTF8("text", q.Text); err != nil {
 		return UserPage{}, err
 	}
-	condition, args, order := listed, []any(nil), byName
+	condition, order := `u.namespace = ? AND `, byName
+	args := []any{s.access.Namespace}
 	if q.Accounts {
-		condition, order = `u.name_key IS NOT NULL`, ` ORDER BY u.name_key` // in the order of the index
+		condition, order = condition+`u.name_key IS NOT NULL`, ` ORDER BY u.name_key` // in the order of the index
+	} else {
+		condition += listed
 	}
 	if q.Text != "" {
 		condition += ` AND (u.uid = ? OR u.name_key LIKE ? ESCAPE '\' OR lower(u.email) LIKE ? ESCAPE '\')`
@@ -369,14 +382,15 @@ func contains(part string) string {
 
 // GetUser returns a user by id or, if no user has that id, by name. An unknown one is ErrNotFound. Only for the
 // operator's store; a user's own view has [Accounts.Me].
-func (h *Accounts) GetUser(ctx context.Context, idOrName string) (User, error) {
+func (h *Accounts) GetUser(ctx context.Context, idOrName string) (_ User, err error) {
+	defer inGo[struct{}](&err, "user", "idOrName")
 	s, err := h.operator(ctx, "GetUser")
 	if err != nil {
 		return User{}, err
 	}
 	var found storedUser
 	err = s.read(ctx, func(tx db.Tx, _ viewer) (err error) {
-		found, err = findUser(tx, idOrName)
+		found, err = findUser(tx, s.access.Namespace, idOrName)
 		return err
 	})
 	return found.User, err
@@ -384,7 +398,8 @@ func (h *Accounts) GetUser(ctx context.Context, idOrName string) (User, error) {
 
 // UpdateUser changes an account, found by id or name. Demoting or disabling the last enabled admin is ErrConflict, and
 // so are a name that is taken and a user without an account.
-func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate) (User, error) {
+func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate) (_ User, err error) {
+	defer inGo[UserUpdate](&err, "user", "idOrName")
 	s, err := h.operator(ctx, "UpdateUser")
 	if err != nil {
 		return User{}, err
@@ -395,7 +410,7 @@ func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate
 	}
 	var updated storedUser
 	err = s.write(ctx, func(tx db.Tx, _ viewer) error {
-		before, err := findUser(tx, idOrName)
+		before, err := findUser(tx, s.access.Namespace, idOrName)
 		if err != nil {
 			return err
 		}
@@ -405,7 +420,7 @@ func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate
 		if err := s.updateUser(tx, before, u, hash); err != nil {
 			return err
 		}
-		updated, err = findUser(tx, before.ID)
+		updated, err = findUser(tx, s.access.Namespace, before.ID)
 		return err
 	})
 	return updated.User, err
@@ -433,7 +448,7 @@ func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) 
 	if u.Password == nil || *u.Password == "" {
 		return u, "", nil
 	}
-	before, err := s.Accounts().GetUser(ctx, idOrName) // before the work is done, and for the name
+	before, err := (&Accounts{s}).GetUser(ctx, idOrName) // before the work is done, and for the name
 	if err != nil {
 		return u, "", err
 	}
@@ -449,7 +464,7 @@ func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) 
 func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash string) error {
 	after := before
 	if u.Name != nil {
-		if err := checkNameFree(tx, before.ID, *u.Name); err != nil {
+		if err := checkNameFree(tx, userKey{s.access.Namespace, before.ID}, *u.Name); err != nil {
 			return err
 		}
 		after.Name = *u.Name
@@ -481,7 +496,7 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 			return err
 		}
 	}
-	return checkAdminLeft(tx, before)
+	return s.checkAdminLeft(tx, before)
 }
 
 // setAccount writes the fields of an account.
@@ -494,135 +509,17 @@ func (s *Store) setAccount(tx db.Tx, u storedUser) error {
 
 // checkAdminLeft refuses a change, already made in tx, that removes the last admin. before is the user before the
 // change.
-func checkAdminLeft(tx db.Tx, before storedUser) error {
+func (s *Store) checkAdminLeft(tx db.Tx, before storedUser) error {
 	if before.Role != RoleAdmin || before.Disabled {
 		return nil
 	}
-	left, err := db.Column[int64](tx, `SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL`)
+	left, err := db.Column[int64](tx, `SELECT count(*) FROM users WHERE namespace = ? AND role = 'admin' `+
+		`AND disabled_at IS NULL`, s.access.Namespace)
 	if err == nil && left[0] == 0 {
-		return newError(KindConflict, "user", "user %s is the last admin who can sign in; make another user an admin first",
+		return newError(KindConflict, "user", "{} %s is the last admin who can sign in; make another user an admin first",
 			show(before.Name))
 	}
 	return err
-}
-
-// DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.
-// Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
-// view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
-// after an error the user may be disabled and some memories gone, and a second call deletes the rest.
-func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeleteOptions) error {
-	o := options.orDefault()
-	s, err := h.operator(ctx, "DeleteUser")
-	if err != nil {
-		return err
-	}
-	ctx = db.Freeing(ctx)
-	u, err := h.GetUser(ctx, idOrName)
-	if err != nil {
-		return err
-	}
-	if err := s.activity.Flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
-		return wrap(err)
-	}
-	id := u.ID // the name may belong to another user by the time the last memories are deleted
-	return trash.InPortions(func(p trash.Portion) (done bool, err error) {
-		err = s.write(ctx, func(tx db.Tx, _ viewer) (err error) {
-			done, err = s.deleteUser(tx, id, o, p)
-			return err
-		})
-		return done, err
-	})
-}
-
-// deleteUser deletes one portion, and reports whether that was all.
-func (s *Store) deleteUser(tx db.Tx, id string, o DeleteOptions, p trash.Portion) (done bool, err error) {
-	u, err := findUser(tx, id)
-	if err != nil {
-		return false, err
-	}
-	if !o.WithMemories {
-		if err := checkOwnsNothing(tx, u); err != nil {
-			return false, err
-		}
-	}
-	if u.Name != "" { // a user without an account disappears once disabled, so that comes last
-		if err := disable(tx, u.row, true, s.now()); err != nil {
-			return false, err
-		}
-		if err := checkAdminLeft(tx, u); err != nil {
-			return false, err
-		}
-	}
-	t := s.newTrasher(tx, viewer{User: u.row}, p)
-	t.Forever = true
-	if done, err = t.EraseTrashOf(u.row, p); err != nil || !done {
-		return false, err
-	}
-	done, err = t.Memories(0, `(p.collection_id IN (SELECT id FROM collection `+
-		`WHERE owner_id = ?1) OR p.project_id IN (SELECT id FROM project WHERE owner_id = ?1))`, u.row)
-	if err != nil || !done {
-		return false, err
-	}
-	if _, err := tx.Exec(`DELETE FROM collection WHERE owner_id = ?`, u.row); err != nil {
-		return false, err
-	}
-	projects, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?`, u.row)
-	if err != nil {
-		return false, err
-	}
-	for _, id := range projects {
-		whole := DeleteOptions{WithMemories: true, ForGood: true}
-		if done, err = s.deleteProject(tx, viewer{User: u.row}, ProjectRef{ID: id}, whole, p); err != nil || !done {
-			return false, err
-		}
-	}
-	for _, statement := range emptyUser {
-		if _, err := tx.Exec(statement, u.row); err != nil {
-			return false, err
-		}
-	}
-	// A call that started as this user and finishes later must not leave a valid token behind.
-	return true, disable(tx, u.row, true, s.now())
-}
-
-// checkOwnsNothing refuses a user who owns anything that others may use. Empty collections do not count.
-func checkOwnsNothing(tx db.Tx, u storedUser) error {
-	var memories, projects, files int64
-	err := tx.QueryRow(`SELECT
-		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
-		WHERE c.owner_id = ?1),
-		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1
-		AND state = 'stored')`, u.row).
-		Scan(&memories, &projects, &files)
-	if err == nil && memories+projects+files > 0 {
-		return newError(KindConflict, "user",
-			"user %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of "+
-				"that, and with what others have stored in these projects",
-			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
-	}
-	return err
-}
-
-// emptyUser deletes what remains of a user (?1) besides memories and projects. The row itself stays: views remember it,
-// and files are deleted after it.
-var emptyUser = []string{
-	`DELETE FROM trash WHERE kind = 'file' AND 'trash/' || id IN (SELECT uid FROM file WHERE owner_id = ?1 ` +
-		`AND state = 'trashed')`,
-	`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE owner_id = ?1`,
-	`DELETE FROM project_member WHERE user_id = ?1`,
-	`DELETE FROM project_invitation WHERE sender_id = ?1`,
-	`UPDATE project_invitation SET recipient_id = NULL WHERE recipient_id = ?1`,
-	`DELETE FROM declined_invitation WHERE ?1 IN (user_id, sender_id)`,
-	`DELETE FROM blocked_sender WHERE ?1 IN (user_id, sender_id)`,
-	`DELETE FROM external_identity WHERE user_id = ?1`,
-	`DELETE FROM preference WHERE user_id = ?1`,
-	`DELETE FROM session WHERE user_id = ?1`,
-	`DELETE FROM activity WHERE user_uid = (SELECT uid FROM users WHERE id = ?1)`,
-	`DELETE FROM invitation WHERE created_by = ?1 AND used_at IS NULL`,
-	`DELETE FROM token WHERE user_id = ?1`,
-	`DELETE FROM oauth_grant WHERE user_id = ?1`,
-	`DELETE FROM oauth_client WHERE owner_id = ?1`,
-	`UPDATE users SET name = NULL, name_key = NULL, email = NULL, role = 'user', password = NULL WHERE id = ?1`,
 }
 
 // UserNameKey returns the form in which equal user names compare equal: without regard to case, width, spaces, the

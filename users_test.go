@@ -64,7 +64,8 @@ func TestDisablingAUserEndsOAuthGrantsOfTheirs(t *testing.T) {
 		others := count(t, s, `SELECT count(*) FROM oauth_grant g JOIN users u ON u.id = g.user_id `+
 			`WHERE g.revoked_at IS NOT NULL AND u.uid = 'ben'`)
 		if revoked != 1 || others != 0 {
-			t.Errorf("disabled %v: %d of ann's and %d of ben's grants are revoked", *disabled, revoked, others)
+			t.Errorf("disabled %v: %d of ann's and %d of ben's grants are revoked, want revoked 1 and others 0", *disabled,
+				revoked, others)
 		}
 	}
 }
@@ -73,18 +74,20 @@ func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 	s := peopleStore(t)
 	if err := s.Accounts().DeleteUser(t.Context(), "ann", nil); !errors.Is(err, ErrConflict) ||
 		!strings.Contains(err.Error(), "4 memories, 2 projects and 2 files") {
-		t.Errorf("without WithMemories: %v", err)
+		t.Errorf(`without WithMemories: %v, want ErrConflict and "4 memories, 2 projects and 2 files" in the error`, err)
 	}
 	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]int64{
-		`SELECT count(*) FROM pragma_foreign_key_check`:                                                              0,
-		`SELECT count(*) FROM memory`:                                                                                2, // ben's own two
-		`SELECT count(*) FROM project`:                                                                               1,
-		`SELECT count(*) FROM project_member`:                                                                        0,
-		`SELECT count(*) FROM oauth_client`:                                                                          1,
-		`SELECT count(*) FROM oauth_grant`:                                                                           0, // ben's was for ann's client
+		`SELECT count(*) FROM pragma_foreign_key_check`: 0,
+		// ben's own two
+		`SELECT count(*) FROM memory`:         2,
+		`SELECT count(*) FROM project`:        1,
+		`SELECT count(*) FROM project_member`: 0,
+		`SELECT count(*) FROM oauth_client`:   1,
+		// ben's was for ann's client
+		`SELECT count(*) FROM oauth_grant`:                                                                           0,
 		`SELECT count(*) FROM file WHERE project_id IS NOT NULL`:                                                     0,
 		`SELECT count(*) FROM file WHERE state = 'leaving'`:                                                          2,
 		`SELECT count(*) FROM users WHERE uid = 'ann' AND name IS NULL AND name_key IS NULL`:                         1,
@@ -121,7 +124,7 @@ func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
 			t.Errorf("%d memories of %s are left, want 0", n, user)
 		}
 		if _, err := s.Accounts().GetUser(t.Context(), user); !errors.Is(err, ErrNotFound) {
-			t.Errorf("%s: %v", user, err)
+			t.Errorf("%s: got %v, want ErrNotFound", user, err)
 		}
 	}
 	checkConsistency(t, s)
@@ -186,19 +189,19 @@ func TestWhatADeletedUsersViewStoresCanBeDeleted(t *testing.T) {
 		page, err := s.Accounts().UserPage(t.Context(), UserQuery{})
 		all := page.Users
 		if err != nil || len(all) != 1 || all[0].ID != "ann" {
-			t.Errorf("listed: %+v, %v", all, err)
+			t.Errorf(`listed: %+v, %v, want no error and only "ann"`, all, err)
 		}
 		if got, err := s.Accounts().GetUser(t.Context(), "ann"); err != nil || got != all[0] {
-			t.Errorf("GetUser gives %+v, %v; listed is %+v", got, err, all[0])
+			t.Errorf("GetUser gives %+v, %v; listed is %+v, want no error and got = %v", got, err, all[0], all[0])
 		}
 		if err := s.Accounts().DeleteUser(t.Context(), "ann", nil); !errors.Is(err, ErrConflict) {
-			t.Errorf("without WithMemories: %v", err)
+			t.Errorf("without WithMemories: %v, want ErrConflict", err)
 		}
 		if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
 			t.Errorf("deleting: %v", err)
 		}
 		if _, err := s.Accounts().GetUser(t.Context(), "ann"); !errors.Is(err, ErrNotFound) {
-			t.Errorf("after it: %v", err)
+			t.Errorf("after it: %v, want ErrNotFound", err)
 		}
 	}
 	if n := count(t, s, `SELECT count(*) FROM memory`); n != 0 {
@@ -233,7 +236,7 @@ func TestFoldedNamesFoldToThemselves(t *testing.T) {
 		"Å", "á̖", "\u1e9b\u0323", "ΣΊΣΥΦΟΣ", "  a  b "} {
 		once := foldname.Key(name)
 		if twice := foldname.Key(once); twice != once {
-			t.Errorf("%q folds to %q, and that to %q", name, once, twice)
+			t.Errorf("%q folds to %q, and that to %q, want the same", name, once, twice)
 		}
 	}
 }
@@ -246,10 +249,10 @@ func TestDamagedPreferencesAreErrors(t *testing.T) {
 	for _, value := range []string{"", "null", "[]", "{", `{"a":1}x`} {
 		mustExec(t, s, `UPDATE preference SET value = ?`, value)
 		if _, err := s.Preferences(t.Context()); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%q gives %v", value, err)
+			t.Errorf("%q gives %v, want ErrCorrupt", value, err)
 		}
 		if _, err := s.UpdatePreferences(t.Context(), map[string]any{"c": "d"}); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("patching %q gives %v", value, err)
+			t.Errorf("patching %q gives %v, want ErrCorrupt", value, err)
 		}
 	}
 }

@@ -29,10 +29,10 @@ func FuzzVectorBlob(f *testing.F) {
 	f.Fuzz(func(t *testing.T, blob []byte) {
 		v, err := kernel.DecodeVector(blob)
 		if (err == nil) != (len(blob)%4 == 0) {
-			t.Fatalf("%d bytes: %v", len(blob), err)
+			t.Fatalf("%d bytes: %v, want no error only for a multiple of 4", len(blob), err)
 		}
 		if err == nil && blob != nil && !bytes.Equal(kernel.EncodeVector(v), blob) {
-			t.Fatalf("%x becomes %x", blob, kernel.EncodeVector(v))
+			t.Fatalf("%x becomes %x, want %.200q", blob, kernel.EncodeVector(v), blob)
 		}
 		err = inMemory.db.Write(ctx, func(tx db.Tx) error {
 			_, err := tx.Exec(`UPDATE passage SET vector = ? WHERE memory_id = (SELECT id FROM memory WHERE uid = ?)`, blob,
@@ -65,7 +65,7 @@ func FuzzVectorBlob(f *testing.F) {
 		if _, err := inMemory.UpdateMemory(ctx, damaged.ID,
 			MemoryUpdate{ShownMetadata: map[string]any{"tags": []string{fmt.Sprint("t", len(blob))}}}); err != nil &&
 			!errors.Is(err, ErrCorrupt) {
-			t.Fatalf("moving the passage gives %v", err)
+			t.Fatalf("moving the passage gives %v, want no error or ErrCorrupt", err)
 		}
 	})
 }

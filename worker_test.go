@@ -57,7 +57,7 @@ func TestTextThatTheEmbedderRefusesHoldsUpNothingElse(t *testing.T) {
 		pendingIs(s, 1)
 		results, err := s.Search(t.Context(), Query{Text: "fruit"})
 		if err != nil || results.Total != 3 || len(results.Warnings) != 1 {
-			t.Errorf("%s: found %+v, %v", model, results, err)
+			t.Errorf("%s: found %+v, %v, want no error, total 3 and 1 warning", model, results, err)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -89,10 +89,10 @@ func TestEmbedderNeverGetsMoreThanItTakes(t *testing.T) {
 	}
 	results, err := s.Search(t.Context(), Query{Text: long})
 	if err != nil || results.Total != 1 || len(results.Warnings) > 0 {
-		t.Errorf("found %d, warned %v, %v", results.Total, results.Warnings, err)
+		t.Errorf("found %d, warned %v, %v, want no error, total 1 and no warnings", results.Total, results.Warnings, err)
 	}
 	if longest == 0 || longest > 200 {
-		t.Errorf("the longest text has %d bytes, 200 are allowed", longest)
+		t.Errorf("the longest text has %d bytes, 200 are allowed, want the longest between 1 and 200", longest)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestVectorOfAWrongSizeIsRefusedBeforeAnythingIsStored(t *testing.T) {
 		_, err := s.Search(t.Context(), Query{Vector: []float32{1, 2, 3}})
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "3 dimensions") ||
 			!strings.Contains(err.Error(), "have 2") {
-			t.Errorf("the error is %v", err)
+			t.Errorf(`the error is %v, want ErrInvalid, "3 dimensions" in the error and "have 2" in the error`, err)
 		}
 		if _, err := s.Search(t.Context(), Query{Vector: []float32{1, 2}}); err != nil {
 			t.Error(err)

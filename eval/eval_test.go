@@ -17,12 +17,15 @@ import (
 
 // tiny is a set of two conversations. The second holds the answer to the first one's last question, which must not be
 // found there.
-const tiny = `{"type":"corpus","conv":"a","dia_id":"1","speaker":"Ann","session":1,"session_date":"8 May","text":"My cat is called Tom."}
-{"type":"corpus","conv":"a","dia_id":"2","speaker":"Ben","session":1,"session_date":"8 May","text":"We moved to Lisbon.","caption":"a harbour"}
+const tiny = `{"type":"corpus","conv":"a","dia_id":"1","speaker":"Ann","session":1,"session_date":"8 May",` +
+	`"text":"My cat is called Tom."}
+{"type":"corpus","conv":"a","dia_id":"2","speaker":"Ben","session":1,"session_date":"8 May",` +
+	`"text":"We moved to Lisbon.","caption":"a harbour"}
 {"type":"corpus","conv":"b","dia_id":"1","speaker":"","text":"The engine has twelve cylinders."}
 {"type":"query","qid":"q1","conv":"a","cat_name":"pets","question":"What is the cat called?","evidence":["1","1"]}
 {"type":"query","qid":"q2","conv":"a","cat_name":"places","question":"Who has a picture of a harbour?","evidence":["2"]}
-{"type":"query","qid":"q3","conv":"a","cat_name":"none","question":"How many cylinders has the engine?","evidence":[],"unanswerable":true}
+{"type":"query","qid":"q3","conv":"a","cat_name":"none",` +
+	`"question":"How many cylinders has the engine?","evidence":[],"unanswerable":true}
 {"type":"query","qid":"q4","conv":"a","cat_name":"pets","question":"unknown whether it has an answer","evidence":[]}
 `
 
@@ -59,7 +62,7 @@ func TestASetIsStoredAndAskedByCollection(t *testing.T) {
 		}
 		for _, want := range []string{"| pets | 1 | 100.00 |", "| all | 2 | 100.00 |", "nothing answers 0."} {
 			if !strings.Contains(out, want) {
-				t.Errorf("%s: the table lacks %q:\n%s", how, want, out)
+				t.Errorf("%s: the table lacks %q, want it in out:\n%s", how, want, out)
 			}
 		}
 	}
@@ -79,7 +82,8 @@ func TestAPrintedSetIsReadAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got.questions) != 300 || !reflect.DeepEqual(got.memories, want.memories) {
-		t.Errorf("%d questions, memories equal: %v", len(got.questions), reflect.DeepEqual(got.memories, want.memories))
+		t.Errorf("%d questions, memories equal: %v, want 300 questions and memories %v", len(got.questions),
+			reflect.DeepEqual(got.memories, want.memories), want.memories)
 	}
 }
 
@@ -108,7 +112,8 @@ func TestSettingsChooseWeights(t *testing.T) {
 		t.Errorf("got %q with %+v, error %v; want \"it\" with %+v", s.name, s.weights, err, want)
 	}
 	if s, err = parseSetting("alone"); err != nil || s.weights.Late != ranking.Default.Late || s.weights.Around != 0 {
-		t.Errorf("without conversations: got %+v, error %v", s.weights, err)
+		t.Errorf("without conversations: got %+v, error %v, want no error, late %v and around 0", s.weights, err,
+			ranking.Default.Late)
 	}
 }
 
@@ -128,7 +133,7 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("no metric %s", name)
+			t.Errorf("got no metric %s, want one", name)
 		}
 	}
 }
@@ -140,7 +145,7 @@ func TestIntervalsAreSeededAndCoverTheMean(t *testing.T) {
 	}
 	e := bootstrap(values)
 	if e != bootstrap(values) {
-		t.Error("two bootstraps of the same values differ")
+		t.Error("two bootstraps of the same values differ, want the same")
 	}
 	// The mean of 100 throws of a coin has a standard deviation of 0.05.
 	if e.mean != 0.5 || math.Abs(e.low-0.4) > 0.02 || math.Abs(e.high-0.6) > 0.02 {
@@ -174,7 +179,7 @@ func TestComparisonCountsWonLostAndTied(t *testing.T) {
 		"- b () [2], before [0]: question b", "- c () [0], before [3]: question c",
 	} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("the comparison lacks %q:\n%s", want, out.String())
+			t.Errorf("the comparison lacks %q, want it in the out:\n%s", want, out.String())
 		}
 	}
 }
@@ -202,7 +207,7 @@ func TestComparisonPairsSettings(t *testing.T) {
 		t.Errorf("got\n%s\nwant y alone to be compared, with its own ranks", out.String())
 	}
 	if err := command(t.Context(), []string{"compare", before, write("other", "z")}, &out); err == nil {
-		t.Error("records without a common setting: no error")
+		t.Error("records without a common setting: no error, want an error")
 	}
 }
 
@@ -227,7 +232,7 @@ func TestChartIsWellFormedAndFollowsTheColourScheme(t *testing.T) {
 	}
 	for _, want := range []string{"prefers-color-scheme: dark", ">hybrid<", ">vector, adversarial<", ">100.0<"} {
 		if !bytes.Contains(svg, []byte(want)) {
-			t.Errorf("the chart lacks %s", want)
+			t.Errorf("the chart lacks %s, want it in svg", want)
 		}
 	}
 }

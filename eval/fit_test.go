@@ -86,10 +86,10 @@ func TestQuestionsAreAskedElsewhere(t *testing.T) {
 	}
 	s.questions[0].Unanswerable = true
 	if got := elsewhere(s); got != nil {
-		t.Errorf("a set with questions that nothing answers got more: %+v", got)
+		t.Errorf("a set with questions that nothing answers got more: %+v, want nil", got)
 	}
 	if elsewhere(set{convs: []string{"a"}, questions: []row{{Conv: "a"}}}) != nil {
-		t.Error("a set of one conversation got questions that nothing answers")
+		t.Error("a set of one conversation got questions that nothing answers, want nil")
 	}
 }
 

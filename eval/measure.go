@@ -17,7 +17,7 @@ import (
 // depth is how many memories are looked at for each question.
 const depth = 20
 
-// answer is what a search found for one question; one line of a record.
+// answer is the result of a search for one question; one line of a record.
 type answer struct {
 	Set      string `json:"set"`
 	Setting  string `json:"setting"`

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/tools"
 )
@@ -22,8 +23,10 @@ const serverError = "the server failed; its log has the cause"
 
 // passing maps temporary errors of the server to messages for the client.
 var passing = map[souvenir.Kind]string{
-	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; try again in a moment",
-	souvenir.KindFull: "the disk of the store is full; nothing was stored; tell the user",
+	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; " +
+		"try again in a moment",
+	souvenir.KindFull:           "the disk of the store is full; nothing was stored; tell the user",
+	souvenir.KindOutcomeUnknown: "the database did not answer: this may have been stored; look before trying again",
 }
 
 // isCallers reports whether an error is about the caller's input, and so safe to show to the caller.
@@ -47,7 +50,7 @@ func (s *service) describe(ctx context.Context, method string, err error) string
 	}
 	var known *souvenir.Error
 	if isCallers(err) && errors.As(err, &known) {
-		return known.Error()
+		return fault.Text(known)
 	}
 	s.log.ErrorContext(ctx, "a request failed", "method", method, "error", err)
 	if errors.As(err, &known) && passing[known.Kind] != "" {

@@ -21,9 +21,12 @@ func ExampleServeStdio() {
 	}
 	defer store.Close()
 
-	asked := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"example","version":"1"}}}
+	asked := strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
+			`"clientInfo":{"name":"example","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
-{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"memory","arguments":{"action":"store","content":"The kettle is blue."}}}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"memory","arguments":{"action":"store","content":"The ` +
+			`kettle is blue."}}}
 `)
 	var answered bytes.Buffer
 	if err := mcpserver.ServeStdio(ctx, mcpserver.New(store, nil), asked, &answered, nil); err != nil {

@@ -18,7 +18,8 @@ func FuzzIDsOfLongMessagesAreFound(f *testing.F) {
 		}
 		found := f.id()
 		if f.bytes != len(message) || !json.Valid(found) {
-			t.Fatalf("%d bytes and the id %q of %q", f.bytes, found, message)
+			t.Fatalf("got %d bytes and the id %q of %q, want %v bytes and an id in JSON", f.bytes, found, message,
+				len(message))
 		}
 		var members map[string]json.RawMessage
 		if json.Unmarshal([]byte(message), &members) != nil || string(found) == "null" {

@@ -119,7 +119,7 @@ func named(ctx context.Context, store *souvenir.Store, name string) (souvenir.Pr
 		"; the projects are " + strings.Join(names, ", ")}
 }
 
-// known is what prompts say about a project.
+// known has the facts about a project that prompts contain.
 type known struct {
 	souvenir.Project
 	main     string // empty: none
@@ -286,7 +286,9 @@ func saveSession(ctx context.Context, store *souvenir.Store, arguments map[strin
 	}
 	b.WriteString(`
 1. Collect from the conversation: decisions with their reasons, facts and preferences, lessons, open questions.
-2. For each, search first. If a memory says it already, update that one; else store it: one topic per memory, understandable by itself, with a fitting event_type (such as decision) and tags` + where + `. Link what belongs together with related_memory_ids.
+2. For each, search first. If a memory says it already, update that one; else store it: one topic per memory, ` +
+		`understandable by itself, with a fitting event_type (such as decision) and ` +
+		`tags` + where + `. Link what belongs together with related_memory_ids.
 `)
 	if conversation != "" {
 		fmt.Fprintf(&b, "3. Retrieve memory %s, a conversation that is going on. If it is this one, update it with where "+
@@ -328,7 +330,9 @@ func reviewGaps(ctx context.Context, store *souvenir.Store, arguments map[string
 	section(&b, "Gaps, as the to-do document has them", k.todo.Document.Section(souvenir.SectionGaps).Body)
 	section(&b, "Open tasks", k.tasks())
 	b.WriteString(`
-Read get_project_main_memory and search the project's memories. Look for contradictions, for what is out of date, for unanswered questions. Then go through the gaps with me one at a time, the most important first: say what is missing, propose an answer if the memories hint at one, and ask.
+Read get_project_main_memory and search the project's memories. Look for contradictions, for what is out of date, ` +
+		`for unanswered questions. Then go through the gaps with me one at a time, the most important first: say what is ` +
+		`missing, propose an answer if the memories hint at one, and ask.
 Store what we settle, and keep the section gaps up to date with todo update_section.`)
 	return b.String(), nil
 }

@@ -16,7 +16,7 @@ func promptText(t *testing.T, session *mcp.ClientSession, name string, arguments
 		t.Fatal(err)
 	}
 	if len(result.Messages) != 1 || result.Messages[0].Role != "user" || result.Description == "" {
-		t.Fatalf("the prompt is %s", asJSON(t, result))
+		t.Fatalf(`the prompt is %s, want 1 message, role "user" and a description that is not empty`, asJSON(t, result))
 	}
 	return result.Messages[0].Content.(*mcp.TextContent).Text
 }
@@ -54,16 +54,16 @@ func TestPromptsAreMadeOfWhatIsKnown(t *testing.T) {
 		text := promptText(t, session, c.name, c.arguments)
 		for _, word := range c.has {
 			if !strings.Contains(text, word) {
-				t.Errorf("%s %v lacks %q:\n%s", c.name, c.arguments, word, text)
+				t.Errorf("%s %v lacks %q, want it in text:\n%s", c.name, c.arguments, word, text)
 			}
 		}
 		for _, word := range c.without {
 			if strings.Contains(text, word) {
-				t.Errorf("%s %v has %q:\n%s", c.name, c.arguments, word, text)
+				t.Errorf("%s %v has %q, want it not in text:\n%s", c.name, c.arguments, word, text)
 			}
 		}
 	}
-	if text := promptText(t, w.as("nobody"), "review_gaps", nil); !strings.Contains(text, "There are no projects yet") {
+	if text := promptText(t, w.as("newcomer"), "review_gaps", nil); !strings.Contains(text, "There are no projects yet") {
 		t.Errorf("without projects: %s; want in it \"There are no projects yet\"", text)
 	}
 }
@@ -83,7 +83,7 @@ func TestAPromptThatCannotBeMadeSaysWhy(t *testing.T) {
 			&mcp.GetPromptParams{Name: c.name, Arguments: map[string]string{"project": c.project}})
 		checkCode(t, err, jsonrpc.CodeInvalidParams, c.has)
 	}
-	_, err := w.as("nobody").GetPrompt(t.Context(),
+	_, err := w.as("newcomer").GetPrompt(t.Context(),
 		&mcp.GetPromptParams{Name: "load_project_context", Arguments: map[string]string{"project": "bridge"}})
 	checkCode(t, err, jsonrpc.CodeInvalidParams, "there are no projects yet")
 }
@@ -105,7 +105,7 @@ func TestChatGPTSearchesAndFetchesInItsShapes(t *testing.T) {
 		for _, part := range []string{`"title":"Pillars (project Bridge, shared by anna)"`,
 			`"text":"# Pillars\n\nThe pillars are of granite."`, `"url":"` + start, `"metadata":{`, `"event_type":"decision"`} {
 			if result.IsError || !strings.Contains(text, part) {
-				t.Errorf("fetch lacks %s: %s", part, text)
+				t.Errorf("fetch: got %s, want no error and %s in it", text, part)
 			}
 		}
 		for call2, has := range map[string]string{`search {}`: `"query"`, `search {"query": 7}`: `"query"`,
@@ -113,11 +113,11 @@ func TestChatGPTSearchesAndFetchesInItsShapes(t *testing.T) {
 				`"}`: "not found, or you have no access"} {
 			tool, arguments, _ := strings.Cut(call2, " ")
 			if text, result := call(t, session, tool, arguments); !result.IsError || !strings.Contains(text, has) {
-				t.Errorf("%s gives %s", call2, text)
+				t.Errorf("%s gives %s, want an error with %q", call2, text, has)
 			}
 		}
 		if text, _ := call(t, session, "search", `{"query": "zzz"}`); strings.Contains(text, "null") {
-			t.Errorf("nothing found is %s", text)
+			t.Errorf(`nothing found is %s, want no "null" in text`, text)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
@@ -214,7 +215,7 @@ func (s *service) readResource(ctx context.Context, request *mcp.ReadResourceReq
 	contents, err := read(ctx, store, a)
 	switch {
 	case errors.Is(err, souvenir.ErrNotFound):
-		return nil, notFound(request, err.Error())
+		return nil, notFound(request, fault.Text(err))
 	case err != nil:
 		return nil, err
 	}

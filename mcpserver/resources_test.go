@@ -31,7 +31,7 @@ func get(t *testing.T, session *mcp.ClientSession, uri string) *mcp.ResourceCont
 		t.Fatalf("%s: %v", uri, err)
 	}
 	if len(result.Contents) != 1 || result.Contents[0].URI != uri || result.CacheScope != "private" || result.TTLMs != 0 {
-		t.Fatalf("%s gives %s", uri, asJSON(t, result))
+		t.Fatalf(`%s gives %s, want 1 content, URI %v, cache scope "private" and TTLMs 0`, uri, asJSON(t, result), uri)
 	}
 	return result.Contents[0]
 }
@@ -76,7 +76,7 @@ func TestResourcesAreWhatTheStoreHas(t *testing.T) {
 	for uri, has := range map[string]string{"souvenir://projects": `"project_id":"vault"`,
 		"souvenir://projects/bridge": `"member_count":3`} {
 		if got := get(t, session, uri); got.MIMEType != "application/json" || !strings.Contains(got.Text, has) {
-			t.Errorf("%s is %s", uri, asJSON(t, got))
+			t.Errorf(`%s is %s, want MIME type "application/json" and %q in the text`, uri, asJSON(t, got), has)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestWhatIsReadIsCompleteInTheRevisionsThatSaySo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := asJSON(t, result); strings.Contains(got, `"resultType":"complete"`) != says {
-			t.Errorf("in %s it is %s", revision, got)
+			t.Errorf("in %s it is %s, want %v", revision, got, says)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestWhatIsNotThereIsNotFoundWithTheCodeOfTheRevision(t *testing.T) {
 		} {
 			_, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
 			if err == nil || !strings.Contains(err.Error(), "ot found") && !strings.Contains(err.Error(), "project_id") {
-				t.Errorf("%.60s: %v", uri, err)
+				t.Errorf(`got %.60s: %v, want an error and "ot found" in the error or "project_id" in the error`, uri, err)
 				continue
 			}
 			if strings.Contains(err.Error(), "ot found") {
@@ -132,10 +132,10 @@ func TestTheListHasWhatIsAtHand(t *testing.T) {
 	listed := map[string]*mcp.Resource{}
 	for _, r := range list(t, w.as("owner")) {
 		if listed[r.URI] != nil {
-			t.Errorf("%s is listed twice", r.URI)
+			t.Errorf("%s is listed twice: got %v, want nil", r.URI, listed[r.URI])
 		}
 		if r.Name == "" || r.Title == "" {
-			t.Errorf("%s has no name", r.URI)
+			t.Errorf("%s has no name, want a name that is not empty and a title that is not empty", r.URI)
 		}
 		listed[r.URI] = r
 	}
@@ -147,22 +147,24 @@ func TestTheListHasWhatIsAtHand(t *testing.T) {
 		"souvenir://files/" + w.ids["plan.txt"]: "plan.txt",
 	} {
 		if r := listed[uri]; r == nil || r.Title != title {
-			t.Errorf("%s is listed as %s", uri, asJSON(t, r))
+			t.Errorf("%s is listed as %s, want title %q", uri, asJSON(t, r), title)
 		}
 	}
 	if r := listed["souvenir://memories/"+w.ids["pillars"]]; r.Description != "decision; Bridge; stone" ||
 		r.Annotations.LastModified == "" || r.Size != 38 {
-		t.Errorf("the memory is listed as %s", asJSON(t, r))
+		t.Errorf(`the memory is listed as %s, want description "decision; Bridge; stone", a last modified that is not `+
+			"empty and size 38", asJSON(t, r))
 	}
-	templates, err := w.as("nobody").ListResourceTemplates(t.Context(), nil)
+	templates, err := w.as("newcomer").ListResourceTemplates(t.Context(), nil)
 	if err != nil || len(templates.ResourceTemplates) != 6 || templates.CacheScope != "private" {
-		t.Errorf("the templates are %s, %v", asJSON(t, templates), err)
+		t.Errorf(`the templates are %s, %v, want no error, 6 resource templates and cache scope "private"`,
+			asJSON(t, templates), err)
 	}
 }
 
 func TestTheListHasPagesAndEndsWithTheLatest(t *testing.T) {
 	w := newWorld(t)
-	view, options := w.options("nobody")
+	view, options := w.options("newcomer")
 	memories := make([]souvenir.NewMemory, 250)
 	for i := range memories {
 		memories[i].Content = fmt.Sprintf("number %d", i)
@@ -188,7 +190,7 @@ func TestTheListHasPagesAndEndsWithTheLatest(t *testing.T) {
 		cursor = page.NextCursor
 	}
 	if fmt.Sprint(pages) != "[100 100 2]" { // projects, rules, and 200 memories
-		t.Errorf("the pages have %v resources", pages)
+		t.Errorf(`the pages have %v resources, want "[100 100 2]"`, pages)
 	}
 	for _, cursor := range []string{"x", "LTE", "!!", "MA"} { // garbage, -1, garbage, 0
 		_, err := session.ListResources(t.Context(), &mcp.ListResourcesParams{Cursor: cursor})
@@ -196,7 +198,7 @@ func TestTheListHasPagesAndEndsWithTheLatest(t *testing.T) {
 	}
 	if page, err := session.ListResources(t.Context(), &mcp.ListResourcesParams{Cursor: "OTk5OTk"}); err != nil ||
 		page.Resources == nil || len(page.Resources) != 0 {
-		t.Errorf("behind the end: %s %v", asJSON(t, page), err)
+		t.Errorf("behind the end: %s %v, want no error and an empty list that is not null", asJSON(t, page), err)
 	}
 }
 
@@ -210,7 +212,7 @@ func complete(t *testing.T, session *mcp.ClientSession, ref *mcp.CompleteReferen
 		t.Fatalf("%s %s: %v", asJSON(t, ref), argument, err)
 	}
 	if result.Completion.Values == nil {
-		t.Errorf("%s %s: the values are null", asJSON(t, ref), argument)
+		t.Errorf("%s %s: the values are null, want a list", asJSON(t, ref), argument)
 	}
 	return result.Completion
 }

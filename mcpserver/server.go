@@ -189,12 +189,16 @@ func (s *service) instructions() string {
 			"been dealt with before; fetch what looks relevant before you rely on it."
 	}
 	text := `Souvenir is the user's long-term memory, kept across conversations and clients.
-Begin every task with memory get_context, with the user's question as query and the project if there is one. Follow the rules and preferences that it returns.
+Begin every task with memory get_context, with the user's question as query and the project if there is one. Follow ` +
+		`the rules and preferences that it returns.
 When you work on a project, call get_project_main_memory first, and get_module_state before you change a module.
 `
 	if s.ReadOnly {
 		return text + "This connection is for reading: nothing can be stored or changed."
 	}
-	return text + `Store what will matter later, when it comes up: decisions with their reasons, preferences, facts about people and systems, lessons. One fact or topic per memory, understandable by itself, with project and tags. Update what exists instead of storing it twice; never store passwords or keys.
-Keep a project's plan in todo, and complete tasks there. Before you finish, update the memory that conversation_memory_id names.`
+	return text + `Store what will matter later, when it comes up: decisions with their reasons, preferences, facts ` +
+		`about people and systems, lessons. One fact or topic per memory, understandable by itself, with project and tags. ` +
+		`Update what exists instead of storing it twice; never store passwords or keys.
+Keep a project's plan in todo, and complete tasks there. Before you finish, update the memory that ` +
+		`conversation_memory_id names.`
 }

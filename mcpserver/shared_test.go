@@ -30,16 +30,16 @@ func TestWhatOthersShareIsMarkedAsTheirs(t *testing.T) {
 		for _, r := range list(t, session) {
 			if of := strings.Contains(r.URI, "bridge") && !strings.Contains(r.URI, "dora"); of &&
 				strings.Contains(r.Description, "hared by anna") != marked {
-				t.Errorf("%s for the %s is described as %q", r.URI, who, r.Description)
+				t.Errorf("%s for the %s is described as %q, want %v", r.URI, who, r.Description, marked)
 			}
 		}
 		text, _ := call(t, session, "memory", `{"action": "search", "query": "granite pillars"}`)
 		if strings.Contains(text, `"shared_by":"anna"`) != marked {
-			t.Errorf("search for the %s gives %s", who, text)
+			t.Errorf("search for the %s gives %s, want %v", who, text, marked)
 		}
 		text, _ = call(t, session, "memory", `{"action": "get_context", "project_id": "`+ref+`"}`)
 		if strings.Contains(text, `"shared_by":"anna"`) != marked {
-			t.Errorf("get_context for the %s gives %s", who, text)
+			t.Errorf("get_context for the %s gives %s, want %v", who, text, marked)
 		}
 	}
 }

@@ -219,7 +219,7 @@ func TestStdioSpeaksTheRevisionWithoutInitialize(t *testing.T) {
 	}
 	for _, a := range got {
 		if string(a.ID) == "1" && !strings.Contains(string(a.Result), "2026-07-28") {
-			t.Errorf("server/discover does not offer 2026-07-28: %s", a.Result)
+			t.Errorf(`server/discover does not offer 2026-07-28: %s, want "2026-07-28" in the result`, a.Result)
 		}
 	}
 }
@@ -246,7 +246,7 @@ func TestStdioMessagesThatAreTooLongAreAnsweredUnderTheirID(t *testing.T) {
 	}
 	if got := tell(serveAll(t, strings.Repeat("x", 2*most), &mcpserver.StdioOptions{MaxMessage: most})); !slices.Equal(got,
 		[]string{"null -32600"}) {
-		t.Errorf("an endless line that ends: %q", got)
+		t.Errorf("an endless line that ends: %q, want %v", got, []string{"null -32600"})
 	}
 }
 
@@ -417,7 +417,7 @@ func TestStdioClientThatNeverReadsIsNotReadFrom(t *testing.T) {
 	go write(c.in, initialize("2025-11-25"))
 	if line, err := bufio.NewReaderSize(c.out, 16).ReadString('\n'); err != nil ||
 		answers(t, line)[0].failure() != `"init" ok` {
-		t.Fatalf("%q, %v", line, err)
+		t.Fatalf(`got %q, %v, want no error and failure "init" ok`, line, err)
 	}
 	const asked = 10_000
 	var sent atomic.Int64
@@ -442,7 +442,7 @@ func TestStdioClientThatNeverReadsIsNotReadFrom(t *testing.T) {
 	}
 	c.cancel()
 	if err := <-c.ended; err == nil {
-		t.Error("answers are lost, and nothing is said")
+		t.Error("answers are lost, and nothing is said, want an error")
 	}
 }
 
@@ -477,7 +477,7 @@ func TestStdioWithTheSDKsClient(t *testing.T) {
 	}
 	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"a": 1}})
 	if err != nil || result.Content[0].(*mcp.TextContent).Text != `{"a":1}` {
-		t.Errorf("echo: %+v, %v", result, err)
+		t.Errorf(`echo: %+v, %v, want no error and text {"a":1}`, result, err)
 	}
 	if err := session.Close(); err != nil {
 		t.Error(err)
@@ -487,7 +487,7 @@ func TestStdioWithTheSDKsClient(t *testing.T) {
 	}
 }
 
-func FuzzStdioAnswersInJSONWhateverComes(f *testing.F) {
+func FuzzStdioAlwaysAnswersInJSON(f *testing.F) {
 	f.Add([]byte(callEcho("1") + "{}\n[]\nx"))
 	f.Add([]byte(`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"id":2}]`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}`))

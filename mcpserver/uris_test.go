@@ -16,7 +16,7 @@ func TestURIsAreReadAsTheyAreWritten(t *testing.T) {
 	}
 	for _, of := range []kind{kindProjects, kindGeneralRules} {
 		if got, ok := parseURI(address{kind: of}.uri()); !ok || got.kind != of {
-			t.Errorf("%s is read as %+v", of, got)
+			t.Errorf("%s is read as %+v, want kind %v", of, got, of)
 		}
 	}
 }

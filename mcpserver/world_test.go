@@ -40,7 +40,7 @@ var personas = map[string]persona{
 	"reader":   {access: souvenir.Access{User: "ben"}, never: []string{secretDiary, secretVault, secretRecipe, timber}},
 	"writer":   {access: souvenir.Access{User: "carl"}, never: []string{secretDiary, secretVault, secretRecipe, timber}},
 	"stranger": {access: souvenir.Access{User: "dora"}, never: []string{secretDiary, secretVault, granite}},
-	"nobody": {access: souvenir.Access{User: "emil"},
+	"newcomer": {access: souvenir.Access{User: "emil"},
 		never: []string{secretDiary, secretVault, secretRecipe, granite, timber}},
 	"limited": {access: souvenir.Access{User: "anna", Projects: []string{"bridge"}},
 		never: []string{secretDiary, secretVault, secretRecipe, timber}},

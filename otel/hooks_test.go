@@ -95,11 +95,11 @@ func TestOperationsAreSpans(t *testing.T) {
 			t.Errorf("span %d is called %q, want %q", i, span.Name, name)
 		}
 		if span.Parent.SpanID() != outer.SpanContext().SpanID() {
-			t.Errorf("span %d is not a child of the caller's", i)
+			t.Errorf("span %d has the parent %v, want %v", i, span.Parent.SpanID(), outer.SpanContext().SpanID())
 		}
 		_, failed := want["error.type"]
 		if (span.Status.Code == codes.Error) != failed {
-			t.Errorf("span %d has the status %v", i, span.Status)
+			t.Errorf("span %d has the status %v, want an error: %v", i, span.Status, failed)
 		}
 		for key, value := range got {
 			if key == "user.id" || strings.Contains(strings.ToLower(value), "tea") {

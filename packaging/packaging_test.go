@@ -63,7 +63,7 @@ func TestOurFilesAreWhatTheirSchemasAskFor(t *testing.T) {
 		for member, wrong := range map[string]any{"name": 5, "version": nil, "description": []any{}} {
 			right := file[member]
 			if file[member] = wrong; s.Validate(file) == nil {
-				t.Errorf("%s: the schema allows %s to be %v", path, member, wrong)
+				t.Errorf("%s: the schema allows %s to be %v, want it refused", path, member, wrong)
 			}
 			file[member] = right
 		}
@@ -104,7 +104,7 @@ func TestTheManifestSaysWhatTheProgramIs(t *testing.T) {
 		delete(used, name)
 	}
 	if len(used) > 0 {
-		t.Errorf("settings that do not exist: %v", used)
+		t.Errorf("settings that do not exist: %v, want used empty", used)
 	}
 }
 
@@ -167,7 +167,8 @@ func TestABundleStarts(t *testing.T) {
 	answer, err := cmd.CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(answer), `{"jsonrpc":"2.0","id":1,"result":`) ||
 		strings.Count(string(answer), "\n") != 1 {
-		t.Errorf("the program of the bundle answers %q, %v", answer, err)
+		t.Errorf(`the program of the bundle answers %q, %v, want no error and one line that begins with `+
+			`{"jsonrpc":"2.0","id":1,"result":`, answer, err)
 	}
 	made := false
 	_ = filepath.WalkDir(home, func(path string, _ os.DirEntry, _ error) error {
@@ -175,7 +176,7 @@ func TestABundleStarts(t *testing.T) {
 		return nil
 	})
 	if !made {
-		t.Error("no file was made in the data folder")
+		t.Error("got no file in the data folder, want one")
 	}
 }
 
@@ -183,7 +184,7 @@ func TestReleasesNeedAVersionAndAKnownSystem(t *testing.T) {
 	t.Chdir("..")
 	for _, test := range [][2]string{{"", ""}, {"v1.2.3", ""}, {"1.2.3", "plan9/mips"}} {
 		if err := release(test[0], t.TempDir(), test[1]); err == nil {
-			t.Errorf("a release of version %q for %q was made", test[0], test[1])
+			t.Errorf("a release of version %q for %q was made, want an error", test[0], test[1])
 		}
 	}
 }

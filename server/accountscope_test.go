@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,8 +24,8 @@ var aboutContent = map[string]bool{
 }
 
 func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	view := w.store.As(souvenir.Access{User: w.users[owner]})
+	w := servertest.New(t, server.Options{})
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
 	without, err := view.Accounts().AddToken(t.Context(), souvenir.NewToken{Name: "without"})
 	if err != nil {
 		t.Fatal(err)
@@ -33,9 +35,9 @@ func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	access, _ := w.accessToken(publicAt, souvenir.DefaultScopes()...)
+	access, _ := accessToken(w, servertest.PublicAt, souvenir.DefaultScopes()...)
 	for caller, value := range map[string]string{"without": without.Value, "only": only.Value, "application": access} {
-		w.hold(caller, value)
+		w.Hold(caller, value)
 	}
 	managing := 0
 	for _, rt := range server.InterfaceRoutes() {
@@ -50,16 +52,17 @@ func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 			continue
 		}
 		path := strings.NewReplacer("{id}", "shop", "{user}", "rita", "{client_id}", "app").Replace(rt.Path)
-		for _, caller := range []string{"without", "application", noFiles, readOnly} {
-			a := w.do(caller, rt.Method, path, `{}`).expect(http.StatusForbidden, "needs the scope account")
-			if says := a.header.Get("WWW-Authenticate"); !strings.Contains(says, "insufficient_scope") ||
+		for _, caller := range []string{"without", "application", servertest.NoFiles, servertest.ReadOnly} {
+			a := w.Do(caller, rt.Method, path, `{}`).Expect(http.StatusForbidden, "needs the scope account")
+			if says := a.Header.Get("WWW-Authenticate"); !strings.Contains(says, "insufficient_scope") ||
 				!strings.Contains(says, "account") {
-				t.Errorf("%s tells %s %q", name, caller, says)
+				t.Errorf(`%s tells %s %q, want "insufficient_scope" in says and "account" in says`, name, caller, says)
 			}
 		}
-		if a := w.do("only", rt.Method, path, `{}`); strings.Contains(a.body, "needs the scope") ||
-			strings.Contains(a.body, "read-only") {
-			t.Errorf("%s with the scope account: %d %s", name, a.status, a.body)
+		if a := w.Do("only", rt.Method, path, `{}`); strings.Contains(a.Body, "needs the scope") ||
+			strings.Contains(a.Body, "read-only") {
+			t.Errorf(`%s with the scope account: %d %s, want no "needs the scope" in the body and no "read-only" in the body`,
+				name, a.Status, a.Body)
 		}
 	}
 	if managing < 8 {
@@ -69,43 +72,44 @@ func TestEveryRouteThatManagesNeedsTheScopeAccount(t *testing.T) {
 
 // The scope account is never granted by not looking: its box is empty, whatever was chosen the last time.
 func TestConsentNeverTicksAccount(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	b, app := w.signedIn(owner), w.register("none")
-	asked := app.asks("scope", "memory:read memory:write account")
-	p := b.get(asked).stays(http.StatusOK, "Manage your tokens", "It can give others access")
-	if scopes := p.html.fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
-		t.Errorf("ticked are %q", scopes)
+	w := servertest.New(t, server.Options{})
+	b, app := w.SignedIn(servertest.Owner), w.Register("none")
+	asked := app.AuthorizeURL("scope", "memory:read memory:write account")
+	p := b.Get(asked).Stays(http.StatusOK, "Manage your tokens", "It can give others access")
+	if scopes := p.HTML.Fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
+		t.Errorf("ticked are %q, want %v", scopes, []string{"memory:read", "memory:write"})
 	}
-	if tokens := w.redeem(app, b.letIn(asked, nil)); tokens.Scope != "memory:read memory:write" {
+	if tokens := w.Redeem(app, b.LetIn(asked, nil)); tokens.Scope != "memory:read memory:write" {
 		t.Errorf("the form as it is grants %q, want \"memory:read memory:write\"", tokens.Scope)
 	}
-	bare := b.get(asked).hidden()
+	bare := b.Get(asked).Hidden()
 	bare.Set("decision", "allow")
-	if tokens := w.redeem(app, b.post("/oauth/authorize", bare)); tokens.Scope != "memory:read memory:write" {
+	if tokens := w.Redeem(app, b.Post("/oauth/authorize", bare)); tokens.Scope != "memory:read memory:write" {
 		t.Errorf("a script that chooses nothing is granted %q, want \"memory:read memory:write\"", tokens.Scope)
 	}
 	ticked := url.Values{"scope": {"memory:read", "memory:write", "account"}}
-	if tokens := w.redeem(app, b.letIn(asked, ticked)); tokens.Scope != "memory:read memory:write account" {
+	if tokens := w.Redeem(app, b.LetIn(asked, ticked)); tokens.Scope != "memory:read memory:write account" {
 		t.Errorf("a ticked box grants %q, want \"memory:read memory:write account\"", tokens.Scope)
 	}
-	if scopes := b.get(asked).html.fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
-		t.Errorf("ticked the next time are %q", scopes)
+	if scopes := b.Get(asked).HTML.Fields()["scope"]; !slices.Equal(scopes, []string{"memory:read", "memory:write"}) {
+		t.Errorf("ticked the next time are %q, want %v", scopes, []string{"memory:read", "memory:write"})
 	}
-	if tokens := w.redeem(app, b.letIn(asked,
+	if tokens := w.Redeem(app, b.LetIn(asked,
 		url.Values{"scope": {"memory:write", "account"}, "access": {"read"}})); tokens.Scope != "memory:read" {
 		t.Errorf("only reading is granted as %q, want \"memory:read\"", tokens.Scope)
 	}
-	if tokens := w.redeem(app, b.letIn(app.asks(),
+	if tokens := w.Redeem(app, b.LetIn(app.AuthorizeURL(),
 		url.Values{"scope": {"memory:read", "account"}})); tokens.Scope != "memory:read" {
 		t.Errorf("what was not asked for is granted: %q, want \"memory:read\"", tokens.Scope)
 	}
-	b.post("/oauth/authorize", form(b.get(app.asks("scope", "account")), "decision", "allow")).stays(http.StatusBadRequest,
+	b.Post("/oauth/authorize", form(b.Get(app.AuthorizeURL("scope", "account")), "decision",
+		"allow")).Stays(http.StatusBadRequest,
 		"No access is selected")
 }
 
 // form is what a page sends when nothing is changed but one field.
-func form(p *gotPage, name, value string) url.Values {
-	values := p.html.fields()
+func form(p *servertest.Page, name, value string) url.Values {
+	values := p.HTML.Fields()
 	values.Set(name, value)
 	return values
 }

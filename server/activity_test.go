@@ -1,6 +1,10 @@
 package server_test
 
 import (
+	"context"
+
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"fmt"
 	"net/http"
 	"slices"
@@ -8,19 +12,20 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/mcpserver"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
 // recorded waits until every request is over, and returns what was recorded of a caller, the oldest first.
-func (w *world) recorded(caller string) []souvenir.Activity {
-	w.t.Helper()
-	w.at.Close()
-	page, err := w.store.Insights().Activities(background,
-		souvenir.ActivityQuery{User: w.users[caller], Limit: souvenir.MaxActivityLimit})
+func recorded(w *servertest.World, caller string) []souvenir.Activity {
+	w.T.Helper()
+	w.HTTP.Close()
+	page, err := w.Store.Insights().Activities(context.Background(),
+		souvenir.ActivityQuery{User: w.Users[caller], Limit: souvenir.MaxActivityLimit})
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	slices.Reverse(page.Activities)
 	return page.Activities
@@ -32,29 +37,30 @@ func briefActivity(a souvenir.Activity) string {
 }
 
 func TestEveryCallIsRecorded(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	tool := func(name, arguments string) {
-		w.do(owner, "POST", "/tools/call", `{"name":"`+name+`","arguments":`+arguments+`}`)
+		w.Do(servertest.Owner, "POST", "/tools/call", `{"name":"`+name+`","arguments":`+arguments+`}`)
 	}
-	tool("memory", `{"action":"search","query":"`+secret+`","project_id":"shop"}`)
-	tool("memory", `{"action":"retrieve","id":"`+w.memory+`"}`)
-	tool("memory", `{"action":"retrieve","id":"`+secret+`"}`)
-	tool("memory", `{"action":"`+secret+`"}`)
+	tool("memory", `{"action":"search","query":"`+servertest.Secret+`","project_id":"shop"}`)
+	tool("memory", `{"action":"retrieve","id":"`+w.Memory+`"}`)
+	tool("memory", `{"action":"retrieve","id":"`+servertest.Secret+`"}`)
+	tool("memory", `{"action":"`+servertest.Secret+`"}`)
 	tool("memory", `{"action":"store","content":"stored by a tool","project_name":"The shop"}`)
 	tool("rules", `{"action":"store","rule_type":"do","content":"be kind","project_id":"shop"}`)
-	tool(secret, `{}`)
-	w.do(owner, "POST", "/tools/call", `{`)
-	file := w.upload(owner, part{"file", "plain.txt", "", secret}).file()
-	w.do(owner, "GET", "/api/files/"+file.ID, "")
-	w.do(owner, "GET", "/api/files/nowhere", "")
-	w.do(owner, "GET", "/api/projects/shop", "")
-	w.do(owner, "GET", "/api/projects/nowhere", "")
-	w.do(noFiles, "GET", "/api/files", "")
-	w.do(owner, "GET", "/api/activity", "")
-	w.do(owner, "GET", "/health", "")
-	w.do(garbage, "GET", "/api/files", "")
-	w.do(guest, "GET", "/api/files", "")
-	all := w.recorded(owner)
+	tool(servertest.Secret, `{}`)
+	w.Do(servertest.Owner, "POST", "/tools/call", `{`)
+	file := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "plain.txt", Kind: "",
+		Value: servertest.Secret}))
+	w.Do(servertest.Owner, "GET", "/api/files/"+file.ID, "")
+	w.Do(servertest.Owner, "GET", "/api/files/nowhere", "")
+	w.Do(servertest.Owner, "GET", "/api/projects/shop", "")
+	w.Do(servertest.Owner, "GET", "/api/projects/nowhere", "")
+	w.Do(servertest.NoFiles, "GET", "/api/files", "")
+	w.Do(servertest.Owner, "GET", "/api/activity", "")
+	w.Do(servertest.Owner, "GET", "/health", "")
+	w.Do(servertest.Garbage, "GET", "/api/files", "")
+	w.Do(servertest.Guest, "GET", "/api/files", "")
+	all := recorded(w, servertest.Owner)
 	var got []string
 	for _, a := range all {
 		got = append(got, briefActivity(a))
@@ -69,7 +75,7 @@ func TestEveryCallIsRecorded(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("recorded are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if all[1].MemoryID != w.memory || all[2].MemoryID != "" || len(all[4].MemoryID) != 36 || all[8].FileID != file.ID ||
+	if all[1].MemoryID != w.Memory || all[2].MemoryID != "" || len(all[4].MemoryID) != 36 || all[8].FileID != file.ID ||
 		all[9].FileID != file.ID || all[10].FileID != "" {
 		t.Errorf("memories and files are %+v", all)
 	}
@@ -78,38 +84,40 @@ func TestEveryCallIsRecorded(t *testing.T) {
 			!strings.HasPrefix(a.Client, "Go-http-client/") || a.DurationMS <= 0 || a.Bytes <= 0 || a.StartedAt.IsZero() {
 			t.Errorf("a call is %+v", a)
 		}
-		if said := fmt.Sprintf("%+v", a); strings.Contains(said, secret) || strings.Contains(said, w.tokens[owner]) {
-			t.Errorf("a call tells %s", said)
+		if said := fmt.Sprintf("%+v", a); strings.Contains(said, servertest.Secret) || strings.Contains(said,
+			w.Tokens[servertest.Owner]) {
+			t.Errorf("a call tells %s, want no %q in said and no %q in said", said, servertest.Secret,
+				w.Tokens[servertest.Owner])
 		}
 	}
-	if everyone, err := w.store.Insights().Activities(background, souvenir.ActivityQuery{}); err != nil ||
+	if everyone, err := w.Store.Insights().Activities(context.Background(), souvenir.ActivityQuery{}); err != nil ||
 		len(everyone.Activities) != len(want) {
 		t.Errorf("of all users %d calls are recorded, %v; want %v", len(everyone.Activities), err, len(want))
 	}
 }
 
 func TestEveryCallOverMCPIsRecordedWithItsClient(t *testing.T) {
-	w := newWorld(t, server.Options{Toolsets: mcpserver.Toolsets()})
+	w := servertest.New(t, server.Options{Toolsets: mcpserver.Toolsets()})
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
-		session := w.mustConnect(owner, revision)
-		callOver(t.Context(), t, session, "memory", `{"action":"search","query":"`+secret+`","project_id":"shop"}`)
-		callOver(t.Context(), t, session, "memory", `{"action":"retrieve","id":"`+secret+`"}`)
-		callOver(t.Context(), t, session, "search", `{"query":"`+secret+`"}`)
-		callOver(t.Context(), t, session, "fetch", `{"id":"`+w.memory+`"}`)
+		session := mustConnect(w, servertest.Owner, revision)
+		callOver(t.Context(), t, session, "memory", `{"action":"search","query":"`+servertest.Secret+`","project_id":"shop"}`)
+		callOver(t.Context(), t, session, "memory", `{"action":"retrieve","id":"`+servertest.Secret+`"}`)
+		callOver(t.Context(), t, session, "search", `{"query":"`+servertest.Secret+`"}`)
+		callOver(t.Context(), t, session, "fetch", `{"id":"`+w.Memory+`"}`)
 		if _, err := session.ListTools(t.Context(), nil); err != nil {
 			t.Error(err)
 		}
-		_, _ = session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "souvenir://memories/" + w.memory})
-		_, _ = session.CallTool(t.Context(), &mcp.CallToolParams{Name: secret})
+		_, _ = session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "souvenir://memories/" + w.Memory})
+		_, _ = session.CallTool(t.Context(), &mcp.CallToolParams{Name: servertest.Secret})
 		session.Close()
 	}
-	batch := w.request(owner, "POST", "/mcp",
+	batch := w.Request(servertest.Owner, "POST", "/mcp",
 		strings.NewReader(`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_collections"}},
 		{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"memory","arguments":{"action":"delete","id":"`+
-			w.memory+`"}}}]`))
+			w.Memory+`"}}}]`))
 	batch.Header.Set("Content-Type", "application/json")
-	w.send(batch).expect(http.StatusOK)
-	all := w.recorded(owner)
+	w.Send(batch).Expect(http.StatusOK)
+	all := recorded(w, servertest.Owner)
 	var got []string
 	for _, a := range all {
 		brief := briefActivity(a)
@@ -117,8 +125,8 @@ func TestEveryCallOverMCPIsRecordedWithItsClient(t *testing.T) {
 			brief = "fetch ok"
 		}
 		got = append(got, brief)
-		if said := fmt.Sprintf("%+v", a); strings.Contains(said, secret) {
-			t.Errorf("a call tells %s", said)
+		if said := fmt.Sprintf("%+v", a); strings.Contains(said, servertest.Secret) {
+			t.Errorf("a call tells %s, want no %q in said", said, servertest.Secret)
 		}
 	}
 	calls := []string{"memory search ok shop", "memory retrieve not_found", "search ok", "fetch ok", "resources/read ok",
@@ -133,31 +141,31 @@ func TestEveryCallOverMCPIsRecordedWithItsClient(t *testing.T) {
 			t.Errorf("the client is %q: %+v; want \"test 1\"", a.Client, a)
 		}
 	}
-	if all[4].MemoryID != w.memory || all[len(all)-1].MemoryID != w.memory {
-		t.Errorf("the memories are not told: %+v", all)
+	if all[4].MemoryID != w.Memory || all[len(all)-1].MemoryID != w.Memory {
+		t.Errorf("the memories are not told: %+v, want memory ID %v", all, w.Memory)
 	}
 }
 
 func TestActivityIsListedForItsUsers(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	w.do(owner, "POST", "/tools/call",
-		`{"name":"memory","arguments":{"action":"search","query":"x"}}`).expect(http.StatusOK)
-	w.do(reader, "GET", "/api/projects", "").expect(http.StatusOK)
-	w.do(admin, "GET", "/api/projects", "").expect(http.StatusOK)
+	w := servertest.New(t, server.Options{})
+	w.Do(servertest.Owner, "POST", "/tools/call",
+		`{"name":"memory","arguments":{"action":"search","query":"x"}}`).Expect(http.StatusOK)
+	w.Do(servertest.Reader, "GET", "/api/projects", "").Expect(http.StatusOK)
+	w.Do(servertest.Admin, "GET", "/api/projects", "").Expect(http.StatusOK)
 	mine := `"tool":"memory","action":"search"`
-	w.do(owner, "GET", "/api/activity?user=olivia", "").expect(http.StatusOK, mine).without("rita")
-	w.do(owner, "GET", "/api/activity?tool=rules", "").expect(http.StatusOK, `"activities":[]`)
-	w.do(owner, "GET", "/api/activity?until=2001-01-01T00:00:00Z", "").expect(http.StatusOK, `"activities":[]`)
-	w.do(reader, "GET", "/api/activity", "").expect(http.StatusOK, `"user_name":"rita"`).without(mine)
-	w.do(reader, "GET", "/api/activity?user=olivia", "").expect(http.StatusForbidden, "admin")
-	w.do(admin, "GET", "/api/activity", "").expect(http.StatusOK, `"user_name":"ada"`).without(mine)
-	w.do(admin, "GET", "/api/activity?user=olivia", "").expect(http.StatusOK, mine).without("rita")
-	w.do(admin, "GET", "/api/activity?user=*&limit=2", "").expect(http.StatusOK, `"has_more":true`)
+	w.Do(servertest.Owner, "GET", "/api/activity?user=olivia", "").Expect(http.StatusOK, mine).Without("rita")
+	w.Do(servertest.Owner, "GET", "/api/activity?tool=rules", "").Expect(http.StatusOK, `"activities":[]`)
+	w.Do(servertest.Owner, "GET", "/api/activity?until=2001-01-01T00:00:00Z", "").Expect(http.StatusOK, `"activities":[]`)
+	w.Do(servertest.Reader, "GET", "/api/activity", "").Expect(http.StatusOK, `"user_name":"rita"`).Without(mine)
+	w.Do(servertest.Reader, "GET", "/api/activity?user=olivia", "").Expect(http.StatusForbidden, "admin")
+	w.Do(servertest.Admin, "GET", "/api/activity", "").Expect(http.StatusOK, `"user_name":"ada"`).Without(mine)
+	w.Do(servertest.Admin, "GET", "/api/activity?user=olivia", "").Expect(http.StatusOK, mine).Without("rita")
+	w.Do(servertest.Admin, "GET", "/api/activity?user=*&limit=2", "").Expect(http.StatusOK, `"has_more":true`)
 }
 
 // What is there and says nothing is a mistake, but for words that are free.
 func TestWhatActivityCannotBeAskedFor(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for query, argument := range map[string]string{
 		"since=": "since", "until=": "until", "since=2026-03-01T9:00:00Z": "since", "until=2026-03-01T09:00:00,5Z": "until",
 		"until=2026-03-01": "until",
@@ -167,24 +175,24 @@ func TestWhatActivityCannotBeAskedFor(t *testing.T) {
 		"project_id=%0B": "project_id", "project_id=%20": "project_id", "project_id=" +
 			strings.Repeat("x", 129): "project_id",
 	} {
-		w.do(owner, "GET", "/api/activity?"+query, "").expect(http.StatusBadRequest, argument+" is ")
+		w.Do(servertest.Owner, "GET", "/api/activity?"+query, "").Expect(http.StatusBadRequest, argument+" is ")
 	}
 	for _, query := range []string{
 		"user=&credential_id=&client=&tool=&action=&project_id=&before=", "since=2026-03-01T09:00:00.25%2B05:30",
 		"project_id=" + strings.Repeat("ä", 128),
 		"project_id=" + strings.Repeat("ä", 128) + "/" + strings.Repeat("x", 128), "tool=%0B", "client=%00",
 	} {
-		w.do(owner, "GET", "/api/activity?"+query, "").expect(http.StatusOK, `"activities":[`)
+		w.Do(servertest.Owner, "GET", "/api/activity?"+query, "").Expect(http.StatusOK, `"activities":[`)
 	}
-	w.do(owner, "GET", "/api/activity?before=%0B", "").expect(http.StatusNotFound, "before: call ")
+	w.Do(servertest.Owner, "GET", "/api/activity?before=%0B", "").Expect(http.StatusNotFound, "before: call ")
 }
 
 func TestNothingIsRecordedWhereThatIsSwitchedOff(t *testing.T) {
-	w := newWorld(t, server.Options{NoActivity: true})
-	w.do(owner, "POST", "/tools/call",
-		`{"name":"memory","arguments":{"action":"search","query":"x"}}`).expect(http.StatusOK)
-	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK)
-	if all := w.recorded(owner); len(all) > 0 {
+	w := servertest.New(t, server.Options{NoActivity: true})
+	w.Do(servertest.Owner, "POST", "/tools/call",
+		`{"name":"memory","arguments":{"action":"search","query":"x"}}`).Expect(http.StatusOK)
+	w.Do(servertest.Owner, "GET", "/api/projects", "").Expect(http.StatusOK)
+	if all := recorded(w, servertest.Owner); len(all) > 0 {
 		t.Errorf("recorded are %+v; want none", all)
 	}
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"fmt"
 	"net/http"
 	"slices"
@@ -14,16 +16,16 @@ import (
 )
 
 // speakMCP sends a message over MCP as a client with the User-Agent of a library, in a session or in none.
-func (w *world) speakMCP(session, message string) answer {
-	w.t.Helper()
-	r := w.request(owner, "POST", "/mcp", strings.NewReader(message))
+func speakMCP(w *servertest.World, session, message string) servertest.Answer {
+	w.T.Helper()
+	r := w.Request(servertest.Owner, "POST", "/mcp", strings.NewReader(message))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("User-Agent", "python-httpx/0.28.1")
 	if session != "" {
 		r.Header.Set("Mcp-Session-Id", session)
 	}
-	return w.send(r)
+	return w.Send(r)
 }
 
 func initializeAs(name string) string {
@@ -37,30 +39,30 @@ const searchOverMCP = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"
 // Three clients with one token and one User-Agent, whose calls come in turns: each call is booked on the client that
 // made it.
 func TestCallsAreDistinguishedByTheirSession(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	w.doc = nil
+	w := servertest.New(t, server.Options{})
+	w.Doc = nil
 	names := []string{"claude-desktop", "cursor", "codex"}
 	sessions := map[string]string{}
 	for _, name := range names {
-		a := w.speakMCP("", initializeAs(name)).expect(http.StatusOK, "souvenir")
-		if sessions[name] = a.header.Get("Mcp-Session-Id"); sessions[name] == "" {
-			t.Fatal("no session began")
+		a := speakMCP(w, "", initializeAs(name)).Expect(http.StatusOK, "souvenir")
+		if sessions[name] = a.Header.Get("Mcp-Session-Id"); sessions[name] == "" {
+			t.Fatalf("got no session of %s, want an Mcp-Session-Id", name)
 		}
 	}
 	var want []string
 	for range 3 {
 		for _, name := range names {
-			w.speakMCP(sessions[name], searchOverMCP).expect(http.StatusOK)
+			speakMCP(w, sessions[name], searchOverMCP).Expect(http.StatusOK)
 			want = append(want, name+" 1")
 		}
 	}
-	w.speakMCP("", searchOverMCP).expect(http.StatusOK) // which of the three it is, no one can say
-	w.speakMCP("made up", searchOverMCP).expect(http.StatusOK)
-	w.speakMCP(strings.Repeat("x", 4000)+".y", searchOverMCP).expect(http.StatusOK)
-	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK)
+	speakMCP(w, "", searchOverMCP).Expect(http.StatusOK) // which of the three it is, no one can say
+	speakMCP(w, "made up", searchOverMCP).Expect(http.StatusOK)
+	speakMCP(w, strings.Repeat("x", 4000)+".y", searchOverMCP).Expect(http.StatusOK)
+	w.Do(servertest.Owner, "GET", "/api/projects", "").Expect(http.StatusOK)
 	want = append(want, "python-httpx/0.28.1", "python-httpx/0.28.1", "python-httpx/0.28.1", "Go-http-client/1.1")
 	var got []string
-	for _, a := range w.recorded(owner) {
+	for _, a := range recorded(w, servertest.Owner) {
 		if a.Tool != "initialize" {
 			got = append(got, a.Client)
 		}
@@ -74,29 +76,29 @@ func TestCallsAreDistinguishedByTheirSession(t *testing.T) {
 // A client that keeps no session is known by what it told, as long as no other one has the same credential and
 // User-Agent.
 func TestAClientWithoutASession(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	w.doc = nil
-	w.speakMCP("", initializeAs("old-client")).expect(http.StatusOK)
-	w.speakMCP("", searchOverMCP).expect(http.StatusOK)
-	if all := w.recorded(owner); len(all) != 2 || all[1].Client != "old-client 1" {
-		t.Errorf("recorded are %+v", all)
+	w := servertest.New(t, server.Options{})
+	w.Doc = nil
+	speakMCP(w, "", initializeAs("old-client")).Expect(http.StatusOK)
+	speakMCP(w, "", searchOverMCP).Expect(http.StatusOK)
+	if all := recorded(w, servertest.Owner); len(all) != 2 || all[1].Client != "old-client 1" {
+		t.Errorf(`recorded are %+v, want two calls, the second of client "old-client 1"`, all)
 	}
 }
 
 // The filter by project finds what was changed and deleted there, by tools, endpoints and pages.
 func TestTheProjectOfCallsThatChangeSomething(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	stored := w.addMemory(owner, souvenir.NewMemory{Content: "To be changed and deleted.", ProjectID: "shop"})
-	page := w.addMemory(owner, souvenir.NewMemory{Content: "To be deleted on a page.", ProjectID: "shop"})
-	w.call(owner, "memory", `{"action":"update","id":"`+stored.ID+`","content":"Changed."}`)
-	w.call(owner, "memory", `{"action":"delete","id":"`+stored.ID+`"}`)
-	w.call(owner, "memory", `{"action":"delete","id":"`+w.private+`"}`)
-	w.call(stranger, "memory", `{"action":"delete","id":"`+w.memory+`"}`)
-	w.do(owner, "DELETE", "/api/files/"+w.file, "").expect(http.StatusOK)
-	b := w.signedIn(owner)
-	b.submit(b.get("/memories/"+page.ID), "/memories/"+page.ID+"/delete", nil)
+	w := servertest.New(t, server.Options{})
+	stored := w.AddMemory(servertest.Owner, souvenir.NewMemory{Content: "To be changed and deleted.", ProjectID: "shop"})
+	page := w.AddMemory(servertest.Owner, souvenir.NewMemory{Content: "To be deleted on a page.", ProjectID: "shop"})
+	w.Call(servertest.Owner, "memory", `{"action":"update","id":"`+stored.ID+`","content":"Changed."}`)
+	w.Call(servertest.Owner, "memory", `{"action":"delete","id":"`+stored.ID+`"}`)
+	w.Call(servertest.Owner, "memory", `{"action":"delete","id":"`+w.Private+`"}`)
+	w.Call(servertest.Stranger, "memory", `{"action":"delete","id":"`+w.Memory+`"}`)
+	w.Do(servertest.Owner, "DELETE", "/api/files/"+w.File, "").Expect(http.StatusOK)
+	b := w.SignedIn(servertest.Owner)
+	b.Submit(b.Get("/memories/"+page.ID), "/memories/"+page.ID+"/delete", nil)
 	var listed struct{ Activities []souvenir.Activity }
-	w.do(owner, "GET", "/api/activity?project_id=shop", "").expect(http.StatusOK).decode(&listed)
+	w.Do(servertest.Owner, "GET", "/api/activity?project_id=shop", "").Expect(http.StatusOK).Decode(&listed)
 	var got []string
 	for _, a := range listed.Activities {
 		got = append(got, strings.TrimSpace(a.Tool+" "+a.Action))
@@ -106,17 +108,17 @@ func TestTheProjectOfCallsThatChangeSomething(t *testing.T) {
 		"memory update"}; !slices.Equal(got, want) {
 		t.Errorf("in the project are %q, want %q", got, want)
 	}
-	w.doc = nil
-	others, err := w.store.Insights().Activities(t.Context(), souvenir.ActivityQuery{User: w.users[stranger]})
+	w.Doc = nil
+	others, err := w.Store.Insights().Activities(t.Context(), souvenir.ActivityQuery{User: w.Users[servertest.Stranger]})
 	if err != nil || len(others.Activities) != 1 || others.Activities[0].ProjectID != "" {
-		t.Errorf("of the stranger's calls %+v are recorded, %v", others, err)
+		t.Errorf("of the stranger's calls %+v are recorded, %v, want no error, 1 activity and no project ID", others, err)
 	}
 }
 
 // However many calls come at once, each is recorded, or counted as lost.
 func TestAFloodOfCallsIsCounted(t *testing.T) {
-	w := newWorld(t, server.Options{QueuePerUser: 100_000})
-	w.doc = nil
+	w := servertest.New(t, server.Options{QueuePerUser: 100_000})
+	w.Doc = nil
 	const workers = 50
 	calls := 20_000
 	if !longtest.On() {
@@ -126,8 +128,8 @@ func TestAFloodOfCallsIsCounted(t *testing.T) {
 	for i := range workers {
 		group.Go(func() {
 			for j := range calls / workers {
-				err := w.store.Upkeep().RecordActivity(t.Context(), souvenir.NewActivity{
-					Principal: souvenir.Principal{Access: souvenir.Access{User: w.users[owner]}},
+				err := w.Store.Upkeep().RecordActivity(t.Context(), souvenir.NewActivity{
+					Principal: souvenir.Principal{Access: souvenir.Access{User: w.Users[servertest.Owner]}},
 					Tool:      fmt.Sprint("flood ", i, ".", j)})
 				if err != nil {
 					t.Error(err)
@@ -136,12 +138,12 @@ func TestAFloodOfCallsIsCounted(t *testing.T) {
 		})
 	}
 	for range 200 {
-		w.do(owner, "GET", "/api/projects/shop", "").expect(http.StatusOK)
+		w.Do(servertest.Owner, "GET", "/api/projects/shop", "").Expect(http.StatusOK)
 	}
 	group.Wait()
 	before, kept, lost := "", 0, 0
 	for {
-		page, err := w.store.Insights().Activities(t.Context(),
+		page, err := w.Store.Insights().Activities(t.Context(),
 			souvenir.ActivityQuery{Limit: souvenir.MaxActivityLimit, Before: before})
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +155,8 @@ func TestAFloodOfCallsIsCounted(t *testing.T) {
 		before = page.Activities[len(page.Activities)-1].ID
 	}
 	if kept+lost != calls+200 || lost != 0 {
-		t.Errorf("%d calls were made, %d are kept and %d counted as lost", calls+200, kept, lost)
+		t.Errorf("%d calls were made, %d are kept and %d counted as lost, want kept + lost = %v and lost 0", calls+200,
+			kept, lost, calls+200)
 	}
-	w.signedIn(owner).get("/activity").expect(http.StatusOK).without("could not be recorded")
+	w.SignedIn(servertest.Owner).Get("/activity").Expect(http.StatusOK).Without("could not be recorded")
 }

@@ -221,6 +221,10 @@ func (s *Server) fromProgram(r *http.Request) (p souvenir.Principal, known bool,
 		return p, false, errors.New("server.Options.Authenticate returned a principal without Access.User; " +
 			"Access.User is required")
 	}
+	if p.Access.Namespace != "" {
+		return p, false, errors.New("server.Options.Authenticate returned a principal with Access.Namespace " +
+			failure.Quote(p.Access.Namespace) + "; the server works in the default namespace")
+	}
 	p.User, err = s.store.Accounts().GetUser(r.Context(), p.Access.User)
 	switch {
 	case errors.Is(err, souvenir.ErrNotFound):

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,47 +25,50 @@ var places = []struct {
 }
 
 func TestTheFirstCredentialDecides(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for i, place := range places {
-		alone := w.request(guest, "GET", "/api/owner-ids/me", nil)
-		place.put(alone, w.tokens[owner])
-		w.send(alone).expect(http.StatusOK, w.users[owner])
+		alone := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
+		place.put(alone, w.Tokens[servertest.Owner])
+		w.Send(alone).Expect(http.StatusOK, w.Users[servertest.Owner])
 		for _, later := range places[i+1:] {
-			both := w.request(guest, "GET", "/api/owner-ids/me", nil)
-			place.put(both, w.tokens[stranger])
-			later.put(both, w.tokens[owner])
-			w.send(both).expect(http.StatusOK, w.users[stranger]).without(w.users[owner])
+			both := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
+			place.put(both, w.Tokens[servertest.Stranger])
+			later.put(both, w.Tokens[servertest.Owner])
+			w.Send(both).Expect(http.StatusOK, w.Users[servertest.Stranger]).Without(w.Users[servertest.Owner])
 
-			bad := w.request(guest, "GET", "/api/owner-ids/me", nil)
-			place.put(bad, w.tokens[revoked])
-			later.put(bad, w.tokens[owner])
-			if a := w.send(bad).expect(http.StatusUnauthorized); !strings.Contains(a.header.Get("WWW-Authenticate"),
+			bad := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
+			place.put(bad, w.Tokens[servertest.Revoked])
+			later.put(bad, w.Tokens[servertest.Owner])
+			if a := w.Send(bad).Expect(http.StatusUnauthorized); !strings.Contains(a.Header.Get("WWW-Authenticate"),
 				`error="invalid_token"`) {
-				t.Errorf("%s, then %s: WWW-Authenticate is %q", place.name, later.name, a.header.Get("WWW-Authenticate"))
+				t.Errorf(`%s, then %s: WWW-Authenticate is %q, got %v, want error="invalid_token" in the WWW-Authenticate`,
+					place.name, later.name, a.Header.Get("WWW-Authenticate"), a.Header.Get("WWW-Authenticate"))
 			}
 		}
 	}
-	basic := w.request(guest, "GET", "/api/owner-ids/me", nil)
+	basic := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
 	basic.SetBasicAuth("olivia", "password")
-	if a := w.send(basic).expect(http.StatusUnauthorized); strings.Contains(a.header.Get("WWW-Authenticate"), "error=") {
-		t.Errorf("a scheme that is none of ours counts as a bad token: %q", a.header.Get("WWW-Authenticate"))
+	if a := w.Send(basic).Expect(http.StatusUnauthorized); strings.Contains(a.Header.Get("WWW-Authenticate"), "error=") {
+		t.Errorf(`a scheme that is none of ours counts as a bad token: %q, got %v, want no "error=" in the WWW-Authenticate`,
+			a.Header.Get("WWW-Authenticate"), a.Header.Get("WWW-Authenticate"))
 	}
-	empty := w.request(guest, "GET", "/api/owner-ids/me", nil)
+	empty := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
 	empty.Header.Set("Authorization", "Bearer")
-	w.send(empty).expect(http.StatusUnauthorized)
+	w.Send(empty).Expect(http.StatusUnauthorized)
 }
 
 func TestQueryTokensCanBeSwitchedOff(t *testing.T) {
-	w := newWorld(t, server.Options{NoQueryTokens: true})
-	w.do(guest, "GET", "/api/owner-ids/me?token="+w.tokens[owner], "").expect(http.StatusUnauthorized)
-	w.do(guest, "GET", "/openapi.json", "").expect(http.StatusOK).without("Discouraged")
-	open := newWorld(t, server.Options{})
-	open.do(guest, "GET", "/openapi.json", "").expect(http.StatusOK, "Discouraged")
+	w := servertest.New(t, server.Options{NoQueryTokens: true})
+	w.Do(servertest.Guest, "GET", "/api/owner-ids/me?token="+w.Tokens[servertest.Owner],
+		"").Expect(http.StatusUnauthorized)
+	w.Do(servertest.Guest, "GET", "/openapi.json", "").Expect(http.StatusOK).Without("Discouraged")
+	open := servertest.New(t, server.Options{})
+	open.Do(servertest.Guest, "GET", "/openapi.json", "").Expect(http.StatusOK, "Discouraged")
 }
 
 // A page of another user's can make a browser send the cookie, but not make it change anything.
 func TestCookiesAreForPagesOfThisOrigin(t *testing.T) {
-	w := newWorld(t, server.Options{PublicURL: "https://memory.example"})
+	w := servertest.New(t, server.Options{PublicURL: "https://memory.example"})
 	for _, c := range []struct {
 		name, method, header, value string
 		status                      int
@@ -79,78 +84,73 @@ func TestCookiesAreForPagesOfThisOrigin(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, place := range places {
-				r := w.request(guest, c.method, "/api/user-preferences", strings.NewReader(`{}`))
+				r := w.Request(servertest.Guest, c.method, "/api/user-preferences", strings.NewReader(`{}`))
 				r.Header.Set("Content-Type", "application/json")
 				r.Header.Set(c.header, c.value)
-				place.put(r, w.tokens[owner])
+				place.put(r, w.Tokens[servertest.Owner])
 				want := c.status
 				if place.name != "cookie" {
 					want = http.StatusOK
 				}
-				w.send(r).expect(want)
+				w.Send(r).Expect(want)
 			}
 		})
 	}
 }
 
 // accessToken lets a client in for Olivia and returns an access token of it.
-func (w *world) accessToken(audience string, scopes ...souvenir.Scope) (token, grant string) {
-	w.t.Helper()
-	return w.accessTokenOf(owner, "Client", souvenir.Authorization{Resource: audience, Scopes: scopes})
-}
-
-// accessTokenOf lets a client of a name in for a caller, as far as an authorization says.
-func (w *world) accessTokenOf(caller, name string, a souvenir.Authorization) (token, grant string) {
-	w.t.Helper()
-	app := w.registerAs(name, "none")
-	code := w.authorize(caller, app, a)
-	return w.post("/oauth/token", app.codeForm(code.Code)).tokens().AccessToken, code.GrantID
+func accessToken(w *servertest.World, audience string, scopes ...souvenir.Scope) (token, grant string) {
+	w.T.Helper()
+	return w.AccessTokenOf(servertest.Owner, "Client", souvenir.Authorization{Resource: audience, Scopes: scopes})
 }
 
 func TestAccessTokens(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	me := func(token string) answer {
-		r := w.request(guest, "GET", "/api/owner-ids/me", nil)
+	w := servertest.New(t, server.Options{})
+	me := func(token string) servertest.Answer {
+		r := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
 		r.Header.Set("Authorization", "Bearer "+token)
-		return w.send(r)
+		return w.Send(r)
 	}
-	for _, audience := range []string{"", publicAt, publicAt + "/", publicAt + "/mcp"} {
-		token, grant := w.accessToken(audience, souvenir.ScopeMemoryRead)
-		me(token).expect(http.StatusOK, w.users[owner])
-		if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().RevokeGrant(t.Context(), grant); err != nil {
+	for _, audience := range []string{"", servertest.PublicAt, servertest.PublicAt + "/", servertest.PublicAt + "/mcp"} {
+		token, grant := accessToken(w, audience, souvenir.ScopeMemoryRead)
+		me(token).Expect(http.StatusOK, w.Users[servertest.Owner])
+		if err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).Accounts().RevokeGrant(t.Context(),
+			grant); err != nil {
 			t.Fatal(err)
 		}
-		me(token).expect(http.StatusUnauthorized)
-		if strings.Contains(w.log.String(), token) {
-			t.Error("the log has the access token")
+		me(token).Expect(http.StatusUnauthorized)
+		if strings.Contains(w.Log.String(), token) {
+			t.Errorf("the log has the access token: got %v, want no %q in the log", w.Log.String(), token)
 		}
 	}
-	elsewhere, _ := w.accessToken("https://other.example/mcp", souvenir.ScopeMemoryRead)
-	me(elsewhere).expect(http.StatusUnauthorized)
-	filesOnly, _ := w.accessToken("", souvenir.ScopeFilesRead)
-	if a := me(filesOnly).expect(http.StatusForbidden, "memory:read"); !strings.Contains(a.header.Get("WWW-Authenticate"),
+	elsewhere, _ := accessToken(w, "https://other.example/mcp", souvenir.ScopeMemoryRead)
+	me(elsewhere).Expect(http.StatusUnauthorized)
+	filesOnly, _ := accessToken(w, "", souvenir.ScopeFilesRead)
+	if a := me(filesOnly).Expect(http.StatusForbidden, "memory:read"); !strings.Contains(a.Header.Get("WWW-Authenticate"),
 		`scope="memory:read files:read"`) {
-		t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
+		t.Errorf(`WWW-Authenticate is %q: got %v, want scope="memory:read files:read" in the WWW-Authenticate`,
+			a.Header.Get("WWW-Authenticate"), a.Header.Get("WWW-Authenticate"))
 	}
 	for _, bad := range []string{"a.b.c", strings.Repeat("x", 9000), "mcp_", "\u00e9"} {
-		me(bad).expect(http.StatusUnauthorized)
+		me(bad).Expect(http.StatusUnauthorized)
 	}
 }
 
 // Without a public URL no one can have issued an access token.
 func TestWithoutAPublicURLOnlyMCPTokensCount(t *testing.T) {
-	before := newWorld(t, server.Options{}) // the server had one once
-	token, _ := before.accessToken("", souvenir.ScopeMemoryRead)
-	w := serve(t, before.plan, before.store, server.Options{PublicURL: "not a url"})
-	if !strings.Contains(w.log.String(), "public_url") {
-		t.Errorf("the log does not tell of the bad URL: %s", w.log.String())
+	before := servertest.New(t, server.Options{}) // the server had one once
+	token, _ := accessToken(before, "", souvenir.ScopeMemoryRead)
+	w := servertest.Serve(t, before.Plan, before.Store, server.Options{PublicURL: "not a url"})
+	if !strings.Contains(w.Log.String(), "public_url") {
+		t.Errorf(`the log does not tell of the bad URL: %s, want "public_url" in the log`, w.Log.String())
 	}
-	w.do(owner, "GET", "/api/owner-ids/me", "").expect(http.StatusOK)
-	r := w.request(guest, "GET", "/api/owner-ids/me", nil)
+	w.Do(servertest.Owner, "GET", "/api/owner-ids/me", "").Expect(http.StatusOK)
+	r := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
 	r.Header.Set("Authorization", "Bearer "+token)
-	if a := w.send(r).expect(http.StatusUnauthorized); strings.Contains(a.header.Get("WWW-Authenticate"),
+	if a := w.Send(r).Expect(http.StatusUnauthorized); strings.Contains(a.Header.Get("WWW-Authenticate"),
 		"resource_metadata") {
-		t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
+		t.Errorf(`WWW-Authenticate is %q: got %v, want no "resource_metadata" in the WWW-Authenticate`,
+			a.Header.Get("WWW-Authenticate"), a.Header.Get("WWW-Authenticate"))
 	}
 }
 
@@ -164,7 +164,7 @@ func TestCheckPublicURL(t *testing.T) {
 	for _, bad := range []string{"", "memory.example", "ftp://memory.example", "https://", "https://a@b", "https://a/?b",
 		"https://a/#b", "https://a//b", "https://a/../b", "https://[::1", "http://a b"} {
 		if err := server.CheckPublicURL(bad); err == nil || !strings.Contains(err.Error(), "public_url") {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf(`%q: got %v, want an error and "public_url" in the error`, bad, err)
 		}
 	}
 }
@@ -172,21 +172,21 @@ func TestCheckPublicURL(t *testing.T) {
 // A prefix in the public URL lies behind the well-known path (RFC 9728, section 3.1), and the MCP endpoint is a
 // resource of its own.
 func TestResourceMetadataOfAPrefix(t *testing.T) {
-	w := newWorld(t, server.Options{PublicURL: "https://example.com/memory/"})
-	a := w.do(guest, "GET", "/api/projects", "")
-	if got := a.header.Get("WWW-Authenticate"); !strings.Contains(got,
+	w := servertest.New(t, server.Options{PublicURL: "https://example.com/memory/"})
+	a := w.Do(servertest.Guest, "GET", "/api/projects", "")
+	if got := a.Header.Get("WWW-Authenticate"); !strings.Contains(got,
 		`resource_metadata="https://example.com/.well-known/oauth-protected-resource/memory"`) {
-		t.Errorf("WWW-Authenticate is %q", got)
+		t.Errorf("WWW-Authenticate is %q, want the metadata of /memory", got)
 	}
 }
 
 func TestTokensMadeWithTokens(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	var made souvenir.AddedToken
-	w.do(owner, "POST", "/api/mcp-tokens",
-		`{"name": "short", "expires_in_days": 2, "scopes": ["memory:write", "files:read", "account"]}`).expect(
-		http.StatusOK).decode(&made)
-	w.tokens["short"] = made.Value
+	w.Do(servertest.Owner, "POST", "/api/mcp-tokens",
+		`{"name": "short", "expires_in_days": 2, "scopes": ["memory:write", "files:read", "account"]}`).Expect(
+		http.StatusOK).Decode(&made)
+	w.Tokens["short"] = made.Value
 	for _, c := range []struct {
 		name, caller, body string
 		status             int
@@ -196,24 +196,25 @@ func TestTokensMadeWithTokens(t *testing.T) {
 			`"account"]}`, 200, `"mcp_`},
 		{"another scope", "short", `{"name": "a", "scopes": ["files:write"]}`, 403, "files:write"},
 		{"longer", "short", `{"name": "a", "expires_in_days": 3}`, 403, "expires_in_days is 3"},
-		{"no scope", owner, `{"name": "a", "scopes": []}`, 400, "scopes is empty"},
-		{"an unknown scope", owner, `{"name": "a", "scopes": ["memory:all"]}`, 400, "memory:all"},
-		{"no name", owner, `{}`, 400, "name"},
-		{"no days", owner, `{"name": "a", "expires_in_days": 0}`, 400, "expires_in_days is 0"},
-		{"days past", owner, `{"name": "a", "expires_in_days": -1}`, 400, "expires_in_days is -1"},
-		{"too many days", owner, `{"name": "a", "expires_in_days": 9223372036854775807}`, 400, "expires_in_days"},
-		{"whole days with a fraction", owner, `{"name": "whole", "expires_in_days": 560.0}`, 200, `"mcp_`},
-		{"whole days with an exponent", owner, `{"name": "whole", "expires_in_days": 5.6e2}`, 200, `"mcp_`},
-		{"days as text", owner, `{"name": "a", "expires_in_days": "560"}`, 400, "expires_in_days is of the JSON type string"},
-		{"half days", owner, `{"name": "a", "expires_in_days": 1.5}`, 400, "expires_in_days"},
-		{"another's project", owner, `{"name": "a", "projects": ["nowhere"]}`, 404, "nowhere"},
-		{"a misspelt limit", owner, `{"name": "a", "scope": ["memory:read"]}`, 400, "scope"},
-		{"a project", owner, `{"name": "a", "projects": ["shop"]}`, 200, `/shop"`},
+		{"no scope", servertest.Owner, `{"name": "a", "scopes": []}`, 400, "scopes is empty"},
+		{"an unknown scope", servertest.Owner, `{"name": "a", "scopes": ["memory:all"]}`, 400, "memory:all"},
+		{"no name", servertest.Owner, `{}`, 400, "name"},
+		{"no days", servertest.Owner, `{"name": "a", "expires_in_days": 0}`, 400, "expires_in_days is 0"},
+		{"days past", servertest.Owner, `{"name": "a", "expires_in_days": -1}`, 400, "expires_in_days is -1"},
+		{"too many days", servertest.Owner, `{"name": "a", "expires_in_days": 9223372036854775807}`, 400, "expires_in_days"},
+		{"whole days with a fraction", servertest.Owner, `{"name": "whole", "expires_in_days": 560.0}`, 200, `"mcp_`},
+		{"whole days with an exponent", servertest.Owner, `{"name": "whole", "expires_in_days": 5.6e2}`, 200, `"mcp_`},
+		{"days as text", servertest.Owner, `{"name": "a", "expires_in_days": "560"}`, 400,
+			"expires_in_days is of the JSON type string"},
+		{"half days", servertest.Owner, `{"name": "a", "expires_in_days": 1.5}`, 400, "expires_in_days"},
+		{"another's project", servertest.Owner, `{"name": "a", "projects": ["nowhere"]}`, 404, "nowhere"},
+		{"a misspelt limit", servertest.Owner, `{"name": "a", "scope": ["memory:read"]}`, 400, "scope"},
+		{"a project", servertest.Owner, `{"name": "a", "projects": ["shop"]}`, 200, `/shop"`},
 	} {
-		t.Run(c.name, func(t *testing.T) { w.do(c.caller, "POST", "/api/mcp-tokens", c.body).expect(c.status, c.has) })
+		t.Run(c.name, func(t *testing.T) { w.Do(c.caller, "POST", "/api/mcp-tokens", c.body).Expect(c.status, c.has) })
 	}
 	var list struct{ Tokens []souvenir.Token }
-	w.do(owner, "GET", "/api/mcp-tokens", "").expect(http.StatusOK).decode(&list)
+	w.Do(servertest.Owner, "GET", "/api/mcp-tokens", "").Expect(http.StatusOK).Decode(&list)
 	whole := 0
 	for _, token := range list.Tokens {
 		if token.Name == "whole" && token.ExpiresAt.Sub(token.CreatedAt).Round(time.Minute) == 560*24*time.Hour {
@@ -221,54 +222,55 @@ func TestTokensMadeWithTokens(t *testing.T) {
 		}
 	}
 	if whole != 2 {
-		t.Errorf("%d tokens end in 560 days, not 2: %+v", whole, list.Tokens)
+		t.Errorf("%d tokens end in 560 days, not 2: %+v, want 2", whole, list.Tokens)
 	}
 	var inherited souvenir.AddedToken
-	w.do("short", "POST", "/api/mcp-tokens", `{"name": "b"}`).expect(http.StatusOK).decode(&inherited)
+	w.Do("short", "POST", "/api/mcp-tokens", `{"name": "b"}`).Expect(http.StatusOK).Decode(&inherited)
 	if !inherited.ExpiresAt.Equal(made.ExpiresAt) || len(inherited.Scopes) != 3 {
-		t.Errorf("of %+v was made %+v", made.Token, inherited.Token)
+		t.Errorf("of %+v was made %+v, want expires at %v and 3 scopes", made.Token, inherited.Token, made.ExpiresAt)
 	}
-	w.do(owner, "DELETE", "/api/mcp-tokens/"+made.ID, "").expect(http.StatusOK)
-	w.do("short", "POST", "/api/mcp-tokens", `{"name": "c"}`).expect(http.StatusUnauthorized)
+	w.Do(servertest.Owner, "DELETE", "/api/mcp-tokens/"+made.ID, "").Expect(http.StatusOK)
+	w.Do("short", "POST", "/api/mcp-tokens", `{"name": "c"}`).Expect(http.StatusUnauthorized)
 
 	// An application that was let in leaves nothing behind for good.
-	token, _ := w.accessToken("", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite, souvenir.ScopeAccount)
-	w.tokens["client"] = token
+	token, _ := accessToken(w, "", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite, souvenir.ScopeAccount)
+	w.Tokens["client"] = token
 	var left souvenir.AddedToken
-	w.do("client", "POST", "/api/mcp-tokens", `{"name": "d"}`).expect(http.StatusOK).decode(&left)
+	w.Do("client", "POST", "/api/mcp-tokens", `{"name": "d"}`).Expect(http.StatusOK).Decode(&left)
 	if left.ExpiresAt.IsZero() {
 		t.Error("expiry of a token that an application made: got none, want one")
 	}
-	w.do("client", "POST", "/api/mcp-tokens", `{"name": "d", "expires_in_days": 31}`).expect(http.StatusForbidden)
+	w.Do("client", "POST", "/api/mcp-tokens", `{"name": "d", "expires_in_days": 31}`).Expect(http.StatusForbidden)
 }
 
 func TestTokensOfAnApplicationEndWithIt(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	access, grantID := w.accessToken("", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite, souvenir.ScopeAccount)
-	w.tokens["application"] = access
-	other, _ := w.accessToken("", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite, souvenir.ScopeAccount)
-	w.tokens["another"] = other
+	w := servertest.New(t, server.Options{})
+	access, grantID := accessToken(w, "", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite, souvenir.ScopeAccount)
+	w.Tokens["application"] = access
+	other, _ := accessToken(w, "", souvenir.ScopeMemoryRead, souvenir.ScopeMemoryWrite, souvenir.ScopeAccount)
+	w.Tokens["another"] = other
 	through := func(credential, name string) {
 		t.Helper()
 		var added souvenir.AddedToken
-		w.do(credential, "POST", "/api/mcp-tokens", `{"name": "`+name+
-			`", "scopes": ["memory:write", "account"]}`).expect(http.StatusOK).decode(&added)
-		w.tokens[name] = added.Value
+		w.Do(credential, "POST", "/api/mcp-tokens", `{"name": "`+name+
+			`", "scopes": ["memory:write", "account"]}`).Expect(http.StatusOK).Decode(&added)
+		w.Tokens[name] = added.Value
 	}
 	through("application", "first")
 	through("first", "second") // a token of a token of the application
 	through("another", "left")
 	made := `"grant_id":"` + grantID + `","client_name":"Client"`
-	if list := w.do("second", "GET", "/api/mcp-tokens", "").expect(http.StatusOK, made); strings.Count(list.body,
+	if list := w.Do("second", "GET", "/api/mcp-tokens", "").Expect(http.StatusOK, made); strings.Count(list.Body,
 		made) != 2 {
-		t.Errorf("%s is not twice in %s", made, list.body)
+		t.Errorf("%s is not twice in %s, want 2", made, list.Body)
 	}
-	if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().RevokeGrant(t.Context(), grantID); err != nil {
+	if err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).Accounts().RevokeGrant(t.Context(),
+		grantID); err != nil {
 		t.Fatal(err)
 	}
 	for _, ended := range []string{"application", "first", "second"} {
-		w.do(ended, "GET", "/api/projects", "").expect(http.StatusUnauthorized)
-		w.do(ended, "POST", "/api/mcp-tokens", `{"name": "late"}`).expect(http.StatusUnauthorized)
+		w.Do(ended, "GET", "/api/projects", "").Expect(http.StatusUnauthorized)
+		w.Do(ended, "POST", "/api/mcp-tokens", `{"name": "late"}`).Expect(http.StatusUnauthorized)
 	}
-	w.do("left", "GET", "/api/projects", "").expect(http.StatusOK)
+	w.Do("left", "GET", "/api/projects", "").Expect(http.StatusOK)
 }

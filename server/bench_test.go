@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"bytes"
 	"context"
 	"encoding/json"
@@ -80,7 +82,7 @@ func newBench(b *testing.B) *bench {
 			b.Fatal(err)
 		}
 	}
-	at := httptest.NewServer(server.New(store, &server.Options{PublicURL: publicAt}))
+	at := httptest.NewServer(server.New(store, &server.Options{PublicURL: servertest.PublicAt}))
 	at.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = 64
 	b.Cleanup(func() { at.Close(); store.Close() })
 	return &bench{store, view, at, token.Value, texts}
@@ -220,7 +222,7 @@ func BenchmarkActivity(b *testing.B) {
 				handler.ServeHTTP(w, r)
 				took = append(took, time.Since(began))
 				if w.Code != http.StatusOK {
-					b.Fatal(w.Body)
+					b.Fatalf("got %v, want %v", w.Body, http.StatusOK)
 				}
 			}
 			slices.Sort(took)

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"maps"
 	"net/http"
 	"runtime"
@@ -20,8 +22,8 @@ var emptyLists = "[" + strings.Repeat("[],", 8<<20/3-1000) + "[]]"
 
 // A body of the largest size costs its own bytes a few times, whatever is in it. Decoded whole, this one takes 274 MiB.
 func TestBodiesOfEmptyListsStaySmall(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	w.doc = nil
+	w := servertest.New(t, server.Options{})
+	w.Doc = nil
 	call := `{"name":"memory","arguments":{"action":"search","query":"soup","junk":` + emptyLists + `}}`
 	overMCP := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + call + `}`
 	bodies := map[string]struct {
@@ -65,15 +67,15 @@ func TestBodiesOfEmptyListsStaySmall(t *testing.T) {
 		c := bodies[name]
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		a := w.do(owner, "POST", c.path, c.body)
+		a := w.Do(servertest.Owner, "POST", c.path, c.body)
 		runtime.ReadMemStats(&after)
 		took := (after.TotalAlloc - before.TotalAlloc) >> 20
 		most := uint64(32)
 		if strings.Contains(name, "a list") || strings.Contains(name, "a string") {
 			most = 220 // copies of the text, one after the other: those of a string in a string
 		}
-		if a.expect(c.status, c.says); took > most {
-			t.Errorf("%s: %d MiB were allocated; at most %d are allowed", name, took, most)
+		if a.Expect(c.status, c.says); took > most {
+			t.Errorf("%s: %d MiB were allocated; at most %d are allowed, want at most %v", name, took, most, most)
 		}
 		t.Logf("%s: %d MiB", name, took)
 	}
@@ -94,13 +96,15 @@ func TestManyLargeBodiesAtOnceStaySmall(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, server.Options{})
-			w.doc = nil
-			w.do(owner, "POST", c.path, c.body)
+			w := servertest.New(t, server.Options{})
+			w.Doc = nil
+			w.Do(servertest.Owner, "POST", c.path, c.body)
 			took := heapAtMost(func() {
 				var group sync.WaitGroup
 				for i := range clients {
-					group.Go(func() { w.do([]string{owner, stranger}[i%2], "POST", c.path, c.body).expect(http.StatusOK, "junk") })
+					group.Go(func() {
+						w.Do([]string{servertest.Owner, servertest.Stranger}[i%2], "POST", c.path, c.body).Expect(http.StatusOK, "junk")
+					})
 				}
 				group.Wait()
 			}) >> 20

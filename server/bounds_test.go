@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -64,7 +66,7 @@ func (b bounded) edges(right any) (inside, outside []any) {
 
 // What the document says of bounds is what is so: a value on a bound is taken, one past it is 400 and named.
 func TestBoundsOfTheDocument(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	var document struct {
 		Paths map[string]map[string]struct {
 			Parameters []struct {
@@ -78,7 +80,7 @@ func TestBoundsOfTheDocument(t *testing.T) {
 			}
 		}
 	}
-	w.do(guest, "GET", "/openapi.json", "").expect(http.StatusOK).decode(&document)
+	w.Do(servertest.Guest, "GET", "/openapi.json", "").Expect(http.StatusOK).Decode(&document)
 	right := map[string]map[string]any{ // bodies that are taken
 		"post /api/mcp-tokens": {"name": "laptop", "expires_in_days": 30,
 			"scopes": []string{"memory:read"}, "projects": []string{"shop"}},
@@ -97,7 +99,7 @@ func TestBoundsOfTheDocument(t *testing.T) {
 	tried := 0
 	for _, pattern := range slices.Sorted(maps.Keys(document.Paths)) {
 		for method, operation := range document.Paths[pattern] {
-			path := strings.NewReplacer("/projects/{id}", "/projects/shop", "{user}", "walter", "{id}", w.file).Replace(pattern)
+			path := strings.NewReplacer("/projects/{id}", "/projects/shop", "{user}", "walter", "{id}", w.File).Replace(pattern)
 			for _, p := range operation.Parameters {
 				if p.In != "query" {
 					continue
@@ -105,16 +107,16 @@ func TestBoundsOfTheDocument(t *testing.T) {
 				inside, outside := p.Schema.edges("x")
 				for _, v := range inside {
 					tried++
-					w.do(owner, strings.ToUpper(method), path+"?"+url.Values{p.Name: {queryValue(v)}}.Encode(),
-						"").expect(http.StatusOK)
+					w.Do(servertest.Owner, strings.ToUpper(method), path+"?"+url.Values{p.Name: {queryValue(v)}}.Encode(),
+						"").Expect(http.StatusOK)
 				}
 				for _, v := range outside {
 					if v == "" {
 						continue // an empty parameter is none
 					}
 					tried++
-					w.do(owner, strings.ToUpper(method), path+"?"+url.Values{p.Name: {queryValue(v)}}.Encode(),
-						"").expect(http.StatusBadRequest, p.Name)
+					w.Do(servertest.Owner, strings.ToUpper(method), path+"?"+url.Values{p.Name: {queryValue(v)}}.Encode(),
+						"").Expect(http.StatusBadRequest, p.Name)
 				}
 			}
 			for kind, content := range operation.RequestBody.Content {
@@ -126,11 +128,12 @@ func TestBoundsOfTheDocument(t *testing.T) {
 					base, known = right[method+" "+pattern+" "+kind]
 				}
 				if !known {
-					t.Errorf("%s %s: this test knows no body of type %s that is right", method, pattern, kind)
+					t.Errorf("%s %s: got a body of type %s, want a type of which this test has a valid body", method,
+						pattern, kind)
 				}
 				for name, schema := range content.Schema.Properties {
 					if kind == "application/json" {
-						tried += w.tryEdges(method, path, base, name, schema)
+						tried += tryEdges(w, method, path, base, name, schema)
 					}
 				}
 			}
@@ -150,14 +153,14 @@ func queryValue(v any) string {
 }
 
 // tryEdges puts the values on and past the bounds of a member into a body.
-func (w *world) tryEdges(method, path string, base map[string]any, name string, schema bounded) (tried int) {
-	w.t.Helper()
+func tryEdges(w *servertest.World, method, path string, base map[string]any, name string, schema bounded) (tried int) {
+	w.T.Helper()
 	with := func(value any) string {
 		body := maps.Clone(base)
 		body[name] = value
 		encoded, err := json.Marshal(body)
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		return string(encoded)
 	}
@@ -168,12 +171,12 @@ func (w *world) tryEdges(method, path string, base map[string]any, name string, 
 	}
 	for _, v := range inside {
 		if method == "post" && strings.HasSuffix(path, "/members") {
-			w.do(owner, "DELETE", path+"/sam", "")
+			w.Do(servertest.Owner, "DELETE", path+"/sam", "")
 		}
-		w.do(owner, strings.ToUpper(method), path, with(v)).expect(http.StatusOK)
+		w.Do(servertest.Owner, strings.ToUpper(method), path, with(v)).Expect(http.StatusOK)
 	}
 	for _, v := range outside {
-		w.do(owner, strings.ToUpper(method), path, with(v)).expect(http.StatusBadRequest, name)
+		w.Do(servertest.Owner, strings.ToUpper(method), path, with(v)).Expect(http.StatusBadRequest, name)
 	}
 	return len(inside) + len(outside)
 }

@@ -1,6 +1,10 @@
 package server_test
 
 import (
+	"context"
+
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"fmt"
 	"maps"
 	"net/http"
@@ -23,36 +27,36 @@ func TestWhatAPersonChoosesHoldsEverywhere(t *testing.T) {
 		by   string
 		form url.Values
 	}{
-		owner:    {owner, url.Values{"scope": all}},
-		reader:   {reader, url.Values{"scope": all}},
-		stranger: {stranger, url.Values{"scope": all}},
-		limited:  {owner, url.Values{"scope": all, "projects": {"some"}, "project": {"shop"}}},
-		readOnly: {owner, url.Values{"access": {"read"}, "scope": all}},
-		noFiles:  {owner, url.Values{"scope": {"memory:write"}}},
-		noMemory: {owner, url.Values{"scope": {"files:write"}}},
+		servertest.Owner:    {servertest.Owner, url.Values{"scope": all}},
+		servertest.Reader:   {servertest.Reader, url.Values{"scope": all}},
+		servertest.Stranger: {servertest.Stranger, url.Values{"scope": all}},
+		servertest.Limited:  {servertest.Owner, url.Values{"scope": all, "projects": {"some"}, "project": {"shop"}}},
+		servertest.ReadOnly: {servertest.Owner, url.Values{"access": {"read"}, "scope": all}},
+		servertest.NoFiles:  {servertest.Owner, url.Values{"scope": {"memory:write"}}},
+		servertest.NoMemory: {servertest.Owner, url.Values{"scope": {"files:write"}}},
 	} {
 		t.Run(like, func(t *testing.T) {
-			var shared *world
+			var shared *servertest.World
 			for i, e := range endpoints() {
 				status, listed := e.rows[like]
 				if !listed || !longtest.Part(i+len(like), 1, 3) { // always others, as the lengths differ
 					continue
 				}
 				if shared == nil {
-					shared = newWorld(t, server.Options{})
-					app := shared.register("none")
-					shared.hold(like, shared.redeem(app,
-						shared.signedIn(chosen.by).letIn(app.asks("scope", strings.Join(all, " ")), chosen.form)).AccessToken)
+					shared = servertest.New(t, server.Options{})
+					app := shared.Register("none")
+					shared.Hold(like, shared.Redeem(app,
+						shared.SignedIn(chosen.by).LetIn(app.AuthorizeURL("scope", strings.Join(all, " ")), chosen.form)).AccessToken)
 				}
 				t.Run(e.name, func(t *testing.T) {
-					w := shared.in(t)
-					if e.path == "/mcp" && like == noMemory && strings.Contains(e.body, "retrieve") {
+					w := shared.In(t)
+					if e.path == "/mcp" && like == servertest.NoMemory && strings.Contains(e.body, "retrieve") {
 						status = http.StatusForbidden // an application gets a JSON-RPC answer to ask for more
 					}
-					ids := strings.NewReplacer("{memory}", w.memory, "{private}", w.private, "{file}", w.file, "{hidden}", w.hidden,
-						"{token}", w.tokenIDs[limited])
-					a := w.knock(like, e.method, ids.Replace(e.path), ids.Replace(e.body), e.form)
-					if a.expect(status).without(e.without...); e.changes(a) {
+					ids := strings.NewReplacer("{memory}", w.Memory, "{private}", w.Private, "{file}", w.File, "{hidden}", w.Hidden,
+						"{token}", w.TokenIDs[servertest.Limited])
+					a := knock(w, like, e.method, ids.Replace(e.path), ids.Replace(e.body), e.form)
+					if a.Expect(status).Without(e.without...); e.changes(a) {
 						shared = nil
 					}
 				})
@@ -61,19 +65,13 @@ func TestWhatAPersonChoosesHoldsEverywhere(t *testing.T) {
 	}
 }
 
-// hold gives a caller of this world a token.
-func (w *world) hold(caller, token string) {
-	w.tokens = maps.Clone(w.tokens)
-	w.tokens[caller] = token
-}
-
 // Every tool, called through an application that was let in to read one project: nothing else is seen, and nothing
 // changes.
 func TestEveryToolKeepsToWhatAPersonChose(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("none")
-	w.hold(limited, w.redeem(app,
-		w.signedIn(owner).letIn(app.asks(),
+	w := servertest.New(t, server.Options{})
+	app := w.Register("none")
+	w.Hold(servertest.Limited, w.Redeem(app,
+		w.SignedIn(servertest.Owner).LetIn(app.AuthorizeURL(),
 			url.Values{"access": {"read"}, "projects": {"some"}, "project": {"shop"}})).AccessToken)
 	before := everything(w)
 	tried := map[string]bool{}
@@ -83,53 +81,53 @@ func TestEveryToolKeepsToWhatAPersonChose(t *testing.T) {
 	}{
 		{"create_collection", `{"collection_name": "new"}`, 403},
 		{"list_collections", `{}`, 200},
-		{"memory", `{"action": "get_context", "query": "` + secret + `"}`, 200},
-		{"memory", `{"action": "search", "query": "` + secret + `"}`, 200},
-		{"memory", `{"action": "search", "query": "` + secret + `", "filter": {"project_id": "plot"}}`, 200},
-		{"memory", `{"action": "retrieve", "id": "` + w.private + `"}`, 404},
-		{"memory", `{"action": "retrieve", "id": "` + w.memory + `"}`, 200},
+		{"memory", `{"action": "get_context", "query": "` + servertest.Secret + `"}`, 200},
+		{"memory", `{"action": "search", "query": "` + servertest.Secret + `"}`, 200},
+		{"memory", `{"action": "search", "query": "` + servertest.Secret + `", "filter": {"project_id": "plot"}}`, 200},
+		{"memory", `{"action": "retrieve", "id": "` + w.Private + `"}`, 404},
+		{"memory", `{"action": "retrieve", "id": "` + w.Memory + `"}`, 200},
 		{"memory", `{"action": "store", "content": "x", "project_id": "shop"}`, 403},
-		{"memory", `{"action": "update", "id": "` + w.memory + `", "content": "x"}`, 403},
-		{"memory", `{"action": "delete", "id": "` + w.memory + `"}`, 403},
+		{"memory", `{"action": "update", "id": "` + w.Memory + `", "content": "x"}`, 403},
+		{"memory", `{"action": "delete", "id": "` + w.Memory + `"}`, 403},
 		{"rules", `{"action": "store", "rule_type": "do", "content": "x", "project_id": "shop"}`, 403},
 		{"todo", `{"action": "complete", "task_id": "T1", "project_id": "shop"}`, 403},
 		{"get_project_main_memory", `{"project_id": "plot"}`, 404},
-		{"get_module_state", `{"module_name": "` + secret + `"}`, 200},
-		{"upload_document", `{"filename": "a.txt", "mime_type": "text/plain", "content": "x", "memory_id": "` + w.memory +
+		{"get_module_state", `{"module_name": "` + servertest.Secret + `"}`, 200},
+		{"upload_document", `{"filename": "a.txt", "mime_type": "text/plain", "content": "x", "memory_id": "` + w.Memory +
 			`"}`, 403},
 	} {
 		tried[c.tool] = true
-		a, _ := w.call(limited, c.tool, c.arguments)
-		a.expect(c.status)
-		a.body = strings.ReplaceAll(a.body, `\"query\":\"`+secret, "")
-		a.without("The word is", secret+".txt")
+		a, _ := w.Call(servertest.Limited, c.tool, c.arguments)
+		a.Expect(c.status)
+		a.Body = strings.ReplaceAll(a.Body, `\"query\":\"`+servertest.Secret, "")
+		a.Without("The word is", servertest.Secret+".txt")
 	}
 	var listed struct{ Tools []struct{ Name string } }
-	w.do(guest, "GET", "/tools", "").decode(&listed)
+	w.Do(servertest.Guest, "GET", "/tools", "").Decode(&listed)
 	for _, tool := range listed.Tools {
 		if !tried[tool.Name] {
 			t.Errorf("the tool %s was not tried", tool.Name)
 		}
 	}
 	if after := everything(w); after != before {
-		t.Errorf("there were %d revisions and files, and are %d", before, after)
+		t.Errorf("there were %d revisions and files, and are %d, want no change", before, after)
 	}
 }
 
 // everything counts the revisions of the owner's memories, and the files.
-func everything(w *world) int {
-	w.t.Helper()
-	view := w.store.As(souvenir.Access{User: w.users[owner]})
+func everything(w *servertest.World) int {
+	w.T.Helper()
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
 	n := 0
-	for m, err := range view.Memories(background, souvenir.List{}) {
+	for m, err := range view.Memories(context.Background(), souvenir.List{}) {
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		n += m.Revision
 	}
-	for _, err := range view.Files(background, souvenir.FileList{}) {
+	for _, err := range view.Files(context.Background(), souvenir.FileList{}) {
 		if err != nil {
-			w.t.Fatal(err)
+			w.T.Fatal(err)
 		}
 		n++
 	}
@@ -138,37 +136,37 @@ func everything(w *world) int {
 
 // The page says who asks, where the answer goes, and what for; what an application says of itself stays text.
 func TestTheConsentPage(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	long := strings.Repeat("trust me ", 20)
 	for name, c := range map[string]struct {
 		client    string
 		redirect  string
 		has, none []string
 	}{
-		"a web application": {"Notes", callback,
+		"a web application": {"Notes", servertest.Callback,
 			[]string{"<bdi>Notes</bdi>", `<strong class="host">app.example</strong>`, "registered itself"}, []string{"Careful"}},
 		"one on this device": {"Notes", "http://127.0.0.1:4000/cb",
 			[]string{"this device", "a program on this computer, at 127.0.0.1:4000", "Careful"}, nil},
 		"one of a scheme": {"Notes", "cursor://anysphere.cursor-mcp/oauth/callback",
 			[]string{"opens links with cursor:", "Careful"}, nil},
-		"a name with a script": {`<script>alert(1)</script>"'`, callback,
+		"a name with a script": {`<script>alert(1)</script>"'`, servertest.Callback,
 			[]string{"&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;"}, []string{"<script"}},
-		"a name like an image": {`"><img src=x onerror=alert(1)>`, callback, []string{"&#34;&gt;&lt;img src=x"},
+		"a name like an image": {`"><img src=x onerror=alert(1)>`, servertest.Callback, []string{"&#34;&gt;&lt;img src=x"},
 			[]string{"<img"}},
-		"a name like a letter":  {"Сlaude", callback, []string{"app.example", "<bdi>Сlaude</bdi>"}, nil},
-		"a name right to left":  {"אפליקציה", callback, []string{"<bdi>אפליקציה</bdi>", "app.example"}, nil},
-		"a name that is long":   {long, callback, []string{"trust me trust …", "app.example"}, []string{long}},
-		"no name":               {"", callback, []string{"An application without a name", "app.example"}, nil},
+		"a name like a letter":  {"Сlaude", servertest.Callback, []string{"app.example", "<bdi>Сlaude</bdi>"}, nil},
+		"a name right to left":  {"אפליקציה", servertest.Callback, []string{"<bdi>אפליקציה</bdi>", "app.example"}, nil},
+		"a name that is long":   {long, servertest.Callback, []string{"trust me trust …", "app.example"}, []string{long}},
+		"no name":               {"", servertest.Callback, []string{"An application without a name", "app.example"}, nil},
 		"a host of another one": {"Notes", "https://xn--pple-43d.example/cb", []string{"xn--pple-43d.example"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			app := w.registerAs(c.client, "none", c.redirect)
-			a := w.signedIn(owner).get(app.asks("state", `"><script>alert(2)</script>`)).stays(http.StatusOK,
-				c.has...).without(append(c.none, "<script")...)
-			a.expect(http.StatusOK, app.ID, "olivia", "Read your memories", "Upload, change and delete files", "The shop",
+			app := w.RegisterAs(c.client, "none", c.redirect)
+			a := w.SignedIn(servertest.Owner).Get(app.AuthorizeURL("state", `"><script>alert(2)</script>`)).Stays(http.StatusOK,
+				c.has...).Without(append(c.none, "<script")...)
+			a.Expect(http.StatusOK, app.ID, "olivia", "Read your memories", "Upload, change and delete files", "The shop",
 				`name="decision" value="allow"`, `name="decision" value="deny"`)
-			if forms := strings.Count(a.body, "<form"); forms != 1 || len(a.body) > 60_000 {
-				t.Errorf("%d forms in %d bytes", forms, len(a.body))
+			if forms := strings.Count(a.Body, "<form"); forms != 1 || len(a.Body) > 60_000 {
+				t.Errorf("got %d forms in %d bytes, want 1 in at most 60000", forms, len(a.Body))
 			}
 		})
 	}
@@ -177,24 +175,24 @@ func TestTheConsentPage(t *testing.T) {
 		has, without string
 	}{
 		{souvenir.DocumentClient{URL: "https://app.example/client.json",
-			Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{callback}}},
+			Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{servertest.Callback}}},
 			"described by app.example", "Careful"},
 		{souvenir.DocumentClient{URL: "https://other.example/client.json",
-			Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{callback}}},
+			Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{servertest.Callback}}},
 			"but the answer goes to app.example", ""},
 		{souvenir.DocumentClient{URL: "https://tool.example/client.json",
 			Registration: souvenir.ClientRegistration{ClientName: "Doc", RedirectURIs: []string{"http://localhost/cb"}}},
 			"Any program on this device", ""},
 	} {
 		c.registration.ExpiresAt = time.Now().Add(time.Hour)
-		client, err := w.store.Accounts().SetDocumentClient(background, c.registration)
+		client, err := w.Store.Accounts().SetDocumentClient(context.Background(), c.registration)
 		if err != nil {
 			t.Fatal(err)
 		}
-		app := oauthApp{ID: client.ID, Redirect: client.Metadata.RedirectURIs}
-		a := w.signedIn(owner).get(app.asks()).stays(http.StatusOK, client.ID, c.has)
+		app := servertest.App{ID: client.ID, Redirect: client.Metadata.RedirectURIs}
+		a := w.SignedIn(servertest.Owner).Get(app.AuthorizeURL()).Stays(http.StatusOK, client.ID, c.has)
 		if c.without != "" {
-			a.without(c.without)
+			a.Without(c.without)
 		}
 	}
 }
@@ -207,56 +205,58 @@ func with(form url.Values, name string, values ...string) url.Values {
 }
 
 func TestThePagesOfAuthorizationRefuseFrames(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("none")
-	for _, a := range []*gotPage{w.signedIn(owner).get(app.asks()), w.browser().get("/oauth/authorize"),
-		w.browser().get(app.asks()), w.signedIn(owner).letIn(app.asks(), nil)} {
-		csp := a.header.Get("Content-Security-Policy")
-		if !strings.Contains(csp, "frame-ancestors 'none'") || a.header.Get("X-Frame-Options") != "DENY" ||
-			a.header.Get("Cache-Control") != "no-store" || a.header.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("%v", a.header)
+	w := servertest.New(t, server.Options{})
+	app := w.Register("none")
+	for _, a := range []*servertest.Page{w.SignedIn(servertest.Owner).Get(app.AuthorizeURL()),
+		w.Browser().Get("/oauth/authorize"),
+		w.Browser().Get(app.AuthorizeURL()), w.SignedIn(servertest.Owner).LetIn(app.AuthorizeURL(), nil)} {
+		csp := a.Header.Get("Content-Security-Policy")
+		if !strings.Contains(csp, "frame-ancestors 'none'") || a.Header.Get("X-Frame-Options") != "DENY" ||
+			a.Header.Get("Cache-Control") != "no-store" || a.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf(`got %v, want "frame-ancestors 'none'" in csp, X-Frame-Options "DENY", Cache-Control "no-store" and no `+
+				"Access-Control-Allow-Origin", a.Header)
 		}
 		if strings.Contains(csp, "form-action") || strings.Contains(csp, "unsafe") {
-			t.Errorf("the policy is %s", csp)
+			t.Errorf(`the policy is %s, want no "form-action" in csp and no "unsafe" in csp`, csp)
 		}
 		// A client that has opened the page in a window hears from it, once it is back there.
-		if a.header.Get("Cross-Origin-Opener-Policy") != "" {
-			t.Errorf("%v", a.header)
+		if a.Header.Get("Cross-Origin-Opener-Policy") != "" {
+			t.Errorf("%v: got %v, want no Cross-Origin-Opener-Policy", a.Header, a.Header.Get("Cross-Origin-Opener-Policy"))
 		}
 		// With no-referrer a browser would send forms of a page without TLS with "Origin: null".
-		if a.header.Get("Referrer-Policy") != "same-origin" {
-			t.Errorf("%v", a.header)
+		if a.Header.Get("Referrer-Policy") != "same-origin" {
+			t.Errorf(`%v: got %v, want "same-origin"`, a.Header, a.Header.Get("Referrer-Policy"))
 		}
 	}
 }
 
 // Scripts post the decision and the hidden fields; then what was ticked is granted.
 func TestScriptsMayDecideWithoutChoosing(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("none")
-	b := w.signedIn(owner)
-	form := b.get(app.asks("scope", "memory:write files:read")).hidden()
+	w := servertest.New(t, server.Options{})
+	app := w.Register("none")
+	b := w.SignedIn(servertest.Owner)
+	form := b.Get(app.AuthorizeURL("scope", "memory:write files:read")).Hidden()
 	form.Set("decision", "allow")
-	if tokens := w.redeem(app, b.post("/oauth/authorize", form)); tokens.Scope != "memory:read memory:write files:read" {
+	if tokens := w.Redeem(app, b.Post("/oauth/authorize", form)); tokens.Scope != "memory:read memory:write files:read" {
 		t.Errorf("%+v; want scope \"memory:read memory:write files:read\"", tokens)
 	}
-	form = b.get(app.asks()).hidden()
+	form = b.Get(app.AuthorizeURL()).Hidden()
 	form.Set("decision", "deny")
-	if answer := b.post("/oauth/authorize", form).goesTo(callback); answer.Get("error") != "access_denied" ||
-		answer.Get("state") != "state of the client" || answer.Get("iss") != publicAt || answer.Has("code") {
-		t.Errorf("%v", answer)
+	if answer := b.Post("/oauth/authorize", form).GoesTo(servertest.Callback); answer.Get("error") != "access_denied" ||
+		answer.Get("state") != "state of the client" || answer.Get("iss") != servertest.PublicAt || answer.Has("code") {
+		t.Errorf(`got %v, want the state "line\nbreak"`, answer)
 	}
 	// At the short path it works as well.
-	form = b.get("/authorize?" + strings.TrimPrefix(app.asks(), "/oauth/authorize?")).hidden()
+	form = b.Get("/authorize?" + strings.TrimPrefix(app.AuthorizeURL(), "/oauth/authorize?")).Hidden()
 	form.Set("decision", "allow")
-	w.redeem(app, b.post("/authorize", form))
+	w.Redeem(app, b.Post("/authorize", form))
 }
 
 // What does not make sense is asked again, with what was chosen, and grants nothing.
 func TestChoicesThatMakeNoSense(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("none")
-	b := w.signedIn(owner)
+	w := servertest.New(t, server.Options{})
+	app := w.Register("none")
+	b := w.SignedIn(servertest.Owner)
 	many := []string{}
 	for i := range 101 {
 		many = append(many, fmt.Sprint("p", i))
@@ -270,7 +270,7 @@ func TestChoicesThatMakeNoSense(t *testing.T) {
 		"more than asked":    {url.Values{"scope": {"admin"}}, "No access is selected"},
 		"no project":         {url.Values{"projects": {"some"}}, "No project is selected"},
 		"an unknown project": {url.Values{"projects": {"some"}, "project": {"nothing"}}, "nothing"},
-		"another's project":  {url.Values{"projects": {"some"}, "project": {w.users[stranger] + "/x"}}, "project"},
+		"another's project":  {url.Values{"projects": {"some"}, "project": {w.Users[servertest.Stranger] + "/x"}}, "project"},
 		"too many projects":  {url.Values{"projects": {"some"}, "others": {strings.Join(many, "\r\n")}}, "at most 100"},
 		"other projects":     {url.Values{"projects": {"few"}, "project": {"shop"}}, "The form was not valid"},
 		"all and some":       {url.Values{"projects": {"all", "some"}, "project": {"shop"}}, "The form was not valid"},
@@ -280,28 +280,28 @@ func TestChoicesThatMakeNoSense(t *testing.T) {
 		"a script":           {url.Values{"projects": {"some"}, "project": {"<script>alert(1)</script>"}}, "&lt;script&gt;"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			again := b.letIn(app.asks(), c.form).stays(http.StatusBadRequest, c.says, `role="alert"`).without("<script")
-			form := again.html.fields()
+			again := b.LetIn(app.AuthorizeURL(), c.form).Stays(http.StatusBadRequest, c.says, `role="alert"`).Without("<script")
+			form := again.HTML.Fields()
 			form["scope"], form["decision"] = []string{"memory:read"}, []string{"allow"}
 			form.Set("projects", "all")
 			form.Set("access", "write")
-			w.redeem(app, b.post("/oauth/authorize", form))
+			w.Redeem(app, b.Post("/oauth/authorize", form))
 		})
 	}
 	// A script that leaves out fields gets no more than it names.
 	for name, left := range map[string]string{"project": "shop", "access": "read"} {
-		page := b.get(app.asks()).stays(http.StatusOK).hidden()
+		page := b.Get(app.AuthorizeURL()).Stays(http.StatusOK).Hidden()
 		form := url.Values{"csrf": page["csrf"], "nonce": page["nonce"], "asked": page["asked"], "decision": {"allow"},
 			name: {left}}
-		w.hold(limited, w.redeem(app, b.post("/oauth/authorize", form)).AccessToken)
-		w.do(limited, "GET", "/api/projects", "").expect(http.StatusOK)
+		w.Hold(servertest.Limited, w.Redeem(app, b.Post("/oauth/authorize", form)).AccessToken)
+		w.Do(servertest.Limited, "GET", "/api/projects", "").Expect(http.StatusOK)
 		if name == "project" {
-			w.do(limited, "GET", "/api/user-preferences", "").expect(http.StatusForbidden, "limited")
+			w.Do(servertest.Limited, "GET", "/api/user-preferences", "").Expect(http.StatusForbidden, "limited")
 		} else {
-			w.do(limited, "PUT", "/api/user-preferences", "{}").expect(http.StatusForbidden, "memory:write")
+			w.Do(servertest.Limited, "PUT", "/api/user-preferences", "{}").Expect(http.StatusForbidden, "memory:write")
 		}
 	}
-	ticked := b.letIn(app.asks(), url.Values{"scope": {}, "projects": {"some"}, "project": {"shop"}}).html.fields()
+	ticked := b.LetIn(app.AuthorizeURL(), url.Values{"scope": {}, "projects": {"some"}, "project": {"shop"}}).HTML.Fields()
 	if ticked.Get("projects") != "some" || !slices.Equal(ticked["project"], []string{"shop"}) || ticked.Has("scope") {
 		t.Errorf("what was chosen is lost: %v", ticked)
 	}
@@ -310,24 +310,24 @@ func TestChoicesThatMakeNoSense(t *testing.T) {
 // Each page is good for one answer, in the browser and to the question that it was made for. Otherwise it is shown
 // again.
 func TestAConsentIsGivenOnce(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app, other := w.register("none"), w.registerAs("Other", "none")
-	b := w.signedIn(owner)
-	page := b.get(app.asks()).hidden()
+	w := servertest.New(t, server.Options{})
+	app, other := w.Register("none"), w.RegisterAs("Other", "none")
+	b := w.SignedIn(servertest.Owner)
+	page := b.Get(app.AuthorizeURL()).Hidden()
 	page.Set("decision", "allow")
-	w.redeem(app, b.post("/oauth/authorize", page))
+	w.Redeem(app, b.Post("/oauth/authorize", page))
 	fresh := func() url.Values {
-		form := b.get(app.asks()).hidden()
+		form := b.Get(app.AuthorizeURL()).Hidden()
 		form.Set("decision", "allow")
 		return form
 	}
-	stranger := w.signedIn(stranger)
-	strangers := stranger.get(app.asks()).hidden()
-	second := w.signedIn(owner) // the same person in another browser
-	_, widerQuery, _ := strings.Cut(app.asks("scope", "memory:read"), "?")
-	_, otherQuery, _ := strings.Cut(other.asks(), "?")
+	stranger := w.SignedIn(servertest.Stranger)
+	strangers := stranger.Get(app.AuthorizeURL()).Hidden()
+	second := w.SignedIn(servertest.Owner) // the same person in another browser
+	_, widerQuery, _ := strings.Cut(app.AuthorizeURL("scope", "memory:read"), "?")
+	_, otherQuery, _ := strings.Cut(other.AuthorizeURL(), "?")
 	for name, c := range map[string]struct {
-		in   *browser
+		in   *servertest.Browser
 		form url.Values
 	}{
 		"sent again":             {b, page},
@@ -337,18 +337,19 @@ func TestAConsentIsGivenOnce(t *testing.T) {
 		"for another client":     {b, with(fresh(), "asked", otherQuery)},
 		"with another's nonce":   {b, with(fresh(), "nonce", strangers.Get("nonce"))},
 		"in another's browser":   {stranger, with(fresh(), "csrf", strangers.Get("csrf"))},
-		"in the other browser":   {second, with(fresh(), "csrf", second.get(app.asks()).hidden().Get("csrf"))},
+		"in the other browser":   {second, with(fresh(), "csrf", second.Get(app.AuthorizeURL()).Hidden().Get("csrf"))},
 		"denied with an old one": {b, with(page, "decision", "deny")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			again := c.in.post("/oauth/authorize", c.form).stays(http.StatusBadRequest, "out of date")
-			form := again.hidden()
+			again := c.in.Post("/oauth/authorize", c.form).Stays(http.StatusBadRequest, "out of date")
+			form := again.Hidden()
 			if form.Get("nonce") == c.form.Get("nonce") || form.Get("nonce") == "" {
 				t.Errorf("the nonce is %q", form.Get("nonce"))
 			}
 			form.Set("decision", "deny")
-			if answer := c.in.post("/oauth/authorize", form).goesTo(callback); answer.Get("error") != "access_denied" {
-				t.Errorf("%v", answer)
+			if answer := c.in.Post("/oauth/authorize",
+				form).GoesTo(servertest.Callback); answer.Get("error") != "access_denied" {
+				t.Errorf(`got %v, want "access_denied"`, answer)
 			}
 		})
 	}
@@ -356,142 +357,144 @@ func TestAConsentIsGivenOnce(t *testing.T) {
 
 // Pages that are open while the server is started anew are good for a second look.
 func TestAConsentOutlivesARestart(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("none")
-	b := w.signedIn(owner)
-	form := b.get(app.asks("state", "line\nbreak")).hidden()
+	w := servertest.New(t, server.Options{})
+	app := w.Register("none")
+	b := w.SignedIn(servertest.Owner)
+	form := b.Get(app.AuthorizeURL("state", "line\nbreak")).Hidden()
 	form.Set("decision", "allow")
-	w.at.Config.Handler = server.New(w.store, &server.Options{PublicURL: publicAt})
-	form = b.post("/oauth/authorize", form).stays(http.StatusBadRequest, "out of date").hidden()
+	w.HTTP.Config.Handler = server.New(w.Store, &server.Options{PublicURL: servertest.PublicAt})
+	form = b.Post("/oauth/authorize", form).Stays(http.StatusBadRequest, "out of date").Hidden()
 	form.Set("decision", "allow")
-	if answer := b.post("/oauth/authorize", form).goesTo(callback); answer.Get("state") != "line\nbreak" {
-		t.Errorf("%v", answer)
+	if answer := b.Post("/oauth/authorize", form).GoesTo(servertest.Callback); answer.Get("state") != "line\nbreak" {
+		t.Errorf(`got %v, want the state "line\nbreak"`, answer)
 	}
 }
 
 func TestOnlyThisPageSendsTheForm(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("none")
-	b := w.signedIn(owner)
+	w := servertest.New(t, server.Options{})
+	app := w.Register("none")
+	b := w.SignedIn(servertest.Owner)
 	fresh := func() url.Values {
-		form := b.get(app.asks()).hidden()
+		form := b.Get(app.AuthorizeURL()).Hidden()
 		form.Set("decision", "allow")
 		return form
 	}
-	b.post("/oauth/authorize", with(fresh(), "csrf")).stays(http.StatusForbidden)
-	b.post("/oauth/authorize", with(fresh(), "csrf", "wrong")).stays(http.StatusForbidden)
-	b.post("/oauth/authorize", with(fresh(), "csrf",
-		w.signedIn(owner).get(app.asks()).hidden().Get("csrf"))).stays(http.StatusForbidden)
+	b.Post("/oauth/authorize", with(fresh(), "csrf")).Stays(http.StatusForbidden)
+	b.Post("/oauth/authorize", with(fresh(), "csrf", "wrong")).Stays(http.StatusForbidden)
+	b.Post("/oauth/authorize", with(fresh(), "csrf",
+		w.SignedIn(servertest.Owner).Get(app.AuthorizeURL()).Hidden().Get("csrf"))).Stays(http.StatusForbidden)
 	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
-		r := w.request(guest, "POST", "/oauth/authorize", strings.NewReader(fresh().Encode()))
+		r := w.Request(servertest.Guest, "POST", "/oauth/authorize", strings.NewReader(fresh().Encode()))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set(name, value)
-		b.send(r).stays(http.StatusForbidden, "another site")
+		b.Send(r).Stays(http.StatusForbidden, "another site")
 	}
 	// What a form says in its address counts for nothing.
 	form := fresh()
-	b.post("/oauth/authorize?"+form.Encode(), url.Values{}).stays(http.StatusForbidden)
+	b.Post("/oauth/authorize?"+form.Encode(), url.Values{}).Stays(http.StatusForbidden)
 	// Nor does a request that asks nothing, or asks for the impossible.
-	b.post("/oauth/authorize", with(fresh(), "asked")).stays(http.StatusBadRequest, "Invalid client")
-	b.post("/oauth/authorize", with(fresh(), "asked", "client_id="+app.ID+
-		"&redirect_uri=https://evil.example")).stays(http.StatusBadRequest, "Invalid redirect_uri")
-	b.post("/oauth/authorize", with(fresh(), "asked", strings.Repeat("a", 70_000))).stays(http.StatusBadRequest)
-	b.post("/oauth/authorize", fresh()).goesTo(callback)
+	b.Post("/oauth/authorize", with(fresh(), "asked")).Stays(http.StatusBadRequest, "Invalid client")
+	b.Post("/oauth/authorize", with(fresh(), "asked", "client_id="+app.ID+
+		"&redirect_uri=https://evil.example")).Stays(http.StatusBadRequest, "Invalid redirect_uri")
+	b.Post("/oauth/authorize", with(fresh(), "asked", strings.Repeat("a", 70_000))).Stays(http.StatusBadRequest)
+	b.Post("/oauth/authorize", fresh()).GoesTo(servertest.Callback)
 }
 
 // Who is signed out, or disabled, while the page is open lets no one in.
 func TestASignInThatEndsMeanwhile(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("none")
-	b := w.signedIn(owner)
-	form := b.get(app.asks()).hidden()
+	w := servertest.New(t, server.Options{})
+	app := w.Register("none")
+	b := w.SignedIn(servertest.Owner)
+	form := b.Get(app.AuthorizeURL()).Hidden()
 	form.Set("decision", "allow")
-	if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteSignIns(background,
+	if err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).Accounts().DeleteSignIns(context.Background(),
 		"", nil); err != nil {
 		t.Fatal(err)
 	}
-	next := b.post("/oauth/authorize", form).goesTo("/login?next=").Get("next")
-	w.signedIn(owner).get(next).stays(http.StatusOK, "App")
+	next := b.Post("/oauth/authorize", form).GoesTo("/login?next=").Get("next")
+	w.SignedIn(servertest.Owner).Get(next).Stays(http.StatusOK, "App")
 
-	b = w.signedIn(stranger)
-	form = b.get(app.asks()).hidden()
+	b = w.SignedIn(servertest.Stranger)
+	form = b.Get(app.AuthorizeURL()).Hidden()
 	form.Set("decision", "allow")
 	yes := true
-	if _, err := w.store.Accounts().UpdateUser(background, "sam", souvenir.UserUpdate{Disabled: &yes}); err != nil {
+	if _, err := w.Store.Accounts().UpdateUser(context.Background(), "sam",
+		souvenir.UserUpdate{Disabled: &yes}); err != nil {
 		t.Fatal(err)
 	}
-	b.post("/oauth/authorize", form).goesTo("/login?next=")
+	b.Post("/oauth/authorize", form).GoesTo("/login?next=")
 
 	// The person sees that a client was deactivated meanwhile: it may not even be what it was.
-	mine := w.ownApp(owner, "mine")
-	b = w.signedIn(owner)
-	form = b.get(mine.asks()).hidden()
+	mine := w.OwnApp(servertest.Owner, "mine")
+	b = w.SignedIn(servertest.Owner)
+	form = b.Get(mine.AuthorizeURL()).Hidden()
 	form.Set("decision", "allow")
-	if err := w.store.Accounts().DeactivateClient(background, mine.ID); err != nil {
+	if err := w.Store.Accounts().DeactivateClient(context.Background(), mine.ID); err != nil {
 		t.Fatal(err)
 	}
-	b.post("/oauth/authorize", form).stays(http.StatusBadRequest, "Invalid client")
+	b.Post("/oauth/authorize", form).Stays(http.StatusBadRequest, "Invalid client")
 }
 
 // What was chosen the last time is chosen again, and asked about all the same.
 func TestTheSameApplicationAgain(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("none")
-	b := w.signedIn(owner)
-	b.get(app.asks()).stays(http.StatusOK).without("allowed it before")
-	w.redeem(app, b.letIn(app.asks(),
+	w := servertest.New(t, server.Options{})
+	app := w.Register("none")
+	b := w.SignedIn(servertest.Owner)
+	b.Get(app.AuthorizeURL()).Stays(http.StatusOK).Without("allowed it before")
+	w.Redeem(app, b.LetIn(app.AuthorizeURL(),
 		url.Values{"scope": {"memory:read", "files:read"}, "projects": {"some"}, "project": {"shop"}}))
-	form := b.get(app.asks()).stays(http.StatusOK, "allowed it before").html.fields()
+	form := b.Get(app.AuthorizeURL()).Stays(http.StatusOK, "allowed it before").HTML.Fields()
 	if !slices.Equal(form["scope"], []string{"memory:read", "files:read"}) || form.Get("projects") != "some" ||
 		!slices.Equal(form["project"], []string{"shop"}) {
 		t.Errorf("%v", form)
 	}
 	// What it has not asked for before is ticked, as for the first time.
-	more := w.registerAs("More", "none")
-	w.redeem(more, b.letIn(more.asks("scope", "memory:write files:read"), url.Values{"scope": {"memory:write"}}))
-	if form := b.get(more.asks("scope",
-		"memory:read memory:write files:read files:write")).html.fields(); !slices.Equal(form["scope"],
+	more := w.RegisterAs("More", "none")
+	w.Redeem(more, b.LetIn(more.AuthorizeURL("scope", "memory:write files:read"), url.Values{"scope": {"memory:write"}}))
+	if form := b.Get(more.AuthorizeURL("scope",
+		"memory:read memory:write files:read files:write")).HTML.Fields(); !slices.Equal(form["scope"],
 		[]string{"memory:read", "memory:write", "files:write"}) {
-		t.Errorf("%v", form["scope"])
+		t.Errorf("got %v, want %v", form["scope"], []string{"memory:read", "memory:write", "files:write"})
 	}
 	// A script that changes nothing gets no more than the person gave.
-	hidden := b.get(app.asks()).hidden()
+	hidden := b.Get(app.AuthorizeURL()).Hidden()
 	hidden.Set("decision", "allow")
-	w.hold(limited, w.redeem(app, b.post("/oauth/authorize", hidden)).AccessToken)
-	w.call(limited, "memory", `{"action": "retrieve", "id": "`+w.memory+`"}`)
-	a, _ := w.call(limited, "memory", `{"action": "retrieve", "id": "`+w.private+`"}`)
-	a.expect(http.StatusNotFound)
+	w.Hold(servertest.Limited, w.Redeem(app, b.Post("/oauth/authorize", hidden)).AccessToken)
+	w.Call(servertest.Limited, "memory", `{"action": "retrieve", "id": "`+w.Memory+`"}`)
+	a, _ := w.Call(servertest.Limited, "memory", `{"action": "retrieve", "id": "`+w.Private+`"}`)
+	a.Expect(http.StatusNotFound)
 	// Others are asked as for the first time.
-	w.signedIn(writer).get(app.asks()).stays(http.StatusOK).without("allowed it before")
+	w.SignedIn(servertest.Writer).Get(app.AuthorizeURL()).Stays(http.StatusOK).Without("allowed it before")
 }
 
 func TestProjectsThatDoNotFitThePage(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	view := w.store.As(souvenir.Access{User: w.users[owner]})
+	w := servertest.New(t, server.Options{})
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
 	for i := range 300 {
-		if _, err := view.AddProject(background,
+		if _, err := view.AddProject(context.Background(),
 			souvenir.NewProject{ID: fmt.Sprintf("project-%03d", i),
 				Name: fmt.Sprintf("A project of many %03d", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	app := w.register("none")
-	b := w.signedIn(owner)
-	shown := b.get(app.asks()).stays(http.StatusOK, `name="others"`)
-	if len(shown.body) > 60_000 {
-		t.Errorf("%d bytes, want at most 60_000", len(shown.body))
+	app := w.Register("none")
+	b := w.SignedIn(servertest.Owner)
+	shown := b.Get(app.AuthorizeURL()).Stays(http.StatusOK, `name="others"`)
+	if len(shown.Body) > 60_000 {
+		t.Errorf("%d bytes, want at most 60_000", len(shown.Body))
 	}
-	tokens := w.redeem(app, b.letIn(app.asks(),
+	tokens := w.Redeem(app, b.LetIn(app.AuthorizeURL(),
 		url.Values{"projects": {"some"}, "project": {"project-001"}, "others": {" project-299\r\n\r\nshop \r\n"}}))
-	w.hold(limited, tokens.AccessToken)
+	w.Hold(servertest.Limited, tokens.AccessToken)
 	var listed struct{ Projects []souvenir.Project }
-	w.do(limited, "GET", "/api/projects", "").expect(http.StatusOK).decode(&listed)
+	w.Do(servertest.Limited, "GET", "/api/projects", "").Expect(http.StatusOK).Decode(&listed)
 	if len(listed.Projects) != 3 {
 		t.Errorf("%+v; want a length of 3", listed.Projects)
 	}
 	// What does not fit the page is there again all the same.
-	if again := b.get(app.asks()).stays(http.StatusOK, "project-299").html.fields(); !slices.Equal(again["project"],
+	if again := b.Get(app.AuthorizeURL()).Stays(http.StatusOK,
+		"project-299").HTML.Fields(); !slices.Equal(again["project"],
 		[]string{"project-001"}) {
-		t.Errorf("%v", again)
+		t.Errorf("got %v, want %v", again, []string{"project-001"})
 	}
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"net/http"
 	"strings"
 	"testing"
@@ -11,9 +13,9 @@ import (
 // Where the server lies below a path, every address of every page does, too: of links and forms, and the ones that
 // scripts see.
 func TestAddressesOfPagesHaveThePrefix(t *testing.T) {
-	w := newWorld(t, server.Options{PublicURL: publicAt + "/memory"})
-	ada := w.signedIn(admin)
-	for pattern, path := range w.furnish() {
+	w := servertest.New(t, server.Options{PublicURL: servertest.PublicAt + "/memory"})
+	ada := w.SignedIn(servertest.Admin)
+	for pattern, path := range furnish(w) {
 		if pattern == "/login" || pattern == "/setup" || pattern == "/invite" || strings.HasSuffix(pattern, "authorize") {
 			continue
 		}
@@ -22,17 +24,17 @@ func TestAddressesOfPagesHaveThePrefix(t *testing.T) {
 			addresses = append(addresses, "?show=list")
 		}
 		for _, more := range addresses {
-			p := ada.get(strings.TrimPrefix(path, "/memory") + more)
-			if p.html == nil {
+			p := ada.Get(strings.TrimPrefix(path, "/memory") + more)
+			if p.HTML == nil {
 				continue // data
 			}
-			if p.status != http.StatusOK && p.status != http.StatusSeeOther {
-				t.Errorf("%s: %d %.200s", path, p.status, p.body)
+			if p.Status != http.StatusOK && p.Status != http.StatusSeeOther {
+				t.Errorf("%s: got %d %.200s, want %v or %v", path, p.Status, p.Body, http.StatusOK, http.StatusSeeOther)
 			}
-			for _, e := range p.html.all() {
-				for name, value := range e.attrs {
+			for _, e := range p.HTML.All() {
+				for name, value := range e.Attrs {
 					if strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "/memory/") && name != "placeholder" {
-						t.Errorf("%s: <%s %s=%q> leads out of the prefix", path, e.name, name, value)
+						t.Errorf("%s: <%s %s=%q> leads out of the prefix", path, e.Name, name, value)
 					}
 				}
 			}

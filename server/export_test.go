@@ -8,9 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
-	"github.com/souvenir-ai/souvenir/server/internal/dashboard/upkeep"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
-	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
 // PageRoute is a line of the table, for tests outside of the package.
@@ -56,15 +54,6 @@ func SetProviderClock(s *Server, now func() time.Time) { s.signin.SetProviderClo
 // ForgetProvider makes a server read what its provider says of itself with the next sign-in.
 func ForgetProvider(s *Server) { s.signin.ForgetProvider() }
 
-// ProviderRoutes are the routes that are there with an external provider only.
-func ProviderRoutes() []PageRoute {
-	var all []PageRoute
-	for _, rt := range roomsOnly("http://memory.example").signin.ProviderRoutes() {
-		all = append(all, PageRoute{rt.Method, rt.Pattern, string(rt.Needs)})
-	}
-	return all
-}
-
 // BeginWork begins a piece of work as a page does; nil goes on until it is stopped.
 func BeginWork(s *Server, r *http.Request, kind string, run func(souvenir.Progress) (any, error)) {
 	err := s.dashboard.Upkeep.Begin(r, kind, "The "+kind,
@@ -79,12 +68,6 @@ func BeginWork(s *Server, r *http.Request, kind string, run func(souvenir.Progre
 		panic(err)
 	}
 }
-
-// ProjectPath is the path of a project's pages.
-func ProjectPath(p souvenir.Project) string { return web.ProjectPath(p) }
-
-// LongSpan is how the settings tell a length of time.
-func LongSpan(d time.Duration) string { return upkeep.LongSpan(d) }
 
 // SetConfirmClock makes a server measure by another clock how long ago people have shown who they are.
 func SetConfirmClock(s *Server, now func() time.Time) { s.signin.SetConfirmClock(now) }

@@ -1,14 +1,14 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
-	"mime/multipart"
 	"net/http"
-	"net/textproto"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,58 +18,13 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// part is a field of a form, or with a filename a file.
-type part struct{ name, filename, kind, value string }
-
-// formOf writes a form. Its end is where the content of tests of truncation is cut.
-func formOf(t *testing.T, parts []part) (kind string, body []byte) {
-	t.Helper()
-	var b bytes.Buffer
-	form := multipart.NewWriter(&b)
-	for _, p := range parts {
-		h := textproto.MIMEHeader{}
-		h.Set("Content-Disposition", `form-data; name="`+p.name+`"`)
-		if p.filename != "" {
-			h.Set("Content-Disposition", `form-data; name="`+p.name+`"; filename="`+p.filename+`"`)
-		}
-		if p.kind != "" {
-			h.Set("Content-Type", p.kind)
-		}
-		w, err := form.CreatePart(h)
-		if err == nil {
-			_, err = io.WriteString(w, p.value)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := form.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return form.FormDataContentType(), b.Bytes()
-}
-
 // upload sends a form as a caller.
-func (w *world) upload(caller string, parts ...part) answer {
-	w.t.Helper()
-	kind, body := formOf(w.t, parts)
-	r := w.request(caller, "POST", "/api/files/upload", bytes.NewReader(body))
+func upload(w *servertest.World, caller string, parts ...servertest.Part) servertest.Answer {
+	w.T.Helper()
+	kind, body := servertest.FormOf(w.T, parts)
+	r := w.Request(caller, "POST", "/api/files/upload", bytes.NewReader(body))
 	r.Header.Set("Content-Type", kind)
-	return w.send(r)
-}
-
-// filesOf counts what there is for a caller.
-func (w *world) filesOf(caller string) int {
-	w.t.Helper()
-	var list struct {
-		Count int
-		Files []struct{ ID string }
-	}
-	w.do(caller, "GET", "/api/files", "").expect(http.StatusOK).decode(&list)
-	if len(list.Files) != list.Count {
-		w.t.Errorf("count is %d for %d files", list.Count, len(list.Files))
-	}
-	return list.Count
+	return w.Send(r)
 }
 
 // gotFile is a file as answers show it.
@@ -82,115 +37,131 @@ type gotFile struct {
 	Size                                        int64
 }
 
-func (a answer) file() gotFile {
-	a.t.Helper()
+func uploadedFile(a servertest.Answer) gotFile {
+	a.T.Helper()
 	var changed struct{ File gotFile }
-	a.expect(http.StatusOK, `"success":true`).decode(&changed)
+	a.Expect(http.StatusOK, `"success":true`).Decode(&changed)
 	return changed.File
 }
 
 // Fields count wherever they are in the form: before the file, behind it, or on both sides.
 func TestUploadFieldsBeforeAndBehindTheFile(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	file := part{"file", "notes.md", "", "# Notes\n"}
-	fields := []part{{name: "memory_id", value: w.memory}, {name: "description", value: "what was said"},
-		{name: "tags[]", value: "a"}, {name: "tags[]", value: "b"}, {name: "category", value: "minutes"},
-		{name: "unknown", value: "x"}}
+	w := servertest.New(t, server.Options{})
+	file := servertest.Part{Name: "file", Filename: "notes.md", Kind: "", Value: "# Notes\n"}
+	fields := []servertest.Part{{Name: "memory_id", Value: w.Memory}, {Name: "description", Value: "what was said"},
+		{Name: "tags[]", Value: "a"}, {Name: "tags[]", Value: "b"}, {Name: "category", Value: "minutes"},
+		{Name: "unknown", Value: "x"}}
 	for i := range len(fields) + 1 {
-		form := append(append(append([]part{}, fields[:i]...), file), fields[i:]...)
-		f := w.upload(owner, form...).file()
+		form := append(append(append([]servertest.Part{}, fields[:i]...), file), fields[i:]...)
+		f := uploadedFile(upload(w, servertest.Owner, form...))
 		if f.Filename != "notes.md" || f.Description != "what was said" || f.Category != "minutes" ||
 			strings.Join(f.Tags, " ") != "a b" ||
-			f.MemoryID == nil || *f.MemoryID != w.memory || f.ProjectID != "shop" || f.Size != 8 {
+			f.MemoryID == nil || *f.MemoryID != w.Memory || f.ProjectID != "shop" || f.Size != 8 {
 			t.Errorf("with %d fields before the file: %+v", i, f)
 		}
 	}
-	plain := w.upload(owner, part{"file", "plain", "", "x"}).file()
+	plain := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "plain", Kind: "",
+		Value: "x"}))
 	if plain.MemoryID != nil || len(plain.Tags) != 0 {
-		t.Errorf("%+v", plain)
+		t.Errorf("got %+v, want no memory and no tags", plain)
 	}
-	listed := w.upload(owner, part{name: "tags", value: "a, b"}, part{"file", "x", "", "x"},
-		part{name: "project_id", value: "shop"}, part{name: "tags[]", value: "c"}).file()
+	listed := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "tags", Value: "a, b"},
+		servertest.Part{Name: "file", Filename: "x", Kind: "", Value: "x"},
+		servertest.Part{Name: "project_id", Value: "shop"}, servertest.Part{Name: "tags[]", Value: "c"}))
 	if strings.Join(listed.Tags, " ") != "a b c" || listed.ProjectID != "shop" {
-		t.Errorf("%+v", listed)
+		t.Errorf(`got %+v, want tags "a b c" and project ID "shop"`, listed)
 	}
 }
 
 // Nothing is left of an upload that is refused, however late.
 func TestRefusedUploadsLeaveNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "small.db")
-	p, err := template()
+	p, err := servertest.Template()
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, path, p.database)
+	writeFile(t, path, p.Database)
 	store, err := souvenir.Open(t.Context(), path, &souvenir.Options{MaxFile: 10 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := serve(t, p, store, server.Options{MaxBody: 1 << 20})
-	before := w.filesOf(owner)
-	file := part{"file", "x.bin", "", strings.Repeat("\x00\x01\x02", 2<<20)}
-	small := part{"file", "x.txt", "", "x"}
+	w := servertest.Serve(t, p, store, server.Options{MaxBody: 1 << 20})
+	before := w.FilesOf(servertest.Owner)
+	file := servertest.Part{Name: "file", Filename: "x.bin", Kind: "", Value: strings.Repeat("\x00\x01\x02", 2<<20)}
+	small := servertest.Part{Name: "file", Filename: "x.txt", Kind: "", Value: "x"}
 	for _, c := range []struct {
 		name   string
 		caller string
-		parts  []part
+		parts  []servertest.Part
 		status int
 		has    string
 	}{
-		{"no file", owner, []part{{name: "category", value: "a"}}, 400, "file is missing"},
-		{"nothing", owner, nil, 400, ""},
-		{"two files", owner, []part{small, small}, 400, "file is given twice"},
-		{"a file by another name", owner, []part{{"document", "x.txt", "", "x"}}, 400, `must be named \"file\"`},
-		{"a memory that is not there", owner, []part{{name: "memory_id", value: "nothing"}, small}, 404, "memory_id"},
-		{"a memory that is not there, said late", owner, []part{file, {name: "memory_id", value: "nothing"}}, 404,
+		{"no file", servertest.Owner, []servertest.Part{{Name: "category", Value: "a"}}, 400, "file is missing"},
+		{"nothing", servertest.Owner, nil, 400, ""},
+		{"two files", servertest.Owner, []servertest.Part{small, small}, 400, "file is given twice"},
+		{"a file by another name", servertest.Owner, []servertest.Part{{Name: "document", Filename: "x.txt", Kind: "",
+			Value: "x"}}, 400, `must be named \"file\"`},
+		{"a memory that is not there", servertest.Owner, []servertest.Part{{Name: "memory_id", Value: "nothing"}, small}, 404,
 			"memory_id"},
-		{"a private memory, said late", stranger, []part{small, {name: "memory_id", value: w.private}}, 404, "memory_id"},
-		{"a memory that may only be read", reader, []part{{name: "memory_id", value: w.memory}, small}, 403, "read-only"},
-		{"a memory that may only be read, said late", reader, []part{small, {name: "memory_id", value: w.memory}}, 403,
+		{"a memory that is not there, said late", servertest.Owner, []servertest.Part{file, {Name: "memory_id",
+			Value: "nothing"}}, 404,
+			"memory_id"},
+		{"a private memory, said late", servertest.Stranger, []servertest.Part{small, {Name: "memory_id", Value: w.Private}},
+			404, "memory_id"},
+		{"a memory that may only be read", servertest.Reader, []servertest.Part{{Name: "memory_id", Value: w.Memory}, small},
+			403, "read-only"},
+		{"a memory that may only be read, said late", servertest.Reader, []servertest.Part{small, {Name: "memory_id",
+			Value: w.Memory}}, 403,
 			"read-only"},
-		{"a long category, said late", owner, []part{file, {name: "category", value: strings.Repeat("x", 100)}}, 400,
+		{"a long category, said late", servertest.Owner, []servertest.Part{file, {Name: "category", Value: strings.Repeat("x",
+			100)}}, 400,
 			"category"},
-		{"a memory twice", owner, []part{{name: "memory_id", value: w.memory}, small, {name: "memory_id", value: w.private}},
+		{"a memory twice", servertest.Owner, []servertest.Part{{Name: "memory_id", Value: w.Memory}, small,
+			{Name: "memory_id", Value: w.Private}},
 			400, "memory_id comes twice"},
-		{"a memory and a project", owner,
-			[]part{{name: "memory_id", value: w.memory}, small, {name: "project_id", value: "shop"}}, 400, "project"},
-		{"a field that is too long", owner, []part{small, {name: "description", value: strings.Repeat("x", 65<<10)}}, 400,
+		{"a memory and a project", servertest.Owner,
+			[]servertest.Part{{Name: "memory_id", Value: w.Memory}, small, {Name: "project_id", Value: "shop"}}, 400, "project"},
+		{"a field that is too long", servertest.Owner, []servertest.Part{small, {Name: "description",
+			Value: strings.Repeat("x", 65<<10)}}, 400,
 			"65536"},
-		{"a field that is no text", owner, []part{small, {name: "description", value: "\xff"}}, 400, "UTF-8"},
-		{"fields without end", owner,
-			append([]part{small}, many(100, part{name: "x", value: strings.Repeat("x", 60<<10)})...), 400, "1048576"},
-		{"fields without number", owner, append([]part{small}, many(5000, part{name: "x", value: "x"})...), 400,
+		{"a field that is no text", servertest.Owner, []servertest.Part{small, {Name: "description", Value: "\xff"}}, 400,
+			"UTF-8"},
+		{"fields without end", servertest.Owner,
+			append([]servertest.Part{small}, many(100, servertest.Part{Name: "x", Value: strings.Repeat("x", 60<<10)})...), 400,
+			"1048576"},
+		{"fields without number", servertest.Owner, append([]servertest.Part{small}, many(5000, servertest.Part{Name: "x",
+			Value: "x"})...), 400,
 			"1000 fields"},
-		{"a file that is too large", owner, []part{{"file", "x.bin", "", strings.Repeat("\x00\x01", 6<<20)}}, 400,
+		{"a file that is too large", servertest.Owner, []servertest.Part{{Name: "file", Filename: "x.bin", Kind: "",
+			Value: strings.Repeat("\x00\x01", 6<<20)}}, 400,
 			"10485760"},
-		{"an image that is none", owner, []part{{"file", "x.png", "image/png", "<script>alert(1)</script>"}}, 400,
+		{"an image that is none", servertest.Owner, []servertest.Part{{Name: "file", Filename: "x.png", Kind: "image/png",
+			Value: "<script>alert(1)</script>"}}, 400,
 			"image/png"},
-		{"a guest", guest, []part{small}, 401, "credential"},
-		{"one who may only read", readOnly, []part{small}, 403, "files:write"},
-		{"one who may not have files", noFiles, []part{small}, 403, "files:write"},
+		{"a guest", servertest.Guest, []servertest.Part{small}, 401, "credential"},
+		{"one who may only read", servertest.ReadOnly, []servertest.Part{small}, 403, "files:write"},
+		{"one who may not have files", servertest.NoFiles, []servertest.Part{small}, 403, "files:write"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w.upload(c.caller, c.parts...).expect(c.status, c.has).without(secret)
-			if after := w.filesOf(owner); after != before {
-				t.Errorf("%d files, before %d", after, before)
+			upload(w, c.caller, c.parts...).Expect(c.status, c.has).Without(servertest.Secret)
+			if after := w.FilesOf(servertest.Owner); after != before {
+				t.Errorf("%d files, before %d, want no change", after, before)
 			}
 		})
 	}
-	for _, caller := range []string{reader, stranger} {
+	for _, caller := range []string{servertest.Reader, servertest.Stranger} {
 		var list struct{ Files []gotFile }
-		w.do(caller, "GET", "/api/files", "").decode(&list)
+		w.Do(caller, "GET", "/api/files", "").Decode(&list)
 		for _, f := range list.Files {
-			if f.ID != w.file {
-				t.Errorf("%s is left with %+v; want ID %v", caller, f, w.file)
+			if f.ID != w.File {
+				t.Errorf("%s is left with %+v; want ID %v", caller, f, w.File)
 			}
 		}
 	}
 }
 
-func many(n int, p part) []part {
-	all := make([]part, n)
+func many(n int, p servertest.Part) []servertest.Part {
+	all := make([]servertest.Part, n)
 	for i := range all {
 		all[i] = p
 	}
@@ -199,9 +170,10 @@ func many(n int, p part) []part {
 
 // A list comes in pages, which say how much there is; what is no number, or none that is allowed, is refused by name.
 func TestFilesComeInPages(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for i := range 5 {
-		w.upload(owner, part{"file", fmt.Sprintf("%d.txt", i), "", "x"}, part{name: "category", value: "page"})
+		upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: fmt.Sprintf("%d.txt", i), Kind: "", Value: "x"},
+			servertest.Part{Name: "category", Value: "page"})
 	}
 	type page struct {
 		Files                       []gotFile
@@ -222,7 +194,7 @@ func TestFilesComeInPages(t *testing.T) {
 		{"&limit=1&tags=nothing", "", 0, 1, 0, false},
 	} {
 		var p page
-		w.do(owner, "GET", "/api/files?category=page"+c.query, "").expect(http.StatusOK, `"files":[`).decode(&p)
+		w.Do(servertest.Owner, "GET", "/api/files?category=page"+c.query, "").Expect(http.StatusOK, `"files":[`).Decode(&p)
 		var names []string
 		for _, f := range p.Files {
 			names = append(names, strings.TrimSuffix(f.Filename, ".txt"))
@@ -239,62 +211,64 @@ func TestFilesComeInPages(t *testing.T) {
 		"offset=99999999999999999999999": "offset", "offset=%00": "offset",
 		"limit=1&offset=1e3": "offset", "limit=": "limit", "offset=": "offset", "limit=%2B5": "limit", "limit=007": "limit",
 	} {
-		w.do(owner, "GET", "/api/files?"+query, "").expect(http.StatusBadRequest, argument+" is ")
+		w.Do(servertest.Owner, "GET", "/api/files?"+query, "").Expect(http.StatusBadRequest, argument+" is ")
 	}
 }
 
 // A form that breaks off anywhere is refused, and nothing of it is stored.
 func TestTruncatedForms(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	kind, body := formOf(t, []part{{name: "category", value: "a"}, {"file", "x.txt", "", strings.Repeat("text ", 100)},
-		{name: "description", value: "said late"}})
-	before := w.filesOf(owner)
+	w := servertest.New(t, server.Options{})
+	kind, body := servertest.FormOf(t, []servertest.Part{{Name: "category", Value: "a"}, {Name: "file", Filename: "x.txt",
+		Kind: "", Value: strings.Repeat("text ", 100)},
+		{Name: "description", Value: "said late"}})
+	before := w.FilesOf(servertest.Owner)
 	whole := bytes.LastIndex(body, []byte("--")) + len("--") // the end of a line behind the last boundary may be missing
 	for cut := range whole {
 		if !longtest.Part(cut, 1, 7) {
 			continue
 		}
-		r := w.request(owner, "POST", "/api/files/upload", bytes.NewReader(body[:cut]))
+		r := w.Request(servertest.Owner, "POST", "/api/files/upload", bytes.NewReader(body[:cut]))
 		r.Header.Set("Content-Type", kind)
-		w.send(r).expect(http.StatusBadRequest)
-		if after := w.filesOf(owner); after != before {
-			t.Fatalf("cut at byte %d: %d files, before %d", cut, after, before)
+		w.Send(r).Expect(http.StatusBadRequest)
+		if after := w.FilesOf(servertest.Owner); after != before {
+			t.Fatalf("cut at byte %d: %d files, before %d, want no change", cut, after, before)
 		}
 	}
-	r := w.request(owner, "POST", "/api/files/upload", bytes.NewReader(body[:whole]))
+	r := w.Request(servertest.Owner, "POST", "/api/files/upload", bytes.NewReader(body[:whole]))
 	r.Header.Set("Content-Type", kind)
-	f := w.send(r).file()
-	w.do(owner, "DELETE", "/api/files/"+f.ID, "").expect(http.StatusOK)
+	f := uploadedFile(w.Send(r))
+	w.Do(servertest.Owner, "DELETE", "/api/files/"+f.ID, "").Expect(http.StatusOK)
 	for _, kind := range []string{"", "application/json", "multipart/form-data", "multipart/mixed; boundary=x",
 		"multipart/form-data; boundary=other"} {
-		r := w.request(owner, "POST", "/api/files/upload", bytes.NewReader(body))
+		r := w.Request(servertest.Owner, "POST", "/api/files/upload", bytes.NewReader(body))
 		r.Header.Set("Content-Type", kind)
-		w.send(r).expect(http.StatusBadRequest)
+		w.Send(r).Expect(http.StatusBadRequest)
 	}
-	if after := w.filesOf(owner); after != before {
-		t.Errorf("%d files, before %d", after, before)
+	if after := w.FilesOf(servertest.Owner); after != before {
+		t.Errorf("%d files, before %d, want no change", after, before)
 	}
 }
 
 // A token for one project stores there, and a file said to belong elsewhere late in the form does not get there.
 func TestUploadsOfALimitedToken(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	if f := w.upload(limited, part{"file", "x.txt", "", "x"}).file(); f.ProjectID != "shop" {
+	w := servertest.New(t, server.Options{})
+	if f := uploadedFile(upload(w, servertest.Limited, servertest.Part{Name: "file", Filename: "x.txt", Kind: "",
+		Value: "x"})); f.ProjectID != "shop" {
 		t.Errorf("%+v; want projectID \"shop\"", f)
 	}
-	before := w.filesOf(owner)
-	w.upload(limited, part{"file", "x.txt", "", "x"},
-		part{name: "memory_id", value: w.private}).expect(http.StatusNotFound).without(secret)
-	w.upload(limited, part{"file", "x.txt", "", "x"},
-		part{name: "project_id", value: "plot"}).expect(http.StatusForbidden).without(secret)
-	if after := w.filesOf(owner); after != before {
-		t.Errorf("%d files, before %d", after, before)
+	before := w.FilesOf(servertest.Owner)
+	upload(w, servertest.Limited, servertest.Part{Name: "file", Filename: "x.txt", Kind: "", Value: "x"},
+		servertest.Part{Name: "memory_id", Value: w.Private}).Expect(http.StatusNotFound).Without(servertest.Secret)
+	upload(w, servertest.Limited, servertest.Part{Name: "file", Filename: "x.txt", Kind: "", Value: "x"},
+		servertest.Part{Name: "project_id", Value: "plot"}).Expect(http.StatusForbidden).Without(servertest.Secret)
+	if after := w.FilesOf(servertest.Owner); after != before {
+		t.Errorf("%d files, before %d, want no change", after, before)
 	}
 }
 
 // Names cannot leave their folder, and types that could run in a browser are saved and not shown.
 func TestDownloadsAreSafe(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	png := "\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 64)
 	for _, c := range []struct{ filename, kind, content, disposition string }{
 		{"page.html", "text/html", "<script>alert(1)</script>", "attachment; filename=page.html"},
@@ -313,35 +287,37 @@ func TestDownloadsAreSafe(t *testing.T) {
 		{"a\u202etxt.exe", "", "x", "inline; filename=atxt.exe"},
 	} {
 		t.Run(c.filename, func(t *testing.T) {
-			f := w.upload(owner, part{"file", c.filename, c.kind, c.content}).file()
-			a := w.do(owner, "GET", "/api/files/"+f.ID, "").expect(http.StatusOK)
-			if a.body != c.content {
-				t.Errorf("other bytes: %q, want %v", a.body, c.content)
+			f := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: c.filename, Kind: c.kind,
+				Value: c.content}))
+			a := w.Do(servertest.Owner, "GET", "/api/files/"+f.ID, "").Expect(http.StatusOK)
+			if a.Body != c.content {
+				t.Errorf("other bytes: %q, want %v", a.Body, c.content)
 			}
 			sum := sha256.Sum256([]byte(c.content))
 			for name, value := range map[string]string{
 				"Content-Type": f.MIMEType, "Content-Disposition": c.disposition, "ETag": `"` + hex.EncodeToString(sum[:]) + `"`,
 				"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache",
 			} {
-				if got := a.header.Get(name); got != value {
+				if got := a.Header.Get(name); got != value {
 					t.Errorf("%s is %q, want %q", name, got, value)
 				}
 			}
-			if !strings.Contains(a.header.Get("Content-Security-Policy"), "sandbox") {
-				t.Errorf("Content-Security-Policy is %q, want in it \"sandbox\"", a.header.Get("Content-Security-Policy"))
+			if !strings.Contains(a.Header.Get("Content-Security-Policy"), "sandbox") {
+				t.Errorf("Content-Security-Policy is %q, want in it \"sandbox\"", a.Header.Get("Content-Security-Policy"))
 			}
 		})
 	}
 }
 
 func TestRangesAndConditions(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	var content strings.Builder
 	for i := range 100_000 {
 		fmt.Fprintf(&content, "%08d\n", i) // 900,000 bytes: several pieces
 	}
 	all := content.String()
-	f := w.upload(owner, part{"file", "numbers.txt", "", all}).file()
+	f := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "numbers.txt", Kind: "",
+		Value: all}))
 	etag := `"` + f.SHA256 + `"`
 	for _, c := range []struct {
 		name   string
@@ -368,40 +344,42 @@ func TestRangesAndConditions(t *testing.T) {
 		{"too many ranges", map[string]string{"Range": "bytes=0-899999" + strings.Repeat(",0-899999", 100)}, 200, all},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := w.request(owner, "GET", "/api/files/"+f.ID, nil)
+			r := w.Request(servertest.Owner, "GET", "/api/files/"+f.ID, nil)
 			for name, value := range c.header {
 				r.Header.Set(name, value)
 			}
-			a := w.send(r).expect(c.status)
-			if c.status < 400 && a.body != c.body {
-				t.Errorf("%d other bytes", len(a.body))
+			a := w.Send(r).Expect(c.status)
+			if c.status < 400 && a.Body != c.body {
+				t.Errorf("%d other bytes", len(a.Body))
 			}
-			if c.name == "behind the end" && a.header.Get("Content-Range") != "bytes */900000" {
-				t.Errorf("Content-Range is %q", a.header.Get("Content-Range"))
+			if c.name == "behind the end" && a.Header.Get("Content-Range") != "bytes */900000" {
+				t.Errorf("Content-Range is %q", a.Header.Get("Content-Range"))
 			}
-			if c.status >= 400 && a.header.Get("Content-Disposition") != "" {
-				t.Errorf("an error that is a download: %v", a.header)
+			if c.status >= 400 && a.Header.Get("Content-Disposition") != "" {
+				t.Errorf("an error that is a download: %v", a.Header)
 			}
 		})
 	}
-	r := w.request(owner, "GET", "/api/files/"+f.ID, nil)
+	r := w.Request(servertest.Owner, "GET", "/api/files/"+f.ID, nil)
 	r.Header.Set("Range", "bytes=0-1,9-10")
-	if a := w.send(r).expect(http.StatusPartialContent); !strings.HasPrefix(a.header.Get("Content-Type"),
-		"multipart/byteranges") || strings.Count(a.body, "Content-Range:") != 2 {
-		t.Errorf("%v %q", a.header, a.body)
+	if a := w.Send(r).Expect(http.StatusPartialContent); !strings.HasPrefix(a.Header.Get("Content-Type"),
+		"multipart/byteranges") || strings.Count(a.Body, "Content-Range:") != 2 {
+		t.Errorf(`got %v %q, want a Content-Type that begins with "multipart/byteranges", and 2 parts`, a.Header,
+			a.Body)
 	}
-	for _, id := range []string{w.hidden, "nothing"} { // a condition tells nothing about files that cannot be seen
-		r := w.request(stranger, "GET", "/api/files/"+id, nil)
+	for _, id := range []string{w.Hidden, "nothing"} { // a condition tells nothing about files that cannot be seen
+		r := w.Request(servertest.Stranger, "GET", "/api/files/"+id, nil)
 		r.Header.Set("If-None-Match", "*")
-		w.send(r).expect(http.StatusNotFound)
+		w.Send(r).Expect(http.StatusNotFound)
 	}
 }
 
 // A download whose file is deleted meanwhile breaks off: what came is not taken for all of it.
 func TestDownloadsOfDeletedFilesBreakOff(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	f := w.upload(owner, part{"file", "large.bin", "", strings.Repeat("\x00\x01\x02\x03", 4<<20)}).file()
-	response, err := w.at.Client().Do(w.request(owner, "GET", "/api/files/"+f.ID, nil))
+	w := servertest.New(t, server.Options{})
+	f := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "large.bin", Kind: "",
+		Value: strings.Repeat("\x00\x01\x02\x03", 4<<20)}))
+	response, err := w.HTTP.Client().Do(w.Request(servertest.Owner, "GET", "/api/files/"+f.ID, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,10 +387,10 @@ func TestDownloadsOfDeletedFilesBreakOff(t *testing.T) {
 	if _, err := io.ReadFull(response.Body, make([]byte, 1<<10)); err != nil {
 		t.Fatal(err)
 	}
-	w.do(owner, "DELETE", "/api/files/"+f.ID, "").expect(http.StatusOK)
+	w.Do(servertest.Owner, "DELETE", "/api/files/"+f.ID, "").Expect(http.StatusOK)
 	rest, err := io.Copy(io.Discard, response.Body)
 	if err == nil {
-		t.Errorf("the download ended well after %d bytes", rest)
+		t.Errorf("the download ended well after %d bytes, want an error", rest)
 	}
-	w.do(owner, "GET", "/api/files/"+f.ID, "").expect(http.StatusNotFound)
+	w.Do(servertest.Owner, "GET", "/api/files/"+f.ID, "").Expect(http.StatusNotFound)
 }

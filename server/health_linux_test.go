@@ -50,7 +50,7 @@ func TestOnAFullDiskHealthIsDegraded(t *testing.T) {
 			}
 		}
 		if strings.Contains(string(body), dir) {
-			t.Errorf("/health tells where the store lies: %s", body)
+			t.Errorf("/health tells where the store lies: %s, want no %q in the body", body, dir)
 		}
 	}
 	health(`"status":"ok"`)
@@ -65,7 +65,7 @@ func TestOnAFullDiskHealthIsDegraded(t *testing.T) {
 		_, err = store.AddMemory(t.Context(), souvenir.NewMemory{Content: strings.Repeat("one more ", 2000)})
 	}
 	if !errors.Is(err, souvenir.ErrFull) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want souvenir.ErrFull", err)
 	}
 	health(`"status":"degraded"`, "the disk is full")
 }

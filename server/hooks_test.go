@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"context"
 	"log/slog"
 	"net/http"
@@ -20,14 +22,14 @@ import (
 const card = "4111111111111111"
 
 // worldWithHooks is a world whose store has hooks that take out the card, and refuse to delete.
-func worldWithHooks(t *testing.T, log *syncBuffer, seen *[]string) (w *world, path string) {
+func worldWithHooks(t *testing.T, log *servertest.SyncBuffer, seen *[]string) (w *servertest.World, path string) {
 	t.Helper()
-	p, err := template()
+	p, err := servertest.Template()
 	if err != nil {
 		t.Fatal(err)
 	}
 	path = filepath.Join(t.TempDir(), "world.db")
-	if err := os.WriteFile(path, p.database, 0o600); err != nil {
+	if err := os.WriteFile(path, p.Database, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	redact := func(s *string) { *s = strings.ReplaceAll(*s, card, "[card]") }
@@ -67,13 +69,13 @@ func worldWithHooks(t *testing.T, log *syncBuffer, seen *[]string) (w *world, pa
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, p, store, server.Options{}), path
+	return servertest.Serve(t, p, store, server.Options{}), path
 }
 
 func TestHooksApplyToToolsMCPAndPages(t *testing.T) {
-	log, seen := &syncBuffer{}, []string{}
+	log, seen := &servertest.SyncBuffer{}, []string{}
 	w, path := worldWithHooks(t, log, &seen)
-	who := w.users[owner]
+	who := w.Users[servertest.Owner]
 	expect := func(what, kind string) {
 		t.Helper()
 		if want := []string{kind + " for " + who}; !slices.Equal(seen, want) {
@@ -84,29 +86,29 @@ func TestHooksApplyToToolsMCPAndPages(t *testing.T) {
 	for _, call := range []struct{ tool, kind, arguments string }{
 		{"memory", "store", `{"action": "store", "content": "pays with ` + card + `", "tags": "` + card +
 			`", "metadata": {"number": "` + card + `"}}`},
-		{"memory", "update", `{"action": "update", "id": "` + w.private + `", "content": "now ` + card + `"}`},
+		{"memory", "update", `{"action": "update", "id": "` + w.Private + `", "content": "now ` + card + `"}`},
 		{"memory", "search", `{"action": "search", "query": "` + card + `"}`},
 		{"memory", "search", `{"action": "get_context", "query": "` + card + `"}`},
 		{"get_module_state", "search", `{"module_name": "` + card + `"}`},
 	} {
-		a, text := w.call(owner, call.tool, call.arguments)
-		a.expect(http.StatusOK).without(card)
+		a, text := w.Call(servertest.Owner, call.tool, call.arguments)
+		a.Expect(http.StatusOK).Without(card)
 		if strings.Contains(text, card) {
-			t.Errorf("%s answers with what was taken out: %s", call.tool, text)
+			t.Errorf("%s answers with what was taken out: %s, want no %q in text", call.tool, text, card)
 		}
 		expect("HTTP, "+call.kind, call.kind)
 	}
-	session := w.mustConnect(owner, "2025-06-18")
+	session := mustConnect(w, servertest.Owner, "2025-06-18")
 	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "memory", Arguments: map[string]any{
 		"action": "store", "content": "over MCP " + card}})
 	if err != nil || result.IsError {
-		t.Fatal(err, result)
+		t.Fatalf("got %+v, %v, want a result without an error", result, err)
 	}
 	expect("MCP", "store")
-	a, _ := w.call(owner, "memory", `{"action": "delete", "id": "`+w.private+`"}`)
-	a.expect(http.StatusForbidden, "nothing is deleted here")
-	w.at.Close()
-	if err := w.store.Close(); err != nil {
+	a, _ := w.Call(servertest.Owner, "memory", `{"action": "delete", "id": "`+w.Private+`"}`)
+	a.Expect(http.StatusForbidden, "nothing is deleted here")
+	w.HTTP.Close()
+	if err := w.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.ReadFile(path)
@@ -114,43 +116,44 @@ func TestHooksApplyToToolsMCPAndPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for where, text := range map[string]string{"the file": string(file), "the store's log": log.String(),
-		"the server's log": w.log.String()} {
+		"the server's log": w.Log.String()} {
 		if strings.Contains(text, card) {
-			t.Errorf("%s has what was taken out", where)
+			t.Errorf("%s has what was taken out: got %v, want no %q in text", where, text, card)
 		}
 	}
 }
 
 // TestNoTextOfMemoriesInLogsOfAnyLevel calls tools with a text that is in no log afterwards, with errors and without.
 func TestNoTextOfMemoriesInLogsOfAnyLevel(t *testing.T) {
-	p, err := template()
+	p, err := servertest.Template()
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "world.db")
-	if err := os.WriteFile(path, p.database, 0o600); err != nil {
+	if err := os.WriteFile(path, p.Database, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log := &syncBuffer{}
+	log := &servertest.SyncBuffer{}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	store, err := souvenir.Open(t.Context(), path, &souvenir.Options{Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := serve(t, p, store, server.Options{})
+	w := servertest.Serve(t, p, store, server.Options{})
 	for _, arguments := range []string{
 		`{"action": "store", "content": "` + card + `", "tags": "` + card + `"}`,
 		`{"action": "store", "content": "` + card + `", "importance": "` + card + `"}`,
-		`{"action": "update", "id": "` + w.private + `", "content": "` + card + `"}`,
+		`{"action": "update", "id": "` + w.Private + `", "content": "` + card + `"}`,
 		`{"action": "update", "id": "` + card + `", "content": "` + card + `"}`,
 		`{"action": "search", "query": "` + card + `"}`,
 		`{"action": "search", "query": "` + card + `", "limit": -1}`,
 		`{"action": "` + card + `"}`,
 	} {
-		w.call(owner, "memory", arguments)
+		w.Call(servertest.Owner, "memory", arguments)
 	}
-	w.call(owner, card, `{}`)
-	if log := log.String() + w.log.String(); strings.Contains(log, card) || !strings.Contains(log, "request_id=") {
-		t.Errorf("the logs have a text of a memory, or no requests:\n%s", log)
+	w.Call(servertest.Owner, card, `{}`)
+	if log := log.String() + w.Log.String(); strings.Contains(log, card) || !strings.Contains(log, "request_id=") {
+		t.Errorf("the logs have a text of a memory, or no requests, want no %q in log and \"request_id=\" in log:\n%s", card,
+			log)
 	}
 }

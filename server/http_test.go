@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"bufio"
 	"fmt"
 	"io"
@@ -14,7 +16,7 @@ import (
 )
 
 func TestWrongRequests(t *testing.T) {
-	w := newWorld(t, server.Options{MaxBody: 1 << 20})
+	w := servertest.New(t, server.Options{MaxBody: 1 << 20})
 	for _, c := range []struct {
 		name, method, path, kind, body string
 		status                         int
@@ -46,7 +48,7 @@ func TestWrongRequests(t *testing.T) {
 		{"too deep", "POST", "/tools/call", "application/json", `{"name": "memory", "arguments": ` +
 			strings.Repeat(`[`, 20_000) + strings.Repeat(`]`, 20_000) + `}`, 400, ""},
 		{"null preferences", "PUT", "/api/user-preferences", "application/json", `null`, 400, "null"},
-		{"null for what is known", "PUT", "/api/files/" + w.file + "/metadata", "application/json", ` null `, 400, "null"},
+		{"null for what is known", "PUT", "/api/files/" + w.File + "/metadata", "application/json", ` null `, 400, "null"},
 		{"null for a call", "POST", "/tools/call", "application/json", `null`, 400, "null"},
 		{"a list of preferences", "PATCH", "/api/user-preferences", "application/json", `[1]`, 400, "array"},
 		{"large preferences", "PUT", "/api/user-preferences", "application/json", `{"a": "` + strings.Repeat("x", 65<<10) +
@@ -58,18 +60,18 @@ func TestWrongRequests(t *testing.T) {
 		{"a member that is none", "PATCH", "/api/projects/shop/members/sam", "application/json", `{"role": "reader"}`, 404,
 			"sam"},
 		{"a file that is none", "GET", "/api/files/menu.txt", "", "", 404, "menu.txt"},
-		{"tags that are no list", "PUT", "/api/files/" + w.file + "/metadata", "application/json", `{"tags": "a"}`, 400,
+		{"tags that are no list", "PUT", "/api/files/" + w.File + "/metadata", "application/json", `{"tags": "a"}`, 400,
 			"tags is of the JSON type string; an array is needed"},
 		{"a query that is none", "GET", "/api/files?tags=%zz", "", "", 400, "query"},
 		{"a long category", "GET", "/api/files?category=" + strings.Repeat("x", 100), "", "", 400, "category"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := w.request(owner, c.method, c.path, strings.NewReader(c.body))
+			r := w.Request(servertest.Owner, c.method, c.path, strings.NewReader(c.body))
 			if c.kind != "" {
 				r.Header.Set("Content-Type", c.kind)
 			}
-			a := w.send(r).expect(c.status, c.has).without(secret)
-			if c.status == http.StatusMethodNotAllowed && a.header.Get("Allow") == "" {
+			a := w.Send(r).Expect(c.status, c.has).Without(servertest.Secret)
+			if c.status == http.StatusMethodNotAllowed && a.Header.Get("Allow") == "" {
 				t.Error("405 without Allow")
 			}
 		})
@@ -78,7 +80,7 @@ func TestWrongRequests(t *testing.T) {
 
 // Whatever is in the arguments of a tool, the server neither fails nor gives up.
 func TestToolArgumentsOfAllSizes(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	var keys strings.Builder
 	for i := range 10_000 {
 		fmt.Fprintf(&keys, `"key%d": %d,`, i, i)
@@ -104,178 +106,185 @@ func TestToolArgumentsOfAllSizes(t *testing.T) {
 		"arguments of a text": `"x"`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, _ := w.call(stranger, "memory", arguments)
-			if a.status != http.StatusOK && a.status != http.StatusBadRequest {
-				t.Errorf("status %d: %.300s", a.status, a.body)
+			a, _ := w.Call(servertest.Stranger, "memory", arguments)
+			if a.Status != http.StatusOK && a.Status != http.StatusBadRequest {
+				t.Errorf("status %d: %.300s, want %v or %v", a.Status, a.Body, http.StatusOK, http.StatusBadRequest)
 			}
-			a.without(secret)
+			a.Without(servertest.Secret)
 		})
 	}
-	a, result := w.call(stranger, "memory", `{"action": "search", "query": "x", "offset": 1000000000}`)
-	a.expect(http.StatusOK)
+	a, result := w.Call(servertest.Stranger, "memory", `{"action": "search", "query": "x", "offset": 1000000000}`)
+	a.Expect(http.StatusOK)
 	if !strings.Contains(result, `"results":[]`) {
-		t.Errorf("past the end there is %.300s", result)
+		t.Errorf(`past the end there is %.300s, want "results":[] in result`, result)
 	}
 }
 
 func TestHeadersOfEveryAnswer(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for _, r := range []*http.Request{
-		w.request(guest, "GET", "/health", nil), w.request(guest, "GET", "/api/files", nil),
-		w.request(owner, "GET", "/api/files/"+w.file, nil),
-		w.request(owner, "GET", "/nothing", nil), w.request(owner, "PATCH", "/health", nil),
+		w.Request(servertest.Guest, "GET", "/health", nil), w.Request(servertest.Guest, "GET", "/api/files", nil),
+		w.Request(servertest.Owner, "GET", "/api/files/"+w.File, nil),
+		w.Request(servertest.Owner, "GET", "/nothing", nil), w.Request(servertest.Owner, "PATCH", "/health", nil),
 	} {
-		a := w.send(r)
+		a := w.Send(r)
 		for name, value := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
 			"Access-Control-Allow-Origin":  "*",
 			"Cross-Origin-Resource-Policy": "same-origin",
 		} {
-			if got := a.header.Get(name); got != value {
+			if got := a.Header.Get(name); got != value {
 				t.Errorf("%s %s: %s is %q, want %v", r.Method, r.URL.Path, name, got, value)
 			}
 		}
-		if !strings.Contains(a.header.Get("Content-Security-Policy"), "default-src 'none'") ||
-			a.header.Get("Cache-Control") == "" || a.header.Get("X-Request-Id") == "" {
-			t.Errorf("%s %s: %v", r.Method, r.URL.Path, a.header)
+		if !strings.Contains(a.Header.Get("Content-Security-Policy"), "default-src 'none'") ||
+			a.Header.Get("Cache-Control") == "" || a.Header.Get("X-Request-Id") == "" {
+			t.Errorf(`%s %s: got %v, want "default-src 'none'" in the Content-Security-Policy, a Cache-Control that is not `+
+				"empty and a X-Request-Id that is not empty", r.Method, r.URL.Path, a.Header)
 		}
-		if strings.Contains(a.header.Get("Access-Control-Allow-Credentials"), "true") {
-			t.Errorf("%s %s lets other origins send the cookie", r.Method, r.URL.Path)
+		if strings.Contains(a.Header.Get("Access-Control-Allow-Credentials"), "true") {
+			t.Errorf(`%s %s lets other origins send the cookie: got %v, want no "true" in the Access-Control-Allow-Credentials`,
+				r.Method, r.URL.Path, a.Header.Get("Access-Control-Allow-Credentials"))
 		}
 	}
 }
 
 func TestPreflight(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for path, methods := range map[string]string{"/tools/call": "OPTIONS, POST",
 		"/mcp": "DELETE, GET, HEAD, OPTIONS, POST", "/api/files/x": "DELETE, GET, HEAD, OPTIONS",
 		"/api/projects/a%2Fb/members/c": "DELETE, OPTIONS, PATCH"} {
-		r := w.request(guest, "OPTIONS", path, nil)
+		r := w.Request(servertest.Guest, "OPTIONS", path, nil)
 		r.Header.Set("Origin", "https://chat.example")
 		r.Header.Set("Access-Control-Request-Method", "POST")
 		r.Header.Set("Access-Control-Request-Headers", "authorization,content-type,mcp-protocol-version")
-		a := w.send(r).expect(http.StatusNoContent)
-		allowed := strings.ToLower(a.header.Get("Access-Control-Allow-Headers"))
+		a := w.Send(r).Expect(http.StatusNoContent)
+		allowed := strings.ToLower(a.Header.Get("Access-Control-Allow-Headers"))
 		for _, name := range []string{"authorization", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name",
 			"mcp-session-id", "x-mcp-token"} {
 			if !strings.Contains(allowed, name) {
-				t.Errorf("%s: %s may not be sent: %q", path, name, allowed)
+				t.Errorf("%s: %s may not be sent: %q, want it in allowed", path, name, allowed)
 			}
 		}
-		if a.header.Get("Access-Control-Allow-Methods") != methods || a.header.Get("Allow") != methods {
-			t.Errorf("%s: %v", path, a.header)
+		if a.Header.Get("Access-Control-Allow-Methods") != methods || a.Header.Get("Allow") != methods {
+			t.Errorf("%s: got %v, want Access-Control-Allow-Methods %v and Allow %v", path, a.Header, methods, methods)
 		}
-		if !strings.Contains(a.header.Get("Access-Control-Expose-Headers"), "WWW-Authenticate") {
-			t.Errorf("%s: %v", path, a.header)
+		if !strings.Contains(a.Header.Get("Access-Control-Expose-Headers"), "WWW-Authenticate") {
+			t.Errorf(`%s: %v, got %v, want "WWW-Authenticate" in the Access-Control-Expose-Headers`, path, a.Header,
+				a.Header.Get("Access-Control-Expose-Headers"))
 		}
 	}
-	w.do(guest, "OPTIONS", "/nothing", "").expect(http.StatusNotFound)
+	w.Do(servertest.Guest, "OPTIONS", "/nothing", "").Expect(http.StatusNotFound)
 }
 
 func TestHeadAnswersAsGetWithoutABody(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	for _, path := range []string{"/health", "/openapi.json", "/api/files", "/api/files/" + w.file, "/api/files/nothing"} {
-		get, head := w.do(owner, "GET", path, ""), w.do(owner, "HEAD", path, "")
-		if head.status != get.status || head.body != "" || head.header.Get("Content-Length") != fmt.Sprint(len(get.body)) {
-			t.Errorf("%s: %d %q with %s bytes, but GET is %d with %d", path, head.status, head.body,
-				head.header.Get("Content-Length"), get.status, len(get.body))
+	w := servertest.New(t, server.Options{})
+	for _, path := range []string{"/health", "/openapi.json", "/api/files", "/api/files/" + w.File, "/api/files/nothing"} {
+		get, head := w.Do(servertest.Owner, "GET", path, ""), w.Do(servertest.Owner, "HEAD", path, "")
+		if head.Status != get.Status || head.Body != "" || head.Header.Get("Content-Length") != fmt.Sprint(len(get.Body)) {
+			t.Errorf("%s: %d %q with %s bytes, but GET is %d with %d, want status %v, no body and Content-Length %v", path,
+				head.Status, head.Body, head.Header.Get("Content-Length"), get.Status, len(get.Body), get.Status,
+				fmt.Sprint(len(get.Body)))
 		}
 	}
 }
 
 // Mounted under a prefix, everything is as at the root, parameters with slashes in them included.
 func TestMountedUnderAPrefix(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	mux := http.NewServeMux()
-	mux.Handle("/memory/", http.StripPrefix("/memory", server.New(w.store, nil)))
+	mux.Handle("/memory/", http.StripPrefix("/memory", server.New(w.Store, nil)))
 	at := httptest.NewServer(mux)
 	defer at.Close()
-	w.at, w.doc = at, nil
-	w.do(guest, "GET", "/memory/health", "").expect(http.StatusOK)
-	w.do(owner, "GET", "/memory/api/files/"+w.file, "").expect(http.StatusOK, "soup")
-	w.do(reader, "GET", "/memory/api/projects/olivia%2Fshop", "").expect(http.StatusOK, "The shop")
-	w.do(reader, "GET", "/memory/api/nothing", "").expect(http.StatusNotFound, "isError")
+	w.HTTP, w.Doc = at, nil
+	w.Do(servertest.Guest, "GET", "/memory/health", "").Expect(http.StatusOK)
+	w.Do(servertest.Owner, "GET", "/memory/api/files/"+w.File, "").Expect(http.StatusOK, "soup")
+	w.Do(servertest.Reader, "GET", "/memory/api/projects/olivia%2Fshop", "").Expect(http.StatusOK, "The shop")
+	w.Do(servertest.Reader, "GET", "/memory/api/nothing", "").Expect(http.StatusNotFound, "isError")
 }
 
 func TestProjectsOfOthersByOwnerAndID(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	for _, ref := range []string{"shop", "olivia%2Fshop", w.users[owner] + "%2Fshop"} {
-		w.do(reader, "GET", "/api/projects/"+ref, "").expect(http.StatusOK, `"project_id":"shop"`)
-		w.do(reader, "GET", "/api/projects/"+ref+"/members", "").expect(http.StatusOK, "walter")
+	w := servertest.New(t, server.Options{})
+	for _, ref := range []string{"shop", "olivia%2Fshop", w.Users[servertest.Owner] + "%2Fshop"} {
+		w.Do(servertest.Reader, "GET", "/api/projects/"+ref, "").Expect(http.StatusOK, `"project_id":"shop"`)
+		w.Do(servertest.Reader, "GET", "/api/projects/"+ref+"/members", "").Expect(http.StatusOK, "walter")
 	}
-	w.do(reader, "GET", "/api/projects/olivia%2Fplot", "").expect(http.StatusNotFound).without(secret)
-	w.do(reader, "GET", "/api/owner-ids/me", "").expect(http.StatusOK, `"owner_id":"`+w.users[reader]+`"`,
-		`"role":"reader"`, "olivia").without(secret, "plot", "olivia@example.com")
+	w.Do(servertest.Reader, "GET", "/api/projects/olivia%2Fplot",
+		"").Expect(http.StatusNotFound).Without(servertest.Secret)
+	w.Do(servertest.Reader, "GET", "/api/owner-ids/me", "").Expect(http.StatusOK, `"owner_id":"`+
+		w.Users[servertest.Reader]+`"`,
+		`"role":"reader"`, "olivia").Without(servertest.Secret, "plot", "olivia@example.com")
 }
 
 func TestRequestIDs(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for given, taken := range map[string]bool{"abc-123_X.9": true, strings.Repeat("a", 64): true,
 		strings.Repeat("a", 65): false, "a b": false, "a\"b": false, "": false, "mcp_abc": false, "é": false} {
-		r := w.request(guest, "GET", "/health", nil)
+		r := w.Request(servertest.Guest, "GET", "/health", nil)
 		r.Header.Set("X-Request-Id", given)
-		got := w.send(r).header.Get("X-Request-Id")
+		got := w.Send(r).Header.Get("X-Request-Id")
 		if (got == given) != taken || got == "" {
 			t.Errorf("for %q came %q", given, got)
 		}
-		if !strings.Contains(w.log.String(), "request_id="+got+" ") {
-			t.Errorf("the log lacks %q:\n%s; want in it %v", got, w.log.String(), "request_id="+got+" ")
+		if !strings.Contains(w.Log.String(), "request_id="+got+" ") {
+			t.Errorf("the log lacks %q:\n%s; want in it %v", got, w.Log.String(), "request_id="+got+" ")
 		}
 	}
 }
 
 func TestTheLogTellsWhoDidWhatAndNothingElse(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	w.do(owner, "GET", "/api/files/"+w.file+"?token="+w.tokens[stranger], "").expect(http.StatusOK)
-	w.do(owner, "DELETE", "/api/mcp-tokens/"+w.tokens[stranger], "").expect(http.StatusNotFound)
-	w.call(owner, "memory", `{"action": "search", "query": "the word is `+secret+`"}`)
-	w.do(owner, "GET", "/api/files?category="+secret, "").expect(http.StatusOK)
-	log := w.log.String()
+	w := servertest.New(t, server.Options{})
+	w.Do(servertest.Owner, "GET", "/api/files/"+w.File+"?token="+w.Tokens[servertest.Stranger], "").Expect(http.StatusOK)
+	w.Do(servertest.Owner, "DELETE", "/api/mcp-tokens/"+w.Tokens[servertest.Stranger], "").Expect(http.StatusNotFound)
+	w.Call(servertest.Owner, "memory", `{"action": "search", "query": "the word is `+servertest.Secret+`"}`)
+	w.Do(servertest.Owner, "GET", "/api/files?category="+servertest.Secret, "").Expect(http.StatusOK)
+	log := w.Log.String()
 	for _, part := range []string{
-		`method=GET route="GET /api/files/{id}" path=/api/files/` + w.file + ` status=200 bytes=10 duration=`, "user=" +
-			w.users[owner], "token_id=" + w.tokenIDs[owner], "path=/api/mcp-tokens/mcp_…",
+		`method=GET route="GET /api/files/{id}" path=/api/files/` + w.File + ` status=200 bytes=10 duration=`, "user=" +
+			w.Users[servertest.Owner], "token_id=" + w.TokenIDs[servertest.Owner], "path=/api/mcp-tokens/mcp_…",
 	} {
 		if !strings.Contains(log, part) {
-			t.Errorf("the log lacks %q:\n%s", part, log)
+			t.Errorf("the log lacks %q, want it in log:\n%s", part, log)
 		}
 	}
-	if strings.Contains(log, secret) || strings.Contains(log, "token="+"mcp") {
-		t.Errorf("the log tells too much:\n%s", log)
+	if strings.Contains(log, servertest.Secret) || strings.Contains(log, "token="+"mcp") {
+		t.Errorf("the log tells too much, want no %q in log and no %q in log:\n%s", servertest.Secret, "token="+"mcp", log)
 	}
 }
 
 // A store that fails makes the server fail: the cause is for the log alone.
 func TestCausesOfServerErrorsStayInTheLog(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	if err := w.store.Close(); err != nil {
+	w := servertest.New(t, server.Options{})
+	if err := w.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/health", "/api/files", "/api/projects"} {
-		a := w.do(owner, "GET", path, "").expect(http.StatusInternalServerError,
-			"the server failed").without("closed")
-		if !strings.Contains(w.log.String(), "request_id="+a.header.Get("X-Request-Id")) ||
-			!strings.Contains(w.log.String(), "the store is closed") {
-			t.Errorf("the log does not say why:\n%s", w.log.String())
+		a := w.Do(servertest.Owner, "GET", path, "").Expect(http.StatusInternalServerError,
+			"the server failed").Without("closed")
+		if !strings.Contains(w.Log.String(), "request_id="+a.Header.Get("X-Request-Id")) ||
+			!strings.Contains(w.Log.String(), "the store is closed") {
+			t.Errorf("the log does not say why, want %q in the log and \"the store is closed\" in the log:\n%s",
+				"request_id="+a.Header.Get("X-Request-Id"), w.Log.String())
 		}
 	}
 }
 
 // What is no HTTP, or breaks off, is answered or dropped, and the server goes on.
 func TestBrokenConnections(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for name, sent := range map[string]string{
 		"no HTTP": "hello\r\n\r\n",
-		"a short body": "POST /tools/call HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.tokens[owner] +
+		"a short body": "POST /tools/call HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Tokens[servertest.Owner] +
 			"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"name\":",
 		"a bad length": "POST /tools/call HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-		"a broken chunk": "POST /tools/call HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.tokens[owner] +
+		"a broken chunk": "POST /tools/call HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + w.Tokens[servertest.Owner] +
 			"\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
 		"an absolute form": "GET http://elsewhere/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
 		"an asterisk":      "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
 		"CONNECT":          "CONNECT elsewhere:443 HTTP/1.1\r\nHost: elsewhere:443\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", w.at.Listener.Addr().String())
+			conn, err := net.Dial("tcp", w.HTTP.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -289,12 +298,12 @@ func TestBrokenConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.Contains(string(all), " 500 ") {
-				t.Errorf("%s", all)
+				t.Errorf(`got %s, want no " 500 " in the all`, all)
 			}
 		})
 	}
-	w.do(guest, "GET", "/health", "").expect(http.StatusOK)
-	if strings.Contains(w.log.String(), "panic") {
-		t.Errorf("something panicked:\n%s", w.log.String())
+	w.Do(servertest.Guest, "GET", "/health", "").Expect(http.StatusOK)
+	if strings.Contains(w.Log.String(), "panic") {
+		t.Errorf("something panicked, want no \"panic\" in the log:\n%s", w.Log.String())
 	}
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"errors"
 	"net/http"
 	"net/url"
@@ -12,111 +14,112 @@ import (
 )
 
 // link links the account at the provider to that of the signed-in user, as far as the callback.
-func (b *browser) link(p *identityProvider, password string) *gotPage {
-	b.w.t.Helper()
+func link(b *servertest.Browser, p *identityProvider, password string) *servertest.Page {
+	b.W.T.Helper()
 	typed := url.Values{}
 	if password != "" {
 		typed.Set("password", password)
 	}
-	return b.get(p.signIn(b.submit(b.get("/profile"), "/profile/identities", typed)))
+	return b.Get(p.signIn(b.Submit(b.Get("/profile"), "/profile/identities", typed)))
 }
 
 func TestLinkingAnAccountAtAProvider(t *testing.T) {
 	p := newIdentityProvider(t)
 	p.claims["email"] = "olivia@id.example"
-	w := newWorld(t, p.options())
-	w.setPassword(owner)
-	stranger := w.browser()
-	page := stranger.atProvider(p)
+	w := servertest.New(t, p.options())
+	setPassword(w, servertest.Owner)
+	stranger := w.Browser()
+	page := atProvider(stranger, p)
 	refusedBy(t, "an identity without a linked account", stranger, page)
-	page.expect(http.StatusForbidden, "not linked to one here")
+	page.Expect(http.StatusForbidden, "not linked to one here")
 
-	b := w.signedIn(owner)
-	b.get("/profile").expect(http.StatusOK, "Link your Example ID account")
-	b.submit(b.get("/profile"), "/profile/identities",
-		url.Values{"password": {wrongPassword}}).expect(http.StatusUnauthorized,
+	b := w.SignedIn(servertest.Owner)
+	b.Get("/profile").Expect(http.StatusOK, "Link your Example ID account")
+	b.Submit(b.Get("/profile"), "/profile/identities",
+		url.Values{"password": {wrongPassword}}).Expect(http.StatusUnauthorized,
 		"Your password is not your current password.")
-	b.leadsTo(b.link(p, rightPassword), "/profile?done=linked").expect(http.StatusOK, "Account linked.",
+	b.LeadsTo(link(b, p, rightPassword), "/profile?done=linked").Expect(http.StatusOK, "Account linked.",
 		"olivia@id.example")
-	b.leadsTo(b.link(p, rightPassword), "/profile?done=linked") // again: nothing new
-	if all, err := w.store.Accounts().Identities(t.Context(), w.users[owner]); err != nil || len(all) != 1 ||
+	b.LeadsTo(link(b, p, rightPassword), "/profile?done=linked") // again: nothing new
+	if all, err := w.Store.Accounts().Identities(t.Context(), w.Users[servertest.Owner]); err != nil || len(all) != 1 ||
 		all[0].Subject != "olivia-there" || all[0].Issuer != p.at.URL {
-		t.Errorf("%+v, %v", all, err)
+		t.Errorf(`got %+v, %v, want no error and one identity, subject "olivia-there" of issuer %v`, all, err, p.at.URL)
 	}
-	checkPage(w, b.get("/profile"))
-	checkPage(w, w.browser().get("/login"))
-	stranger.leadsTo(stranger.atProvider(p), "/").expect(http.StatusOK, "Hello, olivia")
+	servertest.CheckPage(w, b.Get("/profile"))
+	servertest.CheckPage(w, w.Browser().Get("/login"))
+	stranger.LeadsTo(atProvider(stranger, p), "/").Expect(http.StatusOK, "Hello, olivia")
 
 	// No one else gets it, nor by another's e-mail address.
-	rita := w.signedIn(reader)
-	rita.link(p, "").expect(http.StatusForbidden, "is linked to another user here")
+	rita := w.SignedIn(servertest.Reader)
+	link(rita, p, "").Expect(http.StatusForbidden, "is linked to another user here")
 	p.set(func() { p.claims["sub"] = "another-there" })
-	other := w.browser()
+	other := w.Browser()
 	p.set(func() { p.claims["email"], p.claims["email_verified"] = "olivia@example.com", true })
-	refusedBy(t, "an account with the e-mail address of another", other, other.atProvider(p))
+	refusedBy(t, "an account with the e-mail address of another", other, atProvider(other, p))
 
 	form := url.Values{"issuer": {p.at.URL}, "subject": {"olivia-there"}}
-	b.leadsTo(b.submit(b.get("/profile"), "/profile/identities/end", form),
-		"/profile?done=unlinked").without("olivia@id.example")
+	b.LeadsTo(b.Submit(b.Get("/profile"), "/profile/identities/end", form),
+		"/profile?done=unlinked").Without("olivia@id.example")
 	p.set(func() { p.claims["sub"] = "olivia-there" })
-	again := w.browser()
-	refusedBy(t, "an account that was unlinked", again, again.atProvider(p))
+	again := w.Browser()
+	refusedBy(t, "an account that was unlinked", again, atProvider(again, p))
 }
 
 // Linking ends in the session in which it began, even if another user signs in there meanwhile.
 func TestLinkingIsBoundToTheSession(t *testing.T) {
 	p := newIdentityProvider(t)
-	w := newWorld(t, p.options())
-	w.setPassword(owner)
-	b := w.signedIn(owner)
-	away := b.submit(b.get("/profile"), "/profile/identities", url.Values{"password": {rightPassword}})
-	b.setCookie("auth_token", w.signedIn(stranger).cookie("auth_token"))
-	b.get(p.signIn(away)).expect(http.StatusForbidden, "another user has signed in here meanwhile")
-	away = b.submit(b.get("/profile"), "/profile/identities", nil)
-	b.submit(b.get("/profile"), "/logout", nil)
-	b.get(p.signIn(away)).expect(http.StatusForbidden, "were signed out, or")
-	for _, caller := range []string{owner, stranger} {
-		if all, err := w.store.Accounts().Identities(t.Context(), w.users[caller]); err != nil || len(all) != 0 {
+	w := servertest.New(t, p.options())
+	setPassword(w, servertest.Owner)
+	b := w.SignedIn(servertest.Owner)
+	away := b.Submit(b.Get("/profile"), "/profile/identities", url.Values{"password": {rightPassword}})
+	b.SetCookie("auth_token", w.SignedIn(servertest.Stranger).Cookie("auth_token"))
+	b.Get(p.signIn(away)).Expect(http.StatusForbidden, "another user has signed in here meanwhile")
+	away = b.Submit(b.Get("/profile"), "/profile/identities", nil)
+	b.Submit(b.Get("/profile"), "/logout", nil)
+	b.Get(p.signIn(away)).Expect(http.StatusForbidden, "were signed out, or")
+	for _, caller := range []string{servertest.Owner, servertest.Stranger} {
+		if all, err := w.Store.Accounts().Identities(t.Context(), w.Users[caller]); err != nil || len(all) != 0 {
 			t.Errorf("%s has %+v, %v; want none", caller, all, err)
 		}
 	}
 	// What began as a sign-in links nothing, and signs no one in who is unknown.
-	b = w.signedIn(owner)
-	b.get(p.signIn(b.get("/login/provider"))).expect(http.StatusForbidden)
-	b.get("/profile").expect(http.StatusOK, "olivia@example.com")
-	if _, err := w.store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); !errors.Is(err,
+	b = w.SignedIn(servertest.Owner)
+	b.Get(p.signIn(b.Get("/login/provider"))).Expect(http.StatusForbidden)
+	b.Get("/profile").Expect(http.StatusOK, "olivia@example.com")
+	if _, err := w.Store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); !errors.Is(err,
 		souvenir.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("got %v, want souvenir.ErrNotFound", err)
 	}
 }
 
 func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
-	b, sam := w.signedIn(owner), w.signedIn(stranger)
-	right := b.get("/profile").html.all("form")[0].fields().Get("csrf")
-	other := sam.get("/profile").html.all("form")[0].fields().Get("csrf")
+	b, sam := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Stranger)
+	right := b.Get("/profile").HTML.All("form")[0].Fields().Get("csrf")
+	other := sam.Get("/profile").HTML.All("form")[0].Fields().Get("csrf")
 	for _, path := range []string{"/profile/identities", "/profile/identities/end"} {
 		for _, csrf := range []string{"", other} {
-			b.post(path, url.Values{"csrf": {csrf}, "password": {rightPassword}, "issuer": {p.at.URL},
-				"subject": {"olivia-there"}}).expect(http.StatusForbidden)
+			b.Post(path, url.Values{"csrf": {csrf}, "password": {rightPassword}, "issuer": {p.at.URL},
+				"subject": {"olivia-there"}}).Expect(http.StatusForbidden)
 		}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.at.URL+path,
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.HTTP.URL+path,
 			strings.NewReader(url.Values{"csrf": {right}}.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Origin", "https://evil.example")
-		b.send(r).expect(http.StatusForbidden)
-		if page := w.browser().post(path, url.Values{"csrf": {right}}); page.status != http.StatusSeeOther ||
-			page.header.Get("Location") != "/login" {
-			t.Errorf("%s without a session: got %d", path, page.status)
+		b.Send(r).Expect(http.StatusForbidden)
+		if page := w.Browser().Post(path, url.Values{"csrf": {right}}); page.Status != http.StatusSeeOther ||
+			page.Header.Get("Location") != "/login" {
+			t.Errorf(`%s without a session: got %d, want status %v and Location "/login"`, path, page.Status,
+				http.StatusSeeOther)
 		}
 	}
 	// One's own page ends no identity of another.
-	sam.post("/profile/identities/end", url.Values{"csrf": {other}, "issuer": {p.at.URL}, "subject": {"olivia-there"}})
-	if user, err := w.store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); err != nil ||
+	sam.Post("/profile/identities/end", url.Values{"csrf": {other}, "issuer": {p.at.URL}, "subject": {"olivia-there"}})
+	if user, err := w.Store.Accounts().UserByIdentity(t.Context(), p.at.URL, "olivia-there"); err != nil ||
 		user.Name != "olivia" {
 		t.Errorf("%+v, %v; want name \"olivia\"", user, err)
 	}
@@ -125,39 +128,40 @@ func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
 // Anyone who has no password keeps a way in.
 func TestTheLastWayInStays(t *testing.T) {
 	p := newIdentityProvider(t)
-	w := newWorld(t, p.options())
-	b := w.signedIn(stranger) // without a password
-	b.leadsTo(b.link(p, ""), "/profile?done=linked")
+	w := servertest.New(t, p.options())
+	b := w.SignedIn(servertest.Stranger) // without a password
+	b.LeadsTo(link(b, p, ""), "/profile?done=linked")
 	// An identity of a provider no longer in use is no way in.
-	if _, err := w.store.Accounts().LinkIdentity(t.Context(),
-		souvenir.NewIdentity{User: w.users[stranger], Issuer: "https://former.example", Subject: "sam"}); err != nil {
+	if _, err := w.Store.Accounts().LinkIdentity(t.Context(),
+		souvenir.NewIdentity{User: w.Users[servertest.Stranger], Issuer: "https://former.example",
+			Subject: "sam"}); err != nil {
 		t.Fatal(err)
 	}
-	unlink := func(issuer, subject string) *gotPage {
-		page := b.get("/profile").expect(http.StatusOK, "no longer in use here")
-		return b.submit(page, "/profile/identities/end", url.Values{"issuer": {issuer}, "subject": {subject}})
+	unlink := func(issuer, subject string) *servertest.Page {
+		page := b.Get("/profile").Expect(http.StatusOK, "no longer in use here")
+		return b.Submit(page, "/profile/identities/end", url.Values{"issuer": {issuer}, "subject": {subject}})
 	}
-	unlink(p.at.URL, "olivia-there").expect(http.StatusBadRequest, "only way to sign in")
-	b.leadsTo(unlink("https://former.example", "sam"), "/profile?done=unlinked").without("no longer in use here")
-	b.submit(b.get("/profile"), "/profile/identities/end",
-		url.Values{"issuer": {p.at.URL}, "subject": {"olivia-there"}}).expect(http.StatusBadRequest, "only way to sign in")
-	w.setPassword(stranger)
-	b = w.signedIn(stranger)
-	b.leadsTo(b.submit(b.get("/profile"), "/profile/identities/end",
+	unlink(p.at.URL, "olivia-there").Expect(http.StatusBadRequest, "only way to sign in")
+	b.LeadsTo(unlink("https://former.example", "sam"), "/profile?done=unlinked").Without("no longer in use here")
+	b.Submit(b.Get("/profile"), "/profile/identities/end",
+		url.Values{"issuer": {p.at.URL}, "subject": {"olivia-there"}}).Expect(http.StatusBadRequest, "only way to sign in")
+	setPassword(w, servertest.Stranger)
+	b = w.SignedIn(servertest.Stranger)
+	b.LeadsTo(b.Submit(b.Get("/profile"), "/profile/identities/end",
 		url.Values{"issuer": {p.at.URL}, "subject": {"olivia-there"}}), "/profile?done=unlinked")
 }
 
 func TestDisabledUsersDoNotComeInByAProvider(t *testing.T) {
 	p := newIdentityProvider(t)
-	w := newWorld(t, p.options())
-	if _, err := w.store.Accounts().LinkIdentity(t.Context(),
-		souvenir.NewIdentity{User: w.users[disabled], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
+	w := servertest.New(t, p.options())
+	if _, err := w.Store.Accounts().LinkIdentity(t.Context(),
+		souvenir.NewIdentity{User: w.Users[servertest.Disabled], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
 		t.Fatal(err)
 	}
-	b := w.browser()
-	page := b.atProvider(p)
+	b := w.Browser()
+	page := atProvider(b, p)
 	refusedBy(t, "a disabled user", b, page)
-	page.expect(http.StatusForbidden, "This account is disabled")
+	page.Expect(http.StatusForbidden, "This account is disabled")
 }
 
 func TestAccountsThatAProviderMakes(t *testing.T) {
@@ -215,23 +219,24 @@ func TestAccountsThatAProviderMakes(t *testing.T) {
 			if options.Provider.CreateDomains = test.domains; test.domains == nil {
 				options.Provider.CreateDomains = []string{"example.com"}
 			}
-			w := newWorld(t, options)
-			b := w.browser()
-			page := b.atProvider(p)
-			user, err := w.store.Accounts().UserByIdentity(t.Context(), p.at.URL, "new-there")
+			w := servertest.New(t, options)
+			b := w.Browser()
+			page := atProvider(b, p)
+			user, err := w.Store.Accounts().UserByIdentity(t.Context(), p.at.URL, "new-there")
 			if test.want == "" {
 				refusedBy(t, name, b, page)
 				if !errors.Is(err, souvenir.ErrNotFound) {
-					t.Errorf("%+v, %v", user, err)
+					t.Errorf("got %+v, %v, want souvenir.ErrNotFound", user, err)
 				}
 				return
 			}
-			b.leadsTo(page, "/").expect(http.StatusOK, "Hello, "+test.want)
+			b.LeadsTo(page, "/").Expect(http.StatusOK, "Hello, "+test.want)
 			if err != nil || user.Name != test.want || user.Role != souvenir.RoleUser || user.HasPassword {
-				t.Errorf("%+v, %v", user, err)
+				t.Errorf("got %+v, %v, want no error, name %v, role %v and no password", user, err, test.want,
+					souvenir.RoleUser)
 			}
-			second := w.browser()
-			second.leadsTo(second.atProvider(p), "/").expect(http.StatusOK, "Hello, "+test.want)
+			second := w.Browser()
+			second.LeadsTo(atProvider(second, p), "/").Expect(http.StatusOK, "Hello, "+test.want)
 		})
 	}
 }
@@ -242,23 +247,23 @@ func TestOneAccountForOneIdentity(t *testing.T) {
 	p.claims = map[string]any{"sub": "new-there", "email": "nina@example.com", "email_verified": true}
 	options := p.options()
 	options.Provider.CreateDomains = []string{"example.com"}
-	w := newWorld(t, options)
-	before, err := w.store.Accounts().UserPage(t.Context(), souvenir.UserQuery{})
+	w := servertest.New(t, options)
+	before, err := w.Store.Accounts().UserPage(t.Context(), souvenir.UserQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
 	for range 8 {
-		b := w.browser()
-		callback := p.signIn(b.get("/login/provider"))
+		b := w.Browser()
+		callback := p.signIn(b.Get("/login/provider"))
 		all.Go(func() {
-			if page := b.get(callback); page.status != http.StatusSeeOther || b.cookie("auth_token") == "" {
-				t.Errorf("%d: %.300s", page.status, page.body)
+			if page := b.Get(callback); page.Status != http.StatusSeeOther || b.Cookie("auth_token") == "" {
+				t.Errorf("%d: %.300s", page.Status, page.Body)
 			}
 		})
 	}
 	all.Wait()
-	after, err := w.store.Accounts().UserPage(t.Context(), souvenir.UserQuery{})
+	after, err := w.Store.Accounts().UserPage(t.Context(), souvenir.UserQuery{})
 	if err != nil || after.Total != before.Total+1 {
 		t.Errorf("%d users became %d: %v, want %v", before.Total, after.Total, err, before.Total+1)
 	}
@@ -271,11 +276,11 @@ func TestAProviderMakesNoFirstAccount(t *testing.T) {
 	options := p.options()
 	options.Provider.CreateDomains = []string{"example.com"}
 	w := emptyWorld(t, options)
-	b := w.browser()
-	page := b.atProvider(p)
+	b := w.Browser()
+	page := atProvider(b, p)
 	refusedBy(t, "a user before the set-up", b, page)
-	page.expect(http.StatusForbidden, "not set up yet")
-	if has, err := w.store.Accounts().HasAccounts(t.Context()); err != nil || has {
-		t.Errorf("%v, %v", has, err)
+	page.Expect(http.StatusForbidden, "not set up yet")
+	if has, err := w.Store.Accounts().HasAccounts(t.Context()); err != nil || has {
+		t.Errorf("got %v, %v, want no error and false", has, err)
 	}
 }

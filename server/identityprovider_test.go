@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -155,11 +157,12 @@ func (p *identityProvider) signed(method jwt.SigningMethod, key any) func(jwt.Ma
 }
 
 // signIn is what happens in the browser at the provider: the path of the callback that it leads to.
-func (p *identityProvider) signIn(page *gotPage) string {
+func (p *identityProvider) signIn(page *servertest.Page) string {
 	p.t.Helper()
-	at, err := url.Parse(page.header.Get("Location"))
-	if err != nil || page.status != http.StatusSeeOther || at.Scheme+"://"+at.Host+at.Path != p.at.URL+"/auth" {
-		p.t.Fatalf("%d %q leads to no provider: %.600s", page.status, page.header.Get("Location"), page.body)
+	at, err := url.Parse(page.Header.Get("Location"))
+	if err != nil || page.Status != http.StatusSeeOther || at.Scheme+"://"+at.Host+at.Path != p.at.URL+"/auth" {
+		p.t.Fatalf("got %d %q, %v, want status %v to %v: %.600s", page.Status, page.Header.Get("Location"), err,
+			http.StatusSeeOther, p.at.URL+"/auth", page.Body)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,18 +183,18 @@ func (p *identityProvider) signIn(page *gotPage) string {
 }
 
 // atProvider goes to the provider and back.
-func (b *browser) atProvider(p *identityProvider) *gotPage {
-	b.w.t.Helper()
-	return b.get(p.signIn(b.get("/login/provider")))
+func atProvider(b *servertest.Browser, p *identityProvider) *servertest.Page {
+	b.W.T.Helper()
+	return b.Get(p.signIn(b.Get("/login/provider")))
 }
 
 // linked is a world in which Olivia can sign in at the provider.
-func linked(t *testing.T, p *identityProvider, options server.Options) *world {
+func linked(t *testing.T, p *identityProvider, options server.Options) *servertest.World {
 	t.Helper()
-	w := newWorld(t, options)
-	w.setPassword(owner)
-	if _, err := w.store.Accounts().LinkIdentity(t.Context(),
-		souvenir.NewIdentity{User: w.users[owner], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
+	w := servertest.New(t, options)
+	setPassword(w, servertest.Owner)
+	if _, err := w.Store.Accounts().LinkIdentity(t.Context(),
+		souvenir.NewIdentity{User: w.Users[servertest.Owner], Issuer: p.at.URL, Subject: "olivia-there"}); err != nil {
 		t.Fatal(err)
 	}
 	return w

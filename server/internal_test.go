@@ -56,7 +56,8 @@ func TestPanicsAreAnsweredAndLoggedOnce(t *testing.T) {
 		response.Body.Close()
 		if err != nil || response.StatusCode != http.StatusInternalServerError ||
 			!strings.Contains(string(body), `"isError":true`) || strings.Contains(string(body), "panic") {
-			t.Errorf("%s: %d %s %v", path, response.StatusCode, body, err)
+			t.Errorf(`%s: got %d %s %v, want no error, status code %v, "isError":true in the body and no "panic" in the body`,
+				path, response.StatusCode, body, err, http.StatusInternalServerError)
 		}
 	}
 	response, err := http.Get(at.URL + "/within")
@@ -65,7 +66,7 @@ func TestPanicsAreAnsweredAndLoggedOnce(t *testing.T) {
 		response.Body.Close()
 	}
 	if err == nil {
-		t.Error("an answer that broke off looks complete")
+		t.Error("an answer that broke off looks complete, want an error")
 	}
 	at.Close() // and with it the last request
 	for _, what := range []string{`panic="before the answer"`, `panic="within the answer"`} {
@@ -74,7 +75,7 @@ func TestPanicsAreAnsweredAndLoggedOnce(t *testing.T) {
 		}
 	}
 	if strings.Count(log.String(), "msg=request") != 3 {
-		t.Errorf("not every request is in the log:\n%s", log.String())
+		t.Errorf("not every request is in the log, want 3:\n%s", log.String())
 	}
 }
 
@@ -83,7 +84,7 @@ func TestEveryKindHasAStatus(t *testing.T) {
 		souvenir.KindInvalid: 400, souvenir.KindNotFound: 404, souvenir.KindUnauthenticated: 401, souvenir.KindForbidden: 403,
 		souvenir.KindConflict: 400,
 		souvenir.KindTooLarge: 400, souvenir.KindReadOnly: 403, souvenir.KindClosed: 500, souvenir.KindBusy: 503,
-		souvenir.KindFull: 507, souvenir.KindForeign: 500,
+		souvenir.KindFull: 507, souvenir.KindForeign: 500, souvenir.KindOutcomeUnknown: 500,
 		souvenir.KindNewer: 500, souvenir.KindCorrupt: 500, souvenir.KindInternal: 500,
 	} {
 		const cause = "the cause of it"
@@ -94,7 +95,7 @@ func TestEveryKindHasAStatus(t *testing.T) {
 	}
 	if status, message := failure.Describe(errors.New("a path of this machine")); status != 500 ||
 		message != failure.Internal {
-		t.Errorf("%d %q", status, message)
+		t.Errorf("got %d %q, want status 500 and message %v", status, message, failure.Internal)
 	}
 }
 
@@ -105,7 +106,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	for _, rt := range all {
 		name := rt.Method + " " + rt.Pattern
 		if known[name].summary == "" {
-			t.Errorf("%s is not described", name)
+			t.Errorf("%s is not described: got %v, want a summary that is not empty", name, known[name].summary)
 		}
 		delete(known, name)
 	}
@@ -139,7 +140,7 @@ func FuzzLoggedPath(f *testing.F) {
 			rest = after
 		}
 		if withoutTokens(logged) != logged {
-			t.Fatalf("%q", logged)
+			t.Fatalf("got %q, want %v", logged, logged)
 		}
 	})
 }
@@ -176,7 +177,7 @@ func FuzzForm(f *testing.F) {
 			}
 		}
 		if !bytes.Contains(body, []byte("--x--")) {
-			t.Fatalf("%q is taken for a complete form", body)
+			t.Fatalf(`%q is taken for a complete form, want "--x--" in body`, body)
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/mcpserver"
@@ -35,23 +38,23 @@ func (s tokenSender) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // connect connects the SDK's client as a caller, in a revision of the protocol.
-func (w *world) connect(caller, revision string) (*mcp.ClientSession, error) {
-	w.t.Helper()
+func connect(w *servertest.World, caller, revision string) (*mcp.ClientSession, error) {
+	w.T.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := client.Connect(w.t.Context(),
-		&mcp.StreamableClientTransport{Endpoint: w.at.URL + "/mcp", HTTPClient: withToken(w.tokens[caller])},
+	session, err := client.Connect(w.T.Context(),
+		&mcp.StreamableClientTransport{Endpoint: w.HTTP.URL + "/mcp", HTTPClient: withToken(w.Tokens[caller])},
 		&mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err == nil {
-		w.t.Cleanup(func() { session.Close() })
+		w.T.Cleanup(func() { session.Close() })
 	}
 	return session, err
 }
 
-func (w *world) mustConnect(caller, revision string) *mcp.ClientSession {
-	w.t.Helper()
-	session, err := w.connect(caller, revision)
+func mustConnect(w *servertest.World, caller, revision string) *mcp.ClientSession {
+	w.T.Helper()
+	session, err := connect(w, caller, revision)
 	if err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 	return session
 }
@@ -72,21 +75,21 @@ func callOver(ctx context.Context, t *testing.T, session *mcp.ClientSession, too
 }
 
 func TestMCPListsAndCallsToolsInEveryRevision(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for _, revision := range revisions {
 		t.Run(revision, func(t *testing.T) {
-			session := w.mustConnect(reader, revision)
+			session := mustConnect(w, servertest.Reader, revision)
 			list, err := session.ListTools(t.Context(), nil)
 			if err != nil || len(list.Tools) != 8 || list.Tools[0].Name != "memory" {
-				t.Fatalf("%v %v", list, err)
+				t.Fatalf(`got %v %v, want no error, 8 tools and name "memory"`, list, err)
 			}
-			text, isError := callOver(t.Context(), t, session, "memory", `{"action": "retrieve", "id": "`+w.memory+`"}`)
+			text, isError := callOver(t.Context(), t, session, "memory", `{"action": "retrieve", "id": "`+w.Memory+`"}`)
 			if isError || !strings.Contains(text, "opens at nine") {
-				t.Errorf("%v %s", isError, text)
+				t.Errorf(`got error %v: %s, want no error and "opens at nine"`, isError, text)
 			}
-			text, isError = callOver(t.Context(), t, session, "memory", `{"action": "retrieve", "id": "`+w.private+`"}`)
-			if !isError || strings.Contains(text, secret) {
-				t.Errorf("%v %s", isError, text)
+			text, isError = callOver(t.Context(), t, session, "memory", `{"action": "retrieve", "id": "`+w.Private+`"}`)
+			if !isError || strings.Contains(text, servertest.Secret) {
+				t.Errorf("got error %v: %s, want an error without %q", isError, text, servertest.Secret)
 			}
 		})
 	}
@@ -94,39 +97,41 @@ func TestMCPListsAndCallsToolsInEveryRevision(t *testing.T) {
 
 // Every caller lists and uses everything with the SDK's client, in both eras of the protocol.
 func TestMCPForEveryCaller(t *testing.T) {
-	mayKnow := map[string]bool{owner: true, readOnly: true, noFiles: true, noMemory: true} // of Olivia's own things
+	mayKnow := map[string]bool{servertest.Owner: true, servertest.ReadOnly: true, servertest.NoFiles: true,
+		servertest.NoMemory: true} // of Olivia's own things
 	callers := everyone(http.StatusOK, nil)
 	for number, revision := range []string{handshake, stateless} {
-		for i, caller := range sortedCallers(callers) {
+		for i, caller := range servertest.SortedCallers(callers) {
 			if !longtest.Part(number+i, 1, 2) {
 				continue
 			}
 			status := callers[caller]
 			t.Run(caller+" "+revision, func(t *testing.T) {
-				w := newWorld(t, server.Options{Toolsets: mcpserver.Toolsets()})
-				session, err := w.connect(caller, revision)
+				w := servertest.New(t, server.Options{Toolsets: mcpserver.Toolsets()})
+				session, err := connect(w, caller, revision)
 				if status != http.StatusOK {
 					if err == nil || !strings.Contains(err.Error(), "Unauthorized") {
-						t.Errorf("the connection ends with %v", err)
+						t.Errorf(`the connection ends with %v, want an error and "Unauthorized" in the error`, err)
 					}
 					return
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
-				page := w.everything(t, session)
-				if strings.Contains(page, secret) && !mayKnow[caller] {
+				page := callEverything(w, t, session)
+				if strings.Contains(page, servertest.Secret) && !mayKnow[caller] {
 					t.Errorf("%s is shown what is private", caller)
 				}
-				reads := caller != stranger && caller != admin
-				if got := strings.Contains(page, "opens at nine"); got != (reads && caller != noMemory) {
-					t.Errorf("%s is shown what is shared: %v, want %v", caller, got, (reads && caller != noMemory))
+				reads := caller != servertest.Stranger && caller != servertest.Admin
+				if got := strings.Contains(page, "opens at nine"); got != (reads && caller != servertest.NoMemory) {
+					t.Errorf("%s is shown what is shared: %v, want %v", caller, got, (reads && caller != servertest.NoMemory))
 				}
-				if got := strings.Contains(page, `soup\nfish`); got != (reads && caller != noFiles) {
-					t.Errorf("%s is shown the shared file: %v, want %v", caller, got, (reads && caller != noFiles))
+				if got := strings.Contains(page, `soup\nfish`); got != (reads && caller != servertest.NoFiles) {
+					t.Errorf("%s is shown the shared file: %v, want %v", caller, got, (reads && caller != servertest.NoFiles))
 				}
-				if strings.Contains(w.log.String(), secret) || strings.Contains(w.log.String(), "level=ERROR") {
-					t.Errorf("the log tells too much, or of a failure:\n%s", w.log.String())
+				if strings.Contains(w.Log.String(), servertest.Secret) || strings.Contains(w.Log.String(), "level=ERROR") {
+					t.Errorf("the log tells too much, or of a failure, want no %q in the log and no \"level=ERROR\" in the log:\n%s",
+						servertest.Secret, w.Log.String())
 				}
 			})
 		}
@@ -134,13 +139,13 @@ func TestMCPForEveryCaller(t *testing.T) {
 }
 
 // everything lists and uses everything, and returns what was answered.
-func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
+func callEverything(w *servertest.World, t *testing.T, session *mcp.ClientSession) string {
 	t.Helper()
 	var page strings.Builder
 	note := func(value any, err error) {
 		encoded, failed := json.Marshal(value)
 		if failed != nil {
-			t.Fatal(failed)
+			t.Fatalf("got %v, want nil", failed)
 		}
 		page.Write(encoded)
 		if err != nil {
@@ -159,14 +164,14 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 		"todo":             `{"action": "complete", "project_id": "shop", "task_id": "T1"}`,
 		"upload_document":  `{"filename": "a.txt", "content": "x"}`,
 		"list_collections": `{}`, "create_collection": `{"collection_name": "new"}`,
-		"search": `{"query": "what is the word of the shop"}`, "fetch": `{"id": "` + w.private + `"}`,
+		"search": `{"query": "what is the word of the shop"}`, "fetch": `{"id": "` + w.Private + `"}`,
 	}
 	for _, tool := range list.Tools {
 		text, _ := callOver(t.Context(), t, session, tool.Name, calls[tool.Name])
 		page.WriteString(text)
 	}
-	uris := []string{"souvenir://memories/" + w.private, "souvenir://files/" + w.hidden, "souvenir://projects/plot/main",
-		"souvenir://memories/" + w.memory}
+	uris := []string{"souvenir://memories/" + w.Private, "souvenir://files/" + w.Hidden, "souvenir://projects/plot/main",
+		"souvenir://memories/" + w.Memory}
 	for r, err := range session.Resources(t.Context(), nil) {
 		if err != nil {
 			t.Fatal(err)
@@ -193,36 +198,36 @@ func (w *world) everything(t *testing.T, session *mcp.ClientSession) string {
 }
 
 func TestMCPACredentialThatEndsBetweenTwoCalls(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for _, revision := range []string{handshake, stateless} {
-		added, err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().AddToken(t.Context(),
+		added, err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).Accounts().AddToken(t.Context(),
 			souvenir.NewToken{Name: "short"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.tokens["short"] = added.Value
-		session := w.mustConnect("short", revision)
+		w.Tokens["short"] = added.Value
+		session := mustConnect(w, "short", revision)
 		if text, isError := callOver(t.Context(), t, session, "list_collections", `{}`); isError {
-			t.Error(text)
+			t.Errorf("got the error %v, want none", text)
 		}
-		if err := w.store.As(souvenir.Access{User: w.users[owner]}).Accounts().DeleteToken(t.Context(),
+		if err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).Accounts().DeleteToken(t.Context(),
 			added.ID); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_collections"}); err == nil ||
 			!strings.Contains(err.Error(), "Unauthorized") {
-			t.Errorf("%s: the call ends with %v", revision, err)
+			t.Errorf(`%s: the call ends with %v, want an error and "Unauthorized" in the error`, revision, err)
 		}
-		a := w.message("short", handshake, `{"jsonrpc":"2.0","id":1,"method":"ping"}`).expect(http.StatusUnauthorized)
-		w.checkChallenge(a, "short", "/mcp")
+		a := postMessage(w, "short", handshake, `{"jsonrpc":"2.0","id":1,"method":"ping"}`).Expect(http.StatusUnauthorized)
+		checkChallenge(w, a, "short", "/mcp")
 	}
 }
 
 // A client of OAuth can ask for a scope when it sees the status; all others go on, and their model reads what is
 // missing.
 func TestMCPMissingScopes(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	token, _ := w.accessToken(publicAt+"/mcp", souvenir.ScopeFilesRead)
+	w := servertest.New(t, server.Options{})
+	token, _ := accessToken(w, servertest.PublicAt+"/mcp", souvenir.ScopeFilesRead)
 	for message, scope := range map[string]string{
 		`"method":"tools/call","params":{"name":"memory","arguments":{"action":"search"}}`:              "memory:read",
 		`"method":"tools/call","params":{"name":"memory","arguments":{"action":"store","content":"x"}}`: "memory:write",
@@ -232,31 +237,34 @@ func TestMCPMissingScopes(t *testing.T) {
 		`"method":"prompts/get","params":{"name":"review_gaps"}`:           "memory:read",
 	} {
 		body := `{"jsonrpc":"2.0","id":1,` + message + `}`
-		a := w.message(guest, handshake, body, "Authorization", "Bearer "+token).expect(http.StatusForbidden, scope, `"id":1`)
-		want := `Bearer error="insufficient_scope", resource_metadata="` + publicAt +
+		a := postMessage(w, servertest.Guest, handshake, body, "Authorization", "Bearer "+token).Expect(http.StatusForbidden,
+			scope, `"id":1`)
+		want := `Bearer error="insufficient_scope", resource_metadata="` + servertest.PublicAt +
 			`/.well-known/oauth-protected-resource/mcp", scope="` + scope + ` files:read"`
 		if scope == "files:write" {
 			want = strings.Replace(want, "files:write files:read", "files:read files:write", 1)
 		}
-		if got := a.header.Get("WWW-Authenticate"); got != want {
+		if got := a.Header.Get("WWW-Authenticate"); got != want {
 			t.Errorf("%s: WWW-Authenticate is %q, want %q", message, got, want)
 		}
 		if scope != "files:write" {
-			a := w.message(noMemory, handshake, body).expect(http.StatusOK, scope)
-			if a.header.Get("WWW-Authenticate") != "" {
-				t.Errorf("%s: an MCP token is challenged", message)
+			a := postMessage(w, servertest.NoMemory, handshake, body).Expect(http.StatusOK, scope)
+			if a.Header.Get("WWW-Authenticate") != "" {
+				t.Errorf("%s: an MCP token is challenged, got %v, want no WWW-Authenticate", message,
+					a.Header.Get("WWW-Authenticate"))
 			}
 		}
 	}
-	w.message(guest, handshake, `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, "Authorization", "Bearer "+
-		token).expect(http.StatusOK, "menu.txt").without("souvenir://projects")
+	postMessage(w, servertest.Guest, handshake, `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, "Authorization",
+		"Bearer "+
+			token).Expect(http.StatusOK, "menu.txt").Without("souvenir://projects")
 }
 
 func TestMCPComesFromWhereItMay(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	open := newWorld(t, server.Options{PublicURL: "not a URL"})
+	w := servertest.New(t, server.Options{})
+	open := servertest.New(t, server.Options{PublicURL: "not a URL"})
 	for _, c := range []struct {
-		w      *world
+		w      *servertest.World
 		name   string
 		value  string
 		status int
@@ -264,8 +272,9 @@ func TestMCPComesFromWhereItMay(t *testing.T) {
 		{w, "Origin", "https://evil.example", 403}, {w, "Origin", "null", 403},
 		{w, "Origin", "http://memory.example.evil.example", 403}, {w, "Origin", "http://localhost.evil.example", 403},
 		{w, "Origin", "https://memory.example", 403}, // another scheme is another origin
-		{w, "Origin", publicAt, 200}, {w, "Origin", "http://localhost:6274", 200}, {w, "Origin", "http://[::1]:80", 200},
-		{w, "Origin", "vscode-file://vscode-app", 200}, {w, "Origin", w.at.URL, 200},
+		{w, "Origin", servertest.PublicAt, 200}, {w, "Origin", "http://localhost:6274", 200}, {w, "Origin", "http://[::1]:80",
+			200},
+		{w, "Origin", "vscode-file://vscode-app", 200}, {w, "Origin", w.HTTP.URL, 200},
 		{w, "Host", "memory.example", 200}, {w, "Host", "memory.example:8443", 200}, {w, "Host", "MEMORY.example", 200},
 		{w, "Host", "localhost:1", 200}, {w, "Host", "[::1]", 200}, {w, "Host", "127.0.0.1", 200},
 		{w, "Host", "evil.example", 403}, {w, "Host", "127.0.0.1.evil.example", 403},
@@ -273,7 +282,7 @@ func TestMCPComesFromWhereItMay(t *testing.T) {
 		{open, "Host", "memory.example", 403}, {open, "Host", "localhost:8377", 200}, {open, "Host", "127.8.8.8", 200},
 	} {
 		for _, method := range []string{"POST", "GET"} {
-			r := c.w.request(owner, method, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+			r := c.w.Request(servertest.Owner, method, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 			r.Header.Set("Content-Type", "application/json")
 			if c.name == "Host" {
 				r.Host = c.value
@@ -284,19 +293,19 @@ func TestMCPComesFromWhereItMay(t *testing.T) {
 			if method == "GET" && (want == http.StatusOK || c.name == "Origin") { // reading is not refused for its origin
 				want = http.StatusMethodNotAllowed
 			}
-			if a := c.w.send(r); a.status != want {
-				t.Errorf("%s with %s %q is %d, want %d: %s", method, c.name, c.value, a.status, want, a.body)
+			if a := c.w.Send(r); a.Status != want {
+				t.Errorf("%s with %s %q is %d, want %d: %s", method, c.name, c.value, a.Status, want, a.Body)
 			}
 		}
 	}
 }
 
 func TestMCPIsNeverRedirected(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for _, path := range []string{"//mcp", "/mcp//", "/./mcp", "/mcp/x"} {
 		for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS", "PUT"} {
-			response, err := client.Do(w.request(owner, method, path, nil))
+			response, err := client.Do(w.Request(servertest.Owner, method, path, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -307,60 +316,65 @@ func TestMCPIsNeverRedirected(t *testing.T) {
 		}
 	}
 	for method, status := range map[string]int{"GET": 405, "DELETE": 405, "PUT": 405, "PATCH": 405, "OPTIONS": 204} {
-		if a := w.do(owner, method, "/mcp", "").expect(status); a.header.Get("Allow") == "" {
-			t.Errorf("%s: the answer does not say what is allowed", method)
+		if a := w.Do(servertest.Owner, method, "/mcp", "").Expect(status); a.Header.Get("Allow") == "" {
+			t.Errorf("%s: the answer does not say what is allowed, got %v, want a Allow that is not empty", method,
+				a.Header.Get("Allow"))
 		}
 	}
 }
 
 func TestMCPIsLoggedByMethodAndTool(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory",`+
-		`"arguments":{"action":"search","query":"`+secret+`"}}}`)
-	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+secret+`"}}`)
-	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"`+secret+` of the day"}`)
-	w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"`+w.tokens[owner]+`"}`)
-	w.message(owner, "", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)
-	w.message(owner, "", `{"jsonrpc":"2.0","id":1,"result":{}}`)
-	log := w.log.String()
+	w := servertest.New(t, server.Options{})
+	postMessage(w, servertest.Owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"memory",`+
+		`"arguments":{"action":"search","query":"`+servertest.Secret+`"}}}`)
+	postMessage(w, servertest.Owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+
+		servertest.Secret+`"}}`)
+	postMessage(w, servertest.Owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"`+servertest.Secret+` of the day"}`)
+	postMessage(w, servertest.Owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"`+w.Tokens[servertest.Owner]+`"}`)
+	postMessage(w, servertest.Owner, "", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`)
+	postMessage(w, servertest.Owner, "", `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	log := w.Log.String()
 	for _, part := range []string{`route="POST /mcp" path=/mcp status=200`, "mcp_method=tools/call mcp_tool=memory user=" +
-		w.users[owner], "mcp_method=tools/call user=", "mcp_method=unknown user=", "mcp_method=batch user=",
+		w.Users[servertest.Owner], "mcp_method=tools/call user=", "mcp_method=unknown user=", "mcp_method=batch user=",
 		"mcp_method=response user="} {
 		if !strings.Contains(log, part) {
-			t.Errorf("the log lacks %q:\n%s", part, log)
+			t.Errorf("the log lacks %q, want it in log:\n%s", part, log)
 		}
 	}
-	if strings.Contains(log, secret) {
-		t.Errorf("the log has what a client sent:\n%s", log)
+	if strings.Contains(log, servertest.Secret) {
+		t.Errorf("the log has what a client sent, want no %q in log:\n%s", servertest.Secret, log)
 	}
 }
 
 func TestMCPOptions(t *testing.T) {
-	w := newWorld(t, server.Options{ReadOnly: true,
+	w := servertest.New(t, server.Options{ReadOnly: true,
 		Toolsets: []mcpserver.Toolset{mcpserver.ToolsetMemory, mcpserver.ToolsetChatGPT}, Version: "9.8.7"})
-	session := w.mustConnect(owner, handshake)
+	session := mustConnect(w, servertest.Owner, handshake)
 	list, err := session.ListTools(t.Context(), nil)
 	if err != nil || len(list.Tools) != 6 || session.InitializeResult().ServerInfo.Version != "9.8.7" {
-		t.Errorf("%d tools, %v", len(list.Tools), err)
+		t.Errorf(`%d tools, %v, want no error, 6 tools and version "9.8.7"`, len(list.Tools), err)
 	}
 	if text, isError := callOver(t.Context(), t, session, "memory", `{"action": "store", "content": "x"}`); !isError ||
 		!strings.Contains(text, "reading only") {
-		t.Error(text)
+		t.Errorf(`got %v, want an error with "reading only"`, text)
 	}
 	if text, _ := callOver(t.Context(), t, session, "search",
-		`{"query": "when does the shop open"}`); !strings.Contains(text, `"url":"`+publicAt+`/memories/`+w.memory+`"`) {
-		t.Error(text)
+		`{"query": "when does the shop open"}`); !strings.Contains(text, `"url":"`+servertest.PublicAt+`/memories/`+w.Memory+
+		`"`) {
+		t.Errorf("got %v, want %q in text", text, `"url":"`+servertest.PublicAt+`/memories/`+w.Memory+`"`)
 	}
-	w.do(guest, "GET", "/tools", "").expect(http.StatusOK, "get_context").without("upload_document")
-	if a, _ := w.call(owner, "memory", `{"action": "store", "content": "x"}`); a.status != http.StatusForbidden {
-		t.Errorf("%d %s; want %v", a.status, a.body, http.StatusForbidden)
+	w.Do(servertest.Guest, "GET", "/tools", "").Expect(http.StatusOK, "get_context").Without("upload_document")
+	if a, _ := w.Call(servertest.Owner, "memory",
+		`{"action": "store", "content": "x"}`); a.Status != http.StatusForbidden {
+		t.Errorf("%d %s; want %v", a.Status, a.Body, http.StatusForbidden)
 	}
 }
 
 // Clients that stop in the midst of a message, or take no answer, are given up, and nothing is stuck.
 func TestMCPClientsThatAreSilent(t *testing.T) {
-	w := newWorld(t, server.Options{Patience: time.Second})
-	large := w.upload(owner, part{"file", "large.txt", "", strings.Repeat("0123456\n", 1<<17)}).file()
+	w := servertest.New(t, server.Options{Patience: time.Second})
+	large := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "large.txt", Kind: "",
+		Value: strings.Repeat("0123456\n", 1<<17)}))
 	read := strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"souvenir://files/`+large.ID+
 		`"}},`, 30)
 	batch := "[" + strings.TrimSuffix(read, ",") + "]"
@@ -369,39 +383,41 @@ func TestMCPClientsThatAreSilent(t *testing.T) {
 		"one who takes nothing":   fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(batch), batch),
 		"one who goes in between": "Content-Length: 100\r\n\r\n{\"jsonrpc\":",
 	} {
-		conn, err := net.Dial("tcp", w.at.Listener.Addr().String())
+		conn, err := net.Dial("tcp", w.HTTP.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
 		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: %s\r\nContent-Type: "+
-			"application/json\r\nAuthorization: Bearer %s\r\n%s", strings.ReplaceAll(name, " ", "-"), w.tokens[owner], sent)
+			"application/json\r\nAuthorization: Bearer %s\r\n%s", strings.ReplaceAll(name, " ", "-"), w.Tokens[servertest.Owner],
+			sent)
 		if name == "one who goes in between" {
 			conn.Close()
 		}
 	}
 	for _, id := range []string{"one-who-stops", "one-who-takes-nothing", "one-who-goes-in-between"} {
-		deadline := time.Now().Add(soon)
-		for !strings.Contains(w.log.String(), "msg=request request_id="+id) {
+		deadline := time.Now().Add(servertest.Soon)
+		for !strings.Contains(w.Log.String(), "msg=request request_id="+id) {
 			if time.Now().After(deadline) {
-				t.Fatalf("%s is still waited for:\n%s", id, w.log.String())
+				t.Fatalf("%s is still waited for, want it before the deadline:\n%s", id, w.Log.String())
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
-	if a := w.message(owner, "", batch).expect(http.StatusOK,
-		"the answers to this batch are too long already"); len(a.body) > 24<<20 {
-		t.Errorf("a batch is answered with %d bytes, want at most %v", len(a.body), 24<<20)
+	if a := postMessage(w, servertest.Owner, "", batch).Expect(http.StatusOK,
+		"the answers to this batch are too long already"); len(a.Body) > 24<<20 {
+		t.Errorf("a batch is answered with %d bytes, want at most %v", len(a.Body), 24<<20)
 	}
-	w.message(owner, "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`).expect(http.StatusOK)
+	postMessage(w, servertest.Owner, "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`).Expect(http.StatusOK)
 }
 
 // Many callers at once do not get each other's views.
 func TestMCPManyAtOnce(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	var all sync.WaitGroup
-	for _, caller := range []string{owner, stranger, writer, admin, owner, stranger, writer, reader} {
-		session := w.mustConnect(caller, []string{handshake, stateless}[len(caller)%2])
+	for _, caller := range []string{servertest.Owner, servertest.Stranger, servertest.Writer, servertest.Admin,
+		servertest.Owner, servertest.Stranger, servertest.Writer, servertest.Reader} {
+		session := mustConnect(w, caller, []string{handshake, stateless}[len(caller)%2])
 		all.Go(func() {
 			for range 20 {
 				result, err := session.CallTool(t.Context(),
@@ -410,8 +426,9 @@ func TestMCPManyAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if got := strings.Contains(result.Content[0].(*mcp.TextContent).Text, secret); got != (caller == owner) {
-					t.Errorf("%s sees what is Olivia's: %v, want %v", caller, got, (caller == owner))
+				if got := strings.Contains(result.Content[0].(*mcp.TextContent).Text,
+					servertest.Secret); got != (caller == servertest.Owner) {
+					t.Errorf("%s sees what is Olivia's: %v, want %v", caller, got, (caller == servertest.Owner))
 				}
 			}
 		})

@@ -19,7 +19,7 @@ func TestArgumentsAreCutOutOfLargeMessages(t *testing.T) {
 	} {
 		m, bad := parseMessage([]byte(c.before + large + c.after))
 		if bad != nil {
-			t.Fatal(name, bad.body.String())
+			t.Fatalf("got %v %v, want nil", name, bad.body.String())
 		}
 		if got := m.takeArguments(); string(got) != large {
 			t.Errorf("%s: %d bytes are cut out, want %d: %.80s", name, len(got), len(large), got)
@@ -41,10 +41,10 @@ func TestArgumentsAreCutOutOfLargeMessages(t *testing.T) {
 	} {
 		m, bad := parseMessage([]byte(message))
 		if bad != nil {
-			t.Fatal(name, bad.body.String())
+			t.Fatalf("got %v %v, want nil", name, bad.body.String())
 		}
 		if got := m.takeArguments(); got != nil || string(m.encoded) != message {
-			t.Errorf("%s: %d bytes are cut out", name, len(got))
+			t.Errorf("%s: got %d bytes cut out, want none and the message as it was", name, len(got))
 		}
 	}
 }

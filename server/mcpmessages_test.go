@@ -1,6 +1,10 @@
 package server_test
 
 import (
+	"context"
+
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -22,9 +26,9 @@ const (
 )
 
 // message sends a message as it stands; headers are names and values in turn, and an empty value leaves one out.
-func (w *world) message(caller, revision, body string, headers ...string) answer {
-	w.t.Helper()
-	r := w.request(caller, "POST", "/mcp", strings.NewReader(body))
+func postMessage(w *servertest.World, caller, revision, body string, headers ...string) servertest.Answer {
+	w.T.Helper()
+	r := w.Request(caller, "POST", "/mcp", strings.NewReader(body))
 	for i, all := 0, append([]string{"Content-Type", "application/json", "Accept", "application/json, text/event-stream",
 		"Mcp-Protocol-Version", revision}, headers...); i < len(all); i += 2 {
 		r.Header.Del(all[i])
@@ -32,7 +36,7 @@ func (w *world) message(caller, revision, body string, headers ...string) answer
 			r.Header.Set(all[i], all[i+1])
 		}
 	}
-	return w.send(r)
+	return w.Send(r)
 }
 
 // rpc is a reply.
@@ -48,23 +52,23 @@ type rpc struct {
 }
 
 // failure checks that an answer is an error of JSON-RPC.
-func (a answer) failure(id string, code int, has string) {
-	a.t.Helper()
+func failure(a servertest.Answer, id string, code int, has string) {
+	a.T.Helper()
 	var reply rpc
-	a.decode(&reply)
+	a.Decode(&reply)
 	if reply.Version != "2.0" || string(reply.ID) != id || reply.Error == nil || reply.Error.Code != code ||
 		!strings.Contains(reply.Error.Message, has) || reply.Result != nil {
-		a.t.Errorf("%.500s is not the error %d with %q to %s", a.body, code, has, id)
+		a.T.Errorf("%.500s is not the error %d with %q to %s", a.Body, code, has, id)
 	}
 	for _, word := range []string{"mcp.", "Unmarshal", "unmarshal", "JSON RPC not handled"} {
-		if strings.Contains(a.body, word) {
-			a.t.Errorf("%.500s tells of the program's own %q", a.body, word)
+		if strings.Contains(a.Body, word) {
+			a.T.Errorf("%.500s tells of the program's own %q, want it not in the body", a.Body, word)
 		}
 	}
 }
 
 func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	long := strings.Repeat("x", 100_000)
 	for _, c := range []struct {
 		revision, message string // the message's members after jsonrpc and id
@@ -127,35 +131,36 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 			case strings.Contains(c.message, "memories/none"):
 				name = "souvenir://memories/none"
 			}
-			a := w.message(owner, c.revision, `{"jsonrpc":"2.0","id":`+id+`,`+c.message+`}`, "Mcp-Method", method, "Mcp-Name",
+			a := postMessage(w, servertest.Owner, c.revision, `{"jsonrpc":"2.0","id":`+id+`,`+c.message+`}`, "Mcp-Method",
+				method, "Mcp-Name",
 				name)
-			if a.status != c.status || len(a.body) > 1000 {
-				t.Errorf("%s %.200s: status %d, want %d; %d bytes", c.revision, c.message, a.status, c.status, len(a.body))
+			if a.Status != c.status || len(a.Body) > 1000 {
+				t.Errorf("%s %.200s: status %d, want %d; %d bytes", c.revision, c.message, a.Status, c.status, len(a.Body))
 			}
-			a.failure(id, c.code, c.has)
+			failure(a, id, c.code, c.has)
 		}
 	}
 }
 
 // An id may be written in several ways; the answer has it as it came, and the error in words for clients all the same.
 func TestMCPIDsComeBackAsTheyWere(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for _, id := range []string{`"<&>"`, `"` + strings.Repeat("<", 1000) + `"`, `"\u00e9\n"`, `""`,
 		`9223372036854775807`} {
-		a := w.message(owner, handshake, `{"jsonrpc":"2.0","id":`+id+
-			`,"method":"tools/call","params":[]}`).expect(http.StatusOK)
+		a := postMessage(w, servertest.Owner, handshake, `{"jsonrpc":"2.0","id":`+id+
+			`,"method":"tools/call","params":[]}`).Expect(http.StatusOK)
 		var sent, back any
 		var reply rpc
-		a.decode(&reply)
+		a.Decode(&reply)
 		if json.Unmarshal([]byte(id), &sent) != nil || json.Unmarshal(reply.ID, &back) != nil || sent != back {
 			t.Errorf("%.100s comes back as %.100s", id, reply.ID)
 		}
-		a.expect(http.StatusOK, "are not of the form").without("Unmarshal", "unmarshal")
+		a.Expect(http.StatusOK, "are not of the form").Without("Unmarshal", "unmarshal")
 	}
 }
 
 func TestMCPHeadersMustFitTheMessage(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for _, c := range []struct {
 		headers []string
 		status  int
@@ -168,10 +173,11 @@ func TestMCPHeadersMustFitTheMessage(t *testing.T) {
 		{[]string{"Mcp-Method", "tools/list", "Mcp-Name", "list_collections"}, 400, -32020, "does not match"},
 		{[]string{"Mcp-Method", "tools/call", "Mcp-Name", "memory"}, 400, -32020, "does not match"},
 	} {
-		a := w.message(owner, stateless, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_collections",`+
-			meta+`}}`, c.headers...).expect(c.status)
+		a := postMessage(w, servertest.Owner, stateless,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_collections",`+
+				meta+`}}`, c.headers...).Expect(c.status)
 		if c.code != 0 {
-			a.failure("1", c.code, c.has)
+			failure(a, "1", c.code, c.has)
 		}
 	}
 	for _, c := range []struct {
@@ -184,18 +190,18 @@ func TestMCPHeadersMustFitTheMessage(t *testing.T) {
 		{"Accept", "application/*;q=0.5, text/html", 200}, {"Accept", "text/event-stream", 406}, {"Accept", "text/html", 406},
 		{"Last-Event-ID", "12", 200}, {"Mcp-Session-Id", "of another server", 200},
 	} {
-		a := w.message(owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, c.name, c.value)
-		if a.status != c.status {
-			t.Errorf("%s: %q is %d, want %d: %s", c.name, c.value, a.status, c.status, a.body)
+		a := postMessage(w, servertest.Owner, handshake, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, c.name, c.value)
+		if a.Status != c.status {
+			t.Errorf("%s: %q is %d, want %d: %s", c.name, c.value, a.Status, c.status, a.Body)
 		}
-		if a.status != http.StatusOK {
-			a.failure("null", -32600, "application/json")
+		if a.Status != http.StatusOK {
+			failure(a, "null", -32600, "application/json")
 		}
 	}
 }
 
 func TestMCPBodiesThatAreNoMessages(t *testing.T) {
-	w := newWorld(t, server.Options{MaxBody: 10_000})
+	w := servertest.New(t, server.Options{MaxBody: 10_000})
 	for body, want := range map[string]struct {
 		code int
 		id   string
@@ -222,12 +228,12 @@ func TestMCPBodiesThatAreNoMessages(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`:                             {-32600, "null", `the "id" is neither`},
 		`{"jsonrpc":"2.0","id":` + strings.Repeat("9", 30) + `,"method":"ping"}`: {-32600, "null", `the "id" is neither`},
 	} {
-		w.message(owner, "", body).expect(http.StatusBadRequest).failure(want.id, want.code, want.has)
+		failure(postMessage(w, servertest.Owner, "", body).Expect(http.StatusBadRequest), want.id, want.code, want.has)
 	}
 }
 
 func TestMCPNotificationsAndResponsesAreTaken(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
@@ -235,46 +241,47 @@ func TestMCPNotificationsAndResponsesAreTaken(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}`,
 		`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`,
 	} {
-		if a := w.message(owner, "", body).expect(http.StatusAccepted); a.body != "" {
-			t.Errorf("%s is answered %s; want none", body, a.body)
+		if a := postMessage(w, servertest.Owner, "", body).Expect(http.StatusAccepted); a.Body != "" {
+			t.Errorf("%s is answered %s; want none", body, a.Body)
 		}
 	}
 }
 
 func TestMCPBatchesAreAnsweredInTheRevisionsThatHaveThem(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	call := `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"memory",` +
-		`"arguments":{"action":"retrieve","id":"` + w.memory + `"}}}`
+		`"arguments":{"action":"retrieve","id":"` + w.Memory + `"}}}`
 	batch := `[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"nope"},{"jsonrpc":"2.0",` +
 		`"method":"notifications/initialized"},7,` + call + `,{"jsonrpc":"2.0","id":1,"method":"ping"}]`
 	for _, revision := range []string{"", "2024-11-05", "2025-03-26"} {
 		var replies []rpc
-		w.message(reader, revision, batch).expect(http.StatusOK, "opens at nine").decode(&replies)
+		postMessage(w, servertest.Reader, revision, batch).Expect(http.StatusOK, "opens at nine").Decode(&replies)
 		if len(replies) != 5 || replies[0].Error != nil || replies[1].Error.Code != -32601 ||
 			replies[2].Error.Code != -32600 || string(replies[3].ID) != `"c"` || replies[4].Result == nil {
 			t.Errorf("%q: %+v", revision, replies)
 		}
 	}
 	for _, revision := range []string{"2025-06-18", handshake, stateless} {
-		w.message(reader, revision, batch).expect(http.StatusBadRequest).failure("null", -32600,
+		failure(postMessage(w, servertest.Reader, revision, batch).Expect(http.StatusBadRequest), "null", -32600,
 			"has no batches; send each message by itself")
 	}
 	many := strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"tools/list"},`, 101), ",")
-	w.message(reader, "", "["+many+"]").expect(http.StatusBadRequest).failure("null", -32600,
+	failure(postMessage(w, servertest.Reader, "", "["+many+"]").Expect(http.StatusBadRequest), "null", -32600,
 		"the batch has 101 messages; 1 to 100 are allowed")
-	w.message(reader, "", "[]").expect(http.StatusBadRequest).failure("null", -32600, "the batch has 0 messages")
-	w.message(noMemory, "", "["+call+"]").expect(http.StatusOK, "memory:read").without("opens at nine")
+	failure(postMessage(w, servertest.Reader, "", "[]").Expect(http.StatusBadRequest), "null", -32600,
+		"the batch has 0 messages")
+	postMessage(w, servertest.NoMemory, "", "["+call+"]").Expect(http.StatusOK, "memory:read").Without("opens at nine")
 }
 
 // No one needs more than they ask for: a subscription to nothing ends at once.
 func TestMCPSubscriptionsEndAtOnce(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	a := w.message(owner, stateless,
+	w := servertest.New(t, server.Options{})
+	a := postMessage(w, servertest.Owner, stateless,
 		`{"jsonrpc":"2.0","id":5,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,`+
 			`"resourceSubscriptions":["souvenir://projects"]},`+meta+`}}`, "Mcp-Method", "subscriptions/listen")
-	a.expect(http.StatusOK, "notifications/subscriptions/acknowledged", `"notifications":{}`, `"resultType":"complete"`)
-	if a.header.Get("Content-Type") != "text/event-stream" {
-		t.Errorf("it is %s; want \"text/event-stream\"", a.header.Get("Content-Type"))
+	a.Expect(http.StatusOK, "notifications/subscriptions/acknowledged", `"notifications":{}`, `"resultType":"complete"`)
+	if a.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("it is %s; want \"text/event-stream\"", a.Header.Get("Content-Type"))
 	}
 }
 
@@ -296,24 +303,24 @@ func FuzzMCPMessage(f *testing.F) {
 			f.Add(seed, i)
 		}
 	}
-	p, err := template()
+	p, err := servertest.Template()
 	if err != nil {
 		f.Fatal(err)
 	}
 	path := filepath.Join(f.TempDir(), "world.db")
-	if err := os.WriteFile(path, p.database, 0o600); err != nil {
+	if err := os.WriteFile(path, p.Database, 0o600); err != nil {
 		f.Fatal(err)
 	}
-	store, err := souvenir.Open(background, path, nil)
+	store, err := souvenir.Open(context.Background(), path, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { store.Close() })
-	log := &syncBuffer{}
+	log := &servertest.SyncBuffer{}
 	handler := server.New(store, &server.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	f.Fuzz(func(t *testing.T, body string, revision int) {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/mcp", strings.NewReader(body))
-		r.Header.Set("Authorization", "Bearer "+p.tokens[limited])
+		r.Header.Set("Authorization", "Bearer "+p.Tokens[servertest.Limited])
 		if known := []string{"", handshake, stateless}[(revision%3+3)%3]; known != "" {
 			r.Header.Set("Mcp-Protocol-Version", known)
 		}
@@ -323,8 +330,10 @@ func FuzzMCPMessage(f *testing.F) {
 			answer.Body.Len() == 0 && answer.Code != http.StatusAccepted {
 			t.Errorf("%q is answered %q", body, answer.Body)
 		}
-		if answer.Code >= 500 || strings.Contains(log.String(), "panic") || strings.Contains(answer.Body.String(), secret) {
-			t.Errorf("%q: %d %s", body, answer.Code, answer.Body)
+		if answer.Code >= 500 || strings.Contains(log.String(), "panic") || strings.Contains(answer.Body.String(),
+			servertest.Secret) {
+			t.Errorf(`%q: got %d %s, want code less than 500, no "panic" in the log and no %q in the body`, body, answer.Code,
+				answer.Body, servertest.Secret)
 		}
 	})
 }

@@ -13,7 +13,8 @@ func TestTheTextsOfTheSDKAreThoseOfItsVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(required), "github.com/modelcontextprotocol/go-sdk "+sdkVersion+"\n") {
-		t.Errorf("go.mod requires another version of the SDK than %s: review the texts in mcpsdk.go, and "+
-			"whether mcparguments.go and mcpserver/linemessage.go are still needed", sdkVersion)
+		t.Errorf("go.mod requires another version of the SDK than %s: review the texts in mcpsdk.go, and whether "+
+			"mcparguments.go and mcpserver/linemessage.go are still needed, want %q in the required", sdkVersion,
+			"github.com/modelcontextprotocol/go-sdk "+sdkVersion+"\n")
 	}
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -53,25 +55,26 @@ func TestMCPTranscripts(t *testing.T) {
 	}
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			w := newWorld(t, server.Options{Version: "1.2.3"})
+			w := servertest.New(t, server.Options{Version: "1.2.3"})
 			comment, sections := readTranscript(t, path)
-			steady := w.steady()
+			steady := steady(w)
 			got := comment
 			for i, s := range sections {
 				caller, isRequest := strings.CutPrefix(s.name, "request, as ")
 				if !isRequest {
 					continue
 				}
-				answer := steady(w.replay(caller, s.text))
+				answer := steady(replay(w, caller, s.text))
 				got += "-- " + s.name + " --\n" + s.text + "-- answer --\n" + answer
 				if *update {
 					continue
 				}
 				if i+1 == len(sections) || sections[i+1].name != "answer" {
-					t.Fatalf("section %d has no answer; -update writes it", i+1)
+					t.Fatalf(`section %d has no answer; -update writes it, want i + 1 other than %v and name "answer"`, i+1,
+						len(sections))
 				}
 				if want := sections[i+1].text; answer != want {
-					t.Errorf("section %d, %s\nis answered\n%s\nnot\n%s", i+1, s.text, answer, want)
+					t.Errorf("section %d, %s\nis answered\n%s\nwant\n%s", i+1, s.text, answer, want)
 				}
 			}
 			if *update {
@@ -84,8 +87,8 @@ func TestMCPTranscripts(t *testing.T) {
 }
 
 // replay sends a request and shows its answer: status, the headers that a client looks at, and the body, indented.
-func (w *world) replay(caller, request string) string {
-	w.t.Helper()
+func replay(w *servertest.World, caller, request string) string {
+	w.T.Helper()
 	head, body, _ := strings.Cut(request, "\n\n")
 	method := http.MethodPost
 	headers := []string{}
@@ -97,25 +100,25 @@ func (w *world) replay(caller, request string) string {
 		}
 		headers = append(headers, name, value)
 	}
-	ids := strings.NewReplacer("{memory}", w.memory, "{private}", w.private, "{file}", w.file)
-	r := w.request(caller, method, "/mcp", strings.NewReader(ids.Replace(body)))
+	ids := strings.NewReplacer("{memory}", w.Memory, "{private}", w.Private, "{file}", w.File)
+	r := w.Request(caller, method, "/mcp", strings.NewReader(ids.Replace(body)))
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], ids.Replace(headers[i+1]))
 	}
-	a := w.send(r)
+	a := w.Send(r)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d %s\n", a.status, http.StatusText(a.status))
+	fmt.Fprintf(&b, "%d %s\n", a.Status, http.StatusText(a.Status))
 	for _, name := range []string{"Content-Type", "Cache-Control", "Allow", "Www-Authenticate"} {
-		if value := a.header.Get(name); value != "" {
+		if value := a.Header.Get(name); value != "" {
 			fmt.Fprintf(&b, "%s: %s\n", name, value)
 		}
 	}
 	b.WriteString("\n")
 	var indented bytes.Buffer
-	if json.Indent(&indented, []byte(a.body), "", "  ") == nil {
+	if json.Indent(&indented, []byte(a.Body), "", "  ") == nil {
 		b.WriteString(strings.TrimSpace(indented.String()) + "\n")
 	} else {
-		b.WriteString(strings.TrimSpace(a.body) + "\n")
+		b.WriteString(strings.TrimSpace(a.Body) + "\n")
 	}
 	return b.String()
 }
@@ -127,9 +130,9 @@ var (
 )
 
 // steady returns what puts names in place of ids and times, which are new in each run.
-func (w *world) steady() func(string) string {
-	names := map[string]string{w.memory: "{memory}", w.private: "{private}", w.file: "{file}", w.hidden: "{hidden}"}
-	for caller, id := range w.users {
+func steady(w *servertest.World) func(string) string {
+	names := map[string]string{w.Memory: "{memory}", w.Private: "{private}", w.File: "{file}", w.Hidden: "{hidden}"}
+	for caller, id := range w.Users {
 		names[id] = "{user " + caller + "}"
 	}
 	unknown := 0

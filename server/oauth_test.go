@@ -1,6 +1,10 @@
 package server_test
 
 import (
+	"context"
+
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -20,124 +24,102 @@ import (
 // oauthEndpoints are the endpoints of OAuth, but the token endpoint, for everyone who may knock. Olivia has made the
 // client app.
 func oauthEndpoints() []endpoint {
-	open := map[string]int{guest: 200, stranger: 200, garbage: 200, revoked: 200}
-	created := map[string]int{guest: 201, stranger: 201, garbage: 201, revoked: 201}
-	own := everyone(404, map[string]int{owner: 200, noFiles: 403, limited: 403, readOnly: 403, noMemory: 403})
+	open := map[string]int{servertest.Guest: 200, servertest.Stranger: 200, servertest.Garbage: 200,
+		servertest.Revoked: 200}
+	created := map[string]int{servertest.Guest: 201, servertest.Stranger: 201, servertest.Garbage: 201,
+		servertest.Revoked: 201}
+	own := everyone(404, map[string]int{servertest.Owner: 200, servertest.NoFiles: 403, servertest.Limited: 403,
+		servertest.ReadOnly: 403, servertest.NoMemory: 403})
 	return []endpoint{
 		{name: "server metadata", method: "GET", path: "/.well-known/oauth-authorization-server", rows: open,
-			has: []string{`"issuer":"` + publicAt + `"`}},
+			has: []string{`"issuer":"` + servertest.PublicAt + `"`}},
 		{name: "server metadata of OpenID Connect", method: "GET", path: "/.well-known/openid-configuration", rows: open,
-			has: []string{`"issuer":"` + publicAt + `"`}},
+			has: []string{`"issuer":"` + servertest.PublicAt + `"`}},
 		{name: "resource metadata", method: "GET", path: "/.well-known/oauth-protected-resource", rows: open,
-			has: []string{`"resource":"` + publicAt + `"`}},
+			has: []string{`"resource":"` + servertest.PublicAt + `"`}},
 		{name: "resource metadata of MCP", method: "GET", path: "/.well-known/oauth-protected-resource/mcp", rows: open,
-			has: []string{`"resource":"` + publicAt + `/mcp"`}},
+			has: []string{`"resource":"` + servertest.PublicAt + `/mcp"`}},
 		{name: "register", method: "POST", path: "/oauth/register", rows: created,
-			has: []string{`"client_secret_expires_at":0`}, without: []string{secret},
+			has: []string{`"client_secret_expires_at":0`}, without: []string{servertest.Secret},
 			body: `{"redirect_uris": ["https://client.example/callback"]}`},
 		{name: "register where old clients guess", method: "POST", path: "/register", rows: created,
-			has: []string{`"client_id":`}, without: []string{secret, "null"},
+			has: []string{`"client_id":`}, without: []string{servertest.Secret, "null"},
 			body: `{"redirect_uris": ["https://client.example/callback"], "token_endpoint_auth_method": "none"}`},
 		{name: "revoke", method: "POST", path: "/oauth/revoke", form: true, body: "token=unknown", rows: open,
 			has: []string{"{}"}},
 
 		{name: "list clients", method: "GET", path: "/oauth/admin/clients",
-			rows: everyone(200, map[string]int{limited: 403, noMemory: 403}), has: []string{`"clients":[`, `"count":`},
+			rows: everyone(200, map[string]int{servertest.Limited: 403, servertest.NoMemory: 403}), has: []string{`"clients":[`,
+				`"count":`},
 			without: []string{"client_secret\""}},
 		{name: "make a client", method: "POST", path: "/oauth/admin/clients",
-			has: []string{`"client_id":"mine"`, `"client_secret":"s3cr3t"`, `"active":true`}, without: []string{secret},
+			has:     []string{`"client_id":"mine"`, `"client_secret":"s3cr3t"`, `"active":true`},
+			without: []string{servertest.Secret},
 			body: `{"client_id": "mine", "client_secret": "s3cr3t", "name": "Mine", "redirect_uris": ` +
 				`["https://mine.example/callback"]}`,
-			rows: everyone(200, map[string]int{limited: 403, readOnly: 403, noFiles: 403, noMemory: 403})},
+			rows: everyone(200, map[string]int{servertest.Limited: 403, servertest.ReadOnly: 403, servertest.NoFiles: 403,
+				servertest.NoMemory: 403})},
 		{name: "regenerate a secret", method: "POST", path: "/oauth/admin/clients/app/regenerate-secret", rows: own,
 			has: []string{`"client_secret":"`, `"client_id":"app"`}},
 		{name: "deactivate a client", method: "DELETE", path: "/oauth/admin/clients/app", rows: own,
-			has: []string{`"success":true`}, without: []string{secret}},
+			has: []string{`"success":true`}, without: []string{servertest.Secret}},
 	}
-}
-
-// post sends a form as a client does.
-func (w *world) post(path string, form url.Values) answer {
-	w.t.Helper()
-	return w.send(w.formRequest(path, form.Encode()))
-}
-
-func (w *world) formRequest(path, form string) *http.Request {
-	w.t.Helper()
-	r := w.request(guest, "POST", path, strings.NewReader(form))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return r
 }
 
 // refused checks an error of an OAuth endpoint.
-func (a answer) refused(status int, code string, has ...string) answer {
-	a.t.Helper()
-	a.expect(status, append(has, `"error":"`+code+`"`, `"error_description":"`)...)
-	if got := a.header.Get("Cache-Control"); got != "no-store" {
-		a.t.Errorf("Cache-Control is %q, want \"no-store\"", got)
+func refused(a servertest.Answer, status int, code string, has ...string) servertest.Answer {
+	a.T.Helper()
+	a.Expect(status, append(has, `"error":"`+code+`"`, `"error_description":"`)...)
+	if got := a.Header.Get("Cache-Control"); got != "no-store" {
+		a.T.Errorf("Cache-Control is %q, want \"no-store\"", got)
 	}
-	if got := a.header.Get("Content-Type"); got != "application/json" {
-		a.t.Errorf("Content-Type is %q, want \"application/json\"", got)
+	if got := a.Header.Get("Content-Type"); got != "application/json" {
+		a.T.Errorf("Content-Type is %q, want \"application/json\"", got)
 	}
 	return a
 }
 
-// tokens reads the answer of the token endpoint.
-func (a answer) tokens() (set souvenir.TokenSet) {
-	a.t.Helper()
-	a.expect(http.StatusOK)
-	a.decode(&set)
-	if set.TokenType != "Bearer" || set.ExpiresIn != 3600 || set.AccessToken == "" || set.RefreshToken == "" ||
-		set.Scope == "" {
-		a.t.Errorf("the tokens are %s", a.body)
-	}
-	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Pragma") != "no-cache" {
-		a.t.Errorf("tokens could be kept: %v", a.header)
-	}
-	return set
-}
-
 // works says with which status an access token is taken.
-func (w *world) works(token string) int {
-	w.t.Helper()
-	r := w.request(guest, "GET", "/api/owner-ids/me", nil)
+func works(w *servertest.World, token string) int {
+	w.T.Helper()
+	r := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
 	r.Header.Set("Authorization", "Bearer "+token)
-	return w.send(r).status
+	return w.Send(r).Status
 }
 
-func (w *world) expectWorks(what, token string, status int) {
-	w.t.Helper()
-	if got := w.works(token); got != status {
-		w.t.Errorf("%s is answered with %d, want %d", what, got, status)
+func expectWorks(w *servertest.World, what, token string, status int) {
+	w.T.Helper()
+	if got := works(w, token); got != status {
+		w.T.Errorf("%s is answered with %d, want %d", what, got, status)
 	}
 }
 
 // newWorldAt is newWorld with a clock that the test moves. It begins now, since the server has no other.
-func newWorldAt(t *testing.T, options server.Options) (w *world, pass func(time.Duration)) {
+func newWorldAt(t *testing.T, options server.Options) (w *servertest.World, pass func(time.Duration)) {
 	t.Helper()
-	p, err := template()
+	p, err := servertest.Template()
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "world.db")
-	if err := os.WriteFile(path, p.database, 0o600); err != nil {
+	if err := os.WriteFile(path, p.Database, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var ahead atomic.Int64
-	store, err := souvenir.Open(background, path,
+	store, err := souvenir.Open(context.Background(), path,
 		&souvenir.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, p, store, options), func(d time.Duration) { ahead.Add(int64(d)) }
+	return servertest.Serve(t, p, store, options), func(d time.Duration) { ahead.Add(int64(d)) }
 }
 
 func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
-	w := newWorld(t, server.Options{PublicURL: "https://memory.example/"})
+	w := servertest.New(t, server.Options{PublicURL: "https://memory.example/"})
 	var found map[string]any
-	a := w.do(guest, "GET", "/.well-known/oauth-authorization-server", "").expect(http.StatusOK).without("null",
+	a := w.Do(servertest.Guest, "GET", "/.well-known/oauth-authorization-server", "").Expect(http.StatusOK).Without("null",
 		"offline_access", `"admin"`)
-	a.decode(&found)
+	a.Decode(&found)
 	for name, want := range map[string]any{
 		"issuer":                                         "https://memory.example",
 		"authorization_endpoint":                         "https://memory.example/oauth/authorize",
@@ -161,62 +143,65 @@ func TestServerMetadataIsWhatClientsNeed(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"token_endpoint", "revocation_endpoint", "registration_endpoint", "jwks_uri"} {
-		if a := w.do(guest, "GET", strings.TrimPrefix(found[name].(string), "https://memory.example"),
-			""); a.status == http.StatusNotFound {
-			t.Errorf("%s is not served", name)
+		if a := w.Do(servertest.Guest, "GET", strings.TrimPrefix(found[name].(string), "https://memory.example"),
+			""); a.Status == http.StatusNotFound {
+			t.Errorf("%s is not served: got %v, want status other than %v", name, a.Status, http.StatusNotFound)
 		}
 	}
-	if alias := w.do(guest, "GET", "/.well-known/openid-configuration", ""); alias.body != a.body {
-		t.Errorf("the alias differs: %s; want %v", alias.body, a.body)
+	if alias := w.Do(servertest.Guest, "GET", "/.well-known/openid-configuration", ""); alias.Body != a.Body {
+		t.Errorf("the alias differs: %s; want %v", alias.Body, a.Body)
 	}
-	w.do(guest, "GET", "/.well-known/oauth-protected-resource/mcp", "").expect(http.StatusOK,
+	w.Do(servertest.Guest, "GET", "/.well-known/oauth-protected-resource/mcp", "").Expect(http.StatusOK,
 		`"resource":"https://memory.example/mcp"`,
 		`"authorization_servers":["https://memory.example"]`,
-		`"bearer_methods_supported":["header"]`).without("offline_access",
+		`"bearer_methods_supported":["header"]`).Without("offline_access",
 		"null")
 }
 
 // Browsers may read metadata and use the endpoints from pages of any origin; what is public is kept for a while, all
 // else never.
 func TestOAuthHeaders(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for _, path := range []string{
 		"/.well-known/oauth-authorization-server", "/.well-known/openid-configuration",
 		"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
 	} {
-		a, head := w.do(guest, "GET", path, "").expect(http.StatusOK), w.do(guest, "HEAD", path, "").expect(http.StatusOK)
-		if a.header.Get("Cache-Control") != "public, max-age=300" || a.header.Get("Access-Control-Allow-Origin") != "*" ||
-			head.body != "" {
-			t.Errorf("%s: %v", path, a.header)
+		a, head := w.Do(servertest.Guest, "GET", path, "").Expect(http.StatusOK), w.Do(servertest.Guest, "HEAD", path,
+			"").Expect(http.StatusOK)
+		if a.Header.Get("Cache-Control") != "public, max-age=300" || a.Header.Get("Access-Control-Allow-Origin") != "*" ||
+			head.Body != "" {
+			t.Errorf(`%s: got %v, want Cache-Control "public, max-age=300", Access-Control-Allow-Origin "*" and no body`, path,
+				a.Header)
 		}
 	}
 	for _, path := range []string{"/.well-known/oauth-authorization-server", "/oauth/token", "/token", "/oauth/revoke",
 		"/oauth/register", "/register"} {
-		r := w.request(guest, "OPTIONS", path, nil)
+		r := w.Request(servertest.Guest, "OPTIONS", path, nil)
 		r.Header.Set("Origin", "https://chat.example")
-		a := w.send(r).expect(http.StatusNoContent)
-		if a.header.Get("Access-Control-Allow-Origin") != "*" ||
-			!strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization, Content-Type") ||
-			a.header.Get("Access-Control-Allow-Credentials") != "" {
-			t.Errorf("%s: %v", path, a.header)
+		a := w.Send(r).Expect(http.StatusNoContent)
+		if a.Header.Get("Access-Control-Allow-Origin") != "*" ||
+			!strings.Contains(a.Header.Get("Access-Control-Allow-Headers"), "Authorization, Content-Type") ||
+			a.Header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf(`%s: got %v, want Access-Control-Allow-Origin "*", "Authorization, Content-Type" in the `+
+				"Access-Control-Allow-Headers and no Access-Control-Allow-Credentials", path, a.Header)
 		}
 	}
 	for _, path := range []string{"/oauth/token", "/token", "/oauth/revoke", "/oauth/register"} {
-		a := w.do(guest, "GET", path, "").refused(http.StatusMethodNotAllowed, "invalid_request", "OPTIONS, POST")
-		if a.header.Get("Allow") != "OPTIONS, POST" {
-			t.Errorf("%s: %v", path, a.header)
+		a := refused(w.Do(servertest.Guest, "GET", path, ""), http.StatusMethodNotAllowed, "invalid_request", "OPTIONS, POST")
+		if a.Header.Get("Allow") != "OPTIONS, POST" {
+			t.Errorf(`%s: %v, got %v, want "OPTIONS, POST"`, path, a.Header, a.Header.Get("Allow"))
 		}
 	}
 }
 
 // With a prefix, the documents lie below it and, as the RFCs have it, between host and prefix.
 func TestMetadataOfAPrefix(t *testing.T) {
-	w := newWorld(t, server.Options{PublicURL: "https://example.com/memory"})
-	mounted := server.New(w.store, &server.Options{PublicURL: "https://example.com/memory"})
+	w := servertest.New(t, server.Options{PublicURL: "https://example.com/memory"})
+	mounted := server.New(w.Store, &server.Options{PublicURL: "https://example.com/memory"})
 	mux := http.NewServeMux()
 	mux.Handle("/memory/", http.StripPrefix("/memory", mounted))
 	mux.Handle("/.well-known/", mounted)
-	w.at.Config.Handler, w.doc = mux, nil
+	w.HTTP.Config.Handler, w.Doc = mux, nil
 	for path, has := range map[string]string{
 		"/memory/.well-known/oauth-authorization-server":     `"issuer":"https://example.com/memory"`,
 		"/memory/.well-known/openid-configuration":           `"token_endpoint":"https://example.com/memory/oauth/token"`,
@@ -228,32 +213,35 @@ func TestMetadataOfAPrefix(t *testing.T) {
 		"/memory/.well-known/oauth-protected-resource":       `"resource":"https://example.com/memory"`,
 		"/memory/.well-known/oauth-authorization-server/mcp": "",
 	} {
-		a := w.do(guest, "GET", path, "")
+		a := w.Do(servertest.Guest, "GET", path, "")
 		if has == "" {
-			a.expect(http.StatusNotFound, "isError")
+			a.Expect(http.StatusNotFound, "isError")
 			continue
 		}
-		a.expect(http.StatusOK, has)
+		a.Expect(http.StatusOK, has)
 	}
-	challenge := w.do(guest, "POST", "/memory/mcp", "{}").expect(http.StatusUnauthorized).header.Get("WWW-Authenticate")
+	challenge := w.Do(servertest.Guest, "POST", "/memory/mcp",
+		"{}").Expect(http.StatusUnauthorized).Header.Get("WWW-Authenticate")
 	_, after, _ := strings.Cut(challenge, `resource_metadata="https://example.com`)
 	where, _, _ := strings.Cut(after, `"`)
-	w.do(guest, "GET", where, "").expect(http.StatusOK, `"resource":"https://example.com/memory/mcp"`)
+	w.Do(servertest.Guest, "GET", where, "").Expect(http.StatusOK, `"resource":"https://example.com/memory/mcp"`)
 }
 
 func TestRegistrationIsEchoed(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	var found map[string]any
-	w.do(guest, "POST", "/oauth/register",
-		`{"redirect_uris": ["http://localhost:1234/callback", "cursor://anysphere.cursor-mcp/oauth/callback"], "client_name": "Claude",
-		"client_uri": "https://claude.ai", "logo_uri": null, "scope": "memory:read offline_access", "grant_types": ["authorization_code", "refresh_token", "implicit"],
-		"response_types": ["code"], "token_endpoint_auth_method": "none", "software_id": "x", "custom": {"a": [1, 2]}}`).expect(http.StatusCreated).without("null", "client_secret").decode(&found)
+	w.Do(servertest.Guest, "POST", "/oauth/register",
+		`{"redirect_uris": ["http://localhost:1234/callback", "cursor://anysphere.cursor-mcp/oauth/callback"],
+		"client_name": "Claude", "client_uri": "https://claude.ai", "logo_uri": null,
+		"scope": "memory:read offline_access", "grant_types": ["authorization_code", "refresh_token", "implicit"],
+		"response_types": ["code"], "token_endpoint_auth_method": "none", "software_id": "x", "custom": {"a": [1, 2]}}`).
+		Expect(http.StatusCreated).Without("null", "client_secret").Decode(&found)
 	want := `{"client_name":"Claude","client_uri":"https://claude.ai","custom":{"a":[1,2]},` +
 		`"grant_types":["authorization_code","refresh_token"],` +
 		`"redirect_uris":["http://localhost:1234/callback","cursor://anysphere.cursor-mcp/oauth/callback"],` +
 		`"response_types":["code"],"scope":"memory:read","software_id":"x","token_endpoint_auth_method":"none"}`
 	if found["client_id"] == "" || found["client_id_issued_at"] == 0.0 {
-		t.Errorf("%v", found)
+		t.Errorf("got %v, want a client_id and a time in client_id_issued_at", found)
 	}
 	maps.DeleteFunc(found, func(name string, _ any) bool {
 		return slices.Contains([]string{"client_id", "client_id_issued_at"}, name)
@@ -261,13 +249,13 @@ func TestRegistrationIsEchoed(t *testing.T) {
 	if got, err := json.Marshal(found); err != nil || string(got) != want {
 		t.Errorf("the answer is %s, want %s", got, want)
 	}
-	w.do(guest, "POST", "/oauth/register",
-		`{"redirect_uris": ["https://a.example/b"], "client_id": "chosen"}`).expect(http.StatusCreated,
-		`"token_endpoint_auth_method":"client_secret_basic"`, `"client_secret_expires_at":0`).without("chosen")
+	w.Do(servertest.Guest, "POST", "/oauth/register",
+		`{"redirect_uris": ["https://a.example/b"], "client_id": "chosen"}`).Expect(http.StatusCreated,
+		`"token_endpoint_auth_method":"client_secret_basic"`, `"client_secret_expires_at":0`).Without("chosen")
 }
 
 func TestWrongRegistrations(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for name, c := range map[string]struct{ kind, body, code, has string }{
 		"no JSON": {"application/json", `{"redirect_uris": `, "invalid_client_metadata", "JSON"},
 		"a form": {"application/x-www-form-urlencoded", `redirect_uris=x`, "invalid_client_metadata",
@@ -299,13 +287,13 @@ func TestWrongRegistrations(t *testing.T) {
 			strings.Repeat("x", 20<<10) + `"}`, "invalid_client_metadata", "16384"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := w.request(guest, "POST", "/oauth/register", strings.NewReader(c.body))
+			r := w.Request(servertest.Guest, "POST", "/oauth/register", strings.NewReader(c.body))
 			r.Header.Set("Content-Type", c.kind)
-			a := w.send(r).refused(http.StatusBadRequest, c.code, c.has)
+			a := refused(w.Send(r), http.StatusBadRequest, c.code, c.has)
 			var failure struct {
 				Description string `json:"error_description"`
 			}
-			a.decode(&failure)
+			a.Decode(&failure)
 			if strings.ContainsFunc(failure.Description,
 				func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 				t.Errorf("%q has characters that a description has not", failure.Description)
@@ -316,96 +304,96 @@ func TestWrongRegistrations(t *testing.T) {
 
 // Many may register from one address, not any number; others are not held up by it, nor can anyone pass for others.
 func TestRegistrationsAreLimitedByAddress(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	const body = `{"redirect_uris": ["https://client.example/callback"], "token_endpoint_auth_method": "none"}`
-	register := func(forwarded string) answer {
-		r := w.request(guest, "POST", "/oauth/register", strings.NewReader(body))
+	register := func(forwarded string) servertest.Answer {
+		r := w.Request(servertest.Guest, "POST", "/oauth/register", strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("X-Forwarded-For", forwarded)
-		return w.send(r)
+		return w.Send(r)
 	}
 	for i := range 100 {
-		register("198.51.100.7").expect(http.StatusCreated)
+		register("198.51.100.7").Expect(http.StatusCreated)
 		if i == 50 {
-			register("6.6.6.6, 2001:db8::1").expect(http.StatusCreated)
+			register("6.6.6.6, 2001:db8::1").Expect(http.StatusCreated)
 		}
 	}
-	a := register("6.6.6.6, 198.51.100.7").refused(http.StatusTooManyRequests, "temporarily_unavailable", "try again in")
-	if seconds := a.header.Get("Retry-After"); seconds == "" || seconds == "0" || len(seconds) > 1 {
-		t.Errorf("Retry-After is %q", seconds)
+	a := refused(register("6.6.6.6, 198.51.100.7"), http.StatusTooManyRequests, "temporarily_unavailable", "try again in")
+	if seconds := a.Header.Get("Retry-After"); seconds == "" || seconds == "0" || len(seconds) > 1 {
+		t.Errorf(`Retry-After is %q, want a seconds that is not empty, seconds other than "0" and at most 1 second`, seconds)
 	}
-	register("198.51.100.8").expect(http.StatusCreated)
+	register("198.51.100.8").Expect(http.StatusCreated)
 }
 
 // The three ways in which a client says who it is, and those in which real ones look for the right one.
 func TestClientsAuthenticateAsTheyLike(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	basic := func(form url.Values, id, secret string) answer {
+	w := servertest.New(t, server.Options{})
+	basic := func(form url.Values, id, secret string) servertest.Answer {
 		form.Del("client_secret")
-		r := w.formRequest("/oauth/token", form.Encode())
+		r := w.FormRequest("/oauth/token", form.Encode())
 		r.SetBasicAuth(id, secret)
-		return w.send(r)
+		return w.Send(r)
 	}
 	for _, method := range []string{"client_secret_basic", "client_secret_post", "none"} {
-		app := w.register(method)
+		app := w.Register(method)
 		if (app.Secret == "") != (method == "none") || app.Method != method {
 			t.Errorf("with %s was registered %+v", method, app)
 		}
-		w.expectWorks("a token", w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens().AccessToken, http.StatusOK)
-		set := basic(app.codeForm(w.letIn(app)), app.ID, app.Secret).tokens()
-		w.expectWorks("a token", set.AccessToken, http.StatusOK)
-		form := app.refreshForm(set.RefreshToken)
+		expectWorks(w, "a token", w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens().AccessToken, http.StatusOK)
+		set := basic(app.CodeForm(w.LetIn(app)), app.ID, app.Secret).Tokens()
+		expectWorks(w, "a token", set.AccessToken, http.StatusOK)
+		form := app.RefreshForm(set.RefreshToken)
 		form.Del("client_id")
-		basic(form, app.ID, app.Secret).tokens()
+		basic(form, app.ID, app.Secret).Tokens()
 		for path := range map[string]bool{"/oauth/token": true, "/token": true} {
-			w.post(path, app.codeForm(w.letIn(app))).tokens()
+			w.Post(path, app.CodeForm(w.LetIn(app))).Tokens()
 		}
 	}
 
 	// A secret that a user has chosen, in a header with and without the encoding that it should have.
 	const chosen = "a+b%c/d=e:f&g"
-	var app oauthApp
-	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "one:two", "client_secret": "`+chosen+
-		`", "redirect_uris": ["`+callback+`"]}`).expect(http.StatusOK).decode(&app)
-	basic(app.codeForm(w.letIn(app)), url.QueryEscape(app.ID), url.QueryEscape(chosen)).tokens()
-	app = oauthApp{}
-	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "three", "client_secret": "`+chosen+
-		`", "redirect_uris": ["`+callback+`"]}`).expect(http.StatusOK).decode(&app)
-	basic(app.codeForm(w.letIn(app)), app.ID, chosen).tokens()
+	var app servertest.App
+	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"client_id": "one:two", "client_secret": "`+chosen+
+		`", "redirect_uris": ["`+servertest.Callback+`"]}`).Expect(http.StatusOK).Decode(&app)
+	basic(app.CodeForm(w.LetIn(app)), url.QueryEscape(app.ID), url.QueryEscape(chosen)).Tokens()
+	app = servertest.App{}
+	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"client_id": "three", "client_secret": "`+chosen+
+		`", "redirect_uris": ["`+servertest.Callback+`"]}`).Expect(http.StatusOK).Decode(&app)
+	basic(app.CodeForm(w.LetIn(app)), app.ID, chosen).Tokens()
 
 	// Libraries that do not know try a wrong way first, with the code that they then send again.
-	app = w.register("client_secret_post")
-	form := app.codeForm(w.letIn(app))
-	a := basic(maps.Clone(form), app.ID, "").refused(http.StatusUnauthorized, "invalid_client", "Invalid client")
-	if !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Basic ") {
-		t.Errorf("WWW-Authenticate is %q, want at its start \"Basic \"", a.header.Get("WWW-Authenticate"))
+	app = w.Register("client_secret_post")
+	form := app.CodeForm(w.LetIn(app))
+	a := refused(basic(maps.Clone(form), app.ID, ""), http.StatusUnauthorized, "invalid_client", "Invalid client")
+	if !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Basic ") {
+		t.Errorf("WWW-Authenticate is %q, want at its start \"Basic \"", a.Header.Get("WWW-Authenticate"))
 	}
-	w.post("/oauth/token", form).tokens()
+	w.Post("/oauth/token", form).Tokens()
 }
 
 func TestForms(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("client_secret_post")
+	w := servertest.New(t, server.Options{})
+	app := w.Register("client_secret_post")
 	for name, c := range map[string]struct {
 		kind, form string
 		status     int
 	}{
-		"with a charset": {"application/x-www-form-urlencoded; charset=UTF-8", app.codeForm(w.letIn(app)).Encode(),
+		"with a charset": {"application/x-www-form-urlencoded; charset=UTF-8", app.CodeForm(w.LetIn(app)).Encode(),
 			200},
-		"without a type": {"", app.codeForm(w.letIn(app)).Encode(), 200},
-		"with the resource": {"application/x-www-form-urlencoded", app.codeForm(w.letIn(app)).Encode() + "&resource=" +
-			publicAt + "/mcp/&resource=" + publicAt + "/mcp", 200},
-		"with empty parameters": {"application/x-www-form-urlencoded", app.codeForm(w.letIn(app)).Encode() +
+		"without a type": {"", app.CodeForm(w.LetIn(app)).Encode(), 200},
+		"with the resource": {"application/x-www-form-urlencoded", app.CodeForm(w.LetIn(app)).Encode() + "&resource=" +
+			servertest.PublicAt + "/mcp/&resource=" + servertest.PublicAt + "/mcp", 200},
+		"with empty parameters": {"application/x-www-form-urlencoded", app.CodeForm(w.LetIn(app)).Encode() +
 			"&resource=&scope=", 200},
-		"with unknown ones": {"application/x-www-form-urlencoded", app.codeForm(w.letIn(app)).Encode() + "&client_info=1",
+		"with unknown ones": {"application/x-www-form-urlencoded", app.CodeForm(w.LetIn(app)).Encode() + "&client_info=1",
 			200},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := w.request(guest, "POST", "/oauth/token", strings.NewReader(c.form))
+			r := w.Request(servertest.Guest, "POST", "/oauth/token", strings.NewReader(c.form))
 			if c.kind != "" {
 				r.Header.Set("Content-Type", c.kind)
 			}
-			w.send(r).expect(c.status)
+			w.Send(r).Expect(c.status)
 		})
 	}
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"context"
 	"encoding/json"
 	"net/http"
@@ -39,11 +41,12 @@ func newOAuthBench(b *testing.B) *oauthBench {
 	if err != nil {
 		b.Fatal(err)
 	}
-	client, err := store.Accounts().RegisterClient(ctx, souvenir.ClientRegistration{RedirectURIs: []string{callback}})
+	client, err := store.Accounts().RegisterClient(ctx,
+		souvenir.ClientRegistration{RedirectURIs: []string{servertest.Callback}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	at := httptest.NewServer(server.New(store, &server.Options{PublicURL: publicAt}))
+	at := httptest.NewServer(server.New(store, &server.Options{PublicURL: servertest.PublicAt}))
 	at.Client().Transport.(*http.Transport).MaxIdleConnsPerHost = 64
 	b.Cleanup(func() { at.Close(); store.Close() })
 	return &oauthBench{store, store.As(souvenir.Access{User: user.ID}), at, client}
@@ -53,14 +56,14 @@ func newOAuthBench(b *testing.B) *oauthBench {
 func (h *oauthBench) letIn(b *testing.B) souvenir.TokenSet {
 	b.Helper()
 	code, err := h.view.Accounts().Authorize(context.Background(),
-		souvenir.Authorization{ClientID: h.client.ID, RedirectURI: callback,
+		souvenir.Authorization{ClientID: h.client.ID, RedirectURI: servertest.Callback,
 			Scopes: []souvenir.Scope{souvenir.ScopeMemoryWrite}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	set, err := h.store.Accounts().ExchangeCode(context.Background(),
 		souvenir.CodeExchange{Client: souvenir.ClientCredentials{ID: h.client.ID, Secret: h.client.Secret},
-			Code: code.Code, RedirectURI: callback, Issuer: publicAt, Audience: publicAt})
+			Code: code.Code, RedirectURI: servertest.Callback, Issuer: servertest.PublicAt, Audience: servertest.PublicAt})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -124,7 +127,8 @@ func BenchmarkOAuthCheck(b *testing.B) {
 	b.Run("library/access token", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := h.store.Accounts().CheckAccessToken(context.Background(),
-				souvenir.AccessTokenCheck{Token: access, Issuer: publicAt, Audience: []string{publicAt}}); err != nil {
+				souvenir.AccessTokenCheck{Token: access, Issuer: servertest.PublicAt,
+					Audience: []string{servertest.PublicAt}}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,6 +1,10 @@
 package server_test
 
 import (
+	"context"
+
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,11 +25,11 @@ import (
 // still good for its owner afterwards. A wrong try that only its owner can have made ends nothing; what shows that a
 // code has been stolen ends it.
 func TestCodesThatAreRefused(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app, other := w.register("client_secret_basic"), w.register("none")
-	local := w.register("none", "http://127.0.0.1:4000/callback")
+	w := servertest.New(t, server.Options{})
+	app, other := w.Register("client_secret_basic"), w.Register("none")
+	local := w.Register("none", "http://127.0.0.1:4000/callback")
 	for name, c := range map[string]struct {
-		app    *oauthApp
+		app    *servertest.App
 		change func(form url.Values)
 		status int
 		code   string
@@ -36,7 +40,7 @@ func TestCodesThatAreRefused(t *testing.T) {
 			"Invalid client", 200},
 		"no secret": {&app, func(f url.Values) { f.Del("client_secret") }, 401, "invalid_client",
 			"Invalid client", 200},
-		"an unknown client": {&app, func(f url.Values) { f.Set("client_id", "nobody") }, 401, "invalid_client",
+		"an unknown client": {&app, func(f url.Values) { f.Set("client_id", "noah") }, 401, "invalid_client",
 			"Invalid client", 200},
 		"no client": {&app, func(f url.Values) { f.Del("client_id"); f.Del("client_secret") }, 401,
 			"invalid_client", "Invalid client: client_id is missing", 200},
@@ -52,23 +56,31 @@ func TestCodesThatAreRefused(t *testing.T) {
 			"grant_type is missing", 200},
 		"another grant type": {&app, func(f url.Values) { f.Set("grant_type", "password") }, 400,
 			"unsupported_grant_type", "password", 200},
-		"a redirect with more": {&app, func(f url.Values) { f.Set("redirect_uri", callback+"/more") }, 400,
+		"a redirect with more": {&app, func(f url.Values) { f.Set("redirect_uri", servertest.Callback+"/more") }, 400,
 			"invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect with less": {&app, func(f url.Values) { f.Set("redirect_uri", strings.TrimSuffix(callback, "k")) },
+		"a redirect with less": {&app, func(f url.Values) {
+			f.Set("redirect_uri", strings.TrimSuffix(servertest.Callback,
+				"k"))
+		},
 			400, "invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect in capitals": {&app, func(f url.Values) { f.Set("redirect_uri", strings.ToUpper(callback)) }, 400,
+		"a redirect in capitals": {&app, func(f url.Values) { f.Set("redirect_uri", strings.ToUpper(servertest.Callback)) },
+			400,
 			"invalid_grant", "Invalid redirect_uri", 200},
 		"a redirect with a port": {&app, func(f url.Values) { f.Set("redirect_uri", "https://app.example:443/callback") },
 			400, "invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect with a query": {&app, func(f url.Values) { f.Set("redirect_uri", callback+"?a=b") }, 400,
+		"a redirect with a query": {&app, func(f url.Values) { f.Set("redirect_uri", servertest.Callback+"?a=b") }, 400,
 			"invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect and fragment": {&app, func(f url.Values) { f.Set("redirect_uri", callback+"#a") }, 400, "invalid_grant",
+		"a redirect and fragment": {&app, func(f url.Values) { f.Set("redirect_uri", servertest.Callback+"#a") }, 400,
+			"invalid_grant",
 			"Invalid redirect_uri", 200},
 		"another loopback port": {&local, func(f url.Values) { f.Set("redirect_uri", "http://127.0.0.1:4001/callback") },
 			400, "invalid_grant", "Invalid redirect_uri", 200},
 		"another resource": {&app, func(f url.Values) { f.Set("resource", "https://elsewhere.example/mcp") }, 400,
 			"invalid_target", "elsewhere.example", 200},
-		"two resources": {&app, func(f url.Values) { f["resource"] = []string{publicAt, publicAt + "/mcp"} }, 400,
+		"two resources": {&app, func(f url.Values) {
+			f["resource"] = []string{servertest.PublicAt, servertest.PublicAt +
+				"/mcp"}
+		}, 400,
 			"invalid_target", "resource", 200},
 		"a parameter twice": {&app, func(f url.Values) { f.Add("code", "another") }, 400, "invalid_request", "code",
 			200},
@@ -78,9 +90,9 @@ func TestCodesThatAreRefused(t *testing.T) {
 			"invalid_grant", "code_verifier", 400},
 		"no verifier": {&other, func(f url.Values) { f.Del("code_verifier") }, 400, "invalid_grant",
 			"code_verifier", 400},
-		"a verifier of one less": {&other, func(f url.Values) { f.Set("code_verifier", appVerifier[1:]) }, 400,
+		"a verifier of one less": {&other, func(f url.Values) { f.Set("code_verifier", servertest.AppVerifier[1:]) }, 400,
 			"invalid_grant", "code_verifier", 400},
-		"a verifier with a line": {&app, func(f url.Values) { f.Set("code_verifier", appVerifier+"\n") }, 400,
+		"a verifier with a line": {&app, func(f url.Values) { f.Set("code_verifier", servertest.AppVerifier+"\n") }, 400,
 			"invalid_grant", "code_verifier", 400},
 		"a code with a space": {&app, func(f url.Values) { f.Set("code", f.Get("code")+" ") }, 400, "invalid_grant",
 			"Invalid authorization code", 200},
@@ -89,40 +101,41 @@ func TestCodesThatAreRefused(t *testing.T) {
 			"invalid_grant", "Invalid refresh_token", 200},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code := w.letIn(*c.app)
-			form := c.app.codeForm(code)
+			code := w.LetIn(*c.app)
+			form := c.app.CodeForm(code)
 			c.change(form)
-			a := w.post("/oauth/token", form).refused(c.status, c.code, c.has)
-			if a.header.Get("WWW-Authenticate") != "" {
-				t.Errorf("a challenge for a client that used none: %q, want none", a.header.Get("WWW-Authenticate"))
+			a := refused(w.Post("/oauth/token", form), c.status, c.code, c.has)
+			if a.Header.Get("WWW-Authenticate") != "" {
+				t.Errorf("a challenge for a client that used none: %q, want none", a.Header.Get("WWW-Authenticate"))
 			}
-			w.post("/oauth/token", c.app.codeForm(code)).expect(c.after)
+			w.Post("/oauth/token", c.app.CodeForm(code)).Expect(c.after)
 		})
 	}
 }
 
 func TestRequestsThatAreNoForms(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("client_secret_basic")
-	code := w.letIn(app)
-	form := app.codeForm(code)
+	w := servertest.New(t, server.Options{})
+	app := w.Register("client_secret_basic")
+	code := w.LetIn(app)
+	form := app.CodeForm(code)
 	asJSON, err := json.Marshal(map[string]string{"grant_type": "authorization_code", "code": code})
 	if err != nil {
 		t.Fatal(err)
 	}
-	withBoth := w.formRequest("/oauth/token", form.Encode())
+	withBoth := w.FormRequest("/oauth/token", form.Encode())
 	withBoth.SetBasicAuth(app.ID, app.Secret)
-	w.send(withBoth).refused(http.StatusBadRequest, "invalid_request", "client_secret is in the form and the header")
-	twoIDs := w.formRequest("/oauth/token",
+	refused(w.Send(withBoth), http.StatusBadRequest, "invalid_request", "client_secret is in the form and the header")
+	twoIDs := w.FormRequest("/oauth/token",
 		url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {"another"}}.Encode())
 	twoIDs.SetBasicAuth(app.ID, app.Secret)
-	w.send(twoIDs).refused(http.StatusBadRequest, "invalid_request", "differs from the one in the header")
+	refused(w.Send(twoIDs), http.StatusBadRequest, "invalid_request", "differs from the one in the header")
 	for _, header := range []string{"Basic", "Basic !!!", "Basic bm8gY29sb24="} {
-		r := w.formRequest("/oauth/token", form.Encode())
+		r := w.FormRequest("/oauth/token", form.Encode())
 		r.Header.Set("Authorization", header)
-		if a := w.send(r).refused(http.StatusUnauthorized, "invalid_client",
-			"Invalid client"); a.header.Get("WWW-Authenticate") == "" {
-			t.Errorf("%q is answered without a challenge", header)
+		if a := refused(w.Send(r), http.StatusUnauthorized, "invalid_client",
+			"Invalid client"); a.Header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%q is answered without a challenge: got %v, want a WWW-Authenticate that is not empty", header,
+				a.Header.Get("WWW-Authenticate"))
 		}
 	}
 	for name, c := range map[string]struct{ kind, body, has string }{
@@ -135,237 +148,242 @@ func TestRequestsThatAreNoForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, path := range []string{"/oauth/token", "/oauth/revoke"} {
-				r := w.formRequest(path, c.body)
+				r := w.FormRequest(path, c.body)
 				r.Header.Set("Content-Type", c.kind)
-				w.send(r).refused(http.StatusBadRequest, "invalid_request", c.has)
+				refused(w.Send(r), http.StatusBadRequest, "invalid_request", c.has)
 			}
 		})
 	}
 	// What is in the URL does not count: URLs end up in logs.
-	w.post("/oauth/token?"+form.Encode(), url.Values{}).refused(http.StatusUnauthorized, "invalid_client",
+	refused(w.Post("/oauth/token?"+form.Encode(), url.Values{}), http.StatusUnauthorized, "invalid_client",
 		"client_id is missing")
-	w.post("/oauth/token", form).tokens()
+	w.Post("/oauth/token", form).Tokens()
 	for what, value := range map[string]string{"the code": code, "the secret": app.Secret} {
-		if strings.Contains(w.log.String(), value) {
-			t.Errorf("the log has %s", what)
+		if strings.Contains(w.Log.String(), value) {
+			t.Errorf("the log has %s: got %v, want no %q in the log", what, w.Log.String(), value)
 		}
 	}
 }
 
 // A code that comes twice was stolen: whichever client came first loses what it got.
 func TestACodeThatComesTwiceEndsWhatItGave(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	for _, method := range []string{"none", "client_secret_post"} {
-		app := w.register(method)
-		form := app.codeForm(w.letIn(app))
-		set := w.post("/oauth/token", form).tokens()
-		w.expectWorks("a token", set.AccessToken, http.StatusOK)
-		w.post("/oauth/token", form).refused(http.StatusBadRequest, "invalid_grant",
+		app := w.Register(method)
+		form := app.CodeForm(w.LetIn(app))
+		set := w.Post("/oauth/token", form).Tokens()
+		expectWorks(w, "a token", set.AccessToken, http.StatusOK)
+		refused(w.Post("/oauth/token", form), http.StatusBadRequest, "invalid_grant",
 			"Invalid authorization code: it has been used before")
-		w.expectWorks("the token of a code that came twice", set.AccessToken, http.StatusUnauthorized)
-		w.post("/oauth/token", app.refreshForm(set.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant")
+		expectWorks(w, "the token of a code that came twice", set.AccessToken, http.StatusUnauthorized)
+		refused(w.Post("/oauth/token", app.RefreshForm(set.RefreshToken)), http.StatusBadRequest, "invalid_grant")
 	}
 }
 
 // Of many who send a code at the same time one gets tokens at most, and they all notice.
 func TestACodeIsGoodForOne(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("none")
-	form := app.codeForm(w.letIn(app))
+	w := servertest.New(t, server.Options{})
+	app := w.Register("none")
+	form := app.CodeForm(w.LetIn(app))
 	var all sync.WaitGroup
-	answers := make([]answer, 8)
+	answers := make([]servertest.Answer, 8)
 	for i := range answers {
-		all.Go(func() { answers[i] = w.post("/oauth/token", maps.Clone(form)) })
+		all.Go(func() { answers[i] = w.Post("/oauth/token", maps.Clone(form)) })
 	}
 	all.Wait()
 	got := 0
 	for _, a := range answers {
-		if a.status == http.StatusOK {
+		if a.Status == http.StatusOK {
 			got++
-			w.expectWorks("what a code gave that others sent, too", a.tokens().AccessToken, http.StatusUnauthorized)
+			expectWorks(w, "what a code gave that others sent, too", a.Tokens().AccessToken, http.StatusUnauthorized)
 		}
 	}
 	if got != 1 {
-		t.Errorf("%d got tokens", got)
+		t.Errorf("%d got tokens, want 1", got)
 	}
 }
 
 func TestCodesAndTokensExpire(t *testing.T) {
 	w, pass := newWorldAt(t, server.Options{})
-	app := w.register("none")
-	late := app.codeForm(w.letIn(app))
-	set := w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens()
+	app := w.Register("none")
+	late := app.CodeForm(w.LetIn(app))
+	set := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
 	pass(5*time.Minute + time.Second)
-	w.post("/oauth/token", late).refused(http.StatusBadRequest, "invalid_grant",
+	refused(w.Post("/oauth/token", late), http.StatusBadRequest, "invalid_grant",
 		"Invalid authorization code: it has expired")
-	w.expectWorks("a token within its hour", set.AccessToken, http.StatusOK)
+	expectWorks(w, "a token within its hour", set.AccessToken, http.StatusOK)
 	pass(time.Hour)
-	w.expectWorks("a token after its hour", set.AccessToken, http.StatusUnauthorized)
-	next := w.post("/oauth/token", app.refreshForm(set.RefreshToken)).tokens()
-	w.expectWorks("the next token", next.AccessToken, http.StatusOK)
+	expectWorks(w, "a token after its hour", set.AccessToken, http.StatusUnauthorized)
+	next := w.Post("/oauth/token", app.RefreshForm(set.RefreshToken)).Tokens()
+	expectWorks(w, "the next token", next.AccessToken, http.StatusOK)
 	pass(31 * 24 * time.Hour)
-	w.post("/oauth/token", app.refreshForm(next.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant",
+	refused(w.Post("/oauth/token", app.RefreshForm(next.RefreshToken)), http.StatusBadRequest, "invalid_grant",
 		"Invalid refresh_token")
 }
 
 // Processes of a client that share a refresh token may all use it, for a minute. Who comes later with it is a thief.
 func TestRefreshTokensThatComeAgain(t *testing.T) {
 	w, pass := newWorldAt(t, server.Options{})
-	app, other := w.register("none"), w.register("none")
-	first := w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens()
-	second := w.post("/oauth/token", app.refreshForm(first.RefreshToken)).tokens()
+	app, other := w.Register("none"), w.Register("none")
+	first := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
+	second := w.Post("/oauth/token", app.RefreshForm(first.RefreshToken)).Tokens()
 	if first.RefreshToken == second.RefreshToken {
-		t.Error("the refresh token does not change")
+		t.Errorf("the refresh token does not change: got %v, want refresh token other than %v", first.RefreshToken,
+			second.RefreshToken)
 	}
 	pass(50 * time.Second)
-	third := w.post("/oauth/token", app.refreshForm(first.RefreshToken)).tokens()
+	third := w.Post("/oauth/token", app.RefreshForm(first.RefreshToken)).Tokens()
 	for _, set := range []souvenir.TokenSet{first, second, third} {
-		w.expectWorks("a token within the grace", set.AccessToken, http.StatusOK)
+		expectWorks(w, "a token within the grace", set.AccessToken, http.StatusOK)
 	}
-	w.post("/oauth/token", other.refreshForm(third.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant",
+	refused(w.Post("/oauth/token", other.RefreshForm(third.RefreshToken)), http.StatusBadRequest, "invalid_grant",
 		"Invalid refresh_token")
-	w.expectWorks("a token after another client's try", third.AccessToken, http.StatusOK)
+	expectWorks(w, "a token after another client's try", third.AccessToken, http.StatusOK)
 	pass(20 * time.Second)
-	w.post("/oauth/token", app.refreshForm(first.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant",
+	refused(w.Post("/oauth/token", app.RefreshForm(first.RefreshToken)), http.StatusBadRequest, "invalid_grant",
 		"Invalid refresh_token: it has been used before")
 	for _, set := range []souvenir.TokenSet{first, second, third} {
-		w.expectWorks("a token after reuse", set.AccessToken, http.StatusUnauthorized)
-		w.post("/oauth/token", app.refreshForm(set.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant")
+		expectWorks(w, "a token after reuse", set.AccessToken, http.StatusUnauthorized)
+		refused(w.Post("/oauth/token", app.RefreshForm(set.RefreshToken)), http.StatusBadRequest, "invalid_grant")
 	}
 }
 
 func TestRefreshesAreNoMoreThanWhatWasGranted(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("none")
-	code := w.authorize(owner, app,
-		souvenir.Authorization{Resource: publicAt + "/mcp",
+	w := servertest.New(t, server.Options{})
+	app := w.Register("none")
+	code := w.Authorize(servertest.Owner, app,
+		souvenir.Authorization{Resource: servertest.PublicAt + "/mcp",
 			Scopes: []souvenir.Scope{souvenir.ScopeMemoryRead, souvenir.ScopeFilesRead}}).Code
-	set := w.post("/oauth/token", app.codeForm(code)).tokens()
+	set := w.Post("/oauth/token", app.CodeForm(code)).Tokens()
 	with := func(name, value string) url.Values {
-		form := app.refreshForm(set.RefreshToken)
+		form := app.RefreshForm(set.RefreshToken)
 		form.Set(name, value)
 		return form
 	}
-	if got := w.post("/oauth/token", with("scope", "memory:read offline_access")).tokens().Scope; got != "memory:read" {
+	if got := w.Post("/oauth/token", with("scope", "memory:read offline_access")).Tokens().Scope; got != "memory:read" {
 		t.Errorf("the scope is %q, want \"memory:read\"", got)
 	}
-	if got := w.post("/oauth/token", app.refreshForm(set.RefreshToken)).tokens().Scope; got != "memory:read files:read" {
+	if got := w.Post("/oauth/token", app.RefreshForm(set.RefreshToken)).Tokens().Scope; got != "memory:read files:read" {
 		t.Errorf("the scope is %q, want \"memory:read files:read\"", got)
 	}
-	w.post("/oauth/token", with("resource", publicAt+"/mcp/")).tokens()
-	w.post("/oauth/token", with("scope", "memory:write")).refused(http.StatusBadRequest, "invalid_scope", "memory:write")
-	w.post("/oauth/token", with("scope", "everything")).refused(http.StatusBadRequest, "invalid_scope", "everything")
-	w.post("/oauth/token", with("resource", publicAt)).refused(http.StatusBadRequest, "invalid_target", "resource")
-	w.post("/oauth/token", with("resource", "https://elsewhere.example")).refused(http.StatusBadRequest, "invalid_target",
+	w.Post("/oauth/token", with("resource", servertest.PublicAt+"/mcp/")).Tokens()
+	refused(w.Post("/oauth/token", with("scope", "memory:write")), http.StatusBadRequest, "invalid_scope", "memory:write")
+	refused(w.Post("/oauth/token", with("scope", "everything")), http.StatusBadRequest, "invalid_scope", "everything")
+	refused(w.Post("/oauth/token", with("resource", servertest.PublicAt)), http.StatusBadRequest, "invalid_target",
+		"resource")
+	refused(w.Post("/oauth/token", with("resource", "https://elsewhere.example")), http.StatusBadRequest, "invalid_target",
 		"elsewhere")
-	none := app.refreshForm("")
-	w.post("/oauth/token", none).refused(http.StatusBadRequest, "invalid_request", "refresh_token is missing")
+	none := app.RefreshForm("")
+	refused(w.Post("/oauth/token", none), http.StatusBadRequest, "invalid_request", "refresh_token is missing")
 
 	// A client that names its resource only now gets it: of the ones that are served here, all are the user's to give.
-	open := w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens()
-	form := app.refreshForm(open.RefreshToken)
-	form.Set("resource", publicAt+"/mcp")
-	w.expectWorks("a token for the MCP endpoint", w.post("/oauth/token", form).tokens().AccessToken, http.StatusOK)
+	open := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
+	form := app.RefreshForm(open.RefreshToken)
+	form.Set("resource", servertest.PublicAt+"/mcp")
+	expectWorks(w, "a token for the MCP endpoint", w.Post("/oauth/token", form).Tokens().AccessToken, http.StatusOK)
 }
 
 func TestRevocationOverHTTP(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app, other := w.register("client_secret_basic"), w.register("none")
+	w := servertest.New(t, server.Options{})
+	app, other := w.Register("client_secret_basic"), w.Register("none")
 	for _, pick := range []func(souvenir.TokenSet) string{
 		func(set souvenir.TokenSet) string { return set.AccessToken },
 		func(set souvenir.TokenSet) string { return set.RefreshToken },
 	} {
-		set := w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens()
+		set := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
 		form := url.Values{"token": {pick(set)}, "token_type_hint": {"refresh_token"}}
-		w.post("/oauth/revoke", url.Values{"token": form["token"], "client_id": {other.ID}}).expect(http.StatusOK)
-		w.expectWorks("a token that another client revokes", set.AccessToken, http.StatusOK)
-		w.post("/oauth/revoke", url.Values{"token": form["token"], "client_id": {app.ID},
-			"client_secret": {"wrong"}}).refused(http.StatusUnauthorized, "invalid_client", "Invalid client")
-		w.post("/oauth/revoke", url.Values{"token": form["token"],
-			"client_secret": {app.Secret}}).refused(http.StatusUnauthorized, "invalid_client", "Invalid client")
-		wrong := w.formRequest("/oauth/revoke", form.Encode())
+		w.Post("/oauth/revoke", url.Values{"token": form["token"], "client_id": {other.ID}}).Expect(http.StatusOK)
+		expectWorks(w, "a token that another client revokes", set.AccessToken, http.StatusOK)
+		refused(w.Post("/oauth/revoke", url.Values{"token": form["token"], "client_id": {app.ID},
+			"client_secret": {"wrong"}}), http.StatusUnauthorized, "invalid_client", "Invalid client")
+		refused(w.Post("/oauth/revoke", url.Values{"token": form["token"],
+			"client_secret": {app.Secret}}), http.StatusUnauthorized, "invalid_client", "Invalid client")
+		wrong := w.FormRequest("/oauth/revoke", form.Encode())
 		wrong.SetBasicAuth(app.ID, "wrong")
-		if a := w.send(wrong).refused(http.StatusUnauthorized,
-			"invalid_client"); !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Basic ") {
-			t.Errorf("WWW-Authenticate is %q, want at its start \"Basic \"", a.header.Get("WWW-Authenticate"))
+		if a := refused(w.Send(wrong), http.StatusUnauthorized,
+			"invalid_client"); !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Basic ") {
+			t.Errorf("WWW-Authenticate is %q, want at its start \"Basic \"", a.Header.Get("WWW-Authenticate"))
 		}
-		w.expectWorks("a token that was not revoked", set.AccessToken, http.StatusOK)
-		right := w.formRequest("/oauth/revoke", form.Encode())
+		expectWorks(w, "a token that was not revoked", set.AccessToken, http.StatusOK)
+		right := w.FormRequest("/oauth/revoke", form.Encode())
 		right.SetBasicAuth(app.ID, app.Secret)
-		w.send(right).expect(http.StatusOK)
-		w.expectWorks("a revoked token", set.AccessToken, http.StatusUnauthorized)
-		w.post("/oauth/token", app.refreshForm(set.RefreshToken)).refused(http.StatusBadRequest, "invalid_grant")
-		w.post("/oauth/revoke", form).expect(http.StatusOK)
+		w.Send(right).Expect(http.StatusOK)
+		expectWorks(w, "a revoked token", set.AccessToken, http.StatusUnauthorized)
+		refused(w.Post("/oauth/token", app.RefreshForm(set.RefreshToken)), http.StatusBadRequest, "invalid_grant")
+		w.Post("/oauth/revoke", form).Expect(http.StatusOK)
 
-		set = w.post("/oauth/token", other.codeForm(w.letIn(other))).tokens()
-		w.post("/oauth/revoke", url.Values{"token": {pick(set)}}).expect(http.StatusOK)
-		w.expectWorks("a token that its holder revoked", set.AccessToken, http.StatusUnauthorized)
+		set = w.Post("/oauth/token", other.CodeForm(w.LetIn(other))).Tokens()
+		w.Post("/oauth/revoke", url.Values{"token": {pick(set)}}).Expect(http.StatusOK)
+		expectWorks(w, "a token that its holder revoked", set.AccessToken, http.StatusUnauthorized)
 	}
-	w.post("/oauth/revoke", url.Values{"token": {w.tokens[owner]}}).expect(http.StatusOK)
-	w.expectWorks("an MCP token, which is not one of OAuth's", w.tokens[owner], http.StatusOK)
-	w.post("/oauth/revoke", url.Values{}).refused(http.StatusBadRequest, "invalid_request", "token is missing")
+	w.Post("/oauth/revoke", url.Values{"token": {w.Tokens[servertest.Owner]}}).Expect(http.StatusOK)
+	expectWorks(w, "an MCP token, which is not one of OAuth's", w.Tokens[servertest.Owner], http.StatusOK)
+	refused(w.Post("/oauth/revoke", url.Values{}), http.StatusBadRequest, "invalid_request", "token is missing")
 }
 
 // A client that is deactivated is none from that moment on, wherever it comes, and a new secret is the only one.
 func TestClientsOfUsersEndAtOnce(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	var app oauthApp
-	w.do(owner, "POST", "/oauth/admin/clients", `{"name": "Mine", "redirect_uris": ["`+callback+
-		`"]}`).expect(http.StatusOK, `"name":"Mine"`).decode(&app)
-	set := w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens()
-	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "`+app.ID+`", "redirect_uris": ["`+callback+
-		`"]}`).expect(http.StatusBadRequest, "isError", app.ID)
-	w.do(owner, "POST", "/oauth/admin/clients", `{"redirect_uris": []}`).expect(http.StatusBadRequest,
+	w := servertest.New(t, server.Options{})
+	var app servertest.App
+	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"name": "Mine", "redirect_uris": ["`+servertest.Callback+
+		`"]}`).Expect(http.StatusOK, `"name":"Mine"`).Decode(&app)
+	set := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
+	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"client_id": "`+app.ID+`", "redirect_uris": ["`+
+		servertest.Callback+
+		`"]}`).Expect(http.StatusBadRequest, "isError", app.ID)
+	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"redirect_uris": []}`).Expect(http.StatusBadRequest,
 		"Invalid redirect_uri", "isError")
-	w.do(owner, "POST", "/oauth/admin/clients", `{"client_id": "https://a.example/b", "redirect_uris": ["`+callback+
-		`"]}`).expect(http.StatusBadRequest, "client_id")
-	w.do(owner, "GET", "/oauth/admin/clients", "").expect(http.StatusOK, app.ID, `"count":2`).without(app.Secret)
+	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"client_id": "https://a.example/b", "redirect_uris": ["`+
+		servertest.Callback+
+		`"]}`).Expect(http.StatusBadRequest, "client_id")
+	w.Do(servertest.Owner, "GET", "/oauth/admin/clients", "").Expect(http.StatusOK, app.ID,
+		`"count":2`).Without(app.Secret)
 
 	old := app
-	w.do(owner, "POST", "/oauth/admin/clients/"+app.ID+"/regenerate-secret", "").expect(http.StatusOK,
-		app.ID).without(old.Secret).decode(&app)
-	code := w.letIn(app)
-	w.post("/oauth/token", old.codeForm(code)).refused(http.StatusUnauthorized, "invalid_client")
-	w.post("/oauth/token", app.codeForm(code)).tokens()
-	w.expectWorks("a token from before the new secret", set.AccessToken, http.StatusOK)
+	w.Do(servertest.Owner, "POST", "/oauth/admin/clients/"+app.ID+"/regenerate-secret", "").Expect(http.StatusOK,
+		app.ID).Without(old.Secret).Decode(&app)
+	code := w.LetIn(app)
+	refused(w.Post("/oauth/token", old.CodeForm(code)), http.StatusUnauthorized, "invalid_client")
+	w.Post("/oauth/token", app.CodeForm(code)).Tokens()
+	expectWorks(w, "a token from before the new secret", set.AccessToken, http.StatusOK)
 
-	pending := w.letIn(app)
-	w.do(owner, "DELETE", "/oauth/admin/clients/"+app.ID, "").expect(http.StatusOK)
-	w.expectWorks("a token of a deactivated client", set.AccessToken, http.StatusUnauthorized)
-	w.post("/oauth/token", app.codeForm(pending)).refused(http.StatusUnauthorized, "invalid_client", "Invalid client")
-	w.post("/oauth/token", app.refreshForm(set.RefreshToken)).refused(http.StatusUnauthorized, "invalid_client",
+	pending := w.LetIn(app)
+	w.Do(servertest.Owner, "DELETE", "/oauth/admin/clients/"+app.ID, "").Expect(http.StatusOK)
+	expectWorks(w, "a token of a deactivated client", set.AccessToken, http.StatusUnauthorized)
+	refused(w.Post("/oauth/token", app.CodeForm(pending)), http.StatusUnauthorized, "invalid_client", "Invalid client")
+	refused(w.Post("/oauth/token", app.RefreshForm(set.RefreshToken)), http.StatusUnauthorized, "invalid_client",
 		"Invalid client")
-	w.do(owner, "GET", "/oauth/admin/clients", "").expect(http.StatusOK, `"active":false`)
-	w.do(owner, "POST", "/oauth/admin/clients/"+app.ID+"/regenerate-secret", "").expect(http.StatusBadRequest,
+	w.Do(servertest.Owner, "GET", "/oauth/admin/clients", "").Expect(http.StatusOK, `"active":false`)
+	w.Do(servertest.Owner, "POST", "/oauth/admin/clients/"+app.ID+"/regenerate-secret", "").Expect(http.StatusBadRequest,
 		"deactivated")
-	w.do(owner, "DELETE", "/oauth/admin/clients/nothing", "").expect(http.StatusNotFound, "nothing")
+	w.Do(servertest.Owner, "DELETE", "/oauth/admin/clients/nothing", "").Expect(http.StatusNotFound, "nothing")
 
 	// The three places where these endpoints look for a credential.
 	for _, place := range places {
-		r := w.request(guest, "GET", "/oauth/admin/clients", nil)
-		place.put(r, w.tokens[owner])
-		w.send(r).expect(http.StatusOK, app.ID)
+		r := w.Request(servertest.Guest, "GET", "/oauth/admin/clients", nil)
+		place.put(r, w.Tokens[servertest.Owner])
+		w.Send(r).Expect(http.StatusOK, app.ID)
 	}
 }
 
 // What was registered and granted is there after the server has ended and begun again.
 func TestOAuthOutlivesTheServer(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	app := w.register("client_secret_basic")
-	set := w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens()
-	pending := w.letIn(app)
+	w := servertest.New(t, server.Options{})
+	app := w.Register("client_secret_basic")
+	set := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
+	pending := w.LetIn(app)
 	copied := t.TempDir() + "/copy.db"
-	if err := w.store.Upkeep().Backup(background, copied, nil); err != nil {
+	if err := w.Store.Upkeep().Backup(context.Background(), copied, nil); err != nil {
 		t.Fatal(err)
 	}
-	store, err := souvenir.Open(background, copied, nil)
+	store, err := souvenir.Open(context.Background(), copied, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := serve(t, w.plan, store, server.Options{})
-	again.expectWorks("a token from before", set.AccessToken, http.StatusOK)
-	again.post("/oauth/token", app.refreshForm(set.RefreshToken)).tokens()
-	again.post("/oauth/token", app.codeForm(pending)).tokens()
+	again := servertest.Serve(t, w.Plan, store, server.Options{})
+	expectWorks(again, "a token from before", set.AccessToken, http.StatusOK)
+	again.Post("/oauth/token", app.RefreshForm(set.RefreshToken)).Tokens()
+	again.Post("/oauth/token", app.CodeForm(pending)).Tokens()
 }
 
 // A client that is the URL of its document goes all the way, and one whose document lies in a private network goes
@@ -379,30 +397,30 @@ func TestClientsOfDocumentsOverHTTP(t *testing.T) {
 			`["http://127.0.0.1/callback"]}`, r.Host, r.URL.Path)
 	}))
 	defer host.Close()
-	app := oauthApp{ID: host.URL + "/client.json", Redirect: []string{"http://127.0.0.1:4711/callback"}}
-	ask := func(w *world) answer {
-		return w.do(guest, "GET", "/oauth/authorize?"+
+	app := servertest.App{ID: host.URL + "/client.json", Redirect: []string{"http://127.0.0.1:4711/callback"}}
+	ask := func(w *servertest.World) servertest.Answer {
+		return w.Do(servertest.Guest, "GET", "/oauth/authorize?"+
 			url.Values{"client_id": {app.ID}, "redirect_uri": app.Redirect, "response_type": {"code"},
 				"code_challenge": {strings.Repeat("A", 43)}, "code_challenge_method": {"S256"}}.Encode(), "")
 	}
 
-	guarded := newWorld(t, server.Options{})
-	guarded.doc = nil // which says nothing of pages
-	a := ask(guarded).expect(http.StatusBadRequest, "Invalid client", "cannot be reached").without("refused", "not public")
-	if a.header.Get("Location") != "" || asked.Load() != 0 {
-		t.Errorf("the host of a private network was asked %d times; the answer leads to %q", asked.Load(),
-			a.header.Get("Location"))
+	guarded := servertest.New(t, server.Options{})
+	guarded.Doc = nil // which says nothing of pages
+	a := ask(guarded).Expect(http.StatusBadRequest, "Invalid client", "cannot be reached").Without("refused", "not public")
+	if a.Header.Get("Location") != "" || asked.Load() != 0 {
+		t.Errorf("the host of a private network was asked %d times; the answer leads to %q, want no Location and load 0",
+			asked.Load(), a.Header.Get("Location"))
 	}
-	if !strings.Contains(guarded.log.String(), "is not public") {
-		t.Error("the log does not say why")
+	if !strings.Contains(guarded.Log.String(), "is not public") {
+		t.Errorf(`the log does not say why: got %v, want "is not public" in the log`, guarded.Log.String())
 	}
 
-	w := newWorld(t, server.Options{ClientDocuments: host.Client()})
-	w.at.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	ask(w).expect(http.StatusSeeOther) // to sign in
-	set := w.post("/oauth/token", app.codeForm(w.letIn(app))).tokens()
-	w.expectWorks("a token", set.AccessToken, http.StatusOK)
-	w.post("/oauth/token", app.refreshForm(set.RefreshToken)).tokens()
+	w := servertest.New(t, server.Options{ClientDocuments: host.Client()})
+	w.HTTP.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	ask(w).Expect(http.StatusSeeOther) // to sign in
+	set := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
+	expectWorks(w, "a token", set.AccessToken, http.StatusOK)
+	w.Post("/oauth/token", app.RefreshForm(set.RefreshToken)).Tokens()
 	if n := asked.Load(); n != 1 {
 		t.Errorf("the document was fetched %d times, want 1", n)
 	}
@@ -410,17 +428,18 @@ func TestClientsOfDocumentsOverHTTP(t *testing.T) {
 
 // A store that fails makes the endpoints fail, in their own form; the cause is for the log alone.
 func TestFailuresOfTheServerAtOAuthEndpoints(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	if err := w.store.Close(); err != nil {
+	w := servertest.New(t, server.Options{})
+	if err := w.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	app := oauthApp{ID: "x", Redirect: []string{callback}}
-	w.post("/oauth/token", app.codeForm("y")).refused(http.StatusInternalServerError, "server_error").without("closed")
-	w.post("/oauth/revoke", url.Values{"token": {"y"}}).refused(http.StatusInternalServerError,
-		"server_error").without("closed")
-	w.do(guest, "POST", "/oauth/register", `{"redirect_uris": ["`+callback+`"]}`).refused(http.StatusInternalServerError,
-		"server_error").without("closed")
-	if !strings.Contains(w.log.String(), "the store is closed") {
-		t.Errorf("the log does not say why:\n%s", w.log.String())
+	app := servertest.App{ID: "x", Redirect: []string{servertest.Callback}}
+	refused(w.Post("/oauth/token", app.CodeForm("y")), http.StatusInternalServerError, "server_error").Without("closed")
+	refused(w.Post("/oauth/revoke", url.Values{"token": {"y"}}), http.StatusInternalServerError,
+		"server_error").Without("closed")
+	refused(w.Do(servertest.Guest, "POST", "/oauth/register", `{"redirect_uris": ["`+servertest.Callback+`"]}`),
+		http.StatusInternalServerError,
+		"server_error").Without("closed")
+	if !strings.Contains(w.Log.String(), "the store is closed") {
+		t.Errorf("the log does not say why, want \"the store is closed\" in the log:\n%s", w.Log.String())
 	}
 }

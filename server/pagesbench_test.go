@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"fmt"
 	"io"
 	"maps"
@@ -37,7 +39,7 @@ func BenchmarkDashboard(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	at := httptest.NewServer(server.New(store, &server.Options{PublicURL: publicAt}))
+	at := httptest.NewServer(server.New(store, &server.Options{PublicURL: servertest.PublicAt}))
 	b.Cleanup(func() { at.Close(); store.Close() })
 	session, err := store.Accounts().AddSignIn(b.Context(), souvenir.NewSignIn{User: filled.User})
 	if err != nil {
@@ -150,12 +152,12 @@ func BenchmarkPages(b *testing.B) {
 		b.Fatal(err)
 	}
 	client, err := h.store.Accounts().RegisterClient(b.Context(),
-		souvenir.ClientRegistration{RedirectURIs: []string{callback}, TokenEndpointAuthMethod: souvenir.AuthNone})
+		souvenir.ClientRegistration{RedirectURIs: []string{servertest.Callback}, TokenEndpointAuthMethod: souvenir.AuthNone})
 	if err != nil {
 		b.Fatal(err)
 	}
 	consent := "/oauth/authorize?" +
-		url.Values{"client_id": {client.ID}, "redirect_uri": {callback}, "response_type": {"code"},
+		url.Values{"client_id": {client.ID}, "redirect_uri": {servertest.Callback}, "response_type": {"code"},
 			"code_challenge_method": {"S256"},
 			"code_challenge":        {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}}.Encode()
 	stay := &http.Client{Transport: h.at.Client().Transport,
@@ -174,7 +176,7 @@ func BenchmarkPages(b *testing.B) {
 		defer answer.Body.Close()
 		body, err := io.ReadAll(answer.Body)
 		if err != nil || answer.StatusCode != status {
-			b.Fatal(err, answer.Status, string(body))
+			b.Fatalf("got %v %v %v, want no error and status code %v", err, answer.Status, string(body), status)
 		}
 		return string(body)
 	}

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,22 +14,22 @@ import (
 
 // TestUnknownParametersOfQueriesAreRefused goes through every GET route of the API that the document describes.
 func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
-	w := newWorld(t, server.Options{PublicURL: "https://memory.example"})
+	w := servertest.New(t, server.Options{PublicURL: "https://memory.example"})
 	checked := 0
-	for path, methods := range readDocument(t, w).Paths {
+	for path, methods := range servertest.ReadDocument(t, w).Paths {
 		if _, gets := methods["get"]; !gets || !strings.HasPrefix(path, "/api/") {
 			continue
 		}
 		checked++
 		for _, method := range []string{"GET", "HEAD"} {
-			a := w.do(owner, method, strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?limt=1", "")
-			if a.expect(http.StatusBadRequest); method == "GET" && !strings.Contains(a.body, "limt") {
-				t.Errorf("%s answers %s", path, a.body)
+			a := w.Do(servertest.Owner, method, strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?limt=1", "")
+			if a.Expect(http.StatusBadRequest); method == "GET" && !strings.Contains(a.Body, "limt") {
+				t.Errorf(`%s answers %s, want "limt" in the body`, path, a.Body)
 			}
 		}
-		if a := w.do(guest, "GET", strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?limt=1",
-			""); a.status != http.StatusUnauthorized {
-			t.Errorf("%s tells a guest %d %s; want %v", path, a.status, a.body, http.StatusUnauthorized)
+		if a := w.Do(servertest.Guest, "GET", strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?limt=1",
+			""); a.Status != http.StatusUnauthorized {
+			t.Errorf("%s tells a guest %d %s; want %v", path, a.Status, a.Body, http.StatusUnauthorized)
 		}
 	}
 	if checked < 8 {
@@ -39,21 +41,21 @@ func TestUnknownParametersOfQueriesAreRefused(t *testing.T) {
 		"/health?x=1":           http.StatusOK, "/tools?x=1": http.StatusOK,
 		"/.well-known/oauth-authorization-server?x=1": http.StatusOK,
 	} {
-		w.do(owner, "GET", path, "").expect(status)
+		w.Do(servertest.Owner, "GET", path, "").Expect(status)
 	}
-	a := w.do(owner, "GET", "/api/files?project=x", "").expect(http.StatusBadRequest)
+	a := w.Do(servertest.Owner, "GET", "/api/files?project=x", "").Expect(http.StatusBadRequest)
 	for _, name := range []string{"project_id", "project_name", "memory_id", "tags"} {
-		if !strings.Contains(a.body, name) {
-			t.Errorf("the error names no %s: %s", name, a.body)
+		if !strings.Contains(a.Body, name) {
+			t.Errorf("the error names no %s: %s, want it in the body", name, a.Body)
 		}
 	}
 }
 
 // TestParametersGivenTwiceAreRefused does so, too: of two values the endpoint would use one and ignore the other.
 func TestParametersGivenTwiceAreRefused(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	checked := 0
-	for path, methods := range readDocument(t, w).Paths {
+	for path, methods := range servertest.ReadDocument(t, w).Paths {
 		get, gets := methods["get"]
 		if !gets || !strings.HasPrefix(path, "/api/") {
 			continue
@@ -64,27 +66,28 @@ func TestParametersGivenTwiceAreRefused(t *testing.T) {
 			}
 			checked++
 			query := url.QueryEscape(p.Name) + "=1&" + url.QueryEscape(p.Name) + "=2"
-			a := w.do(owner, "GET", strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?"+query, "")
-			a.expect(http.StatusBadRequest, p.Name, "is given 2 times")
+			a := w.Do(servertest.Owner, "GET", strings.NewReplacer("{id}", "x", "{user}", "x").Replace(path)+"?"+query, "")
+			a.Expect(http.StatusBadRequest, p.Name, "is given 2 times")
 		}
 	}
 	if checked < 10 {
 		t.Errorf("only %d parameters were looked at, want at least 10", checked)
 	}
-	w.do(owner, "GET", "/api/files?token=x&token=y", "").expect(http.StatusBadRequest)
+	w.Do(servertest.Owner, "GET", "/api/files?token=x&token=y", "").Expect(http.StatusBadRequest)
 }
 
 func TestTagsOfAFormAreAListHoweverTheyAreWritten(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	for name, fields := range map[string][]part{
-		"JSON":           {{name: "tags", value: `["a","b, c"]`}},
-		"JSON in tags[]": {{name: "tags[]", value: ` ["a", "b, c"] `}},
-		"repeated":       {{name: "tags[]", value: "a"}, {name: "tags[]", value: "b, c"}},
+	w := servertest.New(t, server.Options{})
+	for name, fields := range map[string][]servertest.Part{
+		"JSON":           {{Name: "tags", Value: `["a","b, c"]`}},
+		"JSON in tags[]": {{Name: "tags[]", Value: ` ["a", "b, c"] `}},
+		"repeated":       {{Name: "tags[]", Value: "a"}, {Name: "tags[]", Value: "b, c"}},
 	} {
-		a := w.upload(owner, append(fields, part{name: "file", filename: "f.txt", value: "text"})...).expect(http.StatusOK)
+		a := upload(w, servertest.Owner, append(fields, servertest.Part{Name: "file", Filename: "f.txt",
+			Value: "text"})...).Expect(http.StatusOK)
 		var stored server.ChangedFile
-		if a.decode(&stored); !slices.Equal(stored.File.Tags, []string{"a", "b, c"}) {
-			t.Errorf("%s: %q", name, stored.File.Tags)
+		if a.Decode(&stored); !slices.Equal(stored.File.Tags, []string{"a", "b, c"}) {
+			t.Errorf("%s: got %q, want %v", name, stored.File.Tags, []string{"a", "b, c"})
 		}
 	}
 }

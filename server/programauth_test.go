@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,14 +15,14 @@ import (
 )
 
 // sentFor is a request that an application knows the sender of: the header stands for whatever session it has.
-func (w *world) sentFor(user, method, path, body string) answer {
-	w.t.Helper()
-	r := w.request(guest, method, path, strings.NewReader(body))
+func sentFor(w *servertest.World, user, method, path, body string) servertest.Answer {
+	w.T.Helper()
+	r := w.Request(servertest.Guest, method, path, strings.NewReader(body))
 	r.Header.Set("X-Application-User", user)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	return w.send(r)
+	return w.Send(r)
 }
 
 // application vouches for the sender that it knows, in the ways that applications may.
@@ -29,7 +31,7 @@ func application(r *http.Request) (*souvenir.Principal, error) {
 	switch user := r.Header.Get("X-Application-User"); user {
 	case "":
 		return nil, nil
-	case "nobody":
+	case "noah":
 		return nil, souvenir.ErrUnauthenticated
 	case "late":
 		return nil, &souvenir.Error{Kind: souvenir.KindUnauthenticated, Message: "the session ended at noon"}
@@ -60,7 +62,7 @@ func application(r *http.Request) (*souvenir.Principal, error) {
 
 // Who embeds the server says for whom it works, within what the user may.
 func TestAuthenticate(t *testing.T) {
-	w := newWorld(t, server.Options{Authenticate: application})
+	w := servertest.New(t, server.Options{Authenticate: application})
 	const store, search = `{"name": "memory", "arguments": {"action": "store", "content": "x"}}`,
 		`{"name": "memory", "arguments": {"action": "search", "query": "word"}}`
 	for _, c := range []struct {
@@ -72,90 +74,90 @@ func TestAuthenticate(t *testing.T) {
 		{"", "GET", "/health", "", 200, "ok", true},
 		{"broken", "GET", "/health", "", 200, "ok", true}, // open routes ask no one
 		{"", "GET", "/api/owner-ids/me", "", 401, "no credential", true},
-		{"nobody", "GET", "/api/owner-ids/me", "", 401, "no user has signed in", true},
+		{"noah", "GET", "/api/owner-ids/me", "", 401, "no user has signed in", true},
 		{"late", "GET", "/api/owner-ids/me", "", 401, "the session ended at noon", true},
 		{"barred", "POST", "/tools/call", search, 403, "the plan has no memory", true},
 		{"broken", "GET", "/api/owner-ids/me", "", 500, "X-Request-Id", true},
 		{"empty", "GET", "/api/owner-ids/me", "", 500, "X-Request-Id", true},
 		{"dora", "GET", "/api/owner-ids/me", "", 401, "disabled", true},
 		{"olivia", "GET", "/api/owner-ids/me", "", 200, `"name":"olivia"`, false},
-		{w.users[owner], "GET", "/api/owner-ids/me", "", 200, `"name":"olivia"`, false},
-		{"olivia", "POST", "/tools/call", search, 200, secret, false},
+		{w.Users[servertest.Owner], "GET", "/api/owner-ids/me", "", 200, `"name":"olivia"`, false},
+		{"olivia", "POST", "/tools/call", search, 200, servertest.Secret, false},
 		{"sam", "POST", "/tools/call", search, 200, "results", true},
 		{"a new user", "GET", "/api/owner-ids/me", "", 200, `"owner_id":"a new user"`, true},
 		{"a new user", "POST", "/tools/call", store, 200, "created_at", true},
 		{"olivia in the shop", "POST", "/tools/call", search, 200, "The shop opens", true},
-		{"olivia reading", "POST", "/tools/call", search, 200, secret, false},
+		{"olivia reading", "POST", "/tools/call", search, 200, servertest.Secret, false},
 		{"olivia reading", "POST", "/tools/call", store, 403, "read", true},
-		{"olivia with one scope", "POST", "/tools/call", search, 200, secret, false},
+		{"olivia with one scope", "POST", "/tools/call", search, 200, servertest.Secret, false},
 		{"olivia with one scope", "POST", "/tools/call", store, 403, "memory:write", true},
 		{"olivia with one scope", "GET", "/api/files", "", 403, "files:read", true},
 		{"olivia without scopes", "POST", "/tools/call", search, 403, "memory:read", true},
 		{"olivia without scopes", "GET", "/api/owner-ids/me", "", 403, "memory:read", true},
 	} {
 		t.Run(fmt.Sprint(c.user, " ", c.method, " ", c.path), func(t *testing.T) {
-			a := w.sentFor(c.user, c.method, c.path, c.body).expect(c.status, c.has).without("table of sessions")
+			a := sentFor(w, c.user, c.method, c.path, c.body).Expect(c.status, c.has).Without("table of sessions")
 			if c.hidden {
-				a.without(secret)
+				a.Without(servertest.Secret)
 			}
-			if c.status == http.StatusUnauthorized && !strings.HasPrefix(a.header.Get("WWW-Authenticate"), "Bearer ") {
-				t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))
+			if c.status == http.StatusUnauthorized && !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer ") {
+				t.Errorf("WWW-Authenticate is %q", a.Header.Get("WWW-Authenticate"))
 			}
 		})
 	}
 	for _, cause := range []string{"the table of sessions is gone", "without Access.User"} {
-		if strings.Count(w.log.String(), cause) != 1 {
-			t.Errorf("the log does not tell once of %q: %s", cause, w.log.String())
+		if strings.Count(w.Log.String(), cause) != 1 {
+			t.Errorf("the log does not tell once of %q: %s, want 1", cause, w.Log.String())
 		}
 	}
 }
 
 // The application is asked before the credential of the request; where it has nothing to say, that one decides.
 func TestAuthenticateComesBeforeTokens(t *testing.T) {
-	w := newWorld(t, server.Options{Authenticate: application})
+	w := servertest.New(t, server.Options{Authenticate: application})
 	for _, place := range places {
-		both := w.request(guest, "GET", "/api/owner-ids/me", nil)
+		both := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
 		both.Header.Set("X-Application-User", "sam")
-		place.put(both, w.tokens[owner])
-		w.send(both).expect(http.StatusOK, w.users[stranger]).without(w.users[owner], secret)
-		refused := w.request(guest, "GET", "/api/owner-ids/me", nil)
-		refused.Header.Set("X-Application-User", "nobody")
-		place.put(refused, w.tokens[owner])
-		w.send(refused).expect(http.StatusUnauthorized)
+		place.put(both, w.Tokens[servertest.Owner])
+		w.Send(both).Expect(http.StatusOK, w.Users[servertest.Stranger]).Without(w.Users[servertest.Owner], servertest.Secret)
+		refused := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
+		refused.Header.Set("X-Application-User", "noah")
+		place.put(refused, w.Tokens[servertest.Owner])
+		w.Send(refused).Expect(http.StatusUnauthorized)
 	}
-	w.do(owner, "GET", "/api/owner-ids/me", "").expect(http.StatusOK, w.users[owner])
-	w.do(revoked, "GET", "/api/owner-ids/me", "").expect(http.StatusUnauthorized)
+	w.Do(servertest.Owner, "GET", "/api/owner-ids/me", "").Expect(http.StatusOK, w.Users[servertest.Owner])
+	w.Do(servertest.Revoked, "GET", "/api/owner-ids/me", "").Expect(http.StatusUnauthorized)
 }
 
 // What an application knows people by, browsers may send by themselves: pages of others cannot use it to change
 // anything.
 func TestAuthenticateAndPagesOfOtherOrigins(t *testing.T) {
-	w := newWorld(t, server.Options{Authenticate: application})
+	w := servertest.New(t, server.Options{Authenticate: application})
 	for method, status := range map[string]int{"GET": http.StatusOK, "PUT": http.StatusForbidden,
 		"PATCH": http.StatusForbidden} {
-		r := w.request(guest, method, "/api/user-preferences", strings.NewReader(`{}`))
+		r := w.Request(servertest.Guest, method, "/api/user-preferences", strings.NewReader(`{}`))
 		r.Header.Set("X-Application-User", "sam")
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
-		w.send(r).expect(status)
+		w.Send(r).Expect(status)
 	}
-	w.sentFor("sam", "PUT", "/api/user-preferences", `{"theme": "dark"}`).expect(http.StatusOK)
+	sentFor(w, "sam", "PUT", "/api/user-preferences", `{"theme": "dark"}`).Expect(http.StatusOK)
 }
 
 // A user whom only the application knows gets tokens for other programs, which end by themselves.
 func TestTokensOfTheApplicationsUsers(t *testing.T) {
-	w := newWorld(t, server.Options{Authenticate: application})
+	w := servertest.New(t, server.Options{Authenticate: application})
 	var made souvenir.AddedToken
-	w.sentFor("a new user", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).expect(http.StatusForbidden, "account")
-	w.sentFor("with a session", "POST", "/api/mcp-tokens",
-		`{"name": "laptop"}`).expect(http.StatusOK).without("of the program")
-	w.sentFor("an account manager", "POST", "/api/mcp-tokens",
-		`{"name": "laptop"}`).expect(http.StatusOK).decode(&made)
+	sentFor(w, "a new user", "POST", "/api/mcp-tokens", `{"name": "laptop"}`).Expect(http.StatusForbidden, "account")
+	sentFor(w, "with a session", "POST", "/api/mcp-tokens",
+		`{"name": "laptop"}`).Expect(http.StatusOK).Without("of the program")
+	sentFor(w, "an account manager", "POST", "/api/mcp-tokens",
+		`{"name": "laptop"}`).Expect(http.StatusOK).Decode(&made)
 	if left := time.Until(made.ExpiresAt); left > 30*24*time.Hour || left < 29*24*time.Hour {
-		t.Errorf("it ends in %v", left)
+		t.Errorf("it ends in %v, want left at most %v and left at least %v", left, 30*24*time.Hour, 29*24*time.Hour)
 	}
-	w.tokens["made"] = made.Value
-	w.do("made", "GET", "/api/owner-ids/me", "").expect(http.StatusOK, `"owner_id":"an account manager"`)
-	w.sentFor("olivia with one scope", "POST", "/api/mcp-tokens", `{"name": "more"}`).expect(http.StatusForbidden)
-	w.sentFor("an account manager", "POST", "/api/mcp-tokens",
-		`{"name": "more", "scopes": ["admin"]}`).expect(http.StatusForbidden, "admin")
+	w.Tokens["made"] = made.Value
+	w.Do("made", "GET", "/api/owner-ids/me", "").Expect(http.StatusOK, `"owner_id":"an account manager"`)
+	sentFor(w, "olivia with one scope", "POST", "/api/mcp-tokens", `{"name": "more"}`).Expect(http.StatusForbidden)
+	sentFor(w, "an account manager", "POST", "/api/mcp-tokens",
+		`{"name": "more", "scopes": ["admin"]}`).Expect(http.StatusForbidden, "admin")
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -23,21 +25,22 @@ import (
 func TestSigningInAtAProvider(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
-	b := w.browser()
-	login := b.get("/login?next=%2Fprofile%3Fa%3Db").expect(http.StatusOK, ">Sign in with Example ID<")
+	b := w.Browser()
+	login := b.Get("/login?next=%2Fprofile%3Fa%3Db").Expect(http.StatusOK, ">Sign in with Example ID<")
 	var button string
-	for _, link := range login.html.all("a") {
-		if strings.Contains(link.text, "Example ID") {
-			button = link.attr("href")
+	for _, link := range login.HTML.All("a") {
+		if strings.Contains(link.Text, "Example ID") {
+			button = link.Attr("href")
 		}
 	}
-	away := b.get(button)
-	b.leadsTo(b.get(p.signIn(away)), "/profile?a=b").expect(http.StatusOK, "olivia@example.com")
-	if !strings.HasPrefix(b.cookie("auth_token"), "ses_") {
-		t.Errorf("the browser has the cookie %q, want at its start \"ses_\"", b.cookie("auth_token"))
+	away := b.Get(button)
+	b.LeadsTo(b.Get(p.signIn(away)), "/profile?a=b").Expect(http.StatusOK, "olivia@example.com")
+	if !strings.HasPrefix(b.Cookie("auth_token"), "ses_") {
+		t.Errorf("the browser has the cookie %q, want at its start \"ses_\"", b.Cookie("auth_token"))
 	}
-	for name, want := range map[string]string{"response_type": "code", "client_id": "souvenir", "redirect_uri": publicAt +
-		"/login/provider/callback",
+	for name, want := range map[string]string{"response_type": "code", "client_id": "souvenir",
+		"redirect_uri": servertest.PublicAt +
+			"/login/provider/callback",
 		"scope": "openid profile email", "code_challenge_method": "S256", "acr_values": "", "prompt": "",
 		"response_mode": ""} {
 		if got := p.asked.Get(name); got != want {
@@ -49,16 +52,16 @@ func TestSigningInAtAProvider(t *testing.T) {
 			t.Errorf("%s is %q, want at least a length of 26", name, p.asked.Get(name))
 		}
 	}
-	set := away.header.Get("Set-Cookie")
+	set := away.Header.Get("Set-Cookie")
 	for _, part := range []string{"souvenir_provider_", "; Path=/login/provider;", "; HttpOnly", "; SameSite=Lax",
 		"; Max-Age=600"} {
 		if !strings.Contains(set, part) {
-			t.Errorf("the cookie lacks %q: %s", part, set)
+			t.Errorf("the cookie lacks %q: %s, want it in set", part, set)
 		}
 	}
-	if strings.Contains(set, p.asked.Get("nonce")) || strings.Contains(w.log.String(), p.asked.Get("state")) ||
-		strings.Contains(w.log.String(), "code=") {
-		t.Errorf("the cookie is not sealed, or the log has the answer: %s\n%s", set, w.log)
+	if strings.Contains(set, p.asked.Get("nonce")) || strings.Contains(w.Log.String(), p.asked.Get("state")) ||
+		strings.Contains(w.Log.String(), "code=") {
+		t.Errorf("the cookie is not sealed, or the log has the answer: %s\n%s", set, w.Log)
 	}
 }
 
@@ -72,23 +75,24 @@ func TestWhereASignInAtAProviderLeads(t *testing.T) {
 		"/oauth/authorize?state=" + strings.Repeat("x", 6000): "/oauth/authorize?state=" + strings.Repeat("x", 6000),
 		"/oauth/authorize?state=" + strings.Repeat("x", 500):  "/oauth/authorize?state=" + strings.Repeat("x", 500),
 	} {
-		b := w.browser()
-		away := b.get("/login/provider?next=" + url.QueryEscape(next))
-		if set := away.header.Get("Set-Cookie"); len(set) > 2500 {
+		b := w.Browser()
+		away := b.Get("/login/provider?next=" + url.QueryEscape(next))
+		if set := away.Header.Get("Set-Cookie"); len(set) > 2500 {
 			t.Errorf("the cookie has %d bytes, want at most 2500", len(set))
 		}
-		if back := b.get(p.signIn(away)); back.status != http.StatusSeeOther || back.header.Get("Location") != want {
-			t.Errorf("next %.60q leads to %.60q (%d)", next, back.header.Get("Location"), back.status)
+		if back := b.Get(p.signIn(away)); back.Status != http.StatusSeeOther || back.Header.Get("Location") != want {
+			t.Errorf("next %.60q leads to %.60q (%d), want status %v and Location %v", next, back.Header.Get("Location"),
+				back.Status, http.StatusSeeOther, want)
 		}
 	}
 }
 
 // refusedBy tells whether a sign-in was refused, with no one signed in.
-func refusedBy(t *testing.T, name string, b *browser, page *gotPage) {
+func refusedBy(t *testing.T, name string, b *servertest.Browser, page *servertest.Page) {
 	t.Helper()
-	if page.status != http.StatusForbidden && page.status != http.StatusBadRequest || b.cookie("auth_token") != "" {
-		t.Errorf("%s: %d %q, and the browser has the cookie %q", name, page.status, page.header.Get("Location"),
-			b.cookie("auth_token"))
+	if page.Status != http.StatusForbidden && page.Status != http.StatusBadRequest || b.Cookie("auth_token") != "" {
+		t.Errorf("%s: %d %q, and the browser has the cookie %q", name, page.Status, page.Header.Get("Location"),
+			b.Cookie("auth_token"))
 	}
 }
 
@@ -149,15 +153,15 @@ func TestAnswersOfAProviderThatAreNotTrusted(t *testing.T) {
 			p.claims, p.answer, p.sign, p.redirect = map[string]any{"sub": "olivia-there"}, nil, nil, ""
 			change()
 		})
-		b := w.browser()
-		refusedBy(t, name, b, b.atProvider(p))
+		b := w.Browser()
+		refusedBy(t, name, b, atProvider(b, p))
 	}
 	if slices.Contains(p.sent, "/elsewhere") {
-		t.Error("a redirect was followed")
+		t.Errorf(`a redirect was followed: got %v, want no "/elsewhere" among the sent`, p.sent)
 	}
 	p.set(func() { p.claims, p.answer, p.sign, p.redirect = map[string]any{"sub": "olivia-there"}, nil, nil, "" })
-	b := w.browser()
-	b.leadsTo(b.atProvider(p), "/").expect(http.StatusOK, "Hello, olivia")
+	b := w.Browser()
+	b.LeadsTo(atProvider(b, p), "/").Expect(http.StatusOK, "Hello, olivia")
 }
 
 func mustBytes(p *identityProvider) []byte {
@@ -180,25 +184,25 @@ func cutOff(p *identityProvider) func(jwt.MapClaims) string {
 func TestErrorsOfAProviderAreNotRepeated(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
-	b := w.browser()
+	b := w.Browser()
 	p.answer = url.Values{"code": nil, "error": {"access_denied"},
 		"error_description": {"Send <b>money</b> to evil.example"}}
-	page := b.atProvider(p)
-	page.expect(http.StatusForbidden, "did not sign you in", `href="/login/provider?again=1"`,
-		`href="/login"`).without("money", "evil.example", "access_denied")
-	if !strings.Contains(w.log.String(), "access_denied") {
-		t.Errorf("the log does not say why:\n%s", w.log)
+	page := atProvider(b, p)
+	page.Expect(http.StatusForbidden, "did not sign you in", `href="/login/provider?again=1"`,
+		`href="/login"`).Without("money", "evil.example", "access_denied")
+	if !strings.Contains(w.Log.String(), "access_denied") {
+		t.Errorf("the log does not say why, want \"access_denied\" in the log:\n%s", w.Log)
 	}
 }
 
 func TestAnAnswerCountsOnceAndInItsOwnBrowser(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
-	victim, attacker := w.browser(), w.browser()
-	callback := p.signIn(attacker.get("/login/provider")) // the attacker's account there
-	refusedBy(t, "the answer of another browser", victim, victim.get(callback))
-	away := victim.get("/login/provider")
-	refusedBy(t, "the answer of another browser, in one that has begun, too", victim, victim.get(callback))
+	victim, attacker := w.Browser(), w.Browser()
+	callback := p.signIn(attacker.Get("/login/provider")) // the attacker's account there
+	refusedBy(t, "the answer of another browser", victim, victim.Get(callback))
+	away := victim.Get("/login/provider")
+	refusedBy(t, "the answer of another browser, in one that has begun, too", victim, victim.Get(callback))
 	other, err := url.Parse(callback)
 	if err != nil {
 		t.Fatal(err)
@@ -209,14 +213,14 @@ func TestAnAnswerCountsOnceAndInItsOwnBrowser(t *testing.T) {
 	}
 	query := mixed.Query()
 	query.Set("code", other.Query().Get("code"))
-	refusedBy(t, "the code of another browser", victim, victim.get(mixed.Path+"?"+query.Encode()))
+	refusedBy(t, "the code of another browser", victim, victim.Get(mixed.Path+"?"+query.Encode()))
 
-	fresh := w.browser()
-	away = fresh.get("/login/provider")
+	fresh := w.Browser()
+	away = fresh.Get("/login/provider")
 	callback = p.signIn(away)
-	kept := strings.SplitN(strings.Split(away.header.Get("Set-Cookie"), ";")[0], "=", 2)
-	fresh.leadsTo(fresh.get(callback), "/")
-	fresh.setCookie("auth_token", "")
+	kept := strings.SplitN(strings.Split(away.Header.Get("Set-Cookie"), ";")[0], "=", 2)
+	fresh.LeadsTo(fresh.Get(callback), "/")
+	fresh.SetCookie("auth_token", "")
 	at, err := url.Parse(callback)
 	if err != nil {
 		t.Fatal(err)
@@ -225,48 +229,48 @@ func TestAnAnswerCountsOnceAndInItsOwnBrowser(t *testing.T) {
 	code := rand.Text()
 	p.set(func() { p.codes[code] = p.asked })
 	query.Set("code", code) // one that the provider would still take
-	fresh.client.Jar.SetCookies(fresh.address("/login/provider"),
+	fresh.Client.Jar.SetCookies(fresh.Address("/login/provider"),
 		[]*http.Cookie{{Name: kept[0], Value: kept[1], Path: "/login/provider"}})
-	refusedBy(t, "the same answer again", fresh, fresh.get(at.Path+"?"+query.Encode()))
+	refusedBy(t, "the same answer again", fresh, fresh.Get(at.Path+"?"+query.Encode()))
 
-	late := w.browser()
+	late := w.Browser()
 	ticks := &clock{at: time.Now()}
-	server.SetProviderClock(w.inner, ticks.now)
-	callback = p.signIn(late.get("/login/provider"))
+	server.SetProviderClock(w.Server, ticks.now)
+	callback = p.signIn(late.Get("/login/provider"))
 	ticks.pass(10 * time.Minute)
-	refusedBy(t, "an answer that is late", late, late.get(callback))
-	callback = p.signIn(late.get("/login/provider"))
+	refusedBy(t, "an answer that is late", late, late.Get(callback))
+	callback = p.signIn(late.Get("/login/provider"))
 	ticks.pass(9 * time.Minute)
-	late.leadsTo(late.get(callback), "/")
+	late.LeadsTo(late.Get(callback), "/")
 
 	restarted := linked(t, p, p.options())
-	b, after := w.browser(), restarted.browser()
-	away = b.get("/login/provider")
-	kept = strings.SplitN(strings.Split(away.header.Get("Set-Cookie"), ";")[0], "=", 2)
-	after.client.Jar.SetCookies(after.address("/login/provider"),
+	b, after := w.Browser(), restarted.Browser()
+	away = b.Get("/login/provider")
+	kept = strings.SplitN(strings.Split(away.Header.Get("Set-Cookie"), ";")[0], "=", 2)
+	after.Client.Jar.SetCookies(after.Address("/login/provider"),
 		[]*http.Cookie{{Name: kept[0], Value: kept[1], Path: "/login/provider"}})
-	refusedBy(t, "an answer after a restart", after, after.get(p.signIn(away)))
+	refusedBy(t, "an answer after a restart", after, after.Get(p.signIn(away)))
 }
 
 // Two tabs may be at the provider, and many make no request that a proxy would refuse.
 func TestSeveralSignInsAtOnce(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
-	b := w.browser()
-	first, second := b.get("/login/provider?next=%2Fprofile"), b.get("/login/provider?next=%2Fconnected")
-	b.leadsTo(b.get(p.signIn(first)), "/profile")
-	b.leadsTo(b.get(p.signIn(second)), "/connected")
+	b := w.Browser()
+	first, second := b.Get("/login/provider?next=%2Fprofile"), b.Get("/login/provider?next=%2Fconnected")
+	b.LeadsTo(b.Get(p.signIn(first)), "/profile")
+	b.LeadsTo(b.Get(p.signIn(second)), "/connected")
 	for range 30 {
-		b.get("/login/provider?next=" + url.QueryEscape("/"+strings.Repeat("x", 1000)))
+		b.Get("/login/provider?next=" + url.QueryEscape("/"+strings.Repeat("x", 1000)))
 	}
 	size := 0
-	for _, c := range b.client.Jar.Cookies(b.address("/login/provider")) {
+	for _, c := range b.Client.Jar.Cookies(b.Address("/login/provider")) {
 		size += len(c.String())
 	}
 	if size > 8000 {
 		t.Errorf("the browser sends cookies of %d bytes, want at most 8000", size)
 	}
-	b.leadsTo(b.get(p.signIn(b.get("/login/provider"))), "/")
+	b.LeadsTo(b.Get(p.signIn(b.Get("/login/provider"))), "/")
 }
 
 func TestStrengthOfASignInAtAProvider(t *testing.T) {
@@ -298,19 +302,19 @@ func TestStrengthOfASignInAtAProvider(t *testing.T) {
 			options := p.options()
 			options.Provider.RequireACR, options.Provider.RequireAMR = test.acr, test.amr
 			w := linked(t, p, options)
-			b := w.browser()
-			page := b.atProvider(p)
+			b := w.Browser()
+			page := atProvider(b, p)
 			if p.asked.Get("acr_values") != strings.Join(test.acr, " ") {
-				t.Errorf("acr_values is %q", p.asked.Get("acr_values"))
+				t.Errorf("acr_values is %q, want %v", p.asked.Get("acr_values"), strings.Join(test.acr, " "))
 			}
 			if test.in {
-				b.leadsTo(page, "/")
+				b.LeadsTo(page, "/")
 				return
 			}
 			refusedBy(t, "a weak sign-in", b, page)
-			page.expect(http.StatusForbidden, "stronger sign-in at Example ID", "second factor",
+			page.Expect(http.StatusForbidden, "stronger sign-in at Example ID", "second factor",
 				`href="/login/provider?again=1"`)
-			p.signIn(b.get("/login/provider?again=1"))
+			p.signIn(b.Get("/login/provider?again=1"))
 			if p.asked.Get("prompt") != "login" {
 				t.Errorf("the provider is not asked to ask anew: prompt is %q, want \"login\"", p.asked.Get("prompt"))
 			}
@@ -323,21 +327,21 @@ func TestProviderThatIsDown(t *testing.T) {
 	p := newIdentityProvider(t)
 	p.down = true
 	w := linked(t, p, p.options())
-	b := w.browser()
-	b.get("/login/provider").expect(http.StatusServiceUnavailable, "Example ID cannot be reached")
-	b.leadsTo(b.login("olivia", rightPassword), "/")
+	b := w.Browser()
+	b.Get("/login/provider").Expect(http.StatusServiceUnavailable, "Example ID cannot be reached")
+	b.LeadsTo(login(b, "olivia", rightPassword), "/")
 	before := len(p.sent)
-	b.get("/login/provider").expect(http.StatusServiceUnavailable)
+	b.Get("/login/provider").Expect(http.StatusServiceUnavailable)
 	if len(p.sent) != before {
-		t.Error("it is asked again at once")
+		t.Errorf("it is asked again at once: got %d requests, want %d", len(p.sent), before)
 	}
 	p.set(func() { p.down = false })
-	server.ForgetProvider(w.inner)
-	again := w.browser()
-	again.leadsTo(again.atProvider(p), "/")
+	server.ForgetProvider(w.Server)
+	again := w.Browser()
+	again.LeadsTo(atProvider(again, p), "/")
 	p.set(func() { p.down = true })
-	server.ForgetProvider(w.inner) // a day later
-	w.browser().get("/login/provider").expect(http.StatusSeeOther)
+	server.ForgetProvider(w.Server) // a day later
+	w.Browser().Get("/login/provider").Expect(http.StatusSeeOther)
 }
 
 func TestProvidersThatLeadAstray(t *testing.T) {
@@ -363,8 +367,8 @@ func TestProvidersThatLeadAstray(t *testing.T) {
 		p := newIdentityProvider(t)
 		p.metadata = metadata
 		w := linked(t, p, p.options())
-		if page := w.browser().get("/login/provider"); page.status != http.StatusServiceUnavailable {
-			t.Errorf("%s: %d %q, want %v", name, page.status, page.header.Get("Location"), http.StatusServiceUnavailable)
+		if page := w.Browser().Get("/login/provider"); page.Status != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d %q, want %v", name, page.Status, page.Header.Get("Location"), http.StatusServiceUnavailable)
 		}
 	}
 	// Addresses of the own network that the metadata names: the link-local one where clouds keep credentials, and others.
@@ -373,10 +377,10 @@ func TestProvidersThatLeadAstray(t *testing.T) {
 		p := newIdentityProvider(t)
 		p.metadata = map[string]any{"token_endpoint": address}
 		w := linked(t, p, p.options())
-		b := w.browser()
-		refusedBy(t, address, b, b.atProvider(p))
-		if !strings.Contains(w.log.String(), "is not public") {
-			t.Errorf("%s was tried:\n%s", address, w.log)
+		b := w.Browser()
+		refusedBy(t, address, b, atProvider(b, p))
+		if !strings.Contains(w.Log.String(), "is not public") {
+			t.Errorf("%s was tried, want \"is not public\" in the log:\n%s", address, w.Log)
 		}
 	}
 	if len(reached) > 0 {
@@ -417,13 +421,13 @@ func TestCheckProvider(t *testing.T) {
 	secret := server.Provider{Issuer: "https://id.example.com", ClientID: "souvenir", ClientSecret: "s3cret"}
 	if printed := fmt.Sprintf("%v %+v %#v %s", secret, &secret, secret, secret); strings.Contains(printed, "s3cret") ||
 		!strings.Contains(printed, "id.example.com") {
-		t.Errorf("the provider prints as %s", printed)
+		t.Errorf(`the provider prints as %s, want no "s3cret" in printed and "id.example.com" in printed`, printed)
 	}
 	// One that cannot be used is reported, and stops nothing.
-	w := newWorld(t, server.Options{Provider: &server.Provider{Issuer: "nowhere"}})
-	w.browser().get("/login").expect(http.StatusOK).without("Sign in with")
-	w.browser().get("/login/provider").expect(http.StatusNotFound)
-	if !strings.Contains(w.log.String(), "the identity provider cannot be used") {
-		t.Errorf("the log says nothing of it:\n%s", w.log)
+	w := servertest.New(t, server.Options{Provider: &server.Provider{Issuer: "nowhere"}})
+	w.Browser().Get("/login").Expect(http.StatusOK).Without("Sign in with")
+	w.Browser().Get("/login/provider").Expect(http.StatusNotFound)
+	if !strings.Contains(w.Log.String(), "the identity provider cannot be used") {
+		t.Errorf("the log says nothing of it, want \"the identity provider cannot be used\" in the log:\n%s", w.Log)
 	}
 }

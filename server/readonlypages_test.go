@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"net/http"
 	"net/url"
 	"os"
@@ -15,16 +17,16 @@ import (
 // Over a file that is open for reading only, and with neither snippets nor recorded calls, all pages can be read, and
 // what would change something says why it does not.
 func TestPagesOfAFileThatIsOnlyRead(t *testing.T) {
-	first := newWorld(t, server.Options{})
-	paths := first.furnish()
-	b := first.signedIn(admin)
-	cookie := b.cookie("auth_token")
+	first := servertest.New(t, server.Options{})
+	paths := furnish(first)
+	b := first.SignedIn(servertest.Admin)
+	cookie := b.Cookie("auth_token")
 	path := filepath.Join(t.TempDir(), "copy.db")
 	copied, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := first.store.Upkeep().BackupTo(t.Context(), copied, nil); err != nil {
+	if _, err := first.Store.Upkeep().BackupTo(t.Context(), copied, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := copied.Close(); err != nil {
@@ -34,13 +36,13 @@ func TestPagesOfAFileThatIsOnlyRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := serve(t, first.plan, store, server.Options{NoActivity: true})
-	b = w.browser()
-	b.setCookie("auth_token", cookie)
-	csrf := b.get("/profile").expect(http.StatusOK).hidden().Get("csrf")
+	w := servertest.Serve(t, first.Plan, store, server.Options{NoActivity: true})
+	b = w.Browser()
+	b.SetCookie("auth_token", cookie)
+	csrf := b.Get("/profile").Expect(http.StatusOK).Hidden().Get("csrf")
 	for pattern, path := range paths {
-		if p := b.get(path); p.status >= http.StatusInternalServerError {
-			t.Errorf("%s: %d %.300s", pattern, p.status, p.body)
+		if p := b.Get(path); p.Status >= http.StatusInternalServerError {
+			t.Errorf("%s: got %d %.300s, want less than %v", pattern, p.Status, p.Body, http.StatusInternalServerError)
 		}
 	}
 	for _, rt := range server.PageRoutes() {
@@ -54,15 +56,15 @@ func TestPagesOfAFileThatIsOnlyRead(t *testing.T) {
 				path = known + strings.TrimPrefix(path, pattern)
 			}
 		}
-		p := b.post(path, url.Values{"csrf": {csrf}, "name": {"n"}, "access": {"write"}, "key": {"state"},
+		p := b.Post(path, url.Values{"csrf": {csrf}, "name": {"n"}, "access": {"write"}, "key": {"state"},
 			"value": {"archived"}, "content": {"x"}, "base": {"1"}, "text": {"do"},
 			"work": {"purge"}, "action": {"archive"}, "change": {"end"}, "typed": {"p"}, "days": {"3"},
 			"client": {"Another client"}, "redirect_uris": {"https://a.example/"}, "revision": {"1"}, "section": {"tasks"}})
-		if p.status >= http.StatusInternalServerError {
-			t.Errorf("POST %s: %d %.3000s", path, p.status, p.body)
+		if p.Status >= http.StatusInternalServerError {
+			t.Errorf("POST %s: %d %.3000s, want less than %v", path, p.Status, p.Body, http.StatusInternalServerError)
 		}
 		if strings.HasSuffix(path, "/set") || path == "/tokens" {
-			p.expect(http.StatusForbidden, "opened read-only")
+			p.Expect(http.StatusForbidden, "opened read-only")
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"net/http"
 	"regexp"
 	"strings"
@@ -13,26 +15,27 @@ import (
 // Two projects of one id, the user's own and one that someone shares, are distinguished by what leads to their
 // memories.
 func TestMemoriesOfProjectsOfOneID(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	if _, err := w.store.As(souvenir.Access{User: w.users[reader]}).AddProject(t.Context(),
+	w := servertest.New(t, server.Options{})
+	if _, err := w.Store.As(souvenir.Access{User: w.Users[servertest.Reader]}).AddProject(t.Context(),
 		souvenir.NewProject{ID: "shop", Name: "My shop"}); err != nil {
 		t.Fatal(err)
 	}
-	w.addMemory(reader, souvenir.NewMemory{Content: "Of my own shop", ProjectID: w.users[reader] + "/shop"})
-	b := w.signedIn(reader)
+	w.AddMemory(servertest.Reader, souvenir.NewMemory{Content: "Of my own shop", ProjectID: w.Users[servertest.Reader] +
+		"/shop"})
+	b := w.SignedIn(servertest.Reader)
 	for _, page := range []string{"/", "/memories", "/memories?view=reading"} {
 		found := map[string]bool{}
 		for _, link := range regexp.MustCompile(`href="((?:/memories)?\?[^"]*project=[^"]*shop[^"]*)"`).FindAllStringSubmatch(
-			b.get(page).expect(http.StatusOK).body, -1) {
+			b.Get(page).Expect(http.StatusOK).Body, -1) {
 			address := strings.ReplaceAll(link[1], "&amp;", "&")
 			if strings.HasPrefix(address, "?") {
 				address = "/memories" + address
 			}
-			if p := b.get(address); p.status != http.StatusOK {
-				t.Errorf("%s leads to %s: %d, want %v", page, address, p.status, http.StatusOK)
-			} else if own, shared := strings.Contains(p.body, "Of my own shop"),
-				strings.Contains(p.body, "opens at nine"); own == shared {
-				t.Errorf("%s leads to %s with own %v, shared %v", page, address, own, shared)
+			if p := b.Get(address); p.Status != http.StatusOK {
+				t.Errorf("%s leads to %s: %d, want %v", page, address, p.Status, http.StatusOK)
+			} else if own, shared := strings.Contains(p.Body, "Of my own shop"),
+				strings.Contains(p.Body, "opens at nine"); own == shared {
+				t.Errorf("%s leads to %s with own %v, shared %v, want other than %v", page, address, own, shared, shared)
 			} else {
 				found[address] = true
 			}

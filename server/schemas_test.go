@@ -56,12 +56,12 @@ func TestEveryReferenceOfTheDocumentLeadsToASchema(t *testing.T) {
 	for _, found := range regexp.MustCompile(`#/components/schemas/(\w+)`).FindAllSubmatch(encoded, -1) {
 		used = append(used, string(found[1]))
 		if known[string(found[1])] == nil {
-			t.Errorf("no schema %s", found[1])
+			t.Errorf("got no schema %s, want one", found[1])
 		}
 	}
 	for name := range known {
 		if name == "" || !slices.Contains(used, name) {
-			t.Errorf("nothing refers to the schema %q", name)
+			t.Errorf("nothing refers to the schema %q, want a name that is not empty and it among used", name)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"context"
 	"fmt"
 	"net"
@@ -26,26 +28,26 @@ func TestAClientThatIsKnownByItsDocument(t *testing.T) {
 	}))
 	defer documents.Close()
 	const at = "http://127.0.0.1:1" // the SDK wants TLS anywhere else
-	w := newWorld(t, server.Options{PublicURL: at, ClientDocuments: documents.Client()})
-	b := w.signedIn(owner)
+	w := servertest.New(t, server.Options{PublicURL: at, ClientDocuments: documents.Client()})
+	b := w.SignedIn(servertest.Owner)
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		ClientIDMetadataDocumentConfig: &auth.ClientIDMetadataDocumentConfig{URL: documents.URL + "/editor.json"},
 		RedirectURL:                    "http://127.0.0.1:50505/callback",
-		Client:                         w.reached(),
+		Client:                         reached(w),
 		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
 			asked, err := url.Parse(args.URL)
 			if err != nil {
 				return nil, err
 			}
-			b.get(asked.RequestURI()).stays(http.StatusOK, "described by 127.0.0.1", "Any program on this device")
-			answer := b.letIn(asked.RequestURI(), nil).goesTo("http://127.0.0.1:50505/callback?")
+			b.Get(asked.RequestURI()).Stays(http.StatusOK, "described by 127.0.0.1", "Any program on this device")
+			answer := b.LetIn(asked.RequestURI(), nil).GoesTo("http://127.0.0.1:50505/callback?")
 			return &auth.AuthorizationResult{Code: answer.Get("code"), State: answer.Get("state"), Iss: answer.Get("iss")}, nil
 		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &mcp.StreamableClientTransport{Endpoint: at + "/mcp", OAuthHandler: handler, HTTPClient: w.reached()}
+	transport := &mcp.StreamableClientTransport{Endpoint: at + "/mcp", OAuthHandler: handler, HTTPClient: reached(w)}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "editor", Version: "1"}, nil).Connect(t.Context(), transport,
 		nil)
 	if err != nil {
@@ -53,18 +55,18 @@ func TestAClientThatIsKnownByItsDocument(t *testing.T) {
 	}
 	defer session.Close()
 	result, err := session.CallTool(t.Context(),
-		&mcp.CallToolParams{Name: "memory", Arguments: map[string]any{"action": "retrieve", "id": w.private}})
+		&mcp.CallToolParams{Name: "memory", Arguments: map[string]any{"action": "retrieve", "id": w.Private}})
 	if err != nil || result.IsError {
-		t.Errorf("%+v, %v", result, err)
+		t.Errorf("got %+v, %v, want a result without an error", result, err)
 	}
 }
 
 // reached is a client for which the public URL leads to this world.
-func (w *world) reached() *http.Client {
+func reached(w *servertest.World) *http.Client {
 	var dialer net.Dialer
 	return &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, network, w.at.Listener.Addr().String())
+			return dialer.DialContext(ctx, network, w.HTTP.Listener.Addr().String())
 		},
 	}}
 }

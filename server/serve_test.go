@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"context"
 	"errors"
 	"fmt"
@@ -50,27 +52,28 @@ func (s served) wait(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(soon):
+	case <-time.After(servertest.Soon):
 		t.Fatal("Serve does not end")
 	}
 }
 
 // An upload that has begun when the server stops is finished; new requests are not taken.
 func TestShutdownFinishesRequests(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	handler, began := server.New(w.store, nil), make(chan struct{})
+	w := servertest.New(t, server.Options{})
+	handler, began := server.New(w.Store, nil), make(chan struct{})
 	s := startServe(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(began)
 		handler.ServeHTTP(w, r)
 	}), nil)
-	kind, form := formOf(t, []part{{"file", "slow.txt", "", strings.Repeat("slow ", 1000)}})
+	kind, form := servertest.FormOf(t, []servertest.Part{{Name: "file", Filename: "slow.txt", Kind: "",
+		Value: strings.Repeat("slow ", 1000)}})
 	in, out := io.Pipe()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.address+"/api/files/upload", in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", kind)
-	r.Header.Set("Authorization", "Bearer "+w.tokens[owner])
+	r.Header.Set("Authorization", "Bearer "+w.Tokens[servertest.Owner])
 	type result struct {
 		status int
 		err    error
@@ -121,7 +124,7 @@ func TestShutdownDoesNotWaitForever(t *testing.T) {
 	s.stop()
 	s.wait(t)
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 }
 
@@ -132,15 +135,15 @@ func TestServeReportsABadListener(t *testing.T) {
 	}
 	listener.Close()
 	if err := server.Serve(t.Context(), listener, http.NotFoundHandler(), nil); err == nil {
-		t.Error("a closed listener is served")
+		t.Error("a closed listener is served, want an error")
 	}
 }
 
 // Clients that send a part and then nothing are given up on, and nothing of theirs stays; the slow but steady are not.
 func TestSilentClientsAreGivenUp(t *testing.T) {
-	w := newWorld(t, server.Options{Patience: time.Second})
-	before := w.filesOf(owner)
-	kind, form := formOf(t, []part{{"file", "x.txt", "", "text"}})
+	w := servertest.New(t, server.Options{Patience: time.Second})
+	before := w.FilesOf(servertest.Owner)
+	kind, form := servertest.FormOf(t, []servertest.Part{{Name: "file", Filename: "x.txt", Kind: "", Value: "text"}})
 	for name, head := range map[string]string{
 		"a call": "POST /tools/call HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " +
 			"100\r\nAuthorization: Bearer %s\r\n\r\n{\"name\":",
@@ -148,30 +151,31 @@ func TestSilentClientsAreGivenUp(t *testing.T) {
 			"\r\nContent-Length: 10000\r\nAuthorization: Bearer %s\r\n\r\n" + string(form[:100]),
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", w.at.Listener.Addr().String())
+			conn, err := net.Dial("tcp", w.HTTP.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			fmt.Fprintf(conn, head, w.tokens[owner])
+			fmt.Fprintf(conn, head, w.Tokens[servertest.Owner])
 			all, err := io.ReadAll(conn)
 			if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") ||
 				!strings.Contains(string(all), "nothing of the body arrived for 1s") {
-				t.Errorf("%v: %s", err, all)
+				t.Errorf(`%v: got %s, want no error, "HTTP/1.1 400 " at the beginning of the all and "nothing of the body `+
+					`arrived for 1s" in the all`, err, all)
 			}
 		})
 	}
-	if after := w.filesOf(owner); after != before {
-		t.Errorf("%d files, before %d", after, before)
+	if after := w.FilesOf(servertest.Owner); after != before {
+		t.Errorf("%d files, before %d, want no change", after, before)
 	}
 	t.Run("slow but steady", func(t *testing.T) {
-		conn, err := net.Dial("tcp", w.at.Listener.Addr().String())
+		conn, err := net.Dial("tcp", w.HTTP.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
 		fmt.Fprintf(conn, "POST /api/files/upload HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: "+
-			"%s\r\nContent-Length: %d\r\nAuthorization: Bearer %s\r\n\r\n", kind, len(form), w.tokens[owner])
+			"%s\r\nContent-Length: %d\r\nAuthorization: Bearer %s\r\n\r\n", kind, len(form), w.Tokens[servertest.Owner])
 		for len(form) > 0 {
 			n := min(len(form), 1+len(form)/8)
 			if _, err := conn.Write(form[:n]); err != nil {
@@ -186,17 +190,19 @@ func TestSilentClientsAreGivenUp(t *testing.T) {
 		}
 	})
 	t.Run("one who takes nothing", func(t *testing.T) {
-		f := w.upload(owner, part{"file", "large.bin", "", strings.Repeat("\x00\x01\x02\x03", 8<<20)}).file()
-		conn, err := net.Dial("tcp", w.at.Listener.Addr().String())
+		f := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "large.bin", Kind: "",
+			Value: strings.Repeat("\x00\x01\x02\x03", 8<<20)}))
+		conn, err := net.Dial("tcp", w.HTTP.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		fmt.Fprintf(conn, "GET /api/files/%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", f.ID, w.tokens[owner])
-		deadline := time.Now().Add(soon)
-		for !strings.Contains(w.log.String(), "path=/api/files/"+f.ID+" status=200") {
+		fmt.Fprintf(conn, "GET /api/files/%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", f.ID,
+			w.Tokens[servertest.Owner])
+		deadline := time.Now().Add(servertest.Soon)
+		for !strings.Contains(w.Log.String(), "path=/api/files/"+f.ID+" status=200") {
 			if time.Now().After(deadline) {
-				t.Fatalf("the download does not end:\n%s", w.log.String())
+				t.Fatalf("the download does not end, want it before the deadline:\n%s", w.Log.String())
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
@@ -205,26 +211,27 @@ func TestSilentClientsAreGivenUp(t *testing.T) {
 
 // Many callers at once do not get in each other's way, nor see each other's things.
 func TestManyAtOnce(t *testing.T) {
-	w := newWorld(t, server.Options{})
+	w := servertest.New(t, server.Options{})
 	var all sync.WaitGroup
-	for i, caller := range []string{owner, stranger, writer, admin, owner, stranger, writer, admin} {
+	for i, caller := range []string{servertest.Owner, servertest.Stranger, servertest.Writer, servertest.Admin,
+		servertest.Owner, servertest.Stranger, servertest.Writer, servertest.Admin} {
 		all.Go(func() {
 			for j := range 5 {
 				mark := fmt.Sprintf("mark-%d-%d", i, j)
-				a, _ := w.call(caller, "memory", `{"action": "store", "content": "`+mark+` of `+caller+`"}`)
-				a.expect(http.StatusOK)
-				_, found := w.call(caller, "memory", `{"action": "search", "query": "`+mark+`", "limit": 100}`)
+				a, _ := w.Call(caller, "memory", `{"action": "store", "content": "`+mark+` of `+caller+`"}`)
+				a.Expect(http.StatusOK)
+				_, found := w.Call(caller, "memory", `{"action": "search", "query": "`+mark+`", "limit": 100}`)
 				if !strings.Contains(found, mark) {
-					t.Errorf("%s does not find %s", caller, mark)
+					t.Errorf("%s does not find %s, want it in found", caller, mark)
 				}
-				for _, other := range []string{owner, stranger, writer, admin} {
+				for _, other := range []string{servertest.Owner, servertest.Stranger, servertest.Writer, servertest.Admin} {
 					if other != caller && strings.Contains(found, "of "+other) {
-						t.Errorf("%s finds what %s stored: %s", caller, other, found)
+						t.Errorf("%s finds what %s stored: %s, want no %q in found", caller, other, found, "of "+other)
 					}
 				}
-				f := w.upload(caller, part{"file", mark, "", mark}).file()
-				w.do(caller, "GET", "/api/files/"+f.ID, "").expect(http.StatusOK, mark)
-				w.do(caller, "DELETE", "/api/files/"+f.ID, "").expect(http.StatusOK)
+				f := uploadedFile(upload(w, caller, servertest.Part{Name: "file", Filename: mark, Kind: "", Value: mark}))
+				w.Do(caller, "GET", "/api/files/"+f.ID, "").Expect(http.StatusOK, mark)
+				w.Do(caller, "DELETE", "/api/files/"+f.ID, "").Expect(http.StatusOK)
 			}
 		})
 	}

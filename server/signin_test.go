@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,126 +20,128 @@ const (
 )
 
 // setPassword gives a caller of the world the right password.
-func (w *world) setPassword(caller string) {
-	w.t.Helper()
+func setPassword(w *servertest.World, caller string) {
+	w.T.Helper()
 	password := rightPassword
-	if _, err := w.store.Accounts().UpdateUser(w.t.Context(), w.users[caller],
+	if _, err := w.Store.Accounts().UpdateUser(w.T.Context(), w.Users[caller],
 		souvenir.UserUpdate{Password: &password}); err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }
 
 // login fills in the page of the sign-in.
-func (b *browser) login(name, password string) *gotPage {
-	b.w.t.Helper()
-	return b.submit(b.get("/login"), "/login", url.Values{"username": {name}, "password": {password}})
+func login(b *servertest.Browser, name, password string) *servertest.Page {
+	b.W.T.Helper()
+	return b.Submit(b.Get("/login"), "/login", url.Values{"username": {name}, "password": {password}})
 }
 
 func TestSigningIn(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	w.setPassword(owner)
-	b := w.browser()
-	b.leadsTo(b.get("/profile"), "/login?next=%2Fprofile").expect(http.StatusOK, `name="next" value="/profile"`)
-	p := b.submit(b.get("/login?next=%2Fprofile"), "/login",
+	w := servertest.New(t, server.Options{})
+	setPassword(w, servertest.Owner)
+	b := w.Browser()
+	b.LeadsTo(b.Get("/profile"), "/login?next=%2Fprofile").Expect(http.StatusOK, `name="next" value="/profile"`)
+	p := b.Submit(b.Get("/login?next=%2Fprofile"), "/login",
 		url.Values{"username": {"Olivia"}, "password": {rightPassword}})
-	b.leadsTo(p, "/profile").expect(http.StatusOK, "olivia@example.com", "Firefox on Linux")
-	set := strings.Join(p.header.Values("Set-Cookie"), "\n")
+	b.LeadsTo(p, "/profile").Expect(http.StatusOK, "olivia@example.com", "Firefox on Linux")
+	set := strings.Join(p.Header.Values("Set-Cookie"), "\n")
 	for _, part := range []string{"auth_token=ses_", "; HttpOnly", "; SameSite=Lax", "; Path=/", "; Max-Age=7776000"} {
 		if !strings.Contains(set, part) {
-			t.Errorf("the cookie lacks %q: %s", part, set)
+			t.Errorf("the cookie lacks %q: %s, want it in set", part, set)
 		}
 	}
 	if strings.Contains(set, "Secure") {
-		t.Errorf("the cookie would not travel over plain HTTP: %s", set)
+		t.Errorf(`the cookie would not travel over plain HTTP: %s, want no "Secure" in set`, set)
 	}
-	b.leadsTo(b.get("/login"), "/").expect(http.StatusOK, "Hello, olivia")
-	b.get("/api/owner-ids/me").expect(http.StatusOK, w.users[owner])
-	r := w.request(guest, "GET", "/api/owner-ids/me", nil)
-	r.Header.Set("Authorization", "Bearer "+b.cookie("auth_token"))
-	w.send(r).expect(http.StatusOK, w.users[owner])
+	b.LeadsTo(b.Get("/login"), "/").Expect(http.StatusOK, "Hello, olivia")
+	b.Get("/api/owner-ids/me").Expect(http.StatusOK, w.Users[servertest.Owner])
+	r := w.Request(servertest.Guest, "GET", "/api/owner-ids/me", nil)
+	r.Header.Set("Authorization", "Bearer "+b.Cookie("auth_token"))
+	w.Send(r).Expect(http.StatusOK, w.Users[servertest.Owner])
 
-	value := b.cookie("auth_token")
-	b.leadsTo(b.submit(b.get("/"), "/logout", nil), "/login?done=signed-out").expect(http.StatusOK, "You are signed out.")
-	if b.cookie("auth_token") != "" {
-		t.Error("the browser keeps the cookie")
+	value := b.Cookie("auth_token")
+	b.LeadsTo(b.Submit(b.Get("/"), "/logout", nil), "/login?done=signed-out").Expect(http.StatusOK, "You are signed out.")
+	if b.Cookie("auth_token") != "" {
+		t.Error(`the browser keeps the cookie, want ""`)
 	}
-	b.setCookie("auth_token", value)
-	b.leadsTo(b.get("/"), "/login?next=%2F").without("Hello")
-	b.get("/api/owner-ids/me").expect(http.StatusUnauthorized)
-	if strings.Contains(w.log.String(), "ses_") {
-		t.Errorf("the log has sessions:\n%s", w.log)
+	b.SetCookie("auth_token", value)
+	b.LeadsTo(b.Get("/"), "/login?next=%2F").Without("Hello")
+	b.Get("/api/owner-ids/me").Expect(http.StatusUnauthorized)
+	if strings.Contains(w.Log.String(), "ses_") {
+		t.Errorf("the log has sessions, want no \"ses_\" in the log:\n%s", w.Log)
 	}
 }
 
 // Who tries learns nothing about who has an account.
 func TestWrongSignInsLookAlike(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	w.setPassword(owner)
-	w.setPassword(disabled)
+	w := servertest.New(t, server.Options{})
+	setPassword(w, servertest.Owner)
+	setPassword(w, servertest.Disabled)
 	first := ""
-	for name, password := range map[string]string{"olivia": wrongPassword, "nobody": rightPassword, "dora": rightPassword,
+	for name, password := range map[string]string{"olivia": wrongPassword, "noah": rightPassword, "dora": rightPassword,
 		"sam": rightPassword, "": wrongPassword} {
-		b := w.browser()
-		p := b.login(name, password).expect(http.StatusUnauthorized, "Name or password is wrong.", `value="`+name+
-			`"`).without(password)
-		if b.cookie("auth_token") != "" {
-			t.Errorf("%q is signed in", name)
+		b := w.Browser()
+		p := login(b, name, password).Expect(http.StatusUnauthorized, "Name or password is wrong.", `value="`+name+
+			`"`).Without(password)
+		if b.Cookie("auth_token") != "" {
+			t.Errorf(`%q is signed in, want ""`, name)
 		}
-		form := p.html.all("form")[0]
-		for _, field := range form.all("input") {
-			delete(field.attrs, "value")
-			delete(field.attrs, "autofocus")
+		form := p.HTML.All("form")[0]
+		for _, field := range form.All("input") {
+			delete(field.Attrs, "value")
+			delete(field.Attrs, "autofocus")
 		}
-		if page := describe(p.html); first == "" {
+		if page := describe(p.HTML); first == "" {
 			first = page
 		} else if page != first {
-			t.Errorf("the page for %q differs:\n%s\n%s", name, page, first)
+			t.Errorf("the page for %q differs, want the same:\n%s\n%s", name, page, first)
 		}
 	}
 }
 
 // describe writes a page down without what is typed into it.
-func describe(e *element) string {
+func describe(e *servertest.Element) string {
 	var b strings.Builder
-	for _, child := range e.all() {
-		b.WriteString(child.name + child.attr("name") + child.text + "\n")
+	for _, child := range e.All() {
+		b.WriteString(child.Name + child.Attr("name") + child.Text + "\n")
 	}
 	return b.String()
 }
 
 // A value that someone has put into a browser before is nothing after the sign-in.
 func TestSessionsCannotBePlanted(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	w.setPassword(owner)
-	attacker := w.signedIn(stranger)
-	planted := attacker.cookie("auth_token")
+	w := servertest.New(t, server.Options{})
+	setPassword(w, servertest.Owner)
+	attacker := w.SignedIn(servertest.Stranger)
+	planted := attacker.Cookie("auth_token")
 	for name, value := range map[string]string{"invented": "ses_" + strings.Repeat("A", 43), "the attacker's own": planted,
-		"a token": w.tokens[stranger]} {
-		b := w.browser()
-		b.get("/login")
-		b.setCookie("auth_token", value)
+		"a token": w.Tokens[servertest.Stranger]} {
+		b := w.Browser()
+		b.Get("/login")
+		b.SetCookie("auth_token", value)
 		if value != planted {
-			p := b.get("/login") // the page that fits to the cookie
-			b.submit(p, "/login", url.Values{"username": {"olivia"}, "password": {rightPassword}}).expect(http.StatusSeeOther)
+			p := b.Get("/login") // the page that fits to the cookie
+			b.Submit(p, "/login", url.Values{"username": {"olivia"}, "password": {rightPassword}}).Expect(http.StatusSeeOther)
 		} else {
-			csrf := b.get("/profile").html.all("form")[0].fields().Get("csrf")
-			b.post("/login", url.Values{"csrf": {csrf}, "username": {"olivia"},
-				"password": {rightPassword}}).expect(http.StatusSeeOther)
+			csrf := b.Get("/profile").HTML.All("form")[0].Fields().Get("csrf")
+			b.Post("/login", url.Values{"csrf": {csrf}, "username": {"olivia"},
+				"password": {rightPassword}}).Expect(http.StatusSeeOther)
 		}
-		if got := b.cookie("auth_token"); got == value || !strings.HasPrefix(got, "ses_") {
-			t.Errorf("%s: the browser has %q afterwards", name, got)
+		if got := b.Cookie("auth_token"); got == value || !strings.HasPrefix(got, "ses_") {
+			t.Errorf(`%s: the browser has %q afterwards, want got other than %v and "ses_" at the beginning of it`, name, got,
+				value)
 		}
-		b.get("/profile").expect(http.StatusOK, "olivia@example.com")
+		b.Get("/profile").Expect(http.StatusOK, "olivia@example.com")
 	}
-	attacker.get("/profile").expect(http.StatusSeeOther) // what was signed in where Olivia did has ended
+	attacker.Get("/profile").Expect(http.StatusSeeOther) // what was signed in where Olivia did has ended
 }
 
 func TestWhereASignInLeads(t *testing.T) {
-	for prefix, publicURL := range map[string]string{"": publicAt, "/memory": publicAt + "/memory"} {
-		w := newWorld(t, server.Options{PublicURL: publicURL})
+	for prefix, publicURL := range map[string]string{"": servertest.PublicAt, "/memory": servertest.PublicAt + "/memory"} {
+		w := servertest.New(t, server.Options{PublicURL: publicURL})
 		for next, want := range map[string]string{
 			"": "/", "/profile": "/profile", "/connected?a=b&c=d%2Fe": "/connected?a=b&c=d%2Fe",
-			"/oauth/authorize?redirect_uri=https%3A%2F%2Fclaude.ai%2Fx": "/oauth/authorize?redirect_uri=https%3A%2F%2Fclaude.ai%2Fx",
+			"/oauth/authorize?redirect_uri=https%3A%2F%2Fclaude.ai%2Fx": "" +
+				"/oauth/authorize?redirect_uri=https%3A%2F%2Fclaude.ai%2Fx",
 			"//evil.example": "/", "///evil.example": "/", "/\\evil.example": "/", "\\\\evil.example": "/",
 			"https://evil.example/": "/", "https:evil.example": "/",
 			"javascript:alert(1)": "/", "data:text/html,x": "/", "evil.example": "/", "/\t/evil.example": "/",
@@ -145,18 +149,18 @@ func TestWhereASignInLeads(t *testing.T) {
 			"/.//evil.example": "", "/..//evil.example": "", "/x/..//evil.example": "", "/%2f%2fevil.example": "",
 			"/%5cevil.example": "", "/@evil.example": "", "http:///evil.example": "/", "?next=//evil.example": "/",
 		} {
-			b := w.signedIn(owner)
-			p := b.get("/login?next=" + url.QueryEscape(next))
-			at, err := b.address(prefix + "/login").Parse(p.header.Get("Location"))
-			if p.status != http.StatusSeeOther || err != nil || "http://"+at.Host != w.at.URL || at.Scheme != "http" ||
+			b := w.SignedIn(servertest.Owner)
+			p := b.Get("/login?next=" + url.QueryEscape(next))
+			at, err := b.Address(prefix + "/login").Parse(p.Header.Get("Location"))
+			if p.Status != http.StatusSeeOther || err != nil || "http://"+at.Host != w.HTTP.URL || at.Scheme != "http" ||
 				at.User != nil {
-				t.Errorf("next %q leads to %q (%d, %v)", next, p.header.Get("Location"), p.status, err)
+				t.Errorf("next %q leads to %q (%d, %v)", next, p.Header.Get("Location"), p.Status, err)
 			}
-			if want != "" && p.header.Get("Location") != prefix+want {
-				t.Errorf("next %q leads to %q, not to %q", next, p.header.Get("Location"), prefix+want)
+			if want != "" && p.Header.Get("Location") != prefix+want {
+				t.Errorf("next %q leads to %q, not to %q", next, p.Header.Get("Location"), prefix+want)
 			}
 			// Browsers see a backslash as a slash, and overlook tabs.
-			if got := p.header.Get("Location"); strings.HasPrefix(got, "//") || strings.ContainsAny(got, "\\\t") {
+			if got := p.Header.Get("Location"); strings.HasPrefix(got, "//") || strings.ContainsAny(got, "\\\t") {
 				t.Errorf("next %q leads to %q", next, got)
 			}
 		}
@@ -164,27 +168,28 @@ func TestWhereASignInLeads(t *testing.T) {
 }
 
 func TestCookiesBehindTLSAndAPrefix(t *testing.T) {
-	w := newWorld(t, server.Options{PublicURL: "https://memory.example/deep/memory"})
-	w.setPassword(owner)
-	b := w.browser()
-	p := b.get("/login").expect(http.StatusOK, `action="/deep/memory/login"`, `href="/deep/memory/static/souvenir.css?v=`)
-	form := p.header.Get("Set-Cookie")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.at.URL+"/login", strings.NewReader(url.Values{
-		"csrf": {p.html.all("form")[0].fields().Get("csrf")}, "username": {"olivia"}, "password": {rightPassword}}.Encode()))
+	w := servertest.New(t, server.Options{PublicURL: "https://memory.example/deep/memory"})
+	setPassword(w, servertest.Owner)
+	b := w.Browser()
+	p := b.Get("/login").Expect(http.StatusOK, `action="/deep/memory/login"`, `href="/deep/memory/static/souvenir.css?v=`)
+	form := p.Header.Get("Set-Cookie")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.HTTP.URL+"/login", strings.NewReader(url.Values{
+		"csrf": {p.HTML.All("form")[0].Fields().Get("csrf")}, "username": {"olivia"}, "password": {rightPassword}}.Encode()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Origin", "https://memory.example") // as a proxy leaves it, with the Host of its own
 	r.Header.Set("Cookie", strings.Split(form, ";")[0])
-	p = b.send(r)
-	if p.status != http.StatusSeeOther || p.header.Get("Location") != "/deep/memory/" {
-		t.Fatalf("%d %q", p.status, p.header.Get("Location"))
+	p = b.Send(r)
+	if p.Status != http.StatusSeeOther || p.Header.Get("Location") != "/deep/memory/" {
+		t.Fatalf(`got %d %q, want status %v and Location "/deep/memory/"`, p.Status, p.Header.Get("Location"),
+			http.StatusSeeOther)
 	}
-	for _, cookie := range append(p.header.Values("Set-Cookie"), form) {
+	for _, cookie := range append(p.Header.Values("Set-Cookie"), form) {
 		for _, part := range []string{"; Path=/deep/memory/;", "; HttpOnly", "; Secure", "; SameSite=Lax"} {
 			if !strings.Contains(cookie, part) {
-				t.Errorf("the cookie lacks %q: %s", part, cookie)
+				t.Errorf("the cookie lacks %q: %s, want it in cookie", part, cookie)
 			}
 		}
 	}
@@ -209,76 +214,76 @@ func (c *clock) pass(d time.Duration) {
 }
 
 func TestGuessingPasswordsTakesLongerAndLonger(t *testing.T) {
-	w := newWorld(t, server.Options{LoginTries: 2})
+	w := servertest.New(t, server.Options{LoginTries: 2})
 	ticks := &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	server.SetLoginClock(w.inner, ticks.now)
-	w.setPassword(owner)
-	for _, name := range []string{"olivia", "nobody"} { // an unknown name is treated in the same way
-		b := w.browser()
-		b.login(name, wrongPassword).expect(http.StatusUnauthorized)
-		b.login(strings.ToUpper(name), wrongPassword).expect(http.StatusUnauthorized)
+	server.SetLoginClock(w.Server, ticks.now)
+	setPassword(w, servertest.Owner)
+	for _, name := range []string{"olivia", "noah"} { // an unknown name is treated in the same way
+		b := w.Browser()
+		login(b, name, wrongPassword).Expect(http.StatusUnauthorized)
+		login(b, strings.ToUpper(name), wrongPassword).Expect(http.StatusUnauthorized)
 		for _, wait := range []string{"2", "4", "8"} {
-			p := b.login(name, rightPassword).expect(http.StatusTooManyRequests, "wait "+wait+" seconds", `value="`+name+`"`)
-			if p.header.Get("Retry-After") != wait {
-				t.Errorf("Retry-After is %q, want %s", p.header.Get("Retry-After"), wait)
+			p := login(b, name, rightPassword).Expect(http.StatusTooManyRequests, "wait "+wait+" seconds", `value="`+name+`"`)
+			if p.Header.Get("Retry-After") != wait {
+				t.Errorf("Retry-After is %q, want %s", p.Header.Get("Retry-After"), wait)
 			}
 			ticks.pass(10 * time.Second)
-			b.login(name, wrongPassword).expect(http.StatusUnauthorized)
+			login(b, name, wrongPassword).Expect(http.StatusUnauthorized)
 		}
 		ticks.pass(20 * time.Second)
 	}
 	// Others are let in, and so is Olivia when she has waited.
-	w.setPassword(reader)
-	w.browser().login("rita", rightPassword).expect(http.StatusSeeOther)
-	w.browser().login("olivia", rightPassword).expect(http.StatusSeeOther)
-	w.browser().login("olivia", wrongPassword).expect(http.StatusUnauthorized) // the count begins anew
-	b := w.browser()
-	b.login("olivia", rightPassword).expect(http.StatusSeeOther)
+	setPassword(w, servertest.Reader)
+	login(w.Browser(), "rita", rightPassword).Expect(http.StatusSeeOther)
+	login(w.Browser(), "olivia", rightPassword).Expect(http.StatusSeeOther)
+	login(w.Browser(), "olivia", wrongPassword).Expect(http.StatusUnauthorized) // the count begins anew
+	b := w.Browser()
+	login(b, "olivia", rightPassword).Expect(http.StatusSeeOther)
 
 	// Others' tries, from the same address, do not keep her from signing in where she has before.
-	b.submit(b.get("/"), "/logout", nil).expect(http.StatusSeeOther)
+	b.Submit(b.Get("/"), "/logout", nil).Expect(http.StatusSeeOther)
 	for range 3 {
-		w.browser().login("olivia", wrongPassword)
+		login(w.Browser(), "olivia", wrongPassword)
 	}
-	w.browser().login("olivia", rightPassword).expect(http.StatusTooManyRequests)
-	b.login("olivia", wrongPassword).expect(http.StatusUnauthorized)
-	b.login("olivia", rightPassword).expect(http.StatusSeeOther)
+	login(w.Browser(), "olivia", rightPassword).Expect(http.StatusTooManyRequests)
+	login(b, "olivia", wrongPassword).Expect(http.StatusUnauthorized)
+	login(b, "olivia", rightPassword).Expect(http.StatusSeeOther)
 }
 
 // Of two windows in which someone is asked to sign in, the first one knows nothing of the second.
 func TestSigningInInTwoWindows(t *testing.T) {
-	w := newWorld(t, server.Options{})
-	w.setPassword(owner)
-	b := w.browser()
-	first := b.get("/login?next=%2Fprofile")
-	b.setCookie("souvenir_form", "given to the second")
-	again := b.submit(first, "/login",
-		url.Values{"username": {"olivia"}, "password": {rightPassword}}).expect(http.StatusForbidden, "out of date",
+	w := servertest.New(t, server.Options{})
+	setPassword(w, servertest.Owner)
+	b := w.Browser()
+	first := b.Get("/login?next=%2Fprofile")
+	b.SetCookie("souvenir_form", "given to the second")
+	again := b.Submit(first, "/login",
+		url.Values{"username": {"olivia"}, "password": {rightPassword}}).Expect(http.StatusForbidden, "out of date",
 		`value="olivia"`)
-	if b.cookie("auth_token") != "" {
-		t.Error("the browser is signed in")
+	if b.Cookie("auth_token") != "" {
+		t.Error(`the browser is signed in, want ""`)
 	}
-	b.leadsTo(b.submit(again, "/login", url.Values{"password": {rightPassword}}), "/profile")
+	b.LeadsTo(b.Submit(again, "/login", url.Values{"password": {rightPassword}}), "/profile")
 }
 
 // Whether tries of one name written in several ways are counted together must not depend on whether there is such a
 // user.
 func TestHowOftenANameCanBeTriedTellsNothing(t *testing.T) {
-	w := newWorld(t, server.Options{LoginTries: 3})
+	w := servertest.New(t, server.Options{LoginTries: 3})
 	ticks := &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	server.SetLoginClock(w.inner, ticks.now)
-	w.setPassword(owner)
+	server.SetLoginClock(w.Server, ticks.now)
+	setPassword(w, servertest.Owner)
 	for _, spellings := range [][]string{
 		{"olivia", "OL\u200bIVIA", "ｏｌｉｖｉａ", " oliv\u00adia "},
-		{"nobody", "NO\u200bBODY", "ｎｏｂｏｄｙ", " nob\u00adody "},
+		{"noah", "NO\u200bAH", "ｎｏａｈ", " no\u00adah "},
 	} {
 		for i, name := range spellings {
 			want := http.StatusUnauthorized
 			if i == len(spellings)-1 {
 				want = http.StatusTooManyRequests
 			}
-			if p := w.browser().login(name, wrongPassword); p.status != want {
-				t.Errorf("%q: %d, want %d", name, p.status, want)
+			if p := login(w.Browser(), name, wrongPassword); p.Status != want {
+				t.Errorf("%q: %d, want %d", name, p.Status, want)
 			}
 		}
 		ticks.pass(time.Minute)
@@ -287,19 +292,19 @@ func TestHowOftenANameCanBeTriedTellsNothing(t *testing.T) {
 
 // A browser that was left open is no way to guess the password.
 func TestGuessingThePresentPassword(t *testing.T) {
-	w := newWorld(t, server.Options{LoginTries: 2})
+	w := servertest.New(t, server.Options{LoginTries: 2})
 	ticks := &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	server.SetLoginClock(w.inner, ticks.now)
-	w.setPassword(owner)
-	b := w.signedIn(owner)
-	change := func(old, new string) *gotPage {
-		return b.submit(b.get("/profile"), "/profile/password", url.Values{"old": {old}, "new": {new}})
+	server.SetLoginClock(w.Server, ticks.now)
+	setPassword(w, servertest.Owner)
+	b := w.SignedIn(servertest.Owner)
+	change := func(old, new string) *servertest.Page {
+		return b.Submit(b.Get("/profile"), "/profile/password", url.Values{"old": {old}, "new": {new}})
 	}
-	change(wrongPassword, "ten blue kettles").expect(http.StatusUnauthorized, "Old password is not the current password.")
-	change(rightPassword, "short").expect(http.StatusBadRequest, "New password is shorter than 8 characters")
-	change(wrongPassword, "ten blue kettles").expect(http.StatusUnauthorized)
-	change(rightPassword, "ten blue kettles").expect(http.StatusTooManyRequests, "wait 2 seconds")
+	change(wrongPassword, "ten blue kettles").Expect(http.StatusUnauthorized, "Old password is not the current password.")
+	change(rightPassword, "short").Expect(http.StatusBadRequest, "New password is shorter than 8 characters")
+	change(wrongPassword, "ten blue kettles").Expect(http.StatusUnauthorized)
+	change(rightPassword, "ten blue kettles").Expect(http.StatusTooManyRequests, "wait 2 seconds")
 	ticks.pass(2 * time.Second)
-	b.leadsTo(change(rightPassword, "ten blue kettles"), "/profile?done=password-all").expect(http.StatusOK,
+	b.LeadsTo(change(rightPassword, "ten blue kettles"), "/profile?done=password-all").Expect(http.StatusOK,
 		"Password changed.")
 }

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
 	"context"
 	"fmt"
 	"net/http"
@@ -39,9 +41,9 @@ func (m slowModel) Embed(ctx context.Context, purpose souvenir.Purpose, texts []
 }
 
 // busyWorld is a world with a model that waits, and limits that a test reaches.
-func busyWorld(t *testing.T, m slowModel) *world {
+func busyWorld(t *testing.T, m slowModel) *servertest.World {
 	t.Helper()
-	p, err := template()
+	p, err := servertest.Template()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,12 +51,13 @@ func busyWorld(t *testing.T, m slowModel) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := plan{tokens: map[string]string{}, tokenIDs: map[string]string{}, users: map[string]string{}}
-	if err := own.fill(store); err != nil {
+	own := servertest.Plan{Tokens: map[string]string{}, TokenIDs: map[string]string{}, Users: map[string]string{}}
+	if err := own.Fill(store); err != nil {
 		t.Fatal(err)
 	}
-	own.tokens[garbage] = p.tokens[garbage]
-	return serve(t, own, store, server.Options{MaxRunning: 2, QueuePerUser: 3, QueueWait: 200 * time.Millisecond})
+	own.Tokens[servertest.Garbage] = p.Tokens[servertest.Garbage]
+	return servertest.Serve(t, own, store, server.Options{MaxRunning: 2, QueuePerUser: 3,
+		QueueWait: 200 * time.Millisecond})
 }
 
 // A user who has as many calls under way and in line as may be is refused more, in the form of each transport; others
@@ -62,60 +65,61 @@ func busyWorld(t *testing.T, m slowModel) *world {
 func TestOneUserFillsOnlyTheirOwnLine(t *testing.T) {
 	m := newSlowModel()
 	w := busyWorld(t, m)
-	w.doc = nil // it is not for several goroutines
+	w.Doc = nil // it is not for several goroutines
 	const search = `{"name": "memory", "arguments": {"action": "search", "query": "slowly"}}`
 	var group sync.WaitGroup
-	call := func() { group.Go(func() { w.do(stranger, "POST", "/tools/call", search) }) }
+	call := func() { group.Go(func() { w.Do(servertest.Stranger, "POST", "/tools/call", search) }) }
 	// Calls that wait for the model take no processor, and so many of them may have begun.
 	for range server.BegunPerUser {
 		call()
 		<-m.began
 	}
-	a := w.do(stranger, "POST", "/tools/call", search) // waits, and not for long
-	a.expect(http.StatusServiceUnavailable, "the call has waited for its turn for 200ms", "try again in 1 s",
+	a := w.Do(servertest.Stranger, "POST", "/tools/call", search) // waits, and not for long
+	a.Expect(http.StatusServiceUnavailable, "the call has waited for its turn for 200ms", "try again in 1 s",
 		`"isError":true`)
-	if a.header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After is %q, want \"1\"", a.header.Get("Retry-After"))
+	if a.Header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After is %q, want \"1\"", a.Header.Get("Retry-After"))
 	}
-	w.do(stranger, "GET", "/api/projects", "").expect(http.StatusServiceUnavailable)
-	w.do(stranger, "POST", "/mcp", `{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": `+search+`}`).
-		expect(http.StatusOK, `"id":7`, `"isError":true`, "Error: the server is busy", "try again in 1 s")
-	w.do(stranger, "POST", "/mcp",
-		`{"jsonrpc": "2.0", "id": 8, "method": "resources/list"}`).expect(http.StatusServiceUnavailable, `"id":8`,
+	w.Do(servertest.Stranger, "GET", "/api/projects", "").Expect(http.StatusServiceUnavailable)
+	w.Do(servertest.Stranger, "POST", "/mcp", `{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": `+search+`}`).
+		Expect(http.StatusOK, `"id":7`, `"isError":true`, "Error: the server is busy", "try again in 1 s")
+	w.Do(servertest.Stranger, "POST", "/mcp",
+		`{"jsonrpc": "2.0", "id": 8, "method": "resources/list"}`).Expect(http.StatusServiceUnavailable, `"id":8`,
 		`"error":{`)
-	w.do(stranger, "POST", "/mcp", `{"jsonrpc": "2.0", "id": 9, "method": "ping"}`).expect(http.StatusOK, `"result":{}`)
-	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK, "shop")
-	w.call(owner, "memory", `{"action": "search", "query": "when does the shop open"}`)
-	w.signedIn(owner).get("/memories").expect(http.StatusOK)
-	w.do(guest, "GET", "/health", "").expect(http.StatusOK)
+	w.Do(servertest.Stranger, "POST", "/mcp", `{"jsonrpc": "2.0", "id": 9, "method": "ping"}`).Expect(http.StatusOK,
+		`"result":{}`)
+	w.Do(servertest.Owner, "GET", "/api/projects", "").Expect(http.StatusOK, "shop")
+	w.Call(servertest.Owner, "memory", `{"action": "search", "query": "when does the shop open"}`)
+	w.SignedIn(servertest.Owner).Get("/memories").Expect(http.StatusOK)
+	w.Do(servertest.Guest, "GET", "/health", "").Expect(http.StatusOK)
 	close(m.goOn)
 	group.Wait()
-	w.do(stranger, "GET", "/api/projects", "").expect(http.StatusOK)
+	w.Do(servertest.Stranger, "GET", "/api/projects", "").Expect(http.StatusOK)
 }
 
 // A line that is full is refused at once.
 func TestALineThatIsFull(t *testing.T) {
 	m := newSlowModel()
 	w := busyWorld(t, m)
-	w.doc = nil
+	w.Doc = nil
 	const search = `{"name": "memory", "arguments": {"action": "search", "query": "slowly"}}`
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	reasons := map[string]int{}
 	call := func() {
 		group.Go(func() {
-			a := w.do(stranger, "POST", "/tools/call", search)
+			a := w.Do(servertest.Stranger, "POST", "/tools/call", search)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case a.status == http.StatusOK:
+			case a.Status == http.StatusOK:
 				reasons["answered"]++
-			case strings.Contains(a.body, "3 of your calls are waiting"):
+			case strings.Contains(a.Body, "3 of your calls are waiting"):
 				reasons["full"]++
-			case strings.Contains(a.body, "waited for its turn"):
+			case strings.Contains(a.Body, "waited for its turn"):
 				reasons["waited"]++
 			default:
-				reasons[fmt.Sprint(a.status, a.body)]++
+				reasons[fmt.Sprint(a.Status, a.Body)]++
 			}
 		})
 	}
@@ -145,50 +149,51 @@ func TestALineThatIsFull(t *testing.T) {
 // However many requests arrive at once with one credential, before anyone knows whose it is: those with another one do
 // not wait behind them. Refusals do not fill the log.
 func TestOneCredentialDoesNotHoldUpOthers(t *testing.T) {
-	w := newWorld(t, server.Options{MaxRunning: 2, QueueWait: 50 * time.Millisecond})
-	b := w.signedIn(owner)
-	leave := server.HoldDoor(w.inner, w.tokens[owner])
-	a := w.do(owner, "GET", "/api/projects", "").expect(http.StatusServiceUnavailable, "waited for its turn for 50ms")
-	if a.header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After is %q, want \"1\"", a.header.Get("Retry-After"))
+	w := servertest.New(t, server.Options{MaxRunning: 2, QueueWait: 50 * time.Millisecond})
+	b := w.SignedIn(servertest.Owner)
+	leave := server.HoldDoor(w.Server, w.Tokens[servertest.Owner])
+	a := w.Do(servertest.Owner, "GET", "/api/projects", "").Expect(http.StatusServiceUnavailable,
+		"waited for its turn for 50ms")
+	if a.Header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After is %q, want \"1\"", a.Header.Get("Retry-After"))
 	}
-	w.do(stranger, "GET", "/api/projects", "").expect(http.StatusOK)
-	b.get("/memories").expect(http.StatusOK) // another credential of the same user
+	w.Do(servertest.Stranger, "GET", "/api/projects", "").Expect(http.StatusOK)
+	b.Get("/memories").Expect(http.StatusOK) // another credential of the same user
 	leave()
-	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK)
-	leave = server.HoldDoor(w.inner, b.cookie("auth_token"))
-	b.get("/memories").expect(http.StatusServiceUnavailable)
-	w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK)
+	w.Do(servertest.Owner, "GET", "/api/projects", "").Expect(http.StatusOK)
+	leave = server.HoldDoor(w.Server, b.Cookie("auth_token"))
+	b.Get("/memories").Expect(http.StatusServiceUnavailable)
+	w.Do(servertest.Owner, "GET", "/api/projects", "").Expect(http.StatusOK)
 	leave()
-	b.get("/memories").expect(http.StatusOK)
-	if strings.Contains(w.log.String(), "could not be answered") {
-		t.Errorf("a refusal is logged as a fault:\n%s", w.log.String())
+	b.Get("/memories").Expect(http.StatusOK)
+	if strings.Contains(w.Log.String(), "could not be answered") {
+		t.Errorf("a refusal is logged as a fault, want no \"could not be answered\" in the log:\n%s", w.Log.String())
 	}
 }
 
 // Silent uploads and downloads that no one takes hold no place.
 func TestStreamsHoldNoPlace(t *testing.T) {
-	w := newWorld(t, server.Options{MaxRunning: 1, QueueWait: time.Second})
-	w.doc = nil
-	large := w.fileOf(owner, souvenir.NewFile{Filename: "large.bin"}, strings.Repeat("0123456789abcdef", 1<<20))
+	w := servertest.New(t, server.Options{MaxRunning: 1, QueueWait: time.Second})
+	w.Doc = nil
+	large := w.FileOf(servertest.Owner, souvenir.NewFile{Filename: "large.bin"}, strings.Repeat("0123456789abcdef", 1<<20))
 	for range 5 {
 		body, kind := silentForm()
-		r := w.request(owner, http.MethodPost, "/api/files/upload", body)
+		r := w.Request(servertest.Owner, http.MethodPost, "/api/files/upload", body)
 		r.Header.Set("Content-Type", kind)
 		go func() {
-			if answer, err := w.at.Client().Do(r); err == nil {
+			if answer, err := w.HTTP.Client().Do(r); err == nil {
 				_ = answer.Body.Close()
 			}
 		}()
 		t.Cleanup(func() { _ = body.Close() })
-		answer, err := w.at.Client().Do(w.request(owner, http.MethodGet, "/api/files/"+large.ID, nil))
+		answer, err := w.HTTP.Client().Do(w.Request(servertest.Owner, http.MethodGet, "/api/files/"+large.ID, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = answer.Body.Close() }) // nothing of which is read
 	}
 	for range 20 {
-		w.do(owner, "GET", "/api/projects", "").expect(http.StatusOK)
+		w.Do(servertest.Owner, "GET", "/api/projects", "").Expect(http.StatusOK)
 	}
 }
 
@@ -222,22 +227,24 @@ func (s *silence) Close() error {
 func TestARevokedTokenEndsItsBatch(t *testing.T) {
 	m := newSlowModel()
 	w := busyWorld(t, m)
-	w.doc = nil
+	w.Doc = nil
 	call := func(id int, arguments string) string {
-		return fmt.Sprintf(`{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": {"name": "memory", "arguments": %s}}`,
+		return fmt.Sprintf(
+			`{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": {"name": "memory", "arguments": %s}}`,
 			id, arguments)
 	}
 	var group sync.WaitGroup
 	group.Go(func() {
-		a := w.message(owner, "2025-03-26", "["+call(1, `{"action": "search", "query": "slowly"}`)+","+
+		a := postMessage(w, servertest.Owner, "2025-03-26", "["+call(1, `{"action": "search", "query": "slowly"}`)+","+
 			call(2, `{"action": "store", "content": "too late"}`)+"]")
-		if !strings.Contains(a.body, `"id":1,"result"`) || !strings.Contains(a.body, "has ended") {
-			t.Errorf("the batch is answered with %d %s", a.status, a.body)
+		if !strings.Contains(a.Body, `"id":1,"result"`) || !strings.Contains(a.Body, "has ended") {
+			t.Errorf(`the batch is answered with %d %s, want "id":1,"result" in the body and "has ended" in the body`, a.Status,
+				a.Body)
 		}
 	})
 	<-m.began
-	view := w.store.As(souvenir.Access{User: w.users[owner]})
-	if err := view.Accounts().DeleteToken(t.Context(), w.tokenIDs[owner]); err != nil {
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
+	if err := view.Accounts().DeleteToken(t.Context(), w.TokenIDs[servertest.Owner]); err != nil {
 		t.Error(err)
 	}
 	close(m.goOn)
@@ -245,7 +252,7 @@ func TestARevokedTokenEndsItsBatch(t *testing.T) {
 	found, err := view.Search(t.Context(), souvenir.Query{Text: "too late"})
 	for _, hit := range found.Hits {
 		if hit.Content == "too late" || err != nil {
-			t.Errorf("it was stored after the token had ended: %v", err)
+			t.Errorf(`it was stored after the token had ended: %v, want content other than "too late" and no error`, err)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func TestMainMemoryAndModuleStateKeepToABudgetAndSayWhatIsLeftOut(t *testing.T) 
 		}
 		for _, part := range c.says {
 			if !strings.Contains(strings.Join(got.Warnings, "; "), part) {
-				t.Errorf("%s %s: warnings %q lack %q", c.tool, c.arguments, got.Warnings, part)
+				t.Errorf("%s %s: warnings %q lack %q, want it in the warnings", c.tool, c.arguments, got.Warnings, part)
 			}
 		}
 		if len(c.says) > 2 && len(got.Related)+len(got.Memories) < 10 {
@@ -88,6 +88,6 @@ func TestMainMemoryAndModuleStateKeepToABudgetAndSayWhatIsLeftOut(t *testing.T) 
 	}
 	if _, err := set.Call(t.Context(), "get_module_state",
 		json.RawMessage(`{"module_name": "x", "token_budget": 10}`)); err == nil {
-		t.Error("a budget of 10 tokens is taken")
+		t.Error("a budget of 10 tokens is taken, want an error")
 	}
 }

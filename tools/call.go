@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
 // Call is one call, as reported to OnCall: without any stored content, search text or answer.
@@ -32,6 +33,7 @@ func (s *Set) Call(ctx context.Context, name string, arguments json.RawMessage) 
 	var c Call
 	began := time.Now()
 	result, err := s.call(ctx, name, arguments, &c)
+	err = fault.ByArgument(err)
 	if s.onCall != nil {
 		c.Duration, c.Err = time.Since(began), err
 		s.onCall(ctx, c)

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-func TestEveryActionTakesOnlyParametersThatThereAre(t *testing.T) {
+func TestEveryActionTakesOnlyKnownParameters(t *testing.T) {
 	for _, d := range registry {
 		names := map[string]int{}
 		for _, p := range d.parameters {
@@ -29,14 +29,14 @@ func TestEveryActionTakesOnlyParametersThatThereAre(t *testing.T) {
 			taken := slices.Concat(a.required, a.optional)
 			for i, name := range taken {
 				if _, ok := names[name]; !ok || slices.Contains(taken[:i], name) {
-					t.Errorf("%s lists %s, which is no parameter or stands there twice", d.callName(&a), name)
+					t.Errorf("%s lists %s, want a known parameter, once", d.callName(&a), name)
 				}
 				names[name]++
 			}
 		}
 		for name, uses := range names {
 			if uses == 0 {
-				t.Errorf("%s tells of %s, which no action takes", d.name, name)
+				t.Errorf("%s: got no action with parameter %s, want one", d.name, name)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func TestEveryFieldOfArgumentsTakesWhatIsDecoded(t *testing.T) {
 			}
 			for _, found := range tag.FindAllStringSubmatch(string(field.Tag), -1) {
 				if !slices.Contains(known, found[1]) {
-					t.Errorf("%s: the field %s has the tag %s", d.name, field.Name, found[1])
+					t.Errorf("%s: the field %s has the tag %s, want it among known", d.name, field.Name, found[1])
 				}
 			}
 		}
@@ -100,7 +100,7 @@ func TestEveryFieldOfArgumentsTakesWhatIsDecoded(t *testing.T) {
 			}
 			made := reflect.New(d.arguments).Elem()
 			if p.set(made, decoded); made.FieldByIndex(p.index).IsZero() {
-				t.Errorf("%s %s: %v is not in its field", d.name, p.name, decoded)
+				t.Errorf("%s %s: got an unset field, want %v", d.name, p.name, decoded)
 			}
 		}
 	}

@@ -20,7 +20,8 @@ import (
 
 // world is a store with some people in it:
 //
-//   - anna owns the project bridge (shared) and the project vault (not shared), and has memories outside of any project;
+//   - anna owns the project bridge (shared) and the project vault (not shared), and has memories outside of any
+//     project;
 //   - ben is a reader of bridge, carl a writer; both have nothing else to do with anna;
 //   - dora has memories of her own and no part in bridge.
 //
@@ -230,17 +231,19 @@ func (w *world) call(who, tool, arguments string) (result map[string]any, err er
 		}
 		text = string(encoded)
 		if err := json.Unmarshal(encoded, &result); err != nil || result == nil {
-			w.Fatalf("%s %s: the result is no JSON object (%v): %s", tool, arguments, err, encoded)
+			w.Fatalf("%s %s: got %v and %s, want no error and a JSON object", tool, arguments, err,
+				encoded)
 		}
 	} else {
 		var known *souvenir.Error
 		if !errors.As(err, &known) || known.Kind == souvenir.KindInternal {
-			w.Errorf("%s %s as %s gives the error %v (%T), which callers can do nothing with", tool, arguments, who, err, err)
+			w.Errorf("%s %s as %s: got %v (%T), want an error that callers can act on, not of kind %v", tool, arguments,
+				who, err, err, souvenir.KindInternal)
 		}
 	}
 	for _, secret := range personas[who].never {
 		if strings.Contains(text, secret) && !strings.Contains(arguments, secret) {
-			w.Errorf("%s %s tells %s of %s: %s", tool, arguments, who, secret, text)
+			w.Errorf("%s %s tells %s of %s: %s, want it in arguments", tool, arguments, who, secret, text)
 		}
 	}
 	return result, err
@@ -340,11 +343,11 @@ func (w *world) check(s scenario) {
 	}
 	for _, part := range s.says {
 		if !strings.Contains(said, w.fill(part)) {
-			w.Errorf("it does not say %q: %s", w.fill(part), said)
+			w.Errorf("got no %q, want it in %s", w.fill(part), said)
 		}
 	}
 	if len(s.says) == 0 && err == nil && len(said) > len("[]") && said != "<nil>" {
-		w.Errorf("it warns: %s", said)
+		w.Errorf("got the warnings %s, want none", said)
 	}
 	for path, want := range s.want {
 		got := at(result, path)
@@ -356,7 +359,7 @@ func (w *world) check(s scenario) {
 	}
 	for _, part := range s.never {
 		if strings.Contains(string(text), w.fill(part)) {
-			w.Errorf("%q appears: %s", w.fill(part), text)
+			w.Errorf("%q appears: %s, want it not in the text", w.fill(part), text)
 		}
 	}
 }

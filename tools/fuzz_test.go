@@ -65,7 +65,8 @@ func FuzzCall(f *testing.F) {
 			var known *souvenir.Error
 			if !errors.As(err, &known) || known.Kind == souvenir.KindInternal || known.Message == "" ||
 				!utf8.ValidString(known.Message) {
-				t.Errorf("%s %q gives the error %#v", tool, args, err)
+				t.Errorf("%s %q: got the error %#v, want one with a message in UTF-8 and not of kind %v", tool, args,
+					err, souvenir.KindInternal)
 			}
 			return
 		}
@@ -75,7 +76,7 @@ func FuzzCall(f *testing.F) {
 		}
 		var object map[string]any
 		if err := json.Unmarshal(encoded, &object); err != nil || object == nil || !utf8.Valid(encoded) {
-			t.Errorf("%s %q: the result is no JSON object (%v): %s", tool, args, err, encoded)
+			t.Errorf("%s %q: got %s, %v, want a JSON object in UTF-8", tool, args, encoded, err)
 		}
 	})
 }

@@ -53,12 +53,16 @@ var memoryTool = define[memoryArguments](definition{
 	name:  "memory",
 	title: "Memory",
 	description: `Long-term memory: texts with metadata, found again by meaning and by word. Actions:
-- get_context (query, project): call it first in every interaction. Returns identity; project_rules and general_do_dont, which you follow; conversation_memory_id, which you update as the case goes on (if null, store one with event_type conversation); related_memories.
-- store (content): remember something. Returns id, and similar memories that say nearly the same: if one does, update it and delete the new one.
-- search (query, or only filters): returns results by collection; rank is the order over all. Page with offset while has_more.
+- get_context (query, project): call it first in every interaction. Returns identity; project_rules and ` +
+		`general_do_dont, which you follow; conversation_memory_id, which you update as the case goes on (if null, store ` +
+		`one with event_type conversation); related_memories.
+- store (content): remember something. Returns id, and similar memories that say nearly the same: if one does, ` +
+		`update it and delete the new one.
+- search (query, or only filters): returns results by collection; rank is the order over all. Page with offset while ` +
+		`has_more.
 - retrieve (id): the whole memory with its files.
 - update (id; content, metadata or both): metadata merges, null removes a key; former revisions are kept.
-- delete (id): for good; its files stay.
+- delete (id): to the trash, from which people can restore it; its files stay.
 Name the project whenever you work on one.`,
 	annotations: Annotations{Destructive: true},
 	actions: []action{

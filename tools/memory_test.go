@@ -85,8 +85,10 @@ func TestMemoryStore(t *testing.T) {
 func TestArgumentsWinOverTheSameKeysInMetadata(t *testing.T) {
 	w := newWorld(t)
 	stored := w.must("owner", "memory",
-		`{"action": "store", "content": "x", "state": "active", "tags": "one", "project_name": "Bridge", "classification": "notes",
-		"metadata": {"state": "archived", "tags": ["two"], "project_id": "p-vault", "project_name": "p-vault", "importance": "LOW", "event_type": "decision",
+		`{"action": "store", "content": "x", "state": "active", "tags": "one", "project_name": "Bridge", "classification": `+
+			`"notes",
+		"metadata": {"state": "archived", "tags": ["two"], "project_id": "p-vault", "project_name": "p-vault", `+
+			`"importance": "LOW", "event_type": "decision",
 			"classification": "do", "related_memory_ids": "{main}", "depth": 7, "own": {"a": [1, null]}}}`)
 	w.ids["new"] = fmt.Sprint(stored["id"])
 	w.check(scenario{tool: "memory", args: `{"action": "retrieve", "id": "{new}"}`, want: map[string]any{
@@ -369,7 +371,7 @@ func TestPagesNeitherRepeatNorSkip(t *testing.T) {
 			more = page["has_more"] == true && len(found) > 0
 		}
 		if !slices.Equal(paged, whole) {
-			t.Errorf("by %s the pages are\n%q, the whole is\n%q", order, paged, whole)
+			t.Errorf("by %s the pages are\n%q, the whole is\n%q, want the same", order, paged, whole)
 		}
 	}
 }
@@ -480,7 +482,7 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 	for tool, args := range map[string]string{"memory": `{"action": "search", "query": "x"}`, "list_collections": ``,
 		"upload_document": `{"filename": "a", "content": "b"}`} {
 		if _, err := w.set("owner").Call(ctx, tool, []byte(args)); !errors.Is(err, ctx.Err()) {
-			t.Errorf("%s with an ended context gives %v", tool, err)
+			t.Errorf("%s with an ended context gives %v, want %v", tool, err, ctx.Err())
 		}
 	}
 }
@@ -533,7 +535,8 @@ func TestSearchResultsAreLean(t *testing.T) {
 			t.Errorf("%s: %d bytes around 7 memories, want at most 200 for each", args, n)
 		}
 	}
-	context := w.must("owner", "memory", `{"action": "get_context", "query": "when does the ferry leave", "project_id": "p-lean"}`)
+	context := w.must("owner", "memory",
+		`{"action": "get_context", "query": "when does the ferry leave", "project_id": "p-lean"}`)
 	related := at(context, "related_memories").([]any)
 	if len(related) == 0 {
 		t.Error("got no related memories, want some")

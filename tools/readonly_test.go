@@ -16,11 +16,12 @@ func TestReadOnlyToolsOfferOnlyWhatReads(t *testing.T) {
 	for _, tool := range tools.ListReadOnly() {
 		names = append(names, tool.Name)
 		if !tool.Annotations.ReadOnly || tool.Annotations.Destructive {
-			t.Errorf("%s says %+v", tool.Name, tool.Annotations)
+			t.Errorf("%s: got %+v, want it read-only and not destructive", tool.Name, tool.Annotations)
 		}
 		for _, word := range []string{"- store", "- update", "- delete", `"expected_revision"`, `"store"`, `"embedding"`} {
 			if strings.Contains(tool.Description, word) || strings.Contains(string(tool.InputSchema), word) {
-				t.Errorf("%s tells of %s:\n%s\n%s", tool.Name, word, tool.Description, tool.InputSchema)
+				t.Errorf("%s tells of %s, want it in neither the description nor the input schema:\n%s\n%s", tool.Name, word,
+					tool.Description, tool.InputSchema)
 			}
 		}
 	}
@@ -31,11 +32,11 @@ func TestReadOnlyToolsOfferOnlyWhatReads(t *testing.T) {
 	memory := tools.ListReadOnly()[0]
 	for _, word := range []string{"- get_context", "- search", "- retrieve", "For reading only"} {
 		if !strings.Contains(memory.Description, word) {
-			t.Errorf("the description lacks %s:\n%s", word, memory.Description)
+			t.Errorf("the description lacks %s, want it in the description:\n%s", word, memory.Description)
 		}
 	}
 	if !strings.Contains(string(memory.InputSchema), `"enum":["get_context","search","retrieve"]`) {
-		t.Errorf("the schema is %s", memory.InputSchema)
+		t.Errorf(`the schema is %s, want "enum":["get_context","search","retrieve"] in the input schema`, memory.InputSchema)
 	}
 }
 
@@ -50,7 +51,7 @@ func TestReadOnlyToolsRefuseChanges(t *testing.T) {
 	} {
 		_, err := set.Call(t.Context(), tool, json.RawMessage(arguments))
 		if !errors.Is(err, souvenir.ErrReadOnly) || !strings.Contains(err.Error(), tool) {
-			t.Errorf("%s: %v", tool, err)
+			t.Errorf("%s: got %v, want ErrReadOnly with the word in the error", tool, err)
 		}
 	}
 	for tool, arguments := range map[string]string{"memory": `{"action": "get_context"}`, "list_collections": `{}`} {

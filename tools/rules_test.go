@@ -65,7 +65,7 @@ func TestThereIsOneRuleOfATypeHoweverOftenItIsStored(t *testing.T) {
 }
 
 func TestTodo(t *testing.T) {
-	edited := strings.Replace(bridgeTodo, "Who pays?\n", "Nobody pays.\n", 1)
+	edited := strings.Replace(bridgeTodo, "Who pays?\n", "No one pays.\n", 1)
 	ticked := strings.Replace(bridgeTodo, "- [ ] T2", "- [x] T2", 1)
 	runScenarios(t, []scenario{
 		{
@@ -94,7 +94,7 @@ func TestTodo(t *testing.T) {
 			kind: invalid, argument: "content"},
 		{
 			name: "update a section", tool: "todo",
-			args: `{"action": "update_section", "project_id": "p-bridge", "section": "Gaps", "content": "Nobody pays."}`,
+			args: `{"action": "update_section", "project_id": "p-bridge", "section": "Gaps", "content": "No one pays."}`,
 			want: map[string]any{"id": "{todo}", "created": false, "updated": true, "revision": 2, "memory.content": edited,
 				"progress": map[string]any{"done": 1, "total": 3}},
 		},

@@ -26,7 +26,7 @@ func TestAllDefinitionsTogetherCostAtMost3000Tokens(t *testing.T) {
 	if got := tokens(encoded); got > 3000 {
 		t.Errorf("the definitions are %d tokens, more than 3,000; want at most 3000", got)
 	} else if got < 1000 {
-		t.Errorf("the definitions are only %d tokens; was something lost?", got)
+		t.Errorf("the definitions are only %d tokens; was something lost?, want at least 1000", got)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestDefinitionsAreThoseOfTheGoldenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))) {
-		t.Errorf("the definitions are no longer those of %s; if that is meant, run go test ./tools -update and look at the "+
+		t.Errorf("the definitions differ, want those of %s; if it is meant, run go test ./tools -update and look at the "+
 			"difference", path)
 	}
 }
@@ -95,18 +95,20 @@ func TestSchemasAreFlatOpenAndHaveTheInterfacesArguments(t *testing.T) {
 		}
 		for name := range members {
 			if !slices.Contains([]string{"type", "properties", "required"}, name) {
-				t.Errorf("the schema of %s has %q at the top, which not every client understands", tool.Name, name)
+				t.Errorf("the schema of %s has %q at the top, which not every client understands, want it among it", tool.Name,
+					name)
 			}
 		}
 		if err := json.Unmarshal(tool.InputSchema, &schema); err != nil {
 			t.Fatal(err)
 		}
 		if schema.Type != "object" || schema.Properties == nil {
-			t.Errorf("the schema of %s is no object with properties: %s", tool.Name, tool.InputSchema)
+			t.Errorf(`the schema of %s is no object with properties: %s, want type "object" and properties not nil`, tool.Name,
+				tool.InputSchema)
 		}
 		for name, p := range schema.Properties {
 			if !slices.Contains([]any{"string", "integer", "number", "boolean", "array", "object"}, p["type"]) {
-				t.Errorf("%s of %s has the type %v", name, tool.Name, p["type"])
+				t.Errorf("%s of %s has the type %v, want it among it", name, tool.Name, p["type"])
 			}
 			if p["type"] == "array" && p["items"] == nil {
 				t.Errorf("%s of %s does not say what it is an array of, which some clients refuse", name, tool.Name)
@@ -120,7 +122,7 @@ func TestSchemasAreFlatOpenAndHaveTheInterfacesArguments(t *testing.T) {
 		}
 		for _, name := range slices.Concat(required, optional) {
 			if schema.Properties[name] == nil {
-				t.Errorf("%s has no argument %s", tool.Name, name)
+				t.Errorf("%s: got no argument %s, want one", tool.Name, name)
 			}
 		}
 		if tool.Title == "" || len(tool.Description) < 80 || strings.ToValidUTF8(tool.Description, "") != tool.Description {
@@ -166,7 +168,8 @@ func TestChangingAListedDefinitionChangesNoOther(t *testing.T) {
 	first := tools.List()
 	first[0].Name, first[0].InputSchema[0] = "changed", '!'
 	if again := tools.List(); again[0].Name == "changed" || again[0].InputSchema[0] == '!' {
-		t.Error("a caller can change the definitions of others")
+		t.Errorf("a caller can change the definitions of others: got %v with schema %.20s, want both as they were",
+			again[0].Name, again[0].InputSchema)
 	}
 }
 

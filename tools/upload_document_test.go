@@ -81,7 +81,7 @@ func TestUploadDocument(t *testing.T) {
 	})
 }
 
-func TestUploadedBytesAreThoseThatWereSentInWhicheverBase64(t *testing.T) {
+func TestUploadedBytesAreTheSentOnesInEveryBase64(t *testing.T) {
 	w := newWorld(t)
 	content := strings.Repeat("\x00\xfb\xff\xfe bytes", 100) + "?"
 	std := base64.StdEncoding.EncodeToString([]byte(content))

@@ -82,7 +82,9 @@ func post(token, path, headers string, message map[string]any) []byte {
 	if err != nil {
 		panic(err) // of strings
 	}
-	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	return fmt.Appendf(nil,
+		"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%sContent-Type: "+
+			"application/json\r\nContent-Length: %d\r\n\r\n%s",
 		path, token, headers, len(body), body)
 }
 

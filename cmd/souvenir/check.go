@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
 func (c *cli) checkCommand() *cobra.Command {
@@ -54,7 +55,7 @@ recover" extracts what can be read.`,
 			// With --json, a file that cannot be opened gives JSON, too.
 			if printed := printJSON(&c.out,
 				checkResult{CheckReport: souvenir.CheckReport{Findings: []souvenir.Finding{}, Checked: map[string]int{},
-					Damaged: []souvenir.DamagedRow{}}, Error: err.Error()}); printed != nil {
+					Damaged: []souvenir.DamagedRow{}}, Error: fault.Text(err)}); printed != nil {
 				return printed
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/spf13/cobra"
 )
 
@@ -58,10 +59,10 @@ func (c *cli) run(ctx context.Context, args []string) int {
 		fmt.Fprintln(c.stderr, "souvenir: interrupted")
 		return exitError
 	case errors.As(err, &wrong) || !c.running:
-		fmt.Fprintf(c.stderr, "souvenir: %s\nsee: %s --help\n", strings.TrimSpace(err.Error()), command.CommandPath())
+		fmt.Fprintf(c.stderr, "souvenir: %s\nsee: %s --help\n", strings.TrimSpace(fault.Text(err)), command.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(c.stderr, "souvenir: %v\n", inFlags(command, err))
+	fmt.Fprintf(c.stderr, "souvenir: %s\n", fault.Text(inFlags(command, err)))
 	return exitError
 }
 
@@ -101,7 +102,7 @@ Secrets can be read from a file, with --NAME-file, or with SOUVENIR_NAME_FILE.
 
 Exit status: 0 on success, 1 on failure, 2 if the command line is wrong. Results go to standard
 output, everything else to standard error.`,
-		Example: `  souvenir demo                                   try it: a server full of memories that leaves nothing behind
+		Example: `  souvenir demo                                   try it: a server with many memories, removed at the end
   souvenir user add anna --admin                  the first user
   souvenir serve                                  the server, on http://127.0.0.1:8377
   souvenir token add --user anna --name laptop    a credential for a client

@@ -29,8 +29,8 @@ func TestEveryCommandHasAPage(t *testing.T) {
 	everyCommand(func(command *cobra.Command) {
 		path := command.CommandPath()
 		if command.Short == "" || strings.HasSuffix(command.Short, ".") || command.Long == "" {
-			t.Errorf("%s: Short is %q, Long is %q; both are needed, Short without a full stop", path, command.Short,
-				command.Long)
+			t.Errorf("%s: Short is %q, Long is %q; both are needed, Short without a full stop, want a short that is not "+
+				`empty, no "." at the end of the short and a long that is not empty`, path, command.Short, command.Long)
 		}
 		if !command.HasSubCommands() && command.Example == "" {
 			t.Errorf("%s has no example", path)
@@ -43,12 +43,12 @@ func TestEveryCommandHasAPage(t *testing.T) {
 		page := c.ok(t, append(strings.Fields(path)[1:], "--help")...)
 		for _, part := range []string{strings.Fields(command.Long)[0], "Usage:\n  " + path} {
 			if !strings.Contains(page, part) {
-				t.Errorf("%s --help does not show %q:\n%s", path, part, page)
+				t.Errorf("%s --help does not show %q, want it in page:\n%s", path, part, page)
 			}
 		}
 		command.Flags().VisitAll(func(flag *pflag.Flag) {
 			if flag.Usage == "" {
-				t.Errorf("%s: --%s does not say what it means", path, flag.Name)
+				t.Errorf("%s: --%s does not say what it means, want a usage that is not empty", path, flag.Name)
 			}
 			if hasVariable(flag) && !strings.Contains(page, variable(flag.Name)) {
 				t.Errorf("%s --help does not name %s", path, variable(flag.Name))
@@ -56,7 +56,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 		})
 	})
 	if len(readFolder(t, c.dir)) > 0 {
-		t.Error("asking for help has made files")
+		t.Errorf("asking for help has made the files %v, want none", readFolder(t, c.dir))
 	}
 }
 
@@ -106,11 +106,11 @@ func TestListsAsJSON(t *testing.T) {
 		"search": "nothing found"} {
 		if got := empty.run(t, strings.Fields(list)...); got.code != exitOK || got.stdout != "" ||
 			!strings.Contains(got.stderr, words) {
-			t.Errorf("an empty %s: %+v", list, got)
+			t.Errorf("an empty %s: %+v, want code %v, no stdout and %q in the stderr", list, got, exitOK, words)
 		}
 	}
 	if got := empty.run(t, "search", "x", "--json"); !strings.Contains(got.stdout, `"results": []`) {
-		t.Errorf("no results are %q", got.stdout)
+		t.Errorf(`no results are %q, want "results": [] in the stdout`, got.stdout)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestMistakesInTheCommandLineEndWithTwo(t *testing.T) {
 		c.fails(t, exitUsage, test.words+"|--help", strings.Fields(test.args)...)
 	}
 	if after := readFolder(t, c.dir); fmt.Sprint(before) != fmt.Sprint(after) {
-		t.Error("a mistake has changed something")
+		t.Errorf("a mistake has changed something: got %v, want %v", fmt.Sprint(before), fmt.Sprint(after))
 	}
 }
 
@@ -210,26 +210,26 @@ func TestFailuresEndWithOne(t *testing.T) {
 		{"user add anna --no-password", "anna"},
 		{"user add zoe --password short", "password|8"},
 		{"user add zoe --password-file missing.txt", "--password-file|missing.txt"},
-		{"user disable nobody", "nobody"},
-		{"user delete nobody", "nobody"},
-		{"user update nobody --role admin", "nobody"},
+		{"user disable noah", "noah"},
+		{"user delete noah", "noah"},
+		{"user update noah --role admin", "noah"},
 		{"user update anna --role user", "last admin"},
 		{"user update ben --name anna", "anna"},
 		{"user disable anna", "last admin"},
 		{"user delete ben", "ben"},
-		{"user passwd nobody --no-password", "nobody"},
-		{"token add --user nobody --name x", "nobody"},
+		{"user passwd noah --no-password", "noah"},
+		{"token add --user noah --name x", "noah"},
 		{"token add --user ben --name x --scope admin", "admin"},
 		{"token add --user ben --name x --scope cooking", "cooking"},
 		{"token delete mcp_none --user anna", "mcp_none"},
-		{"client add --user nobody --redirect-uri https://a.example/b", "nobody"},
+		{"client add --user noah --redirect-uri https://a.example/b", "noah"},
 		{"client add --user anna --redirect-uri http://a.example/b", "http://a.example/b|https"},
 		{"client add --user anna --id https://a --redirect-uri https://a.example/b", "client_id"},
-		{"client list --user nobody", "nobody"},
+		{"client list --user noah", "noah"},
 		{"client deactivate nothing", "nothing"},
 		{"client regenerate-secret nothing", "nothing"},
 		{"client list --db missing.db", "missing.db"},
-		{"search x --user nobody", "nobody"},
+		{"search x --user noah", "noah"},
 		{"search x --user anna --project nothing", "nothing"},
 		{"search x --user anna --sort sideways", "sideways"},
 		{"search x --db missing.db", "missing.db|no store"},
@@ -243,7 +243,7 @@ func TestFailuresEndWithOne(t *testing.T) {
 		{"serve --db no/folder/x.db", "no/folder"},
 		{"serve --listen 127.0.0.1:99999", "--listen"},
 		{"mcp", "--user is missing|anna, ben"},
-		{"mcp --user nobody", "nobody"},
+		{"mcp --user noah", "noah"},
 		{"mcp --user anna --db no/folder/x.db", "no/folder"},
 		{"mcp --read-only --user anna --db missing.db", "missing.db|no store"},
 		{"check --db missing.db", "missing.db"},
@@ -257,18 +257,18 @@ func TestFailuresEndWithOne(t *testing.T) {
 		c.fails(t, exitError, test.words, strings.Fields(test.args)...)
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "missing.db")); err == nil {
-		t.Error("a command that only reads has made a file")
+		t.Error("a command that only reads has made a file, want an error")
 	}
 }
 
-func TestNamedAloneItTellsWhatThereIs(t *testing.T) {
+func TestNamedAloneItListsItsCommands(t *testing.T) {
 	c := call{dir: t.TempDir()}
 	page := c.ok(t)
 	for _, name := range []string{"serve", "user", "token", "client", "search", "export", "import", "backup", "restore",
 		"check", "reindex", "purge",
 		"mcp", "stats", "health", "client-config", "version", "completion", "demo"} {
 		if !strings.Contains(page, "\n  "+name+" ") {
-			t.Errorf("the page does not name %s:\n%s", name, page)
+			t.Errorf("the page does not name %s, want %q in page:\n%s", name, "\n  "+name+" ", page)
 		}
 	}
 }

@@ -24,8 +24,8 @@ type connection struct {
 	command    []string
 }
 
-// tokenStandIn is the placeholder for a token.
-const tokenStandIn = "mcp_YOUR_TOKEN"
+// exampleToken is the token of examples.
+const exampleToken = "mcp_YOUR_TOKEN"
 
 // client is an AI client that can use the server.
 type client struct {
@@ -352,7 +352,7 @@ func (c *cli) connect(ctx context.Context, s *configSettings) (connection, error
 	case *s.oauth && tokenFrom < onCommandLine: // a flag overrides a variable
 		token = ""
 	case token == "":
-		token = tokenStandIn
+		token = exampleToken
 	}
 	return connection{url: strings.TrimSuffix(*s.publicURL, "/") + "/mcp", token: token}, nil
 }
@@ -423,8 +423,8 @@ func (c *cli) adviseOnConfig(chosen []client, to connection) {
 		}
 	}
 	cloudOnly := !slices.ContainsFunc(chosen, func(each client) bool { return !each.inCloud() })
-	if to.token == tokenStandIn && !cloudOnly {
-		fmt.Fprintf(c.stderr, "replace %s with a token; \"souvenir token add\" creates one\n", tokenStandIn)
+	if to.token == exampleToken && !cloudOnly {
+		fmt.Fprintf(c.stderr, "replace %s with a token; \"souvenir token add\" creates one\n", exampleToken)
 	}
 	if cloudOnly && !isHTTPS(to.url) && !onlyNearby(to.url) {
 		fmt.Fprintf(c.stderr, "%s connects from the internet, and only over https: give the server's --public-url\n",

@@ -37,7 +37,7 @@ func TestClientConfigCanBePasted(t *testing.T) {
 		},
 		{
 			[]string{"--public-url", "https://memory.example.com", "--oauth"}, everywhere,
-			[]string{"https://memory.example.com/mcp"}, []string{"Bearer", tokenStandIn, "eaders"},
+			[]string{"https://memory.example.com/mcp"}, []string{"Bearer", exampleToken, "eaders"},
 			[]string{"mcp", "add", "--transport", "http", "--scope", "user", "souvenir", "https://memory.example.com/mcp"},
 		},
 		{
@@ -60,34 +60,36 @@ func TestClientConfigCanBePasted(t *testing.T) {
 					continue // it takes no token
 				}
 				if !strings.Contains(s.Snippet, word) && !strings.Contains(s.Snippet, inShell) {
-					t.Errorf("%s: %q is not in\n%s", s.Client, word, s.Snippet)
+					t.Errorf("%s: want %q or %q in the snippet, got\n%s", s.Client, word, inShell, s.Snippet)
 				}
 			}
 			for _, word := range test.withouts {
 				if strings.Contains(s.Snippet, word) {
-					t.Errorf("%s: %q is in\n%s", s.Client, word, s.Snippet)
+					t.Errorf("%s: got %q in the snippet, want it left out:\n%s", s.Client, word, s.Snippet)
 				}
 			}
 			if strings.HasPrefix(s.Snippet, "{") {
 				decode[map[string]any](t, s.Snippet)
 			}
 			if s.Where == "" {
-				t.Errorf("%s: nothing says where it belongs", s.Client)
+				t.Errorf("%s: nothing says where it belongs, want a where that is not empty", s.Client)
 			}
 		}
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", `claude() { printf '%s\n' "$@"; }; `+
 			configs[0].Snippet).Output()
 		if err != nil || string(out) != strings.Join(test.shell, "\n")+"\n" {
-			t.Errorf("%s\nis read by a shell as\n%s%v", configs[0].Snippet, out, err)
+			t.Errorf("%s\nis read by a shell as\n%s%v, want no error and out %v", configs[0].Snippet, out, err,
+				strings.Join(test.shell, "\n")+"\n")
 		}
 	}
 	if o := c.run(t, "client-config", "codex"); o.code != exitOK ||
-		!strings.HasPrefix(o.stdout, "[mcp_servers.souvenir]\nurl = ") || !strings.Contains(o.stderr, tokenStandIn) {
+		!strings.HasPrefix(o.stdout, "[mcp_servers.souvenir]\nurl = ") || !strings.Contains(o.stderr, exampleToken) {
 		t.Errorf("without a token: %+v", o)
 	}
 	if o := c.run(t, "client-config", "chatgpt"); o.code != exitOK || !strings.Contains(o.stderr, "on the internet") ||
-		strings.Contains(o.stderr, tokenStandIn) {
-		t.Errorf("a client on the internet, with a server that is not: %+v", o)
+		strings.Contains(o.stderr, exampleToken) {
+		t.Errorf(`a client on the internet, with a server that is not: %+v, want code %v, "on the internet" in the stderr `+
+			"and no %q in the stderr", o, exitOK, exampleToken)
 	}
 }
 
@@ -117,13 +119,13 @@ func TestOnlyNearby(t *testing.T) {
 		"[fd00::7]", "[fe80::7]", "[fe80::7%25eth0]", "100.64.0.1", "nas.local", "nas.local.", "nas", "[::ffff:10.0.0.1]",
 		"memory.home.arpa", "0.0.0.0:8377"} {
 		if !onlyNearby("https://" + host + "/mcp") {
-			t.Errorf("%s counts as on the internet", host)
+			t.Errorf("%s counts as on the internet, want it nearby", host)
 		}
 	}
 	for _, host := range []string{"memory.example.com", "203.0.113.7", "172.32.0.1", "100.128.0.1", "[2001:db8::1]",
 		"local.example.com", "10.0.0.1.example.com", "mylocal.dev"} {
 		if onlyNearby("https://" + host + "/mcp") {
-			t.Errorf("%s counts as nearby", host)
+			t.Errorf("%s counts as nearby, want it on the internet", host)
 		}
 	}
 }
@@ -136,7 +138,8 @@ func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
 		o := c.run(t, "client-config", "claude-desktop", "--oauth", "--public-url", address)
 		if o.code != exitOK || !strings.Contains(o.stderr, "cannot reach "+address+"/mcp") ||
 			!strings.Contains(o.stderr, "--stdio") {
-			t.Errorf("%s: no warning: %+v", address, o)
+			t.Errorf(`%s: no warning: %+v, want code %v, %q in the stderr and "--stdio" in the stderr`, address, o, exitOK,
+				"cannot reach "+address+"/mcp")
 		}
 		config := decode[struct{ MCPServers map[string]entry }](t, o.stdout).MCPServers["souvenir"]
 		if config.Command != "npx" ||
@@ -155,7 +158,7 @@ func TestClientConfigForServersThatOnlyThisMachineReaches(t *testing.T) {
 	}
 	for _, s := range decode[[]printedConfig](t, c.ok(t, "client-config", "--json", "--oauth")) {
 		if s.Client == "claude-desktop" && !strings.HasPrefix(s.Where, "claude_desktop_config.json") {
-			t.Errorf("it belongs into %q", s.Where)
+			t.Errorf(`it belongs into %q, want "claude_desktop_config.json" at the beginning of the where`, s.Where)
 		}
 	}
 	for _, s := range snippets("https://192.168.1.7/mcp", "") {
@@ -171,22 +174,23 @@ func TestClientConfigOverStdioNamesTheUser(t *testing.T) {
 	alone.ok(t, "user", "add", "anna", "--password-stdin")
 	if o := alone.run(t, "client-config", "claude-code", "--stdio", "--db", "souvenir.db"); o.code != exitOK ||
 		strings.Contains(o.stdout, "--user") {
-		t.Errorf("a store of one user: %+v", o)
+		t.Errorf(`a store of one user: %+v, want code %v and no "--user" in the stdout`, o, exitOK)
 	}
 	c := newStore(t) // of two
 	for _, args := range [][]string{{"claude-code", "--stdio"}, {"cursor", "--stdio", "--json"}, {"--stdio"}} {
 		o := c.run(t, append([]string{"client-config"}, args...)...)
 		if o.code != exitUsage || o.stdout != "" ||
 			!strings.Contains(o.stderr, "--user is missing, and the store has 2 users: anna, ben") {
-			t.Errorf("%v of a store of two users: %+v", args, o)
+			t.Errorf(`%v of a store of two users: %+v, want code %v, no stdout and "--user is missing, and the store has 2 `+
+				`users: anna, ben" in the stderr`, args, o, exitUsage)
 		}
 	}
 	if o := c.run(t, "client-config", "claude-code", "--stdio", "--user", "ben"); o.code != exitOK ||
 		!strings.Contains(o.stdout, "--user ben") {
-		t.Errorf("with the user: %+v", o)
+		t.Errorf(`with the user: %+v, want code %v and "--user ben" in the stdout`, o, exitOK)
 	}
-	if o := c.run(t, "client-config", "claude-code", "--stdio", "--user", "nobody"); o.code == exitOK ||
-		!strings.Contains(o.stderr, "nobody") {
+	if o := c.run(t, "client-config", "claude-code", "--stdio", "--user", "noah"); o.code == exitOK ||
+		!strings.Contains(o.stderr, "noah") {
 		t.Errorf("with an unknown user: got %+v, want an error that names it", o)
 	}
 }
@@ -202,7 +206,7 @@ func TestThePageOfClientsShowsWhatClientConfigPrints(t *testing.T) {
 	blocks := map[string]int{}
 	for _, flags := range [][]string{
 		{"claude-desktop", "--oauth"}, // on this machine
-		{"--public-url", "https://memory.example.com", "--token", tokenStandIn},
+		{"--public-url", "https://memory.example.com", "--token", exampleToken},
 		{"--public-url", "https://memory.example.com", "--oauth"},
 		{"--stdio", "--db", "/home/anna/souvenir.db"},
 	} {
@@ -210,11 +214,11 @@ func TestThePageOfClientsShowsWhatClientConfigPrints(t *testing.T) {
 			snippet := strings.ReplaceAll(s.Snippet, builtBinary, "/usr/local/bin/souvenir")
 			blocks[snippet]++
 			if !strings.Contains(page, "\n"+snippet+"\n```\n") {
-				t.Errorf("docs/clients.md does not show what client-config %s %s prints:\n%s", s.Client, strings.Join(flags, " "),
-					snippet)
+				t.Errorf("docs/clients.md does not show what client-config %s %s prints: got %v, want %q in page:\n%s", s.Client,
+					strings.Join(flags, " "), page, "\n"+snippet+"\n```\n", snippet)
 			}
 			if !strings.Contains(page, "\n## "+titleOf(s.Client)+"\n") {
-				t.Errorf("docs/clients.md has no section %s", titleOf(s.Client))
+				t.Errorf("docs/clients.md has no section %s, want one", titleOf(s.Client))
 			}
 		}
 	}
@@ -228,7 +232,8 @@ func TestThePageOfClientsShowsWhatClientConfigPrints(t *testing.T) {
 			}
 			block, after, _ := strings.Cut(after, "\n```\n")
 			if rest = after; blocks[block] == 0 {
-				t.Errorf("docs/clients.md shows what client-config does not print:\n%s", block)
+				t.Errorf("docs/clients.md shows what client-config does not print, want only what it prints:\n%s",
+					block)
 			}
 			if language == "```json\n" && !json.Valid([]byte(block)) {
 				t.Errorf("docs/clients.md shows what is no JSON:\n%s", block)

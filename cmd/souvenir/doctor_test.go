@@ -18,10 +18,10 @@ func TestDoctor(t *testing.T) {
 		}
 	}
 	if !strings.Contains(well, "call one") || !strings.Contains(well, "can register") || strings.Contains(well, token) {
-		t.Error(well)
+		t.Errorf(`got %v, want "call one" in well, "can register" in well and no %q in well`, well, token)
 	}
 	if got := c.ok(t, "doctor", p.url, "--no-register"); strings.Contains(got, "can register") {
-		t.Error(got)
+		t.Errorf(`got %v, want no "can register" in it`, got)
 	}
 	type report struct {
 		URL      string
@@ -29,7 +29,7 @@ func TestDoctor(t *testing.T) {
 	}
 	if got := decode[report](t, c.ok(t, "doctor", p.url, "--json")); got.URL != p.url || len(got.Findings) < 10 ||
 		got.Findings[0].Level != doctor.OK {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want URL %v, at least 10 findings and level %v", got, p.url, doctor.OK)
 	}
 	// Under another name than the server's own clients are lost.
 	other := strings.Replace(p.url, "127.0.0.1", "localhost", 1)
@@ -39,10 +39,10 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	if o := c.run(t, "doctor", other, "--json"); o.code != exitError || !strings.Contains(o.stdout, `"level": "problem"`) {
-		t.Errorf("%+v", o)
+		t.Errorf(`got %+v, want code %v and "level": "problem" in the stdout`, o, exitError)
 	}
 	p.stop(t)
 	if o := c.run(t, "doctor", p.url); o.code != exitError || !strings.HasPrefix(o.stdout, "problem  reach ") {
-		t.Errorf("%+v", o)
+		t.Errorf(`got %+v, want code %v and "problem  reach " at the beginning of the stdout`, o, exitError)
 	}
 }

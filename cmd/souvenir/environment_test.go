@@ -22,7 +22,8 @@ func TestVariablesSetFlagsAndFlagsWin(t *testing.T) {
 	}
 	found = decode[searchResult](t, c.ok(t, "search", "kettle", "--limit", "5", "--user=ben"))
 	if found.Limit != 5 || len(found.Results) != 1 || !strings.Contains(found.Results[0].Content, "Husum") {
-		t.Errorf("limit %d, results %v; the flags on the command line did not win", found.Limit, found.Results)
+		t.Errorf(`limit %d, results %v; the flags on the command line did not win, want limit 5, 1 result and "Husum" in `+
+			"the content", found.Limit, found.Results)
 	}
 	if table := c.ok(t, "stats", "--json=false"); !strings.HasPrefix(table, "WHAT") {
 		t.Errorf("--json=false printed %q, want at its start \"WHAT\"", table)
@@ -30,7 +31,7 @@ func TestVariablesSetFlagsAndFlagsWin(t *testing.T) {
 
 	c.env = []string{"SOUVENIR_DB=other.db", "SOUVENIR_USER=anna", "SOUVENIR_LIMIT=", "SOUVENIR_JSON="}
 	if o := c.run(t, "search", "kettle"); o.code != exitOK || !strings.HasPrefix(o.stdout, "SCORE") {
-		t.Errorf("with empty variables: %+v", o)
+		t.Errorf(`with empty variables: %+v, want code %v and "SCORE" at the beginning of the stdout`, o, exitOK)
 	}
 	c.env = []string{"SOUVENIR_DB=other.db", "SOUVENIR_LIMIT=many"}
 	c.fails(t, exitUsage, `SOUVENIR_LIMIT is "many"|whole number`, "search", "kettle")

@@ -54,7 +54,8 @@ func TestForeignAndDamagedFilesAreLeftAsTheyAre(t *testing.T) {
 			o := c.run(t, "check", "--json")
 			if report := decode[checkResult](t, o.stdout); o.code != exitError || report.OK || report.Error == "" ||
 				!strings.Contains(o.stderr, "bad.db") {
-				t.Errorf("check --json: %+v", o)
+				t.Errorf(`check --json: %+v, want code %v, not OK, an error and "bad.db" in the stderr`,
+					o, exitError)
 			}
 		})
 	}
@@ -91,7 +92,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 	}
 	changed := strings.Replace(string(content), marked, strings.ToUpper(marked), 1)
 	if changed == string(content) {
-		t.Fatal("the file's bytes are not found")
+		t.Fatalf("the file's bytes are not found: got %v, want changed other than %v", changed, string(content))
 	}
 	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
@@ -99,12 +100,13 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 	o := c.run(t, "check")
 	if o.code != exitError || !strings.Contains(o.stdout, "cannot be repaired") ||
 		!strings.Contains(o.stdout, "2 found, 0 repaired") || o.stderr != "" {
-		t.Errorf("check of a store with a damaged file: %+v", o)
+		t.Errorf(`check of a store with a damaged file: %+v, want code %v, "cannot be repaired" in the stdout, "2 found, `+
+			`0 repaired" in the stdout and no stderr`, o, exitError)
 	}
 	o = c.run(t, "check", "--json")
 	if report := decode[souvenir.CheckReport](t, o.stdout); o.code != exitError || report.OK || report.Total != 2 ||
 		o.stderr != "" {
-		t.Errorf("check --json: %+v", o)
+		t.Errorf("check --json: %+v, want code %v, not OK, total 2 and no stderr", o, exitError)
 	}
 	if o := c.run(t, "check", "--repair"); o.code != exitError {
 		t.Errorf("check --repair of what cannot be repaired: %+v; want code %v", o, exitError)
@@ -115,7 +117,7 @@ func TestCheckRepairsWhatCanBeMadeAgain(t *testing.T) {
 	c := newStore(t)
 	change(t, filepath.Join(c.dir, "souvenir.db"), `UPDATE passage SET vector = x''`)
 	if o := c.run(t, "check"); o.code != exitError || !strings.Contains(o.stdout, "--repair fixes it") {
-		t.Errorf("check: %+v", o)
+		t.Errorf(`check: %+v, want code %v and "--repair fixes it" in the stdout`, o, exitError)
 	}
 	if got := c.ok(t, "check", "--repair"); !strings.Contains(got, "repaired") {
 		t.Errorf("check --repair printed %q, want in it \"repaired\"", got)
@@ -129,7 +131,7 @@ func TestRecoverMakesAStoreOfADamagedFile(t *testing.T) {
 	c := newStore(t)
 	o := c.run(t, "recover", "souvenir.db", "same.db")
 	if o.code != 0 || !strings.Contains(o.stdout, "everything was recovered and verified") {
-		t.Errorf("of a sound file: %+v", o)
+		t.Errorf(`of a sound file: %+v, want code 0 and "everything was recovered and verified" in the stdout`, o)
 	}
 	path := filepath.Join(c.dir, "souvenir.db")
 	content, err := os.ReadFile(path)
@@ -142,7 +144,7 @@ func TestRecoverMakesAStoreOfADamagedFile(t *testing.T) {
 	}
 	for _, args := range [][]string{{"check"}, {"check", "--repair"}, {"restore", "souvenir.db", "--db", "restored.db"}} {
 		if o := c.run(t, args...); o.code == 0 {
-			t.Errorf("%v of a file without its first page: %+v", args, o)
+			t.Errorf("%v of a file without its first page: %+v, want code other than 0", args, o)
 		}
 	}
 	o = c.run(t, "recover", "souvenir.db", "recovered.db", "--json")
@@ -152,13 +154,13 @@ func TestRecoverMakesAStoreOfADamagedFile(t *testing.T) {
 	}
 	if o := c.run(t, "recover", "souvenir.db", "recovered.db"); o.code != exitError ||
 		!strings.Contains(o.stderr, "OUT") || !strings.Contains(o.stderr, "exists") {
-		t.Errorf("onto a file that is there: %+v", o)
+		t.Errorf(`onto a file that is there: %+v, want code %v, "OUT" in the stderr and "exists" in the stderr`, o, exitError)
 	}
 	if o := c.run(t, "recover", "none.db", "other.db"); o.code != exitError || !strings.Contains(o.stderr, "IN") {
-		t.Errorf("of no file: %+v", o)
+		t.Errorf(`of no file: %+v, want code %v and "IN" in the stderr`, o, exitError)
 	}
 	if o := c.run(t, "check", "--accept"); o.code != exitUsage || !strings.Contains(o.stderr, "--repair") {
-		t.Errorf("--accept alone: %+v", o)
+		t.Errorf(`--accept alone: %+v, want code %v and "--repair" in the stderr`, o, exitUsage)
 	}
 }
 
@@ -168,7 +170,8 @@ func TestCheckNamesAChangedByteAndRepairDoesNotCallItSound(t *testing.T) {
 	for _, args := range [][]string{{"check"}, {"check", "--repair"}} {
 		if o := c.run(t, args...); o.code != exitError || !strings.Contains(o.stdout, "not what was stored") ||
 			!strings.Contains(o.stdout, "1 are damaged or lost") {
-			t.Errorf("%v: %+v", args, o)
+			t.Errorf(`%v: got %+v, want code %v, "not what was stored" in the stdout and "1 are damaged or lost" in the stdout`,
+				args, o, exitError)
 		}
 	}
 	o := c.run(t, "check", "--repair", "--json")
@@ -215,7 +218,7 @@ func TestBackupOfAnOlderVersionLeavesItOld(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(after) != string(before) {
-		t.Error("the backup has changed the file")
+		t.Error("the backup has changed the file, want the same")
 	}
 	c.fails(t, exitError, "older version", "stats", "--db", "copy.db")
 }
@@ -249,15 +252,15 @@ func TestExportAndImport(t *testing.T) {
 	}
 	if c.ok(t, "export", "all.jsonl") != fmt.Sprintf("exported 2 memories and 0 files to all.jsonl (%s)\n",
 		fileSize(t, filepath.Join(c.dir, "all.jsonl"))) {
-		t.Error("the summary of the export is not what was written")
+		t.Error("the summary of the export is not what was written, want the same counts and size")
 	}
 	if strings.Contains(printed, `"type":"token"`) {
-		t.Error("credentials are exported without --credentials")
+		t.Errorf(`credentials are exported without --credentials: got %v, want no "type":"token" in printed`, printed)
 	}
 	c.ok(t, "import", "all.jsonl", "--db", "new.db")
 	if got := c.ok(t, "import", "all.jsonl", "--db", "new.db", "--json"); decode[souvenir.ImportReport](t,
 		got).Counts["memory"] != (souvenir.ImportCount{Unchanged: 2}) {
-		t.Errorf("the same import again: %s", got)
+		t.Errorf("the same import again: %s, want %v", got, souvenir.ImportCount{Unchanged: 2})
 	}
 	c.stdin = `{"souvenir":"export","version":1}
 {"type":"memory","content":"Made by hand.","owner":"anna"}
@@ -265,7 +268,7 @@ func TestExportAndImport(t *testing.T) {
 `
 	o := c.run(t, "import", "-", "--db", "hand.db")
 	if o.code != exitError || o.stdout != "" || !strings.Contains(o.stderr, "line 3") {
-		t.Errorf("import of a bad line: %+v", o)
+		t.Errorf(`import of a bad line: %+v, want code %v, no stdout and "line 3" in the stderr`, o, exitError)
 	}
 	c.stdin = printed
 	c.ok(t, "import", "-", "--db", "piped.db")
@@ -298,7 +301,7 @@ func TestAnImportOfNothingThatCanBeImportedMakesNoStore(t *testing.T) {
 			folder.stdin = "\n" + header + "\n" + `{"type":"memory","content":"after a blank line"}`
 			folder.ok(t, "import", "-", "--db", "new.db")
 			if got := folder.ok(t, "stats", "--json", "--db", "new.db"); decode[souvenir.Stats](t, got).Memories != 1 {
-				t.Errorf("stats after an import: %s", got)
+				t.Errorf("stats after an import: %s, want 1", got)
 			}
 		})
 	}
@@ -332,13 +335,14 @@ func TestPurgeAndStats(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := decode[souvenir.Stats](t, c.ok(t, "stats", "--json")); s.Memories != 3 || s.Revisions != 2 {
-		t.Errorf("stats: %+v", s)
+		t.Errorf("stats: %+v, want memories 3 and revisions 2", s)
 	}
-	if got := c.ok(t, "purge", "--keep-revisions", "1", "--compact"); !strings.HasPrefix(got, "deleted 1 past versions") {
-		t.Errorf("purge printed %q, want at its start \"deleted 1 past versions\"", got)
+	if got := c.ok(t, "purge", "--keep-revisions", "1", "--compact"); !strings.HasPrefix(got,
+		"deleted 1 past versions, 0 expired memories, 0 entries of the trash, ") {
+		t.Errorf("purge printed %q, want at its start \"deleted 1 past versions, 0 expired memories\"", got)
 	}
 	if s := decode[souvenir.Stats](t, c.ok(t, "stats", "--json")); s.Revisions != 1 || s.FreeBytes != 0 {
-		t.Errorf("stats after the purge: %+v", s)
+		t.Errorf("stats after the purge: %+v, want revisions 1 and free bytes 0", s)
 	}
 	if got := c.ok(t, "reindex"); got != "reindexed 3 memories in 3 passages\n" {
 		t.Errorf("reindex printed %q, want %v", got, "reindexed 3 memories in 3 passages\n")

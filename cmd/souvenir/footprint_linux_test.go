@@ -23,7 +23,7 @@ func TestTheProgramIsSmall(t *testing.T) {
 	}
 	t.Logf("the program has %s", size(info.Size()))
 	if info.Size() > mostBinary {
-		t.Errorf("the program has %s, more than %s", size(info.Size()), size(mostBinary))
+		t.Errorf("the program has %s, more than %s, want size at most %v", size(info.Size()), size(mostBinary), mostBinary)
 	}
 }
 
@@ -45,6 +45,6 @@ func TestAnIdleServerNeedsLittleMemory(t *testing.T) {
 	}
 	t.Logf("an idle server has %d KiB resident", resident)
 	if resident > mostResident {
-		t.Errorf("an idle server has %d KiB resident, more than %d", resident, mostResident)
+		t.Errorf("an idle server has %d KiB resident, more than %d, want at most %v", resident, mostResident, mostResident)
 	}
 }

@@ -27,7 +27,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(soon); !so(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("it does not come to pass that %s", what)
+			t.Fatalf("after %v: got something else, want this: %s", soon, what)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func sound(t *testing.T, path string, options *souvenir.Options) *souvenir.Store
 	}
 	t.Cleanup(func() { store.Close() })
 	if report, err := store.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
-		t.Errorf("after the crash: %+v, %v", report, err)
+		t.Errorf("after the crash: %+v, %v, want no error and OK", report, err)
 	}
 	return store
 }
@@ -104,12 +104,12 @@ func TestKilledDuringAnUpload(t *testing.T) {
 	p.kill(t)
 	write.CloseWithError(io.ErrClosedPipe) // for which the client waits
 	if err := <-failed; err == nil || strings.Contains(err.Error(), "answered") {
-		t.Errorf("the upload: %v", err)
+		t.Errorf(`the upload: %v, want an error and no "answered" in the error`, err)
 	}
 
 	store := sound(t, path, nil)
 	if stats, err := store.Upkeep().Stats(t.Context()); err != nil || stats.Files != 0 || stats.FileBytes != 0 {
-		t.Errorf("after the crash there are %+v, %v", stats, err)
+		t.Errorf("after the crash there are %+v, %v, want no error, files 0 and file bytes 0", stats, err)
 	}
 	if purged, err := store.Upkeep().Purge(t.Context(), nil); err != nil || purged.Files != 0 {
 		t.Errorf("an upload that may go on in another process was deleted: %+v, %v; want files 0", purged, err)
@@ -120,12 +120,12 @@ func TestKilledDuringAnUpload(t *testing.T) {
 	p = c.start(t, "serve", "--listen", "127.0.0.1:0")
 	if status, list := request(t, "GET", p.url+"/api/files", token, nil); status != http.StatusOK ||
 		decode[server.FileList](t, list).Total != 0 {
-		t.Errorf("%d %s", status, list)
+		t.Errorf("got %d %s, want status %v and total 0", status, list, http.StatusOK)
 	}
 	answer, err := upload(p.url, io.MultiReader(strings.NewReader(head), bytes.NewReader(content),
 		strings.NewReader("\r\n--"+boundary+"--\r\n")))
 	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("uploaded again: %+v, %v; want statusCode %v", answer, err, http.StatusOK)
+		t.Fatalf("uploaded again: %+v, %v; want status %v", answer, err, http.StatusOK)
 	}
 	answer.Body.Close()
 	p.stop(t)
@@ -137,10 +137,11 @@ func TestKilledDuringAnUpload(t *testing.T) {
 	}
 	stats, err := tomorrow.Upkeep().Stats(t.Context())
 	if err != nil || stats.Files != 1 || stats.FileBytes != sent || stats.FreeBytes < sent/2 {
-		t.Errorf("a day later: %+v, %v; the pieces of the first upload should be free", stats, err)
+		t.Errorf("a day later: %+v, %v; the pieces of the first upload should be free, want no error, files 1, file bytes "+
+			"%v and free bytes at least %v", stats, err, sent, sent/2)
 	}
 	if report, err := tomorrow.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
-		t.Errorf("a day later: %+v, %v", report, err)
+		t.Errorf("a day later: %+v, %v, want no error and OK", report, err)
 	}
 }
 
@@ -188,7 +189,7 @@ func TestKilledDuringStores(t *testing.T) {
 	view := store.As(souvenir.Access{User: anna.ID})
 	for id, content := range answered {
 		if m, err := view.GetMemory(t.Context(), id); err != nil || m.Content != content {
-			t.Errorf("%s was answered and is %+v, %v", content, m, err)
+			t.Errorf("%s was answered and is %+v, %v, want no error and content %v", content, m, err, content)
 		}
 	}
 	stored := 0
@@ -197,11 +198,11 @@ func TestKilledDuringStores(t *testing.T) {
 			t.Fatal(err)
 		}
 		if stored++; m.Content == "" {
-			t.Errorf("%s is empty", m.ID)
+			t.Errorf("%s is empty, want a content that is not empty", m.ID)
 		}
 	}
 	if most := len(answered) + writers + 1; stored > most { // and the one from before
-		t.Errorf("%d memories are there; at most %d were asked for", stored, most)
+		t.Errorf("%d memories are there; at most %d were asked for, want at most %v", stored, most, most)
 	}
 }
 

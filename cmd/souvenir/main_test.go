@@ -233,7 +233,8 @@ func (c call) fails(t *testing.T, code int, words string, args ...string) {
 	}
 	for word := range strings.SplitSeq(words, "|") {
 		if !strings.Contains(o.stderr, word) {
-			t.Errorf("souvenir %s: standard error %q does not say %q", strings.Join(args, " "), o.stderr, word)
+			t.Errorf("souvenir %s: standard error %q does not say %q, want it in the stderr", strings.Join(args, " "), o.stderr,
+				word)
 		}
 	}
 }
@@ -289,7 +290,7 @@ func (c call) start(t *testing.T, args ...string) *process {
 	url, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "listening on ")
 	if !ok {
 		_ = cmd.Wait()
-		t.Fatalf("the first line is %q (%v), not where it listens; standard error: %s", line, err, p.stderr)
+		t.Fatalf("the first line is %q (%v), want the address it listens on; standard error: %s", line, err, p.stderr)
 	}
 	p.url = url
 	return p

@@ -82,9 +82,12 @@ meanwhile.`,
 					After  int64 `json:"database_bytes"`
 				}{purged, before.DatabaseBytes, after.DatabaseBytes})
 			}
-			fmt.Fprintf(&c.out, "deleted %d past versions, %d unfinished files, %d tokens, %d sessions, %d invitations, %d "+
-				"recorded calls, %d rows of OAuth state\n",
-				purged.Revisions, purged.Files, purged.Tokens, purged.SignIns, purged.Invitations, purged.Activity, purged.OAuth)
+			fmt.Fprintf(&c.out,
+				"deleted %d past versions, %d expired memories, %d entries of the trash, %d unfinished files, "+
+					"%d tokens, %d sessions, "+
+					"%d invitations, %d recorded calls, %d rows of OAuth state\n",
+				purged.Revisions, purged.Memories, purged.Trash, purged.Files, purged.Tokens, purged.SignIns, purged.Invitations,
+				purged.Activity, purged.OAuth)
 			if !purged.HeldUntil.IsZero() {
 				fmt.Fprintf(&c.out, "the clock is far ahead of the time when the store was last used, so nothing expired was "+
 					"deleted; "+

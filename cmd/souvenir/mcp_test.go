@@ -59,7 +59,8 @@ func (c call) startMCP(t *testing.T, args ...string) *mcpProcess {
 	if failure != nil || !strings.Contains(string(result), `"souvenir"`) {
 		p.in.Close()
 		p.wait()
-		t.Fatalf("initialize: %s, %v; standard error: %s", result, failure, p.stderr)
+		t.Fatalf(`initialize: got %s, error %v, want no error and "souvenir" in the result; standard error: %s`, result,
+			failure, p.stderr)
 	}
 	if err := p.send(object{"jsonrpc": "2.0", "method": "notifications/initialized"}); err != nil {
 		t.Fatal(err)
@@ -169,29 +170,31 @@ func TestMCPServesTheFileOfItsUser(t *testing.T) {
 	p := c.startMCP(t, "--user", "anna")
 	p.store(t, "The spare key lies under the third pot.")
 	if !p.finds(t, "The spare key lies under the third pot.") || !p.finds(t, "The kettle in the kitchen is blue.") {
-		t.Error("anna's memories are not found")
+		t.Error("got no hit for one of anna's memories, want both found")
 	}
 	if p.finds(t, "Trains to Husum leave on the hour.") {
-		t.Error("ben's memory is found for anna")
+		t.Error("ben's memory is found for anna, want it hidden")
 	}
 	if names := p.tools(t); len(names) != 8 {
 		t.Errorf("the tools are %q; want the eight", names)
 	}
 	p.end(t)
 	if _, err := os.Stat(filepath.Join(c.dir, "souvenir.db-wal")); err == nil {
-		t.Error("the log of the file is left behind")
+		t.Error("the log of the file is left behind, want an error")
 	}
 	if found := c.ok(t, "search", "spare key", "--user", "anna"); !strings.Contains(found, "third pot") {
-		t.Errorf("what was stored is not in the file: %s", found)
+		t.Errorf(`what was stored is not in the file: %s, want "third pot" in found`, found)
 	}
 }
 
 func TestMCPAnswersWhatWasAskedBeforeItsInputEnded(t *testing.T) {
 	c := newStore(t)
-	c.stdin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
+	c.stdin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
+		`"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 this is no message
-{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"memory","arguments":{"action":"search","query":"kettle"}}}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"memory","arguments":{"action":"search",` +
+		`"query":"kettle"}}}
 {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"memory","arguments":{"action":"store","content":"` +
 		strings.Repeat("x ", 5<<20) + `"}}}
 {"jsonrpc":"2.0","id":4,"method":"resources/list"}
@@ -226,7 +229,7 @@ func TestMCPMakesTheFileAtItsFirstStart(t *testing.T) {
 	p.store(t, "The first thing to remember.")
 	p.end(t)
 	if found := c.ok(t, "search", "first thing", "--db", path); !strings.Contains(found, "The first thing to remember.") {
-		t.Errorf("what was stored is not in the file: %s", found)
+		t.Errorf(`what was stored is not in the file: %s, want "The first thing to remember." in found`, found)
 	}
 }
 
@@ -235,17 +238,17 @@ func TestMCPForReadingChangesNothing(t *testing.T) {
 	before := readFolder(t, c.dir)
 	p := c.startMCP(t, "--user", "anna", "--read-only")
 	if !p.finds(t, "The kettle in the kitchen is blue.") {
-		t.Error("anna's memory is not found")
+		t.Error("got no hit for anna's memory of the kettle, want it found")
 	}
 	if names := p.tools(t); slices.Contains(names, "create_collection") || !slices.Contains(names, "memory") {
 		t.Errorf("the tools are %q; want those that read", names)
 	}
 	if _, err := p.memory(object{"action": "store", "content": "no"}); err == nil {
-		t.Error("a memory was stored")
+		t.Error("a memory was stored, want an error")
 	}
 	p.end(t)
 	if after := readFolder(t, c.dir); fmt.Sprint(before) != fmt.Sprint(after) {
-		t.Error("the file has changed")
+		t.Errorf("the file has changed: got %v, want %v", fmt.Sprint(before), fmt.Sprint(after))
 	}
 }
 
@@ -279,7 +282,7 @@ func TestMCPLeavesForeignFilesAsTheyAre(t *testing.T) {
 	before := readFolder(t, c.dir)
 	c.fails(t, exitError, "notes.txt|not a store of Souvenir", "mcp", "--db", "notes.txt")
 	if after := readFolder(t, c.dir); fmt.Sprint(before) != fmt.Sprint(after) {
-		t.Error("the folder has changed")
+		t.Errorf("the folder has changed: got %v, want %v", fmt.Sprint(before), fmt.Sprint(after))
 	}
 }
 
@@ -295,7 +298,7 @@ func TestMCPEndsBySignal(t *testing.T) {
 			t.Errorf("%s: exit status %d, standard error %q; want 0 and nothing", signal, code, p.stderr)
 		}
 		if _, err := os.Stat(filepath.Join(c.dir, "souvenir.db-wal")); err == nil {
-			t.Errorf("%s: the log of the file is left behind", signal)
+			t.Errorf("%s: the log of the file is left behind, want an error", signal)
 		}
 	}
 }
@@ -325,7 +328,7 @@ func TestMCPClosesTheFileWhenItsClientIsGone(t *testing.T) {
 		t.Errorf("exit status %d, standard error %q; want 1, and that the client can no longer be reached", code, &stderr)
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "souvenir.db-wal")); err == nil {
-		t.Error("the log of the file is left behind")
+		t.Error("the log of the file is left behind, want an error")
 	}
 }
 
@@ -352,7 +355,7 @@ func TestMCPFindsTheFile(t *testing.T) {
 		t.Errorf("it left something in its working directory: %v, want none", left)
 	}
 	if !finds("This lies in the data folder.") {
-		t.Error("the file in the data folder is not found again")
+		t.Error("the memory in the data folder is not found again, want it found")
 	}
 
 	server := first.start(t, "serve", "--listen", "127.0.0.1:0", "--db", "of a server.db")
@@ -360,7 +363,7 @@ func TestMCPFindsTheFile(t *testing.T) {
 	p.store(t, "This lies in the file of a server.")
 	beside := client.startMCP(t)
 	if !beside.finds(t, "This lies in the file of a server.") || beside.finds(t, "This lies in the data folder.") {
-		t.Error("the file of the server is not the one that is found")
+		t.Error("got the memories of another file, want only the memory in the file of the server")
 	}
 	beside.end(t)
 	p.end(t)
@@ -372,7 +375,7 @@ func TestMCPFindsTheFile(t *testing.T) {
 
 	same := first.start(t, "serve", "--listen", "127.0.0.1:0", "--db", "of a server.db")
 	if !finds("This lies in the file of a server.") {
-		t.Error("the file of two servers is not found")
+		t.Error("the memory in the file of two servers is not found, want it found")
 	}
 	same.stop(t)
 	other := second.start(t, "serve", "--listen", "127.0.0.1:0")
@@ -386,7 +389,7 @@ func TestMCPFindsTheFile(t *testing.T) {
 	}
 	_ = server.cmd.Wait()
 	if !finds("This lies in the data folder.") {
-		t.Error("without servers, the file in the data folder is not found")
+		t.Error("without servers, the memory in the data folder is not found, want it found")
 	}
 }
 
@@ -410,7 +413,7 @@ func TestManyMCPProcessesAndAServerShareAFile(t *testing.T) {
 				// What is answered is found by every other process in its next search; here by the one itself.
 				if found, err := p.memory(object{"action": "search", "query": name(process, i)}); err != nil ||
 					!strings.Contains(found, name(process, i)) {
-					t.Errorf("%s is not found: %v", name(process, i), err)
+					t.Errorf("%s is not found: %v, want no error and a hit", name(process, i), err)
 				}
 			}
 		})
@@ -425,7 +428,7 @@ func TestManyMCPProcessesAndAServerShareAFile(t *testing.T) {
 	writing.Wait()
 	for process := range processes + 1 {
 		if !clients[0].finds(t, name(process, each-1)) {
-			t.Errorf("the first process does not find %s", name(process, each-1))
+			t.Errorf("the first process does not find %s, want it found", name(process, each-1))
 		}
 	}
 	for _, p := range clients {
@@ -459,7 +462,7 @@ func TestMCPRecordsCalls(t *testing.T) {
 	p := c.startMCP(t, "--db", "new.db")
 	p.store(t, "what only its owner may read")
 	if _, err := p.memory(object{"action": "retrieve", "id": "nowhere"}); err == nil {
-		t.Error("a memory was found")
+		t.Error("a memory was found, want an error")
 	}
 	p.end(t)
 	store, err := souvenir.Open(t.Context(), filepath.Join(c.dir, "new.db"), nil)

@@ -9,13 +9,13 @@ func TestNetworks(t *testing.T) {
 	} {
 		var n networks
 		if err := n.Set(text); err != nil || n.String() != want || n == nil {
-			t.Errorf("%q is %q, %v", text, n.String(), err)
+			t.Errorf("%q is %q, %v, want %q and no error", text, n.String(), err, want)
 		}
 	}
 	var n networks
 	for _, text := range []string{"", "somewhere", "10.0.0.0/33", "10.0.0.2,", "10.0.0.2:80", "all"} {
 		if err := n.Set(text); err == nil {
-			t.Errorf("%q is taken for %s", text, n.String())
+			t.Errorf("%q is taken for %s, want an error", text, n.String())
 		}
 	}
 	n = nil

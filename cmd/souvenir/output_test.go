@@ -34,12 +34,12 @@ func FuzzPrintedTextIsHarmlessAndFits(f *testing.F) {
 		used := 0
 		for _, r := range printed {
 			if unicode.IsControl(r) {
-				t.Fatalf("%q is shown as %q, with a control character", text, printed)
+				t.Fatalf("%q is shown as %q, want no control characters", text, printed)
 			}
 			used += runeColumns(r)
 		}
 		if used > columns {
-			t.Fatalf("%q is shown as %q in %d columns; it may have %d", text, printed, used, columns)
+			t.Fatalf("%q is shown as %q in %d columns; it may have %d, want at most %v", text, printed, used, columns, columns)
 		}
 	})
 }
@@ -54,7 +54,8 @@ func FuzzSizesAreReadAsPrinted(f *testing.F) {
 			return
 		}
 		if err := again.Set(b.String()); err != nil || again != b || b < 0 {
-			t.Fatalf("%q is read as %d and shown as %q, which is read as %d (%v)", text, int64(b), b.String(), int64(again), err)
+			t.Fatalf("%q is read as %d and shown as %q, which is read as %d (%v), want %v again, not negative",
+				text, int64(b), b.String(), int64(again), err, b)
 		}
 	})
 }

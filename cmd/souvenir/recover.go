@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
 func (c *cli) recoverCommand() *cobra.Command {
@@ -38,7 +39,7 @@ The exit status is 0 if everything was recovered and verified; otherwise 1, even
 		report, err := souvenir.Recover(ctx, args[0], args[1], &souvenir.RecoveryOptions{Progress: progress})
 		end()
 		if err != nil && *asJSON {
-			if printed := printJSON(&c.out, recoverResult{RecoveryReport: report, Error: err.Error()}); printed != nil {
+			if printed := printJSON(&c.out, recoverResult{RecoveryReport: report, Error: fault.Text(err)}); printed != nil {
 				return printed
 			}
 		}

@@ -408,7 +408,7 @@ Without a browser, create a user and a token here:
 `, first.link, add, addUser, addToken)
 		return
 	}
-	connect.token = tokenStandIn
+	connect.token = exampleToken
 	addToken := "souvenir token add --user " + shellQuote(first.added) + " --name laptop" + flag
 	add := claudeCode.overHTTP(connect)
 	if format == "json" {

@@ -50,17 +50,18 @@ func TestServeSaysWhereItListensAndNothingElse(t *testing.T) {
 	status, body := request(t, "GET", p.url+"/health", "", nil)
 	health := decode[server.Health](t, body)
 	if status != http.StatusOK || health.Status != "ok" || health.Version != server.APIVersion || health.Program == "" {
-		t.Errorf("/health: %d %s", status, body)
+		t.Errorf(`/health: %d %s, want status %v, status "ok", version %v and a program that is not empty`, status, body,
+			http.StatusOK, server.APIVersion)
 	}
 	code, rest := p.stop(t)
 	if code != exitOK || rest != "" {
 		t.Errorf("exit status %d, more on standard output: %q; want 0 and nothing", code, rest)
 	}
 	if strings.Contains(p.stderr.String(), "no users yet") {
-		t.Errorf("a store with users is welcomed like a new one: %s", p.stderr)
+		t.Errorf(`a store with users is welcomed like a new one: %s, want no "no users yet" in the stderr`, p.stderr)
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "souvenir.db-wal")); err == nil {
-		t.Error("the log of the file is left behind")
+		t.Error("the log of the file is left behind, want an error")
 	}
 }
 
@@ -138,7 +139,8 @@ func TestSIGTERMFinishesRequests(t *testing.T) {
 	}
 	write.Close()
 	if got := <-answered; got.status != http.StatusOK || !strings.Contains(got.body, "Frisian") {
-		t.Errorf("the request that was under way got %d %s", got.status, got.body)
+		t.Errorf(`the request that was under way got %d %s, want status %v and "Frisian" in the body`, got.status, got.body,
+			http.StatusOK)
 	}
 	if code, _ := p.wait(t); code != exitOK {
 		t.Errorf("exit status %d; want 0\n%s", code, p.stderr)
@@ -162,7 +164,8 @@ func TestCommandsWorkBesideAServer(t *testing.T) {
 	c.ok(t, "user", "add", "carla", "--no-password")
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "carla", "--name", "laptop"))
 	if status, body := me(token); status != http.StatusOK || !strings.Contains(body, "carla") {
-		t.Errorf("the running server does not know a new token: %d %s", status, body)
+		t.Errorf(`the running server does not know a new token: %d %s, want status %v and "carla" in body`, status, body,
+			http.StatusOK)
 	}
 	if status, body := request(t, "PUT", p.url+"/api/user-preferences", token,
 		strings.NewReader(`{"theme":"dark"}`)); status != http.StatusOK {
@@ -188,7 +191,7 @@ func TestCommandsWorkBesideAServer(t *testing.T) {
 		t.Errorf("exit status %d: %s; want %v", code, p.stderr, exitOK)
 	}
 	if strings.Contains(p.stderr.String(), token) {
-		t.Error("the log shows a token")
+		t.Errorf("the log shows a token: got %v, want no %q in the stderr", p.stderr.String(), token)
 	}
 }
 
@@ -213,7 +216,7 @@ func TestFirstStartTellsWhatToDo(t *testing.T) {
 		"claude mcp add --transport http --scope user souvenir " + p.url + "/mcp\n",
 	} {
 		if !strings.Contains(p.stderr.String(), line) {
-			t.Errorf("the first start does not print %q:\n%s", line, p.stderr)
+			t.Errorf("the first start does not print %q, want it in the stderr:\n%s", line, p.stderr)
 		}
 	}
 }
@@ -237,7 +240,7 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 	for _, replaced := range []string{former, link} {
 		if status, page := request(t, "GET", p.url+replaced[strings.Index(replaced, "/setup"):], "",
 			nil); status != http.StatusNotFound || !strings.Contains(page, "replaced") {
-			t.Errorf("a link of a former start: %d %s", status, page)
+			t.Errorf(`a link of a former start: %d %s, want status %v and "replaced" in page`, status, page, http.StatusNotFound)
 		}
 	}
 	jar, err := cookiejar.New(nil)
@@ -253,14 +256,14 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 		defer answer.Body.Close()
 		page, err := io.ReadAll(answer.Body)
 		if err != nil || answer.StatusCode != http.StatusOK {
-			t.Fatal(answer.Status, err, string(page))
+			t.Fatalf("got %v %v %v, want no error and status code %v", answer.Status, err, string(page), http.StatusOK)
 		}
 		return string(page)
 	}
 	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(p.stderr.String(),
 		"user add NAME"); { // printed after the line that start waits for
 		if time.Now().After(deadline) {
-			t.Fatalf("nothing is said of the set-up:\n%s", p.stderr)
+			t.Fatalf("nothing is said of the set-up, want it before the deadline:\n%s", p.stderr)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -273,11 +276,11 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 	page := read(browser.PostForm(p.url+"/setup", form))
 	token := regexp.MustCompile("mcp_[A-Za-z0-9]{40,}").FindString(page)
 	if !strings.Contains(page, "claude mcp add") || !strings.Contains(page, "mcpServers") {
-		t.Errorf("the page lacks what to paste: %s", page)
+		t.Errorf(`the page lacks what to paste: %s, want "claude mcp add" in page and "mcpServers" in page`, page)
 	}
 	if status, body := request(t, "GET", p.url+"/api/owner-ids/me", token, nil); status != http.StatusOK ||
 		!strings.Contains(body, "root") {
-		t.Errorf("the token that the page shows gets %d %s", status, body)
+		t.Errorf(`the token that the page shows gets %d %s, want status %v and "root" in body`, status, body, http.StatusOK)
 	}
 	if page := read(browser.Get(p.url + "/users")); !strings.Contains(page, "root") {
 		t.Errorf("the first user is no admin: %s; want in it \"root\"", page)
@@ -290,16 +293,16 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 	p.stop(t)
 	for _, secret := range []string{"ses_", "nine blue"} {
 		if strings.Contains(p.stderr.String(), secret) {
-			t.Errorf("the log has %q:\n%s", secret, p.stderr)
+			t.Errorf("the log has %q, want it not in the stderr:\n%s", secret, p.stderr)
 		}
 	}
 	if strings.Count(p.stderr.String(), "inv_") != 1 {
-		t.Errorf("the log has invitations:\n%s", p.stderr)
+		t.Errorf("the log has invitations, want 1:\n%s", p.stderr)
 	}
 	p = c.start(t, "serve", "--listen", "127.0.0.1:0")
 	p.stop(t)
 	if strings.Contains(p.stderr.String(), "inv_") {
-		t.Errorf("a store with an account is to be set up again:\n%s", p.stderr)
+		t.Errorf("a store with an account is to be set up again, want no \"inv_\" in the stderr:\n%s", p.stderr)
 	}
 }
 
@@ -308,12 +311,14 @@ func TestInvitingUsers(t *testing.T) {
 	link := c.ok(t, "user", "invite", "--public-url", "https://memory.example.com/deep/")
 	if !strings.HasPrefix(link, "https://memory.example.com/deep/invite?invitation=inv_") ||
 		strings.Count(link, "\n") != 1 {
-		t.Errorf("printed %q", link)
+		t.Errorf(`printed %q, want one line that begins with "https://memory.example.com/deep/invite?invitation=inv_"`,
+			link)
 	}
 	got := decode[map[string]any](t, c.ok(t, "user", "invite", "--admin", "--note", "Ben", "--valid-for", "1h", "--json"))
 	if got["role"] != "admin" || got["note"] != "Ben" ||
 		!strings.HasPrefix(got["link"].(string), "http://127.0.0.1:8377/invite?invitation=inv_") {
-		t.Errorf("printed %v", got)
+		t.Errorf(`printed %v, want role "admin", note "Ben" and "http://127.0.0.1:8377/invite?invitation=inv_" at the `+
+			"beginning of it", got)
 	}
 	c.fails(t, exitUsage, "--public-url", "user", "invite", "--public-url", "memory.example.com")
 	c.fails(t, exitUsage, "--valid-for", "user", "invite", "--valid-for", "-1h")
@@ -335,7 +340,7 @@ func TestFirstStartMakesTheAdminOnce(t *testing.T) {
 		decode[map[string]any](t, line)
 	}
 	if !strings.Contains(p.stderr.String(), "souvenir token add --user root") {
-		t.Errorf("it does not tell how to go on: %s", p.stderr)
+		t.Errorf(`it does not tell how to go on: %s, want "souvenir token add --user root" in the stderr`, p.stderr)
 	}
 	if err := os.WriteFile(secret, []byte("second-password\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -360,13 +365,14 @@ func TestServeOffersTheToolsOfItsToolsets(t *testing.T) {
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0", "--toolsets", "chatgpt,memory", "--read-only")
 	if _, body := request(t, "GET", p.url+"/tools", "", nil); !strings.Contains(body, "get_context") ||
 		strings.Contains(body, "upload_document") {
-		t.Errorf("the tools are %s", body)
+		t.Errorf(`the tools are %s, want "get_context" in body and no "upload_document" in body`, body)
 	}
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))
 	_, body := request(t, "POST", p.url+"/mcp", token, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	if !strings.Contains(body, `"name":"fetch"`) || !strings.Contains(body, `"name":"memory"`) ||
 		strings.Contains(body, "upload_document") {
-		t.Errorf("the tools over MCP are %s", body)
+		t.Errorf(`the tools over MCP are %s, want "name":"fetch" in body, "name":"memory" in body and no `+
+			`"upload_document" in body`, body)
 	}
 	p.stop(t)
 }
@@ -401,7 +407,7 @@ func TestServeUsesItsSettings(t *testing.T) {
 	c.fails(t, exitUsage, "--toolsets", "serve", "--toolsets", "memory,other")
 	p.stop(t)
 	if p.stderr.Len() > 0 {
-		t.Errorf("with --log-level error it logs %s", p.stderr)
+		t.Errorf("with --log-level error: got the log %s, want an empty one", p.stderr)
 	}
 }
 
@@ -426,7 +432,7 @@ func TestHealth(t *testing.T) {
 	inContainer.ok(t, "health")
 	if got := decode[server.Health](t, c.ok(t, "health", p.url, "--json")); got.Status != "ok" ||
 		got.Version != server.APIVersion {
-		t.Errorf("%+v", got)
+		t.Errorf(`got %+v, want status "ok" and version %v`, got, server.APIVersion)
 	}
 	c.fails(t, exitError, "404", "health", p.url+"/elsewhere")
 	p.stop(t)
@@ -473,14 +479,14 @@ func TestServePurges(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if code, _ := p.stop(t); code != exitOK || !strings.Contains(p.stderr.String(), "revisions=2") {
-		t.Errorf("exit status %d: %s", code, p.stderr)
+		t.Errorf(`exit status %d: %s, want code %v and "revisions=2" in the stderr`, code, p.stderr, exitOK)
 	}
 	after, err := view.Search(t.Context(), souvenir.Query{Text: "kettle"})
 	if err != nil || after.Total != found.Total || after.Hits[0].Content != "The kettle is white." {
-		t.Errorf("%+v, %v", after, err)
+		t.Errorf(`got %+v, %v, want no error, total %v and content "The kettle is white."`, after, err, found.Total)
 	}
 	if report, err := store.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("got %+v, %v, want no error and OK", report, err)
 	}
 }
 
@@ -503,7 +509,7 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 	}
 	if status, body := request(t, "POST", p.url+"/tools/call", token, bytes.NewReader(call)); status != http.StatusOK ||
 		!strings.Contains(body, "320") {
-		t.Errorf("the token that is shown gets %d %s", status, body)
+		t.Errorf(`the token that is shown gets %d %s, want status %v and "320" in body`, status, body, http.StatusOK)
 	}
 	databases, err := filepath.Glob(filepath.Join(folder, "*", "demo.db"))
 	if err != nil || len(databases) != 1 {

@@ -42,7 +42,7 @@ func TestServeBoundsWhatItRecords(t *testing.T) {
 		t.Errorf("%d calls are recorded without being wanted", n)
 	}
 	if n := calls(); n != 5 {
-		t.Errorf("%d calls are recorded, not 5", n)
+		t.Errorf("%d calls are recorded, not 5, want 5", n)
 	}
 	// What waits in memory when a server ends is written then, so that a few more than allowed may be there.
 	if n := calls("--max-activity", "1", "--purge-every", "20ms"); n > 6 {
@@ -64,20 +64,20 @@ func TestListedSettings(t *testing.T) {
 	for _, s := range listedSettings(command.Flags()) {
 		found[s.Name] = s
 		if strings.Contains(s.Value+s.Meaning, rightSecret) || s.Meaning == "" {
-			t.Errorf("%+v", s)
+			t.Errorf("got %+v, want no %q in it and a meaning that is not empty", s, rightSecret)
 		}
 	}
 	if s := found["--max-file"]; s.Value != "5MiB" || !s.Given || strings.Contains(s.Meaning, "`") {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want the value \"5MiB\", given, and no \"`\" in the meaning", s)
 	}
 	if s := found["--grace"]; s.Value != "30s" || s.Given {
-		t.Errorf("%+v", s)
+		t.Errorf(`got %+v, want the default "30s", not given`, s)
 	}
 	if s := found["--admin-password"]; s.Value == "" || !s.Given {
-		t.Errorf("%+v", s)
+		t.Errorf("got %+v, want a value, given", s)
 	}
 	if _, ok := found["--help"]; ok {
-		t.Error("--help is no setting")
+		t.Error("got --help among the settings, want it left out")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
 func dbFlag(command *cobra.Command) *string {
@@ -77,7 +78,7 @@ func renamed(err error, argument, name string) error {
 	if !errors.As(err, &known) || known.Argument != argument {
 		return err
 	}
-	if rest, ok := strings.CutPrefix(err.Error(), argument+" "); ok {
+	if rest, ok := strings.CutPrefix(fault.Text(err), argument+" "); ok {
 		return fmt.Errorf("%s %s", name, rest)
 	}
 	return fmt.Errorf("%s: %w", name, err)

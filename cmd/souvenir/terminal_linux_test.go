@@ -78,7 +78,7 @@ func (x *terminal) await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(waitLimit); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the terminal shows %q; waiting for %s", x.text(), what)
+			t.Fatalf("the terminal shows %q, want %s in time", x.text(), what)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestPasswordsAreAskedForWithoutEcho(t *testing.T) {
 			t.Errorf("exit status %d; want %d; the terminal shows %q", got, test.code, x.text())
 		}
 		if strings.Contains(x.text(), "typed") || strings.Contains(x.text(), "else") {
-			t.Errorf("the terminal shows the password: %q", x.text())
+			t.Errorf(`the terminal shows the password: %q, want no "typed" in the text and no "else" in the text`, x.text())
 		}
 		if test.code == exitOK {
 			store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
@@ -154,7 +154,7 @@ func TestInterruptedQuestionsLeaveTheTerminalAsItWas(t *testing.T) {
 		t.Errorf("exit status %d; want %d", got, exitError)
 	}
 	if !x.echoes(t) {
-		t.Error("the terminal no longer shows what is typed")
+		t.Error("the terminal no longer shows what is typed, want echo on")
 	}
 	if left := readFolder(t, c.dir); len(left) > 0 {
 		t.Errorf("an interrupted question has made files: %d, want none", len(left))

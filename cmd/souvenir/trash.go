@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
 func (c *cli) trashCommand() *cobra.Command {
@@ -108,7 +109,7 @@ restored stays in the trash; the others are still restored.`,
 				case ctx.Err() != nil:
 					return ctx.Err()
 				case err != nil:
-					fmt.Fprintf(c.stderr, "souvenir: %v\n", renamed(err, "id", "ID"))
+					fmt.Fprintf(c.stderr, "souvenir: %s\n", fault.Text(renamed(err, "id", "ID")))
 					failed++
 				case *asJSON:
 					restored = append(restored, e)

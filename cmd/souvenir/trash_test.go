@@ -53,7 +53,7 @@ func TestTrashCommands(t *testing.T) {
 	}
 	page := decode[souvenir.TrashPage](t, c.ok(t, "trash", "list", "--user", "ben", "--json"))
 	if page.Total != 1 || page.Entries[0].ID != ben {
-		t.Errorf("ben's is %+v", page)
+		t.Errorf("ben's is %+v, want total 1 and ID %v", page, ben)
 	}
 	c.fails(t, exitUsage, "--user is missing", "trash", "list")
 	c.fails(t, exitError, "--kind", "trash", "list", "--user", "anna", "--kind", "user")
@@ -70,7 +70,7 @@ func TestTrashCommands(t *testing.T) {
 	}
 	if got := c.ok(t, "search", "--user", "anna", "--json"); !strings.Contains(got, anna[0]) ||
 		!strings.Contains(got, anna[1]) {
-		t.Error("what was restored is not found")
+		t.Errorf("what was restored is not found: got %v, want %q in it and %q in it", got, anna[0], anna[1])
 	}
 }
 
@@ -121,7 +121,7 @@ func TestWhatStdioDeletesIsInTheTrash(t *testing.T) {
 		}
 		for _, e := range page.Entries {
 			if e.Through != "mcp" || e.Until.Sub(e.DeletedAt).Hours() != 72 {
-				t.Errorf("the entry is %+v", e)
+				t.Errorf(`the entry is %+v, want through "mcp" and hours 72`, e)
 			}
 		}
 	}

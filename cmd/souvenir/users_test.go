@@ -44,17 +44,17 @@ func TestUserCommands(t *testing.T) {
 			t.Errorf("after %v:\n%s", step.args, got)
 		}
 		if _, err := store.Accounts().CheckToken(t.Context(), token); (err == nil) != step.valid {
-			t.Errorf("after %v the token gives %v", step.args, err)
+			t.Errorf("after %v the token gives %v, want %v", step.args, err, step.valid)
 		}
 	}
 	c.ok(t, "user", "passwd", "anna", "--no-password")
 	if _, err := store.Accounts().CheckPassword(t.Context(),
 		souvenir.Credentials{Name: "anna", Password: "a password of anna"}); !errors.Is(err, souvenir.ErrUnauthenticated) {
-		t.Errorf("the old password gives %v", err)
+		t.Errorf("the old password gives %v, want souvenir.ErrUnauthenticated", err)
 	}
 	c.ok(t, "user", "delete", "ben")
 	if _, err := store.Accounts().GetUser(t.Context(), "ben"); !errors.Is(err, souvenir.ErrNotFound) {
-		t.Errorf("the deleted user gives %v", err)
+		t.Errorf("the deleted user gives %v, want souvenir.ErrNotFound", err)
 	}
 }
 
@@ -72,14 +72,15 @@ func TestTokenCommands(t *testing.T) {
 	}
 	if list := c.ok(t, "token", "list", "--user", "anna"); strings.Contains(list, strings.TrimSpace(printed)) ||
 		!strings.Contains(list, printed[:8]+"…") {
-		t.Errorf("the list shows too much or too little:\n%s", list)
+		t.Errorf("the list shows too much or too little, want no %q in list and %q in list:\n%s", strings.TrimSpace(printed),
+			printed[:8]+"…", list)
 	}
 	c.fails(t, exitError, tokens[0].ID, "token", "delete", tokens[0].ID, "--user", "ben")
 	c.ok(t, "token", "delete", tokens[0].ID, "--user", "anna")
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	if _, err := store.Accounts().CheckToken(t.Context(), strings.TrimSpace(printed)); !errors.Is(err,
 		souvenir.ErrUnauthenticated) {
-		t.Errorf("the deleted token gives %v", err)
+		t.Errorf("the deleted token gives %v, want souvenir.ErrUnauthenticated", err)
 	}
 }
 
@@ -118,7 +119,7 @@ func TestUsersAreChangedFromTheCommandLine(t *testing.T) {
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	ben, err := store.Accounts().GetUser(t.Context(), "benjamin")
 	if err != nil || ben.Email != "ben@example.com" || ben.Role != souvenir.RoleAdmin {
-		t.Errorf("%+v, %v", ben, err)
+		t.Errorf(`got %+v, %v, want no error, email "ben@example.com" and role %v`, ben, err, souvenir.RoleAdmin)
 	}
 	if p, err := store.Accounts().CheckToken(t.Context(), token); err != nil || p.User.ID != ben.ID {
 		t.Errorf("the token of a user who was changed: %+v, %v; want ID %v", p, err, ben.ID)
@@ -126,7 +127,7 @@ func TestUsersAreChangedFromTheCommandLine(t *testing.T) {
 	c.ok(t, "user", "update", "benjamin", "--email", "-")
 	if ben, err := store.Accounts().GetUser(t.Context(), "benjamin"); err != nil || ben.Email != "" ||
 		ben.Name != "benjamin" || ben.Role != souvenir.RoleAdmin {
-		t.Errorf("%+v, %v", ben, err)
+		t.Errorf(`got %+v, %v, want no error, no email, name "benjamin" and role %v`, ben, err, souvenir.RoleAdmin)
 	}
 }
 

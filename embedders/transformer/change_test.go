@@ -113,7 +113,8 @@ func TestChangingToATransformerWhileSearchesGoOn(t *testing.T) {
 			for i := worker; !done.Load(); i = (i + 4) % memories {
 				found, err := store.Search(t.Context(), souvenir.Query{Text: fmt.Sprintf("note number%d", i), Limit: 3})
 				if err != nil || len(found.Hits) == 0 || !strings.Contains(found.Hits[0].Content, fmt.Sprintf("number%d:", i)) {
-					t.Errorf("search %d: %v, %+v", i, err, found)
+					t.Errorf("search %d: %v, %+v, want no error, some hits and %q in the content", i, err, found,
+						fmt.Sprintf("number%d:", i))
 					return
 				}
 				during.Add(1)
@@ -140,11 +141,12 @@ func TestChangingToATransformerWhileSearchesGoOn(t *testing.T) {
 	running.Wait()
 	if status, err = store.Upkeep().EmbeddingStatus(t.Context()); err != nil || status.Changing || status.Pending != 0 ||
 		status.Changed != memories {
-		t.Errorf("after the change the status is %+v, %v", status, err)
+		t.Errorf("after the change the status is %+v, %v, want no error, no change under way, none pending and %v "+
+			"changed", status, err, memories)
 	}
 	found, err := store.Search(t.Context(), souvenir.Query{Text: "note number7", Limit: 3})
 	if err != nil || len(found.Hits) == 0 || !strings.Contains(found.Hits[0].Content, "number7:") {
-		t.Errorf("after the change: %v, %+v", err, found)
+		t.Errorf(`after the change: %v, %+v, want no error, some hits and "number7:" in the content`, err, found)
 	}
 }
 

@@ -181,7 +181,7 @@ func TestOptionsOverrideTheModelsFiles(t *testing.T) {
 	text := "the cat sleeps on the sofa, and the dog does not"
 	plain := embed(nil, souvenir.ForDocument, text)
 	if got := embed(nil, souvenir.ForQuery, text); !slices.Equal(got, plain) {
-		t.Error("without prefixes a query's vector is not a document's")
+		t.Errorf("without prefixes a query's vector is not a document's: got %v, want %v", got, plain)
 	}
 	o := &Options{QueryPrefix: &query, DocumentPrefix: &document}
 	for purpose, prefixed := range map[souvenir.Purpose]string{souvenir.ForQuery: "ask: " + text,
@@ -191,15 +191,15 @@ func TestOptionsOverrideTheModelsFiles(t *testing.T) {
 		}
 	}
 	if got := embed(&Options{Pooling: CLS}, souvenir.ForQuery, text); slices.Equal(got, plain) {
-		t.Error("the first token's vector is the mean")
+		t.Errorf("the first token's vector is the mean: got %v, want got other than %v", got, plain)
 	}
 	if got := embed(&Options{MaxTokens: 8}, souvenir.ForQuery, text); slices.Equal(got, plain) {
-		t.Error("8 tokens give the vector of the whole text")
+		t.Errorf("8 tokens give the vector of the whole text: got %v, want got other than %v", got, plain)
 	}
 	embed(&Options{Precision: Int8}, souvenir.ForQuery, text)
 	embed(&Options{Name: "another"}, souvenir.ForQuery, text)
 	if len(names) != 6 {
-		t.Errorf("the models have the names %v; 6 are expected", names)
+		t.Errorf("the models have the names %v, want 6 names", names)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestE5ModelsHaveTheirPrefixes(t *testing.T) {
 		"type5-x": false,
 	} {
 		if isE5(name) != want {
-			t.Errorf("isE5(%q) is %v", name, !want)
+			t.Errorf("isE5(%q) is %v, want %v", name, !want, want)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func TestOtherWeightsAreAnotherModel(t *testing.T) {
 		e.Close()
 	}
 	if len(names) != 3 {
-		t.Errorf("the models have the names %v; 3 are expected", names)
+		t.Errorf("the models have the names %v, want 3 names", names)
 	}
 }
 
@@ -257,17 +257,17 @@ func TestEmbedHonoursItsContextAndClose(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := e.Embed(ctx, souvenir.ForQuery, []string{"a"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("with an ended context: %v", err)
+		t.Errorf("with an ended context: %v, want context.Canceled", err)
 	}
 	w := <-e.spaces
 	if _, err := e.network.forward(ctx, w, [][]int32{{1, 2}}); !errors.Is(err, context.Canceled) {
-		t.Errorf("the layers do not look at the context: %v", err)
+		t.Errorf("the layers do not look at the context: %v, want context.Canceled", err)
 	}
 	other := <-e.spaces
 	late, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("enough"))
 	if err := e.embedBatches(late, [][]int32{{1, 2}}, [][]int{{0}}, make([][]float32, 1)); err == nil {
-		t.Error("waiting for a worker does not end with the context")
+		t.Error("waiting for a worker does not end with the context, want an error")
 	}
 	e.spaces <- w
 	e.spaces <- other
@@ -278,7 +278,7 @@ func TestEmbedHonoursItsContextAndClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := e.Embed(t.Context(), souvenir.ForQuery, []string{"a"}); !errors.Is(err, ErrClosed) {
-		t.Errorf("after Close: %v", err)
+		t.Errorf("after Close: %v, want ErrClosed", err)
 	}
 	if err := e.Close(); err != nil {
 		t.Errorf("the second Close: %v", err)

@@ -65,17 +65,17 @@ func TestBadModelsAreErrors(t *testing.T) {
 			}
 			_, err := Open(dir, c.options)
 			if err == nil {
-				t.Fatal("it is opened")
+				t.Fatal("it is opened, want an error")
 			}
 			for _, want := range append(c.want, "transformer: ") {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the error is %q; %q is expected in it", err, want)
+					t.Errorf("got the error %q, want one with %q", err, want)
 				}
 			}
 		})
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "nowhere"), nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a folder that is not there: %v", err)
+		t.Errorf("a folder that is not there: %v, want fs.ErrNotExist", err)
 	}
 }
 
@@ -91,7 +91,7 @@ func damage(t *testing.T, path, from, to string, remove bool) {
 		changed = string(data[:len(data)-100])
 	case from != "":
 		if changed = strings.Replace(string(data), from, to, 1); changed == string(data) {
-			t.Fatalf("%s does not hold %q: %.300s", path, from, data)
+			t.Fatalf("%s does not hold %q: %.300s, got %v, want changed other than %v", path, from, data, changed, string(data))
 		}
 	}
 	if remove {
@@ -129,6 +129,6 @@ func TestAModelIsReadInAllItsForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir, nil); err == nil || !strings.Contains(err.Error(), "has no tokenizer") {
-		t.Errorf("without a tokenizer: %v", err)
+		t.Errorf(`without a tokenizer: %v, want an error and "has no tokenizer" in the error`, err)
 	}
 }

@@ -19,7 +19,7 @@ func TestRealModels(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(root, "*", "reference.json"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no model with reference.json in %s (%v)", root, err)
+		t.Fatalf("no model with reference.json in %s (%v), want no error and some files", root, err)
 	}
 	for _, file := range files {
 		dir := filepath.Dir(file)

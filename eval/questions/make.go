@@ -179,7 +179,7 @@ func (m *maker) join(sentences ...string) string {
 	return strings.Join(sentences, " ")
 }
 
-// fill replaces placeholders by values.
+// fill puts values in place of the names in a template.
 func fill(text string, pairs ...string) string {
 	return capitalised(strings.NewReplacer(pairs...).Replace(text))
 }

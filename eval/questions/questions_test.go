@@ -297,7 +297,7 @@ func TestNothingTellsTheAnswerButItsText(t *testing.T) {
 		for _, secret := range []string{q.ID, memory.ID, memory.key} {
 			if strings.Contains(string(encoded), secret) || strings.Contains(memory.Text, secret) ||
 				strings.Contains(q.Text, secret) {
-				t.Errorf("%s: %q is in the memory or the question: %s %s", q.ID, secret, memory.Text, encoded)
+				t.Errorf("%s: %q is in the memory or the question: %s %s, want it in neither", q.ID, secret, memory.Text, encoded)
 			}
 		}
 	}
@@ -327,7 +327,7 @@ func TestBadTextsAreRefused(t *testing.T) {
 	for _, content := range []string{"no colon", "m: outside of a section", "frame: bug, cities", "syllables: a/b",
 		"paraphrase:\nz: what", "projects: A\nframe: bug, projects\nz: what"} {
 		if _, err := parse("en", content); err == nil {
-			t.Errorf("%q: no error", content)
+			t.Errorf("%q: no error, want an error", content)
 		}
 	}
 }

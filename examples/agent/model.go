@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// model is what the loop needs from a language model. A real one gets the prompt as its system message and a tool
+// model is the interface of the loop to a language model. A real one gets the prompt as its system message and a tool
 // to remember with, and its tool calls become answer.remember.
 type model interface {
 	reply(ctx context.Context, prompt, said string) (answer, error)

@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// answer is what was found for one question.
+// answer is the result of a search for one question.
 type answer struct {
 	data.Question
 	hits []souvenir.Hit

@@ -20,7 +20,7 @@ func TestEveryQuestionFindsItsAnswerAmongTheFirstThree(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(answers) != len(questions) {
-		t.Fatalf("%d questions, %d answers", len(questions), len(answers))
+		t.Fatalf("%d questions, %d answers, want %v answers", len(questions), len(answers), len(questions))
 	}
 	first := 0
 	for _, a := range answers {
@@ -28,7 +28,7 @@ func TestEveryQuestionFindsItsAnswerAmongTheFirstThree(t *testing.T) {
 			first++
 		}
 		if a.rank() == 0 {
-			t.Errorf("%q: no memory with %q among the first three:", a.Ask, a.Expect)
+			t.Errorf("%q: got no memory with %q among the first three, want one", a.Ask, a.Expect)
 			for _, hit := range a.hits {
 				t.Logf("  %.3f %.80s", hit.Score, hit.Content)
 			}
@@ -40,7 +40,7 @@ func TestEveryQuestionFindsItsAnswerAmongTheFirstThree(t *testing.T) {
 	for number, line := range strings.Split(out.String(), "\n") {
 		// The path of the temporary folder is not ours to shorten, but is shortened all the same.
 		if n := columns(line); n > width {
-			t.Errorf("line %d takes %d columns, more than %d: %s", number+1, n, width, line)
+			t.Errorf("line %d takes %d columns, more than %d: %s, want at most %v", number+1, n, width, line, width)
 		}
 	}
 	if t.Failed() {

@@ -25,7 +25,7 @@ The session ends. 2 of 4 tasks are done; open:
   T3 Let the hands find midnight after a power cut
   T12 Cut the dial
 
-T7: task_id "T7" is not among the tasks; there are T3, T2, T12, T1
+T7: TaskRef.TaskID "T7" is not among the tasks; there are T3, T2, T12, T1
 
 The next session begins.
 rule: Don't add a dependency without asking.

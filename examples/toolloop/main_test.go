@@ -16,9 +16,11 @@ func TestTheModelRemembersFromOneConversationToTheNext(t *testing.T) {
 	}
 	want := `you:   Please remember: we release on Thursdays, never on Fridays.
 call:  memory {"action":"get-context","query":"Please remember: we release on Thursdays, never on Fridays."}
-call:  memory {"action":"store","collection_name":"team-note","content":"we release on Thursdays, never on Fridays.","tags":"release, agreement"}
+call:  memory {"action":"store","collection_name":"team-note","content":"we release on Thursdays, never on ` +
+		`Fridays.","tags":"release, agreement"}
 error: collection_name "team-note" does not exist; did you mean "team-notes"? (create_collection creates a new one)
-call:  memory {"action":"store","collection_name":"team-notes","content":"we release on Thursdays, never on Fridays.","tags":"release, agreement"}
+call:  memory {"action":"store","collection_name":"team-notes","content":"we release on Thursdays, never on ` +
+		`Fridays.","tags":"release, agreement"}
 model: I will remember that.
 you:   On which day do we release?
 call:  memory {"action":"get-context","query":"On which day do we release?"}
@@ -39,7 +41,8 @@ func TestAModelThatOnlyCallsToolsIsStopped(t *testing.T) {
 	var out bytes.Buffer
 	err := run(t.Context(), []string{server.URL}, &out)
 	if err == nil || !strings.Contains(err.Error(), "10 times") || strings.Count(out.String(), "call:") != mostRounds {
-		t.Errorf("it ends with %v after\n%s", err, out.String())
+		t.Errorf("it ends with %v after %d calls, want an error with \"10 times\" after %d calls\n%s", err,
+			strings.Count(out.String(), "call:"), mostRounds, out.String())
 	}
 }
 
@@ -52,7 +55,7 @@ func TestAModelThatFailsEndsTheProgram(t *testing.T) {
 		server := httptest.NewServer(handler)
 		if err := run(t.Context(), []string{server.URL}, &bytes.Buffer{}); err == nil ||
 			!strings.Contains(err.Error(), "model") {
-			t.Errorf("%s: it ends with %v", name, err)
+			t.Errorf(`%s: it ends with %v, want an error and "model" in the error`, name, err)
 		}
 		server.Close()
 	}
@@ -77,7 +80,7 @@ func TestTheStandInIsStrictAboutTheFormOfRequests(t *testing.T) {
 		bad := request{Messages: append([]message{}, good.Messages...), Tools: good.Tools}
 		change(&bad)
 		if bad.check() == nil {
-			t.Errorf("%s: nothing is said", name)
+			t.Errorf("%s: got no error, want one", name)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (r Refusal) Error() string { return string(r) }
 
 const notOurs = Refusal("it is not a JWT of this service")
 
-// Token is what a token says.
+// Token is the content of an access token.
 type Token struct {
 	Issuer, Audience string
 	User             string
@@ -114,7 +114,7 @@ func (k *Keys) Read(ctx context.Context, store db.DB, token string) (claims Clai
 	return claims, key, nil
 }
 
-// Expected is what a token must say.
+// Expected has the issuer, the audiences and the clock that a token is checked against.
 type Expected struct {
 	Issuer   string
 	Audience []string         // one of them

@@ -13,7 +13,7 @@ func TestVerifiedTokensAreBounded(t *testing.T) {
 		v.add(strconv.Itoa(i), verifiedToken{})
 		if i%maxVerified == 0 {
 			if known, ok := v.get("used"); !ok || known.key != "k" {
-				t.Fatalf("after %d others it is forgotten", i)
+				t.Fatalf(`after %d others: got %+v, known %v, want it known with key "k"`, i, known, ok)
 			}
 		}
 		if n := len(v.young) + len(v.old); n > 2*maxVerified {
@@ -22,7 +22,7 @@ func TestVerifiedTokensAreBounded(t *testing.T) {
 	}
 	for _, token := range []string{"0", "unused", ""} {
 		if _, ok := v.get(token); ok {
-			t.Errorf("%q is remembered", token)
+			t.Errorf("%q is remembered, want it forgotten", token)
 		}
 	}
 }

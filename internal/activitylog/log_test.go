@@ -38,7 +38,7 @@ func fill(t *testing.T, l *Log[int], from, to int) {
 	cancel()
 	for i := from; i < to; i++ {
 		if !l.Add(ctx, i) {
-			t.Fatalf("call %d is not accepted", i)
+			t.Fatalf("call %d is refused, want it accepted", i)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestCallsThatCannotBeWrittenWaitAgain(t *testing.T) {
 	l := New(f.write, slog.New(slog.DiscardHandler))
 	fill(t, l, 0, Batch+1)
 	if err := l.Flush(t.Context()); !errors.Is(err, f.err) {
-		t.Fatal(err)
+		t.Fatalf("got %v, want %v", err, f.err)
 	}
 	fill(t, l, Batch+1, Batch+3)
 	f.err = nil
@@ -86,14 +86,14 @@ func TestTheOldestOfTooManyCallsAreLostAndCounted(t *testing.T) {
 	l := New(f.write, slog.New(slog.NewTextHandler(&logged, nil)))
 	fill(t, l, 0, Room+1)
 	if l.Lost() != Batch || l.Waiting() != Room-Batch+1 {
-		t.Errorf("%d calls are lost and %d wait", l.Lost(), l.Waiting())
+		t.Errorf("%d calls are lost and %d wait, want lost %v and waiting %v", l.Lost(), l.Waiting(), Batch, Room-Batch+1)
 	}
 	f.err = nil
 	if err := l.Flush(t.Context()); err != nil || !slices.Equal(f.written, numbers(Batch, Room+1)) {
 		t.Errorf("%v; %d calls are written", err, len(f.written))
 	}
 	if text := logged.String(); strings.Count(text, "calls=256") != 1 {
-		t.Errorf("the log says %q", text)
+		t.Errorf("the log says %q, want 1", text)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestAFullLogWaitsForTheWriter(t *testing.T) {
 	fill(t, l, 0, Room)
 	l.Start()
 	if !l.Add(t.Context(), Room) {
-		t.Error("the call is not accepted")
+		t.Error("the call is refused, want it accepted")
 	}
 	l.Stop()
 	if !slices.Equal(f.written, numbers(0, Room+1)) || l.Lost() != 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/static"
 )
 
-// Evidence is what speaks for and against two texts saying the same.
+// Evidence is the evidence for and against two texts having the same meaning.
 type Evidence [evidences]float64
 
 const (

@@ -94,7 +94,8 @@ func TestLikeness(t *testing.T) {
 			t.Errorf("%q and %q: likeness %.2f, duplicates should be %v", c.a, c.b, got, c.same)
 		}
 		if there, back := likeness(c.a, c.b), likeness(c.b, c.a); there-back > 0.05 || back-there > 0.05 {
-			t.Errorf("%q and %q: likeness %.2f one way and %.2f the other", c.a, c.b, there, back)
+			t.Errorf("%q and %q: likeness %.2f one way and %.2f the other, want there - back at most 0.05 and back - there "+
+				"at most 0.05", c.a, c.b, there, back)
 		}
 	}
 }
@@ -103,8 +104,9 @@ func TestLikeness(t *testing.T) {
 // out, speaks only against two texts.
 func TestLikenessFromSavesOnlyWhatIsTooSmall(t *testing.T) {
 	if w := weights; w[substitute] != 0 || w[swapped] > 0 || w[slot] > 0 || w[wideReplaced] > 0 {
-		t.Errorf("the order of words may not speak for a likeness, and words that replace others weigh something in " +
-			"scripts without spaces only")
+		t.Errorf("the order of words may not count as likeness, and words that replace others count only in scripts "+
+			"without spaces: got the weights %v, %v, %v and %v, want 0 and none above 0", w[substitute], w[swapped],
+			w[slot], w[wideReplaced])
 	}
 	sooner := 0
 	for _, p := range pairs(t) {
@@ -122,7 +124,7 @@ func TestLikenessFromSavesOnlyWhatIsTooSmall(t *testing.T) {
 		}
 	}
 	if sooner == 0 {
-		t.Error("nothing was found sooner")
+		t.Errorf("got %v found sooner, want at least one", sooner)
 	}
 }
 
@@ -135,7 +137,7 @@ func FuzzLikeness(f *testing.F) {
 			t.Errorf("%q and %q: likeness %v", a, b, got)
 		}
 		if got := likeness(a, a); len(a) < MaxBytes && got != 1 {
-			t.Errorf("%q and itself: likeness %v", a, got)
+			t.Errorf("%q and itself: likeness %v, want 1", a, got)
 		}
 	})
 }

@@ -8,7 +8,7 @@ package calibrate
 
 import "math"
 
-// Evidence is what speaks for one memory. The zero value is none.
+// Evidence is the evidence for one memory. The zero value is none.
 type Evidence struct {
 	Words   float64 `json:"words"`   // BM25 of its best passage, as a part of the best possible: 0 to 1
 	Meaning float64 `json:"meaning"` // cosine of the vectors of question and passage, 0 to 1
@@ -23,7 +23,7 @@ type Weights struct {
 }
 
 // Default are the weights for the built-in model.
-var Default = Weights{Bias: -3.35, Words: 7.80, Meaning: 2.61, Exact: 2.91, Around: 6.75}
+var Default = Weights{Bias: -3.30, Words: 7.80, Meaning: 2.61, Exact: 2.91, Around: 6.75}
 
 // Probability returns how likely it is that a memory with this evidence is about the question: 0 to 1. It rises with
 // each kind of evidence.

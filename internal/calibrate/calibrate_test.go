@@ -11,7 +11,7 @@ func TestProbabilityRisesWithTheEvidence(t *testing.T) {
 		"around":  {Words: 0.2, Meaning: 0.2, Around: 0.3},
 	} {
 		if a, b := Default.Probability(little), Default.Probability(more); !(a < b) {
-			t.Errorf("%s: %v with more evidence, %v with less", name, b, a)
+			t.Errorf("%s: %v with more evidence, %v with less, want less than %v", name, b, a, b)
 		}
 	}
 }

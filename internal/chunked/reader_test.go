@@ -47,7 +47,8 @@ func TestContentOfAnySizeIsReadAsAnIOReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, err := r.WriteTo(&all); err != nil || int(n) != size-size/3 || !bytes.Equal(all.Bytes(), s.content[size/3:]) {
-			t.Errorf("%d bytes: WriteTo gives %d, %v, %q", size, n, err, all.Bytes())
+			t.Errorf("%d bytes: WriteTo gives %d, %v, %q, want %d, no error and %.200q", size, n, err, all.Bytes(),
+				size-size/3, s.content[size/3:])
 		}
 	}
 }
@@ -61,7 +62,7 @@ func TestAChunkIsLoadedOnceForManyReads(t *testing.T) {
 		}
 	}
 	if !slices.Equal(s.loaded, []int64{0, 1, 2}) {
-		t.Errorf("the chunks %v are loaded", s.loaded)
+		t.Errorf("the chunks %v are loaded, want %v", s.loaded, []int64{0, 1, 2})
 	}
 }
 
@@ -74,7 +75,7 @@ func TestManyReadTheirPlacesAtOnce(t *testing.T) {
 			for at := i; at < 390; at += 7 {
 				piece := make([]byte, 10)
 				if n, err := r.ReadAt(piece, int64(at)); n != 10 || err != nil || !bytes.Equal(piece, s.content[at:at+10]) {
-					t.Errorf("at %d: %q, %d, %v", at, piece, n, err)
+					t.Errorf("at %d: %q, %d, %v, want %.200q, 10 and no error", at, piece, n, err, s.content[at:at+10])
 				}
 			}
 		})
@@ -99,19 +100,19 @@ func TestReadersSayWhyTheyDoNotRead(t *testing.T) {
 		whence int
 	}{{-1, io.SeekStart}, {-21, io.SeekEnd}, {math.MaxInt64, io.SeekEnd}, {0, 3}} {
 		if _, err := r.Seek(c.offset, c.whence); kind(err) != fault.KindInvalid {
-			t.Errorf("seeking %+v gives %v", c, err)
+			t.Errorf("seeking %+v gives %v, want %v", c, err, fault.KindInvalid)
 		}
 	}
 	if _, err := r.ReadAt(make([]byte, 1), -1); kind(err) != fault.KindInvalid {
-		t.Errorf("reading before the start gives %v", err)
+		t.Errorf("reading before the start gives %v, want %v", err, fault.KindInvalid)
 	}
 	s.err = errors.New("gone")
 	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, s.err) {
-		t.Errorf("a chunk that cannot be loaded gives %v", err)
+		t.Errorf("a chunk that cannot be loaded gives %v, want %v", err, s.err)
 	}
 	cancel()
 	if _, err := r.Read(nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end of the context it gives %v", err)
+		t.Errorf("after the end of the context it gives %v, want context.Canceled", err)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -122,7 +123,7 @@ func TestReadersSayWhyTheyDoNotRead(t *testing.T) {
 	_, sought := r.Seek(0, io.SeekStart)
 	for _, err := range []error{read, readAt, written, sought} {
 		if kind(err) != fault.KindClosed {
-			t.Errorf("a closed reader gives %v", err)
+			t.Errorf("a closed reader gives %v, want %v", err, fault.KindClosed)
 		}
 	}
 }

@@ -32,7 +32,7 @@ const (
 	responseCode = "code"
 )
 
-// Metadata is what an OAuth client says about itself, in the fields of [souvenir.ClientRegistration].
+// Metadata is the metadata of an OAuth client, in the fields of [souvenir.ClientRegistration].
 type Metadata struct {
 	RedirectURIs                          []string
 	ClientName                            string
@@ -86,13 +86,13 @@ func (m *Metadata) UnmarshalJSON(encoded []byte) error {
 		}
 		if field, known := fields[name]; known {
 			if json.Unmarshal(raw, field) != nil {
-				return fault.Invalid(name, "%s is %s, which is of a wrong type", name, fault.Show(string(raw)))
+				return fault.Invalid(name, "{} is %s, which is of a wrong type", fault.Show(string(raw)))
 			}
 			continue
 		}
 		value, err := jsonobject.Decode([]byte(`{"":` + string(raw) + `}`))
 		if err != nil {
-			return fault.Invalid(name, "%s cannot be read: %v", name, err)
+			return fault.Invalid(name, "{} cannot be read: %v", err)
 		}
 		if m.Extra == nil {
 			m.Extra = map[string]any{}
@@ -192,10 +192,10 @@ func checkRedirectURIs(uris []string) ([]string, error) {
 	switch {
 	case len(uris) == 0:
 		return nil, fault.Invalid("redirect_uris",
-			"Invalid redirect_uri: redirect_uris is empty; at least one is needed")
+			"Invalid redirect_uri: {} is empty; at least one is needed")
 	case len(uris) > maxRedirectURIs:
 		return nil, fault.New(fault.KindTooLarge, "redirect_uris",
-			"Invalid redirect_uri: redirect_uris has %d URIs; at most %d are allowed", len(uris), maxRedirectURIs)
+			"Invalid redirect_uri: {} has %d URIs; at most %d are allowed", len(uris), maxRedirectURIs)
 	}
 	for _, uri := range uris {
 		if err := CheckRedirectURI(uri); err != nil {
@@ -215,12 +215,12 @@ func checkClientName(name string) error {
 	}
 	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsSpace(r) && !foldname.Unseen(r) }) {
 		return fault.Invalid("client_name",
-			"client_name is %s, which has no visible character; give a visible name, or none", fault.Show(name))
+			"{} is %s, which has no visible character; give a visible name, or none", fault.Show(name))
 	}
 	for _, r := range name {
 		if unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == utf8.RuneError {
 			return fault.Invalid("client_name",
-				"client_name is %s, which contains %U; characters that change the direction or the line are not allowed",
+				"{} is %s, which contains %U; characters that change the direction or the line are not allowed",
 				fault.Show(name), r)
 		}
 	}
@@ -240,7 +240,7 @@ func supported(name string, wanted []string, all ...string) ([]string, error) {
 		return all, nil
 	}
 	if !slices.Contains(wanted, all[0]) {
-		return nil, fault.Invalid(name, "%s is %s; %s must be in it", name, fault.OneOf(wanted[:min(len(wanted), 10)]),
+		return nil, fault.Invalid(name, "{} is %s; %s must be in it", fault.OneOf(wanted[:min(len(wanted), 10)]),
 			fault.Show(all[0]))
 	}
 	return slices.DeleteFunc(all, func(value string) bool { return !slices.Contains(wanted, value) }), nil
@@ -254,7 +254,7 @@ func checkPublicURI(name, value string) error {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
 		len(value) > redirect.MaxURI {
-		return fault.Invalid(name, "%s is %s; an absolute https or http URI of at most %d bytes is needed", name,
+		return fault.Invalid(name, "{} is %s; an absolute https or http URI of at most %d bytes is needed",
 			fault.Show(value), redirect.MaxURI)
 	}
 	return nil
@@ -280,14 +280,14 @@ func IsDocumentURL(id string) bool {
 // CheckVisibleASCII checks a value for forms, headers and paths. Errors do not repeat a secret.
 func CheckVisibleASCII(argument, value string, most int) error {
 	if len(value) > most {
-		return fault.New(fault.KindTooLarge, argument, "%s is %d characters long; at most %d are allowed", argument,
+		return fault.New(fault.KindTooLarge, argument, "{} is %d characters long; at most %d are allowed",
 			len(value),
 			most)
 	}
 	for i := range len(value) {
 		if value[i] <= ' ' || value[i] > '~' {
 			return fault.Invalid(argument,
-				"%s has the byte 0x%02x at offset %d; letters, digits and signs of ASCII without spaces are allowed", argument,
+				"{} has the byte 0x%02x at offset %d; letters, digits and signs of ASCII without spaces are allowed",
 				value[i], i)
 		}
 	}

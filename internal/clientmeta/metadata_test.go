@@ -45,11 +45,11 @@ func TestMetadataAreCheckedAndWrittenInTheirStoredForm(t *testing.T) {
 
 func TestMetadataThatCannotBeStoredAreRefused(t *testing.T) {
 	for request, argument := range map[string]string{
-		`[]`: "", `null`: "", `{"redirect_uris":"https://app.example/cb"}`: "redirect_uris", `{"contacts":7}`: "contacts",
+		`{"redirect_uris":["a:/"],"token_endpoint_auth_method":"jwt"}`: "token_endpoint_auth_method", `[]`: "",
+		`null`: "", `{"redirect_uris":"https://app.example/cb"}`: "redirect_uris", `{"contacts":7}`: "contacts",
 		`{}`: "redirect_uris", `{"redirect_uris":["http://app.example/cb"]}`: "redirect_uris",
 		`{"redirect_uris":["a:/"],"client_name":"\u202egnp.exe"}`:                                   "client_name",
 		`{"redirect_uris":["a:/"],"client_name":"\u200b"}`:                                          "client_name",
-		`{"redirect_uris":["a:/"],"token_endpoint_auth_method":"jwt"}`:                              "token_endpoint_auth_method",
 		`{"redirect_uris":["a:/"],"grant_types":["refresh_token"]}`:                                 "grant_types",
 		`{"redirect_uris":["a:/"],"response_types":["token"]}`:                                      "response_types",
 		`{"redirect_uris":["a:/"],"logo_uri":"javascript:alert(1)"}`:                                "logo_uri",

@@ -20,9 +20,9 @@ func TestColumnsKeepExpressionsPlacesAndArgumentsInOneOrder(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := c.Args(); !slices.Equal(got, []any{"none", 60, 90}) {
-		t.Errorf("the arguments are %v", got)
+		t.Errorf("the arguments are %v, want %v", got, []any{"none", 60, 90})
 	}
 	if got := c.To(); !slices.Equal(got, []any{&id, &name, &old}) {
-		t.Errorf("the places are %v", got)
+		t.Errorf("the places are %v, want those of id, name and old", got)
 	}
 }

@@ -16,20 +16,22 @@ type DB interface {
 	// that has to give up its snapshot returns an error.
 	Read(ctx context.Context, fn func(Tx) error) error
 
-	// Write runs fn in a serializable transaction and returns nil only when its work is durable; after an error
-	// nothing of it remains. fn may run again, in a transaction of its own, before Write returns: it sets its results
-	// anew each time, and does nothing outside of the transaction that must happen once (a message, a file, a count in
-	// memory). It runs in the calling goroutine and must not begin or end transactions (savepoints are allowed), nor
-	// call Read, Write or Close. If ctx ends while a call waits, Write returns ctx's error without running fn; if it ends
-	// while fn runs, statements fail with its error, and Write undoes all and returns it, whatever fn returns.
+	// Write runs fn in a serializable transaction and returns nil only when its work is durable; after an error nothing
+	// of it remains, but for ErrOutcomeUnknown, after which all of it may be durable. fn may run again, in a transaction
+	// of its own, before Write returns: it sets its results anew each time, and does nothing outside of the transaction
+	// that must happen once (a message, a file, a count in memory). It runs in the calling goroutine and must not begin
+	// or end transactions (savepoints are allowed), nor call Read, Write or Close. If ctx ends while a call waits, Write
+	// returns ctx's error without running fn; if it ends while fn runs, statements fail with its error, and Write undoes
+	// all and returns it, whatever fn returns. It waits a limited time for what others hold, such as a long transaction,
+	// and then returns ErrBusy.
 	//
 	// An engine that has to run fn again knows that from a statement's or the commit's error, and remembers it: fn may
 	// wrap that error, or go on after it. When it gives up, Write returns ErrBusy. A panic of fn undoes all, and goes on.
 	// A statement that failed has changed nothing, and the transaction goes on.
 	//
-	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other
-	// transaction adds it before fn's work is committed. So a rule that fn checks by reading, such as a quota, the
-	// last administrator or one rule of a type in a project, holds when it writes.
+	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other transaction adds
+	// it before fn's work is committed. So a rule that fn checks by reading, such as a quota, the last administrator or
+	// one rule of a type in a project, holds when it writes.
 	Write(ctx context.Context, fn func(Tx) error) error
 
 	// ReadOnly reports whether every Write returns ErrReadOnly.
@@ -102,7 +104,6 @@ type Row interface {
 // Result is the outcome of a statement.
 type Result struct {
 	RowsAffected int64
-	LastInsertID int64
 }
 
 // Stream calls fn for each row of a query, until fn returns an error, and holds few rows at a time.

@@ -47,6 +47,9 @@ const (
 	// OwnOfLong is the value of that row.
 	OwnOfLong = `x'00'`
 
+	// Scalar is a parameter, a text or a number, that is compared with e.value of [Key] or with o.value.
+	Scalar = `((?))`
+
 	// OwnIsText and OwnIsNumber test the type of o.value, a value of the table memory_own.
 	OwnIsText   = `typeof(o.value) = 'text'`
 	OwnIsNumber = `typeof(o.value) IN ('integer', 'real')`

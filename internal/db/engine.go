@@ -49,8 +49,11 @@ type Compared struct {
 	Cosine          float64 // NaN where a vector has no direction
 }
 
-// Changes is the log of memories written or deleted by any process.
+// Changes is the log of memories written or deleted by any process. The schema keeps it where rows of memories are
+// written, or vectors of passages.
 type Changes interface {
+	// Add adds a memory whose passages were made again.
+	Add(memory int64) error
 	// Mark returns the log's position in the transaction's snapshot.
 	Mark() (Mark, error)
 	// Since returns the memories that changed between a mark and the transaction's own, each once, at most limit, and
@@ -94,6 +97,9 @@ type Upkeep interface {
 	Check(tx Tx, limit int) ([]Problem, error)
 	// Broken returns the references to missing rows.
 	Broken(tx Tx) ([]Broken, error)
+	// Damaged reports whether an error of reading or repairing means that what is stored is damaged, rather than that the
+	// database could not be asked.
+	Damaged(err error) bool
 	// Reindex rebuilds the indexes of tables.
 	Reindex(tx Tx) error
 }

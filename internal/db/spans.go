@@ -14,7 +14,18 @@ var (
 
 // Spanning is a DB whose snapshots and transactions can span several calls: with the context that [Spanning.Snapshot]
 // passes on, Read runs in that snapshot instead of one of its own.
-type Spanning struct{ DB }
+type Spanning struct {
+	DB
+	Wrote func() // called after each write that is durable; nil for none
+}
+
+// written calls Wrote after a write.
+func (d *Spanning) written(err error) error {
+	if err == nil && d.Wrote != nil {
+		d.Wrote()
+	}
+	return err
+}
 
 // spanKey is the key of a database's open snapshot in a context.
 type spanKey struct{ d *Spanning }
@@ -98,7 +109,7 @@ func (d *Spanning) Write(ctx context.Context, fn func(Tx) error) error {
 	s := d.open(ctx)
 	switch {
 	case s == nil:
-		return d.DB.Write(ctx, fn)
+		return d.written(d.DB.Write(ctx, fn))
 	case !s.writes:
 		return ErrSpanReadOnly
 	}
@@ -159,7 +170,7 @@ func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) err
 	}()
 	err = errors.New("the transaction panicked") // unless it returns
 	write := context.WithValue(context.WithValue(ctx, freeing{}, false), alone{}, true)
-	err = d.DB.Write(write, func(tx Tx) error {
+	err = d.written(d.DB.Write(write, func(tx Tx) error {
 		s := &span{tx: tx, writes: true}
 		runs = append(runs, s)
 		defer s.end()
@@ -169,7 +180,7 @@ func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) err
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.usable(ctx) // a context that ended meanwhile commits nothing
-	})
+	}))
 	return err
 }
 

@@ -25,7 +25,7 @@ func TestBytesAreBounded(t *testing.T) {
 		take("bob", 30)
 		var r *Refused
 		if _, err := b.Take(t.Context(), "anna", 1); !errors.As(err, &r) {
-			t.Errorf("anna gets more than half: %v", err)
+			t.Errorf("anna takes more than half: got %v, want a refusal", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 2)
@@ -36,7 +36,7 @@ func TestBytesAreBounded(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Error(err)
+			t.Errorf("got %v, want context.Canceled", err)
 		}
 		go func() {
 			_, err := b.Take(t.Context(), "cleo", 40)
@@ -64,7 +64,7 @@ func TestBytesAreBounded(t *testing.T) {
 		b.Return("cleo", 40)
 		b.Return("dora", 10)
 		if b.Held() != 0 || len(b.users) != 0 {
-			t.Errorf("%d bytes are left over, of %v", b.Held(), b.users)
+			t.Errorf("%d bytes are left over, of %v, want held 0 and no users", b.Held(), b.users)
 		}
 	})
 }

@@ -70,7 +70,7 @@ func TestUsersTakeTurns(t *testing.T) {
 			synctest.Wait()
 		}
 		if order.String() != "" {
-			t.Fatalf("%s ran beside a call that fills the queue", &order)
+			t.Fatalf("%s ran beside a call that fills the queue, want no order", &order)
 		}
 		first.Leave()
 		synctest.Wait()
@@ -113,7 +113,7 @@ func TestAnotherUserRunsBesideOneWithManyCalls(t *testing.T) {
 		synctest.Wait()
 		q.mu.Lock()
 		if q.waiting != 0 || q.running != 2 {
-			t.Errorf("%d wait and %d run after the callers are gone", q.waiting, q.running)
+			t.Errorf("%d wait and %d run after the callers are gone, want waiting 0 and running 2", q.waiting, q.running)
 		}
 		q.mu.Unlock()
 	})
@@ -135,7 +135,8 @@ func TestWhatIsRefused(t *testing.T) {
 		var r *Refused
 		if err := q.Ticket().Enter(t.Context(), "anna"); !errors.As(err, &r) || r.After < time.Second ||
 			!strings.Contains(r.Reason, "4 of your calls") {
-			t.Errorf("a call too many is %v", err)
+			t.Errorf(`a call too many: got %v, want a refusal for at least %v that says "4 of your calls"`, err,
+				time.Second)
 		}
 		other := q.Ticket()
 		if err := other.Enter(t.Context(), "bob"); err != nil {
@@ -173,10 +174,10 @@ func TestCallersThatGoAway(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Error(err)
+			t.Errorf("got %v, want context.Canceled", err)
 		}
 		if err := q.Ticket().Enter(ctx, "bob"); !errors.Is(err, context.Canceled) {
-			t.Error(err)
+			t.Errorf("got %v, want context.Canceled", err)
 		}
 		first.Leave()
 		first.Leave()
@@ -245,7 +246,7 @@ func TestCallsThatHaveBegunAreBounded(t *testing.T) {
 		}
 		var r *Refused
 		if err := q.Ticket().Enter(t.Context(), "anna"); !errors.As(err, &r) {
-			t.Errorf("a fourth begins: %v", err)
+			t.Errorf("a fourth call: got %v, want a refusal", err)
 		}
 		if err := q.Ticket().Enter(t.Context(), "bob"); err != nil {
 			t.Errorf("bob: %v", err)
@@ -271,12 +272,12 @@ func TestStreamsArePaced(t *testing.T) {
 		}()
 		time.Sleep(time.Minute)
 		if order.String() != "" {
-			t.Error("a stream went on beside a call that fills the user's places")
+			t.Errorf("a stream went on beside a call that fills the user's places: got %v, want no order", order.String())
 		}
 		running.Leave()
 		synctest.Wait()
 		if order.String() != "turn" {
-			t.Error("the stream did not go on")
+			t.Errorf(`the stream did not go on: got %v, want "turn"`, order.String())
 		}
 		var none *Ticket
 		none.Turn(t.Context(), "anna")
@@ -350,7 +351,7 @@ func TestALongCallIsCompany(t *testing.T) {
 		var r *Refused
 		second := q.Ticket()
 		if err := second.Enter(t.Context(), "anna"); !errors.As(err, &r) {
-			t.Errorf("anna takes the place that is kept beside bob: %v", err)
+			t.Errorf("anna takes the place that is kept beside bob: got %v, want a refusal", err)
 		}
 		bob.Leave()
 		if err := second.Enter(t.Context(), "anna"); err != nil {
@@ -382,7 +383,8 @@ func limitsHold(t *testing.T, limits Limits, borrow int) {
 			now[user] += by
 			now[""] += by
 			if now[user] > q.limits.RunningPerUser+borrow || now[""] > q.limits.Running+borrow {
-				t.Errorf("%d of %s run, %d in all", now[user], user, now[""])
+				t.Errorf("%d of %s run, %d in all, want at most %v and %v", now[user], user, now[""],
+					q.limits.RunningPerUser+borrow, q.limits.Running+borrow)
 			}
 		}
 		users := []string{"anna", "bob", "cleo", "dora"}

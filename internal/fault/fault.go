@@ -28,6 +28,7 @@ const (
 	KindForeign         Kind = "foreign"
 	KindNewer           Kind = "newer"
 	KindCorrupt         Kind = "corrupt"
+	KindOutcomeUnknown  Kind = "outcome unknown"
 	KindInternal        Kind = "internal"
 )
 
@@ -35,16 +36,25 @@ const (
 type Error struct {
 	Kind     Kind
 	Argument string // the wrong argument, as the interface spells it; "" for none
+	Field    string // what it is in Go: a field, such as NewMemory.Content, or a parameter; "" for none
 	Message  string // a lower-case sentence: what was wrong, with which value, and what would be right
 	Err      error  // the cause, if any
+
+	message message // Message, with places for names
+	names   Names   // of Go; nil: the error names arguments
+	at      string  // the element of a list that it is about, such as memories[3]
+	element string  // the struct of that element
 }
 
-// Error returns the message; a bare kind describes itself.
+// Error returns the message, with the names of Go as far as they are known; a bare kind describes itself.
 func (e *Error) Error() string {
-	if e.Message == "" {
+	switch {
+	case e.Message == "":
 		return "souvenir: " + string(e.Kind)
+	case e.names == nil || e.message.parts == nil || len(e.message.names) == 0 && e.at == "":
+		return e.Message
 	}
-	return e.Message
+	return e.inGo()
 }
 
 // Unwrap returns the cause.
@@ -56,9 +66,14 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Kind == e.Kind && t.Message == ""
 }
 
-// New returns an error about an argument, "" for none.
+// New returns an error about an argument, "" for none. In the format, {} is its name, and {limit} that of another one.
 func New(kind Kind, argument, format string, args ...any) *Error {
-	return &Error{Kind: kind, Argument: argument, Message: fmt.Sprintf(format, args...)}
+	if false {
+		_ = fmt.Sprintf(format, args...) // so that vet checks the callers' formats
+	}
+	e := &Error{Kind: kind, Argument: argument, message: parse(argument, format, args)}
+	e.Message = e.message.text(func(name string) string { return name })
+	return e
 }
 
 // Invalid returns an error about a wrong argument.
@@ -68,7 +83,7 @@ func Invalid(argument, format string, args ...any) *Error {
 
 // Damaged returns an error for stored data that cannot be read.
 func Damaged(cause error, format string, args ...any) *Error {
-	message := fmt.Sprintf("the file is damaged: "+format+": %v", append(args, cause)...)
+	message := fmt.Sprintf("the store is damaged: "+format+": %v", append(args, cause)...)
 	return &Error{Kind: KindCorrupt, Message: message, Err: cause}
 }
 

@@ -120,10 +120,10 @@ func TestEveryExtensionIsOfOneType(t *testing.T) {
 		}
 		seen[e.extension] = true
 		if canonical := canonical(e.mimeType); canonical != e.mimeType {
-			t.Errorf("the type of %s is %s, in canonical form %s", e.extension, e.mimeType, canonical)
+			t.Errorf("the type of %s is %s, in canonical form %s, want the same", e.extension, e.mimeType, canonical)
 		}
 		if back := Extension(e.mimeType); ofName("a"+back) != e.mimeType {
-			t.Errorf("%s stands for %s, whose extension is %s", e.extension, e.mimeType, back)
+			t.Errorf("%s stands for %s, whose extension is %s, want %v", e.extension, e.mimeType, back, e.mimeType)
 		}
 	}
 }

@@ -44,10 +44,13 @@ var knownFields = map[string]field{
 // several as a list of the given form.
 func among(values []any, list string) (sql string, arg any) {
 	if len(values) == 1 {
+		if list == db.Values {
+			return ` = ` + db.Scalar, values[0]
+		}
 		return ` = ?`, values[0]
 	}
 	encoded, err := json.Marshal(values)
-	if err != nil {
+	if err != nil || values == nil {
 		encoded = []byte("[]") // strings and finite numbers are always JSON
 	}
 	return ` IN ` + list, string(encoded)

@@ -46,7 +46,7 @@ type Part struct {
 // or what the key equals: one value, or any of a slice.
 func Compile(v kernel.Viewer, f map[string]any) ([]Part, error) {
 	if len(f) > maxConditions {
-		return nil, fault.New(fault.KindTooLarge, "filter", "filter has %d keys; at most %d are allowed", len(f),
+		return nil, fault.New(fault.KindTooLarge, "filter", "{} has %d keys; at most %d are allowed", len(f),
 			maxConditions)
 	}
 	var parts []Part
@@ -56,7 +56,7 @@ func Compile(v kernel.Viewer, f map[string]any) ([]Part, error) {
 		}
 		c, err := toCondition(f[key])
 		if err != nil {
-			return nil, fault.Invalid("filter", "filter.%s%v", fault.Clip(key), err)
+			return nil, fault.Invalid("filter", "{}.%s%v", fault.Clip(key), err)
 		}
 		b := conditionBuilder{field: fieldOf(v, key)}
 		if err := b.build(c); err != nil {
@@ -64,7 +64,7 @@ func Compile(v kernel.Viewer, f map[string]any) ([]Part, error) {
 			if errors.Is(err, errTooMany) {
 				kind = fault.KindTooLarge
 			}
-			return nil, fault.New(kind, "filter", "filter.%s%v", fault.Clip(key), err)
+			return nil, fault.New(kind, "filter", "{}.%s%v", fault.Clip(key), err)
 		}
 		parts = append(parts, b.parts...)
 	}

@@ -37,7 +37,7 @@ func ownField(v kernel.Viewer, key string) field {
 				indexed = db.OwnIsText
 			}
 			test, testArgs := asTest.compare(operator, bound)
-			return memories(` AND `+indexed+` AND o.value`+operator+` ?`, []any{bound}, test, testArgs...)
+			return memories(` AND `+indexed+` AND o.value`+operator+` `+db.Scalar, []any{bound}, test, testArgs...)
 		},
 		isSet: func() (string, []any) {
 			test, testArgs := asTest.isSet()
@@ -60,7 +60,7 @@ func ownTest(key string) field {
 			if _, isText := bound.(string); isText {
 				is = db.KeyIsText
 			}
-			return db.Key + is + ` AND e.value` + operator + ` ?)`, []any{key, bound}
+			return db.Key + is + ` AND e.value` + operator + ` ` + db.Scalar + `)`, []any{key, bound}
 		},
 		isSet: func() (string, []any) { return db.KeyIsSet, []any{key} },
 	}

@@ -23,7 +23,7 @@ func TestNamesThatLookTheSameHaveOneKey(t *testing.T) {
 	} {
 		for _, name := range same[1:] {
 			if Key(name) != Key(same[0]) {
-				t.Errorf("%q has the key %q, %q has %q", name, Key(name), same[0], Key(same[0]))
+				t.Errorf("%q has the key %q, %q has %q, want the same", name, Key(name), same[0], Key(same[0]))
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func TestTypingErrorsAreReported(t *testing.T) {
 		}
 	}
 	if long := strings.Repeat("x", 300); Typo(long, long+"y") {
-		t.Error("names of 300 characters are compared")
+		t.Error("names of 300 characters: got a typo of each other, want them not compared")
 	}
 }
 
@@ -72,7 +72,7 @@ func TestEachCharacterHasAKeyThatIsItsOwn(t *testing.T) {
 		}
 		for _, name := range []string{string(r), "a" + string(r) + "\u0345", string(r) + "\u200d\u0301"} {
 			if key := Key(name); utf8.ValidString(name) && Key(key) != key {
-				t.Fatalf("%q has the key %q, whose key is %q", name, key, Key(key))
+				t.Fatalf("%q has the key %q, whose key is %q, want the same", name, key, Key(key))
 			}
 		}
 	}
@@ -89,13 +89,13 @@ func FuzzKeyIsItsOwnKey(f *testing.F) {
 		}
 		key := Key(a)
 		if again := Key(key); again != key {
-			t.Errorf("%q has the key %q, whose key is %q", a, key, again)
+			t.Errorf("%q has the key %q, whose key is %q, want the same", a, key, again)
 		}
 		if Key(strings.ToUpper(key)) == "" && key != "" || strings.TrimSpace(key) != key {
 			t.Errorf("%q has the key %q", a, key)
 		}
 		if Typo(key, b) != Typo(b, key) {
-			t.Errorf("%q and %q differ by direction", key, b)
+			t.Errorf("%q and %q differ by direction, want the same both ways", key, b)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -10,19 +11,26 @@ type Again struct {
 	Depth int // how many memories, the best by Query.Fuse, are ranked again
 	Reach int // how many places before and after each its conversation is shown
 
+	// Members farther than Bounds places from all of these may have an upper bound of their cosine in place of the cosine
+	// itself, until [Found.Compare] is asked; 0 = none may.
+	Bounds int
+
 	// Rank gets the candidates, and returns the hits in their final order: those that were found, and members of
 	// the neighbourhoods that may be ranked. It must return them in the same order for a lower limit, as far as they go.
 	// It must not keep the neighbourhoods.
 	Rank func(Found) []Hit
 }
 
-// Found is what a query has found.
+// Found is the result of a query.
 type Found struct {
 	Stats
 	Weights        []float32 // by term of the query: its weight * idf; 0 for a term that is ignored
 	Hits           []Hit     // from best to worst: at least Depth if there are as many
 	Neighbourhoods [][]Member
 	Ranked         []Place // of the first Depth hits among the members, in their order
+
+	// Compare makes a member with a bound exact; nil if there are none.
+	Compare func(*Member)
 }
 
 // Place is the place of a member: the number of its neighbourhood, and its own in there.
@@ -36,6 +44,7 @@ type Member struct {
 	Turn  *Turn      // nil = it belongs to no conversation
 	Known bool       // whether it contains a term of the query or has a vector to compare
 	Kept  bool       // whether it may be a hit: Known, and selected by Query.Keep
+	Bound bool       // whether its cosine is an upper bound, and its score that of the bound: see Again.Bounds
 	Words [][]uint16 // by passage: Entry.Words
 }
 
@@ -68,63 +77,83 @@ func (s *search) again(score func(Parts) float32, hits []Hit) []Hit {
 	found := Found{Stats: s.stats, Weights: s.weights, Hits: hits}
 	ranges := map[*conversation][]stretch{}
 	var order []*conversation // as first found, so that the outcome does not depend on a map's order
-	best := hits[:min(a.Depth, len(hits))]
-	at := make([]int, len(best)) // their places in their conversations
+	best := make([]placed, min(a.Depth, len(hits)))
+	room := 0 // for members
 	for i := range best {
-		m := s.byRow(best[i].Row)
+		m := s.byRow(hits[i].Row)
+		best[i].memory = m
 		t := m.turn
 		if t == nil {
+			room++
 			continue
 		}
 		if ranges[t.conversation] == nil {
 			order = append(order, t.conversation)
 		}
-		at[i], _ = t.place(m)
+		at, _ := t.place(m)
+		best[i].at = at
 		ranges[t.conversation] = append(ranges[t.conversation],
-			stretch{span: span{max(0, at[i]-a.Reach), min(len(t.turns), at[i]+a.Reach+1)}})
+			stretch{span: span{max(0, at-a.Reach), min(len(t.turns), at+a.Reach+1)}})
 	}
-	members, passages := 0, 0
 	for _, c := range order {
 		ranges[c] = joined(ranges[c])
 		for _, r := range ranges[c] {
-			members += r.to - r.from
-			for _, m := range c.turns[r.from:r.to] {
-				passages += int(m.count)
-			}
+			room += r.to - r.from
 		}
 	}
-	for i := range best {
-		passages += int(s.byRow(best[i].Row).count)
-	}
-	s.words = slices.Grow(s.words[:0], passages) // what has been given out must stay where it is
-	room := slices.Grow(s.members[:0], members+len(best))
-	defer func() { s.members = room }()
+	members := slices.Grow(s.members[:0], room) // what has been given out must stay where it is
+	defer func() { s.members = members }()
+	found.Neighbourhoods = make([][]Member, 0, len(best))
+	found.Ranked = make([]Place, 0, len(best))
 	for _, c := range order {
-		r := s.regionOf(c.turns[0].partition.id)
 		for k := range ranges[c] {
 			part := &ranges[c][k]
 			part.neighbourhood = len(found.Neighbourhoods)
-			first := len(room)
-			for _, m := range c.turns[part.from:part.to] {
-				room = append(room, s.member(r, m, score))
+			first := len(members)
+			for range part.to - part.from {
+				members = append(members, Member{Bound: a.Bounds > 0})
 			}
-			found.Neighbourhoods = append(found.Neighbourhoods, room[first:len(room):len(room)])
+			found.Neighbourhoods = append(found.Neighbourhoods, members[first:len(members):len(members)])
 		}
 	}
-	for i := range best {
-		m := s.byRow(best[i].Row)
-		if m.turn == nil {
-			first := len(room)
-			room = append(room, s.member(s.regionOf(m.partition.id), m, score))
+	for _, b := range best {
+		if b.turn == nil {
+			members = append(members, Member{})
+			one := members[len(members)-1 : len(members) : len(members)]
+			s.describe(&one[0], s.regionOf(b.partition.id), b.memory, score)
 			found.Ranked = append(found.Ranked, Place{len(found.Neighbourhoods), 0})
-			found.Neighbourhoods = append(found.Neighbourhoods, room[first:len(room):len(room)])
+			found.Neighbourhoods = append(found.Neighbourhoods, one)
 			continue
 		}
-		parts := ranges[m.turn.conversation]
-		part := parts[slices.IndexFunc(parts, func(p stretch) bool { return p.from <= at[i] && at[i] < p.to })]
-		found.Ranked = append(found.Ranked, Place{part.neighbourhood, at[i] - part.from})
+		parts := ranges[b.turn.conversation]
+		part := parts[slices.IndexFunc(parts, func(p stretch) bool { return p.from <= b.at && b.at < p.to })]
+		at, of := b.at-part.from, found.Neighbourhoods[part.neighbourhood]
+		found.Ranked = append(found.Ranked, Place{part.neighbourhood, at})
+		for j := max(0, at-a.Bounds); j <= min(len(of)-1, at+a.Bounds); j++ {
+			of[j].Bound = false
+		}
+	}
+	for _, c := range order {
+		r := s.regionOf(c.turns[0].partition.id)
+		for _, part := range ranges[c] {
+			of := found.Neighbourhoods[part.neighbourhood]
+			for i, m := range c.turns[part.from:part.to] {
+				s.describe(&of[i], r, m, score)
+			}
+		}
+	}
+	found.Compare = func(one *Member) {
+		m := s.byRow(one.Row)
+		one.Parts = s.parts(s.regionOf(m.partition.id), int(m.first))
+		one.Score, one.Bound = number(score(one.Parts)), false
 	}
 	return a.Rank(found)
+}
+
+// placed is one of the best memories, with its place in its conversation.
+type placed struct {
+	*memory
+	at int
 }
 
 // regionOf returns the region of a searched partition.
@@ -133,26 +162,44 @@ func (s *search) regionOf(partition int64) *region {
 	return &s.regions[at]
 }
 
-// member describes a living memory.
-func (s *search) member(r *region, m *memory, score func(Parts) float32) Member {
-	one := Member{Hit: Hit{Row: m.row, ID: m.id}}
+// describe fills in a member: a living memory. It is empty but for Bound, which says whether a bound of its cosine is
+// enough.
+func (s *search) describe(one *Member, r *region, m *memory, score func(Parts) float32) {
+	one.Row, one.ID = m.row, m.id
 	if m.turn != nil {
 		one.Turn = &m.turn.Turn
 	}
+	// The best of several passages by their bounds may be another one than by their cosines.
+	one.Bound = one.Bound && m.count == 1 && r.vectors != nil && !s.isExact(r.vectors)
+	parts := s.parts
+	if one.Bound {
+		parts = s.bounded
+	}
 	first := len(s.words)
 	for slot := m.first; slot < m.first+m.count; slot++ {
-		parts := s.parts(r, int(slot))
+		parts := parts(r, int(slot))
 		one.Known = one.Known || parts.BM25 > 0 || parts.HasVector
-		passage := Hit{Row: m.row, ID: m.id, Passage: r.passages[slot], Span: r.spans[slot], Parts: parts,
-			Score: number(score(parts))}
-		if slot == m.first || passage.Score > one.Score || passage.Score == one.Score && passage.Passage < one.Passage {
-			one.Hit = passage
+		if high := number(score(parts)); slot == m.first || high > one.Score ||
+			high == one.Score && r.passages[slot] < one.Passage {
+			one.Passage, one.Span, one.Parts, one.Score = r.passages[slot], r.spans[slot], parts, high
 		}
 		s.words = append(s.words, r.words.of(slot))
 	}
 	one.Words = s.words[first:len(s.words):len(s.words)]
 	one.Kept = one.Known && (s.q.Keep == nil || s.q.Keep(m.row))
-	return one
+}
+
+// bounded is parts with an upper bound of the cosine.
+func (s *search) bounded(r *region, slot int) Parts {
+	p := Parts{BM25: float32(math.Abs(float64(s.bm25[r.from+slot])))}
+	if r.bounded {
+		if cosine := s.cosines[r.from+slot]; cosine == cosine { // not noCosine
+			p.Cosine, p.HasVector = cosine, true
+		}
+	} else if row, ok := r.vectors.find(uint32(slot)); ok {
+		p.Cosine, p.HasVector = s.rowBound(r.vectors, row), true
+	}
+	return p
 }
 
 // HasExact reports whether a passage contains an exact term of the query.

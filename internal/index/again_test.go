@@ -12,6 +12,7 @@ import (
 func TestNeighbourhoodsAgreeWithOracle(t *testing.T) {
 	g := newGenerator(7)
 	ix := New()
+	ix.coded = 1
 	held := map[int64]Memory{}
 	const depth, reach = 6, 3
 	for range 300 {
@@ -97,15 +98,15 @@ func compareNeighbourhoods(t *testing.T, ix *Index, held map[int64]Memory, depth
 				}
 				if (one.BM25 > 0) != slices.ContainsFunc(m.Entries,
 					func(e Entry) bool { return e.Passage == one.Passage && len(e.Terms) > 0 }) {
-					t.Errorf("BM25 of %d is %v; a filter must not change it", one.Row, one.BM25)
+					t.Errorf("BM25 of %d is %v, want more than 0 where it has terms, whatever the filter", one.Row, one.BM25)
 				}
 				if i > 0 && !slices.Contains(around(one.Row, 1), members[i-1].Row) {
-					t.Errorf("%d does not follow %d in its conversation", one.Row, members[i-1].Row)
+					t.Errorf("%d does not follow %d in its conversation, want it among it", one.Row, members[i-1].Row)
 				}
 			}
 		}
 		if len(f.Ranked) != min(depth, len(f.Hits)) {
-			t.Errorf("%d places of %d hits", len(f.Ranked), len(f.Hits))
+			t.Errorf("got %d places of %d hits, want %v", len(f.Ranked), len(f.Hits), min(depth, len(f.Hits)))
 		}
 		for i, p := range f.Ranked {
 			members := f.Neighbourhoods[p.Neighbourhood]
@@ -122,7 +123,7 @@ func compareNeighbourhoods(t *testing.T, ix *Index, held map[int64]Memory, depth
 	}}
 	hits, total, err := ix.Search(t.Context(), q)
 	if err != nil || len(hits) != min(2, total) {
-		t.Fatalf("%d hits of %d, %v", len(hits), total, err)
+		t.Fatalf("%d hits of %d, %v, want no error and %v hits", len(hits), total, err, min(2, total))
 	}
 }
 
@@ -139,7 +140,7 @@ func TestConversationsAreFreed(t *testing.T) {
 	}
 	full := ix.Bytes()
 	if full < 2000*(turnBytes+60) {
-		t.Errorf("%d bytes do not hold the turns and words", full)
+		t.Errorf("%d bytes do not hold the turns and words, want at least %v", full, 2000*(turnBytes+60))
 	}
 	for row := range int64(1999) {
 		ix.Delete(row)
@@ -155,6 +156,6 @@ func TestConversationsAreFreed(t *testing.T) {
 func TestRankingAgainNeedsAFunction(t *testing.T) {
 	q := Query{Fuse: func(Stats) func(Parts) float32 { return func(Parts) float32 { return 0 } }, Again: &Again{}}
 	if _, _, err := New().Search(t.Context(), q); err == nil {
-		t.Error("a query that ranks again with nothing")
+		t.Error("a query that ranks again with nothing, want an error")
 	}
 }

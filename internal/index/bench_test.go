@@ -73,7 +73,7 @@ func benchmarkSearch(b *testing.B, n int) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if hits, _, err := ix.Search(b.Context(), q); err != nil || len(hits) != q.Limit {
-					b.Fatal(len(hits), err)
+					b.Fatalf("got %v %v, want no error and %v hits", len(hits), err, q.Limit)
 				}
 			}
 		})
@@ -129,7 +129,7 @@ func BenchmarkCompact(b *testing.B) {
 			ix.Delete(3 * row)
 		}
 		b.StartTimer()
-		p.compact(&ix.words)
+		p.compact()
 	}
 }
 

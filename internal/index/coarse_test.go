@@ -3,6 +3,7 @@ package index
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -108,7 +109,7 @@ func TestBoundsHold(t *testing.T) {
 						c.begin(ix, vector)
 						for _, m := range []*matrix{odd, unit} {
 							most := c.most(m)
-							for block := range m.rows.list {
+							for block := range m.blocks() {
 								c.block(m, block, bounds[:])
 								for i := block * blockRows; i < min((block+1)*blockRows, len(m.slots)); i++ {
 									product, bound := c.exact(m, i), bounds[i%blockRows]
@@ -128,12 +129,94 @@ func TestBoundsHold(t *testing.T) {
 	}
 }
 
+// TestCodesSayVectorsToSomeMillionths compares the inner products of codes with those of the floats, and which ten
+// vectors are nearest by either.
+func TestCodesSayVectorsToSomeMillionths(t *testing.T) {
+	const n, queries, nearest = 3000, 50, 10
+	for _, size := range []int{64, 256, 1000} {
+		g := newGenerator(uint64(size))
+		ix := New()
+		ix.coarse = coarseDotsPlain
+		m := newMatrix(size, true)
+		vectors := make([][]float32, n)
+		for i := range vectors {
+			vectors[i] = g.unit(size)
+			if i%3 == 1 { // near to another one
+				for j, x := range vectors[i-1] {
+					vectors[i][j] = x + vectors[i][j]/4
+				}
+				Unit(vectors[i])
+			}
+			m.add(uint32(i), vectors[i])
+		}
+		var c comparison
+		square, worst, same := 0.0, 0.0, 0
+		for range queries {
+			q := vectors[g.IntN(n)]
+			c.begin(ix, q)
+			exact, floats := make([]Hit, n), make([]Hit, n)
+			for i, v := range vectors {
+				product := 0.0
+				for j, x := range v {
+					product += float64(x) * float64(q[j])
+				}
+				exact[i] = Hit{Row: int64(i), Score: c.exact(m, i)}
+				floats[i] = Hit{Row: int64(i), Score: float32(product)}
+				off := math.Abs(float64(exact[i].Score) - product)
+				square, worst = square+off*off, max(worst, off)
+			}
+			among := map[int64]bool{}
+			for _, list := range [][]Hit{exact, floats} {
+				slices.SortFunc(list, func(a, b Hit) int { return CompareHits(&a, &b) })
+			}
+			for _, h := range floats[:nearest] {
+				among[h.Row] = true
+			}
+			for _, h := range exact[:nearest] {
+				if among[h.Row] {
+					same++
+				}
+			}
+		}
+		if mean := math.Sqrt(square / (n * queries)); mean > 6e-6 || worst > 6e-5 {
+			t.Errorf("size %d: products are off by %.2g, %.2g at most; want 6e-6 and 6e-5", size, mean, worst)
+		}
+		if recall := float64(same) / (queries * nearest); recall < 0.99 {
+			t.Errorf("size %d: %.3f of the nearest ten are found, want at least 0.99", size, recall)
+		}
+	}
+}
+
+// TestShortVectorsAreDistinguished has vectors whose cosines with their neighbours are less than 1 by six millionths:
+// codes mix them up.
+func TestShortVectorsAreDistinguished(t *testing.T) {
+	const n = 300
+	for _, size := range []int{2, leastCoded - 1} {
+		ix := New()
+		ix.coarse = coarseDotsPlain
+		angle := func(i int64) []float32 {
+			v := make([]float32, size)
+			v[0], v[size-1] = float32(math.Cos(float64(i)/n)), float32(math.Sin(float64(i)/n))
+			return v
+		}
+		for i := range int64(n) {
+			ix.Put(Memory{Row: i, Partition: 1, Entries: []Entry{entry(i, "", angle(i)...)}})
+		}
+		for i := range int64(n) {
+			hits, _ := mustSearch(t, ix, Query{Partitions: []int64{1}, Vector: angle(i), Limit: 1})
+			if got := rows(hits); !slices.Equal(got, []int64{i}) {
+				t.Errorf("size %d: nearest to vector %d is %v, want itself", size, i, got)
+			}
+		}
+	}
+}
+
 func TestLeastFindsTheEdge(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for _, edge := range []float32{-inf, -math.MaxFloat32, -1, -math.SmallestNonzeroFloat32, 0,
 		math.SmallestNonzeroFloat32, 0.35, 1, math.MaxFloat32, inf} {
 		if got := least(func(x float32) bool { return x >= edge }); got != edge {
-			t.Errorf("least number from %v on is %v", edge, got)
+			t.Errorf("least number from %v on is %v, want the same", edge, got)
 		}
 	}
 	if got := least(func(float32) bool { return false }); got != inf {

@@ -40,7 +40,7 @@ func TestWithoutAcceleration(t *testing.T) {
 	const mark = "cpu.avx2=off"
 	if strings.Contains(os.Getenv("GODEBUG"), mark) {
 		if vek.Info().Acceleration {
-			t.Fatal("acceleration is still on")
+			t.Fatal("got acceleration on, want it off")
 		}
 		return
 	}

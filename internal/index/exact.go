@@ -84,11 +84,11 @@ func (x *Exact) Bonus(ideal float32) float32 {
 }
 
 // memories counts the living memories that contain a term, up to one more than most.
-func (s *search) memories(id uint32, most int) int {
+func (s *search) memories(term string, most int) int {
 	n := 0
 	for _, r := range s.regions {
 		var last *memory
-		for _, e := range r.list(id) {
+		for _, e := range r.list(term) {
 			m := r.owners[e.slot]
 			if m == nil || m == last {
 				continue
@@ -111,9 +111,8 @@ func (s *search) addExact(x *Exact) {
 	s.stats.Exact = bonus
 	var holding []int
 	for _, i := range x.Terms() {
-		id, _ := s.terms.find(s.q.Terms[i].Text)
 		for _, r := range s.regions {
-			for _, e := range r.list(id) {
+			for _, e := range r.list(s.q.Terms[i].Text) {
 				if r.owners[e.slot] != nil {
 					holding = append(holding, r.from+int(e.slot))
 				}

@@ -27,13 +27,13 @@ type Span struct{ Start, End uint32 }
 // sees each change of the index wholly or not at all.
 type Index struct {
 	dot     dotFunc
-	coarse  coarseDots // nil: vectors have no coarse copies
+	coarse  coarseDots // nil: vectors are kept as they are
+	coded   int        // the least size of the vectors that are kept as codes
 	scratch sync.Pool  // of *scratch
 
 	mu         sync.RWMutex
 	memories   map[int64]*memory // by row
 	partitions map[int64]*partition
-	words      dictionary
 	passages   int
 	size       int // sum of counted over all partitions
 	peak       int // the most entries that memories has held, see thin
@@ -41,7 +41,7 @@ type Index struct {
 
 // New returns an empty index.
 func New() *Index {
-	ix := &Index{dot: fastestDot(), coarse: fastestCoarse()}
+	ix := &Index{dot: fastestDot(), coarse: fastestCoarse(), coded: leastCoded}
 	ix.scratch.New = func() any { return new(scratch) }
 	ix.clear()
 	return ix
@@ -70,6 +70,39 @@ func (ix *Index) Delete(rows ...int64) {
 	}
 }
 
+// Confine removes the memories at rows that are in another partition than the one at the same place of partitions; 0
+// is no partition.
+func (ix *Index) Confine(rows, partitions []int64) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for i, row := range rows {
+		if m := ix.memories[row]; m != nil && m.partition.id != partitions[i] {
+			ix.remove(row)
+		}
+	}
+}
+
+// Drop removes partitions and frees their memory. Unknown ones are ignored.
+func (ix *Index) Drop(partitions ...int64) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	for _, id := range partitions {
+		p := ix.partitions[id]
+		if p == nil {
+			continue
+		}
+		for _, m := range p.owners {
+			if m != nil {
+				delete(ix.memories, m.row) // of a memory's passages, the first one does it
+			}
+		}
+		ix.memories = thin(ix.memories, &ix.peak)
+		ix.passages -= p.living()
+		ix.size -= p.counted
+		delete(ix.partitions, id)
+	}
+}
+
 // Reset removes everything and frees its memory.
 func (ix *Index) Reset() {
 	ix.mu.Lock()
@@ -89,24 +122,55 @@ func (ix *Index) Len() (memories, passages int) {
 func (ix *Index) Bytes() int64 {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	return int64(ix.size + ix.words.bytes() + mapBytes(ix.peak, 16) + mapBytes(len(ix.partitions), 16))
+	return int64(ix.size + mapBytes(ix.peak, 16) + mapBytes(len(ix.partitions), 16))
+}
+
+// PartitionSize estimates the memory of one partition, which Drop would free, and counts its passages.
+func (ix *Index) PartitionSize(partition int64) (bytes int64, passages int) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	p := ix.partitions[partition]
+	if p == nil {
+		return 0, 0
+	}
+	return int64(p.counted + mapBytes(p.memories, 16) + mapBytes(1, 16)), p.living()
+}
+
+// Rows returns the memories of a partition, in the order in which they were added.
+func (ix *Index) Rows(partition int64) []int64 {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	p := ix.partitions[partition]
+	if p == nil {
+		return nil
+	}
+	rows := make([]int64, 0, p.memories)
+	var last *memory
+	for _, m := range p.owners {
+		if m != nil && m != last {
+			rows, last = append(rows, m.row), m
+		}
+	}
+	return rows
 }
 
 func (ix *Index) clear() {
 	ix.memories = make(map[int64]*memory)
 	ix.partitions = make(map[int64]*partition)
-	ix.words = dictionary{}
 	ix.passages, ix.size, ix.peak = 0, 0, 0
 }
+
+// codes reports whether vectors of a size are kept as codes.
+func (ix *Index) codes(size int) bool { return ix.coarse != nil && size >= ix.coded }
 
 func (ix *Index) add(m *Memory) {
 	p := ix.partitions[m.Partition]
 	if p == nil {
-		p = &partition{id: m.Partition, lists: make(map[uint32]uint32)}
+		p = &partition{id: m.Partition, lists: make(map[string]uint32)}
 		ix.partitions[m.Partition] = p
 	}
 	held := &memory{row: m.Row, id: m.ID}
-	p.add(held, m.Entries, &ix.words, ix.dot, ix.coarse != nil)
+	p.add(held, m.Entries, ix.dot, ix.codes)
 	p.join(held, m.Turn)
 	ix.memories[m.Row] = held
 	ix.peak = max(ix.peak, len(ix.memories))
@@ -125,7 +189,7 @@ func (ix *Index) remove(row int64) {
 	p := m.partition
 	p.remove(m)
 	if p.wasteful() {
-		p.compact(&ix.words)
+		p.compact()
 	}
 	if len(p.owners) == 0 {
 		delete(ix.partitions, p.id)

@@ -61,21 +61,22 @@ func TestPutCopiesWhatItIsGiven(t *testing.T) {
 	hits, _ := mustSearch(t, ix, Query{Partitions: []int64{1}, Vector: []float32{1, 0}, Limit: 10})
 	for i, h := range hits {
 		if h.Row != int64(9-i) || h.Cosine != float32(9-i) {
-			t.Errorf("hit %d is %+v", i, h)
+			t.Errorf("hit %d is %+v, want row %v and cosine %v", i, h, int64(9-i), float32(9-i))
 		}
 	}
 	if hits, _ := mustSearch(t, ix,
 		Query{Partitions: []int64{1}, Terms: terms("w3"), Limit: 10}); !slices.Equal(rows(hits), []int64{3}) {
-		t.Errorf("w3 found %+v", hits)
+		t.Errorf("w3 found %+v, want %v", hits, []int64{3})
 	}
 }
 
 func TestCompactionKeepsOrderAndFreesMemory(t *testing.T) {
 	const n = 4 * blockRows
 	ix := New()
+	ix.coded = 1 // codes are compacted, too
 	for i := range int64(n) {
 		ix.Put(Memory{Row: i, ID: fmt.Sprintf("%05d", i), Partition: 1, Entries: []Entry{
-			entry(2*i, fmt.Sprint("all own", i), 1, float32(i)),
+			entry(2*i, fmt.Sprint("all own", i), 1, float32(i%2)),
 			entry(2*i+1, fmt.Sprint("all parity", i%2), float32(i)),
 		}})
 	}
@@ -89,8 +90,8 @@ func TestCompactionKeepsOrderAndFreesMemory(t *testing.T) {
 	if after := ix.Bytes(); after > full/3 {
 		t.Errorf("an eighth of the memories takes %d of %d bytes, want at most %v", after, full, full/3)
 	}
-	if len(ix.words.ids) > n/8*2 {
-		t.Errorf("%d terms are still held, want at most %v", len(ix.words.ids), n/8*2)
+	if held := len(ix.partitions[1].lists); held > n/8*2 {
+		t.Errorf("%d terms are still held, want at most %v", held, n/8*2)
 	}
 	for i := range int64(n) {
 		hits, total := mustSearch(t, ix, Query{Partitions: []int64{1}, Terms: terms(fmt.Sprint("own", i)), Limit: 10})
@@ -106,7 +107,7 @@ func TestCompactionKeepsOrderAndFreesMemory(t *testing.T) {
 	}
 	for i, h := range hits {
 		if h.Row != int64(8*i+5) {
-			t.Fatalf("hit %d is %+v", i, h)
+			t.Fatalf("hit %d is %+v, want %v", i, h, int64(8*i+5))
 		}
 	}
 }
@@ -130,23 +131,62 @@ func TestChurnDoesNotGrowForEver(t *testing.T) {
 	for range 20 {
 		round()
 	}
-	size, ids := ix.Bytes(), len(ix.words.texts)
+	held := func() (terms int) {
+		for _, p := range ix.partitions {
+			terms += len(p.lists)
+		}
+		return terms
+	}
+	size, known := ix.Bytes(), held()
 	for range 400 {
 		round()
 	}
 	if after := ix.Bytes(); after > 2*size {
 		t.Errorf("grew from %d to %d bytes, want at most %v", size, after, 2*size)
 	}
-	if after := len(ix.words.texts); after > 2*ids {
-		t.Errorf("grew from %d to %d term ids, want at most %v", ids, after, 2*ids)
+	if after := held(); after > 2*known {
+		t.Errorf("grew from %d to %d terms, want at most %v", known, after, 2*known)
 	}
 	ix.verify(t)
 	for row := range int64(50) {
 		ix.Delete(row)
 	}
-	if m, p := ix.Len(); m != 0 || p != 0 || len(ix.partitions) != 0 || len(ix.words.texts) != 0 || ix.size != 0 {
-		t.Errorf("after deleting all: %d memories, %d passages, %d partitions, %d terms, %d bytes", m, p, len(ix.partitions),
-			len(ix.words.texts), ix.size)
+	if m, p := ix.Len(); m != 0 || p != 0 || len(ix.partitions) != 0 || ix.size != 0 {
+		t.Errorf("after deleting all: %d memories, %d passages, %d partitions, %d bytes, want m = 0, p = 0, no partitions "+
+			"and size 0", m, p, len(ix.partitions), ix.size)
+	}
+}
+
+func TestADroppedPartitionIsGoneAndFreesItsMemory(t *testing.T) {
+	ix := New()
+	for i := range int64(1000) {
+		ix.Put(Memory{Row: i, ID: fmt.Sprint(i), Partition: i % 2, Entries: []Entry{
+			entry(2*i, fmt.Sprint("all own", i), 1, 0), entry(2*i+1, "all", 0, 1)}})
+	}
+	before := ix.Bytes()
+	part, passages := ix.PartitionSize(1)
+	if passages != 1000 {
+		t.Errorf("partition 1 has %d passages, want 1000", passages)
+	}
+	if got := ix.Rows(1); len(got) != 500 || got[0] != 1 || got[499] != 999 {
+		t.Errorf("partition 1 has %d memories from %v, want 500 from 1 to 999", len(got), got[:1])
+	}
+	ix.Drop(1, 7)
+	ix.verify(t)
+	if freed := before - ix.Bytes(); freed < part*9/10 || freed > part*11/10 {
+		t.Errorf("%d bytes are freed, want about %d", freed, part)
+	}
+	if hits, total := mustSearch(t, ix, Query{Partitions: []int64{0, 1}, Terms: terms("all"), Limit: 1}); total != 500 ||
+		hits[0].Row != 0 {
+		t.Errorf("found %v of %d, want row 0 of 500", hits, total)
+	}
+	if got := ix.Rows(1); got != nil {
+		t.Errorf("partition 1 still has %v, want nil", got)
+	}
+	ix.Put(Memory{Row: 1, ID: "1", Partition: 1, Entries: []Entry{entry(1, "all", 1, 0)}})
+	ix.verify(t)
+	if m, p := ix.Len(); m != 501 || p != 1001 {
+		t.Errorf("holds %d memories, %d passages, want 501, 1001", m, p)
 	}
 }
 
@@ -173,7 +213,15 @@ func TestBytesAgreesWithTheHeap(t *testing.T) {
 			held += int64(c.n * len(memories[0].ID))
 			t.Logf("estimate %d, heap %d", estimate, held)
 			if ratio := float64(estimate) / float64(held); ratio < 0.75 || ratio > 1.3 {
-				t.Errorf("estimates %d bytes, the heap grew by %d", estimate, held)
+				t.Errorf("estimates %d bytes, the heap grew by %d, want ratio at least 0.75 and ratio at most 1.3", estimate, held)
+			}
+			apart := int64(0)
+			for partition := range c.partitions {
+				bytes, _ := ix.PartitionSize(partition)
+				apart += bytes
+			}
+			if ratio := float64(apart) / float64(estimate); ratio < 0.9 || ratio > 1.1 {
+				t.Errorf("the partitions have %d bytes in sum, want about %d", apart, estimate)
 			}
 			ix.Reset()
 			if empty := ix.Bytes(); empty != 0 {

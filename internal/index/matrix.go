@@ -2,40 +2,54 @@ package index
 
 import "slices"
 
-// matrix holds the vectors of one size in a partition, in the order of their slots, and coarse copies of them if
-// these can be compared fast.
+// matrix holds the vectors of one size in a partition, in the order of their slots: as codes if these can be compared
+// fast and are not short, else as they are.
 type matrix struct {
 	size  int      // floats per vector, at least 1
 	slots []uint32 // the slot of each row, ascending
 	rows  blocks[float32]
 
-	codes  blocks[int8]
-	coarse []coarse // per row, how to read its codes; empty without codes
+	codes, fine blocks[int8]
+	coarse      []coarse // per row, how to read its codes; empty without codes
 
 	longest float64 // upper bound of the length of all vectors, past ones included
 }
 
-// newMatrix returns a matrix for vectors of one size, with coarse copies or without.
+// newMatrix returns a matrix for vectors of one size, as codes or as they are.
 func newMatrix(size int, codes bool) *matrix {
-	m := &matrix{size: size, rows: blocks[float32]{width: size}}
+	m := &matrix{size: size}
 	if codes {
 		m.codes.width = codeWidth(size)
+		m.fine.width = m.codes.width
+	} else {
+		m.rows.width = size
 	}
 	return m
 }
 
 // add appends a copy of v, whose slot must be above those of all rows.
 func (m *matrix) add(slot uint32, v []float32) {
-	m.longest = max(m.longest, length(v))
 	m.slots = append(m.slots, slot)
-	copy(m.rows.grow(), v)
-	if m.codes.width > 0 {
-		m.coarse = append(m.coarse, encode(m.codes.grow(), v))
+	if m.codes.width == 0 {
+		m.longest = max(m.longest, length(v))
+		copy(m.rows.grow(), v)
+		return
 	}
+	meaning, long := encode(m.codes.grow(), m.fine.grow(), v)
+	m.longest = max(m.longest, long)
+	m.coarse = append(m.coarse, meaning)
 }
 
-// row returns the vector of the i-th row.
-func (m *matrix) row(i int) []float32 { return m.rows.row(i) }
+// row returns the vector of the i-th row, which the caller must not change.
+func (m *matrix) row(i int) []float32 {
+	if m.codes.width == 0 {
+		return m.rows.row(i)
+	}
+	return m.coarse[i].decode(m.codes.row(i), m.fine.row(i), m.size)
+}
+
+// blocks returns how many blocks the rows are in.
+func (m *matrix) blocks() int { return (len(m.slots) + blockRows - 1) / blockRows }
 
 // find returns the row of a slot.
 func (m *matrix) find(slot uint32) (row int, ok bool) {
@@ -53,9 +67,11 @@ func (m *matrix) compact(moved []uint32) {
 			continue
 		}
 		if rows != i { // rows only move towards the front
-			copy(m.rows.row(rows), m.rows.row(i))
-			if m.codes.width > 0 {
+			if m.codes.width == 0 {
+				copy(m.rows.row(rows), m.rows.row(i))
+			} else {
 				copy(m.codes.row(rows), m.codes.row(i))
+				copy(m.fine.row(rows), m.fine.row(i))
 				m.coarse[rows] = m.coarse[i]
 			}
 		}
@@ -63,19 +79,21 @@ func (m *matrix) compact(moved []uint32) {
 		rows++
 	}
 	m.slots = shrink(m.slots[:rows])
-	m.rows.cut(rows)
-	if m.codes.width > 0 {
-		m.coarse = shrink(m.coarse[:rows])
-		m.codes.cut(rows)
+	if m.codes.width == 0 {
+		m.rows.cut(rows)
+		return
 	}
+	m.coarse = shrink(m.coarse[:rows])
+	m.codes.cut(rows)
+	m.fine.cut(rows)
 }
 
 func (m *matrix) bytes() int {
-	return matrixBytes + 4*cap(m.slots) + 4*m.rows.room() + 24*cap(m.rows.list) + m.codes.room() + 24*cap(m.codes.list) +
-		coarseBytes*cap(m.coarse)
+	return matrixBytes + 4*cap(m.slots) + 4*m.rows.room() + 24*cap(m.rows.list) + m.codes.room() + m.fine.room() +
+		24*(cap(m.codes.list)+cap(m.fine.list)) + coarseBytes*cap(m.coarse)
 }
 
-// blockRows is how many rows one block holds: half a mebibyte of vectors of 256 dimensions.
+// blockRows is how many rows one block holds: half a mebibyte of floats of 256 dimensions.
 const blockRows = 512
 
 // blocks is a list of rows of one width. It grows by blocks, so that adding a row never copies more than one block.

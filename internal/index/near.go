@@ -67,7 +67,7 @@ func (s *nearest) visit(p *partition, m *matrix) error {
 		}
 	}
 	exact := s.isExact(m)
-	for block := range m.rows.list {
+	for block := range m.blocks() {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}

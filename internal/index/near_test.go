@@ -62,7 +62,7 @@ func TestNearFindsWhatASearchRanksFirst(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				g := newGenerator(seed)
 				ix := New()
-				ix.coarse = coarse
+				ix.coarse, ix.coded = coarse, 1
 				neighbours(g, ix, []int{30, 1500}[seed%2], []int{40, 256}[seed%2])
 				found := 0
 				for step := range 60 {
@@ -89,7 +89,7 @@ func TestNearFindsWhatASearchRanksFirst(t *testing.T) {
 					found += len(want)
 				}
 				if found == 0 {
-					t.Error("nothing was to be found")
+					t.Errorf("got %v found in all, want at least one", found)
 				}
 			})
 		}
@@ -130,7 +130,7 @@ func TestNearStopsWithItsContext(t *testing.T) {
 	n := Near{Limit: 1, Vector: []float32{1}, Partitions: []int64{1}}
 	for looks := range 3 {
 		if hits, err := ix.Near(&countdown{t.Context(), looks}, n); !errors.Is(err, context.Canceled) || hits != nil {
-			t.Errorf("cancelled at look %d: %v, %v", looks, hits, err)
+			t.Errorf("cancelled at look %d: %v, %v, want context.Canceled and no hits", looks, hits, err)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestNothingIsLostByLeavingOut(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				g := newGenerator(seed)
 				ix := New()
-				ix.coarse = coarse
+				ix.coarse, ix.coded = coarse, 1
 				size := []int{40, 256}[seed%2]
 				neighbours(g, ix, []int{1500, 200}[seed%2], size)
 				for step := range 60 {

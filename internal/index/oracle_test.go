@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -19,6 +20,20 @@ func (o *oracle) put(m Memory) {
 		return
 	}
 	o.memories[m.Row] = m
+}
+
+// drop drops a partition from an index and from the oracle.
+func (o *oracle) drop(ix *Index, partition int64) {
+	ix.Drop(partition, partition)
+	maps.DeleteFunc(o.memories, func(_ int64, m Memory) bool { return m.Partition == partition })
+}
+
+// confine confines a memory to a partition, in an index and in the oracle.
+func (o *oracle) confine(ix *Index, row, partition int64) {
+	ix.Confine([]int64{row}, []int64{partition})
+	if m, ok := o.memories[row]; ok && m.Partition != partition {
+		delete(o.memories, row)
+	}
 }
 
 // ranked is an oracle's hit: every memory of the answer with all its passages.
@@ -196,7 +211,7 @@ func (o *oracle) compare(t *testing.T, ix *Index, q Query, weight float64) {
 		t.Fatal(err)
 	}
 	if float64(got.MaxBM25) > float64(got.IdealBM25)*(1+1e-5) {
-		t.Fatalf("MaxBM25 %v exceeds its bound %v", got.MaxBM25, got.IdealBM25)
+		t.Fatalf("got MaxBM25 %v, want at most %v", got.MaxBM25, float64(got.IdealBM25)*(1+1e-5))
 	}
 	want, stats := o.search(q, weigh)
 	if !statsNear(got, stats) {
@@ -212,7 +227,7 @@ func (o *oracle) compare(t *testing.T, ix *Index, q Query, weight float64) {
 	for i, h := range hits {
 		r, ok := byRow[h.Row]
 		if !ok {
-			t.Fatalf("hit %d is %+v, which should not be found (or not twice)", i, h)
+			t.Fatalf("hit %d is %+v, want each expected memory once", i, h)
 		}
 		delete(byRow, h.Row)
 		p, ok := r.passages[h.Passage]
@@ -330,7 +345,7 @@ func TestSearchAgreesWithOracle(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				g := newGenerator(seed)
 				ix := New()
-				ix.dot = dot
+				ix.dot, ix.coded = dot, 1 // short vectors, too, as codes
 				ix.coarse = []coarseDots{fastestCoarse(), coarseDotsPlain, nil}[seed/3%3]
 				o := &oracle{memories: map[int64]Memory{}}
 				rows := []int{5, 60, 400}[seed%3]
@@ -350,6 +365,10 @@ func TestSearchAgreesWithOracle(t *testing.T) {
 					case n < 8 && step%100 == 99:
 						ix.Reset()
 						clear(o.memories)
+					case n < 8 && step%50 == 25:
+						o.drop(ix, int64(g.IntN(4)))
+					case n < 8 && step%10 == 5:
+						o.confine(ix, int64(g.IntN(rows)), int64(g.IntN(4)))
 					default:
 						o.compare(t, ix, g.query(), []float64{1, 0.3, 0.05, 0}[g.IntN(4)])
 					}
@@ -370,11 +389,10 @@ func TestSearchAgreesWithOracle(t *testing.T) {
 // verify checks what the parts of an index promise each other.
 func (ix *Index) verify(t *testing.T) {
 	t.Helper()
-	uses := map[uint32]uint32{}
 	size, memories := 0, map[int64]bool{}
 	for id, p := range ix.partitions {
 		size += p.bytes()
-		dead, postings := 0, 0
+		dead, postings, letters := 0, 0, 0
 		for slot, m := range p.owners {
 			if m == nil {
 				dead++
@@ -386,40 +404,36 @@ func (ix *Index) verify(t *testing.T) {
 			}
 		}
 		for term, at := range p.lists {
-			uses[term]++
+			letters += roundUp(len(term), 8)
 			if !slices.IsSortedFunc(p.postings[at], func(a, b posting) int { return int(a.slot) - int(b.slot) }) {
-				t.Fatalf("postings of term %d in partition %d are not sorted", term, id)
+				t.Fatalf("postings of term %q in partition %d are not sorted", term, id)
 			}
 			if len(p.postings[at]) == 0 {
-				t.Fatalf("empty postings in partition %d", id)
+				t.Fatalf("got an empty list of postings in partition %d, want it removed", id)
 			}
 			postings += cap(p.postings[at])
 		}
 		for _, m := range p.matrices {
 			rows := len(m.slots)
-			if rows == 0 || len(m.rows.list) != (rows+blockRows-1)/blockRows || len(m.row(rows-1)) != m.size ||
+			if rows == 0 || max(len(m.rows.list), len(m.codes.list)) != m.blocks() || len(m.row(rows-1)) != m.size ||
 				!slices.IsSorted(m.slots) {
-				t.Fatalf("matrix of size %d in partition %d has %d rows in %d blocks, slots %v", m.size, id, rows, len(m.rows.list),
-					m.slots)
+				t.Fatalf("matrix of size %d in partition %d: got %d rows in %d blocks, slots %v, want at least one "+
+					"row, %d blocks and slots in rising order", m.size, id, rows, max(len(m.rows.list),
+					len(m.codes.list)), m.slots, m.blocks())
 			}
 		}
 		if p.id != id || dead != p.dead || postings != p.capacity || len(p.lists) != len(p.postings) {
-			t.Fatalf("partition %d miscounts: %d dead, postings %d, lists %d of %d", id, dead, postings, len(p.lists),
-				len(p.postings))
+			t.Fatalf("partition %d miscounts: %d dead, postings %d, lists %d of %d, want id %v, dead %v, postings %v and %v "+
+				"lists", id, dead, postings, len(p.lists), len(p.postings), id, p.dead, p.capacity, len(p.postings))
+		}
+		if letters != p.letters {
+			t.Fatalf("partition %d counts %d bytes of terms, want %d", id, p.letters, letters)
 		}
 		if p.living() == 0 || p.wasteful() {
-			t.Fatalf("partition %d has %d dead of %d slots", id, p.dead, len(p.owners))
+			t.Fatalf("partition %d has %d dead of %d slots, want some living and few dead", id, p.dead, len(p.owners))
 		}
 	}
 	if size != ix.size || len(memories) != len(ix.memories) {
 		t.Fatalf("size %d, want %d; %d memories, want %d", ix.size, size, len(ix.memories), len(memories))
-	}
-	if len(uses) != len(ix.words.ids) {
-		t.Fatalf("dictionary holds %d terms, %d are used", len(ix.words.ids), len(uses))
-	}
-	for text, id := range ix.words.ids {
-		if ix.words.texts[id] != text || ix.words.uses[id] != uses[id] {
-			t.Fatalf("term %q has id %d, uses %d, want %d", text, id, ix.words.uses[id], uses[id])
-		}
 	}
 }

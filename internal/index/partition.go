@@ -1,6 +1,9 @@
 package index
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // gone marks a passage that compaction drops, in place of its new slot. No partition has that many.
 const gone = math.MaxUint32
@@ -31,8 +34,9 @@ type partition struct {
 
 	matrices []*matrix // one per vector size, nearly always a single one
 
-	lists    map[uint32]uint32 // term id -> its position in postings
+	lists    map[string]uint32 // term -> its position in postings
 	postings [][]posting       // each sorted by slot; may name dead slots until compaction
+	letters  int               // bytes of the terms
 
 	conversations map[int64]*conversation
 	turns         int // memories in conversations
@@ -45,8 +49,8 @@ type partition struct {
 
 func (p *partition) living() int { return len(p.owners) - p.dead }
 
-// add assigns the next slots to the entries of m. Vectors are kept with coarse copies or without.
-func (p *partition) add(m *memory, entries []Entry, words *dictionary, dot dotFunc, coarse bool) {
+// add assigns the next slots to the entries of m. Vectors are kept as codes, or as they are.
+func (p *partition) add(m *memory, entries []Entry, dot dotFunc, codes func(size int) bool) {
 	m.partition, m.first, m.count = p, uint32(len(p.owners)), uint32(len(entries))
 	p.memories++
 	p.idChars += len(m.id)
@@ -59,23 +63,23 @@ func (p *partition) add(m *memory, entries []Entry, words *dictionary, dot dotFu
 		p.lengths = append(p.lengths, uint32(len(e.Terms)))
 		p.words.add(e.Words)
 		for _, term := range e.Terms {
-			p.count(words, term, slot)
+			p.count(term, slot)
 		}
 		if dot.accepts(e.Vector) {
-			p.matrix(len(e.Vector), coarse).add(slot, e.Vector)
+			p.matrix(len(e.Vector), codes).add(slot, e.Vector)
 		}
 	}
 }
 
 // count records one occurrence of a term in the passage at slot, the newest one.
-func (p *partition) count(words *dictionary, term string, slot uint32) {
-	id := words.intern(term)
-	at, ok := p.lists[id]
+func (p *partition) count(term string, slot uint32) {
+	at, ok := p.lists[term]
 	if !ok {
-		words.acquire(id)
+		term = strings.Clone(term) // it is often cut out of a long text, which it must not keep alive
 		at = uint32(len(p.postings))
-		p.lists[id] = at
+		p.lists[term] = at
 		p.postings = append(p.postings, nil)
+		p.letters += roundUp(len(term), 8)
 	}
 	list := p.postings[at]
 	if n := len(list); n > 0 && list[n-1].slot == slot {
@@ -89,11 +93,11 @@ func (p *partition) count(words *dictionary, term string, slot uint32) {
 }
 
 // matrix returns the matrix of vectors of one size, new if need be.
-func (p *partition) matrix(size int, coarse bool) *matrix {
+func (p *partition) matrix(size int, codes func(size int) bool) *matrix {
 	if m := p.findMatrix(size); m != nil {
 		return m
 	}
-	m := newMatrix(size, coarse)
+	m := newMatrix(size, codes(size))
 	p.matrices = append(p.matrices, m)
 	return m
 }
@@ -122,7 +126,7 @@ func (p *partition) remove(m *memory) {
 func (p *partition) wasteful() bool { return 3*p.dead > len(p.owners) }
 
 // compact renumbers the living slots from 0 and frees what dead ones held.
-func (p *partition) compact(words *dictionary) {
+func (p *partition) compact() {
 	moved := make([]uint32, len(p.owners)) // old slot -> new slot, or gone
 	next := uint32(0)
 	for slot, m := range p.owners {
@@ -153,14 +157,14 @@ func (p *partition) compact(words *dictionary) {
 	}
 	clear(p.matrices[len(matrices):])
 	p.matrices = matrices
-	p.compactPostings(words, moved)
+	p.compactPostings(moved)
 }
 
-func (p *partition) compactPostings(words *dictionary, moved []uint32) {
-	lists := make(map[uint32]uint32)
+func (p *partition) compactPostings(moved []uint32) {
+	lists := make(map[string]uint32)
 	postings := make([][]posting, 0, len(p.postings))
-	p.capacity = 0
-	for id, at := range p.lists {
+	p.capacity, p.letters = 0, 0
+	for term, at := range p.lists {
 		kept := p.postings[at][:0]
 		for _, e := range p.postings[at] {
 			if to := moved[e.slot]; to != gone {
@@ -168,12 +172,12 @@ func (p *partition) compactPostings(words *dictionary, moved []uint32) {
 			}
 		}
 		if len(kept) == 0 {
-			words.release(id)
 			continue
 		}
 		kept = shrink(kept)
 		p.capacity += cap(kept)
-		lists[id] = uint32(len(postings))
+		p.letters += roundUp(len(term), 8)
+		lists[term] = uint32(len(postings))
 		postings = append(postings, kept)
 	}
 	p.lists, p.postings = lists, shrink(postings)
@@ -184,14 +188,14 @@ func (p *partition) bytes() int {
 	for _, m := range p.matrices {
 		n += m.bytes()
 	}
-	n += postingBytes*p.capacity + 24*cap(p.postings) + mapBytes(len(p.postings), 8)
+	n += postingBytes*p.capacity + 24*cap(p.postings) + mapBytes(len(p.postings), 20) + p.letters
 	n += p.words.bytes() + turnBytes*p.turns + conversationBytes*len(p.conversations)
 	return n + memoryBytes*p.memories + p.idChars
 }
 
 // list returns the postings of a term, sorted by slot; they may include dead slots.
-func (p *partition) list(id uint32) []posting {
-	if at, ok := p.lists[id]; ok {
+func (p *partition) list(term string) []posting {
+	if at, ok := p.lists[term]; ok {
 		return p.postings[at]
 	}
 	return nil

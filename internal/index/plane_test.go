@@ -48,7 +48,7 @@ func TestPlaneFindsTheDirectionsInWhichVectorsDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if explained[0] < 0.8 || explained[1] < 0.08 || explained[0]+explained[1] > 1 {
-		t.Errorf("explained are %v", explained)
+		t.Errorf("got explained parts %v, want at least 0.8, at least 0.08 and in all at most 1", explained)
 	}
 	for k, want := range [][]float64{true1, true2} {
 		got := make([]float64, n)
@@ -94,7 +94,8 @@ func TestPlaneKeepsGroupsOfLongVectorsApart(t *testing.T) {
 		}
 	}
 	if within >= between {
-		t.Errorf("within a group places are up to %g apart, between groups from %g", within, between)
+		t.Errorf("within a group places are up to %g apart, between groups from %g, want less than %v", within, between,
+			between)
 	}
 }
 
@@ -111,12 +112,13 @@ func TestPlaneOfFewAndEqualVectors(t *testing.T) {
 		}
 	}
 	if places, _, err := Plane(t.Context(), []float32{1, 2, 5}, 1); err != nil || len(places) != 6 || places[1] != 0 {
-		t.Errorf("vectors of one number lie at %v, %v", places, err)
+		t.Errorf("vectors of one number lie at %v, %v, want 6 coordinates with 0 in the second, and no error", places,
+			err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := Plane(ended, cloud(10, 4, 2), 4); !errors.Is(err, context.Canceled) {
-		t.Errorf("with an ended context: %v", err)
+		t.Errorf("with an ended context: %v, want context.Canceled", err)
 	}
 }
 
@@ -161,13 +163,13 @@ func TestPairsAreTheMostSimilarOfEach(t *testing.T) {
 	}
 	for _, none := range []int{0, -1} {
 		if pairs, err := Pairs(t.Context(), vectors, size, none, least); err != nil || pairs != nil {
-			t.Errorf("with k %d: %v, %v", none, pairs, err)
+			t.Errorf("with k %d: %v, %v, want no error and no pairs", none, pairs, err)
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Pairs(ended, vectors, size, k, least); !errors.Is(err, context.Canceled) {
-		t.Errorf("with an ended context: %v", err)
+		t.Errorf("with an ended context: %v, want context.Canceled", err)
 	}
 }
 

@@ -1,12 +1,9 @@
 package index
 
-import (
-	"math"
-	"math/bits"
-)
+import "math"
 
 // rank returns the best memories. Most passages cannot be among them: with the score of their words they would
-// need a higher cosine than any vector has, or than their coarse copy allows.
+// need a higher cosine than any vector has, or than their coarse codes allow.
 func (s *search) rank() ([]Hit, error) {
 	score := s.q.Fuse(s.stats)
 	limit := s.q.Limit
@@ -20,7 +17,7 @@ func (s *search) rank() ([]Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := ranker{search: s, score: score, floor: floor, best: newTop(limit)}
+	w := ranker{search: s, score: score, floor: floor, best: newTop(limit), lows: newLows(limit)}
 	enough := s.enough(score, floor)
 	for i := range s.regions {
 		w.region = &s.regions[i]
@@ -47,6 +44,7 @@ type ranker struct {
 	score  func(Parts) float32
 	floor  float32 // a lower score is not among the best
 	best   top
+	lows   lows // of the regions whose vectors have codes
 	region *region
 
 	current *memory // the memory whose passages are being visited
@@ -102,65 +100,18 @@ func (w *ranker) consider(slot int) {
 	w.visit(slot, parts)
 }
 
-// rankAll visits the passages of a region that may reach the floor by their words, their vector, or both.
-func (w *ranker) rankAll() error {
-	r := w.region
-	if r.vectors == nil {
-		return w.walk(r, func(slot int) { w.visit(slot, Parts{BM25: w.bm25[r.from+slot]}) })
-	}
-	scores, candidates := w.bm25[r.from:r.to], w.candidates[r.from/64:r.to/64]
-	if r.complete {
-		left := 0
-		for _, word := range candidates {
-			left += bits.OnesCount64(word)
-		}
-		if 4*left < len(r.owners) { // Keep has left few
-			return w.walk(r, w.consider)
-		}
-	}
-	cosines, err := w.bounds(r)
-	if err != nil {
-		return err
-	}
-	exact := w.isExact(r.vectors)
-	near := noCosine // enough without words
-	for slot, cosine := range cosines {
-		if slot%blockRows == 0 {
-			near = least(func(cosine float32) bool { return !(w.score(Parts{Cosine: cosine, HasVector: true}) < w.floor) })
-		}
-		words := scores[slot]
-		if words == 0 && !(cosine >= near) { // as with most passages; noCosine is not
-			continue
-		}
-		if r.owners[slot] == nil || r.complete && candidates[slot/64]>>(slot%64)&1 == 0 {
-			continue
-		}
-		parts := Parts{BM25: words}
-		if cosine == cosine { // not noCosine
-			parts.Cosine, parts.HasVector = cosine, true
-		}
-		if w.score(parts) < w.floor {
-			continue
-		}
-		if parts.HasVector && !exact {
-			parts = w.parts(r, slot)
-		}
-		w.visit(slot, parts)
-	}
-	return nil
-}
-
 // bounds returns an upper bound of the cosine for each slot of a region that has vectors.
 func (w *ranker) bounds(r *region) ([]float32, error) {
 	cosines := w.cosines[r.from : r.from+len(r.owners)]
 	m := r.vectors
 	whole := len(m.slots) == len(cosines) // each slot has its row
+	r.bounded = true
 	if !whole {
 		for i := range cosines {
 			cosines[i] = noCosine
 		}
 	}
-	for block := range m.rows.list {
+	for block := range m.blocks() {
 		if err := w.ctx.Err(); err != nil {
 			return nil, err
 		}

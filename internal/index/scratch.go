@@ -8,6 +8,7 @@ type scratch struct {
 	members    []Member   // see Again; empty between searches
 	words      [][]uint16 // of the members
 	cosines    []float32  // by slot: upper bound of its cosine; not cleared between searches
+	likely     []likely
 	comparison
 }
 

@@ -27,7 +27,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, er
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 
-	s := search{ctx: ctx, q: &q, terms: &ix.words, byRow: func(row int64) *memory { return ix.memories[row] }}
+	s := search{ctx: ctx, q: &q, byRow: func(row int64) *memory { return ix.memories[row] }}
 	s.scratch = ix.scratch.Get().(*scratch)
 	s.begin(ix, q.Vector)
 	s.open(ix.partitions)
@@ -41,7 +41,6 @@ func (ix *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, er
 type search struct {
 	ctx   context.Context
 	q     *Query
-	terms *dictionary
 	byRow func(int64) *memory
 
 	*scratch
@@ -57,6 +56,7 @@ type region struct {
 	from, to int
 	vectors  *matrix // those to compare with the query's; nil = none
 	complete bool    // all memories to rank are candidates, with or without terms
+	bounded  bool    // the scratch space has an upper bound of the cosine of each slot
 }
 
 // open lays out the scratch space and counts the passages.
@@ -106,12 +106,8 @@ func (s *search) matchTerms() error {
 		if !term.usable() {
 			continue
 		}
-		id, known := s.terms.find(term.Text)
-		containing := 0
-		if known {
-			containing = s.containing(id)
-		}
-		exact.Consider(i, term, containing, func(most int) int { return s.memories(id, most) })
+		containing := s.containing(term.Text)
+		exact.Consider(i, term, containing, func(most int) int { return s.memories(term.Text, most) })
 		factor := term.Weight * IDF(s.stats.Passages, containing)
 		s.weights[i] = factor
 		s.stats.IdealBM25 += factor * s.q.BM25.Bound()
@@ -119,7 +115,7 @@ func (s *search) matchTerms() error {
 			continue
 		}
 		for _, r := range s.regions {
-			if err := s.addTerm(r, r.list(id), factor, saturation); err != nil {
+			if err := s.addTerm(r, r.list(term.Text), factor, saturation); err != nil {
 				return err
 			}
 		}
@@ -132,10 +128,10 @@ func (s *search) matchTerms() error {
 }
 
 // containing counts the living passages that contain a term.
-func (s *search) containing(id uint32) int {
+func (s *search) containing(term string) int {
 	n := 0
 	for _, r := range s.regions {
-		list := r.list(id)
+		list := r.list(term)
 		if r.dead == 0 {
 			n += len(list)
 			continue

@@ -60,7 +60,7 @@ func TestSearchFindsNothingInEmptyIndex(t *testing.T) {
 	check := func(t *testing.T, names ...string) {
 		for _, name := range names {
 			if hits, total := mustSearch(t, ix, queries[name]); len(hits) != 0 || total != 0 {
-				t.Errorf("%s: %v of %d", name, hits, total)
+				t.Errorf("%s: %v of %d, want no hits and total 0", name, hits, total)
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func TestSearchFindsNothingInEmptyIndex(t *testing.T) {
 	ix.Put(Memory{Row: 1, Partition: 1, Entries: []Entry{entry(1, "a", 1)}})
 	check(t, "no query at all", "no partition", "unknown partition")
 	if _, total := mustSearch(t, ix, queries["text"]); total != 1 {
-		t.Error("not found after Put")
+		t.Errorf("not found after Put: got %v, want 1", total)
 	}
 	ix.Put(Memory{Row: 1, Partition: 1})
 	check(t, "text", "vector")
@@ -97,7 +97,7 @@ func TestSearchRejectsQueryThatCannotRank(t *testing.T) {
 		"Pivot": {Fuse: sum, BM25: BM25{B: 0.5}},
 	} {
 		if _, _, err := New().Search(t.Context(), q); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: error %v", name, err)
+			t.Errorf("%s: error %v, want an error and it in the error", name, err)
 		}
 	}
 }
@@ -153,7 +153,8 @@ func TestPagesFormOneTotalOrder(t *testing.T) {
 			}
 			for i, m := range want {
 				if i >= len(got) || got[i] != m.Row {
-					t.Fatalf("pages of %d: place %d differs from the total order", page, i)
+					t.Fatalf("pages of %d: got %d hits that differ from the total order at place %d, want memory %v "+
+						"there", page, len(got), i, m.Row)
 				}
 			}
 		}
@@ -163,6 +164,7 @@ func TestPagesFormOneTotalOrder(t *testing.T) {
 func TestOtherPartitionsHaveNoInfluence(t *testing.T) {
 	g := newGenerator(4)
 	ix := New()
+	ix.coded = 1
 	var q Query
 	var stats Stats
 	for i := range 300 {
@@ -176,13 +178,14 @@ func TestOtherPartitionsHaveNoInfluence(t *testing.T) {
 	hits, total := mustSearch(t, ix, q)
 	before := stats
 	if total < 100 || stats.Matches == 0 {
-		t.Fatalf("the test finds too little to tell: %d, %+v", total, stats)
+		t.Fatalf("the test finds too little to tell: %d, %+v, want at least 100 in all and some matches", total, stats)
 	}
 	same := func(after string) {
 		t.Helper()
 		h, n := mustSearch(t, ix, q)
 		if n != total || !reflect.DeepEqual(h, hits) || stats != before {
-			t.Fatalf("result differs after %s in another partition", after)
+			t.Fatalf("after %s in another partition: got another result, want %v hits, %v, and the same statistics",
+				after, total, hits)
 		}
 	}
 	for i := range 300 {
@@ -230,7 +233,7 @@ func TestKeepFiltersWithoutChangingScores(t *testing.T) {
 	}
 	q.Keep = func(int64) bool { return false }
 	if hits, total := mustSearch(t, ix, q); len(hits) != 0 || total != 0 {
-		t.Errorf("found %v of %d although nothing is kept", hits, total)
+		t.Errorf("found %v of %d although nothing is kept, want no hits and total 0", hits, total)
 	}
 	q.Keep = nil
 	for _, limit := range []int{0, -1} {
@@ -343,10 +346,12 @@ func TestSearchStopsWithItsContext(t *testing.T) {
 			break
 		}
 		if !errors.Is(err, context.Canceled) || hits != nil || total != 0 {
-			t.Fatalf("cancelled at look %d: %v of %d, error %v", looks, hits, total, err)
+			t.Fatalf("cancelled at look %d: got %v of %d, error %v, want context.Canceled and no hits", looks, hits,
+				total, err)
 		}
 		if again, total := mustSearch(t, ix, q); total != passages || !slices.Equal(again, want) {
-			t.Fatalf("a search after one cancelled at look %d finds something else", looks)
+			t.Fatalf("a search after one cancelled at look %d finds something else, want total %v and again %v", looks, passages,
+				want)
 		}
 	}
 }
@@ -367,6 +372,7 @@ func TestIndexWorksAfterAPanicOfTheCaller(t *testing.T) {
 	q.Keep = nil
 	ix.Delete(0) // must not wait for the lock of the search
 	if hits, total := mustSearch(t, ix, q); total != 99 || hits[0].ID != want[1].ID || hits[0].Score >= 2*want[0].Score {
-		t.Errorf("found %+v of %d", hits[0], total)
+		t.Errorf("found %+v of %d, want total 99, ID %v and score less than %v", hits[0], total, want[1].ID,
+			2*want[0].Score)
 	}
 }

@@ -24,7 +24,7 @@ import (
 // MaxFindings is the most findings that a report lists.
 const MaxFindings = 1000
 
-// Store is what an inspection needs of a store.
+// Store has the parts of a store that an inspection uses.
 type Store struct {
 	DB       db.DB
 	Profile  int64  // of the vectors that the embedder makes
@@ -35,7 +35,7 @@ type Store struct {
 	Records  []transfer.Record // of the tables whose values are checked one by one
 }
 
-// Report is what a check found; souvenir.Report documents its fields.
+// Report is the result of a check; souvenir.Report documents its fields.
 type Report struct {
 	OK                   bool
 	Findings             []Finding
@@ -178,6 +178,7 @@ func (in *inspection) look(tx db.Tx) error {
 		{"references", in.checkReferences},
 		{"profile", in.readProfiles},
 		{"users", in.checkFoldedNames},
+		{"users", in.checkNamespaces},
 	}
 	for _, r := range in.s.Records {
 		steps = append(steps, step{r.Table, func() error { return in.checkRecords(r) }})
@@ -192,7 +193,7 @@ func (in *inspection) look(tx db.Tx) error {
 		{"trash", in.checkTrash},
 	}...) {
 		err := step.look()
-		if aboutContent(err) {
+		if in.s.aboutContent(err) {
 			// The rows behind the damage cannot be read; the rest can.
 			text := step.table == "passage_text"
 			in.find(Finding{Table: step.table, Problem: "cannot be read to the end: " + err.Error(), Repairable: text})
@@ -206,21 +207,17 @@ func (in *inspection) look(tx db.Tx) error {
 	return nil
 }
 
-// aboutContent reports whether an error means that the file's data is damaged. SQLite and full text have many words for
-// that, so every error without another known cause counts.
-func aboutContent(err error) bool {
-	if err == nil {
+// aboutContent reports whether an error means that what is stored is damaged. All others are errors of the check
+// itself: a store that cannot be asked is not a damaged one.
+func (s Store) aboutContent(err error) bool {
+	var known *fault.Error
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false
+	case errors.As(err, &known) && known.Kind == fault.KindCorrupt:
+		return true
 	}
-	for _, other := range []error{
-		context.Canceled, context.DeadlineExceeded, db.ErrClosed, db.ErrBusy, db.ErrFull, db.ErrIO, db.ErrReadOnly,
-		db.ErrNoMemory,
-	} {
-		if errors.Is(err, other) {
-			return false
-		}
-	}
-	return true
+	return errors.Is(err, db.ErrCorrupt) || s.DB.Upkeep().Damaged(err)
 }
 
 // find notes a problem.

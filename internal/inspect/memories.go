@@ -99,8 +99,12 @@ func (in *inspection) readMemories(rows []int64) ([]checkedMemory, error) {
 		place[m.row] = len(memories)
 		memories = append(memories, m)
 		return err
-	}, `SELECT m.id, m.partition_id, coalesce(c.own_profile, 0), m.uid, m.content, m.metadata, coalesce(m.event_type, ''), coalesce(m.state, ''),
-			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), coalesce(m.key, '-'), coalesce(m.event_time, 0), m.expires_at, m.valid_from, m.valid_until, coalesce(m.supersedes, ''), m.revision, m.created_at, m.updated_at, coalesce((SELECT string_agg(tag || `+db.Newline+`, '' ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
+	}, `SELECT m.id, m.partition_id, coalesce(c.own_profile, 0), m.uid, m.content, m.metadata,
+			coalesce(m.event_type, ''), coalesce(m.state, ''), coalesce(m.importance, ''),
+			coalesce(m.classification, ''), coalesce(m.rule_type, ''), coalesce(m.key, '-'),
+			coalesce(m.event_time, 0), m.expires_at, m.valid_from, m.valid_until, coalesce(m.supersedes, ''), m.revision,
+			m.created_at, m.updated_at, coalesce((SELECT string_agg(tag || `+db.Newline+`,
+			'' ORDER BY position) FROM memory_tag WHERE memory_id = m.id), '')
 		FROM memory m LEFT JOIN partition p ON p.id = m.partition_id LEFT JOIN collection c ON c.id = p.collection_id
 		WHERE m.id IN `+db.Integers+` ORDER BY m.id`, list)
 	if err != nil {
@@ -416,7 +420,8 @@ func (in *inspection) checkOwnIndex() error {
 	missing, excess, err := kernel.OwnIndexDiffers(in.tx)
 	if err == nil && missing+excess > 0 {
 		in.find(Finding{Table: "memory_own", Repairable: true,
-			Problem: fmt.Sprintf("the index of own metadata lacks %d rows, and has %d that belong to no memory", missing, excess)})
+			Problem: fmt.Sprintf("the index of own metadata lacks %d rows, and has %d that belong to no memory", missing,
+				excess)})
 		in.repairs.own = true
 	}
 	return err
@@ -426,7 +431,7 @@ func (in *inspection) checkOwnIndex() error {
 func (m *checkedMemory) checkAttributes() error {
 	object, err := jsonobject.Decode([]byte(m.metadata))
 	if err != nil || object == nil {
-		return fault.Invalid("metadata", "metadata is %s, which is not a JSON object", fault.Show(m.metadata))
+		return fault.Invalid("metadata", "{} is %s, which is not a JSON object", fault.Show(m.metadata))
 	}
 	if object, err = jsonobject.Canonical("metadata", object); err != nil {
 		return err
@@ -465,7 +470,7 @@ func checkStoredTags(lines string) error {
 	tags := strings.Split(strings.TrimSuffix(lines, "\n"), "\n")
 	kept, err := valid.Tags(tags, valid.MaxTags)
 	if err == nil && !slices.Equal(kept, tags) {
-		return fault.Invalid("tags", "tags is %s; they would be kept as %s", fault.Show(strings.Join(tags, ", ")),
+		return fault.Invalid("tags", "{} is %s; they would be kept as %s", fault.Show(strings.Join(tags, ", ")),
 			fault.Show(strings.Join(kept, ", ")))
 	}
 	return err

@@ -18,6 +18,7 @@ type repairs struct {
 	own      bool      // rebuild the index of own metadata
 	orphans  []orphans // rows to delete
 	unlink   []orphans // references to remove
+	apart    bool      // end what users of different namespaces share
 	chunks   bool      // delete chunks without a file
 	places   []int64   // partitions to give to the owners of their projects
 	counts   []int64   // partitions to count again
@@ -37,7 +38,7 @@ func (s Store) repair(ctx context.Context, r *repairs, progress progress) error 
 	steps := s.repairSteps(ctx, r)
 	for i, step := range steps {
 		progress("repair", i, len(steps))
-		if err := step(); aboutContent(err) {
+		if err := step(); s.aboutContent(err) {
 			s.Log.Warn("something could not be repaired", "error", err)
 		} else if err != nil {
 			return err
@@ -62,12 +63,12 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 		for batch := range slices.Chunk(distinctRows(rows), repairBatch) {
 			steps = append(steps, func() error {
 				err := s.DB.Write(ctx, func(tx db.Tx) error { return fn(tx, batch) })
-				if !aboutContent(err) {
+				if !s.aboutContent(err) {
 					return err
 				}
 				for i := range batch { // one that cannot be repaired does not hold up the others
 					one := s.DB.Write(ctx, func(tx db.Tx) error { return fn(tx, batch[i:i+1]) })
-					if one != nil && !aboutContent(one) {
+					if one != nil && !s.aboutContent(one) {
 						return one
 					}
 				}
@@ -91,6 +92,10 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 	}
 	for _, o := range r.orphans {
 		one(fmt.Sprintf(`DELETE FROM "%s" WHERE %s`, o.table, o.condition()))
+	}
+	if r.apart {
+		one(`DELETE FROM project_member WHERE ` + memberApart)
+		one(`DELETE FROM project_invitation WHERE ` + recipientApart)
 	}
 	if r.chunks {
 		one(`DELETE FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`, kernel.ChunkBits)
@@ -206,6 +211,9 @@ func (s Store) rebuildFullText(ctx context.Context) error {
 		err := s.DB.Write(ctx, func(tx db.Tx) (err error) {
 			if batch, err = db.Column[int64](tx, `SELECT id FROM passage WHERE id > ? ORDER BY id LIMIT ?`, after,
 				kernel.BatchRows); err != nil {
+				return err
+			}
+			if err := kernel.Ascending(after, batch); err != nil {
 				return err
 			}
 			return rewriteFullText(tx, batch)

@@ -24,7 +24,7 @@ func FuzzLoneSurrogate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		escape, at := LoneSurrogate([]byte(text))
 		if at >= 0 && text[at:at+6] != escape {
-			t.Fatalf("LoneSurrogate(%q): got %q at %d, which stands elsewhere", text, escape, at)
+			t.Fatalf("LoneSurrogate(%q): got %q at %d, which stands elsewhere, want %v", text, escape, at, escape)
 		}
 		if strings.Contains(text, "\uFFFD") || strings.ToValidUTF8(text, "") != text {
 			return
@@ -39,7 +39,7 @@ func FuzzLoneSurrogate(f *testing.F) {
 		}
 		repaired := strings.Contains(string(encoded), "\uFFFD") || strings.Contains(string(encoded), `\ufffd`)
 		if at < 0 && repaired && !strings.Contains(strings.ToLower(text), `\ufffd`) {
-			t.Fatalf("LoneSurrogate(%q): got none, but decoding put U+FFFD in", text)
+			t.Fatalf("LoneSurrogate(%q): got none, but decoding put U+FFFD in, want \"\\\\ufffd\" in the text", text)
 		}
 	})
 }

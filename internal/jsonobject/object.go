@@ -23,12 +23,12 @@ func Strings(argument string, value any) ([]string, error) {
 	}
 	values, ok := value.([]any)
 	if !ok {
-		return nil, fault.Invalid(argument, "%s is %s; a list of strings is expected", argument, Show(value))
+		return nil, fault.Invalid(argument, "{} is %s; a list of strings is expected", Show(value))
 	}
 	list := make([]string, len(values))
 	for i, v := range values {
 		if list[i], ok = v.(string); !ok {
-			return nil, fault.Invalid(argument, "%s[%d] is %s; a string is expected", argument, i, Show(v))
+			return nil, fault.Invalid(argument, "{}[%d] is %s; a string is expected", i, Show(v))
 		}
 	}
 	return list, nil
@@ -70,18 +70,18 @@ func canonical(argument string, object map[string]any, check checkText) (map[str
 	}
 	encoded, err := json.Marshal(object)
 	if err != nil {
-		return nil, fault.Invalid(argument, "%s is not JSON: %v", argument, err)
+		return nil, fault.Invalid(argument, "{} is not JSON: %v", err)
 	}
 	if len(encoded) > 2*valid.MaxMetadata {
 		return nil, fault.New(fault.KindTooLarge, argument,
-			"%s is %d bytes as JSON; at most %d are allowed, tags and links aside", argument, len(encoded), valid.MaxMetadata)
+			"{} is %d bytes as JSON; at most %d are allowed, tags and links aside", len(encoded), valid.MaxMetadata)
 	}
 	decoded, err := Decode(encoded)
 	if err != nil {
-		return nil, fault.Invalid(argument, "%s is not a JSON object: %v", argument, err)
+		return nil, fault.Invalid(argument, "{} is not a JSON object: %v", err)
 	}
 	if Depth(decoded) > valid.MaxDepth {
-		return nil, fault.New(fault.KindTooLarge, argument, "%s is nested more than %d deep", argument, valid.MaxDepth)
+		return nil, fault.New(fault.KindTooLarge, argument, "{} is nested more than %d deep", valid.MaxDepth)
 	}
 	return decoded, nil
 }

@@ -78,7 +78,7 @@ func CheckCustom(metadata map[string]any) error {
 	custom, _ := metadata[CustomKey].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(custom)) {
 		if _, twice := metadata[key]; twice && key != CustomKey && !slices.Contains(KnownKeys, key) {
-			return fault.Invalid("metadata", "metadata has the key %s twice: as %s and as %s.%s; give it once",
+			return fault.Invalid("metadata", "{} has the key %s twice: as %s and as %s.%s; give it once",
 				fault.Show(key), fault.Clip(key), CustomKey, fault.Clip(key))
 		}
 	}
@@ -101,7 +101,7 @@ func (a Attributes) Patch(patch map[string]any) (Attributes, error) {
 			}
 			s, ok := value.(string)
 			if !ok {
-				return fault.Invalid(key, "%s is %s; a string is expected", key, jsonobject.Show(value))
+				return fault.Invalid(key, "{} is %s; a string is expected", jsonobject.Show(value))
 			}
 			*into = s
 			return nil
@@ -198,11 +198,11 @@ func (a *Attributes) Check() error {
 	}
 	if a.RuleType != "" && a.EventType != EventProjectRule {
 		return fault.Invalid("rule_type",
-			"rule_type is %q on a memory of event_type %q; only a memory of event_type %q has a rule_type",
+			"{} is %q on a memory of {event_type} %q; only a memory of {event_type} %q has a {}",
 			a.RuleType, a.EventType, EventProjectRule)
 	}
 	if a.RuleType == "" && a.EventType == EventProjectRule {
-		return fault.Invalid("rule_type", "rule_type is missing; a memory of event_type %q has one: allowed are %s",
+		return fault.Invalid("rule_type", "{} is missing; a memory of {event_type} %q has one: allowed are %s",
 			a.EventType,
 			fault.OneOf(RuleTypes))
 	}
@@ -212,15 +212,15 @@ func (a *Attributes) Check() error {
 	}
 	a.Related = valid.Distinct(a.Related)
 	if len(a.Related) > valid.MaxRelated {
-		return fault.New(fault.KindTooLarge, "related_memory_ids", "related_memory_ids has %d ids; at most %d are allowed",
+		return fault.New(fault.KindTooLarge, "related_memory_ids", "{} has %d ids; at most %d are allowed",
 			len(a.Related), valid.MaxRelated)
 	}
 	encoded, err := json.Marshal(a.Own)
 	if err != nil {
-		return fault.Invalid("metadata", "metadata is not JSON: %v", err)
+		return fault.Invalid("metadata", "{} is not JSON: %v", err)
 	}
 	if len(encoded) > valid.MaxMetadata {
-		return fault.New(fault.KindTooLarge, "metadata", "metadata is %d bytes as JSON; at most %d are allowed", len(encoded),
+		return fault.New(fault.KindTooLarge, "metadata", "{} is %d bytes as JSON; at most %d are allowed", len(encoded),
 			valid.MaxMetadata)
 	}
 	return nil

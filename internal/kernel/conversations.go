@@ -115,7 +115,7 @@ func (c Conversation) StoredUpTo(tx db.Tx, last int64, most int) ([]int64, error
 		AND memory_id <= ?`+c.Viewer.aliveTurn()+` ORDER BY at, memory_id LIMIT ?`, c.Partition, c.Hash, last, most)
 }
 
-// ConversationHead is what the rows of its turns tell of a conversation.
+// ConversationHead summarizes the rows of a conversation's turns.
 type ConversationHead struct {
 	Turns       int
 	First, Last int64 // times

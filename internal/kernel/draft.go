@@ -88,7 +88,7 @@ func NewDraft(m DraftFields) (Draft, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(own)) {
 		if _, twice := d.Own[key]; twice {
-			return d, fault.Invalid("metadata", "metadata has the key %s twice: as an own key, and as it is shown",
+			return d, fault.Invalid("metadata", "{} has the key %s twice: as an own key, and as it is shown",
 				fault.Show(key))
 		}
 		d.Own[key] = own[key]
@@ -121,7 +121,7 @@ func NewDraft(m DraftFields) (Draft, error) {
 	}
 	if m.Embedding != nil {
 		if d.Vector, err = UnitVector(m.Embedding, len(m.Embedding)); err != nil {
-			return d, fault.Invalid("embedding", "embedding: %v", err)
+			return d, fault.Invalid("embedding", "{}: %v", err)
 		}
 	}
 	return d, nil
@@ -132,8 +132,8 @@ func CheckRuleTimes(ruleType string, t validity.Times) error {
 	if ruleType == "" || t.IsZero() {
 		return nil
 	}
-	return fault.Invalid("rule_type", "rule_type is %s, but a rule neither expires nor replaces another memory; "+
-		"leave out expires_at, valid_from, valid_until and supersedes", fault.Show(ruleType))
+	return fault.Invalid("rule_type", "{} is %s, but a rule neither expires nor replaces another memory; "+
+		"leave out {expires_at}, {valid_from}, {valid_until} and {supersedes}", fault.Show(ruleType))
 }
 
 // EmbedDrafts splits drafts into passages of at most maxInput bytes, and embeds these with one call.

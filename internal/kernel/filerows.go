@@ -67,6 +67,3 @@ func DecodeStrings(encoded string) ([]string, error) {
 	err := json.Unmarshal([]byte(encoded), &list)
 	return list, err
 }
-
-// ToTime returns a stored time.
-func ToTime(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

@@ -13,7 +13,7 @@ func (noHashes) Hashes() bool { return false }
 
 func TestWithoutHashesEveryRowIsSoundAndNoneIsRead(t *testing.T) {
 	if sound, err := RowSound(noHashes{}, MemoryKind, 1); !sound || err != nil {
-		t.Errorf("a row is sound: %t, %v", sound, err)
+		t.Errorf("got sound %t, %v, want true and no error", sound, err)
 	}
 	if err := DoubtRow(noHashes{}, MemoryKind, 1); err != nil {
 		t.Error(err)

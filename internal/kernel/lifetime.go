@@ -92,27 +92,10 @@ func (v Viewer) AsOf(at int64) (condition string, args []any) {
 }
 
 // Hidden returns the rows of the memories in some partitions, a [db.List], that are not current, by partition; or that
-// have expired, if all that are there count.
+// have expired, if all that are there count. It reads the indexes of these partitions alone.
 func (v Viewer) Hidden(tx db.Tx, partitions string, all bool) (map[int64][]int64, error) {
-	var parts []string
-	var args []any
-	add := func(condition string, arg ...any) {
-		parts, args = append(parts, condition), append(args, arg...)
-	}
-	if v.Expired != 0 {
-		add(`SELECT id FROM memory WHERE expires_at <= ?`, v.Expired)
-	}
-	if v.Ended != nil && !all {
-		add(`SELECT id FROM memory WHERE valid_until <= ?`, *v.Ended)
-	}
-	if v.Begins != nil && !all {
-		add(`SELECT id FROM memory WHERE valid_from >= ?`, *v.Begins)
-	}
-	if v.Superseded && !all {
-		add(`SELECT m.id FROM memory s JOIN memory m ON m.uid = s.supersedes WHERE s.supersedes IS NOT NULL AND ` +
-			v.successor())
-	}
-	if len(parts) == 0 {
+	query, args := v.HiddenQuery(partitions, all)
+	if query == "" {
 		return nil, nil
 	}
 	hidden := map[int64][]int64{}
@@ -121,9 +104,31 @@ func (v Viewer) Hidden(tx db.Tx, partitions string, all bool) (map[int64][]int64
 		err := row.Scan(&partition, &memory)
 		hidden[partition] = append(hidden[partition], memory)
 		return err
-	}, `SELECT partition_id, id FROM memory WHERE id IN (`+strings.Join(parts, ` UNION `)+`) AND partition_id IN `+
-		db.Integers, append(args, partitions)...)
+	}, query, args...)
 	return hidden, err
+}
+
+// HiddenQuery is the statement of Hidden; empty: nothing can be hidden.
+func (v Viewer) HiddenQuery(partitions string, all bool) (query string, args []any) {
+	var parts []string
+	add := func(query string, arg ...any) {
+		parts, args = append(parts, query), append(args, append([]any{partitions}, arg...)...)
+	}
+	const in = `SELECT partition_id, id FROM memory WHERE partition_id IN ` + db.Integers
+	if v.Expired != 0 {
+		add(in+` AND expires_at <= ?`, v.Expired)
+	}
+	if v.Ended != nil && !all {
+		add(in+` AND valid_until <= ?`, *v.Ended)
+	}
+	if v.Begins != nil && !all {
+		add(in+` AND valid_from >= ?`, *v.Begins)
+	}
+	if v.Superseded && !all {
+		add(`SELECT m.partition_id, m.id FROM memory s JOIN memory m ON m.uid = s.supersedes ` +
+			`WHERE s.partition_id IN ` + db.Integers + ` AND s.supersedes IS NOT NULL AND ` + v.successor())
+	}
+	return strings.Join(parts, ` UNION `), args
 }
 
 // FreeKey takes a key from a memory of a partition that has expired, for another one.

@@ -57,8 +57,8 @@ func OwnIndexDiffers(tx db.Tx) (missing, excess int, err error) {
 		return 0, 0, err
 	}
 	const present = `SELECT partition_id, key, value, memory_id FROM memory_own`
-	err = tx.QueryRow(`SELECT (SELECT count(*) FROM (SELECT * FROM (`+ownRows+`) EXCEPT `+present+`)),
-		(SELECT count(*) FROM (`+present+` EXCEPT SELECT * FROM (`+ownRows+`)))`, bytes, bytes, bytes, bytes).
+	err = tx.QueryRow(`SELECT (SELECT count(*) FROM (SELECT * FROM (`+ownRows+`) o EXCEPT `+present+`) m),
+		(SELECT count(*) FROM (`+present+` EXCEPT SELECT * FROM (`+ownRows+`) o) e)`, bytes, bytes, bytes, bytes).
 		Scan(&missing, &excess)
 	return missing, excess, err
 }

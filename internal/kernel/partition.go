@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
@@ -20,9 +21,25 @@ func PassageRange(partition int64) db.Range {
 // BatchRows is how many memories are read at once.
 const BatchRows = 500
 
-// NextBatch returns the rows of the next memories after one.
+// NextBatch returns the rows of the next memories after one. In a damaged file a table can lead back to where it was
+// read before; then the error is db.ErrCorrupt, and no loop goes round in it.
 func NextBatch(tx db.Tx, after int64) ([]int64, error) {
-	return db.Column[int64](tx, `SELECT id FROM memory WHERE id > ? ORDER BY id LIMIT ?`, after, BatchRows)
+	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE id > ? ORDER BY id LIMIT ?`, after, BatchRows)
+	if err != nil {
+		return nil, err
+	}
+	return rows, Ascending(after, rows)
+}
+
+// Ascending returns an error of db.ErrCorrupt if rows that were asked for in order, after one, are not.
+func Ascending(after int64, rows []int64) error {
+	for _, row := range rows {
+		if row <= after {
+			return fmt.Errorf("%w: row %d comes after row %d", db.ErrCorrupt, row, after)
+		}
+		after = row
+	}
+	return nil
 }
 
 // EachBatch iterates over the rows of all memories after one.

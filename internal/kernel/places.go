@@ -22,7 +22,7 @@ func OwnCollection(tx db.Tx, owner int64, name string) (row, profile int64, foun
 func InsertProject(tx db.Tx, owner int64, id, name string, now int64) (int64, error) {
 	if strings.Contains(id, "/") {
 		return 0, fault.Invalid("project_id",
-			"project_id %s is not an existing project; the id of a new project has no slash",
+			"{} %s is not an existing project; the id of a new project has no slash",
 			fault.Show(id))
 	}
 	if name == "" {

@@ -20,21 +20,23 @@ func TestPreparedPassagesAreReusedByTheirText(t *testing.T) {
 	}
 	missing := p.Add(content, size, map[string][]float32{strings.TrimSpace(second): {0, 1}})
 	if len(missing) != 1 || !strings.Contains(missing[0], "tea") {
-		t.Fatalf("without a vector are %q", missing)
+		t.Fatalf(`without a vector are %q, want one that contains "tea"`, missing)
 	}
 	p.SetVectors(missing, [][]float32{{1, 0}})
 	if again := p.Add(content, size, nil); again != nil {
-		t.Errorf("prepared again: %q", again)
+		t.Errorf("prepared again: %q, want nil", again)
 	}
 	passages, complete := p.Assemble(content, size)
 	if !complete || len(passages) != 2 || !slices.Equal(passages[0].Vector, []float32{1, 0}) ||
 		!slices.Equal(passages[1].Vector, []float32{0, 1}) {
-		t.Errorf("they are %+v, %v", passages, complete)
+		t.Errorf("they are %+v, %v, want complete, with 2 passages of vectors %v and %v", passages, complete,
+			[]float32{1, 0}, []float32{0, 1})
 	}
 	changed := second + "\n\n" + third
 	passages, complete = p.Assemble(changed, size)
 	if complete || len(passages) != 2 || passages[1].Vector != nil || passages[1].Indexed == "" {
-		t.Errorf("with a passage that is not prepared they are %+v, %v", passages, complete)
+		t.Errorf("with a passage that is not prepared they are %+v, %v, want incomplete, with 2 passages, the "+
+			"second with text and without a vector", passages, complete)
 	}
 	for i, plain := range Split(changed, size) {
 		if got := passages[i]; got.Start != plain.Start || got.Length != plain.Length || got.Indexed != plain.Indexed {
@@ -46,10 +48,10 @@ func TestPreparedPassagesAreReusedByTheirText(t *testing.T) {
 func TestAContentOfWhiteSpaceIsOneBlankPassage(t *testing.T) {
 	p := Prepared{}
 	if missing := p.Add(" \n", 40, nil); missing != nil {
-		t.Errorf("to embed: %q", missing)
+		t.Errorf("to embed: %q, want nil", missing)
 	}
 	passages, complete := p.Assemble(" \n", 40)
 	if !complete || len(passages) != 1 || !passages[0].Blank || passages[0].Length != 2 {
-		t.Errorf("they are %+v, %v", passages, complete)
+		t.Errorf("they are %+v, %v, want complete, with one blank passage of length 2", passages, complete)
 	}
 }

@@ -11,10 +11,11 @@ const DefaultCollection = "default"
 // Viewer is the caller in terms of rows: what a view of the store can see. It is found at the beginning of each
 // transaction.
 type Viewer struct {
-	User     int64   // row of the user; 0: has stored nothing yet and is a member of no project
-	Limited  bool    // sees data in projects only
-	Projects []int64 // rows, when limited
-	Bounds           // what has expired is not there, and what is not valid now is not shown
+	User      int64   // row of the user; 0: has stored nothing yet and is a member of no project
+	Limited   bool    // sees data in projects only
+	Projects  []int64 // rows, when limited
+	Bounds            // what has expired is not there, and what is not valid now is not shown
+	Namespace string  // of the user: ids and names that the caller gives are those of users in it
 }
 
 // FromMemory joins the tables that the visibility conditions refer to.
@@ -30,6 +31,9 @@ const (
 		`WHERE user_id = ?`
 	WritableBy = SharedWith + ` AND role IN ('writer', 'owner')`
 )
+
+// Namespaces need no condition of their own: rows of users decide, and all people of a project are of one namespace,
+// which triggers of the schema enforce.
 
 // Visible is the condition for seeing a partition: data in a project belongs to the project, so only its members see
 // it; only the owner of the collection sees the rest. A limited view sees its projects only.

@@ -143,10 +143,10 @@ func (w *Writer) AddLinks(memory int64, related []string) error {
 		switch {
 		case len(targets) == 0:
 			return fault.New(fault.KindNotFound, "related_memory_ids",
-				"related_memory_ids[%d]: memory %s not found, or you have no access to it", i, fault.Show(id))
+				"{}[%d]: memory %s not found, or you have no access to it", i, fault.Show(id))
 		case targets[0] == memory:
 			return fault.Invalid("related_memory_ids",
-				"related_memory_ids[%d] is the memory itself (%s); a memory is related to others", i, fault.Show(id))
+				"{}[%d] is the memory itself (%s); a memory is related to others", i, fault.Show(id))
 		}
 		if _, err := w.Tx.Exec(`INSERT INTO memory_link (memory_id, related_id, position) VALUES (?, ?, ?)
 			ON CONFLICT (memory_id, related_id) DO UPDATE SET position = excluded.position`, memory, targets[0], i); err != nil {
@@ -243,10 +243,10 @@ func checkOwnVector(at *Place, model string, own []float32) error {
 		return nil
 	case at.OwnProfile == 0:
 		return fault.Invalid("embedding",
-			"embedding is not allowed in collection %s, whose vectors %s makes; only a collection with own_vectors takes your "+
+			"{} is not allowed in collection %s, whose vectors %s makes; only a collection with {own_vectors} takes your "+
 				"own vectors", fault.Show(at.collection), fault.Show(model))
 	case len(own) != at.OwnSize:
-		return fault.Invalid("embedding", "embedding has %d dimensions, but the vectors of collection %s have %d", len(own),
+		return fault.Invalid("embedding", "{} has %d dimensions, but the vectors of collection %s have %d", len(own),
 			fault.Show(at.collection), at.OwnSize)
 	}
 	return nil
@@ -286,8 +286,7 @@ func (w *Writer) ReplacePassages(memory, partition int64, passages []Passage, ow
 	if _, _, err := w.AddPassages(memory, at, passages, own, tags); err != nil {
 		return err
 	}
-	_, err = w.Tx.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory)
-	return err
+	return w.Tx.Changes().Add(memory)
 }
 
 // PlainMemory holds the fields of a memory that background work needs.

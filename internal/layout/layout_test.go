@@ -51,7 +51,7 @@ func TestTheSameGraphGetsTheSamePlaces(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	again, err := Places(t.Context(), 1500, edges)
 	if err != nil || !slices.Equal(first, again) {
-		t.Fatal("other places", err)
+		t.Fatalf("other places %v, want no error and first %v", err, again)
 	}
 }
 
@@ -74,7 +74,8 @@ func TestNeighboursLieTogether(t *testing.T) {
 	}
 	t.Logf("edges are %.2f long, others lie %.2f apart", connected, any)
 	if connected > any/3 || connected < 0.1 || connected > 12 {
-		t.Errorf("edges are %.2f long, others lie %.2f apart", connected, any)
+		t.Errorf("edges are %.2f long, others lie %.2f apart, want connected at most %v, connected at least 0.1 and "+
+			"connected at most 12", connected, any, any/3)
 	}
 }
 
@@ -123,7 +124,7 @@ func TestEdgesThatAreNoneCountForNothing(t *testing.T) {
 	odd, err := Places(t.Context(), 4,
 		[]Edge{{0, 1, 1}, {1, 2, 1}, {3, 3, 1}, {-1, 2, 1}, {0, 9, 1}, {0, 3, 0}, {0, 3, -1}, {0, 3, float32(math.NaN())}})
 	if err != nil || !slices.Equal(plain, odd) {
-		t.Errorf("%v and %v, %v", plain, odd, err)
+		t.Errorf("%v and %v, %v, want no error and plain %v", plain, odd, err, odd)
 	}
 	for n := range 3 {
 		places, err := Places(t.Context(), n, nil)
@@ -138,7 +139,7 @@ func TestLayoutsCanBeGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Places(ctx, 1000, clusters(1000, 5)); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 }
 

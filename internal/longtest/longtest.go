@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/passwords"
 )
 
 // variable is the environment variable that enables all long tests.
@@ -30,6 +32,15 @@ func Part(i, short, quick int) bool {
 		return i%short == 0
 	}
 	return true
+}
+
+// Size returns how many of something to make: all of them in the long form, quick of them without the variable or with
+// -short.
+func Size(all, quick int) int {
+	if All() {
+		return all
+	}
+	return quick
 }
 
 // Keys returns the keys of a table's entries to try, in order: entry i of the sorted keys as Part says.
@@ -56,4 +67,13 @@ func Main(m *testing.M) int {
 		debug.SetGCPercent(400)
 	}
 	return m.Run()
+}
+
+// MainWithCheapPasswords does the same for a package whose tests set many passwords. They cost what they do in use only
+// in the long form; internal/passwords tests the cost itself.
+func MainWithCheapPasswords(m *testing.M) int {
+	if !On() {
+		passwords.CheapForTests()
+	}
+	return Main(m)
 }

@@ -45,3 +45,15 @@ func TestOnlySkipsWithoutTheVariable(t *testing.T) {
 		})
 	}
 }
+
+func TestSizeIsWholeInTheLongFormOnly(t *testing.T) {
+	for value, want := range map[string]int{"": 3, "1": 90} {
+		if testing.Short() {
+			want = 3
+		}
+		t.Setenv(variable, value)
+		if got := Size(90, 3); got != want {
+			t.Errorf("with %s=%q: got Size(90, 3) = %d, want %d", variable, value, got, want)
+		}
+	}
+}

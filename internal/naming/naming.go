@@ -86,7 +86,7 @@ func Find(tx db.Tx, v kernel.Viewer, id, name string) (*Project, error) {
 // DisagreeingID is the error for an unknown id with the name of a project.
 func DisagreeingID(id, name string, named Project) error {
 	return fault.Invalid("project_id",
-		"project_name %s and project_id %s disagree: the project of that name has the id %s; "+
+		"{project_name} %s and {project_id} %s disagree: the project of that name has the id %s; "+
 			"give one of the two",
 		fault.Show(name), fault.Show(id), fault.Whole(named.Ref()))
 }
@@ -105,7 +105,7 @@ func Agreeing(tx db.Tx, v kernel.Viewer, found Project, id, name string) (*Proje
 		return &found, nil
 	}
 	return nil, fault.Invalid("project_name",
-		"project_name %s and project_id %s disagree: that project is named %s; give one of the two",
+		"{} %s and {project_id} %s disagree: that project is named %s; give one of the two",
 		fault.Show(name), fault.Show(id), fault.Show(found.Name))
 }
 
@@ -147,7 +147,7 @@ func Only(argument, value string, fitting []Project) (*Project, error) {
 	if n := len(fitting) - len(refs); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return nil, fault.Invalid(argument, "%s %s fits %d projects; give project_id as one of %s%s", argument,
+	return nil, fault.Invalid(argument, "{} %s fits %d projects; give {project_id} as one of %s%s",
 		fault.Show(value),
 		len(fitting), strings.Join(refs, ", "), more)
 }

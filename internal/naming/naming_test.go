@@ -139,7 +139,7 @@ func TestFormerNamesLeadToTheirProject(t *testing.T) {
 				want.former)
 		}
 		if noted := len(found.Notes()) > 0; noted != (want.former != "") {
-			t.Errorf("%q: got the notes %q", name, found.Notes())
+			t.Errorf("%q: got the notes %q, want some only for a former name", name, found.Notes())
 		}
 	}
 }

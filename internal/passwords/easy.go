@@ -179,4 +179,5 @@ tiger tigger together toor topsecret toyota truelove trustno trustnoone tuesday 
 user
 username userpassword vacation veronica victoria volleyball wachtwoord warrior website wednesday weekend welcome
 whatever
-white william willkommen windows winner winter wizard wolverine yamaha yankees yellow yourpassword zxcvbn zxcvbnm пароль`
+white william willkommen windows winner winter wizard wolverine yamaha yankees yellow yourpassword zxcvbn zxcvbnm
+пароль`

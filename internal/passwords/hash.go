@@ -31,20 +31,20 @@ func (h Hasher) New(ctx context.Context, argument, password, name string) (strin
 	prepared, ok := prepare(password)
 	switch { // no message contains the password itself
 	case len(password) > longest || len(prepared) > longest:
-		return "", fault.New(fault.KindTooLarge, argument, "%s is longer than %d bytes, which are the most allowed", argument,
+		return "", fault.New(fault.KindTooLarge, argument, "{} is longer than %d bytes, which are the most allowed",
 			longest)
 	case !ok:
 		return "", fault.Invalid(argument,
-			"%s is not valid UTF-8 or contains a control character; any other characters are allowed", argument)
+			"{} is not valid UTF-8 or contains a control character; any other characters are allowed")
 	case utf8.RuneCountInString(prepared) < Shortest:
-		return "", fault.Invalid(argument, "%s is shorter than %d characters, which are the least allowed", argument,
+		return "", fault.Invalid(argument, "{} is shorter than %d characters, which are the least allowed",
 			Shortest)
 	case foldname.Key(prepared) == foldname.Key(name):
-		return "", fault.Invalid(argument, "%s is the user's name; choose another", argument)
+		return "", fault.Invalid(argument, "{} is the user's name; choose another")
 	}
 	if why := Easy(prepared, name); why != "" {
 		return "", fault.Invalid(argument,
-			"%s is %s, which is guessed soon; choose another, such as some words that do not belong together", argument, why)
+			"{} is %s, which is guessed soon; choose another, such as some words that do not belong together", why)
 	}
 	return h.hash(ctx, prepared)
 }
@@ -117,8 +117,8 @@ type hashCost struct {
 	threads uint8
 }
 
-// CheapForTests lets new hashes cost next to nothing until the process ends. Only a TestMain calls it, before anything
-// is hashed.
+// CheapForTests lets new hashes cost next to nothing until the process ends. Only a TestMain calls it, through
+// internal/longtest, before anything is hashed.
 func CheapForTests() { presentCost = hashCost{memory: 8, time: 1, threads: 1} }
 
 // presentCost is the cost of new hashes. Of the settings that the OWASP Password Storage Cheat Sheet counts as equally

@@ -8,7 +8,10 @@ type Explanation struct {
 	Words, Meaning, Late Part // the memory by itself
 	Exact                float32
 	Asking, Speaker      float32
-	Lenders              []Lender // what was said around it, in the order of the conversation
+
+	Recency, Importance, State Part // see Priors
+
+	Lenders []Lender // what was said around it, in the order of the conversation
 }
 
 // Part is one kind of evidence: how strong it is, 0 to 1, and what it adds to the score.
@@ -24,25 +27,16 @@ type Lender struct {
 	Gain  float32
 }
 
-func (r *Ranking) explain(row int64, explanation func() *Explanation) {
-	if r.Explanations != nil {
-		r.Explanations[row] = explanation()
-	}
-}
-
 func (r *Ranking) explanation(s shares, o own, l lent, members []index.Member, sums []float32, i int,
 	anyExact, exact bool) *Explanation {
-	factor := float32(1)
 	e := &Explanation{}
-	if anyExact {
-		factor = 1 - exactShare
-		if exact {
-			e.Exact = exactShare
-		}
+	factor := tierFactor(anyExact) / r.Priors.scale()
+	if anyExact && exact {
+		e.Exact = exactShare
 	}
 	inConversation := members[i].Turn != nil
 	if inConversation {
-		factor /= r.Weights.scale()
+		factor /= l.scale
 	}
 	e.Words = Part{o.words, factor * s.words * o.words}
 	e.Meaning = Part{o.meaning, factor * s.meaning * o.meaning}
@@ -60,7 +54,7 @@ func (r *Ranking) explanation(s shares, o own, l lent, members []index.Member, s
 		gains[g.place] += g.gain
 	}
 	for j := max(0, i-AroundReach); j <= min(len(members)-1, i+AroundReach); j++ {
-		if gains[j] > 0 {
+		if gains[j] != 0 {
 			e.Lenders = append(e.Lenders, Lender{Row: members[j].Row, ID: members[j].ID, Place: j - i,
 				Asks: j == i-1 && l.answer > 0, Value: sums[j], Gain: factor * gains[j]})
 		}

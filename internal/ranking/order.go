@@ -14,6 +14,14 @@ func tiered(score float32, anyExact, exact bool) float32 {
 	return (1 - exactShare) * score
 }
 
+// tierFactor is what all evidence but that of exact terms is multiplied with.
+func tierFactor(anyExact bool) float32 {
+	if anyExact {
+		return 1 - exactShare
+	}
+	return 1
+}
+
 // inTiers returns the hits in their order, those with an exact term before the others. Scores descend from at most 1:
 // what comes later has no higher one than what comes before.
 func inTiers(all []ranked) []index.Hit {
@@ -21,7 +29,9 @@ func inTiers(all []ranked) []index.Hit {
 	for _, exact := range []bool{true, false} {
 		for i := range all {
 			if all[i].exact == exact {
-				hits = append(hits, all[i].hit)
+				hits = append(hits, *all[i].hit)
+				hit := &hits[len(hits)-1]
+				hit.Score, hit.Confidence = all[i].score, all[i].confidence
 			}
 		}
 	}

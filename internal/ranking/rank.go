@@ -1,9 +1,11 @@
 package ranking
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/static"
 )
 
 // Ranking ranks the candidates of one query.
@@ -17,102 +19,186 @@ type Ranking struct {
 
 	// Explanations, if not nil, gets one for each hit, by row.
 	Explanations map[int64]*Explanation
+
+	Priors Priors
+	Failed error // once ranked: why the priors are not known
 }
 
 // exactShare is the part of a score that containing an exact term decides: what contains one comes before all else.
 const exactShare = 0.5
 
-// ranked is a memory with all evidence.
+// ranked is a memory with all evidence. Hits are large, so they stay where they are until all are in order.
 type ranked struct {
-	hit   index.Hit
-	exact bool
+	hit        *index.Hit
+	score      float32
+	confidence float32
+	exact      bool
+}
+
+func compare(a, b ranked) int {
+	if a.score != b.score {
+		return cmp.Compare(b.score, a.score)
+	}
+	return cmp.Or(cmp.Compare(a.hit.ID, b.hit.ID), cmp.Compare(a.hit.Row, b.hit.Row))
 }
 
 // Again returns the ranking in the form that searches take.
 func (r *Ranking) Again() *index.Again {
-	return &index.Again{Depth: Depth, Reach: Reach, Rank: r.Rank}
+	return &index.Again{Depth: Depth, Reach: Reach, Bounds: 2 * nextTo, Rank: r.Rank}
 }
 
 // Rank orders what a query has found: first the best candidates and their next neighbours, by all evidence, then the
 // other candidates as they are. Memories with an exact term come first in any case. The order does not depend on how
 // many candidates there are beyond the first Depth.
 func (r *Ranking) Rank(found index.Found) []index.Hit {
-	r.Confident = 0
-	question := r.Question.ask(found.Weights)
-	defer question.Close()
-	inTurn := r.Weights.shares(r.HasVector, question != nil, false)
-	alone := r.Weights.shares(r.HasVector, question != nil, true)
-	named := r.Question.namer()
+	r.Confident, r.Failed = 0, nil
+	t := task{Ranking: r, found: &found, question: r.Question.ask(found.Weights), named: r.Question.namer()}
+	defer t.question.Close()
+	t.inTurn = r.Weights.shares(r.HasVector, t.question != nil, false)
+	t.alone = r.Weights.shares(r.HasVector, t.question != nil, true)
+	t.all = make([]ranked, 0, max(4*Depth, len(found.Hits)))
+	chosen := choose(found)
+	for n, members := range found.Neighbourhoods {
+		t.neighbourhood(members, chosen[n])
+	}
+	t.addPriors()
+	for i := range t.all {
+		t.all[i].score = tiered(t.all[i].score, found.Exact > 0, t.all[i].exact)
+	}
+	front := make(map[int64]bool, len(t.all)) // the rows of those ranked by all evidence
+	if len(found.Hits) > len(found.Ranked) {
+		for i := range t.all {
+			front[t.all[i].hit.Row] = true
+		}
+	}
+	slices.SortFunc(t.all, compare)
+	for i := len(found.Ranked); i < len(found.Hits); i++ {
+		if hit := &found.Hits[i]; !front[hit.Row] {
+			t.addFurther(hit)
+		}
+	}
+	return inTiers(t.all)
+}
 
-	// The candidates among the members, and the ones next to them.
-	chosen := make([][]bool, len(found.Neighbourhoods))
-	for i, members := range found.Neighbourhoods {
-		chosen[i] = make([]bool, len(members))
+// task is the ranking of what one query has found.
+type task struct {
+	*Ranking
+	found         *index.Found
+	question      *static.Question // nil = no late interaction
+	named         func(speaker string) bool
+	inTurn, alone shares
+
+	owns []own // of one neighbourhood after another
+	sums []float32
+	runs []int32
+	all  []ranked
+}
+
+// neighbourhood adds the chosen members of a neighbourhood that may be hits, with the evidence of all its members.
+func (t *task) neighbourhood(members []index.Member, chosen []place) {
+	t.owns = slices.Grow(t.owns[:0], len(members))[:len(members)]
+	t.sums = slices.Grow(t.sums[:0], len(members))[:len(members)]
+	owns, sums := t.owns, t.sums
+	s := t.inTurn
+	if len(members) > 0 && members[0].Turn == nil {
+		s = t.alone
+	}
+	for i := range members {
+		m := &members[i]
+		owns[i] = own{words: words(t.found.Stats, m.Parts), meaning: meaning(m.Parts)}
+		if t.worthComparing(&owns[i], chosen[i]) {
+			owns[i].late = late(t.question, m.Words)
+		}
+		owns[i].weigh(s)
+		sums[i] = owns[i].sum
+	}
+	t.runs = runs(t.runs, members)
+	for i := range members {
+		m := &members[i]
+		if chosen[i] == farther || !m.Kept {
+			continue
+		}
+		var l lent
+		one := ranked{hit: &m.Hit, score: sums[i], exact: t.found.HasExact(m.Parts)}
+		if m.Turn != nil {
+			t.settle(members, s, i)
+			l = t.Weights.around(members, sums, t.runs, i, t.named)
+			one.score = max(0, (sums[i]+l.sum())/l.scale)
+		}
+		one.confidence = confidence(owns[i], one.exact, l.most)
+		if one.confidence >= 0.5 {
+			t.Confident++
+		}
+		t.all = append(t.all, one)
+		if t.Explanations != nil {
+			t.Explanations[m.Row] = t.explanation(s, owns[i], l, members, sums, i, t.found.Exact > 0, one.exact)
+		}
+	}
+}
+
+// settle makes sure that the best around a place are so by themselves, and not by a bound of their cosine. Those up to
+// two places away have none.
+func (t *task) settle(members []index.Member, s shares, i int) {
+	for _, reach := range [...]int{NearReach, AroundReach} {
+		for {
+			at := best(t.sums, i, reach)
+			m := &members[at]
+			if !m.Bound {
+				break
+			}
+			t.found.Compare(m)
+			t.owns[at] = own{words: words(t.found.Stats, m.Parts), meaning: meaning(m.Parts)}
+			t.owns[at].weigh(s)
+			t.sums[at] = t.owns[at].sum
+		}
+	}
+}
+
+// worthComparing tells whether late interaction counts for a memory: it sharpens what words or meaning find, and alone
+// finds nothing. A neighbour has to have more of them than a candidate.
+func (t *task) worthComparing(o *own, at place) bool {
+	if at == farther || o.words <= 0 && o.meaning <= leastMeaning {
+		return false
+	}
+	return at == candidate || t.Weights.Words*o.words+t.Weights.Meaning*o.meaning >= leastOwn
+}
+
+// addFurther adds a candidate beyond the best.
+func (t *task) addFurther(hit *index.Hit) {
+	one := ranked{hit: hit, score: hit.Score, exact: t.found.HasExact(hit.Parts)}
+	one.confidence = confidence(own{words: words(t.found.Stats, hit.Parts), meaning: meaning(hit.Parts)}, one.exact, 0)
+	t.all = append(t.all, one)
+	if t.Explanations != nil {
+		t.Explanations[hit.Row] = t.briefly(*hit, t.found.Stats)
+	}
+}
+
+// place is where a member of a neighbourhood stands.
+type place uint8
+
+const (
+	farther   place = iota
+	next            // up to nextTo places beside a candidate
+	candidate       // one of the first Depth
+)
+
+// choose tells where the members stand.
+func choose(found index.Found) [][]place {
+	members := 0
+	for _, list := range found.Neighbourhoods {
+		members += len(list)
+	}
+	room := make([]place, members)
+	chosen := make([][]place, len(found.Neighbourhoods))
+	for i, list := range found.Neighbourhoods {
+		chosen[i], room = room[:len(list)], room[len(list):]
 	}
 	for _, p := range found.Ranked {
 		of := chosen[p.Neighbourhood]
 		for j := max(0, p.Member-nextTo); j <= min(len(of)-1, p.Member+nextTo); j++ {
-			of[j] = true
+			of[j] = max(of[j], next)
 		}
+		of[p.Member] = candidate
 	}
-	var all []ranked
-	var front map[int64]bool // the rows of those, if there are more
-	if len(found.Hits) > len(found.Ranked) {
-		front = make(map[int64]bool, 2*Depth)
-	}
-	var owns []own
-	var sums []float32
-	for n, members := range found.Neighbourhoods {
-		owns = slices.Grow(owns[:0], len(members))[:len(members)]
-		sums = slices.Grow(sums[:0], len(members))[:len(members)]
-		s := inTurn
-		if len(members) > 0 && members[0].Turn == nil {
-			s = alone
-		}
-		for i := range members {
-			m := &members[i]
-			owns[i] = own{words: words(found.Stats, m.Parts), meaning: meaning(m.Parts)}
-			// Late interaction sharpens what words or meaning find; alone it finds nothing.
-			if chosen[n][i] && (owns[i].words > 0 || owns[i].meaning > leastMeaning) {
-				owns[i].late = late(question, m.Words)
-			}
-			owns[i].weigh(s)
-			sums[i] = owns[i].sum
-		}
-		for i := range members {
-			if !chosen[n][i] || !members[i].Kept {
-				continue
-			}
-			hit := members[i].Hit
-			var l lent
-			hit.Score = sums[i]
-			if members[i].Turn != nil {
-				l = r.Weights.around(members, sums, i, named)
-				hit.Score = max(0, (sums[i]+l.sum())/r.Weights.scale())
-			}
-			exact := found.HasExact(hit.Parts)
-			hit.Confidence = confidence(owns[i], exact, l.most)
-			if hit.Confidence >= 0.5 {
-				r.Confident++
-			}
-			hit.Score = tiered(hit.Score, found.Exact > 0, exact)
-			all = append(all, ranked{hit, exact})
-			if front != nil {
-				front[hit.Row] = true
-			}
-			r.explain(hit.Row, func() *Explanation {
-				return r.explanation(s, owns[i], l, members, sums, i, found.Exact > 0, exact)
-			})
-		}
-	}
-	slices.SortFunc(all, func(a, b ranked) int { return index.CompareHits(&a.hit, &b.hit) })
-	for _, hit := range found.Hits[len(found.Ranked):] {
-		if !front[hit.Row] {
-			exact := found.HasExact(hit.Parts)
-			hit.Confidence = confidence(own{words: words(found.Stats, hit.Parts), meaning: meaning(hit.Parts)}, exact, 0)
-			all = append(all, ranked{hit, exact})
-			r.explain(hit.Row, func() *Explanation { return r.briefly(hit, found.Stats) })
-		}
-	}
-	return inTiers(all)
+	return chosen
 }

@@ -1,9 +1,11 @@
 package ranking
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/calibrate"
@@ -66,7 +68,7 @@ func TestConversationEvidenceIsItsFormula(t *testing.T) {
 	}
 	members[7].Turn.Asks, members[7].Turn.Speaker = false, "Ann"
 	if got := scores(r.Rank(candidates(found(members))))[17]; !same(got, float32(want+(0.05-0.15)/2.1)) {
-		t.Errorf("score %v of who is not named and does not ask", got)
+		t.Errorf("got the score %v without a name in text or question, want %v", got, float32(want+(0.05-0.15)/2.1))
 	}
 }
 
@@ -119,7 +121,7 @@ func TestExactTermsComeFirst(t *testing.T) {
 	last := float32(1)
 	for _, h := range hits {
 		if h.Score > last || h.Score < 0 {
-			t.Errorf("score %v after %v", h.Score, last)
+			t.Errorf("score %v after %v, want score at most %v and score at least 0", h.Score, last, last)
 		}
 		last = h.Score
 	}
@@ -145,7 +147,8 @@ func TestOrderDoesNotDependOnTheLimit(t *testing.T) {
 			fewer.Hits = f.Hits[:n]
 			for i, h := range (&Ranking{Weights: Default}).Rank(fewer)[:n] {
 				if h.Row != all[i].Row || h.Score != all[i].Score {
-					t.Fatalf("place %d of %d is %+v, and %+v of all", i, n, h, all[i])
+					t.Fatalf("place %d of %d is %+v, and %+v of all, want row %v and score %v", i, n, h, all[i], all[i].Row,
+						all[i].Score)
 				}
 			}
 		}
@@ -238,5 +241,82 @@ func TestConfidenceIsOfTheEvidence(t *testing.T) {
 	}
 	if r.Confident != probable {
 		t.Errorf("%d are counted as probable, want %d: those with all evidence", r.Confident, probable)
+	}
+}
+
+// TestPriorsAreAddedToTheScore computes scores by hand, with their explanations, and without an answer.
+func TestPriorsAreAddedToTheScore(t *testing.T) {
+	one, two := turnsOf(1, 0.6), turnsOf(2, 0.5)
+	one[0].Turn, two[0].Turn = nil, nil
+	f := candidates(found(one, two))
+	r := Ranking{Weights: Default, Explanations: map[int64]*Explanation{}}
+	r.Priors = Priors{Weights: Prior{Recency: 0.2, Importance: 0.1, State: 0.3},
+		Of: func(rows []int64) (map[int64]Prior, error) {
+			slices.Sort(rows)
+			if !slices.Equal(rows, []int64{1, 2}) {
+				t.Errorf("asked for %v, want 1 and 2", rows)
+			}
+			return map[int64]Prior{2: {Recency: 1, Importance: 0.5, State: 0.25}}, nil
+		}}
+	hits := r.Rank(f)
+	if len(hits) != 2 || hits[0].Row != 2 {
+		t.Fatalf("%+v; want memory 2 first", hits)
+	}
+	got := scores(hits)
+	for row, want := range map[int64]float32{1: 0.6 / 1.6, 2: (0.5 + 0.2 + 0.05 + 0.075) / 1.6} {
+		if !same(got[row], want) {
+			t.Errorf("score of %d is %v, want %v", row, got[row], want)
+		}
+		e := r.Explanations[row]
+		if sum := e.Words.Gain + e.Recency.Gain + e.Importance.Gain + e.State.Gain; !same(sum, want) {
+			t.Errorf("the explanation of %d adds up to %v, want %v", row, sum, want)
+		}
+	}
+	want := errors.New("the disk is gone")
+	r.Priors.Of = func([]int64) (map[int64]Prior, error) { return nil, want }
+	if r.Rank(f); !errors.Is(r.Failed, want) {
+		t.Errorf("failed with %v, want %v", r.Failed, want)
+	}
+}
+
+// TestChatsLendLess computes a score where half of the messages around follow one by the same speaker, and where people
+// take turns or are not known.
+func TestChatsLendLess(t *testing.T) {
+	w := Weights{Words: 1, Before: 0.1, Before2: 0.2, After: 0.3, After2: 0.05, Near: 0.5, Around: 0.6, Chat: 0.4,
+		Same: 0.3}
+	members := turnsOf(10, 0.2, 0.1, 0.4, 0.5, 0.1, 0.2, 0.3)
+	score := func(speakers string) float32 {
+		for i, s := range strings.Split(speakers, "") {
+			members[i].Turn.Speaker = strings.Trim(s, "-")
+		}
+		r := Ranking{Weights: w, Explanations: map[int64]*Explanation{}}
+		got := scores(r.Rank(candidates(found(members))))[13]
+		sum := r.Explanations[13].Words.Gain
+		for _, l := range r.Explanations[13].Lenders {
+			sum += l.Gain
+		}
+		if !same(sum, got) {
+			t.Errorf("%q: the explanation adds up to %v, want %v", speakers, sum, got)
+		}
+		return got
+	}
+	of := func(chat, before float32) float32 {
+		less := 1 - w.Chat*chat
+		lent := less*(w.Before*0.4+w.Before2*0.1+w.After*0.1+w.After2*0.2+w.Near*0.5) + w.Around*0.5 - before
+		return (0.5 + lent) / (1 + less*w.Near + w.Around)
+	}
+	for _, test := range []struct {
+		speakers string // one letter each; - = not known
+		want     float32
+	}{
+		{"ababaab", of(1./6, 0)},
+		{"aabbaab", of(3./6, 0.3*3/6*0.4)},
+		{"aaaaaaa", of(1, 0.3*0.4)},
+		{"-------", of(0, 0)},
+	} {
+		got := score(test.speakers)
+		if !same(got, test.want) {
+			t.Errorf("%q: score %v, want %v", test.speakers, got, test.want)
+		}
 	}
 }

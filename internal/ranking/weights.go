@@ -35,6 +35,11 @@ type Weights struct {
 	Near, Around    float32 // of the best within NearReach and AroundReach places, itself included
 	Asking          float32 // of itself, 1 if it asks
 	Speaker         float32 // 1 if the query names its speaker
+
+	// In a chat people send several messages in a row, answer late and talk about several things at once. Chat says how
+	// much less Before, Before2, After, After2 and Near count where all messages around are by the same speaker, and Same
+	// how much the one before it counts less if that is by the same speaker.
+	Chat, Same float32
 }
 
 // The reach of Near and Around in places to both sides.
@@ -46,6 +51,10 @@ const (
 // leastMeaning is the cosine above which a memory without a word of the query is compared token by token.
 const leastMeaning = 0.1
 
+// leastOwn is the evidence by words and meaning, weighed, from which on a neighbour of a candidate is compared token by
+// token. Below it, the neighbour lends little in any case.
+const leastOwn = 0.05
+
 // Depth is how many candidates are ranked with all evidence, and nextTo how many places beside each of them.
 const (
 	Depth  = 30
@@ -56,11 +65,11 @@ const (
 const Reach = nextTo + AroundReach
 
 // Default are the weights of searches. Those of a memory by itself were fitted on the development part of LoCoMo,
-// those of conversations on it and on that of REALTALK together.
+// those of conversations on it and on that of REALTALK together; Chat and Same tell the two apart.
 var Default = Weights{
 	Words: 0.65, Meaning: 0.35, Late: 0.30, AloneMeaning: 0.45, AloneLate: 0.20, Known: 1,
-	Before: 0.05, Before2: 0.23, After: 0.20, After2: 0.06, Answer: 0.40, Near: 0.32, Around: 0.42,
-	Asking: -0.06, Speaker: 0.10,
+	Before: 0.05, Before2: 0.23, After: 0.20, After2: 0.06, Answer: 0.50, Near: 0.32, Around: 0.42,
+	Asking: -0.06, Speaker: 0.10, Chat: 0.3, Same: 0.22,
 }
 
 // For returns the weights for a question. builtin tells whether the vectors compared are the built-in model's, of which

@@ -97,7 +97,7 @@ func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 			err := row.Scan(&partition, &n)
 			fitting[partition] = n
 			return err
-		}, `SELECT m.partition_id, count(*) `+from+` GROUP BY +m.partition_id`, args...)
+		}, `SELECT +m.partition_id, count(*) `+from+` GROUP BY +m.partition_id`, args...)
 	}
 	for i := range sel.Partitions {
 		p := &sel.Partitions[i]

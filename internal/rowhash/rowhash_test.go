@@ -24,7 +24,7 @@ func TestHashesTellRowsApart(t *testing.T) {
 	for i, row := range rows {
 		sum := string(mustHash(t, "x,y", row...))
 		if j, ok := seen[sum]; ok {
-			t.Errorf("rows %d and %d have one hash", i, j)
+			t.Errorf("rows %d and %d have the same hash, want two", i, j)
 		}
 		seen[sum] = i
 	}
@@ -32,7 +32,7 @@ func TestHashesTellRowsApart(t *testing.T) {
 
 func TestAHashIsTheSameWithANewEmptyColumn(t *testing.T) {
 	if !bytes.Equal(mustHash(t, "x,y", "a", int64(1)), mustHash(t, "x,new,y", "a", nil, int64(1))) {
-		t.Error("a new column that is empty changes the hash")
+		t.Error("a new column that is empty changes the hash, want the same hash")
 	}
 }
 
@@ -47,7 +47,7 @@ func TestAHashOfALongTextIsThatOfAllOfIt(t *testing.T) {
 
 func TestValuesThatNoRowHoldsAreRefused(t *testing.T) {
 	if sum, err := Hash("x", []any{struct{}{}}); err == nil {
-		t.Errorf("%x", sum)
+		t.Errorf("got %x, want an error", sum)
 	}
 }
 
@@ -58,6 +58,6 @@ func TestXorIsASetOfRows(t *testing.T) {
 		t.Error("joining and leaving do not undo each other")
 	}
 	if got := Xor(nil, a); got == nil || len(got) != 0 {
-		t.Errorf("known damage becomes %x", got)
+		t.Errorf("got %x of known damage, want an empty slice that is not nil", got)
 	}
 }

@@ -45,7 +45,7 @@ func TestFilledStoresAreSound(t *testing.T) {
 			view := store.As(souvenir.Access{User: user.ID})
 			revisions, err := view.Revisions(t.Context(), filled.Memory)
 			if err != nil || len(revisions) == 0 {
-				t.Errorf("%d revisions, %v", len(revisions), err)
+				t.Errorf("%d revisions, %v, want no error and some revisions", len(revisions), err)
 			}
 			if _, err := view.GetFile(t.Context(), filled.File); err != nil {
 				t.Error(err)
@@ -57,7 +57,7 @@ func TestFilledStoresAreSound(t *testing.T) {
 			overview, err := view.Insights().Overview(t.Context(), souvenir.OverviewQuery{})
 			if err != nil || overview.Embedding.Pending != 0 || overview.Memories != filled.Memories ||
 				len(overview.Clients) == 0 {
-				t.Errorf("%+v, %v", overview, err)
+				t.Errorf("got %+v, %v, want no error, pending 0, memories %v and some clients", overview, err, filled.Memories)
 			}
 		})
 	}
@@ -74,7 +74,7 @@ func TestTextsAreTheSameEachTime(t *testing.T) {
 	}
 	first := texts()
 	if first != texts() {
-		t.Error("they differ")
+		t.Error("they differ, want the same texts twice")
 	}
 	if strings.ContainsAny(first, "{}") {
 		t.Errorf("a slot is left: %.2000s", first)

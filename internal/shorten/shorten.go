@@ -62,3 +62,16 @@ func Within(s string, most int) string {
 	}
 	return Characters(s, most-1) + "…"
 }
+
+// maxLine is the number of characters to which FirstLine cuts a line.
+const maxLine = 120
+
+// FirstLine returns the first line of a text that is not empty, at most 120 characters of it.
+func FirstLine(s string) string {
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); line != "" {
+			return Words(line, maxLine)
+		}
+	}
+	return ""
+}

@@ -1,7 +1,7 @@
 // Package simd has the inner products of small whole numbers, by the processor's wide registers where there are any.
 package simd
 
-// Width is what the width of rows must be a multiple of.
+// Width divides the width of all rows.
 const Width = 32
 
 // DotRows writes the inner products of a vector with rows of its width, which lie one after another, one to each place
@@ -33,7 +33,7 @@ func DotRowsPlain(rows []int8, vector []int16, products []int32) {
 	}
 }
 
-// Together is what the number of vectors of [DotVectors] is a multiple of.
+// Together divides the number of vectors of [DotVectors].
 const Together = 4
 
 // DotVectors writes the inner products of a row with vectors of its width, which lie one after another, one to each

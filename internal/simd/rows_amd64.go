@@ -34,14 +34,40 @@ func dotVectorsFast(row []int8, vectors []int16, products []int32) {
 //go:noescape
 func dotVectors(row *int8, vectors *int16, products *int32, groups, width int)
 
-// Prefetch tells the processor that a row will be read soon, so that several rows are on their way at once.
-func Prefetch(row []int8) {
-	if len(row) > 0 {
-		prefetch(&row[0], len(row))
+func unpackFast(row []int8, packed []byte, values *Values) {
+	if len(row) == 0 {
+		return
+	}
+	_ = packed[len(row)/2-1]
+	unpack(&row[0], &packed[0], values, len(row))
+}
+
+// unpack writes the numbers of a packed row; their count is a multiple of 32. It needs AVX2.
+//
+//go:noescape
+func unpack(row *int8, packed *byte, values *Values, width int)
+
+func addPackedFast(sum []float32, packed []byte, values *Values, scale float32) {
+	if len(sum) == 0 {
+		return
+	}
+	_ = packed[len(sum)/2-1]
+	addPacked(&sum[0], &packed[0], values, scale, len(sum))
+}
+
+// addPacked adds the numbers of a packed row; their count is a multiple of 32. It needs AVX2.
+//
+//go:noescape
+func addPacked(sum *float32, packed *byte, values *Values, scale float32, width int)
+
+// Prefetch tells the processor that some bytes will be read soon, so that several rows are on their way at once.
+func Prefetch(data []byte) {
+	if len(data) > 0 {
+		prefetch(&data[0], len(data))
 	}
 }
 
 // prefetch fetches cache lines.
 //
 //go:noescape
-func prefetch(row *int8, width int)
+func prefetch(data *byte, size int)

@@ -11,5 +11,11 @@ func dotVectorsFast(row []int8, vectors []int16, products []int32) {
 	DotVectorsPlain(row, vectors, products)
 }
 
-// Prefetch tells the processor that a row will be read soon, if it can be told.
-func Prefetch([]int8) {}
+func unpackFast(row []int8, packed []byte, values *Values) { UnpackPlain(row, packed, values) }
+
+func addPackedFast(sum []float32, packed []byte, values *Values, scale float32) {
+	AddPackedPlain(sum, packed, values, scale)
+}
+
+// Prefetch tells the processor that some bytes will be read soon, if it can be told.
+func Prefetch([]byte) {}

@@ -47,10 +47,10 @@ column: // 16 numbers of the row become words, and neighbouring products of word
 	VZEROUPPER
 	RET
 
-// func prefetch(row *int8, width int)
+// func prefetch(data *byte, size int)
 TEXT ·prefetch(SB), NOSPLIT, $0-16
-	MOVQ row+0(FP), SI
-	MOVQ width+8(FP), CX
+	MOVQ data+0(FP), SI
+	MOVQ size+8(FP), CX
 
 line:
 	PREFETCHT0 (SI)

@@ -47,25 +47,25 @@ func TestBackupIsOneSnapshotInOneFile(t *testing.T) {
 				blob(t, db, 1<<20)
 			}
 			if done > total {
-				t.Errorf("%d of %d", done, total)
+				t.Errorf("%d of %d, want at most %v", done, total, total)
 			}
 		}))
 		if len(steps) < 3 || len(steps) > 5 || !slices.IsSorted(steps) {
-			t.Errorf("steps %v: it began again, or has too few", steps)
+			t.Errorf("got steps %v, want 3 to 5 in rising order", steps)
 		}
 		if got := inFolder(t, filepath.Dir(path)); len(got) != 1 {
 			t.Errorf("%v lie there, want a length of 1", got)
 		}
 		copied := openTest(t, testConfig(path))
 		if got := names(t, copied); !slices.Equal(got, []string{"a", ""}) {
-			t.Errorf("the copy has %q", got)
+			t.Errorf("the copy has %q, want %v", got, []string{"a", ""})
 		}
 		must(t, copied.Write(t.Context(), insert("c")))
 		must(t, copied.Read(t.Context(), func(tx base.Tx) error {
 			var check string
 			err := tx.QueryRow("PRAGMA integrity_check").Scan(&check)
 			if check != "ok" {
-				t.Error(check)
+				t.Errorf(`got %v, want "ok"`, check)
 			}
 			return err
 		}))
@@ -82,7 +82,7 @@ func TestBackupOfAReadOnlyFile(t *testing.T) {
 	to := newFile(t)
 	must(t, readOnly.Backup(t.Context(), to, nil))
 	if got := names(t, openTest(t, testConfig(to))); !slices.Equal(got, []string{"a"}) {
-		t.Errorf("the copy has %q", got)
+		t.Errorf("the copy has %q, want %v", got, []string{"a"})
 	}
 }
 
@@ -101,11 +101,11 @@ func TestBackupTakesNoNameThatIsTaken(t *testing.T) {
 	}
 	mustBe(t, publish(path, path), fs.ErrExist)
 	if err := db.Backup(t.Context(), filepath.Join(path, "below"), nil); err == nil {
-		t.Error("a backup below a file is one")
+		t.Error("a backup below a file is one, want an error")
 	}
 	mustBe(t, db.Backup(t.Context(), filepath.Join(t.TempDir(), "none", "x"), nil), fs.ErrNotExist)
 	if err := db.Backup(t.Context(), "", nil); err == nil {
-		t.Error("a backup without a path is one")
+		t.Error("a backup without a path is one, want an error")
 	}
 }
 
@@ -143,12 +143,12 @@ func TestSnapshotIsDeletedWhenItIsClosed(t *testing.T) {
 		must(t, err)
 		must(t, f.Close())
 		if _, err := os.Stat(f.(*SnapshotFile).Name()); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is there: %v", f.(*SnapshotFile).Name(), err)
+			t.Errorf("%s is there: %v, want fs.ErrNotExist", f.(*SnapshotFile).Name(), err)
 		}
 		path := newFile(t)
 		must(t, os.WriteFile(path, content, 0o600))
 		if got := names(t, openTest(t, testConfig(path))); !slices.Equal(got, []string{"a"}) {
-			t.Errorf("the copy has %q", got)
+			t.Errorf("the copy has %q, want %v", got, []string{"a"})
 		}
 		if got := inFolder(t, temporary); len(got) != 0 {
 			t.Errorf("%v lie there, want none", got)
@@ -214,15 +214,16 @@ func TestCompactWritesTheFileAnew(t *testing.T) {
 		var pages int
 		must(t, db.Read(t.Context(), func(tx base.Tx) error { return tx.QueryRow("PRAGMA page_count").Scan(&pages) }))
 		if pages > 30 || len(names(t, db)) != 11 {
-			t.Errorf("%d pages, items %v", pages, names(t, db))
+			t.Errorf("%d pages, items %v, want at most 30 pages and 11 items", pages, names(t, db))
 		}
 		var store int
 		must(t, db.Write(t.Context(), func(tx base.Tx) error { return tx.QueryRow("PRAGMA temp_store").Scan(&store) }))
 		if store != 2 {
 			t.Errorf("temporary tables are kept in %d afterwards, want 2", store)
 		}
+		must(t, db.Write(t.Context(), insert("after"))) // what was last may have emptied the log
 		if db.memory != (db.LogSize() == 0) {
-			t.Errorf("the log has %d bytes", db.LogSize())
+			t.Errorf("the log has %d bytes, want none in memory, and some in a file", db.LogSize())
 		}
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -243,7 +244,7 @@ func TestReadOnlyOpeningLeavesNoTrace(t *testing.T) {
 		db, err := Open(t.Context(), c)
 		must(t, err)
 		if len(names(t, db)) != 1 {
-			t.Error("it cannot be read")
+			t.Errorf("got %v, want one name", names(t, db))
 		}
 		must(t, db.Close())
 		if got := inFolder(t, filepath.Dir(path)); len(got) != 1 || fileBytes(t, path) != before {
@@ -278,7 +279,7 @@ func TestAnyVersionOpensOlderFilesForReading(t *testing.T) {
 	c.AnyVersion = true
 	db = openTest(t, c)
 	if len(names(t, db)) != 1 {
-		t.Error("it cannot be read")
+		t.Errorf("got %v, want one name", names(t, db))
 	}
 	empty := newFile(t)
 	must(t, os.WriteFile(empty, nil, 0o600))

@@ -15,6 +15,11 @@ func (tx *Tx) Changes() db.Changes { return changes{tx} }
 
 type changes struct{ *Tx }
 
+func (c changes) Add(memory int64) error {
+	_, err := c.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory)
+	return err
+}
+
 // The mark is the number of the last row of the log.
 func (c changes) Mark() (db.Mark, error) {
 	var last int64

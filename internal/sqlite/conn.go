@@ -75,8 +75,7 @@ func (c *conn) exec(query string, args []any) (db.Result, error) {
 		return db.Result{}, err
 	}
 	affected, _ := r.RowsAffected() // neither driver fails here
-	id, _ := r.LastInsertId()
-	return db.Result{RowsAffected: affected, LastInsertID: id}, nil
+	return db.Result{RowsAffected: affected}, nil
 }
 
 // execDrain runs a statement that returns rows to its end and discards the rows.
@@ -97,7 +96,7 @@ func (c *conn) execDrain(s *stmt, args []driver.NamedValue) (db.Result, error) {
 		return db.Result{}, closed
 	}
 	var r db.Result
-	err = c.one("SELECT changes(), last_insert_rowid()", &r.RowsAffected, &r.LastInsertID)
+	err = c.one("SELECT changes()", &r.RowsAffected)
 	return r, err
 }
 
@@ -172,7 +171,7 @@ func (c *conn) bind(s *stmt, args []any) ([]driver.NamedValue, error) {
 	}
 	c.args = c.args[:0]
 	for i, a := range args {
-		v, size, err := toValue(a)
+		v, size, err := db.ToValue(a)
 		if err != nil {
 			return nil, fmt.Errorf("sqlite: argument %d: %w", i+1, err)
 		}

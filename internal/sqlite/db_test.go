@@ -107,7 +107,7 @@ func TestEveryConnectionHasTheSettingsAndExtensions(t *testing.T) {
 		must(t, tx.QueryRow("SELECT vec_distance_cosine(vec_f32('[1, 0]'), vec_f32('[0, 1]')), vec_length(?)",
 			make([]byte, 12)).Scan(&distance, &length))
 		if distance != 1 || length != 3 {
-			t.Errorf("distance %v, length %v", distance, length)
+			t.Errorf("distance %v, length %v, want distance 1 and length 3", distance, length)
 		}
 	}
 	c := testConfig(newFile(t))
@@ -168,10 +168,10 @@ func TestErrorsAreClassified(t *testing.T) {
 				t.Errorf("%s: %v, want code %d", name, err, test.code)
 			}
 			if test.is != nil && !errors.Is(err, test.is) {
-				t.Errorf("%s: %v is not %v", name, err, test.is)
+				t.Errorf("%s: %v is not %v, want %v", name, err, test.is, test.is)
 			}
 			if errors.Is(err, ErrUnique) != errors.Is(test.is, ErrUnique) {
-				t.Errorf("%s: %v: uniqueness is not told apart", name, err)
+				t.Errorf("%s: got %v, want ErrUnique only for uniqueness", name, err)
 			}
 		}
 		mustBe(t, db.Read(t.Context(), func(tx base.Tx) error {
@@ -191,7 +191,7 @@ func TestSeveralStatementsInOneExecAreRefused(t *testing.T) {
 			return err
 		})
 		if err == nil || !strings.Contains(err.Error(), "ExecScript") {
-			t.Errorf("error is %v", err)
+			t.Errorf(`error is %v, want an error and "ExecScript" in the error`, err)
 		}
 	})
 }
@@ -199,6 +199,6 @@ func TestSeveralStatementsInOneExecAreRefused(t *testing.T) {
 func TestDriverNamesItsVersions(t *testing.T) {
 	if d := Driver(); !strings.Contains(d, driverModule) || !strings.Contains(d, "SQLite 3.") ||
 		!strings.Contains(d, "sqlite-vec v") {
-		t.Errorf("Driver is %q", d)
+		t.Errorf(`Driver is %q, want %q in it, "SQLite 3." in it and "sqlite-vec v" in it`, d, driverModule)
 	}
 }

@@ -91,7 +91,7 @@ func TestOnAFullDiskTheReserveLetsThingsBeDeleted(t *testing.T) {
 		return err
 	}
 	if err := db.Write(t.Context(), remove); err == nil {
-		t.Fatal("without the reserve there is room; the test proves nothing")
+		t.Fatal("without the reserve there is room; the test proves nothing, want an error")
 	}
 	for range 10 {
 		must(t, db.Write(base.Freeing(t.Context()), remove))
@@ -109,7 +109,7 @@ func TestOnAFullDiskTheReserveLetsThingsBeDeleted(t *testing.T) {
 	must(t, db.Compact(t.Context()))
 	must(t, db.Room(t.Context()))
 	if info, err := os.Stat(filepath.Join(dir, "test.db-reserve")); err != nil || info.Size() != config.Reserve {
-		t.Errorf("once there is room, the reserve is not taken again: %v", err)
+		t.Errorf("once there is room, the reserve is not taken again: %v, want no error and size %v", err, config.Reserve)
 	}
 	must(t, db.Write(t.Context(), insert("after")))
 }

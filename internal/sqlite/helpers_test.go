@@ -88,7 +88,7 @@ func eventually(tb testing.TB, what string, condition func() bool) {
 	tb.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			tb.Fatalf("not within 30 s: %s", what)
+			tb.Fatalf("not within 30 s: %s, want it before the deadline", what)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"io/fs"
 	"maps"
 	"slices"
@@ -34,7 +35,7 @@ func TestMigrationsThatAreNewAreRun(t *testing.T) {
 		must(t, tx.QueryRow("SELECT name, more FROM item").Scan(&name, &more))
 		must(t, tx.QueryRow("PRAGMA user_version").Scan(&version))
 		if name != "kept" || more != "new" || version != 3 {
-			t.Errorf("name %q, more %q, version %d", name, more, version)
+			t.Errorf(`name %q, more %q, version %d, want name "kept", more "new" and version 3`, name, more, version)
 		}
 		return nil
 	}))
@@ -51,7 +52,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 		t.Errorf("error is %v, want one that names the migration", err)
 	}
 	if fileBytes(t, path) != before {
-		t.Error("the file was changed")
+		t.Error("the file was changed, want no change")
 	}
 	openTest(t, testConfig(path)) // still at its old version
 }
@@ -70,7 +71,7 @@ func TestMigrationsWithWrongNamesOrGapsAreRefused(t *testing.T) {
 			fsys[n] = &fstest.MapFile{}
 		}
 		if steps, err := loadMigrations(fsys); err == nil {
-			t.Errorf("%q is accepted as %v", names, steps)
+			t.Errorf("%q is accepted as %v, want an error", names, steps)
 		}
 	}
 	steps, err := loadMigrations(fstest.MapFS{"0001_a.sql": {}, "0002_b.sql": {}, "README.md": {}})
@@ -116,17 +117,17 @@ func TestNewFilesHaveTheSchemaThatAllMigrationsMake(t *testing.T) {
 	files, err := fs.Glob(Migrations(), "schema/*.sql")
 	must(t, err)
 	if len(files) == 0 {
-		t.Fatal("there is no schema for new files")
+		t.Fatalf("there is no schema for new files: got %v, want some files", len(files))
 	}
 	got, want := schema(Migrations()), schema(eachStep{Migrations()})
 	for _, s := range got {
 		if !slices.Contains(want, s) {
-			t.Errorf("only in a new file: %s", s)
+			t.Errorf("only in a new file: %s, want it among it", s)
 		}
 	}
 	for _, s := range want {
 		if !slices.Contains(got, s) {
-			t.Errorf("only after all migrations: %s", s)
+			t.Errorf("only after all migrations: %s, want it among it", s)
 		}
 	}
 }
@@ -140,7 +141,7 @@ func TestNewFilesRunOnlyTheMigrationsAfterTheirSchema(t *testing.T) {
 	must(t, openTest(t, c).Read(t.Context(), func(tx base.Tx) error {
 		columns, err := base.Column[string](tx, "SELECT name FROM pragma_table_info('item') ORDER BY cid")
 		if got := strings.Join(columns, " "); got != "id short more" {
-			t.Errorf("the columns are %q", got)
+			t.Errorf(`the columns are %q, want "id short more"`, got)
 		}
 		return err
 	}))
@@ -184,8 +185,76 @@ func TestOneOfSeveralOldRulesIsMarked(t *testing.T) {
 	must(t, openTest(t, c).Read(t.Context(), func(tx base.Tx) error {
 		marked, err := base.Column[string](tx, `SELECT uid || ' of ' || coalesce(rule_of, 'none') FROM memory ORDER BY uid`)
 		if got := strings.Join(marked, ", "); got != "1 of none, 2 of 1, 3 of 1, 4 of 2, 5 of none, 6 of none" {
-			t.Errorf("the marks are %s", got)
+			t.Errorf(`the marks are %s, want "1 of none, 2 of 1, 3 of 1, 4 of 2, 5 of none, 6 of none"`, got)
 		}
 		return err
 	}))
+}
+
+// The index of the uniqueness that namespaces replace becomes an ordinary one without being written anew: the file must
+// be sound afterwards, and the rows that refer to users still refer to them.
+func TestUsersOfAnOlderFileAreOfTheDefaultNamespace(t *testing.T) {
+	for name, migrations := range map[string]fs.FS{"a new schema": Migrations(), "each step": eachStep{Migrations()}} {
+		t.Run(name, func(t *testing.T) {
+			c := testConfig(newFile(t))
+			c.Migrations = beforeMigration{migrations, "0030"}
+			old := openTest(t, c)
+			must(t, old.Write(t.Context(), func(tx base.Tx) error {
+				_, err := tx.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+					INSERT INTO users (id, uid, name, name_key, created_at) SELECT i, 'user ' || i, 'N' || i, 'n' || i, 0 FROM n`)
+				if err == nil {
+					_, err = tx.Exec(`INSERT INTO project (uid, owner_id, name, name_key, created_at, updated_at)
+						SELECT 'p', id, 'P', 'p', 0, 0 FROM users`)
+				}
+				return err
+			}))
+			must(t, old.Close())
+			c.Migrations = migrations
+			d := openTest(t, c)
+			must(t, d.Read(t.Context(), func(tx base.Tx) error {
+				sound, err := base.Column[string](tx, `PRAGMA integrity_check`)
+				if got := strings.Join(sound, ", "); got != "ok" {
+					t.Errorf("integrity_check: got %s, want ok", got)
+				}
+				dangling, err2 := base.Column[string](tx, `SELECT "table" FROM pragma_foreign_key_check`)
+				if len(dangling) > 0 {
+					t.Errorf("rows that refer to nothing: got %d, want none", len(dangling))
+				}
+				moved, err3 := base.Column[int](tx, `SELECT count(*) FROM users WHERE namespace = '' AND uid = 'user ' || id`)
+				if err3 == nil && moved[0] != 5000 {
+					t.Errorf("users in the default namespace: got %d, want 5000", moved[0])
+				}
+				indexes, err4 := base.Column[string](tx, `SELECT name FROM sqlite_schema WHERE type = 'index'
+					AND tbl_name = 'users' ORDER BY name`)
+				if got := strings.Join(indexes, ", "); got != "user_name, users_uid" {
+					t.Errorf("indexes of users: got %s, want user_name, users_uid", got)
+				}
+				return errors.Join(err, err2, err3, err4)
+			}))
+			must(t, d.Write(t.Context(), func(tx base.Tx) error {
+				_, err := tx.Exec(`INSERT INTO users (id, namespace, uid, name, name_key, created_at)
+					VALUES (9001, 'crm', 'user 1', 'N1', 'n1', 0)`)
+				return err
+			}))
+			for what, statement := range map[string]string{
+				"the same id":   `INSERT INTO users (namespace, uid, created_at) VALUES ('crm', 'user 1', 0)`,
+				"the same name": `INSERT INTO users (namespace, uid, name_key, created_at) VALUES ('crm', 'x', 'n1', 0)`,
+				"a member": `INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (1, 9001,
+					'reader', 0)`,
+				"a move":                 `UPDATE users SET namespace = 'crm' WHERE id = 2`,
+				"no namespace":           `UPDATE users SET namespace = NULL WHERE id = 2`,
+				"the same id, as before": `INSERT INTO users (uid, created_at) VALUES ('user 2', 0)`,
+				"an invitation": `INSERT INTO project_invitation (uid, project_id, sender_id, invited, recipient_id, role,
+					created_at, expires_at) VALUES ('i', 1, 1, 'user 1', 9001, 'reader', 0, 1)`,
+			} {
+				err := d.Write(t.Context(), func(tx base.Tx) error {
+					_, err := tx.Exec(statement)
+					return err
+				})
+				if !errors.Is(err, base.ErrUnique) && !errors.Is(err, base.ErrConstraint) {
+					t.Errorf("%s: got %v, want the schema to refuse it", what, err)
+				}
+			}
+		})
+	}
 }

@@ -330,7 +330,7 @@ func (d *DB) leaveNoTrace() {
 // headerSize is the length of a SQLite file's header; no database is shorter.
 const headerSize = 100
 
-// header is what the first page says about the file's owner.
+// header has the fields of the first page that identify the file.
 type header struct {
 	application int32
 	version     int

@@ -90,7 +90,7 @@ func TestFilesThatAreNotOursAreRefusedAndLeftUntouched(t *testing.T) {
 				}
 				after := folder(t, dir)
 				if after["a.db"] != before["a.db"] {
-					t.Error("the file was changed")
+					t.Errorf("the file was changed: got %v, want %v", after["a.db"], before["a.db"])
 				}
 				if name != "cut off" && !maps.Equal(before, after) {
 					t.Errorf("files were left behind: %v", slices.Collect(maps.Keys(after)))
@@ -145,7 +145,7 @@ func TestNewFileCases(t *testing.T) {
 			found, err := lookOnce(path, modeImmutable)
 			must(t, err)
 			if found.application != testID || found.version != 2 {
-				t.Errorf("file is marked %+v", found)
+				t.Errorf("file is marked %+v, want application %v and version 2", found, testID)
 			}
 			if got := names(t, openTest(t, testConfig(path))); len(got) != 1 {
 				t.Errorf("stored: %q, want a length of 1", got)
@@ -206,13 +206,13 @@ func TestReadOnlyReadsAndNeverWrites(t *testing.T) {
 	c.ReadOnly = true
 	db := openTest(t, c)
 	if !db.ReadOnly() {
-		t.Error("ReadOnly is false")
+		t.Error("ReadOnly is false, want true")
 	}
 	mustBe(t, db.Write(t.Context(), insert("x")), ErrReadOnly)
 	mustBe(t, db.Read(t.Context(), insert("x")), ErrReadOnly)
 	must(t, writer.Write(t.Context(), insert("b"))) // seen by readers that are open
 	if got := names(t, db); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("read: %q", got)
+		t.Errorf("read: %q, want %v", got, []string{"a", "b"})
 	}
 	c.Migrations = migrationsAnd(t, "0003_more.sql", "SELECT 1")
 	_, err := Open(t.Context(), c)
@@ -305,17 +305,17 @@ func TestPathsAreTakenLiterally(t *testing.T) {
 					t.Errorf("the file is elsewhere: %v", err)
 				}
 				if walSize(db.logPath) == 0 {
-					t.Errorf("the log is not at %s", db.logPath)
+					t.Errorf("got no log at %s, want one", db.logPath)
 				}
 				must(t, db.Close())
 				if got := names(t, openTest(t, testConfig(path))); !slices.Equal(got, []string{path}) {
-					t.Errorf("stored: %q", got)
+					t.Errorf("stored: %q, want %v", got, []string{path})
 				}
 			})
 		}
 	}
 	if entries, _ := os.ReadDir(base); len(entries) != 2*len(paths) {
-		t.Errorf("%d files for %d paths: %v", len(entries), 2*len(paths), entries)
+		t.Errorf("%d files for %d paths: %v, want %v entries", len(entries), 2*len(paths), entries, 2*len(paths))
 	}
 }
 
@@ -340,7 +340,7 @@ func TestSymbolicLinkAndItsTargetAreOneDatabase(t *testing.T) {
 	direct := openTest(t, testConfig(path))
 	must(t, direct.Write(t.Context(), insert("b")))
 	if got := names(t, through); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("stored: %q", got)
+		t.Errorf("stored: %q, want %v", got, []string{"a", "b"})
 	}
 	if through.logPath != direct.logPath && runtime.GOOS == "linux" {
 		t.Errorf("logs at %s and %s", through.logPath, direct.logPath)

@@ -107,7 +107,7 @@ func KillContract(t *testing.T, path string) string {
 		}
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Fatal("the process ended by itself")
+		t.Fatal("the process ended by itself, want an error")
 	}
 	return printed.String()
 }

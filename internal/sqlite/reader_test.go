@@ -117,11 +117,11 @@ func TestTheWatchOfAContextHasEndedBeforeTheConnectionIsUsedAgain(t *testing.T) 
 	<-interrupted
 	stop()
 	if running.Load() {
-		t.Error("an interrupt is still under way")
+		t.Error("an interrupt is still under way, want none")
 	}
 	<-time.After(5 * time.Millisecond)
 	if len(interrupted) > 0 {
-		t.Error("another interrupt came after the end")
+		t.Errorf("another interrupt came after the end: got %v, want interrupted empty", len(interrupted))
 	}
 }
 
@@ -188,7 +188,7 @@ func TestPanicInAReadLosesNoReader(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Error("the panic did not arrive")
+					t.Error("the panic did not arrive, want it passed on")
 				}
 			}()
 			_ = db.Read(t.Context(), func(tx base.Tx) error {
@@ -229,14 +229,14 @@ func TestPreparedStatementsAreKeptButBounded(t *testing.T) {
 			var n int
 			must(t, tx.QueryRow(fmt.Sprintf("SELECT %d", i)).Scan(&n))
 			if n != i {
-				t.Errorf("SELECT %d gives %d", i, n)
+				t.Errorf("SELECT %d gives %d, want the same", i, n)
 			}
 		}
 		if n := len(tx.(*Tx).conn.stmts.byQuery); n != maxStmts || tx.(*Tx).conn.stmts.order.Len() != n {
 			t.Errorf("%d statements kept, %d in order, want %d", n, tx.(*Tx).conn.stmts.order.Len(), maxStmts)
 		}
 		if tx.(*Tx).conn.stmts.byQuery[fmt.Sprintf("SELECT %d", 3*maxStmts-1)] == nil {
-			t.Error("the newest statement was not kept")
+			t.Error("the newest statement was closed, want it kept")
 		}
 		return nil
 	}))

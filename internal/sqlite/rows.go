@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Rows iterates over the result of a query. It belongs to its transaction, which closes open Rows when its
@@ -76,7 +78,7 @@ func (r *Rows) Scan(dest ...any) error {
 		return fmt.Errorf("sqlite: scan: %d destinations for %d columns", len(dest), len(r.row))
 	}
 	for i, d := range dest {
-		if err := scanValue(r.row[i], d); err != nil {
+		if err := db.ScanValue(r.row[i], d); err != nil {
 			return fmt.Errorf("sqlite: scan: column %d: %w", i+1, err)
 		}
 	}

@@ -101,11 +101,11 @@ func TestOthersWaitForATransactionButNotForEver(t *testing.T) {
 			t.Errorf("a write within, with the context from outside, gives %v; want ErrNested", err)
 		}
 		if len(ended) != 0 {
-			t.Error("what is for the end is called before")
+			t.Errorf("what is for the end is called before: got %v, want ended empty", len(ended))
 		}
 		return d.Write(ctx, func(tx db.Tx) error {
 			if db.IsFreeing(tx.Context()) {
-				t.Error("a transaction uses the reserve of the disk")
+				t.Error("a transaction uses the reserve of the disk, want it kept")
 			}
 			return nil
 		})

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,6 +22,24 @@ func (d *DB) Size(tx db.Tx) (s db.Size, err error) {
 		`FROM pragma_page_size, pragma_page_count, pragma_freelist_count`).
 		Scan(&page, &pages, &free)
 	return db.Size{Database: page * pages, Free: page * free, Log: d.LogSize()}, err
+}
+
+// Damaged reports whether an error means that the file is damaged. SQLite and full text have many words for that, so
+// every error without another known cause counts.
+func (d *DB) Damaged(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, other := range []error{
+		context.Canceled, context.DeadlineExceeded, db.ErrClosed, db.ErrBusy, db.ErrFull, db.ErrIO, db.ErrReadOnly,
+		db.ErrNoMemory, db.ErrUnavailable, db.ErrInterrupted, db.ErrUnsupported, db.ErrOutcomeUnknown, db.ErrTxDone,
+		db.ErrNested,
+	} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return true
 }
 
 // Check runs SQLite's checks of the file's structure, indexes and full text.

@@ -90,14 +90,14 @@ func TestValuesThatDoNotFitAreErrors(t *testing.T) {
 	} {
 		must(t, db.Read(t.Context(), func(tx base.Tx) error {
 			if err := tx.QueryRow(query).Scan(dest); err == nil || !strings.Contains(err.Error(), "scan") {
-				t.Errorf("%s into %T: %v", query, dest, err)
+				t.Errorf(`%s into %T: %v, want an error and "scan" in the error`, query, dest, err)
 			}
 			return nil
 		}))
 	}
 	err := db.Read(t.Context(), func(tx base.Tx) error { _, err := tx.Query("SELECT ?, ?", 1); return err })
 	if err == nil {
-		t.Error("a missing argument went unnoticed")
+		t.Error("a missing argument went unnoticed, want an error")
 	}
 }
 
@@ -109,7 +109,7 @@ func TestScannedBlobsAreTheCallersToKeep(t *testing.T) {
 			return err
 		}))
 		if !reflect.DeepEqual(kept, [][]byte{{1}, {2}, {3}}) {
-			t.Errorf("kept %v", kept)
+			t.Errorf("kept %v, want %v", kept, [][]byte{{1}, {2}, {3}})
 		}
 	})
 }
@@ -118,7 +118,7 @@ func TestExecTellsWhatItDid(t *testing.T) {
 	bothKinds(t, func(t *testing.T, db *DB) {
 		must(t, db.Write(t.Context(), func(tx base.Tx) error {
 			for query, want := range map[string]base.Result{
-				"INSERT INTO item (id, name) VALUES (10, 'a'), (11, 'b')": {RowsAffected: 2, LastInsertID: 11},
+				"INSERT INTO item (id, name) VALUES (10, 'a'), (11, 'b')": {RowsAffected: 2},
 			} {
 				got, err := tx.Exec(query)
 				must(t, err)
@@ -128,8 +128,8 @@ func TestExecTellsWhatItDid(t *testing.T) {
 			}
 			got, err := tx.Exec("INSERT INTO item (id, name) VALUES (20, 'c'), (21, 'd') RETURNING id")
 			must(t, err)
-			if got != (base.Result{RowsAffected: 2, LastInsertID: 21}) {
-				t.Errorf("RETURNING: %+v", got)
+			if got != (base.Result{RowsAffected: 2}) {
+				t.Errorf("RETURNING: %+v, want %v", got, base.Result{RowsAffected: 2})
 			}
 			if got, err = tx.Exec("UPDATE item SET name = name || '!'"); err != nil || got.RowsAffected != 4 {
 				t.Errorf("UPDATE: %+v, %v; want rowsAffected 4", got, err)

@@ -57,14 +57,14 @@ func TestFailedMembersOfAGroupUndoOnlyTheirOwnWork(t *testing.T) {
 			func(tx base.Tx) error { must(t, insert("undone by exit")(tx)); runtime.Goexit(); return nil },
 			func(tx base.Tx) error {
 				if err := insert("a")(tx); err == nil {
-					t.Error("second a was stored")
+					t.Error("second a was stored, want an error")
 				}
 				return insert("c")(tx) // one failed statement does not spoil the rest
 			},
 		)
 		mustBe(t, errs[1], own)
 		if errs[3] == nil || errs[3].Error() != "panic: on purpose" {
-			t.Errorf("panic arrived as %v", errs[3])
+			t.Errorf(`panic arrived as %v, want "panic: on purpose"`, errs[3])
 		}
 		mustBe(t, errs[4], ErrUnique)
 		mustBe(t, errs[4], ErrConstraint)
@@ -72,7 +72,7 @@ func TestFailedMembersOfAGroupUndoOnlyTheirOwnWork(t *testing.T) {
 			must(t, errs[i])
 		}
 		if got := names(t, db); !slices.Equal(got, []string{"a", "b", "c"}) {
-			t.Errorf("stored: %q", got)
+			t.Errorf("stored: %q, want %v", got, []string{"a", "b", "c"})
 		}
 		must(t, db.Write(t.Context(), insert("the writer lives")))
 	})
@@ -85,10 +85,10 @@ func TestARefusalIsTrueWhenItIsHeard(t *testing.T) {
 		refused := func() {
 			defer close(heard)
 			if err := db.Write(t.Context(), insert("a")); !errors.Is(err, ErrUnique) {
-				t.Errorf("a second time it is %v", err)
+				t.Errorf("a second time it is %v, want ErrUnique", err)
 			}
 			if got := names(t, db); !slices.Equal(got, []string{"a"}) {
-				t.Errorf("it is refused, and there is %q", got)
+				t.Errorf("it is refused, and there is %q, want %v", got, []string{"a"})
 			}
 		}
 		last := func(base.Tx) error {
@@ -138,7 +138,7 @@ func TestFirstMemberOfAGroupFailsAlone(t *testing.T) {
 	mustBe(t, <-first, own)
 	must(t, <-second)
 	if got := names(t, db); !slices.Equal(got, []string{"kept"}) {
-		t.Errorf("stored: %q", got)
+		t.Errorf("stored: %q, want %v", got, []string{"kept"})
 	}
 }
 
@@ -163,7 +163,7 @@ func TestConcurrentWritesShareCommits(t *testing.T) {
 	}
 	// Each commit writes at least the page of the table and that of its index.
 	if n := frames() - before; n >= 40 {
-		t.Errorf("40 writes wrote %d pages to the log, so they did not share a commit", n)
+		t.Errorf("40 writes wrote %d pages to the log, so they did not share a commit, want less than 40", n)
 	}
 }
 
@@ -199,7 +199,7 @@ func commitThatFails(t *testing.T) int32 {
 	got := names(t, db)
 	slices.Sort(got) // run again, the order among them is open
 	if !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("stored: %q", got)
+		t.Errorf("stored: %q, want %v", got, []string{"a", "b"})
 	}
 	return runs.Load()
 }
@@ -232,7 +232,7 @@ func TestWhenSQLiteRollsBackTheOthersRunAgain(t *testing.T) {
 	got := names(t, db)
 	slices.Sort(got)
 	if !slices.Equal(got, []string{"a", "b", "c", "taken"}) {
-		t.Errorf("stored: %q", got)
+		t.Errorf("stored: %q, want %v", got, []string{"a", "b", "c", "taken"})
 	}
 }
 
@@ -258,7 +258,7 @@ func TestFullDatabaseIsATypedErrorAndWritingGoesOnAfterwards(t *testing.T) {
 	got := names(t, db)
 	slices.Sort(got)
 	if !slices.Equal(got, []string{"a", "b", "too big"}) {
-		t.Errorf("stored: %q", got)
+		t.Errorf("stored: %q, want %v", got, []string{"a", "b", "too big"})
 	}
 }
 
@@ -316,7 +316,7 @@ func TestNestedTransactionsEndWithAnError(t *testing.T) {
 				return insert("outer")(tx)
 			}))
 			if got := names(t, db); !slices.Equal(got, []string{"outer"}) {
-				t.Errorf("stored: %q", got)
+				t.Errorf("stored: %q, want %v", got, []string{"outer"})
 			}
 		})
 	})
@@ -359,7 +359,7 @@ func TestTransactionIsOverWhenItsFunctionReturns(t *testing.T) {
 			t.Error("the open rows still hold their statement, and with it an old snapshot")
 		}
 		if rows.Next() {
-			t.Error("rows outlived their transaction")
+			t.Error("got a row after the transaction of the rows has ended, want none")
 		}
 		must(t, db.Write(t.Context(), insert("c"))) // the open rows were no obstacle to the commit
 		if got := names(t, db); len(got) != 3 {
@@ -409,7 +409,7 @@ func TestManyWritersUnderFailuresAndCancellations(t *testing.T) {
 		got := names(t, db)
 		for _, name := range got {
 			if _, ok := stored.LoadAndDelete(name); !ok {
-				t.Errorf("%s is stored, but its write failed", name)
+				t.Errorf("got %s stored, want only what was written without an error", name)
 			}
 		}
 		stored.Range(func(name, _ any) bool { t.Errorf("%v was answered, but is not stored", name); return true })

@@ -5,17 +5,22 @@ import (
 	"fmt"
 	"math"
 	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
 // The file is read in place: nothing is copied or built at load, so pages that no text needs are never read
 // from disk. distill/modelfile.py writes it and describes the layout.
 const (
-	magic       = "SVNSTAT1"
+	magic       = "SVNSTAT2"
 	headerBytes = 64
+	valuesAt    = 44 // of the header
 	alignment   = 64
 	pageCount   = 0x110000 >> 8
 	maxPiece    = 64  // bytes
 	maxName     = 128 // bytes
+
+	maxDimensions = 4096
 )
 
 // FormatError is the reason why a model file is invalid.
@@ -45,8 +50,8 @@ func Load(data []byte) (*Model, error) {
 	switch {
 	case size != len(data):
 		return nil, malformed("%d bytes, the header says %d", len(data), size)
-	case dimensions == 0 || dimensions%8 != 0 || dimensions > 4096:
-		return nil, malformed("%d dimensions, want a multiple of 8 up to 4096", dimensions)
+	case dimensions == 0 || dimensions%simd.Width != 0 || dimensions > maxDimensions:
+		return nil, malformed("%d dimensions, want a multiple of %d up to %d", dimensions, simd.Width, maxDimensions)
 	case rows == 0 || rows >= math.MaxUint16:
 		return nil, malformed("%d rows, want 1 to %d", rows, math.MaxUint16-1)
 	case slots <= rows || slots > 1<<20 || slots&(slots-1) != 0:
@@ -65,6 +70,9 @@ func Load(data []byte) (*Model, error) {
 
 	r := reader{data: data, at: headerBytes}
 	m := &Model{dimensions: dimensions, name: string(r.take(name)), lengths: new(lengths)}
+	for i := range m.values {
+		m.values[i] = int8(data[valuesAt+i])
+	}
 	m.folds = folds{numbers: r.take(2 * pageCount), pages: r.take(2 * 256 * pages),
 		replacements: r.takeStrings(replacements)}
 	m.pieces = pieces{strings: r.takeStrings(rows), rows: rows, slots: r.take(2 * slots), mask: uint32(slots - 1),
@@ -74,7 +82,7 @@ func Load(data []byte) (*Model, error) {
 	if hasQuery == 1 {
 		m.query = r.take(4 * rows)
 	}
-	m.vectors = r.take(rows * dimensions)
+	m.vectors = r.take(rows * dimensions / 2)
 	if r.err == nil && r.at != len(data) {
 		r.err = malformed("%d bytes after the last section", len(data)-r.at)
 	}

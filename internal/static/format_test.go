@@ -13,7 +13,7 @@ import (
 // small is a valid model of a few pieces and one page of ASCII, built here so that damage is cheap to try.
 func small() []byte {
 	names := []string{"a", "b", "##b", "ab", "#"}
-	const dimensions, slots = 8, 16
+	const dimensions, slots = 32, 16
 	var out []byte
 	section := func(b []byte) {
 		out = append(out, b...)
@@ -33,7 +33,11 @@ func small() []byte {
 		}
 		return b
 	}
-	section(append([]byte(magic), u32(dimensions, uint32(len(names)), slots, 2, 1, 2, 4, 0, 0)...))
+	header := append([]byte(magic), u32(dimensions, uint32(len(names)), slots, 2, 1, 2, 4, 0, 0)...)
+	for i := range 16 {
+		header = append(header, byte(int8(16*i-120)))
+	}
+	section(header)
 	section([]byte("tiny"))
 	section(u16(make([]uint16, pageCount)...)) // every page is page 0
 	page := make([]uint16, 512)
@@ -69,7 +73,7 @@ func small() []byte {
 	section([]byte(text))
 	section(u16(table...))
 	section(u32(slices.Repeat([]uint32{math.Float32bits(0.5)}, len(names))...))
-	section(slices.Repeat([]byte{1, 2, 3, 4, 5, 6, 7, 8}, len(names)))
+	section(slices.Repeat([]byte{1, 2, 3, 4, 0x5f, 6, 7, 8}, len(names)*dimensions/16))
 	binary.LittleEndian.PutUint32(out[8+4*8:], uint32(len(out)))
 	return out
 }
@@ -79,8 +83,8 @@ func TestLoadReadsASmallModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Name() != "tiny" || m.Dimensions() != 8 || m.Rows() != 5 {
-		t.Errorf("%q, %d dimensions, %d rows", m.Name(), m.Dimensions(), m.Rows())
+	if m.Name() != "tiny" || m.Dimensions() != 32 || m.Rows() != 5 {
+		t.Errorf(`%q, %d dimensions, %d rows, want name "tiny", dimensions 32 and rows 5`, m.Name(), m.Dimensions(), m.Rows())
 	}
 	if got, want := m.Tokens("AB abb #a zb"), []int32{0, 3, 2, 4, 0, 2}; !slices.Equal(got, want) {
 		// "AB" folds to "aB", and "B" is unknown; in "zb" the unknown z leaves b a continuation.
@@ -106,7 +110,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 		"too long":                     func(b []byte) []byte { return append(b, 0) },
 		"another magic":                func(b []byte) []byte { b[7]++; return b },
 		"no dimensions":                word(8, 0),
-		"odd dimensions":               word(8, 9),
+		"odd dimensions":               word(8, 40),
 		"more dimensions than vectors": word(8, 64),
 		"enormous dimensions":          word(8, math.MaxUint32),
 		"no rows":                      word(12, 0),
@@ -173,7 +177,7 @@ func TestDamageNeverPanics(t *testing.T) {
 		}
 	}
 	if loaded == 0 {
-		t.Error("no damaged model loaded, so none was embedded with")
+		t.Errorf("got %v damaged models that load, want at least one to embed with", loaded)
 	}
 }
 

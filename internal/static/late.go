@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
@@ -47,10 +46,10 @@ func (m *Model) AppendWords(rows []uint16, text string) []uint16 {
 	return rows
 }
 
-// row returns the vector of a row.
-func (m *Model) row(i int) []int8 {
-	b := m.vectors[i*m.dimensions : (i+1)*m.dimensions]
-	return unsafe.Slice((*int8)(unsafe.Pointer(&b[0])), len(b))
+// row writes the vector of a row to room, which has a place for each dimension, and returns it.
+func (m *Model) row(i int, room []int8) []int8 {
+	simd.Unpack(room, m.packed(i), &m.values)
+	return room
 }
 
 // Question is a question that texts are compared with. It is for one goroutine. Close it when done.
@@ -58,7 +57,7 @@ type Question struct {
 	model   *Model
 	weights []float32 // of its tokens, with the sum 1
 	vectors []int16   // of its tokens, and of zeros up to a multiple of simd.Together
-	inverse []float32 // of their lengths
+	inverse []float32 // of their lengths; 0 for the vectors of zeros
 	*questionScratch
 }
 
@@ -66,7 +65,9 @@ type Question struct {
 type questionScratch struct {
 	places   []uint32  // by vocabulary row: 1 + the place of its cosines; 0 = not computed; all 0 between questions
 	known    []uint16  // rows with cosines, by place
-	cosines  []float32 // by place and token of the question
+	cosines  []float32 // by place and vector of the question
+	text     []uint32  // the places of a text's rows, from 0
+	row      []int8    // of the model, unpacked
 	products [maxQuestion]int32
 	best     [3][maxQuestion]float32
 }
@@ -75,9 +76,11 @@ var questionScratches sync.Pool // of *questionScratch; a model's size is checke
 
 // Ask prepares a question. It returns nil if no token counts.
 func (m *Model) Ask(tokens []QueryToken) *Question {
+	scratch := m.scratch()
 	var counted []QueryToken
 	for _, t := range tokens {
-		if !(t.Weight > 0 && t.Weight <= math.MaxFloat32) || int(t.Row) >= m.pieces.rows || m.length(int(t.Row)) == 0 {
+		if !(t.Weight > 0 && t.Weight <= math.MaxFloat32) || int(t.Row) >= m.pieces.rows ||
+			m.length(int(t.Row), m.row(int(t.Row), scratch.row)) == 0 {
 			continue
 		}
 		if i := slices.IndexFunc(counted, func(c QueryToken) bool { return c.Row == t.Row }); i >= 0 {
@@ -87,6 +90,7 @@ func (m *Model) Ask(tokens []QueryToken) *Question {
 		counted = append(counted, t)
 	}
 	if len(counted) == 0 {
+		questionScratches.Put(scratch)
 		return nil
 	}
 	if len(counted) > maxQuestion {
@@ -94,26 +98,31 @@ func (m *Model) Ask(tokens []QueryToken) *Question {
 		counted = counted[:maxQuestion]
 	}
 	together := (len(counted) + simd.Together - 1) / simd.Together * simd.Together // at most maxQuestion, a multiple
-	q := &Question{model: m, vectors: make([]int16, 0, together*m.dimensions)}
+	q := &Question{model: m, vectors: make([]int16, 0, together*m.dimensions), questionScratch: scratch}
 	total := 0.0
 	for _, t := range counted {
 		total += float64(t.Weight)
 		q.weights = append(q.weights, t.Weight)
-		q.inverse = append(q.inverse, 1/m.length(int(t.Row)))
-		for _, x := range m.row(int(t.Row)) {
+		vector := m.row(int(t.Row), q.row)
+		q.inverse = append(q.inverse, 1/m.length(int(t.Row), vector))
+		for _, x := range vector {
 			q.vectors = append(q.vectors, int16(x))
 		}
 	}
 	q.vectors = q.vectors[:cap(q.vectors)]
+	q.inverse = append(q.inverse, make([]float32, together-len(counted))...)
 	for i := range q.weights {
 		q.weights[i] = float32(float64(q.weights[i]) / total)
 	}
-	s, _ := questionScratches.Get().(*questionScratch)
-	if s == nil || len(s.places) != m.pieces.rows {
-		s = &questionScratch{places: make([]uint32, m.pieces.rows)}
-	}
-	q.questionScratch = s
 	return q
+}
+
+func (m *Model) scratch() *questionScratch {
+	s, _ := questionScratches.Get().(*questionScratch)
+	if s == nil || len(s.places) != m.pieces.rows || len(s.row) != m.dimensions {
+		s = &questionScratch{places: make([]uint32, m.pieces.rows), row: make([]int8, m.dimensions)}
+	}
+	return s
 }
 
 // Close ends the use of a question; nil is allowed.
@@ -135,7 +144,7 @@ func (q *Question) Score(rows []uint16) float32 {
 	if len(rows) == 0 {
 		return 0
 	}
-	n := len(q.weights)
+	n := len(q.inverse)
 	if len(rows) <= shortText {
 		most := q.best[0][:n]
 		q.most(most, rows)
@@ -163,18 +172,22 @@ func (q *Question) most(most []float32, rows []uint16) {
 	}
 	for _, row := range rows { // most of the time would be spent on waiting for them one by one
 		if int(row) < len(q.places) && q.places[row] == 0 {
-			simd.Prefetch(q.model.row(int(row)))
+			simd.Prefetch(q.model.packed(int(row)))
+			q.model.lengths.list[row].Load()
 		}
 	}
+	q.text = q.text[:0]
 	for _, row := range rows {
-		cosines := q.cosinesOf(row)
-		cosines = cosines[:len(most)]
-		for t, c := range cosines {
-			if c > most[t] {
-				most[t] = c
-			}
+		if int(row) >= len(q.places) {
+			continue // what is no row of the model is unlike anything
 		}
+		place := q.places[row]
+		if place == 0 {
+			place = q.compare(row)
+		}
+		q.text = append(q.text, place-1)
 	}
+	simd.Most(q.cosines, q.text, most)
 }
 
 func (q *Question) weigh(most []float32) (sum float32) {
@@ -184,39 +197,21 @@ func (q *Question) weigh(most []float32) (sum float32) {
 	return sum
 }
 
-// nowhere are the cosines of what is no row of the model.
-var nowhere = slices.Repeat([]float32{-1}, maxQuestion)
-
-// cosinesOf returns the cosines of the question's tokens with a row.
-func (q *Question) cosinesOf(row uint16) []float32 {
-	n := len(q.weights)
-	if int(row) >= len(q.places) {
-		return nowhere
-	}
-	if place := int(q.places[row]); place > 0 {
-		return q.cosines[(place-1)*n : place*n]
-	}
+// compare computes the cosines of the question's vectors with a row, and returns 1 + their place.
+func (q *Question) compare(row uint16) uint32 {
 	q.known = append(q.known, row)
 	q.places[row] = uint32(len(q.known))
-	products := q.products[:len(q.vectors)/q.model.dimensions]
-	q.model.dots(q.model.row(int(row)), q.vectors, products)
+	products := q.products[:len(q.inverse)]
+	vector := q.model.row(int(row), q.row)
+	simd.DotVectors(vector, q.vectors, products)
 	inverse := float32(0)
-	if length := q.model.length(int(row)); length > 0 {
+	if length := q.model.length(int(row), vector); length > 0 {
 		inverse = 1 / length
 	}
-	for t, product := range products[:n] {
+	for t, product := range products {
 		q.cosines = append(q.cosines, float32(product)*q.inverse[t]*inverse)
 	}
-	return q.cosines[len(q.cosines)-n:]
-}
-
-// dots is [simd.DotVectors] for vectors of any size.
-func (m *Model) dots(row []int8, vectors []int16, products []int32) {
-	if m.dimensions%simd.Width == 0 {
-		simd.DotVectors(row, vectors, products)
-		return
-	}
-	simd.DotVectorsPlain(row, vectors, products)
+	return q.places[row]
 }
 
 // lengths are the lengths of rows, computed when first needed: float32 bits, 0 for not yet.
@@ -226,14 +221,14 @@ type lengths struct {
 }
 
 // length returns the length of a row's vector, which is a whole number's root.
-func (m *Model) length(row int) float32 {
+func (m *Model) length(row int, vector []int8) float32 {
 	m.lengths.once.Do(func() { m.lengths.list = make([]atomic.Uint32, m.pieces.rows) })
 	known := &m.lengths.list[row]
 	if bits := known.Load(); bits != 0 {
 		return math.Float32frombits(bits)
 	}
 	sum := 0
-	for _, x := range m.row(row) {
+	for _, x := range vector {
 		sum += int(x) * int(x)
 	}
 	length := float32(math.Sqrt(float64(sum)))

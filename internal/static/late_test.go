@@ -11,8 +11,9 @@ import (
 func lateOf(m *Model, tokens []QueryToken, rows []uint16) float64 {
 	cosine := func(a, b uint16) float64 {
 		var dot, aa, bb float64
-		for i, x := range m.row(int(a)) {
-			y := float64(m.row(int(b))[i])
+		other := m.row(int(b), make([]int8, m.dimensions))
+		for i, x := range m.row(int(a), make([]int8, m.dimensions)) {
+			y := float64(other[i])
 			dot, aa, bb = dot+float64(x)*y, aa+float64(x)*float64(x), bb+y*y
 		}
 		return dot / math.Sqrt(aa*bb)
@@ -53,7 +54,7 @@ func TestLateInteractionAgreesWithItsFormula(t *testing.T) {
 		q := m.Ask(tokens)
 		got, want := q.Score(rows), lateOf(m, tokens, rows)
 		if again := q.Score(rows); again != got {
-			t.Errorf("%d tokens: %v, and then %v", size, got, again)
+			t.Errorf("%d tokens: %v, and then %v, want the same", size, got, again)
 		}
 		q.Close()
 		if math.Abs(float64(got)-want) > 1e-5 {
@@ -84,7 +85,7 @@ func TestWordsHaveNoPunctuation(t *testing.T) {
 	m := Default()
 	plain, marked := m.AppendWords(nil, "well then go"), m.AppendWords(nil, "“Well”, then: go! 🙂")
 	if len(plain) != 3 || !slices.Equal(plain, marked) {
-		t.Errorf("%v with punctuation, %v without", marked, plain)
+		t.Errorf("got tokens %v with punctuation and %v without, want the same three", marked, plain)
 	}
 }
 
@@ -93,7 +94,7 @@ func TestQuestionsOfNothing(t *testing.T) {
 	m := Default()
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	if q := m.Ask([]QueryToken{{5000, 0}, {5001, -1}, {5002, inf}, {5003, nan}, {math.MaxUint16, 1}}); q != nil {
-		t.Error("a question of tokens that count for nothing")
+		t.Errorf("a question of tokens that count for nothing: got %v, want nil", q)
 	}
 	q := m.Ask([]QueryToken{{5000, 1}})
 	if got := q.Score([]uint16{math.MaxUint16}); got != -1 {
@@ -131,7 +132,7 @@ func TestScratchHoldsNothingOfTheQuestionBefore(t *testing.T) {
 	for range 10 {
 		ask("a motorway in winter")
 		if again := ask("heron"); again != first {
-			t.Fatalf("%v, and %v after another question", first, again)
+			t.Fatalf("%v, and %v after another question, want the same", first, again)
 		}
 	}
 }

@@ -3,13 +3,16 @@
 //
 // It follows Model2Vec (Tulkens & van Dongen 2024): a text's vector is the normalised sum of its tokens'
 // vectors. Each token's weight, which plays the part of smooth inverse frequency (Arora, Liang & Ma 2017), is
-// folded into the scale that its int8 vector carries anyway, so that pooling is one multiply-add per dimension.
+// folded into the scale that its vector carries anyway, so that pooling is one multiply-add per dimension. A vector
+// has four bits a dimension, which are unpacked where they are needed.
 package static
 
 import (
 	_ "embed"
 	"math"
 	"sync"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
 //go:embed model.bin
@@ -23,7 +26,8 @@ type Model struct {
 	pieces     pieces
 	document   []byte // float32 scale of each row in a document
 	query      []byte // and in a query
-	vectors    []byte // int8, rows x dimensions
+	vectors    []byte // packed as in simd, rows x dimensions / 2
+	values     simd.Values
 	lengths    *lengths
 }
 
@@ -61,7 +65,7 @@ func (m *Model) Embed(dst []float32, text string, query bool) []float32 {
 	t := tokenizer{model: m, text: text}
 	t.advance()
 	for row, ok := t.next(); ok; row, ok = t.next() {
-		addScaled(dst, m.vectors[row*m.dimensions:], float32At(scales, row))
+		simd.AddPacked(dst, m.packed(row), &m.values, float32At(scales, row))
 	}
 	normalise(dst)
 	return dst
@@ -81,21 +85,10 @@ func (m *Model) Tokens(text string) []int32 {
 // Piece returns the vocabulary entry of a row; one that continues a word begins with "##".
 func (m *Model) Piece(row int32) string { return string(m.pieces.at(int(row))) }
 
-// addScaled adds scale times the int8 vector to sum. Its length is a multiple of 8, which Load checks.
-func addScaled(sum []float32, vector []byte, scale float32) {
-	vector = vector[:len(sum)]
-	for len(sum) >= 8 && len(vector) >= 8 { // slices that shrink in step need no bounds checks
-		s, v := (*[8]float32)(sum), (*[8]byte)(vector)
-		s[0] += scale * float32(int8(v[0]))
-		s[1] += scale * float32(int8(v[1]))
-		s[2] += scale * float32(int8(v[2]))
-		s[3] += scale * float32(int8(v[3]))
-		s[4] += scale * float32(int8(v[4]))
-		s[5] += scale * float32(int8(v[5]))
-		s[6] += scale * float32(int8(v[6]))
-		s[7] += scale * float32(int8(v[7]))
-		sum, vector = sum[8:], vector[8:]
-	}
+// packed returns the packed vector of a row.
+func (m *Model) packed(row int) []byte {
+	size := m.dimensions / 2
+	return m.vectors[row*size : (row+1)*size]
 }
 
 func normalise(v []float32) {

@@ -29,7 +29,7 @@ func TestFileIsSmallEnoughAndTheOneOfTheModelCard(t *testing.T) {
 	}
 	sum := sha256.Sum256(file)
 	if h := hex.EncodeToString(sum[:]); !strings.Contains(string(card), h) {
-		t.Errorf("MODEL_CARD.md does not name the file's SHA-256, %s", h)
+		t.Errorf("MODEL_CARD.md does not name the file's SHA-256, %s, want it in the card", h)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestParaphrasesAreCloserThanOtherTexts(t *testing.T) {
 		v := m.Embed(nil, c.text, false)
 		near, far := dot(v, m.Embed(nil, c.near, false)), dot(v, m.Embed(nil, c.far, false))
 		if near <= far {
-			t.Errorf("%q: %.3f to %q, but %.3f to %q", c.text, near, c.near, far, c.far)
+			t.Errorf("%q: %.3f to %q, but %.3f to %q, want more than %v", c.text, near, c.near, far, c.far, far)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func foreignWords(t *testing.T) (languages []string, lines [][]string) {
 		}
 	}
 	if len(languages) != 13 || len(lines) < 300 {
-		t.Fatalf("%d languages and %d lines", len(languages), len(lines))
+		t.Fatalf("%d languages and %d lines, want 13 languages and at least 300 lines", len(languages), len(lines))
 	}
 	return languages, lines
 }
@@ -184,7 +184,7 @@ func TestEveryScriptHasTokens(t *testing.T) {
 	for _, word := range []string{"hello", "straße", "привет", "γεια", "مرحبا", "שלום", "नमस्ते", "你好", "こんにちは", "안녕",
 		"สวัสดี", "გამარჯობა", "բարև", "வணக்கம்", "ជំរាប", "မင်္ဂလာပါ", "ሰላም", "ສະບາຍດີ", "হ্যালো", "హలో", "ഹലോ"} {
 		if len(m.Tokens(word)) == 0 {
-			t.Errorf("%q has no token", word)
+			t.Errorf("got no token of %q, want at least one", word)
 		}
 	}
 }
@@ -218,7 +218,8 @@ func TestEveryPieceIsFound(t *testing.T) {
 			piece, continuing = m.Piece(int32(row)), false
 		}
 		if got, size := m.pieces.longestMatch([]byte(piece), continuing); got != row || size != len(piece) {
-			t.Fatalf("row %d, %q: found row %d and %d bytes", row, m.Piece(int32(row)), got, size)
+			t.Fatalf("row %d, %q: found row %d and %d bytes, want got = %v and size %v", row, m.Piece(int32(row)), got, size,
+				row, len(piece))
 		}
 	}
 }
@@ -234,7 +235,7 @@ func TestEmbedReusesStorageAndAllocatesNothing(t *testing.T) {
 		dst[i] = 99 // what was there before must not show
 	}
 	if !slices.Equal(m.Embed(dst[:1], text, true), m.Embed(nil, text, true)) {
-		t.Error("the vector depends on what dst held")
+		t.Error("the vector depends on what dst held, want the same vector")
 	}
 }
 
@@ -246,7 +247,7 @@ func TestEmbedIsSafeForConcurrentUse(t *testing.T) {
 		group.Go(func() {
 			for range 50 {
 				if !slices.Equal(m.Embed(nil, "several goroutines at once", false), want) {
-					t.Error("another vector")
+					t.Errorf("another vector, want %v", want)
 					return
 				}
 			}
@@ -288,7 +289,7 @@ func FuzzEmbed(f *testing.F) {
 			t.Fatalf("%d tokens, squared length %g", len(tokens), n)
 		}
 		if !slices.Equal(m.Tokens(" "+text+"\n"), tokens) {
-			t.Fatal("spaces around the text change its tokens")
+			t.Fatalf("spaces around the text change its tokens, want %v", tokens)
 		}
 	})
 }

@@ -60,7 +60,8 @@ func (f *fixture) calls(id, collection string) []call {
 			return err
 		}},
 		{"UpdateMemory of metadata", true, func(s *souvenir.Store) error {
-			_, err := s.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{ShownMetadata: map[string]any{"a": 1}, ExpectedRevision: 77})
+			_, err := s.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{ShownMetadata: map[string]any{"a": 1},
+				ExpectedRevision: 77})
 			return err
 		}},
 		{"RestoreRevision", true, func(s *souvenir.Store) error { _, err := s.RestoreRevision(f.ctx, id, 1); return err }},
@@ -143,7 +144,7 @@ func accessStranger(f *fixture) {
 
 // callUnknown makes the same call about something that does not exist at all.
 func callUnknown(f *fixture, s *souvenir.Store, name string) error {
-	for _, c := range f.calls("nobody", "nowhere") {
+	for _, c := range f.calls("noah", "nowhere") {
 		if c.name == name {
 			return c.do(s)
 		}
@@ -217,7 +218,7 @@ func accessLimitedToNothing(f *fixture) {
 	seesNothing(nothing, "a view of nothing")
 	for _, c := range f.calls(m.ID, "vault") {
 		if err := c.do(nothing.store); err == nil {
-			f.Errorf("%s through a view of nothing succeeds", c.name)
+			f.Errorf("%s through a view of nothing succeeds, want an error", c.name)
 		}
 	}
 	_, err := nothing.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x"})
@@ -294,7 +295,7 @@ func accessCopied(f *fixture) {
 	f.same("seen", contents(view.search(souvenir.Query{})), "a")
 	f.equal("access", view.store.Access(), souvenir.Access{User: souvenir.LocalUser, Projects: []string{"a"}})
 	if got := f.as(souvenir.Access{Projects: []string{}}).store.Access().Projects; got == nil {
-		f.Errorf("a view of no projects says it has no limit")
+		f.Errorf("a view of no projects: got no limit, want an empty list")
 	}
 }
 

@@ -29,6 +29,47 @@ func searchBatch(f *fixture) {
 	f.equal("results of nothing", len(none), 0)
 }
 
+func searchAll(f *fixture) {
+	notes := make([]souvenir.NewMemory, 250)
+	for i := range notes {
+		notes[i] = souvenir.NewMemory{Content: fmt.Sprint("note ", i, " of the ferry ", strings.Repeat("tide ", i%7)),
+			Tags: []string{fmt.Sprint("t", i%2)}}
+	}
+	_, err := f.store.AddMemories(f.ctx, notes, nil)
+	f.check("AddMemories", err)
+	for _, q := range []souvenir.Query{{}, {Sort: souvenir.SortCreatedAsc, Offset: 120}, {Tags: []string{"t1"}},
+		{Text: "tide"}, {Text: "tide", Explain: true, WithoutContent: true, Offset: 30},
+		{Text: "ferry", Sort: souvenir.SortCreatedDesc}, {Text: "tide", MinScore: 0.2}} {
+		paged, page := []souvenir.Hit{}, q
+		for page.Limit = souvenir.MaxLimit; ; page.Offset += page.Limit {
+			found := f.search(page)
+			paged = append(paged, found.Hits...)
+			if !found.HasMore() {
+				break
+			}
+		}
+		all := []souvenir.Hit{}
+		for h, err := range f.reader.SearchAll(f.ctx, q) {
+			f.check("SearchAll", err)
+			all = append(all, h)
+		}
+		f.sameJSON(fmt.Sprintf("all hits of %+v", q), all, paged)
+	}
+	for _, err := range f.reader.SearchAll(f.ctx, souvenir.Query{Limit: 5}) {
+		f.failsAt("a limit", err, souvenir.ErrInvalid, "limit", "limit is 5; it must be 0 here")
+	}
+	left := 0
+	for h, err := range f.reader.SearchAll(f.ctx, souvenir.Query{Sort: souvenir.SortCreatedAsc}) {
+		f.check("SearchAll", err)
+		if left++; left == 1 { // what the loop has not read yet may be deleted
+			last := f.search(souvenir.Query{Sort: souvenir.SortCreatedAsc, Offset: len(notes) - 1}).Hits[0]
+			f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, last.ID))
+		}
+		f.equal("the rank", h.Rank, left)
+	}
+	f.equal("hits of a loop while one is deleted", left, len(notes)-1)
+}
+
 func searchBatchArguments(f *fixture) {
 	f.addTexts("a note")
 	ok := souvenir.Query{Text: "note"}

@@ -52,7 +52,7 @@ func sharingCollections(f *fixture) {
 	for name, err := range map[string]error{"merger talks": hidden, "merger walks": unknown} {
 		f.failsAt("storing into one that is not known", err, souvenir.ErrNotFound, "collection_name", name)
 		if strings.Contains(err.Error(), "did you mean") {
-			f.Errorf("a member gets a name: %v", err)
+			f.Errorf(`a member gets a name: %v, want no "did you mean" in the error`, err)
 		}
 	}
 	p.writer.addCollection(souvenir.NewCollection{Name: "merger talks"})
@@ -98,7 +98,8 @@ func sharingGiven(f *fixture) {
 	_, err := p.owner.store.Upkeep().Export(f.ctx, &out, nil)
 	f.check("Export", err)
 	if !strings.Contains(out.String(), "the rocket engine") || strings.Contains(out.String(), "a private draft") {
-		f.Errorf("the owner's export is\n%s", out.String())
+		f.Errorf("the owner's export is, want \"the rocket engine\" in the out and no \"a private draft\" in the out\n%s",
+			out.String())
 	}
 	_, err = p.writer.store.UpdateMemory(f.ctx, m.ID,
 		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_id": nil, "project_name": nil}})

@@ -59,7 +59,8 @@ func bulkDelete(f *fixture) {
 
 func bulkUpdate(f *fixture) {
 	f.numbers(450)
-	u := souvenir.MemoriesUpdate{List: drafts, Change: souvenir.MemoryUpdate{ShownMetadata: object(`{"tags":["old"],"state":"archived","nr":null}`)}}
+	u := souvenir.MemoriesUpdate{List: drafts,
+		Change: souvenir.MemoryUpdate{ShownMetadata: object(`{"tags":["old"],"state":"archived","nr":null}`)}}
 	done, err := f.store.UpdateMemories(f.ctx, u)
 	f.check("UpdateMemories", err)
 	f.equal("done", done, souvenir.Bulk{Selected: 150, Changed: 150})
@@ -67,7 +68,7 @@ func bulkUpdate(f *fixture) {
 	f.equal("changed", len(changed), 150)
 	for _, m := range changed {
 		if m.State != "archived" || m.Revision != 2 || len(m.Metadata) != 0 {
-			f.Fatalf("a changed memory is %+v", m)
+			f.Fatalf(`a changed memory is %+v, want state "archived", revision 2 and no metadata`, m)
 		}
 	}
 	f.equal("others", len(f.list(souvenir.List{Filter: souvenir.Filter{"nr": souvenir.Between(0, 1000)}})), 300)
@@ -96,7 +97,8 @@ func bulkShared(f *fixture) {
 		User: souvenir.LocalUser, Role: souvenir.MemberReader})
 	f.check("AddMember", err)
 	f.numbers(1)
-	done, err := f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{List: drafts, Change: souvenir.MemoryUpdate{ShownMetadata: object(`{"tags":["seen"]}`)}})
+	done, err := f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{List: drafts,
+		Change: souvenir.MemoryUpdate{ShownMetadata: object(`{"tags":["seen"]}`)}})
 	f.check("UpdateMemories", err)
 	f.equal("updated", done, souvenir.Bulk{Selected: 1, Changed: 1, ReadOnly: 1})
 	done, err = f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{List: drafts})
@@ -109,7 +111,8 @@ func bulkAll(f *fixture) {
 	f.numbers(2)
 	_, err := f.store.DeleteMemories(f.ctx, souvenir.MemoriesDeletion{})
 	f.failsAt("DeleteMemories", err, souvenir.ErrInvalid, "filter", "All")
-	_, err = f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{Change: souvenir.MemoryUpdate{ShownMetadata: object(`{"a":1}`)}})
+	_, err = f.store.UpdateMemories(f.ctx,
+		souvenir.MemoriesUpdate{Change: souvenir.MemoryUpdate{ShownMetadata: object(`{"a":1}`)}})
 	f.failsAt("UpdateMemories", err, souvenir.ErrInvalid, "filter", "All")
 	_, err = f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{List: drafts})
 	f.failsAt("UpdateMemories without a patch", err, souvenir.ErrInvalid, "Change")

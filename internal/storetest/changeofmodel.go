@@ -83,7 +83,7 @@ func changeEnds(f *fixture) {
 	for _, animal := range animals {
 		hit := f.search(souvenir.Query{Text: "chapter of the " + animal}).Hits[0]
 		if !strings.Contains(hit.Content[hit.Start:hit.End], animal) {
-			f.Errorf("%s: the hit points at %q", animal, brief(hit.Content[hit.Start:hit.End]))
+			f.Errorf("%s: the hit points at %q, want a passage with the animal", animal, brief(hit.Content[hit.Start:hit.End]))
 		}
 	}
 	for _, m := range before {
@@ -115,7 +115,8 @@ func changeProgress(f *fixture) {
 	grows := func() souvenir.EmbeddingStatus {
 		now := f.state()
 		if now.Changed < most || now.Changed > now.Memories {
-			f.Errorf("%d of %d memories are done; %d were before", now.Changed, now.Memories, most)
+			f.Errorf("%d of %d memories are done; %d were before, want changed at least %v and changed at most %v", now.Changed,
+				now.Memories, most, most, now.Memories)
 		}
 		most = now.Changed
 		return now
@@ -179,7 +180,7 @@ func changeResumes(f *fixture) {
 	all := f.search(souvenir.Query{Vector: Words{Version: "2"}.Vector("car"), Limit: 100, Offset: n - 100})
 	for _, h := range all.Hits {
 		if h.Parts.Vector <= 0 {
-			f.Errorf("%q has no vector of the new model", h.Content)
+			f.Errorf("%q has no vector of the new model, want vector more than 0", h.Content)
 		}
 	}
 }
@@ -208,7 +209,7 @@ func changeOwnVectors(f *fixture) {
 	f.same("after it", fitting(f.search(souvenir.Query{Vector: []float32{0, 1}})), "north")
 	f.equal("collection", f.collection("own").Embedder, souvenir.OwnVectors)
 	if contains(e.Texts(), "north") {
-		f.Errorf("the text of an own vector was embedded")
+		f.Error("got the text of an own vector embedded, want it left out")
 	}
 }
 
@@ -232,7 +233,7 @@ func changeOfSplitter(f *fixture) {
 	for _, animal := range animals {
 		hit := f.search(souvenir.Query{Text: animal}).Hits[0]
 		if piece := hit.Content[hit.Start:hit.End]; len(piece) > 400 || !strings.Contains(piece, animal) {
-			f.Errorf("%s: the hit points at %q", animal, brief(piece))
+			f.Errorf("%s: the hit points at %q, want at most 400 bytes with it inside", animal, brief(piece))
 		}
 	}
 }
@@ -267,7 +268,8 @@ func changeBesideOther(f *fixture) {
 	results := f.search(souvenir.Query{Text: "vehicle"})
 	f.same("through the old model", fitting(results))
 	if len(results.Warnings) == 0 {
-		f.Errorf("a search through a handle of the old model has no warning")
+		f.Errorf("a search through a handle of the old model has no warning: got %v, want some warnings",
+			len(results.Warnings))
 	}
 	stored := f.add(souvenir.NewMemory{Content: "a blue puppy"})
 	f.equal("indexed when stored by the old model", stored.Indexed, false)

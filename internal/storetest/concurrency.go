@@ -85,7 +85,7 @@ func concurrentWork(f *fixture) {
 					mu.Unlock()
 				}
 				if _, err := f.reader.GetMemory(f.ctx, gone); !errors.Is(err, souvenir.ErrNotFound) {
-					f.Errorf("GetMemory right after the deletion: %v", err)
+					f.Errorf("GetMemory right after the deletion: %v, want souvenir.ErrNotFound", err)
 				}
 			}
 		}
@@ -122,12 +122,13 @@ func concurrentUpdates(f *fixture) {
 				return
 			}
 			_, err = f.store.UpdateMemory(f.ctx, id,
-				souvenir.MemoryUpdate{ShownMetadata: map[string]any{"n": m.Metadata["n"].(float64) + 1}, ExpectedRevision: m.Revision})
+				souvenir.MemoryUpdate{ShownMetadata: map[string]any{"n": m.Metadata["n"].(float64) + 1},
+					ExpectedRevision: m.Revision})
 			if err == nil {
 				return
 			}
 			if !errors.Is(err, souvenir.ErrConflict) {
-				f.Errorf("UpdateMemory: %v", err)
+				f.Errorf("UpdateMemory: %v, want souvenir.ErrConflict", err)
 				return
 			}
 			conflicts.Add(1)
@@ -158,7 +159,7 @@ func concurrentFailures(f *fixture) {
 			}{
 				{func() error {
 					_, err := f.store.AddMemories(f.ctx,
-						[]souvenir.NewMemory{{Content: content}, {Content: "x", Related: []string{"nobody"}}}, nil)
+						[]souvenir.NewMemory{{Content: content}, {Content: "x", Related: []string{"nowhere"}}}, nil)
 					return err
 				}(), souvenir.ErrNotFound},
 				{func() error {

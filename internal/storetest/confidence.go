@@ -34,7 +34,7 @@ func searchConfidence(f *fixture) {
 	}
 	for _, h := range f.search(souvenir.Query{Text: unanswered}).Hits {
 		if h.Confidence >= 0.5 {
-			f.Errorf("%q has a confidence of %v in what it does not answer", h.Content, h.Confidence)
+			f.Errorf("%q has a confidence of %v in what it does not answer, want less than 0.5", h.Content, h.Confidence)
 		}
 	}
 	f.equal("found of what nothing answers", f.search(souvenir.Query{Text: unanswered}).Found, 0)

@@ -128,7 +128,7 @@ func contextRules(f *fixture) {
 	c := f.context(souvenir.ContextQuery{})
 	f.same("general", listed(c.GeneralDoDont), general...)
 	if c.ProjectDoDont != nil || c.ProjectRules != nil {
-		f.Errorf("without a project there are %v and %v", c.ProjectDoDont, c.ProjectRules)
+		f.Errorf("without a project: got do and don't %v and rules %v, want neither", c.ProjectDoDont, c.ProjectRules)
 	}
 	c = f.context(souvenir.ContextQuery{ProjectName: "p"})
 	f.same("general, with a project", listed(c.GeneralDoDont), general...)
@@ -150,7 +150,7 @@ func contextBound(f *fixture) {
 	f.equal("shown", len(c.GeneralDoDont), 50)
 	f.equal("first", c.GeneralDoDont[0].Content, "do 59")
 	if !contains(c.Warnings, "50 of 60") {
-		f.Errorf("ten are left out, and the warnings are %q", c.Warnings)
+		f.Errorf(`ten are left out: got warnings %q, want "50 of 60" in one`, c.Warnings)
 	}
 }
 
@@ -167,7 +167,7 @@ func contextDirect(f *fixture) {
 	f.equal("rule", only(c.ProjectRules.Do), "unrelated words")
 	f.equal("related", len(c.Related), 7)
 	if slices.Contains(listed(c.Related), "unrelated words") {
-		f.Errorf("the rule is shown twice")
+		f.Errorf(`the rule is shown twice, want no "unrelated words" among it`)
 	}
 }
 
@@ -180,10 +180,10 @@ func contextUnknownProject(f *fixture) {
 		f.equal("dos and don'ts", c.ProjectDoDont, []souvenir.ContextMemory{})
 		f.equal("conversation", c.ConversationID, "")
 		if !contains(c.Warnings, "nowhere") {
-			f.Errorf("the warnings are %q", c.Warnings)
+			f.Errorf(`got warnings %q, want "nowhere" in one`, c.Warnings)
 		}
 		if !slices.Contains(listed(c.Related), "a dog") {
-			f.Errorf("related are %q", listed(c.Related))
+			f.Errorf(`related are %q, want "a dog" among it`, listed(c.Related))
 		}
 	}
 }
@@ -220,7 +220,8 @@ func contextRelated(f *fixture) {
 		{Content: "coffee elsewhere"},
 		{Content: "coffee rule", EventType: souvenir.EventProjectRule, RuleType: souvenir.RuleDo, ProjectID: "p"},
 		{Content: "coffee do", Classification: souvenir.ClassDo},
-		{Content: "coffee with much metadata", ProjectID: "q", ShownMetadata: map[string]any{"data": strings.Repeat("x", 3000)}},
+		{Content: "coffee with much metadata", ProjectID: "q", ShownMetadata: map[string]any{"data": strings.Repeat("x",
+			3000)}},
 		{Content: "nothing in common", ProjectID: "p"},
 	} {
 		f.add(m)
@@ -267,7 +268,7 @@ func contextNewest(f *fixture) {
 	f.same("newest three", listed(f.context(souvenir.ContextQuery{ProjectID: "p", Related: 3}).Related), "four", "two",
 		"three")
 	if strings.Contains(toJSON(c), `"score"`) {
-		f.Errorf("nothing was searched for, and there is a score: %s", toJSON(c))
+		f.Errorf(`nothing was searched for, and there is a score: %s, want no "score" in it`, toJSON(c))
 	}
 }
 
@@ -275,7 +276,7 @@ func contextSuggestion(f *fixture) {
 	detected := map[string]any{"name": "Mira", "nicknames": []any{"Mi", "Mimi"}, "age": 3, "known": true, "state": "tired"}
 	c := f.context(souvenir.ContextQuery{DetectedIdentity: detected})
 	if c.IdentitySuggestion == nil || c.IdentitySuggestion.Tool != "memory" {
-		f.Fatalf("the suggestion is %+v", c.IdentitySuggestion)
+		f.Fatalf(`the suggestion is %+v, want one for tool "memory"`, c.IdentitySuggestion)
 	}
 	arguments := c.IdentitySuggestion.Arguments
 	f.sameJSON("arguments", arguments, map[string]any{
@@ -284,7 +285,7 @@ func contextSuggestion(f *fixture) {
 		"metadata": map[string]any{"name": "Mira", "nicknames": []any{"Mi", "Mimi"}, "age": 3, "known": true},
 	})
 	if !strings.Contains(toJSON(c), `"identity_suggestion":{"tool":"memory","arguments":{`) {
-		f.Errorf("the JSON is %s", toJSON(c))
+		f.Errorf(`the JSON is %s, want "identity_suggestion":{"tool":"memory","arguments":{ in it`, toJSON(c))
 	}
 	f.equal("through a view that may not write",
 		f.as(souvenir.Access{ReadOnly: true}).context(souvenir.ContextQuery{DetectedIdentity: detected}).IdentitySuggestion,
@@ -346,7 +347,7 @@ func contextBudget(f *fixture) {
 	for budget := 500; budget < whole.Tokens; budget += 250 {
 		c := f.context(souvenir.ContextQuery{MinScore: -1, Query: "coffee", ProjectID: "p", TokenBudget: budget})
 		if c.Tokens > budget {
-			f.Errorf("budget %d: the answer has %d tokens: %q", budget, c.Tokens, c.Warnings)
+			f.Errorf("budget %d: the answer has %d tokens: %q, want at most %v", budget, c.Tokens, c.Warnings, budget)
 		}
 		for name, m := range map[string][2]*souvenir.ContextMemory{
 			"identity": {c.Identity, whole.Identity}, "do": {c.ProjectRules.Do, whole.ProjectRules.Do},
@@ -391,7 +392,7 @@ func contextSmallBudget(f *fixture) {
 		DetectedIdentity: map[string]any{"name": suggestion}})
 	f.equal("the suggestion is left out", c.IdentitySuggestion, (*souvenir.ToolCall)(nil))
 	if !contains(c.Warnings, "identity_suggestion") {
-		f.Errorf("the suggestion is left out, and the warnings are %q", c.Warnings)
+		f.Errorf(`the suggestion is left out: got warnings %q, want "identity_suggestion" in one`, c.Warnings)
 	}
 	c = f.as(souvenir.Access{User: "ann"}).context(souvenir.ContextQuery{TokenBudget: 500,
 		DetectedIdentity: map[string]any{"name": "Ann"}})
@@ -404,7 +405,7 @@ func contextWords(f *fixture) {
 	c := f.context(souvenir.ContextQuery{Query: "red automobile"})
 	f.same("related", listed(c.Related), "the red car")
 	if !contains(c.Warnings, "words only") || contains(c.Warnings, "no answer") {
-		f.Errorf("the warnings are %q", c.Warnings)
+		f.Errorf(`got warnings %q, want one with "words only" and none with "no answer"`, c.Warnings)
 	}
 }
 

@@ -261,7 +261,7 @@ func talkWindow(f *fixture) {
 			sum += t.Tokens()
 		}
 		if sum > tokens {
-			f.Errorf("a window of %d tokens has %d", tokens, sum)
+			f.Errorf("a window of %d tokens has %d, want at most %v", tokens, sum, tokens)
 		}
 		return contentsOf(got)
 	}
@@ -493,7 +493,7 @@ func talkRefusals(f *fixture) {
 	} {
 		_, err := c.Append(f.ctx, souvenir.Turn{Content: "fine"}, refused.turn)
 		f.failsAt(fmt.Sprintf("Append %.40v", refused.turn), err, refused.err, refused.argument)
-		if err != nil && !strings.HasPrefix(err.Error(), "turns[1]: ") {
+		if err != nil && !strings.HasPrefix(err.Error(), "add[1].") {
 			f.Errorf("the error %q does not name the position", err)
 		}
 	}

@@ -79,7 +79,7 @@ func embeddingFails(f *fixture) {
 		seen[text]++
 	}
 	if f.store == f.reader && seen["a red automobile"] != 1 {
-		f.Errorf("the text was embedded %d times", seen["a red automobile"])
+		f.Errorf("the text was embedded %d times, want 1", seen["a red automobile"])
 	}
 }
 

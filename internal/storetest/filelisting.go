@@ -176,7 +176,7 @@ func fileSearch(f *fixture) {
 				f.equal("count with "+brief(q), h.FileCount, count)
 				f.equal("files with "+brief(q), h.Files, files)
 				if !strings.Contains(toJSON(h), fmt.Sprintf(`"file_count":%d,"files":[`, count)) {
-					f.Errorf("as JSON: %s", toJSON(h))
+					f.Errorf("as JSON: %s, want %q in it", toJSON(h), fmt.Sprintf(`"file_count":%d,"files":[`, count))
 				}
 			}
 		}

@@ -100,7 +100,7 @@ func filesOfEverySize(f *fixture) {
 			sum := sha256.Sum256(data)
 			f.equal("size and SHA-256 of "+name, []any{file.Size, file.SHA256}, []any{int64(size), hex.EncodeToString(sum[:])})
 			if f.readFile(file.ID) != string(data) {
-				f.Errorf("%s comes back otherwise", name)
+				f.Errorf("%s comes back otherwise, want the same", name)
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func fileReading(f *fixture) {
 	n, err := r.WriteTo(&b)
 	f.check("WriteTo", err)
 	if n != 300<<10 || !bytes.Equal(b.Bytes(), data[300<<10:]) {
-		f.Errorf("WriteTo wrote %d bytes, or other ones", n)
+		f.Errorf("WriteTo wrote %d bytes, or other ones, want %v, from %.200q on", n, 300<<10, data[300<<10:])
 	}
 	n, err = r.WriteTo(&b)
 	f.equal("WriteTo at the end", []any{n, err}, []any{int64(0), nil})
@@ -195,7 +195,7 @@ func fileReadingEnds(f *fixture) {
 	f.fails("Seek after Close", err, souvenir.ErrClosed)
 	cancel()
 	if _, err := cancelled.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) {
-		f.Errorf("Read after the context has ended gives %v", err)
+		f.Errorf("Read after the context has ended gives %v, want context.Canceled", err)
 	}
 
 	deleted, err := f.reader.OpenFile(f.ctx, id)
@@ -239,13 +239,13 @@ func fileContentFails(f *fixture) {
 		f.failsAt(fmt.Sprintf("content that fails after %d bytes", size), err, souvenir.ErrInvalid, "content",
 			fmt.Sprint(size), "the line went dead")
 		if !errors.Is(err, broken) {
-			f.Errorf("its error is not the cause: %v", err)
+			f.Errorf("its error is not the cause: %v, want %v", err, broken)
 		}
 		ctx, cancel := context.WithCancel(f.ctx)
 		content = io.MultiReader(io.LimitReader(endless{}, size),
 			readerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil }))
 		if _, err = f.store.AddFile(ctx, souvenir.NewFile{MemoryID: m.ID}, content); !errors.Is(err, context.Canceled) {
-			f.Errorf("a context that ends after %d bytes gives %v", size, err)
+			f.Errorf("a context that ends after %d bytes gives %v, want context.Canceled", size, err)
 		}
 		_, err = f.store.AddFile(f.ctx, souvenir.NewFile{}, io.MultiReader(io.LimitReader(endless{}, size), impossible(-1)))
 		f.failsAt("a reader that lies", err, souvenir.ErrInvalid, "content", "impossible")

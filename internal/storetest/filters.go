@@ -38,7 +38,8 @@ func zoo(f *fixture) {
 			ShownMetadata: object(`{"n":2.5,"s":"Blue","b":false,"list":[1,2]}`)},
 		{Content: "cat", EventType: "Decision", Classification: "todo", Tags: []string{"x"},
 			ShownMetadata: object(`{"n":-10,"s":"","odd.key":1,"list":[]}`), ProjectID: "p", ProjectName: "Project P"},
-		{Content: "doe", Collection: "notes", ShownMetadata: object(`{"n":"2","s":"green","nested":{"n":1}}`), ProjectID: "p"},
+		{Content: "doe", Collection: "notes", ShownMetadata: object(`{"n":"2","s":"green","nested":{"n":1}}`),
+			ProjectID: "p"},
 		{Content: "elk", Collection: "notes", EventType: souvenir.EventProjectRule, RuleType: "do",
 			ShownMetadata: object(`{"n":9007199254740992,"list":"a","'q\"":"quoted"}`)},
 		{Content: "fox"},
@@ -359,7 +360,8 @@ func filterOwnMetadata(f *fixture) {
 		f.Fatal(err)
 	}
 	f.finds("k", 1, "one true")
-	f.equal("of another user", len(f.as(souvenir.Access{User: "ann"}).list(souvenir.List{Filter: souvenir.Filter{"k": 1}})), 0)
+	f.equal("of another user",
+		len(f.as(souvenir.Access{User: "ann"}).list(souvenir.List{Filter: souvenir.Filter{"k": 1}})), 0)
 }
 
 // finds compares the contents of the memories that a condition on a key chooses, by listing, searching and counting.

@@ -210,7 +210,7 @@ func (f *fixture) until(what string, reached func() bool) {
 	f.Helper()
 	for deadline := time.Now().Add(patience); !reached(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			f.Fatalf("waited in vain: %s", what)
+			f.Fatalf("waited in vain: %s, want it before the deadline", what)
 		}
 	}
 }
@@ -257,9 +257,13 @@ func (f *fixture) fails(what string, err error, kind *souvenir.Error, says ...st
 		f.Errorf("%s: got error %v, want kind %q", what, described(err), kind.Kind)
 		return
 	}
+	message := err.Error()
+	if known := (*souvenir.Error)(nil); errors.As(err, &known) {
+		message = known.Message
+	}
 	for _, part := range says {
-		if !strings.Contains(err.Error(), part) {
-			f.Errorf("%s: the error says %q, want it to say %q", what, err, part)
+		if !strings.Contains(message, part) {
+			f.Errorf("%s: the error says %q, want it to say %q", what, message, part)
 		}
 	}
 }
@@ -269,9 +273,13 @@ func (f *fixture) failsAt(what string, err error, kind *souvenir.Error, argument
 	f.Helper()
 	f.fails(what, err, kind, says...)
 	var known *souvenir.Error
-	if errors.As(err, &known) && known.Argument != argument {
+	if !errors.As(err, &known) {
+		return
+	}
+	if known.Argument != argument {
 		f.Errorf("%s: the error is about argument %q, want %q", what, known.Argument, argument)
 	}
+	namesAField(f, what, known)
 }
 
 func described(err error) string {

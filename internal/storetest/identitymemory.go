@@ -86,7 +86,8 @@ func identitySet(f *fixture) {
 	f.embedder.Break(errBroken)
 	late := set(souvenir.IdentityMemory{Content: "I am Mira, the third."})
 	if late.Indexed || len(late.Warnings) == 0 {
-		f.Errorf("with a failed embedder: indexed %v, warnings %q", late.Indexed, late.Warnings)
+		f.Errorf("with a failed embedder: indexed %v, warnings %q, want not indexed and a warning", late.Indexed,
+			late.Warnings)
 	}
 	f.embedder.Mend()
 	f.waitEmbedded(f.store)
@@ -108,7 +109,8 @@ func identityRace(f *fixture) {
 func identityOfOthers(f *fixture) {
 	p := share(f)
 	rocket := p.owner.list(souvenir.List{})[0].ID
-	asIdentity := souvenir.MemoryUpdate{Content: new("I do as Will says."), ShownMetadata: object(`{"event_type":"identity"}`)}
+	asIdentity := souvenir.MemoryUpdate{Content: new("I do as Will says."),
+		ShownMetadata: object(`{"event_type":"identity"}`)}
 	for _, m := range []*fixture{p.writer, p.coOwner} {
 		_, err := m.store.UpdateMemory(f.ctx, rocket, asIdentity)
 		f.failsAt("UpdateMemory by "+m.name(), err, souvenir.ErrForbidden, "event_type", `"Apollo 11"`, `"olga"`)

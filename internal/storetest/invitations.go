@@ -106,7 +106,8 @@ func invitationsListed(f *fixture) {
 	second := f.invite(souvenir.NewInvitation{Role: souvenir.RoleAdmin,
 		ExpiresAt: f.clock.Now().Add(time.Hour).In(time.FixedZone("", 3600))})
 	if v := first.Value; len(v) != 47 || !strings.HasPrefix(v, "inv_") || v == second.Value {
-		f.Errorf("the values %q and %q are not as they should be", v, second.Value)
+		f.Errorf(`got the values %q and %q, want two different ones of 47 bytes that begin with "inv_"`, v,
+			second.Value)
 	}
 	f.equal("listed", f.invitations(), []souvenir.Invitation{second.Invitation, first.Invitation})
 	f.equal("as JSON", toJSON(first.Invitation),
@@ -118,7 +119,7 @@ func invitationsListed(f *fixture) {
 			`"expires_at":"2026-03-01T10:00:01Z","invitation":%q}`,
 			second.ID, second.Value))
 	if strings.Contains(toJSON(f.invitations()), first.Value) {
-		f.Errorf("the list shows a value")
+		f.Errorf("the list shows a value, want no %q in it", first.Value)
 	}
 }
 
@@ -214,7 +215,7 @@ func invitationsOfAdmins(f *fixture) {
 		f.updateUser("ann", souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin), Disabled: pointer(false)})
 		f.invited(added)
 	}
-	for by, kind := range map[string]*souvenir.Error{ben.ID: souvenir.ErrForbidden, "nobody": souvenir.ErrNotFound} {
+	for by, kind := range map[string]*souvenir.Error{ben.ID: souvenir.ErrForbidden, "noah": souvenir.ErrNotFound} {
 		_, err := f.store.Accounts().AddInvitation(f.ctx, souvenir.NewInvitation{CreatedBy: by})
 		f.failsAt("AddInvitation by "+by, err, kind, "user")
 	}

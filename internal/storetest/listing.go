@@ -75,7 +75,7 @@ func listingOrders(f *fixture) {
 		all := f.list(souvenir.List{Sort: order})
 		f.equal("memories in order "+string(order), len(all), 60)
 		if !slices.IsSortedFunc(all, compare) {
-			f.Errorf("the listing is not in order %s: %v", order, ids(all))
+			f.Errorf("listed by %s: got %v, want them in this order", order, ids(all))
 		}
 	}
 	f.equal("the order when none is named", ids(f.list(souvenir.List{})),
@@ -156,7 +156,7 @@ func listingEnds(f *fixture) {
 		f.clock.Pass(time.Second)
 		f.patch(m.ID, map[string]any{"seen": n})
 		if n++; n > 700 {
-			f.Fatalf("300 memories are listed without end when the loop updates each")
+			f.Fatalf("300 memories are listed without end when the loop updates each: got %v, want n at most 700", n)
 		}
 	}
 }

@@ -191,8 +191,8 @@ func badMemories() []struct {
 			"65 tags; at most 64"},
 		{"tags that are no list", inMetadata("tags", "a,b"), souvenir.ErrInvalid, "tags", "a list of strings"},
 		{"a tag that is no string", inMetadata("tags", []any{"a", 7}), souvenir.ErrInvalid, "tags", "tags[1] is 7"},
-		{"unknown related memory", souvenir.NewMemory{Content: "x", Related: []string{"nobody"}}, souvenir.ErrNotFound,
-			"related_memory_ids", `related_memory_ids[0]: memory "nobody" not found`},
+		{"unknown related memory", souvenir.NewMemory{Content: "x", Related: []string{"nowhere"}}, souvenir.ErrNotFound,
+			"related_memory_ids", `related_memory_ids[0]: memory "nowhere" not found`},
 		{"too many related memories", souvenir.NewMemory{Content: "x", Related: many(257, "r")}, souvenir.ErrTooLarge,
 			"related_memory_ids", "257 ids; at most 256"},
 		{"long project_id", souvenir.NewMemory{Content: "x", ProjectID: strings.Repeat("p", 129)}, souvenir.ErrTooLarge,
@@ -282,7 +282,8 @@ func memoryDelete(f *fixture) {
 		"DeleteMemory": f.store.DeleteMemory(f.ctx, all[0]),
 	}
 	_, calls["GetMemory"] = f.reader.GetMemory(f.ctx, all[0])
-	_, calls["UpdateMemory"] = f.store.UpdateMemory(f.ctx, all[0], souvenir.MemoryUpdate{ShownMetadata: map[string]any{"a": 1}})
+	_, calls["UpdateMemory"] = f.store.UpdateMemory(f.ctx, all[0],
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"a": 1}})
 	_, calls["Revisions"] = f.reader.Revisions(f.ctx, all[0])
 	_, calls["RestoreRevision"] = f.store.RestoreRevision(f.ctx, all[0], 1)
 	_, calls["RelatedMemories"] = f.reader.RelatedMemories(f.ctx, all[0], 1)
@@ -305,7 +306,7 @@ func memoryDelete(f *fixture) {
 
 func memoryUnknown(f *fixture) {
 	f.addTexts("some memory")
-	for _, id := range []string{"", "nobody", "%", "'", "1", strings.Repeat("x", 10_000), "\xff", "a\x00"} {
+	for _, id := range []string{"", "nowhere", "%", "'", "1", strings.Repeat("x", 10_000), "\xff", "a\x00"} {
 		_, err := f.reader.GetMemory(f.ctx, id)
 		f.failsAt("GetMemory", err, souvenir.ErrNotFound, "id")
 		f.failsAt("DeleteMemory", f.store.DeleteMemory(f.ctx, id), souvenir.ErrNotFound, "id")
@@ -350,7 +351,7 @@ func manyAllOrNone(f *fixture) {
 		stored, err := f.store.AddMemories(f.ctx, batch, nil)
 		f.failsAt("AddMemories with "+bad.name, err, bad.kind, bad.argument, "memories[2]", bad.says)
 		if stored != nil {
-			f.Errorf("AddMemories with %s returns memories along with the error", bad.name)
+			f.Errorf("AddMemories with %s returns memories along with the error: got %v, want nil", bad.name, stored)
 		}
 	}
 	f.same("contents after refused batches", contents(f.search(souvenir.Query{})), "there before")

@@ -67,7 +67,7 @@ func moduleOwn(f *fixture) {
 		`"summary":{"total":4,"by_event_type":{},"by_state":{"archived":1},"newest":[{"id":`, `"line":"four"`,
 		`"open_tasks":[]`} {
 		if !strings.Contains(encoded, part) {
-			f.Errorf("the JSON lacks %s: %s", part, encoded)
+			f.Errorf("the JSON lacks %s: %s, want it in encoded", part, encoded)
 		}
 	}
 	f.equal("nothing", toJSON(f.module(souvenir.ModuleQuery{Module: "nothing"})),
@@ -99,7 +99,8 @@ func moduleMeaning(f *fixture) {
 	state := f.module(souvenir.ModuleQuery{Module: "car"})
 	f.same("all", matches(state), "module_name own", "meaning the car and the automobile", "meaning the automobile")
 	if state.Memories[0].Score != 0 || state.Memories[1].Score <= state.Memories[2].Score || state.Memories[2].Score <= 0 {
-		f.Errorf("the scores are %v, %v, %v", state.Memories[0].Score, state.Memories[1].Score, state.Memories[2].Score)
+		f.Errorf("the scores are %v, %v, %v, want score 0, score more than %v and score more than 0", state.Memories[0].Score,
+			state.Memories[1].Score, state.Memories[2].Score, state.Memories[2].Score)
 	}
 	f.equal("own ones", state.Summary.Total, 1)
 	f.same("as many as asked for", matches(f.module(souvenir.ModuleQuery{Module: "car", Limit: 2})), "module_name own",
@@ -167,7 +168,7 @@ func moduleScope(f *fixture) {
 	f.equal("in an unknown project", []any{len(unknown.Memories), len(unknown.Files), unknown.Summary.Total},
 		[]any{0, 0, 0})
 	if !contains(unknown.Warnings, "nowhere") {
-		f.Errorf("the warnings are %q", unknown.Warnings)
+		f.Errorf(`got warnings %q, want "nowhere" in one`, unknown.Warnings)
 	}
 }
 
@@ -180,7 +181,7 @@ func moduleWords(f *fixture) {
 	state := f.module(souvenir.ModuleQuery{Module: "car"})
 	f.same("all", matches(state), "module_name own", "meaning a car")
 	if !contains(state.Warnings, "words only") {
-		f.Errorf("the warnings are %q", state.Warnings)
+		f.Errorf(`got warnings %q, want "words only" in one`, state.Warnings)
 	}
 }
 
@@ -210,7 +211,8 @@ func moduleNames(f *fixture) {
 		souvenir.NewMemory{Content: "one", ProjectID: "p", ShownMetadata: named("Billing"),
 			Tags: []string{"module:billing", "invoice"}},
 		souvenir.NewMemory{Content: "two", ProjectID: "p", Tags: []string{"MODULE: BILLING", "module:", "modules"}},
-		souvenir.NewMemory{Content: "three", ProjectID: "p", ShownMetadata: named(" shipping "), Tags: []string{"module:Ärger"}},
+		souvenir.NewMemory{Content: "three", ProjectID: "p", ShownMetadata: named(" shipping "),
+			Tags: []string{"module:Ärger"}},
 		souvenir.NewMemory{Content: "four", ProjectID: "p", ShownMetadata: named(7)},
 		souvenir.NewMemory{Content: "five", ProjectID: "p", ShownMetadata: named(strings.Repeat("x", 129))},
 		souvenir.NewMemory{Content: "six", ProjectID: "q", ShownMetadata: named("shipping")},

@@ -60,7 +60,7 @@ func (f *fixture) refuses(what string, err error, kind *souvenir.Error, code, be
 	f.fails(what, err, kind)
 	var cause *souvenir.OAuthError
 	if !errors.As(err, &cause) {
-		f.Errorf("%s: %v carries no OAuthError", what, err)
+		f.Errorf("%s: got %v, want an OAuthError", what, err)
 		return
 	}
 	if cause.Code != code || !strings.HasPrefix(cause.Description, begins) {
@@ -73,11 +73,15 @@ func (f *fixture) refuses(what string, err error, kind *souvenir.Error, code, be
 
 func oauthRegistration(f *fixture) {
 	const request = `{
-		"redirect_uris": ["https://app.example/callback", "http://localhost/callback", "cursor://anysphere.cursor-mcp/oauth/callback"],
-		"client_name": "Äpp 🧠", "token_endpoint_auth_method": "client_secret_post", "grant_types": ["authorization_code", "refresh_token"],
-		"response_types": ["code"], "scope": "memory:read files:read", "client_uri": "https://app.example", "logo_uri": "https://app.example/logo.png",
+		"redirect_uris": ["https://app.example/callback", "http://localhost/callback",
+			"cursor://anysphere.cursor-mcp/oauth/callback"],
+		"client_name": "Äpp 🧠", "token_endpoint_auth_method": "client_secret_post", "grant_types": ["authorization_code",
+			"refresh_token"],
+		"response_types": ["code"], "scope": "memory:read files:read", "client_uri": "https://app.example",
+			"logo_uri": "https://app.example/logo.png",
 		"tos_uri": "https://app.example/tos", "policy_uri": "https://app.example/policy", "contacts": ["a@app.example"],
-		"software_id": "app", "software_version": "1.2", "application_type": "web", "client_name#fr": "Appli", "nested": {"deep": [1, 2.5, null]}}`
+		"software_id": "app", "software_version": "1.2", "application_type": "web", "client_name#fr": "Appli",
+			"nested": {"deep": [1, 2.5, null]}}`
 	var r souvenir.ClientRegistration
 	f.check("Unmarshal", json.Unmarshal([]byte(request), &r))
 	c, err := f.store.Accounts().RegisterClient(f.ctx, r)
@@ -100,7 +104,7 @@ func oauthRegistration(f *fixture) {
 	f.check("CheckClient", err)
 	r.RedirectURIs[0] = "https://evil.example/"
 	f.equal("changing the request changes nothing", c.Metadata.RedirectURIs[0], callback)
-	_, err = f.reader.Accounts().GetClient(f.ctx, "nobody")
+	_, err = f.reader.Accounts().GetClient(f.ctx, "no-app")
 	f.refuses("GetClient of an unknown client", err, souvenir.ErrNotFound, "invalid_client", "Invalid client")
 }
 
@@ -125,7 +129,8 @@ func oauthRegistrationDefaults(f *fixture) {
 	f.equal("supported types", [][]string{c.Metadata.GrantTypes, c.Metadata.ResponseTypes},
 		[][]string{{"authorization_code"}, {"code"}})
 	if c.ID == "chosen" || c.Secret == "chosen" {
-		f.Errorf("a client that registers itself chose %s and %s", c.ID, c.Secret)
+		f.Errorf(`a client that registers itself chose %s and %s, want ID other than "chosen" and secret other than "chosen"`,
+			c.ID, c.Secret)
 	}
 }
 
@@ -193,7 +198,7 @@ func oauthPublicClient(f *fixture) {
 	c := f.register(souvenir.AuthNone)
 	f.equal("secret", c.Secret, "")
 	if response := toJSON(c); strings.Contains(response, "secret") {
-		f.Errorf("the response has a secret: %s", response)
+		f.Errorf(`the response has a secret: %s, want no "secret" in response`, response)
 	}
 	for _, secret := range []string{"", "something"} {
 		_, err := f.reader.Accounts().CheckClient(f.ctx, souvenir.ClientCredentials{ID: c.ID, Secret: secret})
@@ -244,7 +249,7 @@ func oauthOwnClients(f *fixture) {
 		"kind":                       "admin", "owner": "ann", "active": true, "created_at": f.clock.Now(),
 		"updated_at": f.clock.Now(),
 	})
-	for _, id := range []string{his.ID, registered.ID, "nobody", ""} {
+	for _, id := range []string{his.ID, registered.ID, "no-app", ""} {
 		_, err := ann.store.Accounts().RegenerateClientSecret(f.ctx, id)
 		f.failsAt("RegenerateClientSecret", err, souvenir.ErrNotFound, "client_id", "not an OAuth client of this user")
 		f.failsAt("DeactivateClient", ann.store.Accounts().DeactivateClient(f.ctx, id), souvenir.ErrNotFound, "client_id",
@@ -271,7 +276,8 @@ func oauthChosenClient(f *fixture) {
 		RedirectURIs: []string{"http://localhost:3000/cb", callback}})
 	f.equal("chosen", []string{c.ID, c.Secret, c.Metadata.ClientName}, []string{"my-app_1.0~x", "s3cret", "My App"})
 	f.equal("shown", object(toJSON(c)),
-		object(`{"client_id": "my-app_1.0~x", "client_secret": "s3cret", "client_secret_expires_at": 0, "name": "My App", "client_name": "My App", "active": true,
+		object(`{"client_id": "my-app_1.0~x", "client_secret": "s3cret", "client_secret_expires_at": 0, "name": "My App",
+			"client_name": "My App", "active": true,
 		"redirect_uris": ["http://localhost:3000/cb", "`+callback+
 			`"], "token_endpoint_auth_method": "client_secret_basic", "grant_types": ["authorization_code", "refresh_token"],
 		"response_types": ["code"], "client_id_issued_at": `+fmt.Sprint(f.clock.Now().Unix())+`}`))

@@ -96,7 +96,7 @@ func oauthRedeem(f *fixture) {
 		c := f.register(method)
 		code := ann.authorize(c)
 		if until := code.ExpiresAt.Sub(f.clock.Now()); until <= 0 || until > 10*time.Minute {
-			f.Errorf("the code lives for %v", until)
+			f.Errorf("the code lives for %v, want until more than 0 and until at most %v", until, 10*time.Minute)
 		}
 		t := f.redeem(exchanging(c, code))
 		f.equal("token set", []any{t.TokenType, t.ExpiresIn, t.Scope}, []any{"Bearer", 3600, "memory:write files:read"})
@@ -177,7 +177,7 @@ func oauthCodeCredentials(f *fixture) {
 	c := f.register("")
 	code := f.authorize(c)
 	for _, wrong := range []souvenir.ClientCredentials{{}, {ID: c.ID}, {ID: c.ID, Secret: "wrong"},
-		{ID: "nobody", Secret: c.Secret}} {
+		{ID: "no-app", Secret: c.Secret}} {
 		x := exchanging(c, code)
 		x.Client = wrong
 		_, err := f.store.Accounts().ExchangeCode(f.ctx, x)
@@ -308,7 +308,7 @@ func oauthAskingRefused(f *fixture) {
 		kind                   *souvenir.Error
 		code, begins, argument string
 	}{
-		"unknown client": {func(a *souvenir.Authorization) { a.ClientID = "nobody" }, souvenir.ErrUnauthenticated,
+		"unknown client": {func(a *souvenir.Authorization) { a.ClientID = "no-app" }, souvenir.ErrUnauthenticated,
 			"invalid_client", "Invalid client", "client_id"},
 		"no redirect": {func(a *souvenir.Authorization) { a.RedirectURI = "" }, souvenir.ErrInvalid, "invalid_request",
 			"Invalid redirect_uri", "redirect_uri"},

@@ -29,7 +29,8 @@ func refreshRotates(f *fixture) {
 	seen := []string{}
 	for t, i := f.letIn(c), 0; i < 5; t, i = f.refresh(c, t), i+1 {
 		if slices.Contains(seen, t.RefreshToken) || slices.Contains(seen, t.AccessToken) {
-			f.Error("a token came twice")
+			f.Errorf("a token came twice: got %v, want no %v among seen and no %v among seen", seen, t.RefreshToken,
+				t.AccessToken)
 		}
 		seen = append(seen, t.RefreshToken, t.AccessToken)
 		f.works("the access token", t)
@@ -232,7 +233,7 @@ func grantsOfUser(f *fixture) {
 	f.fails("RevokeGrant through a limited view", limited.Accounts().RevokeGrant(f.ctx, code.GrantID),
 		souvenir.ErrForbidden)
 	if _, err := limited.Accounts().Grants(f.ctx); !errors.Is(err, souvenir.ErrForbidden) {
-		f.Errorf("Grants through a limited view: %v", err)
+		f.Errorf("Grants through a limited view: %v, want souvenir.ErrForbidden", err)
 	}
 	f.works("still", t)
 	f.check("RevokeGrant", ann.store.Accounts().RevokeGrant(f.ctx, code.GrantID))

@@ -92,7 +92,7 @@ func overviewCounts(f *fixture) {
 }
 
 func overviewEmpty(f *fixture) {
-	o := f.as(souvenir.Access{User: "nobody"}).overview(souvenir.OverviewQuery{Days: 1})
+	o := f.as(souvenir.Access{User: "noah"}).overview(souvenir.OverviewQuery{Days: 1})
 	f.equal("overview", o, souvenir.Overview{
 		Projects: []souvenir.ProjectCount{}, Collections: []souvenir.CollectionCount{},
 		EventTypes: []souvenir.EventTypeCount{}, Clients: []souvenir.ClientCount{},
@@ -142,7 +142,7 @@ func graphEdges(f *fixture) {
 		{From: 2, To: 1, Kind: souvenir.EdgeRelated},
 		{From: 1, To: 3, Kind: souvenir.EdgeSimilar, Score: g.Edges[len(g.Edges)-1].Score}})
 	if score := g.Edges[2].Score; score < 0.999 || score > 1 {
-		f.Errorf("equal texts have the similarity %v", score)
+		f.Errorf("equal texts have the similarity %v, want score at least 0.999 and score at most 1", score)
 	}
 	f.equal("without neighbours", len(f.graph(souvenir.GraphQuery{Neighbours: -1}).Edges), 2)
 	f.equal("everything alike", len(f.graph(souvenir.GraphQuery{Neighbours: 10, Similar: -1}).Edges), 2+6)
@@ -195,11 +195,12 @@ func mapPlaces(f *fixture) {
 	}
 	f.equal("the farthest", most, 1.0)
 	if sum := m.Explained[0] + m.Explained[1]; sum < 0.99 || sum > 1.0001 || m.Explained[0] < m.Explained[1] {
-		f.Errorf("of three places two directions explain %v", m.Explained)
+		f.Errorf("of three places two directions explain %v, want the first at least as much as the second and 1 in "+
+			"all", m.Explained)
 	}
 	f.equal("another time", f.layOut(souvenir.MapQuery{}), m)
 	f.equal("of two", len(f.layOut(souvenir.MapQuery{Limit: 2}).Points), 2)
-	f.equal("of nothing", f.as(souvenir.Access{User: "nobody"}).layOut(souvenir.MapQuery{}),
+	f.equal("of nothing", f.as(souvenir.Access{User: "noah"}).layOut(souvenir.MapQuery{}),
 		souvenir.Map{Points: []souvenir.Point{}})
 }
 

@@ -73,7 +73,7 @@ func ownSizes(f *fixture) {
 	f.add(souvenir.NewMemory{Collection: "own", Content: "nothing", Embedding: []float32{0, 0, 0}})
 	for _, h := range f.search(souvenir.Query{Vector: []float32{1, 2, 3}}).Hits {
 		if h.Content == "nothing" && h.Parts.Vector != 0 {
-			f.Errorf("a vector of zeros, which has no direction, has the similarity %v", h.Parts.Vector)
+			f.Errorf("a vector of zeros, which has no direction, has the similarity %v, want 0", h.Parts.Vector)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func ownEmbedsNothing(f *fixture) {
 	same(f, "warnings with a vector", with.Warnings, nil)
 	without := f.add(souvenir.NewMemory{Collection: "own", Content: "a car"})
 	if contains(without.Warnings, "embedder") {
-		f.Errorf("warnings %q speak of the embedder, which has nothing to do with own vectors", without.Warnings)
+		f.Errorf("got warnings %q, want none of the embedder, which own vectors do not need", without.Warnings)
 	}
 	f.embedder.Mend()
 	f.add(souvenir.NewMemory{Collection: "own", Content: "a car"})

@@ -40,7 +40,7 @@ func pagingWhole(f *fixture) {
 			f.equal(what+": distinct memories", len(slices.Compact(seen)), 130)
 			for i, h := range all {
 				if h.Rank != i+1 {
-					f.Errorf("%s: the hit at place %d has rank %d", what, i+1, h.Rank)
+					f.Errorf("%s: the hit at place %d has rank %d, want the same", what, i+1, h.Rank)
 				}
 				if text == "" || i == 0 || sort != "" && sort != souvenir.SortRelevance {
 					continue

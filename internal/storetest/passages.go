@@ -47,8 +47,8 @@ func passagePointsAtFit(f *fixture) {
 	for _, animal := range animals {
 		hit := f.search(souvenir.Query{Text: animal}).Hits[0]
 		if hit.Content != content || hit.Start < 0 || hit.End > len(content) || hit.Start >= hit.End {
-			f.Errorf("%s: hit %q with the range %d to %d of %d bytes", animal, brief(hit.Content), hit.Start, hit.End,
-				len(content))
+			f.Errorf("%s: hit %q with the range %d to %d of %d bytes, want content %v, start at least 0, end at most %v and "+
+				"start less than %v", animal, brief(hit.Content), hit.Start, hit.End, len(content), content, len(content), hit.End)
 			continue
 		}
 		if passage := content[hit.Start:hit.End]; !strings.Contains(passage, animal) || len(passage) > 1600 {

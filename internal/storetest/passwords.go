@@ -49,7 +49,7 @@ func passwordsChecked(f *fixture) {
 	f.equal("signed in", f.signIn("ANN ", password), ann)
 	for i, c := range [][2]string{
 		{"Ann", password + "x"}, {"Ann", ""}, {"Ann", "a\xff"}, {"Ann", strings.Repeat("x", 1<<20)}, {"", ""}, {"", password},
-		{"nobody", password}, {"nopass", ""}, {"nopass", password}, {ann.ID, password}, {"An_", password},
+		{"noah", password}, {"nopass", ""}, {"nopass", password}, {ann.ID, password}, {"An_", password},
 		{strings.Repeat("a", 1<<20), password}, {"a\xff", password},
 	} {
 		if longtest.Part(i, 1, 4) {
@@ -184,7 +184,7 @@ func identitiesOwn(f *fixture) {
 		f.check("Identities of oneself", err)
 		f.equal("identities", len(all), i+1)
 	}
-	for _, user := range []string{"ben", ben.ID, "nobody"} {
+	for _, user := range []string{"ben", ben.ID, "noah"} {
 		_, err := hers.Accounts().LinkIdentity(f.ctx, souvenir.NewIdentity{User: user, Issuer: provider, Subject: "x"})
 		f.failsAt("LinkIdentity for another", err, souvenir.ErrForbidden, "user")
 		_, err = hers.Accounts().Identities(f.ctx, user)
@@ -232,7 +232,7 @@ func identitiesRefused(f *fixture) {
 			"subject"},
 		{souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: "a\x00"}, souvenir.ErrInvalid, "subject"},
 		{souvenir.NewIdentity{User: "ann", Issuer: provider, Subject: "1", Email: "x"}, souvenir.ErrInvalid, "email"},
-		{souvenir.NewIdentity{User: "nobody", Issuer: provider, Subject: "1"}, souvenir.ErrNotFound, "user"},
+		{souvenir.NewIdentity{User: "noah", Issuer: provider, Subject: "1"}, souvenir.ErrNotFound, "user"},
 		{souvenir.NewIdentity{Issuer: provider, Subject: "1"}, souvenir.ErrConflict, "user"}, // the local user has no account
 	} {
 		_, err := f.store.Accounts().LinkIdentity(f.ctx, c.identity)

@@ -114,7 +114,7 @@ func invitedSeeNothing(f *fixture) {
 	context, err := vic.reader.GetContext(f.ctx, souvenir.ContextQuery{ProjectName: "billing-api", Query: "rocket"})
 	f.check("GetContext", err)
 	if listed := toJSON(context); strings.Contains(listed, "rocket") || strings.Contains(listed, "olga") {
-		f.Errorf("the context of the invited is %s", listed)
+		f.Errorf(`the context of the invited is %s, want no "rocket" in listed and no "olga" in listed`, listed)
 	}
 	_, err = vic.reader.MainMemory(f.ctx, souvenir.ProjectRef{Name: "billing-api"})
 	f.fails("MainMemory", err, souvenir.ErrNotFound)
@@ -303,13 +303,13 @@ func invitedNoOracle(f *fixture) {
 		}
 		return strings.NewReplacer(user, "NAME", strings.ToUpper(user), "NAME").Replace(toJSON(said))
 	}
-	want := transcript("nobody")
+	want := transcript("noah")
 	if !strings.Contains(want, `"invited"`) || !strings.Contains(want, "nor invited to it") {
-		f.Fatalf("the answers are %s", want)
+		f.Fatalf(`the answers are %s, want "invited" in it and "nor invited to it" in it`, want)
 	}
 	for _, sam := range sams {
 		if got := transcript(sam.name()); got != want {
-			f.Errorf("for %s the answers are\n%s\nnot\n%s", sam.name(), got, want)
+			f.Errorf("for %s the answers are\n%s\nwant\n%s", sam.name(), got, want)
 		}
 	}
 }
@@ -339,15 +339,15 @@ func invitedSenderBound(f *fixture) {
 		f.failsAt("one more", err, souvenir.ErrTooLarge, "user", fmt.Sprint(souvenir.MaxSentInvitations), "withdraw some")
 	}
 	refused("sam")
-	refused("nobody")
+	refused("noah")
 	olga.inviteTo("a", "guess 7", souvenir.MemberWriter) // replaces the one before
 	f.check("withdrawing one", olga.store.DeleteMember(f.ctx,
 		souvenir.ProjectRef{ID: "a"}, "guess 8"))
 	olga.inviteTo("a", "sam", souvenir.MemberReader)
-	refused("nobody")
+	refused("noah")
 	f.clock.Pass(30*24*time.Hour + time.Second)
-	olga.inviteTo("a", "nobody", souvenir.MemberReader)
-	f.same("after they have expired", olga.pending("a"), "nobody reader by olga")
+	olga.inviteTo("a", "noah", souvenir.MemberReader)
+	f.same("after they have expired", olga.pending("a"), "noah reader by olga")
 }
 
 func invitedRecipientBound(f *fixture) {

@@ -228,7 +228,8 @@ func projectNamesTypo(f *fixture) {
 	again := f.add(souvenir.NewMemory{Content: "by the same id", ProjectID: gone})
 	f.equal("warnings of the second", len(again.Warnings), 0)
 	m := f.stored("Saturn", "x")
-	_, err = f.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_name": "Saturm"}})
+	_, err = f.store.UpdateMemory(f.ctx, m.ID,
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_name": "Saturm"}})
 	f.check("UpdateMemory", err)
 }
 
@@ -326,7 +327,7 @@ func projectNamesShared(f *fixture) {
 		f.check("GetContext", err)
 		f.equal("rule", c.ProjectRules.Do.SharedBy, "Bob")
 		if !strings.Contains(toJSON(c.ProjectRules.Do), `"shared_by":"Bob"`) {
-			f.Errorf("the rule is shown as %s", toJSON(c.ProjectRules.Do))
+			f.Errorf(`the rule is shown as %s, want "shared_by":"Bob" in it`, toJSON(c.ProjectRules.Do))
 		}
 		for _, m := range append(c.Related, c.ProjectDoDont...) {
 			f.equal("of the context: "+brief(m.Content), m.SharedBy == "Bob", m.ID != own[0])
@@ -339,7 +340,7 @@ func projectNamesShared(f *fixture) {
 	f.check("MainMemory", err)
 	f.equal("main memory", main.Memory.SharedBy, "Bob")
 	if s := toJSON(ann.get(own[0])); strings.Contains(s, "shared_by") {
-		f.Errorf("her own is marked: %s", s)
+		f.Errorf(`her own is marked: %s, want no "shared_by" in it`, s)
 	}
 }
 
@@ -351,7 +352,7 @@ func projectNamesExported(f *fixture) {
 	_, err := f.operator.Upkeep().Export(f.ctx, &lines, nil)
 	f.check("Export", err)
 	if !strings.Contains(lines.String(), `"former_name"`) {
-		f.Fatalf("no former name in the export:\n%s", lines.String())
+		f.Fatalf("no former name in the export, want \"former_name\" in the lines:\n%s", lines.String())
 	}
 	f.deleteProject(souvenir.ProjectRef{ID: "p"}, nil)
 	report, err := f.operator.Upkeep().Import(f.ctx, strings.NewReader(lines.String()), nil)

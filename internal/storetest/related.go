@@ -124,7 +124,8 @@ func relatedHiddenLinks(f *fixture) {
 	f.rewrite(m.ID, "y")
 	for _, r := range limited.revisions(m.ID) {
 		if toJSON(r.Metadata) != "" && strings.Contains(toJSON(r.Metadata), hidden) {
-			f.Errorf("revision %d shows the limited view a hidden link: %s", r.Number, toJSON(r.Metadata))
+			f.Errorf("revision %d shows the limited view a hidden link: %s, want no %q in it", r.Number, toJSON(r.Metadata),
+				hidden)
 		}
 	}
 }

@@ -188,8 +188,8 @@ func ruleLists(f *fixture) {
 		f.equal("read", f.get(id), r.Memory)
 		f.equal("what else it has", []any{r.State, r.Metadata["mine"]}, []any{"active", 1.0})
 	}
-	_, err := f.store.SetRule(f.ctx, souvenir.NewRule{Type: souvenir.RuleDo, Content: "x", Related: []string{"nobody"}})
-	f.failsAt("SetRule with an unknown link", err, souvenir.ErrNotFound, "related_memory_ids", "nobody")
+	_, err := f.store.SetRule(f.ctx, souvenir.NewRule{Type: souvenir.RuleDo, Content: "x", Related: []string{"nowhere"}})
+	f.failsAt("SetRule with an unknown link", err, souvenir.ErrNotFound, "related_memory_ids", "nowhere")
 	f.equal("general", f.rules("").Do == nil, true)
 }
 

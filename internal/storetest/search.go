@@ -22,6 +22,7 @@ func search() concept {
 		{"says how likely each hit is about the text", searchConfidence},
 		{"leaves out what is less likely than asked for", searchMinScore},
 		{"answers several queries as it does each", searchBatch},
+		{"iterates over all hits as its pages show them", searchAll},
 		{"names what is wrong with one of several queries", searchBatchArguments},
 		{"stays within chosen keys", searchKeys},
 		{"leaves out contents on request", searchWithoutContent},
@@ -156,7 +157,8 @@ func searchExact(f *fixture) {
 			results := f.search(souvenir.Query{Text: text, Collections: []string{collection}})
 			f.equal("first for "+text, results.Hits[0].ID, want)
 			if h := results.Hits[0]; h.Score > 1 || h.Parts.Text > 1.000001 {
-				f.Errorf("%s: score %v of %+v is out of its bounds", text, h.Score, h.Parts)
+				f.Errorf("%s: score %v of %+v is out of its bounds, want score at most 1 and text at most 1.000001", text, h.Score,
+					h.Parts)
 			}
 		}
 	}
@@ -256,7 +258,8 @@ func searchGroups(f *fixture) {
 			line += fmt.Sprint(" ", h.Rank)
 			ranks += h.Rank
 			if i > 0 && h.Rank < g.Hits[i-1].Rank {
-				f.Errorf("group %s has rank %d after %d", g.Collection, h.Rank, g.Hits[i-1].Rank)
+				f.Errorf("group %s has rank %d after %d, want at least %v", g.Collection, h.Rank, g.Hits[i-1].Rank,
+					g.Hits[i-1].Rank)
 			}
 			f.equal("collection of a hit", h.Collection, g.Collection)
 		}
@@ -448,8 +451,8 @@ func (f *fixture) sameHits(what string, a, b souvenir.Results) {
 	for i := range min(len(a.Hits), len(b.Hits)) {
 		x, y := a.Hits[i], b.Hits[i]
 		if !near(x.Score, y.Score) || !near(x.Parts.Text, y.Parts.Text) || !near(x.Parts.Vector, y.Parts.Vector) {
-			f.Errorf("%s: rank %d is %q with %v %+v in one way, %q with %v %+v in the other", what, x.Rank, x.Content, x.Score,
-				x.Parts, y.Content, y.Score, y.Parts)
+			f.Errorf("%s: rank %d: got %q with %v %+v in one way and %q with %v %+v in the other, want the same scores",
+				what, x.Rank, x.Content, x.Score, x.Parts, y.Content, y.Score, y.Parts)
 			return
 		}
 	}

@@ -144,8 +144,8 @@ func sharingMembers(f *fixture) {
 			f.failsAt("AddMember again", err, souvenir.ErrConflict, "user", `"`+user+`"`, says)
 		}
 	}
-	_, err = f.operator.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: "nobody", Role: souvenir.MemberReader})
-	f.failsAt("AddMember of an unknown user", err, souvenir.ErrNotFound, "user", `"nobody"`)
+	_, err = f.operator.AddMember(f.ctx, souvenir.NewMember{Project: apollo, User: "noah", Role: souvenir.MemberReader})
+	f.failsAt("AddMember of an unknown user", err, souvenir.ErrNotFound, "user", `"noah"`)
 	for _, id := range []string{"olga/nothing", "unknown/apollo", "rita/apollo", "apollo"} {
 		_, err = f.operator.AddMember(f.ctx,
 			souvenir.NewMember{Project: souvenir.ProjectRef{ID: id}, User: "rita", Role: souvenir.MemberReader})

@@ -78,7 +78,7 @@ func sessionsChecked(f *fixture) {
 			[]any{c.user, c.scopes, souvenir.Access{User: c.user.ID}, "", "", ""})
 		f.equal("may manage", p.Allows(souvenir.ScopeAdmin), c.user == boss)
 	}
-	for by, kind := range map[string]*souvenir.Error{"nobody": souvenir.ErrNotFound, "": souvenir.ErrNotFound,
+	for by, kind := range map[string]*souvenir.Error{"noah": souvenir.ErrNotFound, "": souvenir.ErrNotFound,
 		souvenir.LocalUser: souvenir.ErrConflict} {
 		if by == souvenir.LocalUser {
 			f.addTexts("there is such a user, without an account")

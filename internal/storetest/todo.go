@@ -240,7 +240,7 @@ func todoConcurrent(f *fixture) {
 		group.Go(func() {
 			c, err := stores[i%2].CompleteTask(f.ctx, souvenir.TaskRef{ProjectID: "apollo", TaskID: fmt.Sprint("T", i+1)})
 			if err != nil || c.AlreadyCompleted {
-				f.Errorf("worker %d: %+v, %v", i, c, err)
+				f.Errorf("worker %d: %+v, %v, want no error and a task that was not completed before", i, c, err)
 			}
 		})
 	}

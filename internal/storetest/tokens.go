@@ -106,12 +106,13 @@ func tokensListed(f *fixture) {
 		f.equal("prefix", added.Prefix, added.Value[:8])
 	}
 	if first.Value == second.Value {
-		f.Errorf("two tokens are one")
+		f.Errorf("two tokens are one: got %v, want value other than %v", first.Value, second.Value)
 	}
 	f.equal("listed", f.tokens(), []souvenir.Token{second.Token, first.Token})
 	listed := toJSON(f.tokens())
 	if strings.Contains(listed, first.Value) || strings.Contains(listed, first.Value[12:]) {
-		f.Errorf("the list shows a token: %s", listed)
+		f.Errorf("the list shows a token: %s, want no %q in listed and no %q in listed", listed, first.Value,
+			first.Value[12:])
 	}
 	f.equal("as JSON", toJSON(second.Token),
 		fmt.Sprintf(`{"id":%q,"name":"second","prefix":%q,"scopes":["memory:read","files:read"],"projects":null,`+
@@ -286,7 +287,7 @@ func tokensArguments(f *fixture) {
 			"expires_at"},
 		{souvenir.NewToken{Name: "x", ExpiresAt: f.clock.Now().Add(time.Hour), ExpiresIn: time.Hour}, souvenir.ErrInvalid,
 			"expires_at"},
-		{souvenir.NewToken{Name: "x", User: "nobody"}, souvenir.ErrNotFound, "user"},
+		{souvenir.NewToken{Name: "x", User: "noah"}, souvenir.ErrNotFound, "user"},
 	} {
 		added, err := f.store.Accounts().AddToken(f.ctx, c.token)
 		f.failsAt("AddToken "+brief(c.token), err, c.kind, c.argument)

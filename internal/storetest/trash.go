@@ -89,7 +89,7 @@ func trashListed(f *fixture) {
 	f.equal("entries", len(entries), 1)
 	e := entries[0]
 	if !strings.HasPrefix(e.Title, "the engine needs oil") || !strings.HasSuffix(e.Title, "…") || len(e.Title) > 130 {
-		f.Errorf("title is %q", e.Title)
+		f.Errorf(`title is %q, want at most 130 bytes from "the engine needs oil" to "…"`, e.Title)
 	}
 	if e.Size < 400 {
 		f.Errorf("size is %d, want at least 400", e.Size)
@@ -237,7 +237,7 @@ func trashOwnVectors(f *fixture) {
 	f.equal("dimensions", f.collection("own").VectorSize, 3)
 	hits := f.search(query).Hits
 	if len(hits) != 1 || hits[0].Score < 0.9 {
-		f.Errorf("found %+v", hits)
+		f.Errorf("found %+v, want 1 hit and score at least 0.9", hits)
 	}
 }
 

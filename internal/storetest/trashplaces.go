@@ -38,12 +38,7 @@ func (f *fixture) sameMemories(before []souvenir.Memory) {
 }
 
 // manyAtOnce is more than one transaction deletes or restores.
-func manyAtOnce() int {
-	if longtest.All() {
-		return 3000
-	}
-	return 1100
-}
+func manyAtOnce() int { return longtest.Size(3000, 1100) }
 
 func trashCollections(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "box", Description: "many"})

@@ -191,11 +191,12 @@ func turnsExplained(f *fixture) {
 			for _, l := range e.Lenders {
 				sum += l.Gain
 				if l.Place < -8 || l.Place > 8 || l.Gain <= 0 {
-					f.Errorf("%s: %q gains from %+v", text, h.Content, l)
+					f.Errorf("%s: %q gains from %+v, want place at least %v, place at most 8 and gain more than 0", text, h.Content, l,
+						-8)
 				}
 			}
 			if math.Abs(min(1, max(0, sum))-h.Score) > 1e-5 {
-				f.Errorf("%s: the gains of %q are %v, its score %v: %+v", text, h.Content, sum, h.Score, e)
+				f.Errorf("%s: the gains of %q add up to %v, want its score %v: %+v", text, h.Content, sum, h.Score, e)
 			}
 		}
 	}
@@ -203,7 +204,7 @@ func turnsExplained(f *fixture) {
 		{Explain: true, Vector: Words{}.Vector("car")}} {
 		for _, h := range f.search(q).Hits {
 			if h.Explanation != nil {
-				f.Errorf("%+v: %q is explained by %+v", q, h.Content, h.Explanation)
+				f.Errorf("%+v: %q is explained by %+v, want nil", q, h.Content, h.Explanation)
 			}
 		}
 	}

@@ -120,7 +120,7 @@ func updateLength(f *fixture) {
 	for _, animal := range animals {
 		hit := f.search(souvenir.Query{Text: animal}).Hits[0]
 		if !strings.Contains(hit.Content[hit.Start:hit.End], animal) {
-			f.Errorf("%s: the hit points at %q", animal, brief(hit.Content[hit.Start:hit.End]))
+			f.Errorf("%s: the hit points at %q, want a passage with the animal", animal, brief(hit.Content[hit.Start:hit.End]))
 		}
 	}
 	f.rewrite(id, "short and about a walrus")
@@ -224,7 +224,7 @@ func updateArguments(f *fixture) {
 		{"event type away from a rule", in("event_type", "decision"), souvenir.ErrInvalid, "rule_type", "project-rule"},
 		{"tags", in("tags", []any{""}), souvenir.ErrInvalid, "tags", "tags[0]"},
 		{"tags that are no list", in("tags", map[string]any{"a": nil}), souvenir.ErrInvalid, "tags", "list"},
-		{"a link to nowhere", in("related_memory_ids", []any{target, "nobody"}), souvenir.ErrNotFound, "related_memory_ids",
+		{"a link to nowhere", in("related_memory_ids", []any{target, "nowhere"}), souvenir.ErrNotFound, "related_memory_ids",
 			"related_memory_ids[1]"},
 		{"a link to itself", in("related_memory_ids", []any{m.ID}), souvenir.ErrInvalid, "related_memory_ids", "itself"},
 		{"metadata", in("k", func() {}), souvenir.ErrInvalid, "metadata", "JSON"},

@@ -73,7 +73,7 @@ func usersFound(f *fixture) {
 		"Z\u200bo\u00adë Ång"} {
 		f.equal("found by "+by, f.getUser(by), want)
 	}
-	for _, by := range []string{"", "zoe ang", "Zoë", "%", "Zoë %ng", "zo_ ång", "' OR 1=1 --", "a\xff", "nobody",
+	for _, by := range []string{"", "zoe ang", "Zoë", "%", "Zoë %ng", "zo_ ång", "' OR 1=1 --", "a\xff", "noah",
 		strings.Repeat("z", 1<<20)} {
 		_, err := f.reader.Accounts().GetUser(f.ctx, by)
 		f.failsAt("GetUser of "+brief(by), err, souvenir.ErrNotFound, "user")
@@ -143,7 +143,7 @@ func usersRefused(f *fixture) {
 		{souvenir.NewUser{Name: "a", ID: " "}, souvenir.ErrInvalid, "id", "1 to 128"},
 		{souvenir.NewUser{Name: "a", ID: strings.Repeat("x", 129)}, souvenir.ErrTooLarge, "id", "128"},
 		{souvenir.NewUser{Name: "a", Role: "root"}, souvenir.ErrInvalid, "role", `"user" or "admin"`},
-		{souvenir.NewUser{Name: "a", Email: "nobody"}, souvenir.ErrInvalid, "email", `"nobody"`},
+		{souvenir.NewUser{Name: "a", Email: "noah"}, souvenir.ErrInvalid, "email", `"noah"`},
 		{souvenir.NewUser{Name: "a", Email: "a@b\nBcc: c@d"}, souvenir.ErrInvalid, "email", "U+000A"},
 		{souvenir.NewUser{Name: "a", Email: "Ann <ann@example.com>"}, souvenir.ErrInvalid, "email", "example.com"},
 		{souvenir.NewUser{Name: "a", Email: strings.Repeat("a", 251) + "@b.c"}, souvenir.ErrTooLarge, "email", "254"},
@@ -152,16 +152,16 @@ func usersRefused(f *fixture) {
 		f.failsAt("AddUser "+brief(c.user), err, c.kind, c.argument, c.says)
 	}
 	same(f, "users", f.users(), nil)
-	_, err := f.store.Accounts().UpdateUser(f.ctx, "nobody", souvenir.UserUpdate{Email: pointer("a@b.c")})
-	f.failsAt("UpdateUser of nobody", err, souvenir.ErrNotFound, "user", `"nobody"`)
-	_, err = f.store.Accounts().UpdateUser(f.ctx, "nobody", souvenir.UserUpdate{Password: pointer(password)})
-	f.failsAt("a password for nobody", err, souvenir.ErrNotFound, "user", `"nobody"`)
+	_, err := f.store.Accounts().UpdateUser(f.ctx, "noah", souvenir.UserUpdate{Email: pointer("a@b.c")})
+	f.failsAt("UpdateUser of an unknown user", err, souvenir.ErrNotFound, "user", `"noah"`)
+	_, err = f.store.Accounts().UpdateUser(f.ctx, "noah", souvenir.UserUpdate{Password: pointer(password)})
+	f.failsAt("a password for an unknown user", err, souvenir.ErrNotFound, "user", `"noah"`)
 	f.addTexts("of the local user")
 	_, err = f.store.Accounts().UpdateUser(f.ctx, souvenir.LocalUser,
 		souvenir.UserUpdate{Role: pointer(souvenir.RoleAdmin)})
 	f.failsAt("UpdateUser of one without an account", err, souvenir.ErrConflict, "user", `"local"`)
-	f.failsAt("DeleteUser of nobody", f.store.Accounts().DeleteUser(f.ctx, "nobody", nil),
-		souvenir.ErrNotFound, "user", `"nobody"`)
+	f.failsAt("DeleteUser of an unknown user", f.store.Accounts().DeleteUser(f.ctx, "noah", nil),
+		souvenir.ErrNotFound, "user", `"noah"`)
 }
 
 func usersAdopt(f *fixture) {
@@ -302,7 +302,7 @@ func usersDisable(f *fixture) {
 		f.addToken(souvenir.NewToken{Name: "laptop", User: "ben"})
 	f.link(souvenir.NewIdentity{User: "ann", Issuer: "https://id.example", Subject: "1"})
 	if u := f.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(true)}); !u.Disabled {
-		f.Errorf("not disabled: %+v", u)
+		f.Errorf("got %+v, want it disabled", u)
 	}
 	f.tokenFails("of a disabled user", before.Value)
 	f.signInFails("ann", password)
@@ -374,7 +374,7 @@ func usersMe(f *fixture) {
 		f.check("Me", err)
 		return u
 	}
-	f.equal("somebody new", me(souvenir.Access{User: "nobody"}), souvenir.User{ID: "nobody", Role: souvenir.RoleUser})
+	f.equal("a new user", me(souvenir.Access{User: "noah"}), souvenir.User{ID: "noah", Role: souvenir.RoleUser})
 	own, err := f.reader.Accounts().Me(f.ctx)
 	f.check("Me", err)
 	f.equal("no user given", own.ID, souvenir.LocalUser)

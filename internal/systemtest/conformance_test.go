@@ -12,11 +12,14 @@ import (
 
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
+	"github.com/souvenir-ai/souvenir/postgres"
 )
 
 // TestConformance holds every way to open a store to the same promises: all of them in the long form, else a file
-// alone, and with -short two handles, which bring the most goroutines together.
+// alone, and with -short two handles, which bring the most goroutines together. PostgreSQL is held to them wherever
+// there is a server (see pgtest), with -short to a sample.
 func TestConformance(t *testing.T) {
 	for _, backend := range []struct {
 		name string
@@ -27,16 +30,26 @@ func TestConformance(t *testing.T) {
 		{"memory", storetest.Run, openMemory},
 		{"on disk", storetest.RunSearches, openOnDisk},
 		{"two handles", storetest.RunTwoHandles, openFile},
+		{"postgres", runPostgres, openPostgres},
 	} {
 		only := "file"
 		if testing.Short() {
 			only = "two handles"
 		}
-		if !longtest.All() && backend.name != only {
+		if !longtest.All() && backend.name != only && backend.name != "postgres" {
 			continue
 		}
 		t.Run(backend.name, func(t *testing.T) { backend.run(t, backend.open(t)) })
 	}
+}
+
+// runPostgres runs the whole suite, or with -short an eighth of it, as a schema for each promise takes long.
+func runPostgres(t *testing.T, open func(*testing.T, *Options) *Store) {
+	if testing.Short() {
+		storetest.RunSample(t, 8, open)
+		return
+	}
+	storetest.Run(t, open)
 }
 
 // openFile gives each test a file of its own, a copy of one with the schema only: making the schema is most of the
@@ -92,6 +105,29 @@ func openMemory(*testing.T) func(*testing.T, *Options) *Store {
 			t.Skip("a store in memory cannot be opened twice")
 		}
 		return openStore(t, ":memory:", options)
+	}
+}
+
+// openPostgres gives each test a schema of its own.
+func openPostgres(t *testing.T) func(*testing.T, *Options) *Store {
+	pgtest.Server(t)
+	var addresses sync.Map
+	return func(t *testing.T, options *Options) *Store {
+		address, known := addresses.Load(t.Name())
+		if !known {
+			address = pgtest.Address(t)
+			addresses.Store(t.Name(), address)
+		}
+		store, err := postgres.Open(context.Background(), address.(string), options)
+		if err != nil {
+			t.Fatalf("Open: %v", err)
+		}
+		t.Cleanup(func() {
+			if err := store.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		})
+		return store
 	}
 }
 

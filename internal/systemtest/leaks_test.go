@@ -53,10 +53,10 @@ func TestScoresTellNothingOfOthersMemories(t *testing.T) {
 			mustAdd(t, bob, NewMemory{Content: "unembeddable red apple"})
 			after := ask()
 			if !reflect.DeepEqual(before, after) {
-				t.Errorf("alice's results change with what bob stores:\n%+v\n%+v", before, after)
+				t.Errorf("alice's results change with what bob stores, want the same:\n%+v\n%+v", before, after)
 			}
 			if len(before[0].Hits) != 5 || before[0].Hits[0].Score == 0 {
-				t.Errorf("the comparison is of nothing: %+v", before[0])
+				t.Errorf("the comparison is of nothing: %+v, want 5 hits with a score", before[0])
 			}
 		})
 	}
@@ -131,7 +131,7 @@ func TestLimitedViewsLearnNothingFromErrorsAboutProjects(t *testing.T) {
 		_, err = limited.AddMemory(t.Context(), NewMemory{Content: "x", ProjectID: q.ProjectID, ProjectName: q.ProjectName})
 		if !errors.Is(err, ErrForbidden) ||
 			strings.Contains(strings.ReplaceAll(err.Error(), q.ProjectID+q.ProjectName, ""), "secret") {
-			t.Errorf("storing with %+v: %v", q, err)
+			t.Errorf(`storing with %+v: %v, want ErrForbidden and no "secret" in it`, q, err)
 		}
 	}
 	fresh := s.As(Access{Projects: []string{"fresh"}})
@@ -153,6 +153,6 @@ func TestLimitedViewsLearnNothingFromErrorsAboutProjects(t *testing.T) {
 	}
 	if _, err := s.As(Access{Projects: []string{""}}).AddMemory(t.Context(),
 		NewMemory{Content: "x", ProjectName: "any"}); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a limit without a name stores: %v", err)
+		t.Errorf("a limit without a name stores: %v, want ErrInvalid", err)
 	}
 }

@@ -57,7 +57,8 @@ func (tr *trial) share(t *rapid.T) {
 		return
 	}
 	if added.Status != souvenir.MemberInvited || added.User != member || added.Name != "" {
-		t.Fatalf("the answer to an invitation is %+v", added)
+		t.Fatalf("the answer to an invitation is %+v, want status %v, user %v and no name", added, souvenir.MemberInvited,
+			member)
 	}
 	tr.invite(owner, member, p, role)
 }

@@ -1,11 +1,13 @@
 package systemtest
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +15,9 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
+	"github.com/souvenir-ai/souvenir/postgres"
 )
 
 // The store is held to a model of its rules that fits on a page: who owns what, who may see and change it, what a call
@@ -155,7 +159,7 @@ func (w *world) seenBy(user string) []string {
 type trial struct {
 	world
 	store *souvenir.Store
-	path  string
+	again opener
 	count int // of contents and ids made
 	gone  []string
 }
@@ -175,7 +179,7 @@ var (
 func (tr *trial) as(user string) *souvenir.Store { return tr.store.As(souvenir.Access{User: user}) }
 
 func (tr *trial) open(t *rapid.T) {
-	store, err := souvenir.Open(t.Context(), tr.path, &souvenir.Options{Embedder: storetest.Words{}, NewID: tr.newID})
+	store, err := tr.again(t.Context(), &souvenir.Options{Embedder: storetest.Words{}, NewID: tr.newID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +247,8 @@ func (tr *trial) move(t *rapid.T) {
 	if ref != "" {
 		to = ref
 	}
-	_, err := tr.as(user).UpdateMemory(t.Context(), id, souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_id": to}})
+	_, err := tr.as(user).UpdateMemory(t.Context(), id,
+		souvenir.MemoryUpdate{ShownMetadata: map[string]any{"project_id": to}})
 	kind := tr.touch(user, id)
 	var project *modelProject
 	if kind == "" {
@@ -298,8 +303,8 @@ func (tr *trial) setRule(t *rapid.T) {
 	}
 	if m := tr.ruleIn(user, project, rule); m != nil {
 		if m.id != stored.ID {
-			t.Fatalf("%s sets the %s rule of %q: it has the id %s; the one that is there has %s", user, rule, ref, stored.ID,
-				m.id)
+			t.Fatalf("%s sets the %s rule of %q: it has the id %s; the one that is there has %s, want the same", user, rule, ref,
+				stored.ID, m.id)
 		}
 		m.content = content
 		m.revision++
@@ -460,7 +465,8 @@ func (tr *trial) compare(t *rapid.T, who string, view *souvenir.Store, want []st
 		found = append(found, hit.ID)
 	}
 	if slices.Sort(found); !slices.Equal(found, want) || results.Total != len(want) {
-		t.Fatalf("%s finds %v (%d in all); the model says %v", who, found, results.Total, want)
+		t.Fatalf("%s finds %v (%d in all); the model says %v, want found %v and total %v", who, found, results.Total, want,
+			want, len(want))
 	}
 	var listed []string
 	for m, err := range view.Memories(t.Context(), souvenir.List{}) {
@@ -470,7 +476,7 @@ func (tr *trial) compare(t *rapid.T, who string, view *souvenir.Store, want []st
 		listed = append(listed, m.ID)
 	}
 	if slices.Sort(listed); !slices.Equal(listed, want) {
-		t.Fatalf("%s lists %v; the model says %v", who, listed, want)
+		t.Fatalf("%s lists %v; the model says %v, want the same", who, listed, want)
 	}
 }
 
@@ -495,21 +501,48 @@ func (tr *trial) checkMemory(t *rapid.T, user string, view *souvenir.Store, m *m
 }
 
 func TestTheStoreKeepsToAModelOfItsRules(t *testing.T) {
-	if !longtest.All() && !testing.Short() { // with -short, rapid itself makes a fifth of them
-		checks := flag.Lookup("rapid.checks").Value
-		all := checks.String()
-		defer func() { _ = checks.Set(all) }()
-		if err := checks.Set("5"); err != nil {
+	quick := "5"
+	if longtest.All() || testing.Short() { // with -short, rapid itself makes a fifth of them
+		quick = ""
+	}
+	folder := t.TempDir()
+	keepsToTheModel(t, quick, func(run int) opener {
+		return func(ctx context.Context, options *souvenir.Options) (*souvenir.Store, error) {
+			return souvenir.Open(ctx, fmt.Sprintf("%s/%d.db", folder, run), options)
+		}
+	})
+}
+
+// Each run has a schema of its own, which takes long to make: there are few.
+func TestPostgreSQLKeepsToAModelOfTheRules(t *testing.T) {
+	pgtest.Server(t)
+	keepsToTheModel(t, strconv.Itoa(longtest.Size(20, 3)), func(int) opener {
+		address := pgtest.Address(t)
+		return func(ctx context.Context, options *souvenir.Options) (*souvenir.Store, error) {
+			return postgres.Open(ctx, address, options)
+		}
+	})
+}
+
+// opener opens the store of one run, an empty one at first and then the same one.
+type opener = func(context.Context, *souvenir.Options) (*souvenir.Store, error)
+
+// keepsToTheModel makes so many runs, or with "" as many as rapid makes by itself, each with a new store.
+func keepsToTheModel(t *testing.T, checks string, newStore func(run int) opener) {
+	if checks != "" {
+		wanted := flag.Lookup("rapid.checks").Value
+		all := wanted.String()
+		defer func() { _ = wanted.Set(all) }()
+		if err := wanted.Set(checks); err != nil {
 			t.Fatal(err)
 		}
 	}
-	folder := t.TempDir()
 	runs := 0
 	rapid.Check(t, func(t *rapid.T) {
 		runs++
 		tr := &trial{
 			world: world{projects: map[string]*modelProject{}, memories: map[string]*modelMemory{}},
-			path:  fmt.Sprintf("%s/%d.db", folder, runs),
+			again: newStore(runs),
 		}
 		tr.open(t)
 		defer func() { tr.store.Close() }()

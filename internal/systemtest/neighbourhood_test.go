@@ -16,10 +16,12 @@ import (
 //	carol   has a project of her own whose id is shared, too
 //	eve     owns a project whose id is shared; frank reads this one and alice's
 //
-// All of them have accounts.
+// All of them have accounts. All of it exists once more in the namespace of another application, with the same ids and
+// names and other contents.
 type neighbourhood struct {
 	*Store
 	ids      map[string]string // name of a memory -> id
+	twins    []string          // ids of the memories of the other application
 	contents map[string]string
 	file     []byte
 }
@@ -149,11 +151,101 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 			share(t, n.Store, m.user, "shared", "frank", MemberReader)
 		}
 	}
+	n.twins = buildTwin(t, n.Store)
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
 	}
 	n.file = readFile(t, path)
 	return n
+}
+
+// nextDoor is the namespace of the other application, and adjacent a word of all that it stores.
+const nextDoor, adjacent = "next door", "adjacent"
+
+// buildTwin stores the neighbourhood of the other application, and returns the ids of its memories.
+func buildTwin(t *testing.T, s *Store) (ids []string) {
+	t.Helper()
+	for user, name := range accounts {
+		if _, err := s.Accounts().Namespace(nextDoor).AddUser(t.Context(), NewUser{ID: user, Name: name,
+			Email: adjacent + "@example.com"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	byName := map[string]string{}
+	for _, m := range neighbours {
+		view := s.As(Access{User: m.user, Namespace: nextDoor})
+		if _, err := view.GetCollection(t.Context(), m.collection); errors.Is(err, ErrNotFound) {
+			mustAddCollection(t, view, NewCollection{Name: m.collection, Description: adjacent})
+		}
+		var related []string
+		for _, r := range m.related {
+			related = append(related, byName[r])
+		}
+		added := mustAdd(t, view, NewMemory{
+			Collection: m.collection, Content: adjacent + " tells of the common kettle", ProjectID: m.project,
+			Key:  map[string]string{"aliceopen": "the key of alice"}[m.name],
+			Tags: []string{"tag" + m.name, "everyone"}, Related: related,
+			ShownMetadata: map[string]any{"key": adjacent, "module_name": "module" + m.name},
+		})
+		byName[m.name], ids = added.ID, append(ids, added.ID)
+		switch m.name {
+		case "aliceopen":
+			shareApart(t, s, "alice", "bob", MemberReader)
+			shareApart(t, s, "alice", "carol", MemberWriter)
+			shareApart(t, s, "alice", "dave", MemberOwner)
+			shareApart(t, s, "alice", "frank", MemberReader)
+		case "eveopen":
+			shareApart(t, s, "eve", "frank", MemberReader)
+		case "aliceplan":
+			if _, err := view.SetRule(t.Context(), NewRule{ProjectID: m.project, Type: RuleDo,
+				Content: adjacent}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := view.SetRule(t.Context(), NewRule{Type: RuleDont, Content: adjacent}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := view.SetIdentityMemory(t.Context(), IdentityMemory{Content: adjacent}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := view.Conversation("thread").Append(t.Context(), Turn{Role: "user", Content: adjacent}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := view.AddFile(t.Context(), NewFile{Filename: adjacent + ".txt"},
+				strings.NewReader(adjacent)); err != nil {
+				t.Fatal(err)
+			}
+			gone := mustAdd(t, view, NewMemory{Content: adjacent + " in the trash"})
+			if err := view.DeleteMemory(t.Context(), gone.ID); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := view.SetPreferences(t.Context(), map[string]any{"like": adjacent}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Upkeep().RecordActivity(t.Context(), NewActivity{Tool: adjacent,
+				Principal: Principal{Access: view.Access()}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return ids
+}
+
+// shareApart makes a user a member of another user's project "shared" in the other application, where members are
+// invited and accept.
+func shareApart(t *testing.T, s *Store, owner, user string, role MemberRole) {
+	t.Helper()
+	if _, err := s.As(Access{User: owner, Namespace: nextDoor}).AddMember(t.Context(),
+		NewMember{Project: ProjectRef{ID: "shared"}, User: user, Role: role}); err != nil {
+		t.Fatal(err)
+	}
+	invited := s.As(Access{User: user, Namespace: nextDoor}).Accounts()
+	waiting, err := invited.ProjectInvitations(t.Context())
+	if err != nil || len(waiting) != 1 {
+		t.Fatalf("got the invitations %+v, %v, want one", waiting, err)
+	}
+	if _, err := invited.AcceptProjectInvitation(t.Context(), waiting[0].ID); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // share makes a user a member of another user's project, as an operator does.
@@ -189,7 +281,7 @@ var visitors = []visitor{
 	{name: "a stranger", access: Access{User: "eve"}, sees: []string{"evediary", "eveopen"},
 		changes:     []string{"evediary", "eveopen"},
 		collections: []string{"pickaxe"}, described: []string{"pickaxe"}},
-	{name: "somebody new", access: Access{User: "nobody"}},
+	{name: "a new user", access: Access{User: "noah"}},
 	{name: "a reader", access: Access{User: "bob"}, sees: []string{"alicemoved", "aliceopen", "bobdiary", "carolreply"},
 		changes:     []string{"bobdiary"},
 		collections: []string{"garden", "skiff", "umbrella"}, described: []string{"skiff"}},
@@ -237,7 +329,7 @@ var visitors = []visitor{
 
 // hidden are the words that must not appear in any answer.
 func (v visitor) hidden(n neighbourhood) []string {
-	var words []string
+	words := append([]string{adjacent}, n.twins...)
 	for _, m := range neighbours {
 		if slices.Contains(v.sees, m.name) {
 			continue

@@ -41,7 +41,7 @@ func fileOf(tb testing.TB, s *Store) *file {
 	tb.Helper()
 	known, ok := files.Load(s)
 	if !ok {
-		tb.Fatal("openWords did not open this store")
+		tb.Fatal("openWords did not open this store, want it opened")
 	}
 	return known.(*file)
 }
@@ -60,7 +60,7 @@ func read(tb testing.TB, s *Store, fn func(db.Tx) error) {
 		f.db, f.err = sqlite.Open(context.Background(), config)
 	})
 	if f.err != nil {
-		tb.Fatal(f.err)
+		tb.Fatalf("got %v, want no error", f.err)
 	}
 	if err := f.db.Read(context.Background(), fn); err != nil {
 		tb.Fatal(err)

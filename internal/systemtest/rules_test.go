@@ -35,42 +35,42 @@ func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
 	}
 	made := mustSetRule(t, carol, NewRule{ProjectID: "alice/shared", Type: RuleDont, Content: "by carol"})
 	if made.Owner != "alice" || made.Collection != DefaultCollection || !made.Created {
-		t.Errorf("a writer's new rule is %+v", made)
+		t.Errorf(`a writer's new rule is %+v, want owner "alice", collection %v and created`, made, DefaultCollection)
 	}
 	if r := mustSetRule(t, alice, NewRule{ProjectID: "shared", Type: RuleDont, Content: "by alice"}); r.ID != made.ID ||
 		r.Owner != "alice" {
-		t.Errorf("the owner's rule is %+v", r)
+		t.Errorf(`the owner's rule is %+v, want ID %v and owner "alice"`, r, made.ID)
 	}
 	if _, err := bob.SetRule(t.Context(), NewRule{ProjectID: "shared", Type: RuleDo, Content: "by bob"}); !errors.Is(err,
 		ErrForbidden) {
-		t.Errorf("a reader's rule gives %v", err)
+		t.Errorf("a reader's rule gives %v, want ErrForbidden", err)
 	}
 	if _, err := bob.SetTodo(t.Context(), NewTodo{ProjectID: "shared", Content: five(nil)}); !errors.Is(err,
 		ErrForbidden) {
-		t.Errorf("a reader's todo gives %v", err)
+		t.Errorf("a reader's todo gives %v, want ErrForbidden", err)
 	}
 	if r, err := bob.Rules(t.Context(), ProjectRef{ID: "shared"}); err != nil || r.Do.Content != "by dave" ||
 		r.Dont.Content != "by alice" {
-		t.Errorf("a reader reads %+v, %v", r, err)
+		t.Errorf(`a reader reads %+v, %v, want no error, content "by dave" and content "by alice"`, r, err)
 	}
 	own := mustSetRule(t, carol, NewRule{ProjectID: "shared", Type: RuleDo, Content: "of carol's own project of that id"})
 	if !own.Created {
-		t.Errorf("another project of the id has the rule %+v", own)
+		t.Errorf("another project of the id has the rule %+v, want created", own)
 	}
 	if _, err := carol.UpdateMemory(t.Context(), own.ID,
 		MemoryUpdate{ShownMetadata: map[string]any{"project_id": "alice/shared"}}); !errors.Is(err, ErrConflict) ||
 		!strings.Contains(err.Error(), first.ID) {
-		t.Errorf("moving a rule to where there is one gives %v", err)
+		t.Errorf("moving a rule to where there is one gives %v, want ErrConflict and %q in the error", err, first.ID)
 	}
 	limited := n.As(Access{User: "alice", Projects: []string{"shared"}})
 	if err := limited.DeleteRule(t.Context(), ProjectRef{}, RuleDont); !errors.Is(err, ErrForbidden) {
-		t.Errorf("deleting the general rule through a view of one project: %v", err)
+		t.Errorf("deleting the general rule through a view of one project: %v, want ErrForbidden", err)
 	}
 	if err := limited.DeleteRule(t.Context(), ProjectRef{ID: "shared"}, RuleDont); err != nil {
 		t.Errorf("deleting the rule of the view's only project: %v", err)
 	}
 	if _, err := n.GetMemory(t.Context(), made.ID); !errors.Is(err, ErrNotFound) {
-		t.Errorf("the deleted rule: %v", err)
+		t.Errorf("the deleted rule: %v, want ErrNotFound", err)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 		_, moveErr := carol.UpdateMemory(t.Context(), rule.ID, MemoryUpdate{ShownMetadata: map[string]any{"project_id": nil}})
 		for _, err := range []error{updateErr, restoreErr, moveErr} {
 			if !errors.Is(err, want) {
-				t.Errorf("who %s rewrites a rule: %v", what, err)
+				t.Errorf("who %s rewrites a rule: %v, want %v", what, err, want)
 			}
 		}
 	}
@@ -118,9 +118,9 @@ func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
 	_, err := carol.UpdateMemory(t.Context(), n.ids["carolreply"],
 		MemoryUpdate{ShownMetadata: map[string]any{"event_type": EventProjectRule, "rule_type": "do"}})
 	if !errors.Is(err, ErrNotFound) {
-		t.Errorf("it gives %v", err)
+		t.Errorf("it gives %v, want ErrNotFound", err)
 	}
 	if r, err := n.As(Access{User: "alice"}).Rules(t.Context(), ProjectRef{ID: "shared"}); err != nil || r.Do != nil {
-		t.Errorf("the project has the rule %+v, %v", r.Do, err)
+		t.Errorf("the project has the rule %+v, %v, want no error and no do rule", r.Do, err)
 	}
 }

@@ -28,7 +28,8 @@ var activityVisits = map[string]func(v visit){
 				NewActivity{Tool: "memory"})
 		})
 		if p, err := v.n.Insights().Activities(v.Context(), ActivityQuery{}); err != nil || len(p.Activities) > 0 {
-			v.Error("RecordActivity through a view recorded something")
+			v.Errorf("RecordActivity through a view recorded something: got %v, %v, want no error and no activities", err,
+				len(p.Activities))
 		}
 	},
 	"Activities": func(v visit) {
@@ -43,7 +44,7 @@ var activityVisits = map[string]func(v visit){
 		if page, ok := answer.(ActivityPage); ok && err == nil {
 			for _, a := range page.Activities {
 				if a.User != v.access.User {
-					v.Errorf("Activities tells %s of %+v", v.access.User, a)
+					v.Errorf("Activities tells %s of %+v, want %v", v.access.User, a, v.access.User)
 				}
 			}
 			want := 0
@@ -75,7 +76,8 @@ var activityVisits = map[string]func(v visit){
 			total += p.Memories
 		}
 		if err != nil || o.Memories != len(v.sees) || total != len(v.sees) || o.Days[len(o.Days)-1].Memories != len(v.sees) {
-			v.Errorf("Overview tells %+v of %d memories, %v", o, len(v.sees), err)
+			v.Errorf("Overview tells %+v of %d memories, %v, want no error, memories %v, total %v and memories %v", o,
+				len(v.sees), err, len(v.sees), len(v.sees), len(v.sees))
 		}
 	},
 	"Graph": func(v visit) {

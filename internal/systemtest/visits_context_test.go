@@ -20,7 +20,7 @@ var contextVisits = map[string]func(v visit){
 				c, err := v.view.GetContext(v.Context(), ContextQuery{Query: query, ProjectID: project, Related: MaxContextRelated})
 				if err != nil {
 					if !errors.Is(err, ErrInvalid) { // an id that fits two
-						v.Errorf("GetContext of %q: %v", project, err)
+						v.Errorf("GetContext of %q: %v, want ErrInvalid", project, err)
 					}
 					v.check("GetContext of "+project, nil, err, "secretplan")
 					continue
@@ -80,7 +80,7 @@ var contextVisits = map[string]func(v visit){
 				if err != nil {
 					v.check("MainMemory of "+project, nil, err, "secretplan")
 					if !isAny(err, ErrNotFound, ErrInvalid) {
-						v.Errorf("MainMemory of %q: %v", project, err)
+						v.Errorf("MainMemory of %q: %v, want ErrNotFound or ErrInvalid", project, err)
 					}
 					continue
 				}
@@ -98,11 +98,12 @@ var contextVisits = map[string]func(v visit){
 			v.check("Modules of "+project, asJSON(v.T, modules), err, "secretplan")
 			for _, m := range modules {
 				if name, ok := strings.CutPrefix(m.Name, "module"); !ok || m.Memories != 1 || !slices.Contains(v.sees, name) {
-					v.Errorf("Modules of %q tells of %d memories of %s", project, m.Memories, m.Name)
+					v.Errorf("Modules of %q counts %d memories of %s, want one of a module that this viewer sees, "+
+						"of %v", project, m.Memories, m.Name, v.sees)
 				}
 			}
 			if project == "" && len(modules) != len(v.sees) {
-				v.Errorf("Modules tells %v; %d memories can be seen", modules, len(v.sees))
+				v.Errorf("Modules tells %v; %d memories can be seen, want %v modules", modules, len(v.sees), len(v.sees))
 			}
 		}
 	},
@@ -116,7 +117,7 @@ var contextVisits = map[string]func(v visit){
 			v.found("ModuleState of "+module, all, err)
 			v.check("ModuleState of "+module, asJSON(v.T, state), err)
 			if module == "everyone" && state.Summary.Total != len(v.sees) {
-				v.Errorf("ModuleState counts %d memories; %d can be seen", state.Summary.Total, len(v.sees))
+				v.Errorf("ModuleState counts %d memories; %d can be seen, want the same", state.Summary.Total, len(v.sees))
 			}
 		}
 		for _, m := range neighbours {
@@ -124,7 +125,7 @@ var contextVisits = map[string]func(v visit){
 			state.Module = ""
 			v.check("ModuleState of a tag", asJSON(v.T, state), err, m.name)
 			if (state.Summary.Total == 1) != slices.Contains(v.sees, m.name) {
-				v.Errorf("ModuleState of the tag of %s counts %d", m.name, state.Summary.Total)
+				v.Errorf("ModuleState of the tag of %s counts %d, want 1 only if it can be seen", m.name, state.Summary.Total)
 			}
 			for _, project := range projectRefs {
 				state, err := v.view.ModuleState(v.Context(), ModuleQuery{Module: "everyone", ProjectID: project})

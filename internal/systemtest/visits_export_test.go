@@ -17,13 +17,15 @@ var exportVisits = map[string]func(v visit){
 		var out bytes.Buffer
 		summary, err := v.view.Upkeep().Export(v.Context(), &out, &ExportOptions{Credentials: true})
 		if !errors.Is(err, ErrForbidden) || out.Len() > 0 || summary.Counts != nil {
-			v.Errorf("Export with credentials gives %+v, %v and writes %d bytes", summary, err, out.Len())
+			v.Errorf("Export with credentials gives %+v, %v and writes %d bytes, want ErrForbidden and nothing written",
+				summary, err, out.Len())
 		}
 		summary, err = v.view.Upkeep().Export(v.Context(), &out, nil)
 		v.check("Export", out.String(), err)
 		if v.access.Projects != nil {
 			if !errors.Is(err, ErrForbidden) || out.Len() > 0 || summary.Counts != nil {
-				v.Errorf("Export gives %+v, %v and writes %d bytes", summary, err, out.Len())
+				v.Errorf("Export gives %+v, %v and writes %d bytes, want ErrForbidden and nothing written", summary, err,
+					out.Len())
 			}
 			return
 		}

@@ -69,7 +69,8 @@ var fileVisits = map[string]func(v visit){
 		v.check("Search", results, err)
 		for _, h := range results.Hits {
 			if name, _, _ := strings.Cut(h.Content, " "); h.FileCount != 1 || len(h.Files) != 1 || h.Files[0].Filename != name {
-				v.Errorf("%s is found with %d files: %v", name, h.FileCount, h.Files)
+				v.Errorf("%s is found with %d files: %v, want file count 1, 1 file and filename %v", name, h.FileCount, h.Files,
+					name)
 			}
 		}
 	},
@@ -175,7 +176,7 @@ func (v visit) addsFiles() {
 	added, err = add(NewFile{ProjectID: "alice/shared"})
 	v.check("AddFile into a project", added, err)
 	want := map[string]error{"bob": ErrForbidden, "frank": ErrForbidden, "eve": ErrInvalid,
-		"nobody": ErrInvalid}[v.access.User]
+		"noah": ErrInvalid}[v.access.User]
 	switch {
 	case v.access.ReadOnly:
 		want = ErrReadOnly
@@ -195,7 +196,7 @@ func TestFilesOfASharedProject(t *testing.T) {
 	for user, c := range map[string]struct{ sees, changes error }{
 		"alice": {nil, nil}, "carol": {nil, nil}, "dave": {nil, nil}, "bob": {nil, ErrForbidden},
 		"frank": {nil, ErrForbidden},
-		"eve":   {ErrNotFound, ErrNotFound}, "nobody": {ErrNotFound, ErrNotFound},
+		"eve":   {ErrNotFound, ErrNotFound}, "noah": {ErrNotFound, ErrNotFound},
 	} {
 		if _, err := view(user).GetFile(t.Context(), f.ID); !errors.Is(err, c.sees) {
 			t.Errorf("%s sees it: %v, want %v", user, err, c.sees)
@@ -212,19 +213,20 @@ func TestFilesOfASharedProject(t *testing.T) {
 			for what, u := range map[string]FileUpdate{"out": {Project: &ProjectRef{}},
 				"into a project": {Project: &ProjectRef{ID: "mine"}}} {
 				if _, err := view(user).UpdateFile(t.Context(), f.ID, u); !isAny(err, ErrForbidden, ErrNotFound) {
-					t.Errorf("%s takes it %s: %v", user, what, err)
+					t.Errorf("%s takes it %s: %v, want ErrForbidden or ErrNotFound", user, what, err)
 				}
 			}
 		}
 	}
 	hers := mustAdd(t, view("carol"), NewMemory{Content: "carol's own"}).ID
 	if _, err := view("carol").UpdateFile(t.Context(), f.ID, FileUpdate{MemoryID: &hers}); !errors.Is(err, ErrForbidden) {
-		t.Errorf("carol takes it to a memory of her own: %v", err)
+		t.Errorf("carol takes it to a memory of her own: %v, want ErrForbidden", err)
 	}
 	open := n.ids["aliceopen"]
 	linked, err := view("dave").UpdateFile(t.Context(), f.ID, FileUpdate{MemoryID: &open})
 	if err != nil || linked.MemoryID != open || linked.ProjectID != "shared" {
-		t.Errorf("dave links it within the project: %+v, %v", linked, err)
+		t.Errorf(`dave links it within the project: %+v, %v, want no error, memory ID %v and project ID "shared"`, linked,
+			err, open)
 	}
 
 	// Who stored it loses it when the memory goes where she cannot see it.
@@ -233,25 +235,25 @@ func TestFilesOfASharedProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := view("carol").GetFile(t.Context(), f.ID); !errors.Is(err, ErrNotFound) {
-		t.Errorf("carol: %v", err)
+		t.Errorf("carol: %v, want ErrNotFound", err)
 	}
 	if names := fileNames(t, view("carol"), FileList{MemoryID: open}); len(names) != 0 {
 		t.Errorf("carol finds by the memory: %v, want none", names)
 	}
 	if _, err := view("bob").GetFile(t.Context(), f.ID); !errors.Is(err, ErrNotFound) {
-		t.Errorf("bob: %v", err)
+		t.Errorf("bob: %v, want ErrNotFound", err)
 	}
 	if his, err := view("alice").GetFile(t.Context(), f.ID); err != nil || his.MemoryID != open ||
 		his.ProjectID != "secretplan" {
-		t.Errorf("alice: %+v, %v", his, err)
+		t.Errorf(`alice: %+v, %v, want no error, memory ID %v and project ID "secretplan"`, his, err, open)
 	}
 	back := ""
 	if own, err := view("alice").UpdateFile(t.Context(), f.ID,
 		FileUpdate{MemoryID: &back, Project: &ProjectRef{}}); err != nil || own.ProjectID != "" || own.Owner != "alice" {
-		t.Errorf("alice takes it out of all projects: %+v, %v", own, err)
+		t.Errorf(`alice takes it out of all projects: %+v, %v, want no error, no project ID and owner "alice"`, own, err)
 	}
 	if _, err := view("carol").GetFile(t.Context(), f.ID); !errors.Is(err, ErrNotFound) {
-		t.Errorf("carol: %v", err)
+		t.Errorf("carol: %v, want ErrNotFound", err)
 	}
 }
 
@@ -269,7 +271,7 @@ func TestReadingEndsWithTheMembership(t *testing.T) {
 	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM users WHERE uid = 'bob')`)
 	if _, err := r.ReadAt(make([]byte, 10), kernel.ChunkSize); !errors.Is(err, ErrNotFound) ||
 		!strings.Contains(fmt.Sprint(err), f.ID) {
-		t.Errorf("reading goes on: %v", err)
+		t.Errorf("reading goes on: %v, want ErrNotFound and %q in it", err, f.ID)
 	}
 }
 
@@ -301,8 +303,8 @@ func TestEveryFunctionOnFilesIsKnown(t *testing.T) {
 			if f, ok := declared.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.IsExported() && reachesFiles(f.Type.Params) {
 				found[f.Name.Name] = true
 				if openers[f.Name.Name] == "" {
-					t.Errorf("%s in %s takes a file and has no entry in openers: say there who is meant to call it", f.Name.Name,
-						filepath.Base(source))
+					t.Errorf("%s in %s takes a file: got no entry in openers, want one that says who is meant to "+
+						"call it", f.Name.Name, filepath.Base(source))
 				}
 			}
 		}

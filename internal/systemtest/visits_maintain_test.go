@@ -55,7 +55,7 @@ var maintainVisits = map[string]func(v visit){
 		v.refuses("Configuration", func(s *Store) error {
 			c, err := s.Upkeep().Configuration(v.Context())
 			if c != (Configuration{}) {
-				v.Errorf("Configuration tells %+v", c)
+				v.Errorf("Configuration tells %+v, want %v", c, Configuration{})
 			}
 			return err
 		})
@@ -64,7 +64,7 @@ var maintainVisits = map[string]func(v visit){
 		v.refuses("Stats", func(s *Store) error {
 			stats, err := s.Upkeep().Stats(v.Context())
 			if stats != (Stats{}) {
-				v.Errorf("Stats tells %+v", stats)
+				v.Errorf("Stats tells %+v, want %v", stats, Stats{})
 			}
 			return err
 		})
@@ -81,6 +81,6 @@ func (v visit) refuses(what string, call func(s *Store) error) {
 		v.Errorf("%s through a view gives %v, want ErrForbidden", what, err)
 	}
 	if rowsOf(v.T, v.n.Store) != before {
-		v.Errorf("%s through a view changed something", what)
+		v.Errorf("%s through a view changed something, want no change", what)
 	}
 }

@@ -92,7 +92,7 @@ var oauthVisits = map[string]func(v visit){
 			NewClient{ID: apps["alice"].client.ID, RedirectURIs: []string{testCallback}})
 		if !errors.Is(err, ErrConflict) ||
 			strings.Contains(strings.ReplaceAll(err.Error(), apps["alice"].client.ID, ""), "alice") {
-			v.Errorf("AddClient with the id of another gives %v", err)
+			v.Errorf(`AddClient with the id of another gives %v, want ErrConflict and no "alice" in it`, err)
 		}
 	},
 	"Clients": func(v visit) {
@@ -100,7 +100,7 @@ var oauthVisits = map[string]func(v visit){
 		all, err := v.view.Accounts().Clients(v.Context())
 		if v.access.Projects != nil {
 			if !errors.Is(err, ErrForbidden) {
-				v.Errorf("Clients through a limited view gives %v", err)
+				v.Errorf("Clients through a limited view gives %v, want ErrForbidden", err)
 			}
 			return
 		}
@@ -137,7 +137,7 @@ var oauthVisits = map[string]func(v visit){
 		all, err := v.view.Accounts().Grants(v.Context())
 		if v.access.Projects != nil {
 			if !errors.Is(err, ErrForbidden) {
-				v.Errorf("Grants through a limited view gives %v", err)
+				v.Errorf("Grants through a limited view gives %v, want ErrForbidden", err)
 			}
 			return
 		}
@@ -194,7 +194,7 @@ func (v visit) connect(more ...string) map[string]connected {
 		app.tokens, app.refresh = mustLetIn(v.T, v.n.Store, view, app.client)
 		grants, err := view.Accounts().Grants(v.Context())
 		if err != nil || len(grants) != 1 {
-			v.Fatal(grants, err)
+			v.Fatalf("got %v %v, want no error and 1 grant", grants, err)
 		}
 		app.grant = grants[0].ID
 		apps[user] = app
@@ -210,7 +210,7 @@ func (v visit) operatorOnly(call func(*Store) error) {
 		v.Errorf("a view gets %v, want ErrForbidden", err)
 	}
 	if rowsOf(v.T, v.n.Store) != before {
-		v.Error("it was refused and changed something")
+		v.Error("it was refused and changed something, want no change")
 	}
 	if err := call(v.n.Store); err != nil {
 		v.Errorf("the operator gets %v", err)
@@ -223,17 +223,17 @@ func (v visit) mayNot(what string, err error, before string) bool {
 	switch {
 	case v.access.Projects != nil:
 		if !errors.Is(err, ErrForbidden) {
-			v.Errorf("%s through a limited view gives %v", what, err)
+			v.Errorf("%s through a limited view gives %v, want ErrForbidden", what, err)
 		}
 	case v.access.ReadOnly:
 		if !errors.Is(err, ErrReadOnly) {
-			v.Errorf("%s through a read-only view gives %v", what, err)
+			v.Errorf("%s through a read-only view gives %v, want ErrReadOnly", what, err)
 		}
 	default:
 		return false
 	}
 	if rowsOf(v.T, v.n.Store) != before {
-		v.Errorf("%s was refused and changed something", what)
+		v.Errorf("%s was refused and changed something, want no change", what)
 	}
 	return true
 }
@@ -260,7 +260,7 @@ func (v visit) onEachApp(what, nobodys string, idOf func(connected) string, call
 			v.Errorf("%s of another's gives %v; of what does not exist, %v", what, err, unknown)
 		}
 		if rowsOf(v.T, v.n.Store) != before {
-			v.Errorf("%s of another's was refused and changed something", what)
+			v.Errorf("%s of another's was refused and changed something, want no change", what)
 		}
 	}
 }

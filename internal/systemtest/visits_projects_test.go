@@ -81,7 +81,7 @@ func (v visit) checkProjects(what string, got []Project, owned func(p neighbourP
 		want = append(want, p.ref())
 		i := slices.IndexFunc(got, func(g Project) bool { return g.Owner+"/"+g.ID == p.ref() })
 		if i < 0 {
-			v.Errorf("%s does not show %s", what, p.ref())
+			v.Errorf("%s does not show %s: got %v, want i at least 0", what, p.ref(), i)
 			continue
 		}
 		g := got[i]
@@ -226,7 +226,7 @@ var projectVisits = map[string]func(v visit){
 				v.n = openNeighbourhood(v.T, v.n, 0)
 				v.view = v.n.As(v.access)
 			} else if !errors.Is(err, ErrForbidden) || strings.Contains(err.Error(), absent) {
-				v.Errorf("a reader removing %s gets %v", absent, err)
+				v.Errorf("a reader removing %s gets %v, want ErrForbidden and it not in the error", absent, err)
 			}
 		}
 	},
@@ -260,7 +260,7 @@ func TestFormerMembersAreStrangers(t *testing.T) {
 			}
 		}
 		if p, err := view.GetProject(t.Context(), ProjectRef{ID: "alice/shared"}); !errors.Is(err, ErrNotFound) {
-			t.Errorf("%s still sees %+v, %v", user, p, err)
+			t.Errorf("%s still sees %+v, %v, want ErrNotFound", user, p, err)
 		}
 	}
 }

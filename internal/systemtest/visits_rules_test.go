@@ -68,7 +68,7 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 		result, err := call(v.view, ProjectRef{ID: ref})
 		encoded, marshalErr := json.Marshal(result)
 		if marshalErr != nil {
-			v.Error(marshalErr)
+			v.Errorf("got %v, want nil", marshalErr)
 		}
 		answer := string(encoded)
 		seen, writable := slices.Contains(v.sees, p.memory), slices.Contains(v.changes, p.memory)
@@ -79,7 +79,7 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 		switch {
 		case changes && v.access.ReadOnly:
 			if !errors.Is(err, ErrReadOnly) {
-				v.Errorf("%s in %s through a read-only view gives %v", what, ref, err)
+				v.Errorf("%s in %s through a read-only view gives %v, want ErrReadOnly", what, ref, err)
 			}
 		case !seen:
 			const nowhere = "unknown/nothing"
@@ -94,7 +94,7 @@ func (v visit) onEachRule(what string, changes bool, unknown error, call func(*S
 				v.Errorf("%s in %s: %v", what, ref, err)
 			}
 			if !changes && !strings.Contains(answer, secret) && !strings.Contains(answer, task) {
-				v.Errorf("%s in %s gives %s", what, ref, answer)
+				v.Errorf("%s in %s gives %s, want %q in answer or %q in answer", what, ref, answer, secret, task)
 			}
 			continue
 		case !errors.Is(err, ErrForbidden):

@@ -56,13 +56,13 @@ func (v visit) answers(what string, call func(s *Store, id string) (any, error))
 	v.check(what, answer, err)
 	if v.access.Projects != nil {
 		if !errors.Is(err, ErrForbidden) {
-			v.Errorf("%s through a limited view gives %v", what, err)
+			v.Errorf("%s through a limited view gives %v, want ErrForbidden", what, err)
 		}
 	} else {
 		v.denied(what, theirs, err, func(id string) error { _, err := call(v.view, id); return err })
 	}
 	if left := v.offer(other); left == "" {
-		v.Errorf("%s answered the invitation of %s", what, other)
+		v.Errorf("%s answered the invitation of %s: got %v, want a left that is not empty", what, other, left)
 	}
 	mine := v.offer(v.access.User)
 	if mine == "" { // no user
@@ -76,7 +76,7 @@ var sharingVisits = map[string]func(v visit){
 		v.offer(v.access.User)
 		answer, err := v.self("ProjectInvitations", false,
 			func(s *Store, _ string) (any, error) { return s.Accounts().ProjectInvitations(v.Context()) })
-		if waiting, _ := answer.([]ProjectInvitation); err == nil && len(waiting) != 1 && v.access.User != "nobody" {
+		if waiting, _ := answer.([]ProjectInvitation); err == nil && len(waiting) != 1 && v.access.User != "noah" {
 			v.Errorf("%s has the invitations %+v", v.access.User, waiting)
 		}
 	},
@@ -97,7 +97,7 @@ var sharingVisits = map[string]func(v visit){
 		v.haveBlocked()
 		answer, err := v.self("BlockedSenders", false,
 			func(s *Store, _ string) (any, error) { return s.Accounts().BlockedSenders(v.Context()) })
-		if blocked, _ := answer.([]BlockedSender); err == nil && v.access.User != "nobody" &&
+		if blocked, _ := answer.([]BlockedSender); err == nil && v.access.User != "noah" &&
 			(len(blocked) != 1 || blocked[0].User != "zed") {
 			v.Errorf("%s has blocked %+v", v.access.User, blocked)
 		}
@@ -180,11 +180,11 @@ func TestDeletedUsersLeaveNoInvitations(t *testing.T) {
 	}
 	mustAddUser(t, s, NewUser{ID: "cora", Name: "cora"}) // begins with nothing
 	if id := idOfOffer(t, s, "r", "cora"); id != "" {
-		t.Error("an invitation of a deleted user has come back with the account")
+		t.Errorf(`an invitation of a deleted user has come back with the account: got %v, want ""`, id)
 	}
 	invite("p", "cora")
 	if id := idOfOffer(t, s, "p", "cora"); id == "" {
-		t.Error("what a deleted user declined and blocked counts for the new one")
+		t.Errorf("what a deleted user declined and blocked counts for the new one: got no invitation, want one")
 	}
 	if err := s.Accounts().DeleteUser(t.Context(), "ann", &DeleteOptions{WithMemories: true}); err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ var trashVisits = map[string]func(v visit){
 			listed = append(listed, e)
 		}
 		if !slices.Equal(listed, p.Entries) {
-			v.Errorf("the trash lists %+v, and its pages have %+v", listed, p.Entries)
+			v.Errorf("the trash lists %+v, and its pages have %+v, want the same", listed, p.Entries)
 		}
 		if !v.access.ReadOnly && len(listed) != len(v.changes) {
 			v.Errorf("the trash lists %d entries, want %v", len(listed), v.changes)
@@ -63,13 +63,13 @@ var trashVisits = map[string]func(v visit){
 		n, err := v.view.Trash().Empty(v.Context())
 		v.check("Trash.Empty", n, err)
 		if v.access.ReadOnly != errors.Is(err, ErrReadOnly) {
-			v.Errorf("Trash.Empty gives %v", err)
+			v.Errorf("Trash.Empty gives %v, want ErrReadOnly only for views that are read-only", err)
 		}
 		for _, m := range neighbours {
 			owner := placeOwner(m.user, m.project)
 			_, err := v.n.As(Access{User: owner}).Trash().Get(v.Context(), v.n.ids[m.name])
 			if gone := owner == v.access.User && slices.Contains(v.changes, m.name); gone != errors.Is(err, ErrNotFound) {
-				v.Errorf("after Trash.Empty %s is there: %v", m.name, err)
+				v.Errorf("after Trash.Empty %s: got %v, want gone %v", m.name, err, gone)
 			}
 		}
 	},

@@ -87,6 +87,30 @@ var userVisits = map[string]func(v visit){
 	"HasAccounts": func(v visit) {
 		v.operators("HasAccounts", func(s *Store, _ string) (any, error) { return s.Accounts().HasAccounts(v.Context()) })
 	},
+	"Namespaces": func(v visit) {
+		v.operators("Namespaces", func(s *Store, _ string) (any, error) { return s.Accounts().Namespaces(v.Context()) })
+	},
+	"Namespace": func(v visit) { // only the operator reaches the users of another application, even those of the same id
+		in := v.view.Accounts().Namespace(nextDoor)
+		for what, call := range map[string]func() (any, error){
+			"GetUser":     func() (any, error) { return in.GetUser(v.Context(), v.access.User) },
+			"Me":          func() (any, error) { return in.Me(v.Context()) },
+			"AddUser":     func() (any, error) { return in.AddUser(v.Context(), NewUser{Name: "intruder"}) },
+			"AddToken":    func() (any, error) { return in.AddToken(v.Context(), NewToken{Name: "intruder"}) },
+			"UserPage":    func() (any, error) { return in.UserPage(v.Context(), UserQuery{}) },
+			"BlockSender": func() (any, error) { return in.BlockSender(v.Context(), "x") },
+		} {
+			before := rowsOf(v.T, v.n.Store)
+			answer, err := call()
+			v.check(what, answer, err)
+			if !errors.Is(err, ErrForbidden) || rowsOf(v.T, v.n.Store) != before {
+				v.Errorf("%s of another namespace: got %v through a view, want ErrForbidden and nothing changed", what, err)
+			}
+		}
+		if me, err := v.view.Accounts().Namespace("").Me(v.Context()); err != nil || me.ID != v.access.User {
+			v.Errorf("Me of the view's own namespace: got %v, %v, want %s", me.ID, err, v.access.User)
+		}
+	},
 	"AddInvitation": func(v visit) {
 		v.operators("AddInvitation", func(s *Store, user string) (any, error) {
 			return s.Accounts().AddInvitation(v.Context(), NewInvitation{Note: user + "."})
@@ -117,7 +141,7 @@ var userVisits = map[string]func(v visit){
 		others, mine := v.signAllIn()
 		answer, err := v.self("SignIns", false,
 			func(s *Store, _ string) (any, error) { return s.Accounts().SignIns(v.Context()) })
-		if sessions, ok := answer.([]SignIn); ok && err == nil && v.access.User != "nobody" {
+		if sessions, ok := answer.([]SignIn); ok && err == nil && v.access.User != "noah" {
 			if len(sessions) != 1 || sessions[0].ID != mine.ID || len(others) < 4 {
 				v.Errorf("SignIns gives %+v, want that of %s alone", sessions, v.access.User)
 			}
@@ -129,7 +153,7 @@ var userVisits = map[string]func(v visit){
 			err := v.view.Accounts().ConfirmSignIn(v.Context(), session.ID)
 			v.check("ConfirmSignIn", nil, err)
 			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
-				v.Errorf("ConfirmSignIn of %s's gives %v", user, err)
+				v.Errorf("ConfirmSignIn of %s's gives %v, want ErrNotFound, ErrForbidden or ErrReadOnly", user, err)
 			}
 		}
 		_, _ = v.self("ConfirmSignIn", true,
@@ -141,7 +165,7 @@ var userVisits = map[string]func(v visit){
 			err := v.view.Accounts().DeleteSignIn(v.Context(), session.ID, nil)
 			v.check("DeleteSignIn", nil, err)
 			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
-				v.Errorf("DeleteSignIn of %s's gives %v", user, err)
+				v.Errorf("DeleteSignIn of %s's gives %v, want ErrNotFound, ErrForbidden or ErrReadOnly", user, err)
 			}
 			if errors.Is(err, ErrNotFound) {
 				v.denied("DeleteSignIn", session.ID, err,
@@ -171,7 +195,7 @@ var userVisits = map[string]func(v visit){
 		for user, app := range apps {
 			_, err := v.n.Accounts().CheckAccessToken(v.Context(), checkOf(app.tokens.AccessToken))
 			if user != v.access.User && err != nil {
-				v.Errorf("%s's application is let in no more: %v", user, err)
+				v.Errorf("%s's application is let in no more: %v, want no error", user, err)
 			}
 		}
 	},
@@ -180,11 +204,11 @@ var userVisits = map[string]func(v visit){
 		me, err := v.view.Accounts().Me(v.Context())
 		v.check("Me", me, err)
 		want := "mail" + v.access.User + "@example.com"
-		if v.access.Projects != nil || v.access.User == "nobody" {
+		if v.access.Projects != nil || v.access.User == "noah" {
 			want = ""
 		}
 		if err != nil || me.ID != v.access.User || me.Email != want {
-			v.Errorf("Me gives %+v, %v", me, err)
+			v.Errorf("Me gives %+v, %v, want no error, ID %v and email %v", me, err, v.access.User, want)
 		}
 	},
 	"ChangePassword": func(v visit) {
@@ -192,8 +216,8 @@ var userVisits = map[string]func(v visit){
 		_, err := v.self("ChangePassword", true, func(s *Store, _ string) (any, error) {
 			return nil, s.Accounts().ChangePassword(v.Context(), PasswordChange{New: "long enough"})
 		})
-		if v.access.User == "nobody" && !errors.Is(err, ErrConflict) {
-			v.Errorf("ChangePassword without an account gives %v", err)
+		if v.access.User == "noah" && !errors.Is(err, ErrConflict) {
+			v.Errorf("ChangePassword without an account gives %v, want ErrConflict", err)
 		}
 	},
 	"LinkIdentity": func(v visit) {
@@ -218,7 +242,7 @@ var userVisits = map[string]func(v visit){
 			err := s.Accounts().UnlinkIdentity(v.Context(),
 				user, "https://id.example", subject)
 			if errors.Is(err, ErrConflict) && (user == "" || user == v.access.User) || errors.Is(err, ErrNotFound) &&
-				v.access.User == "nobody" {
+				v.access.User == "noah" {
 				return nil, nil // the only way to sign in, and none at all
 			}
 			return nil, err
@@ -233,11 +257,11 @@ var userVisits = map[string]func(v visit){
 		if v.access.Projects == nil && !v.access.ReadOnly {
 			if _, err := v.view.Accounts().AddToken(v.Context(), NewToken{Name: "rising", Scopes: Scopes()}); !errors.Is(err,
 				ErrForbidden) {
-				v.Errorf("a token of the scope admin for one who is no admin: %v", err)
+				v.Errorf("a token of the scope admin for one who is no admin: %v, want ErrForbidden", err)
 			}
 			if _, err := v.view.Accounts().AddToken(v.Context(),
 				NewToken{Name: "reaching", Projects: []string{"secretplan"}}); (err == nil) != (v.access.User == "alice") {
-				v.Errorf("a token for a project: %v", err)
+				v.Errorf("a token for a project: got %v, want no error only for its owner", err)
 			}
 		}
 	},
@@ -255,7 +279,7 @@ var userVisits = map[string]func(v visit){
 				}
 			}
 			if tokens[0].ID != mine.ID {
-				v.Errorf("Tokens does not show %s: %+v", mine.ID, tokens)
+				v.Errorf("Tokens does not show %s: %+v, want %v", mine.ID, tokens, mine.ID)
 			}
 		}
 	},
@@ -268,7 +292,7 @@ var userVisits = map[string]func(v visit){
 			err := v.view.Accounts().DeleteToken(v.Context(), token.ID)
 			v.check("DeleteToken", nil, err)
 			if !isAny(err, ErrNotFound, ErrForbidden, ErrReadOnly) {
-				v.Errorf("DeleteToken of %s's gives %v", m.user, err)
+				v.Errorf("DeleteToken of %s's gives %v, want ErrNotFound, ErrForbidden or ErrReadOnly", m.user, err)
 			}
 			if errors.Is(err, ErrNotFound) {
 				v.denied("DeleteToken", token.ID, err,
@@ -319,10 +343,10 @@ func (v visit) operators(what string, call func(s *Store, user string) (any, err
 		}
 	}
 	if rowsOf(v.T, v.n.Store) != before {
-		v.Errorf("%s was refused and changed something", what)
+		v.Errorf("%s was refused and changed something, want no change", what)
 	}
 	if _, err := call(v.n.Store, "alice"); errors.Is(err, ErrForbidden) {
-		v.Errorf("%s is forbidden to the operator: %v", what, err)
+		v.Errorf("%s is forbidden to the operator: %v, want not ErrForbidden", what, err)
 	}
 }
 
@@ -336,20 +360,20 @@ func (v visit) self(what string, changes bool, call func(s *Store, user string) 
 	switch {
 	case v.access.Projects != nil:
 		if !errors.Is(err, ErrForbidden) {
-			v.Errorf("%s through a limited view gives %v", what, err)
+			v.Errorf("%s through a limited view gives %v, want ErrForbidden", what, err)
 		}
 	case v.access.ReadOnly && changes:
 		if !errors.Is(err, ErrReadOnly) {
-			v.Errorf("%s through a read-only view gives %v", what, err)
+			v.Errorf("%s through a read-only view gives %v, want ErrReadOnly", what, err)
 		}
 	default:
-		if err != nil && v.access.User != "nobody" {
+		if err != nil && v.access.User != "noah" {
 			v.Errorf("%s: %v", what, err)
 		}
 		return answer, err
 	}
 	if rowsOf(v.T, v.n.Store) != before {
-		v.Errorf("%s was refused and changed something", what)
+		v.Errorf("%s was refused and changed something, want no change", what)
 	}
 	return answer, err
 }
@@ -368,10 +392,10 @@ func (v visit) others(what string, changes bool, call func(s *Store, user string
 			v.Errorf("%s for %s gives %v, want ErrForbidden", what, user, err)
 		}
 	}
-	if rowsOf(v.T, v.n.Store) != before && v.access.User != "nobody" {
+	if rowsOf(v.T, v.n.Store) != before && v.access.User != "noah" {
 		v.Errorf("%s was refused and changed something", what)
 	}
-	if v.access.User == "nobody" && what == "LinkIdentity" {
+	if v.access.User == "noah" && what == "LinkIdentity" {
 		return // has no account
 	}
 	_, _ = v.self(what, changes, call)
@@ -410,7 +434,7 @@ func (v visit) give(user string) AddedToken {
 // signIn adds a session for a user with an account.
 func (v visit) signIn(user string) AddedSignIn {
 	v.Helper()
-	if user == "nobody" || user == "" {
+	if user == "noah" || user == "" {
 		user = "alice"
 	}
 	return mustAddSignIn(v.T, v.n.Store, NewSignIn{User: user})
@@ -457,7 +481,7 @@ func (v visit) keepPreferences() {
 			continue
 		}
 		if kept, err := v.n.As(Access{User: m.user}).Preferences(v.Context()); err != nil || kept["key"] == "mine" {
-			v.Errorf("%s's preferences are %v, %v", m.user, kept, err)
+			v.Errorf(`%s's preferences are %v, %v, want no error and key other than "mine"`, m.user, kept, err)
 		}
 	}
 }
@@ -478,13 +502,13 @@ func TestViewOfATokenReachesNoFurtherThanTheToken(t *testing.T) {
 	for _, m := range neighbours {
 		_, err := view.GetMemory(t.Context(), n.ids[m.name])
 		if seen := m.name == "aliceopen" || m.name == "alicemoved" || m.name == "carolreply"; (err == nil) != seen {
-			t.Errorf("%s: %v", m.name, err)
+			t.Errorf("%s: got %v, want %v", m.name, err, seen)
 		}
 	}
 	if err := view.DeleteMemory(t.Context(), n.ids["aliceopen"]); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("writing gives %v", err)
+		t.Errorf("writing gives %v, want ErrReadOnly", err)
 	}
 	if _, err := view.Accounts().AddToken(t.Context(), NewToken{Name: "more"}); !errors.Is(err, ErrForbidden) {
-		t.Errorf("a token that makes a wider one: %v", err)
+		t.Errorf("a token that makes a wider one: %v, want ErrForbidden", err)
 	}
 }

@@ -84,9 +84,10 @@ func digitValue(r rune) (byte, bool) {
 // droppedMarks are marks that a reader may leave out without changing the word.
 var droppedMarks = &unicode.RangeTable{
 	R16: []unicode.Range16{
-		{0x0300, 0x036f, 1},                                                                                     // combining diacritical marks
-		{0x0483, 0x0489, 1},                                                                                     // Cyrillic titlo and others
-		{0x0591, 0x05bd, 1}, {0x05bf, 0x05bf, 1}, {0x05c1, 0x05c2, 1}, {0x05c4, 0x05c5, 1}, {0x05c7, 0x05c7, 1}, // Hebrew
+		{0x0300, 0x036f, 1},                                                                // combining diacritical marks
+		{0x0483, 0x0489, 1},                                                                // Cyrillic titlo and others
+		{0x0591, 0x05bd, 1}, {0x05bf, 0x05bf, 1}, {0x05c1, 0x05c2, 1}, {0x05c4, 0x05c5, 1}, // Hebrew
+		{0x05c7, 0x05c7, 1},
 		{0x0610, 0x061a, 1}, {0x064b, 0x065f, 1}, {0x0670, 0x0670, 1}, {0x06d6, 0x06dc, 1}, // Arabic
 		{0x06df, 0x06e4, 1}, {0x06e7, 0x06e8, 1}, {0x06ea, 0x06ed, 1}, {0x08d3, 0x08e1, 1}, {0x08e3, 0x08ff, 1},
 		{0x0711, 0x0711, 1}, {0x0730, 0x074a, 1}, // Syriac

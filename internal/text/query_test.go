@@ -160,7 +160,7 @@ func (f fullText) check(t *testing.T, stored, query string) {
 	t.Helper()
 	terms := Terms(stored)
 	if tokens := f.store(t, stored); !slices.Equal(tokens, terms) {
-		t.Errorf("FTS5 sees %q in the terms of %q, which are %q", tokens, stored, terms)
+		t.Errorf("FTS5 sees %q in the terms of %q, which are %q, want the same", tokens, stored, terms)
 	}
 	want := slices.ContainsFunc(QueryTerms(query), func(q Term) bool { return slices.Contains(terms, q.Text) })
 	if got := f.finds(t, query); got != want {

@@ -129,36 +129,37 @@ func checkSplit(t *testing.T, s string, max int) {
 	at := 0
 	for i, p := range spans {
 		if p.Start < at || p.End <= p.Start || p.End > len(s) {
-			t.Fatalf("max %d: span %d %v after %d, of %d bytes", max, i, p, at, len(s))
+			t.Fatalf("max %d: span %d %v after %d, of %d bytes, want start at least %v, end more than %v and end at most %v",
+				max, i, p, at, len(s), at, p.Start, len(s))
 		}
 		text := s[p.Start:p.End]
 		if len(text) > bound {
 			t.Fatalf("max %d: span %d %v is %d bytes long, want at most %v", max, i, p, len(text), bound)
 		}
 		if strings.TrimSpace(text) != text {
-			t.Fatalf("max %d: span %d %q has white space around it", max, i, text)
+			t.Fatalf("max %d: span %d %q has white space around it, want %v", max, i, text, text)
 		}
 		if gap := s[at:p.Start]; strings.TrimSpace(gap) != "" {
-			t.Fatalf("max %d: %q before span %d is not covered", max, gap, i)
+			t.Fatalf("max %d: %q before span %d is not covered, want no gap", max, gap, i)
 		}
 		if utf8.ValidString(s) && !utf8.ValidString(text) {
 			t.Fatalf("max %d: span %d cuts a character", max, i)
 		}
 		if again := Split(text, max); len(again) != 1 || again[0] != (Span{0, len(text)}) {
-			t.Fatalf("max %d: passage %q is split again: %v", max, text, again)
+			t.Fatalf("max %d: passage %q is split again: got %v, want only %v", max, text, again, Span{0, len(text)})
 		}
 		at = p.End
 	}
 	if strings.TrimSpace(s[at:]) != "" {
-		t.Fatalf("max %d: %q at the end is not covered", max, s[at:])
+		t.Fatalf(`max %d: %q at the end is not covered, want ""`, max, s[at:])
 	}
 	if strings.TrimSpace(s) != "" && len(strings.TrimSpace(s)) <= max && len(spans) != 1 {
-		t.Fatalf("max %d: short content is %d passages", max, len(spans))
+		t.Fatalf("max %d: short content is %d passages, want 1 span", max, len(spans))
 	}
 	// Two neighbours would not fit in one passage together with room to spare: packing is greedy.
 	for i := 2; i < len(spans); i++ {
 		if whole := spans[i].End - spans[i-2].Start; whole <= bound/4 {
-			t.Fatalf("max %d: three passages in %d bytes", max, whole)
+			t.Fatalf("max %d: three passages in %d bytes, want more than %v", max, whole, bound/4)
 		}
 	}
 }
@@ -212,7 +213,7 @@ func TestSplitOfManyShapes(t *testing.T) {
 				t.Errorf("%q: no passages", unit)
 			}
 			if n := len(strings.TrimSpace(s)); len(spans) > n {
-				t.Errorf("%q: %d passages of %d bytes", unit, len(spans), n)
+				t.Errorf("%q: %d passages of %d bytes, want at most %v spans", unit, len(spans), n, n)
 			}
 		}
 	}

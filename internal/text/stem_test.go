@@ -12,9 +12,11 @@ func TestStem(t *testing.T) {
 		caresses:caress ties:tie cries:cri gas:gas gaps:gap kiwis:kiwi this:this bus:bus glass:glass
 		agreed:agre feed:feed plastered:plaster bled:bled motoring:motor sing:sing repeatedly:repeat seemingly:seem
 		conflated:conflat troubled:troubl sized:size hopping:hop falling:fall hoping:hope fizzed:fizz
-		adding:add egged:egg erring:err dying:die vying:vie inning:inning evening:evening outing:outing proceed:proceed succeeded:succeed
+		adding:add egged:egg erring:err dying:die vying:vie inning:inning evening:evening outing:outing proceed:proceed
+		succeeded:succeed
 		happy:happi by:by say:say enjoy:enjoy
-		relational:relat conditional:condit valency:valenc hesitancy:hesit conformably:conform radically:radic differently:differ
+		relational:relat conditional:condit valency:valenc hesitancy:hesit conformably:conform radically:radic
+		differently:differ
 		vilely:vile analogously:analog vietnamization:vietnam predication:predic operator:oper feudalism:feudal
 		decisiveness:decis hopefulness:hope callousness:callous formality:formal sensitivity:sensit sensibility:sensibl
 		geologist:geolog geology:geolog hopelessly:hopeless quickly:quick really:realli

@@ -115,7 +115,7 @@ func TestDifferentWord(t *testing.T) {
 	} {
 		a, b := Terms(pair[0]), Terms(pair[1])
 		if slices.Equal(a, b) {
-			t.Errorf("%q and %q are both %q", pair[0], pair[1], a)
+			t.Errorf("%q and %q are both %q, want other than %v", pair[0], pair[1], a, b)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func checkTerms(t *testing.T, s string) {
 		t.Errorf("Indexed(%q) = %q, want %q", s, got, want)
 	}
 	if got := Terms(norm.NFD.String(s)); utf8.ValidString(s) && !slices.Equal(got, terms) {
-		t.Errorf("terms of %q depend on its normal form: %q, decomposed %q", s, terms, got)
+		t.Errorf("terms of %q depend on its normal form: %q, decomposed %q, want the same", s, terms, got)
 	}
 	if len(terms) > 4*len(norm.NFKC.String(s)) {
 		t.Errorf("%d terms from %d bytes", len(terms), len(s))

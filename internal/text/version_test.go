@@ -22,7 +22,7 @@ func TestTermsVersion(t *testing.T) {
 		fmt.Fprint(h, "]\n")
 	}
 	if got, want := fmt.Sprintf("%d %x", TermsVersion, h.Sum64()), "1 2290e957ef15d215"; got != want {
-		t.Errorf("version and sum are %s, recorded is %s", got, want)
+		t.Errorf("version and sum are %s, recorded is %s, want the same", got, want)
 	}
 }
 
@@ -34,6 +34,6 @@ func TestSplitterVersion(t *testing.T) {
 		}
 	}
 	if got, want := fmt.Sprintf("%d %x", SplitterVersion, h.Sum64()), "1 fce8a9842fcd7d95"; got != want {
-		t.Errorf("version and sum are %s, recorded is %s", got, want)
+		t.Errorf("version and sum are %s, recorded is %s, want the same", got, want)
 	}
 }

@@ -80,7 +80,7 @@ func Parse(content string) (Document, error) {
 		return d, nil
 	}
 	return Document{}, fault.Invalid("content",
-		"content is not a todo document: %s. It needs the headings %s, once each and in this order",
+		"{} is not a todo document: %s. It needs the headings %s, once each and in this order",
 		wrong, headingList(Sections))
 }
 

@@ -2,7 +2,6 @@ package tododoc
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +66,7 @@ func TestATodoDocumentIsTakenApart(t *testing.T) {
 	var got []string
 	for _, task := range d.Tasks {
 		if !strings.Contains(lines[task.Line-1], task.ID) {
-			t.Errorf("task %s is not on line %d", task.ID, task.Line)
+			t.Errorf("line %[2]d lacks task %[1]s, want it there", task.ID, task.Line)
 		}
 		done := " open "
 		if task.Done {
@@ -80,10 +79,10 @@ func TestATodoDocumentIsTakenApart(t *testing.T) {
 		t.Errorf("tasks are %q, want %q", got, want)
 	}
 	if done, total := d.Progress(); done != 2 || total != 4 {
-		t.Errorf("progress is %d of %d", done, total)
+		t.Errorf("progress is %d of %d, want done 2 and total 4", done, total)
 	}
 	if len(d.unnamed) != 1 || !strings.Contains(lines[d.unnamed[0]-1], "no id here") {
-		t.Errorf("checkboxes without an id are on lines %v", d.unnamed)
+		t.Errorf(`checkboxes without an id are on lines %v, want one line, with "no id here"`, d.unnamed)
 	}
 }
 
@@ -179,7 +178,7 @@ func TestLongTaskIDsMakeNoLongErrors(t *testing.T) {
 	_, _, unknown := mustParse(t, five(map[Section]string{Tasks: "## Tasks\n" + task})).Complete("", "T2")
 	for _, err := range []error{twice, unknown} {
 		if err == nil || len(err.Error()) > 500 || !strings.Contains(err.Error(), "T1111") {
-			t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
+			t.Errorf(`got %.600v, want an error of at most 500 bytes with "T1111"`, err)
 		}
 	}
 }

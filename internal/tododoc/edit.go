@@ -94,7 +94,7 @@ func CheckBody(section Section, body string, next int) (trimmed string, warnings
 		wrong.add("line %d begins fenced code without an end; it would include the sections that follow", scan.opened)
 	}
 	if wrong.count > 0 {
-		return "", nil, fault.Invalid("content", "content cannot be the section %s: %s", fault.Show(string(section)), wrong)
+		return "", nil, fault.Invalid("content", "{} cannot be the section %s: %s", fault.Show(string(section)), wrong)
 	}
 	return strings.TrimRight(body[from:], " \t\r\n"), warnings, nil
 }
@@ -121,7 +121,7 @@ func (d Document) Complete(content, id string) (changed string, done Task, err e
 func (d Document) unknownTask(id string) error {
 	if len(d.Tasks) == 0 {
 		return fault.New(fault.KindNotFound, "task_id",
-			`task_id %s is not among the tasks: there are no tasks; a task is a line such as "- [ ] T1 text" in the `+
+			`{} %s is not among the tasks: there are no tasks; a task is a line such as "- [ ] T1 text" in the `+
 				`section Tasks`,
 			fault.Show(id))
 	}
@@ -140,7 +140,7 @@ func (d Document) unknownTask(id string) error {
 	if left := len(ids) - most; left > 0 {
 		ids, more = ids[:most], fmt.Sprintf(" and %d more", left)
 	}
-	return fault.New(fault.KindNotFound, "task_id", "task_id %s is not among the tasks; there are %s%s", fault.Show(id),
+	return fault.New(fault.KindNotFound, "task_id", "{} %s is not among the tasks; there are %s%s", fault.Show(id),
 		strings.Join(ids, ", "), more)
 }
 

@@ -65,7 +65,8 @@ func TestReplacingASectionKeepsTheStyleOfTheDocument(t *testing.T) {
 		}
 		again, _, err := mustParse(t, changed).Replace(changed, c.section, c.body)
 		if err != nil || again != changed {
-			t.Errorf("%s: the same body again makes %q of %q (%v)", c.name, again, changed, err)
+			t.Errorf("%s: the same body again makes %q of %q (%v), want no error and again %v", c.name, again, changed, err,
+				changed)
 		}
 	}
 }
@@ -90,7 +91,8 @@ func TestABodyThatWouldBreakTheDocumentIsRefused(t *testing.T) {
 	indented, body := "## Constitution\n   ## Spec\n## Plan\n## Tasks\n## Gaps", "* ```"
 	if _, _, err := mustParse(t, indented).Replace(indented, Constitution, body); !errors.Is(err, errInvalid) ||
 		!strings.Contains(err.Error(), "line 1 begins fenced code without an end") {
-		t.Errorf("%q before an indented heading gives %v", body, err)
+		t.Errorf(`%q before an indented heading gives %v, want %v and "line 1 begins fenced code without an end" in the `+
+			"error", body, err, errInvalid)
 	}
 	if _, _, err := mustParse(t, indented).Replace(indented, Spec, body); err != nil {
 		t.Errorf("%q before a heading at the margin gives %v", body, err)
@@ -111,7 +113,8 @@ func TestCompletingATaskChangesOneByte(t *testing.T) {
 	for _, id := range []string{"T2", "T3"} {
 		if changed, task, err := mustParse(t, goodTodo).Complete(goodTodo, id); err != nil || changed != goodTodo ||
 			!task.Done {
-			t.Errorf("completing %s, which is done: %+v, %v", id, task, err)
+			t.Errorf("completing %s, which is done: got %+v, %v, want it done, no error and %q as before", id, task,
+				err, goodTodo)
 		}
 	}
 }
@@ -130,7 +133,7 @@ func differing(a, b string) int {
 	return n
 }
 
-func TestAnUnknownTaskIsToldWhichThereAre(t *testing.T) {
+func TestAnUnknownTaskGetsTheListOfTasks(t *testing.T) {
 	var many strings.Builder
 	for i := range 30 {
 		fmt.Fprintf(&many, "- [ ] T%d a\n", i)
@@ -172,7 +175,7 @@ func FuzzTodo(f *testing.F) {
 		d, err := Parse(content)
 		if err != nil {
 			if !errors.Is(err, errInvalid) {
-				t.Fatal(err)
+				t.Fatalf("got %v, want %v", err, errInvalid)
 			}
 			return
 		}
@@ -193,7 +196,7 @@ func FuzzTodo(f *testing.F) {
 		for _, s := range d.Sections {
 			same, _, err := d.Replace(content, s.Section, s.Body)
 			if err != nil || same != content {
-				t.Fatalf("the body of %s makes %q of %q: %v", s.Section, same, content, err)
+				t.Fatalf("the body of %s makes %q of %q: %v, want no error and same %v", s.Section, same, content, err, content)
 			}
 			checkReplacement(t, content, d, s, body)
 		}
@@ -245,7 +248,7 @@ func checkCompletion(t *testing.T, content string, d Document, task Task) {
 	t.Helper()
 	changed, done, err := d.Complete(content, task.ID)
 	if err != nil || !done.Done || done.ID != task.ID {
-		t.Fatalf("completing %s of %q: %+v, %v", task.ID, content, done, err)
+		t.Fatalf("completing %s of %q: got %+v, %v, want no error and this task done", task.ID, content, done, err)
 	}
 	n := differing(content, changed)
 	if n != 1 && (!task.Done || n != 0) {
@@ -254,7 +257,8 @@ func checkCompletion(t *testing.T, content string, d Document, task Task) {
 	before, total := d.Progress()
 	after, totalAfter := mustParse(t, changed).Progress()
 	if total != totalAfter || after != before+n {
-		t.Fatalf("completing %s in %q: %d of %d, then %d of %d", task.ID, content, before, total, after, totalAfter)
+		t.Fatalf("completing %s in %q: %d of %d, then %d of %d, want total %v and after %v", task.ID, content, before, total,
+			after, totalAfter, totalAfter, before+n)
 	}
 }
 
@@ -264,7 +268,7 @@ func checkReplacement(t *testing.T, content string, d Document, s Part, body str
 	changed, _, err := d.Replace(content, s.Section, body)
 	if err != nil {
 		if !errors.Is(err, errInvalid) {
-			t.Fatal(err)
+			t.Fatalf("got %v, want %v", err, errInvalid)
 		}
 		return
 	}
@@ -279,14 +283,16 @@ func checkReplacement(t *testing.T, content string, d Document, s Part, body str
 		}
 	}
 	if !strings.HasPrefix(changed, content[:s.Start]) || !strings.HasSuffix(changed, content[s.End:]) {
-		t.Fatalf("%s with the body %q makes %q of %q", s.Section, body, changed, content)
+		t.Fatalf("%s with the body %q makes %q of %q, want %q at the beginning of changed and %q at the end of changed",
+			s.Section, body, changed, content, content[:s.Start], content[s.End:])
 	}
 	if len(got.Tasks) != len(d.Tasks) && s.Section != Tasks {
 		t.Fatalf("%s with the body %q changes the tasks of %q", s.Section, body, content)
 	}
 	again, _, err := got.Replace(changed, s.Section, body)
 	if err != nil || again != changed {
-		t.Fatalf("%s with the body %q makes %q of %q, and then %q (%v)", s.Section, body, changed, content, again, err)
+		t.Fatalf("%s with the body %q makes %q of %q, and then %q (%v), want no error and again %v", s.Section, body, changed,
+			content, again, err, changed)
 	}
 }
 

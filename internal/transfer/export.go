@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,8 +23,9 @@ import (
 
 // Settings say what an export holds.
 type Settings struct {
-	User           *int64 // row of the user whose data is written; nil: all users'
-	Credentials    bool   // with the credentials of people and programs
+	User           *int64   // row of the user whose data is written; nil: all users'
+	Namespaces     []string // whose users' data is written; nil: all that the store has
+	Credentials    bool     // with the credentials of people and programs
 	WithoutFiles   bool
 	WithoutVectors bool // without those that an embedder can make again
 	Progress       func(stage string, done, total int)
@@ -67,6 +69,9 @@ type exporter struct {
 	line   lineWriter
 	counts map[string]int
 	places map[int64]exportPlace
+
+	apart bool      // the store has several namespaces, or another one than the default
+	space namespace // whose users' lines are being written
 }
 
 type byteCount int64
@@ -78,12 +83,45 @@ func (n *byteCount) Write(p []byte) (int, error) {
 
 // all writes the lines in an order that lets an import read them once: each line comes after the lines it refers to.
 func (e *exporter) all(now string) error {
-	if err := e.encode(exportHeader{Souvenir: exportMark, Version: exportVersion, CreatedAt: now,
-		Sealed: true}); err != nil {
+	spaces, err := e.spaces()
+	if err != nil {
 		return err
 	}
+	header := exportHeader{Souvenir: exportMark, Version: plainVersion, CreatedAt: now, Sealed: true}
+	if slices.ContainsFunc(spaces, func(n namespace) bool { return n.name != "" }) {
+		header.Version = exportVersion
+	}
+	if err := e.encode(header); err != nil {
+		return err
+	}
+	for _, space := range spaces {
+		if err := e.namespace(space); err != nil {
+			return err
+		}
+	}
+	if err := e.w.Flush(); err != nil {
+		return err
+	}
+	e.sum = hex.EncodeToString(e.hash.Sum(nil))
+	err = e.encode(struct {
+		Type string `json:"type"`
+		exportEnd
+	}{kindEnd, exportEnd{e.counts, e.sum}})
+	return cmp.Or(err, e.w.Flush())
+}
+
+// namespace writes the lines of one namespace.
+func (e *exporter) namespace(space namespace) error {
+	e.space = space
+	if space.name != "" {
+		e.line.begin(kindNamespace)
+		e.line.text("name", space.name)
+		if err := e.write(kindNamespace); err != nil {
+			return err
+		}
+	}
 	for _, r := range Records() {
-		if r.credential && !e.Credentials || e.User != nil && r.owner == "" {
+		if r.credential && !e.Credentials || e.User != nil && r.owner == "" || space.name != "" && r.serving {
 			continue
 		}
 		if err := e.records(r); err != nil {
@@ -95,15 +133,7 @@ func (e *exporter) all(now string) error {
 			return err
 		}
 	}
-	if err := e.w.Flush(); err != nil {
-		return err
-	}
-	e.sum = hex.EncodeToString(e.hash.Sum(nil))
-	err := e.encode(struct {
-		Type string `json:"type"`
-		exportEnd
-	}{kindEnd, exportEnd{e.counts, e.sum}})
-	return cmp.Or(err, e.w.Flush())
+	return nil
 }
 
 func (e *exporter) encode(value any) error {
@@ -115,17 +145,32 @@ func (e *exporter) encode(value any) error {
 	return err
 }
 
-// owned is the condition that the exported user owns a row; owner is its column or an expression for it.
+// owned is the condition that the exported user owns a row, or any user of the namespace being written; owner is its
+// column or an expression for it.
 func (e *exporter) owned(owner string) string {
-	if e.User == nil {
-		return `true`
+	switch {
+	case e.User != nil:
+		return owner + ` = ` + strconv.FormatInt(*e.User, 10)
+	case e.apart:
+		return owner + ` IN (SELECT id FROM users WHERE namespace = ` + e.space.sql() + `)`
 	}
-	return owner + ` = ` + strconv.FormatInt(*e.User, 10)
+	return `true`
 }
 
-// inOwned is the condition that the exported user owns a partition.
+// of is the condition that a row of a record is to be written.
+func (e *exporter) of(r Record) string {
+	switch {
+	case e.User != nil:
+		return e.owned(cmp.Or(r.owner, `NULL`))
+	case e.apart && r.namespace != "":
+		return r.namespace + ` = ` + e.space.sql()
+	}
+	return `true`
+}
+
+// inOwned is the condition that the exported user owns a partition, or any user of the namespace being written.
 func (e *exporter) inOwned(partition string) string {
-	if e.User == nil {
+	if e.User == nil && !e.apart {
 		return `true`
 	}
 	return partition + ` IN (SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE ` +
@@ -163,7 +208,7 @@ func (e *exporter) records(r Record) error {
 			e.line.value(f, values[i])
 		}
 		return e.write(r.kind)
-	}, r.Selection+` WHERE `+e.owned(cmp.Or(r.owner, `NULL`))+` ORDER BY `+r.Ordered)
+	}, r.Selection+` WHERE `+e.of(r)+` ORDER BY `+r.Ordered)
 }
 
 // Room returns the variables that a row of a record is read into.

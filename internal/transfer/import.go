@@ -22,12 +22,18 @@ import (
 // MaxConflicts is how many conflicts a report lists.
 const MaxConflicts = 100
 
+// maxWarnings is how many warnings it lists.
+const maxWarnings = 100
+
 // Target is the store that an import writes into.
 type Target struct {
 	DB    db.DB
 	Now   func() int64 // in stored form
 	NewID func() string
 	Log   *slog.Logger
+
+	// Namespace is where everything goes, if it is set: the export must have one namespace.
+	Namespace string
 
 	// The embedder of the store: the row of its profile, its model and its sizes.
 	Profile              int64
@@ -62,7 +68,7 @@ type Report struct {
 // that the store has in another state are kept, unless replace is set.
 func Import(ctx context.Context, into Target, r io.Reader, replace bool,
 	progress func(stage string, done, total int)) (Report, error) {
-	im := importer{Target: into, replace: replace, progress: orNone(progress),
+	im := importer{Target: into, namespace: into.Namespace, replace: replace, progress: orNone(progress),
 		report: Report{Counts: map[string]Count{}}}
 	if seeker, ok := r.(io.ReadSeeker); ok {
 		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // a pipe is a file but cannot seek
@@ -99,6 +105,9 @@ type importer struct {
 	progress func(stage string, done, total int)
 	report   Report
 	total    int // lines, once they have been counted
+
+	namespace string // of the users that lines name
+	begun     bool   // a line has been read
 
 	batch   []importItem // items for the next transaction
 	size    int          // bytes of their lines
@@ -227,6 +236,10 @@ func (c *seal) scan(ctx context.Context, lines *lineReader, each func(kind strin
 			err = c.close(line)
 		default:
 			c.add(kind, line)
+			if kind == kindNamespace && c.header.Version == plainVersion {
+				return atLine(fault.Invalid("version", `{} is %d; an export with namespaces needs version %d`, plainVersion,
+					exportVersion), lines.n)
+			}
 			if len(c.counts) > MaxKinds {
 				return atLine(fault.Invalid("type", "type is %s; an export has %d types of lines at most", fault.Show(kind),
 					MaxKinds), lines.n)
@@ -245,9 +258,8 @@ func (c *seal) scan(ctx context.Context, lines *lineReader, each func(kind strin
 func atLine(err error, n int) error {
 	var known *fault.Error
 	if errors.As(err, &known) && fromInput(known) {
-		located := *known
-		located.Message = fmt.Sprintf("line %d: %s", n, known.Message)
-		return &located
+		return &fault.Error{Kind: known.Kind, Argument: known.Argument, Err: known.Err,
+			Message: fmt.Sprintf("line %d: %s", n, known.Message)}
 	}
 	return err
 }
@@ -270,8 +282,8 @@ func (im *importer) check(ctx context.Context, r io.Reader) error {
 		if lines.n%1000 == 0 {
 			im.progress("check", lines.n, 0)
 		}
-		if c.header.Sealed {
-			return nil
+		if err := im.checkNamespace(kind); err != nil || c.header.Sealed {
+			return atLine(err, lines.n)
 		}
 		_, err := im.parse(kind, line, lines.n)
 		return atLine(err, lines.n)
@@ -286,7 +298,7 @@ func (im *importer) check(ctx context.Context, r io.Reader) error {
 // run imports.
 func (im *importer) run(ctx context.Context, r io.Reader) error {
 	var c seal
-	im.now = im.Now()
+	im.now, im.begun = im.Now(), false
 	lines := newLineReader(r)
 	err := c.scan(ctx, lines, func(kind string, line []byte) error {
 		if lines.n%1000 == 0 {
@@ -328,8 +340,10 @@ func (im *importer) dropIncomplete() {
 // parse returns the item of a line; nil for a type that this version does not know.
 func (im *importer) parse(kind string, line []byte, n int) (importItem, error) {
 	switch kind {
+	case kindNamespace:
+		return parseNamespace(line, n)
 	case KindMemory:
-		return parseMemory(line, n)
+		return parseMemory(line, n, im.namespace)
 	case KindVectors:
 		return parseVectors(line, n)
 	case KindRevision:
@@ -350,6 +364,9 @@ func (im *importer) parse(kind string, line []byte, n int) (importItem, error) {
 // take adds one line to the batch, and writes the batch when it is full.
 func (im *importer) take(ctx context.Context, kind string, line []byte, n int) error {
 	item, err := im.parse(kind, line, n)
+	if err == nil {
+		err = im.checkNamespace(kind)
+	}
 	if err != nil {
 		return atLine(err, n)
 	}
@@ -361,6 +378,8 @@ func (im *importer) take(ctx context.Context, kind string, line []byte, n int) e
 		return atLine(im.file.incomplete(), n)
 	}
 	switch item := item.(type) {
+	case *namespaceItem:
+		return im.enter(ctx, item)
 	case *vectorsItem:
 		if im.current == nil || im.current.id != item.memory || !im.current.vectors(item) {
 			im.report.Ignored++
@@ -476,8 +495,9 @@ func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 			return err
 		}
 		t = &importTx{
-			Target: &im.Target, tx: tx, w: w, replace: im.replace, now: im.now, counts: map[string]Count{},
-			users: map[string]int64{}, collections: map[collectionName]int64{}, projects: map[projectName]int64{},
+			Target: &im.Target, namespace: im.namespace, tx: tx, w: w, replace: im.replace, now: im.now,
+			counts: map[string]Count{},
+			users:  map[string]int64{}, collections: map[collectionName]int64{}, projects: map[projectName]int64{},
 			places: map[[2]int64]*kernel.Place{},
 		}
 		if err := fn(t); err != nil {
@@ -504,5 +524,7 @@ func (im *importer) merge(t *importTx) {
 	room := MaxConflicts - len(im.report.Conflicts)
 	im.report.Conflicts = append(im.report.Conflicts, t.conflicts[:min(room, len(t.conflicts))]...)
 	im.report.MissingLinks += t.missing
+	room = maxWarnings - len(im.report.Warnings)
+	im.report.Warnings = append(im.report.Warnings, t.warnings[:max(0, min(room, len(t.warnings)))]...)
 	im.waiting = im.waiting || t.waiting
 }

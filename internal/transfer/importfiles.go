@@ -162,7 +162,7 @@ func (im *importer) begin(ctx context.Context, f *incomingFile) error {
 // compare checks whether the store has a file with this id, and in which state.
 func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, err error) {
 	if f.memory != "" {
-		there, err := db.Column[int64](tx, memoryOf, f.memory, f.memoryOwner)
+		there, err := db.Column[int64](tx, memoryOf, f.memory, f.memoryOwner, f.im.namespace)
 		if err != nil {
 			return 0, added, err
 		}
@@ -177,11 +177,14 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 		f.owner = f.projectOwner // who owns everything in the project
 	}
 	var s ExportFile
-	var tags string
+	var tags, namespace string
 	err = tx.Each(func(r db.Rows) error {
-		return r.Scan(&s.Row, &s.owner, &s.memory, &s.projectOwner, &s.project, &s.Filename, &s.MIMEType, &s.Size, &s.SHA256,
+		return r.Scan(&s.Row, &namespace, &s.owner, &s.memory, &s.projectOwner, &s.project, &s.Filename, &s.MIMEType,
+			&s.Size, &s.SHA256,
 			&s.Description, &s.Category, &s.Created, &s.Updated, &tags)
-	}, `SELECT f.id, u.uid, coalesce(m.uid, ''), coalesce(o.uid, ''), coalesce(j.uid, ''), f.filename, f.mime_type, f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at,
+	},
+		`SELECT f.id, u.namespace, u.uid, coalesce(m.uid, ''), coalesce(o.uid, ''), coalesce(j.uid, ''), f.filename,
+			f.mime_type, f.size, f.sha256, f.description, f.category, f.created_at, f.updated_at,
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)
 		FROM file f JOIN users u ON u.id = f.owner_id LEFT JOIN memory m ON m.id = f.memory_id
 		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE f.uid = ?`, f.ID)
@@ -196,6 +199,7 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 		s.Description == f.Description && s.Category == f.Category && s.Created == f.Created && s.Updated == f.Updated &&
 		slices.Equal(s.tags, f.tags)
 	switch {
+	case namespace != f.im.namespace:
 	case s.owner == f.owner && same:
 		return s.Row, unchanged, nil
 	case s.owner == f.owner && replace:
@@ -205,7 +209,8 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 }
 
 // memoryOf selects a memory by id and owner.
-const memoryOf = `SELECT m.id ` + kernel.FromMemory + ` JOIN users u ON u.id = c.owner_id WHERE m.uid = ? AND u.uid = ?`
+const memoryOf = `SELECT m.id ` + kernel.FromMemory + ` JOIN users u ON u.id = c.owner_id WHERE m.uid = ? AND u.uid = ?
+	AND u.namespace = ?`
 
 // chunk takes the next piece of the file that is being read.
 func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
@@ -340,7 +345,7 @@ func (f *incomingFile) finish(t *importTx) error {
 // place returns the rows of the file's memory and project, 0 for none.
 func (f *incomingFile) place(t *importTx) (memory, project int64, err error) {
 	if f.memory != "" {
-		rows, err := db.Column[int64](t.tx, memoryOf, f.memory, f.memoryOwner)
+		rows, err := db.Column[int64](t.tx, memoryOf, f.memory, f.memoryOwner, f.im.namespace)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -531,8 +536,8 @@ func (l *linkItem) apply(t *importTx) error {
 		return nil
 	}
 	found, err := db.Column[int64](t.tx, `SELECT m.id `+kernel.FromMemory+
-		` JOIN users u ON u.id = c.owner_id WHERE m.uid = ?1 AND u.uid = ?2 AND m.updated_at = coalesce(?3, m.updated_at)`,
-		l.memory, l.owner, l.updated)
+		` JOIN users u ON u.id = c.owner_id WHERE m.uid = ?1 AND u.uid = ?2 AND m.updated_at = coalesce(?3, m.updated_at)
+		AND u.namespace = ?4`, l.memory, l.owner, l.updated, t.namespace)
 	if err != nil {
 		return err
 	}
@@ -543,7 +548,8 @@ func (l *linkItem) apply(t *importTx) error {
 	}
 	o := unchanged
 	for i, id := range l.related {
-		target, err := db.Column[int64](t.tx, `SELECT id FROM memory WHERE uid = ?`, id)
+		target, err := db.Column[int64](t.tx, `SELECT m.id `+kernel.FromMemory+
+			` JOIN users u ON u.id = c.owner_id WHERE m.uid = ? AND u.namespace = ?`, id, t.namespace)
 		if err != nil {
 			return err
 		}

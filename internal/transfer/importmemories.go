@@ -2,11 +2,10 @@ package transfer
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"math"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -21,6 +20,7 @@ import (
 // memoryItem is a memory to import. Everything but its content is optional.
 type memoryItem struct {
 	lineNumber
+	namespace        string // of the users that it names
 	draft            kernel.Draft
 	id, owner        string
 	projectOwner     string
@@ -37,13 +37,7 @@ type memoryItem struct {
 	stands           int64 // its revision in the store
 }
 
-// vectorSpan is the vector of a passage.
-type vectorSpan struct {
-	start, length int
-	vector        []float32
-}
-
-func parseMemory(line []byte, n int) (importItem, error) {
+func parseMemory(line []byte, n int, namespace string) (importItem, error) {
 	var given struct {
 		ID             string          `json:"id"`
 		Owner          string          `json:"owner"`
@@ -86,7 +80,8 @@ func parseMemory(line []byte, n int) (importItem, error) {
 	if m.Metadata, err = ParseMetadata(given.Metadata); err != nil {
 		return nil, err
 	}
-	item := &memoryItem{lineNumber: lineNumber(n), id: given.ID, owner: cmp.Or(given.Owner, kernel.LocalUser),
+	item := &memoryItem{lineNumber: lineNumber(n), namespace: namespace, id: given.ID, owner: cmp.Or(given.Owner,
+		kernel.LocalUser),
 		revision: given.Revision}
 	item.projectOwner = cmp.Or(given.ProjectOwner, item.owner)
 	for _, name := range []struct{ argument, value string }{{"id", cmp.Or(item.id, "-")}, {"owner", item.owner},
@@ -162,8 +157,11 @@ func parseOptionalTime(name string, value *string) (*int64, error) {
 // derivedID derives an id from all fields of a memory without one, so that importing the same file again changes
 // nothing: a UUID of version 8 (RFC 9562, section 5.8).
 func (m *memoryItem) derivedID() (string, error) {
-	encoded, err := json.Marshal([]any{m.owner, m.projectOwner, m.draft.Collection, m.draft.Content, m.draft.Shown(),
-		m.created})
+	fields := []any{m.owner, m.projectOwner, m.draft.Collection, m.draft.Content, m.draft.Shown(), m.created}
+	if m.namespace != "" {
+		fields = append(fields, m.namespace)
+	}
+	encoded, err := json.Marshal(fields)
 	if err != nil {
 		return "", err
 	}
@@ -173,177 +171,10 @@ func (m *memoryItem) derivedID() (string, error) {
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:], nil
 }
 
-// vectorsItem holds vectors of the preceding memory, all or some.
-type vectorsItem struct {
-	lineNumber
-	memory, profile string
-	spans           []vectorSpan
-}
-
-func (*vectorsItem) apply(*importTx) error { return nil } // they are part of their memory
-
-func parseVectors(line []byte, n int) (importItem, error) {
-	var given struct {
-		Memory   string `json:"memory"`
-		Profile  string `json:"profile"`
-		Passages []struct {
-			Start  int    `json:"start"`
-			Length int    `json:"length"`
-			Vector []byte `json:"vector"`
-		} `json:"passages"`
-	}
-	if err := decodeLine(line, &given); err != nil {
-		return nil, err
-	}
-	if err := CheckText("profile", given.Profile); err != nil || given.Profile == "" {
-		return nil, cmp.Or(err, error(fault.Invalid("profile", "profile is missing; vectors belong to a model")))
-	}
-	item := &vectorsItem{lineNumber: lineNumber(n), memory: given.Memory, profile: given.Profile}
-	for _, p := range given.Passages {
-		vector, err := kernel.DecodeVector(p.Vector)
-		if err == nil {
-			vector, err = unitOrSame(vector)
-		}
-		if err != nil || len(vector) == 0 || len(vector) > valid.MaxVector {
-			return nil, fault.Invalid("vector", "vector is not a list of 1 to %d finite float32 numbers", valid.MaxVector)
-		}
-		item.spans = append(item.spans, vectorSpan{p.Start, p.Length, vector})
-	}
-	return item, nil
-}
-
-// unitOrSame normalizes a vector to unit length. A vector of unit length stays the same, bit for bit.
-func unitOrSame(v []float32) ([]float32, error) {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	if math.Abs(sum-1) < 1e-5 {
-		return v, nil
-	}
-	return kernel.UnitVector(v, len(v))
-}
-
-// vectors accepts vectors that belong to the memory; false when they do not.
-func (m *memoryItem) vectors(v *vectorsItem) bool {
-	if m.draft.Vector != nil && !m.brought || len(m.spans)+len(v.spans) > 1+len(m.draft.Content) {
-		return false
-	}
-	if m.profile == "" {
-		m.profile = v.profile
-	}
-	if m.profile != v.profile {
-		return true // of several models: passages that the first does not cover are embedded again
-	}
-	m.spans, m.brought = append(m.spans, v.spans...), true
-	return true
-}
-
-// settle gives the memory the vectors from the export, if they are of this store's model or the caller's own. false:
-// they do not cover it.
-func (m *memoryItem) settle(ours string, dimensions, maxInput int) bool {
-	spans := m.spans
-	m.spans = nil // they are large
-	switch {
-	case len(spans) == 0:
-		return false
-	case len(spans) == 1 && m.profile == kernel.OwnProfile(len(spans[0].vector)).Key:
-		m.draft.Vector = spans[0].vector
-		return false // the text is split by embedDrafts, and not embedded
-	case m.profile != ours:
-		return false
-	}
-	m.draft.Passages = kernel.Split(m.draft.Content, maxInput)
-	for i := range m.draft.Passages {
-		p := &m.draft.Passages[i]
-		if p.Blank {
-			continue
-		}
-		at, found := slices.BinarySearchFunc(spans, p.Start,
-			func(s vectorSpan, start int) int { return cmp.Compare(s.start, start) })
-		if !found || spans[at].length != p.Length || len(spans[at].vector) != dimensions {
-			m.draft.Passages = nil
-			return false
-		}
-		p.Vector = spans[at].vector
-	}
-	return true
-}
-
-// prepare does the slow work before the transaction: it embeds memories without vectors, unless the store already has
-// them.
-func (im *importer) prepare(ctx context.Context, items []importItem) error {
-	var due, missing []*memoryItem
-	err := im.DB.Read(ctx, func(tx db.Tx) error {
-		due = due[:0]
-		for _, item := range items {
-			m, ok := item.(*memoryItem)
-			if !ok {
-				continue
-			}
-			_, o, err := m.compare(tx, im.replace)
-			if err != nil {
-				return err
-			}
-			if o == unchanged || o == conflicting {
-				m.spans = nil
-				continue
-			}
-			own, err := db.Column[int](tx,
-				`SELECT f.dimensions FROM collection c JOIN users u ON u.id = c.owner_id JOIN profile f ON f.id = c.own_profile
-				WHERE u.uid = ? AND c.name = ?`, m.owner, m.draft.Collection)
-			if err != nil {
-				return err
-			}
-			m.ownSize = 0
-			if len(own) > 0 {
-				m.ownSize = own[0]
-			}
-			due = append(due, m)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	ours := kernel.ProfileOf(im.Model, im.Dimensions, im.MaxInput).Key
-	for _, m := range due {
-		if m.settle(ours, im.Dimensions, im.MaxInput) {
-			continue
-		}
-		if m.brought && len(m.draft.Vector) != m.ownSize {
-			m.draft.Vector = nil // the collection does not take such vectors
-		}
-		m.draft.WordsOnly = m.ownSize > 0 && m.draft.Vector == nil
-		missing = append(missing, m)
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	drafts := make([]kernel.Draft, len(missing))
-	for i, m := range missing {
-		drafts[i] = m.draft
-		drafts[i].WordsOnly = m.draft.WordsOnly || im.noEmbedder
-	}
-	warnings, err := kernel.EmbedDrafts(drafts, im.MaxInput, func(texts []string) ([][]float32, []string, error) {
-		return im.Embed(ctx, texts)
-	})
-	if err != nil {
-		return err
-	}
-	if len(warnings) > 0 {
-		im.noEmbedder = true
-		im.report.Warnings = append(im.report.Warnings, warnings...)
-	}
-	for i, m := range missing {
-		m.draft.Passages = drafts[i].Passages
-	}
-	return nil
-}
-
 // storedState is a memory as it is in the store, for comparing.
 type storedState struct {
 	exportMemory
+	namespace   string
 	projectName string
 	tagList     string
 }
@@ -351,7 +182,7 @@ type storedState struct {
 // compare checks whether the store has a memory with this id, and in which state. The row is 0 if it has none.
 func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err error) {
 	for _, owner := range []*string{&m.owner, &m.projectOwner} {
-		if *owner, err = idOfOwner(tx, *owner); err != nil {
+		if *owner, err = idOfOwner(tx, m.namespace, *owner); err != nil {
 			return 0, added, err
 		}
 	}
@@ -363,14 +194,19 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	}
 	var s storedState
 	err = tx.Each(func(r db.Rows) error {
-		return r.Scan(&s.row, &s.owner, &s.collection, &s.projectOwner, &s.project, &s.projectName, &s.content, &s.eventType,
+		return r.Scan(&s.row, &s.namespace, &s.owner, &s.collection, &s.projectOwner, &s.project, &s.projectName, &s.content,
+			&s.eventType,
 			&s.state,
 			&s.importance, &s.classification, &s.ruleType, &s.key, &s.eventTime, &s.times.Expires, &s.times.From, &s.times.Until,
 			&s.times.Supersedes, &s.own, &s.revision, &s.created, &s.updated,
 			&s.tagList)
-	}, `SELECT m.id, u.uid, c.name, coalesce(o.uid, ''), coalesce(j.uid, ''), coalesce(j.name, ''), m.content, coalesce(m.event_type, ''), coalesce(m.state, ''),
-			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), coalesce(m.key, ''), m.event_time,
-			m.expires_at, m.valid_from, m.valid_until, coalesce(m.supersedes, ''), m.metadata, m.revision, m.created_at, m.updated_at,
+	},
+		`SELECT m.id, u.namespace, u.uid, c.name, coalesce(o.uid, ''), coalesce(j.uid, ''), coalesce(j.name, ''), m.content,
+			coalesce(m.event_type, ''), coalesce(m.state, ''),
+			coalesce(m.importance, ''), coalesce(m.classification, ''), coalesce(m.rule_type, ''), coalesce(m.key, ''),
+				m.event_time,
+			m.expires_at, m.valid_from, m.valid_until, coalesce(m.supersedes, ''), m.metadata, m.revision, m.created_at,
+				m.updated_at,
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM memory_tag t WHERE t.memory_id = m.id)
 		`+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id
 			LEFT JOIN users o ON o.id = j.owner_id
@@ -383,7 +219,7 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	}
 	m.stands = s.revision
 	switch {
-	case s.owner != m.owner:
+	case s.owner != m.owner || s.namespace != m.namespace:
 		return s.row, conflicting, nil
 	case m.equals(s):
 		return s.row, unchanged, nil
@@ -395,10 +231,11 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 
 // idOfOwner returns the id of the user that an owner field means: authors of handmade files know account names, not
 // ids. An id takes precedence; a value that is neither becomes the id of a new user.
-func idOfOwner(tx db.Tx, owner string) (string, error) {
-	found, err := db.Column[string](tx, `SELECT uid FROM users WHERE uid = ?`, owner)
+func idOfOwner(tx db.Tx, namespace, owner string) (string, error) {
+	found, err := db.Column[string](tx, `SELECT uid FROM users WHERE namespace = ? AND uid = ?`, namespace, owner)
 	if err == nil && len(found) == 0 && len(owner) <= valid.MaxFoldedName {
-		found, err = db.Column[string](tx, `SELECT uid FROM users WHERE name_key = ?`, foldname.Key(owner))
+		found, err = db.Column[string](tx, `SELECT uid FROM users WHERE namespace = ? AND name_key = ?`, namespace,
+			foldname.Key(owner))
 	}
 	if err != nil || len(found) == 0 {
 		return owner, err
@@ -465,10 +302,34 @@ func (m *memoryItem) apply(t *importTx) error {
 		t.conflict(m.line(), KindMemory, m.id, "memory "+fault.Show(holder)+" has this key here already")
 		return nil
 	}
+	if err := m.breakCircle(t); err != nil {
+		return err
+	}
 	if err := m.write(t, at); err != nil {
 		return err
 	}
 	t.count(KindMemory, m.outcome)
+	return nil
+}
+
+// breakCircle leaves out that the memory supersedes another one, if that one supersedes it, at once or through others:
+// all of them would be replaced, and none found. The walk begins only if a stored memory supersedes this one, which in
+// an export comes later.
+func (m *memoryItem) breakCircle(t *importTx) error {
+	old := m.draft.Times.Supersedes
+	if old == "" {
+		return nil
+	}
+	circle, err := db.Column[int64](t.tx, `WITH RECURSIVE chain (uid) AS (SELECT CAST(?1 AS TEXT) WHERE ?1 = ?2
+			OR EXISTS (SELECT 1 FROM memory WHERE supersedes = ?2)
+			UNION SELECT m.supersedes FROM chain c JOIN memory m ON m.uid = c.uid WHERE m.supersedes IS NOT NULL AND c.uid <> ?2)
+		SELECT 1 FROM chain WHERE uid = ?2`, old, m.id)
+	if err != nil || len(circle) == 0 {
+		return err
+	}
+	m.draft.Times.Supersedes = ""
+	t.warnings = append(t.warnings, fmt.Sprintf("line %d: memory %s supersedes %s, which supersedes it, too; it was "+
+		"imported without that", m.line(), fault.Show(m.id), fault.Show(old)))
 	return nil
 }
 
@@ -520,7 +381,8 @@ func (m *memoryItem) secondRule(t *importTx, at *kernel.Place) (string, error) {
 // keyHolder returns another memory that has the memory's key in its place: the key of the line, or else the one that
 // the store knows.
 func (m *memoryItem) keyHolder(t *importTx, at *kernel.Place) (string, error) {
-	if err := kernel.FreeKey(t.tx, kernel.Viewer{Bounds: kernel.Bounds{Expired: t.now}}, at.Partition, m.draft.Key); err != nil {
+	if err := kernel.FreeKey(t.tx, kernel.Viewer{Bounds: kernel.Bounds{Expired: t.now}}, at.Partition,
+		m.draft.Key); err != nil {
 		return "", err
 	}
 	others, err := db.Column[string](t.tx, `SELECT uid FROM memory WHERE partition_id = ?1 AND uid <> ?2

@@ -18,6 +18,8 @@ import (
 // importTx is one transaction of an import.
 type importTx struct {
 	*Target
+	namespace string // of the users that lines name
+
 	tx      db.Tx
 	w       *kernel.Writer
 	replace bool
@@ -26,6 +28,7 @@ type importTx struct {
 	counts    map[string]Count
 	conflicts []Conflict
 	missing   int
+	warnings  []string
 	waiting   bool
 
 	users       map[string]int64
@@ -82,10 +85,20 @@ func (t *importTx) rows(row int64, err error) ([]any, error) { return []any{row}
 
 // known returns the row of an item that must exist.
 func (t *importTx) known(argument, query string, args ...any) (int64, error) {
+	return t.knownAs(argument, args, query, args...)
+}
+
+// knownHere is the same for a query whose last argument is the namespace.
+func (t *importTx) knownHere(argument, query string, args ...any) (int64, error) {
+	return t.knownAs(argument, args, query, append(slices.Clone(args), t.namespace)...)
+}
+
+// knownAs is the same, with what an error names.
+func (t *importTx) knownAs(argument string, names []any, query string, args ...any) (int64, error) {
 	found, err := db.Column[int64](t.tx, query, args...)
 	if err == nil && len(found) == 0 {
-		named := make([]string, len(args))
-		for i, a := range args {
+		named := make([]string, len(names))
+		for i, a := range names {
 			named[i] = fmt.Sprint(a)
 		}
 		return 0, fault.Invalid(argument, "%s is %s, which is neither in the store nor in an earlier line", argument,
@@ -99,7 +112,7 @@ func (t *importTx) known(argument, query string, args ...any) (int64, error) {
 
 // person returns the row of a user who must exist.
 func (t *importTx) person(argument string, uid any) (int64, error) {
-	return t.known(argument, `SELECT id FROM users WHERE uid = ?`, uid)
+	return t.knownHere(argument, `SELECT id FROM users WHERE uid = ? AND namespace = ?`, uid)
 }
 
 // owner returns the row of a user, and creates a new user as a first write does.
@@ -108,12 +121,13 @@ func (t *importTx) owner(uid any) (int64, error) {
 	if row, ok := t.users[id]; ok {
 		return row, nil
 	}
-	found, err := db.Column[int64](t.tx, `SELECT id FROM users WHERE uid = ?`, id)
+	found, err := db.Column[int64](t.tx, `SELECT id FROM users WHERE namespace = ? AND uid = ?`, t.namespace, id)
 	if err != nil {
 		return 0, err
 	}
 	if len(found) == 0 {
-		row, err := db.Insert(t.tx, `INSERT INTO users (uid, created_at) VALUES (?, ?) RETURNING id`, id, t.now)
+		row, err := db.Insert(t.tx, `INSERT INTO users (namespace, uid, created_at) VALUES (?, ?, ?) RETURNING id`,
+			t.namespace, id, t.now)
 		if err != nil {
 			return 0, err
 		}
@@ -187,8 +201,8 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 
 // knownProject returns the row of a project that must exist.
 func (t *importTx) knownProject(owner, id any) (int64, error) {
-	return t.known("project_id", `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? `+
-		`AND j.uid = ?`, owner, id)
+	return t.knownHere("project_id", `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? `+
+		`AND j.uid = ? AND u.namespace = ?`, owner, id)
 }
 
 // recordItem is a line for one row.
@@ -278,12 +292,20 @@ func (item *recordItem) apply(t *importTx) error {
 			values[i] = t.now
 		}
 	}
+	if item.serving && t.namespace != "" {
+		t.conflict(item.line(), item.kind, item.Named(item.values), "only the default namespace has it, for the server")
+		return nil
+	}
 	existing, into := item.Room()
 	found := false
+	keyed, key := item.keyed, values[:item.Key:item.Key]
+	if item.namespace != "" {
+		keyed, key = keyed+` AND `+item.namespace+` = ?`, append(key, t.namespace)
+	}
 	err := t.tx.Each(func(row db.Rows) error {
 		found = true
 		return row.Scan(into...)
-	}, item.Selection+` WHERE `+item.keyed, values[:item.Key]...)
+	}, item.Selection+` WHERE `+keyed, key...)
 	if err != nil {
 		return err
 	}
@@ -433,7 +455,7 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 		return err
 	}
 	_, err = t.tx.Exec(`UPDATE users SET name = ?2, email = ?3, role = ?4, disabled_at = ?5, created_at = ?6, `+
-		`updated_at = ?7, password = ?8, name_key = ?9 WHERE uid = ?1`,
+		`updated_at = ?7, password = ?8, name_key = ?9 WHERE uid = ?1 AND namespace = ?10`,
 		append(values, refs...)...)
 	if err == nil {
 		t.count(item.kind, added)
@@ -445,14 +467,14 @@ func (item *recordItem) applyUser(t *importTx, values, existing []any, found boo
 // checkIDFree, but folds all ids only once per transaction.
 func (t *importTx) taken(id, name string) (bool, error) {
 	key := foldname.Key(name)
-	others, err := db.Column[int64](t.tx, `SELECT 1 FROM users WHERE name_key IN (?, ?) AND uid <> ?`, key,
-		foldname.Key(id), id)
+	others, err := db.Column[int64](t.tx, `SELECT 1 FROM users WHERE namespace = ? AND name_key IN (?, ?) AND uid <> ?`,
+		t.namespace, key, foldname.Key(id), id)
 	if err != nil || len(others) > 0 {
 		return true, err
 	}
 	if t.folded == nil {
 		t.folded = map[string]string{}
-		ids, err := db.Column[string](t.tx, `SELECT uid FROM users`)
+		ids, err := db.Column[string](t.tx, `SELECT uid FROM users WHERE namespace = ?`, t.namespace)
 		if err != nil {
 			return true, err
 		}

@@ -14,6 +14,7 @@ import (
 
 // The kinds of lines of an export, in their order.
 const (
+	kindNamespace    = "namespace"
 	KindUser         = "user"
 	KindIdentity     = "identity"
 	KindPreference   = "preference"
@@ -80,7 +81,9 @@ type Record struct {
 	Table      string // table of its rows
 	credential bool   // whole lines are credentials
 	kept       bool   // an import never replaces one: it decides who may sign in
+	serving    bool   // only the default namespace has them: they are the server's
 	owner      string // column with the row of its owner; empty: it has no owner
+	namespace  string // column with the namespace of its users, of the selection; empty: it belongs to none
 	Key        int    // how many of the first fields are the key
 	Fields     []RecordField
 
@@ -164,7 +167,7 @@ func checkSlashless(argument, value string) error {
 func personRecords() []Record {
 	return []Record{
 		{
-			kind: KindUser, Table: "users", owner: `id`, kept: true, Key: 1,
+			kind: KindUser, Table: "users", owner: `id`, namespace: `namespace`, kept: true, Key: 1,
 			Fields: []RecordField{
 				{Name: "id", absent: required, Check: valid.Name},
 				{Name: "name", Check: checkKeptName},
@@ -177,18 +180,19 @@ func personRecords() []Record {
 			},
 			Selection: `SELECT uid, name, email, role, disabled_at, created_at, updated_at, password FROM users`,
 			keyed:     `uid = ?`, Ordered: `id`,
-			// ?9 is the name folded
-			insert: `INSERT INTO users (uid, name, email, role, disabled_at, created_at, updated_at, password, name_key) ` +
-				`VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			refs: func(_ *importTx, v []any) ([]any, error) {
+			// ?9 is the name folded, ?10 the namespace
+			insert: `INSERT INTO users (uid, name, email, role, disabled_at, created_at, updated_at, password, name_key,
+				namespace) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			refs: func(t *importTx, v []any) ([]any, error) {
 				if name, ok := v[1].(string); ok {
-					return []any{foldname.Key(name)}, nil
+					return []any{foldname.Key(name), t.namespace}, nil
 				}
-				return []any{nil}, nil
+				return []any{nil, t.namespace}, nil
 			},
 		},
 		{
-			kind: KindIdentity, Table: "external_identity", credential: true, kept: true, Key: 2,
+			kind: KindIdentity, Table: "external_identity", namespace: `u.namespace`, serving: true, credential: true,
+			kept: true, Key: 2,
 			Fields: []RecordField{
 				{Name: "issuer", absent: required,
 					Check: func(a, v string) error { return fault.OrNil(valid.Line(a, v, valid.MaxIssuer)) }},
@@ -206,7 +210,7 @@ func personRecords() []Record {
 			refs: func(t *importTx, v []any) ([]any, error) { return t.rows(t.person("user", v[2])) },
 		},
 		{
-			kind: KindPreference, Table: "preference", owner: `f.user_id`, Key: 1,
+			kind: KindPreference, Table: "preference", owner: `f.user_id`, namespace: `u.namespace`, Key: 1,
 			Fields: []RecordField{
 				{Name: "user", absent: required, Check: valid.Name},
 				{Name: "value", Form: jsonForm, absent: required, Check: checkObject},
@@ -219,7 +223,7 @@ func personRecords() []Record {
 			refs:   func(t *importTx, v []any) ([]any, error) { return t.rows(t.owner(v[0])) },
 		},
 		{
-			kind: kindBlock, Table: "blocked_sender", Key: 2,
+			kind: kindBlock, Table: "blocked_sender", namespace: `u.namespace`, Key: 2,
 			Fields: []RecordField{
 				{Name: "user", absent: required, Check: valid.Name},
 				{Name: "sender", absent: required, Check: valid.Name},
@@ -250,7 +254,7 @@ func placeRecords() []Record {
 // collectionRecord is a collection.
 func collectionRecord() Record {
 	return Record{
-		kind: KindCollection, Table: "collection", owner: `c.owner_id`, Key: 2,
+		kind: KindCollection, Table: "collection", owner: `c.owner_id`, namespace: `u.namespace`, Key: 2,
 		Fields: []RecordField{
 			{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
 			{Name: "collection_name", absent: required, Check: valid.Name},
@@ -287,7 +291,7 @@ func collectionRecord() Record {
 // projectRecord is a project.
 func projectRecord() Record {
 	return Record{
-		kind: KindProject, Table: "project", owner: `j.owner_id`, Key: 2,
+		kind: KindProject, Table: "project", owner: `j.owner_id`, namespace: `u.namespace`, Key: 2,
 		Fields: []RecordField{
 			{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
 			{Name: "project_id", absent: required, Check: checkSlashless},
@@ -318,7 +322,7 @@ func projectRecord() Record {
 // projects is not a former one.
 func formerNameRecord() Record {
 	return Record{
-		kind: kindFormerName, Table: "project_alias", owner: `a.owner_id`, Key: 3,
+		kind: kindFormerName, Table: "project_alias", owner: `a.owner_id`, namespace: `u.namespace`, Key: 3,
 		Fields: []RecordField{
 			{Name: "owner", absent: kernel.LocalUser, Check: valid.Name},
 			{Name: "project_id", absent: required, Check: checkSlashless},
@@ -344,7 +348,7 @@ func formerNameRecord() Record {
 // memberRecord is a member of a project.
 func memberRecord() Record {
 	return Record{
-		kind: KindMember, Table: "project_member", Key: 3,
+		kind: KindMember, Table: "project_member", namespace: `o.namespace`, Key: 3,
 		Fields: []RecordField{
 			{Name: "project_owner", absent: kernel.LocalUser, Check: valid.Name},
 			{Name: "project_id", absent: required, Check: valid.Name},
@@ -373,7 +377,7 @@ func memberRecord() Record {
 func oauthRecords() []Record {
 	return []Record{
 		{
-			kind: KindClient, Table: "oauth_client", credential: true, kept: true, Key: 1,
+			kind: KindClient, Table: "oauth_client", serving: true, credential: true, kept: true, Key: 1,
 			Fields: []RecordField{
 				{Name: "client_id", absent: required, Check: CheckText},
 				{Name: "kind", absent: required, Check: selected("admin", "registered", "document")},
@@ -405,7 +409,7 @@ func oauthRecords() []Record {
 			},
 		},
 		{
-			kind: KindGrant, Table: "oauth_grant", credential: true, kept: true, Key: 1,
+			kind: KindGrant, Table: "oauth_grant", namespace: `u.namespace`, serving: true, credential: true, kept: true, Key: 1,
 			Fields: []RecordField{
 				{Name: "id", absent: required, Check: valid.Name},
 				{Name: "client_id", absent: required, Check: CheckText},
@@ -442,7 +446,7 @@ func oauthRecords() []Record {
 func tokenRecords() []Record {
 	return []Record{
 		{
-			kind: KindToken, Table: "token", credential: true, kept: true, Key: 1,
+			kind: KindToken, Table: "token", namespace: `u.namespace`, credential: true, kept: true, Key: 1,
 			Fields: []RecordField{
 				{Name: "id", absent: required, Check: valid.Name},
 				{Name: "user", absent: required, Check: valid.Name},
@@ -493,7 +497,7 @@ func tokenRecords() []Record {
 func secretRecords() []Record {
 	return []Record{
 		{
-			kind: KindRefreshToken, Table: "oauth_token", credential: true, kept: true, Key: 1,
+			kind: KindRefreshToken, Table: "oauth_token", serving: true, credential: true, kept: true, Key: 1,
 			Fields: []RecordField{
 				{Name: "hash", Form: BytesForm, absent: required, Check: CheckHash},
 				{Name: "grant", absent: required, Check: valid.Name},
@@ -511,7 +515,7 @@ func secretRecords() []Record {
 			},
 		},
 		{
-			kind: KindSigningKey, Table: "signing_key", credential: true, kept: true, Key: 1,
+			kind: KindSigningKey, Table: "signing_key", serving: true, credential: true, kept: true, Key: 1,
 			Fields: []RecordField{
 				{Name: "kid", absent: required, Check: CheckText},
 				{Name: "algorithm", absent: required, Check: CheckText},

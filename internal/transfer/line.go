@@ -25,7 +25,8 @@ import (
 
 // The form of an export.
 const (
-	exportVersion = 1
+	exportVersion = 2       // with namespaces, which a reader of version 1 would mix
+	plainVersion  = 1       // without
 	MaxLine       = 8 << 20 // bytes: enough for 1 MiB of content with every byte escaped
 	ExportTime    = "2006-01-02T15:04:05.000000Z07:00"
 )

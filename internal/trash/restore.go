@@ -280,12 +280,12 @@ func (r *Restorer) collectionOf(p kernel.TrashedPlace) (int64, error) {
 	if r.Entry.Kind == Collections {
 		return r.Entry.CollectionRow, nil
 	}
-	there, err := db.Column[int64](r.Tx, collectionOf, p.Owner, p.CollectionRow, p.CollectionCreated, p.Collection,
-		p.CollectionRow)
+	there, err := db.Column[int64](r.Tx, collectionOf, r.Entry.Owner, p.Owner, p.CollectionRow, p.CollectionCreated,
+		p.Collection, p.CollectionRow)
 	if err != nil || len(there) > 0 {
 		return first(there), err
 	}
-	owner, err := db.Column[int64](r.Tx, `SELECT id FROM users WHERE uid = ?`, p.Owner)
+	owner, err := db.Column[int64](r.Tx, `SELECT u.id FROM users u WHERE `+byPlaceOwner, r.Entry.Owner, p.Owner)
 	if err != nil {
 		return 0, err
 	}
@@ -295,9 +295,12 @@ func (r *Restorer) collectionOf(p kernel.TrashedPlace) (int64, error) {
 	return r.AddCollection(first(owner), p.Collection, "", p.OwnSize)
 }
 
+// byPlaceOwner is the condition for a user u, whom a trashed place names by id: in the namespace of the entry's owner.
+const byPlaceOwner = `u.namespace = (SELECT namespace FROM users WHERE id = ?) AND u.uid = ?`
+
 // collectionOf selects a collection of an owner: the same one, even if renamed, or one that has its name.
-const collectionOf = `SELECT c.id FROM collection c JOIN users u ON u.id = c.owner_id WHERE u.uid = ? AND (c.id = ?
-	AND c.created_at = ? OR c.name = ?)
+const collectionOf = `SELECT c.id FROM collection c JOIN users u ON u.id = c.owner_id WHERE ` + byPlaceOwner + `
+	AND (c.id = ? AND c.created_at = ? OR c.name = ?)
 	ORDER BY c.id = ? DESC`
 
 func (r *Restorer) projectOf(p kernel.TrashedPlace) (int64, error) {
@@ -307,7 +310,8 @@ func (r *Restorer) projectOf(p kernel.TrashedPlace) (int64, error) {
 	if r.Entry.Kind == Projects {
 		return r.Entry.ProjectRow, nil
 	}
-	there, err := db.Column[int64](r.Tx, projectOf, p.ProjectOwner, p.ProjectRow, p.ProjectCreated, p.Project,
+	there, err := db.Column[int64](r.Tx, projectOf, r.Entry.Owner, p.ProjectOwner, p.ProjectRow, p.ProjectCreated,
+		p.Project,
 		p.ProjectRow)
 	if err != nil || len(there) > 0 {
 		return first(there), err
@@ -321,8 +325,8 @@ func (r *Restorer) projectOf(p kernel.TrashedPlace) (int64, error) {
 	return kernel.InsertProject(r.Tx, r.Viewer.User, cmp.Or(p.Project, r.NewID()), p.ProjectName, r.Now)
 }
 
-const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND (j.id = ?
-	AND j.created_at = ? OR j.uid = ?)
+const projectOf = `SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE ` + byPlaceOwner + `
+	AND (j.id = ? AND j.created_at = ? OR j.uid = ?)
 	ORDER BY j.id = ? DESC`
 
 // formerPlace finds the partition of a past version, 0 if it is gone: the version is then dropped, as for memories that
@@ -338,8 +342,8 @@ func (r *Restorer) formerPlace(p kernel.TrashedPlace, of kernel.TrashedMemory, a
 			return 0, err
 		}
 	} else {
-		there, err := db.Column[int64](r.Tx, collectionOf, p.Owner, p.CollectionRow, p.CollectionCreated, p.Collection,
-			p.CollectionRow)
+		there, err := db.Column[int64](r.Tx, collectionOf, r.Entry.Owner, p.Owner, p.CollectionRow, p.CollectionCreated,
+			p.Collection, p.CollectionRow)
 		if err != nil || len(there) == 0 {
 			return 0, err
 		}
@@ -348,8 +352,8 @@ func (r *Restorer) formerPlace(p kernel.TrashedPlace, of kernel.TrashedMemory, a
 	var project int64
 	if p.Project != "" {
 		there, err := db.Column[int64](r.Tx,
-			`SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE u.uid = ? AND j.uid = ? AND j.created_at = ?`,
-			p.ProjectOwner, p.Project, p.ProjectCreated)
+			`SELECT j.id FROM project j JOIN users u ON u.id = j.owner_id WHERE `+byPlaceOwner+
+				` AND j.uid = ? AND j.created_at = ?`, r.Entry.Owner, p.ProjectOwner, p.Project, p.ProjectCreated)
 		if err != nil {
 			return 0, err
 		}

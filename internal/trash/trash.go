@@ -21,7 +21,7 @@ const (
 	Collections Kind = "collection"
 )
 
-// Entry is what one call deleted: a memory, a file, or a project or collection with all of its memories.
+// Entry is an item that one call deleted: a memory, a file, or a project or collection with all of its memories.
 type Entry struct {
 	Row           int64
 	ID            string // for a memory or a file: its original id
@@ -87,7 +87,7 @@ const (
 	fullBytes = 16 << 20 // approximate limit that one transaction moves
 )
 
-// FullPortion is what one transaction deletes unless the disk is full.
+// FullPortion is the portion that one transaction deletes unless the disk is full.
 func FullPortion() Portion { return Portion{FullRows, fullBytes} }
 
 // smaller returns a smaller portion, and whether there is one.

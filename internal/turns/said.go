@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Said is what a turn says, apart from the memory that stores it.
+// Said is the content of a turn, apart from the memory that stores it.
 type Said struct {
 	Role      string         `json:"role,omitempty"`
 	Speaker   string         `json:"speaker,omitempty"`
@@ -30,7 +30,7 @@ var ownKeys = []string{KeyConversation, KeyRole, KeySpeaker, KeyToolCalls}
 func (s Said) Store(conversation string) (content string, metadata map[string]any, err error) {
 	for _, key := range slices.Sorted(maps.Keys(s.Metadata)) {
 		if slices.Contains(ownKeys, key) {
-			return "", nil, fault.Invalid("metadata", "metadata has %s, which a turn has a field for; choose another name",
+			return "", nil, fault.Invalid("metadata", "{} has %s, which a turn has a field for; choose another name",
 				fault.Show(key))
 		}
 	}

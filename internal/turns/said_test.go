@@ -31,7 +31,8 @@ func TestWhatIsSaidIsCutToASize(t *testing.T) {
 		for _, size := range []int{60, 100, 1000, 5000} {
 			got, cut := Said{Role: "user", Content: content, ToolCalls: strings.Repeat("x", 500)}.Within(size)
 			if !cut || got.Size() > size || got.Content == "" {
-				t.Errorf("%.20q within %d has %d bytes, cut: %v", content, size, got.Size(), cut)
+				t.Errorf("%.20q within %d: got %d bytes, cut %v, want it cut to at most %v bytes and not empty",
+					content, size, got.Size(), cut, size)
 			}
 		}
 	}

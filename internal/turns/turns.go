@@ -46,7 +46,7 @@ type Turn struct {
 	Speaker      string
 }
 
-// Memory is what a turn is read from.
+// Memory has the parts of a memory that make a turn.
 type Memory struct {
 	Content, EventType string
 	Metadata           map[string]any

@@ -25,11 +25,12 @@ func TestTheFirstNameOfAConversationCounts(t *testing.T) {
 	}
 	one, two := of("", map[string]any{"conv": "a", "session": 1}), of("", map[string]any{"conv": "a", "session": 2})
 	if one.Conversation != two.Conversation {
-		t.Error("two sessions of one conversation are two conversations")
+		t.Errorf("two sessions of one conversation are two conversations: got %v, want %v", one.Conversation,
+			two.Conversation)
 	}
 	if of("", map[string]any{"session": json.Number("1")}).Conversation != of("",
 		map[string]any{"session": 1.0}).Conversation {
-		t.Error("the same number names two conversations")
+		t.Error("the same number names two conversations, want one")
 	}
 	if of("", map[string]any{"conv": "a"}).Conversation == of("", map[string]any{"conv": "b"}).Conversation {
 		t.Error("two names are one conversation")
@@ -55,10 +56,11 @@ func TestConversationsOfADay(t *testing.T) {
 	}
 	morning, evening := at("2024-05-01T00:00:00Z", true, "conversation"), at("2024-05-01T23:59:59Z", true, "Conversation")
 	if morning == nil || evening == nil || morning.Conversation != evening.Conversation {
-		t.Error("one day is two conversations")
+		t.Errorf("got %+v and %+v, want two turns of one conversation", morning, evening)
 	}
 	if next := at("2024-05-02T00:00:00Z", true, "conversation"); next.Conversation == morning.Conversation {
-		t.Error("two days are one conversation")
+		t.Errorf("two days are one conversation: got %v, want conversation other than %v", next.Conversation,
+			morning.Conversation)
 	}
 	if at("2024-05-01T00:00:00Z", false, "conversation") != nil || at("2024-05-01T00:00:00Z", true, "decision") != nil {
 		t.Error("what is of no project, or not a conversation, is of one")
@@ -105,7 +107,7 @@ func TestSpeakers(t *testing.T) {
 	}
 	if got := of("", map[string]any{"conv": "a", "speaker": strings.Repeat("ä", 100)}).Speaker; got != strings.Repeat("ä",
 		32) {
-		t.Errorf("a long name is kept as %q", got)
+		t.Errorf("a long name is kept as %q, want %v", got, strings.Repeat("ä", 32))
 	}
 }
 

@@ -20,7 +20,7 @@ const maxDescription = 4096
 // Description checks a description; empty is none.
 func Description(description string) error {
 	if n := utf8.RuneCountInString(description); n > maxDescription {
-		return fault.New(fault.KindTooLarge, "description", "description is %d characters long; at most %d are allowed", n,
+		return fault.New(fault.KindTooLarge, "description", "{} is %d characters long; at most %d are allowed", n,
 			maxDescription)
 	}
 	return Text("description", description)
@@ -37,7 +37,7 @@ func Email(email string) error {
 	}
 	if local, domain, ok := strings.Cut(email, "@"); !ok || local == "" || domain == "" ||
 		strings.ContainsAny(email, " <>,;") {
-		return fault.Invalid("email", `email is %s; an address such as "ann@example.com" is needed`, fault.Show(email))
+		return fault.Invalid("email", `{} is %s; an address such as "ann@example.com" is needed`, fault.Show(email))
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ func Email(email string) error {
 // Time refuses a time, in microseconds since 1970, that RFC 3339, and so JSON, cannot represent.
 func Time(name string, micros int64) error {
 	if year := time.UnixMicro(micros).UTC().Year(); year < 0 || year > 9999 {
-		return fault.Invalid(name, "%s is in the year %d (UTC); times of the years 0 to 9999 are allowed", name, year)
+		return fault.Invalid(name, "{} is in the year %d (UTC); times of the years 0 to 9999 are allowed", year)
 	}
 	return nil
 }
@@ -57,9 +57,9 @@ const MaxKey = 512
 func Key(key string) error {
 	switch {
 	case key == "":
-		return fault.Invalid("key", "key is empty; give the key that the memory is stored under")
+		return fault.Invalid("key", "{} is empty; give the key that the memory is stored under")
 	case len(key) > MaxKey:
-		return fault.New(fault.KindTooLarge, "key", "key has %d bytes; at most %d are allowed", len(key), MaxKey)
+		return fault.New(fault.KindTooLarge, "key", "{} has %d bytes; at most %d are allowed", len(key), MaxKey)
 	}
 	return Text("key", key)
 }
@@ -84,12 +84,12 @@ func MIMEType(declared string) (string, error) {
 	kind, subtype, found := strings.Cut(mediaType, "/")
 	if err != nil || !found || kind == "" || subtype == "" || len(declared) > maxType {
 		return "", fault.Invalid("mime_type",
-			`mime_type is %s; a type such as "text/plain" or "image/png" is expected, at most %d bytes long`,
+			`{} is %s; a type such as "text/plain" or "image/png" is expected, at most %d bytes long`,
 			fault.Show(declared), maxType)
 	}
 	formatted := mime.FormatMediaType(mediaType, parameters)
 	if formatted == "" {
-		return "", fault.Invalid("mime_type", "mime_type is %s, which has a parameter that cannot be written",
+		return "", fault.Invalid("mime_type", "{} is %s, which has a parameter that cannot be written",
 			fault.Show(declared))
 	}
 	return formatted, nil

@@ -28,10 +28,10 @@ func UserName(name string) (string, error) {
 	for _, r := range name {
 		switch {
 		case r == '/':
-			return "", fault.Invalid("name", "name is %s; a name cannot contain a slash", fault.Show(name))
+			return "", fault.Invalid("name", "{} is %s; a name cannot contain a slash", fault.Show(name))
 		case foldname.Unseen(r):
 			return "", fault.Invalid("name",
-				"name is %s, which contains the invisible character %U; remove it", fault.Show(name), r)
+				"{} is %s, which contains the invisible character %U; remove it", fault.Show(name), r)
 		}
 	}
 	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.IsLetter(r) }) {
@@ -43,12 +43,12 @@ func UserName(name string) (string, error) {
 		}
 		if len(alphabets) > 1 {
 			return "", fault.Invalid("name",
-				"name is %s, where %s mixes %s letters, which look alike; use one alphabet in a word",
+				"{} is %s, where %s mixes %s letters, which look alike; use one alphabet in a word",
 				fault.Show(name), fault.Show(word), strings.Join(alphabets, " and "))
 		}
 	}
 	if foldname.Key(name) == "" {
-		return "", fault.Invalid("name", "name is %s; 1 to %d visible characters are needed", fault.Show(name),
+		return "", fault.Invalid("name", "{} is %s; 1 to %d visible characters are needed", fault.Show(name),
 			MaxUserName)
 	}
 	return name, nil

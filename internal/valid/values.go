@@ -32,7 +32,7 @@ const (
 // NewContent checks content to be stored. Older files may hold memories of white space only, which Content allows.
 func NewContent(content string) error {
 	if content != "" && len(content) <= MaxContent && Blank(content) {
-		return fault.Invalid("content", "content is %s, white space only; text to remember is needed",
+		return fault.Invalid("content", "{} is %s, white space only; text to remember is needed",
 			fault.Show(content))
 	}
 	return Content(content)
@@ -49,9 +49,9 @@ func Blank(text string) bool {
 func Content(content string) error {
 	switch {
 	case content == "":
-		return fault.Invalid("content", "content is empty; 1 byte to %d bytes are allowed", MaxContent)
+		return fault.Invalid("content", "{} is empty; 1 byte to %d bytes are allowed", MaxContent)
 	case len(content) > MaxContent:
-		return fault.New(fault.KindTooLarge, "content", "content is %d bytes; at most %d are allowed", len(content),
+		return fault.New(fault.KindTooLarge, "content", "{} is %d bytes; at most %d are allowed", len(content),
 			MaxContent)
 	}
 	return Text("content", content)
@@ -78,8 +78,7 @@ func UTF8(argument, value string) error {
 // section 8.3).
 func Text(argument, value string) error {
 	if at := strings.IndexByte(value, 0); at >= 0 {
-		return fault.Invalid(argument, "%s has the character U+0000 at offset %d, which no text may have; remove it",
-			argument, at)
+		return fault.Invalid(argument, "{} has the character U+0000 at offset %d, which no text may have; remove it", at)
 	}
 	return UTF8(argument, value)
 }
@@ -94,7 +93,7 @@ func NotUTF8(argument, value string) *fault.Error {
 		}
 		at += size
 	}
-	return fault.Invalid(argument, "%s is not valid UTF-8: byte 0x%02x at offset %d", argument, value[at], at)
+	return fault.Invalid(argument, "{} is not valid UTF-8: byte 0x%02x at offset %d", value[at], at)
 }
 
 // Word checks a free word, such as an event type.
@@ -130,7 +129,7 @@ func ProjectName(argument, name string) error {
 		return err
 	}
 	if foldname.Key(name) == "" {
-		return fault.Invalid(argument, "%s is %s; it needs a visible character", argument, fault.Show(name))
+		return fault.Invalid(argument, "{} is %s; it needs a visible character", fault.Show(name))
 	}
 	return nil
 }
@@ -141,15 +140,15 @@ func Line(argument, value string, most int) *fault.Error {
 		return NotUTF8(argument, value)
 	}
 	if strings.TrimSpace(value) == "" {
-		return fault.Invalid(argument, "%s is %s; 1 to %d characters are needed", argument, fault.Show(value), most)
+		return fault.Invalid(argument, "{} is %s; 1 to %d characters are needed", fault.Show(value), most)
 	}
 	if n := utf8.RuneCountInString(value); n > most {
-		return fault.New(fault.KindTooLarge, argument, "%s is %d characters long (%s); at most %d are allowed", argument, n,
+		return fault.New(fault.KindTooLarge, argument, "{} is %d characters long (%s); at most %d are allowed", n,
 			fault.Show(value), most)
 	}
 	for _, r := range value {
 		if unicode.IsControl(r) {
-			return fault.Invalid(argument, "%s is %s, which contains the control character %U; none is allowed", argument,
+			return fault.Invalid(argument, "{} is %s, which contains the control character %U; none is allowed",
 				fault.Show(value), r)
 		}
 	}
@@ -161,7 +160,7 @@ func Enum[S ~string](argument string, value S, allowed []S) error {
 	if value == "" || slices.Contains(allowed, value) {
 		return nil
 	}
-	return fault.Invalid(argument, "%s is %s; allowed are %s", argument, fault.Show(string(value)), fault.OneOf(allowed))
+	return fault.Invalid(argument, "{} is %s; allowed are %s", fault.Show(string(value)), fault.OneOf(allowed))
 }
 
 // Tags returns the tags in their stored form: trimmed and without duplicates.
@@ -176,7 +175,7 @@ func Tags(tags []string, most int) ([]string, error) {
 	}
 	trimmed = Distinct(trimmed)
 	if len(trimmed) > most {
-		return nil, fault.New(fault.KindTooLarge, "tags", "tags has %d tags; at most %d are allowed", len(trimmed), most)
+		return nil, fault.New(fault.KindTooLarge, "tags", "{} has %d tags; at most %d are allowed", len(trimmed), most)
 	}
 	return trimmed, nil
 }

@@ -42,7 +42,7 @@ func (t Times) Check() error {
 		}
 	}
 	if t.From != nil && t.Until != nil && *t.From >= *t.Until {
-		return fault.Invalid("valid_until", "valid_until is %s, which is not after valid_from, %s; give a later time",
+		return fault.Invalid("valid_until", "{} is %s, which is not after {valid_from}, %s; give a later time",
 			show(*t.Until), show(*t.From))
 	}
 	if t.Supersedes != "" {
@@ -56,7 +56,7 @@ func (t Times) CheckExpiry(now int64) error {
 	if t.Expires == nil || *t.Expires > now {
 		return nil
 	}
-	return fault.Invalid("expires_at", "expires_at is %s, which has passed; give a later time, or delete the memory",
+	return fault.Invalid("expires_at", "{} is %s, which has passed; give a later time, or delete the memory",
 		show(*t.Expires))
 }
 

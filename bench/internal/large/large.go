@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Content is so many bytes that do not repeat: 64-bit numbers, one after the other, times a large prime.
+// Content returns size bytes that do not repeat: 64-bit numbers, one after the other, times a large prime.
 func Content(size int64) io.Reader { return io.LimitReader(&numbers{}, size) }
 
 type numbers struct{ next uint64 }
@@ -41,7 +41,7 @@ func Step(what string, size int64, work func() error) error {
 // MiB is a number of bytes in MiB.
 func MiB(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// Memory is the most memory that the process has had, in words; Linux alone tells.
+// Memory returns the peak memory of the process as text; it is known on Linux only.
 func Memory() string {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -68,10 +68,10 @@ export async function membersComeAndGo(someone, { user, user_id, other, project 
   const theirs = await someone(other)
   await theirs.go(path, 404)
   await page.go(path)
-  await page.fill('#user', 'nobody-of-this-name')
+  await page.fill('#user', 'noah-of-this-name')
   await page.send('Invite')
-  assert.match(await page.textContent('main'), /nobody-of-this-name is invited/) // like any other name
-  await page.locator('li', { hasText: 'nobody-of-this-name' }).getByRole('button', { name: /Withdraw/ }).click()
+  assert.match(await page.textContent('main'), /noah-of-this-name is invited/) // like any other name
+  await page.locator('li', { hasText: 'noah-of-this-name' }).getByRole('button', { name: /Withdraw/ }).click()
   await page.settle()
   await page.fill('#user', other)
   await page.check('[name=role][value=reader]')

@@ -56,17 +56,17 @@ func changesComplete(t *testing.T, e Engine, d db.DB) {
 	all, mark, complete := since(t, d, begin, 100)
 	misses(t, "changes", all, complete, rows...)
 	if mark == begin {
-		t.Error("the mark is the same after changes")
+		t.Errorf("the mark is the same after changes: got %v, want mark other than %v", mark, begin)
 	}
 	for _, row := range all {
 		if !slices.Contains(rows, row) {
-			t.Errorf("memory %d is said to have changed, and does not exist", row)
+			t.Errorf("memory %d is said to have changed, and does not exist, want it among rows", row)
 		}
 	}
 	_, same, complete := since(t, d, mark, 100)
 	equal(t, "the mark where nothing changed", fmt.Sprint(same, complete), fmt.Sprint(mark, true))
 	if _, _, complete = since(t, d, begin, 9); complete {
-		t.Error("9 of 10 changes are said to be complete")
+		t.Error("9 of 10 changes: got complete, want incomplete")
 	}
 	write(t, d, func(tx db.Tx) error {
 		_, err := tx.Exec(`DELETE FROM memory WHERE id = ?`, rows[0])
@@ -120,7 +120,7 @@ func changesAmongWriters(t *testing.T, d db.DB) {
 	follow := func() {
 		memories, next, complete := since(t, d, mark, 1000)
 		if !complete {
-			t.Error("a short log is not complete")
+			t.Error("all changes of a short log: got incomplete, want complete")
 		}
 		mark = next
 		for _, m := range memories {
@@ -180,7 +180,7 @@ func rowsScanned(t *testing.T, d db.DB) {
 		r, err := tx.Exec(`UPDATE users SET created_at = 2`)
 		equal(t, "rows affected", r.RowsAffected, 1)
 		row, insertErr := db.Insert(tx,
-			`INSERT INTO users (uid, created_at) VALUES ('ann', 0) ON CONFLICT (uid) DO NOTHING RETURNING id`)
+			`INSERT INTO users (uid, created_at) VALUES ('ann', 0) ON CONFLICT (namespace, uid) DO NOTHING RETURNING id`)
 		equal(t, "the row of nothing inserted", row, 0)
 		return errors.Join(err, insertErr)
 	})
@@ -219,7 +219,7 @@ func parameters(t *testing.T, d db.DB) {
 			return err
 		})
 		if err == nil {
-			t.Errorf("%s of the arguments: no error", what)
+			t.Errorf("%s of the arguments: no error, want an error", what)
 		}
 	}
 }
@@ -357,18 +357,19 @@ func metadata(t *testing.T, d db.DB) {
 			args      []any
 			want      string
 		}{
-			"a text":              {db.Key + `e.value = ?)`, []any{"k", "x"}, "a c"},
-			"a number":            {db.Key + `e.value = ?)`, []any{"k", int64(2)}, "b"},
-			"a boolean":           {db.Key + `e.value = ?)`, []any{"k", int64(1)}, "c"},
-			"some of both":        {db.Key + `e.value IN ` + db.Values + `)`, []any{"k", `["x",2]`}, "a b c"},
-			"a number beyond":     {db.Key + db.KeyIsNumber + ` AND e.value >= ?)`, []any{"k", int64(2)}, "b c"},
-			"a fraction beyond":   {db.Key + db.KeyIsNumber + ` AND e.value > ?)`, []any{"k", 2.5}, "c"},
-			"a text beyond":       {db.Key + db.KeyIsText + ` AND e.value >= ?)`, []any{"k", "w"}, "a c"},
-			"a key that is set":   {db.KeyIsSet, []any{"k"}, "a b c"},
-			"no key":              {db.KeyIsSet, []any{"none"}, ""},
-			"a module":            {`lower(` + db.Module + `) = ?`, []any{"motor"}, "a"},
-			"any module":          {db.Module + ` IS NOT NULL`, nil, "a"},
-			"not, of an unset":    {`NOT coalesce(` + db.Key + `e.value = ?), false)`, []any{"k", "x"}, "b d e f"},
+			"a text":            {db.Key + `e.value = ` + db.Scalar + `)`, []any{"k", "x"}, "a c"},
+			"a number":          {db.Key + `e.value = ` + db.Scalar + `)`, []any{"k", int64(2)}, "b"},
+			"a boolean":         {db.Key + `e.value = ` + db.Scalar + `)`, []any{"k", int64(1)}, "c"},
+			"some of both":      {db.Key + `e.value IN ` + db.Values + `)`, []any{"k", `["x",2]`}, "a b c"},
+			"a number beyond":   {db.Key + db.KeyIsNumber + ` AND e.value >= ` + db.Scalar + `)`, []any{"k", int64(2)}, "b c"},
+			"a fraction beyond": {db.Key + db.KeyIsNumber + ` AND e.value > ` + db.Scalar + `)`, []any{"k", 2.5}, "c"},
+			"a text beyond":     {db.Key + db.KeyIsText + ` AND e.value >= ` + db.Scalar + `)`, []any{"k", "w"}, "a c"},
+			"a key that is set": {db.KeyIsSet, []any{"k"}, "a b c"},
+			"no key":            {db.KeyIsSet, []any{"none"}, ""},
+			"a module":          {`lower(` + db.Module + `) = ?`, []any{"motor"}, "a"},
+			"any module":        {db.Module + ` IS NOT NULL`, nil, "a"},
+			"not, of an unset": {`NOT coalesce(` + db.Key + `e.value = ` + db.Scalar + `), false)`, []any{"k", "x"},
+				"b d e f"},
 			"a quote in the name": {db.KeyIsSet, []any{`k"'`}, ""},
 		} {
 			got, err := db.Column[string](tx, `SELECT m.uid FROM memory m WHERE `+c.condition+` ORDER BY m.uid`, c.args...)
@@ -452,7 +453,7 @@ func words(t *testing.T, d db.DB) {
 			return err
 		})
 		if steps > 100 {
-			t.Fatal("tidying has no end")
+			t.Fatalf("tidying has no end: got %v, want steps at most 100", steps)
 		}
 	}
 	look("after tidying", []string{"tea", "coffee"}, all, 2, 2, 1, 10)

@@ -55,6 +55,10 @@ func Run(t *testing.T, e Engine) {
 		{"rows are counted, and go with what they belong to", counters},
 		{"texts of the dialect mean what they say", dialect},
 		{"conditions on metadata", metadata},
+		{"the index of own metadata", ownIndex},
+		{"memories with the same content", sameContent},
+		{"hints name indexes", hints},
+		{"changes that are added", changesAdded},
 		{"words", words},
 		{"vectors", vectors},
 	} {

@@ -150,7 +150,8 @@ func survivesKill(t *testing.T, e Engine) {
 				continue // the line that it was printing when it was killed
 			}
 			if got, err := get(tx, key(n)); err != nil || got != n {
-				t.Errorf("Write %d was answered before the process was killed, and is lost: %d, %v", n, got, err)
+				t.Errorf("Write %d was answered before the process was killed, and is lost: %d, %v, want no error and got = %v", n,
+					got, err, n)
 			}
 		}
 		return nil

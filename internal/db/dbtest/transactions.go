@@ -236,7 +236,7 @@ func errorsHaveClasses(t *testing.T, d db.DB) {
 	})
 	if err := d.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(`SELEC 1`).Scan() }); err == nil ||
 		errors.Is(err, db.ErrConstraint) {
-		t.Errorf("a statement that cannot be understood: got %v", err)
+		t.Errorf("a statement that cannot be understood: got %v, want an error and not db.ErrConstraint", err)
 	}
 }
 
@@ -285,8 +285,8 @@ func endsWithContext(t *testing.T, d db.DB) {
 }
 
 func nested(t *testing.T, d db.DB) {
-	err := d.Write(t.Context(), func(db.Tx) error {
-		return d.Write(t.Context(), func(db.Tx) error { return nil })
+	err := d.Write(t.Context(), func(tx db.Tx) error {
+		return d.Write(tx.Context(), func(db.Tx) error { return nil })
 	})
 	is(t, "a Write in a Write", err, db.ErrNested)
 }
@@ -303,7 +303,7 @@ func transactionEnds(t *testing.T, d db.DB) {
 		return err
 	})
 	if rows.Next() {
-		t.Error("rows go on after their transaction")
+		t.Error("got a row after the transaction of the rows has ended, want none")
 	}
 	var n int64
 	_, err := kept.Exec(`DELETE FROM setting`)

@@ -1,4 +1,4 @@
-"""Makes ../model.bin and ../MODEL_CARD.md, souvenir-static-v2, from souvenir-static-v1, which distill.py makes: rows for
+"""Makes ../model.bin and ../MODEL_CARD.md, souvenir-static-v3, from souvenir-static-v1, which distill.py makes: rows for
 more words of other languages, and weights for what is grammar. About three minutes on one core.
 
     venv/bin/python distill.py --cache cache --out v1
@@ -25,7 +25,7 @@ from fit import unit
 from fold import Folder, PUNCTUATION, UNSPACED
 from teacher import META, Teacher
 
-NAME = "souvenir-static-v2"
+NAME = "souvenir-static-v3"
 BASE = "3fefe3bdb3d5fc8b41de9edbbdbe1943309ffdfc5106b362e599b0a33a5d1d67"  # SHA-256 of souvenir-static-v1
 TEXTS = 146_500              # that distill.py trains on
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -143,10 +143,10 @@ def main():
     centre(rows, pieces, english, written)
     pieces, rows = pieces + more, np.concatenate([rows, new])
     rows *= weights(pieces, english, frequencies(e5, folder))[:, None]
-    packed = modelfile.pack(NAME, folder, pieces, *modelfile.quantise(rows), slots=1 << 17)
+    packed = modelfile.pack(NAME, folder, pieces, *modelfile.quantise_packed(rows), slots=1 << 17)
     with open(os.path.join(o.out, "model.bin"), "wb") as f:
         f.write(packed)
-    card.write(os.path.join(o.out, "MODEL_CARD.md"), packed, TEXTS, len(written), len(more), o.eval)
+    card.write(os.path.join(o.out, "MODEL_CARD.md"), packed, rows, TEXTS, len(written), len(more), o.eval)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
 	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
@@ -202,7 +203,7 @@ func (s *Server) renewClient(ctx context.Context, id string) (souvenir.Client, e
 	var known *souvenir.OAuthError
 	if errors.As(err, &known) && (known.Code == souvenir.OAuthInvalidClientMetadata ||
 		known.Code == souvenir.OAuthInvalidRedirectURI) {
-		err = invalidClient("the document at " + failure.Quote(id) + ": " + err.Error())
+		err = invalidClient("the document at " + failure.Quote(id) + ": " + fault.Text(err))
 	}
 	return c, err
 }

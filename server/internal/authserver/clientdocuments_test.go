@@ -209,7 +209,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 				t.Errorf("it was asked for %d times, want 1", n)
 			}
 			if _, err := s.store.Accounts().GetClient(t.Context(), id); !errors.Is(err, souvenir.ErrNotFound) {
-				t.Errorf("a client was stored: %v", err)
+				t.Errorf("a client was stored: %v, want souvenir.ErrNotFound", err)
 			}
 		})
 	}
@@ -249,7 +249,7 @@ func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 	}
 	for _, text := range clientError {
 		if text != clientError[0] {
-			t.Errorf("%q and %q tell apart what is here", clientError[0], text)
+			t.Errorf("%q and %q tell apart what is here, want the same", clientError[0], text)
 		}
 	}
 	// The guard of the connection itself, whatever the URL looks like.
@@ -259,7 +259,7 @@ func TestDocumentsInPrivateNetworksAreNotFetched(t *testing.T) {
 			response.Body.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), "is not public") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf(`%s: got %v, want an error and "is not public" in the error`, name, err)
 		}
 	}
 }
@@ -284,7 +284,7 @@ func TestDocumentsAreFetchedOnceForAll(t *testing.T) {
 	impatient, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := s.client(impatient, id); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that cannot wait: got %v", err)
+		t.Errorf("a caller that cannot wait: got %v, want context.Canceled", err)
 	}
 	for range 5 {
 		all.Go(func() {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -262,7 +263,7 @@ func (s *Server) letIn(r *http.Request, c request.Caller, a *asking, state conse
 	code, err := c.Store.Accounts().Authorize(r.Context(), allowed)
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Argument == "projects" && known.Kind != souvenir.KindInternal {
-		state.problem = known.Error()
+		state.problem = fault.Text(known)
 		return s.consentPage(r, c, a, state)
 	}
 	if err != nil {

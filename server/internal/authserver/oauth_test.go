@@ -31,12 +31,12 @@ func TestResources(t *testing.T) {
 		for _, asked := range c.good {
 			got, err := s.resource(asked)
 			if err != nil || got != public && got != public+"/mcp" {
-				t.Errorf("%s: %q %v", asked, got, err)
+				t.Errorf("%s: got %q %v, want no error and got = %v or got = %v", asked, got, err, public, public+"/mcp")
 			}
 		}
 		for _, asked := range c.bad {
 			if got, err := s.resource(asked); err == nil {
-				t.Errorf("%s means %s", asked, got)
+				t.Errorf("%s means %s, want an error", asked, got)
 			}
 		}
 		if got, err := s.resource(""); got != "" || err != nil {
@@ -68,11 +68,11 @@ func FuzzOAuthForm(f *testing.F) {
 			return
 		}
 		if status, _ := failure.Describe(err); status != http.StatusBadRequest && status != http.StatusUnauthorized {
-			t.Fatalf("%d %v", status, err)
+			t.Fatalf("got %d %v, want %v or %v", status, err, http.StatusBadRequest, http.StatusUnauthorized)
 		}
 		for _, c := range plainASCII(err.Error()) {
 			if c < ' ' || c > '~' || c == '"' || c == '\\' {
-				t.Fatalf("%q has %q", err, c)
+				t.Fatalf("%q has %q, want c at least ' ', c at most '~', c other than '\"' and c other than '\\\\'", err, c)
 			}
 		}
 	})

@@ -21,14 +21,14 @@ func TestAQuestionIsAnsweredOnceInItsTime(t *testing.T) {
 		"too late":         c.take(nonce, "browser", question, began.Add(consentLifetime)),
 	} {
 		if taken {
-			t.Errorf("%s was taken", name)
+			t.Errorf("%s was accepted, want it refused", name)
 		}
 	}
 	if !c.take(nonce, "browser", question, began.Add(consentLifetime-time.Second)) {
 		t.Error("the right one was not taken")
 	}
 	if c.take(nonce, "browser", question, began) {
-		t.Error("it was taken twice")
+		t.Error("it was accepted twice, want once")
 	}
 }
 
@@ -43,7 +43,7 @@ func TestOpenQuestionsAreBounded(t *testing.T) {
 		t.Errorf("%d are open, want %v", len(c.open), 1+maxOpenConsents)
 	}
 	if !c.take(first, "patient", question, began) {
-		t.Error("one browser drives out the question of another")
+		t.Error("one browser drives out the question of another, want it kept")
 	}
 	for i := range 2 * maxConsents {
 		c.add(fmt.Sprint("browser ", i), question, began)
@@ -53,6 +53,6 @@ func TestOpenQuestionsAreBounded(t *testing.T) {
 	}
 	last := c.add("last", question, began.Add(consentLifetime))
 	if len(c.open) != 1 || !c.take(last, "last", question, began.Add(consentLifetime)) {
-		t.Errorf("of those that are too old %d are left", len(c.open)-1)
+		t.Errorf("of those that are too old %d are left, want only the last one, and it accepted", len(c.open)-1)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/tools"
 )
@@ -31,6 +32,7 @@ var Statuses = map[souvenir.Kind]int{
 	souvenir.KindNotFound:        http.StatusNotFound,
 	souvenir.KindBusy:            http.StatusServiceUnavailable,
 	souvenir.KindFull:            http.StatusInsufficientStorage,
+	souvenir.KindOutcomeUnknown:  http.StatusInternalServerError, // 503 would invite clients to send it again
 }
 
 // passing holds the messages for temporary failures of the server. They replace the error's own text, which names
@@ -39,6 +41,7 @@ var passing = map[souvenir.Kind]string{
 	souvenir.KindBusy: "another process has locked the store for too long; nothing was changed; try again in a moment",
 	souvenir.KindFull: "the server's disk is full; nothing was stored; delete something, or ask the operator of the " +
 		"server for more space",
+	souvenir.KindOutcomeUnknown: "the database did not answer: this may have been stored; look before trying again",
 }
 
 // Internal is the message for an error that the caller did not cause.
@@ -63,7 +66,7 @@ func Describe(err error) (status int, message string) {
 	case errors.As(err, &wrong):
 		return wrong.Status, wrong.Message
 	case errors.As(err, &known) && Statuses[known.Kind] != 0:
-		return Statuses[known.Kind], cmp.Or(passing[known.Kind], known.Error())
+		return Statuses[known.Kind], cmp.Or(passing[known.Kind], fault.Text(known))
 	}
 	return http.StatusInternalServerError, Internal
 }

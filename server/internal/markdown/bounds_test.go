@@ -166,7 +166,7 @@ func TestWhatPeopleWriteIsFormatted(t *testing.T) {
 			"[INFO] --- [main] o.s.b.w.e.tomcat (TomcatWebServer.java:243) \\d+ **done** ~ok~\n"),
 	} {
 		if html := page(source); strings.Contains(string(html), tooComplex) {
-			t.Errorf("%s of %d bytes is not formatted", name, len(source))
+			t.Errorf("%s of %d bytes is not formatted, want no %q in the html", name, len(source), tooComplex)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func FuzzBoundedMarkdown(f *testing.F) {
 				allowedBytes(len(source)))
 		}
 		if most := max(outputOf(len(source)), 5*len(source)) + 200; len(html) > most {
-			t.Fatalf("%q, %d times, %d bytes become %d; %d are allowed", part, count, len(source), len(html), most)
+			t.Fatalf("%q, %d times: %d bytes become %d, want at most %v", part, count, len(source), len(html), most)
 		}
 	})
 }

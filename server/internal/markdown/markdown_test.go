@@ -56,7 +56,7 @@ func TestMarkdownAsHTML(t *testing.T) {
 		"nothing": {"", ""},
 	} {
 		if got := string(page(c.source)); got != c.want {
-			t.Errorf("%s: %q becomes\n%s\nnot\n%s", name, c.source, got, c.want)
+			t.Errorf("%s: %q becomes\n%s\nwant\n%s", name, c.source, got, c.want)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func checkTame(t *testing.T, source string) {
 			name := token.Name.Local
 			allowed, known := tame[name]
 			if !known {
-				t.Fatalf("%q becomes %q, with <%s>", source, html, name)
+				t.Fatalf("%q becomes %q with <%s>, want only known elements", source, html, name)
 			}
 			if name == "a" && slices.Contains(open, "a") {
 				t.Fatalf("%q becomes %q, with a link in a link", source, html)
@@ -127,7 +127,7 @@ func checkTame(t *testing.T, source string) {
 					t.Fatalf("%q becomes %q: <%s> has %s=%q", source, html, name, a.Name.Local, a.Value)
 				}
 				if name == "p" && a.Value != "note" {
-					t.Fatalf("%q becomes %q, with class %q", source, html, a.Value)
+					t.Fatalf(`%q becomes %q, with class %q, want "note"`, source, html, a.Value)
 				}
 				if a.Name.Local == "href" {
 					checkTameAddress(t, source, a.Value)
@@ -136,7 +136,8 @@ func checkTame(t *testing.T, source string) {
 			open = append(open, name)
 		case xml.EndElement:
 			if len(open) == 0 || open[len(open)-1] != token.Name.Local {
-				t.Fatalf("%q becomes %q, where </%s> ends what is not open", source, html, token.Name.Local)
+				t.Fatalf("%q becomes %q, where </%s> ends what is not open, want the end of the innermost element, "+
+					"of %v", source, html, token.Name.Local, open)
 			}
 			open = open[:len(open)-1]
 		case xml.CharData:
@@ -145,7 +146,7 @@ func checkTame(t *testing.T, source string) {
 		}
 	}
 	if len(open) > 0 {
-		t.Fatalf("%q becomes %q, where <%s> is not closed", source, html, open[len(open)-1])
+		t.Fatalf("%q becomes %q, where <%s> is not closed, want open empty", source, html, open[len(open)-1])
 	}
 }
 

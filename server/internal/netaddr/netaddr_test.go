@@ -7,7 +7,7 @@ import (
 
 func TestTheTransportTakesNoProxyFromTheEnvironment(t *testing.T) {
 	if PublicTransport().Proxy != nil {
-		t.Error("a proxy would connect to where it likes")
+		t.Error("a proxy would connect to where it likes, want nil")
 	}
 }
 
@@ -15,7 +15,7 @@ func TestPublicAddresses(t *testing.T) {
 	for _, public := range []string{"1.1.1.1", "8.8.8.8", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1",
 		"2606:4700::1111", "2a00::1", "::ffff:1.1.1.1", "198.17.0.1"} {
 		if !isPublic(netip.MustParseAddr(public)) {
-			t.Errorf("%s counts as private", public)
+			t.Errorf("%s counts as private, want public", public)
 		}
 	}
 	for _, private := range []string{
@@ -28,7 +28,7 @@ func TestPublicAddresses(t *testing.T) {
 		"fc00::1", "fd12::1", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1", "2606:4700::1111%eth0", "5f00::1", "4000::1",
 	} {
 		if isPublic(netip.MustParseAddr(private)) {
-			t.Errorf("%s counts as public", private)
+			t.Errorf("%s counts as public, want private", private)
 		}
 	}
 	if isPublic(netip.Addr{}) {
@@ -36,7 +36,7 @@ func TestPublicAddresses(t *testing.T) {
 	}
 	for _, network := range []string{"udp4", "unix"} {
 		if refusePrivate(network, "1.1.1.1:443", nil) == nil {
-			t.Errorf("%s is allowed", network)
+			t.Errorf("got %s allowed, want an error", network)
 		}
 	}
 }

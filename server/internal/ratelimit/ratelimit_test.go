@@ -16,7 +16,7 @@ func TestALimitHoldsForEachKey(t *testing.T) {
 	}
 	for range 5 { // anyone who tries in between does not wait longer
 		if wait := l.AllowKey("a"); wait < 59*time.Minute || wait > time.Hour {
-			t.Errorf("wait %v past the limit", wait)
+			t.Errorf("wait %v past the limit, want wait at least %v and wait at most %v", wait, 59*time.Minute, time.Hour)
 		}
 	}
 	if wait := l.AllowKey("b"); wait != 0 {
@@ -28,7 +28,7 @@ func TestAddressesOfOneConnectionAreOne(t *testing.T) {
 	for _, same := range [][2]string{{"2001:db8::1", "2001:db8::ffff:1"}, {"::ffff:1.2.3.4", "1.2.3.4"},
 		{"fe80::1%eth0", "fe80::2%eth1"}} {
 		if AddressKey(netip.MustParseAddr(same[0])) != AddressKey(netip.MustParseAddr(same[1])) {
-			t.Errorf("%v are two", same)
+			t.Errorf("%v are two, want one key", same)
 		}
 	}
 	for _, different := range [][2]string{{"2001:db8::1", "2001:db8:0:1::1"}, {"1.2.3.4", "1.2.3.5"}} {
@@ -46,7 +46,7 @@ func TestRecentForgetsWhatIsUnused(t *testing.T) {
 		m.Set(fmt.Sprint(i), i)
 		if i%40 == 0 {
 			if value, ok := m.Get("used"); !ok || value != 7 {
-				t.Fatalf("after %d others it is %d, %v", i, value, ok)
+				t.Fatalf("after %d others: got %d, %v, want 7 and true", i, value, ok)
 			}
 		}
 		if n := m.Size(); n > 100 {
@@ -54,9 +54,9 @@ func TestRecentForgetsWhatIsUnused(t *testing.T) {
 		}
 	}
 	if _, ok := m.Get("3"); ok {
-		t.Error("nothing is forgotten")
+		t.Error("entry 3 is still there, want it forgotten")
 	}
 	if value, ok := m.Get("9999"); !ok || value != 9999 {
-		t.Error("the last is forgotten")
+		t.Errorf("the last entry: got %v, %v, want 9999 and true", value, ok)
 	}
 }

@@ -105,7 +105,7 @@ func TestManyAddressesAndManyNames(t *testing.T) {
 			*now = now.Add(time.Second)
 		}
 		if tried > 100 || tried < defaultTries {
-			t.Errorf("%s: %d tries in an hour", name, tried)
+			t.Errorf("%s: %d tries in an hour, want tried at most 100 and tried at least %v", name, tried, defaultTries)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestOthersCannotLockAUserOut(t *testing.T) {
 		*now = now.Add(time.Second)
 	}
 	if _, wait := a.begin("anna", "a new place", false); wait == 0 || wait > shortWait {
-		t.Errorf("elsewhere, a try waits %v", wait)
+		t.Errorf("elsewhere, a try waits %v, want more than 0 and at most %v", wait, shortWait)
 	}
 	for range defaultTries {
 		if _, wait := a.begin("anna", "home", true); wait != 0 {

@@ -7,32 +7,32 @@ import (
 )
 
 // A step is taken back once, within its time, by who took it, and by no one else.
-func TestStepsAreTakenBackByThoseWhoTookThem(t *testing.T) {
+func TestStepsAreUndoneByTheUserWhoTookThem(t *testing.T) {
 	var u undo
 	back := 0
 	step := Step{user: "ada", Text: "One memory is deleted.", until: time.Now().Add(time.Minute),
 		Back: func(context.Context) error { back++; return nil }}
 	name := u.remember(step)
 	if _, ok := u.step("sam", name, true); ok {
-		t.Error("another user can take it back")
+		t.Error("another user can undo it, want it refused")
 	}
 	if _, ok := u.step("ada", name+"x", true); ok {
-		t.Error("a wrong name takes something back")
+		t.Error("a wrong name undoes something, want it refused")
 	}
 	for range 2 { // looking does not use it up
 		if got, ok := u.step("ada", name, false); !ok || got.Text != step.Text {
-			t.Errorf("%v %+v", ok, got)
+			t.Errorf("got %v %+v, want the step with text %v", ok, got, step.Text)
 		}
 	}
 	if _, ok := u.step("ada", name, true); !ok {
-		t.Error("it cannot be taken back")
+		t.Error("it cannot be undone, want it undone")
 	}
 	if _, ok := u.step("ada", name, true); ok {
-		t.Error("it can be taken back twice")
+		t.Error("it can be undone twice, want once")
 	}
 	step.until = time.Now().Add(-time.Second)
 	if _, ok := u.step("ada", u.remember(step), false); ok {
-		t.Error("it can be taken back when its time is over")
+		t.Error("it can be undone after its time, want it refused")
 	}
 }
 
@@ -53,10 +53,10 @@ func TestStepsAreForgottenInTheirOrder(t *testing.T) {
 		t.Errorf("%d steps are remembered, want %v", len(u.steps), maxUndo)
 	}
 	if _, ok := u.step("ada", names[0], false); ok {
-		t.Error("the oldest is still there")
+		t.Error("the oldest is still there, want it forgotten")
 	}
 	if _, ok := u.step("ada", names[len(names)-maxUndo], false); !ok {
-		t.Error("one of the latest is gone")
+		t.Error("one of the latest is gone, want it kept")
 	}
 	if len(u.order) > 2*maxUndo {
 		t.Errorf("%d names are kept, want at most %v", len(u.order), 2*maxUndo)
@@ -64,7 +64,7 @@ func TestStepsAreForgottenInTheirOrder(t *testing.T) {
 }
 
 // Steps that hold much, such as large memories that were deleted, are forgotten sooner.
-func TestStepsHoldNoMoreThanSoManyBytes(t *testing.T) {
+func TestStepsHoldALimitedNumberOfBytes(t *testing.T) {
 	var u undo
 	step := Step{user: "ada", until: time.Now().Add(time.Minute), Bytes: maxUndoBytes/2 - 1}
 	first, second := u.remember(step), u.remember(step)
@@ -79,7 +79,7 @@ func TestStepsHoldNoMoreThanSoManyBytes(t *testing.T) {
 	}
 	step.Bytes = maxUndoBytes + 1
 	if _, ok := u.step("ada", u.remember(step), false); ok || u.bytes != 0 {
-		t.Errorf("one that is too large is remembered, with %d bytes", u.bytes)
+		t.Errorf("one that is too large: got remembered %v and %d bytes, want false and 0", ok, u.bytes)
 	}
 }
 
@@ -103,11 +103,11 @@ func TestStepsThatFailAreKept(t *testing.T) {
 	name := u.remember(step)
 	taken, ok := u.step("ada", name, true)
 	if !ok {
-		t.Fatal("it cannot be taken back")
+		t.Fatal("it cannot be undone, want it undone")
 	}
 	u.keep(name, taken)
 	u.remember(Step{user: "sam", until: time.Now().Add(time.Minute), Bytes: maxUndoBytes + 1})
 	if _, ok := u.step("ada", name, false); !ok || u.bytes != 10 || len(u.order) != 1 {
-		t.Errorf("kept: %v, with %d bytes and %d names", ok, u.bytes, len(u.order))
+		t.Errorf("kept %v, with %d bytes and %d names, want true, 10 and 1", ok, u.bytes, len(u.order))
 	}
 }

@@ -56,13 +56,13 @@ func TestBadTokenizersAreErrors(t *testing.T) {
 		"a negative token": {`{"added_tokens":[{"id":-1,"content":"x"}],` + wordPieceModel + `}`, "added_tokens"},
 	} {
 		if _, err := ReadJSON([]byte(c.data)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: the error is %v; %q is expected in it", name, err, c.want)
+			t.Errorf("%s: got the error %v, want one with %q", name, err, c.want)
 		}
 	}
 	for name, data := range map[string]string{"empty": "", "text": "hello, this is text",
 		"pieces of nothing": "\x0a\x00\x0a\x00\x0a\x00\x0a\x00"} {
 		if _, err := SentencePiece([]byte(data)); err == nil {
-			t.Errorf("%s: a SentencePiece model is read of it", name)
+			t.Errorf("%s: a SentencePiece model is read of it, want an error", name)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestGrowingTextsAreCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := tokenizer.Encode(nil, "a a", 10); len(got) != 1 {
-		t.Errorf("ids %v; one unknown word is expected", got)
+		t.Errorf("got ids %v, want one", got)
 	}
 }
 
@@ -127,7 +127,7 @@ func check(t *testing.T, tokenizer *Tokenizer, text string, limit int) {
 	t.Helper()
 	ids := tokenizer.Encode(nil, text, limit)
 	if limit > 0 && len(ids) > limit {
-		t.Errorf("%d ids; the limit is %d", len(ids), limit)
+		t.Errorf("%d ids; the limit is %d, want at most %v ids", len(ids), limit, limit)
 	}
 	for _, id := range ids {
 		if id < 0 || int(id) >= tokenizer.Size() {

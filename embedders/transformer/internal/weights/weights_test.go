@@ -101,7 +101,8 @@ func TestBadSafetensorsAreErrors(t *testing.T) {
 	} {
 		_, err := parse(c.data)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "m.safetensors") {
-			t.Errorf("%s: the error is %v; %q is expected in it", name, err, c.want)
+			t.Errorf(`%s: the error is %v; %q is expected in it, want an error, it in the error and "m.safetensors" in the `+
+				"error", name, err, c.want)
 		}
 	}
 	s, err := parse(tensors(`{"x":{"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]}}`, 0))
@@ -109,13 +110,13 @@ func TestBadSafetensorsAreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Read("x"); err == nil || !strings.Contains(err.Error(), "type that is not supported") {
-		t.Errorf("an unknown type: %v", err)
+		t.Errorf(`an unknown type: %v, want an error and "type that is not supported" in the error`, err)
 	}
 	if _, err := Matrix(s, "y", 1); err == nil || !strings.Contains(err.Error(), `no tensor "y"`) {
-		t.Errorf("a missing tensor: %v", err)
+		t.Errorf(`a missing tensor: %v, want an error and no tensor "y" in the error`, err)
 	}
 	if _, err := Matrix(s, "x", 2, 3); err == nil || !strings.Contains(err.Error(), "has shape [1]; [2 3] is expected") {
-		t.Errorf("another shape: %v", err)
+		t.Errorf(`another shape: %v, want an error and "has shape [1]; [2 3] is expected" in the error`, err)
 	}
 }
 
@@ -124,7 +125,7 @@ func TestONNXFilesCutOffAreErrors(t *testing.T) {
 	data := fixture(t, "onnx/model_quantized.onnx")
 	for cut := 0; cut < len(data); cut += 997 {
 		if _, err := ReadONNX("m.onnx", data[:cut]); err == nil {
-			t.Errorf("cut off after %d of %d bytes, it is read", cut, len(data))
+			t.Errorf("cut off after %d of %d bytes, it is read, want an error", cut, len(data))
 		}
 	}
 }
@@ -164,11 +165,11 @@ func TestOddGraphsAreNoTrouble(t *testing.T) {
 			continue
 		}
 		if s.Has("a.weight") || !s.Has("a.bias") {
-			t.Errorf("%s: it has %v", name, s.Names())
+			t.Errorf("%s: got tensors %v, want a.bias and not a.weight", name, s.Names())
 		}
 	}
 	if _, err := ReadONNX("m.onnx", nil); err == nil || !strings.Contains(err.Error(), "m.onnx holds 0 graphs") {
-		t.Errorf("no graph: %v", err)
+		t.Errorf(`no graph: %v, want an error and "m.onnx holds 0 graphs" in the error`, err)
 	}
 }
 

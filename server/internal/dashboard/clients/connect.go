@@ -97,7 +97,7 @@ func (s *Service) showConnect(w http.ResponseWriter, r *http.Request, c request.
 
 // clientPage is the page for a client; empty: for the first.
 func (s *Service) clientPage(chosen string) (web.Page, error) {
-	signing, withToken := s.connection("").Snippets, s.connection(tokenStandIn).Snippets
+	signing, withToken := s.connection("").Snippets, s.connection(exampleToken).Snippets
 	names := clientNamesOf(signing, withToken)
 	chosen = cmp.Or(chosen, names[0])
 	if !slices.Contains(names, chosen) {
@@ -116,8 +116,8 @@ func (s *Service) clientPage(chosen string) (web.Page, error) {
 	return web.Page{Template: "connectclient", Title: "Connect a client", Data: data}, nil
 }
 
-// tokenStandIn is a placeholder for the token, for finding out which clients support one.
-const tokenStandIn = request.MCPTokenPrefix + "YOUR_TOKEN"
+// exampleToken is the token of examples, for finding out which clients support one.
+const exampleToken = request.MCPTokenPrefix + "YOUR_TOKEN"
 
 // clientNamesOf returns the names of all clients with snippets, and anyClient.
 func clientNamesOf(lists ...[]Snippet) []string {
@@ -139,7 +139,7 @@ func (s *Service) connectClient(w http.ResponseWriter, r *http.Request, c reques
 		return nil, err
 	}
 	chosen := values.Get("client")
-	if !slices.Contains(clientNamesOf(s.connection("").Snippets, s.connection(tokenStandIn).Snippets), chosen) {
+	if !slices.Contains(clientNamesOf(s.connection("").Snippets, s.connection(exampleToken).Snippets), chosen) {
 		return nil, failure.Invalid("client", "client is "+failure.Quote(chosen)+"; choose one on the page")
 	}
 	n := souvenir.NewToken{Name: chosen, SignInID: c.SignInID}

@@ -28,7 +28,8 @@ func TestWhatIsDeletedAtOnceComesBackWithItsLinks(t *testing.T) {
 	}
 	result := runBulk(t.Context(), view, ids, bulkStep{remove: true})
 	if len(result.deleted) != len(ids) || result.failed != nil {
-		t.Fatalf("%d are deleted: %v %v", len(result.deleted), result.refused, result.failed)
+		t.Fatalf("got %d deleted, refused %v, failed %v, want all %d deleted", len(result.deleted), result.refused,
+			result.failed, len(ids))
 	}
 	if err := takeBulkBack(t.Context(), view, result); err != nil {
 		t.Error(err)
@@ -36,7 +37,7 @@ func TestWhatIsDeletedAtOnceComesBackWithItsLinks(t *testing.T) {
 	for i, id := range ids {
 		m, err := view.GetMemory(t.Context(), id)
 		if err != nil || len(m.Related) != min(i, 1) {
-			t.Errorf("memory %d is back with %v, %v", i, m.Related, err)
+			t.Errorf("memory %d is back with links %v, %v, want %d and no error", i, m.Related, err, min(i, 1))
 		}
 	}
 }

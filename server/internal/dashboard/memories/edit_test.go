@@ -43,17 +43,17 @@ func TestPatchesOfMetadataMakeWhatWasTyped(t *testing.T) {
 			}
 			patch, err := mergePatch("metadata", before, after)
 			if (err != nil) != (to == `{"a":null}` && from != to) {
-				t.Errorf("%s to %s: %v", from, to, err)
+				t.Errorf("%s to %s: got %v, want an error only for a value that becomes null", from, to, err)
 			}
 			if err != nil {
 				continue
 			}
 			if got := applied(before, patch); !reflect.DeepEqual(got, any(after)) {
 				encoded, err := json.Marshal(patch)
-				t.Errorf("%s to %s: the patch %s (%v) makes %v", from, to, encoded, err, got)
+				t.Errorf("%s to %s: the patch %s (%v) makes %v, want %v", from, to, encoded, err, got, after)
 			}
 			if from == to && len(patch) > 0 {
-				t.Errorf("%s changes by %v", from, patch)
+				t.Errorf("%s changes by %v, want patch empty", from, patch)
 			}
 		}
 	}

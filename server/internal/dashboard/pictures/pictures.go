@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
@@ -214,7 +215,7 @@ func (s *Service) showPicture(r *http.Request, c request.Caller, kind, title str
 func (p *picturePage) refuse(err error) error {
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Kind == souvenir.KindInvalid {
-		p.Problem, p.InWords = web.Sentence(known.Error()), nil
+		p.Problem, p.InWords = web.Sentence(fault.Text(known)), nil
 		return nil
 	}
 	return err

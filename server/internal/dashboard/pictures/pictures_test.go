@@ -13,14 +13,14 @@ func TestTurnsAreTakenAndGivenBack(t *testing.T) {
 	failed := errors.New("failed")
 	for range 3 {
 		if err := s.inTurn(t.Context(), func() error { return failed }); !errors.Is(err, failed) {
-			t.Fatal(err)
+			t.Fatalf("got %v, want %v", err, failed)
 		}
 	}
 	err := s.inTurn(t.Context(), func() error {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := s.inTurn(ctx, func() error { t.Error("two at once"); return nil }); !errors.Is(err, context.Canceled) {
-			t.Errorf("waiting ends with %v", err)
+			t.Errorf("waiting ends with %v, want context.Canceled", err)
 		}
 		return nil
 	})

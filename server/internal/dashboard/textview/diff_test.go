@@ -44,7 +44,7 @@ func TestDifferencesOfTexts(t *testing.T) {
 		}
 	}
 	if d := Compare("1\n2\n3", "1\ntwo\nthree\n4", MaxDiffShown); d.Removed != 2 || d.Added != 3 {
-		t.Errorf("%d are gone and %d new", d.Removed, d.Added)
+		t.Errorf("%d are gone and %d new, want removed 2 and added 3", d.Removed, d.Added)
 	}
 }
 
@@ -76,11 +76,12 @@ func TestDifferencesAreBounded(t *testing.T) {
 			page += 100
 		}
 		if page > 2*MaxDiffShown || len(d.Lines) == 0 {
-			t.Errorf("%s: %d bytes in %d lines", name, page, len(d.Lines))
+			t.Errorf("%s: %d bytes in %d lines, want page at most %v and some lines", name, page, len(d.Lines), 2*MaxDiffShown)
 		}
 	}
 	if d := Compare(strings.Repeat("x", MaxDiffed), "y", MaxDiffShown); !d.TooLarge || len(d.Lines) > 0 {
-		t.Errorf("a text of %d bytes is compared", MaxDiffed)
+		t.Errorf("a text of %d bytes: got %d lines, too large %v, want none and true", MaxDiffed, len(d.Lines),
+			d.TooLarge)
 	}
 }
 
@@ -115,7 +116,7 @@ func FuzzDifferences(f *testing.F) {
 		}
 		if len(d.Lines) == 0 {
 			if before != after {
-				t.Fatal("nothing differs")
+				t.Fatalf("nothing differs: got %v, want %v", before, after)
 			}
 			return
 		}
@@ -123,7 +124,8 @@ func FuzzDifferences(f *testing.F) {
 			t.Fatalf("%q and %q", old, now)
 		}
 		if len(old)+skipped != strings.Count(before, "\n")+1 || len(now)+skipped != strings.Count(after, "\n")+1 {
-			t.Fatalf("%d and %d lines, and %d skipped", len(old), len(now), skipped)
+			t.Fatalf("got %d and %d lines and %d skipped, want %d and %d in all", len(old), len(now), skipped,
+				strings.Count(before, "\n")+1, strings.Count(after, "\n")+1)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -104,7 +105,7 @@ func (s *Service) Begin(r *http.Request, kind, title string,
 func adminMessage(err error) string {
 	var known *souvenir.Error
 	if errors.As(err, &known) && known.Kind != souvenir.KindInternal {
-		return known.Error()
+		return fault.Text(known)
 	}
 	_, message := failure.Describe(err)
 	return message

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// one measures the searches of a single user, from the opening on.
+func one(ctx context.Context, store *souvenir.Store, opened time.Time) error {
+	all := texts(500)
+	took, err := search(ctx, store, all[0])
+	if err != nil {
+		return err
+	}
+	fmt.Printf("open to first answer %.0f ms, of which the search %.0f\n", ms(time.Since(opened)), ms(took))
+	var meanwhile []time.Duration
+	for i := 1; ; i++ {
+		overview, err := store.Insights().Overview(ctx, souvenir.OverviewQuery{MemoriesOnly: true, Days: 1})
+		if err != nil {
+			return err
+		}
+		if overview.Index != souvenir.IndexLoading {
+			fmt.Printf("index: %s after %.1f s, %s\n", overview.Index, time.Since(opened).Seconds(), resident())
+			break
+		}
+		took, err := search(ctx, store, all[i%len(all)])
+		if err != nil {
+			return err
+		}
+		meanwhile = append(meanwhile, took)
+	}
+	if len(meanwhile) > 0 {
+		report("while the index is loaded", meanwhile)
+	}
+	idle, err := searches(ctx, store, all)
+	if err != nil {
+		return err
+	}
+	report("idle", idle)
+	fmt.Println("after the searches:", resident())
+	return nil
+}
+
+func searches(ctx context.Context, store *souvenir.Store, all []string) (took []time.Duration, err error) {
+	for _, text := range all {
+		one, err := search(ctx, store, text)
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, one)
+	}
+	return took, nil
+}
+
+// afterBulk measures the searches that follow an insert of 2,500 memories.
+func afterBulk(ctx context.Context, s settings, store *souvenir.Store) error {
+	if _, err := store.AddMemories(ctx, sentences(1000, 2500), nil); err != nil {
+		return err
+	}
+	all := texts(500)
+	first, err := search(ctx, store, all[0])
+	if err != nil {
+		return err
+	}
+	fmt.Printf("after AddMemories of 2,500 the first search takes %.1f ms\n", ms(first))
+	took, err := searches(ctx, store, all[1:50])
+	if err != nil {
+		return err
+	}
+	report("after it", took)
+	for wait := time.Now(); time.Since(wait) < time.Duration(s.memories/10_000+5)*time.Second; {
+		overview, err := store.Insights().Overview(ctx, souvenir.OverviewQuery{MemoriesOnly: true, Days: 1})
+		if err != nil {
+			return err
+		}
+		if overview.Index == souvenir.IndexInMemory {
+			break
+		}
+		if _, err := search(ctx, store, all[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beside measures searches and single stores beside a bulk insert.
+func beside(ctx context.Context, s settings, store *souvenir.Store) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.seconds)*time.Second)
+	defer cancel()
+	added, done := 0, make(chan error, 2)
+	go func() {
+		for i := uint64(0); ctx.Err() == nil; i++ {
+			if _, err := store.AddMemories(ctx, sentences(2000+i, 2500), nil); err != nil {
+				done <- err
+				return
+			}
+			added += 2500
+		}
+		done <- nil
+	}()
+	var singles []time.Duration
+	go func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			start := time.Now()
+			if _, err := store.AddMemory(ctx, sentences(uint64(100_000+i), 1)[0]); err != nil {
+				done <- err
+				return
+			}
+			singles = append(singles, time.Since(start))
+			time.Sleep(20 * time.Millisecond)
+		}
+		done <- nil
+	}()
+	all := texts(500)
+	var took []time.Duration
+	for i := 0; ctx.Err() == nil; i++ {
+		one, err := search(ctx, store, all[i%len(all)])
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		took = append(took, one)
+		time.Sleep(time.Millisecond)
+	}
+	for range 2 {
+		if err := <-done; err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+	}
+	report("beside a bulk insert", took)
+	report("AddMemory beside it", singles)
+	fmt.Printf("inserted meanwhile: %d; %s\n", added, resident())
+	return nil
+}
+
+// many measures users who search one after another.
+func many(ctx context.Context, s settings, store *souvenir.Store, opened time.Time) error {
+	all := texts(20)
+	var first, next []time.Duration
+	for u := range min(s.users, s.active) {
+		view := view(store, s, u)
+		for i, text := range all {
+			took, err := search(ctx, view, text)
+			if err != nil {
+				return err
+			}
+			if i == 0 {
+				first = append(first, took)
+				if u == 0 {
+					fmt.Printf("open to first answer %.0f ms\n", ms(time.Since(opened)))
+				}
+			} else {
+				next = append(next, took)
+			}
+		}
+	}
+	report("a user's first search", first)
+	report("a user's next searches", next)
+	fmt.Printf("after %d of %d users: %s\n", len(first), s.users, resident())
+	return nil
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// resident describes the memory of the process now, and after a garbage collection; Linux alone tells.
+func resident() string {
+	before := status("VmRSS")
+	debug.FreeOSMemory()
+	return fmt.Sprintf("%d MiB resident, %d after a garbage collection, %d at most", before, status("VmRSS"),
+		status("VmHWM"))
+}
+
+// status reads a line of the process's status, in MiB.
+func status(field string) (mib int) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, found := strings.CutPrefix(line, field+":"); found {
+			_, _ = fmt.Sscan(rest, &mib)
+		}
+	}
+	return mib / 1024
+}

@@ -1,0 +1,170 @@
+package dbtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// found returns the ids of the memories that a query selects, in their order.
+func found(t *testing.T, d db.DB, what, query string, args ...any) string {
+	t.Helper()
+	var uids []string
+	read(t, d, func(tx db.Tx) (err error) {
+		uids, err = db.Column[string](tx, query, args...)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	})
+	return strings.Join(uids, " ")
+}
+
+// ownIndex checks that the schema keeps the index of own metadata, and that it can be made again.
+func ownIndex(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	rows := map[string]int64{}
+	write(t, d, func(tx db.Tx) error {
+		for uid, metadata := range map[string]string{
+			"a": `{"k": "x"}`, "b": `{"k": 2}`, "c": `{"k": ["x", 3, true]}`, "d": `{"k": null}`, "e": `{"k": {"x": 1}}`,
+			"f": `{"k": []}`, "g": `{"k": "` + strings.Repeat("x", 5000) + `"}`, "h": `{}`, "i": `{"k": 1.5, "l": false}`,
+		} {
+			row, err := addMemory(tx, partition, uid, metadata)
+			if err != nil {
+				return err
+			}
+			rows[uid] = row
+		}
+		return nil
+	})
+	const from = `SELECT DISTINCT m.uid FROM memory_own o ` + db.InOrder + ` memory m ON m.id = o.memory_id
+		WHERE o.partition_id = ? AND `
+	look := func(when string, changed map[string]string) {
+		t.Helper()
+		for what, c := range map[string]struct {
+			condition string
+			args      []any
+			want      string
+		}{
+			"a text":            {`o.key = ? AND o.value = ` + db.Scalar, []any{"k", "x"}, "a c"},
+			"a number":          {`o.key = ? AND o.value = ` + db.Scalar, []any{"k", int64(2)}, "b"},
+			"a fraction":        {`o.key = ? AND o.value = ` + db.Scalar, []any{"k", 1.5}, "i"},
+			"a boolean":         {`o.key = ? AND o.value = ` + db.Scalar, []any{"k", int64(1)}, "c"},
+			"another boolean":   {`o.key = ? AND o.value = ` + db.Scalar, []any{"l", int64(0)}, "i"},
+			"some of both":      {`o.key = ? AND o.value IN ` + db.Values, []any{"k", `["x",2]`}, "a b c"},
+			"a number beyond":   {`o.key = ? AND ` + db.OwnIsNumber + ` AND o.value >= ` + db.Scalar, []any{"k", 1.75}, "b c"},
+			"a text beyond":     {`o.key = ? AND ` + db.OwnIsText + ` AND o.value > ` + db.Scalar, []any{"k", "w"}, "a c"},
+			"no text beyond":    {`o.key = ? AND ` + db.OwnIsText + ` AND o.value > ` + db.Scalar, []any{"k", "é"}, ""},
+			"a key that is set": {`o.key = ? AND o.value <> ` + db.OwnOfLong, []any{"k"}, "a b c e f i"},
+			"long metadata":     {`o.key = '' AND o.value = ` + db.OwnOfLong, nil, "g"},
+		} {
+			want := c.want
+			if other, is := changed[what]; is {
+				want = other
+			}
+			equal(t, what+when, found(t, d, what, from+c.condition+` ORDER BY m.uid`, append([]any{partition}, c.args...)...),
+				want)
+		}
+	}
+	look("", nil)
+	again := func() {
+		write(t, d, func(tx db.Tx) error {
+			if _, err := tx.Exec(`DELETE FROM memory_own`); err != nil {
+				return err
+			}
+			_, err := tx.Exec(`INSERT INTO memory_own (partition_id, key, value, memory_id) `+db.OwnRows+
+				` UNION SELECT m.partition_id, '', `+db.OwnOfLong+`, m.id FROM memory m WHERE `+db.OwnLong, 4096, 4096)
+			return err
+		})
+	}
+	again()
+	look(", of the index made again", nil)
+	write(t, d, func(tx db.Tx) error {
+		_, err := tx.Exec(`UPDATE memory SET metadata = '{"k": "y"}' WHERE id = ?`, rows["a"])
+		if err == nil {
+			_, err = tx.Exec(`UPDATE memory SET metadata = '{"k": "x"}' WHERE id = ?`, rows["g"])
+		}
+		if err == nil {
+			_, err = tx.Exec(`DELETE FROM memory WHERE id = ?`, rows["b"])
+		}
+		return err
+	})
+	now := map[string]string{"a text": "c g", "a number": "", "some of both": "c g", "a number beyond": "c",
+		"a text beyond": "a c g", "a key that is set": "a c e f g i", "long metadata": ""}
+	look(", after updates", now)
+	again()
+	look(", after updates, of the index made again", now)
+}
+
+func sameContent(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	long := strings.Repeat("ö", 100)
+	write(t, d, func(tx db.Tx) error {
+		for uid, content := range map[string]string{"a": "tea", "b": "tea", "c": "Tea", "d": long, "e": "x" + long[1:],
+			"f": long + "ö", "g": "ünï", "h": "tea "} {
+			if _, err := tx.Exec(`INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at)
+				VALUES (?, ?, ?, '{}', 1, 0, 0)`, uid, partition, strings.ToValidUTF8(content, "?")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for content, want := range map[string]string{"tea": "a b", long: "d", "ünï": "g", "coffee": "", "ea": ""} {
+		equal(t, "the content "+content, found(t, d, content, `SELECT uid FROM memory m WHERE partition_id = ?2 AND `+
+			db.SameContent+` ORDER BY uid`, content, partition), want)
+	}
+}
+
+// hints checks that statements with hints for indexes run, and find what they find without.
+func hints(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	write(t, d, func(tx db.Tx) error {
+		row, err := addMemory(tx, partition, "a", `{"module_name": "Motor"}`)
+		if err != nil {
+			return err
+		}
+		if _, err = tx.Exec(`UPDATE memory SET event_type = 'note', classification = 'do' WHERE id = ?`, row); err != nil {
+			return err
+		}
+		if _, err = tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank) VALUES (?, ?, 0, 1, 0)`,
+			partition<<32, row); err != nil {
+			return err
+		}
+		_, err = tx.Exec(`INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool, action, memory, file,
+			outcome, started_at, duration, bytes) VALUES ('a', 'ann', '', '', 'c', 't', 'a', '', '', 'ok', 5, 1, 0)`)
+		return err
+	})
+	for hint, condition := range map[string]string{
+		db.ByUpdated: `partition_id = 1 AND updated_at >= 0`, db.ByCreated: `partition_id = 1 AND created_at >= 0`,
+		db.ByEvent: `partition_id = 1 AND event_type IS NOT NULL`, db.ByUID: `uid = 'a'`,
+		db.ByDoDont: `partition_id = 1 AND classification IN ('do', 'dont')`,
+		db.ByModule: db.Module + ` IS NOT NULL AND lower(` + db.Module + `) = 'motor'`,
+	} {
+		equal(t, hint, found(t, d, hint, `SELECT uid FROM memory `+hint+` WHERE `+
+			strings.Replace(condition, `partition_id = 1`, `partition_id IN (SELECT id FROM partition)`, 1)), "a")
+	}
+	equal(t, db.ByPassageMemory, found(t, d, db.ByPassageMemory, `SELECT m.uid FROM memory m `+db.InOrder+` passage p `+
+		db.ByPassageMemory+` ON p.memory_id = m.id`), "a")
+	for hint, condition := range map[string]string{db.ByActivityStarted: `started_at > 4`,
+		db.ByActivityClient: `user_uid = 'ann' AND client = 'c'`} {
+		equal(t, hint, found(t, d, hint, `SELECT uid FROM activity `+hint+` WHERE `+condition), "a")
+	}
+}
+
+func changesAdded(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	var row int64
+	write(t, d, func(tx db.Tx) (err error) {
+		row, err = addMemory(tx, partition, "a", "{}")
+		return err
+	})
+	_, mark, _ := since(t, d, "", 10)
+	write(t, d, func(tx db.Tx) error { return tx.Changes().Add(row) })
+	changed, next, complete := since(t, d, mark, 10)
+	misses(t, "a change that was added", changed, complete, row)
+	if next == mark {
+		t.Errorf("the mark is the same after a change that was added: got %v, want next other than %v", next, mark)
+	}
+}

@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// Changes is the log that triggers on memory and passage write. Transactions do not commit in the order of their
+// numbers: the log has the number of the transaction of each change, and a mark says which of them were running.
+func (tx *Tx) Changes() db.Changes { return changes{tx} }
+
+type changes struct{ *Tx }
+
+// position is a decoded mark: the changes of all transactions up to the newest that has any, but for those that were
+// running. So two marks are equal if the log is the same.
+type position struct {
+	newest  int64
+	running []int64 // in order, all below newest
+}
+
+func (p position) mark() db.Mark {
+	if p.newest == 0 {
+		return ""
+	}
+	numbers := []string{strconv.FormatInt(p.newest, 10)}
+	for _, xid := range p.running {
+		numbers = append(numbers, strconv.FormatInt(xid, 10))
+	}
+	return db.Mark(strings.Join(numbers, " "))
+}
+
+func parseMark(mark db.Mark) (p position, err error) {
+	for i, field := range strings.Fields(string(mark)) {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return p, fmt.Errorf("postgres: a mark of another engine: %w", err)
+		}
+		if i == 0 {
+			p.newest = n
+		} else {
+			p.running = append(p.running, n)
+		}
+	}
+	return p, nil
+}
+
+func (c changes) Add(memory int64) error {
+	_, err := c.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory)
+	return err
+}
+
+// position returns that of the transaction's snapshot. What the transaction itself wrote is not behind it yet: it
+// counts as running.
+func (c changes) position() (p position, removed int64, err error) {
+	var own int64
+	err = c.QueryRow(`SELECT coalesce((SELECT max(xid)::text::int8 FROM change), 0),
+		(SELECT xid::text::int8 FROM change_floor), coalesce(pg_current_xact_id_if_assigned()::text::int8, 0)`).
+		Scan(&p.newest, &removed, &own)
+	if err != nil {
+		return p, 0, err
+	}
+	p.running, err = db.Column[int64](c, `SELECT x::text::int8 FROM pg_snapshot_xip(pg_current_snapshot()) x
+		WHERE x::text::int8 < ? ORDER BY 1`, p.newest)
+	if own != 0 && own <= p.newest && !slices.Contains(p.running, own) {
+		p.running = append(p.running, own)
+		slices.Sort(p.running)
+	}
+	return p, removed, err
+}
+
+func (c changes) Mark() (db.Mark, error) {
+	p, _, err := c.position()
+	return p.mark(), err
+}
+
+func (c changes) Since(mark db.Mark, limit int) ([]int64, db.Mark, bool, error) {
+	seen, err := parseMark(mark)
+	if err != nil {
+		return nil, mark, false, err
+	}
+	now, removed, err := c.position()
+	if err != nil {
+		return nil, mark, false, err
+	}
+	// Snapshots of one server are in a row: the older one has seen less, or seen more of it running.
+	if now.newest < seen.newest || now.newest == seen.newest && len(now.running) >= len(seen.running) {
+		return nil, mark, true, nil
+	}
+	if removed > seen.newest || len(seen.running) > 0 && removed >= seen.running[0] {
+		return nil, mark, false, nil
+	}
+	memories, err := db.Column[int64](c, `SELECT DISTINCT memory_id FROM change
+		WHERE xid > ?1::text::xid8 OR xid IN (SELECT x::text::xid8 FROM unnest(translate(?2, '[]', '{}')::int8[]) x)
+		LIMIT ?3`, seen.newest, db.List(seen.running), limit+1)
+	if err != nil || len(memories) > limit {
+		return nil, mark, false, err
+	}
+	return memories, now.mark(), true, nil
+}

@@ -1,0 +1,102 @@
+package postgres_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/postgres"
+	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
+)
+
+func TestALostAnswerToACommitIsAnUnknownOutcome(t *testing.T) {
+	proxy := pgtest.NewProxy(t, pgtest.Address(t))
+	d, err := postgres.Open(t.Context(), proxy.Address, db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, c := range []struct {
+		name         string
+		cut          pgtest.Cut
+		class, other error
+		stored       int
+	}{
+		{"the answer is lost", pgtest.AfterCommit, db.ErrOutcomeUnknown, db.ErrUnavailable, 1},
+		{"the commit is lost", pgtest.BeforeCommit, db.ErrOutcomeUnknown, db.ErrUnavailable, 0},
+		{"a statement is lost", pgtest.AtOnce, db.ErrUnavailable, db.ErrOutcomeUnknown, 0},
+	} {
+		runs := 0
+		err := d.Write(t.Context(), func(tx db.Tx) error {
+			runs++
+			proxy.Cut.Store(int32(c.cut))
+			_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1)`, c.name)
+			return err
+		})
+		if !errors.Is(err, c.class) || errors.Is(err, c.other) || runs != 1 {
+			t.Errorf("%s: got %v after %d runs, want %v after 1", c.name, err, runs, c.class)
+		}
+		var rows int
+		if err := d.Read(t.Context(), func(tx db.Tx) error {
+			return tx.QueryRow(`SELECT count(*) FROM setting WHERE key = ?`, c.name).Scan(&rows)
+		}); err != nil {
+			t.Errorf("%s: reading afterwards: got %v, want no error", c.name, err)
+		}
+		if rows != c.stored {
+			t.Errorf("%s: got %d rows, want %d", c.name, rows, c.stored)
+		}
+	}
+}
+
+func TestAWriteWaitsALimitedTimeForALongTransaction(t *testing.T) {
+	address := pgtest.Address(t)
+	one, err := postgres.Open(t.Context(), address, db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer one.Close()
+	other, err := postgres.Open(t.Context(), address, db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetLockTimeout(50 * time.Millisecond)
+	write := func(d *postgres.DB, then func() error) error {
+		return d.Write(t.Context(), func(tx db.Tx) error {
+			_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES ('row', 1)
+				ON CONFLICT (key) DO UPDATE SET value = excluded.value`)
+			return errors.Join(err, then())
+		})
+	}
+	nothing := func() error { return nil }
+	err = write(one, func() error {
+		if err := write(other, nothing); !errors.Is(err, db.ErrBusy) {
+			t.Errorf("a Write of a row that a long transaction holds: got %v, want %v", err, db.ErrBusy)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := write(other, nothing); err != nil {
+		t.Errorf("the same Write afterwards: got %v, want no error", err)
+	}
+}
+
+func TestAnEndOfTheConnectionAtACommitIsAnUnknownOutcome(t *testing.T) {
+	for _, c := range []struct {
+		severity, code string
+		unknown        bool
+	}{
+		{"ERROR", "40001", false}, {"ERROR", "23503", false}, {"ERROR", "40003", true},
+		{"FATAL", "57P01", true}, {"PANIC", "XX000", true},
+	} {
+		err := postgres.Unanswered(&pgconn.PgError{Severity: "?", SeverityUnlocalized: c.severity, Code: c.code})
+		if got := errors.Is(err, db.ErrOutcomeUnknown); got != c.unknown {
+			t.Errorf("%s %s: unknown outcome: got %t, want %t", c.severity, c.code, got, c.unknown)
+		}
+	}
+}

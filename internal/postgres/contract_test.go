@@ -1,0 +1,89 @@
+package postgres_test
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/db/dbtest"
+	"github.com/souvenir-ai/souvenir/internal/postgres"
+	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
+)
+
+func TestPostgresKeepsTheContract(t *testing.T) {
+	pgtest.Server(t)
+	addresses := map[db.DB]string{}
+	open := func(t *testing.T, address string) db.DB {
+		t.Helper()
+		d, err := postgres.Open(t.Context(), address, db.Opening{Readers: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		addresses[d] = address
+		return d
+	}
+	dbtest.Run(t, dbtest.Engine{
+		Open:   func(t *testing.T) db.DB { return open(t, pgtest.Address(t)) },
+		Reopen: func(t *testing.T, closed db.DB) db.DB { return open(t, addresses[closed]) },
+		Second: func(t *testing.T, d db.DB) db.DB { return open(t, addresses[d]) },
+		Flood: func(tx db.Tx, memory int64) error {
+			_, err := tx.Exec(`INSERT INTO change (memory_id) SELECT ?::int8 FROM generate_series(1, 1000)`, memory)
+			return err
+		},
+		Killed: killed,
+	})
+}
+
+// toKill is the variable with the address of the database in which a process writes until it is killed.
+const toKill = "SOUVENIR_TEST_TO_KILL"
+
+func TestWriteUntilKilled(t *testing.T) {
+	address := os.Getenv(toKill)
+	if address == "" {
+		t.Skip("this is the process that another test kills")
+	}
+	d, err := postgres.Open(t.Context(), address, db.Opening{Readers: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Fatal(dbtest.WriteUntilKilled(t.Context(), d, os.Stdout))
+}
+
+// killed lets a process write, and kills it.
+func killed(t *testing.T) (db.DB, io.Reader) {
+	address := pgtest.Address(t)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := exec.CommandContext(t.Context(), program, "-test.run=^TestWriteUntilKilled$")
+	process.Env = append(os.Environ(), toKill+"="+address)
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var printed bytes.Buffer
+	lines := bufio.NewScanner(io.TeeReader(out, &printed))
+	for n := 0; n < 200 && lines.Scan(); n++ {
+	}
+	if err := process.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	for lines.Scan() { // what it had printed before
+	}
+	if err := process.Wait(); err == nil {
+		t.Error("the process ended by itself")
+	}
+	d, err := postgres.Open(t.Context(), address, db.Opening{Readers: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, &printed
+}

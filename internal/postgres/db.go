@@ -1,0 +1,266 @@
+// Package postgres stores everything in a PostgreSQL database, in the schema (search_path) that its address names. It
+// implements package db over pgx.
+//
+// A Write is SERIALIZABLE and runs again when PostgreSQL undoes it (40001, 40P01). After a few times it runs alone:
+// every Write locks the table write_turn in a mode that lets all others in, and such a one in a mode that does not.
+//
+// What it does not do yet: vectors are compared in this program, not by pgvector; there is no LISTEN for changes, which
+// are found by asking; nothing is sharded. Backups are PostgreSQL's own.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// DB is an open database.
+type DB struct {
+	pool       *pgxpool.Pool
+	statements *statements
+	readOnly   bool
+	// lockTimeout is how long a Write waits for a lock that another one holds, such as a long transaction; then it is
+	// ErrBusy.
+	lockTimeout time.Duration
+	log         *slog.Logger
+	name        string
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup
+}
+
+// maxStatements bounds the texts of statements that are kept.
+const maxStatements = 5000
+
+// Open connects to a database and brings its schema up to date.
+func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, &Error{Op: "address", err: errors.New("the address of the database cannot be understood; " +
+			"it looks like postgres://user:password@host:5432/name")} // the driver's error may quote a password
+	}
+	config.MaxConns = max(config.MaxConns, int32(o.Readers)+writers)
+	config.ConnConfig.RuntimeParams["jit"] = "off" // it takes longer than most statements
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = "souvenir"
+	}
+	config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, classify("open", err)
+	}
+	d := &DB{pool: pool, statements: newStatements(maxStatements), readOnly: o.ReadOnly, log: o.Logger,
+		lockTimeout: lockTimeout}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	if err := d.migrate(ctx, o); err != nil {
+		pool.Close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, err
+	}
+	return d, nil
+}
+
+// writers is how many connections there are besides those for reading.
+const writers = 8
+
+// ReadOnly reports whether every Write returns db.ErrReadOnly.
+func (d *DB) ReadOnly() bool { return d.readOnly }
+
+// Close waits for running calls and closes all connections.
+func (d *DB) Close() error {
+	d.mu.Lock()
+	again := d.closed
+	d.closed = true
+	d.mu.Unlock()
+	if !again {
+		d.running.Wait()
+		d.pool.Close()
+	}
+	return nil
+}
+
+// begin counts a call as running.
+func (d *DB) begin() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return db.ErrClosed
+	}
+	d.running.Add(1)
+	return nil
+}
+
+// inside marks the contexts of transactions.
+type inside struct{ d *DB }
+
+// Read runs fn on one snapshot.
+func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
+	return d.read(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", false, fn)
+}
+
+func (d *DB) read(ctx context.Context, begin string, scratch bool, fn func(db.Tx) error) (err error) {
+	if ctx.Value(inside{d}) != nil {
+		return db.ErrNested
+	}
+	if err := d.begin(); err != nil {
+		return err
+	}
+	defer d.running.Done()
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return d.unavailable(ctx, err)
+	}
+	defer conn.Release()
+	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), scratch: scratch}
+	if err := tx.command(begin); err != nil {
+		return err
+	}
+	defer tx.rollback()
+	err = fn(tx)
+	if ctx.Err() != nil && (err == nil || tx.lost != nil) {
+		return ctx.Err()
+	}
+	return err
+}
+
+func (d *DB) unavailable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return classify("connect", err)
+}
+
+// How often, and for how long, a Write runs again; from alone on it runs while no other does.
+const (
+	alone       = 4
+	patience    = 60 * time.Second
+	lockTimeout = 30 * time.Second // for each lock; as long as SQLite waits for another process
+)
+
+// Write runs fn in a serializable transaction, and again if PostgreSQL undoes it for the sake of another.
+func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
+	switch {
+	case ctx.Value(inside{d}) != nil:
+		return db.ErrNested
+	case d.readOnly:
+		return db.ErrReadOnly
+	}
+	if err := d.begin(); err != nil {
+		return err
+	}
+	defer d.running.Done()
+	began := time.Now()
+	for attempt := 0; ; attempt++ {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err, rerun := d.try(ctx, attempt >= alone, fn)
+		if rerun && !again(err) {
+			attempt = alone - 1 // what it met may be of a transaction that its snapshot does not show: look again, alone
+		}
+		if !rerun {
+			return err
+		}
+		if time.Since(began) > patience {
+			return err
+		}
+		d.log.DebugContext(ctx, "a transaction runs again", "attempt", attempt+1, "reason", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(rand.N(time.Millisecond << min(attempt, 6))):
+		}
+	}
+}
+
+// try runs fn once. With rerun, the error does not count.
+func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err error, rerun bool) {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return d.unavailable(ctx, err), false
+	}
+	defer conn.Release()
+	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), writable: true}
+	mode := "ROW EXCLUSIVE"
+	if exclusive {
+		mode = "EXCLUSIVE"
+	}
+	// LOCK takes no snapshot: one that waited for it sees what was committed meanwhile.
+	if err := tx.command(fmt.Sprintf("BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL lock_timeout = %d; "+
+		"LOCK TABLE write_turn IN %s MODE", d.lockTimeout.Milliseconds(), mode)); err != nil {
+		tx.rollback()
+		return err, tx.rerun != nil
+	}
+	defer tx.rollback() // also in a panic
+	err = fn(tx)
+	switch {
+	case tx.rerun != nil:
+		return tx.rerun, true
+	case ctx.Err() != nil:
+		return ctx.Err(), false
+	case err != nil:
+		return err, tx.violated && !exclusive
+	case tx.lost != nil:
+		return tx.lost, false
+	}
+	if err := tx.commit(); err != nil {
+		return err, tx.rerun != nil
+	}
+	return nil, false
+}
+
+// commit makes the work durable. It waits for the answer even if the context ends: without it, the outcome is
+// unknown.
+func (tx *Tx) commit() error {
+	tx.ctx = context.WithoutCancel(tx.ctx)
+	if tx.conn.IsClosed() {
+		return tx.failed("commit", net.ErrClosed)
+	}
+	if _, err := tx.conn.PgConn().Exec(tx.ctx, "COMMIT").ReadAll(); err != nil {
+		return tx.failed("commit", unanswered(err))
+	}
+	tx.over = true
+	return nil
+}
+
+// command runs statements that begin or end a transaction.
+func (tx *Tx) command(text string) error {
+	_, err := tx.conn.PgConn().Exec(tx.ctx, text).ReadAll()
+	return tx.failed("transaction", err)
+}
+
+// rollback ends a transaction that is not committed. A connection that does not answer is closed, which ends it, too.
+func (tx *Tx) rollback() {
+	if tx.over {
+		return
+	}
+	tx.over = true
+	if tx.conn.IsClosed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tx.ctx), 5*time.Second)
+	defer cancel()
+	if _, err := tx.conn.PgConn().Exec(ctx, "ROLLBACK").ReadAll(); err != nil {
+		_ = tx.conn.Close(ctx)
+	}
+}
+
+// Upkeep returns the database itself.
+func (d *DB) Upkeep() db.Upkeep { return d }

@@ -1,0 +1,152 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// The numbers are those of SQLite's migrations, so that one number means the same tables in both. The first one makes
+// the schema as it was when this engine began. A number may have several files, which run in order.
+//
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// migration is a file.
+type migration struct {
+	number    int
+	name, sql string
+}
+
+var migrationName = regexp.MustCompile(`^migrations/(\d{4})_(?:\d_)?(\w+)\.sql$`)
+
+func loadMigrations() ([]migration, error) {
+	names, err := fs.Glob(migrations, "migrations/*.sql") // sorted
+	if err != nil {
+		return nil, err
+	}
+	var all []migration
+	for _, name := range names {
+		m := migrationName.FindStringSubmatch(name)
+		if m == nil {
+			return nil, fmt.Errorf("postgres: migration %q is not named NNNN_name.sql", name)
+		}
+		sql, err := fs.ReadFile(migrations, name)
+		if err != nil {
+			return nil, err
+		}
+		number, _ := strconv.Atoi(m[1])
+		all = append(all, migration{number: number, name: m[2], sql: string(sql)})
+	}
+	return all, nil
+}
+
+// migrating is the key of the lock under which one process at a time changes the schema.
+const migrating = 0x5375766e
+
+// migrate makes the schema, or brings it up to date, in one transaction.
+func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
+	steps, err := loadMigrations()
+	if err != nil {
+		return err
+	}
+	latest := steps[len(steps)-1].number
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return classify("open", err)
+	}
+	defer conn.Release()
+	var server, schema string
+	var version int
+	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), coalesce(current_schema(), '')`).
+		Scan(&server, &schema)
+	if err != nil {
+		return classify("open", err)
+	}
+	d.name = "PostgreSQL " + strings.Fields(server + " ")[0]
+	if schema == "" {
+		return &Error{Op: "open", err: errors.New("the schema of the address (search_path) does not exist; create it")}
+	}
+	if version, err = schemaVersion(ctx, conn.Conn()); err != nil || version == latest {
+		return err
+	}
+	switch {
+	case version > latest:
+		return newer(version, latest)
+	case d.readOnly:
+		return &Error{Op: "open", kind: db.ErrOlder,
+			err: fmt.Errorf("the schema has version %d, and a read-only store needs %d", version, latest)}
+	}
+	tx := &Tx{d: d, conn: conn.Conn(), ctx: ctx, writable: true}
+	if err := tx.command(fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d)", migrating)); err != nil {
+		return err
+	}
+	defer tx.rollback()
+	if version, err = schemaVersion(ctx, conn.Conn()); err != nil { // another process may have been faster
+		return err
+	}
+	if version > latest {
+		return newer(version, latest)
+	}
+	if version == 0 {
+		if err := tx.ExecScript(`CREATE TABLE schema_version (version bigint NOT NULL);
+			INSERT INTO schema_version (version) VALUES (0)`); err != nil {
+			return err
+		}
+	}
+	for _, m := range steps {
+		if m.number <= version {
+			continue
+		}
+		if err := tx.ExecScript(m.sql); err != nil {
+			return fmt.Errorf("postgres: migration %04d_%s: %w", m.number, m.name, foreign(err))
+		}
+		if fill := o.Fill[m.name]; fill != nil {
+			if err := fill(tx); err != nil {
+				return fmt.Errorf("postgres: migration %04d_%s: %w", m.number, m.name, err)
+			}
+		}
+	}
+	if _, err := tx.Exec(`UPDATE schema_version SET version = ?`, latest); err != nil {
+		return err
+	}
+	if err := tx.commit(); err != nil {
+		return err
+	}
+	d.log.InfoContext(ctx, "schema migrated", "schema", schema, "from", version, "to", latest)
+	return nil
+}
+
+// schemaVersion returns the number of the schema, 0 for none.
+func schemaVersion(ctx context.Context, conn *pgx.Conn) (version int, err error) {
+	var known bool
+	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema()
+		AND tablename = 'schema_version')`).Scan(&known)
+	if err == nil && known {
+		err = conn.QueryRow(ctx, `SELECT version FROM schema_version`).Scan(&version)
+	}
+	return version, classify("open", err)
+}
+
+func newer(version, latest int) error {
+	return &Error{Op: "open", kind: db.ErrNewer,
+		err: fmt.Errorf("the schema has version %d, this program knows up to %d; use a newer program", version, latest)}
+}
+
+// foreign says that a schema holds tables of another program.
+func foreign(err error) error {
+	var e *Error
+	if errors.As(err, &e) && e.Code == codeDuplicate {
+		e.kind = db.ErrForeign
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+package pgtest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"testing"
+)
+
+// Cut is what a [Proxy] does at the next COMMIT: it closes the connection.
+type Cut int32
+
+// The moments at which a connection is closed.
+const (
+	Never        Cut = iota
+	BeforeCommit     // the server does not get the COMMIT
+	AfterCommit      // the server has answered; the client does not get the answer
+	AtOnce           // at the next message of the client, whatever it is
+)
+
+// Proxy passes on connections to the server, until it is to cut one.
+type Proxy struct {
+	Address string // of the same database, through the proxy
+	Cut     atomic.Int32
+}
+
+// NewProxy starts a proxy on the way to a database. It ends with the test.
+func NewProxy(t testing.TB, address string) *Proxy {
+	t.Helper()
+	through, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := through.Host
+	var config net.ListenConfig
+	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	through.Host = listener.Addr().String()
+	p := &Proxy{Address: through.String()}
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go p.pass(context.WithoutCancel(t.Context()), client, server)
+		}
+	}()
+	return p
+}
+
+// pass connects a client with the server until one of them ends, or the connection is cut.
+func (p *Proxy) pass(ctx context.Context, client net.Conn, address string) {
+	defer func() { _ = client.Close() }()
+	var dialer net.Dialer
+	server, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	var swallow atomic.Bool
+	go func() {
+		defer func() { _ = client.Close() }()
+		answer := make([]byte, 1<<16)
+		for {
+			n, err := server.Read(answer)
+			if err != nil || swallow.Load() {
+				return
+			}
+			if _, err := client.Write(answer[:n]); err != nil {
+				return
+			}
+		}
+	}()
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := client.Read(buffer)
+		if err != nil {
+			return
+		}
+		commits := bytes.Contains(buffer[:n], []byte("COMMIT\x00"))
+		switch cut := Cut(p.Cut.Load()); {
+		case cut == AtOnce, cut == BeforeCommit && commits:
+			p.Cut.Store(int32(Never))
+			return
+		case cut == AfterCommit && commits:
+			p.Cut.Store(int32(Never))
+			swallow.Store(true)
+			if _, err := server.Write(buffer[:n]); err == nil {
+				_, _ = io.Copy(io.Discard, client) // until the answer is there, and closes the client's side
+			}
+			return
+		}
+		if _, err := server.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// spelling is PostgreSQL's text for each text of package db that it spells otherwise.
+var spelling = []string{
+	db.InOrder, `JOIN`,
+	db.ListOf, `list_of`,
+	db.Within, `strpos`,
+	db.Key, `EXISTS (SELECT 1 FROM values_of(m.metadata) e WHERE e.key = ? AND `,
+	db.KeyIsText, `e.kind = 'string'`,
+	db.KeyIsNumber, `e.kind IN ('number', 'boolean')`,
+	db.KeyIsSet, `(coalesce(jsonb_typeof(json_of(m.metadata) -> ?), 'null') <> 'null')`,
+	db.OwnRows, `SELECT m.partition_id, k.key, k.value, m.id FROM memory m CROSS JOIN LATERAL own_of(m.metadata) k
+		WHERE octet_length(m.metadata) <= least(?, 2000)`,
+	db.OwnLong, `m.metadata <> '{}' AND octet_length(m.metadata) > least(?, 2000)`,
+	db.OwnOfLong, `'{"long": true}'::jsonb`,
+	db.OwnIsText, `jsonb_typeof(o.value) = 'string'`,
+	db.OwnIsNumber, `jsonb_typeof(o.value) = 'number'`,
+	db.Scalar, `to_jsonb(?)`,
+	db.Module, `module_of(metadata)`,
+	db.SameContent, `octet_length(content) = octet_length(?1) AND right(content, 16) = right(?1, 16) AND content = ?1`,
+	db.SliceOf, `bytes_of(`,
+	db.SliceAt, `, `,
+
+	db.ByUpdated, ``,
+	db.ByCreated, ``,
+	db.ByEvent, ``,
+	db.ByDoDont, ``,
+	db.ByModule, ``,
+	db.ByUID, ``,
+	db.ByPassageMemory, ``,
+	db.ByActivityStarted, ``,
+	db.ByActivityClient, ``,
+
+	db.Integers, integers(`?`),
+	db.Integers1, integers(`?1`),
+	db.Integers2, integers(`?2`),
+	db.Texts, texts(`?`),
+	db.Texts1, texts(`?1`),
+	db.Values, `(SELECT v.value FROM jsonb_array_elements(list_json(?)) v)`,
+	db.Numbered, numbered(`?`),
+	db.Numbered1, numbered(`?1`),
+	db.Numbered2, numbered(`?2`),
+	db.Numbered3, numbered(`?3`),
+	db.Numbered4, numbered(`?4`),
+}
+
+// A list of integers in JSON is one of PostgreSQL's but for its brackets.
+func integers(parameter string) string {
+	return `(SELECT unnest(translate(` + parameter + `, '[]', '{}')::int8[]))`
+}
+
+func texts(parameter string) string {
+	return `(SELECT e COLLATE "C" FROM jsonb_array_elements_text(list_json(` + parameter + `)) e)`
+}
+
+func numbered(parameter string) string {
+	return `(SELECT place - 1 AS key, value FROM unnest(translate(` + parameter +
+		`, '[]', '{}')::int8[]) WITH ORDINALITY AS list (value, place))`
+}
+
+// statements translates statements. A parameter has the type of its argument: PostgreSQL would take that of what it is
+// compared with, and a literal 0 has 32 bits. So there is a text for each combination of types, and NULL is a literal.
+type statements struct {
+	dialect *db.Dialect
+	most    int
+
+	mu   sync.RWMutex
+	done map[string]statement
+}
+
+// statement is a text, and which argument each of its parameters is.
+type statement struct {
+	text string
+	args []int
+	kind kind
+}
+
+// kind is what a statement does, as far as its transaction must know.
+type kind int
+
+const (
+	reads   kind = iota // SELECT, WITH, VALUES
+	writes              // INSERT, UPDATE, DELETE: it may fail where the transaction goes on
+	manages             // savepoints
+	other
+)
+
+func newStatements(most int) *statements {
+	return &statements{dialect: db.NewDialect(most, spelling...), most: most, done: map[string]statement{}}
+}
+
+// boolean is an argument that is a boolean, or 1 and 0 where an integer is asked for.
+type boolean bool
+
+// Int64Value implements pgtype.Int64Valuer.
+func (b boolean) Int64Value() (pgtype.Int8, error) {
+	if b {
+		return pgtype.Int8{Int64: 1, Valid: true}, nil
+	}
+	return pgtype.Int8{Valid: true}, nil
+}
+
+// BoolValue implements pgtype.BoolValuer.
+func (b boolean) BoolValue() (pgtype.Bool, error) {
+	return pgtype.Bool{Bool: bool(b), Valid: true}, nil
+}
+
+// bind returns the text and the arguments of a statement for the driver.
+func (s *statements) bind(query string, args []any) (statement, []any, error) {
+	values := make([]any, len(args))
+	types := make([]byte, len(args))
+	for i, arg := range args {
+		if isBoolean(arg) {
+			v, _, err := db.ToValue(arg)
+			if err != nil {
+				return statement{}, nil, err
+			}
+			values[i], types[i] = boolean(v == int64(1)), 'b'
+			continue
+		}
+		v, _, err := db.ToValue(arg)
+		if err != nil {
+			return statement{}, nil, fmt.Errorf("postgres: argument %d: %w", i+1, err)
+		}
+		values[i] = v
+		switch v := v.(type) {
+		case nil:
+			types[i] = 'n'
+		case int64:
+			types[i] = 'i'
+		case float64:
+			types[i] = 'f'
+		case string:
+			if types[i] = 't'; !storable(v) {
+				if kindOf(query) == writes {
+					return statement{}, nil, &Error{Op: "exec", kind: db.ErrConstraint,
+						err: fmt.Errorf("argument %d is not UTF-8, or has U+0000: %.100q", i+1, v)}
+				}
+				types[i] = 'n' // no stored text equals it
+			}
+		default:
+			types[i] = 'x'
+		}
+	}
+	st, err := s.translate(query, string(types))
+	if err != nil {
+		return statement{}, nil, err
+	}
+	bound := make([]any, len(st.args))
+	for i, n := range st.args {
+		bound[i] = values[n]
+	}
+	return st, bound, nil
+}
+
+// storable reports whether PostgreSQL stores a text.
+func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
+
+func isBoolean(arg any) bool {
+	switch b := arg.(type) {
+	case bool:
+		return true
+	case *bool:
+		return b != nil
+	}
+	return false
+}
+
+var casts = map[byte]string{'i': `::int8`, 'f': `::float8`, 't': `::text COLLATE "C"`, 'x': `::bytea`, 'b': ``}
+
+func (s *statements) translate(query, types string) (statement, error) {
+	key := types + " " + query
+	s.mu.RLock()
+	st, ok := s.done[key]
+	s.mu.RUnlock()
+	if ok {
+		return st, nil
+	}
+	st, err := withParameters(s.dialect.Translate(query), types)
+	if err != nil {
+		return st, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.done) >= s.most {
+		clear(s.done)
+	}
+	s.done[key] = st
+	return st, nil
+}
+
+// withParameters writes $1 for ?, or ?1, with the types of the arguments.
+func withParameters(query, types string) (statement, error) {
+	st := statement{kind: kindOf(query)}
+	var text strings.Builder
+	places := map[int]int{} // argument -> parameter
+	highest := 0
+	for i := 0; i < len(query); i++ {
+		c := query[i]
+		if end := skipped(query, i); end > i {
+			text.WriteString(query[i:end])
+			i = end - 1
+			continue
+		}
+		if c != '?' {
+			text.WriteByte(c)
+			continue
+		}
+		end := i + 1
+		for end < len(query) && '0' <= query[end] && query[end] <= '9' {
+			end++
+		}
+		n := highest + 1
+		if end > i+1 {
+			n, _ = strconv.Atoi(query[i+1 : end])
+		}
+		i = end - 1
+		highest = max(highest, n)
+		if n < 1 || n > len(types) {
+			return st, fmt.Errorf("postgres: the statement has a parameter %d, and %d arguments: %w", n, len(types), errTooFew)
+		}
+		if types[n-1] == 'n' {
+			text.WriteString(`NULL`)
+			continue
+		}
+		if places[n] == 0 {
+			st.args = append(st.args, n-1)
+			places[n] = len(st.args)
+		}
+		cast := casts[types[n-1]]
+		if cast == "" {
+			fmt.Fprintf(&text, "$%d", places[n])
+		} else {
+			fmt.Fprintf(&text, "($%d%s)", places[n], cast)
+		}
+	}
+	st.text = text.String()
+	return st, nil
+}
+
+var errTooFew = errors.New("too few arguments")
+
+// skipped returns the end of a text in quotes or of a comment that begins at i; i if none does.
+func skipped(query string, i int) int {
+	rest := query[i:]
+	switch {
+	case rest[0] == '\'' || rest[0] == '"':
+		if end := strings.IndexByte(rest[1:], rest[0]); end >= 0 {
+			return i + end + 2 // a doubled quote begins another one
+		}
+		return len(query)
+	case strings.HasPrefix(rest, "--"):
+		if end := strings.IndexByte(rest, '\n'); end >= 0 {
+			return i + end
+		}
+		return len(query)
+	}
+	return i
+}
+
+func kindOf(query string) kind {
+	word, _, _ := strings.Cut(strings.TrimLeft(query, " \t\n("), " ")
+	switch word, _, _ = strings.Cut(word, "\n"); strings.ToUpper(word) {
+	case "SELECT", "WITH", "VALUES":
+		return reads
+	case "INSERT", "UPDATE", "DELETE":
+		return writes
+	case "SAVEPOINT", "ROLLBACK", "RELEASE":
+		return manages
+	}
+	return other
+}

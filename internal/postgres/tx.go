@@ -1,0 +1,216 @@
+package postgres
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// Tx is a transaction, valid until the function that received it returns. Only one goroutine may use it at a time.
+type Tx struct {
+	d        *DB
+	conn     *pgx.Conn
+	ctx      context.Context
+	writable bool
+	scratch  bool // it may make temporary tables
+	over     bool
+	lost     error // PostgreSQL has given the transaction up; the reason
+	rerun    error // it has to run again; the reason
+	violated bool  // a statement violated a constraint, maybe by what the snapshot does not show
+	cursors  int
+}
+
+// Context returns the context of the Read or Write that the transaction belongs to.
+func (tx *Tx) Context() context.Context { return tx.ctx }
+
+// Writable reports whether the transaction may write.
+func (tx *Tx) Writable() bool { return tx.writable }
+
+// Hashes reports that no hashes of rows are kept: PostgreSQL has checksums of its pages.
+func (tx *Tx) Hashes() bool { return false }
+
+// Exec runs one statement.
+func (tx *Tx) Exec(query string, args ...any) (db.Result, error) {
+	st, bound, err := tx.prepare(query, args)
+	if err != nil {
+		return db.Result{}, err
+	}
+	var result db.Result
+	_, err = tx.runInto(st, bound, 0, &result)
+	return result, err
+}
+
+// ExecScript runs several statements, separated by semicolons, without arguments.
+func (tx *Tx) ExecScript(script string) error {
+	if err := tx.usable(); err != nil {
+		return err
+	}
+	_, err := tx.conn.PgConn().Exec(tx.ctx, script).ReadAll()
+	return tx.failed("script", err)
+}
+
+// Query runs one statement that returns rows. A SELECT has a cursor, which reads rows in portions.
+func (tx *Tx) Query(query string, args ...any) (db.Rows, error) {
+	st, bound, err := tx.prepare(query, args)
+	if err != nil {
+		return nil, err
+	}
+	if st.kind != reads {
+		rows, err := tx.run(st, bound, 0)
+		if err != nil {
+			return nil, err
+		}
+		return &Rows{tx: tx, rows: rows}, nil
+	}
+	tx.cursors++
+	name := fmt.Sprintf("rows_%d", tx.cursors)
+	st.text, st.kind = fmt.Sprintf("DECLARE %s NO SCROLL CURSOR FOR %s", name, st.text), other
+	if _, err := tx.run(st, bound, 0); err != nil {
+		return nil, err
+	}
+	r := &Rows{tx: tx, cursor: name}
+	return r, nil
+}
+
+// QueryRow runs one statement for its first row.
+func (tx *Tx) QueryRow(query string, args ...any) db.Row {
+	st, bound, err := tx.prepare(query, args)
+	if err != nil {
+		return row{err: err}
+	}
+	rows, err := tx.run(st, bound, 1)
+	return row{rows: rows, err: err}
+}
+
+// Each runs a query, and calls fn for each of its rows once all of them are read.
+func (tx *Tx) Each(fn func(db.Rows) error, query string, args ...any) error {
+	st, bound, err := tx.prepare(query, args)
+	if err != nil {
+		return err
+	}
+	all, err := tx.run(st, bound, 0)
+	if err != nil {
+		return err
+	}
+	rows := &Rows{tx: tx, rows: all}
+	for rows.Next() {
+		if err := fn(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// prepare checks that the transaction can go on, and translates a statement.
+func (tx *Tx) prepare(query string, args []any) (statement, []any, error) {
+	undoes := strings.HasPrefix(query, "ROLLBACK TO ")
+	if err := tx.usable(); err != nil && (!undoes || tx.over || tx.rerun != nil) {
+		return statement{}, nil, err
+	}
+	st, bound, err := tx.d.statements.bind(query, args)
+	if err == nil && st.kind == writes && !tx.writable && !tx.scratch {
+		err = &Error{Op: "exec", kind: db.ErrReadOnly, err: errors.New("a Read does not write")}
+	}
+	return st, bound, err
+}
+
+// usable is called before each statement.
+func (tx *Tx) usable() error {
+	switch {
+	case tx.over:
+		return db.ErrTxDone
+	case tx.rerun != nil:
+		return tx.rerun
+	case tx.ctx.Err() != nil:
+		return tx.ctx.Err()
+	}
+	return tx.lost
+}
+
+// run runs a statement, and returns its rows: at most most of them if most is not 0.
+func (tx *Tx) run(st statement, args []any, most int) ([][]driver.Value, error) {
+	return tx.runInto(st, args, most, nil)
+}
+
+// guard is the savepoint around each statement that writes, so that one that fails leaves the transaction usable. It
+// travels with the statement, and takes no answer of its own.
+const guard = "guard"
+
+func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([][]driver.Value, error) {
+	if st.kind != writes {
+		rows, err := tx.conn.Query(tx.ctx, st.text, args...)
+		if err != nil {
+			return nil, tx.failed("query", err)
+		}
+		all, err := collect(rows, most)
+		if err == nil && result != nil {
+			result.RowsAffected = rows.CommandTag().RowsAffected()
+		}
+		if err == nil && st.kind == manages {
+			tx.lost = nil
+		}
+		return all, tx.failed("query", err)
+	}
+	batch := &pgx.Batch{}
+	batch.Queue("SAVEPOINT " + guard)
+	batch.Queue(st.text, args...)
+	batch.Queue("RELEASE " + guard)
+	answers := tx.conn.SendBatch(tx.ctx, batch)
+	guarded, all, err := tx.answered(answers, most, result)
+	closed := answers.Close()
+	if err == nil {
+		return all, tx.failed("exec", closed)
+	}
+	err = tx.failed("exec", err)
+	tx.violated = tx.violated || errors.Is(err, db.ErrUnique) || errors.Is(err, db.ErrForeignKey)
+	if guarded && tx.rerun == nil && tx.ctx.Err() == nil && !tx.conn.IsClosed() {
+		if _, undo := tx.conn.Exec(tx.ctx, "ROLLBACK TO "+guard); undo != nil {
+			return nil, errors.Join(err, tx.failed("exec", undo))
+		}
+		tx.lost = nil
+	}
+	return nil, err
+}
+
+// answered reads the answers to a statement within its savepoint. guarded: the savepoint was made.
+func (tx *Tx) answered(answers pgx.BatchResults, most int, result *db.Result) (guarded bool, all [][]driver.Value,
+	err error) {
+	if _, err := answers.Exec(); err != nil {
+		return false, nil, err
+	}
+	rows, err := answers.Query()
+	if err != nil {
+		return true, nil, err
+	}
+	if all, err = collect(rows, most); err != nil {
+		return true, nil, err
+	}
+	if result != nil {
+		result.RowsAffected = rows.CommandTag().RowsAffected()
+	}
+	_, err = answers.Exec()
+	return true, all, err
+}
+
+// failed classifies the error of a statement, and remembers what it means for the transaction.
+func (tx *Tx) failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ended := tx.ctx.Err(); ended != nil {
+		tx.lost = ended
+		return ended
+	}
+	err = classify(op, err)
+	if again(err) {
+		tx.rerun = err
+	}
+	tx.lost = err
+	return err
+}

@@ -1,0 +1,104 @@
+package postgres
+
+import (
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// Words is full text in tables of the schema: the terms of each passage (passage_text), and for each term its passages
+// (passage_term), which a trigger keeps. A term of a partition is a range of its key.
+func (tx *Tx) Words() db.Words { return words{tx} }
+
+type words struct{ *Tx }
+
+func (w words) Put(passage int64, content, tags string) error {
+	length := len(strings.Fields(content)) + len(strings.Fields(tags))
+	_, err := w.Exec(`INSERT INTO passage_text (id, content, tags, length) VALUES (?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET content = excluded.content, tags = excluded.tags, length = excluded.length`,
+		passage, content, tags, length)
+	return err
+}
+
+func (w words) Drop(passages ...int64) error {
+	if len(passages) == 0 {
+		return w.usable()
+	}
+	_, err := w.Exec(`DELETE FROM passage_text WHERE id IN `+db.Integers, db.List(passages))
+	return err
+}
+
+func (w words) Clear() error {
+	_, err := w.Exec(`DELETE FROM passage_text`)
+	return err
+}
+
+// Tidy has nothing to do: dropped terms are rows that PostgreSQL removes by itself.
+func (w words) Tidy(bool) (more bool, err error) { return false, w.usable() }
+
+// matching is the condition that a row of passage_term is of one of the terms, in a range of passages.
+const matching = `t.term IN (SELECT terms_of(e, '') FROM jsonb_array_elements_text(list_json(?1)) e)
+	AND t.passage_id BETWEEN ?2 AND ?3`
+
+// sought returns the argument for terms; ones that no text can have are left out.
+func sought(terms []string) string {
+	var possible []string
+	for _, term := range terms {
+		if term != "" && !strings.ContainsAny(term, "\x00 ") {
+			possible = append(possible, term)
+		}
+	}
+	return db.List(possible)
+}
+
+func (w words) Count(in db.Range, terms []string) (n int, err error) {
+	err = w.QueryRow(`SELECT count(DISTINCT t.passage_id) FROM passage_term t WHERE `+matching,
+		sought(terms), in.First, in.Last).Scan(&n)
+	return n, err
+}
+
+func (w words) CountMemories(in db.Range, terms []string, limit int) (n int, err error) {
+	err = w.QueryRow(`SELECT count(*) FROM (SELECT DISTINCT p.memory_id FROM passage_term t
+		JOIN passage p ON p.id = t.passage_id WHERE `+matching+` LIMIT ?4) m`,
+		sought(terms), in.First, in.Last, limit).Scan(&n)
+	return n, err
+}
+
+// Best ranks by BM25, with the parameters of SQLite's FTS5 and the statistics of the range alone: k1 = 1.2, b = 0.75.
+func (w words) Best(in db.Range, terms []string, limit int) ([]int64, error) {
+	return db.Column[int64](w, `WITH found AS MATERIALIZED (
+			SELECT t.term, t.passage_id, t.times FROM passage_term t WHERE `+matching+`),
+		whole AS MATERIALIZED (
+			SELECT count(*) AS passages, greatest(avg(length), 1)::float8 AS length FROM passage_text
+			WHERE id BETWEEN ?2 AND ?3),
+		rarity AS (
+			SELECT f.term, greatest(ln((w.passages - count(*) + 0.5) / (count(*) + 0.5)), 0.000001)::float8 AS idf
+			FROM found f JOIN whole w ON true GROUP BY f.term, w.passages)
+		SELECT f.passage_id FROM found f JOIN rarity r ON r.term = f.term JOIN passage_text x ON x.id = f.passage_id
+			JOIN whole w ON true
+		GROUP BY f.passage_id
+		ORDER BY sum(r.idf * f.times * 2.2 / (f.times + 1.2 * (0.25 + 0.75 * x.length / w.length))) DESC, f.passage_id
+		LIMIT ?4`, sought(terms), in.First, in.Last, limit)
+}
+
+func (w words) Passages() ([]int64, error) {
+	return db.Column[int64](w, `SELECT id FROM passage_text`)
+}
+
+func (w words) Occurrences(fn func(passage int64, column string, offset int, term string) error) error {
+	return db.Stream(w.Tx, func(row db.Rows) error {
+		var id int64
+		var content, tags string
+		if err := row.Scan(&id, &content, &tags); err != nil {
+			return err
+		}
+		for _, column := range []struct{ name, terms string }{{"content", content}, {"tags", tags}} {
+			for offset, term := range strings.Fields(column.terms) {
+				if err := fn(id, column.name, offset, term); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}, `SELECT id, content, tags FROM passage_text`)
+}

@@ -1,0 +1,413 @@
+package souvenir
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/turns"
+)
+
+// memoryWriter writes memories for a view within one transaction: it finds and creates their places, and keeps to
+// the quotas.
+type memoryWriter struct {
+	*kernel.Writer
+	store     *Store
+	places    map[placeName]*kernel.Place
+	targets   map[ProjectRef]projectTarget // by their reference
+	grown     map[int64]bool               // partitions that hold more than before
+	restoring bool                         // the memories come from the trash
+}
+
+func (s *Store) newWriter(tx db.Tx, v viewer) (*memoryWriter, error) {
+	rows, err := kernel.NewWriter(tx, v, s.profile, s.embedder.Model())
+	return &memoryWriter{Writer: rows, store: s, places: map[placeName]*kernel.Place{},
+		targets: map[ProjectRef]projectTarget{}}, err
+}
+
+// flush writes the counts held in memory, and refuses a write that exceeds a quota. It must be called before the
+// transaction ends.
+func (w *memoryWriter) flush() error {
+	if err := w.checkQuota(); err != nil {
+		return err
+	}
+	return w.Writer.Flush()
+}
+
+// add stores one memory.
+func (w *memoryWriter) add(d *kernel.Draft) (Stored, error) {
+	if d.RuleType != "" {
+		return w.addRule(d)
+	}
+	if d.IfAbsent {
+		return w.addIfAbsent(d)
+	}
+	if d.Key != "" {
+		at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+		if err == nil {
+			err = w.checkKeyFree(at, d.Key)
+		}
+		if err != nil {
+			return Stored{}, err
+		}
+	}
+	return w.insert(d)
+}
+
+// addIfAbsent stores a memory unless its place has one with its content.
+func (w *memoryWriter) addIfAbsent(d *kernel.Draft) (Stored, error) {
+	at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+	if err != nil {
+		return Stored{}, err
+	}
+	row, err := kernel.SameContent(w.Tx, w.Viewer, at.Partition, d.Content)
+	if err != nil {
+		return Stored{}, err
+	}
+	if row == 0 {
+		if d.Stored {
+			return Stored{}, errNotStored
+		}
+		added, err := w.insert(d)
+		added.Effect = EffectAdded
+		return added, err
+	}
+	found, err := w.store.loadRows(w.Tx, w.Viewer, []int64{row})
+	if err == nil && len(found) == 0 {
+		err = damaged(errNotStored, "the memory with this content")
+	}
+	if err != nil {
+		return Stored{}, err
+	}
+	indexed, err := w.indexed(row)
+	return Stored{Memory: found[0].Memory, Indexed: indexed, Effect: EffectUnchanged}, err
+}
+
+// errNotStored ends a write whose content must be embedded after all.
+var errNotStored = errors.New("the content under this key has changed meanwhile")
+
+// put stores a memory under its key, or brings the one that has it to this state.
+func (w *memoryWriter) put(d *kernel.Draft) (Stored, error) {
+	at, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+	if err != nil {
+		return Stored{}, err
+	}
+	if err := kernel.FreeKey(w.Tx, w.Viewer, at.Partition, d.Key); err != nil {
+		return Stored{}, err
+	}
+	row, err := kernel.KeyHolder(w.Tx, at.Partition, d.Key)
+	if err != nil {
+		return Stored{}, err
+	}
+	if row == 0 {
+		if d.Stored {
+			return Stored{}, errNotStored
+		}
+		added, err := w.insert(d)
+		added.Effect = EffectAdded
+		return added, err
+	}
+	found, err := w.store.loadRows(w.Tx, w.Viewer, []int64{row})
+	if err != nil {
+		return Stored{}, err
+	}
+	if len(found) == 0 {
+		return Stored{}, damaged(errNotStored, "the memory with the key %s", show(d.Key))
+	}
+	before := found[0]
+	content, err := w.contentOver(before, d)
+	if err != nil {
+		return Stored{}, err
+	}
+	after := before
+	after.Content, after.EventTime, after.times = d.Content, time.Time{}, d.Times
+	if d.EventTime != nil {
+		after.EventTime = kernel.ToTime(*d.EventTime)
+	}
+	a := d.Attributes
+	a.ProjectID, a.ProjectName = before.ProjectID, before.ProjectName
+	after.setAttributes(a)
+	stored, err := w.update(before, after, content)
+	stored.Effect = EffectUnchanged
+	if stored.Revision != before.Revision {
+		stored.Effect = EffectUpdated
+	}
+	w.addProjectWarnings(&stored, d.ProjectID, d.ProjectName)
+	return stored, err
+}
+
+// checkKeyFree refuses a key that a memory of the place has.
+func (w *memoryWriter) checkKeyFree(at *kernel.Place, key string) error {
+	if err := kernel.FreeKey(w.Tx, w.Viewer, at.Partition, key); err != nil {
+		return err
+	}
+	holder, err := kernel.KeyHolder(w.Tx, at.Partition, key)
+	if err != nil || holder == 0 {
+		return err
+	}
+	found, err := w.store.loadRows(w.Tx, w.Viewer, []int64{holder})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return newError(KindConflict, "key", "{} %s is the key of memory %s there already; PutMemory changes that one",
+		show(key), show(found[0].ID))
+}
+
+// insert creates a memory and its dependent rows.
+func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
+	place, err := w.place(d.Collection, d.ProjectID, d.ProjectName)
+	if err != nil {
+		return Stored{}, err
+	}
+	if err := w.checkIdentityMemory(storedMemory{Memory: Memory{EventType: d.EventType}}, place); err != nil {
+		return Stored{}, err
+	}
+	now := w.store.now()
+	created := now
+	if d.Created != nil {
+		created = *d.Created
+	}
+	m := Memory{
+		ID: w.store.newID(), Key: d.Key, Collection: d.Collection, Owner: place.OwnerID, Content: d.Content,
+		EventType: d.EventType, State: d.State, ProjectID: place.ProjectID, ProjectName: place.ProjectName,
+		Importance: Importance(d.Importance), Classification: Classification(d.Classification),
+		RuleType: RuleType(d.RuleType),
+		Tags:     d.Tags, Related: d.Related, Metadata: kernel.OrEmpty(d.Own),
+		Revision: 1, CreatedAt: kernel.ToTime(created), UpdatedAt: kernel.ToTime(max(now, created)), SharedBy: place.SharedBy,
+	}
+	if d.EventTime != nil {
+		m.EventTime = kernel.ToTime(*d.EventTime)
+	}
+	if d.Times.Supersedes, err = w.superseded(d.Times.Supersedes, "", place); err != nil {
+		return Stored{}, err
+	}
+	shown := storedMemory{Memory: m, times: d.Times}
+	shown.setTimes()
+	m = shown.Memory
+	metadata, err := json.Marshal(m.Metadata)
+	if err != nil {
+		return Stored{}, err
+	}
+	row, err := db.Insert(w.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance,
+		classification, rule_type,
+			key, event_time, expires_at, valid_from, valid_until, supersedes, metadata, revision, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
+		m.ID, place.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(string(m.Importance)),
+		db.OrNull(string(m.Classification)),
+		db.OrNull(string(m.RuleType)), db.OrNull(m.Key), d.EventTime, d.Times.Expires, d.Times.From,
+		d.Times.Until, db.OrNull(d.Times.Supersedes), string(metadata), created, max(now, created))
+	if err != nil {
+		return Stored{}, err
+	}
+	w.grow(place.Partition)
+	if m.RuleType != "" {
+		if err := kernel.KeepRule(w.Tx, row); err != nil {
+			return Stored{}, err
+		}
+	}
+	if err := w.AddTags(row, m.Tags); err != nil {
+		return Stored{}, err
+	}
+	if err := w.AddLinks(row, m.Related); err != nil {
+		return Stored{}, err
+	}
+	turn := turns.Memory{Content: m.Content, EventType: m.EventType, Metadata: m.Metadata, InProject: place.Project != 0,
+		EventTime: d.EventTime, Created: created}
+	if err := kernel.AddTurn(w.Tx, row, place.Partition, turn); err != nil {
+		return Stored{}, err
+	}
+	indexed, warnings, err := w.AddPassages(row, place, d.Passages, d.Vector, m.Tags)
+	stored := Stored{Memory: m, Indexed: indexed, Warnings: warnings}
+	w.addProjectWarnings(&stored, d.ProjectID, d.ProjectName)
+	return stored, err
+}
+
+// update writes a memory's new state over the previous one. content holds the passages of new content; nil if the
+// content does not change.
+func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft) (Stored, error) {
+	at, err := w.placeOf(before, after)
+	if err != nil {
+		return Stored{}, err
+	}
+	given := ProjectRef{ID: after.ProjectID, Name: after.ProjectName}
+	after.ProjectID, after.ProjectName = at.ProjectID, at.ProjectName
+	if err := w.checkRule(before, after, at); err != nil {
+		return Stored{}, err
+	}
+	if err := w.checkIdentityMemory(after, at); err != nil {
+		return Stored{}, err
+	}
+	if err := w.checkTimes(before, &after, at); err != nil {
+		return Stored{}, err
+	}
+	recontent := content != nil && (after.Content != before.Content || content.Vector != nil)
+	if !recontent && at.Partition == before.partition &&
+		reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) &&
+		after.EventTime.Equal(before.EventTime) && after.times.Equal(before.times) {
+		indexed, err := w.indexed(before.row)
+		return Stored{Memory: before.Memory, Indexed: indexed}, err
+	}
+	if at.Partition != before.partition {
+		if err := w.checkKeyFree(at, after.Key); err != nil {
+			return Stored{}, err
+		}
+	}
+	if err := w.keepRevision(before); err != nil {
+		return Stored{}, err
+	}
+	w.grow(at.Partition)
+	metadata, err := json.Marshal(kernel.OrEmpty(after.Metadata))
+	if err != nil {
+		return Stored{}, err
+	}
+	now, err := recency.OfChange(w.Tx, w.store.now(), before.UpdatedAt)
+	if err != nil {
+		return Stored{}, err
+	}
+	if _, err := w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
+		classification = ?,
+			rule_type = ?, event_time = ?, expires_at = ?, valid_from = ?, valid_until = ?, supersedes = ?,
+			metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+		at.Partition, after.Content, db.OrNull(after.EventType), db.OrNull(after.State), db.OrNull(string(after.Importance)),
+		db.OrNull(string(after.Classification)),
+		db.OrNull(string(after.RuleType)), kernel.MicrosOf(after.EventTime), after.times.Expires, after.times.From,
+		after.times.Until, db.OrNull(after.times.Supersedes), string(metadata), now, before.row); err != nil {
+		return Stored{}, err
+	}
+	if before.RuleType != after.RuleType || after.RuleType != "" && at.Partition != before.partition {
+		if err := kernel.KeepRule(w.Tx, before.row); err != nil {
+			return Stored{}, err
+		}
+	}
+	if err := kernel.KeepTurns(w.Tx, before.row); err != nil {
+		return Stored{}, err
+	}
+	retagged := !slices.Equal(after.Tags, before.Tags)
+	if retagged {
+		if err := w.ReplaceTags(before.row, after.Tags); err != nil {
+			return Stored{}, err
+		}
+	}
+	if !slices.Equal(after.Related, before.Related) {
+		if err := w.ReplaceLinks(before.row, after.Related); err != nil {
+			return Stored{}, err
+		}
+	}
+	if at.Owner != before.owner {
+		if err := w.store.moveFiles(w.Tx, w.Viewer, before.row, at.Owner); err != nil {
+			return Stored{}, err
+		}
+	}
+	var result Stored
+	if at.Partition != before.partition || recontent || retagged {
+		if _, result.Warnings, err = w.rewritePassages(before, after, at, recontent, content); err != nil {
+			return Stored{}, err
+		}
+	}
+	if result.Indexed, err = w.indexed(before.row); err != nil {
+		return Stored{}, err
+	}
+	w.addProjectWarnings(&result, given.ID, given.Name)
+	stored, err := w.store.memory(w.Tx, w.Viewer, before.ID)
+	result.Memory = stored.Memory
+	return result, err
+}
+
+// checkTimes checks the times of an update, and what the memory now supersedes.
+func (w *memoryWriter) checkTimes(before storedMemory, after *storedMemory, at *kernel.Place) error {
+	err := kernel.CheckRuleTimes(string(after.RuleType), after.times)
+	if err == nil {
+		err = after.times.Check()
+	}
+	if err == nil && after.times.Supersedes != before.times.Supersedes {
+		after.times.Supersedes, err = w.superseded(after.times.Supersedes, before.ID, at)
+	}
+	return err
+}
+
+// indexed reports whether a memory is found by meaning: every passage with words has a vector of the model that the
+// store uses or is changing to.
+func (w *memoryWriter) indexed(memory int64) (bool, error) {
+	var indexed bool
+	err := w.Tx.QueryRow(`SELECT NOT EXISTS (SELECT 1 FROM passage WHERE memory_id = ? AND blank = 0 AND (vector IS NULL
+		OR profile_id <> ? AND profile_id NOT IN (SELECT id FROM profile WHERE model = ?)))`, memory, w.Target,
+		OwnVectors).Scan(&indexed)
+	return indexed, err
+}
+
+// placeOf returns where the memory goes: its present place, or in another project the collection of the same name of
+// that project's owner.
+func (w *memoryWriter) placeOf(before, after storedMemory) (*kernel.Place, error) {
+	// The project's id or name as read from the memory is not a move: another project may have the same one.
+	sameID := after.ProjectID == before.ProjectID || after.ProjectID == "" && after.ProjectName != ""
+	sameName := foldname.Key(after.ProjectName) == foldname.Key(before.ProjectName) || after.ProjectName == "" &&
+		after.ProjectID != ""
+	if sameID && sameName {
+		return w.PlaceByRow(before.partition)
+	}
+	if before.owner != w.Viewer.User {
+		return nil, newError(KindForbidden, "project_id",
+			"memory %s belongs to project %s of %s; only its owner can move it to another project",
+			show(before.ID), show(cmp.Or(before.ProjectName, before.ProjectID)), ownerName(w.Tx, w.Viewer, before.Owner))
+	}
+	project, err := w.project(after.ProjectID, after.ProjectName)
+	switch {
+	case err != nil:
+		return nil, err
+	case project == before.project:
+		return w.PlaceByRow(before.partition)
+	}
+	return w.placeIn(before.Collection, project)
+}
+
+// rewritePassages rewrites the passages for new content, another place, or other tags. If the content stays, so do the
+// vectors.
+func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Place, recontent bool,
+	content *kernel.Draft) (bool,
+	[]string, error) {
+	var passages []kernel.Passage
+	var own []float32
+	if recontent {
+		passages, own = content.Passages, content.Vector
+	} else {
+		var err error
+		if passages, err = w.StoredPassages(before.row, before.ID, before.Content); err != nil {
+			return false, nil, err
+		}
+		switch {
+		case len(passages) == 0:
+		case at.OwnProfile != 0:
+			own = passages[0].Vector
+		case passages[0].Profile != w.Target && w.Target == w.store.profile:
+			passages = kernel.Split(after.Content, maxInput(w.store.embedder)) // split for another model
+		}
+	}
+	if _, err := w.Tx.Exec(`DELETE FROM passage WHERE memory_id = ?`, before.row); err != nil {
+		return false, nil, err
+	}
+	return w.AddPassages(before.row, at, passages, own, after.Tags)
+}
+
+// contentOver returns what of a draft's content and vector is to be written over a memory; nil: they are the same.
+func (w *memoryWriter) contentOver(before storedMemory, d *kernel.Draft) (*kernel.Draft, error) {
+	switch {
+	case d.Content != before.Content && d.Stored:
+		return nil, errNotStored
+	case d.Content != before.Content:
+		return d, nil
+	case d.Vector == nil:
+		return nil, nil
+	}
+	present, err := w.StoredPassages(before.row, before.ID, before.Content)
+	if err != nil || len(present) == 1 && slices.Equal(present[0].Vector, d.Vector) {
+		return nil, err
+	}
+	return d, nil
+}

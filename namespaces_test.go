@@ -1,0 +1,83 @@
+package souvenir_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// namesUser finds SQL that looks a user up by what callers know: an id or a name.
+var namesUser = regexp.MustCompile(`(FROM|JOIN|UPDATE) users\b[^;]*[^j.]\b(uid|name_key) (=|<>|IN|LIKE) ?[(?]|` +
+	`\b[uos]\.(uid|name_key) (=|<>|IN|LIKE) ?[(?]`)
+
+// Ids and names of users are unique within a namespace, not in the file. A statement that looks one up without it
+// would find the user of another application.
+func TestUsersAreFoundWithinANamespace(t *testing.T) {
+	elsewhere := []string{
+		"naming.go", // OWNER/ID among the projects that are visible, whose people are all of one namespace
+		"users.go",  // UserPage adds the condition for all that it is asked for
+		"kinds.go",  // an import adds the condition to the key of each record
+		"mend.go",   // recovery makes the local user for what has lost its owner
+	}
+	found := 0
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		switch slashed := filepath.ToSlash(path); {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{"internal/sqlite", "internal/db", "cmd", "server", "mcpserver",
+			"tools",
+			"examples", "bench", "eval", "e2e", "otel", "embedders", ".git", ".ci"}, slashed):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			text := ""
+			if ok {
+				text = joined(e)
+			}
+			if !namesUser.MatchString(text) {
+				return true
+			}
+			found++
+			if !strings.Contains(text, "namespace") && !slices.Contains(elsewhere, filepath.Base(path)) {
+				t.Errorf("%s: got %s, want a condition on the namespace", path, text)
+			}
+			return false
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found < 30 {
+		t.Errorf("got %d statements that name users, want at least 30: has the spelling changed?", found)
+	}
+}
+
+// joined returns the text of a string, or of several that are added; what is no literal is left out.
+func joined(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if text, err := strconv.Unquote(e.Value); err == nil && e.Kind == token.STRING {
+			return text
+		}
+	case *ast.BinaryExpr:
+		if e.Op == token.ADD {
+			return joined(e.X) + joined(e.Y)
+		}
+	}
+	return ""
+}

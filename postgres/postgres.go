@@ -1,0 +1,32 @@
+// Package postgres opens stores in a PostgreSQL database, 15 or newer, instead of a file: the same [souvenir.Store] for
+// several servers at once. It has a server's limits, not a file's: backups and restores are those of PostgreSQL.
+//
+// This engine is new. What it does not do yet: vectors are compared in the program that searches, not by pgvector; a
+// server finds what others wrote when it searches, without being woken; there is no copy between a file and a database
+// but an export and an import; and nothing is sharded.
+package postgres
+
+import (
+	"context"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/postgres"
+)
+
+// Open opens the store in a database, postgres://user:password@host:5432/name, and makes its tables if there are none.
+// The tables lie in the first schema of the connection's search path; search_path=NAME in the address chooses one,
+// which must exist. Nil options mean the defaults; Reserve has no effect here.
+//
+// A database that cannot be reached is ErrBusy, one whose schema has tables of another program ErrForeign, one of a
+// newer version ErrNewer.
+func Open(ctx context.Context, url string, options *souvenir.Options) (*souvenir.Store, error) {
+	ctx = db.WithOpener(ctx, func(ctx context.Context, o db.Opening) (db.DB, error) {
+		engine, err := postgres.Open(ctx, url, o)
+		if err != nil {
+			return nil, err
+		}
+		return engine, nil
+	})
+	return souvenir.Open(ctx, "", options)
+}

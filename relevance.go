@@ -1,0 +1,475 @@
+package souvenir
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/embedding"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/ranking"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// bm25 are the constants of BM25, fitted on the development part of LoCoMo and on Cranfield (docs/retrieval.md). The
+// other constants of the ranking are in internal/ranking.
+var bm25 = index.BM25{K1: 0.9, B: 0.75, Pivot: 80}
+
+// exactness converts the analysis of a search text to the weights of the index.
+var exactness = map[text.Exactness]index.Exactness{text.Name: index.Name, text.Identifier: index.Identifier}
+
+// rankedQuery is the request to both the index in memory and the search on disk; both give the same answer.
+type rankedQuery struct {
+	index.Query
+	ideal        float32 // the best possible BM25, set once the query has run
+	explanations map[int64]*ranking.Explanation
+	again        *ranking.Ranking // nil: there is no text
+}
+
+// byRelevance finds the page of a query that has a text or a vector, and counts into results.
+func (s *Store) byRelevance(tx db.Tx, v viewer, q Query, w want, sel selection, results *Results) (page, error) {
+	if w.own && len(sel.Partitions) == 0 {
+		return page{}, s.checkVectorSize(tx, v, q)
+	}
+	r, err := s.rankedQuery(tx, w, sel, results)
+	if err != nil {
+		return page{}, err
+	}
+	r.Limit = q.Offset + q.Limit
+	if q.MinScore > 0 {
+		r.Limit = maxConfident
+	}
+	if q.Sort != SortRelevance {
+		r.Limit = maxRanked
+	}
+	hits, total, err := s.rank(tx, r)
+	if err != nil {
+		return page{}, err
+	}
+	if q.MinScore > 0 {
+		hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return float64(h.Confidence) < q.MinScore })
+		total = len(hits)
+	}
+	if q.Sort != SortRelevance {
+		if hits, total, err = orderByTime(tx, hits, q); err != nil {
+			return page{}, err
+		}
+	} else {
+		hits = hits[min(q.Offset, len(hits)):]
+		hits = hits[:min(q.Limit, len(hits))]
+	}
+	results.Total, results.Found = total, total
+	if q.MinScore == 0 && r.again != nil {
+		results.Found = r.again.Confident
+	}
+	return page{hits, r}, nil
+}
+
+// maxConfident limits how many memories reach Query.MinScore.
+const maxConfident = 1000
+
+// maxRanked limits how many relevant memories an order by time covers.
+const maxRanked = 10_000
+
+// checkVectorSize checks the vector of a query for which nothing is stored yet.
+func (s *Store) checkVectorSize(tx db.Tx, v viewer, q Query) error {
+	all, err := s.listCollections(tx, v, "")
+	if err != nil {
+		return err
+	}
+	size := s.embedder.Dimensions()
+	for _, c := range all {
+		if len(q.Collections) > 0 && !slices.Contains(q.Collections, c.Name) {
+			continue
+		}
+		if size = c.VectorSize; size == len(q.Vector) {
+			return nil
+		}
+	}
+	if size == len(q.Vector) {
+		return nil
+	}
+	return invalid("query_embedding", "{} has %d dimensions, but the vectors of what is searched have %d",
+		len(q.Vector), size)
+}
+
+// rankedQuery returns what to rank and how.
+func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (*rankedQuery, error) {
+	r := &rankedQuery{}
+	r.BM25 = bm25
+	for _, t := range w.terms {
+		r.Terms = append(r.Terms, index.Term{Text: t.Text, Weight: t.Weight, Exact: exactness[t.Exact], Chunk: t.Chunk})
+	}
+	ready, err := s.vectors.Ready(tx)
+	if err != nil {
+		return nil, err
+	}
+	compare, sizes := s.comparable(w, sel, ready)
+	if w.own && len(sizes) > 0 && !slices.Contains(sizes, len(w.vector)) {
+		return nil, invalid("query_embedding",
+			"{} has %d dimensions, but the vectors of what is searched have %d", len(w.vector), sizes[0])
+	}
+	if len(compare) > 0 {
+		r.Vector = w.vector
+	}
+	for _, p := range sel.Partitions {
+		r.Partitions = append(r.Partitions, p.ID)
+	}
+	r.Compare = func(partition int64) bool { return compare[partition] }
+	if err := s.warnOfMissingVectors(tx, ready, w, sel, results); err != nil {
+		return nil, err
+	}
+	if sel.Condition != "" {
+		keep, err := sel.keep(tx)
+		if err != nil {
+			return nil, err
+		}
+		r.Keep = func(row int64) bool { return keep[row] }
+	} else if len(sel.hidden) > 0 {
+		r.Keep = func(row int64) bool { return !sel.hidden[row] }
+	}
+	question := ranking.NewQuestion(w.text, w.terms)
+	weights := ranking.Default.For(question, s.embedder.Model() == Builtin().Model())
+	fused := ranking.Fuse(weights, len(r.Terms) > 0, r.Vector != nil)
+	r.Fuse = func(stats index.Stats) func(index.Parts) float32 {
+		r.ideal = stats.IdealBM25
+		return fused(stats)
+	}
+	if len(r.Terms) > 0 {
+		if w.explain {
+			r.explanations = map[int64]*ranking.Explanation{}
+		}
+		again := &ranking.Ranking{Weights: weights, Question: question,
+			HasVector: r.Vector != nil, Explanations: r.explanations, Priors: s.priors(tx, w)}
+		r.Again, r.again = again.Again(), again
+	}
+	return r, nil
+}
+
+// comparable returns the partitions in which the vector can be compared, and the sizes of the vectors in all of them.
+// ready reports whether all vectors made by the store are of the same model by now.
+func (s *Store) comparable(w want, sel selection, ready bool) (compare map[int64]bool, sizes []int) {
+	compare = map[int64]bool{}
+	for _, p := range sel.Partitions {
+		size, ours := p.OwnSize, p.OwnSize == 0
+		if ours {
+			size = s.embedder.Dimensions()
+		}
+		sizes = append(sizes, size)
+		if len(w.vector) == size && (ours && ready || !ours && w.own) {
+			compare[p.ID] = true
+		}
+	}
+	return compare, sizes
+}
+
+func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection, results *Results) error {
+	if w.vector == nil {
+		return nil
+	}
+	if !ready {
+		warning := fmt.Sprintf("the store is changing to the embedding model %s; it is searched by words only until that "+
+			"is done", s.embedder.Model())
+		if s.db.ReadOnly() {
+			warning = fmt.Sprintf("the store has no vectors of the embedding model %s and is opened read-only, so it is "+
+				"searched by words only", s.embedder.Model())
+		}
+		results.Warnings = append(results.Warnings, warning)
+		return nil
+	}
+	const enough = 1000
+	waiting, err := embedding.Pending(tx, sel.PartitionList(), enough)
+	switch {
+	case waiting == enough:
+		results.Warnings = append(results.Warnings,
+			fmt.Sprintf("%d passages or more are not embedded yet; they are found by words only", waiting))
+	case waiting > 0:
+		results.Warnings = append(results.Warnings,
+			fmt.Sprintf("%d passages are not embedded yet; they are found by words only", waiting))
+	}
+	return err
+}
+
+// rank finds the best memories: in memory if what is searched is held there, else on disk.
+func (s *Store) rank(tx db.Tx, r *rankedQuery) (hits []index.Hit, total int, err error) {
+	inMemory, err := s.index.Use(tx, r.Partitions, func(ix *index.Index) (err error) {
+		hits, total, err = ix.Search(tx.Context(), r.Query)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case !inMemory:
+		defer s.index.LoadIfDue()
+		hits, total, err = retrieval.SearchDatabase(tx, s.profile, r.Query)
+	}
+	if err == nil && r.again != nil {
+		err = r.again.Failed
+	}
+	if r.again == nil {
+		for i := range hits {
+			hits[i].Confidence = max(0, hits[i].Cosine)
+		}
+	}
+	return hits, total, err
+}
+
+// page is a page of hits before their memories are read. A nil query means that nothing was ranked.
+type page struct {
+	hits  []index.Hit
+	query *rankedQuery
+}
+
+// show reads the memories of a page with all that the query asks for. Offset is how many hits come before them.
+func (s *Store) show(tx db.Tx, v viewer, q Query, p page, offset int) ([]Hit, error) {
+	hits, err := s.showMemories(tx, v, q.contentColumn(), p, offset)
+	if err != nil {
+		return nil, err
+	}
+	if hits, err = hitsAsOf(tx, v, hits, q.AsOf); err != nil {
+		return nil, err
+	}
+	if q.WithoutContent {
+		withoutContent(hits)
+	}
+	return hits, addFiles(tx, v, hits, q.IncludeFiles)
+}
+
+// showMemories reads the memories of a page.
+func (s *Store) showMemories(tx db.Tx, v viewer, content string, p page, offset int) ([]Hit, error) {
+	rows := make([]int64, len(p.hits))
+	byRow := make(map[int64]*index.Hit, len(p.hits))
+	for i := range p.hits {
+		rows[i] = p.hits[i].Row
+		byRow[p.hits[i].Row] = &p.hits[i]
+	}
+	found, err := s.loadColumns(tx, v, content, rows)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	hits := make([]Hit, len(found))
+	for i, m := range found {
+		hits[i] = Hit{Memory: m.Memory, Rank: offset + i + 1, End: len(m.Content)}
+		if p.query != nil {
+			p.query.describe(&hits[i], byRow[m.row])
+		}
+	}
+	return hits, nil
+}
+
+// describe says where in a memory the hit is, and how good it is.
+func (r *rankedQuery) describe(hit *Hit, h *index.Hit) {
+	hit.Score, hit.Confidence = float64(h.Score), float64(h.Confidence)
+	hit.Parts.Vector = float64(h.Cosine)
+	if r.ideal > 0 {
+		hit.Parts.Text = float64(h.BM25 / r.ideal)
+	}
+	hit.Explanation = explanationOf(r.explanations[h.Row])
+	hit.Start, hit.End = passageOf(hit.Content, h.Span)
+}
+
+// passageOf returns the offsets of a passage in a content, or the whole content if the passage does not fit. The index
+// may reflect a change that this snapshot does not contain; then the passage belongs to other content.
+func passageOf(content string, span index.Span) (start, end int) {
+	start, end = int(span.Start), int(span.End)
+	if start > end || end > len(content) || !utf8.ValidString(content[start:end]) {
+		return 0, len(content)
+	}
+	return start, end
+}
+
+// Priors are evidence of what memories are, whatever is searched for. A weight says how much a kind of it counts beside
+// the 1 of all that speaks for a memory as an answer; zero means nothing. They order the best hits of searches by
+// relevance with a text: some 30, and their neighbours in conversations. Beyond these, and in Confidence, they do not
+// count. 0.1 to 0.3 decides between memories that fit about as well.
+type Priors struct {
+	// Recency counts memories by their latest change: 1 for now (or Query.AsOf), and half as much for each HalfLife
+	// before; a HalfLife of zero is 30 days.
+	Recency  float64
+	HalfLife time.Duration
+
+	// Importance counts 1 for critical, 2/3 for high, 0 for low, and 1/3 for all others.
+	Importance float64
+
+	// State counts memories by their state, as States says: 0 to 1; 0 for states that it does not have.
+	State  float64
+	States map[string]float64
+}
+
+// defaultHalfLife is the half-life of recency.
+const defaultHalfLife = 30 * 24 * time.Hour
+
+// importances are the evidence of each importance.
+var importances = map[Importance]float32{ImportanceLow: 0, "": 1. / 3, ImportanceMedium: 1. / 3, ImportanceHigh: 2. / 3,
+	ImportanceCritical: 1}
+
+func (p Priors) check() error {
+	for _, weight := range []struct {
+		name  string
+		value float64
+	}{{"recency", p.Recency}, {"importance", p.Importance}, {"state", p.State}} {
+		if !(weight.value >= 0 && weight.value <= 1) {
+			return invalid("priors", "the weight of %s in {} is %v; 0 to 1 are allowed", weight.name, weight.value)
+		}
+	}
+	if p.HalfLife < 0 {
+		return invalid("priors", "the half-life in {} is %v; it must not be negative", p.HalfLife)
+	}
+	for state, value := range p.States {
+		if !(value >= 0 && value <= 1) {
+			return invalid("priors", "state %q in {} is %v; 0 to 1 are allowed", state, value)
+		}
+	}
+	return nil
+}
+
+// priors returns the priors of a query for the ranking, which asks for those of the memories that it orders.
+func (s *Store) priors(tx db.Tx, w want) ranking.Priors {
+	p := w.priors
+	at := s.now()
+	if !w.at.IsZero() {
+		at = w.at.UnixMicro()
+	}
+	halfLife := float64(cmp.Or(p.HalfLife, defaultHalfLife).Microseconds())
+	of := func(rows []int64) (map[int64]ranking.Prior, error) {
+		priors := make(map[int64]ranking.Prior, len(rows))
+		err := tx.Each(func(row db.Rows) error {
+			var id, changed int64
+			var importance Importance
+			var state string
+			err := row.Scan(&id, &changed, &importance, &state)
+			priors[id] = ranking.Prior{Recency: float32(math.Exp2(-float64(max(0, at-changed)) / halfLife)),
+				Importance: importances[importance], State: float32(p.States[state])}
+			return err
+		}, `SELECT id, updated_at, coalesce(importance, ''), coalesce(state, '') FROM memory WHERE id IN `+db.Integers,
+			db.List(rows))
+		return priors, err
+	}
+	return ranking.Priors{Of: of, Weights: ranking.Prior{Recency: float32(p.Recency),
+		Importance: float32(p.Importance), State: float32(p.State)}}
+}
+
+// Reranker orders the best hits of a search again, for example by a cross-encoder. None is built in.
+//
+// [Store.Search] and [Store.SearchBatch] ask it, also for tools and HTTP, after they have read the store: no
+// transaction waits for it. When it fails, panics, or returns scores that do not fit, the order before it stays, with a
+// warning. Within [Store.Transaction] it is not asked.
+type Reranker interface {
+	// Rerank returns a score for each text: the higher, the more relevant to the query. They may have any measure but must
+	// be finite. The texts are the best passages of 2 to 100 hits, the best first, and the caller may see all of them. It
+	// is called from several goroutines at once and must honour its context. Only the log sees its errors.
+	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
+}
+
+// RerankerFunc is a function that is a [Reranker].
+type RerankerFunc func(ctx context.Context, query string, texts []string) ([]float64, error)
+
+// Rerank calls the function.
+func (f RerankerFunc) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
+	return f(ctx, query, texts)
+}
+
+// reranks returns how many hits of a valid query are ordered again.
+func (s *Store) reranks(q Query) int {
+	n := q.Rerank
+	if n == 0 {
+		n = DefaultRerank
+	}
+	if s.options.Reranker == nil || q.Sort != SortRelevance || strings.TrimSpace(q.Text) == "" || q.Offset >= n {
+		return 0
+	}
+	return n
+}
+
+// candidates returns the query for the hits that are ordered again and the ones up to the end of the page.
+func (s *Store) candidates(q Query) Query {
+	if n := s.reranks(q); n > 0 {
+		q.Offset, q.Limit, q.WithoutContent = 0, max(n, q.Offset+q.Limit), false
+	}
+	return q
+}
+
+// rerank orders the best of a query's candidates again, and cuts the page out of them.
+func (s *Store) rerank(ctx context.Context, q Query, r *Results) error {
+	n := s.reranks(q)
+	if n == 0 {
+		return nil
+	}
+	best := r.Hits[:min(n, len(r.Hits))]
+	if len(best) > 1 {
+		scores, err := s.callReranker(ctx, q.Text, best)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			s.log.WarnContext(ctx, "hits could not be reranked; their order stays", "error", err)
+			r.Warnings = append(r.Warnings, "the results are in the order before reranking, because the reranker failed")
+		} else {
+			order(best, scores)
+		}
+	}
+	r.Offset, r.Limit = q.Offset, q.Limit
+	page := r.Hits[min(q.Offset, len(r.Hits)):]
+	r.Hits = slices.Clone(page[:min(q.Limit, len(page))])
+	for i := range r.Hits {
+		h := &r.Hits[i]
+		h.Rank = q.Offset + i + 1
+	}
+	if q.WithoutContent {
+		withoutContent(r.Hits)
+	}
+	return nil
+}
+
+func withoutContent(hits []Hit) {
+	for i := range hits {
+		hits[i].Content, hits[i].Start, hits[i].End = "", 0, 0
+	}
+}
+
+// callReranker returns a score for each hit. A panic is an error.
+func (s *Store) callReranker(ctx context.Context, query string, hits []Hit) (scores []float64, err error) {
+	texts := make([]string, len(hits))
+	for i, h := range hits {
+		texts[i] = h.Content[h.Start:h.End]
+	}
+	defer fairqueue.Pause(ctx)()
+	defer func() {
+		if broken := recover(); broken != nil {
+			scores, err = nil, fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
+		}
+	}()
+	scores, err = s.options.Reranker.Rerank(ctx, query, texts)
+	if err == nil && len(scores) != len(texts) {
+		err = fmt.Errorf("the reranker returned %d scores for %d texts", len(scores), len(texts))
+	}
+	if err == nil && slices.ContainsFunc(scores, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+		err = fmt.Errorf("the reranker returned a score that is no finite number: %v", scores)
+	}
+	return scores, err
+}
+
+// order sorts hits by their scores, the highest first. Hits with the same score keep their order.
+func order(hits []Hit, scores []float64) {
+	reranked := make([]Reranked, len(hits))
+	for i := range hits {
+		reranked[i] = Reranked{Score: scores[i], From: i + 1}
+	}
+	slices.SortStableFunc(reranked, func(a, b Reranked) int { return cmp.Compare(b.Score, a.Score) })
+	before := slices.Clone(hits)
+	for i, r := range reranked {
+		hits[i] = before[r.From-1]
+		if x := hits[i].Explanation; x != nil {
+			x.Reranked = &r
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package dashboard_test
+
+import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// callOf records a call of someone.
+func callOf(w *servertest.World, caller string, n souvenir.NewActivity) {
+	w.T.Helper()
+	n.Principal.Access.User = w.Users[caller]
+	if err := w.Store.Upkeep().RecordActivity(w.T.Context(), n); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+func TestActivityShowsWhoHasCalled(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	callOf(w, servertest.Owner, souvenir.NewActivity{Client: "kite 2.1", Tool: "memory", Action: "search",
+		Project: souvenir.ProjectRef{ID: "shop"}, MemoryID: w.Memory, FileID: w.File, Duration: 1500 * time.Millisecond})
+	callOf(w, servertest.Owner, souvenir.NewActivity{Client: servertest.BrowserOfTests, Tool: "GET /api/files/{id}",
+		Outcome:  "not_found",
+		Duration: 2500 * time.Microsecond})
+	callOf(w, servertest.Stranger, souvenir.NewActivity{Client: "crane", Tool: "memory", MemoryID: "of-the-stranger"})
+	b := w.SignedIn(servertest.Owner)
+	p := b.Get("/activity").Expect(http.StatusOK, "kite 2.1", "memory search", "1.5 s", `href="/projects/`+
+		w.Users[servertest.Owner]+
+		`/shop"`, "The shop", `href="/memories/`+w.Memory+`"`, `href="/files/`+w.File+`"`,
+		"opened a file", "GET /api/files/{id}", "Firefox on Linux", "2.5 ms", `<span class="tag off">not found</span>`,
+		`<span class="tag">OK</span>`, "30 days").Without("crane", "stranger", ">User<")
+	servertest.CheckPage(w, p)
+	for query, has := range map[string]bool{
+		"tool=memory": true, "client=kite+2.1": true, "client=kite": false, "outcome=ok": true, "outcome=error": false,
+		"outcome=not_found": false, "project=shop": true, "project=plot": false,
+		"credential=token": false, "since=2020-01-01": true, "until=2020-01-01": false,
+		"tool=memory&outcome=ok&project=shop": true,
+	} {
+		if found := b.Get("/activity?" + query).Expect(http.StatusOK); strings.Contains(found.Body,
+			"<b>memory search</b>") != has {
+			t.Errorf("%s: got %.2000s, want %v", query, found.Body, has)
+		}
+	}
+	b.Get("/activity?tool=none").Expect(http.StatusOK, "No calls match")
+	servertest.CheckPage(w, w.SignedIn(servertest.Writer).Get("/activity").Expect(http.StatusOK, "No calls yet",
+		`href="/connect"`))
+}
+
+func TestWrongFiltersOfActivityAreReportedInTheirPlace(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	b := w.SignedIn(servertest.Owner)
+	for query, want := range map[string]string{
+		"since=yesterday": "Since is &#34;yesterday&#34;; a day is needed", "until=2020-13-01": "a day is needed",
+		"outcome=nice": "nice", "credential=key": "key",
+		"user=" + w.Users[servertest.Stranger]: "only admins see other users&#39; calls", "user=*": "only admins",
+		"project=%00": "Project_id",
+	} {
+		servertest.CheckPage(w, b.Get("/activity?"+query).Expect(http.StatusBadRequest, want, `role="alert"`))
+	}
+	servertest.CheckPage(w, b.Get("/activity?before=gone").Expect(http.StatusNotFound, "start again"))
+	if p := b.Get("/activity?client="+url.QueryEscape(servertest.Hostile)).Expect(http.StatusOK,
+		"No calls match").Without("<script>alert"); p.HTML == nil {
+		t.Error("got no page of HTML, want one")
+	}
+}
+
+// Admins see that others call, and with which tool; what it was about leads them nowhere.
+func TestActivityOfOthersIsForAdmins(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	callOf(w, servertest.Owner, souvenir.NewActivity{Client: "kite", Tool: "memory", Action: "search",
+		Project: souvenir.ProjectRef{ID: "shop"}, MemoryID: w.Memory})
+	callOf(w, servertest.Stranger, souvenir.NewActivity{Client: "crane", Tool: "rules"})
+	b := w.SignedIn(servertest.Admin)
+	b.Get("/activity").Expect(http.StatusOK, "All users", "olivia").Without("kite", "crane")
+	all := b.Get("/activity?user=*").Expect(http.StatusOK, "kite", "crane", "<bdi>olivia</bdi>",
+		"<bdi>sam</bdi>").Without("/memories/"+w.Memory, w.Memory, "/shop")
+	servertest.CheckPage(w, all)
+	b.Get("/activity?user="+w.Users[servertest.Owner]).Expect(http.StatusOK, "kite").Without("crane")
+	b.Get("/activity?user=nemo").Expect(http.StatusNotFound)
+}
+
+func TestActivityGoesBackInParts(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	const many = 120
+	for i := range many {
+		callOf(w, servertest.Owner, souvenir.NewActivity{Client: fmt.Sprintf("client-%03d", i), Tool: "memory"})
+	}
+	b := w.SignedIn(servertest.Owner)
+	var seen []string
+	path := "/activity?tool=memory"
+	for parts := 1; ; parts++ {
+		p := b.Get(path).Expect(http.StatusOK)
+		servertest.CheckPage(w, p)
+		for _, found := range regexp.MustCompile(`<td><bdi>(client-\d+)`).FindAllStringSubmatch(p.Body, -1) {
+			seen = append(seen, found[1])
+		}
+		older := regexp.MustCompile(`href="([^"]*)">Older calls`).FindStringSubmatch(p.Body)
+		if older == nil {
+			if parts != 3 || !strings.Contains(p.Body, "Back to the newest") {
+				t.Errorf(`%d parts, want parts 3 and "Back to the newest" in the body`, parts)
+			}
+			break
+		}
+		path = strings.ReplaceAll(older[1], "&amp;", "&")
+		if !strings.Contains(path, "tool=memory") {
+			t.Fatalf("the filter is lost: %s; want in it \"tool=memory\"", path)
+		}
+	}
+	if len(seen) != many || !slices.IsSortedFunc(seen, func(a, b string) int { return strings.Compare(b, a) }) {
+		t.Errorf("%d of %d are shown: %v", len(seen), many, seen)
+	}
+}
+
+func TestActivityIsFollowed(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	callOf(w, servertest.Owner, souvenir.NewActivity{Client: "kite", Tool: "memory"})
+	b := w.SignedIn(servertest.Owner)
+	b.Get("/activity").Expect(http.StatusOK, `href="/activity?live=1"`).Without("every 5s")
+	live := b.Get("/activity?tool=memory&live=1").Expect(http.StatusOK, "every 5s", "Pause", `name="live"`)
+	servertest.CheckPage(w, live)
+	callOf(w, servertest.Owner, souvenir.NewActivity{Client: "crane", Tool: "memory"})
+	part(b, htmxGet(t, live, "activity"), "activity").Expect(http.StatusOK, "kite", "crane", "every 5s").Without("<html",
+		"<form")
+	b.Get("/activity?live=1&outcome=nice").Expect(http.StatusBadRequest).Without("every 5s")
+}
+
+func TestActivityThatIsNotRecorded(t *testing.T) {
+	w := servertest.New(t, server.Options{NoActivity: true})
+	servertest.CheckPage(w, w.SignedIn(servertest.Owner).Get("/activity").Expect(http.StatusOK, "recording turned off"))
+	w.SignedIn(servertest.Owner).Get("/").Expect(http.StatusOK).Without("Recent activity")
+}

@@ -1,0 +1,10 @@
+package dashboard_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
+)
+
+func TestMain(m *testing.M) { os.Exit(longtest.MainWithCheapPasswords(m)) }

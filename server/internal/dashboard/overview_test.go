@@ -1,0 +1,88 @@
+package dashboard_test
+
+import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+func TestOverviewShowsWhatIsStored(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	w.Do(servertest.Owner, "POST", "/tools/call", `{"name":"list_collections"}`)
+	b := w.SignedIn(servertest.Owner)
+	p := b.Get("/").Expect(http.StatusOK, "Hello, olivia", "The shop opens at nine.", `href="/memories/`+w.Memory+`"`,
+		`href="/memories?project=`+w.Users[servertest.Owner]+`%2Fshop"`, "list_collections", "The shop",
+		"2 memories stored in 30 days; 2 in total", `<span class="number">2</span> memories`,
+		`<span class="number">2</span> projects`, `<span class="number">2</span> files`,
+		`id="days-30" href="/?days=30" hx-get="/?days=30" hx-target="#overview" hx-swap="outerHTML" hx-push-url="true" `+
+			`aria-current="true"`, "time zone UTC")
+	servertest.CheckPage(w, p)
+	if columns := strings.Count(p.Body, `class="column"`); columns != 30 {
+		t.Errorf("%d columns for 30 days, want 30", columns)
+	}
+	year := b.Get("/?days=365").Expect(http.StatusOK, "Added per week", "2 memories stored in 365 days")
+	servertest.CheckPage(w, year)
+	if columns := strings.Count(year.Body, `class="column"`); columns != 53 {
+		t.Errorf("%d columns for a year, want 53", columns)
+	}
+	for _, wrong := range []string{"0", "-7", "8", "x", "99999999999999999999"} {
+		b.Get("/?days="+wrong).Expect(http.StatusBadRequest, "7, 30, 90 or 365 is needed")
+	}
+	// No one learns of what is not theirs.
+	w.SignedIn(servertest.Reader).Get("/").Expect(http.StatusOK, "The shop opens at nine.",
+		`<span class="number">1</span> memory`).Without(servertest.Secret)
+	w.SignedIn(servertest.Stranger).Get("/").Expect(http.StatusOK, "No memories yet", "Get started",
+		`href="/connect"`).Without(servertest.Secret, "nine", "Growth")
+	w.SignedIn(servertest.Admin).Get("/").Expect(http.StatusOK, "No memories yet").Without(servertest.Secret, "nine",
+		"list_collections")
+}
+
+func TestOverviewIsGivenToScriptsInParts(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	b := w.SignedIn(servertest.Owner)
+	whole := part(b, "/?days=7", "overview").Expect(http.StatusOK, `<div id="overview"`,
+		"stored in 7 days").Without("<html",
+		"<h1")
+	if vary := whole.Header.Values("Vary"); len(vary) == 0 {
+		t.Error("a store could give a part where the page is wanted")
+	}
+	part(b, "/", "health").Expect(http.StatusOK, `<div id="health">`,
+		"All 2 passages can be searched by meaning").Without("<html", `id="overview"`, "hx-trigger")
+	part(b, "/?days=8", "overview").Expect(http.StatusBadRequest, "Days is &#34;8&#34;")
+}
+
+// Days are those of the reader: what was stored at 23:30 in New York belongs to that day there, and to the next one
+// in UTC.
+func TestDaysAreThoseOfTheReader(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	b := w.SignedIn(servertest.Owner)
+	for want, name := range map[string]string{"America/New_York": "America/New_York", "Asia/Tokyo": "Asia/Tokyo",
+		"UTC": "UTC", "Local": "UTC", "../../etc/passwd": "UTC", "Nowhere/Land": "UTC", strings.Repeat("x", 500): "UTC"} {
+		b.SetCookie("souvenir_zone", want)
+		p := b.Get("/?days=7").Expect(http.StatusOK, "time zone "+name+".")
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if today := time.Now().In(zone).Format("2 Jan 2006"); !strings.Contains(p.Body, "<span>"+today+"</span>") {
+			t.Errorf("%s: the last day is not %s, want %q in the body", want, today, "<span>"+today+"</span>")
+		}
+		if len(want) < 64 && !strings.Contains(p.Body, `data-zone="`+want+`"`) {
+			t.Errorf("a script would tell %s again and again", want)
+		}
+	}
+}
+
+// part asks for a page as the script of the pages does, for the element of an id.
+func part(b *servertest.Browser, path, target string) *servertest.Page {
+	b.W.T.Helper()
+	r := b.W.Request(servertest.Guest, http.MethodGet, path, nil)
+	r.Header.Set("HX-Request", "true")
+	r.Header.Set("HX-Target", target)
+	return b.Send(r)
+}

@@ -1,0 +1,374 @@
+package dashboard_test
+
+import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+)
+
+// drawnPicture is what a script draws.
+type drawnPicture struct {
+	IDs, Labels                            []string
+	X, Y, Project, Type, Collection, Edges []int
+	Important                              []int
+	Projects, Types, Collections, Warnings []string
+	Total, Unplaced                        int
+	Explained                              []float64
+}
+
+func picture(b *servertest.Browser, path string) drawnPicture {
+	b.W.T.Helper()
+	p := b.Get(path)
+	var d drawnPicture
+	if err := json.Unmarshal([]byte(p.Body), &d); err != nil || p.Status != http.StatusOK ||
+		p.Header.Get("Content-Type") != "application/json" {
+		b.W.T.Fatalf(`%s: got %d %v %.300s, want no error, status %v and Content-Type "application/json"`, path, p.Status,
+			err, p.Body, http.StatusOK)
+	}
+	n := len(d.IDs)
+	for name, list := range map[string]int{"labels": len(d.Labels), "x": len(d.X), "y": len(d.Y),
+		"project": len(d.Project), "type": len(d.Type), "collection": len(d.Collection), "important": len(d.Important)} {
+		if list != n {
+			b.W.T.Errorf("%s: %d memories, but %d of %s, want the same", path, n, list, name)
+		}
+	}
+	for i := range n {
+		if max(d.X[i], -d.X[i], d.Y[i], -d.Y[i]) > 10_000 || d.Project[i] >= len(d.Projects) || d.Type[i] >= len(d.Types) ||
+			d.Collection[i] >= len(d.Collections) {
+			b.W.T.Errorf("%s: memory %d: got %+v, want coordinates of at most 10000 and a project, type and "+
+				"collection that the lists have", path, i, d)
+		}
+	}
+	if len(d.Edges)%3 != 0 {
+		b.W.T.Errorf("%s: %d numbers of edges, got %v, want 0", path, len(d.Edges), len(d.Edges)%3)
+	}
+	for i := 0; i+2 < len(d.Edges); i += 3 {
+		if d.Edges[i] >= n || d.Edges[i+1] >= n || d.Edges[i] == d.Edges[i+1] || d.Edges[i+2] < 0 || d.Edges[i+2] > 100 {
+			b.W.T.Errorf("%s: edge %v", path, d.Edges[i:i+3])
+		}
+	}
+	return d
+}
+
+// fillPictures stores memories of two subjects, in two projects, the first of which links to the others of its subject.
+func fillPictures(w *servertest.World, user string) (ids []string) {
+	w.T.Helper()
+	steps := servertest.FirstError{}
+	view := w.Store.As(souvenir.Access{User: w.Users[user]})
+	for _, project := range []string{"boats", "bread"} {
+		_, err := view.AddProject(w.T.Context(), souvenir.NewProject{ID: project, Name: "About " + project})
+		steps.Note(err)
+	}
+	_, err := view.AddCollection(w.T.Context(), souvenir.NewCollection{Name: "kitchen"})
+	steps.Note(err)
+	for i := range 20 {
+		m := souvenir.NewMemory{Content: fmt.Sprintf("The sailing boat number %d has a mast, a sail and a rudder.", i),
+			ProjectID: "boats", Tags: []string{"water"}, ShownMetadata: map[string]any{"event_type": "note"}}
+		if i%2 == 1 {
+			m = souvenir.NewMemory{Content: fmt.Sprintf("Bread number %d needs flour, yeast, salt and a hot oven.", i),
+				ProjectID: "bread", Tags: []string{"food"}, Collection: "kitchen"}
+		}
+		if i == 2 || i == 4 {
+			m.Related = ids[:1]
+			m.Importance = souvenir.ImportanceCritical
+		}
+		stored, err := view.AddMemory(w.T.Context(), m)
+		steps.Note(err)
+		ids = append(ids, stored.ID)
+	}
+	steps.Note(w.Store.Upkeep().WaitEmbedded(w.T.Context()))
+	if steps.Err != nil {
+		w.T.Fatalf("got %v, want nil", steps.Err)
+	}
+	return ids
+}
+
+func TestGraphShowsWhatIsConnected(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	ids := fillPictures(w, servertest.Stranger)
+	sam := w.SignedIn(servertest.Stranger)
+	d := picture(sam, "/graph/data")
+	if len(d.IDs) != 20 || d.Total != 20 ||
+		!slices.Equal(slices.Sorted(slices.Values(d.Projects)), []string{"About boats", "About bread"}) ||
+		!slices.Equal(slices.Sorted(slices.Values(d.Types)), []string{"no type", "note"}) ||
+		!slices.Equal(slices.Sorted(slices.Values(d.Collections)), []string{"default", "kitchen"}) {
+		t.Fatalf("%+v", d)
+	}
+	links, similar := 0, 0
+	for i := 0; i < len(d.Edges); i += 3 {
+		from, to := d.Edges[i], d.Edges[i+1]
+		if d.Edges[i+2] == 0 {
+			links++
+			if d.IDs[to] != ids[0] || d.Important[from] != 3 {
+				t.Errorf("got a link from %q of importance %d to %q, want importance 3 and memory %v", d.Labels[from],
+					d.Important[from], d.Labels[to], ids[0])
+			}
+		} else {
+			similar++
+			if d.Project[from] != d.Project[to] {
+				t.Errorf("%q and %q are said to be similar, got %v, want %v", d.Labels[from], d.Labels[to], d.Project[from],
+					d.Project[to])
+			}
+		}
+	}
+	if links != 2 || similar < 20 {
+		t.Errorf("%d links and %d similar pairs, want links 2 and similar at least 20", links, similar)
+	}
+	// What is of one subject lies together.
+	within, between := 0.0, 0.0
+	for i := range d.IDs {
+		for j := range i {
+			distance := math.Hypot(float64(d.X[i]-d.X[j]), float64(d.Y[i]-d.Y[j]))
+			if distance == 0 {
+				t.Errorf("%q and %q: got the distance %v, want them apart", d.Labels[i], d.Labels[j], distance)
+			}
+			if d.Project[i] == d.Project[j] {
+				within += distance / 90
+			} else {
+				between += distance / 100
+			}
+		}
+	}
+	if within*1.5 > between {
+		t.Errorf("memories of one subject lie %.0f apart, others %.0f: got %v, want within * 1.5 at most %v", within, between,
+			within*1.5, between)
+	}
+	if again := picture(sam, "/graph/data"); !slices.Equal(d.X, again.X) || !slices.Equal(d.IDs, again.IDs) {
+		t.Errorf("the same memories lie elsewhere: got %v, %v, want x %v and IDs %v", d.X, d.IDs, again.X, again.IDs)
+	}
+	for query, edges := range map[string]int{"neighbours=0": 2, "similar=1&neighbours=0": 2} {
+		if got := len(picture(sam, "/graph/data?"+query).Edges) / 3; got != edges {
+			t.Errorf("%s: %d edges, want %v", query, got, edges)
+		}
+	}
+	if some, all := len(picture(sam, "/graph/data?neighbours=1").Edges),
+		len(picture(sam, "/graph/data?neighbours=10&similar=0").Edges); some >= len(d.Edges) || all <= len(d.Edges) {
+		t.Errorf("%d, %d and %d edges, want some less than %v and all more than %v", some/3, len(d.Edges)/3, all/3,
+			len(d.Edges), len(d.Edges))
+	}
+}
+
+func TestPicturesCanBeFiltered(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	fillPictures(w, servertest.Stranger)
+	sam := w.SignedIn(servertest.Stranger)
+	for query, want := range map[string][2]int{
+		"": {20, 20}, "project=boats": {10, 10}, "collection=kitchen": {10, 10}, "event_type=note": {10, 10},
+		"tag=food": {10, 10}, "tag=food&project=boats": {0, 0},
+		"limit=7": {7, 20}, "tag=water&limit=3": {3, 10}, "project=nothing": {0, 0}, "tag=" +
+			url.QueryEscape(servertest.Hostile): {0, 0},
+	} {
+		for _, kind := range []string{"graph", "map"} {
+			d := picture(sam, "/"+kind+"/data?"+query)
+			if len(d.IDs) != want[0] || d.Total != want[1] {
+				t.Errorf("%s of %q: %d of %d, want %v IDs and total %v", kind, query, len(d.IDs), d.Total, want[0], want[1])
+			}
+			page := sam.Get("/" + kind + "?show=list&" + query).Expect(http.StatusOK)
+			servertest.CheckPage(w, page)
+			if want[0] == 0 && !strings.Contains(page.Body, "No memories match") || want[0] == 3 &&
+				!strings.Contains(page.Body, "3 memories of 10, the newest") {
+				t.Errorf("%s of %q in words: %.3000s", kind, query, page.Body)
+			}
+		}
+	}
+	if found := sam.Get("/graph/found?q=rudder+of+a+sailing+boat&project=boats"); found.Status != http.StatusOK ||
+		strings.Count(found.Body, "-") < 20 {
+		t.Errorf("found: %d %s, want status %v and an id in the body", found.Status, found.Body, http.StatusOK)
+	}
+	if found := sam.Get("/graph/found?q="); found.Body != "{\"ids\":[]}\n" {
+		t.Errorf("nothing is searched for, and found is %s, want no ids", found.Body)
+	}
+	chosen := sam.Get("/graph?project=boats&limit=500&colour=type&similar=0.55&event_type=%22x").Expect(http.StatusOK,
+		`<option value="boats" selected>`, `<option value="500" selected>`, `<option value="type" selected>`,
+		`<option value="0.55" selected>`, `value="&#34;x"`, "Show all")
+	servertest.CheckPage(w, chosen)
+}
+
+func TestMapShowsMemoriesByMeaning(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	fillPictures(w, servertest.Stranger)
+	sam := w.SignedIn(servertest.Stranger)
+	d := picture(sam, "/map/data")
+	if len(d.IDs) != 20 || d.Total != 20 || len(d.Edges) != 0 || len(d.Explained) != 2 ||
+		d.Explained[0] < d.Explained[1] || d.Explained[0] < 0.2 || d.Explained[0]+d.Explained[1] > 1 {
+		t.Fatalf("%+v", d)
+	}
+	side := map[int]int{}
+	for i := range d.IDs {
+		if d.X[i] > 0 {
+			side[d.Project[i]]++
+		}
+	}
+	if !(side[0] == 0 && side[1] == 10 || side[0] == 10 && side[1] == 0) {
+		t.Errorf("on the right of the map lie %v", side)
+	}
+	sam.Get("/map?show=list").Expect(http.StatusOK, "On the left", "At the bottom",
+		fmt.Sprintf("%.0f%% from left to right", 100*d.Explained[0]))
+}
+
+// A picture has what its reader may see, and nothing else.
+func TestPicturesHideOtherUsersMemories(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	for caller, want := range map[string][]string{servertest.Owner: {w.Memory, w.Private}, servertest.Reader: {w.Memory},
+		servertest.Writer:   {w.Memory},
+		servertest.Stranger: nil, servertest.Admin: nil} {
+		b := w.SignedIn(caller)
+		for _, kind := range []string{"graph", "map"} {
+			d := picture(b, "/"+kind+"/data?similar=0&neighbours=10")
+			if !slices.Equal(slices.Sorted(slices.Values(d.IDs)), slices.Sorted(slices.Values(want))) || d.Total != len(want) {
+				t.Errorf("%s sees %v on the %s", caller, d.Labels, kind)
+			}
+			for _, path := range []string{"/" + kind, "/" + kind + "?show=list", "/" + kind + "/data"} {
+				if p := b.Get(path).Expect(http.StatusOK); caller != servertest.Owner && strings.Contains(p.Body,
+					servertest.Secret) {
+					t.Errorf("%s learns from %s what is Olivia's alone", caller, path)
+				}
+			}
+		}
+		status := http.StatusNotFound
+		if caller == servertest.Owner {
+			status = http.StatusOK
+		}
+		b.Get("/graph/memories/" + w.Private).Expect(status)
+		if p := b.Get("/graph/found?q=" + servertest.Secret).Expect(http.StatusOK); caller != servertest.Owner &&
+			strings.Contains(p.Body, w.Private) {
+			t.Errorf("%s finds Olivia's memory", caller)
+		}
+	}
+	if d := picture(w.SignedIn(servertest.Reader), "/graph/data"); !slices.Equal(d.Projects,
+		[]string{"The shop of olivia"}) {
+		t.Errorf("Rita sees the projects %v, want %v", d.Projects, []string{"The shop of olivia"})
+	}
+	p := w.Browser().Get("/graph/data")
+	if p.Status != http.StatusSeeOther || !strings.HasPrefix(p.Header.Get("Location"), "/login") {
+		t.Errorf(`without a session: got %d %s, want status %v and "/login" at the beginning of the Location`, p.Status,
+			p.Body, http.StatusSeeOther)
+	}
+}
+
+func TestWrongFiltersOfPicturesAreNamed(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	fillPictures(w, servertest.Stranger)
+	sam := w.SignedIn(servertest.Stranger)
+	for query, says := range map[string]string{
+		"limit=5001": "limit is 5001; 1 to 5000 are allowed", "limit=-1": "limit is -1",
+		"limit=0": "limit is 0; a number from 1 to 5,000", "limit=many": "limit is &#34;many&#34;; a number from 1 to 5,000",
+		"neighbours=11": "neighbours is 11; at most 10", "neighbours=-1": "neighbours is -1; a number from 0 to 10",
+		"neighbours=x": "neighbours is &#34;x&#34;; a number from 0 to 10",
+		"similar=2":    "similar is 2; a cosine similarity up to 1",
+		"similar=NaN":  "similar is NaN", "similar=a": "similar is &#34;a&#34;; a number from 0 to 1", "limit=" +
+			url.QueryEscape(servertest.Hostile): "limit is &#34;&lt;script&gt;",
+	} {
+		for _, kind := range []string{"graph", "map"} {
+			if kind == "map" && !strings.HasPrefix(query, "limit") {
+				continue
+			}
+			says := strings.ToUpper(says[:1]) + says[1:]
+			p := sam.Get("/"+kind+"?show=list&"+query).Expect(http.StatusBadRequest, says)
+			servertest.CheckPage(w, p)
+			sam.Get("/"+kind+"/data?"+query).Expect(http.StatusBadRequest, says)
+			servertest.CheckPage(w, sam.Get("/"+kind+"?"+query).Expect(http.StatusOK)) // whose script gets the same
+		}
+	}
+}
+
+func TestEmptyPicturesSayWhatToDo(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	sam := w.SignedIn(servertest.Stranger)
+	for _, path := range []string{"/graph", "/map", "/graph?show=list", "/map?show=list"} {
+		p := sam.Get(path).Expect(http.StatusOK, "Nothing here yet").Without("<canvas", "sigma")
+		servertest.CheckPage(w, p)
+	}
+	if d := picture(sam, "/graph/data"); len(d.IDs) != 0 || d.IDs == nil || d.Edges == nil || d.Projects == nil {
+		t.Errorf("got %+v, want empty lists that are not null", d)
+	}
+}
+
+func TestDataOfPicturesIsPacked(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	fillPictures(w, servertest.Stranger)
+	sam := w.SignedIn(servertest.Stranger)
+	for _, path := range []string{"/graph/data", "/map/data"} {
+		r := w.Request(servertest.Guest, http.MethodGet, path, nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		p := sam.Send(r)
+		if p.Header.Get("Content-Encoding") != "gzip" ||
+			!strings.Contains(strings.Join(p.Header.Values("Vary"), ","), "Accept-Encoding") ||
+			p.Header.Get("Cache-Control") != "no-store" {
+			t.Fatalf(`%s: got %v, want Content-Encoding "gzip", "Accept-Encoding" in it and Cache-Control "no-store"`, path,
+				p.Header)
+		}
+		unpacked, err := gzip.NewReader(strings.NewReader(p.Body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(unpacked)
+		if plain := sam.Get(path).Body; err != nil || string(body) != plain || len(p.Body) > len(plain)/2 {
+			t.Errorf("%s: got %v and %d bytes for %d, want no error, the same content and at most %d bytes", path, err,
+				len(p.Body), len(plain), len(plain)/2)
+		}
+	}
+}
+
+// A memory beside the picture is text, whatever it says; asked for by a script, it comes without the frame.
+func TestMemoryBesideThePicture(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	sam, view := w.SignedIn(servertest.Stranger), w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
+	long, err := view.AddMemory(t.Context(),
+		souvenir.NewMemory{Content: servertest.Hostile + strings.Repeat(" more", 500), Tags: []string{"<u>"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/graph/memories/" + long.ID
+	servertest.CheckPage(w, sam.Get(path).Expect(http.StatusOK, "Only the beginning is shown", "/memories/"+long.ID))
+	r := w.Request(servertest.Guest, http.MethodGet, path, nil)
+	r.Header.Set("HX-Request", "true")
+	part := sam.Send(r).Expect(http.StatusOK, "&lt;script&gt;", "&lt;u&gt;").Without("<script", "<html", "<u>")
+	if len(part.Body) > 4000 {
+		t.Errorf("the part has %d bytes, want at most 4000", len(part.Body))
+	}
+	if d := picture(sam, "/graph/data"); len([]rune(d.Labels[0])) > 91 {
+		t.Errorf("the label %q is long, got %v, want at most 91", d.Labels[0], len([]rune(d.Labels[0])))
+	}
+	sam.Get("/graph/memories/nothing").Expect(http.StatusNotFound)
+}
+
+// The libraries that draw are what they were when their licences were noted.
+func TestLibrariesThatDraw(t *testing.T) {
+	licences, err := os.ReadFile("../web/static/vendor/LICENSES.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sigma.min.js      sigma 3.0.3", "graphology 0.26.0", "Guillaume Plique",
+		"Alexis Jacomy"} {
+		if !strings.Contains(string(licences), name) &&
+			!strings.Contains(strings.Join(strings.Fields(string(licences)), " "), strings.Join(strings.Fields(name), " ")) {
+			t.Errorf("LICENSES.txt lacks %q", name)
+		}
+	}
+	for _, name := range []string{"sigma.min.js", "graphology.umd.min.js"} {
+		script, err := os.ReadFile("../web/static/vendor/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, forbidden := range []string{"eval(", "new Function", "new Worker", "importScripts",
+			"document.write"} { // which the policy of the pages forbids
+			if strings.Contains(string(script), forbidden) {
+				t.Errorf("%s has %s, want it not in the script", name, forbidden)
+			}
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package dashboard_test
+
+import (
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+)
+
+// textOf is the text of what has an id; empty if nothing has.
+func textOf(p *servertest.Page, id string) string {
+	for _, e := range p.HTML.All() {
+		if e.Attr("id") == id {
+			return e.Text
+		}
+	}
+	return ""
+}
+
+// landsAt follows a redirect to an address of which the beginning is known.
+func landsAt(b *servertest.Browser, p *servertest.Page, address string) *servertest.Page {
+	b.W.T.Helper()
+	p.GoesTo(address)
+	return b.Get(p.Header.Get("Location"))
+}
