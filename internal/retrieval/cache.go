@@ -55,6 +55,7 @@ type part struct {
 	id      int64
 	stale   int     // memories in Cache.stale
 	queue   []int64 // their rows, and some that are no longer stale
+	reading []int64 // of these, the ones that are being read, which are not in the queue
 	lost    bool    // which of its memories have changed is not known
 	filling chan struct{}
 	pins    int       // searches and loads that use it

@@ -158,7 +158,7 @@ func (c *Cache) markStale(row int64, p *part) {
 	if known && s.part == p {
 		s.round = c.round
 		c.stale[row] = s
-		return // it is in the queue
+		return // it is in the queue, or being read
 	}
 	if known {
 		s.part.stale--
@@ -178,7 +178,7 @@ func (c *Cache) fresh(row int64) {
 
 // forget forgets which memories of a partition are stale.
 func (c *Cache) forget(p *part) {
-	for _, row := range p.queue {
+	for _, row := range slices.Concat(p.queue, p.reading) {
 		if s, known := c.stale[row]; known && s.part == p {
 			delete(c.stale, row)
 		}
@@ -245,7 +245,7 @@ func (c *Cache) fillOrWait(tx db.Tx, p *part, round uint64) error {
 	}
 	rows := c.take(p, round)
 	filled := make(chan struct{})
-	p.filling = filled
+	p.filling, p.reading = filled, rows
 	p.pins++
 	c.release()
 	var memories []index.Memory
@@ -253,7 +253,7 @@ func (c *Cache) fillOrWait(tx db.Tx, p *part, round uint64) error {
 	defer func() {
 		<-c.turn
 		p.pins--
-		p.filling = nil
+		p.filling, p.reading = nil, nil
 		close(filled)
 		if !read {
 			p.queue = append(rows, p.queue...)
