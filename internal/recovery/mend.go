@@ -82,9 +82,11 @@ func mendedText(column, value string) string {
 func (r *Recovery) standIn(tx db.Tx, table string, id int64) (bool, error) {
 	now := time.Now().UnixMicro()
 	name := fmt.Sprintf("recovered-%d", id)
-	users := "users"
+	users, local := "users", `uid = ?`
 	if r.Table(users) == nil {
 		users = "user" // its name in older files
+	} else if slices.ContainsFunc(r.Table(users).Columns, func(c Column) bool { return c.Name == "namespace" }) {
+		local += ` AND namespace = ''`
 	}
 	owner := func() (int64, error) {
 		if _, err := tx.Exec(`INSERT INTO `+users+` (uid, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING`, kernel.LocalUser,
@@ -92,7 +94,7 @@ func (r *Recovery) standIn(tx db.Tx, table string, id int64) (bool, error) {
 			return 0, err
 		}
 		var row int64
-		err := tx.QueryRow(`SELECT id FROM `+users+` WHERE uid = ?`, kernel.LocalUser).Scan(&row)
+		err := tx.QueryRow(`SELECT id FROM `+users+` WHERE `+local, kernel.LocalUser).Scan(&row)
 		r.keepID(users, row)
 		return row, err
 	}

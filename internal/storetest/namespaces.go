@@ -23,6 +23,7 @@ func namespaces() concept {
 		{"an export keeps namespaces apart, and an import brings them back", namespacesExport},
 		{"one namespace can be exported alone, and imported into another", namespacesMoved},
 		{"an import replaces nothing of another namespace", namespacesKept},
+		{"an import takes no id of what another namespace has in its trash", namespacesTrashed},
 	}}
 }
 
@@ -517,4 +518,38 @@ func namespacesKept(f *fixture) {
 	for what, answer := range anna.holdings() {
 		f.equal(what+" after an import into another namespace", answer, before[what])
 	}
+}
+
+// namespacesTrashed imports into one namespace the memory and the file that another one has in its trash. There they
+// are restored as they were, linked to each other.
+func namespacesTrashed(f *fixture) {
+	anna, other := f.in("", "anna"), f.in(shop, "anna")
+	memory := anna.add(souvenir.NewMemory{Content: "a kettle"})
+	file, err := anna.store.AddFile(f.ctx, souvenir.NewFile{Filename: "f.txt", MemoryID: memory.ID},
+		strings.NewReader("secret"))
+	f.check("AddFile", err)
+	f.check("DeleteFile", anna.store.DeleteFile(f.ctx, file.ID))
+	anna.delete(memory.ID)
+	lines := fmt.Sprintf(`{"souvenir":"export","version":1}
+{"type":"memory","id":%q,"owner":"anna","content":"taken over"}
+{"type":"file","id":%q,"owner":"anna","filename":"f.txt","mime_type":"text/plain","size":0,"sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z"}
+`, memory.ID, file.ID)
+	report, err := f.operator.Upkeep().Import(f.ctx, strings.NewReader(lines), &souvenir.ImportOptions{Namespace: shop})
+	f.check("Import", err)
+	f.equal("conflicts", []int{report.Counts["memory"].Conflicts, report.Counts["file"].Conflicts}, []int{1, 1})
+	for _, id := range []string{file.ID, memory.ID} {
+		_, err := anna.store.Trash().Restore(f.ctx, id)
+		f.check("Restore", err)
+	}
+	f.equal("the memory", anna.get(memory.ID).Content, "a kettle")
+	restored, err := anna.reader.GetFile(f.ctx, file.ID)
+	f.check("GetFile", err)
+	f.equal("the file's memory", restored.MemoryID, memory.ID)
+	_, err = other.reader.GetFile(f.ctx, file.ID)
+	f.fails("the file through another namespace", err, souvenir.ErrNotFound)
+	// With the same owner, what is in the trash is imported.
+	anna.delete(memory.ID)
+	report, err = f.operator.Upkeep().Import(f.ctx, strings.NewReader(lines), nil)
+	f.check("Import for the same owner", err)
+	f.equal("added", report.Counts["memory"].Added, 1)
 }

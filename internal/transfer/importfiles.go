@@ -188,8 +188,12 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 			(SELECT `+db.ListOf+`(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)
 		FROM file f JOIN users u ON u.id = f.owner_id LEFT JOIN memory m ON m.id = f.memory_id
 		LEFT JOIN project j ON j.id = f.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE f.uid = ?`, f.ID)
-	if err != nil || s.Row == 0 {
+	if err != nil {
 		return 0, added, err
+	}
+	if s.Row == 0 {
+		o, err = unlessTrashed(tx, `t.kind = 'file' AND t.uid = ?`, f.ID, f.im.namespace, f.owner)
+		return 0, o, err
 	}
 	if s.tags, err = kernel.DecodeStrings(tags); err != nil {
 		return 0, added, err

@@ -211,8 +211,12 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 		`+kernel.FromMemory+` JOIN users u ON u.id = c.owner_id LEFT JOIN project j ON j.id = p.project_id
 			LEFT JOIN users o ON o.id = j.owner_id
 		WHERE m.uid = ?`, m.id)
-	if err != nil || s.row == 0 {
+	if err != nil {
 		return 0, added, err
+	}
+	if s.row == 0 {
+		o, err = unlessTrashed(tx, `i.kind = 'memory' AND i.uid = ?`, m.id, m.namespace, m.owner)
+		return 0, o, err
 	}
 	if s.tags, err = kernel.DecodeStrings(s.tagList); err != nil {
 		return 0, added, err
@@ -227,6 +231,18 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 		return s.row, replaced, nil
 	}
 	return s.row, conflicting, nil
+}
+
+// unlessTrashed returns what becomes of an item that is not in the store: it is added, unless it lies in the trash of
+// another owner, who may restore it. The condition is for an item i of an entry t, and has the id.
+func unlessTrashed(tx db.Tx, condition, id, namespace, owner string) (outcome, error) {
+	found, err := db.Column[int64](tx, `SELECT 1 FROM trash t JOIN users u ON u.id = t.owner_id
+		LEFT JOIN trash_item i ON i.entry_id = t.id WHERE `+condition+` AND (u.namespace <> ? OR u.uid <> ?) LIMIT 1`, id,
+		namespace, owner)
+	if err != nil || len(found) == 0 {
+		return added, err
+	}
+	return conflicting, nil
 }
 
 // idOfOwner returns the id of the user that an owner field means: authors of handmade files know account names, not
