@@ -1,6 +1,7 @@
 package souvenir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -46,6 +47,46 @@ func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
 	if newest := countRows(t, s, fmt.Sprintf(`SELECT count(*) FROM activity WHERE CAST(substr(tool, 2) AS INTEGER) >= %d`,
 		calls-activitylog.Room+activitylog.Batch)); newest != activitylog.Room-activitylog.Batch {
 		t.Errorf("of the newest calls %d are kept, want %v", newest, activitylog.Room-activitylog.Batch)
+	}
+}
+
+// unanswered is an engine whose commits are done and not answered, as long as lost is set.
+type unanswered struct {
+	db.DB
+	lost bool
+}
+
+func (d *unanswered) Write(ctx context.Context, fn func(db.Tx) error) error {
+	if err := d.DB.Write(ctx, fn); err != nil || !d.lost {
+		return err
+	}
+	return db.ErrOutcomeUnknown
+}
+
+// Calls whose commit was not answered are written again, and recorded once; those after them are recorded, too.
+func TestCallsOfALostAnswerAreRecordedOnce(t *testing.T) {
+	s := openWords(t, "", Options{})
+	s.activity.Stop() // so that only this test writes calls
+	s.activity = activitylog.New(s.writeActivities, s.log)
+	engine := &unanswered{DB: s.db.DB, lost: true}
+	s.db.DB = engine
+	record := func(tool string) {
+		t.Helper()
+		if err := s.Upkeep().RecordActivity(t.Context(), NewActivity{Tool: tool}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record("one")
+	if err := s.activity.Flush(t.Context()); !errors.Is(err, db.ErrOutcomeUnknown) {
+		t.Fatalf("calls whose commit is not answered: got %v, want %v", err, db.ErrOutcomeUnknown)
+	}
+	engine.lost = false
+	record("two")
+	if err := s.activity.Flush(t.Context()); err != nil {
+		t.Fatalf("the same calls again: got %v, want no error", err)
+	}
+	if n := countRows(t, s, `SELECT count(*) FROM activity`); n != 2 {
+		t.Errorf("recorded calls: got %d, want 2", n)
 	}
 }
 
