@@ -135,6 +135,23 @@ func (c *conn) one(query string, dest ...any) error {
 	return (&row{rows: r}).Scan(dest...)
 }
 
+// integers reads the single column of an internal query.
+func (c *conn) integers(query string, args ...any) (values []int64, err error) {
+	r, err := c.query(query, args)
+	if err != nil {
+		return nil, err
+	}
+	defer r.finish()
+	for r.Next() {
+		var v int64
+		if err := r.Scan(&v); err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, r.Err()
+}
+
 // inTransaction reports whether a transaction is open. It is called only after failures: some errors make SQLite
 // roll everything back by itself, and later statements would commit on their own.
 func (c *conn) inTransaction() bool {

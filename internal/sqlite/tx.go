@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -14,6 +15,7 @@ type Tx struct {
 	conn     *conn
 	ctx      context.Context
 	writable bool
+	late     *lateWords // nil: rows of full text are written at once
 	over     bool
 	used     bool    // a statement has succeeded: the snapshot is taken
 	lost     error   // SQLite rolled the transaction back by itself; the reason
@@ -28,6 +30,11 @@ func (tx *Tx) Context() context.Context { return tx.ctx }
 func (tx *Tx) Exec(query string, args ...any) (db.Result, error) {
 	if err := tx.usable(); err != nil {
 		return db.Result{}, err
+	}
+	if tx.late != nil && strings.HasPrefix(query, "SAVEPOINT") { // undoing it must not undo what was put before it
+		if err := (words{tx}).written(); err != nil {
+			return db.Result{}, err
+		}
 	}
 	var r db.Result
 	err := tx.patiently("exec", func() (err error) {

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/text"
@@ -12,12 +14,95 @@ func (tx *Tx) Words() db.Words { return words{tx} }
 
 type words struct{ *Tx }
 
-func (w words) Put(passage int64, content, tags string) error {
-	_, err := w.Exec(`INSERT INTO passage_text (rowid, content, tags) VALUES (?, ?, ?)`, passage, content, tags)
+// lateWords are the rows of full text that a transaction has yet to write. FTS5 makes a segment of its own of what it
+// has when another savepoint begins, which every caller of a shared transaction has, and many a statement with
+// triggers. So these rows are written last, together, before the COMMIT or a statement that reads full text.
+type lateWords struct {
+	rows   []wordsRow
+	others int  // the first of them, which callers before the present one have put
+	early  bool // the present caller has written the rows of others within its savepoint
+}
+
+type wordsRow struct {
+	passage       int64
+	content, tags string
+}
+
+// write inserts the rows in the order that FTS5 keeps in one segment: by passage. A passage that is gone again has no
+// row; of one whose number was given twice, after a savepoint was undone, the last counts.
+func (l *lateWords) write(c *conn) error {
+	if len(l.rows) == 0 {
+		return nil
+	}
+	rows := l.rows
+	l.rows, l.others, l.early = nil, 0, l.early || l.others > 0
+	slices.SortStableFunc(rows, func(a, b wordsRow) int { return cmp.Compare(a.passage, b.passage) })
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.passage
+	}
+	present, err := c.integers(`SELECT id FROM passage WHERE id IN `+db.Integers+` ORDER BY id`, db.List(ids))
+	for i, r := range rows {
+		if err != nil {
+			return err
+		}
+		last := i == len(rows)-1 || rows[i+1].passage != r.passage
+		if _, found := slices.BinarySearch(present, r.passage); last && found {
+			err = putWords(c, r)
+		}
+	}
 	return err
 }
 
+// join begins the work of a caller.
+func (l *lateWords) join() { l.others, l.early = len(l.rows), false }
+
+// undo forgets what the present caller has put. False: rows of others would be lost with its savepoint.
+func (l *lateWords) undo() bool {
+	if l.early {
+		return false
+	}
+	l.rows = l.rows[:l.others]
+	return true
+}
+
+func putWords(c *conn, r wordsRow) error {
+	_, err := c.exec(`INSERT INTO passage_text (rowid, content, tags) VALUES (?, ?, ?)`,
+		[]any{r.passage, r.content, r.tags})
+	return err
+}
+
+func (w words) Put(passage int64, content, tags string) error {
+	if w.late == nil {
+		return putWords(w.conn, wordsRow{passage, content, tags})
+	}
+	if err := w.usable(); err != nil {
+		return err
+	}
+	w.late.rows = append(w.late.rows, wordsRow{passage, content, tags})
+	w.conn.argBytes += len(content) + len(tags)
+	return nil
+}
+
+// written makes sure that the statements that follow see every Put of this transaction.
+func (w words) written() error {
+	if w.late == nil {
+		return nil
+	}
+	if err := w.usable(); err != nil {
+		return err
+	}
+	if err := w.late.write(w.conn); err != nil {
+		w.lost = w.failed("full text", err) // some rows are written, and some are not
+		return w.lost
+	}
+	return nil
+}
+
 func (w words) Drop(passages ...int64) error {
+	if err := w.written(); err != nil {
+		return err
+	}
 	for _, id := range passages {
 		if _, err := w.Exec(`DELETE FROM passage_text WHERE rowid = ?`, id); err != nil {
 			return err
@@ -27,6 +112,9 @@ func (w words) Drop(passages ...int64) error {
 }
 
 func (w words) Clear() error {
+	if err := w.written(); err != nil {
+		return err
+	}
 	_, err := w.Exec(`INSERT INTO passage_text (passage_text) VALUES ('delete-all')`)
 	return err
 }
@@ -36,6 +124,9 @@ const tidyPages = 500
 
 // Tidy merges the segments of the index, in which dropped terms remain until then: section 6.8.
 func (w words) Tidy(first bool) (more bool, err error) {
+	if err := w.written(); err != nil {
+		return false, err
+	}
 	pages := tidyPages
 	if first {
 		pages = -tidyPages // begin anew, with all segments
@@ -58,6 +149,9 @@ func (w words) changed() (n int, err error) {
 }
 
 func (w words) Count(in db.Range, terms []string) (n int, err error) {
+	if err := w.written(); err != nil {
+		return 0, err
+	}
 	match := text.Match(terms)
 	if match == "" {
 		return 0, nil
@@ -68,6 +162,9 @@ func (w words) Count(in db.Range, terms []string) (n int, err error) {
 }
 
 func (w words) CountMemories(in db.Range, terms []string, limit int) (n int, err error) {
+	if err := w.written(); err != nil {
+		return 0, err
+	}
 	match := text.Match(terms)
 	if match == "" {
 		return 0, nil
@@ -79,6 +176,9 @@ func (w words) CountMemories(in db.Range, terms []string, limit int) (n int, err
 }
 
 func (w words) Best(in db.Range, terms []string, limit int) ([]int64, error) {
+	if err := w.written(); err != nil {
+		return nil, err
+	}
 	match := text.Match(terms)
 	if match == "" {
 		return nil, nil
@@ -88,10 +188,16 @@ func (w words) Best(in db.Range, terms []string, limit int) ([]int64, error) {
 }
 
 func (w words) Passages() ([]int64, error) {
+	if err := w.written(); err != nil {
+		return nil, err
+	}
 	return db.Column[int64](w, `SELECT rowid FROM passage_text`)
 }
 
 func (w words) Occurrences(fn func(passage int64, column string, offset int, term string) error) error {
+	if err := w.written(); err != nil {
+		return err
+	}
 	if _, err := w.Exec(`CREATE VIRTUAL TABLE temp.held USING fts5vocab('main', 'passage_text', 'instance')`); err != nil {
 		return err
 	}
@@ -125,6 +231,9 @@ func withoutMerging(segments int64, fn func(db.Tx) error) func(db.Tx) error {
 			return err
 		}
 		if err := fn(tx); err != nil {
+			return err
+		}
+		if err := (words{tx.(*Tx)}).written(); err != nil {
 			return err
 		}
 		return errors.Join(set("flush", nil), set("automerge", 4), set("crisismerge", 16)) // the defaults of FTS5

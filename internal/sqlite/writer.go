@@ -43,6 +43,7 @@ type writer struct {
 	alone   bool      // no other caller may join it
 	members []*member // callers that wait for the commit: their work is done, or was refused
 	shared  bool      // the last commit was shared
+	late    lateWords // rows of full text, to be written before the commit
 	unready bool      // Config.Prepare has to prepare the connection before the next transaction
 	wal     walWatch
 }
@@ -167,7 +168,7 @@ func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn 
 		w.next()
 		return err
 	}
-	tx := &Tx{conn: w.conn, ctx: ctx, writable: true}
+	tx := &Tx{conn: w.conn, ctx: ctx, writable: true, late: &w.late}
 	returned := false
 	defer func() {
 		if !returned { // fn panicked, or ended its goroutine
@@ -197,6 +198,7 @@ func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn 
 // enter begins a transaction, or a savepoint in the open one. The first caller needs no savepoint:
 // undoing its work undoes the transaction.
 func (w *writer) enter(ctx context.Context, m *member, deadline time.Time) error {
+	w.late.join()
 	if w.open {
 		_, err := w.conn.exec("SAVEPOINT member", nil)
 		if err != nil {
@@ -241,7 +243,7 @@ func (w *writer) keep(tx *Tx, m *member, first bool) error {
 // undo rolls a caller's work back and leaves the others' as it is.
 func (w *writer) undo(tx *Tx, first bool) {
 	tx.end()
-	if tx.lost == nil && !first {
+	if tx.lost == nil && !first && w.late.undo() {
 		_, err := w.conn.exec("ROLLBACK TO member", nil)
 		if err == nil {
 			_, err = w.conn.exec("RELEASE member", nil)
@@ -262,7 +264,10 @@ func (w *writer) abandon() {
 // commit ends the transaction and answers every caller whose work is in it.
 func (w *writer) commit() {
 	w.shared = len(w.members) > 1
-	_, err := w.conn.exec("COMMIT", nil)
+	err := w.late.write(w.conn)
+	if err == nil {
+		_, err = w.conn.exec("COMMIT", nil)
+	}
 	if err == nil {
 		w.answer(nil)
 		return
@@ -283,7 +288,7 @@ func (w *writer) answer(outcome error) {
 		w.members[i] = nil
 		m.done <- outcome
 	}
-	w.members, w.open = w.members[:0], false
+	w.members, w.open, w.late = w.members[:0], false, lateWords{}
 }
 
 // exclusive runs f with the turn and without an open transaction.
