@@ -4,6 +4,7 @@
 //	go run ./eval compare A.jsonl B.jsonl
 //	go run ./eval chart -o FILE RECORD...
 //	go run ./eval fit SET...
+//	go run ./eval weights [-of WEIGHTS] [-from SETTING] [-folds N] SET...
 //	go run ./eval print SET
 //	go run ./eval sts FILE
 //
@@ -18,6 +19,10 @@
 //
 // fit fits the calibration of internal/calibrate on the development halves of the sets, and prints what it lets
 // through on the others.
+//
+// weights fits the weights of the ranking to recall@5, @10 and @20, the same for each set, by coordinate ascent. Questions
+// of the half "test" take no part. It also fits them once without each part of the conversations, and prints what those
+// parts then reach, which says how much of the gain is real. -of names the weights to fit; all take half an hour.
 //
 // print prints a set as JSON Lines, so that other programs can be measured with the project's own questions.
 //
@@ -48,6 +53,7 @@ const usage = `usage:
   eval compare A.jsonl B.jsonl
   eval chart -o FILE RECORD...
   eval fit SET...
+  eval weights [-of WEIGHTS] [-from SETTING] [-folds N] SET...
   eval print SET
   eval sts FILE
 
@@ -69,6 +75,8 @@ func command(ctx context.Context, args []string, w io.Writer) error {
 		return chartCommand(args, w)
 	case "fit":
 		return fitCommand(ctx, args, w)
+	case "weights":
+		return weightsCommand(ctx, args, w)
 	case "print":
 		return printSet(args, w)
 	case "sts":
