@@ -3,18 +3,10 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base32"
-	"encoding/json"
-	"errors"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
-	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -228,151 +220,6 @@ func disable(tx db.Tx, row int64, disabled bool, now int64) error {
 		return err
 	}
 	return endGrants(tx, row, now)
-}
-
-// use is the use of a credential.
-type use struct {
-	of, id string
-	last   *int64 // last use recorded in the file; nil: never
-	now    int64
-}
-
-// noteUse calls write to record the use of a credential: once a minute, without making the caller wait long or fail.
-func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
-	const (
-		every    = int64(time.Minute / time.Microsecond)
-		patience = 250 * time.Millisecond
-	)
-	if u.last != nil && u.now-*u.last < every || s.db.ReadOnly() {
-		return
-	}
-	// Only one caller tries, so that not every call waits while another process holds the file.
-	key := u.of + " " + u.id
-	tried, again := s.uses.LoadOrStore(key, u.now)
-	if again && (u.now-tried.(int64) < every || !s.uses.CompareAndSwap(key, tried, u.now)) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := s.db.Write(ctx, write); err != nil {
-		s.log.DebugContext(ctx, "the use of a "+u.of+" was not noted", "id", u.id, "error", err)
-	}
-}
-
-// newSecret returns 256 random bits in the characters a-z and 2-7, newIdentifier 128 of them.
-func newSecret() string { return randomText(32) }
-
-func newIdentifier() string { return randomText(16) }
-
-func randomText(size int) string {
-	random := make([]byte, size)
-	_, _ = rand.Read(random) // never fails: without randomness the program crashes
-	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(random))
-}
-
-// digest returns the hash that secrets, codes and tokens are stored as. They are random and long, so a plain hash is
-// enough.
-func digest(secret string) []byte {
-	sum := sha256.Sum256([]byte(secret))
-	return sum[:]
-}
-
-// MaxPreferences limits the size of a user's preferences, in bytes of JSON. They are an object in which programs with a
-// user interface keep their settings; the store itself does not read it.
-const MaxPreferences = 64 << 10
-
-// Preferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing, else
-// json.Number. A view limited to projects may not call it.
-func (s *Store) Preferences(ctx context.Context) (map[string]any, error) {
-	if err := s.checkAccount("Preferences"); err != nil {
-		return nil, err
-	}
-	var found map[string]any
-	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
-		found, err = preferences(tx, v)
-		return err
-	})
-	return found, err
-}
-
-// SetPreferences replaces the user's preferences and returns them; nil clears them. More than 64 KiB as JSON are
-// ErrTooLarge. A view limited to projects may not call it.
-func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (_ map[string]any, err error) {
-	defer inGo[struct{}](&err, "preferences", "all")
-	return s.changePreferences(ctx, "SetPreferences", all, func(_, given map[string]any) any { return given })
-}
-
-// UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns the result: keys
-// replace, null removes, objects merge. Concurrent patches all take effect. Otherwise it is like SetPreferences.
-func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (_ map[string]any, err error) {
-	defer inGo[struct{}](&err, "preferences", "patch")
-	return s.changePreferences(ctx, "UpdatePreferences", patch,
-		func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
-}
-
-func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any,
-	change func(present, given map[string]any) any) (map[string]any, error) {
-	if err := s.checkAccount(what); err != nil {
-		return nil, err
-	}
-	if _, err := encodePreferences(given); err != nil {
-		return nil, err
-	}
-	given, err := jsonobject.CanonicalJSON("preferences", given)
-	if err != nil {
-		return nil, err
-	}
-	var changed map[string]any
-	err = s.write(ctx, func(tx db.Tx, v viewer) error {
-		present, err := preferences(tx, v)
-		if err != nil {
-			return err
-		}
-		changed, _ = change(present, given).(map[string]any)
-		if changed == nil {
-			changed = map[string]any{}
-		}
-		encoded, err := encodePreferences(changed)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(`INSERT INTO preference (user_id, value, updated_at) VALUES (?, ?, ?)
-			ON CONFLICT (user_id) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, v.User,
-			string(encoded), s.now())
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return changed, nil
-}
-
-// encodePreferences returns preferences as JSON, within their limit.
-func encodePreferences(object map[string]any) ([]byte, error) {
-	encoded, err := json.Marshal(object)
-	if err != nil {
-		return nil, invalid("preferences", "{} is not JSON: %v", err)
-	}
-	if len(encoded) > MaxPreferences {
-		return nil, newError(KindTooLarge, "preferences", "{} is %d bytes as JSON; at most %d are allowed",
-			len(encoded), MaxPreferences)
-	}
-	return encoded, nil
-}
-
-func preferences(tx db.Tx, v viewer) (map[string]any, error) {
-	stored, err := db.Column[string](tx, `SELECT value FROM preference WHERE user_id = ?`, v.User)
-	if err != nil || len(stored) == 0 {
-		return map[string]any{}, err
-	}
-	object, err := jsonobject.Decode([]byte(stored[0]))
-	if err == nil && object == nil {
-		err = errors.New("null instead of an object")
-	}
-	if err != nil {
-		return nil, damaged(err, "a user's preferences cannot be read")
-	}
-	return object, nil
 }
 
 // DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.

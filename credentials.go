@@ -2,7 +2,11 @@ package souvenir
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -344,4 +348,51 @@ func endMadeClients(tx db.Tx, now int64) error {
 		AND NOT EXISTS (SELECT 1 FROM oauth_grant g JOIN oauth_client c ON c.id = g.client_id
 			WHERE oauth_client.maker = 'grant ' || g.uid AND g.revoked_at IS NULL AND c.disabled_at IS NULL)`, now)
 	return err
+}
+
+// use is the use of a credential.
+type use struct {
+	of, id string
+	last   *int64 // last use recorded in the file; nil: never
+	now    int64
+}
+
+// noteUse calls write to record the use of a credential: once a minute, without making the caller wait long or fail.
+func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
+	const (
+		every    = int64(time.Minute / time.Microsecond)
+		patience = 250 * time.Millisecond
+	)
+	if u.last != nil && u.now-*u.last < every || s.db.ReadOnly() {
+		return
+	}
+	// Only one caller tries, so that not every call waits while another process holds the file.
+	key := u.of + " " + u.id
+	tried, again := s.uses.LoadOrStore(key, u.now)
+	if again && (u.now-tried.(int64) < every || !s.uses.CompareAndSwap(key, tried, u.now)) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.db.Write(ctx, write); err != nil {
+		s.log.DebugContext(ctx, "the use of a "+u.of+" was not noted", "id", u.id, "error", err)
+	}
+}
+
+// newSecret returns 256 random bits in the characters a-z and 2-7, newIdentifier 128 of them.
+func newSecret() string { return randomText(32) }
+
+func newIdentifier() string { return randomText(16) }
+
+func randomText(size int) string {
+	random := make([]byte, size)
+	_, _ = rand.Read(random) // never fails: without randomness the program crashes
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(random))
+}
+
+// digest returns the hash that secrets, codes and tokens are stored as. They are random and long, so a plain hash is
+// enough.
+func digest(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
 }

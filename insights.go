@@ -1,9 +1,13 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
 // Insights provides the data of a dashboard: overview, graph and map, the tags and modules in use, recorded activity,
@@ -109,4 +113,310 @@ func (h *Insights) GetFileStatus(ctx context.Context, id string) (_ FileStatus, 
 			f.project).Scan(&status.ProjectOwner)
 	})
 	return status, err
+}
+
+// OverviewQuery says how far back an overview looks.
+type OverviewQuery struct {
+	// Days is the number of days, including today, to count stored memories for: 1 to 366; zero means 30.
+	Days int
+
+	// Location is the time zone of the days. Nil means UTC.
+	Location *time.Location
+
+	// MemoriesOnly skips files and clients: Files is 0 and Clients empty. It takes half the time.
+	MemoriesOnly bool
+}
+
+// Overview counts the data visible through a view, by kind.
+type Overview struct {
+	Memories int `json:"memories"`
+	Files    int `json:"files"`
+
+	// The memories by project (without one: an empty ID), by collection and by event type (without one: an empty Name),
+	// the 100 largest of each.
+	Projects    []ProjectCount    `json:"projects"`
+	Collections []CollectionCount `json:"collections"`
+	EventTypes  []EventTypeCount  `json:"event_types"`
+
+	// Clients are the programs whose calls were recorded for the user, the 100 with the most calls. It is empty for a view
+	// limited to projects.
+	Clients []ClientCount `json:"clients"`
+
+	// Days counts the memories stored on each day, the oldest first; the last one is today.
+	Days []DayCount `json:"days"`
+
+	Embedding EmbeddingStatus `json:"embedding"`
+	Index     IndexState      `json:"index"`
+}
+
+// ProjectCount is how many memories lie in a project.
+type ProjectCount struct {
+	ID       string `json:"project_id"`
+	Name     string `json:"project_name"`
+	Owner    string `json:"owner"` // user id
+	Memories int    `json:"memories"`
+}
+
+// CollectionCount is how many memories lie in a collection.
+type CollectionCount struct {
+	Name     string `json:"collection_name"`
+	Owner    string `json:"owner"` // user id
+	Memories int    `json:"memories"`
+}
+
+// EventTypeCount is how many memories have an event type.
+type EventTypeCount struct {
+	Name     string `json:"event_type"`
+	Memories int    `json:"memories"`
+}
+
+// ClientCount is how often a program has called.
+type ClientCount struct {
+	Name     string    `json:"client"` // the program's own name; empty if it gives none
+	Calls    int       `json:"calls"`
+	LastCall time.Time `json:"last_call"` // when the last call began
+}
+
+// DayCount is how many memories were stored on a day.
+type DayCount struct {
+	Day      string `json:"day"` // 2026-03-01
+	Memories int    `json:"memories"`
+}
+
+// IndexState says where searches of all that is visible run.
+type IndexState string
+
+// The values of [IndexState].
+const (
+	IndexInMemory IndexState = "memory"  // in the index beside the file
+	IndexLoading  IndexState = "loading" // on disk, while the index is being loaded, or before the first search loads it
+	IndexOnDisk   IndexState = "disk"    // on disk: there is no index, or what is visible exceeds Options.IndexMemory
+)
+
+const (
+	defaultOverviewDays = 30
+	maxOverviewDays     = 366
+	maxCounts           = 100
+)
+
+// Overview counts the data visible through this view, by kind.
+func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (_ Overview, err error) {
+	defer inGo[OverviewQuery](&err)
+	s := h.s
+	q.Days = cmp.Or(q.Days, defaultOverviewDays)
+	if q.Days < 1 || q.Days > maxOverviewDays {
+		return Overview{}, invalid("days", "{} is %d; 1 to %d are allowed", q.Days, maxOverviewDays)
+	}
+	if q.Location == nil {
+		q.Location = time.UTC
+	}
+	if s.access.Projects == nil && !q.MemoriesOnly {
+		s.flushActivity(ctx)
+	}
+	clients := s.clientCounts(ctx, q.MemoriesOnly)
+	var o Overview
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		o = Overview{}
+		sel, err := s.selection(tx, v, Query{whenever: true})
+		if err != nil {
+			return err
+		}
+		searched := make([]int64, len(sel.Partitions))
+		for i, p := range sel.Partitions {
+			searched[i] = p.ID
+		}
+		state, err := s.index.State(tx, searched)
+		if err != nil {
+			return err
+		}
+		o.Index = IndexState(state)
+		if o.Memories, err = sel.Count(tx); err != nil {
+			return err
+		}
+		partitions := sel.PartitionList()
+		visible, args := v.VisibleFile()
+		for _, step := range []func() error{
+			func() error {
+				if q.MemoriesOnly {
+					return nil
+				}
+				return tx.QueryRow(`SELECT count(*) `+kernel.FromFile+` WHERE `+visible, args...).Scan(&o.Files)
+			},
+			func() error { return o.countProjects(tx, v, partitions) },
+			func() error { return o.countCollections(tx, v, partitions) },
+			func() error { return o.countEventTypes(tx, v, partitions) },
+			func() error { return o.countDays(tx, v, partitions, daysUntil(s.clock().In(q.Location), q.Days)) },
+			func() error { return s.embeddingStatus(tx, partitions, &o.Embedding) },
+		} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	counted := <-clients // even after an error, so that no goroutine keeps running
+	if o.Clients = counted.clients; err == nil {
+		err = counted.err
+	}
+	if err != nil {
+		return Overview{}, err
+	}
+	return o, nil
+}
+
+func (o *Overview) countProjects(tx db.Tx, v viewer, partitions string) error {
+	o.Projects = []ProjectCount{}
+	return tx.Each(func(row db.Rows) error {
+		var c ProjectCount
+		err := row.Scan(&c.ID, &c.Name, &c.Owner, &c.Memories)
+		o.Projects = append(o.Projects, c)
+		return err
+	}, `SELECT coalesce(j.uid, ''), coalesce(j.name, ''), coalesce(u.uid, ''), sum(`+v.Held()+`)
+		FROM partition p LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users u ON u.id = j.owner_id
+		WHERE p.id IN `+db.Integers+` GROUP BY p.project_id, j.uid, j.name, u.uid ORDER BY 4 DESC, 1, 3 LIMIT ?`, partitions,
+		maxCounts)
+}
+
+func (o *Overview) countCollections(tx db.Tx, v viewer, partitions string) error {
+	o.Collections = []CollectionCount{}
+	return tx.Each(func(row db.Rows) error {
+		var c CollectionCount
+		err := row.Scan(&c.Name, &c.Owner, &c.Memories)
+		o.Collections = append(o.Collections, c)
+		return err
+	}, `SELECT c.name, u.uid, sum(`+v.Held()+`) FROM partition p JOIN collection c ON c.id = p.collection_id
+		JOIN users u ON u.id = c.owner_id
+		WHERE p.id IN `+db.Integers+` GROUP BY c.id, c.name, u.uid ORDER BY 3 DESC, 1, 2 LIMIT ?`, partitions, maxCounts)
+}
+
+// countEventTypes counts along an index, partition by partition, to avoid a sort.
+func (o *Overview) countEventTypes(tx db.Tx, v viewer, partitions string) error {
+	counts, rest := map[string]int{}, o.Memories
+	err := tx.Each(func(row db.Rows) error {
+		var name string
+		var n int
+		err := row.Scan(&name, &n)
+		counts[name] += n
+		rest -= n
+		return err
+	}, `SELECT event_type, count(*) FROM memory `+db.ByEvent+` WHERE event_type IS NOT NULL AND partition_id IN `+
+		db.Integers+v.Alive(`memory`)+`
+		GROUP BY partition_id, event_type`, partitions)
+	if rest > 0 {
+		counts[""] += rest
+	}
+	o.EventTypes = []EventTypeCount{}
+	for name, n := range counts {
+		o.EventTypes = append(o.EventTypes, EventTypeCount{name, n})
+	}
+	slices.SortFunc(o.EventTypes, func(a, b EventTypeCount) int {
+		return cmp.Or(b.Memories-a.Memories, cmp.Compare(a.Name, b.Name))
+	})
+	o.EventTypes = o.EventTypes[:min(len(o.EventTypes), maxCounts)]
+	return err
+}
+
+// countedClients is what clientCounts has found.
+type countedClients struct {
+	clients []ClientCount
+	err     error
+}
+
+// clientCounts counts the recorded calls in its own snapshot while the memories are counted: the two counts are
+// independent, and take about the same time.
+func (s *Store) clientCounts(ctx context.Context, none bool) <-chan countedClients {
+	counted := make(chan countedClients, 1)
+	if none || s.access.Projects != nil {
+		counted <- countedClients{clients: []ClientCount{}}
+		return counted
+	}
+	go func() {
+		var c countedClients
+		c.err = s.read(ctx, func(tx db.Tx, _ viewer) error {
+			c.clients = []ClientCount{}
+			return tx.Each(func(row db.Rows) error {
+				var one ClientCount
+				var last int64
+				err := row.Scan(&one.Name, &one.Calls, &last)
+				one.LastCall = kernel.ToTime(last)
+				c.clients = append(c.clients, one)
+				return err
+			}, `SELECT client, count(*), max(started_at) FROM activity `+db.ByActivityClient+
+				` WHERE user_uid = ? AND namespace = ? GROUP BY client ORDER BY 2 DESC, 1 LIMIT ?`, s.access.User,
+				s.access.Namespace, maxCounts)
+		})
+		counted <- c
+	}()
+	return counted
+}
+
+// day is a day and the microseconds at which it begins and ends.
+type day struct {
+	name       string
+	begin, end int64
+}
+
+// daysUntil are the last days up to now, the oldest first. A day has 23 or 25 hours where the clocks change.
+func daysUntil(now time.Time, n int) []day {
+	days := make([]day, n)
+	midnight := func(back int) time.Time {
+		return time.Date(now.Year(), now.Month(), now.Day()-back, 0, 0, 0, 0, now.Location())
+	}
+	for i := range days {
+		begin := midnight(n - 1 - i)
+		// Noon determines the day reliably, even where a day has no midnight.
+		days[i] = day{time.Date(now.Year(), now.Month(), now.Day()-(n-1-i), 12, 0, 0, 0, time.UTC).Format(time.DateOnly),
+			begin.UnixMicro(), midnight(n - 2 - i).UnixMicro()}
+	}
+	return days
+}
+
+// countDays counts ranges of an index. It first skips partitions without memories from that period.
+func (o *Overview) countDays(tx db.Tx, v viewer, partitions string, days []day) error {
+	o.Days = make([]DayCount, len(days))
+	begins, ends := make([]int64, len(days)), make([]int64, len(days))
+	for i, d := range days {
+		o.Days[i].Day, begins[i], ends[i] = d.name, d.begin, d.end
+	}
+	return tx.Each(func(row db.Rows) error {
+		var at, n int
+		err := row.Scan(&at, &n)
+		o.Days[at].Memories = n
+		return err
+	}, `WITH live (id) AS MATERIALIZED (SELECT l.value FROM `+db.Numbered1+
+		` l WHERE (SELECT max(created_at) FROM memory WHERE partition_id = l.value) >= ?2),
+			span (at, first, past) AS MATERIALIZED (SELECT b.key, b.value, e.value FROM `+db.Numbered3+` b JOIN `+db.Numbered4+
+		` e ON e.key = b.key)
+		SELECT at, (SELECT coalesce(sum((SELECT count(*) FROM memory WHERE partition_id = live.id AND created_at >= first
+		AND created_at < past`+v.Alive(`memory`)+`)), 0) FROM live) FROM span`,
+		partitions, days[0].begin, db.List(begins), db.List(ends))
+}
+
+// Tag is a tag that visible memories have.
+type Tag struct {
+	Name  string `json:"tag"`
+	Count int    `json:"count"` // memories that have it
+}
+
+// Tags returns the tags of the visible memories in some collections (none named: in all), the most frequent first.
+func (h *Insights) Tags(ctx context.Context, collections ...string) (_ []Tag, err error) {
+	defer inGo[struct{}](&err, "collection_name", "collections")
+	s := h.s
+	all := []Tag{}
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		selection, err := s.selection(tx, v, Query{Collections: collections, whenever: true})
+		if err != nil {
+			return err
+		}
+		all = all[:0]
+		return tx.Each(func(row db.Rows) error {
+			var t Tag
+			err := row.Scan(&t.Name, &t.Count)
+			all = append(all, t)
+			return err
+		}, `SELECT t.tag, count(*) FROM memory_tag t JOIN memory m ON m.id = t.memory_id
+			WHERE m.partition_id IN `+db.Integers+v.Alive(`m`)+` GROUP BY t.tag ORDER BY count(*) DESC, t.tag`,
+			selection.PartitionList())
+	})
+	return all, err
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/server/internal/signin"
 )
 
 // ServeOptions configure [Serve]. Nil, and the zero value of each field, mean the default named there.
@@ -73,3 +75,11 @@ func served(err error) error {
 	}
 	return err
 }
+
+// SetupPath is the path, under the public URL, of the page on which the holder of an invitation for the first
+// account creates it.
+func SetupPath(value string) string { return signin.SetupPath(value) }
+
+// InvitePath is the path, under the public URL, of the page on which the holder of an invitation creates an
+// account.
+func InvitePath(value string) string { return signin.InvitePath(value) }

@@ -1,8 +1,6 @@
 package dashboard_test
 
 import (
-	"github.com/souvenir-ai/souvenir/server/internal/servertest"
-
 	"fmt"
 	"net/http"
 	"net/url"
@@ -14,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
 // change sends what is done to many, as the page does, and returns the page that it leads to.

@@ -1,8 +1,6 @@
 package dashboard_test
 
 import (
-	"github.com/souvenir-ai/souvenir/server/internal/servertest"
-
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
 // alike are two memories that say nearly the same, and one that links to the second.

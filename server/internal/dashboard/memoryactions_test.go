@@ -1,8 +1,6 @@
 package dashboard_test
 
 import (
-	"github.com/souvenir-ai/souvenir/server/internal/servertest"
-
 	"bytes"
 	"encoding/json"
 	"mime/multipart"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
 func asJSON(t *testing.T, value any) string {

@@ -1,14 +1,13 @@
 package dashboard_test
 
 import (
-	"github.com/souvenir-ai/souvenir/server/internal/servertest"
-
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/server"
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
 func TestOverviewShowsWhatIsStored(t *testing.T) {

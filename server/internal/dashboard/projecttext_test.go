@@ -1,8 +1,6 @@
 package dashboard_test
 
 import (
-	"github.com/souvenir-ai/souvenir/server/internal/servertest"
-
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
 // emptyDigest is what the form of a text that does not exist yet says that it was made from.

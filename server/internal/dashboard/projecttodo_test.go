@@ -1,8 +1,6 @@
 package dashboard_test
 
 import (
-	"github.com/souvenir-ai/souvenir/server/internal/servertest"
-
 	"database/sql"
 	"fmt"
 	"net/http"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
 const shopTodo = `## Constitution

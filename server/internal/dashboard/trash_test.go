@@ -1,14 +1,13 @@
 package dashboard_test
 
 import (
-	"github.com/souvenir-ai/souvenir/server/internal/servertest"
-
 	"net/http"
 	"net/url"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
 
 func TestTheTrashKeepsToScopes(t *testing.T) {
