@@ -23,6 +23,7 @@ func namespaces() concept {
 		{"an export keeps namespaces apart, and an import brings them back", namespacesExport},
 		{"one namespace can be exported alone, and imported into another", namespacesMoved},
 		{"an import replaces nothing of another namespace", namespacesKept},
+		{"what an application made does not move into a namespace without it", namespacesGrants},
 		{"an import takes no id of what another namespace has in its trash", namespacesTrashed},
 	}}
 }
@@ -552,4 +553,25 @@ func namespacesTrashed(f *fixture) {
 	report, err = f.operator.Upkeep().Import(f.ctx, strings.NewReader(lines), nil)
 	f.check("Import for the same owner", err)
 	f.equal("added", report.Counts["memory"].Added, 1)
+}
+
+// namespacesGrants moves the tokens of a user to another namespace. An MCP token that an application made ends with the
+// application's grant, which only the default namespace has.
+func namespacesGrants(f *fixture) {
+	anna := f.in("", "anna")
+	f.addUser(souvenir.NewUser{ID: "anna", Name: "Anna"})
+	c := f.register("")
+	p, err := f.reader.Accounts().CheckAccessToken(f.ctx, checking(anna.letIn(c)))
+	f.check("CheckAccessToken", err)
+	own := anna.addToken(souvenir.NewToken{Name: "own"})
+	made := anna.addToken(souvenir.NewToken{Name: "made", GrantID: p.GrantID})
+	anna.addToken(souvenir.NewToken{Name: "made by that", TokenID: made.ID})
+	into, report := f.importedBy(f.exportedBy(&souvenir.ExportOptions{Credentials: true}),
+		&souvenir.ImportOptions{Namespace: shop})
+	f.equal("tokens", []int{report.Counts["token"].Added, report.Counts["token"].Conflicts}, []int{1, 2})
+	_, err = into.reader.Accounts().Namespace(shop).CheckToken(f.ctx, own.Value)
+	f.check("CheckToken", err)
+	_, err = into.reader.Accounts().Namespace(shop).CheckToken(f.ctx, made.Value)
+	f.fails("a token of an application", err, souvenir.ErrUnauthenticated)
+	into.sound()
 }

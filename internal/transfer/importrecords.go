@@ -292,7 +292,7 @@ func (item *recordItem) apply(t *importTx) error {
 			values[i] = t.now
 		}
 	}
-	if item.serving && t.namespace != "" {
+	if t.namespace != "" && item.serves(values) {
 		t.conflict(item.line(), item.kind, item.Named(item.values), "only the default namespace has it, for the server")
 		return nil
 	}
@@ -332,6 +332,17 @@ func (item *recordItem) apply(t *importTx) error {
 		t.count(item.kind, replaced)
 	}
 	return nil
+}
+
+// serves reports whether a row is, or belongs to, what only the default namespace has: an MCP token that an application
+// made ends with the application's grant.
+func (r *Record) serves(values []any) bool {
+	for i, f := range r.Fields {
+		if f.serving && values[i] != nil {
+			return true
+		}
+	}
+	return r.serving
 }
 
 // compare reports whether a row matches the line, and fills values with the fields that the line omits. fixed: a field

@@ -71,6 +71,7 @@ type RecordField struct {
 	credential bool // left out of an export without credentials
 	fixed      bool // never changes
 	passing    bool // changes with every use: never a conflict
+	serving    bool // names what only the default namespace has
 	Check      func(argument, value string) error
 }
 
@@ -459,7 +460,7 @@ func tokenRecords() []Record {
 				{Name: "expires_at", Form: TimeForm},
 				{Name: "last_used_at", Form: TimeForm, passing: true},
 				{Name: "revoked_at", Form: TimeForm},
-				{Name: "grant", Check: valid.Name},
+				{Name: "grant", serving: true, Check: valid.Name},
 				{Name: "parent", Check: valid.Name},
 				{Name: "session", absent: "", Check: CheckText},
 				{Name: "browser", absent: "", Check: CheckText},
