@@ -84,9 +84,10 @@ func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDele
 	err = trash.InPortions(func(p trash.Portion) (bool, error) {
 		return b.next(ctx, p.Rows, func(tx db.Tx, v viewer, found []storedMemory) (int, int, error) {
 			t := s.newTrasher(tx, v, p)
-			size := 0
+			began, size := time.Now(), 0
 			for i, m := range found {
-				if size += len(m.Content); i > 0 && int64(size) > p.Bytes {
+				size += len(m.Content)
+				if i > 0 && (int64(size) > p.Bytes || db.ShouldYield(tx, began)) {
 					return i, i, nil
 				}
 				if err := t.Memory(m.trashed()); err != nil {
@@ -140,8 +141,11 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 			if err != nil {
 				return 0, 0, err
 			}
-			changed := 0
-			for _, m := range found {
+			began, changed := time.Now(), 0
+			for i, m := range found {
+				if i > 0 && db.ShouldYield(tx, began) {
+					return i, changed, w.flush()
+				}
 				after := m
 				a, err := patch.apply(m.attributes())
 				if err == nil {
@@ -274,7 +278,7 @@ func (b *bulk) next(ctx context.Context, most int,
 	}
 	some := b.rows[:min(most, len(b.rows))]
 	through, changed := 0, 0
-	err := b.store.write(ctx, func(tx db.Tx, v viewer) error {
+	err := b.store.write(db.Yielding(ctx), func(tx db.Tx, v viewer) error {
 		found, err := b.fitting(tx, v, some)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ package db
 
 import (
 	"context"
+	"time"
 )
 
 // DB runs transactions. It is safe for concurrent use.
@@ -156,3 +157,22 @@ type alone struct{}
 // IsAlone reports whether a Write is to have a transaction of its own: one that spans several calls, and may hold the
 // writer for long. An engine that shares commits shares none with it, and those who wait for it give up in time.
 func IsAlone(ctx context.Context) bool { return ctx.Value(alone{}) != nil }
+
+type yielding struct{}
+
+// Yielding marks the writes of a context as parts of a long work: each has a transaction that begins with it, so that
+// what others have already done does not wait for it. Such a write ends early where [ShouldYield] says so.
+func Yielding(ctx context.Context) context.Context { return context.WithValue(ctx, yielding{}, true) }
+
+// IsYielding reports whether a context is marked by [Yielding].
+func IsYielding(ctx context.Context) bool { return ctx.Value(yielding{}) != nil }
+
+// yieldAfter is how long other writers wait for a part of a long work, but for its commit.
+const yieldAfter = 3 * time.Millisecond
+
+// ShouldYield reports whether a part of a long work, which began at a time, should end because other writers wait for
+// it. It is false with an engine whose writers do not wait for each other.
+func ShouldYield(tx Tx, began time.Time) bool {
+	c, says := tx.(interface{ Contended() bool })
+	return says && time.Since(began) >= yieldAfter && c.Contended()
+}

@@ -15,7 +15,8 @@ type Tx struct {
 	conn     *conn
 	ctx      context.Context
 	writable bool
-	late     *lateWords // nil: rows of full text are written at once
+	late     *lateWords  // nil: rows of full text are written at once
+	waited   func() bool // reports whether others wait for the turn to write; nil: none can
 	over     bool
 	used     bool    // a statement has succeeded: the snapshot is taken
 	lost     error   // SQLite rolled the transaction back by itself; the reason
@@ -25,6 +26,9 @@ type Tx struct {
 
 // Context returns the context of the Read or Write that the transaction belongs to.
 func (tx *Tx) Context() context.Context { return tx.ctx }
+
+// Contended reports whether other callers of this process wait for the turn to write.
+func (tx *Tx) Contended() bool { return tx.waited != nil && tx.waited() }
 
 // Exec runs one statement. Arguments are positional (?, ?1).
 func (tx *Tx) Exec(query string, args ...any) (db.Result, error) {

@@ -54,6 +54,7 @@ type member struct {
 	done  chan error    // receives the outcome, once the function's work is part of a commit
 	alone bool          // wants a transaction of its own
 	long  bool          // may hold it for long
+	slice bool          // is a part of a long work; see db.Yielding
 }
 
 // errHeld is the error of a caller that has waited in vain for a transaction that spans several calls.
@@ -64,7 +65,8 @@ var errAgain = errors.New("sqlite: to be run again")
 
 func (w *writer) write(ctx context.Context, fn func(db.Tx) error) error {
 	long := db.IsAlone(ctx)
-	m := &member{turn: make(chan struct{}, 1), done: make(chan error, 1), alone: w.group == 1 || long, long: long}
+	m := &member{turn: make(chan struct{}, 1), done: make(chan error, 1), alone: w.group == 1 || long, long: long,
+		slice: db.IsYielding(ctx)}
 	deadline := time.Now().Add(w.db.lockTimeout)
 	for {
 		if err := w.wait(ctx, m); err != nil {
@@ -157,8 +159,15 @@ func (w *writer) next() {
 }
 
 func (w *writer) mayJoin(m *member) bool {
-	return !w.alone && !m.alone && len(w.members) < w.group &&
+	return !w.alone && !m.alone && !m.slice && len(w.members) < w.group &&
 		w.conn.argBytes < maxGroupBytes && time.Since(w.began) < maxGroupAge
+}
+
+// contended reports whether others wait for the turn.
+func (w *writer) contended() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.queue) > 0
 }
 
 // perform runs one caller's function within its turn, passes the turn on, and waits for the commit.
@@ -168,7 +177,7 @@ func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn 
 		w.next()
 		return err
 	}
-	tx := &Tx{conn: w.conn, ctx: ctx, writable: true, late: &w.late}
+	tx := &Tx{conn: w.conn, ctx: ctx, writable: true, late: &w.late, waited: w.contended}
 	returned := false
 	defer func() {
 		if !returned { // fn panicked, or ended its goroutine

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
@@ -450,7 +451,8 @@ func (im *importer) lateLinks(ctx context.Context) error {
 	return im.flush(ctx)
 }
 
-// flush writes the batch. If one of its items is at fault, those before it are written.
+// flush writes the batch, in several transactions if other writers wait. If one of its items is at fault, those before
+// it are written.
 func (im *importer) flush(ctx context.Context) error {
 	items, last := im.batch, im.last
 	im.batch, im.size = nil, 0
@@ -459,16 +461,26 @@ func (im *importer) flush(ctx context.Context) error {
 	}
 	var bad error
 	for len(items) > 0 {
-		failed := 0
+		failed, applied := 0, 0
 		err := im.write(ctx, func(tx *importTx) error {
+			began := time.Now()
 			for i, item := range items {
 				if err := item.apply(tx); err != nil {
 					failed = i
 					return atLine(err, item.line())
 				}
+				applied = i + 1
+				if db.ShouldYield(tx.tx, began) && !isRevision(items, applied) {
+					break
+				}
 			}
 			return nil
 		})
+		if err == nil && applied < len(items) {
+			im.report.Line = max(im.report.Line, items[applied-1].line())
+			items = items[applied:]
+			continue
+		}
 		if err == nil {
 			im.report.Line = max(im.report.Line, last)
 			break
@@ -485,11 +497,20 @@ func (im *importer) flush(ctx context.Context) error {
 	return bad
 }
 
+// isRevision reports whether an item is written with the memory before it.
+func isRevision(items []importItem, i int) bool {
+	if i == len(items) {
+		return false
+	}
+	_, is := items[i].(*revisionItem)
+	return is
+}
+
 // write runs fn in a transaction and adds what it did to the report. It acts for no user: it does not create the local
 // user.
 func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 	var t *importTx
-	err := im.DB.Write(ctx, func(tx db.Tx) error {
+	err := im.DB.Write(db.Yielding(ctx), func(tx db.Tx) error {
 		w, err := kernel.NewWriter(tx, kernel.Viewer{}, im.Profile, im.Model)
 		if err != nil {
 			return err
