@@ -29,6 +29,7 @@ type Embedder struct {
 	recipe
 	name      string
 	hidden    int
+	mean      []float32 // subtracted from every vector; nil: nothing is
 	tokenizer *tokens.Tokenizer
 	spaces    chan *workspace // one for each worker
 
@@ -67,7 +68,10 @@ func open(dir string, o Options, k *kernel.Kernels) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedder{recipe: r, hidden: c.Hidden, spaces: make(chan *workspace, o.Workers)}
+	if o.Mean != nil && len(o.Mean) != c.Hidden {
+		return nil, fmt.Errorf("Mean has %d numbers; the model's vectors have %d", len(o.Mean), c.Hidden)
+	}
+	e := &Embedder{recipe: r, hidden: c.Hidden, mean: o.Mean, spaces: make(chan *workspace, o.Workers)}
 	for range o.Workers {
 		e.spaces <- &workspace{}
 	}
@@ -153,6 +157,9 @@ func openWeights(dir string) (weights.Source, error) {
 func identity(dir string, c configuration, r recipe, o Options, files ...string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%d\x00%+v\x00%+v\x00%v\x00", version, c, r, o.Precision)
+	if o.Mean != nil {
+		fmt.Fprintf(sum, "%v\x00", o.Mean)
+	}
 	for _, path := range files {
 		file, err := os.Open(path)
 		if err != nil {
@@ -235,6 +242,28 @@ func (e *Embedder) Embed(ctx context.Context, purpose souvenir.Purpose, texts []
 	return vectors, e.embedBatches(ctx, ids, batches(order, ids, cap(e.spaces)), vectors)
 }
 
+// Mean returns the mean of the vectors of some texts as documents, for [Options.Mean]: open the model without one, take
+// a few hundred texts that are like the memories of the store, and open it again with their mean.
+func (e *Embedder) Mean(ctx context.Context, texts []string) ([]float32, error) {
+	if len(texts) == 0 {
+		return nil, errors.New("transformer: no text is given; the mean of a few hundred is of use")
+	}
+	vectors, err := e.Embed(ctx, souvenir.ForDocument, texts)
+	if err != nil {
+		return nil, err
+	}
+	sums, mean := make([]float64, e.hidden), make([]float32, e.hidden)
+	for _, v := range vectors {
+		for i, x := range v {
+			sums[i] += float64(x)
+		}
+	}
+	for i, sum := range sums {
+		mean[i] = float32(sum / float64(len(texts)))
+	}
+	return mean, nil
+}
+
 // batches cuts the order into runs of about batchTokens, and into several as soon as there are several workers.
 func batches(order []int, ids [][]int32, workers int) [][]int {
 	total := 0
@@ -301,6 +330,7 @@ func (e *Embedder) embedBatch(ctx context.Context, w *workspace, ids [][]int32, 
 	for i, which := range batch {
 		n := len(texts[i]) * e.hidden
 		pool(vectors[which], states[:n], e.pooling)
+		centre(vectors[which], e.mean)
 		states = states[n:]
 	}
 	return nil

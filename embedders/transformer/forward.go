@@ -90,17 +90,33 @@ func pool(out, states []float32, pooling Pooling) {
 			}
 		}
 	}
+	normalise(out)
+}
+
+// normalise gives a vector unit length; one of zeros stays.
+func normalise(v []float32) {
 	sum := 0.0
-	for _, x := range out {
+	for _, x := range v {
 		sum += float64(x) * float64(x)
 	}
 	if sum == 0 {
 		return
 	}
 	scale := 1 / math.Sqrt(sum)
-	for i, x := range out {
-		out[i] = float32(float64(x) * scale)
+	for i, x := range v {
+		v[i] = float32(float64(x) * scale)
 	}
+}
+
+// centre subtracts a mean from a vector, and gives it unit length again. No mean leaves it as it is.
+func centre(v, mean []float32) {
+	if mean == nil {
+		return
+	}
+	for i := range v {
+		v[i] -= mean[i]
+	}
+	normalise(v)
 }
 
 func sized(s []float32, n int) []float32 {

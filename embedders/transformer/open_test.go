@@ -3,6 +3,7 @@ package transformer
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,11 @@ func TestBadModelsAreErrors(t *testing.T) {
 		"pooling":             {options: &Options{Pooling: 7}, want: []string{"Pooling is Pooling(7)"}},
 		"tokens":              {options: &Options{MaxTokens: 1}, want: []string{"MaxTokens is 1"}},
 		"workers":             {options: &Options{Workers: -1}, want: []string{"Workers is -1"}},
-		"a long name":         {options: &Options{Name: strings.Repeat("a", 101)}, want: []string{"Name has 101 bytes"}},
+		"another model's mean": {options: &Options{Mean: make([]float32, 31)},
+			want: []string{"Mean has 31 numbers; the model's vectors have 32"}},
+		"a mean of no numbers": {options: &Options{Mean: []float32{1, float32(math.NaN())}},
+			want: []string{"Mean holds NaN at place 1"}},
+		"a long name": {options: &Options{Name: strings.Repeat("a", 101)}, want: []string{"Name has 101 bytes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := folder(t, "bert")

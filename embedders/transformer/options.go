@@ -3,6 +3,7 @@ package transformer
 import (
 	"fmt"
 	"runtime"
+	"slices"
 )
 
 // Precision is how the weights are held, and how they are multiplied.
@@ -67,6 +68,12 @@ type Options struct {
 	// Workers is how many goroutines compute at once, in all calls together. Zero means GOMAXPROCS.
 	Workers int
 
+	// Mean is subtracted from the vector of every text, which then gets unit length again. The cosines of some models lie
+	// close together (those of e5 between 0.7 and 1), so they say little beside other evidence; without the mean
+	// of all texts they spread around 0. [Embedder.Mean] computes one; keep it with the store, as another mean makes
+	// another model. Nil means that vectors stay as they are.
+	Mean []float32
+
 	// Name stands in [Embedder.Model]. Empty means the name in config.json, or that of the folder.
 	Name string
 }
@@ -86,14 +93,20 @@ func (o *Options) withDefaults() (Options, error) {
 			full.MaxTokens, minTokens)
 	case full.Workers < 0 || full.Workers > 1024:
 		return full, fmt.Errorf("transformer: Workers is %d; 1 to 1024, or 0 for GOMAXPROCS, is expected", full.Workers)
+	case slices.ContainsFunc(full.Mean, notFinite):
+		return full, fmt.Errorf("transformer: Mean holds %v at place %d; finite numbers are expected",
+			full.Mean[slices.IndexFunc(full.Mean, notFinite)], slices.IndexFunc(full.Mean, notFinite))
 	case len(full.Name) > maxName:
 		return full, fmt.Errorf("transformer: Name has %d bytes; at most %d are expected", len(full.Name), maxName)
 	}
+	full.Mean = slices.Clone(full.Mean)
 	if full.Workers == 0 {
 		full.Workers = runtime.GOMAXPROCS(0)
 	}
 	return full, nil
 }
+
+func notFinite(x float32) bool { return x-x != 0 }
 
 const (
 	minTokens = 8
