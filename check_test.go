@@ -25,7 +25,7 @@ func damage(tb testing.TB, s *Store, statements ...string) {
 	tb.Helper()
 	err := s.db.Write(context.Background(), func(tx db.Tx) error {
 		for _, statement := range statements {
-			if err := tx.ExecScript(statement); err != nil {
+			if err := tx.(*sqlite.Tx).ExecScript(statement); err != nil {
 				return err
 			}
 		}
@@ -70,7 +70,7 @@ func withoutReferencesIn(tb testing.TB, config sqlite.Config, statement string) 
 		if err := tx.QueryRow(`PRAGMA schema_version`).Scan(&version); err != nil {
 			return err
 		}
-		if err := tx.ExecScript(`PRAGMA writable_schema = ON`); err != nil {
+		if err := tx.(*sqlite.Tx).ExecScript(`PRAGMA writable_schema = ON`); err != nil {
 			return err
 		}
 		for name, sql := range tables {
@@ -79,7 +79,7 @@ func withoutReferencesIn(tb testing.TB, config sqlite.Config, statement string) 
 				return err
 			}
 		}
-		return tx.ExecScript(fmt.Sprintf(`PRAGMA schema_version = %d`, version+1))
+		return tx.(*sqlite.Tx).ExecScript(fmt.Sprintf(`PRAGMA schema_version = %d`, version+1))
 	}
 	write(func(tx db.Tx) error {
 		if err := tx.Each(func(row db.Rows) error {
@@ -92,7 +92,7 @@ func withoutReferencesIn(tb testing.TB, config sqlite.Config, statement string) 
 		}
 		return setTables(tx, func(sql string) string { return referenceClause.ReplaceAllString(sql, "") })
 	})
-	write(func(tx db.Tx) error { return tx.ExecScript(statement) })
+	write(func(tx db.Tx) error { return tx.(*sqlite.Tx).ExecScript(statement) })
 	write(func(tx db.Tx) error { return setTables(tx, func(sql string) string { return sql }) })
 }
 

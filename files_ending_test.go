@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // How calls about files end before they are through.
@@ -147,7 +148,7 @@ func TestBytesThatCannotBeRemovedAreLeftToPurge(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	f := mustAddFile(t, s, NewFile{}, strings.Repeat("x", (kernel.DeleteBatch+3)*kernel.ChunkSize))
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		return tx.ExecScript(fmt.Sprintf(
+		return tx.(*sqlite.Tx).ExecScript(fmt.Sprintf(
 			`CREATE TRIGGER stuck BEFORE DELETE ON file_chunk WHEN OLD.id & 0xffffff >= %d OR OLD.id >> %d > 1
 			BEGIN SELECT raise(ABORT, 'stuck'); END;`, kernel.DeleteBatch, kernel.ChunkBits))
 	})

@@ -379,7 +379,7 @@ func TestRecoverOfAFileWithoutHashesCallsNothingVerified(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = file.Write(t.Context(), func(tx db.Tx) error {
-		return tx.ExecScript(`INSERT INTO user (id, uid, created_at) VALUES (1, 'local', 1);
+		return tx.(*sqlite.Tx).ExecScript(`INSERT INTO user (id, uid, created_at) VALUES (1, 'local', 1);
 			INSERT INTO collection (id, owner_id, name, description, created_at, updated_at) VALUES (1, 1, 'default', '', 1,
 			1); INSERT INTO partition (id, collection_id) VALUES (1, 1);
 			INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at) VALUES ('one', 1,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // traces counts how often some secrets stand in the files of a store.
@@ -171,7 +172,7 @@ func TestDamageInTheTrashIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.db.Write(t.Context(), func(tx db.Tx) error {
-		return tx.ExecScript(`DROP TRIGGER hash_trash_item_changed; UPDATE trash_item ` +
+		return tx.(*sqlite.Tx).ExecScript(`DROP TRIGGER hash_trash_item_changed; UPDATE trash_item ` +
 			`SET data = replace(data, 'sound', 'wrong')`)
 	}); err != nil {
 		t.Fatal(err)

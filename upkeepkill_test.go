@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
 // upkeepWithoutEnd does everything that takes more than one transaction again and again, and prints a line at each
@@ -66,7 +67,7 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 			},
 			"repair": func() error {
 				if err := s.db.Write(ctx, func(tx db.Tx) error {
-					return tx.ExecScript(`UPDATE passage SET start = start + 1; DELETE FROM passage_text ` +
+					return tx.(*sqlite.Tx).ExecScript(`UPDATE passage SET start = start + 1; DELETE FROM passage_text ` +
 						`WHERE rowid & 1; UPDATE partition SET memories = 0;`)
 				}); err != nil {
 					return err

@@ -21,7 +21,7 @@ type DB interface {
 	// of it remains, but for ErrOutcomeUnknown, after which all of it may be durable. fn may run again, in a transaction
 	// of its own, before Write returns: it sets its results anew each time, and does nothing outside of the transaction
 	// that must happen once (a message, a file, a count in memory). It runs in the calling goroutine and must not begin
-	// or end transactions (savepoints are allowed), nor call Read, Write or Close. If ctx ends while a call waits, Write
+	// or end transactions ([Tx.Savepoint] undoes a part), nor call Read, Write or Close. If ctx ends while a call waits, Write
 	// returns ctx's error without running fn; if it ends while fn runs, statements fail with its error, and Write undoes
 	// all and returns it, whatever fn returns. It waits a limited time for what others hold, such as a long transaction,
 	// and then returns ErrBusy.
@@ -61,6 +61,12 @@ type Tx interface {
 	// Hashes reports whether the engine keeps hashes of rows, in row_hash. Without them no row is known to be damaged.
 	Hashes() bool
 
+	// Savepoint runs fn as a part of the transaction: after its error or panic what fn wrote is undone, and the rest of
+	// the transaction stays and goes on. Savepoints may be nested. Where a part cannot be undone or kept, the transaction
+	// is lost: later statements return the error, and Write undoes all and returns it. Rows that fn
+	// leaves open are not read after it.
+	Savepoint(fn func() error) error
+
 	// Words, Vectors and Changes are the operations that each engine implements in its own way.
 	Words() Words
 	Vectors() Vectors
@@ -69,8 +75,6 @@ type Tx interface {
 	// Exec runs one statement. Arguments are nil, booleans, integers, floats, strings, byte slices, values of such kinds
 	// and pointers to them, of which nil is NULL, or implement driver.Valuer. A write within a Read is ErrReadOnly.
 	Exec(query string, args ...any) (Result, error)
-	// ExecScript runs several statements, separated by semicolons, without arguments.
-	ExecScript(script string) error
 	// Query runs one statement that returns rows, and reads them as Next asks: however many there are, they need little
 	// memory.
 	Query(query string, args ...any) (Rows, error)

@@ -118,34 +118,7 @@ func (d *Spanning) Write(ctx context.Context, fn func(Tx) error) error {
 	if err := s.usable(ctx); err != nil {
 		return err
 	}
-	return s.part(fn)
-}
-
-// part runs fn in a savepoint. If that cannot be undone or kept, the whole transaction has failed.
-func (s *span) part(fn func(Tx) error) error {
-	if _, err := s.tx.Exec(`SAVEPOINT part`); err != nil {
-		s.failed = err
-		return err
-	}
-	kept := false
-	defer func() {
-		if kept {
-			return
-		}
-		_, err := s.tx.Exec(`ROLLBACK TO part`)
-		if err == nil {
-			_, err = s.tx.Exec(`RELEASE part`)
-		}
-		s.failed = err
-	}()
-	if err := fn(s.tx); err != nil {
-		return err
-	}
-	if _, err := s.tx.Exec(`RELEASE part`); err != nil {
-		return err
-	}
-	kept = true
-	return nil
+	return s.tx.Savepoint(func() error { return fn(s.tx) })
 }
 
 // Transaction runs fn with a context whose writes are one: all are durable when it returns nil, and after an error or a

@@ -92,9 +92,8 @@ type statement struct {
 type kind int
 
 const (
-	reads   kind = iota // SELECT, WITH, VALUES
-	writes              // INSERT, UPDATE, DELETE: it may fail where the transaction goes on
-	manages             // savepoints
+	reads  kind = iota // SELECT, WITH, VALUES
+	writes             // INSERT, UPDATE, DELETE: it may fail where the transaction goes on
 	other
 )
 
@@ -278,8 +277,6 @@ func kindOf(query string) kind {
 		return reads
 	case "INSERT", "UPDATE", "DELETE":
 		return writes
-	case "SAVEPOINT", "ROLLBACK", "RELEASE":
-		return manages
 	}
 	return other
 }

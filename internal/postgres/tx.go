@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -53,6 +52,34 @@ func (tx *Tx) ExecScript(script string) error {
 	}
 	_, err := tx.conn.PgConn().Exec(tx.ctx, script).ReadAll()
 	return tx.failed("script", err)
+}
+
+// Savepoint runs fn as a part of the transaction, which is undone after its error or panic.
+func (tx *Tx) Savepoint(fn func() error) error {
+	if err := tx.usable(); err != nil {
+		return err
+	}
+	if err := tx.command("SAVEPOINT part"); err != nil {
+		return err
+	}
+	kept := false
+	defer func() {
+		if kept || tx.over || tx.rerun != nil || tx.ctx.Err() != nil || tx.conn.IsClosed() {
+			return // what is not kept is undone with the transaction
+		}
+		if err := tx.command("ROLLBACK TO part; RELEASE part"); err == nil {
+			tx.lost = nil
+		}
+	}()
+	err := fn()
+	if err == nil {
+		err = tx.usable()
+	}
+	if err == nil {
+		err = tx.command("RELEASE part")
+	}
+	kept = err == nil
+	return err
 }
 
 // Query runs one statement that returns rows. A SELECT has a cursor, which reads rows in portions.
@@ -109,8 +136,7 @@ func (tx *Tx) Each(fn func(db.Rows) error, query string, args ...any) error {
 
 // prepare checks that the transaction can go on, and translates a statement.
 func (tx *Tx) prepare(query string, args []any) (statement, []any, error) {
-	undoes := strings.HasPrefix(query, "ROLLBACK TO ")
-	if err := tx.usable(); err != nil && (!undoes || tx.over || tx.rerun != nil) {
+	if err := tx.usable(); err != nil {
 		return statement{}, nil, err
 	}
 	st, bound, err := tx.d.statements.bind(query, args)
@@ -151,9 +177,6 @@ func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([]
 		all, err := collect(rows, most)
 		if err == nil && result != nil {
 			result.RowsAffected = rows.CommandTag().RowsAffected()
-		}
-		if err == nil && st.kind == manages {
-			tx.lost = nil
 		}
 		return all, tx.failed("query", err)
 	}

@@ -123,7 +123,7 @@ func TestEveryConnectionHasTheSettingsAndExtensions(t *testing.T) {
 	}))
 	write := func(tx base.Tx) error {
 		common(tx)
-		must(t, tx.ExecScript("INSERT INTO note (rowid, body) VALUES (1, 'hello world'); DELETE FROM note "+
+		must(t, tx.(*Tx).ExecScript("INSERT INTO note (rowid, body) VALUES (1, 'hello world'); DELETE FROM note "+
 			"WHERE rowid = 1; INSERT INTO note (rowid, body) VALUES (2, 'hello again')"))
 		var id int
 		must(t, tx.QueryRow("SELECT rowid FROM note WHERE note MATCH 'hello'").Scan(&id))

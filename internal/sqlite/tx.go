@@ -60,6 +60,34 @@ func (tx *Tx) ExecScript(script string) error {
 	return nil
 }
 
+// Savepoint runs fn as a part of the transaction, which is undone after its error or panic.
+func (tx *Tx) Savepoint(fn func() error) error {
+	if err := tx.usable(); err != nil {
+		return err
+	}
+	if _, err := tx.conn.exec("SAVEPOINT part", nil); err != nil {
+		return tx.failed("savepoint", err)
+	}
+	kept := false
+	defer func() {
+		if !kept && tx.lost == nil {
+			tx.lost = classify("savepoint", tx.conn.script("ROLLBACK TO part; RELEASE part"))
+		}
+	}()
+	err := fn()
+	if err == nil {
+		err = tx.usable() // fn may have ignored that its context ended
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := tx.conn.exec("RELEASE part", nil); err != nil {
+		return tx.failed("savepoint", err)
+	}
+	kept = true
+	return nil
+}
+
 // Query runs one statement that returns rows.
 func (tx *Tx) Query(query string, args ...any) (db.Rows, error) {
 	rows, err := tx.query(query, args...)

@@ -185,7 +185,7 @@ func (w *writer) perform(ctx context.Context, m *member, deadline time.Time, fn 
 			w.next()
 		}
 	}()
-	err := fn(tx)
+	err := cmp.Or(fn(tx), ctx.Err()) // fn may have ignored that its context ended
 	returned = true
 
 	refused := err

@@ -354,7 +354,7 @@ func TestTransactionIsOverWhenItsFunctionReturns(t *testing.T) {
 		mustBe(t, err, ErrTxDone)
 		_, err = kept.Query("SELECT 1")
 		mustBe(t, err, ErrTxDone)
-		mustBe(t, kept.ExecScript("SELECT 1"), ErrTxDone)
+		mustBe(t, kept.(*Tx).ExecScript("SELECT 1"), ErrTxDone)
 		if len(kept.(*Tx).open) != 0 || kept.(*Tx).conn.stmts.byQuery["SELECT name FROM item"].busy {
 			t.Error("the open rows still hold their statement, and with it an old snapshot")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -205,6 +206,78 @@ func errorUndoesItsOwn(t *testing.T, d db.DB) {
 	})
 }
 
+// savepoints checks parts of a transaction: kept, undone by an error, by a panic, and one within another.
+func savepoints(t *testing.T, d db.DB) {
+	refused := errors.New("refused")
+	write(t, d, func(tx db.Tx) error {
+		err := set(tx, key("before"), 1)
+		is(t, "a part that is kept", tx.Savepoint(func() error { return set(tx, key("kept"), 1) }), nil)
+		is(t, "a part with an error", tx.Savepoint(func() error {
+			return errors.Join(set(tx, key("undone"), 1), set(tx, key("before"), 2), refused)
+		}), refused)
+		func() {
+			defer func() { equal(t, "the panic of a part", recover(), any("panic")) }()
+			_ = tx.Savepoint(func() error {
+				err = errors.Join(err, set(tx, key("panicked"), 1))
+				panic("panic")
+			})
+		}()
+		is(t, "a part with parts", tx.Savepoint(func() error {
+			is(t, "an inner part", tx.Savepoint(func() error {
+				return errors.Join(set(tx, key("inner"), 1), refused)
+			}), refused)
+			return set(tx, key("outer"), 1)
+		}), nil)
+		is(t, "a part that fails in a statement", tx.Savepoint(func() error {
+			_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES (?, 1)`, key("before"))
+			return err
+		}), db.ErrUnique)
+		is(t, "a part that cannot read", tx.Savepoint(func() error {
+			return tx.QueryRow(`SELECT missing FROM setting`).Scan(new(int))
+		}), errAny)
+		return errors.Join(err, set(tx, key("after"), 1))
+	})
+	read(t, d, func(tx db.Tx) error {
+		keys, err := db.Column[string](tx, `SELECT key FROM setting WHERE key LIKE 'test %' AND value = 1 ORDER BY key`)
+		equal(t, "rows", strings.Join(keys, ", "), "test after, test before, test kept, test outer")
+		return err
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err := d.Write(ctx, func(tx db.Tx) error {
+		_ = tx.Savepoint(func() error {
+			defer cancel()
+			return set(tx, key("late"), 1)
+		})
+		return nil
+	})
+	is(t, "a Write whose context ends within a part", err, context.Canceled)
+}
+
+// panics checks that a panic of a Write's function undoes its work alone and reaches the caller, and that a Read goes on
+// after one.
+func panics(t *testing.T, d db.DB) {
+	for what, call := range map[string]func(context.Context, func(db.Tx) error) error{"Write": d.Write, "Read": d.Read} {
+		func() {
+			defer func() { equal(t, "the panic of a "+what, recover(), any("panic")) }()
+			_ = call(t.Context(), func(tx db.Tx) error {
+				if tx.Writable() {
+					if err := set(tx, key("a"), 1); err != nil {
+						t.Error(err)
+					}
+				}
+				panic("panic")
+			})
+		}()
+	}
+	write(t, d, func(tx db.Tx) error { return set(tx, key("b"), 1) })
+	read(t, d, func(tx db.Tx) error {
+		n, err := count(tx)
+		equal(t, "rows", n, 1)
+		return err
+	})
+}
+
 func errorsHaveClasses(t *testing.T, d db.DB) {
 	place(t, d)
 	for what, c := range map[string]struct {
@@ -311,7 +384,7 @@ func transactionEnds(t *testing.T, d db.DB) {
 	_, err = kept.Query(`SELECT 1`) //nolint:gocritic // that it is refused is the test
 	is(t, "Query", err, db.ErrTxDone)
 	is(t, "QueryRow", kept.QueryRow(`SELECT 1`).Scan(&n), db.ErrTxDone)
-	is(t, "ExecScript", kept.ExecScript(`DELETE FROM setting`), db.ErrTxDone)
+	is(t, "Savepoint", kept.Savepoint(func() error { return nil }), db.ErrTxDone)
 	is(t, "Words", kept.Words().Put(1, "a", ""), db.ErrTxDone)
 	_, err = kept.Changes().Mark()
 	is(t, "Changes", err, db.ErrTxDone)
