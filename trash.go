@@ -509,7 +509,7 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 	return nil
 }
 
-// scrub removes the traces of erased data from the file, in short transactions. While readers hold the log, it stays
+// scrub removes the traces of erased data as far as the engine can, in short transactions. While readers hold the log, it stays
 // due.
 func (s *shared) scrub(ctx context.Context) error {
 	var due int64
@@ -529,10 +529,13 @@ func (s *shared) scrub(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.db.Upkeep().Flush(ctx); errors.Is(err, db.ErrLogInUse) {
+	switch err := s.db.Upkeep().Flush(ctx); {
+	case errors.Is(err, db.ErrLogInUse):
 		s.log.Info("the write-ahead log is in use and may hold traces of what was erased; trying again later")
 		return nil
-	} else if err != nil {
+	case errors.Is(err, db.ErrUnsupported): // the rest is the operator's: docs/security.md
+		s.log.Debug("bytes of what was erased stay in the database until its operator removes them", "reason", err)
+	case err != nil:
 		return err
 	}
 	return s.db.Write(ctx, func(tx db.Tx) error {

@@ -35,7 +35,9 @@ type Words interface {
 // Range is the ids of passages from First to Last, both included.
 type Range struct{ First, Last int64 }
 
-// Vectors compares the vectors of passages, exactly.
+// Vectors compares the vectors of passages, exactly. A vector is stored in passage.vector by the SQL that all engines
+// share, as bytes: float32 in little endian, one after the other. Only vectors of the same length and one of the given
+// profiles (passage.profile_id) are comparable.
 type Vectors interface {
 	// Compare calls fn for each passage of a range that has a vector of the same dimensions and of one of the
 	// profiles.
@@ -76,15 +78,18 @@ type Upkeep interface {
 	// file.
 	Path() string
 
+	// Backup and Snapshot are ErrUnsupported where a database is not a file.
+
 	// Backup writes the database, as it is at one moment, to a new file, while others read and write; after an
 	// error it leaves nothing behind. An existing path gives fs.ErrExist. Progress, nil for none, counts pages.
 	Backup(ctx context.Context, path string, progress func(done, total int)) error
 	// Snapshot makes such a copy and returns it open for reading. Closing it deletes it.
 	Snapshot(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error)
 
-	// Compact gives free space back to the system.
+	// Compact makes the space of deleted rows free: a file gets smaller, the tables of a server may keep it for new rows.
 	Compact(ctx context.Context) error
-	// Flush empties the write log, so that it holds nothing deleted; ErrLogInUse while readers hold it.
+	// Flush leaves no bytes of what was deleted in the log of writes; ErrLogInUse while readers hold it, ErrUnsupported
+	// where that log is not the engine's to empty.
 	Flush(ctx context.Context) error
 	// Room returns an ErrFull while the disk has no room for writes.
 	Room(ctx context.Context) error
@@ -95,7 +100,7 @@ type Upkeep interface {
 	Size(tx Tx) (Size, error)
 	// Check verifies the engine's own structures and returns at most limit problems.
 	Check(tx Tx, limit int) ([]Problem, error)
-	// Broken returns the references to missing rows.
+	// Broken returns the references to missing rows, by table and column, with at least one row each.
 	Broken(tx Tx) ([]Broken, error)
 	// Damaged reports whether an error of reading or repairing means that what is stored is damaged, rather than that the
 	// database could not be asked.

@@ -29,6 +29,7 @@ import (
 type DB struct {
 	pool       *pgxpool.Pool
 	statements *statements
+	writing    chan struct{} // holds an element for each Write that has a connection
 	readOnly   bool
 	// lockTimeout is how long a Write waits for a lock that another one holds, such as a long transaction; then it is
 	// ErrBusy.
@@ -63,7 +64,7 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	if err != nil {
 		return nil, classify("open", err)
 	}
-	d := &DB{pool: pool, statements: newStatements(maxStatements), readOnly: o.ReadOnly, log: o.Logger,
+	d := &DB{pool: pool, statements: newStatements(maxStatements), writing: make(chan struct{}, writers), readOnly: o.ReadOnly, log: o.Logger,
 		lockTimeout: lockTimeout}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -78,7 +79,7 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	return d, nil
 }
 
-// writers is how many connections there are besides those for reading.
+// writers is how many connections Writes may have, besides those for reading.
 const writers = 8
 
 // ReadOnly reports whether every Write returns db.ErrReadOnly.
@@ -192,6 +193,12 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 
 // try runs fn once. With rerun, the error does not count.
 func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err error, rerun bool) {
+	select { // Writes that wait for each other leave the connections of Reads alone
+	case d.writing <- struct{}{}:
+		defer func() { <-d.writing }()
+	case <-ctx.Done():
+		return ctx.Err(), false
+	}
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
 		return d.unavailable(ctx, err), false

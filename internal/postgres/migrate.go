@@ -65,12 +65,19 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 		return classify("open", err)
 	}
 	defer conn.Release()
-	var server, schema string
+	var server, schema, encoding string
+	var byBytes bool
 	var version int
-	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), coalesce(current_schema(), '')`).
-		Scan(&server, &schema)
+	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), coalesce(current_schema(), ''),
+		current_setting('server_encoding'), 'Z' < 'a'`).
+		Scan(&server, &schema, &encoding, &byBytes)
 	if err != nil {
 		return classify("open", err)
+	}
+	if encoding != "UTF8" || !byBytes { // values in jsonb are compared by the collation of the database
+		return &Error{Op: "open", err: fmt.Errorf("the database has the encoding %s, and orders texts by their bytes: %t; "+
+			"it has to have UTF8, and to order by bytes: create it with "+
+			"CREATE DATABASE name TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'", encoding, byBytes)}
 	}
 	d.name = "PostgreSQL " + strings.Fields(server + " ")[0]
 	if schema == "" {

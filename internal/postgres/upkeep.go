@@ -18,7 +18,8 @@ func (d *DB) Path() string { return "" }
 
 func unsupported(what string) error {
 	return &Error{Op: what, kind: db.ErrUnsupported,
-		err: fmt.Errorf("PostgreSQL has its own tools for this, such as pg_dump and pg_basebackup")}
+		err: errors.New("a database in PostgreSQL is copied and cleared of old bytes by its operator, with tools such as " +
+			"pg_dump, pg_basebackup and VACUUM")}
 }
 
 // Backup is not supported: PostgreSQL has its own tools.
@@ -65,8 +66,9 @@ func (d *DB) Compact(ctx context.Context) error {
 	return nil
 }
 
-// Flush has nothing to do: the write-ahead log belongs to the server, which keeps it for its own purposes.
-func (d *DB) Flush(ctx context.Context) error { return ctx.Err() }
+// Flush is not supported: rows that were deleted stay in pages until a VACUUM, and in the server's write-ahead log and
+// its archives for as long as the operator keeps them.
+func (d *DB) Flush(context.Context) error { return unsupported("flush") }
 
 // Room always reports room: the disk is the server's.
 func (d *DB) Room(ctx context.Context) error { return ctx.Err() }
@@ -103,18 +105,39 @@ func (d *DB) Damaged(err error) bool {
 	return data || errors.Is(err, db.ErrCorrupt) || errors.Is(err, db.ErrMisfit) || errors.Is(err, db.ErrConstraint)
 }
 
-// Broken returns no references: PostgreSQL keeps them whole. It reports those that are not validated.
-func (d *DB) Broken(tx db.Tx) (all []db.Broken, err error) {
-	err = tx.Each(func(row db.Rows) error {
+// actions are what foreign keys do when their row is deleted, by pg_constraint's letters.
+var actions = map[string]string{"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
+
+// Broken looks for the row behind each reference. PostgreSQL keeps references whole, but not those that existed before a
+// constraint that is NOT VALID, nor rows that were loaded with triggers off or lost with a damaged page.
+func (d *DB) Broken(tx db.Tx) ([]db.Broken, error) {
+	var all, broken []db.Broken
+	err := tx.Each(func(row db.Rows) error {
 		var b db.Broken
-		err := row.Scan(&b.Table, &b.Column, &b.Parent)
-		b.Key = "id"
+		err := row.Scan(&b.Table, &b.Column, &b.Parent, &b.Key, &b.OnDelete)
+		b.OnDelete = actions[b.OnDelete]
 		all = append(all, b)
 		return err
-	}, `SELECT c.conrelid::regclass::text, c.conname::text, c.confrelid::regclass::text FROM pg_constraint c
-		JOIN pg_namespace n ON n.oid = c.connamespace
-		WHERE n.nspname = current_schema() AND c.contype = 'f' AND NOT c.convalidated`)
-	return all, err
+	}, `SELECT c.conrelid::regclass::text, f.attname::text, c.confrelid::regclass::text, k.attname::text,
+			c.confdeltype::text
+		FROM pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace
+			JOIN pg_attribute f ON f.attrelid = c.conrelid AND f.attnum = c.conkey[1]
+			JOIN pg_attribute k ON k.attrelid = c.confrelid AND k.attnum = c.confkey[1]
+		WHERE n.nspname = current_schema() AND c.contype = 'f' AND cardinality(c.conkey) = 1 ORDER BY 1, 2`)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range all {
+		err := tx.QueryRow(fmt.Sprintf(`SELECT count(*) FROM %[1]s c WHERE c.%[2]s IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM %[3]s p WHERE p.%[4]s = c.%[2]s)`, b.Table, b.Column, b.Parent, b.Key)).Scan(&b.Rows)
+		if err != nil {
+			return nil, err
+		}
+		if b.Rows > 0 {
+			broken = append(broken, b)
+		}
+	}
+	return broken, nil
 }
 
 // Reindex rebuilds the indexes of all tables.

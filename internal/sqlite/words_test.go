@@ -14,7 +14,7 @@ func openWords(t *testing.T) *DB {
 	t.Helper()
 	d := openTest(t, Config{Path: newFile(t), ApplicationID: testID, Migrations: Migrations()})
 	must(t, d.Write(t.Context(), func(tx base.Tx) error {
-		return tx.ExecScript(`INSERT INTO users (id, uid, created_at) VALUES (1, 'ann', 0);
+		return tx.(*Tx).ExecScript(`INSERT INTO users (id, uid, created_at) VALUES (1, 'ann', 0);
 			INSERT INTO collection (id, owner_id, name, description, created_at, updated_at)
 				VALUES (1, 1, 'default', '', 0, 0);
 			INSERT INTO partition (id, collection_id) VALUES (1, 1);
