@@ -88,8 +88,8 @@ func (c *Conversation) Append(ctx context.Context, add ...Turn) ([]Turn, error) 
 }
 
 func (c *Conversation) appendTurns(ctx context.Context, o *operation, add []Turn) (_ []Turn, err error) {
-	defer inGo[ConversationPlace](&err)
 	defer inGo[Turn](&err, "turns", "add")
+	defer inGo[ConversationPlace](&err) // first: a project is the conversation's, and no turn's
 	o.counts(len(add))
 	c.describe(o)
 	horizon := recency.Horizon(c.store.now())

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -360,6 +361,9 @@ func talkProject(f *fixture) {
 	f.equal("of a reader", f.talk(guest.Conversation("k", at)), []string{"in the project"})
 	_, err = guest.Conversation("k", at).Append(f.ctx, souvenir.Turn{Content: "x"})
 	f.failsAt("a reader's Append", err, souvenir.ErrForbidden, "project_id")
+	if known := (*souvenir.Error)(nil); errors.As(err, &known) {
+		f.equal("the field of a reader's Append", known.Field, "ConversationPlace.ProjectID")
+	}
 	_, err = guest.Conversation("k", at).Clear(f.ctx, nil)
 	f.failsAt("a reader's Clear", err, souvenir.ErrForbidden, "key")
 	f.failsAt("a reader's Delete", guest.Conversation("k", at).Delete(f.ctx, turns[0].ID), souvenir.ErrForbidden, "id")
