@@ -72,21 +72,20 @@ type Place struct {
 // Partition returns the place of a collection and a project (0: none), by row. If there are several, it is the first;
 // they come from files in which members had collections of their own in a project.
 func (w *Writer) Partition(collection, project int64) (*Place, error) {
-	var projectArg any
-	if project != 0 {
-		projectArg = project
-	}
-	if _, err := w.Tx.Exec(`INSERT INTO partition (collection_id, project_id) SELECT ?, ?
-		WHERE NOT EXISTS (SELECT 1 FROM partition WHERE collection_id = ? AND coalesce(project_id, 0) = ?)`,
-		collection, projectArg, collection, project); err != nil {
-		return nil, err
-	}
 	rows, err := db.Column[int64](w.Tx,
 		`SELECT id FROM partition WHERE collection_id = ? AND coalesce(project_id, 0) = ? ORDER BY id`, collection, project)
 	if err != nil {
 		return nil, err
 	}
-	return w.PlaceByRow(rows[0])
+	if len(rows) > 0 {
+		return w.PlaceByRow(rows[0])
+	}
+	row, err := db.Insert(w.Tx, `INSERT INTO partition (collection_id, project_id) VALUES (?, ?) RETURNING id`, collection,
+		db.OrNull(project))
+	if err != nil {
+		return nil, err
+	}
+	return w.PlaceByRow(row)
 }
 
 // PlaceByRow returns the place of a partition.
