@@ -236,7 +236,10 @@ func Open(ctx context.Context, path string, options *Options) (_ *Store, err err
 	}
 	engine, err := open(ctx, db.Opening{ReadOnly: o.ReadOnly, Readers: o.Readers, Logger: o.Logger, Now: o.Now,
 		Fill: fills()})
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, causedBy(err, newError(KindNotFound, "", "the database has no store: %v", err))
+	case err != nil:
 		return nil, wrap(err)
 	}
 	return newStore(ctx, engine, o)

@@ -27,6 +27,10 @@ command.`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
+		if err := db.needsFile("back up the database with pg_dump, or write an export with \"souvenir export " +
+			"--credentials\""); err != nil {
+			return err
+		}
 		progress, end := c.progress()
 		defer end()
 		err := withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
@@ -35,7 +39,7 @@ command.`,
 		if errors.Is(err, souvenir.ErrReadOnly) {
 			// The file has an older version, which cannot be read before it is migrated, and a backup is wanted
 			// most before a migration. Restore copies any version as it is.
-			err = souvenir.Restore(ctx, souvenir.Restoration{From: *db, To: args[0], Progress: progress})
+			err = souvenir.Restore(ctx, souvenir.Restoration{From: string(*db), To: args[0], Progress: progress})
 		}
 		end()
 		if err != nil {
@@ -66,9 +70,13 @@ and -shm.`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
+		if err := db.needsFile("restore a dump of the database with pg_restore, or read an export with \"souvenir " +
+			"import\""); err != nil {
+			return err
+		}
 		progress, end := c.progress()
 		defer end()
-		err := souvenir.Restore(ctx, souvenir.Restoration{From: args[0], To: *db, Progress: progress})
+		err := souvenir.Restore(ctx, souvenir.Restoration{From: args[0], To: string(*db), Progress: progress})
 		end()
 		if err != nil {
 			if errors.Is(err, souvenir.ErrForeign) || errors.Is(err, souvenir.ErrCorrupt) || errors.Is(err, souvenir.ErrNewer) {
@@ -76,6 +84,6 @@ and -shm.`,
 			}
 			return renamed(renamed(err, "From", "IN"), "To", "--db")
 		}
-		return c.printCopy(*asJSON, "restored", *db)
+		return c.printCopy(*asJSON, "restored", string(*db))
 	})
 }

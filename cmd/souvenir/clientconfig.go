@@ -285,7 +285,8 @@ type configSettings struct {
 	publicURL                *string
 	token                    *secret
 	oauth, overStdio, asJSON *bool
-	db, user                 *string
+	db                       location
+	user                     *string
 	toolsets                 *[]string
 	readOnly                 *bool
 }
@@ -297,14 +298,13 @@ func newConfigSettings(command *cobra.Command) *configSettings {
 		token:     secretFlag(command, "token", "the token"),
 		oauth:     flags.Bool("oauth", false, "no token: clients ask their user to sign in"),
 		overStdio: flags.Bool("stdio", false, "have clients start \"souvenir mcp\" on the file, without a server"),
-		db:        flags.String("db", "", "with --stdio: the store's `file`"),
 		user:      flags.String("user", "", "with --stdio: `name` or id of the user"),
 		toolsets: flags.StringSlice("toolsets", nil, "with --stdio: the `sets` of tools to offer, separated by commas: "+
 			toolsetNames()),
 		readOnly: flags.Bool("read-only", false, "with --stdio: offer only tools that change nothing"),
 		asJSON:   jsonFlag(command),
 	}
-	_ = command.MarkFlagFilename("db", "db") // for completion only; the flag is there
+	locationFlag(command, &s.db, "db", "with --stdio: the store's `file`, or postgres://user@host/name")
 	return s
 }
 
@@ -365,20 +365,14 @@ func (c *cli) connectStdio(ctx context.Context, s *configSettings) (connection, 
 	if err != nil {
 		return connection{}, err
 	}
-	db := *s.db
-	if db == "" {
-		if db, _, err = c.findStore(false); err != nil {
-			return connection{}, err
-		}
-	}
-	// Clients start programs in folders of their own.
-	if db, err = filepath.Abs(db); err != nil {
+	db, err := c.absoluteStore(s.db)
+	if err != nil {
 		return connection{}, err
 	}
 	if err := c.checkUserGiven(ctx, db, *s.user); err != nil {
 		return connection{}, err
 	}
-	command := []string{program, "mcp", "--db", db}
+	command := []string{program, "mcp", "--db", db.String()}
 	if *s.user != "" {
 		command = append(command, "--user", *s.user)
 	}
@@ -391,10 +385,25 @@ func (c *cli) connectStdio(ctx context.Context, s *configSettings) (connection, 
 	return connection{command: command}, nil
 }
 
+// absoluteStore returns the store that a client's settings name: clients start programs in folders of their own.
+func (c *cli) absoluteStore(given location) (location, error) {
+	if given.isDatabase() {
+		return given, nil
+	}
+	path, err := string(given), error(nil)
+	if path == "" {
+		if path, _, err = c.findStore(false); err != nil {
+			return "", err
+		}
+	}
+	path, err = filepath.Abs(path)
+	return location(path), err
+}
+
 // checkUserGiven refuses a command that could only fail when the client starts it: the store has several users,
 // and none is named. A file that does not exist yet will have one.
-func (c *cli) checkUserGiven(ctx context.Context, db, user string) error {
-	if _, err := os.Stat(db); err != nil {
+func (c *cli) checkUserGiven(ctx context.Context, db location, user string) error {
+	if _, err := os.Stat(string(db)); err != nil && !db.isDatabase() {
 		return nil //nolint:nilerr // no file yet, or not readable by this user
 	}
 	return withStore(ctx, db, forReading, func(store *souvenir.Store) error {

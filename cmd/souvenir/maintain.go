@@ -93,7 +93,7 @@ meanwhile.`,
 					"deleted; "+
 					"if the clock is right, use --trust-clock, or purge again after %s\n", purged.HeldUntil.Format(time.RFC3339))
 			}
-			fmt.Fprintf(&c.out, "the file has %s, %s of it free\n", size(after.DatabaseBytes), size(after.FreeBytes))
+			fmt.Fprintf(&c.out, "the store has %s, %s of it free\n", size(after.DatabaseBytes), size(after.FreeBytes))
 			return nil
 		})
 	})

@@ -19,7 +19,8 @@ import (
 
 // mcpSettings are the flags of mcp.
 type mcpSettings struct {
-	db, user    *string
+	db          location
+	user        *string
 	toolsets    *[]string
 	readOnly    *bool
 	indexMemory byteSize
@@ -52,7 +53,6 @@ output carries only messages of the protocol.`,
 	}
 	flags := command.Flags()
 	s := &mcpSettings{
-		db:          flags.String("db", "", "the store's `file`; otherwise it is searched for as described above"),
 		user:        userFlag(command, "the user that it works for"),
 		toolsets:    toolsetsFlag(command),
 		readOnly:    flags.Bool("read-only", false, "open the file read-only, and offer only tools that change nothing"),
@@ -61,10 +61,11 @@ output carries only messages of the protocol.`,
 		logLevel: flags.String("log-level", "warn",
 			"minimum `level` of what is logged to standard error: debug, info, warn or error"),
 	}
+	locationFlag(command, &s.db, "db",
+		"the store's `file`, or postgres://user@host/name; otherwise it is searched for as described above")
 	flags.Var(&s.indexMemory, "index-memory",
 		"maximum `bytes` of memory for the search index, which the first search starts to load; above it, and with 0, "+
 			"searches run on disk")
-	_ = command.MarkFlagFilename("db", "db") // for completion only; the flags are there
 	_ = command.RegisterFlagCompletionFunc("log-level",
 		cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, _ []string) error { return c.mcp(ctx, s) })
@@ -95,23 +96,23 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 	if err := checkTrashDays(*s.trashDays); err != nil {
 		return err
 	}
-	path := *s.db
-	if path == "" {
-		var why string
-		if path, why, err = c.findStore(!*s.readOnly); err != nil {
+	if s.db == "" {
+		path, why, err := c.findStore(!*s.readOnly)
+		if err != nil {
 			return err
 		}
 		log.Info("no --db is given", "file", path, "why", why)
+		s.db = location(path)
 	}
 	how := forMaking
 	if *s.readOnly {
 		how = forReading
 	}
-	store, err := souvenir.Open(ctx, path,
+	store, err := s.db.open(ctx,
 		&souvenir.Options{ReadOnly: *s.readOnly, IndexMemory: s.indexMemory.limit(), KeepTrash: keepTrash(*s.trashDays),
 			Logger: log})
 	if err != nil {
-		return openError(path, how, err)
+		return openError(s.db, how, err)
 	}
 	defer store.Close()
 	view, err := viewFor(ctx, store, *s.user, *s.readOnly)

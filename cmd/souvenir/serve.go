@@ -19,32 +19,33 @@ import (
 
 // settings are the flags of serve.
 type settings struct {
-	db, listen, publicURL *string
-	noQueryTokens         *bool
-	trustedProxies        networks
-	toolsets              *[]string
-	readOnly              *bool
-	adminUser             *string
-	adminPassword         *secret
-	maxFile, fileQuota    byteSize
-	indexMemory           byteSize
-	memoryQuota           souvenir.Quota
-	textQuota             byteSize
-	logLevel, logFormat   *string
-	grace                 *time.Duration
-	purgeEvery            *time.Duration
-	keepRevisions         *int
-	keepActivity          *time.Duration
-	maxActivity           *int
-	trashDays             *int
-	noActivity            *bool
-	maxRunning            *int
-	maxRunningPerUser     *int
-	queuePerUser          *int
-	queueWait             *time.Duration
-	bodyMemory            byteSize
-	listed                func() []server.Setting
-	provider              providerFlags
+	db                  *location
+	listen, publicURL   *string
+	noQueryTokens       *bool
+	trustedProxies      networks
+	toolsets            *[]string
+	readOnly            *bool
+	adminUser           *string
+	adminPassword       *secret
+	maxFile, fileQuota  byteSize
+	indexMemory         byteSize
+	memoryQuota         souvenir.Quota
+	textQuota           byteSize
+	logLevel, logFormat *string
+	grace               *time.Duration
+	purgeEvery          *time.Duration
+	keepRevisions       *int
+	keepActivity        *time.Duration
+	maxActivity         *int
+	trashDays           *int
+	noActivity          *bool
+	maxRunning          *int
+	maxRunningPerUser   *int
+	queuePerUser        *int
+	queueWait           *time.Duration
+	bodyMemory          byteSize
+	listed              func() []server.Setting
+	provider            providerFlags
 }
 
 const (
@@ -52,8 +53,10 @@ const (
 	mostKept      = 100 * 365 * 24 * time.Hour // of recorded calls
 )
 
-const serveHelp = `Serves the store to AI clients over HTTP, and creates its file if it does not exist. When it is
-ready it prints one line, "listening on http://HOST:PORT", to standard output; everything else goes
+const serveHelp = `Serves the store to AI clients over HTTP, and creates its file if it does not exist. The store can
+also be in a PostgreSQL database, with --db postgres://USER@HOST/NAME; several servers can share
+one. Its password belongs into PGPASSWORD, ~/.pgpass or SOUVENIR_DB. When the server is ready it
+prints one line, "listening on http://HOST:PORT", to standard output; everything else goes
 to standard error.
 
 It listens on this machine only. To make it reachable from elsewhere, put a proxy with TLS in front
@@ -205,7 +208,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	defer listener.Close()
-	store, err := souvenir.Open(ctx, *s.db, &souvenir.Options{
+	store, err := s.db.open(ctx, &souvenir.Options{
 		Reserve: serveReserve,
 		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), Quota: s.quota(), IndexMemory: s.indexMemory.limit(),
 		Logger:       log,
@@ -236,9 +239,11 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		MaxRunning: *s.maxRunning, MaxRunningPerUser: *s.maxRunningPerUser, QueuePerUser: *s.queuePerUser,
 		QueueWait: *s.queueWait, BodyMemory: int64(s.bodyMemory),
 	})
-	defer announce(*s.db, log)()
+	if !s.db.isDatabase() {
+		defer announce(string(*s.db), log)()
+	}
 	fmt.Fprintf(&c.out, "listening on http://%s\n", address(*s.listen, listener))
-	c.welcome(log, *s.logFormat, first, *s.db, publicURL)
+	c.welcome(log, *s.logFormat, first, s.db.String(), publicURL)
 	stop := upkeep{*s.purgeEvery, *s.keepRevisions}.start(ctx, store, log)
 	defer stop()
 	if err := store.Upkeep().LoadIndex(ctx); err != nil && ctx.Err() == nil {

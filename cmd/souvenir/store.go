@@ -14,12 +14,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-func dbFlag(command *cobra.Command) *string {
-	path := command.Flags().String("db", "souvenir.db", "the store's `file`")
-	_ = command.MarkFlagFilename("db", "db") // for completion only; the flag is there
-	return path
-}
-
 func jsonFlag(command *cobra.Command) *bool {
 	return command.Flags().Bool("json", false, "print JSON, for programs")
 }
@@ -28,22 +22,22 @@ func jsonFlag(command *cobra.Command) *bool {
 type opening int
 
 const (
-	forReading opening = iota // the file must exist, and stays unchanged
-	forWriting                // the file must exist
-	forMaking                 // a file that does not exist is created
+	forReading opening = iota // the store must exist, and stays unchanged
+	forWriting                // the store must exist
+	forMaking                 // a store that does not exist is created
 )
 
 // withStore opens the store, calls fn and closes it.
-func withStore(ctx context.Context, path string, how opening, fn func(*souvenir.Store) error) (err error) {
+func withStore(ctx context.Context, db location, how opening, fn func(*souvenir.Store) error) (err error) {
 	if how == forWriting {
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return noStore(path)
+		if err := mustExist(ctx, db); err != nil {
+			return err
 		}
 	}
 	// An index in memory would be loaded for a single query; on disk, the ranking is the same.
-	store, err := souvenir.Open(ctx, path, &souvenir.Options{ReadOnly: how == forReading, IndexMemory: -1})
+	store, err := db.open(ctx, &souvenir.Options{ReadOnly: how == forReading, IndexMemory: -1})
 	if err != nil {
-		return openError(path, how, err)
+		return openError(db, how, err)
 	}
 	defer func() {
 		if closed := store.Close(); err == nil {
@@ -53,8 +47,29 @@ func withStore(ctx context.Context, path string, how opening, fn func(*souvenir.
 	return fn(store)
 }
 
+// mustExist refuses to create a store where there is none.
+func mustExist(ctx context.Context, db location) error {
+	if !db.isDatabase() {
+		if _, err := os.Stat(string(db)); errors.Is(err, fs.ErrNotExist) {
+			return noStore(db)
+		}
+		return nil
+	}
+	store, err := db.open(ctx, &souvenir.Options{ReadOnly: true, IndexMemory: -1})
+	switch {
+	case errors.Is(err, souvenir.ErrReadOnly): // of an older version, which writing upgrades
+		return nil
+	case err != nil:
+		return openError(db, forWriting, err)
+	}
+	return store.Close()
+}
+
 // openError rewrites an error of the library in the words of the command line.
-func openError(path string, how opening, err error) error {
+func openError(path location, how opening, err error) error {
+	if path.isDatabase() {
+		return databaseError(path, how, err)
+	}
 	switch {
 	case errors.Is(err, souvenir.ErrNotFound) && how != forMaking:
 		return noStore(path)
@@ -72,6 +87,27 @@ func openError(path string, how opening, err error) error {
 	return renamed(err, "path", "--db")
 }
 
+// databaseError is openError for a store in a database.
+func databaseError(db location, how opening, err error) error {
+	switch {
+	case errors.Is(err, souvenir.ErrNotFound) && how != forMaking:
+		return noStore(db)
+	case errors.Is(err, souvenir.ErrForeign):
+		return fmt.Errorf("--db: %s has tables of another program, and was not changed; give an empty schema with "+
+			"?search_path=NAME: %w", db, err)
+	case errors.Is(err, souvenir.ErrNewer):
+		return fmt.Errorf("--db: %s is from a newer version of Souvenir, and was not changed: %w", db, err)
+	case errors.Is(err, souvenir.ErrReadOnly):
+		return fmt.Errorf("--db: %s is from an older version of Souvenir; make a backup with pg_dump, then run "+
+			"\"souvenir serve\", or any command that writes, to upgrade it: %w", db, err)
+	}
+	var known *souvenir.Error
+	if errors.As(err, &known) && known.Err != nil { // the reason, such as that it refuses the password
+		err = known.Err
+	}
+	return fmt.Errorf("--db: %s cannot be opened: %w", db, err)
+}
+
 // renamed replaces the argument in an error of the library with its name on the command line.
 func renamed(err error, argument, name string) error {
 	var known *souvenir.Error
@@ -84,9 +120,9 @@ func renamed(err error, argument, name string) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-func noStore(path string) error {
+func noStore(path location) error {
 	return fmt.Errorf("--db: there is no store at %q; create one with \"souvenir serve\" or \"souvenir user add\", or "+
-		"name another file", path)
+		"name another one", path)
 }
 
 func userFlag(command *cobra.Command, what string) *string {

@@ -143,7 +143,7 @@ sign in.`,
 		progress, end := c.progress()
 		defer end()
 		lines := reader(in)
-		if _, err := os.Stat(*db); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(string(*db)); !db.isDatabase() && errors.Is(err, fs.ErrNotExist) {
 			if lines, err = checkBefore(ctx, lines, progress); err != nil {
 				end()
 				return err

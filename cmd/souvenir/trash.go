@@ -26,8 +26,8 @@ or not a server is running on the file.`,
 }
 
 // withTrash opens the store, and calls fn with the view of the trash's owner.
-func withTrash(ctx context.Context, path, user string, how opening, fn func(view *souvenir.Store) error) error {
-	return withStore(ctx, path, how, func(store *souvenir.Store) error {
+func withTrash(ctx context.Context, db location, user string, how opening, fn func(view *souvenir.Store) error) error {
+	return withStore(ctx, db, how, func(store *souvenir.Store) error {
 		owner, err := chooseUser(ctx, store, user)
 		if err != nil {
 			return renamed(err, "user", "--user")

@@ -89,6 +89,8 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 	switch {
 	case version > latest:
 		return newer(version, latest)
+	case d.readOnly && version == 0:
+		return &Error{Op: "open", kind: fs.ErrNotExist, err: fmt.Errorf("the schema %s has no tables of Souvenir", schema)}
 	case d.readOnly:
 		return &Error{Op: "open", kind: db.ErrOlder,
 			err: fmt.Errorf("the schema has version %d, and a read-only store needs %d", version, latest)}

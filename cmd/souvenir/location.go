@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/postgres"
+)
+
+// location says where a store is: the path of a file, or the address of a PostgreSQL database. As a text, in messages
+// and on pages, it has no password; convert it to a string for the value itself.
+type location string
+
+// isDatabase reports whether the store is in a PostgreSQL database, not in a file.
+func (l location) isDatabase() bool {
+	return strings.HasPrefix(string(l), "postgres://") || strings.HasPrefix(string(l), "postgresql://")
+}
+
+// String returns the location without a password.
+func (l location) String() string {
+	if !l.isDatabase() {
+		return string(l)
+	}
+	address, err := url.Parse(string(l))
+	if err != nil {
+		scheme, _, _ := strings.Cut(string(l), "://")
+		return scheme + "://..." // where the password is cannot be told
+	}
+	if address.User != nil {
+		address.User = url.User(address.User.Username())
+	}
+	query := address.Query()
+	for _, secret := range []string{"password", "sslpassword"} {
+		query.Del(secret)
+	}
+	address.RawQuery = query.Encode()
+	return address.String()
+}
+
+// Set and Type make location a value of a flag.
+func (l *location) Set(value string) error {
+	*l = location(value)
+	return nil
+}
+
+// Type is the name of the value in help.
+func (l *location) Type() string { return "file" }
+
+// open opens the store.
+func (l location) open(ctx context.Context, options *souvenir.Options) (*souvenir.Store, error) {
+	if l.isDatabase() {
+		return postgres.Open(ctx, string(l), options)
+	}
+	return souvenir.Open(ctx, string(l), options)
+}
+
+// needsFile refuses a database for a command that works with files alone, and says what does it instead.
+func (l location) needsFile(instead string) error {
+	if !l.isDatabase() {
+		return nil
+	}
+	return fmt.Errorf("--db: %s is a PostgreSQL database, and this command works with files: %s", l, instead)
+}
+
+func dbFlag(command *cobra.Command) *location {
+	l := location(defaultFile)
+	locationFlag(command, &l, "db", "the store's `file`, or postgres://user@host/name")
+	return &l
+}
+
+// locationFlag adds a flag with the location of a store.
+func locationFlag(command *cobra.Command, l *location, name, usage string) {
+	command.Flags().Var(l, name, usage)
+	_ = command.MarkFlagFilename(name, "db") // for completion only; the flag is there
+}
