@@ -9,7 +9,8 @@ import (
 // its tags. Passages of one partition have ids in one range. A query is a list of terms and matches any of them;
 // what cannot be a term matches nothing.
 type Words interface {
-	// Put adds a passage. Its content and its tags are terms separated by spaces.
+	// Put adds a passage, whose row is there when the transaction ends. Its content and its tags are terms separated by
+	// spaces.
 	Put(passage int64, content, tags string) error
 	// Drop deletes passages. Missing ones are ignored.
 	Drop(passages ...int64) error

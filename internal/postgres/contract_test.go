@@ -30,6 +30,24 @@ func TestPostgresKeepsTheContract(t *testing.T) {
 		Open:   func(t *testing.T) db.DB { return open(t, pgtest.Address(t)) },
 		Reopen: func(t *testing.T, closed db.DB) db.DB { return open(t, addresses[closed]) },
 		Second: func(t *testing.T, d db.DB) db.DB { return open(t, addresses[d]) },
+		ReadOnly: func(t *testing.T, d db.DB) db.DB {
+			r, err := postgres.Open(t.Context(), addresses[d], db.Opening{Readers: 2, ReadOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		},
+		Fill: func() func(t *testing.T, fill map[string]func(db.Tx) error) (db.DB, error) {
+			address := pgtest.Address(t)
+			return func(t *testing.T, fill map[string]func(db.Tx) error) (db.DB, error) {
+				d, err := postgres.Open(t.Context(), address, db.Opening{Readers: 2, Fill: fill})
+				if err != nil {
+					return nil, err
+				}
+				return d, nil
+			}
+		}(),
+		Reruns: true,
 		Flood: func(tx db.Tx, memory int64) error {
 			_, err := tx.Exec(`INSERT INTO change (memory_id) SELECT ?::int8 FROM generate_series(1, 1000)`, memory)
 			return err

@@ -26,6 +26,18 @@ func TestSQLiteKeepsTheContract(t *testing.T) {
 			Open:   func(t *testing.T) db.DB { return open(t, filepath.Join(t.TempDir(), "contract.db")) },
 			Reopen: func(t *testing.T, closed db.DB) db.DB { return open(t, closed.Upkeep().Path()) },
 			Second: func(t *testing.T, d db.DB) db.DB { return open(t, d.Upkeep().Path()) },
+			ReadOnly: func(t *testing.T, d db.DB) db.DB {
+				r, err := sqlite.Open(t.Context(), sqlite.Config{Path: d.Upkeep().Path(), ApplicationID: 0x534f5556,
+					Migrations: sqlite.Migrations(), ReadOnly: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r
+			},
+			Fill: func() func(t *testing.T, fill map[string]func(db.Tx) error) (db.DB, error) {
+				path := filepath.Join(t.TempDir(), "filled.db")
+				return func(t *testing.T, fill map[string]func(db.Tx) error) (db.DB, error) { return openFilled(t, path, fill) }
+			}(),
 			Killed: func(t *testing.T) (db.DB, io.Reader) {
 				path := filepath.Join(t.TempDir(), "killed.db")
 				if err := open(t, path).Close(); err != nil {
@@ -38,8 +50,22 @@ func TestSQLiteKeepsTheContract(t *testing.T) {
 		})
 	})
 	t.Run("memory", func(t *testing.T) {
-		dbtest.Run(t, dbtest.Engine{Open: func(t *testing.T) db.DB { return open(t, ":memory:") }, Flood: flood})
+		dbtest.Run(t, dbtest.Engine{Open: func(t *testing.T) db.DB { return open(t, ":memory:") }, Flood: flood,
+			Fill: func(t *testing.T, fill map[string]func(db.Tx) error) (db.DB, error) {
+				return openFilled(t, ":memory:", fill)
+			}})
 	})
+}
+
+// openFilled opens a database whose migrations are completed in Go.
+func openFilled(t *testing.T, path string, fill map[string]func(db.Tx) error) (db.DB, error) {
+	t.Helper()
+	d, err := sqlite.Open(t.Context(),
+		sqlite.Config{Path: path, ApplicationID: 0x534f5556, Migrations: sqlite.Migrations(), Fill: fill})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // flood makes a thousand entries in the log of changes.

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -35,11 +34,6 @@ func (tx *Tx) Exec(query string, args ...any) (db.Result, error) {
 	if err := tx.usable(); err != nil {
 		return db.Result{}, err
 	}
-	if tx.late != nil && strings.HasPrefix(query, "SAVEPOINT") { // undoing it must not undo what was put before it
-		if err := (words{tx}).written(); err != nil {
-			return db.Result{}, err
-		}
-	}
 	var r db.Result
 	err := tx.patiently("exec", func() (err error) {
 		r, err = tx.conn.exec(query, args)
@@ -65,12 +59,18 @@ func (tx *Tx) Savepoint(fn func() error) error {
 	if err := tx.usable(); err != nil {
 		return err
 	}
+	if err := (words{tx}).written(); err != nil { // undoing the part must not undo what was put before it
+		return err
+	}
 	if _, err := tx.conn.exec("SAVEPOINT part", nil); err != nil {
 		return tx.failed("savepoint", err)
 	}
 	kept := false
 	defer func() {
 		if !kept && tx.lost == nil {
+			if tx.late != nil {
+				tx.late.rows = nil // those of the part
+			}
 			tx.lost = classify("savepoint", tx.conn.script("ROLLBACK TO part; RELEASE part"))
 		}
 	}()

@@ -26,6 +26,15 @@ type Engine struct {
 	// some lines, and opens the database. It also returns what the process printed. Nil: there is nothing to kill.
 	Killed func(t *testing.T) (db.DB, io.Reader)
 
+	// ReadOnly opens an open database once more, for reading only. Nil: it has one handle only.
+	ReadOnly func(t *testing.T, open db.DB) db.DB
+
+	// Fill opens a database with [db.Opening].Fill. All calls of a test open the same one, which is empty at first.
+	Fill func(t *testing.T, fill map[string]func(db.Tx) error) (db.DB, error)
+
+	// Reruns: among writers of one row, some functions run again.
+	Reruns bool
+
 	// Flood makes the log of changes longer than it is kept, by some thousand changes of a memory at each call. Nil: the
 	// log has no end.
 	Flood func(tx db.Tx, memory int64) error
@@ -41,7 +50,7 @@ func Run(t *testing.T, e Engine) {
 		{"a Read writes nothing", readWritesNothing},
 		{"Writes do not overlook each other", func(t *testing.T, d db.DB) { noWriteSkew(t, d, d) }},
 		{"a Write that finds nothing is not alone in that", func(t *testing.T, d db.DB) { noPhantoms(t, d, d) }},
-		{"a Write that runs again sees none of its former work", runsAgain},
+		{"a Write that runs again sees none of its former work", func(t *testing.T, d db.DB) { runsAgain(t, e, d) }},
 		{"an error undoes the work of its Write alone", errorUndoesItsOwn},
 		{"a savepoint undoes its part alone", savepoints},
 		{"a panic undoes its Write, and goes on", panics},
@@ -62,7 +71,11 @@ func Run(t *testing.T, e Engine) {
 		{"hints name indexes", hints},
 		{"changes that are added", changesAdded},
 		{"words", words},
+		{"the listing of all terms", occurrences},
 		{"vectors", vectors},
+		{"constraints of the schema", rules},
+		{"upkeep of a sound database", upkeep},
+		{"copies", copies},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := e.Open(t)
@@ -78,6 +91,8 @@ func Run(t *testing.T, e Engine) {
 	t.Run("what a Write has answered is there after a kill", func(t *testing.T) { survivesKill(t, e) })
 	t.Run("Writes of two handles do not overlook each other", func(t *testing.T) { handlesSerialize(t, e) })
 	t.Run("changes by one handle are seen by the other", func(t *testing.T) { handlesSeeEachOther(t, e) })
+	t.Run("a handle for reading writes nothing", func(t *testing.T) { readOnly(t, e) })
+	t.Run("migrations are completed in Go", func(t *testing.T) { fills(t, e) })
 	t.Run("a closed database says so", func(t *testing.T) { closed(t, e) })
 }
 

@@ -130,15 +130,17 @@ func noPhantoms(t *testing.T, d, other db.DB) {
 	})
 }
 
-func runsAgain(t *testing.T, d db.DB) {
+func runsAgain(t *testing.T, e Engine, d db.DB) {
 	const writers, each = 8, 10
 	write(t, d, func(tx db.Tx) error { return set(tx, "counter", 0) })
 	var wg sync.WaitGroup
+	var calls atomic.Int64
 	for w := range writers {
 		wg.Go(func() {
 			for i := range each {
 				var saw int64
 				err := d.Write(t.Context(), func(tx db.Tx) (err error) {
+					calls.Add(1)
 					if saw, err = get(tx, "counter"); err != nil {
 						return err
 					}
@@ -154,6 +156,9 @@ func runsAgain(t *testing.T, d db.DB) {
 		})
 	}
 	wg.Wait()
+	if e.Reruns && calls.Load() == writers*each {
+		t.Errorf("the functions of %d Writes ran %d times; want some to run again", writers*each, calls.Load())
+	}
 	read(t, d, func(tx db.Tx) error {
 		counter, err := get(tx, "counter")
 		equal(t, "counter", counter, writers*each)
