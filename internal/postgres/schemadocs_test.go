@@ -42,12 +42,12 @@ func TestDocsDescribeTheSchema(t *testing.T) {
 		}
 		for _, column := range has {
 			if !slices.Contains(described, column) && !slices.Contains(ofMany, column) {
-				t.Errorf("docs/schema.md does not say what %s.%s is for; add a line", table, column)
+				t.Errorf("docs/schema.md does not say what %s.%s is for; want a line about it", table, column)
 			}
 		}
 		for _, column := range described {
 			if !slices.Contains(has, column) {
-				t.Errorf("docs/schema.md describes %s.%s, which does not exist", table, column)
+				t.Errorf("docs/schema.md describes %s.%s, which does not exist; want no line about it", table, column)
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func TestDocsDescribeTheSchema(t *testing.T) {
 		"Full text, and what else an engine has for itself": append(slices.Clone(ownTables[:2]), ownTables[3:]...)} {
 		for _, name := range want {
 			if !strings.Contains(sections[title], "`"+name+"`") {
-				t.Errorf("docs/schema.md, %s: %s is missing", title, name)
+				t.Errorf("docs/schema.md, %s: got nothing about %s, want a line", title, name)
 			}
 		}
 	}
@@ -72,13 +72,13 @@ func TestDocsDescribeTheSchema(t *testing.T) {
 		for _, m := range quoted.FindAllStringSubmatch(sections[title], -1) {
 			known := slices.Contains(triggers, m[1]) || slices.Contains(indexes, m[1])
 			if !known && columns[m[1]] == nil && !slices.Contains(ownTables, m[1]) {
-				t.Errorf("docs/schema.md, %s: %s does not exist", title, m[1])
+				t.Errorf("docs/schema.md, %s: got %s, which does not exist; want it gone", title, m[1])
 			}
 		}
 	}
 	for title := range sections {
 		if regexp.MustCompile(`^[a-z_]+$`).MatchString(title) && columns[title] == nil {
-			t.Errorf("docs/schema.md has a section about the table %s, which does not exist", title)
+			t.Errorf("docs/schema.md has a section about the table %s, which does not exist; want it gone", title)
 		}
 	}
 }
