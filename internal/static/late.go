@@ -63,7 +63,7 @@ type Question struct {
 
 // questionScratch is what one question after another uses.
 type questionScratch struct {
-	places   []uint32  // by vocabulary row: 1 + the place of its cosines; 0 = not computed; all 0 between questions
+	places   []uint16  // by vocabulary row: 1 + the place of its cosines; 0 = not computed; all 0 between questions
 	known    []uint16  // rows with cosines, by place
 	cosines  []float32 // by place and vector of the question
 	text     []uint32  // the places of a text's rows, from 0
@@ -120,7 +120,7 @@ func (m *Model) Ask(tokens []QueryToken) *Question {
 func (m *Model) scratch() *questionScratch {
 	s, _ := questionScratches.Get().(*questionScratch)
 	if s == nil || len(s.places) != m.pieces.rows || len(s.row) != m.dimensions {
-		s = &questionScratch{places: make([]uint32, m.pieces.rows), row: make([]int8, m.dimensions)}
+		s = &questionScratch{places: make([]uint16, m.pieces.rows), row: make([]int8, m.dimensions)}
 	}
 	return s
 }
@@ -185,7 +185,7 @@ func (q *Question) most(most []float32, rows []uint16) {
 		if place == 0 {
 			place = q.compare(row)
 		}
-		q.text = append(q.text, place-1)
+		q.text = append(q.text, uint32(place)-1)
 	}
 	simd.Most(q.cosines, q.text, most)
 }
@@ -198,9 +198,9 @@ func (q *Question) weigh(most []float32) (sum float32) {
 }
 
 // compare computes the cosines of the question's vectors with a row, and returns 1 + their place.
-func (q *Question) compare(row uint16) uint32 {
+func (q *Question) compare(row uint16) uint16 {
 	q.known = append(q.known, row)
-	q.places[row] = uint32(len(q.known))
+	q.places[row] = uint16(len(q.known)) // a model has fewer than 65,535 rows
 	products := q.products[:len(q.inverse)]
 	vector := q.model.row(int(row), q.row)
 	simd.DotVectors(vector, q.vectors, products)
