@@ -194,67 +194,63 @@ func TestOneOfSeveralOldRulesIsMarked(t *testing.T) {
 // The index of the uniqueness that namespaces replace becomes an ordinary one without being written anew: the file must
 // be sound afterwards, and the rows that refer to users still refer to them.
 func TestUsersOfAnOlderFileAreOfTheDefaultNamespace(t *testing.T) {
-	for name, migrations := range map[string]fs.FS{"a new schema": Migrations(), "each step": eachStep{Migrations()}} {
-		t.Run(name, func(t *testing.T) {
-			c := testConfig(newFile(t))
-			c.Migrations = beforeMigration{migrations, "0030"}
-			old := openTest(t, c)
-			must(t, old.Write(t.Context(), func(tx base.Tx) error {
-				_, err := tx.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
-					INSERT INTO users (id, uid, name, name_key, created_at) SELECT i, 'user ' || i, 'N' || i, 'n' || i, 0 FROM n`)
-				if err == nil {
-					_, err = tx.Exec(`INSERT INTO project (uid, owner_id, name, name_key, created_at, updated_at)
-						SELECT 'p', id, 'P', 'p', 0, 0 FROM users`)
-				}
-				return err
-			}))
-			must(t, old.Close())
-			c.Migrations = migrations
-			d := openTest(t, c)
-			must(t, d.Read(t.Context(), func(tx base.Tx) error {
-				sound, err := base.Column[string](tx, `PRAGMA integrity_check`)
-				if got := strings.Join(sound, ", "); got != "ok" {
-					t.Errorf("integrity_check: got %s, want ok", got)
-				}
-				dangling, err2 := base.Column[string](tx, `SELECT "table" FROM pragma_foreign_key_check`)
-				if len(dangling) > 0 {
-					t.Errorf("rows that refer to nothing: got %d, want none", len(dangling))
-				}
-				moved, err3 := base.Column[int](tx, `SELECT count(*) FROM users WHERE namespace = '' AND uid = 'user ' || id`)
-				if err3 == nil && moved[0] != 5000 {
-					t.Errorf("users in the default namespace: got %d, want 5000", moved[0])
-				}
-				indexes, err4 := base.Column[string](tx, `SELECT name FROM sqlite_schema WHERE type = 'index'
-					AND tbl_name = 'users' ORDER BY name`)
-				if got := strings.Join(indexes, ", "); got != "user_name, users_uid" {
-					t.Errorf("indexes of users: got %s, want user_name, users_uid", got)
-				}
-				return errors.Join(err, err2, err3, err4)
-			}))
-			must(t, d.Write(t.Context(), func(tx base.Tx) error {
-				_, err := tx.Exec(`INSERT INTO users (id, namespace, uid, name, name_key, created_at)
-					VALUES (9001, 'crm', 'user 1', 'N1', 'n1', 0)`)
-				return err
-			}))
-			for what, statement := range map[string]string{
-				"the same id":   `INSERT INTO users (namespace, uid, created_at) VALUES ('crm', 'user 1', 0)`,
-				"the same name": `INSERT INTO users (namespace, uid, name_key, created_at) VALUES ('crm', 'x', 'n1', 0)`,
-				"a member": `INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (1, 9001,
-					'reader', 0)`,
-				"a move":                 `UPDATE users SET namespace = 'crm' WHERE id = 2`,
-				"no namespace":           `UPDATE users SET namespace = NULL WHERE id = 2`,
-				"the same id, as before": `INSERT INTO users (uid, created_at) VALUES ('user 2', 0)`,
-				"an invitation": `INSERT INTO project_invitation (uid, project_id, sender_id, invited, recipient_id, role,
-					created_at, expires_at) VALUES ('i', 1, 1, 'user 1', 9001, 'reader', 0, 1)`,
-			} {
-				err := d.Write(t.Context(), func(tx base.Tx) error {
-					_, err := tx.Exec(statement)
-					return err
-				})
-				if !errors.Is(err, base.ErrUnique) && !errors.Is(err, base.ErrConstraint) {
-					t.Errorf("%s: got %v, want the schema to refuse it", what, err)
-				}
-			}
+	c := testConfig(newFile(t))
+	c.Migrations = beforeMigration{Migrations(), "0030"}
+	old := openTest(t, c)
+	must(t, old.Write(t.Context(), func(tx base.Tx) error {
+		_, err := tx.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+			INSERT INTO users (id, uid, name, name_key, created_at) SELECT i, 'user ' || i, 'N' || i, 'n' || i, 0 FROM n`)
+		if err == nil {
+			_, err = tx.Exec(`INSERT INTO project (uid, owner_id, name, name_key, created_at, updated_at)
+				SELECT 'p', id, 'P', 'p', 0, 0 FROM users`)
+		}
+		return err
+	}))
+	must(t, old.Close())
+	c.Migrations = Migrations()
+	d := openTest(t, c)
+	must(t, d.Read(t.Context(), func(tx base.Tx) error {
+		sound, err := base.Column[string](tx, `PRAGMA integrity_check`)
+		if got := strings.Join(sound, ", "); got != "ok" {
+			t.Errorf("integrity_check: got %s, want ok", got)
+		}
+		dangling, err2 := base.Column[string](tx, `SELECT "table" FROM pragma_foreign_key_check`)
+		if len(dangling) > 0 {
+			t.Errorf("rows that refer to nothing: got %d, want none", len(dangling))
+		}
+		moved, err3 := base.Column[int](tx, `SELECT count(*) FROM users WHERE namespace = '' AND uid = 'user ' || id`)
+		if err3 == nil && moved[0] != 5000 {
+			t.Errorf("users in the default namespace: got %d, want 5000", moved[0])
+		}
+		indexes, err4 := base.Column[string](tx, `SELECT name FROM sqlite_schema WHERE type = 'index'
+			AND tbl_name = 'users' ORDER BY name`)
+		if got := strings.Join(indexes, ", "); got != "user_name, users_uid" {
+			t.Errorf("indexes of users: got %s, want user_name, users_uid", got)
+		}
+		return errors.Join(err, err2, err3, err4)
+	}))
+	must(t, d.Write(t.Context(), func(tx base.Tx) error {
+		_, err := tx.Exec(`INSERT INTO users (id, namespace, uid, name, name_key, created_at)
+			VALUES (9001, 'crm', 'user 1', 'N1', 'n1', 0)`)
+		return err
+	}))
+	for what, statement := range map[string]string{
+		"the same id":   `INSERT INTO users (namespace, uid, created_at) VALUES ('crm', 'user 1', 0)`,
+		"the same name": `INSERT INTO users (namespace, uid, name_key, created_at) VALUES ('crm', 'x', 'n1', 0)`,
+		"a member": `INSERT INTO project_member (project_id, user_id, role, created_at) VALUES (1, 9001,
+			'reader', 0)`,
+		"a move":                 `UPDATE users SET namespace = 'crm' WHERE id = 2`,
+		"no namespace":           `UPDATE users SET namespace = NULL WHERE id = 2`,
+		"the same id, as before": `INSERT INTO users (uid, created_at) VALUES ('user 2', 0)`,
+		"an invitation": `INSERT INTO project_invitation (uid, project_id, sender_id, invited, recipient_id, role,
+			created_at, expires_at) VALUES ('i', 1, 1, 'user 1', 9001, 'reader', 0, 1)`,
+	} {
+		err := d.Write(t.Context(), func(tx base.Tx) error {
+			_, err := tx.Exec(statement)
+			return err
 		})
+		if !errors.Is(err, base.ErrUnique) && !errors.Is(err, base.ErrConstraint) {
+			t.Errorf("%s: got %v, want the schema to refuse it", what, err)
+		}
 	}
 }

@@ -3,9 +3,9 @@
 
 CREATE TABLE "users" (
 	id         INTEGER PRIMARY KEY,
-	uid        TEXT NOT NULL UNIQUE,
+	uid        TEXT NOT NULL,
 	created_at INTEGER NOT NULL
-, name TEXT, name_key TEXT, email TEXT, role TEXT NOT NULL DEFAULT 'user' CHECK (role IN ('user', 'admin')), password TEXT, disabled_at INTEGER, updated_at INTEGER) STRICT;
+, name TEXT, name_key TEXT, email TEXT, role TEXT NOT NULL DEFAULT 'user' CHECK (role IN ('user', 'admin')), password TEXT, disabled_at INTEGER, updated_at INTEGER, namespace TEXT NOT NULL DEFAULT '') STRICT;
 CREATE TABLE setting (
 	key   TEXT PRIMARY KEY,
 	value INTEGER NOT NULL
@@ -65,7 +65,7 @@ CREATE TABLE memory (
 	revision       INTEGER NOT NULL,
 	created_at     INTEGER NOT NULL,
 	updated_at     INTEGER NOT NULL
-, key TEXT, event_time INTEGER) STRICT;
+, key TEXT, event_time INTEGER, rule_of INTEGER, expires_at INTEGER, valid_from INTEGER, valid_until INTEGER, supersedes TEXT) STRICT;
 CREATE TABLE memory_tag (
 	memory_id INTEGER NOT NULL REFERENCES memory (id) ON DELETE CASCADE,
 	tag       TEXT NOT NULL,
@@ -249,7 +249,7 @@ CREATE TABLE activity (
 	started_at    INTEGER NOT NULL,
 	duration      INTEGER NOT NULL, -- microseconds
 	bytes         INTEGER NOT NULL  -- of the answer; 0: not known
-) STRICT;
+, namespace TEXT NOT NULL DEFAULT '') STRICT;
 CREATE TABLE row_hash (
 	kind INTEGER NOT NULL, -- which table's
 	id   INTEGER NOT NULL, -- the row, or what a set of rows belongs to
@@ -332,6 +332,13 @@ CREATE TABLE turn (
 	at           INTEGER NOT NULL, -- when it was said
 	speaker      TEXT NOT NULL     -- empty: not known
 ) STRICT;
+CREATE TABLE memory_own (
+	partition_id INTEGER NOT NULL, -- the memory's
+	key          TEXT NOT NULL,
+	value        ANY NOT NULL,     -- booleans as 1 and 0
+	memory_id    INTEGER NOT NULL,
+	PRIMARY KEY (partition_id, key, value, memory_id)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX project_member_project ON project_member (project_id);
 CREATE INDEX partition_project ON partition (project_id);
 CREATE INDEX memory_tag_tag ON memory_tag (tag);
@@ -339,7 +346,6 @@ CREATE INDEX memory_link_related ON memory_link (related_id);
 CREATE INDEX memory_revision_partition ON memory_revision (partition_id);
 CREATE INDEX passage_memory ON passage (memory_id);
 CREATE INDEX passage_pending ON passage (profile_id, id) WHERE vector IS NULL AND profile_id IS NOT NULL;
-CREATE UNIQUE INDEX user_name ON "users" (name_key) WHERE name_key IS NOT NULL;
 CREATE INDEX external_identity_user ON external_identity (user_id);
 CREATE INDEX token_user ON token (user_id);
 CREATE INDEX file_memory ON file (memory_id);
@@ -397,6 +403,18 @@ CREATE INDEX partition_place ON partition (collection_id, coalesce(project_id, 0
 CREATE UNIQUE INDEX project_invitation_delivered ON project_invitation (project_id, recipient_id) WHERE recipient_id IS NOT NULL;
 CREATE INDEX turn_order ON turn (partition_id, conversation, at, memory_id);
 CREATE UNIQUE INDEX memory_key ON memory (partition_id, key) WHERE key IS NOT NULL;
+CREATE INDEX memory_content ON memory (partition_id, octet_length(content), substr(content, -16));
+CREATE UNIQUE INDEX memory_rule ON memory (rule_of, rule_type) WHERE rule_of IS NOT NULL;
+CREATE INDEX memory_expires ON memory (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX memory_expires_in ON memory (partition_id, expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX memory_valid_from ON memory (valid_from) WHERE valid_from IS NOT NULL;
+CREATE INDEX memory_valid_until ON memory (valid_until) WHERE valid_until IS NOT NULL;
+CREATE INDEX memory_supersedes ON memory (supersedes, partition_id) WHERE supersedes IS NOT NULL;
+CREATE UNIQUE INDEX users_uid ON users (namespace, uid);
+CREATE UNIQUE INDEX user_name ON users (namespace, name_key) WHERE name_key IS NOT NULL;
+CREATE INDEX memory_valid_from_in ON memory (partition_id, valid_from) WHERE valid_from IS NOT NULL;
+CREATE INDEX memory_valid_until_in ON memory (partition_id, valid_until) WHERE valid_until IS NOT NULL;
+CREATE INDEX memory_supersedes_in ON memory (partition_id, supersedes) WHERE supersedes IS NOT NULL;
 CREATE TRIGGER change_bounded AFTER INSERT ON change WHEN NEW.seq % 256 = 0 BEGIN
 	DELETE FROM change WHERE seq <= NEW.seq - 65536;
 END;
@@ -449,3 +467,62 @@ CREATE TRIGGER memory_revision_changed AFTER UPDATE OF partition_id, content, at
 	UPDATE partition SET revisions = revisions + 1, bytes = bytes + octet_length(NEW.content) + octet_length(NEW.attributes)
 		WHERE id = NEW.partition_id;
 END;
+CREATE TRIGGER memory_own_added AFTER INSERT ON memory WHEN NEW.metadata <> '{}' BEGIN
+	INSERT OR IGNORE INTO memory_own (partition_id, key, value, memory_id)
+		SELECT NEW.partition_id, k.key, CASE k.type WHEN 'object' THEN x'' ELSE k.value END, NEW.id
+		FROM json_each(CASE WHEN json_valid(NEW.metadata) AND octet_length(NEW.metadata) <= coalesce((SELECT value FROM setting WHERE key = 'indexed_metadata'), 4096)
+			THEN NEW.metadata ELSE '{}' END) k
+		WHERE k.type NOT IN ('null', 'array')
+		UNION ALL SELECT NEW.partition_id, k.key, CASE WHEN e.type IN ('null', 'array', 'object') THEN x'' ELSE e.value END, NEW.id
+		FROM json_each(CASE WHEN instr(NEW.metadata, '[') AND json_valid(NEW.metadata) AND octet_length(NEW.metadata) <= coalesce((SELECT value FROM setting WHERE key = 'indexed_metadata'), 4096)
+			THEN NEW.metadata ELSE '{}' END) k,
+			json_each(CASE k.value WHEN '[]' THEN '[null]' ELSE k.value END) e
+		WHERE k.type = 'array'
+		UNION ALL SELECT NEW.partition_id, '', x'00', NEW.id WHERE NEW.metadata <> '{}'
+			AND NOT octet_length(NEW.metadata) <= coalesce((SELECT value FROM setting WHERE key = 'indexed_metadata'), 4096);
+END;
+CREATE TRIGGER memory_own_deleted AFTER DELETE ON memory WHEN OLD.metadata <> '{}' BEGIN
+	DELETE FROM memory_own WHERE partition_id = OLD.partition_id AND memory_id = OLD.id
+		AND key IN (SELECT k.key FROM json_each(CASE WHEN json_valid(OLD.metadata) THEN OLD.metadata ELSE '{}' END) k
+			UNION ALL SELECT '')
+		AND value IN (SELECT CASE k.type WHEN 'array' THEN e.value ELSE k.value END
+			FROM json_each(CASE WHEN json_valid(OLD.metadata) THEN OLD.metadata ELSE '{}' END) k,
+			json_each(CASE k.type WHEN 'array' THEN k.value ELSE '[null]' END) e
+			UNION ALL SELECT x'' UNION ALL SELECT x'00');
+END;
+CREATE TRIGGER memory_own_changed AFTER UPDATE OF partition_id, metadata ON memory
+	WHEN NEW.partition_id <> OLD.partition_id OR NEW.metadata <> OLD.metadata BEGIN
+	DELETE FROM memory_own WHERE partition_id = OLD.partition_id AND memory_id = OLD.id
+		AND key IN (SELECT k.key FROM json_each(CASE WHEN json_valid(OLD.metadata) THEN OLD.metadata ELSE '{}' END) k
+			UNION ALL SELECT '')
+		AND value IN (SELECT CASE k.type WHEN 'array' THEN e.value ELSE k.value END
+			FROM json_each(CASE WHEN json_valid(OLD.metadata) THEN OLD.metadata ELSE '{}' END) k,
+			json_each(CASE k.type WHEN 'array' THEN k.value ELSE '[null]' END) e
+			UNION ALL SELECT x'' UNION ALL SELECT x'00');
+	INSERT OR IGNORE INTO memory_own (partition_id, key, value, memory_id)
+		SELECT NEW.partition_id, k.key, CASE k.type WHEN 'object' THEN x'' ELSE k.value END, NEW.id
+		FROM json_each(CASE WHEN json_valid(NEW.metadata) AND octet_length(NEW.metadata) <= coalesce((SELECT value FROM setting WHERE key = 'indexed_metadata'), 4096)
+			THEN NEW.metadata ELSE '{}' END) k
+		WHERE k.type NOT IN ('null', 'array')
+		UNION ALL SELECT NEW.partition_id, k.key, CASE WHEN e.type IN ('null', 'array', 'object') THEN x'' ELSE e.value END, NEW.id
+		FROM json_each(CASE WHEN instr(NEW.metadata, '[') AND json_valid(NEW.metadata) AND octet_length(NEW.metadata) <= coalesce((SELECT value FROM setting WHERE key = 'indexed_metadata'), 4096)
+			THEN NEW.metadata ELSE '{}' END) k,
+			json_each(CASE k.value WHEN '[]' THEN '[null]' ELSE k.value END) e
+		WHERE k.type = 'array'
+		UNION ALL SELECT NEW.partition_id, '', x'00', NEW.id WHERE NEW.metadata <> '{}'
+			AND NOT octet_length(NEW.metadata) <= coalesce((SELECT value FROM setting WHERE key = 'indexed_metadata'), 4096);
+END;
+CREATE TRIGGER project_member_apart BEFORE INSERT ON project_member
+	WHEN (SELECT namespace FROM users WHERE id = NEW.user_id)
+		<> (SELECT o.namespace FROM project j JOIN users o ON o.id = j.owner_id WHERE j.id = NEW.project_id)
+BEGIN SELECT RAISE(ABORT, 'a member of another namespace'); END;
+CREATE TRIGGER project_invitation_apart BEFORE INSERT ON project_invitation
+	WHEN (SELECT namespace FROM users WHERE id = NEW.recipient_id)
+		<> (SELECT o.namespace FROM project j JOIN users o ON o.id = j.owner_id WHERE j.id = NEW.project_id)
+BEGIN SELECT RAISE(ABORT, 'a recipient of another namespace'); END;
+CREATE TRIGGER partition_apart BEFORE INSERT ON partition WHEN NEW.project_id IS NOT NULL
+	AND (SELECT o.namespace FROM collection c JOIN users o ON o.id = c.owner_id WHERE c.id = NEW.collection_id)
+		<> (SELECT o.namespace FROM project j JOIN users o ON o.id = j.owner_id WHERE j.id = NEW.project_id)
+BEGIN SELECT RAISE(ABORT, 'a project of another namespace'); END;
+CREATE TRIGGER users_stay_apart BEFORE UPDATE OF namespace ON users WHEN NEW.namespace <> OLD.namespace
+BEGIN SELECT RAISE(ABORT, 'a user cannot move to another namespace'); END;
