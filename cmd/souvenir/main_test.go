@@ -54,7 +54,7 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	return longtest.MainWithCheapPasswords(m)
 }
 
 // makeProgram puts the program at builtBinary.
