@@ -2,10 +2,12 @@ package souvenir
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filter"
+	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
@@ -91,8 +93,8 @@ func (f Filter) compile(v viewer) ([]filter.Part, error) {
 type selection struct {
 	retrieval.Selection
 	warnings []string
-	hidden   map[int64]bool  // rows in the partitions that are not live
-	rows     *map[int64]bool // those that match the condition, once they are read; for the searches of a batch
+	hidden   map[int64]bool // rows in the partitions that are not live
+	rows     **index.RowSet // those that match the condition, once they are read; for the searches of a batch
 }
 
 // live limits a selection to memories that have not expired and that are valid now, or were at the time of the query.
@@ -127,29 +129,17 @@ func (sel *selection) add(p retrieval.Partition, hidden []int64) {
 	}
 }
 
-// keep returns the rows that match the selection's condition.
-func (sel *selection) keep(tx db.Tx) (map[int64]bool, error) {
-	if sel.rows != nil && *sel.rows != nil {
-		return *sel.rows, nil
+// matching returns the rows that match the selection's condition; some of them may be hidden.
+func (s *Store) matching(tx db.Tx, sel selection) (rows *index.RowSet, err error) {
+	if *sel.rows == nil {
+		*sel.rows, err = s.filters.Matching(tx, sel.Selection)
 	}
-	condition, args := sel.Where()
-	rows, err := db.Column[int64](tx, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition, args...)
-	if err != nil {
-		return nil, err
-	}
-	keep := make(map[int64]bool, len(rows))
-	for _, row := range rows {
-		keep[row] = true
-	}
-	if sel.rows != nil {
-		*sel.rows = keep
-	}
-	return keep, nil
+	return *sel.rows, err
 }
 
 // selection resolves the collections, the project and the filters of a query.
 func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
-	sel := selection{rows: new(map[int64]bool)}
+	sel := selection{rows: new(*index.RowSet)}
 	if err := sel.addFilters(tx, v, q); err != nil {
 		return sel, err
 	}
@@ -275,6 +265,7 @@ func (sel *selection) join(tx db.Tx, parts []filter.Part) error {
 			first, list = i, rows
 		}
 	}
+	sel.Steady = first < 0 && !slices.ContainsFunc(parts, func(p filter.Part) bool { return !p.Steady })
 	var conditions []string
 	if first >= 0 {
 		conditions, sel.Args = append(conditions, filter.InThese), append(sel.Args, db.List(list))

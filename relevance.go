@@ -129,11 +129,11 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 		return nil, err
 	}
 	if sel.Condition != "" {
-		keep, err := sel.keep(tx)
+		rows, err := s.matching(tx, sel)
 		if err != nil {
 			return nil, err
 		}
-		r.Keep = func(row int64) bool { return keep[row] }
+		r.Keep, r.Rows = func(row int64) bool { return rows.Has(row) && !sel.hidden[row] }, rows
 	} else if len(sel.hidden) > 0 {
 		r.Keep = func(row int64) bool { return !sel.hidden[row] }
 	}

@@ -193,6 +193,7 @@ type shared struct {
 	embedder Embedder
 	profile  int64 // row of the embedder's profile; 0 if a read-only file does not have it
 	index    *retrieval.Cache
+	filters  retrieval.Filters
 	vectors  *embedding.Vectors
 	worker   *embedding.Worker
 	erased   atomic.Bool // something was erased, and its traces must be removed now

@@ -45,6 +45,32 @@ func one(ctx context.Context, store *souvenir.Store, opened time.Time) error {
 	}
 	report("idle", idle)
 	fmt.Println("after the searches:", resident())
+	return filtered(ctx, store, all[:200])
+}
+
+// filtered measures searches with filters, and in the order of time.
+func filtered(ctx context.Context, store *souvenir.Store, all []string) error {
+	for _, c := range []struct {
+		name  string
+		query souvenir.Query
+	}{
+		{"a tag that 2 % have", souvenir.Query{Tags: []string{"tag7"}}},
+		{"three tags, 6 %", souvenir.Query{Tags: []string{"tag7", "tag8", "tag9"}}},
+		{"an event type that all have", souvenir.Query{Filter: souvenir.Filter{"event_type": "decision"}}},
+		{"created after a date, all fit", souvenir.Query{Filter: souvenir.Filter{
+			"created_at": souvenir.Condition{MoreThan: time.Unix(0, 0)}}}},
+		{"ordered by time", souvenir.Query{Sort: souvenir.SortUpdatedDesc}},
+	} {
+		var took []time.Duration
+		for _, c.query.Text = range all {
+			start := time.Now()
+			if _, err := store.Search(ctx, c.query); err != nil {
+				return err
+			}
+			took = append(took, time.Since(start))
+		}
+		report(c.name, took)
+	}
 	return nil
 }
 

@@ -40,6 +40,12 @@ var knownFields = map[string]field{
 	"tags":            list(`SELECT t.memory_id FROM memory_tag t WHERE true`, `t.tag`),
 }
 
+// isSteady reports whether conditions on a key are steady, see [Part].
+func isSteady(key string) bool {
+	_, known := knownFields[key]
+	return known && key != "project_id" && key != "collection_name"
+}
+
 // among continues an expression with the condition that it equals one of the values. A single value is bound as it is,
 // several as a list of the given form.
 func among(values []any, list string) (sql string, arg any) {

@@ -38,6 +38,9 @@ type Part struct {
 	SQL  string
 	Args []any
 
+	// Steady says that the condition depends on the memory's own row and its tags alone, whose changes are all logged.
+	Steady bool
+
 	Test     string // the same, read from the memory instead of an index; "" if SQL reads none
 	TestArgs []any
 }
@@ -66,7 +69,10 @@ func Compile(v kernel.Viewer, f map[string]any) ([]Part, error) {
 			}
 			return nil, fault.New(kind, "filter", "{}.%s%v", fault.Clip(key), err)
 		}
-		parts = append(parts, b.parts...)
+		for _, p := range b.parts {
+			p.Steady = isSteady(key)
+			parts = append(parts, p)
+		}
 	}
 	return parts, nil
 }

@@ -158,8 +158,8 @@ type placed struct {
 
 // regionOf returns the region of a searched partition.
 func (s *search) regionOf(partition int64) *region {
-	at, _ := slices.BinarySearchFunc(s.regions, partition, func(r region, id int64) int { return cmp.Compare(r.id, id) })
-	return &s.regions[at]
+	r, _ := s.findRegion(partition)
+	return r
 }
 
 // describe fills in a member: a living memory. It is empty but for Bound, which says whether a bound of its cosine is

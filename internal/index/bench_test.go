@@ -51,19 +51,29 @@ func benchmarkSearch(b *testing.B, n int) {
 			return func(p Parts) float32 { return 0.5*p.Cosine + 0.5*p.BM25*scale }
 		},
 	}
+	hundredth := func(row int64) bool { return row%100 == 0 }
+	var listed []int64
+	for row := range int64(n) {
+		if hundredth(row) {
+			listed = append(listed, row)
+		}
+	}
 	for _, c := range []struct {
 		name          string
 		vector, terms bool
 		keep          func(int64) bool
+		rows          *RowSet
 	}{
-		{"hybrid", true, true, nil},
-		{"vector", true, false, nil},
-		{"text", false, true, nil},
-		{"keep", true, true, func(row int64) bool { return row%10 == 0 }},
+		{"hybrid", true, true, nil, nil},
+		{"vector", true, false, nil, nil},
+		{"text", false, true, nil, nil},
+		{"keep", true, true, func(row int64) bool { return row%10 == 0 }, nil},
+		{"keep-1%", true, true, hundredth, nil},
+		{"rows-1%", true, true, hundredth, NewRowSet(listed)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			q := base
-			q.Keep = c.keep
+			q.Keep, q.Rows = c.keep, c.rows
 			if c.vector {
 				q.Vector = vector
 			}

@@ -330,6 +330,17 @@ func (g *generator) query() Query {
 	if g.IntN(2) == 0 {
 		odd := int64(2 + g.IntN(5))
 		q.Keep = func(row int64) bool { return row%odd != 0 }
+		if g.IntN(2) == 0 { // few of many rows, listed
+			few := int64(5 + g.IntN(40))
+			q.Keep = func(row int64) bool { return row%few == odd%few }
+			var rows []int64
+			for row := range int64(500) { // some unknown
+				if q.Keep(row) || g.IntN(100) == 0 {
+					rows = append(rows, row)
+				}
+			}
+			q.Rows = NewRowSet(rows)
+		}
 	}
 	return q
 }

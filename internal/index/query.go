@@ -28,6 +28,10 @@ type Query struct {
 	// memory's score does not depend on the filter. It is called once per candidate memory.
 	Keep func(row int64) bool
 
+	// Rows has all memories that Keep accepts, and perhaps others; nil = not known. If it has few, a search looks at
+	// these alone, which is cheaper and finds the same.
+	Rows *RowSet
+
 	BM25 BM25
 
 	// Fuse is called once, when the statistics of this query are known, and returns the function that scores one
@@ -100,6 +104,9 @@ func (q *Query) check() error {
 	}
 	if q.Again != nil && q.Again.Rank == nil {
 		return errors.New("index: query that ranks again without a Rank function")
+	}
+	if q.Rows != nil && q.Keep == nil {
+		return errors.New("index: query with Rows without a Keep function")
 	}
 	return q.BM25.check()
 }

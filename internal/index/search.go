@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/bits"
@@ -48,6 +49,7 @@ type search struct {
 	stats   Stats
 	weights []float32 // see Found
 	cosine  float32   // upper bound of all cosines; 0 if there are none
+	narrow  bool      // no passage but the candidates is ranked, though others have scores of words
 }
 
 // region is the part of the scratch space for one partition.
@@ -80,6 +82,17 @@ func (s *search) open(partitions map[int64]*partition) {
 		s.stats.Passages += p.living()
 	}
 	s.resize(at, s.q.Vector != nil)
+}
+
+// findRegion returns the region of a partition, if it is searched.
+func (s *search) findRegion(partition int64) (r *region, searched bool) {
+	at, searched := slices.BinarySearchFunc(s.regions, partition, func(r region, id int64) int {
+		return cmp.Compare(r.id, id)
+	})
+	if !searched {
+		return nil, false
+	}
+	return &s.regions[at], true
 }
 
 func (s *search) run() ([]Hit, int, error) {
@@ -173,6 +186,9 @@ func (s *search) addTerm(r region, list []posting, factor float32, saturation Sa
 // count returns the number of memories to rank. If it has to call Keep, or cannot tell otherwise, it makes every
 // passage with a comparable vector a candidate, and removes the candidates of the memories that Keep rejects.
 func (s *search) count() (total int, err error) {
+	if s.q.Rows != nil && fewRows*s.q.Rows.Len() <= s.stats.Passages {
+		return s.keepRows()
+	}
 	for i := range s.regions {
 		r := &s.regions[i]
 		if s.q.Keep == nil && r.vectors != nil && len(r.vectors.slots) == len(r.owners) {
@@ -222,6 +238,51 @@ func (s *search) keep(r *region) (memories int, err error) {
 	return memories, nil
 }
 
+// fewRows is how many passages a search can walk past in the time of looking up one memory by its row.
+const fewRows = 8
+
+// keepRows makes the passages to rank of the memories that Keep accepts the only candidates, and returns how many
+// memories they belong to.
+func (s *search) keepRows() (memories int, err error) {
+	var kept []int // places in the scratch space
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	for row := range s.q.Rows.All() {
+		m := s.byRow(row)
+		if m == nil || !s.q.Keep(row) {
+			continue
+		}
+		r, searched := s.findRegion(m.partition.id)
+		if !searched {
+			continue
+		}
+		before := len(kept)
+		for slot := m.first; slot < m.first+m.count; slot++ {
+			at := r.from + int(slot)
+			found := s.candidates[at/64]>>(at%64)&1 == 1
+			if !found && r.vectors != nil {
+				_, found = r.vectors.find(slot)
+			}
+			if found {
+				kept = append(kept, at)
+			}
+		}
+		if len(kept) > before {
+			memories++
+		}
+	}
+	clear(s.candidates)
+	for _, at := range kept {
+		s.candidates[at/64] |= 1 << (at % 64)
+	}
+	for i := range s.regions {
+		s.regions[i].complete = true
+	}
+	s.narrow = true
+	return memories, nil
+}
+
 // addVectors makes all passages with a comparable vector candidates.
 func (s *search) addVectors(r *region) {
 	if r.vectors == nil || r.complete {
@@ -255,6 +316,13 @@ func (s *search) walk(r *region, visit func(slot int)) error {
 // meanwhile.
 func (s *search) walkAbove(r *region, least func() float32, visit func(slot int)) error {
 	scores := s.bm25[r.from:r.to]
+	if s.narrow {
+		return s.walk(r, func(slot int) {
+			if scores[slot] >= max(least(), math.SmallestNonzeroFloat32) {
+				visit(slot)
+			}
+		})
+	}
 	for from := 0; from < len(scores); from += checkEvery {
 		if err := s.ctx.Err(); err != nil {
 			return err

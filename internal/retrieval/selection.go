@@ -15,6 +15,7 @@ type Selection struct {
 	Partitions []Partition
 	Condition  string // additional condition on m, p and c; "" for none
 	Args       []any
+	Steady     bool // whether a memory matches changes only when the memory is written
 
 	// Live is the condition that a memory m is there and is valid, in the form that follows another one; "" if all are.
 	Live string

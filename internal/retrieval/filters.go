@@ -1,0 +1,154 @@
+package retrieval
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+)
+
+// Filters keeps which memories match the conditions that were used last, in step with the log of changes: of a
+// condition that is used again, only the memories that have changed since are tested. The zero value is ready.
+type Filters struct {
+	mu    sync.Mutex
+	kept  map[string]*filtered
+	bytes int
+	clock uint64 // counts uses
+}
+
+// filtered is what matches a condition.
+type filtered struct {
+	mark db.Mark // of the log, up to which rows is right
+	rows *index.RowSet
+	used uint64 // Filters.clock at its last use
+}
+
+const (
+	mostFiltered = 16 << 20 // bytes of all that Filters keeps
+	// mostRetested is how many changed memories are tested; with more, the condition is asked again for all.
+	mostRetested = 2_000
+)
+
+// Matching returns the memories of the selection's partitions that match its condition, whether they are live or not.
+// Only what is steady is kept, see [Selection].
+func (f *Filters) Matching(tx db.Tx, sel Selection) (*index.RowSet, error) {
+	if !sel.Steady || tx.Writable() { // what a transaction writes may be undone
+		return sel.matching(tx, "")
+	}
+	now, err := tx.Changes().Mark()
+	if err != nil {
+		return nil, err
+	}
+	key := sel.key()
+	old := f.get(key)
+	if old != nil && old.mark == now {
+		return old.rows, nil
+	}
+	var rows *index.RowSet
+	if old != nil {
+		changed, next, complete, err := tx.Changes().Since(old.mark, mostRetested)
+		if err != nil {
+			return nil, err
+		}
+		if complete && next != now { // another search saw newer changes than this snapshot has
+			return sel.matching(tx, "")
+		}
+		if complete {
+			if rows, err = sel.again(tx, old.rows, changed); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if rows == nil {
+		if rows, err = sel.matching(tx, ""); err != nil {
+			return nil, err
+		}
+	}
+	f.put(key, &filtered{mark: now, rows: rows})
+	return rows, nil
+}
+
+func (f *Filters) get(key string) *filtered {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clock++
+	one := f.kept[key]
+	if one != nil {
+		one.used = f.clock
+	}
+	return one
+}
+
+// put keeps what matches a condition, and drops what was used the longest ago if that is too much.
+func (f *Filters) put(key string, one *filtered) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.kept == nil {
+		f.kept = map[string]*filtered{}
+	}
+	f.drop(key)
+	f.clock++
+	one.used = f.clock
+	f.kept[key] = one
+	f.bytes += one.size(key)
+	for f.bytes > mostFiltered {
+		oldest := key
+		for other := range f.kept {
+			if f.kept[other].used < f.kept[oldest].used {
+				oldest = other
+			}
+		}
+		f.drop(oldest)
+	}
+}
+
+func (f *Filters) drop(key string) {
+	if one := f.kept[key]; one != nil {
+		f.bytes -= one.size(key)
+		delete(f.kept, key)
+	}
+}
+
+// size estimates the bytes of an entry.
+func (one *filtered) size(key string) int { return len(key) + one.rows.Bytes() + 100 }
+
+// key tells conditions and partitions apart.
+func (sel Selection) key() string {
+	return fmt.Sprintf("%s %q %#v", sel.PartitionList(), sel.Condition, sel.Args)
+}
+
+// matching reads the memories that match the condition and a further one, live or not.
+func (sel Selection) matching(tx db.Tx, further string, args ...any) (*index.RowSet, error) {
+	sel.Live = ""
+	condition, given := sel.Where()
+	var rows []int64
+	var row int64
+	err := tx.Each(func(r db.Rows) error {
+		err := r.Scan(&row)
+		rows = append(rows, row)
+		return err
+	}, `SELECT m.id `+kernel.FromMemory+` WHERE `+condition+further, append(given, args...)...)
+	return index.NewRowSet(rows), err
+}
+
+// again returns the rows that match once some memories have changed.
+func (sel Selection) again(tx db.Tx, old *index.RowSet, changed []int64) (*index.RowSet, error) {
+	list := db.List(changed)
+	matching, err := sel.matching(tx, ` AND m.id IN `+db.Integers, list)
+	if err != nil {
+		return nil, err
+	}
+	retested := index.NewRowSet(changed)
+	rows := make([]int64, 0, old.Len()+matching.Len())
+	for row := range old.All() {
+		if !retested.Has(row) {
+			rows = append(rows, row)
+		}
+	}
+	for row := range matching.All() {
+		rows = append(rows, row)
+	}
+	return index.NewRowSet(rows), nil
+}
