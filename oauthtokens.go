@@ -571,7 +571,8 @@ func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 }
 
 // RotateSigningKey makes a new key for future tokens. The old one no longer signs; tokens that it signed are accepted
-// until they expire, at most an hour later. The marks of browsers (see [AddedSignIn]) end at once.
+// until they expire, at most an hour later. The marks of browsers (see [AddedSignIn]) and the key of
+// [Accounts.SealingKey] end at once.
 func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	s, err := h.serving(ctx, "RotateSigningKey")
 	if err != nil {
@@ -579,7 +580,8 @@ func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	}
 	var made SigningKey
 	err = s.writeStore(ctx, func(tx db.Tx) error {
-		if _, err := tx.Exec(`DELETE FROM signing_key WHERE algorithm = ?`, markAlgorithm); err != nil {
+		if _, err := tx.Exec(`DELETE FROM signing_key WHERE algorithm IN (?, ?)`, markAlgorithm,
+			sealAlgorithm); err != nil {
 			return err
 		}
 		now := s.now()

@@ -2,8 +2,7 @@
 // several servers at once. It has a server's limits, not a file's: backups and restores are those of PostgreSQL.
 //
 // This engine is new. What it does not do yet: vectors are compared in the program that searches, not by pgvector; a
-// server finds what others wrote when it searches, without being woken; there is no copy between a file and a database
-// but an export and an import; and nothing is sharded.
+// server finds what others wrote when it searches, without being woken; and nothing is sharded.
 package postgres
 
 import (

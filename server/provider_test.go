@@ -243,13 +243,13 @@ func TestAnAnswerCountsOnceAndInItsOwnBrowser(t *testing.T) {
 	ticks.pass(9 * time.Minute)
 	late.LeadsTo(late.Get(callback), "/")
 
-	restarted := linked(t, p, p.options())
-	b, after := w.Browser(), restarted.Browser()
+	foreign := linked(t, p, p.options())
+	b, after := w.Browser(), foreign.Browser()
 	away = b.Get("/login/provider")
 	kept = strings.SplitN(strings.Split(away.Header.Get("Set-Cookie"), ";")[0], "=", 2)
 	after.Client.Jar.SetCookies(after.Address("/login/provider"),
 		[]*http.Cookie{{Name: kept[0], Value: kept[1], Path: "/login/provider"}})
-	refusedBy(t, "an answer after a restart", after, after.Get(p.signIn(away)))
+	refusedBy(t, "an answer at a server with another store", after, after.Get(p.signIn(away)))
 }
 
 // Two tabs may be at the provider, and many make no request that a proxy would refuse.

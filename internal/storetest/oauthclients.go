@@ -464,6 +464,7 @@ func oauthOperatorOnly(f *fixture) {
 		"RefreshTokens":      second(view.Accounts().RefreshTokens(f.ctx, souvenir.TokenRefresh{})),
 		"RevokeToken":        view.Accounts().RevokeToken(f.ctx, souvenir.Revocation{}),
 		"SigningKeys":        second(view.Accounts().SigningKeys(f.ctx)),
+		"SealingKey":         second(view.Accounts().SealingKey(f.ctx)),
 		"RotateSigningKey":   second(view.Accounts().RotateSigningKey(f.ctx)),
 		"CheckAccessToken":   second(view.Accounts().CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{})),
 	} {

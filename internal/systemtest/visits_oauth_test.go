@@ -75,6 +75,9 @@ var oauthVisits = map[string]func(v visit){
 	"SigningKeys": func(v visit) {
 		v.operatorOnly(func(s *Store) error { _, err := s.Accounts().SigningKeys(v.Context()); return err })
 	},
+	"SealingKey": func(v visit) {
+		v.operatorOnly(func(s *Store) error { _, err := s.Accounts().SealingKey(v.Context()); return err })
+	},
 	"RotateSigningKey": func(v visit) {
 		v.operatorOnly(func(s *Store) error { _, err := s.Accounts().RotateSigningKey(v.Context()); return err })
 	},

@@ -152,12 +152,16 @@ func (s *Server) consentPage(r *http.Request, c request.Caller, a *asking, state
 	if err != nil {
 		return s.refuseAsking(r, a, err)
 	}
+	nonce, err := s.questions.ask(r.Context(), web.BrowserSecret(r), a.questionFor(c, state.chosen), time.Now())
+	if err != nil {
+		return s.refuseAsking(r, a, err)
+	}
 	p := consentPage{
 		Action: s.site.Path(route.AuthorizePath), Asked: a.query(), Problem: state.problem, Client: client,
 		ReadOnly: state.view.ReadOnly,
 		Limited:  state.view.Limited, More: len(projects) > maxProjects, Again: state.again,
 		Another: s.signInFor(a, signInAgain), User: c.User.Name,
-		Nonce: s.questions.add(web.BrowserSecret(r), a.questionFor(c, state.chosen), time.Now()),
+		Nonce: nonce,
 	}
 	for _, right := range rights() {
 		if slices.Contains(state.offered, right.Scope) {
@@ -198,8 +202,8 @@ func (a *asking) questionFor(c request.Caller, chosen choice) [sha256.Size]byte 
 	return sha256.Sum256(question)
 }
 
-// decide handles a person's answer. A form that was sent before, was made for another browser, or is older than the
-// server, is shown again.
+// decide handles a person's answer. A form that was sent before, was made for another browser, or is too old, is shown
+// again.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	form, err := s.site.ReadForm(w, r)
 	if err != nil {
@@ -233,7 +237,12 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, _ request.Caller
 			return asks, err
 		}
 	}
-	if !s.questions.take(form.Get("nonce"), web.BrowserSecret(r), a.questionFor(c, chosen), time.Now()) {
+	taken, err := s.questions.take(r.Context(), form.Get("nonce"), web.BrowserSecret(r), a.questionFor(c, chosen),
+		time.Now())
+	if err != nil {
+		return s.refuseAsking(r, a, err)
+	}
+	if !taken {
 		state.problem = "This page was out of date, so nothing is allowed yet. Please check it, and decide again."
 		return s.consentPage(r, c, a, state)
 	}

@@ -1,69 +1,67 @@
 package authserver
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
-	"slices"
+	"encoding/binary"
 	"sync"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
+	"github.com/souvenir-ai/souvenir/server/internal/seal"
 )
 
-// questions are the open consent questions. Each can be answered once, in the browser that was asked, and only as
-// it was put. They are kept in memory: after a restart, the person is asked again.
+// questions are the open consent questions. Each is sealed into its page, so that any server on the store can take the
+// answer, in the browser that was asked, and only as it was put. A server takes each answer once; what another server
+// has taken it does not know.
 type questions struct {
-	mu   sync.Mutex
-	open []openConsent // the oldest first
-}
+	sealer seal.Sealer
 
-// openConsent is a question. It holds hashes only, so all have the same small size.
-type openConsent struct {
-	nonce, browser, question [sha256.Size]byte
-	until                    time.Time
+	mu       sync.Mutex
+	answered ratelimit.Recent[string, struct{}] // what was sealed
 }
 
 const (
 	consentLifetime = 30 * time.Minute
-	maxConsents     = 4096
-	maxOpenConsents = 32 // per browser: no browser can evict the questions of others
+	consentPurpose  = "consent"
+	maxAnswered     = 20_000
+	numberSize      = 16 // random bytes that tell questions apart
 )
 
-// add stores a question, and returns the nonce of its answer. When there are too many, the oldest is dropped.
-func (c *questions) add(browser string, question [sha256.Size]byte, now time.Time) (nonce string) {
-	nonce = rand.Text()
-	added := openConsent{nonce: sha256.Sum256([]byte(nonce)), browser: sha256.Sum256([]byte(browser)), question: question,
-		until: now.Add(consentLifetime)}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open = slices.DeleteFunc(c.open, func(o openConsent) bool { return !now.Before(o.until) })
-	own, oldest := 0, -1
-	for i, o := range c.open {
-		if o.browser == added.browser {
-			if own++; oldest < 0 {
-				oldest = i
-			}
-		}
-	}
-	switch {
-	case own >= maxOpenConsents:
-		c.open = slices.Delete(c.open, oldest, oldest+1)
-	case len(c.open) >= maxConsents:
-		c.open = slices.Delete(c.open, 0, 1)
-	}
-	c.open = append(c.open, added)
-	return nonce
+func newQuestions(sealer seal.Sealer) *questions {
+	return &questions{sealer: sealer, answered: ratelimit.Recent[string, struct{}]{Most: maxAnswered}}
+}
+
+// ask returns the nonce of the answer to a question.
+func (c *questions) ask(ctx context.Context, browser string, question [sha256.Size]byte, now time.Time) (nonce string,
+	err error) {
+	number := make([]byte, numberSize)
+	_, _ = rand.Read(number) // never fails
+	text := binary.BigEndian.AppendUint64(number, uint64(now.Add(consentLifetime).Unix()))
+	return c.sealer.Seal(ctx, consentPurpose, append(text, asked(browser, question)...))
 }
 
 // take reports whether a nonce belongs to this browser and this question, and uses it up if so.
-func (c *questions) take(nonce, browser string, question [sha256.Size]byte, now time.Time) bool {
-	given, from := sha256.Sum256([]byte(nonce)), sha256.Sum256([]byte(browser))
+func (c *questions) take(ctx context.Context, nonce, browser string, question [sha256.Size]byte, now time.Time) (bool,
+	error) {
+	text, ok, err := c.sealer.Open(ctx, consentPurpose, nonce)
+	const start = numberSize + 8
+	if err != nil || !ok || len(text) < start || string(text[start:]) != string(asked(browser, question)) ||
+		uint64(now.Unix()) >= binary.BigEndian.Uint64(text[numberSize:]) {
+		return false, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.open,
-		func(o openConsent) bool { return subtle.ConstantTimeCompare(o.nonce[:], given[:]) == 1 })
-	if i < 0 || c.open[i].browser != from || c.open[i].question != question || !now.Before(c.open[i].until) {
-		return false
+	if _, before := c.answered.Get(string(text)); before {
+		return false, nil
 	}
-	c.open = slices.Delete(c.open, i, i+1)
-	return true
+	c.answered.Set(string(text), struct{}{})
+	return true, nil
+}
+
+// asked identifies a question in a browser.
+func asked(browser string, question [sha256.Size]byte) []byte {
+	from := sha256.Sum256([]byte(browser))
+	return append(from[:], question[:]...)
 }

@@ -2,57 +2,52 @@ package authserver
 
 import (
 	"crypto/sha256"
-	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/seal"
 )
 
 var began = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func TestAQuestionIsAnsweredOnceInItsTime(t *testing.T) {
+	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "souvenir.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	sealer := seal.Sealer{Store: store}
 	question, other := sha256.Sum256([]byte("question")), sha256.Sum256([]byte("other"))
-	var c questions
-	nonce := c.add("browser", question, began)
-	for name, taken := range map[string]bool{
-		"another nonce":    c.take("nonce", "browser", question, began),
-		"no nonce":         c.take("", "browser", question, began),
-		"another browser":  c.take(nonce, "elsewhere", question, began),
-		"another question": c.take(nonce, "browser", other, began),
-		"too late":         c.take(nonce, "browser", question, began.Add(consentLifetime)),
-	} {
-		if taken {
-			t.Errorf("%s was accepted, want it refused", name)
+	c := newQuestions(sealer)
+	nonce, err := c.ask(t.Context(), "browser", question, began)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := func(what string, c *questions, nonce, browser string, question [sha256.Size]byte, now time.Time, want bool) {
+		t.Helper()
+		if taken, err := c.take(t.Context(), nonce, browser, question, now); taken != want || err != nil {
+			t.Errorf("%s: got %t, %v; want %t", what, taken, err, want)
 		}
 	}
-	if !c.take(nonce, "browser", question, began.Add(consentLifetime-time.Second)) {
-		t.Error("the right one was not taken")
+	foreign, err := sealer.Seal(t.Context(), statePurpose, []byte("a text"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if c.take(nonce, "browser", question, began) {
-		t.Error("it was accepted twice, want once")
-	}
+	is("another nonce", c, "nonce", "browser", question, began, false)
+	is("no nonce", c, "", "browser", question, began, false)
+	is("a nonce for something else", c, foreign, "browser", question, began, false)
+	is("another browser", c, nonce, "elsewhere", question, began, false)
+	is("another question", c, nonce, "browser", other, began, false)
+	is("too late", c, nonce, "browser", question, began.Add(consentLifetime), false)
+	is("the right one", c, nonce, "browser", question, began.Add(consentLifetime-time.Second), true)
+	is("the same one again", c, nonce, "browser", question, began, false)
+	is("at another server on the store", newQuestions(sealer), nonce, "browser", question, began, true)
 }
 
-func TestOpenQuestionsAreBounded(t *testing.T) {
-	question := sha256.Sum256([]byte("question"))
-	var c questions
-	first := c.add("patient", question, began)
-	for range 10_000 {
-		c.add("hasty", question, began)
-	}
-	if len(c.open) != 1+maxOpenConsents {
-		t.Errorf("%d are open, want %v", len(c.open), 1+maxOpenConsents)
-	}
-	if !c.take(first, "patient", question, began) {
-		t.Error("one browser drives out the question of another, want it kept")
-	}
-	for i := range 2 * maxConsents {
-		c.add(fmt.Sprint("browser ", i), question, began)
-	}
-	if len(c.open) != maxConsents {
-		t.Errorf("%d are open, want %v", len(c.open), maxConsents)
-	}
-	last := c.add("last", question, began.Add(consentLifetime))
-	if len(c.open) != 1 || !c.take(last, "last", question, began.Add(consentLifetime)) {
-		t.Errorf("of those that are too old %d are left, want only the last one, and it accepted", len(c.open)-1)
-	}
-}
+const statePurpose = "another purpose"

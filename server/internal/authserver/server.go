@@ -8,6 +8,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
+	"github.com/souvenir-ai/souvenir/server/internal/seal"
 	"github.com/souvenir-ai/souvenir/server/internal/signin"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -42,7 +43,7 @@ type Server struct {
 
 	registrations *ratelimit.Limiter // of clients, by address
 	documents     *clientDocuments   // of clients that are identified by a URL
-	questions     questions          // open consent questions
+	questions     *questions         // open consent questions
 }
 
 // New creates an authorization server.
@@ -51,5 +52,6 @@ func New(o Options) *Server {
 		site: o.Site, signin: o.SignIn, store: o.Store, log: o.Logger, readJSON: o.ReadJSON, answer: o.Answer,
 		registrations: ratelimit.New(registrationBurst, registrationInterval),
 		documents:     newClientDocuments(o.ClientDocuments),
+		questions:     newQuestions(seal.Sealer{Store: o.Store}),
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
+	"github.com/souvenir-ai/souvenir/server/internal/seal"
 	"golang.org/x/oauth2"
 )
 
@@ -103,7 +104,7 @@ type discovered struct {
 	tellsIss bool // in each response (RFC 9207)
 }
 
-func newProvider(p Provider, log *slog.Logger) (*provider, error) {
+func newProvider(p Provider, sealer seal.Sealer, log *slog.Logger) (*provider, error) {
 	if err := CheckProvider(&p); err != nil {
 		return nil, err
 	}
@@ -120,11 +121,7 @@ func newProvider(p Provider, log *slog.Logger) (*provider, error) {
 	if !slices.Contains(p.Scopes, oidc.ScopeOpenID) {
 		p.Scopes = append([]string{oidc.ScopeOpenID}, p.Scopes...)
 	}
-	began, err := newLoginStates()
-	if err != nil {
-		return nil, err
-	}
-	return &provider{Provider: p, log: log, http: providerClient(p.Client, issuer), began: began,
+	return &provider{Provider: p, log: log, http: providerClient(p.Client, issuer), began: newLoginStates(sealer),
 		reading: make(chan struct{}, 1), creating: make(chan struct{}, 1)}, nil
 }
 

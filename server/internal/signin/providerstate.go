@@ -1,11 +1,8 @@
 package signin
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -13,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
+	"github.com/souvenir-ai/souvenir/server/internal/seal"
 )
 
 // loginState is the state of a sign-in at an external provider, between redirect and return.
@@ -27,39 +25,34 @@ type loginState struct {
 	Again   bool   `json:"a"` // demands a fresh sign-in
 }
 
-// loginStates keeps the states in the browsers: in a cookie that this process has sealed, so that starting any
-// number of sign-ins evicts no other user's. After a restart a sign-in must begin again.
+// loginStates keeps the states in the browsers: in a sealed cookie, so that starting any number of sign-ins evicts no
+// other user's, and a sign-in may end at another server on the store than it began.
 //
-// A sign-in ends once: used states are remembered for as long as they would be valid.
+// A sign-in ends once at a server, which remembers used states for as long as they would be valid. Another server does
+// not know them, but the provider takes each code once.
 type loginStates struct {
-	seal cipher.AEAD
-	now  func() time.Time
+	sealer seal.Sealer
+	now    func() time.Time
 
 	mu   sync.Mutex
 	used ratelimit.Recent[string, struct{}] // states
-	long ratelimit.Recent[string, string]   // by state: where to go, if it is too long for a cookie
+	long ratelimit.Recent[string, string]   // by state: where to go, if too long for a cookie; elsewhere: the start page
 }
 
 const (
-	stateLife   = 10 * time.Minute
-	stateCookie = "souvenir_provider_" // followed by the start of the state: several tabs may have one each
-	stateName   = 8                    // characters of it
-	mostStates  = 4                    // per browser: a header line with all cookies must not exceed a proxy's limit
-	mostUsed    = 100_000              // about 10 MB; each is a sign-in that returned, in a browser that began it
-	mostNext    = 1 << 10              // bytes in a cookie
-	mostLong    = 500                  // of at most about MaxNext bytes each
+	stateLife    = 10 * time.Minute
+	statePurpose = "provider"
+	stateCookie  = "souvenir_provider_" // followed by the start of the state: several tabs may have one each
+	stateName    = 8                    // characters of it
+	mostStates   = 4                    // per browser: a header line with all cookies must not exceed a proxy's limit
+	mostUsed     = 100_000              // about 10 MB; each is a sign-in that returned, in a browser that began it
+	mostNext     = 1 << 10              // bytes in a cookie
+	mostLong     = 500                  // of at most about MaxNext bytes each
 )
 
-func newLoginStates() (*loginStates, error) {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	seal, err := cipher.NewGCMWithRandomNonce(block)
-	return &loginStates{seal: seal, now: time.Now, used: ratelimit.Recent[string, struct{}]{Most: mostUsed},
-		long: ratelimit.Recent[string, string]{Most: mostLong}}, err
+func newLoginStates(sealer seal.Sealer) *loginStates {
+	return &loginStates{sealer: sealer, now: time.Now, used: ratelimit.Recent[string, struct{}]{Most: mostUsed},
+		long: ratelimit.Recent[string, string]{Most: mostLong}}
 }
 
 // beginLogin seals the state of a sign-in into a cookie. It generates state, nonce and verifier.
@@ -91,7 +84,10 @@ func (s *Service) beginLogin(w http.ResponseWriter, r *http.Request, j loginStat
 			s.setStateCookie(w, state, "")
 		}
 	}
-	value := base64.RawURLEncoding.EncodeToString(all.seal.Seal(nil, nil, text, nil))
+	value, err := all.sealer.Seal(r.Context(), statePurpose, text)
+	if err != nil {
+		return j, err
+	}
 	s.setStateCookie(w, j.State, value)
 	return j, nil
 }
@@ -118,12 +114,11 @@ func (s *Service) endLogin(w http.ResponseWriter, r *http.Request, state string)
 		return j, false
 	}
 	s.setStateCookie(w, state, "")
-	sealed, err := base64.RawURLEncoding.DecodeString(c.Value)
+	text, ok, err := all.sealer.Open(r.Context(), statePurpose, c.Value)
 	if err != nil {
-		return j, false
+		s.log.Warn("the return from a provider cannot be checked", "error", err)
 	}
-	text, err := all.seal.Open(nil, nil, sealed, nil)
-	if err != nil || json.Unmarshal(text, &j) != nil {
+	if err != nil || !ok || json.Unmarshal(text, &j) != nil {
 		return j, false
 	}
 	if subtle.ConstantTimeCompare([]byte(j.State), []byte(state)) != 1 || !all.now().Before(j.Until) {

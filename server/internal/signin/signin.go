@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/seal"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
@@ -53,7 +54,7 @@ func New(o Options) *Service {
 		return s
 	}
 	var err error
-	if s.provider, err = newProvider(*o.Provider, s.log); err != nil {
+	if s.provider, err = newProvider(*o.Provider, seal.Sealer{Store: o.Store}, s.log); err != nil {
 		s.log.Error("the identity provider cannot be used; people sign in with passwords only", "error", err)
 	}
 	return s

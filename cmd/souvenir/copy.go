@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+func (c *cli) copyCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use: "copy --from FILE --to postgres://USER@HOST/NAME [flags]", GroupID: groupFile,
+		Short: "Copy a store from a file to a database, or back",
+		Long: `Copies everything that an export has from one store to another, of either kind: users with their
+passwords, memories with their past versions and vectors, files, projects, tokens, and OAuth clients,
+grants and keys. Ids do not change, so clients notice nothing. The target is created if there is
+none. --from is not changed; stop its servers first, since what is written meanwhile is not copied.
+
+What is in the trash, recorded calls, invitations and sign-ins are not copied: people sign in again.
+
+It is streamed. If it is interrupted, run it again: it continues where it stopped. In the end it
+reads the target and compares each row with what was copied, and checks the target. The exit status
+is 0 only if nothing is missing or different.`,
+		Example: `  souvenir copy --from souvenir.db --to postgres://souvenir@localhost/souvenir
+  souvenir copy --from postgres://souvenir@localhost/souvenir --to copy.db`,
+	}
+	var from, to location
+	locationFlag(command, &from, "from", "the store to copy: a `file`, or postgres://user@host/name")
+	locationFlag(command, &to, "to", "where to copy it: a `file`, or postgres://user@host/name")
+	asJSON := jsonFlag(command)
+	return c.command(command, func(ctx context.Context, _ []string) error {
+		switch {
+		case from == "" || to == "":
+			return misused("copy needs --from and --to")
+		case from == to:
+			return misused("--from and --to are the same store, %s", from)
+		}
+		var done copied
+		err := withStore(ctx, from, forReading, func(source *souvenir.Store) error {
+			return withStore(ctx, to, forMaking, func(target *souvenir.Store) (err error) {
+				done, err = c.copyStore(ctx, source, target)
+				return err
+			})
+		})
+		if err != nil {
+			return errors.New(strings.ReplaceAll(err.Error(), "--db: ", "")) // which of the two, its location says
+		}
+		return c.printCopied(*asJSON, to, done)
+	})
+}
+
+// copied is the result of a copy.
+type copied struct {
+	Imported souvenir.ImportReport `json:"imported"`
+	Missing  map[string]int        `json:"missing"` // by kind: rows that the target lacks, or has in another state
+	Other    map[string]int        `json:"other"`   // by kind: rows of the target that were not copied
+	Check    souvenir.CheckReport  `json:"check"`   // of the target
+}
+
+func (d copied) ok() bool { return len(d.Missing) == 0 && d.Check.OK }
+
+// copyStore copies one store to another, and compares them.
+func (c *cli) copyStore(ctx context.Context, source, target *souvenir.Store) (done copied, err error) {
+	progress, end := c.progress()
+	defer end()
+	rows := rowSet{}
+	read, write := io.Pipe()
+	exported := make(chan error, 1)
+	go func() {
+		counted := rows.counting(1)
+		_, err := source.Upkeep().Export(ctx, io.MultiWriter(write, counted), &souvenir.ExportOptions{Credentials: true})
+		exported <- write.CloseWithError(err)
+	}()
+	done.Imported, err = target.Upkeep().Import(ctx, read, &souvenir.ImportOptions{Progress: progress})
+	_ = read.CloseWithError(err) // ends the export after an error
+	if failed := <-exported; err == nil {
+		err = failed
+	}
+	if err != nil {
+		return done, err
+	}
+	counted := rows.counting(-1)
+	if _, err = target.Upkeep().Export(ctx, counted, &souvenir.ExportOptions{Credentials: true}); err != nil {
+		return done, err
+	}
+	done.Missing, done.Other = rows.left()
+	done.Check, err = target.Upkeep().Check(ctx, &souvenir.CheckOptions{Progress: progress})
+	return done, err
+}
+
+func (c *cli) printCopied(asJSON bool, to location, done copied) error {
+	switch {
+	case asJSON:
+		if err := printJSON(&c.out, done); err != nil {
+			return err
+		}
+	default:
+		if err := c.printImport(done.Imported); err != nil {
+			return err
+		}
+		for _, kind := range slices.Sorted(maps.Keys(done.Missing)) {
+			fmt.Fprintf(c.stderr, "souvenir: %d rows (%s) are missing in %s, or differ there\n", done.Missing[kind], kind, to)
+		}
+		for _, kind := range slices.Sorted(maps.Keys(done.Other)) {
+			fmt.Fprintf(c.stderr, "souvenir: %s has %d rows (%s) that were not copied\n", to, done.Other[kind], kind)
+		}
+		if !done.Check.OK {
+			if err := c.printCheck(done.Check); err != nil {
+				return err
+			}
+		}
+		if done.ok() {
+			fmt.Fprintf(&c.out, "copied to %s: every row is there as it was\n", to)
+		}
+	}
+	if !done.ok() {
+		return errSilent
+	}
+	return nil
+}
+
+// rowSet counts rows of exports by their hashes.
+type rowSet map[[sha256.Size]byte]rowCount
+
+type rowCount struct {
+	kind string
+	n    int
+}
+
+// counting returns a writer that adds n to the count of each row of an export.
+func (s rowSet) counting(n int) io.Writer { return &rowCounter{rows: s, n: n} }
+
+// left returns the numbers of rows that were counted more often with a positive number, and with a negative one.
+func (s rowSet) left() (more, less map[string]int) {
+	more, less = map[string]int{}, map[string]int{}
+	for _, row := range s {
+		switch {
+		case row.n > 0:
+			more[row.kind] += row.n
+		case row.n < 0:
+			less[row.kind] -= row.n
+		}
+	}
+	return more, less
+}
+
+// rowCounter splits an export into lines.
+type rowCounter struct {
+	rows rowSet
+	n    int
+	rest []byte // the beginning of a line
+}
+
+func (c *rowCounter) Write(p []byte) (int, error) {
+	for rest := p; ; {
+		line, after, whole := bytes.Cut(rest, []byte("\n"))
+		c.rest = append(c.rest, line...)
+		if !whole {
+			return len(p), nil
+		}
+		if err := c.count(c.rest); err != nil {
+			return 0, err
+		}
+		c.rest, rest = c.rest[:0], after
+	}
+}
+
+// count counts a line, but not the first and the last one, which say when and how much was exported.
+func (c *rowCounter) count(line []byte) error {
+	var row struct{ Type string }
+	if err := json.Unmarshal(line, &row); err != nil {
+		return err
+	}
+	if row.Type == "" || row.Type == "end" {
+		return nil
+	}
+	hash := sha256.Sum256(line)
+	counted := rowCount{kind: row.Type, n: c.rows[hash].n + c.n}
+	if counted.n == 0 {
+		delete(c.rows, hash)
+		return nil
+	}
+	c.rows[hash] = counted
+	return nil
+}
