@@ -252,6 +252,18 @@ func TestAnAnswerCountsOnceAndInItsOwnBrowser(t *testing.T) {
 	refusedBy(t, "an answer at a server with another store", after, after.Get(p.signIn(away)))
 }
 
+// A sign-in at a provider may end at another server on the store than it began.
+func TestASignInAtAProviderMayEndAtAnotherServer(t *testing.T) {
+	p := newIdentityProvider(t)
+	options := p.options()
+	w := linked(t, p, options)
+	b := w.Browser()
+	away := b.Get("/login/provider?next=%2Fprofile")
+	options.PublicURL = servertest.PublicAt
+	w.HTTP.Config.Handler = server.New(w.Store, &options)
+	b.LeadsTo(b.Get(p.signIn(away)), "/profile")
+}
+
 // Two tabs may be at the provider, and many make no request that a proxy would refuse.
 func TestSeveralSignInsAtOnce(t *testing.T) {
 	p := newIdentityProvider(t)
