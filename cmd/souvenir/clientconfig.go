@@ -404,7 +404,7 @@ func (c *cli) absoluteStore(given location) (location, error) {
 // and none is named. A file that does not exist yet will have one.
 func (c *cli) checkUserGiven(ctx context.Context, db location, user string) error {
 	if _, err := os.Stat(string(db)); err != nil && !db.isDatabase() {
-		return nil //nolint:nilerr // no file yet, or not readable by this user
+		return nil // no file yet, or not readable by this user
 	}
 	return withStore(ctx, db, forReading, func(store *souvenir.Store) error {
 		_, err := chooseUser(ctx, store, user)
