@@ -491,7 +491,8 @@ func insertActivity(tx db.Tx, a waitingActivity, projects *activityProjects) err
 	}
 	_, err = tx.Exec(`INSERT INTO activity (uid, namespace, user_uid, credential, credential_id, client, tool, action,
 		project_id, memory, file, outcome, started_at, duration, bytes)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid) DO NOTHING`, // it is written again if its answer is lost
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (uid) DO NOTHING`, // it is written again if its answer is lost
 		a.id, namespace, user, string(kind), line(id, valid.MaxName), cleanClient(a.Client), line(a.Tool, maxActivityTool),
 		line(a.Action, maxActivityTool), project,
 		line(a.MemoryID, valid.MaxName), line(a.FileID, valid.MaxName), string(outcome), a.StartedAt.UnixMicro(),

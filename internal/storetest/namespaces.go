@@ -498,6 +498,7 @@ func namespacesMoved(f *fixture) {
 		}
 		_, err = into.store.Upkeep().Import(f.ctx, bytes.NewReader(whole), &souvenir.ImportOptions{Namespace: crm})
 		f.fails("several namespaces into one", err, souvenir.ErrInvalid, "several")
+		f.equal("what the error names", strings.HasPrefix(err.Error(), "ImportOptions.Namespace is"), true)
 	}
 }
 

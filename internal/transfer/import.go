@@ -284,7 +284,7 @@ func (im *importer) check(ctx context.Context, r io.Reader) error {
 			im.progress("check", lines.n, 0)
 		}
 		if err := im.checkNamespace(kind); err != nil || c.header.Sealed {
-			return atLine(err, lines.n)
+			return err
 		}
 		_, err := im.parse(kind, line, lines.n)
 		return atLine(err, lines.n)
@@ -365,11 +365,11 @@ func (im *importer) parse(kind string, line []byte, n int) (importItem, error) {
 // take adds one line to the batch, and writes the batch when it is full.
 func (im *importer) take(ctx context.Context, kind string, line []byte, n int) error {
 	item, err := im.parse(kind, line, n)
-	if err == nil {
-		err = im.checkNamespace(kind)
-	}
 	if err != nil {
 		return atLine(err, n)
+	}
+	if err := im.checkNamespace(kind); err != nil {
+		return err
 	}
 	if item == nil {
 		im.report.Ignored++
