@@ -157,8 +157,8 @@ type BatchOptions struct {
 // AddMemories stores many memories in one commit: either all of them or, after an error, none. The error names the
 // position of the invalid memory. A memory whose key another one has in the same place is ErrConflict.
 //
-// Other writers wait while it writes, about a tenth of a second for a thousand short memories. [Upkeep.Import] lets them
-// in between.
+// Other writers wait while it writes, about a tenth of a second for a thousand short memories. [Upkeep.Import] lets
+// them in between.
 func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
 	return hooked(ctx, s, OperationStore, "AddMemories", func(ctx context.Context, o *operation) (_ []Stored, err error) {
 		defer inGo[NewMemory](&err, "memories", "memories")

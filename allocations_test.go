@@ -8,8 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// A call allocates as often on every machine, so this holds where times vary. A bound is a tenth above what was measured
-// with the driver that allocates more. Lower it with an improvement; raise it only for what is worth it.
+// A call allocates as often on every machine, so this holds where times vary. A bound is a tenth above what was
+// measured with the driver that allocates more. Lower it with an improvement; raise it only for what is worth it.
 func TestSearchAndAddKeepToTheirAllocations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, which runs with -short, allocates too")
