@@ -233,8 +233,8 @@ func (f *fit) run(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "of all: %s\n\n| mean of recall@5, @10 and @20 | start | fitted, on what it was fitted on | left out |\n"+
-		"|---|---|---|---|\n", f.changes(weights))
+	fmt.Fprintf(w, "of all: %s\n\n| mean of recall@5, @10 and @20 | start | fitted, on what it was fitted on | "+
+		"left out |\n|---|---|---|---|\n", f.changes(weights))
 	for _, group := range f.groups() {
 		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.2f |\n", group, f.mean(before, group, all), f.mean(after, group, all),
 			f.mean(without, group, all))
