@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -225,6 +226,9 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 		Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
 			return s.embed(ctx, ForDocument, texts, nil)
 		},
+	}
+	if s.options.KeepModel {
+		s.vectors.Keeps = func(model string) bool { return !strings.HasPrefix(model, static.Family) }
 	}
 	s.worker = embedding.NewWorker(s.vectors, s.tidy)
 	err := s.vectors.Claim(ctx)

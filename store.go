@@ -33,6 +33,11 @@ type Options struct {
 	// pointer or function is ErrInvalid.
 	Embedder Embedder
 
+	// KeepModel leaves a file with the model that another program chose for it, unless that is a version of the built-in
+	// one. Searches then work by words, and what is stored gets its vectors once that program has the file open. False
+	// changes the file to Embedder.
+	KeepModel bool
+
 	// Reranker orders the best hits of searches again. Nil means none.
 	Reranker Reranker
 

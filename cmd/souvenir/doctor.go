@@ -13,7 +13,7 @@ import (
 
 func (c *cli) doctorCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use: "doctor URL [flags]", GroupID: groupServer,
+		Use: "doctor [URL] [flags]", GroupID: groupServer,
 		Short: "Find problems that clients would have with a server",
 		Long: `Tests a running server as a client does, at the URL that people enter in their clients: certificate
 and clock, the documents with which clients find the sign-in, the 401 that leads there, redirects,
@@ -21,17 +21,20 @@ CORS, limits of a proxy, the registration of each kind of client, and the sign-i
 it also calls a tool. It prints a line per finding, with a fix for each problem. The exit status is
 1 if there is a problem.
 
+With --embedder it tests that embedder, too, or alone without a URL: it embeds three short texts.
+
 It registers five clients without access, which the server deletes after a day. With --no-register
 it registers none.`,
 		Example: `  souvenir doctor https://memory.example.com
-  SOUVENIR_TOKEN_FILE=token souvenir doctor https://memory.example.com`,
-		Args: wants(1, 1, "URL"),
+  SOUVENIR_TOKEN_FILE=token souvenir doctor https://memory.example.com
+  souvenir doctor --embedder ollama`,
+		Args: wants(0, 1, "URL"),
 	}
 	token := secretFlag(command, "token", "an MCP token or an access token, to call a tool with")
 	noRegister := command.Flags().Bool("no-register", false,
 		"register no clients")
 	patience := command.Flags().Duration("timeout", 10*time.Second, "`duration` to wait for each answer")
-	asJSON := jsonFlag(command)
+	asJSON, embedder := jsonFlag(command), newEmbedderFlags(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		if *patience <= 0 {
 			return misused("--timeout is %s; give a duration such as 10s", *patience)
@@ -40,16 +43,32 @@ it registers none.`,
 		if err != nil {
 			return err
 		}
-		findings, err := doctor.Examine(ctx, args[0],
-			doctor.Options{Token: credential, NoRegister: *noRegister, Timeout: *patience})
+		chosen, err := embedder.embedder()
 		if err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			return misused("URL %v", err)
+			return err
 		}
-		if *asJSON {
-			if err := printJSON(&c.out, map[string]any{"url": args[0], "findings": orEmpty(findings)}); err != nil {
+		if len(args) == 0 && chosen == nil {
+			return misused("souvenir doctor needs URL, or --embedder, or both")
+		}
+		var findings []doctor.Finding
+		result := map[string]any{}
+		if chosen != nil {
+			findings = append(findings, doctor.Embedder(ctx, chosen))
+			result["embedder"] = chosen.Model()
+		}
+		if len(args) > 0 {
+			examined, err := doctor.Examine(ctx, args[0],
+				doctor.Options{Token: credential, NoRegister: *noRegister, Timeout: *patience})
+			if err != nil {
+				if ctx.Err() != nil {
+					return err
+				}
+				return misused("URL %v", err)
+			}
+			findings, result["url"] = append(findings, examined...), args[0]
+		}
+		if result["findings"] = orEmpty(findings); *asJSON {
+			if err := printJSON(&c.out, result); err != nil {
 				return err
 			}
 		} else {

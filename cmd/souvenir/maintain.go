@@ -19,11 +19,18 @@ Searches and writes continue meanwhile. If it is interrupted, the next run conti
 stopped.`,
 		Example: "  souvenir reindex",
 	}
-	db, asJSON := dbFlag(command), jsonFlag(command)
+	db, asJSON, embedder := dbFlag(command), jsonFlag(command), newEmbedderFlags(command)
 	return c.command(command, func(ctx context.Context, _ []string) error {
+		chosen, err := embedder.embedder()
+		if err != nil {
+			return err
+		}
+		if chosen == nil {
+			chosen = souvenir.Builtin()
+		}
 		progress, end := c.progress()
 		defer end()
-		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
+		return withEmbedder(ctx, *db, forWriting, chosen, func(store *souvenir.Store) error {
 			if err := store.Upkeep().Reindex(ctx, &souvenir.ReindexingOptions{Progress: progress}); err != nil {
 				return err
 			}

@@ -26,6 +26,7 @@ type mcpSettings struct {
 	indexMemory byteSize
 	trashDays   *int
 	logLevel    *string
+	embedder    embedderFlags
 }
 
 func (c *cli) mcpCommand() *cobra.Command {
@@ -58,6 +59,7 @@ output carries only messages of the protocol.`,
 		readOnly:    flags.Bool("read-only", false, "open the file read-only, and offer only tools that change nothing"),
 		indexMemory: 256 << 20,
 		trashDays:   trashDaysFlag(command),
+		embedder:    newEmbedderFlags(command),
 		logLevel: flags.String("log-level", "warn",
 			"minimum `level` of what is logged to standard error: debug, info, warn or error"),
 	}
@@ -104,13 +106,17 @@ func (c *cli) mcp(ctx context.Context, s *mcpSettings) error {
 		log.Info("no --db is given", "file", path, "why", why)
 		s.db = location(path)
 	}
+	embedder, err := s.embedder.embedder()
+	if err != nil {
+		return err
+	}
 	how := forMaking
 	if *s.readOnly {
 		how = forReading
 	}
 	store, err := s.db.open(ctx,
 		&souvenir.Options{ReadOnly: *s.readOnly, IndexMemory: s.indexMemory.limit(), KeepTrash: keepTrash(*s.trashDays),
-			Logger: log})
+			Logger: log, Embedder: embedder, KeepModel: embedder == nil})
 	if err != nil {
 		return openError(s.db, how, err)
 	}

@@ -35,6 +35,7 @@ memory. Without a query, the newest memories are listed.`,
 	sort := flags.String("sort", "", "the `order`: "+strings.Join(orders, ", ")+
 		"; otherwise relevance, or without a query updated_at_desc")
 	_ = command.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp))
+	embedder := newEmbedderFlags(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
 		if *limit < 1 || *limit > souvenir.MaxLimit {
 			return misused("--limit is %d; give a number from 1 to %d", *limit, souvenir.MaxLimit)
@@ -43,7 +44,11 @@ memory. Without a query, the newest memories are listed.`,
 			Text: strings.Join(args, " "), Collections: *collections, Tags: *tags,
 			Limit: *limit, Offset: *offset, Sort: souvenir.SortOrder(*sort), IncludeFiles: *asJSON,
 		}
-		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
+		chosen, err := embedder.embedder()
+		if err != nil {
+			return err
+		}
+		return withEmbedder(ctx, *db, forReading, chosen, func(store *souvenir.Store) error {
 			owner, err := chooseUser(ctx, store, *user)
 			if err != nil {
 				return err

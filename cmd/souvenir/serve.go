@@ -46,6 +46,7 @@ type settings struct {
 	bodyMemory          byteSize
 	listed              func() []server.Setting
 	provider            providerFlags
+	embedder            embedderFlags
 }
 
 const (
@@ -72,6 +73,10 @@ signal stops it at once. Every answered write is on disk in any case.
 On a store without users it prints a link to a page where the first user creates an admin account.
 The link works once, for 24 hours; another start prints a new one, and the old one stops working. Or
 create the first user with --admin-user and --admin-password or --admin-password-file.
+
+--embedder chooses what turns texts into vectors: the built-in model, or a service such as openai or
+ollama; its key comes from --embedder-key-file or a variable. Changing it embeds all memories again
+in the background; until then searches work by words. Give mcp, search and reindex the same flags.
 
 If you use OpenID Connect, people can sign in there, with --oidc-issuer and --oidc-client-id.
 Register this server at the provider with the redirect URI PUBLIC-URL/login/provider/callback.
@@ -110,6 +115,7 @@ func (c *cli) serveCommand() *cobra.Command {
 		purgeEvery: flags.Duration("purge-every", 24*time.Hour,
 			"`duration` between cleanups of unfinished uploads and of tokens and OAuth state long expired; 0: never"),
 		provider: newProviderFlags(command),
+		embedder: newEmbedderFlags(command),
 		keepActivity: flags.Duration("keep-activity", 30*24*time.Hour,
 			"`duration` for which calls are kept, for the page Activity"),
 		trashDays: trashDaysFlag(command),
@@ -202,6 +208,10 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	if err != nil {
 		return err
 	}
+	embedder, err := s.embedder.embedder()
+	if err != nil {
+		return err
+	}
 	// Listening comes first, so that a server that cannot be reached creates no file. Early connections wait.
 	listener, err := net.Listen("tcp", *s.listen)
 	if err != nil {
@@ -209,7 +219,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 	}
 	defer listener.Close()
 	store, err := s.db.open(ctx, &souvenir.Options{
-		Reserve: serveReserve,
+		Reserve: serveReserve, Embedder: embedder,
 		MaxFile: s.maxFile.limit(), FileQuota: int64(s.fileQuota), Quota: s.quota(), IndexMemory: s.indexMemory.limit(),
 		Logger:       log,
 		KeepActivity: *s.keepActivity, MaxActivity: *s.maxActivity,

@@ -27,15 +27,23 @@ const (
 	forMaking                 // a store that does not exist is created
 )
 
-// withStore opens the store, calls fn and closes it.
+// withStore opens the store, calls fn and closes it. It leaves the store with the embedding model that it has.
 func withStore(ctx context.Context, db location, how opening, fn func(*souvenir.Store) error) (err error) {
+	return withEmbedder(ctx, db, how, nil, fn)
+}
+
+// withEmbedder does the same with an embedder, to which it changes the store unless it opens it for reading. Nil means
+// that of the store if it is the built-in one; searches in others work by words.
+func withEmbedder(ctx context.Context, db location, how opening, embedder souvenir.Embedder,
+	fn func(*souvenir.Store) error) (err error) {
 	if how == forWriting {
 		if err := mustExist(ctx, db); err != nil {
 			return err
 		}
 	}
 	// An index in memory would be loaded for a single query; on disk, the ranking is the same.
-	store, err := db.open(ctx, &souvenir.Options{ReadOnly: how == forReading, IndexMemory: -1})
+	store, err := db.open(ctx, &souvenir.Options{ReadOnly: how == forReading, IndexMemory: -1, Embedder: embedder,
+		KeepModel: embedder == nil})
 	if err != nil {
 		return openError(db, how, err)
 	}

@@ -21,10 +21,12 @@ const (
 	settingChanged = "embedding_changed"
 )
 
-// Claim makes the embedder's profile the file's target. A read-only file stays as it is.
+// Claim makes the embedder's profile the file's target. A read-only file stays as it is, and so does one that keeps its
+// model: what is then stored waits for a process with that model.
 func (v *Vectors) Claim(ctx context.Context) error {
 	p := kernel.ProfileOf(v.Model, v.Dimensions, v.MaxInput)
 	var target, ready int64
+	kept := false
 	err := v.DB.Read(ctx, func(tx db.Tx) error {
 		rows, err := db.Column[int64](tx, `SELECT id FROM profile WHERE key = ?`, p.Key)
 		if err != nil {
@@ -36,18 +38,22 @@ func (v *Vectors) Claim(ctx context.Context) error {
 		if target, err = kernel.Setting(tx, kernel.SettingTarget); err != nil {
 			return err
 		}
-		ready, err = kernel.Setting(tx, kernel.SettingReady)
+		if ready, err = kernel.Setting(tx, kernel.SettingReady); err != nil || v.Keeps == nil {
+			return err
+		}
+		models, err := db.Column[string](tx, `SELECT model FROM profile WHERE id = ?`, target)
+		kept = len(models) > 0 && v.Keeps(models[0])
 		return err
 	})
 	if err != nil || v.DB.ReadOnly() {
 		return err
 	}
-	if v.Profile != 0 && target == v.Profile {
+	if v.Profile != 0 && (target == v.Profile || kept) {
 		return nil
 	}
 	return v.DB.Write(ctx, func(tx db.Tx) error {
 		var err error
-		if v.Profile, err = kernel.ProfileRow(tx, p, v.Now()); err != nil {
+		if v.Profile, err = kernel.ProfileRow(tx, p, v.Now()); err != nil || kept {
 			return err
 		}
 		if err := kernel.SetSetting(tx, kernel.SettingTarget, v.Profile); err != nil {

@@ -25,6 +25,9 @@ type Vectors struct {
 	// operator only: it may hold texts, addresses and keys.
 	Embed func(ctx context.Context, texts []string) ([][]float32, error)
 
+	// Keeps reports whether a file keeps the given model rather than change to this one. Nil: no file does.
+	Keeps func(model string) bool
+
 	// Profile is the row of the embedder's profile, set by [Vectors.Claim]; 0 if a read-only file does not have it.
 	Profile int64
 }

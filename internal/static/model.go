@@ -40,6 +40,9 @@ var Default = sync.OnceValue(func() *Model {
 	return m
 })
 
+// Family begins the name of every version of the built-in model.
+const Family = "souvenir-static-"
+
 // Name returns the model's name and version. Vectors of models with different names must not be compared.
 func (m *Model) Name() string { return m.name }
 
