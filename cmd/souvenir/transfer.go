@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/migrate"
 )
 
 // standardStream is the file name that means standard input or output.
@@ -116,10 +117,16 @@ A handwritten file needs a header and one line per memory:
   {"type":"memory","content":"The kettle is blue.","owner":"anna","tags":["kitchen"]}
 
 Import only files that you trust: they create users, and if a file has credentials, these users can
-sign in.`,
+sign in.
+
+With --from, IN is what another program stored, a file or a folder: ` + strings.Join(migrate.Sources(), ", ") + `.
+Its memories belong to --user. A second import changes only what has changed there, and --dry-run
+stores nothing. docs/migrating.md says what comes along.`,
 		Example: `  souvenir import memories.jsonl
   zcat memories.jsonl.gz | souvenir import -
-  souvenir import memories.jsonl --on-conflict replace`,
+  souvenir import memories.jsonl --on-conflict replace
+  souvenir import --from chatgpt export.zip --dry-run
+  souvenir import --from server-memory memory.json --user anna --project atlas`,
 		Args: wants(1, 1, "IN"),
 	}
 	ways := []string{string(souvenir.ConflictKeep), string(souvenir.ConflictReplace)}
@@ -127,7 +134,14 @@ sign in.`,
 	onConflict := command.Flags().String("on-conflict", ways[0],
 		"`what` to do on conflict with existing data: keep it or replace it")
 	_ = command.RegisterFlagCompletionFunc("on-conflict", cobra.FixedCompletions(ways, cobra.ShellCompDirectiveNoFileComp))
+	other := migrationFlags(command)
 	return c.command(command, func(ctx context.Context, args []string) error {
+		if *other.from != "" {
+			return c.migrate(ctx, *db, args[0], other, *asJSON)
+		}
+		if err := other.check(); err != nil {
+			return err
+		}
 		if !slices.Contains(ways, *onConflict) {
 			return misused("--on-conflict is %q; give keep or replace", *onConflict)
 		}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# migrate.sh [FOLDER]   lets other programs make the files that the tests of internal/migrate read, and imports them twice.
+# It needs Go, Node 20, npm, Python 3.10 and the network.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=${1:-$work/out}
+mkdir -p "$out"
+
+npm install --silent --prefix "$work/npm" @modelcontextprotocol/server-memory@2026.8.31
+rm -f "$out/server-memory.jsonl"
+python3 e2e/migrate/servermemory.py \
+  "$work/npm/node_modules/@modelcontextprotocol/server-memory/dist/index.js" "$out/server-memory.jsonl"
+rm -rf "$out/chromem"
+(cd e2e/migrate/chromem && go run . "$out/chromem")
+
+CGO_ENABLED=0 go build -o "$work/souvenir" ./cmd/souvenir
+for source in "server-memory $out/server-memory.jsonl" "chromem $out/chromem/plain" "chromem $out/chromem/compressed.gob"; do
+  read -r from path <<<"$source"
+  for try in 1 2; do
+    "$work/souvenir" import --db "$work/store.db" --from "$from" "$path" | sed "s/^/$from $try: /"
+  done
+done

@@ -1,0 +1,106 @@
+package migrate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// chatGPT reads the export of an account: conversations.json, alone, in its folder or in the ZIP archive. Of each
+// conversation it takes the branch that the service shows: what people and the model said. Messages of tools and of the
+// system, pictures and sounds stay behind.
+func chatGPT(_ context.Context, path string) iter.Seq2[Item, error] {
+	return inFile(path, "conversations.json", func(in io.Reader) iter.Seq2[Item, error] {
+		return func(yield func(Item, error) bool) {
+			for c, err := range elements[chatGPTConversation](in) {
+				if err != nil {
+					yield(Item{}, err)
+					return
+				}
+				for _, item := range c.items() {
+					if !yield(item, nil) {
+						return
+					}
+				}
+			}
+		}
+	})
+}
+
+// chatGPTConversation is a tree of messages, of which each answer that was made again is a branch.
+type chatGPTConversation struct {
+	ID             string                 `json:"id"`
+	ConversationID string                 `json:"conversation_id"`
+	Title          string                 `json:"title"`
+	CurrentNode    string                 `json:"current_node"`
+	Mapping        map[string]chatGPTNode `json:"mapping"`
+}
+
+type chatGPTNode struct {
+	Parent  string `json:"parent"`
+	Message *struct {
+		ID         string  `json:"id"`
+		CreateTime float64 `json:"create_time"`
+		Author     struct {
+			Role string `json:"role"`
+		} `json:"author"`
+		Content struct {
+			Type  string            `json:"content_type"`
+			Parts []json.RawMessage `json:"parts"`
+			Text  string            `json:"text"`
+		} `json:"content"`
+		Metadata struct {
+			Hidden bool `json:"is_visually_hidden_from_conversation"`
+		} `json:"metadata"`
+	} `json:"message"`
+}
+
+// items returns the turns of a conversation.
+func (c chatGPTConversation) items() []Item {
+	id := cmp.Or(c.ConversationID, c.ID)
+	if id == "" {
+		return []Item{{Memory: souvenir.NewMemory{Key: "chatgpt:?"}, Skipped: "a conversation has no id"}}
+	}
+	var items []Item
+	seen := map[string]bool{} // a damaged file may have circles
+	for at := c.CurrentNode; at != "" && !seen[at]; at = c.Mapping[at].Parent {
+		seen[at] = true
+		m := c.Mapping[at].Message
+		if m == nil || m.Metadata.Hidden || m.Author.Role != "user" && m.Author.Role != "assistant" {
+			continue
+		}
+		var said []string
+		for _, part := range m.Content.Parts {
+			var text string
+			if json.Unmarshal(part, &text) == nil && strings.TrimSpace(text) != "" {
+				said = append(said, text)
+			}
+		}
+		if m.Content.Type != "code" && m.Content.Text != "" {
+			said = append(said, m.Content.Text)
+		}
+		if len(said) == 0 {
+			continue
+		}
+		items = append(items, turnItem("chatgpt", id, c.Title, souvenir.Turn{Key: cmp.Or(m.ID, at), Role: m.Author.Role,
+			Content: strings.Join(said, "\n"), Time: secondsTime(m.CreateTime)}))
+	}
+	slices.Reverse(items)
+	return items
+}
+
+// turnItem returns a turn of a conversation, whose key names its source.
+func turnItem(source, conversation, title string, t souvenir.Turn) Item {
+	t.Key = strings.TrimPrefix(keyOf("", t.Key), ":")
+	t.Content, t.Time = strings.ToValidUTF8(t.Content, "\uFFFD"), past(t.Time)
+	if title != "" {
+		t.Metadata = map[string]any{"title": strings.ToValidUTF8(title, "\uFFFD")}
+	}
+	return Item{Conversation: keyOf(source, conversation), Turn: t}
+}

@@ -1,0 +1,82 @@
+package migrate
+
+import (
+	"context"
+	"io"
+	"iter"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// claude reads the export of an account: conversations.json, alone, in its folder or in the ZIP archive. Texts of
+// attachments come along; the model's thoughts, calls of tools, and files stay behind.
+func claude(_ context.Context, path string) iter.Seq2[Item, error] {
+	return inFile(path, "conversations.json", func(in io.Reader) iter.Seq2[Item, error] {
+		return func(yield func(Item, error) bool) {
+			for c, err := range elements[claudeConversation](in) {
+				if err != nil {
+					yield(Item{}, err)
+					return
+				}
+				for _, item := range c.items() {
+					if !yield(item, nil) {
+						return
+					}
+				}
+			}
+		}
+	})
+}
+
+type claudeConversation struct {
+	ID       string `json:"uuid"`
+	Name     string `json:"name"`
+	Messages []struct {
+		ID        string `json:"uuid"`
+		Text      string `json:"text"`
+		Sender    string `json:"sender"`
+		CreatedAt string `json:"created_at"`
+		Content   []struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"content"`
+		Attachments []struct {
+			Name    string `json:"file_name"`
+			Content string `json:"extracted_content"`
+		} `json:"attachments"`
+	} `json:"chat_messages"`
+}
+
+// items returns the turns of a conversation.
+func (c claudeConversation) items() []Item {
+	if c.ID == "" {
+		return []Item{{Memory: souvenir.NewMemory{Key: "claude:?"}, Skipped: "a conversation has no uuid"}}
+	}
+	var items []Item
+	for _, m := range c.Messages {
+		var said []string
+		for _, part := range m.Content {
+			if part.Type == "text" && strings.TrimSpace(part.Text) != "" {
+				said = append(said, part.Text)
+			}
+		}
+		if len(said) == 0 && strings.TrimSpace(m.Text) != "" {
+			said = append(said, m.Text)
+		}
+		for _, a := range m.Attachments {
+			if strings.TrimSpace(a.Content) != "" {
+				said = append(said, strings.TrimSpace(a.Name+"\n"+a.Content))
+			}
+		}
+		role := "assistant"
+		if m.Sender == "human" {
+			role = "user"
+		}
+		if len(said) > 0 {
+			items = append(items, turnItem("claude", c.ID, c.Name, souvenir.Turn{Key: m.ID, Role: role,
+				Content: strings.Join(said, "\n\n"), Time: textTime(m.CreatedAt)}))
+		}
+	}
+	return items
+}

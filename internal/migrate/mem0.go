@@ -1,0 +1,87 @@
+package migrate
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// mem0 reads what get_all of mem0 returned, as JSON: an object with a list "results", or the list alone. Scores, hashes
+// and vectors stay behind.
+func mem0(_ context.Context, path string) iter.Seq2[Item, error] {
+	return inFile(path, "mem0.json", func(in io.Reader) iter.Seq2[Item, error] {
+		return func(yield func(Item, error) bool) {
+			list, err := results(in)
+			if err != nil {
+				yield(Item{}, err)
+				return
+			}
+			for m, err := range elements[mem0Memory](list) {
+				if !yield(m.item(), err) || err != nil {
+					return
+				}
+			}
+		}
+	})
+}
+
+// results returns a reader from the beginning of the list on. An object must begin with "results", as mem0 writes it.
+func results(in io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(in)
+	for {
+		c, err := buffered.ReadByte()
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("a list of JSON is expected, or an object with a list \"results\": %w", err)
+		case c == '[':
+			return buffered, buffered.UnreadByte()
+		case c == '{':
+			var name string
+			if name, err = buffered.ReadString('['); err != nil || !beginsResults(name) {
+				return nil, fmt.Errorf("the object begins with %.40q; \"results\" and a list are expected", name)
+			}
+			return buffered, buffered.UnreadByte()
+		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
+			return nil, fmt.Errorf("the file begins with %q; [ or { is expected", c)
+		}
+	}
+}
+
+// beginsResults reports whether a text, which ends with [, is the name of the list.
+func beginsResults(text string) bool {
+	var object struct{ Results []any }
+	return json.Unmarshal([]byte("{"+text+"]}"), &object) == nil && object.Results != nil
+}
+
+type mem0Memory struct {
+	ID         string         `json:"id"`
+	Memory     string         `json:"memory"`
+	Metadata   map[string]any `json:"metadata"`
+	Categories []string       `json:"categories"`
+	CreatedAt  string         `json:"created_at"`
+	UserID     string         `json:"user_id"`
+	AgentID    string         `json:"agent_id"`
+	RunID      string         `json:"run_id"`
+}
+
+func (m mem0Memory) item() Item {
+	memory := souvenir.NewMemory{Key: keyOf("mem0", m.ID), Content: m.Memory, Tags: tagsOf(m.Categories...),
+		CreatedAt: past(textTime(m.CreatedAt)), Metadata: map[string]any{}}
+	for key, value := range m.Metadata {
+		memory.Metadata[key] = value
+	}
+	for key, value := range map[string]string{"user_id": m.UserID, "agent_id": m.AgentID, "run_id": m.RunID} {
+		if value != "" {
+			memory.Metadata[key] = value
+		}
+	}
+	if m.ID == "" {
+		return Item{Memory: memory, Skipped: "a memory has no id"}
+	}
+	return Item{Memory: memory}
+}

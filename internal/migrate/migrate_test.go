@@ -1,0 +1,329 @@
+package migrate_test
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/migrate"
+)
+
+const chatGPTExport = `[{"conversation_id":"c1","title":"Trip","current_node":"n4","mapping":{
+	"root":{"parent":"","message":null},
+	"n1":{"parent":"root","message":{"id":"m1","create_time":1700000000.25,"author":{"role":"system"},
+		"content":{"content_type":"text","parts":["Be brief."]}}},
+	"n2":{"parent":"n1","message":{"id":"m2","create_time":1700000001.5,"author":{"role":"user"},
+		"content":{"content_type":"multimodal_text","parts":[{"asset_pointer":"file:1"},"When does the train leave?"]}}},
+	"n3":{"parent":"n2","message":{"id":"m3","create_time":1700000002,"author":{"role":"assistant"},
+		"content":{"content_type":"text","parts":["An answer that was made again."]}}},
+	"n4":{"parent":"n2","message":{"id":"m4","create_time":1700000003,"author":{"role":"assistant"},
+		"content":{"content_type":"text","parts":["At eight."]}}}}},
+	{"title":"no id","mapping":{}},
+	{"id":"c2","title":"A circle","current_node":"a","mapping":{"a":{"parent":"b","message":{"author":{"role":"user"},
+		"content":{"parts":["Round and round."]}}},"b":{"parent":"a","message":null}}}]`
+
+const claudeExport = `[{"uuid":"u1","name":"Kettle","chat_messages":[
+	{"uuid":"a","sender":"human","created_at":"2026-01-02T03:04:05.678901Z","text":"",
+		"content":[{"type":"text","text":"Which colour has the kettle?"}],
+		"attachments":[{"file_name":"list.txt","extracted_content":"kettle: blue"}]},
+	{"uuid":"b","sender":"assistant","created_at":"2026-01-02T03:04:09Z","text":"Blue.",
+		"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Blue."}]}]}]`
+
+const mem0Export = `{"results": [{"id":"e1","memory":"Anna eats no peanuts","hash":"x","metadata":{"source":"chat"},
+	"categories":["food"],"created_at":"2025-03-04T05:06:07.123456-07:00","user_id":"anna","score":0.5},
+	{"id":"e2","memory":"Ben plays the cello"}],"relations":[]}`
+
+// files writes files into a folder, and returns it.
+func files(t *testing.T, contents map[string]string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, content := range contents {
+		path := filepath.Join(folder, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// zipped writes a ZIP archive with one file.
+func zipped(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "export.zip")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	archive := zip.NewWriter(file)
+	w, err := archive.Create(name)
+	if err == nil {
+		_, err = w.Write([]byte(content))
+	}
+	if err = errors.Join(err, archive.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func notesFolder(t *testing.T) string {
+	return files(t, map[string]string{
+		"people/anna.md": "---\ntitle: Anna\ntype: person\npermalink: people/anna\ntags:\n- team\n- '#food'\n" +
+			"created: 2025-01-02 03:04:05\n---\n\n# Anna\n\n- [diet] no peanuts\n- works_on [[Atlas|the project]] and [[Nothing]]\n",
+		"atlas.md":         "Deploys on Thursdays. See [[people/anna]] and [[atlas]].\r\n",
+		"bad.md":           "---\ntags: [a\n---\nText",
+		".obsidian/x.md":   "hidden",
+		"picture.png":      "not Markdown",
+		"sub/empty/no.txt": "",
+	})
+}
+
+func openStore(t *testing.T) *souvenir.Store {
+	t.Helper()
+	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store
+}
+
+// contents returns what is stored, sorted: the contents of memories, and of turns.
+func contents(t *testing.T, store *souvenir.Store) []string {
+	t.Helper()
+	var all []string
+	for m, err := range store.Memories(t.Context(), souvenir.List{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, m.Content)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestEachSourceIsImportedOnce(t *testing.T) {
+	for _, test := range []struct {
+		from, path     string
+		memories       int
+		turns, skipped int
+		links, missing int
+		want           []string // parts of contents
+	}{
+		{"server-memory", "testdata/server-memory.jsonl", 3, 0, 0, 2, 0,
+			[]string{"Anna (person)\n- is allergic to peanuts\n- speaks Norwegian\n- works on Atlas", `Größe "X"`}},
+		{"chromem", "testdata/chromem/plain", 3, 0, 0, 0, 0, []string{"The kettle is blue.", "Der Topf fasst fünf Liter."}},
+		{"chromem", "testdata/chromem/compressed", 3, 0, 0, 0, 0, []string{"The rain barrel holds 200 litres."}},
+		{"chromem", "testdata/chromem/plain.gob", 3, 0, 0, 0, 0, []string{"The kettle is blue."}},
+		{"chromem", "testdata/chromem/compressed.gob", 3, 0, 0, 0, 0, []string{"The kettle is blue."}},
+		{"chatgpt", files(t, map[string]string{"conversations.json": chatGPTExport}), 0, 3, 1, 0, 0,
+			[]string{"When does the train leave?", "At eight.", "Round and round."}},
+		{"chatgpt", zipped(t, "export/conversations.json", chatGPTExport), 0, 3, 1, 0, 0, []string{"At eight."}},
+		{"claude", zipped(t, "conversations.json", claudeExport), 0, 2, 0, 0, 0,
+			[]string{"Which colour has the kettle?\n\nlist.txt\nkettle: blue", "Blue."}},
+		{"mem0", filepath.Join(files(t, map[string]string{"all.json": mem0Export}), "all.json"), 2, 0, 0, 0, 0,
+			[]string{"Anna eats no peanuts", "Ben plays the cello"}},
+		{"basic-memory", notesFolder(t), 3, 0, 1, 2, 0, []string{"# Anna\n\n- [diet] no peanuts",
+			"# atlas\n\nDeploys on Thursdays."}},
+	} {
+		t.Run(test.from+" "+filepath.Base(test.path), func(t *testing.T) {
+			store := openStore(t)
+			dry, err := migrate.Import(t.Context(), store, test.from, test.path, &migrate.Options{DryRun: true})
+			if err != nil || len(contents(t, store)) != 0 {
+				t.Fatalf("a dry run: got %v and stored %q, want no error and nothing", err, contents(t, store))
+			}
+			first, err := migrate.Import(t.Context(), store, test.from, test.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored := test.memories - test.skipped
+			if test.turns > 0 {
+				stored = 0
+			}
+			if first.Added != stored || first.Turns != test.turns || first.TurnsAdded != test.turns ||
+				first.Skipped != test.skipped || first.Links != test.links || first.MissingLinks != test.missing {
+				t.Errorf("got %+v, want %d added, %d turns, %d skipped, %d links, %d missing", first, stored, test.turns,
+					test.skipped, test.links, test.missing)
+			}
+			if dry.Memories != first.Memories || dry.Turns != first.Turns || dry.Skipped != first.Skipped {
+				t.Errorf("the dry run said %+v, want what was done: %+v", dry, first)
+			}
+			all := contents(t, store)
+			for _, want := range test.want {
+				if !slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, want) }) {
+					t.Errorf("stored: %q, want one that begins with %q", all, want)
+				}
+			}
+			second, err := migrate.Import(t.Context(), store, test.from, test.path, nil)
+			if err != nil || second.Added+second.Updated+second.TurnsAdded != 0 || second.Unchanged != stored ||
+				second.Links != test.links {
+				t.Errorf("the second run: got %+v and %v, want %d unchanged, %d links and nothing else", second, err, stored,
+					test.links)
+			}
+			if again := contents(t, store); !slices.Equal(again, all) {
+				t.Errorf("after the second run: got %q, want %q", again, all)
+			}
+			report, err := store.Upkeep().Check(t.Context(), nil)
+			if err != nil || !report.OK {
+				t.Errorf("the check says %+v and %v, want OK", report, err)
+			}
+		})
+	}
+}
+
+func TestTagsTimesLinksAndMetadataComeAlong(t *testing.T) {
+	store := openStore(t)
+	for from, path := range map[string]string{"basic-memory": notesFolder(t), "mem0": filepath.Join(
+		files(t, map[string]string{"all.json": mem0Export}), "all.json")} {
+		if _, err := migrate.Import(t.Context(), store, from, path, &migrate.Options{ProjectName: "atlas"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get := func(key string) souvenir.Memory {
+		m, err := store.GetMemoryByKey(t.Context(), souvenir.MemoryKey{ProjectName: "atlas", Key: key})
+		if err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		return m
+	}
+	anna, atlas, peanuts := get("basic-memory:people/anna"), get("basic-memory:atlas"), get("mem0:e1")
+	if want := []string{"team", "food", "person"}; !slices.Equal(anna.Tags, want) {
+		t.Errorf("tags of a note: got %q, want %q", anna.Tags, want)
+	}
+	if want := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC); !anna.CreatedAt.Equal(want) {
+		t.Errorf("a note was created at %s, want %s", anna.CreatedAt, want)
+	}
+	if want := []string{atlas.ID}; !slices.Equal(anna.Related, want) {
+		t.Errorf("links of a note: got %q, want %q", anna.Related, want)
+	}
+	if want := time.Date(2025, 3, 4, 12, 6, 7, 123456000, time.UTC); !peanuts.CreatedAt.Equal(want) ||
+		peanuts.Metadata["source"] != "chat" || peanuts.Metadata["user_id"] != "anna" ||
+		!slices.Equal(peanuts.Tags, []string{"food"}) {
+		t.Errorf("a memory of mem0: got %s, %v and %q, want %s, source, user_id and food", peanuts.CreatedAt,
+			peanuts.Metadata, peanuts.Tags, want)
+	}
+}
+
+func TestTurnsHaveTheirTimesAndRoles(t *testing.T) {
+	store := openStore(t)
+	if _, err := migrate.Import(t.Context(), store, "chatgpt", zipped(t, "conversations.json", chatGPTExport),
+		nil); err != nil {
+		t.Fatal(err)
+	}
+	turns, err := store.Conversation("chatgpt:c1").Last(t.Context(), 10)
+	if err != nil || len(turns) != 2 {
+		t.Fatalf("got %d turns and %v, want 2", len(turns), err)
+	}
+	if got := turns[0]; got.Role != "user" || !got.Time.Equal(time.UnixMilli(1700000001500)) ||
+		got.Metadata["title"] != "Trip" {
+		t.Errorf("got %+v, want the user's at 1700000001.5 with the title", got)
+	}
+}
+
+func TestAChangeThereIsAChangeHere(t *testing.T) {
+	store := openStore(t)
+	folder := files(t, map[string]string{"a.md": "one"})
+	if _, err := migrate.Import(t.Context(), store, "basic-memory", folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "a.md"), []byte("two"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := migrate.Import(t.Context(), store, "basic-memory", folder, nil)
+	if err != nil || report.Updated != 1 {
+		t.Errorf("got %+v and %v, want one updated", report, err)
+	}
+	if got := contents(t, store); !slices.Equal(got, []string{"# a\n\ntwo"}) {
+		t.Errorf("stored: %q, want the new content", got)
+	}
+}
+
+func TestHostileFilesAreRefused(t *testing.T) {
+	file := func(content string) string { return filepath.Join(files(t, map[string]string{"x": content}), "x") }
+	store := openStore(t)
+	for _, test := range []struct{ from, path, want string }{
+		{"chatgpt", file(""), "a list of JSON is expected"},
+		{"chatgpt", file("{}"), "a list of JSON is expected"},
+		{"chatgpt", file(`[{"id":"c1"`), "element 1 of the list"},
+		{"chatgpt", file(`[{"mapping":7}]`), "element 1 of the list"},
+		{"chatgpt", file("PK\x03\x04 damaged"), "damaged ZIP archive"},
+		{"chatgpt", zipped(t, "other.json", "[]"), "has no conversations.json"},
+		{"chatgpt", t.TempDir(), "name the file, its folder or the ZIP archive"},
+		{"claude", file(strings.Repeat("[", 100_000)), "element 1 of the list"},
+		{"server-memory", file(`{"type":"entity","name":"a"}` + "\nnothing\n"), "line 2"},
+		{"server-memory", file(`{"type":"virus"}`), `its type is "virus"`},
+		{"mem0", file(`{"other":[]}`), `"results" and a list are expected`},
+		{"mem0", file(`7`), "[ or { is expected"},
+		{"chromem", "testdata/chromem/plain.enc", "an encrypted one cannot be imported"},
+		{"chromem", file("no gob"), "cannot be read as a file of chromem-go"},
+		{"chromem", t.TempDir(), "has no collections"},
+		{"basic-memory", t.TempDir(), "has no Markdown files"},
+		{"floppy", "x", "there are: basic-memory, "},
+	} {
+		report, err := migrate.Import(t.Context(), store, test.from, test.path, nil)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s %s: got %+v and the error %v, want one with %q", test.from, filepath.Base(test.path), report, err,
+				test.want)
+		}
+	}
+}
+
+func TestWhatTheStoreRefusesIsSkippedAlone(t *testing.T) {
+	store := openStore(t)
+	long := strings.Repeat("long ", 250_000)
+	path := filepath.Join(files(t, map[string]string{"x.json": fmt.Sprintf(
+		`[{"id":"1","memory":"one"},{"id":"2","memory":%q},{"id":"3","memory":""},{"id":"4","memory":"four"},{"memory":"x"}]`,
+		long)}), "x.json")
+	report, err := migrate.Import(t.Context(), store, "mem0", path, nil)
+	if err != nil || report.Added != 2 || report.Skipped != 3 || len(report.Reasons) != 3 {
+		t.Errorf("got %+v and %v, want 2 added and 3 skipped with their reasons", report, err)
+	}
+	if got := contents(t, store); !slices.Equal(got, []string{"four", "one"}) {
+		t.Errorf("stored: %q, want four and one", got)
+	}
+}
+
+func TestTheContextEndsAnImport(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := migrate.Import(ctx, openStore(t), "server-memory", "testdata/server-memory.jsonl",
+		nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got the error %v, want the context's", err)
+	}
+}
+
+// BenchmarkImport measures memories a second, with the built-in model.
+func BenchmarkImport(b *testing.B) {
+	var all strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&all, "%s{\"id\":\"%d\",\"memory\":\"The kettle number %d is blue, and stands in room %d.\"}",
+			[]string{",", "["}[min(1, 1/(i+1))], i, i, i%77)
+	}
+	path := filepath.Join(b.TempDir(), "x.json")
+	if err := os.WriteFile(path, []byte(all.String()+"]"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		store, err := souvenir.Open(b.Context(), filepath.Join(b.TempDir(), "store.db"), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		report, err := migrate.Import(b.Context(), store, "mem0", path, nil)
+		if err != nil || report.Added != 3000 {
+			b.Fatalf("got %+v and %v, want 3000 added", report, err)
+		}
+		store.Close()
+	}
+	b.ReportMetric(3000*float64(b.N)/b.Elapsed().Seconds(), "memories/s")
+}
