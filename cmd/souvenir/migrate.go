@@ -29,7 +29,7 @@ func migrationFlags(command *cobra.Command) migration {
 	m := migration{
 		from:       flags.String("from", "", "the `program` that stored IN: "+strings.Join(migrate.Sources(), ", ")),
 		user:       userFlag(command, "with --from, whose memories they become"),
-		project:    flags.String("project", "", "with --from, the `name` of their project, which is created if it is missing"),
+		project:    flags.String("project", "", "with --from, the `name` of their project, created if it is missing"),
 		collection: flags.String("collection", "", "with --from, the `name` of the collection for memories; it must exist"),
 		dryRun:     flags.Bool("dry-run", false, "with --from, read everything and store nothing"),
 		flags:      flags,

@@ -20,7 +20,8 @@ var geminiAPI = embeddertest.Provider{
 		return gemini.New(gemini.Options{Key: embeddertest.Key, Dimensions: embeddertest.Dimensions,
 			BaseURL: baseURL, Client: client, Timeout: timeout})
 	},
-	Path: "/models/gemini-embedding-001:batchEmbedContents", Header: "X-Goog-Api-Key", MaxTexts: 100, Query: "RETRIEVAL_QUERY", Document: "RETRIEVAL_DOCUMENT",
+	Path: "/models/gemini-embedding-001:batchEmbedContents", Header: "X-Goog-Api-Key", MaxTexts: 100,
+	Query: "RETRIEVAL_QUERY", Document: "RETRIEVAL_DOCUMENT",
 	Texts: func(body []byte) (texts []string, purpose string) {
 		var r struct {
 			Requests []struct {

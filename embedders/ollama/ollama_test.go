@@ -42,8 +42,8 @@ func TestPromises(t *testing.T) { embeddertest.Run(t, ollamaAPI) }
 func Example() {
 	server := embeddertest.Serve(ollamaAPI) // a stand-in, for this example
 	defer server.Close()
-	embedder, err := ollama.New(ollama.Options{Key: embeddertest.Key, Model: "all-minilm", Dimensions: embeddertest.Dimensions,
-		BaseURL: server.URL}) // leave out Dimensions and BaseURL for the service itself
+	embedder, err := ollama.New(ollama.Options{Key: embeddertest.Key, Model: "all-minilm",
+		Dimensions: embeddertest.Dimensions, BaseURL: server.URL}) // leave out Dimensions and BaseURL for the service itself
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// chromem reads a database of chromem-go: its folder, with a folder for each collection and a file for each document, or
-// a file that it exported. Both may be compressed; encrypted exports cannot be read. The name of the collection becomes
-// a tag. Vectors stay behind: the store makes its own.
+// chromem reads a database of chromem-go: its folder, with a folder for each collection and a file for each document,
+// or a file that it exported. Both may be compressed; encrypted exports cannot be read. The name of the collection
+// becomes a tag. Vectors stay behind: the store makes its own.
 func chromem(_ context.Context, path string) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		info, err := os.Stat(path)

@@ -1,5 +1,5 @@
-// Package migrate reads what other memories and chat services stored, and puts it into a store. Each source is a file of
-// its own: a function that yields items.
+// Package migrate reads what other memories and chat services stored, and puts it into a store. Each source is a file
+// of its own: a function that yields items.
 package migrate
 
 import (
@@ -113,12 +113,11 @@ type run struct {
 	batch []Item
 	bytes int
 
-	linking bool                // the second pass, for links
-	late    map[string]bool     // keys of the memories whose links were not all there
-	ids     map[string]string   // of linked memories, by key
-	missing map[[2]string]bool  // links to memories that are not there
-	seen    map[string]struct{} // turns of the present conversation that are stored
-	current string              // that conversation
+	linking bool               // the second pass, for links
+	late    map[string]bool    // keys of the memories whose links were not all there
+	ids     map[string]string  // of linked memories, by key
+	missing map[[2]string]bool // links to memories that are not there
+	current string             // that conversation
 }
 
 // readAll passes all items to take, and stores what is left at the end.

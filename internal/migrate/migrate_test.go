@@ -80,7 +80,8 @@ func zipped(t *testing.T, name, content string) string {
 func notesFolder(t *testing.T) string {
 	return files(t, map[string]string{
 		"people/anna.md": "---\ntitle: Anna\ntype: person\npermalink: people/anna\ntags:\n- team\n- '#food'\n" +
-			"created: 2025-01-02 03:04:05\n---\n\n# Anna\n\n- [diet] no peanuts\n- works_on [[Atlas|the project]] and [[Nothing]]\n",
+			"created: 2025-01-02 03:04:05\n---\n\n# Anna\n\n- [diet] no peanuts\n" +
+			"- works_on [[Atlas|the project]] and [[Nothing]]\n",
 		"atlas.md":         "Deploys on Thursdays. See [[people/anna]] and [[atlas]].\r\n",
 		"bad.md":           "---\ntags: [a\n---\nText",
 		".obsidian/x.md":   "hidden",
