@@ -50,7 +50,7 @@ func (m migration) check() error {
 }
 
 // migrate imports what another program stored.
-func (c *cli) migrate(ctx context.Context, db, path string, m migration, asJSON bool) error {
+func (c *cli) migrate(ctx context.Context, db location, path string, m migration, asJSON bool) error {
 	if !slices.Contains(migrate.Sources(), *m.from) {
 		return misused("--from is %q; there are: %s", *m.from, strings.Join(migrate.Sources(), ", "))
 	}
@@ -66,7 +66,8 @@ func (c *cli) migrate(ctx context.Context, db, path string, m migration, asJSON 
 	how := forMaking
 	if *m.dryRun {
 		how = forReading
-		if _, err := os.Stat(db); errors.Is(err, fs.ErrNotExist) { // nothing is needed of the store
+		_, err := os.Stat(string(db))
+		if !db.isDatabase() && errors.Is(err, fs.ErrNotExist) { // nothing is needed of the store
 			report, err := migrate.Import(ctx, nil, *m.from, path, options)
 			return c.printMigration(report, err, end, asJSON)
 		}
