@@ -3,7 +3,6 @@ package souvenir_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,35 +11,13 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/seed"
 )
 
 // The benchmarks behind docs/benchmarks.md: go test -run '^$' -bench . -benchtime 3s
 
-// sentences makes n different memories of some 20 words each, with the frequencies of words falling as in real text.
-func sentences(n int) []souvenir.NewMemory {
-	random := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(random, 1.1, 4, 20_000)
-	all := make([]souvenir.NewMemory, n)
-	for i := range all {
-		words := make([]string, 12+random.IntN(16))
-		for j := range words {
-			words[j] = word(zipf.Uint64())
-		}
-		all[i] = souvenir.NewMemory{Content: strings.Join(words, " "), EventType: "decision",
-			Tags: []string{fmt.Sprint("tag", i%50)}}
-	}
-	return all
-}
-
-// word spells a number in syllables.
-func word(n uint64) string {
-	syllables := []string{"ka", "lo", "mi", "ren", "tu", "sha", "del", "por", "vin", "ge"}
-	spelled := syllables[n%10]
-	for n /= 10; n > 0; n /= 10 {
-		spelled += syllables[n%10]
-	}
-	return spelled
-}
+// sentences makes n different memories.
+func sentences(n int) []souvenir.NewMemory { return seed.Sentences(2, n) }
 
 func openBench(b *testing.B, memories int) *souvenir.Store {
 	b.Helper()

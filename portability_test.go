@@ -49,6 +49,9 @@ var sqliteOnly = []struct {
 	{"temporary trigger", regexp.MustCompile(`\bCREATE TEMP\b`)},
 	{"reserved word", regexp.MustCompile(
 		`\b(FROM|JOIN|INTO|UPDATE|TABLE) (user|order|group|table|column|grant|references|end)\b`)},
+	{"unary +", regexp.MustCompile(`(^|\b(SELECT|AND|OR|WHERE|ON|BY|WHEN)|[,(])\s*\+[a-z(?]`)},
+	{">>", regexp.MustCompile(`<<|>>`)},
+	{"an engine's table", regexp.MustCompile(`\b(FROM|JOIN|INTO|UPDATE) (passage_text|passage_term|change)\b`)},
 	{"list as IN", regexp.MustCompile(`\bIN [a-z_]+\b[^(.]`)},
 }
 
@@ -157,6 +160,8 @@ func TestEveryPatternOfSQLiteOnlySpellingFinds(t *testing.T) {
 		"PRAGMA": `PRAGMA page_size`, "sqlite table": `FROM sqlite_schema`, "temporary trigger": `CREATE TEMP TRIGGER`,
 		"reserved word": `FROM user u`,
 		"list as IN":    `WHERE a IN level AND b`,
+		"unary +":       `WHERE +a.b = 1`, ">>": `WHERE id >> 32 = 1`,
+		"an engine's table": `DELETE FROM change`,
 	} {
 		i := slices.IndexFunc(sqliteOnly, func(s struct {
 			name    string

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/seed"
 )
 
 // build makes the program as it is released.
@@ -54,29 +55,9 @@ func makeStore(path string, memories int) (user, token string, err error) {
 	return u.ID, added.Value, err
 }
 
-// texts makes n texts of least to most words, with the frequencies of words falling as in real text.
+// texts makes n texts of least to most words.
 func texts(n, least, most int) []string {
-	random := rand.New(rand.NewPCG(uint64(least), uint64(most)))
-	zipf := rand.NewZipf(random, 1.1, 4, 20_000)
-	all := make([]string, n)
-	for i := range all {
-		words := make([]string, least+random.IntN(most-least+1))
-		for j := range words {
-			words[j] = word(zipf.Uint64())
-		}
-		all[i] = strings.Join(words, " ")
-	}
-	return all
-}
-
-// word spells a number in syllables.
-func word(n uint64) string {
-	syllables := []string{"ka", "lo", "mi", "ren", "tu", "sha", "del", "por", "vin", "ge"}
-	spelled := syllables[n%10]
-	for n /= 10; n > 0; n /= 10 {
-		spelled += syllables[n%10]
-	}
-	return spelled
+	return seed.Texts(rand.New(rand.NewPCG(uint64(least), uint64(most))), n, least, most)
 }
 
 // process is a server that runs.

@@ -15,7 +15,6 @@ import (
 	"io"
 	"io/fs"
 	"log"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +22,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/seed"
 )
 
 // settings are the flags.
@@ -93,7 +93,7 @@ func fill(ctx context.Context, s settings) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	for u := range s.users {
 		view := view(store, s, u)
-		for batch := range slices.Chunk(sentences(uint64(u), s.memories/s.users), 10_000) {
+		for batch := range slices.Chunk(seed.Sentences(uint64(u), s.memories/s.users), 10_000) {
 			if _, err := view.AddMemories(ctx, batch, nil); err != nil {
 				return err
 			}
@@ -137,7 +137,7 @@ func search(ctx context.Context, store *souvenir.Store, text string) (time.Durat
 // texts returns what to search for: the beginnings of other memories.
 func texts(n int) []string {
 	all := make([]string, n)
-	for i, m := range sentences(77, n) {
+	for i, m := range seed.Sentences(77, n) {
 		all[i] = strings.Join(strings.Fields(m.Content)[:8], " ")
 	}
 	return all
@@ -150,30 +150,4 @@ func report(what string, took []time.Duration) {
 	}
 	fmt.Printf("%-34s %6d searches: median %.2f ms, p95 %.2f, p99 %.2f, slowest %.2f\n", what, len(took), at(50), at(95),
 		at(99), at(100))
-}
-
-// sentences makes n different memories of some 20 words each, with the frequencies of words falling as in real text.
-func sentences(seed uint64, n int) []souvenir.NewMemory {
-	random := rand.New(rand.NewPCG(1, seed))
-	zipf := rand.NewZipf(random, 1.1, 4, 20_000)
-	all := make([]souvenir.NewMemory, n)
-	for i := range all {
-		words := make([]string, 12+random.IntN(16))
-		for j := range words {
-			words[j] = word(zipf.Uint64())
-		}
-		all[i] = souvenir.NewMemory{Content: strings.Join(words, " "), EventType: "decision",
-			Tags: []string{fmt.Sprint("tag", i%50)}}
-	}
-	return all
-}
-
-// word spells a number in syllables.
-func word(n uint64) string {
-	syllables := []string{"ka", "lo", "mi", "ren", "tu", "sha", "del", "por", "vin", "ge"}
-	spelled := syllables[n%10]
-	for n /= 10; n > 0; n /= 10 {
-		spelled += syllables[n%10]
-	}
-	return spelled
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/seed"
 )
 
 // one measures the searches of a single user, from the opening on.
@@ -87,7 +88,7 @@ func searches(ctx context.Context, store *souvenir.Store, all []string) (took []
 
 // afterBulk measures the searches that follow an insert of 2,500 memories.
 func afterBulk(ctx context.Context, s settings, store *souvenir.Store) error {
-	if _, err := store.AddMemories(ctx, sentences(1000, 2500), nil); err != nil {
+	if _, err := store.AddMemories(ctx, seed.Sentences(1000, 2500), nil); err != nil {
 		return err
 	}
 	all := texts(500)
@@ -123,7 +124,7 @@ func beside(ctx context.Context, s settings, store *souvenir.Store) error {
 	added, done := 0, make(chan error, 2)
 	go func() {
 		for i := uint64(0); ctx.Err() == nil; i++ {
-			if _, err := store.AddMemories(ctx, sentences(2000+i, 2500), nil); err != nil {
+			if _, err := store.AddMemories(ctx, seed.Sentences(2000+i, 2500), nil); err != nil {
 				done <- err
 				return
 			}
@@ -135,7 +136,7 @@ func beside(ctx context.Context, s settings, store *souvenir.Store) error {
 	go func() {
 		for i := 0; ctx.Err() == nil; i++ {
 			start := time.Now()
-			if _, err := store.AddMemory(ctx, sentences(uint64(100_000+i), 1)[0]); err != nil {
+			if _, err := store.AddMemory(ctx, seed.Sentences(uint64(100_000+i), 1)[0]); err != nil {
 				done <- err
 				return
 			}
