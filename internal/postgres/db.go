@@ -64,7 +64,8 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	if err != nil {
 		return nil, classify("open", err)
 	}
-	d := &DB{pool: pool, statements: newStatements(maxStatements), writing: make(chan struct{}, writers), readOnly: o.ReadOnly, log: o.Logger,
+	d := &DB{pool: pool, statements: newStatements(maxStatements), writing: make(chan struct{}, writers),
+		readOnly: o.ReadOnly, log: o.Logger,
 		lockTimeout: lockTimeout}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)

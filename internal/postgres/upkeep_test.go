@@ -44,7 +44,8 @@ func TestReferencesToMissingRowsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []db.Broken{{Table: "memory_tag", Column: "memory_id", Parent: "memory", Key: "id", OnDelete: "CASCADE", Rows: 2}}
+	want := []db.Broken{{Table: "memory_tag", Column: "memory_id", Parent: "memory", Key: "id", OnDelete: "CASCADE",
+		Rows: 2}}
 	if got := broken(); !slices.Equal(got, want) {
 		t.Errorf("references: got %v, want %v", got, want)
 	}

@@ -114,7 +114,7 @@ func read(t *testing.T, d db.DB, fn func(tx db.Tx) error) {
 // is reports an error of the wrong class.
 func is(t *testing.T, what string, got, want error) {
 	t.Helper()
-	if !errors.Is(got, want) && (got == nil || want != errAny) {
+	if !errors.Is(got, want) && (got == nil || !errors.Is(want, errAny)) {
 		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }

@@ -259,8 +259,8 @@ func savepoints(t *testing.T, d db.DB) {
 	is(t, "a Write whose context ends within a part", err, context.Canceled)
 }
 
-// panics checks that a panic of a Write's function undoes its work alone and reaches the caller, and that a Read goes on
-// after one.
+// panics checks that a panic of a Write's function undoes its work alone and reaches the caller, and that a Read goes
+// on after one.
 func panics(t *testing.T, d db.DB) {
 	for what, call := range map[string]func(context.Context, func(db.Tx) error) error{"Write": d.Write, "Read": d.Read} {
 		func() {

@@ -205,8 +205,9 @@ func rules(t *testing.T, d db.DB) {
 		memory = insert(`INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at, key,
 			rule_of, rule_type) VALUES ('m', ?, '', '{}', 1, 0, 0, 'k', ?, 'style') RETURNING id`, partition, project)
 		if err == nil {
-			_, err = tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, filename, mime_type, size, sha256, description, category,
-				created_at, updated_at) SELECT 'f', id, ?, '', '', 0, ?, '', '', 0, 0 FROM users WHERE uid = 'ann'`, memory, []byte{})
+			_, err = tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, filename, mime_type, size, sha256, description,
+				category, created_at, updated_at) SELECT 'f', id, ?, '', '', 0, ?, '', '', 0, 0 FROM users WHERE uid = 'ann'`,
+				memory, []byte{})
 		}
 		return err
 	})
@@ -224,7 +225,8 @@ func rules(t *testing.T, d db.DB) {
 		"a member of another namespace": {`INSERT INTO project_member (project_id, user_id, role, created_at)
 			VALUES (?, ?, 'reader', 0)`, []any{project, other}},
 		"a recipient of another namespace": {`INSERT INTO project_invitation (uid, project_id, sender_id, invited,
-			recipient_id, role, created_at, expires_at) VALUES ('i', ?, ?, 'x', ?, 'reader', 0, 0)`, []any{project, other, other}},
+			recipient_id, role, created_at, expires_at) VALUES ('i', ?, ?, 'x', ?, 'reader', 0, 0)`,
+			[]any{project, other, other}},
 		"a place in a project of another namespace": {`INSERT INTO partition (collection_id, project_id) VALUES (?, ?)`,
 			[]any{collection, project}},
 		"a move to another namespace": {`UPDATE users SET namespace = '' WHERE id = ?`, []any{other}},
