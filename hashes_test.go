@@ -144,7 +144,8 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 			` WHERE "%[2]s" IS (SELECT max("%[2]s") FROM "%[1]s" WHERE length("%[2]s") > 0) AND "%[2]s" IS NOT NULL`, c.table,
 			c.name)
 		err := file.Write(t.Context(), func(tx db.Tx) error {
-			if err := tx.(*sqlite.Tx).ExecScript(`PRAGMA ignore_check_constraints = ON; PRAGMA defer_foreign_keys = ON`); err != nil {
+			if err := tx.(*sqlite.Tx).ExecScript(
+				`PRAGMA ignore_check_constraints = ON; PRAGMA defer_foreign_keys = ON`); err != nil {
 				return err
 			}
 			if r, err := tx.Exec(one); err != nil {

@@ -38,7 +38,8 @@ func TestProjectsFromBeforeNamesWereFoldedAreFoundByAnyForm(t *testing.T) {
 	}
 	long := strings.Repeat("x", 120)
 	err = file.Write(t.Context(), func(tx db.Tx) error {
-		return tx.(*sqlite.Tx).ExecScript(`INSERT INTO user (id, uid, created_at, name, name_key) VALUES (1, 'local', 1, NULL, NULL), (2,
+		return tx.(*sqlite.Tx).ExecScript(`INSERT INTO user (id, uid, created_at, name, name_key)
+			VALUES (1, 'local', 1, NULL, NULL), (2,
 			'u2', 1, 'ꭰꭰ', 'ꭰꭰ');
 			INSERT INTO project (owner_id, uid, name, created_at, updated_at) VALUES (1, 'p1', 'Apollo', 1, 1), (1, 'p2',
 			'apollo', 1, 1), (1, 'p3', '订单　服务', 1, 1),

@@ -509,8 +509,8 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 	return nil
 }
 
-// scrub removes the traces of erased data as far as the engine can, in short transactions. While readers hold the log, it stays
-// due.
+// scrub removes the traces of erased data as far as the engine can, in short transactions. While readers hold the
+// log, it stays due.
 func (s *shared) scrub(ctx context.Context) error {
 	var due int64
 	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
