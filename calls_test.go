@@ -66,6 +66,7 @@ func settle(t *testing.T, s *Store) settled {
 		}
 	}
 	must(s.SetRule(t.Context(), NewRule{ProjectID: "p", Type: RuleDo, Content: "be kind"}))
+	must(s.Accounts().SealingKey(t.Context()))
 	turns, err := s.Conversation("a talk", ConversationPlace{ProjectID: "p"}).Append(t.Context(), Turn{Content: "hello"})
 	must(turns, err)
 	st.turn = turns[0].ID

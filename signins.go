@@ -160,9 +160,9 @@ func (s *shared) addMark(tx db.Tx, user string) (string, error) {
 // sealAlgorithm is the algorithm of the key of [Accounts.SealingKey] (RFC 7518).
 const sealAlgorithm = "A256GCM"
 
-// SealingKey returns the secret with which servers seal what browsers keep for them: 32 bytes, the same for every server
-// on the store. The first call makes it. It is replaced when the signing key is rotated. On a read-only store that has
-// none it is ErrReadOnly.
+// SealingKey returns the secret with which servers seal what browsers keep for them: 32 bytes, the same for every
+// server on the store. The first call makes it. It is replaced when the signing key is rotated. On a read-only store
+// that has none it is ErrReadOnly.
 func (h *Accounts) SealingKey(ctx context.Context) (key []byte, err error) {
 	s, err := h.serving(ctx, "SealingKey")
 	if err != nil {

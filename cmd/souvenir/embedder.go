@@ -83,5 +83,6 @@ func (f embedderFlags) embedder() (souvenir.Embedder, error) {
 
 // inEmbedderFlags gives an error of an embedder the names of the flags.
 var inEmbedderFlags = strings.NewReplacer("Model is", "--embedder-model is",
-	"Dimensions is", "--embedder-dimensions is", "BaseURL ", "--embedder-url ", "Key is empty", "--embedder-key-file is missing", "Key holds", "--embedder-key holds",
+	"Dimensions is", "--embedder-dimensions is", "BaseURL ", "--embedder-url ",
+	"Key is empty", "--embedder-key-file is missing", "Key holds", "--embedder-key holds",
 	"as Key", "with --embedder-key-file")
