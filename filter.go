@@ -286,7 +286,7 @@ func (sel *selection) join(tx db.Tx, parts []filter.Part) error {
 
 // selectPlaces returns a selection of the matching places.
 func selectPlaces(v viewer, places []standing.Place, fits func(standing.Place) bool) selection {
-	var sel selection
+	sel := selection{rows: new(*index.RowSet)}
 	sel.Live = v.Current()
 	for _, p := range places {
 		if fits(p) {

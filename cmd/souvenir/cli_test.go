@@ -77,6 +77,7 @@ func TestListsAsJSON(t *testing.T) {
 		{"project", "member", "remove", "home", "ben", "--owner", "anna"}, {"search", "kettle", "--user", "anna"},
 		{"export", "out.jsonl"}, {"import", "out.jsonl"},
 		{"backup", "copy.db"}, {"restore", "copy.db", "--db", "other.db"}, {"check"},
+		{"copy", "--from", "souvenir.db", "--to", "copied.db"},
 		{"recover", "souvenir.db", "recovered.db"}, {"reindex"}, {"purge"}, {"stats"}, {"version"},
 	}
 	for _, args := range lists {
