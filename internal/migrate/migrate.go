@@ -89,11 +89,12 @@ func Import(ctx context.Context, store *souvenir.Store, from, path string, optio
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}
-	r := &run{ctx: ctx, store: store, options: o, ids: map[string]string{},
+	r := &run{ctx: ctx, store: store, options: o, ids: map[string]string{}, taken: map[string]bool{},
 		report: Report{Source: from, DryRun: o.DryRun, Reasons: []string{}}}
 	err := r.readAll(read, path, r.take)
 	if err == nil && len(r.late) > 0 { // links to what was stored later
 		r.linking = true
+		clear(r.taken)
 		err = r.readAll(read, path, r.takeLinked)
 	}
 	r.report.MissingLinks = len(r.missing)
@@ -114,6 +115,7 @@ type run struct {
 	bytes int
 
 	linking bool               // the second pass, for links
+	taken   map[string]bool    // keys of the memories of this pass
 	late    map[string]bool    // keys of the memories whose links were not all there
 	ids     map[string]string  // of linked memories, by key
 	missing map[[2]string]bool // links to memories that are not there
@@ -156,15 +158,22 @@ func (r *run) take(item Item) error {
 		}
 	default:
 		r.report.Memories++
+		if r.taken[item.Memory.Key] { // it would replace the first one
+			r.skip(item.Memory.Key, "an item before it has the same key")
+			return nil
+		}
+		r.taken[item.Memory.Key] = true
 	}
 	return r.add(item)
 }
 
 // takeLinked takes only memories whose links were not all there in the first pass.
 func (r *run) takeLinked(item Item) error {
-	if item.Skipped != "" || item.Conversation != "" || !r.late[item.Memory.Key] {
+	if item.Skipped != "" || item.Conversation != "" || !r.late[item.Memory.Key] ||
+		r.taken[item.Memory.Key] {
 		return nil
 	}
+	r.taken[item.Memory.Key] = true
 	return r.add(item)
 }
 

@@ -295,6 +295,30 @@ func TestWhatTheStoreRefusesIsSkippedAlone(t *testing.T) {
 	}
 }
 
+func TestOfItemsWithOneKeyTheFirstStays(t *testing.T) {
+	for from, path := range map[string]string{
+		"basic-memory": files(t, map[string]string{"a.md": "---\npermalink: x\n---\none [[b]] [[c]]",
+			"b.md": "---\npermalink: x\n---\ntwo [[a]] [[c]]", "c.md": "three"}),
+		"server-memory": files(t, map[string]string{"memory.json": `{"type":"entity","name":"one"}
+{"type":"entity","name":"one","observations":["two"]}
+{"type":"entity","name":"three"}
+{"type":"relation","from":"one","to":"three","relationType":"precedes"}`}),
+	} {
+		store := openStore(t)
+		first, err := migrate.Import(t.Context(), store, from, path, nil)
+		if err != nil || first.Added != 2 || first.Updated > 1 || first.Skipped != 1 { // links may need an update
+			t.Errorf("%s: got %+v and %v, want 2 added and 1 skipped", from, first, err)
+		}
+		second, err := migrate.Import(t.Context(), store, from, path, nil)
+		if err != nil || second.Unchanged != 2 || second.Updated != 0 || second.Skipped != 1 {
+			t.Errorf("%s, again: got %+v and %v, want 2 unchanged and 1 skipped", from, second, err)
+		}
+		if all := contents(t, store); slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "two") }) {
+			t.Errorf("%s stored %q, want the first of two items with the same key", from, all)
+		}
+	}
+}
+
 func TestTheContextEndsAnImport(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
