@@ -1,7 +1,9 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -54,7 +56,7 @@ func (c claudeConversation) items() []Item {
 		return []Item{{Memory: souvenir.NewMemory{Key: "claude:?"}, Skipped: "a conversation has no uuid"}}
 	}
 	var items []Item
-	for _, m := range c.Messages {
+	for i, m := range c.Messages {
 		var said []string
 		for _, part := range m.Content {
 			if part.Type == "text" && strings.TrimSpace(part.Text) != "" {
@@ -74,8 +76,8 @@ func (c claudeConversation) items() []Item {
 			role = "user"
 		}
 		if len(said) > 0 {
-			items = append(items, turnItem("claude", c.ID, c.Name, souvenir.Turn{Key: m.ID, Role: role,
-				Content: strings.Join(said, "\n\n"), Time: textTime(m.CreatedAt)}))
+			items = append(items, turnItem("claude", c.ID, c.Name, souvenir.Turn{Key: cmp.Or(m.ID, fmt.Sprint(i)),
+				Role: role, Content: strings.Join(said, "\n\n"), Time: textTime(m.CreatedAt)}))
 		}
 	}
 	return items

@@ -41,8 +41,8 @@ func results(in io.Reader) (io.Reader, error) {
 		case c == '[':
 			return buffered, buffered.UnreadByte()
 		case c == '{':
-			var name string
-			if name, err = buffered.ReadString('['); err != nil || !beginsResults(name) {
+			var name []byte // at most as long as the buffer
+			if name, err = buffered.ReadSlice('['); err != nil || !beginsResults(string(name)) {
 				return nil, fmt.Errorf("the object begins with %.40q; \"results\" and a list are expected", name)
 			}
 			return buffered, buffered.UnreadByte()

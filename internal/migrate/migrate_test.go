@@ -265,6 +265,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		{"server-memory", file(`{"type":"entity","name":"a"}` + "\nnothing\n"), "line 2"},
 		{"server-memory", file(`{"type":"virus"}`), `its type is "virus"`},
 		{"mem0", file(`{"other":[]}`), `"results" and a list are expected`},
+		{"mem0", file("{" + strings.Repeat(" ", 1<<20) + `"results":[]}`), "the object begins with"}, // not read as a whole
 		{"mem0", file(`7`), "[ or { is expected"},
 		{"chromem", "testdata/chromem/plain.enc", "an encrypted one cannot be imported"},
 		{"chromem", file("no gob"), "cannot be read as a file of chromem-go"},
@@ -315,6 +316,18 @@ func TestOfItemsWithOneKeyTheFirstStays(t *testing.T) {
 		}
 		if all := contents(t, store); slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "two") }) {
 			t.Errorf("%s stored %q, want the first of two items with the same key", from, all)
+		}
+	}
+}
+
+func TestMessagesWithoutIdsAreImportedOnce(t *testing.T) {
+	store := openStore(t)
+	folder := files(t, map[string]string{"conversations.json": `[{"uuid":"c1","chat_messages":[
+		{"sender":"human","text":"When?"},{"sender":"assistant","text":"At eight."}]}]`})
+	for run, want := range []int{2, 0} {
+		report, err := migrate.Import(t.Context(), store, "claude", folder, nil)
+		if err != nil || report.TurnsAdded != want {
+			t.Errorf("run %d: got %+v and %v, want %d turns added", run+1, report, err, want)
 		}
 	}
 }
