@@ -27,9 +27,9 @@ func (l location) String() string {
 		return string(l)
 	}
 	address, err := url.Parse(string(l))
-	if err != nil {
+	if err != nil || address.Fragment != "" || strings.Contains(address.EscapedPath()+address.RawQuery, "@") {
 		scheme, _, _ := strings.Cut(string(l), "://")
-		return scheme + "://..." // where the password is cannot be told
+		return scheme + "://..." // a part may be of a password with /, ? or #
 	}
 	if address.User != nil {
 		address.User = url.User(address.User.Username())

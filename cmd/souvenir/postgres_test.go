@@ -109,6 +109,10 @@ func TestLocationsHaveNoPasswordsAsTexts(t *testing.T) {
 		"postgresql://anna:b%20c@db:5/x?a=1":   "postgresql://anna@db:5/x?a=1",
 		"postgres://db/x?password=c&user=anna": "postgres://db/x?user=anna",
 		"postgres://anna:c@[::1:x/none":        "postgres://...",
+		"postgres://anna:12#c@db/x":            "postgres://...",
+		"postgres://anna:12/c@db/x":            "postgres://...",
+		"postgres://anna:12?c@db/x":            "postgres://...",
+		"postgres://anna:12@c#d@db/x":          "postgres://...",
 		"postgres://anna:c@a.example,b.org/x":  "postgres://anna@a.example,b.org/x",
 	} {
 		if got := fmt.Sprintf("%s|%v|%q", given, given, given); got != fmt.Sprintf("%s|%s|%q", want, want, want) {
