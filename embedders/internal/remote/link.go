@@ -201,7 +201,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 		return time.Duration(max(0, seconds)) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(now))
+		return min(max(0, at.Sub(now)), 1<<31*time.Second)
 	}
 	return 0
 }

@@ -84,7 +84,8 @@ func TestPromptsAreThoseOfTheModelAndChangeItsIdentity(t *testing.T) {
 func TestRetryAfterIsSecondsOrADate(t *testing.T) {
 	now := time.Date(2026, 11, 24, 1, 0, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{"7": 7 * time.Second, "-1": 0, "": 0, "soon": 0,
-		"Tue, 24 Nov 2026 01:00:30 GMT": 30 * time.Second, "Tue, 24 Nov 2026 00:00:00 GMT": 0, "99999999999": 0} {
+		"Tue, 24 Nov 2026 01:00:30 GMT": 30 * time.Second, "Tue, 24 Nov 2026 00:00:00 GMT": 0, "99999999999": 0,
+		"Fri, 31 Dec 9999 23:59:59 GMT": 1 << 31 * time.Second} {
 		if got := retryAfter(value, now); got != want {
 			t.Errorf("Retry-After %q: got %s, want %s", value, got, want)
 		}
