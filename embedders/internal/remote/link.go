@@ -103,6 +103,8 @@ func (l link) post(ctx context.Context, path string, body []byte, patience time.
 		switch {
 		case errors.Is(err, errAnswer) || errors.As(err, &refused) && !refused.temporary():
 			return nil, err
+		case errors.Is(err, context.DeadlineExceeded) && l.timeout > patience: // a search waits no longer
+			return nil, fmt.Errorf("%w (attempt %d of %d)", err, attempt, attempts)
 		case refused != nil && refused.retryAfter > 0:
 			wait = refused.retryAfter + wait/8
 		}

@@ -2,9 +2,12 @@ package remote
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -111,6 +114,22 @@ func TestAttemptsAndPausesAreBounded(t *testing.T) {
 			t.Errorf("purpose %d: got %d attempts and pauses of %s, want at most %d and %s", purpose, count, waited, attempts,
 				patience(purpose))
 		}
+	}
+}
+
+func TestASearchDoesNotAskAgainAfterATimeout(t *testing.T) {
+	var count atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		count.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is noticed
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	l := newLink(server.URL, "", nil, nil, patience(souvenir.ForQuery)+time.Millisecond)
+	l.pause = func(context.Context, time.Duration) error { return nil }
+	_, err := l.post(t.Context(), "/", []byte("{}"), patience(souvenir.ForQuery), 100)
+	if !errors.Is(err, context.DeadlineExceeded) || count.Load() != 1 {
+		t.Errorf("got %d attempts and the error %v, want 1 and a timeout", count.Load(), err)
 	}
 }
 
