@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"container/list"
 	"fmt"
 	"sync"
 
@@ -13,16 +14,16 @@ import (
 // condition that is used again, only the memories that have changed since are tested. The zero value is ready.
 type Filters struct {
 	mu    sync.Mutex
-	kept  map[string]*filtered
+	kept  map[string]*list.Element // of uses
+	uses  list.List                // of *filtered, the one used last first
 	bytes int
-	clock uint64 // counts uses
 }
 
 // filtered is what matches a condition.
 type filtered struct {
+	key  string
 	mark db.Mark // of the log, up to which rows is right
 	rows *index.RowSet
-	used uint64 // Filters.clock at its last use
 }
 
 const (
@@ -66,53 +67,46 @@ func (f *Filters) Matching(tx db.Tx, sel Selection) (*index.RowSet, error) {
 			return nil, err
 		}
 	}
-	f.put(key, &filtered{mark: now, rows: rows})
+	f.put(&filtered{key: key, mark: now, rows: rows})
 	return rows, nil
 }
 
 func (f *Filters) get(key string) *filtered {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.clock++
-	one := f.kept[key]
-	if one != nil {
-		one.used = f.clock
+	at := f.kept[key]
+	if at == nil {
+		return nil
 	}
-	return one
+	f.uses.MoveToFront(at)
+	return at.Value.(*filtered)
 }
 
 // put keeps what matches a condition, and drops what was used the longest ago if that is too much.
-func (f *Filters) put(key string, one *filtered) {
+func (f *Filters) put(one *filtered) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.kept == nil {
-		f.kept = map[string]*filtered{}
+		f.kept = map[string]*list.Element{}
 	}
-	f.drop(key)
-	f.clock++
-	one.used = f.clock
-	f.kept[key] = one
-	f.bytes += one.size(key)
+	if before := f.kept[one.key]; before != nil {
+		f.drop(before)
+	}
+	f.kept[one.key] = f.uses.PushFront(one)
+	f.bytes += one.size()
 	for f.bytes > mostFiltered {
-		oldest := key
-		for other := range f.kept {
-			if f.kept[other].used < f.kept[oldest].used {
-				oldest = other
-			}
-		}
-		f.drop(oldest)
+		f.drop(f.uses.Back())
 	}
 }
 
-func (f *Filters) drop(key string) {
-	if one := f.kept[key]; one != nil {
-		f.bytes -= one.size(key)
-		delete(f.kept, key)
-	}
+func (f *Filters) drop(at *list.Element) {
+	one := f.uses.Remove(at).(*filtered)
+	f.bytes -= one.size()
+	delete(f.kept, one.key)
 }
 
 // size estimates the bytes of an entry.
-func (one *filtered) size(key string) int { return len(key) + one.rows.Bytes() + 100 }
+func (one *filtered) size() int { return len(one.key) + one.rows.Bytes() + 200 }
 
 // key tells conditions and partitions apart.
 func (sel Selection) key() string {
@@ -135,8 +129,7 @@ func (sel Selection) matching(tx db.Tx, further string, args ...any) (*index.Row
 
 // again returns the rows that match once some memories have changed.
 func (sel Selection) again(tx db.Tx, old *index.RowSet, changed []int64) (*index.RowSet, error) {
-	list := db.List(changed)
-	matching, err := sel.matching(tx, ` AND m.id IN `+db.Integers, list)
+	matching, err := sel.matching(tx, ` AND m.id IN `+db.Integers, db.List(changed))
 	if err != nil {
 		return nil, err
 	}
