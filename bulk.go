@@ -240,6 +240,7 @@ func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
 			return err
 		}
 	}
+	slices.Sort(b.rows) // as fitting returns them: a part that ends early says how far it came
 	b.total = len(b.rows)
 	b.done = Bulk{Selected: b.total, ReadOnly: len(found) - b.total}
 	if dryRun {

@@ -7,6 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Import, UpdateMemories and DeleteMemories end their transactions early while others write, and still do all of it.
@@ -58,5 +61,43 @@ func TestLongWorkBesideOtherWritersIsDoneInFull(t *testing.T) {
 	others.Wait()
 	if left := len(contentsOf(t, store)); int64(left) != written.Load() {
 		t.Errorf("left: got %d, want the %d memories of the others", left, written.Load())
+	}
+}
+
+// Parts that end early leave out no memory and take none twice, whatever the order of the list.
+func TestLongWorkInPartsReachesEachMemoryOnce(t *testing.T) {
+	t.Parallel()
+	store := openCopy(t)
+	const n = 1500 // more than are looked up at once
+	memories, last := make([]NewMemory, n), time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range memories {
+		memories[i] = NewMemory{Content: fmt.Sprint("memory ", i), CreatedAt: last.Add(-time.Duration(i) * time.Minute)}
+	}
+	if _, err := store.AddMemories(t.Context(), memories, nil); err != nil {
+		t.Fatal(err)
+	}
+	b := bulk{store: store, list: List{}}
+	if err := b.begin(t.Context(), true, false); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int64]int{}
+	for calls, done := 0, false; !done; calls++ {
+		if calls > 20 {
+			t.Fatalf("got %d parts, want at most 20", calls)
+		}
+		var err error
+		done, err = b.next(t.Context(), 1000, func(_ db.Tx, _ viewer, found []storedMemory) (int, int, error) {
+			part := min(270, len(found))
+			for _, m := range found[:part] {
+				seen[m.row]++
+			}
+			return part, part, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(seen) != n || b.done.Changed != n {
+		t.Errorf("got %d memories, %d times; want each of %d once", len(seen), b.done.Changed, n)
 	}
 }
