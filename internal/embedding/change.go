@@ -26,13 +26,13 @@ const (
 func (v *Vectors) Claim(ctx context.Context) error {
 	p := kernel.ProfileOf(v.Model, v.Dimensions, v.MaxInput)
 	var target, ready int64
-	kept := false
-	err := v.DB.Read(ctx, func(tx db.Tx) error {
+	var kept bool
+	read := func(tx db.Tx) error {
 		rows, err := db.Column[int64](tx, `SELECT id FROM profile WHERE key = ?`, p.Key)
 		if err != nil {
 			return err
 		}
-		if len(rows) > 0 {
+		if v.Profile = 0; len(rows) > 0 {
 			v.Profile = rows[0]
 		}
 		if target, err = kernel.Setting(tx, kernel.SettingTarget); err != nil {
@@ -44,15 +44,16 @@ func (v *Vectors) Claim(ctx context.Context) error {
 		models, err := db.Column[string](tx, `SELECT model FROM profile WHERE id = ?`, target)
 		kept = len(models) > 0 && v.Keeps(models[0])
 		return err
-	})
-	if err != nil || v.DB.ReadOnly() {
+	}
+	claimed := func() bool { return v.Profile != 0 && (target == v.Profile || kept) }
+	if err := v.DB.Read(ctx, read); err != nil || v.DB.ReadOnly() || claimed() {
 		return err
 	}
-	if v.Profile != 0 && (target == v.Profile || kept) {
-		return nil
-	}
 	return v.DB.Write(ctx, func(tx db.Tx) error {
-		var err error
+		err := read(tx) // another program may have set its model meanwhile
+		if err != nil || claimed() {
+			return err
+		}
 		if v.Profile, err = kernel.ProfileRow(tx, p, v.Now()); err != nil || kept {
 			return err
 		}
