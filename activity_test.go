@@ -66,7 +66,8 @@ func (d *unanswered) Write(ctx context.Context, fn func(db.Tx) error) error {
 // Calls whose commit was not answered are written again, and recorded once; those after them are recorded, too.
 func TestCallsOfALostAnswerAreRecordedOnce(t *testing.T) {
 	s := openWords(t, "", Options{})
-	s.activity.Stop() // so that only this test writes calls
+	s.worker.Stop() // so that only this test writes
+	s.activity.Stop()
 	s.activity = activitylog.New(s.writeActivities, s.log)
 	engine := &unanswered{DB: s.db.DB, lost: true}
 	s.db.DB = engine

@@ -23,8 +23,8 @@ type DB interface {
 	// that must happen once (a message, a file, a count in memory). It runs in the calling goroutine and must not begin
 	// or end transactions ([Tx.Savepoint] undoes a part), nor call Read, Write or Close. If ctx ends while a call waits,
 	// Write returns ctx's error without running fn; if it ends while fn runs, statements fail with its error, and Write
-	// undoes all and returns it, whatever fn returns. It waits a limited time for what others hold, such as a long transaction,
-	// and then returns ErrBusy.
+	// undoes all and returns it, whatever fn returns. It waits a limited time for what others hold, such as a long
+	// transaction, and then returns ErrBusy.
 	//
 	// An engine that has to run fn again knows that from a statement's or the commit's error, and remembers it: fn may
 	// wrap that error, or go on after it. When it gives up, Write returns ErrBusy. A panic of fn undoes all, and goes on.
