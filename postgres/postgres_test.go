@@ -122,8 +122,8 @@ func TestAddressesThatLeadNowhere(t *testing.T) {
 func TestSchemasThatAreNoStoreOfThisVersion(t *testing.T) {
 	address := pgtest.Address(t)
 	if _, err := postgres.Open(t.Context(), address, &souvenir.Options{ReadOnly: true}); !errors.Is(err,
-		souvenir.ErrReadOnly) {
-		t.Errorf("an empty schema, read-only: got %v, want %v", err, souvenir.ErrReadOnly)
+		souvenir.ErrNotFound) {
+		t.Errorf("an empty schema, read-only: got %v, want %v", err, souvenir.ErrNotFound)
 	}
 	execute(t, address, `CREATE TABLE memory (id int)`)
 	if _, err := postgres.Open(t.Context(), address, nil); !errors.Is(err, souvenir.ErrForeign) {
