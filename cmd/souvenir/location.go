@@ -42,8 +42,11 @@ func (l location) String() string {
 	return address.String()
 }
 
-// Set and Type make location a value of a flag.
+// Set and Type make location a value of a flag. A scheme may be in capitals (RFC 3986).
 func (l *location) Set(value string) error {
+	if scheme, rest, ok := strings.Cut(value, "://"); ok && location(strings.ToLower(scheme)+"://").isDatabase() {
+		value = strings.ToLower(scheme) + "://" + rest
+	}
 	*l = location(value)
 	return nil
 }

@@ -121,6 +121,16 @@ func TestLocationsHaveNoPasswordsAsTexts(t *testing.T) {
 	}
 }
 
+func TestTheSchemeOfAnAddressMayBeInCapitals(t *testing.T) {
+	for given, want := range map[string]string{"POSTGRES://anna:hunter2@db/x": "postgres://anna@db/x",
+		"PostgreSQL://db/x": "postgresql://db/x", "Notes.db": "Notes.db", "C://Notes.db": "C://Notes.db"} {
+		var l location
+		if err := l.Set(given); err != nil || l.String() != want {
+			t.Errorf("--db %s: got %s, %v, want %s and no error", given, l, err, want)
+		}
+	}
+}
+
 // Two servers share a database: what one has answered, the other's next search finds, while others write; and when one
 // is killed, nothing that was answered is lost.
 func TestServersShareADatabase(t *testing.T) {

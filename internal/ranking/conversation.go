@@ -17,7 +17,7 @@ func (l *lent) sum() float32 {
 }
 
 // runs counts, for each place of a neighbourhood, the pairs of members up to it that follow each other and are by the
-// same speaker. Who is not known is nobody's like.
+// same speaker. An unknown speaker is like no other.
 func runs(counts []int32, members []index.Member) []int32 {
 	counts = append(counts[:0], 0)
 	for i := 1; i < len(members); i++ {
