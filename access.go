@@ -21,10 +21,10 @@ type Access struct {
 	User string `json:"user"`
 
 	// Namespace keeps the users of one application apart from those of others in the same file: the user "anna" of one
-	// namespace is not the "anna" of another, and nothing that one of them has is found, counted or changed by the other.
-	// Members of a project are always of one namespace. Empty means the default one, in which the server works. A
-	// namespace begins with the first write of one of its users; its name is 1 to 128 characters. [Accounts.Namespace]
-	// manages its users.
+	// namespace is not the "anna" of another, and neither finds, counts or changes anything of the other. Members of a
+	// project are always of one namespace. Empty means the default one, in which the server works. A namespace exists
+	// from the first write of one of its users on; its name has 1 to 128 characters. [Accounts.Namespace] manages its
+	// users.
 	Namespace string `json:"namespace,omitempty"`
 
 	// Projects limits the view to these projects: ids, or OWNER/ID (the owner's user id or account name) for another
@@ -40,7 +40,7 @@ type Access struct {
 	ReadOnly bool `json:"read_only"`
 }
 
-// defaultNamespace is the one of users for whom none is named.
+// defaultNamespace is the namespace of users without a named one.
 const defaultNamespace = ""
 
 // LocalUser is the id of the user for whom a store works by default.
@@ -53,17 +53,17 @@ func (s *Store) Access() Access {
 	return a
 }
 
-// Sealed returns this view, or for the Store that [Open] returned the local user's view, so that code one does not
-// trust can have it: nothing that it returns reaches further than it does. Its As can only narrow it, to projects of
-// its own or to reading; a view for another user, or for projects beyond its own, refuses every call. Everything in
-// [Accounts] and [Upkeep], the members of projects, Close, and Snapshot and Transaction, which hold up others, are
-// ErrForbidden. With the context of a Snapshot or Transaction that was begun elsewhere it works as ever. Code that
-// uses package unsafe is not held by this.
+// Sealed returns this view for untrusted code; for the Store that [Open] returned, it returns the local user's view.
+// Nothing that a sealed view returns reaches further than the view itself. Its As can only narrow it, to some of its
+// projects or to reading; a view for another user, or for other projects, refuses every call. Everything in [Accounts]
+// and [Upkeep], the members of projects, Close, and Snapshot and Transaction, which block others, return ErrForbidden.
+// With the context of a Snapshot or Transaction begun elsewhere it works as usual. Sealed does not protect against code
+// that uses package unsafe.
 func (s *Store) Sealed() *Store {
 	return &Store{shared: s.shared, access: s.Access(), sealed: true, denied: s.denied}
 }
 
-// narrowed returns the view of a sealed one for an access.
+// narrowed returns a sealed view's view for an access.
 func (s *Store) narrowed(access Access) *Store {
 	view := s.Sealed()
 	view.access.ReadOnly = s.access.ReadOnly || access.ReadOnly
@@ -92,7 +92,7 @@ func (s *Store) handled(handle string) *Store {
 	return refusing
 }
 
-// checkUnsealed refuses, through a sealed view, what reaches further.
+// checkUnsealed refuses operations that reach further than a sealed view.
 func (s *Store) checkUnsealed(what string) error {
 	if !s.sealed {
 		return nil
@@ -156,7 +156,7 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 	return v, nil
 }
 
-// userKey is what names a user in the whole file.
+// userKey identifies a user in the whole file.
 type userKey struct{ namespace, id string }
 
 // userRow returns the row of the view's user, 0 if there is none yet.
@@ -186,8 +186,8 @@ func (s *Store) addUser(tx db.Tx) (int64, error) {
 		key.id, s.now())
 }
 
-// ownerName is how an error names a user whose data the caller can see: by account name, or by id if there is none.
-// The caller's namespace is that of all users whose data a caller can see.
+// ownerName returns the name of a user whose data the caller can see, for errors: the account name, or the id if there
+// is none. All users whose data a caller can see are of the caller's namespace.
 func ownerName(tx db.Tx, v viewer, uid string) string {
 	names, err := db.Column[string](tx, `SELECT name FROM users WHERE namespace = ? AND uid = ? AND name IS NOT NULL`,
 		v.Namespace, uid)

@@ -28,11 +28,11 @@ func (s *Store) Accounts() *Accounts {
 	return &Accounts{s.handled("Accounts")}
 }
 
-// Namespace returns the methods for the users of a namespace, as [Access].Namespace names it; those of the default one
-// are what [Store.Accounts] returns. They add, list, change and delete users, and manage and check passwords, sign-ins
-// and MCP tokens: each finds users of that namespace alone. What the server has for its users (OAuth, identities at
-// providers, invitations to accounts) is in the default namespace only, and ErrForbidden in others. Through a view,
-// every namespace but its own is ErrForbidden.
+// Namespace returns the methods for the users of a namespace, named as in [Access].Namespace; for the default one it
+// returns the same as [Store.Accounts]. They add, list, change and delete users, and manage and check passwords,
+// sign-ins and MCP tokens: each only finds users of that namespace. Methods that the server needs for its users (OAuth,
+// identities at providers, invitations to accounts) work in the default namespace only, and return ErrForbidden in
+// others. Through a view, every namespace but its own is ErrForbidden.
 func (h *Accounts) Namespace(name string) *Accounts {
 	if name == h.s.access.Namespace {
 		return h
@@ -44,8 +44,8 @@ func (h *Accounts) Namespace(name string) *Accounts {
 	return &Accounts{&in}
 }
 
-// Namespaces returns the names of all namespaces that have users, but for the default one, in order. It is for the
-// Store that [Open] returned.
+// Namespaces returns the names of all namespaces that have users, except the default one, in order. It is for the Store
+// that [Open] returned.
 func (h *Accounts) Namespaces(ctx context.Context) ([]string, error) {
 	s, err := h.operator(ctx, "Namespaces")
 	if err != nil {
@@ -62,19 +62,19 @@ func (h *Accounts) Namespaces(ctx context.Context) ([]string, error) {
 	return all, err
 }
 
-// serving is operator for what only the default namespace has.
+// serving is operator for methods that only the default namespace has.
 func (h *Accounts) serving(ctx context.Context, method string) (*Store, error) {
 	s, err := h.operator(ctx, method)
 	return s, cmp.Or(err, s.checkServes(method))
 }
 
-// servingOwn is own for what only the default namespace has.
+// servingOwn is own for methods that only the default namespace has.
 func (h *Accounts) servingOwn(ctx context.Context, method string) (*Store, error) {
 	s, err := h.own(ctx, method)
 	return s, cmp.Or(err, s.checkServes(method))
 }
 
-// checkServes refuses what only the default namespace has, in which the server works.
+// checkServes refuses methods that only the default namespace has, in which the server works.
 func (s *Store) checkServes(what string) error {
 	if s.access.Namespace == defaultNamespace {
 		return nil
@@ -156,9 +156,9 @@ const (
 // AccessKinds returns all kinds.
 func AccessKinds() []AccessKind { return []AccessKind{AccessSignIns, AccessGrants, AccessTokens} }
 
-// EndAccess ends kinds of access (at least one) on behalf of the user at once, except the sign-in with an id, such as
-// the caller's own (empty: none stays). Applications that the user authorizes again, and new tokens, work. A view that
-// is limited to projects may not call it.
+// EndAccess revokes kinds of the user's access (at least one) at once, except the sign-in with an id, such as the
+// caller's own (empty: no exception). The user can authorize applications again, and new tokens work. A view that is
+// limited to projects may not call it.
 func (h *Accounts) EndAccess(ctx context.Context, except string, kinds []AccessKind) (err error) {
 	defer inGo[struct{}](&err, "kinds", "kinds")
 	s, err := h.own(ctx, "EndAccess")
@@ -185,7 +185,7 @@ func checkKinds(argument string, kinds []AccessKind) error {
 	return nil
 }
 
-// endKinds ends kinds of access of a user (a row), except the sign-in with an id.
+// endKinds revokes kinds of access of a user (a row), except the sign-in with an id.
 func (s *Store) endKinds(tx db.Tx, user int64, except string, kinds []AccessKind) error {
 	for _, kind := range kinds {
 		var err error

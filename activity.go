@@ -34,7 +34,7 @@ type Activity struct {
 	Outcome    Outcome   `json:"outcome"`
 	StartedAt  time.Time `json:"started_at"`
 	DurationMS float64   `json:"duration_ms"` // milliseconds, to the microsecond
-	Bytes      int64     `json:"bytes"`       // of the answer; 0: not known
+	Bytes      int64     `json:"bytes"`       // of the answer; 0: unknown
 }
 
 // Credential identifies how a call was authenticated.
@@ -54,45 +54,6 @@ const (
 	CredentialClient CredentialKind = "client"  // an OAuth client that the user has authorized
 	CredentialSignIn CredentialKind = "session" // a person in a browser
 )
-
-// Outcome says how a call ended: OutcomeOK, or the kind of its error with underscores, such as not_found.
-type Outcome string
-
-// The values of [Outcome] besides the kinds of errors.
-const (
-	OutcomeOK        Outcome = "ok"
-	OutcomeCancelled Outcome = "cancelled" // the caller went away, or its deadline passed
-	OutcomeError     Outcome = "error"     // in an [ActivityQuery]: every outcome but OutcomeOK
-)
-
-// OutcomeOf returns the outcome of a call that returned an error; nil is OutcomeOK.
-func OutcomeOf(err error) Outcome {
-	var known *Error
-	switch {
-	case err == nil:
-		return OutcomeOK
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return OutcomeCancelled
-	case errors.As(err, &known):
-		return outcomeOfKind(known.Kind)
-	}
-	return outcomeOfKind(KindInternal)
-}
-
-func outcomeOfKind(kind Kind) Outcome {
-	return Outcome(strings.NewReplacer(" ", "_", "-", "_").Replace(string(kind)))
-}
-
-// Outcomes returns every outcome that a call can have.
-func Outcomes() []Outcome {
-	all := []Outcome{OutcomeOK, OutcomeCancelled}
-	for _, kind := range []Kind{KindInvalid, KindNotFound, KindUnauthenticated, KindForbidden, KindConflict, KindTooLarge,
-		KindReadOnly, KindClosed,
-		KindBusy, KindFull, KindForeign, KindNewer, KindCorrupt, KindOutcomeUnknown, KindInternal} {
-		all = append(all, outcomeOfKind(kind))
-	}
-	return all
-}
 
 // NewActivity is a call to record. Leave unknown fields empty.
 type NewActivity struct {
@@ -115,7 +76,7 @@ type NewActivity struct {
 
 	StartedAt time.Time // zero: Duration ago, by the store's clock
 	Duration  time.Duration
-	Bytes     int64 // of the answer; 0: not known
+	Bytes     int64 // of the answer; 0: unknown
 }
 
 const (
@@ -166,10 +127,11 @@ type ActivityQuery struct {
 	User       string         // id or name; empty: the view's user, or all users for the operator's store
 	Credential CredentialKind // and
 	ID         string         // of the credential
-	Client     string         // exactly so
+	Client     string         // exact match
 	Tool       string
 	Action     string
-	ProjectID  string // a visible one
+	Calls      []ToolAction // any of these, at most 64; none means all
+	ProjectID  string       // a visible one
 	Outcome    Outcome
 	Since      time.Time // calls that began then or later; zero: no bound
 	Until      time.Time // calls that began before; zero: no bound
@@ -178,10 +140,16 @@ type ActivityQuery struct {
 	Before string // id of a call: only calls recorded before it, as for the next page; empty: from the newest on
 }
 
+// ToolAction is an action of a tool, as [Activity] has them. Without an Action it stands for every call of the tool.
+type ToolAction struct{ Tool, Action string }
+
+// maxToolActions is how many of them a query may name.
+const maxToolActions = 64
+
 // ActivityPage is a page of recorded calls.
 type ActivityPage struct {
 	Activities []Activity `json:"activities"` // the last recorded first; never nil
-	HasMore    bool       `json:"has_more"`   // there are more: ask again with Before set to the id of the last one
+	HasMore    bool       `json:"has_more"`   // there are more: repeat with Before set to the id of the last one
 	Lost       int        `json:"lost"`       // calls, of all users, that could not be recorded since the store was opened
 }
 
@@ -193,6 +161,8 @@ func (q *ActivityQuery) check() error {
 	switch {
 	case q.Limit < 1 || q.Limit > MaxActivityLimit:
 		return invalid("limit", "{} is %d; 1 to %d are allowed", q.Limit, MaxActivityLimit)
+	case len(q.Calls) > maxToolActions:
+		return newError(KindTooLarge, "calls", "{} are %d; at most %d are allowed", len(q.Calls), maxToolActions)
 	case q.Outcome != "" && q.Outcome != OutcomeError:
 		if err := valid.Enum("outcome", q.Outcome, append(Outcomes(), OutcomeError)); err != nil {
 			return err
@@ -201,6 +171,11 @@ func (q *ActivityQuery) check() error {
 	if err := valid.Enum("credential", q.Credential,
 		[]CredentialKind{CredentialToken, CredentialClient, CredentialSignIn}); err != nil {
 		return err
+	}
+	for _, c := range q.Calls {
+		if err := valid.UTF8("calls", c.Tool+c.Action); err != nil {
+			return err
+		}
 	}
 	for argument, value := range map[string]string{"id": q.ID, "client": q.Client, "tool": q.Tool, "action": q.Action} {
 		if err := valid.UTF8(argument, value); err != nil {
@@ -288,6 +263,10 @@ func (s *Store) activityCondition(tx db.Tx, v viewer, q ActivityQuery) (conditio
 			add(`+a.`+equal.column+` = ?`, equal.value) // the query must use the order by id
 		}
 	}
+	if len(q.Calls) > 0 {
+		part, values := oneOfCalls(q.Calls)
+		add(part, values...)
+	}
 	switch q.Outcome {
 	case "":
 	case OutcomeError:
@@ -315,6 +294,20 @@ func (s *Store) activityCondition(tx db.Tx, v viewer, q ActivityQuery) (conditio
 		add(`a.project_id = ?`, p.Row)
 	}
 	return condition, args, nil
+}
+
+// oneOfCalls returns the condition that a call a is one of some actions.
+func oneOfCalls(calls []ToolAction) (condition string, args []any) {
+	parts := make([]string, len(calls))
+	for i, c := range calls {
+		parts[i] = `a.tool = ?`
+		args = append(args, c.Tool)
+		if c.Action != "" {
+			parts[i] += ` AND a.action = ?`
+			args = append(args, c.Action)
+		}
+	}
+	return `(` + strings.Join(parts, ` OR `) + `)`, args
 }
 
 // activityUser returns the user whose calls are asked for; empty: all users.

@@ -12,7 +12,7 @@ import (
 )
 
 // While another process holds the file, calls wait; of too many the oldest are lost, and counted.
-func TestRecordedCallsWaitForAFileThatIsHeld(t *testing.T) {
+func TestRecordedCallsWaitForALockedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "held.db")
 	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	const calls = activitylog.Room + 3*activitylog.Batch
@@ -100,7 +100,7 @@ func countRows(t *testing.T, s *Store, query string) (n int) {
 	return n
 }
 
-func TestCheckFindsCallsThatCannotBe(t *testing.T) {
+func TestCheckFindsImpossibleCalls(t *testing.T) {
 	for _, damage := range []string{
 		`UPDATE activity SET user_uid = ''`, `UPDATE activity SET client = CAST(x'ff' AS TEXT)`,
 		`UPDATE activity SET tool = ''`,

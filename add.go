@@ -16,9 +16,9 @@ import (
 
 // NewMemory describes a memory to store. Only Content is required.
 type NewMemory struct {
-	// Collection is the name of one of the caller's own collections. Empty means DefaultCollection, which is created when
-	// first needed; any other must exist. A memory for another user's project goes to the owner's collection of that name,
-	// which is created when first needed.
+	// Collection is the name of one of the caller's own collections. Empty means DefaultCollection, which is created
+	// when first needed; any other must exist. A memory for another user's project goes into the owner's collection of
+	// that name, which is created when first needed.
 	Collection string
 
 	Content string // 1 byte to 1 MiB of valid UTF-8
@@ -36,43 +36,43 @@ type NewMemory struct {
 	Related        []string // ids of visible memories to link to; at most 256
 
 	// Key is the caller's own key of the memory, any text of at most 512 bytes. It is unique within the memory's place:
-	// the collection of its owner and the project, or the collection outside of any project. [Store.PutMemory] stores by
-	// it. Empty means none. A project rule has none: a project has one of each type already.
+	// its collection and project, or its collection outside any project. [Store.PutMemory] stores by it. Empty means
+	// none. Project rules cannot have one: a project has one rule of each type anyway.
 	Key string
 
-	// IfAbsent stores the memory only if no other one in the same place, the collection and the project, has exactly this
-	// content. Else AddMemory and AddMemories return the oldest of these as it is, with EffectUnchanged: nothing of the
-	// rest of this NewMemory is written. However many calls add one content at the same time, there is one memory. It
-	// does not go with a Key, by which PutMemory does this, nor with a rule.
+	// IfAbsent stores the memory only if no other one in the same place (collection and project) has exactly this
+	// content. Otherwise AddMemory and AddMemories return the oldest such memory unchanged, with EffectUnchanged, and
+	// ignore the other fields of this NewMemory. If several calls add the same content at the same time, one of them
+	// stores it. It cannot be combined with a Key (use PutMemory) or a rule.
 	IfAbsent bool
 
-	EventTime time.Time // when the event took place, of the years 0 to 9999; zero: not given
-	CreatedAt time.Time // when the memory was made, at most 10 minutes from now; zero: now
+	EventTime time.Time // when the event took place, in the years 0 to 9999; zero: not given
+	CreatedAt time.Time // when the memory was created, at most 10 minutes from now; zero: now
 
-	// ExpiresAt is when the memory ends: from then on no call returns, finds, lists, counts or exports it, and the worker
-	// deletes it for good, not into the trash. Zero: it stays.
+	// ExpiresAt is when the memory expires: from then on no call returns, finds, lists, counts or exports it, and the
+	// worker deletes it for good, not into the trash. Zero: never.
 	ExpiresAt time.Time
 
-	// ValidFrom and ValidUntil say when what the memory tells is true: from the first to just before the second. Zero: at
-	// any time. Searches, listings and contexts show what is valid now, or at the time AsOf; by its id and its key the
-	// memory is always found.
+	// ValidFrom and ValidUntil say when the memory is true: from the first to just before the second. Zero: no bound.
+	// Searches, listings and contexts show memories that are valid now, or at the time AsOf; a memory can always be
+	// read by its id or key.
 	ValidFrom, ValidUntil time.Time
 
-	// Supersedes is the id of a memory of the same place, the collection and the project, that this one replaces: that one
-	// is valid until this one begins, with ValidFrom or else as soon as it is stored. It stays as it is, and is valid
-	// again once this memory is deleted. The caller may change it, and it is no rule.
+	// Supersedes is the id of the memory that this one replaces, in the same place (collection and project). The old
+	// memory is valid until this one's ValidFrom, or until this one is stored. It is not changed, and is valid again if
+	// this memory is deleted. The caller must be allowed to change it, and it must not be a rule.
 	Supersedes string
 
-	// Metadata is the caller's own: anything that JSON can hold, at most 64 KiB of it. No key has a meaning to the store,
-	// whatever its name: a "state" in it is not State. A [Filter] names such a key by [Own].
+	// Metadata is the caller's own: any JSON object, at most 64 KiB. Its keys mean nothing to the store, whatever their
+	// names: a "state" in it is not State. A [Filter] names such a key by [Own].
 	Metadata map[string]any
 
-	// ShownMetadata is metadata in the form of the interface, as [Memory.ShownMetadata] returns it, for programs that pass
-	// on what an agent or a file gave: known keys set the fields above, the object "custom" holds own keys whatever their
-	// names, and other keys are own ones too.
+	// ShownMetadata is metadata in the form of the interface, as [Memory.ShownMetadata] returns it, for programs that
+	// pass on the input of an agent or a file: known keys set the fields above, the object "custom" holds own keys
+	// whatever their names, and all other keys are own keys, too.
 	ShownMetadata map[string]any
 
-	// Embedding is a vector of the caller's own, for a collection with OwnVectors.
+	// Embedding is the caller's own vector, for a collection with OwnVectors.
 	Embedding []float32
 
 	// Similar is the maximum number of near duplicates to report, 0 to 20. Zero asks for none, which is faster.
@@ -82,24 +82,24 @@ type NewMemory struct {
 // Stored is a memory as it was stored or changed.
 type Stored struct {
 	Memory
-	Indexed  bool      // found by meaning from now on; false: by its words only, until it has a vector
+	Indexed  bool      // searches find it by meaning; false: only by its words, until it has a vector
 	Similar  []Similar // earlier near duplicates, the most similar first
-	Warnings []string  // what the caller should know although the memory is stored
+	Warnings []string  // notes for the caller; the memory is stored
 
 	// ProjectCreated reports whether this call created the project.
 	ProjectCreated bool
 
-	Effect Effect // what a write by key, or with IfAbsent, did; other writes leave it empty
+	Effect Effect // the effect of a write by key, or with IfAbsent; empty for other writes
 }
 
-// Effect says what a write by key, or with IfAbsent, did.
+// Effect is the effect of a write by key, or with IfAbsent.
 type Effect string
 
 // The values of [Effect].
 const (
 	EffectAdded     Effect = "added"     // there was no memory with this key, or this content
 	EffectUpdated   Effect = "updated"   // the memory has a new revision
-	EffectUnchanged Effect = "unchanged" // the memory was like this already
+	EffectUnchanged Effect = "unchanged" // the memory was already in this state
 )
 
 // MarshalJSON returns the memory's form with indexed, similar, project_created and warnings.
@@ -157,8 +157,8 @@ type BatchOptions struct {
 // AddMemories stores many memories in one commit: either all of them or, after an error, none. The error names the
 // position of the invalid memory. A memory whose key another one has in the same place is ErrConflict.
 //
-// Other writers wait while it writes, about a tenth of a second for a thousand short memories. [Upkeep.Import] lets
-// them in between.
+// Other writers wait while it writes, about a tenth of a second for a thousand short memories. [Upkeep.Import] gives
+// them turns.
 func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
 	return hooked(ctx, s, OperationStore, "AddMemories", func(ctx context.Context, o *operation) (_ []Stored, err error) {
 		defer inGo[NewMemory](&err, "memories", "memories")
@@ -173,10 +173,11 @@ func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *
 	})
 }
 
-// PutMemory stores a memory under its key, or brings the one that has this key in the same place to the given state:
-// its content and all metadata, tags and links become what is given, and what is not given is removed; CreatedAt counts
-// for a new one only. The memory keeps its id, and its former state is a revision. If it is like this already, nothing
-// is written. However many calls put one key at the same time, there is one memory. See [Stored.Effect].
+// PutMemory stores a memory under its key, or brings the memory that has this key in the same place to the given state:
+// content, metadata, tags and links are replaced, and fields that are not set are removed. CreatedAt only counts for a
+// new memory. An existing memory keeps its id, and its previous state is kept as a revision. If it is already in the
+// given state, nothing is written. If several calls put the same key at the same time, there is one memory. See
+// [Stored.Effect].
 func (s *Store) PutMemory(ctx context.Context, m NewMemory) (Stored, error) {
 	put, err := s.PutMemories(ctx, []NewMemory{m}, nil)
 	if err != nil {
@@ -219,10 +220,10 @@ func (s *Store) putMemories(ctx context.Context, o *operation, memories []NewMem
 	return s.storeOnce(ctx, drafts, options, (*memoryWriter).put)
 }
 
-// storeOnce stores drafts of which the store may have some already: these are not embedded again.
+// storeOnce stores drafts. Those that the store already has are not embedded again.
 func (s *Store) storeOnce(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
 	write func(*memoryWriter, *kernel.Draft) (Stored, error)) ([]Stored, error) {
-	changed := false // a content that was stored is gone, so it must be embedded after all
+	changed := false // stored content is gone, so it must be embedded after all
 	noticing := func(w *memoryWriter, d *kernel.Draft) (Stored, error) {
 		stored, err := write(w, d)
 		changed = errors.Is(err, errNotStored)
@@ -261,11 +262,25 @@ func (s *Store) newDrafts(ctx context.Context, o *operation, memories []NewMemor
 	return drafts, nil
 }
 
-// fewMemories is how many one call may store in a transaction that others have begun.
-const fewMemories = 16
+// fewMemories is how many memories one call may store in a transaction shared with others; shortMemories is how many
+// bytes of them are embedded without a look at where they go.
+const fewMemories, shortMemories = 16, 16 << 10
 
-// storeDrafts stores drafts in one commit, each with write. Before anything is embedded, look, which may be nil, sees
-// each draft and the place to which it goes.
+// embedsAtOnce reports whether drafts are embedded in less time than a look at the places to which they go takes. The
+// write looks at these itself, and refuses what the look would have refused.
+func (s *Store) embedsAtOnce(drafts []kernel.Draft) bool {
+	if _, ours := s.embedder.(builtin); !ours || len(drafts) > fewMemories {
+		return false
+	}
+	size := 0
+	for i := range drafts {
+		size += len(drafts[i].Content)
+	}
+	return size <= shortMemories
+}
+
+// storeDrafts stores drafts in one commit, each with write. Before anything is embedded at a cost, look, which may be
+// nil, sees each draft and the place to which it goes.
 func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
 	look func(db.Tx, draftPlace, *kernel.Draft) error,
 	write func(*memoryWriter, *kernel.Draft) (Stored, error)) ([]Stored, error) {
@@ -276,8 +291,13 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 	if o.Progress == nil {
 		o.Progress = func(string, int, int) {}
 	}
-	if err := s.checkPlaces(ctx, drafts, look); err != nil {
+	if err := s.checkWritable(); err != nil {
 		return nil, err
+	}
+	if !s.embedsAtOnce(drafts) {
+		if err := s.checkPlaces(ctx, drafts, look); err != nil {
+			return nil, err
+		}
 	}
 	warnings, err := s.embedDrafts(ctx, drafts, o.Progress)
 	if err != nil {
@@ -324,10 +344,10 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 	return added, nil
 }
 
-// atPosition says which of several memories an error is about.
+// atPosition adds to an error the position of the memory that it is about.
 func atPosition(err error, i, n int) error { return located(err, "memories", i, n) }
 
-// newDraft checks a memory, but allows content of white space only.
+// newDraft checks a memory, but allows content that is only white space.
 func newDraft(m NewMemory) (_ kernel.Draft, err error) {
 	defer inShown[NewMemory](&err, "", m, m.ShownMetadata)
 	if m.Similar < 0 || m.Similar > 20 {
@@ -365,9 +385,6 @@ type draftPlace struct {
 // checkPlaces checks, before anything is embedded, that the collections exist, and which of them embed no texts.
 func (s *Store) checkPlaces(ctx context.Context, drafts []kernel.Draft,
 	look func(db.Tx, draftPlace, *kernel.Draft) error) error {
-	if err := s.checkWritable(); err != nil {
-		return err
-	}
 	return s.read(ctx, func(tx db.Tx, v viewer) error {
 		places := map[placeName]draftPlace{}
 		for i := range drafts {
@@ -417,8 +434,8 @@ func (s *Store) destination(tx db.Tx, v viewer, d *kernel.Draft) (at collectionP
 	return at, project, err
 }
 
-// findStored finds whether a draft has the content that the store has under its key or, with IfAbsent, at all: it need
-// not be embedded again.
+// findStored marks a draft whose content the store already has, under its key or, with IfAbsent, at all: it need not be
+// embedded again.
 func (s *Store) findStored(tx db.Tx, at draftPlace, d *kernel.Draft) error {
 	if at.row == 0 || d.Vector != nil || d.Similar > 0 || d.Key == "" && !d.IfAbsent {
 		return nil

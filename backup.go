@@ -26,7 +26,7 @@ func copied(progress Progress) func(done, total int) {
 
 // Backup writes a copy of the whole store, as it is at one moment, to a new file, while others read and write. The copy
 // is a store itself: [Open] opens it, and [Restore] copies it to a new store. It appears under its name only once it is
-// complete and durable; after an error or the end of the context nothing is left of it. It has the permissions of the
+// complete and durable; after an error or the end of the context nothing of it remains. It has the permissions of the
 // store's file.
 //
 // The path must not exist, nor the path with -wal, -shm or -journal appended: ErrConflict. A full disk is ErrFull, a

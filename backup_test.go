@@ -20,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// filesIn lists what lies in a folder.
+// filesIn lists what is in a folder.
 func filesIn(tb testing.TB, folder string) (all []string) {
 	tb.Helper()
 	entries, err := os.ReadDir(folder)

@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// oldFile makes a file as it was before what lies in a project belonged to it, and fills it.
+// oldFile makes a file as it was before what is in a project belonged to it, and fills it.
 func oldFile(t *testing.T, statements ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "old.db")
@@ -58,7 +58,7 @@ func oldFile(t *testing.T, statements ...string) string {
 
 // Olga shares a project with Will, who writes, and has shared it with Fred, who has left. All three have stored there,
 // each in collections of their own.
-func TestWhatMembersHadInAProjectBecomesTheProjects(t *testing.T) {
+func TestMembersMemoriesInAProjectBelongToTheProject(t *testing.T) {
 	path := oldFile(t,
 		`INSERT INTO user (id, uid, created_at) VALUES (1, 'olga', 0), (2, 'will', 0), (3, 'fred', 0)`,
 		`INSERT INTO profile (id, key, model, dimensions, created_at) `+
@@ -164,7 +164,7 @@ func checkOldFile(t *testing.T, s *Store) {
 	if r, err := olga.Rules(t.Context(), ProjectRef{ID: "apollo"}); err != nil || r.Do == nil || r.Do.ID != "r" {
 		t.Errorf(`the rules are %+v, %v, want no error and the do rule "r"`, r, err)
 	}
-	for _, id := range []string{"w", "f"} { // which lie in further parts of the same place
+	for _, id := range []string{"w", "f"} { // which are in further parts of the same place
 		if m, err := olga.UpdateMemory(t.Context(), id,
 			MemoryUpdate{ShownMetadata: map[string]any{"project_id": "apollo"}}); err != nil ||
 			m.Revision != map[string]int{"w": 2, "f": 1}[id] {
@@ -185,8 +185,8 @@ func checkOldFile(t *testing.T, s *Store) {
 	}
 }
 
-// A part of a project that lies with another user is found, and given to the project's owner.
-func TestACheckFindsWhatLiesWithTheWrongOwner(t *testing.T) {
+// A part of a project that is stored with another user is found, and given to the project's owner.
+func TestCheckFindsRowsOfTheWrongOwner(t *testing.T) {
 	s := openPeople(t, map[string]string{"olga": "", "will": ""})
 	olga, will := s.As(Access{User: "olga"}), s.As(Access{User: "will"})
 	mustAddProject(t, olga, NewProject{ID: "p"})

@@ -20,7 +20,7 @@ type MemoriesDeletion struct {
 	// All allows a List without any condition, which means every memory of this view. Without it that is ErrInvalid.
 	All bool
 
-	// DryRun counts, and deletes nothing.
+	// DryRun only counts.
 	DryRun bool
 
 	// Progress receives the stage "delete", counted in memories. Nil disables it.
@@ -38,27 +38,27 @@ type MemoriesUpdate struct {
 	// are not allowed here.
 	Change MemoryUpdate
 
-	// DryRun counts, and changes nothing.
+	// DryRun only counts.
 	DryRun bool
 
 	// Progress receives the stage "update", counted in memories. Nil disables it.
 	Progress Progress
 }
 
-// Bulk counts what a deletion or an update of many memories did.
+// Bulk is the result of a deletion or an update of many memories.
 type Bulk struct {
-	Selected int `json:"selected"`  // memories that fit and that this view may change
+	Selected int `json:"selected"`  // matching memories that this view may change
 	Changed  int `json:"changed"`   // deleted, or updated with a new revision; with DryRun 0
-	ReadOnly int `json:"read_only"` // memories that fit, but are shared for reading only; they are left alone
+	ReadOnly int `json:"read_only"` // matching memories that are shared read-only; they are left unchanged
 }
 
 // updatedAtOnce is how many memories one transaction updates.
 const updatedAtOnce = 200
 
-// DeleteMemories deletes all memories that match, also those that are not valid now. Each goes to the trash as an
-// entry of its own, as with
-// [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their turn: after an error
-// the counts say what was done, and a second call does the rest. Memories that no longer match are skipped.
+// DeleteMemories deletes all memories that match, also those that are not valid now. Each goes to the trash as an entry
+// of its own, as with [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their
+// turn: after an error the counts say how many were deleted, and a second call deletes the rest. Memories that no
+// longer match are skipped.
 func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (Bulk, error) {
 	if d.DryRun {
 		return s.deleteMemories(ctx, nil, d)
@@ -172,7 +172,7 @@ func (s *Store) updateMemories(ctx context.Context, o *operation, u MemoriesUpda
 	return b.done, nil
 }
 
-// inChange are the names of what Change says, which a List says, too.
+// inChange are the names of fields that both Change and List have.
 func inChange() (pairs []string) {
 	for argument, field := range fault.NamesOf(reflect.TypeFor[MemoryUpdate](), kernel.KnownKeys) {
 		pairs = append(pairs, argument, ".Change."+field.Field)
@@ -196,7 +196,7 @@ func (u *MemoryUpdate) patchOfMany() (attributesPatch, error) {
 	return patch, err
 }
 
-// bulk goes through the memories that fit a list when it begins.
+// bulk goes through the memories that match a list when it begins.
 type bulk struct {
 	store    *Store
 	list     List
@@ -207,7 +207,7 @@ type bulk struct {
 	done     Bulk
 }
 
-// begin finds the memories; for a dry run it leaves none to be done.
+// begin finds the memories; for a dry run it leaves none to process.
 func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
 	l := b.list
 	if !all && len(l.Collections) == 0 && l.ProjectID == "" && l.ProjectName == "" && len(l.Tags) == 0 &&
@@ -249,7 +249,7 @@ func (b *bulk) begin(ctx context.Context, all, dryRun bool) error {
 	return nil
 }
 
-// describe notes in an operation with hooks which memories it is about.
+// describe notes the memories in an operation with hooks.
 func (b *bulk) describe(ctx context.Context, o *operation, project ProjectRef) error {
 	if o == nil {
 		return nil
@@ -270,8 +270,8 @@ func (b *bulk) describe(ctx context.Context, o *operation, project ProjectRef) e
 	return nil
 }
 
-// next processes one batch in a commit, and reports whether it was the last. fn gets those that still fit,
-// and returns how many of the first of them it did, and how many it changed.
+// next processes one batch in a commit, and reports whether it was the last. fn gets those that still match. It returns
+// how many of them it processed, from the first on, and how many it changed.
 func (b *bulk) next(ctx context.Context, most int,
 	fn func(tx db.Tx, v viewer, found []storedMemory) (did, changed int, err error)) (bool, error) {
 	if len(b.rows) == 0 {
@@ -305,7 +305,7 @@ func (b *bulk) next(ctx context.Context, most int,
 	return len(b.rows) == 0, nil
 }
 
-// fitting returns those of some memories that still fit and may be changed, in their order.
+// fitting returns the memories that still match and may be changed, in their order.
 func (b *bulk) fitting(tx db.Tx, v viewer, some []int64) ([]storedMemory, error) {
 	l := b.list
 	sel, err := b.store.selection(tx, v, Query{Collections: l.Collections, ProjectID: l.ProjectID,

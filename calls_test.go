@@ -322,7 +322,7 @@ func writes(method string) bool {
 	return slices.ContainsFunc(writers, func(verb string) bool { return strings.HasPrefix(method, verb) })
 }
 
-func TestEveryMethodOfAFileThatIsForReadingOnlyReadsOrRefuses(t *testing.T) {
+func TestReadOnlyStoresReadOrRefuse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settled.db")
 	st := settle(t, openWords(t, path, Options{}))
 	before := rowsOf(t, st.Store)
@@ -339,7 +339,7 @@ func TestEveryMethodOfAFileThatIsForReadingOnlyReadsOrRefuses(t *testing.T) {
 }
 
 // Where nothing is in the way, the calls of these tests work: each is refused for the one reason that a test is about.
-func TestEveryMethodWorksWithArgumentsThatAreRight(t *testing.T) {
+func TestEveryMethodAcceptsValidArguments(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "settled.db")
 	st := settle(t, openWords(t, path, Options{}))
 	backup := filepath.Join(t.TempDir(), "copy.db")

@@ -14,14 +14,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
-// CheckOptions change how [Upkeep.Check] works. Nil means the zero value: it looks, and changes nothing.
+// CheckOptions change how [Upkeep.Check] works. Nil means the zero value: a check that changes nothing.
 type CheckOptions struct {
 	// Repair rebuilds derived data (counts, full text, passages, vectors, indexes of the file) from intact data, and
 	// deletes rows that belong to nothing. It deletes no memory and no file.
 	Repair bool
 
-	// Accept takes damaged, lost or never verified data, as it is, for what was stored: from then on it counts as intact.
-	// Read the report first, and repair what can be repaired. With Repair only.
+	// Accept accepts damaged, lost and unverified data in its present state: from then on it counts as intact. Read the
+	// report first, and repair what can be repaired. Only with Repair.
 	Accept bool
 
 	// Progress receives the stages "file", "references", "hashes", "memories", "full text", "files" and, with Repair,
@@ -31,7 +31,7 @@ type CheckOptions struct {
 
 // CheckReport is what [Upkeep.Check] found.
 type CheckReport struct {
-	// nothing is wrong, or no longer: every finding is repaired, and all data is verified
+	// nothing is wrong: there are no findings, or all are repaired, and all data is verified
 	OK       bool           `json:"ok"`
 	Findings []Finding      `json:"findings"` // the first 1,000; never nil
 	Total    int            `json:"total"`    // how many there are
@@ -68,7 +68,7 @@ type DamagedRow struct {
 	Lost bool   `json:"lost"` // it is missing
 }
 
-// Check examines the whole store as it is at one moment: SQLite finds the file sound, references lead somewhere, values
+// Check examines the whole store as it is at one moment: the file is sound for SQLite, references have targets, values
 // are valid, passages, vectors and full text match the contents, counts are right, and files have the bytes that were
 // stored. Problems are in the report and are not an error; an error means that the check could not finish. A store
 // opened with ReadOnly is checked without changing its file.
@@ -162,10 +162,10 @@ type RecoveredTable struct {
 // anywhere in the file, and leaves out rows that the file marks as deleted. The file itself does not change; no program
 // may write to it meanwhile, and this one must not have it open.
 //
-// Rows that were not read as stored never count as verified: the report lists them, and [Upkeep.Check] of the new store
-// reports them until they are deleted or accepted. Lost memories are restored to their newest past version, if there is
-// one. Passages, full text and vectors are made again, except for the caller's own vectors. Sessions and codes are left
-// out: people sign in again.
+// Rows that differ from what was stored never count as verified: the report lists them, and [Upkeep.Check] of the new
+// store reports them until they are deleted or accepted. Lost memories are restored to their newest past version, if
+// there is one. Passages, full text and vectors are rebuilt, except the caller's own vectors. Sessions and codes are
+// left out: people sign in again.
 //
 // If the path out exists, the error is ErrConflict. A file without any part of a store is ErrForeign, one of a newer
 // version ErrNewer.

@@ -523,7 +523,7 @@ func TestCheckEndsWithItsContextAndItsStore(t *testing.T) {
 }
 
 // The schema refuses what connects two namespaces. What got in all the same, by another program, is found and ended.
-func TestCheckEndsWhatUsersOfTwoNamespacesShare(t *testing.T) {
+func TestCheckRemovesSharesBetweenNamespaces(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "apart.db"), Options{})
 	for _, access := range []Access{{User: "anna"}, {User: "anna", Namespace: "crm"}, {User: "ben"}} {
 		mustAdd(t, s.As(access), NewMemory{Content: "in the project", ProjectID: "p"})

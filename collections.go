@@ -184,7 +184,7 @@ func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, 
 			c.Embedder, c.VectorSize = OwnVectors, int(*own)
 		}
 		if c.Owner != s.access.User {
-			c.Description = "" // what an owner notes about a collection is not shared with a project
+			c.Description = "" // an owner's description of a collection is not shared with a project
 		}
 		c.CreatedAt, c.UpdatedAt = kernel.ToTime(created), kernel.ToTime(updated)
 		all = append(all, c)
@@ -368,7 +368,7 @@ func renameCollection(tx db.Tx, v viewer, row int64, before, after string) error
 // DeleteOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means
 // the zero value.
 type DeleteOptions struct {
-	// WithMemories deletes what it holds, too: the memories in it, no matter who stored them, and with a user their
+	// WithMemories deletes the contents, too: the memories, whichever user stored them, and with a user their
 	// collections, projects and files. Without it, deleting one that is not empty fails with ErrConflict.
 	WithMemories bool
 
@@ -502,8 +502,8 @@ func (w *memoryWriter) placeIn(collection string, project int64) (*kernel.Place,
 	return w.Partition(at.row, project)
 }
 
-// projectOwner returns the row of the user who owns what lies in a project (0: outside any), and whose quota it counts
-// towards.
+// projectOwner returns the row of the user who owns the contents of a project (0: outside any), and whose quota they
+// count towards.
 func projectOwner(tx db.Tx, v viewer, project int64) (owner int64, err error) {
 	if project == 0 {
 		return v.User, nil

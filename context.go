@@ -284,7 +284,7 @@ func (r *contextReader) warn(format string, args ...any) {
 	r.found.Warnings = append(r.found.Warnings, fmt.Sprintf(format, args...))
 }
 
-// inProject reports whether a place lies in the query's project.
+// inProject reports whether a place is in the query's project.
 func (r *contextReader) inProject(p standing.Place) bool {
 	return r.project != nil && p.Project == r.project.Row
 }

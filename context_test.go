@@ -178,7 +178,7 @@ func TestBudgetsBoundContextsOfAnyMemories(t *testing.T) {
 	}
 }
 
-func TestBudgetsThatCannotBeKeptAreAWarning(t *testing.T) {
+func TestExceededBudgetsGiveAWarning(t *testing.T) {
 	c := Context{Identity: &ContextMemory{Memory: Memory{ID: "i", Content: strings.Repeat("x", 5000)}},
 		Warnings: []string{strings.Repeat("w", 4000)}}
 	c.fit(500)
@@ -243,7 +243,7 @@ func TestMainMemoriesAndModulesBringTheirFiles(t *testing.T) {
 	}
 }
 
-func TestTodosThatCannotBeReadAreAWarning(t *testing.T) {
+func TestUnreadableTodosGiveAWarning(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "todo.db"), Options{})
 	m := mustAdd(t, s, NewMemory{Content: "## Constitution\n\n## Spec\n\n## Plan\n\n## Tasks\n\n- [ ] T1 " +
 		"engine\n\n## Gaps\n", EventType: EventProjectRule, RuleType: RuleTodo, ProjectID: "p"})

@@ -25,15 +25,15 @@ const (
 	turnsAtOnce = 256 // turns or conversations that a transaction of an iteration reads
 )
 
-// Conversation is a handle of a conversation, which [Store.Conversation] makes. It holds nothing but names: a
-// conversation exists while it has turns. It is safe for concurrent use.
+// Conversation is a handle to a conversation, returned by [Store.Conversation]. It only holds names: a conversation
+// exists while it has turns. It is safe for concurrent use.
 //
 // Each turn is a memory: searches find it, it has revisions, files and links, and it is shared, exported and deleted
 // like any other. In the metadata of that memory are conversation_id (the conversation's key), role, speaker and
 // tool_calls. Memories stored otherwise with a conversation_id in the same place are turns of the conversation, too.
 //
-// Turns are in the order of their times, and no two appended turns have the same time: [Conversation.Append] says how
-// that is ensured. So a time is a position, which an update, a restore from the trash, an export and an import keep.
+// Turns are ordered by time, and no two appended turns have the same time; see [Conversation.Append]. So a time is a
+// position, which an update, a restore from the trash, an export and an import keep.
 type Conversation struct {
 	store *Store
 	key   string
@@ -57,7 +57,7 @@ type ConversationInfo struct {
 	Owner       string    `json:"owner"`               // user id of its collection's owner
 	SharedBy    string    `json:"shared_by,omitempty"` // as in [Memory]
 	Begins      string    `json:"begins"`              // the beginning of the turn that was stored first
-	Turns       int       `json:"turns"`               // how many it has
+	Turns       int       `json:"turns"`               // number of turns
 	FirstAt     time.Time `json:"first_at"`            // the time of its first turn
 	LastAt      time.Time `json:"last_at"`             // the time of its last turn
 }
@@ -72,9 +72,9 @@ type ConversationList struct {
 	Offset int // conversations to skip before them
 }
 
-// Conversation returns a handle of the conversation with a key: any text of at most 512 bytes that is not blank. It
-// reads and stores nothing. Give at most one place; without one it is the collection ConversationCollection outside of
-// any project. An invalid key or place makes every method return an error.
+// Conversation returns a handle to the conversation with a key: any text of at most 512 bytes that is not blank. It
+// reads and stores nothing. Give at most one place; without one it is the collection ConversationCollection outside any
+// project. An invalid key or place makes every method return an error.
 func (s *Store) Conversation(key string, in ...ConversationPlace) *Conversation {
 	c := &Conversation{store: s, key: key}
 	defer inGo[ConversationPlace](&c.err, "key", "key", "in", "in")
@@ -137,8 +137,8 @@ func (c *Conversation) read(ctx context.Context, fn func(tx db.Tx, v viewer, at 
 	})
 }
 
-// Info returns how many turns the conversation has, and when. Of one that does not exist, or that this view may not
-// see, it returns its key with zero turns.
+// Info returns the number and times of the conversation's turns. For one that does not exist, or that this view may not
+// see, it returns the key with zero turns.
 func (c *Conversation) Info(ctx context.Context) (info ConversationInfo, err error) {
 	defer inGo[ConversationPlace](&err)
 	err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
@@ -158,8 +158,8 @@ func (c *Conversation) Info(ctx context.Context) (info ConversationInfo, err err
 
 // Clear deletes all turns that the conversation has when it begins, and returns how many. They go to the trash, each as
 // an entry that can be restored; with ForGood they are erased, which only the owner of their place may do. WithMemories
-// has no meaning here. It deletes up to a thousand in one commit, so that other writers get their turn: after an error
-// some may be gone, and a second call does the rest.
+// is ignored. It deletes up to a thousand in one commit, so that other writers get their turn: after an error some may
+// be gone, and a second call deletes the rest.
 func (c *Conversation) Clear(ctx context.Context, options *DeleteOptions) (deleted int, err error) {
 	if c.err != nil {
 		return 0, c.err
@@ -245,10 +245,10 @@ func (c *Conversation) clear(tx db.Tx, v viewer, at kernel.Conversation, p trash
 	return len(found), len(rows) < p.Rows, nil
 }
 
-// Conversations iterates over the visible conversations of a collection, those with the latest turns first: one's own,
-// and those in one's projects. It finds them when it begins, with their counts and times, and holds no lock and no
-// transaction while the caller works; conversations that are gone when their turn comes are skipped. With Limit and
-// Offset it returns a page. The sequence ends after the first error.
+// Conversations iterates over the visible conversations of a collection, those with the latest turns first: the
+// caller's own, and those in the caller's projects. It finds them when it begins, with their counts and times, and
+// holds no lock and no transaction while the caller works; conversations that are gone when their turn comes are
+// skipped. With Limit and Offset it returns a page. The sequence ends after the first error.
 func (s *Store) Conversations(ctx context.Context, l ConversationList) iter.Seq2[ConversationInfo, error] {
 	return func(yield func(ConversationInfo, error) bool) {
 		heads, err := s.listConversations(ctx, l)

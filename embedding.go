@@ -21,7 +21,7 @@ type Purpose int
 
 // The values of [Purpose].
 const (
-	ForDocument Purpose = iota // a text that is stored
+	ForDocument Purpose = iota // a stored text
 	ForQuery                   // a text that is searched for
 )
 
@@ -129,7 +129,7 @@ func guard(e Embedder) (guarded guardedEmbedder, err error) {
 	return g, nil
 }
 
-// isNil reports whether an interface holds nothing, or a nil pointer, function, map, slice or channel.
+// isNil reports whether an interface is nil or holds a nil pointer, function, map, slice or channel.
 func isNil(value any) bool {
 	v := reflect.ValueOf(value)
 	switch v.Kind() {
@@ -169,7 +169,7 @@ func (s *shared) embedsLater(ctx context.Context) bool {
 	return !ours && s.db.InTransaction(ctx)
 }
 
-// wake has the worker embed what waits for it: now, or once the context's transaction is done.
+// wake makes the worker embed pending texts: now, or once the context's transaction is done.
 func (s *shared) wake(ctx context.Context) {
 	s.db.AtEnd(ctx, func(undone error) {
 		if undone == nil {
@@ -247,6 +247,10 @@ type EmbeddingStatus struct {
 	Pending    int    `json:"pending"`  // passages that wait to be embedded
 	Changing   bool   `json:"changing"` // the store is changing to this model; searches use words only until it is done
 
+	// FileModel is the model of the file's vectors when another program chose it, because of [Options.KeepModel] or since
+	// the store was opened. Searches use words only then. It is empty when the file has Model or is changing to it.
+	FileModel string `json:"file_model,omitempty"`
+
 	// Progress of a model change: Changed of Memories have been embedded again. Both count the memories that are visible
 	// through the view and whose vectors the store makes. Changed only grows until the change is done, and is Memories
 	// then. From is the previous model; empty when the store is not changing.
@@ -277,20 +281,12 @@ func (h *Upkeep) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
 func (s *Store) embeddingStatus(tx db.Tx, partitions string, e *EmbeddingStatus) error {
 	p, err := s.vectors.Progress(tx, partitions)
 	*e = EmbeddingStatus{Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(), Passages: p.Passages,
-		Pending: p.Pending, Changing: p.Changing, Memories: p.Memories, Changed: p.Changed, From: p.From}
+		Pending: p.Pending, Changing: p.Changing, FileModel: p.Other, Memories: p.Memories, Changed: p.Changed,
+		From: p.From}
 	if s.operator {
 		e.LastError = s.worker.LastError()
 	}
 	return err
-}
-
-// superseded reports whether another process has changed the store to another model since this one opened it.
-func (s *Store) superseded(ctx context.Context) (superseded bool, err error) {
-	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
-		superseded, err = s.vectors.Superseded(tx)
-		return err
-	})
-	return superseded, err
 }
 
 // WaitEmbedded waits until every passage visible through this view has its vector, and the store has changed to its
@@ -304,16 +300,11 @@ func (h *Upkeep) WaitEmbedded(ctx context.Context) error {
 	s.worker.Wake()
 	for {
 		e, err := h.EmbeddingStatus(ctx)
-		if err != nil || e.Pending == 0 && !e.Changing {
+		if err != nil || e.Pending == 0 && !e.Changing && e.FileModel == "" {
 			return err
 		}
-		if superseded, err := s.superseded(ctx); err != nil || superseded {
-			if err == nil {
-				err = newError(KindConflict, "",
-					"another process has changed the store to another embedding model than %s; close and open the store to change "+
-						"it back", show(e.Model))
-			}
-			return err
+		if e.FileModel != "" && !s.db.ReadOnly() {
+			return wrap(s.vectors.ErrOther(e.FileModel))
 		}
 		if s.db.ReadOnly() {
 			return newError(KindReadOnly, "",

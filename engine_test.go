@@ -159,7 +159,7 @@ func TestEveryMethodDoesTheSameWhereTheEngineRunsItsWritesAgain(t *testing.T) {
 	}
 }
 
-func TestAnEngineThatCannotBeReachedOrLacksSomethingSaysSo(t *testing.T) {
+func TestUnavailableAndUnsupportedEngineErrors(t *testing.T) {
 	for class, want := range map[error]*Error{db.ErrUnavailable: ErrBusy, db.ErrUnsupported: ErrInvalid,
 		db.ErrInterrupted: ErrBusy, db.ErrOutcomeUnknown: ErrOutcomeUnknown} {
 		if err := wrap(fmt.Errorf("engine: %w", class)); !errors.Is(err, want) || strings.Contains(err.Error(), "engine:") {
@@ -197,7 +197,7 @@ func (tx failingTx) Query(query string, args ...any) (db.Rows, error) {
 	return tx.Tx.Query(query, args...)
 }
 
-func TestACheckThatCannotAskTheDatabaseFindsNoDamage(t *testing.T) {
+func TestAnUnreachableDatabaseIsNotDamage(t *testing.T) {
 	for _, class := range []error{db.ErrUnavailable, db.ErrTxDone, db.ErrUnsupported, db.ErrInterrupted, db.ErrBusy,
 		db.ErrIO, context.Canceled, context.DeadlineExceeded} {
 		s := openThrough(t, filepath.Join(t.TempDir(), "m.db"), func(engine db.DB) db.DB { return failing{engine, class} })
@@ -246,7 +246,7 @@ func (tx readingTx) Each(fn func(db.Rows) error, query string, args ...any) erro
 	return tx.Tx.Each(func(r db.Rows) error { n++; return fn(r) }, query, args...)
 }
 
-func TestNoResultThatGrowsWithTheStoreIsReadWhole(t *testing.T) {
+func TestGrowingResultsAreStreamed(t *testing.T) {
 	const memories, most = 600, 500
 	counted := reading{most: new(atomic.Int64), of: new(atomic.Pointer[string])}
 	s := openThrough(t, filepath.Join(t.TempDir(), "a.db"), func(engine db.DB) db.DB {
@@ -307,7 +307,7 @@ func (d countingReads) Read(ctx context.Context, fn func(db.Tx) error) error {
 	return d.DB.Read(ctx, fn)
 }
 
-func TestWhatIsStoredOnceIsLookedForInOneRead(t *testing.T) {
+func TestIfAbsentLooksUpContentInOneRead(t *testing.T) {
 	var reads int
 	s := openThrough(t, filepath.Join(t.TempDir(), "reads.db"), func(engine db.DB) db.DB {
 		return countingReads{engine, &reads}

@@ -19,7 +19,7 @@ type Kind = fault.Kind
 const (
 	KindInvalid         = fault.KindInvalid         // an argument is wrong; the message names it, its value and the fix
 	KindNotFound        = fault.KindNotFound        // it does not exist, or is not visible through this view
-	KindUnauthenticated = fault.KindUnauthenticated // who is calling could not be established
+	KindUnauthenticated = fault.KindUnauthenticated // the caller could not be authenticated
 	KindForbidden       = fault.KindForbidden       // visible, but this view may not do that to it
 	KindConflict        = fault.KindConflict        // it exists already, or another caller changed it first
 	KindTooLarge        = fault.KindTooLarge        // past a limit; the message names the limit
@@ -38,13 +38,13 @@ const (
 // or take it apart with errors.As. Its fields:
 //
 //	Kind     Kind
-//	Argument string // the argument at fault, as the interface of the tools spells it; "" for none
-//	Field    string // what it is in Go: a field, such as NewMemory.Content, or a parameter; "" for none
+//	Argument string // the argument at fault, by its name in the tools' interface; "" for none
+//	Field    string // its name in Go: a field, such as NewMemory.Content, or a parameter; "" for none
 //	Message  string // a lower-case sentence: what was wrong, with which value, and what would be right
 //	Err      error  // the cause, if any
 //
 // The text of the error names fields and parameters of this package: NewMemory.Content is empty. Message is the same
-// sentence with the names of arguments, for those who pass on calls of tools: content is empty.
+// sentence with the names of arguments, for programs that pass on tool calls: content is empty.
 type Error = fault.Error
 
 // One value for each kind: errors.Is(err, souvenir.ErrNotFound).
@@ -198,10 +198,11 @@ func asDescription(message string) string {
 	}, strings.ReplaceAll(message, "…", "..."))
 }
 
-// inGo gives an error of a method the names of Go: of the fields of its parameter struct (struct{} for none) and of its
-// parameters, in pairs of an argument and a parameter. Errors of the callers' own functions stay as they are.
+// inGo gives an error of a method the names of Go: those of the fields of its parameter struct (struct{} for none), and
+// those of its parameters, as pairs of an argument and a parameter. Errors of the caller's own functions stay
+// unchanged.
 func inGo[Parameters any](err *error, pairs ...string) {
-	if known, ok := (*err).(*Error); ok { //nolint:errorlint // what wraps an error words its own message
+	if known, ok := (*err).(*Error); ok { //nolint:errorlint // an error that wraps another has its own message
 		*err = fault.In(known, reflect.TypeFor[Parameters](), pairs...)
 	}
 }
@@ -211,7 +212,7 @@ func asGo[Parameters any](e *Error, pairs ...string) error {
 	return fault.In(e, reflect.TypeFor[Parameters](), pairs...)
 }
 
-// inShown gives an error about what shown metadata says, where no field beside it says it, the name of the key there.
+// inShown gives an error about a value in ShownMetadata the name of its key there, unless a field sets the same value.
 // The memory or update is at a path in the parameter struct.
 func inShown[Parameters, Given any](err *error, path string, given Given, shown map[string]any) {
 	if *err == nil || len(shown) == 0 {
@@ -230,11 +231,50 @@ func inShown[Parameters, Given any](err *error, path string, given Given, shown 
 	inGo[Parameters](err, pairs...)
 }
 
-// located says which of the n elements of a list an error is about.
+// located adds to an error the element of the list, out of n, that it is about.
 func located(err error, list string, i, n int) error {
 	var known *Error
 	if n > 1 && errors.As(err, &known) {
 		return fault.At(known, fmt.Sprintf("%s[%d]", list, i))
 	}
 	return err
+}
+
+// Outcome says how a call ended: OutcomeOK, or the kind of its error with underscores, such as not_found.
+type Outcome string
+
+// The values of [Outcome] besides the kinds of errors.
+const (
+	OutcomeOK        Outcome = "ok"
+	OutcomeCancelled Outcome = "cancelled" // the caller went away, or its deadline passed
+	OutcomeError     Outcome = "error"     // in an [ActivityQuery]: every outcome but OutcomeOK
+)
+
+// OutcomeOf returns the outcome of a call that returned an error; nil is OutcomeOK.
+func OutcomeOf(err error) Outcome {
+	var known *Error
+	switch {
+	case err == nil:
+		return OutcomeOK
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return OutcomeCancelled
+	case errors.As(err, &known):
+		return outcomeOfKind(known.Kind)
+	}
+	return outcomeOfKind(KindInternal)
+}
+
+func outcomeOfKind(kind Kind) Outcome {
+	return Outcome(strings.NewReplacer(" ", "_", "-", "_").Replace(string(kind)))
+}
+
+// Outcomes returns every outcome that a call can have.
+func Outcomes() []Outcome {
+	all := []Outcome{OutcomeOK, OutcomeCancelled}
+	for _, kind := range []Kind{KindInvalid, KindNotFound, KindUnauthenticated, KindForbidden, KindConflict, KindTooLarge,
+		KindReadOnly, KindClosed,
+		KindBusy, KindFull, KindForeign, KindNewer, KindCorrupt, KindOutcomeUnknown, KindInternal} {
+		all = append(all, outcomeOfKind(kind))
+	}
+	return all
 }

@@ -254,7 +254,7 @@ func ExampleStore_Transaction() {
 	// On Fridays there is fish.
 }
 
-// What is deleted lies in the trash for a time, 30 days unless Options say otherwise.
+// What is deleted is in the trash for a time, 30 days unless Options say otherwise.
 func ExampleTrash_Restore() {
 	ctx := context.Background()
 	store := open()

@@ -308,7 +308,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"oauth_code":  madeAgain, "session": left, "invitation": left, "project_invitation": left,
 		"declined_invitation": left, "activity": left, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain,
 		"change": madeAgain, "turn": madeAgain, "memory_own": madeAgain,
-		"row_hash": madeAgain, "trash": left, "trash_item": left, "trash_link": left,
+		"row_hash": madeAgain, "trash": left, "trash_item": left, "trash_link": left, "shared_state": left,
 	}
 	s := openCopy(t)
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {

@@ -67,7 +67,7 @@ func changed(file []byte, at int, number uint32) []byte {
 	return file
 }
 
-func TestOpenRefusesWhatIsNoStoreAndLeavesItAsItIs(t *testing.T) {
+func TestOpenRefusesForeignFilesUnchanged(t *testing.T) {
 	const userVersion, application = 60, 68 // offsets in SQLite's header
 	store := storeFile(t)
 	garbled := bytes.Clone(store)
@@ -143,7 +143,7 @@ func onlyFile(t *testing.T, path string) {
 	}
 }
 
-func TestOpenOfWhatIsNoFile(t *testing.T) {
+func TestOpenRefusesPathsWithoutAFile(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "file")
 	writeFile(t, file, []byte("text"))

@@ -20,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// How file contents are stored and removed. They lie in chunks; one transaction writes several of them, so that a large
+// How file contents are stored and removed. They are in chunks; one transaction writes several of them, so that a large
 // file neither needs memory nor blocks other writers. A file that needs more than one transaction is in the state
 // "arriving" until the last; one that is deleted for good is "leaving" until its last chunk is gone. Only "stored"
 // files are visible, and purgeFiles removes files that a crash left behind. A "trashed" file can be restored.
@@ -37,7 +37,7 @@ type NewFile struct {
 	Category    string // at most 64 characters
 	Tags        []string
 
-	// MemoryID links the file to a memory, and the file then lies in that memory's project. The caller must be allowed to
+	// MemoryID links the file to a memory, and the file then is in that memory's project. The caller must be allowed to
 	// change the memory.
 	MemoryID string
 

@@ -20,7 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// File is a document kept beside the memories: its contents lie in the store, too, and [Store.OpenFile] reads them. A
+// File is a document kept beside the memories: its contents are in the store, too, and [Store.OpenFile] reads them. A
 // file in a project belongs to the project: only its members see it. Any other file is visible to its owner only.
 type File struct {
 	ID string `json:"id"` // UUID
@@ -34,7 +34,7 @@ type File struct {
 	Tags        []string `json:"tags"` // in the order given
 	Category    string   `json:"category"`
 	Owner       string   `json:"owner"` // user id of the user who stored it; for a file in a project, the project's owner
-	// the project it lies in: its memory's, or its own while it has no memory; empty: none
+	// the project it is in: its memory's, or its own while it has no memory; empty: none
 	ProjectID string    `json:"project_id"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
@@ -96,7 +96,7 @@ func (s *Store) GetFile(ctx context.Context, id string) (_ File, err error) {
 // memory or project that is not visible has no files.
 type FileList struct {
 	MemoryID    string   // only files linked to this memory
-	ProjectID   string   // only files that lie in this project
+	ProjectID   string   // only files that are in this project
 	ProjectName string   // the same by name
 	Category    string   // only files of this category
 	Tags        []string // files with any of these tags
@@ -310,7 +310,7 @@ type FileUpdate struct {
 	Category    *string  // the new category
 	Tags        []string // the new tags; nil keeps the current ones, a non-nil empty slice removes them
 
-	// MemoryID links the file to this memory instead of the current one; the file then lies in its project. Empty unlinks
+	// MemoryID links the file to this memory instead of the current one; the file then is in its project. Empty unlinks
 	// the file, which stays in that project. Nil keeps the link.
 	MemoryID *string
 
@@ -400,7 +400,7 @@ func (u *FileUpdate) check() error {
 
 // linkedAndPlaced refuses a file with both a memory to link to and a project of its own.
 func linkedAndPlaced() error {
-	return invalid("project_id", "{memory_id} and a project are both given; a file that is linked to a memory lies in "+
+	return invalid("project_id", "{memory_id} and a project are both given; a file that is linked to a memory is in "+
 		"the memory's project, so name one of the two")
 }
 
@@ -435,7 +435,7 @@ func (s *Store) relink(tx db.Tx, v *viewer, u FileUpdate, before storedFile, aft
 	if u.Project != nil {
 		if after.memory != 0 {
 			return invalid("project_id",
-				"file %s is linked to a memory and lies in its project; move the memory, or unlink the file", show(before.ID))
+				"file %s is linked to a memory and is in its project; move the memory, or unlink the file", show(before.ID))
 		}
 		var err error
 		if after.project, err = s.projectForFile(tx, v, u.Project.ID, u.Project.Name); err != nil {
@@ -476,7 +476,7 @@ type storedFile struct {
 	File
 	row      int64
 	memory   int64 // 0 for none
-	project  int64 // it lies in; 0 for none
+	project  int64 // it is in; 0 for none
 	writable bool  // the caller may change it
 }
 

@@ -120,7 +120,7 @@ func TestMemoryThatIsDeletedWhileItsFileArrives(t *testing.T) {
 }
 
 // What cannot be removed at once is said, and left to purgeFiles.
-func TestRowsOfFilesThatAreDamaged(t *testing.T) {
+func TestDamagedFileRows(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	m := mustAdd(t, s, NewMemory{Content: "x"})
 	f := mustAddFile(t, s, NewFile{MemoryID: m.ID}, "content")
@@ -144,7 +144,7 @@ func TestRowsOfFilesThatAreDamaged(t *testing.T) {
 }
 
 // When the bytes cannot be removed, the file is gone all the same, and they are removed later.
-func TestBytesThatCannotBeRemovedAreLeftToPurge(t *testing.T) {
+func TestPurgeRemovesLeftoverFileBytes(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	f := mustAddFile(t, s, NewFile{}, strings.Repeat("x", (kernel.DeleteBatch+3)*kernel.ChunkSize))
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {

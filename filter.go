@@ -21,7 +21,7 @@ const (
 	EventCase         = "case"         // the same for a case in progress
 )
 
-// The states that mean something to the store. They are compared without regard to case; no state means active.
+// The states with a meaning to the store. They are compared without regard to case; no state means active.
 const (
 	StateActive    = "active"
 	StateCompleted = "completed"
@@ -52,8 +52,8 @@ type Condition struct {
 	AtLeast, MoreThan, AtMost, LessThan any
 }
 
-// Own returns the key by which a [Filter] names a key of the caller's own metadata, whatever that is called: "custom."
-// and its name.
+// Own returns the key by which a [Filter] names a key of the caller's own metadata, whatever its name: "custom." and
+// the name.
 func Own(key string) string { return filter.OwnPrefix + key }
 
 // In matches a key that equals any of the values.
@@ -94,7 +94,7 @@ type selection struct {
 	retrieval.Selection
 	warnings []string
 	hidden   map[int64]bool // rows in the partitions that are not live
-	rows     **index.RowSet // those that match the condition, once they are read; for the searches of a batch
+	rows     **index.RowSet // rows that match the condition, once they are read; for the searches of a batch
 }
 
 // live limits a selection to memories that have not expired and that are valid now, or were at the time of the query.
@@ -115,7 +115,7 @@ func (sel *selection) live(tx db.Tx, v viewer, q Query) error {
 	return nil
 }
 
-// add adds a partition without some of its memories, unless none is left.
+// add adds a partition, except some of its memories, unless none is left.
 func (sel *selection) add(p retrieval.Partition, hidden []int64) {
 	if p.Memories -= len(hidden); p.Memories <= 0 {
 		return
@@ -246,8 +246,7 @@ func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
 // fewRows is how many memories a condition on own metadata may select to be read first.
 const fewRows = 256
 
-// join makes one condition of several. If one of them selects few memories by an index, the others are tested in these
-// instead of being looked up for all.
+// join combines conditions. If one of them selects few memories by an index, the others are tested only on these.
 func (sel *selection) join(tx db.Tx, parts []filter.Part) error {
 	first, indexed := -1, 0
 	for _, p := range parts {

@@ -252,7 +252,7 @@ func number(v any) (*big.Float, bool) {
 	return nil, false
 }
 
-func TestFiltersFindWhatAPlainReadingOfThemFinds(t *testing.T) {
+func TestFiltersAgreeWithANaiveImplementation(t *testing.T) {
 	s, all := filterStore(t)
 	random := rand.New(rand.NewPCG(7, 11))
 	pick := func(list ...any) any { return list[random.IntN(len(list))] }

@@ -141,7 +141,7 @@ func jsonNames(value any, fn func(name string)) {
 	}
 }
 
-func TestWhatMethodsReturnHasOneJSONForm(t *testing.T) {
+func TestResultsHaveOneJSONForm(t *testing.T) {
 	types := resultTypes()
 	for _, name := range slices.Sorted(maps.Keys(types)) {
 		if name == "FileReader" {
@@ -223,7 +223,7 @@ func drawMemory(t *rapid.T) Memory {
 	}
 }
 
-func TestMemoriesReadBackWhatTheyWrite(t *testing.T) {
+func TestMemoriesRoundTripThroughJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMemory(t)
 		encoded, err := json.Marshal(m)
@@ -256,7 +256,7 @@ func TestMemoriesReadBackWhatTheyWrite(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoMemoryIsNotRead(t *testing.T) {
+func TestInvalidMemoryJSONIsRefused(t *testing.T) {
 	for _, given := range []string{`[]`, `{"metadata":[]}`, `{"created_at":"yesterday"}`, `{"id":7}`,
 		`{"revision":"one"}`} {
 		m := Memory{ID: "before"}

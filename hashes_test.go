@@ -65,7 +65,7 @@ func TestEveryTableHasHashesOrIsKnownToHaveNone(t *testing.T) {
 		"row_hash": "the hashes", "file_chunk": "has a SHA-256 of its own", "session": "ends soon", "oauth_code": "ends soon",
 		"oauth_token":        "ends soon",
 		"project_invitation": "ends soon", "declined_invitation": "ends soon",
-		"activity": "a log",
+		"activity": "a log", "shared_state": "ends soon",
 	}
 	s := openWords(t, "", Options{})
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {
@@ -172,7 +172,7 @@ func TestAChangeInAnyColumnIsFound(t *testing.T) {
 	}
 }
 
-func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
+func TestFlippedBytesAreNamedAndNeverRepairedAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "flipped.db")
 	s := openWords(t, path, Options{})
 	m := mustAdd(t, s, NewMemory{Content: "The deploy window is Tuesday 14:00 UTC.", Tags: []string{"window"}})
@@ -227,7 +227,7 @@ func TestAFlippedByteIsNamedAndNoRepairCallsItSound(t *testing.T) {
 	}
 }
 
-func TestRowsThatAreLostAreNamedAndWhatHangsOnThemStays(t *testing.T) {
+func TestLostRowsAreNamedAndTheirDependentsStay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lost.db")
 	s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1")})
 	if err != nil {
@@ -250,7 +250,7 @@ func TestRowsThatAreLostAreNamedAndWhatHangsOnThemStays(t *testing.T) {
 		revisions != 2 {
 		t.Errorf("of memory %s %d former states are left, want 2: %v", id, revisions, err)
 	}
-	for range 2 { // what hangs on it is deleted once it is accepted that it is gone
+	for range 2 { // its dependents are deleted once the loss is accepted
 		report = mustCheck(t, s, &CheckOptions{Repair: true, Accept: true})
 	}
 	if !report.OK {
@@ -272,7 +272,7 @@ func TestRowsWithoutAHashAreNotCalledSound(t *testing.T) {
 	}
 }
 
-func TestAFileOfAnOlderVersionGetsHashesAndDamageStaysDamage(t *testing.T) {
+func TestOldFilesGetHashesAndKeepTheirDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "older.db")
 	s, err := Open(t.Context(), path, &Options{Embedder: wordEmbedder("words-1"), Now: sealedClock})
 	if err != nil {

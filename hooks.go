@@ -16,10 +16,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Hooks are functions of the program's own that a store calls around its operations on memories: to refuse them, to
-// rewrite what goes in, and to observe them. A nil function does nothing. [Options.Hooks] takes them.
+// Hooks are the program's own functions that a store calls around its operations on memories: to refuse them, to
+// rewrite their input, and to observe them. A nil function does nothing. [Options.Hooks] takes them.
 //
-// They apply to every way in: Go, the tools, MCP, HTTP and the pages. An operation is a call of one of these methods:
+// They apply to every entry point: Go, the tools, MCP, HTTP and the pages. An operation is a call of one of these
+// methods:
 //
 //   - OperationStore: AddMemory, AddMemories, PutMemory, PutMemories, SetRule, SetTodo, SetIdentityMemory,
 //     Conversation.Append
@@ -28,33 +29,32 @@ import (
 //     Conversation.Delete, Conversation.Clear
 //   - OperationSearch: Search, SearchBatch, SearchAll, GetContext, ModuleState
 //
-// Reading by id, listings, files, the trash, [Upkeep.Import] and the deletion of users call none: what they write was
-// in a store before, or is an operator's.
+// Reading by id, listings, files, the trash, [Upkeep.Import] and the deletion of users call none: they write data from
+// a store, or are an operator's.
 //
 // Hooks run in the goroutine of the call, before and after its transactions, never within one, so they may call the
-// store. What they call with the context that they were given runs without hooks; with another context it runs with
-// them. Calls that run at the same time call hooks at the same time: these must be safe for concurrent use. A call
-// takes as long as its hooks.
+// store. Calls with the context that they get run without hooks; calls with another context run with them. Concurrent
+// calls call hooks concurrently, so these must be safe for concurrent use. A call takes at least as long as its hooks.
 //
 // An error of a Before function refuses the operation: nothing is embedded or written, and the caller gets the error.
-// An [Error] or the context's error stays what it is. Any other is the Err of an Error of KindForbidden with its text,
-// so that errors.Is and errors.As find it; its text is for the caller, who may be at the other end of HTTP. A panic of
-// Start or a Before function is an error of KindInternal. A panic of After is logged: the operation is done.
+// An [Error] or the context's error stays unchanged. Any other becomes the Err of an Error of KindForbidden with its
+// text, so that errors.Is and errors.As find it; the text reaches the caller, also over HTTP. A panic of Start or a
+// Before function is an error of KindInternal. A panic of After is logged: the operation is already done.
 type Hooks struct {
 	// Start is called first. It returns the context for the operation, which must derive from ctx, for example one with a
 	// span; nil means ctx.
 	Start func(ctx context.Context, o Operation) context.Context
 
-	// BeforeStore is called with each new memory, for a batch with one after the other, and may change it. It gets a valid
-	// memory and a copy: the known keys are in their fields, ShownMetadata is empty, and nothing in it is shared with the
-	// caller. What it leaves there is checked again, embedded and stored. Of changes to a rule or a todo, those
-	// to Content, Tags and Related count; to an identity or a turn, those to Content and Metadata.
+	// BeforeStore is called with each new memory, one after the other, and may change it. It gets a validated copy: the
+	// known keys are in their fields, ShownMetadata is empty, and the caller shares none of it. The result is validated
+	// again, embedded and stored. For a rule or a todo, only changes to Content, Tags and Related count; for an
+	// identity or a turn, only changes to Content and Metadata.
 	BeforeStore func(ctx context.Context, o Operation, m *NewMemory) error
 
-	// BeforeUpdate is called with the change, and may change it: for UpdateMemories once. As for BeforeStore it is a valid
-	// copy; ShownMetadata has only what the other fields cannot say (a custom of null, and keys that Metadata has as
-	// well). For UpdateTodoSection, Content is the section's new body; for RestoreRevision, all fields are set;
-	// CompleteTask changes one character, and its u is empty: changes to it do not count.
+	// BeforeUpdate is called with the update, once even for UpdateMemories, and may change it. As for BeforeStore it is
+	// a validated copy; ShownMetadata only has what the other fields cannot express (a custom of null, and keys that
+	// Metadata has as well). For UpdateTodoSection, Content is the section's new body; for RestoreRevision, all fields
+	// are set; CompleteTask changes one character, and its u is empty: changes to it do not count.
 	BeforeUpdate func(ctx context.Context, o Operation, u *MemoryUpdate) error
 
 	// BeforeDelete is called once, before a deletion. Operation.IDs has the memories, except for DeleteCollection,
@@ -62,17 +62,17 @@ type Hooks struct {
 	BeforeDelete func(ctx context.Context, o Operation) error
 
 	// BeforeSearch may change the query of Search; for SearchBatch it is called with one query after the other. For
-	// GetContext and ModuleState, q has the text, which includes a detected identity, and the project; of changes, only
-	// those to Text count.
+	// GetContext and ModuleState, q has the text, which includes a detected identity, and the project; only changes to
+	// Text count.
 	BeforeSearch func(ctx context.Context, o Operation, q *Query) error
 
-	// After is called once for each operation, when it has failed, was refused, or is done and durable: in a
-	// [Store.Transaction] after its end, with its error if that undid the operation. It gets the context that Start
-	// returned, which may have ended. Calls whose arguments are wrong at first sight may call no hook
-	// at all.
+	// After is called once for each operation, when it has failed, was refused, or is done and durable. In a
+	// [Store.Transaction] it is called after the transaction has ended, with its error if that rolled the operation
+	// back. It gets the context that Start returned, which may have ended. Calls with obviously wrong arguments may
+	// call no hook at all.
 	After func(ctx context.Context, o Operation, r OperationResult)
 
-	// Texts puts texts into the OperationResult. Without it, After gets none, except what the message of an error quotes.
+	// Texts puts texts into the OperationResult. Without it, After gets none, except quotes in an error's message.
 	Texts bool
 }
 
@@ -96,18 +96,18 @@ type Operation struct {
 	Collection string     // that DeleteCollection names
 	// key of the conversation whose method it is
 	Conversation string
-	IDs          []string // of the memories to be changed or deleted, as far as they are known before
-	Count        int      // memories to be stored, updated or deleted; 0: not known before
+	IDs          []string // of the memories to be changed or deleted, as far as known beforehand
+	Count        int      // memories to be stored, updated or deleted; 0: unknown beforehand
 }
 
 // OperationResult is how an operation ended.
 type OperationResult struct {
-	Err      error // nil: done. Its message may quote what the caller gave.
+	Err      error // nil: done. Its message may quote the caller's input.
 	Duration time.Duration
 	Count    int      // memories stored, changed, deleted, or returned by a search
 	IDs      []string // their ids; none for deletions, and for updates of many, whose ids are in the Operation
 
-	Query    string   // what was searched for, a line for each query of a batch; only with Hooks.Texts
+	Query    string   // the search text, a line for each query of a batch; only with Hooks.Texts
 	Memories []Memory // that were stored, changed or found; only with Hooks.Texts
 }
 
@@ -119,7 +119,7 @@ type operation struct {
 	texts []string // that are searched for
 }
 
-// withoutHooks is the key of a context whose operations on a store call no hooks: it belongs to one that does already.
+// withoutHooks is the key of a hook's context, with which operations on the store call no hooks.
 type withoutHooks struct{ store *shared }
 
 // hooked runs an operation with the store's hooks around it.
@@ -136,7 +136,7 @@ func hooked[T any](ctx context.Context, s *Store, kind OperationKind, method str
 	done := false
 	defer func() {
 		r := OperationResult{Err: err, Duration: time.Since(began)}
-		if !done { // run panicked; that goes on
+		if !done { // run panicked; the panic propagates
 			r.Err = newError(KindInternal, "", "souvenir: the operation panicked")
 		} else if err == nil {
 			r.Count, r.Memories = o.outcome(result)
@@ -172,7 +172,7 @@ func hooked[T any](ctx context.Context, s *Store, kind OperationKind, method str
 	return result, err
 }
 
-// hookedDelete runs a deletion with the store's hooks around it, as far as the disk allows even a full one.
+// hookedDelete runs a deletion with the store's hooks around it. On a full disk it may use the reserve.
 func (s *Store) hookedDelete(ctx context.Context, method string, run func(context.Context, *operation) error) error {
 	_, err := hooked(ctx, s, OperationDelete, method, func(ctx context.Context, o *operation) (deletion, error) {
 		err := run(db.Freeing(ctx), o)
@@ -214,7 +214,7 @@ func (o *operation) copied() Operation {
 	return c
 }
 
-// guarded calls a hook and turns a panic into an error. What a hook panics with may hold a text, so only runtime errors
+// guarded calls a hook and turns a panic into an error. The value of a panic may contain a text, so only runtime errors
 // are logged with their message.
 func (o *operation) guarded(ctx context.Context, name string, call func() error) (err error) {
 	defer func() {
@@ -244,7 +244,7 @@ func (o *operation) before(ctx context.Context, name string, call func(h Hooks, 
 	return nil
 }
 
-// refused gives an error of a hook a kind, and leaves alone one that has a kind.
+// refused gives an error of a hook a kind, unless it has one.
 func refused(err error) error {
 	var known *Error
 	if errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -253,7 +253,7 @@ func refused(err error) error {
 	return &Error{Kind: KindForbidden, Message: err.Error(), Err: err}
 }
 
-// names notes which memories, and how many, the operation is about.
+// names notes the ids and the number of the operation's memories.
 func (o *operation) names(ids ...string) {
 	if o != nil {
 		o.IDs, o.Count = ids, len(ids)
@@ -504,7 +504,7 @@ func (o *operation) query(ctx context.Context, q *Query) error {
 	return q.check()
 }
 
-// search lets the hooks rewrite a valid query. What they make of it must be checked again.
+// search lets the hooks rewrite a valid query. The result must be checked again.
 func (o *operation) search(ctx context.Context, q *Query) error {
 	if o == nil {
 		return nil
@@ -535,7 +535,7 @@ func (o *operation) searchText(ctx context.Context, project ProjectRef, sought s
 	return q.Text, text.check()
 }
 
-// outcome returns how many memories an operation was about, and which.
+// outcome returns the number and the ids of an operation's memories.
 func (o *operation) outcome(result any) (count int, memories []Memory) {
 	switch r := result.(type) {
 	case Stored:

@@ -450,8 +450,8 @@ func TestHooksGetACopy(t *testing.T) {
 	}
 }
 
-// TestHooksThatChangeNothingChangeNothing compares what updates do with hooks and without them.
-func TestHooksThatChangeNothingChangeNothing(t *testing.T) {
+// TestIdleHooksChangeNothing compares what updates do with hooks and without them.
+func TestIdleHooksChangeNothing(t *testing.T) {
 	nothing := Hooks{
 		BeforeStore:  func(context.Context, Operation, *NewMemory) error { return nil },
 		BeforeUpdate: func(context.Context, Operation, *MemoryUpdate) error { return nil },
@@ -504,7 +504,7 @@ func TestHooksThatChangeNothingChangeNothing(t *testing.T) {
 	}
 }
 
-func TestWhatAHookWritesIsChecked(t *testing.T) {
+func TestHookResultsAreValidated(t *testing.T) {
 	for name, change := range map[string]func(*NewMemory){
 		"content": func(m *NewMemory) { m.Content = "" },
 		"tags":    func(m *NewMemory) { m.Tags = []string{"\xff"} },

@@ -83,7 +83,7 @@ func TestLinesByHandAreImported(t *testing.T) {
 	}
 }
 
-func TestImportEmbedsWhatHasNoVectorsOfItsModel(t *testing.T) {
+func TestImportEmbedsMemoriesWithoutVectorsOfTheModel(t *testing.T) {
 	rich := openRich(t)
 	with, without := exported(t, rich, ExportOptions{}), exported(t, rich, ExportOptions{WithoutVectors: true})
 	for name, c := range map[string]struct {
@@ -118,7 +118,7 @@ func TestImportEmbedsWhatHasNoVectorsOfItsModel(t *testing.T) {
 	}
 }
 
-func TestImportGoesOnWithoutItsEmbedder(t *testing.T) {
+func TestImportContinuesWithoutItsEmbedder(t *testing.T) {
 	broken, calls := true, 0
 	embedder := EmbedderFunc("words-3", wordSize,
 		func(ctx context.Context, p Purpose, batch []string) ([][]float32, error) {
@@ -146,7 +146,7 @@ func TestImportGoesOnWithoutItsEmbedder(t *testing.T) {
 	}
 }
 
-func TestAnotherHandleFindsWhatWasImported(t *testing.T) {
+func TestOtherHandlesFindImportedMemories(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shared.db")
 	one, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	mustAdd(t, other, NewMemory{Content: "a lantern was here before"})
@@ -332,7 +332,7 @@ func TestCirclesOfLinksAndMissingEnds(t *testing.T) {
 	}
 }
 
-func TestExportsThatCanBeImportedPassTheCheckAlone(t *testing.T) {
+func TestValidExportsPassTheCheck(t *testing.T) {
 	var heard []string
 	progress := func(stage string, _, _ int) { heard = append(heard, stage) }
 	for name, export := range map[string][]byte{

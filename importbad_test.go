@@ -305,7 +305,7 @@ func TestBrokenFilesAreNotImported(t *testing.T) {
 	}
 }
 
-func TestAFileBrokenOffLeavesNothingAndMayComeAgain(t *testing.T) {
+func TestATruncatedFileLeavesNothingAndCanBeImportedAgain(t *testing.T) {
 	s := openCopy(t)
 	rich := openWords(t, filepath.Join(t.TempDir(), "rich.db"), Options{Now: sealedClock})
 	mustAdd(t, rich, NewMemory{Content: "x"})

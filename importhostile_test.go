@@ -111,7 +111,7 @@ func TestCallersThatPanicLeaveTheStoreUsable(t *testing.T) {
 	}
 }
 
-func TestTimesThatCannotBeShownAreNotImported(t *testing.T) {
+func TestUnrepresentableTimesAreNotImported(t *testing.T) {
 	s := openCopy(t)
 	for _, created := range []string{"9999-12-31T23:59:59-01:00", "0000-01-01T00:00:00+01:00"} {
 		line := fmt.Sprintf(`{"type":"memory","content":"out of time","created_at":%q}`, created)
@@ -127,7 +127,7 @@ func TestTimesThatCannotBeShownAreNotImported(t *testing.T) {
 	}
 }
 
-func TestAnImportBrokenOffAtAnyLineAndRepeatedIsWhole(t *testing.T) {
+func TestAnInterruptedImportIsCompleteWhenRepeated(t *testing.T) {
 	rich := openRich(t)
 	o := ExportOptions{Credentials: true}
 	export := exported(t, rich, o)

@@ -13,7 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
-func TestVectorsThatDoNotFitAreMadeAnew(t *testing.T) {
+func TestMismatchedVectorsAreRecomputed(t *testing.T) {
 	rich := openRich(t)
 	long := strings.Repeat("A long memory has passages. ", 300) + "\n\n# End"
 	var lines []string
@@ -106,7 +106,7 @@ func TestManyMemoriesWithRevisionsCrossBatches(t *testing.T) {
 	invariants(t, s)
 }
 
-func TestALineAtFaultKeepsWhatIsBeforeIt(t *testing.T) {
+func TestLinesBeforeAFaultyLineStayImported(t *testing.T) {
 	s := openCopy(t)
 	report, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(
 		`{"type":"project","project_id":"1","project_name":"Twin"}`,
@@ -123,7 +123,7 @@ func TestALineAtFaultKeepsWhatIsBeforeIt(t *testing.T) {
 	}
 }
 
-func TestWhatMustBeUniqueIsNotImportedTwice(t *testing.T) {
+func TestUniqueRowsAreNotImportedTwice(t *testing.T) {
 	s := openCopy(t)
 	hash := base64Of(strings.Repeat("h", 32))
 	report := imported(t, s, []byte(byHand(
@@ -139,7 +139,7 @@ func TestWhatMustBeUniqueIsNotImportedTwice(t *testing.T) {
 	}
 }
 
-func TestAStoreThatSignsAlreadyKeepsItsKey(t *testing.T) {
+func TestImportKeepsTheSigningKey(t *testing.T) {
 	s := openCopy(t)
 	key := func(kid string) string {
 		return `{"type":"signing_key","kid":"` + kid + `","algorithm":"EdDSA","private_key":"` +
@@ -181,7 +181,7 @@ func TestDeletedUsersStayDeleted(t *testing.T) {
 	}
 }
 
-func TestATokenUsedSinceIsNoConflict(t *testing.T) {
+func TestALaterLastUseOfATokenIsNoConflict(t *testing.T) {
 	rich := openRich(t)
 	export := exported(t, rich, ExportOptions{Credentials: true})
 	statements(t, rich, `UPDATE token SET last_used_at = 999`, `UPDATE oauth_grant SET last_used_at = 999`)
@@ -206,7 +206,7 @@ func TestReportsListALimitedNumberOfConflicts(t *testing.T) {
 	}
 }
 
-func TestTheLargestMemoryIsNoLineTooLong(t *testing.T) {
+func TestTheLargestMemoryFitsALine(t *testing.T) {
 	s := openCopy(t)
 	large := mustAdd(t, s, NewMemory{Content: strings.Repeat("\x01", MaxContent),
 		ShownMetadata: map[string]any{"k": strings.Repeat("\x01", MaxMetadata/6-10)}})
@@ -252,8 +252,8 @@ func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
 }
 
 // Who writes lines by hand knows people by the names of their accounts. An id comes first, and lines of strangers make
-// users as ever.
-func TestOwnersByHandMayBeNamesOfAccounts(t *testing.T) {
+// users as usual.
+func TestHandwrittenOwnersMayBeAccountNames(t *testing.T) {
 	s := openCopy(t)
 	anna, err := s.Accounts().AddUser(t.Context(), NewUser{Name: "Anna"})
 	if err != nil {

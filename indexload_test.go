@@ -147,7 +147,7 @@ func TestIndexIsLoadedAheadOfTheFirstSearch(t *testing.T) {
 	}
 }
 
-func TestALoadBeginsOnlyAfterTheSearchThatWantsIt(t *testing.T) {
+func TestTheIndexLoadsAfterTheFirstSearch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	openFerries(t, path, nil)
 	s := openFerries(t, path, nil)

@@ -33,7 +33,7 @@ type MemoryStatus struct {
 	Owner     string `json:"owner"`                // user id of its collection's owner
 	OwnerName string `json:"owner_name,omitempty"` // of that account, if there is one
 
-	// The project it lies in; empty: none. ProjectOwner is the user id of the project's owner: OWNER/ID names the project
+	// The project it is in; empty: none. ProjectOwner is the user id of the project's owner: OWNER/ID names the project
 	// unambiguously.
 	ProjectID        string `json:"project_id,omitempty"`
 	ProjectOwner     string `json:"project_owner,omitempty"`
@@ -82,7 +82,7 @@ type FileStatus struct {
 	Owner     string `json:"owner"`                // user id of its owner; for a file in a project, the project's owner
 	OwnerName string `json:"owner_name,omitempty"` // of that account, if there is one
 
-	// The project it lies in; empty: none that is visible through this view. ProjectOwner is the user id of the project's
+	// The project it is in; empty: none that is visible through this view. ProjectOwner is the user id of the project's
 	// owner: OWNER/ID names the project unambiguously.
 	ProjectID    string `json:"project_id,omitempty"`
 	ProjectOwner string `json:"project_owner,omitempty"`
@@ -149,7 +149,7 @@ type Overview struct {
 	Index     IndexState      `json:"index"`
 }
 
-// ProjectCount is how many memories lie in a project.
+// ProjectCount is how many memories are in a project.
 type ProjectCount struct {
 	ID       string `json:"project_id"`
 	Name     string `json:"project_name"`
@@ -157,7 +157,7 @@ type ProjectCount struct {
 	Memories int    `json:"memories"`
 }
 
-// CollectionCount is how many memories lie in a collection.
+// CollectionCount is how many memories are in a collection.
 type CollectionCount struct {
 	Name     string `json:"collection_name"`
 	Owner    string `json:"owner"` // user id

@@ -1,11 +1,13 @@
 package souvenir
 
 import (
+	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-func TestKeepModelLeavesAFileWithTheModelThatAnotherProgramChose(t *testing.T) {
+func TestKeepModelKeepsAnotherProgramsModel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept.db")
 	chosen := openWords(t, path, Options{Embedder: wordEmbedder("words-2")})
 	addNumbered(t, chosen, 10)
@@ -16,8 +18,20 @@ func TestKeepModelLeavesAFileWithTheModelThatAnotherProgramChose(t *testing.T) {
 	if _, err := guest.AddMemory(t.Context(), NewMemory{Content: "a guest's memory"}); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := guest.Search(t.Context(), Query{Text: "guest's"}); err != nil || len(found.Hits) == 0 {
+	found, err := guest.Search(t.Context(), Query{Text: "guest's"})
+	if err != nil || len(found.Hits) == 0 {
 		t.Errorf("the guest's search by words: got %v and %v, want its memory", found.Hits, err)
+	}
+	const warning = "has vectors of the embedding model words-2"
+	if got := strings.Join(found.Warnings, "; "); !strings.Contains(got, warning) {
+		t.Errorf("the guest's warnings: got %q, want %q in them", got, warning)
+	}
+	if e, err := guest.Upkeep().EmbeddingStatus(t.Context()); err != nil || e.Changing || e.FileModel != "words-2" {
+		t.Errorf("the guest's state: got %+v and %v, want no change, and the model words-2 of the file", e, err)
+	}
+	if err := guest.Upkeep().WaitEmbedded(t.Context()); !errors.Is(err, ErrConflict) ||
+		!strings.Contains(err.Error(), "keeps the embedding model") {
+		t.Errorf("a guest that waits for vectors: got %v, want ErrConflict, and that the store keeps its model", err)
 	}
 	if err := chosen.Upkeep().Reindex(t.Context(), nil); err != nil {
 		t.Errorf("the program that chose the model: got %v, want that it embeds the guest's memory", err)

@@ -246,7 +246,7 @@ type limitedEmbedder struct {
 
 func (l limitedEmbedder) MaxInput() int { return l.most }
 
-func TestWhatIsJustAllowedIsStoredAsItIs(t *testing.T) {
+func TestLargestAllowedValuesAreStored(t *testing.T) {
 	s := openWords(t, "", Options{})
 	mustAddCollection(t, s, NewCollection{Name: long(128), Description: long(4096)})
 	mustAddCollection(t, s, NewCollection{Name: "widest", OwnVectors: true, VectorSize: 16384})

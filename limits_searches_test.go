@@ -170,7 +170,7 @@ func TestNoSearchWordsAndNoMemories(t *testing.T) {
 	}
 }
 
-func TestFiltersTakeWhatMetadataTakes(t *testing.T) {
+func TestFiltersAcceptAllMetadataValues(t *testing.T) {
 	s := openWords(t, "", Options{})
 	at := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	for _, value := range []any{1, int8(1), int16(1), int32(1), int64(1), uint(1), uint8(1), uint16(1), uint32(1),

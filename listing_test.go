@@ -13,7 +13,7 @@ import (
 
 // Pages of a listing are read in different ways, as few or many fit; each has what a plain reading of all memories has
 // at that place.
-func TestPagesOfFilteredListingsAreThoseOfAllThatFit(t *testing.T) {
+func TestPagesOfFilteredListingsMatchTheWholeList(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{})
 	for _, name := range []string{"one", "two", "three"} {
 		if _, err := s.AddCollection(t.Context(), NewCollection{Name: name}); err != nil {

@@ -119,7 +119,7 @@ func TestReindexMakesEverythingAnew(t *testing.T) {
 	}
 }
 
-func TestReindexGoesOnWhereItStopped(t *testing.T) {
+func TestReindexContinuesWhereItStopped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "resume.db")
 	c := counting{texts: map[string]int{}}
 	s := openWords(t, path, Options{Embedder: c.embedder()})
@@ -413,7 +413,7 @@ func TestStatsCountEverything(t *testing.T) {
 	}
 }
 
-func TestPurgeDeletesWhatHasExpired(t *testing.T) {
+func TestPurgeDeletesExpiredData(t *testing.T) {
 	s := openWords(t, "", Options{})
 	mustAdd(t, s, NewMemory{Content: "kept"})
 	damage(t, s,

@@ -12,7 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
-// The matrix of a project: who does what with what lies in it. Everything in it was first stored by a person who has
+// The matrix of a project: who does what with what is in it. Everything in it was first stored by a person who has
 // left since, so that having stored something is no way back.
 
 // matrixPart is a user's role in the project of the matrix.
@@ -72,7 +72,7 @@ func matrixParts() []matrixPart {
 	}
 }
 
-// matrixThings are what lies in the project.
+// matrixThings are what is in the project.
 type matrixThings struct {
 	project          ProjectRef // OWNER/ID
 	memory, rule     string     // ids

@@ -70,7 +70,7 @@ const EventProjectRule = "project-rule"
 type Memory struct {
 	ID         string
 	Key        string // the caller's own; empty: none
-	Collection string // name of the collection it lies in
+	Collection string // name of the collection it is in
 	Owner      string // user id of its collection's owner; for a memory in a project, the project's owner
 	Content    string
 
@@ -94,20 +94,21 @@ type Memory struct {
 	EventTime time.Time // when the event took place; zero: not given
 	ExpiresAt time.Time // from then on it is gone; zero: it stays
 
-	// It is valid from the one time to the other, which ends when another memory that supersedes it begins; zero: without
-	// end. Searches, listings and contexts show what is valid now.
+	// It is valid between these times; ValidUntil is also the start of a memory that supersedes it. Zero: no bound.
+	// Searches, listings and contexts show memories that are valid now.
 	ValidFrom, ValidUntil time.Time
 
 	Supersedes   string // id of the memory that it replaces
-	SupersededBy string // id of the newest one that replaces it
+	SupersededBy string // id of the newest memory that replaces it
 
-	// SharedBy is the owner of the memory's project, if that is not the view's user: the name of the account, or the user
-	// id if there is none. Empty for the user's own. A memory shared by another user is not the user's own word.
+	// SharedBy is the owner of the memory's project, if that is not the view's user: the name of the account, or the
+	// user id if there is none. Empty for the user's own. The text of a memory shared by another user is not the user's
+	// own.
 	SharedBy string
 }
 
 // ShownMetadata returns metadata as the interface shows it: the known keys that are set, and the caller's own. Own keys
-// that have the name of a known one, such as state, stand in an object "custom".
+// that have the name of a known one, such as state, are in an object "custom".
 func (m Memory) ShownMetadata() map[string]any { return m.attributes().Shown() }
 
 func (m Memory) attributes() kernel.Attributes {
@@ -310,7 +311,7 @@ func (s *Store) DeleteMemory(ctx context.Context, id string) error {
 	})
 }
 
-// noRoomInTrash says what helps when the disk has no room for a deleted memory.
+// noRoomInTrash adds to an error what helps when the disk has no room for a deleted memory.
 func noRoomInTrash(err error, id string) error {
 	if !errors.Is(err, ErrFull) {
 		return err
@@ -381,7 +382,7 @@ func (s *Store) loadMemoriesWith(tx db.Tx, v viewer, content, condition string, 
 	return found, err
 }
 
-// readMemory is a memory as its columns have it.
+// readMemory is a memory as read from its columns.
 type readMemory struct {
 	storedMemory
 	metadata, tags, related string // JSON
@@ -460,7 +461,7 @@ func (s *Store) loadRows(tx db.Tx, v viewer, rows []int64) ([]storedMemory, erro
 	return s.loadColumns(tx, v, wholeContent, rows)
 }
 
-// What is read as the content of a memory.
+// The columns that are read as the content of a memory.
 const (
 	wholeContent = `m.content`
 	noContent    = `''`
@@ -475,10 +476,10 @@ type List struct {
 	Keys        []string // memories with any of these keys of the caller's own, at most 1,000; none means all
 	Filter      Filter
 
-	WithoutContent bool // leaves Content empty; deletions and changes of many do not look at it
+	WithoutContent bool // leaves Content empty; bulk deletions and updates ignore it
 
-	// AsOf lists what was stored by a time and valid then, as it was; zero means what is valid now. Tags and Filter are
-	// compared with what memories say today. See docs/time.md.
+	// AsOf lists memories that were stored by a time and valid then, in the state of that time; zero means memories
+	// valid now. Tags and Filter are matched against the present state. See docs/time.md.
 	AsOf time.Time
 
 	whenever bool // memories that are not valid now, too
@@ -547,7 +548,7 @@ func (s *Store) listRows(ctx context.Context, l List) (rows []int64, err error) 
 	return rows, err
 }
 
-// contentColumn returns the column for a caller who does without contents. A look back compares the content itself.
+// contentColumn returns the column for a caller that needs no contents. With AsOf, the content itself is compared.
 func contentColumn(without bool, asOf time.Time) string {
 	if without && asOf.IsZero() {
 		return noContent

@@ -84,7 +84,7 @@ func wantOAuth(t *testing.T, what string, err error, kind *Error, code string) {
 	}
 }
 
-func TestADisabledUserEndsWhatWasAllowed(t *testing.T) {
+func TestDisablingAUserRevokesGrants(t *testing.T) {
 	s, _ := openOAuth(t)
 	ann := s.As(Access{User: "ann"})
 	c := mustRegister(t, s)
@@ -154,7 +154,7 @@ func TestTheFileKeepsNoSecretOfOAuth(t *testing.T) {
 	}
 }
 
-func TestPurgeDeletesWhatCanNeverCount(t *testing.T) {
+func TestPurgeDeletesInvalidOAuthState(t *testing.T) {
 	s, passed := openOAuth(t)
 	used := mustRegister(t, s)
 	mustRegister(t, s)
@@ -274,7 +274,7 @@ func TestDamagedOAuthRowsAreErrors(t *testing.T) {
 	}
 }
 
-func TestOAuthOnAStoreThatIsForReadingOnly(t *testing.T) {
+func TestOAuthOnAReadOnlyStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "oauth.db")
 	s := openWords(t, path, Options{})
 	c := mustRegister(t, s)
@@ -361,7 +361,7 @@ func TestARetiredKeySignsNothingNew(t *testing.T) {
 	wantOAuth(t, "a token of a key that is gone, though it is in memory", err, ErrUnauthenticated, OAuthInvalidToken)
 }
 
-func TestDescriptionsAreWhatOAuthAllows(t *testing.T) {
+func TestErrorDescriptionsHaveOnlyAllowedCharacters(t *testing.T) {
 	if got := asDescription("Invalid client: \"ä\\\n…\" ~ done"); got != "Invalid client: '???...' ~ done" {
 		t.Errorf(`got %q, want "Invalid client: '???...' ~ done"`, got)
 	}
@@ -517,7 +517,7 @@ func BenchmarkRefresh(b *testing.B) {
 	b.ReportMetric(float64(n)/time.Since(start).Seconds(), "refreshes/s")
 }
 
-func TestWhatAUserRefusesIsRemembered(t *testing.T) {
+func TestRefusedScopesAreRemembered(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "refused.db"), Options{})
 	c := mustRegister(t, s)
 	for _, g := range []struct{ scopes, refused, kept []Scope }{

@@ -41,7 +41,7 @@ func TestDamagedGrantsGiveErrorsAndNoAccess(t *testing.T) {
 }
 
 // A thief of a key that has been replaced can date a token back to when the key signed.
-func TestATokenThatIsDatedBackDoesNotOutliveItsKey(t *testing.T) {
+func TestBackdatedTokensDoNotOutliveTheirKey(t *testing.T) {
 	s, passed := openOAuth(t)
 	tokens, _ := mustLetIn(t, s, s, mustRegister(t, s))
 	claims, id, err := s.readAccessToken(t.Context(), tokens.AccessToken)
@@ -68,7 +68,7 @@ func TestATokenThatIsDatedBackDoesNotOutliveItsKey(t *testing.T) {
 }
 
 // Not even who has stolen the key that signs goes past what a user has granted.
-func TestATokenThatSaysMoreThanItsGrantGivesNoMore(t *testing.T) {
+func TestTokensNeverExceedTheirGrant(t *testing.T) {
 	s, _ := openOAuth(t)
 	tokens, _ := mustLetIn(t, s, s, mustRegister(t, s))
 	mustExec(t, s, `UPDATE users SET role = 'admin'`)
@@ -197,7 +197,7 @@ func TestClientsWithoutAGrantMakeRoom(t *testing.T) {
 }
 
 // One of many processes gets tokens for a code, and loses them: the code was used twice.
-func TestProcessesThatRaceForACode(t *testing.T) {
+func TestRacingProcessesExchangeACodeOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "oauth.db")
 	s := openWords(t, path, Options{})
 	c := mustRegister(t, s)

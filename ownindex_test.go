@@ -133,7 +133,7 @@ func (tx recordingTx) Query(query string, args ...any) (db.Rows, error) {
 	return tx.Tx.Query(query, args...)
 }
 
-func TestAFilterThatFitsFewMemoriesReadsOnlyThese(t *testing.T) {
+func TestSelectiveFiltersReadOnlyTheirMemories(t *testing.T) {
 	var statements []statement
 	var engine db.DB
 	s := openThrough(t, filepath.Join(t.TempDir(), "own.db"), func(e db.DB) db.DB {

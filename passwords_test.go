@@ -63,7 +63,7 @@ func TestPasswordsAreHashedWithArgon2idAsOWASPSays(t *testing.T) {
 }
 
 // The hashes are those of the reference implementation's own tests (phc-winner-argon2, src/test.c).
-func TestHashesOfOthersAreUnderstoodAndWeakOnesRenewed(t *testing.T) {
+func TestForeignPasswordHashesVerifyAndWeakOnesAreRenewed(t *testing.T) {
 	const (
 		strong = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 		weak   = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
@@ -125,7 +125,7 @@ func TestDamagedHashesAreErrorsAndExhaustNothing(t *testing.T) {
 
 // The time that a sign-in takes must not reveal who has an account: each way to fail does the work of a
 // hash.
-func TestEverySignInThatFailsDoesTheSameWork(t *testing.T) {
+func TestFailedSignInsDoTheSameWork(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "p.db"), Options{})
 	mustAddUser(t, s, NewUser{Name: "ann", Password: "right password"})
 	mustAddUser(t, s, NewUser{Name: "nopassword"})

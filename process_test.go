@@ -430,7 +430,7 @@ func wrongRows(tb testing.TB, tx db.Tx) error {
 		{"each passage has its row in full text", `SELECT id FROM passage WHERE id NOT IN (SELECT rowid FROM passage_text)`},
 		{"each row in full text has its passage",
 			`SELECT rowid FROM passage_text WHERE rowid NOT IN (SELECT id FROM passage)`},
-		{"passages lie in their memory's partition",
+		{"passages are in their memory's partition",
 			`SELECT p.id FROM passage p JOIN memory m ON m.id = p.memory_id WHERE p.id >> 32 <> m.partition_id`},
 		{"passages lie within the content", `SELECT p.id FROM passage p JOIN memory m ON m.id = p.memory_id
 			WHERE p.start < 0 OR p.length < 0 OR p.start + p.length > length(CAST(m.content AS BLOB))`},
@@ -462,7 +462,7 @@ func wrongRows(tb testing.TB, tx db.Tx) error {
 				`FROM change)`},
 		{"no collection has two partitions of a project",
 			`SELECT collection_id FROM partition GROUP BY collection_id, ifnull(project_id, 0) HAVING count(*) > 1`},
-		{"what lies in a project lies with its owner",
+		{"what is in a project is stored with its owner",
 			`SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id JOIN project j ON j.id = p.project_id ` +
 				`WHERE c.owner_id <> j.owner_id`},
 		{"files in a project are its owner's",
@@ -544,7 +544,7 @@ func (d *deaf) Helper()               {}
 func (d *deaf) Error(...any)          { d.failed = true }
 func (d *deaf) Errorf(string, ...any) { d.failed = true }
 
-func TestConsistencyCheckFindsWhatIsWrong(t *testing.T) {
+func TestConsistencyCheckFindsDamage(t *testing.T) {
 	for _, damage := range []string{
 		``,
 		`DELETE FROM passage`,

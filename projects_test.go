@@ -260,7 +260,7 @@ func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
 		projects, err := db.Column[string](tx,
 			`SELECT ifnull((SELECT uid FROM project WHERE id = f.project_id), '') FROM file f WHERE id = ?`, file)
 		if err == nil && !slices.Equal(projects, []string{"p"}) {
-			t.Errorf("the file lies in %q, want p", projects)
+			t.Errorf("the file is in %q, want p", projects)
 		}
 		return err
 	})
@@ -362,7 +362,7 @@ func TestGroupsKeepOwnersApart(t *testing.T) {
 			}
 		}
 	}
-	if hits["olga"] != 2 || hits["will"] != 1 { // the tea leaf lies in olga's project
+	if hits["olga"] != 2 || hits["will"] != 1 { // the tea leaf is in olga's project
 		t.Errorf("groups have %v, want olga 2 and will 1", hits)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Fuzz targets for what comes from outside lie beside what they fuzz: go test -fuzz FuzzQuery -fuzztime 30s
+// Fuzz targets for what comes from outside are next to what they fuzz: go test -fuzz FuzzQuery -fuzztime 30s
 
 // openBoth opens one file twice: with an index in memory, and on disk only.
 func openBoth(tb testing.TB) (inMemory, onDisk *Store) {

@@ -86,7 +86,7 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 
 // A file in the trash whose entry is lost is its owner's again: otherwise no one could name it, and it would count for
 // ever.
-func TestRecoverTakesFilesOutOfATrashThatIsLost(t *testing.T) {
+func TestRecoverRestoresFilesOfALostTrash(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	s, err := Open(t.Context(), path, nil)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestRedirectURIsThatMayBeRegistered(t *testing.T) {
+func TestAllowedRedirectURIs(t *testing.T) {
 	for _, uri := range []string{
 		"https://claude.ai/api/mcp/auth_callback", "https://claude.com/api/mcp/auth_callback",
 		"https://chatgpt.com/connector/oauth/abc_DEF-1",
@@ -29,7 +29,7 @@ func TestRedirectURIsThatMayBeRegistered(t *testing.T) {
 	}
 }
 
-func TestRedirectURIsThatMayNot(t *testing.T) {
+func TestRefusedRedirectURIs(t *testing.T) {
 	for _, uri := range append(evilURIs(),
 		"", "callback", "/callback", "//app.example/cb", "https:", "https:/app.example", "https://", "https:///cb",
 		"https://?x", "app:cb", "app", ":x", "1app:/x", "a b:/x",

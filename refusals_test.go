@@ -167,7 +167,7 @@ var cannotBeWrong = map[string]bool{"Check": true, "Clear": true, "DeleteSignIns
 	"Access": true, "As": true, "Conversation": true, "Key": true, "Close": true, "Snapshot": true, "Sealed": true,
 	"Transaction": true, "Namespace": true}
 
-func TestEveryMethodThatCanBeCalledWronglySaysWhatIsWrong(t *testing.T) {
+func TestInvalidArgumentsAreNamed(t *testing.T) {
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"),
 		Options{Now: func() time.Time { return time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC) }}))
 	refusals := st.refusals()

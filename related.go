@@ -150,8 +150,8 @@ func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 	return texts, err
 }
 
-// near finds the memories of a selection without filters whose vectors are similar to another: none if there is nothing
-// to compare.
+// near finds the memories of a selection without filters whose vectors are similar to a given one: none if there is
+// nothing to compare.
 func (s *Store) near(tx db.Tx, w want, sel selection, least float32, limit int) ([]index.Hit, error) {
 	ready, err := s.vectors.Ready(tx)
 	if err != nil {

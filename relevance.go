@@ -179,7 +179,14 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection
 	if !ready {
 		warning := fmt.Sprintf("the store is changing to the embedding model %s; it is searched by words only until that "+
 			"is done", s.embedder.Model())
-		if s.db.ReadOnly() {
+		other, err := s.vectors.Other(tx)
+		switch {
+		case err != nil:
+			return err
+		case other != "" && !s.db.ReadOnly():
+			warning = fmt.Sprintf("the store has vectors of the embedding model %s, not of %s, so it is searched by words only",
+				other, s.embedder.Model())
+		case s.db.ReadOnly():
 			warning = fmt.Sprintf("the store has no vectors of the embedding model %s and is opened read-only, so it is "+
 				"searched by words only", s.embedder.Model())
 		}
@@ -266,7 +273,7 @@ func (s *Store) showMemories(tx db.Tx, v viewer, content string, p page, offset 
 	return hits, nil
 }
 
-// describe says where in a memory the hit is, and how good it is.
+// describe sets the hit's position in the memory, and its scores.
 func (r *rankedQuery) describe(hit *Hit, h *index.Hit) {
 	hit.Score, hit.Confidence = float64(h.Score), float64(h.Confidence)
 	hit.Parts.Vector = float64(h.Cosine)
@@ -287,10 +294,10 @@ func passageOf(content string, span index.Span) (start, end int) {
 	return start, end
 }
 
-// Priors are evidence of what memories are, whatever is searched for. A weight says how much a kind of it counts beside
-// the 1 of all that speaks for a memory as an answer; zero means nothing. They order the best hits of searches by
-// relevance with a text: some 30, and their neighbours in conversations. Beyond these, and in Confidence, they do not
-// count. 0.1 to 0.3 decides between memories that fit about as well.
+// Priors are evidence for memories that does not depend on the query. Each weight is relative to 1 for all other
+// evidence; zero means no effect. They count for the best hits of searches by relevance with a text: about 30, and
+// their neighbours in conversations. They do not count for further hits, nor in Confidence. Weights of 0.1 to 0.3
+// decide between similarly good hits.
 type Priors struct {
 	// Recency counts memories by their latest change: 1 for now (or Query.AsOf), and half as much for each HalfLife
 	// before; a HalfLife of zero is 30 days.
@@ -300,7 +307,7 @@ type Priors struct {
 	// Importance counts 1 for critical, 2/3 for high, 0 for low, and 1/3 for all others.
 	Importance float64
 
-	// State counts memories by their state, as States says: 0 to 1; 0 for states that it does not have.
+	// State counts memories by their state, with the values in States: 0 to 1; 0 for states that are not in it.
 	State  float64
 	States map[string]float64
 }
@@ -332,7 +339,7 @@ func (p Priors) check() error {
 	return nil
 }
 
-// priors returns the priors of a query for the ranking, which asks for those of the memories that it orders.
+// priors returns the priors of a query for the ranking, which gets those of the memories that it orders.
 func (s *Store) priors(tx db.Tx, w want) ranking.Priors {
 	p := w.priors
 	at := s.now()
@@ -358,15 +365,15 @@ func (s *Store) priors(tx db.Tx, w want) ranking.Priors {
 		Importance: float32(p.Importance), State: float32(p.State)}}
 }
 
-// Reranker orders the best hits of a search again, for example by a cross-encoder. None is built in.
+// Reranker reorders the best hits of a search, for example with a cross-encoder. None is built in.
 //
-// [Store.Search] and [Store.SearchBatch] ask it, also for tools and HTTP, after they have read the store: no
-// transaction waits for it. When it fails, panics, or returns scores that do not fit, the order before it stays, with a
-// warning. Within [Store.Transaction] it is not asked.
+// [Store.Search] and [Store.SearchBatch] call it, also for tools and HTTP, after they have read the store: no
+// transaction waits for it. If it fails, panics, or returns invalid scores, the order stays as it was, with a warning.
+// Within [Store.Transaction] it is not called.
 type Reranker interface {
-	// Rerank returns a score for each text: the higher, the more relevant to the query. They may have any measure but must
-	// be finite. The texts are the best passages of 2 to 100 hits, the best first, and the caller may see all of them. It
-	// is called from several goroutines at once and must honour its context. Only the log sees its errors.
+	// Rerank returns a score for each text: the higher, the more relevant to the query. Scores may have any scale but
+	// must be finite. The texts are the best passages of 2 to 100 hits, the best first, and the caller may see all of
+	// them. It is called from several goroutines at once and must honour its context. Only the log sees its errors.
 	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
 }
 
@@ -378,7 +385,7 @@ func (f RerankerFunc) Rerank(ctx context.Context, query string, texts []string) 
 	return f(ctx, query, texts)
 }
 
-// reranks returns how many hits of a valid query are ordered again.
+// reranks returns how many hits of a valid query are reranked.
 func (s *Store) reranks(q Query) int {
 	n := q.Rerank
 	if n == 0 {
@@ -390,7 +397,7 @@ func (s *Store) reranks(q Query) int {
 	return n
 }
 
-// candidates returns the query for the hits that are ordered again and the ones up to the end of the page.
+// candidates returns the query for the reranked hits and all hits up to the end of the page.
 func (s *Store) candidates(q Query) Query {
 	if n := s.reranks(q); n > 0 {
 		q.Offset, q.Limit, q.WithoutContent = 0, max(n, q.Offset+q.Limit), false
@@ -398,7 +405,7 @@ func (s *Store) candidates(q Query) Query {
 	return q
 }
 
-// rerank orders the best of a query's candidates again, and cuts the page out of them.
+// rerank reorders the best of a query's candidates, and returns the page.
 func (s *Store) rerank(ctx context.Context, q Query, r *Results) error {
 	n := s.reranks(q)
 	if n == 0 {

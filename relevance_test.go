@@ -29,8 +29,8 @@ func TestPassageOfAnotherContentIsTheWhole(t *testing.T) {
 	}
 }
 
-// TestPriorsOrderWhatFitsAsWell covers each prior, in memory and from the file.
-func TestPriorsOrderWhatFitsAsWell(t *testing.T) {
+// TestPriorsOrderSimilarHits covers each prior, in memory and from the file.
+func TestPriorsOrderSimilarHits(t *testing.T) {
 	for name, memory := range map[string]int64{"in memory": 0, "from the file": -1} {
 		t.Run(name, func(t *testing.T) {
 			clock := newMovingClock(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC))

@@ -6,23 +6,23 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/ranking"
 )
 
-// Explanation says what the score of a hit consists of. What it names as gains adds up to the score, unless that would
-// be above 1, or above the score of a hit that comes before it for another reason.
+// Explanation breaks down the score of a hit. The gains add up to the score, unless that would exceed 1, or the score
+// of a hit that precedes it for another reason.
 type Explanation struct {
-	Words   Evidence `json:"words"`             // BM25, as a part of the best that the query's words could reach
+	Words   Evidence `json:"words"`             // BM25, as a fraction of the best that the query's words could reach
 	Meaning Evidence `json:"meaning"`           // cosine similarity of the vectors
-	Late    Evidence `json:"late_interaction"`  // how near each of the query's words is to the nearest one in the memory
-	Exact   float64  `json:"exact,omitempty"`   // what it gains because it holds a rare name or identifier of the query
-	Asking  float64  `json:"asking,omitempty"`  // below 0: what it loses because it asks itself
-	Speaker float64  `json:"speaker,omitempty"` // what it gains because the query names who said it
+	Late    Evidence `json:"late_interaction"`  // the best match in the memory for each query word
+	Exact   float64  `json:"exact,omitempty"`   // gain for a rare name or identifier of the query
+	Asking  float64  `json:"asking,omitempty"`  // below 0: loss for being a question itself
+	Speaker float64  `json:"speaker,omitempty"` // gain for a speaker named in the query
 	Lenders []Lender `json:"lenders,omitempty"` // what was said around it in the same conversation, in order
 
-	// what Query.Priors add: nil without them
+	// the gains of Query.Priors; nil without them
 	Recency    *Evidence `json:"recency,omitempty"`
 	Importance *Evidence `json:"importance,omitempty"`
 	State      *Evidence `json:"state,omitempty"`
 
-	Reranked *Reranked `json:"reranked,omitempty"` // the Reranker's score; nil: it was not asked
+	Reranked *Reranked `json:"reranked,omitempty"` // the Reranker's score; nil: it was not called
 }
 
 // Evidence is one kind of evidence of a memory: how strong it is, 0 to 1, and what it adds to the score.
@@ -33,16 +33,16 @@ type Evidence struct {
 
 // Reranked is the score that [Options.Reranker] gave a hit. It adds nothing to the hit's own score.
 type Reranked struct {
-	Score float64 `json:"score"` // by its own measure
-	From  int     `json:"from"`  // the rank before
+	Score float64 `json:"score"` // on the Reranker's own scale
+	From  int     `json:"from"`  // the previous rank
 }
 
-// Lender is a memory whose own evidence adds to the score of another one of its conversation.
+// Lender is a memory whose own evidence adds to the score of another memory of its conversation.
 type Lender struct {
 	ID string `json:"id"`
 	// 1 is right after the hit, -1 right before it, 0 the hit itself: the best around it
 	Place int     `json:"place"`
-	Asks  bool    `json:"asks,omitempty"` // it asks, and the hit may be the answer
+	Asks  bool    `json:"asks,omitempty"` // it is a question, and the hit may be the answer
 	Value float64 `json:"value"`          // its own evidence, 0 to 1
 	Gain  float64 `json:"gain"`
 }
@@ -76,11 +76,10 @@ type Results struct {
 	Offset int       `json:"offset"`
 	Limit  int       `json:"limit"`
 	Sort   SortOrder `json:"sort_order"` // the order that was used
-	// how many of the memories found are probably about the text: of those whose Confidence was computed from all
-	// evidence, some 30 and their neighbours in conversations, the ones that reach 0.5. With MinScore it is Total, and
-	// without a text or a vector, too.
+	// how many of the found memories are probably about the text: those that reach a Confidence of 0.5, of the best 30
+	// or so and their neighbours in conversations. With MinScore, or without a text or a vector, it is Total.
 	Found int `json:"found"`
-	// what a caller should know, for example that a part of the store is currently found by words only
+	// notes for the caller, for example that a part of the store is currently found by words only
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -104,9 +103,9 @@ type Hit struct {
 	// relevance, 0 to 1, which orders the hits of one search unless a Reranker does; 0 when nothing was searched for
 	Score float64
 
-	// Confidence is how likely the memory is about the text that was searched for, 0 to 1. It means the same in each
-	// search: 0.5 is "probably". It is calibrated for the built-in model. Without a text it is the cosine similarity if
-	// that is above 0, and without a vector, too, it is 0.
+	// Confidence is how likely the memory is about the search text, 0 to 1. It is comparable between searches: 0.5 is
+	// "probably". It is calibrated for the built-in model. Without a text it is the cosine similarity if that is above
+	// 0; without text and vector it is 0.
 	Confidence float64
 
 	Parts Parts // the components of the score

@@ -171,7 +171,7 @@ func formerRevisions(tx db.Tx, v viewer, m storedMemory, number int) ([]Revision
 	return all, nil
 }
 
-// asOf returns a memory as it was at a time; false: what it said then is not kept, or not visible.
+// asOf returns a memory in its state at a time; false: that state is not kept, or not visible.
 func (m Memory) asOf(tx db.Tx, v viewer, row int64, at time.Time) (Memory, bool, error) {
 	if at.IsZero() || m.Revision == 1 || !m.UpdatedAt.After(at) {
 		return m, true, nil
@@ -181,7 +181,7 @@ func (m Memory) asOf(tx db.Tx, v viewer, row int64, at time.Time) (Memory, bool,
 		return m, false, err
 	}
 	for _, r := range former {
-		if r.CreatedAt.After(at) && r.Number > 1 { // the first one says what the memory said since it was made
+		if r.CreatedAt.After(at) && r.Number > 1 { // the first revision is the state since the memory was created
 			continue
 		}
 		metadata, err := jsonobject.Canonical("metadata", r.Metadata)
@@ -196,7 +196,7 @@ func (m Memory) asOf(tx db.Tx, v viewer, row int64, at time.Time) (Memory, bool,
 	return m, false, nil
 }
 
-// memoriesAsOf returns memories as they were at a time, without those that are not kept as they were.
+// memoriesAsOf returns memories in their state at a time, without memories whose state is not kept.
 func memoriesAsOf(tx db.Tx, v viewer, found []storedMemory, at time.Time) ([]storedMemory, error) {
 	if at.IsZero() {
 		return found, nil
@@ -214,7 +214,7 @@ func memoriesAsOf(tx db.Tx, v viewer, found []storedMemory, at time.Time) ([]sto
 	return then, nil
 }
 
-// hitsAsOf does the same for the results of a search. What was found in other words is shown whole.
+// hitsAsOf does the same for the results of a search. A hit whose text differed then is shown whole.
 func hitsAsOf(tx db.Tx, v viewer, hits []Hit, at time.Time) ([]Hit, error) {
 	if at.IsZero() {
 		return hits, nil
@@ -265,8 +265,8 @@ func onlyVisibleLinks(tx db.Tx, v viewer, metadata map[string]any) error {
 	return nil
 }
 
-// superseded checks that the caller may replace a memory by one in a place, which has an id already if it is not new,
-// and returns the id of the replaced memory as it is stored.
+// superseded checks that the caller may supersede a memory with one in a place, and returns the stored id of the
+// superseded memory. The new one's id is empty if it is not stored yet.
 func (w *memoryWriter) superseded(id, by string, at *kernel.Place) (string, error) {
 	if id == "" {
 		return "", nil

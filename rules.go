@@ -240,8 +240,8 @@ func forbiddenRule(m storedMemory) error {
 		show(cmp.Or(m.ProjectName, m.ProjectID)))
 }
 
-// presentRules returns a project's rules of a type, for reading: the one that counts first, then superfluous ones.
-// Without a project it returns general rules, which a limited view does not see.
+// presentRules returns a project's rules of a type, for reading: first the valid one, then superfluous ones. Without a
+// project it returns general rules, which a limited view does not see.
 func (s *Store) presentRules(tx db.Tx, v viewer, project ProjectRef, ruleType RuleType) ([]storedMemory, error) {
 	var row int64
 	if project != (ProjectRef{}) {
@@ -356,7 +356,7 @@ func (w *memoryWriter) addRule(d *kernel.Draft) (Stored, error) {
 	stored.Warnings = append(stored.Warnings, superfluous(present)...)
 	if d.Collection != before.Collection && d.Collection != DefaultCollection {
 		stored.Warnings = append(stored.Warnings,
-			fmt.Sprintf("this rule lies in collection %s and stays there", show(before.Collection)))
+			fmt.Sprintf("this rule is in collection %s and stays there", show(before.Collection)))
 	}
 	return stored, err
 }

@@ -85,7 +85,7 @@ func TestOfSeveralRulesOneStoredAheadOfTimeDoesNotCountForEver(t *testing.T) {
 	}
 }
 
-func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
+func TestInvalidOldTodosAreReadAndNotEdited(t *testing.T) {
 	s := openWords(t, "", Options{})
 	id := mustAdd(t, s, NewMemory{ProjectID: "p", Content: "## Tasks\n- [ ] T1 a"}).ID
 	mustExec(t, s, `UPDATE memory SET event_type = 'project-rule', rule_type = 'todo'`)
@@ -112,7 +112,7 @@ func TestATodoOfAnOldFileThatIsNoneIsReadAndNotEdited(t *testing.T) {
 	}
 }
 
-func TestRulesLieInACollectionOfOwnVectors(t *testing.T) {
+func TestRulesInACollectionOfOwnVectors(t *testing.T) {
 	s := openWords(t, "", Options{})
 	mustAddCollection(t, s, NewCollection{Name: DefaultCollection, OwnVectors: true, VectorSize: 2})
 	for i, text := range []string{"one", "two"} {
@@ -286,7 +286,7 @@ func five(instead map[Section]string) string {
 }
 
 // The schema holds a project to one rule of each type, also where no check comes first.
-func TestTheSchemaHoldsAProjectToOneRuleOfEachType(t *testing.T) {
+func TestTheSchemaAllowsOneRulePerType(t *testing.T) {
 	s := openWords(t, "", Options{})
 	mustSetRule(t, s, NewRule{ProjectID: "p", Type: RuleDo, Content: "the rule"})
 	other := mustAdd(t, s, NewMemory{ProjectID: "p", Collection: "", Content: "another"})

@@ -13,7 +13,7 @@ import (
 // refusedSealed are the methods, besides those of Accounts and Upkeep, that a sealed view refuses.
 var refusedSealed = []string{"AddMember", "UpdateMember", "DeleteMember", "InvitedMembers", "Snapshot", "Transaction"}
 
-func TestASealedViewRefusesWhatReachesFurther(t *testing.T) {
+func TestSealedViewsRefuseWiderAccess(t *testing.T) {
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{}))
 	open := st.Store
 	st.Store = open.Sealed()
@@ -58,8 +58,8 @@ func argumentOf(err error) string {
 	return ""
 }
 
-// Every store that a sealed view returns, or that lies behind one of its handles, is sealed, and its As only narrows.
-func TestNothingOfASealedViewReachesFurther(t *testing.T) {
+// Every store that a sealed view returns, or that is behind one of its handles, is sealed, and its As only narrows.
+func TestResultsOfSealedViewsStaySealed(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "sealed.db"), Options{})
 	mine := mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "of ann", ProjectID: "p"})
 	other := mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "of ann, elsewhere", ProjectID: "q"})

@@ -35,7 +35,7 @@ const (
 	SortEventDesc SortOrder = "event_time_desc"
 )
 
-// byTime returns the order by a time or the key; any other is by the latest change.
+// byTime returns the order by a time or the key; the default is the latest change.
 func (o SortOrder) byTime() retrieval.Order {
 	order := retrieval.Order{Created: o == SortCreatedAsc || o == SortCreatedDesc,
 		Ascending: slices.Contains([]SortOrder{SortCreatedAsc, SortUpdatedAsc, SortKeyAsc, SortEventAsc}, o)}
@@ -50,7 +50,7 @@ func (o SortOrder) byTime() retrieval.Order {
 
 var sortOrders = []SortOrder{SortRelevance, SortUpdatedAsc, SortUpdatedDesc, SortCreatedAsc, SortCreatedDesc}
 
-// memoryOrders are the orders of memories; what else is listed has no keys and event times.
+// memoryOrders are the orders that only memories have: other things have no keys and event times.
 var memoryOrders = append(slices.Clone(sortOrders), SortKeyAsc, SortKeyDesc, SortEventAsc, SortEventDesc)
 
 // Limits of a search.
@@ -62,8 +62,8 @@ const (
 	MaxQueries   = 100  // queries of a SearchBatch
 	MaxBatchHits = 1000 // their limits, added up
 
-	DefaultRerank = 30  // hits that Options.Reranker orders again
-	MaxRerank     = 100 // the most that it can be asked to
+	DefaultRerank = 30  // hits that Options.Reranker reorders
+	MaxRerank     = 100 // the maximum
 )
 
 // Query says what to search for. A memory must match every field that is set.
@@ -71,8 +71,8 @@ type Query struct {
 	// Text is searched for by meaning and by word, in plain language: no character has a special meaning.
 	Text string
 
-	// Vector replaces the text's own vector: it is of the embedder's model, or for collections with OwnVectors. With Text,
-	// words count as well.
+	// Vector replaces the text's own vector. It must be of the embedder's model, or for collections with OwnVectors.
+	// With Text, words count as well.
 	Vector []float32
 
 	Collections    []string // names; none means all
@@ -90,8 +90,8 @@ type Query struct {
 	Limit  int // results to return, 1 to 100; zero means 7
 	Offset int // results to skip before them
 
-	// AsOf searches what was stored by a time and valid then, and returns it in the words of that time; zero means now.
-	// The text and the conditions are compared with what memories say today. See docs/time.md.
+	// AsOf searches memories that were stored by a time and valid then, and returns them in the state of that time;
+	// zero means now. The text and the conditions are matched against the present state. See docs/time.md.
 	AsOf time.Time
 
 	whenever bool // memories that are not valid now, too
@@ -101,17 +101,17 @@ type Query struct {
 	// WithoutContent leaves Content empty, and Start and End zero: for callers that need ids, keys and metadata only.
 	WithoutContent bool
 
-	Explain bool // say of each hit what its score consists of
+	Explain bool // break down the score of each hit
 
-	// Rerank is how many of the best hits [Options.Reranker] orders again, at most 100; zero means 30, and a negative
-	// value none. It applies to searches by relevance with a text, on the pages that begin among these hits.
+	// Rerank is how many of the best hits [Options.Reranker] reorders, at most 100; zero means 30, and a negative value
+	// none. It applies to searches by relevance with a text, on the pages that begin among these hits.
 	Rerank int
 
-	// Priors let memories rank higher for what they are; the zero value none.
+	// Priors rank memories higher by recency, importance and state; the zero value has no effect.
 	Priors Priors
 
-	// MinScore leaves out hits whose Confidence is less: 0 to 1, where 0.5 leaves what is probably about the text. Zero
-	// leaves out none. At most 1,000 memories reach it.
+	// MinScore leaves out hits with less Confidence: 0 to 1. 0.5 keeps the memories that are probably about the text.
+	// Zero keeps all. At most 1,000 memories reach it.
 	MinScore float64
 }
 
@@ -167,7 +167,7 @@ func (q *Query) check() error {
 	return nil
 }
 
-// checkAsOf checks the time of a look back.
+// checkAsOf checks a time AsOf.
 func checkAsOf(at time.Time) error {
 	if at.IsZero() {
 		return nil
@@ -196,9 +196,9 @@ func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 }
 
 // SearchBatch answers several queries, in their order, from one state of the store. Their texts are embedded in one
-// call, and queries that follow each other with the same filters look them up once, so it costs less than single
-// searches. At most 100 queries are allowed, whose limits add up to at most 1,000. An error names the query, and there
-// are no results then.
+// call, and and adjacent queries with the same filters resolve them once, so it costs less than single searches. At
+// most 100 queries are allowed, and their limits add up to at most 1,000. An error names the query; then there are no
+// results.
 func (s *Store) SearchBatch(ctx context.Context, queries []Query) ([]Results, error) {
 	return hooked(ctx, s, OperationSearch, "SearchBatch",
 		func(ctx context.Context, o *operation) (_ []Results, err error) {
@@ -225,7 +225,7 @@ func (s *Store) SearchBatch(ctx context.Context, queries []Query) ([]Results, er
 
 // search answers valid queries from one snapshot.
 func (s *Store) search(ctx context.Context, queries []Query) ([]Results, error) {
-	if s.options.Reranker != nil && s.db.InTransaction(ctx) { // which would hold the writer while another program works
+	if s.options.Reranker != nil && s.db.InTransaction(ctx) { // it would hold the writer while another program works
 		queries = slices.Clone(queries)
 		for i := range queries {
 			queries[i].Rerank = -1
@@ -263,7 +263,7 @@ func (s *Store) search(ctx context.Context, queries []Query) ([]Results, error) 
 	return all, nil
 }
 
-// scope returns the part of a query that selects what is searched.
+// scope returns the part of a query that selects the searched memories.
 func (q *Query) scope() Query {
 	return Query{Collections: q.Collections, ProjectID: q.ProjectID, ProjectName: q.ProjectName,
 		Classification: q.Classification, Tags: q.Tags, Keys: q.Keys, Filter: q.Filter, AsOf: q.AsOf,
@@ -299,9 +299,9 @@ func (s *Store) page(tx db.Tx, v viewer, q Query, w want, sel selection) (p page
 }
 
 // SearchAll iterates over the hits of a query, for reading deeper than a page: by relevance the best 10,000, and
-// without a text or a vector all. It ranks once, when the loop begins, and reads 100 memories at a time as the loop
-// goes on; what is deleted meanwhile, or no longer visible, is left out. Limit must be zero, as the loop may be left at
-// any time. [Options.Reranker] is not asked.
+// without a text or a vector all. It ranks once, when the loop begins, and reads 100 memories at a time; memories
+// deleted meanwhile, or no longer visible, are left out. Limit must be zero: break the loop instead. [Options.Reranker]
+// is not called.
 func (s *Store) SearchAll(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
 		all, err := hooked(ctx, s, OperationSearch, "SearchAll", func(ctx context.Context, o *operation) (_ page, err error) {
@@ -366,7 +366,7 @@ type want struct {
 	terms    []text.Term
 	explain  bool
 	priors   Priors
-	at       time.Time // of a look back; zero means now
+	at       time.Time // AsOf; zero means now
 	vector   []float32 // of unit length; nil: words only
 	own      bool      // the caller's vector, which may be compared with own vectors, too
 	warnings []string
@@ -384,7 +384,7 @@ func (s *Store) want(ctx context.Context, q Query) (want, error) {
 func (s *Store) wants(ctx context.Context, queries []Query) ([]want, error) {
 	all := make([]want, len(queries))
 	var texts []string
-	places := map[string][]int{} // of a text: the queries that search for it
+	places := map[string][]int{} // the queries that search for a text
 	for i, q := range queries {
 		all[i] = want{text: q.Text, terms: text.QueryTerms(q.Text), explain: q.Explain, priors: q.Priors,
 			at: q.AsOf, vector: q.Vector, own: q.Vector != nil}

@@ -140,7 +140,7 @@ func TestARerankerIsAskedOnlyWhereItsOrderCounts(t *testing.T) {
 	}
 }
 
-func TestARerankerIsNotAskedWithinATransaction(t *testing.T) {
+func TestRerankersAreNotCalledWithinATransaction(t *testing.T) {
 	r := RerankerFunc(func(context.Context, string, []string) ([]float64, error) {
 		t.Error("the reranker is asked while a transaction holds the writer")
 		return nil, errors.New("not now")

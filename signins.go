@@ -61,8 +61,8 @@ type AddedSignIn struct {
 	SignIn
 	Value string `json:"session"` // ses_ and 43 letters and digits, for a cookie
 
-	// Mark is for a second cookie, which the browser keeps when the sign-in ends, for at most a year. It signs no one in:
-	// it tells [Accounts.CheckBrowser] that the user has signed in in this browser before.
+	// Mark is for a second cookie, which the browser keeps for at most a year, even after the sign-in has ended. It
+	// does not sign in: it only proves to [Accounts.CheckBrowser] that the user has signed in in this browser before.
 	Mark string `json:"mark"`
 }
 
@@ -125,8 +125,8 @@ func (h *Accounts) AddSignIn(ctx context.Context, n NewSignIn) (_ AddedSignIn, e
 	return added, nil
 }
 
-// markAlgorithm is the algorithm of the keys that make marks of browsers. They lie with the signing keys, so that marks
-// outlive a restart and all processes on a file know them.
+// markAlgorithm is the algorithm of the keys that make marks of browsers. They are stored with the signing keys, so
+// that marks stay valid after a restart and for all processes on a file.
 const markAlgorithm = "HS256"
 
 // marked is a user in a mark. Neither part has a zero byte.
@@ -160,8 +160,8 @@ func (s *shared) addMark(tx db.Tx, user string) (string, error) {
 // sealAlgorithm is the algorithm of the key of [Accounts.SealingKey] (RFC 7518).
 const sealAlgorithm = "A256GCM"
 
-// SealingKey returns the secret with which servers seal what browsers keep for them: 32 bytes, the same for every
-// server on the store. The first call makes it. It is replaced when the signing key is rotated. On a read-only store
+// SealingKey returns the secret with which servers seal data that browsers keep for them: 32 bytes, the same for every
+// server on the store. The first call creates it. It is replaced when the signing key is rotated. On a read-only store
 // that has none it is ErrReadOnly.
 func (h *Accounts) SealingKey(ctx context.Context) (key []byte, err error) {
 	s, err := h.serving(ctx, "SealingKey")
@@ -461,8 +461,8 @@ func endSignIns(tx db.Tx, user int64, except string) error {
 	return err
 }
 
-// endMadeIn ends what was made in the sign-ins e for which a condition holds: tokens, with all their descendants, and
-// grants of applications.
+// endMadeIn revokes the credentials made in the sign-ins e for which a condition holds: tokens, with all their
+// descendants, and grants of applications.
 func endMadeIn(tx db.Tx, now int64, condition string, args ...any) error {
 	sessions, err := db.Column[string](tx, `SELECT e.uid FROM session e WHERE `+condition, args...)
 	if err != nil {

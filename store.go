@@ -33,12 +33,12 @@ type Options struct {
 	// pointer or function is ErrInvalid.
 	Embedder Embedder
 
-	// KeepModel leaves a file with the model that another program chose for it, unless that is a version of the built-in
-	// one. Searches then work by words, and what is stored gets its vectors once that program has the file open. False
-	// changes the file to Embedder.
+	// KeepModel keeps the model that another program chose for a file, unless that is a version of the built-in one.
+	// Searches then work by words, and new memories get their vectors once that program has the file open. False
+	// switches the file to Embedder.
 	KeepModel bool
 
-	// Reranker orders the best hits of searches again. Nil means none.
+	// Reranker reorders the best hits of searches. Nil means none.
 	Reranker Reranker
 
 	// ReadOnly opens the file without ever writing to it; every write returns ErrReadOnly. False means read and write, or
@@ -49,10 +49,10 @@ type Options struct {
 	// processors, at least 4. At most 1,000.
 	Readers int
 
-	// IndexMemory bounds the memory, in bytes, of the search index in memory. It holds the collections, and their parts in
-	// projects, that are searched; those that were not searched for longest make room for others. What a single search
-	// covers is searched on disk if it exceeds the limit, and while it is being loaded: the same ranking, but slower. Zero
-	// means 1 GiB (about 500,000 short memories of the built-in model); a negative value means no index in memory at all.
+	// IndexMemory bounds the memory, in bytes, of the search index in memory. It holds the searched collections, by
+	// project, and evicts the least recently searched first. If what a single search covers exceeds the limit, or is
+	// still being loaded, the search runs on disk: with the same ranking, but slower. Zero means 1 GiB (about 500,000
+	// short memories of the built-in model); a negative value means no index in memory at all.
 	IndexMemory int64
 
 	// MaxFile is the maximum size of a file, in bytes. Zero means 100 MiB, a negative value no limit.
@@ -75,18 +75,18 @@ type Options struct {
 	// are permanent. At most 100 years. Entries already in the trash keep their expiry.
 	KeepTrash time.Duration
 
-	// IndexedMetadata is how long the metadata of a memory may be, in bytes as JSON, for a [Filter] to find it by an
-	// index: by any key at the top, whose value is a text, a number or a boolean, or a list of these. Filters read longer
-	// metadata, which takes longer. Zero means what the file has, which is 4,096 when it is created; a negative value
-	// means no index. At most 65,536. Opening a file with another length than it has makes its index again.
+	// IndexedMetadata is the limit, in bytes of JSON, up to which a memory's metadata is indexed for a [Filter]: every
+	// top-level key whose value is a string, a number, a boolean, or a list of these. Filters read longer metadata
+	// memory by memory, which takes longer. Zero keeps the file's limit, which is 4,096 for a new file; a negative
+	// value means no index. At most 65,536. Opening a file with a different limit rebuilds its index.
 	IndexedMetadata int
 
 	// Reserve is the size in bytes of a file beside the store (its name plus -reserve) that holds back disk space, so that
 	// deleting works when the disk is full. Zero means none; at most 1 GiB. The file stays when the store is closed.
 	Reserve int64
 
-	// Hooks are called around the operations on memories, in this order; the After functions in the reverse one. None
-	// means no cost.
+	// Hooks are called around the operations on memories, in this order; the After functions in reverse. Without any
+	// there is no cost.
 	Hooks []Hooks
 
 	// Logger receives the progress and failures of background work. Nil means no logging.
@@ -251,7 +251,7 @@ func Open(ctx context.Context, path string, options *Options) (_ *Store, err err
 	return newStore(ctx, engine, o)
 }
 
-// fills returns what completes migrations, by their names.
+// fills returns the functions that complete migrations, by their names.
 func fills() map[string]func(db.Tx) error {
 	return map[string]func(db.Tx) error{"project_names": naming.Fill, "turns": kernel.FillTurns}
 }
@@ -277,7 +277,7 @@ func openFile(ctx context.Context, path string, o Options) (db.DB, error) {
 	return file, nil
 }
 
-// newStore returns the store in an engine, which has the schema, and which it closes.
+// newStore returns the store in an engine that has the schema. It takes over closing the engine.
 func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 	index := retrieval.NewCache(o.IndexMemory, o.Logger)
 	s := &Store{
@@ -289,6 +289,9 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		access: Access{User: LocalUser}, operator: true,
 	}
 	s.index.DB = s.db
+	if f, tells := engine.(db.Follower); tells {
+		s.index.Others = f.Follow
+	}
 	s.activity = activitylog.New(s.writeActivities, o.Logger)
 	if err := s.startEmbedding(ctx); err != nil {
 		_ = engine.Close() // the first error is the one that counts
@@ -304,7 +307,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 	return s, nil
 }
 
-// indexMetadata makes the index of own metadata again if the options ask for another length.
+// indexMetadata rebuilds the index of own metadata if the options have a different limit.
 func (s *Store) indexMetadata(ctx context.Context) error {
 	if s.options.IndexedMetadata == 0 || s.db.ReadOnly() {
 		return nil
@@ -387,7 +390,7 @@ func (s *Store) As(access Access) *Store {
 
 // Snapshot runs fn with a context in which everything read from this store, through any of its views, is the state of
 // one moment. Writing with that context is ErrReadOnly; using it after Snapshot has returned is ErrClosed. Several
-// goroutines may use it, one call at a time runs. Snapshots within a snapshot belong to the outer one.
+// goroutines may use it; their calls run one at a time. Snapshots within a snapshot belong to the outer one.
 //
 // Data written to the store meanwhile stays in the write-ahead log until fn returns; writers do not wait, except in an
 // in-memory store. fn must not wait for a write made with another context.
@@ -402,23 +405,23 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error
 // Transaction runs fn with a context in which everything written to this store, through any of its views, is one
 // transaction: all of it is durable when Transaction returns nil, and none of it remains after an error or panic of fn,
 // or the end of ctx. Transaction returns fn's error as it is. Reads and searches with that context see what was written
-// before; other calls see none of it until the end. An operation that fails is undone alone: if fn goes on and returns
-// nil, the rest is kept. A Transaction within a transaction belongs to the outer one, which fails with it; within a
-// Snapshot it is ErrReadOnly. Using the context after the end is ErrClosed.
+// before; other calls see none of it until the end. Only an operation that fails is rolled back: if fn continues and
+// returns nil, the rest is kept. A Transaction within a transaction belongs to the outer one, which fails with it;
+// within a Snapshot it is ErrReadOnly. Using the context after the end is ErrClosed.
 //
 // All other writers wait meanwhile, for 30 seconds at most, and in an in-memory store so do readers: their error is
-// ErrBusy. So fn should be short, and do slow work before. fn must call the store with the context that it gets: with
-// another one it would wait for itself, which is ErrBusy after some seconds. It must not call Close. Several goroutines
-// may use the context, one call at a time runs. With another database than SQLite, fn may run again: it sets its
-// results anew each time, and does nothing elsewhere that must happen once.
+// ErrBusy. So fn should be short; do slow work before. fn must call the store with its own context: with another one it
+// would wait for itself, which is ErrBusy after some seconds. It must not call Close. Several goroutines may use the
+// context; their calls run one at a time. With another database than SQLite, fn may run again: it must set its results
+// anew each time, and have no other side effects that must happen only once.
 //
 // Only the built-in embedder runs within a transaction. With another one, texts are found by their words at first
 // ([Stored.Indexed] is false), and embedded once the transaction is done; searches within it are by words.
 //
-// Before functions of [Hooks] run within the transaction, After when it has ended, with its error if all was undone.
-// What works in several transactions of its own cannot be part of one and is ErrInvalid: AddFile, DeleteProject,
-// DeleteCollection, [Trash.Empty], restoring a project or collection, and what changes anything in [Accounts] and
-// [Upkeep]. On a full disk the whole transaction is ErrFull, deletions included.
+// Before functions of [Hooks] run within the transaction; After functions run when it has ended, with its error if it
+// was rolled back. Methods that need several transactions of their own return ErrInvalid within one: AddFile,
+// DeleteProject, DeleteCollection, [Trash.Empty], restoring a project or collection, and all methods of [Accounts] and
+// [Upkeep] that change anything. On a full disk the whole transaction is ErrFull, deletions included.
 func (s *Store) Transaction(ctx context.Context, fn func(ctx context.Context) error) error {
 	if err := s.checkWritable(); err != nil {
 		return err
@@ -426,7 +429,7 @@ func (s *Store) Transaction(ctx context.Context, fn func(ctx context.Context) er
 	if err := s.checkUnsealed("Transaction"); err != nil {
 		return err
 	}
-	s.flushActivity(ctx) // which does not belong to it
+	s.flushActivity(ctx) // recorded calls do not belong to the transaction
 	var own error
 	err := s.db.Transaction(ctx, func(ctx context.Context) error {
 		own = fn(ctx)
@@ -438,7 +441,7 @@ func (s *Store) Transaction(ctx context.Context, fn func(ctx context.Context) er
 	return wrap(err)
 }
 
-// outside refuses, within a transaction, what works in transactions of its own.
+// outside refuses, within a transaction, methods that need transactions of their own.
 func (s *shared) outside(ctx context.Context, method string) error {
 	if !s.db.InTransaction(ctx) {
 		return nil

@@ -549,7 +549,7 @@ func (n *NewToken) within(l limits) error {
 	return nil
 }
 
-// endTokens ends a user's MCP tokens.
+// endTokens revokes a user's MCP tokens.
 func endTokens(tx db.Tx, user, now int64) error {
 	if _, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE user_id = ? AND revoked_at IS NULL`, now,
 		user); err != nil {

@@ -25,8 +25,8 @@ type ExportOptions struct {
 	// included.
 	WithoutVectors bool
 
-	// Namespaces are those whose users' data is written, the default one being "". Nil means all. One without users is
-	// ErrNotFound. Only the operator's store can name any.
+	// Namespaces are the namespaces whose users' data is written; "" is the default one. Nil means all. One without
+	// users is ErrNotFound. Only the operator's store can name any.
 	Namespaces []string
 
 	// Progress receives the stages "memories" (counted in memories) and "files" (in bytes). Nil disables it.
@@ -88,7 +88,7 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 	return ExportSummary(sum), err
 }
 
-// OnConflict says what an import does with an item that the store already has in another state.
+// OnConflict decides about items that the store already has in another state.
 type OnConflict string
 
 // The values of [OnConflict]. The empty value means ConflictKeep.
@@ -104,8 +104,8 @@ type ImportOptions struct {
 	// items.
 	OnConflict OnConflict
 
-	// Namespace is the one whose users all data of the export is for. Empty means the namespaces of the export itself.
-	// An export of several namespaces is ErrInvalid if it is set.
+	// Namespace is the namespace for all data of the export. Empty means the namespaces of the export itself. If it is
+	// set, an export of several namespaces is ErrInvalid.
 	Namespace string
 
 	// Progress receives the stages "check" and "import", counted in lines; the total is 0 while unknown. Nil disables it.

@@ -20,7 +20,7 @@ import (
 
 // Trash is the deleted items that can still be restored. Get it with [Store.Trash].
 //
-// It has what is from the caller's own places, and memories and files from projects in which the caller may write. A
+// It has the items from the caller's own places, and memories and files from projects in which the caller may write. A
 // view limited to projects sees items from these projects.
 type Trash struct {
 	s *Store
@@ -47,8 +47,8 @@ type TrashEntry struct {
 	ID            string    `json:"id"` // for a memory or a file: its original id, which a restore keeps
 	Kind          TrashKind `json:"kind"`
 	Title         string    `json:"title"`                     // the beginning of the memory, or the name
-	Collection    string    `json:"collection_name,omitempty"` // the collection it was, or lay in
-	ProjectID     string    `json:"project_id,omitempty"`      // the project it was, or lay in
+	Collection    string    `json:"collection_name,omitempty"` // the collection itself, or where it was
+	ProjectID     string    `json:"project_id,omitempty"`      // the project itself, or where it was
 	ProjectName   string    `json:"project_name,omitempty"`
 	Owner         string    `json:"owner"`                     // user id of the owner of its original place
 	Memories      int       `json:"memories"`                  // how many memories it holds
@@ -433,7 +433,7 @@ func (s *Store) eraseMemory(ctx context.Context, id string) error {
 	return wrap(s.scrubSoon(ctx))
 }
 
-// eraseMemoryAfter erases a memory, or so many of its past versions.
+// eraseMemoryAfter erases a memory, or a number of its past versions.
 func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) error {
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
 		m, err := s.memoryForWriting(tx, v, id)
@@ -501,7 +501,7 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 		if !errors.Is(err, db.ErrFull) {
 			return err
 		}
-		// What was to be erased is gone; removing its traces writes, and has to wait until there is space.
+		// The rows are gone; removing their traces needs to write, and waits until there is space.
 		s.log.Warn("the disk is full: traces of what was erased stay in the file until there is space", "error", err)
 	}
 	s.erased.Store(true)

@@ -120,7 +120,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 	}
 }
 
-// Deleting a user takes the trash along: also what lay in the user's projects and others have deleted.
+// Deleting a user takes the trash along: also what was in the user's projects and others have deleted.
 func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "users.db"), Options{})
 	for _, n := range []string{"ada", "bob"} {

@@ -33,8 +33,8 @@ const (
 type Turn struct {
 	ID string `json:"id"` // of its memory; set by the store
 
-	// Key is the caller's own key of the turn, at most 256 bytes, unique in the conversation. A turn with a key that the
-	// conversation has is not stored again. Empty means none.
+	// Key is the caller's own key of the turn, at most 256 bytes, unique in the conversation. A turn whose key the
+	// conversation already has is not stored again. Empty means none.
 	Key string `json:"key,omitempty"`
 
 	Role    string `json:"role,omitempty"`    // such as user, assistant, system or tool; at most 64 characters
@@ -46,11 +46,10 @@ type Turn struct {
 	// Time is when it was said, at most 10 minutes from now. Zero means now, after all turns before it.
 	Time time.Time `json:"time"`
 
-	// ToolCalls is anything that JSON can hold. It is kept and never interpreted, and returned as package
-	// encoding/json decodes it.
+	// ToolCalls is any JSON. It is stored and never interpreted, and returned as package encoding/json decodes it.
 	ToolCalls any `json:"tool_calls,omitempty"`
 
-	// Metadata is the caller's own, as in [NewMemory]; together with the rest at most 64 KiB. It may not have the keys
+	// Metadata is the caller's own, as in [NewMemory]; together with the rest at most 64 KiB. It must not have the keys
 	// conversation_id, role, speaker and tool_calls.
 	Metadata map[string]any `json:"metadata,omitempty"`
 
@@ -60,21 +59,21 @@ type Turn struct {
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// Tokens returns the estimated size of the turn for a model: a token for 4 bytes of role, speaker, content and tool
-// calls as JSON, as in the token budget of [Store.GetContext].
+// Tokens returns the estimated size of the turn for a model: 1 token = 4 bytes of role, speaker, content and tool calls
+// as JSON, as in the token budget of [Store.GetContext].
 func (t Turn) Tokens() int {
 	return (t.said().Size() + budget.BytesPerToken - 1) / budget.BytesPerToken
 }
 
 // Append stores turns at the end of the conversation, all of them in one commit, and returns them as stored; other
-// calls' turns are before or after them, never between. A turn with a key that the conversation has already is not
-// stored and not changed: it is returned as it is in the store, so that a call can be repeated. The method
-// [Store.UpdateMemory] changes a turn, which keeps its place.
+// calls' turns are before or after them, never between. A turn whose key the conversation already has is neither stored
+// nor changed: the stored one is returned, so that a call can be repeated. [Store.UpdateMemory] changes a turn, which
+// keeps its place.
 //
 // Turns without a time follow the last one: their time is now, or a microsecond after the last turn's if that is later.
-// A given time may be that of an earlier turn, for conversations that are copied from elsewhere: the turn then has its
-// place there. Since many clocks count in seconds, a time less than a second before the last turn's puts the turn right
-// after it. A time that a turn has becomes the next free microsecond.
+// A given time may be in the past, for conversations copied from elsewhere: the turn is then placed there. Since many
+// clocks count in seconds, a turn whose time is less than a second before the last turn's is placed right after it. If
+// a turn already has the time, the next free microsecond is used.
 func (c *Conversation) Append(ctx context.Context, add ...Turn) ([]Turn, error) {
 	if c.err != nil {
 		return nil, c.err
@@ -163,11 +162,11 @@ func (c *Conversation) draft(ctx context.Context, o *operation, t Turn) (kernel.
 		return kernel.Draft{}, err
 	}
 	m.Content, m.Metadata = rewritten.Content, kernel.OrEmpty(rewritten.Metadata)
-	m.Metadata[turns.KeyConversation] = c.key // what a turn belongs to stays
+	m.Metadata[turns.KeyConversation] = c.key // hooks cannot move a turn to another conversation
 	return newDraft(m)
 }
 
-// describe notes in an operation which conversation it is about.
+// describe notes the conversation in an operation.
 func (c *Conversation) describe(o *operation) {
 	if o != nil {
 		o.Conversation = c.key
@@ -175,7 +174,7 @@ func (c *Conversation) describe(o *operation) {
 	}
 }
 
-// markStored finds which turns the conversation has already: they need not be embedded.
+// markStored marks the turns that the conversation already has: they need not be embedded.
 func (c *Conversation) markStored(ctx context.Context, drafts []kernel.Draft) error {
 	if !slices.ContainsFunc(drafts, func(d kernel.Draft) bool { return d.Key != "" }) {
 		return nil
@@ -228,7 +227,7 @@ func (c *Conversation) append(w *memoryWriter, d *kernel.Draft, given *int64) (S
 	return w.insert(d)
 }
 
-// said returns what the turn says.
+// said returns the text of the turn.
 func (t Turn) said() turns.Said {
 	return turns.Said{Role: t.Role, Speaker: t.Speaker, Content: t.Content, ToolCalls: t.ToolCalls, Metadata: t.Metadata}
 }
@@ -309,10 +308,10 @@ func (c *Conversation) Since(ctx context.Context, t time.Time) iter.Seq2[Turn, e
 	}
 }
 
-// Window returns the last turns that fit a budget of tokens, in their order: what to give a model of the conversation.
-// The tokens are those of [Turn.Tokens]. If the last turn alone is larger, it is shortened to fit, and Truncated says
-// so; a budget in which not even its role fits gets none. Turns of the role tool at the beginning are left out, since
-// the calls that they answer are missing, unless nothing else is there.
+// Window returns the last turns that fit a token budget, in their order, for use in a model's context. Tokens are
+// counted as by [Turn.Tokens]. If the last turn alone is too large, it is shortened, and Truncated is set; if not even
+// its role fits, the window is empty. Turns of the role tool at the beginning are left out, since the calls that they
+// answer are missing, unless there are no other turns.
 func (c *Conversation) Window(ctx context.Context, tokens int) (window []Turn, err error) {
 	defer inGo[ConversationPlace](&err, "tokens", "tokens")
 	if tokens < 1 || tokens > maxWindow {
@@ -351,7 +350,7 @@ func (c *Conversation) Window(ctx context.Context, tokens int) (window []Turn, e
 }
 
 // Around returns a turn with the turns around it: at most before and after of them, 0 to 100 each, in their order. An
-// id that is of no turn of this conversation, or that this view may not see, is ErrNotFound.
+// id that is not of a turn of this conversation, or that this view may not see, is ErrNotFound.
 func (c *Conversation) Around(ctx context.Context, id string, before, after int) (around []Turn, err error) {
 	defer inGo[ConversationPlace](&err, "id", "id", "before", "before", "after", "after")
 	for _, side := range []struct {

@@ -17,8 +17,8 @@ import (
 type MemoryUpdate struct {
 	Content *string // the new content; nil keeps it
 
-	// The known keys: nil keeps them, and a pointer to the empty value removes them. Another project moves the memory
-	// there, which only its Owner may do: in another user's project it then belongs to that project.
+	// The known keys: nil keeps them, and a pointer to the empty value removes them. Setting another project moves the
+	// memory there, which only its Owner may do; in another user's project it then belongs to that project.
 	EventType, State       *string
 	ProjectID, ProjectName *string
 	Importance             *Importance
@@ -40,11 +40,11 @@ type MemoryUpdate struct {
 	// EventTime is when the event took place; the zero time removes it, nil keeps it. It is not part of a revision.
 	EventTime *time.Time
 
-	// ExpiresAt is when the memory ends; the zero time removes it, nil keeps it. See [NewMemory.ExpiresAt]. It is not part
-	// of a revision.
+	// ExpiresAt is when the memory expires; the zero time removes it, nil keeps it. See [NewMemory.ExpiresAt]. It is
+	// not part of a revision.
 	ExpiresAt *time.Time
 
-	// ValidFrom and ValidUntil say when what the memory tells is true; the zero time removes them, nil keeps them. See
+	// ValidFrom and ValidUntil say when the memory is true; the zero time removes them, nil keeps them. See
 	// [NewMemory.ValidFrom]. They are not part of a revision.
 	ValidFrom, ValidUntil *time.Time
 

@@ -232,8 +232,8 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeRepor
 }
 
 const (
-	// settingClock is the time up to which upkeep has deleted expired data; settingAhead is since when the clock has been
-	// far past that, 0 if it is not.
+	// settingClock is the time up to which upkeep has deleted expired data; settingAhead is the time since which the
+	// clock has been far past that, 0 if it is not.
 	settingClock = "clock_seen"
 	settingAhead = "clock_ahead"
 
@@ -418,7 +418,7 @@ func (h *Upkeep) Compact(ctx context.Context) error {
 
 // LoadIndex starts loading the search index into memory, as far as IndexMemory allows, and does not wait for it: a
 // program that answers many searches calls it at its start, so that the first of them need not read from disk. Without
-// it, a search starts loading what it covers, after it is answered. What is loaded is not loaded again.
+// it, a search starts loading what it covers, after it is answered. Loaded parts are not loaded again.
 func (h *Upkeep) LoadIndex(ctx context.Context) error {
 	s, err := h.operator(ctx, "LoadIndex")
 	if err != nil {
@@ -433,8 +433,8 @@ func (h *Upkeep) LoadIndex(ctx context.Context) error {
 // lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.
 const lookForTraces = time.Hour
 
-// tidy does what is due now and then: it erases expired memories and entries of the trash, removes the traces of erased
-// data, and the remains of files after crashes. Only the worker calls it.
+// tidy does the periodic work: it erases expired memories and trash entries, and removes the traces of erased data and
+// the remains of files after crashes. Only the worker calls it.
 func (s *shared) tidy(ctx context.Context) {
 	var erased, expired int
 	e, err := s.deadline(ctx, false)

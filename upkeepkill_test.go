@@ -84,7 +84,7 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 	}
 }
 
-func TestKilledUpkeepLeavesWhatARepairMends(t *testing.T) {
+func TestKilledUpkeepCanBeRepaired(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "killed.db")
 	for round := range 6 {
 		if !longtest.Part(round+4, 1, 6) {

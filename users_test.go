@@ -132,7 +132,7 @@ func TestDeletingAUserDeletesMoreThanOneTransactionShould(t *testing.T) {
 
 // A memory that was given to another user's project stays there when its former owner is deleted, without the
 // states that were its former owner's alone.
-func TestDeletingAUserKeepsWhatWasGivenToOthers(t *testing.T) {
+func TestDeletingAUserKeepsProjectsOfOthers(t *testing.T) {
 	s := peopleStore(t)
 	ann, ben := s.As(Access{User: "ann"}), s.As(Access{User: "ben"})
 	id := mustAdd(t, ben, NewMemory{Content: "before", ProjectID: "q"}).ID
@@ -181,7 +181,7 @@ func TestDeletedUsersReturnToTheSameRow(t *testing.T) {
 }
 
 // A view may outlive its user's deletion. What it stores then can be found, and deleted, by an operator.
-func TestWhatADeletedUsersViewStoresCanBeDeleted(t *testing.T) {
+func TestMemoriesOfADeletedUsersViewCanBeDeleted(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "u.db"), Options{})
 	view := s.As(Access{User: "ann"})
 	for range 2 {

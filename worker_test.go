@@ -21,7 +21,7 @@ func picky(model string, off *atomic.Bool) Embedder {
 	})
 }
 
-func TestTextThatTheEmbedderRefusesHoldsUpNothingElse(t *testing.T) {
+func TestRefusedTextsDoNotBlockOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "picky.db")
 	var off atomic.Bool
 	off.Store(true)

@@ -1,4 +1,4 @@
-# A server on a store of its own, for the scripts beside this file, which source it. Everything lies in the temporary
+# A server on a store of its own, for the scripts beside this file, which source it. Everything is in the temporary
 # folder $work and ends with the script.
 #
 #   start_server [FLAG...]     builds the program, makes the users and tokens, and serves

@@ -35,9 +35,9 @@ func TestLogisticFindsTheWeights(t *testing.T) {
 	}
 }
 
-// TestCalibrationRefusesWhatNothingAnswers holds the weights in use to the figures of docs/retrieval.md, on the half of
-// the project's own questions that they were not fitted on.
-func TestCalibrationRefusesWhatNothingAnswers(t *testing.T) {
+// TestCalibrationRefusesUnanswerableQuestions compares the weights in use with the figures of docs/retrieval.md, on the
+// half of the project's own questions that they were not fitted on.
+func TestCalibrationRefusesUnanswerableQuestions(t *testing.T) {
 	const refusedAtLeast, offeredAtLeast = 0.85, 0.3
 	var without, silent, with, offered int
 	paths := []string{"own:100"}

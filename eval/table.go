@@ -75,7 +75,7 @@ func printTable(w io.Writer, answers []answer) {
 	printUnanswered(w, answers)
 }
 
-// printUnanswered prints how the best scores of questions that nothing answers lie beside those of the others.
+// printUnanswered prints how the best scores of questions that nothing answers are next to those of the others.
 func printUnanswered(w io.Writer, answers []answer) {
 	var answered, unanswered []float64
 	for _, a := range answers {

@@ -52,7 +52,7 @@ func TestFitFindsTheBestWeights(t *testing.T) {
 	}
 }
 
-func TestWeightsAreFittedOnQuestionsThatAreNotKeptAside(t *testing.T) {
+func TestWeightsAreFittedOnTheDevelopmentHalf(t *testing.T) {
 	weights := func(text string, args ...string) (string, error) {
 		path := filepath.Join(t.TempDir(), "tiny.jsonl")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -51,7 +51,7 @@ func chatGPTTools() (search, fetch tools.Tool) {
 			InputSchema: oneText("query", "What to look for, in plain language."),
 		}, tools.Tool{
 			Name: "fetch", Title: "Fetch memory", Annotations: reading,
-			Description: "The whole text of a memory that search has found, with what is known about it.",
+			Description: "The whole text of a memory that search has found, with its details.",
 			InputSchema: oneText("id", "An id from search."),
 		}
 }

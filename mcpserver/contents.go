@@ -17,7 +17,7 @@ import (
 // maxFile is the most bytes of a file read as a resource: it comes in one piece, and as base64 unless it is text.
 const maxFile = 1 << 20
 
-// read reads the resource at an address. What a known project does not have yet reads as a text that says how to
+// read reads the resource at an address. A part that a known project does not have yet reads as a text that says how to
 // create it.
 func read(ctx context.Context, store *souvenir.Store, a address) (*mcp.ResourceContents, error) {
 	switch a.kind {

@@ -61,10 +61,10 @@ type batch struct {
 // methodInitialize is the request that begins a session.
 const methodInitialize = "initialize"
 
-// methodListen is the request that lasts: the notifications that a client subscribes to follow it.
+// methodListen is the request that stays open: notifications that a client subscribes to follow it.
 const methodListen = "subscriptions/listen"
 
-// mostLasting bounds the requests that last. A client needs one.
+// mostLasting bounds the open requests. A client needs one.
 const mostLasting = 16
 
 // inputLine is a line, or why the input ended.
@@ -107,7 +107,7 @@ func (c *lineConn) unanswered() int {
 	return c.active
 }
 
-// readLines passes on line after line, each when Read asks for it.
+// readLines passes on the lines, each when Read asks for it.
 func (c *lineConn) readLines() {
 	r := bufio.NewReaderSize(c.in, 64<<10)
 	for {

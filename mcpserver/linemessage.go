@@ -209,8 +209,8 @@ func agreedRevision(result json.RawMessage) string {
 	return initialized.Revision
 }
 
-// idFinder finds the id of a request in a message that is too long to keep, so that the client still gets an
-// answer. Some clients write the id first, some last.
+// idFinder finds the id of a request in a message that is too long to keep, so that the client still gets an answer.
+// Some clients write the id first, others last.
 type idFinder struct {
 	bytes int // of the message, with the line's end
 
@@ -222,7 +222,7 @@ type idFinder struct {
 	found    []byte
 }
 
-// longestID is the most bytes of an id that is found.
+// longestID is the most bytes of an id.
 const longestID = 256
 
 // scan reads the next piece of the message.

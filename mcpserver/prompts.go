@@ -16,7 +16,7 @@ import (
 // projectArgument is the argument of prompts that names a project.
 const projectArgument = "project"
 
-// Bounds of a prompt's text: it is the beginning of a conversation, not everything in the store.
+// Bounds of a prompt's text, which begins a conversation and does not show the whole store.
 const (
 	promptTokens   = 6000 // of the context
 	promptText     = 6000 // characters of one document
@@ -41,7 +41,8 @@ func prompts() []prompt {
 		{
 			Prompt: mcp.Prompt{
 				Name: "load_project_context", Title: "Load project context",
-				Description: "Begin to work on a project: what it is about, its rules, open tasks and what is related to the task.",
+				Description: "Begin to work on a project: what it is about, its rules, open tasks and memories related to the " +
+					"task.",
 				Arguments: []*mcp.PromptArgument{project(true),
 					{Name: "task", Title: "Task", Description: "What is to be done."}},
 			},
@@ -50,7 +51,7 @@ func prompts() []prompt {
 		{
 			Prompt: mcp.Prompt{
 				Name: "save_session", Title: "Save session",
-				Description: "Store what this conversation has brought: decisions, facts, lessons, where things stand.",
+				Description: "Store the results of this conversation: decisions, facts, lessons, the state of the work.",
 				Arguments: []*mcp.PromptArgument{project(false),
 					{Name: "focus", Title: "Focus", Description: "What must not be forgotten."}},
 			},
@@ -59,7 +60,7 @@ func prompts() []prompt {
 		{
 			Prompt: mcp.Prompt{
 				Name: "review_gaps", Title: "Review gaps",
-				Description: "Find out what the memory lacks, of one project or of all, and fill it together.",
+				Description: "Find the gaps in the memory of one project, or of all, and fill them together.",
 				Arguments:   []*mcp.PromptArgument{project(false)},
 			},
 			changes: true, write: reviewGaps,
@@ -239,7 +240,7 @@ func loadProjectContext(ctx context.Context, store *souvenir.Store, arguments ma
 		elsewhere := m.ProjectID != p.ID || m.ProjectName != p.Name
 		if elsewhere && task == "" || m.EventType == souvenir.EventProjectRule ||
 			strings.EqualFold(m.EventType, souvenir.EventProjectMain) {
-			continue // those shown already, and the newest memories of other projects
+			continue // already shown, or among the newest memories of other projects
 		}
 		fmt.Fprintf(&related, "- %s%s: %s\n", m.ID, sharedMark(m.Memory),
 			shorten.Within(strings.Join(strings.Fields(m.Content), " "), 300))
@@ -260,7 +261,7 @@ func loadProjectContext(ctx context.Context, store *souvenir.Store, arguments ma
 
 func saveSession(ctx context.Context, store *souvenir.Store, arguments map[string]string) (string, error) {
 	var b strings.Builder
-	b.WriteString("Save in Souvenir what this conversation has brought, so that the next one can go on from here.\n")
+	b.WriteString("Save the results of this conversation in Souvenir, so that the next one can continue from here.\n")
 	where, conversation, tasks := "", "", ""
 	if name := strings.TrimSpace(arguments[projectArgument]); name == "" {
 		c, err := store.GetContext(ctx, souvenir.ContextQuery{Related: 1, TokenBudget: promptTokens})
@@ -291,7 +292,7 @@ func saveSession(ctx context.Context, store *souvenir.Store, arguments map[strin
 		`tags` + where + `. Link what belongs together with related_memory_ids.
 `)
 	if conversation != "" {
-		fmt.Fprintf(&b, "3. Retrieve memory %s, a conversation that is going on. If it is this one, update it with where "+
+		fmt.Fprintf(&b, "3. Retrieve memory %s, a conversation in progress. If it is this one, update it with where "+
 			"things stand and what comes next, or set its state to completed. If not, store one with event_type conversation "+
 			"and state active.\n", conversation)
 	} else {
@@ -308,7 +309,7 @@ func saveSession(ctx context.Context, store *souvenir.Store, arguments map[strin
 
 func reviewGaps(ctx context.Context, store *souvenir.Store, arguments map[string]string) (string, error) {
 	var b strings.Builder
-	b.WriteString("Let us find out what Souvenir should know and does not.\n")
+	b.WriteString("Let us find out what Souvenir should know and does not know yet.\n")
 	if strings.TrimSpace(arguments[projectArgument]) == "" {
 		if err := reviewAll(ctx, store, &b); err != nil {
 			return "", err
@@ -327,7 +328,7 @@ func reviewGaps(ctx context.Context, store *souvenir.Store, arguments map[string
 	if len(k.missing) > 0 {
 		section(&b, "Not there", strings.Join(k.missing, ", "))
 	}
-	section(&b, "Gaps, as the to-do document has them", k.todo.Document.Section(souvenir.SectionGaps).Body)
+	section(&b, "Gaps, from the to-do document", k.todo.Document.Section(souvenir.SectionGaps).Body)
 	section(&b, "Open tasks", k.tasks())
 	b.WriteString(`
 Read get_project_main_memory and search the project's memories. Look for contradictions, for what is out of date, ` +
@@ -364,9 +365,9 @@ func reviewAll(ctx context.Context, store *souvenir.Store, b *strings.Builder) e
 	}
 	section(b, "Projects", list.String())
 	if len(projects) == 0 {
-		b.WriteString("There are no projects yet. Ask me what I work on, and begin one.\n")
+		b.WriteString("There are no projects yet. Ask me what I work on, and create one.\n")
 	}
-	b.WriteString("\nSay which projects lack the most, ask me with which to begin, and then use review_gaps for that " +
-		"one. Ask me, too, what you should always or never do, and store it with rules, without a project.")
+	b.WriteString("\nSay which projects have the most gaps, ask me which to begin with, and then use review_gaps for " +
+		"that one. Ask me, too, what you should always or never do, and store it with rules, without a project.")
 	return nil
 }

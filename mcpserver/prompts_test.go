@@ -21,7 +21,7 @@ func promptText(t *testing.T, session *mcp.ClientSession, name string, arguments
 	return result.Messages[0].Content.(*mcp.TextContent).Text
 }
 
-func TestPromptsAreMadeOfWhatIsKnown(t *testing.T) {
+func TestPromptsUseStoredFacts(t *testing.T) {
 	w := newWorld(t)
 	session := w.as("owner")
 	for _, c := range []struct {
@@ -68,7 +68,7 @@ func TestPromptsAreMadeOfWhatIsKnown(t *testing.T) {
 	}
 }
 
-func TestAPromptThatCannotBeMadeSaysWhy(t *testing.T) {
+func TestFailedPromptsSayWhy(t *testing.T) {
 	w := newWorld(t)
 	session := w.as("owner")
 	for _, c := range []struct {

@@ -36,7 +36,7 @@ func get(t *testing.T, session *mcp.ClientSession, uri string) *mcp.ResourceCont
 	return result.Contents[0]
 }
 
-func TestResourcesAreWhatTheStoreHas(t *testing.T) {
+func TestResourcesShowTheStore(t *testing.T) {
 	w := newWorld(t)
 	session := w.as("owner")
 	for uri, want := range map[string]mcp.ResourceContents{
@@ -81,7 +81,7 @@ func TestResourcesAreWhatTheStoreHas(t *testing.T) {
 	}
 }
 
-func TestWhatIsReadIsCompleteInTheRevisionsThatSaySo(t *testing.T) {
+func TestReadsAreMarkedCompleteWhereRequired(t *testing.T) {
 	w := newWorld(t)
 	view, options := w.options("owner")
 	for revision, says := range map[string]bool{handshake: false, newest: true} {
@@ -96,7 +96,7 @@ func TestWhatIsReadIsCompleteInTheRevisionsThatSaySo(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotFoundWithTheCodeOfTheRevision(t *testing.T) {
+func TestMissingResourcesHaveTheCodeOfTheRevision(t *testing.T) {
 	w := newWorld(t)
 	view, options := w.options("stranger")
 	for revision, code := range map[string]int64{handshake: -32002, newest: jsonrpc.CodeInvalidParams} {
@@ -127,7 +127,7 @@ func TestALargeFileIsRefusedWithTheWayToGetIt(t *testing.T) {
 	checkCode(t, err, jsonrpc.CodeInvalidParams, "GET /api/files/"+w.ids["large.txt"])
 }
 
-func TestTheListHasWhatIsAtHand(t *testing.T) {
+func TestListsHaveProjectsAndRecentMemories(t *testing.T) {
 	w := newWorld(t)
 	listed := map[string]*mcp.Resource{}
 	for _, r := range list(t, w.as("owner")) {

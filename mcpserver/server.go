@@ -89,9 +89,9 @@ func New(store *souvenir.Store, options *Options) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "souvenir", Title: "Souvenir",
 		Version: cmp.Or(s.Version, "unknown")}, &mcp.ServerOptions{
 		Instructions: s.instructions(),
-		// Lists do not change while a server runs, so there are no notifications of changes. An empty member
-		// suppresses the notifications that the SDK would add, a missing one suppresses what it would add by
-		// itself: logging, which the protocol has dropped.
+		// Lists do not change while a server runs, so there are no notifications of changes. An empty member suppresses
+		// the notifications that the SDK would add; a missing one suppresses logging, which the SDK would add by itself
+		// and the protocol has dropped.
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
 		},
@@ -148,8 +148,8 @@ func (s *service) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// order answers with the tools in the order in which a model should see them; the SDK sorts them by name. Only the
-// list of resources has several pages, so a cursor in any other list is invalid.
+// order returns the tools in the order in which a model should see them; the SDK sorts them by name. Only the list of
+// resources has several pages, so a cursor in any other list is invalid.
 func (s *service) order(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		if cursor(request.GetParams()) != "" {
@@ -185,8 +185,8 @@ func cursor(params mcp.Params) string {
 // instructions tell a model, in at most 150 words, the purpose of the server and how to begin.
 func (s *service) instructions() string {
 	if !s.offers(ToolsetMemory) {
-		return "Souvenir keeps what the user and their assistants wish to remember. Search it when a question may have " +
-			"been dealt with before; fetch what looks relevant before you rely on it."
+		return "Souvenir keeps what the user and their assistants want to remember. Search it when a question may have " +
+			"come up before; fetch what looks relevant before you rely on it."
 	}
 	text := `Souvenir is the user's long-term memory, kept across conversations and clients.
 Begin every task with memory get_context, with the user's question as query and the project if there is one. Follow ` +
@@ -194,7 +194,7 @@ Begin every task with memory get_context, with the user's question as query and 
 When you work on a project, call get_project_main_memory first, and get_module_state before you change a module.
 `
 	if s.ReadOnly {
-		return text + "This connection is for reading: nothing can be stored or changed."
+		return text + "This connection is read-only: nothing can be stored or changed."
 	}
 	return text + `Store what will matter later, when it comes up: decisions with their reasons, preferences, facts ` +
 		`about people and systems, lessons. One fact or topic per memory, understandable by itself, with project and tags. ` +

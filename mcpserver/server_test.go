@@ -134,7 +134,7 @@ func checkCode(t *testing.T, err error, code int64, has string) {
 	}
 }
 
-func TestOnlyWhatIsThereIsAdvertised(t *testing.T) {
+func TestOnlyExistingFeaturesAreAdvertised(t *testing.T) {
 	w := newWorld(t)
 	for _, revision := range []string{handshake, newest} {
 		session := connect(t, mcpserver.New(w.store, &mcpserver.Options{Version: "1.2.3"}), revision)
@@ -443,7 +443,7 @@ func TestAStoreThatFailsFailsEverything(t *testing.T) {
 }
 
 // Names of the world's own length do not make a message, a title or a prompt endless.
-func TestWhatIsLongIsCutAndMarked(t *testing.T) {
+func TestLongTextsAreCutAndMarked(t *testing.T) {
 	w := newWorld(t)
 	view, options := w.options("newcomer")
 	long := strings.Repeat("very long ", 50)

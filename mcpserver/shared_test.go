@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWhatOthersShareIsMarkedAsTheirs(t *testing.T) {
+func TestSharedContentNamesItsOwner(t *testing.T) {
 	w := newWorld(t)
 	for who, marked := range map[string]bool{"writer": true, "owner": false} {
 		session := w.as(who)

@@ -19,9 +19,9 @@ type StdioOptions struct {
 	// [tools.MaxArguments] plus 64 KiB for the rest of the message.
 	MaxMessage int
 
-	// MaxRequests is the most requests that are answered at the same time, and the most in a batch. The next one
-	// is not read before one of them is answered, so that a client that asks and never reads costs a bounded
-	// amount of memory. Zero means 32.
+	// MaxRequests is the most requests that are answered at the same time, and the most in a batch. The next one is
+	// read only after one of them is answered, so that a client that never reads its answers costs a bounded amount of
+	// memory. Zero means 32.
 	MaxRequests int
 
 	// Grace is how long requests may go on after the end of the input or of the context. Zero means 10 seconds.

@@ -154,7 +154,7 @@ func TestStdioAnswersEverythingBeforeItEnds(t *testing.T) {
 	}
 }
 
-func TestStdioAnswersWhatIsNoMessageAndGoesOn(t *testing.T) {
+func TestStdioAnswersInvalidMessagesAndContinues(t *testing.T) {
 	for input, want := range map[string]string{
 		"":       "",
 		"  \t\r": "",
@@ -446,7 +446,7 @@ func TestStdioClientThatNeverReadsIsNotReadFrom(t *testing.T) {
 	}
 }
 
-func TestStdioTellsOfAClientThatIsGone(t *testing.T) {
+func TestStdioReportsALostClient(t *testing.T) {
 	server := newStdioServer()
 	c := startStdio(t, server, nil)
 	c.out.Close()
@@ -456,7 +456,7 @@ func TestStdioTellsOfAClientThatIsGone(t *testing.T) {
 	}
 }
 
-func TestStdioTellsOfAnInputThatFails(t *testing.T) {
+func TestStdioReportsAFailingInput(t *testing.T) {
 	in, send := io.Pipe()
 	send.CloseWithError(fmt.Errorf("the disk is gone"))
 	if err := mcpserver.ServeStdio(t.Context(), newStdioServer().Server, in, io.Discard, nil); err == nil ||

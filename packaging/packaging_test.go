@@ -51,7 +51,7 @@ func mustReadJSON(t *testing.T, path string) object {
 	return value
 }
 
-func TestOurFilesAreWhatTheirSchemasAskFor(t *testing.T) {
+func TestPackagingFilesMatchTheirSchemas(t *testing.T) {
 	t.Chdir("..")
 	for path, name := range map[string]string{"packaging/mcpb/manifest.json": manifestSchema,
 		"packaging/registry/server.json": registrySchema} {
@@ -70,7 +70,7 @@ func TestOurFilesAreWhatTheirSchemasAskFor(t *testing.T) {
 	}
 }
 
-func TestTheManifestSaysWhatTheProgramIs(t *testing.T) {
+func TestTheManifestDescribesTheProgram(t *testing.T) {
 	t.Chdir("..")
 	content, err := os.ReadFile("packaging/mcpb/manifest.json")
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package postgres opens stores in a PostgreSQL database, 15 or newer, instead of a file: the same [souvenir.Store] for
 // several servers at once. It has a server's limits, not a file's: backups and restores are those of PostgreSQL.
 //
-// This engine is new. What it does not do yet: vectors are compared in the program that searches, not by pgvector; a
-// server finds what others wrote when it searches, without being woken; and nothing is sharded.
+// This engine is new. What it does not do yet: vectors are compared in the program that searches, not by pgvector; and
+// nothing is sharded.
 package postgres
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 // Open opens the store in a database, postgres://user:password@host:5432/name, and makes its tables if there are none.
-// The tables lie in the first schema of the connection's search path; search_path=NAME in the address chooses one,
+// The tables are in the first schema of the connection's search path; search_path=NAME in the address chooses one,
 // which must exist. Nil options mean the defaults; Reserve has no effect here.
 //
 // A database that cannot be reached is ErrBusy, one whose schema has tables of another program ErrForeign, one of a

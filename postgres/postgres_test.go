@@ -1,11 +1,15 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -40,7 +44,7 @@ func execute(t *testing.T, address, statement string) {
 	}
 }
 
-func TestWhatOneStoreAnsweredTheOtherFinds(t *testing.T) {
+func TestOtherStoresFindConfirmedWrites(t *testing.T) {
 	address := pgtest.Address(t)
 	one, other := open(t, address, nil), open(t, address, nil)
 	for i := range 5 {
@@ -60,7 +64,7 @@ func TestWhatOneStoreAnsweredTheOtherFinds(t *testing.T) {
 	}
 }
 
-func TestAMemoryWhoseAnswerIsLostMayBeStored(t *testing.T) {
+func TestALostCommitAnswerIsOutcomeUnknown(t *testing.T) {
 	address := pgtest.Address(t)
 	proxy := pgtest.NewProxy(t, address)
 	s := open(t, proxy.Address, nil)
@@ -104,7 +108,7 @@ func TestStoresThatPutTheSameKeyMakeOneMemory(t *testing.T) {
 	}
 }
 
-func TestAddressesThatLeadNowhere(t *testing.T) {
+func TestUnreachableAddresses(t *testing.T) {
 	for address, want := range map[string]error{
 		"postgres://anna:secret@127.0.0.1:1/none?connect_timeout=2": souvenir.ErrBusy,
 		"postgres://anna:secret@[::1:x/none":                        souvenir.ErrInternal,
@@ -119,7 +123,7 @@ func TestAddressesThatLeadNowhere(t *testing.T) {
 	}
 }
 
-func TestSchemasThatAreNoStoreOfThisVersion(t *testing.T) {
+func TestForeignAndNewerSchemas(t *testing.T) {
 	address := pgtest.Address(t)
 	if _, err := postgres.Open(t.Context(), address, &souvenir.Options{ReadOnly: true}); !errors.Is(err,
 		souvenir.ErrNotFound) {
@@ -148,5 +152,51 @@ func TestBackupsAreLeftToPostgreSQL(t *testing.T) {
 	s := open(t, pgtest.Address(t), nil)
 	if err := s.Upkeep().Backup(t.Context(), t.TempDir()+"/copy.db", nil); !errors.Is(err, souvenir.ErrInvalid) {
 		t.Errorf("Backup: got %v, want %v", err, souvenir.ErrInvalid)
+	}
+}
+
+// Several stores find the same texts that wait for vectors, and each text is embedded by one of them.
+func TestTextsThatWaitAreEmbeddedByOneStore(t *testing.T) {
+	address := pgtest.Address(t)
+	const texts = 300
+	var broken atomic.Bool
+	var embedded atomic.Int32
+	embedder := souvenir.EmbedderFunc("counted", 2, func(_ context.Context, purpose souvenir.Purpose,
+		batch []string) ([][]float32, error) {
+		if broken.Load() {
+			return nil, errors.New("not now")
+		}
+		if purpose == souvenir.ForDocument {
+			embedded.Add(int32(len(batch)))
+			time.Sleep(20 * time.Millisecond)
+		}
+		return slices.Repeat([][]float32{{1, 0}}, len(batch)), nil
+	})
+	broken.Store(true)
+	var stores []*souvenir.Store
+	for range 3 {
+		stores = append(stores, open(t, address, &souvenir.Options{Embedder: embedder}))
+	}
+	batch := make([]souvenir.NewMemory, texts)
+	for i := range batch {
+		batch[i].Content = fmt.Sprintf("The courier number %d comes on Monday.", i)
+	}
+	for part := range slices.Chunk(batch, 100) {
+		if _, err := stores[0].AddMemories(t.Context(), part, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken.Store(false)
+	var wg sync.WaitGroup
+	for _, s := range stores {
+		wg.Go(func() {
+			if err := s.Upkeep().WaitEmbedded(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := embedded.Load(); got != texts {
+		t.Errorf("texts embedded by three stores: got %d, want %d", got, texts)
 	}
 }

@@ -65,7 +65,7 @@ func (s *Server) addCall(ctx context.Context, n souvenir.NewActivity) {
 // record records a request.
 func (s *Server) record(r *http.Request, e *request.State, out *response, took time.Duration) {
 	if s.options.NoActivity || e.Caller.Access.User == "" {
-		return // strangers could fill the store
+		return // or strangers could fill the store
 	}
 	calls := e.Calls.End()
 	if len(calls) == 1 {

@@ -164,7 +164,7 @@ func TestActivityIsListedForItsUsers(t *testing.T) {
 }
 
 // What is there and says nothing is a mistake, but for words that are free.
-func TestWhatActivityCannotBeAskedFor(t *testing.T) {
+func TestInvalidActivityQueries(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for query, argument := range map[string]string{
 		"since=": "since", "until=": "until", "since=2026-03-01T9:00:00Z": "since", "until=2026-03-01T09:00:00,5Z": "until",
@@ -187,7 +187,7 @@ func TestWhatActivityCannotBeAskedFor(t *testing.T) {
 	w.Do(servertest.Owner, "GET", "/api/activity?before=%0B", "").Expect(http.StatusNotFound, "before: call ")
 }
 
-func TestNothingIsRecordedWhereThatIsSwitchedOff(t *testing.T) {
+func TestNoActivityRecordsNothing(t *testing.T) {
 	w := servertest.New(t, server.Options{NoActivity: true})
 	w.Do(servertest.Owner, "POST", "/tools/call",
 		`{"name":"memory","arguments":{"action":"search","query":"x"}}`).Expect(http.StatusOK)

@@ -142,8 +142,8 @@ func (s *Server) check(ctx context.Context, token string) (souvenir.Principal, e
 		souvenir.AccessTokenCheck{Token: token, Issuer: s.options.PublicURL, Audience: s.oauth.Audience()})
 }
 
-// hasEnded reports whether the credential of a request, which was good, no longer is. What an embedding program has
-// authenticated, it has to end itself.
+// hasEnded reports whether the credential of a request, which was valid, no longer is. An embedding program must itself
+// end the requests that it has authenticated.
 func (s *Server) hasEnded(r *http.Request) bool {
 	token, _, found := s.presented(r)
 	if s.options.Authenticate != nil || !found {
@@ -199,7 +199,7 @@ func defaultScopes() string {
 	return strings.Join(authserver.ScopeNames(souvenir.DefaultScopes()), " ")
 }
 
-// fromProgram asks the embedding program for the principal of a request; the program may not know it.
+// fromProgram asks the embedding program for the principal of a request. There may be none.
 func (s *Server) fromProgram(r *http.Request) (p souvenir.Principal, known bool, err error) {
 	if s.options.Authenticate == nil {
 		return p, false, nil

@@ -169,7 +169,7 @@ func TestCheckPublicURL(t *testing.T) {
 	}
 }
 
-// A prefix in the public URL lies behind the well-known path (RFC 9728, section 3.1), and the MCP endpoint is a
+// A prefix in the public URL is behind the well-known path (RFC 9728, section 3.1), and the MCP endpoint is a
 // resource of its own.
 func TestResourceMetadataOfAPrefix(t *testing.T) {
 	w := servertest.New(t, server.Options{PublicURL: "https://example.com/memory/"})

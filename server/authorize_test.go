@@ -99,7 +99,7 @@ func TestApplicationsOnTheDeviceListenWhereTheyLike(t *testing.T) {
 }
 
 // What else is wrong the client hears, with its state, and with who says so.
-func TestClientsHearWhatIsWrong(t *testing.T) {
+func TestClientsGetAuthorizationErrors(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	onDevice, web := w.Register("none", "http://127.0.0.1/callback"), w.Register("none")
 	for name, c := range wrongRequests(onDevice) {
@@ -160,7 +160,7 @@ func hearsWhatIsWrong(t *testing.T, b *servertest.Browser, asks, redirect, code 
 
 // Anyone can register a client whose answers go to a page of theirs. A link of this service is no way to lead people
 // there that it has not checked (RFC 9700, section 4.11.2).
-func TestWhoHasNotSignedInIsSentNowhere(t *testing.T) {
+func TestUnknownVisitorsAreNotRedirected(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for _, app := range []servertest.App{w.Register("none"), w.Register("none", "ms-example:/run"),
 		w.Register("none", "https://localhost.evil.example/")} {
@@ -252,7 +252,7 @@ func TestSigningInComesFirst(t *testing.T) {
 	program.Send(w.Request(servertest.Owner, "GET", app.AuthorizeURL(), nil)).GoesTo("/login?next=")
 }
 
-func TestScopesThatAreAskedFor(t *testing.T) {
+func TestRequestedScopes(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	for asked, given := range map[string]string{

@@ -175,7 +175,7 @@ func TestBackupIsForAdmins(t *testing.T) {
 }
 
 // A browser that an admin has left open is no way to everyone's things.
-func TestEverythingIsTakenAwayAfterARecentSignInOnly(t *testing.T) {
+func TestExportsOfAllDataNeedARecentSignIn(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Admin)
 	ada := w.SignedIn(servertest.Admin)

@@ -43,7 +43,7 @@ func newClockedWorld(t *testing.T) (w *servertest.World, pass func(time.Duration
 
 // What makes something that lasts asks for the password when the sign-in is older than ten minutes, once, and then does
 // what was typed.
-func TestWhatLastsTakesARecentSignIn(t *testing.T) {
+func TestLastingCredentialsNeedARecentSignIn(t *testing.T) {
 	const again = "Is it still you?"
 	for name, c := range map[string]struct {
 		path, action string
@@ -128,7 +128,7 @@ func TestConfirmingIsBounded(t *testing.T) {
 }
 
 // A program that comes with a browser's cookie is asked for a recent sign-in, and what it makes ends with that sign-in.
-func TestWhatIsMadeWithACookieEndsWithTheSignIn(t *testing.T) {
+func TestCredentialsMadeWithACookieEndWithTheSignIn(t *testing.T) {
 	w, pass := newClockedWorld(t)
 	b := w.SignedIn(servertest.Owner)
 	api := func(path, body string) servertest.Answer {
@@ -215,7 +215,7 @@ func TestTokensOfAPageAndTheirBrowser(t *testing.T) {
 }
 
 // Anyone who signs in again in the same browser keeps what was made there in the hand of the new session.
-func TestASignInAgainTakesOverWhatWasMade(t *testing.T) {
+func TestARenewedSignInKeepsItsCredentials(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	setPassword(w, servertest.Owner)
 	b := w.Browser()
@@ -230,7 +230,7 @@ func TestASignInAgainTakesOverWhatWasMade(t *testing.T) {
 }
 
 // To give an application what lets others in takes a recent sign-in; the rest does not.
-func TestConsentToLetOthersInTakesARecentSignIn(t *testing.T) {
+func TestConsentToAccountNeedsARecentSignIn(t *testing.T) {
 	w, pass := newClockedWorld(t)
 	setPassword(w, servertest.Owner)
 	b, app := w.SignedIn(servertest.Owner), w.Register("none")

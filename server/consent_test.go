@@ -21,7 +21,7 @@ import (
 
 // What is let in through consent reaches as far as the person chose, in every endpoint and every tool: as far as an MCP
 // token with the same limits, whose rows in the table of scenarios it has to keep.
-func TestWhatAPersonChoosesHoldsEverywhere(t *testing.T) {
+func TestConsentedLimitsHoldEverywhere(t *testing.T) {
 	all := []string{"memory:read", "memory:write", "files:read", "files:write", "account"}
 	for like, chosen := range map[string]struct {
 		by   string
@@ -67,7 +67,7 @@ func TestWhatAPersonChoosesHoldsEverywhere(t *testing.T) {
 
 // Every tool, called through an application that was let in to read one project: nothing else is seen, and nothing
 // changes.
-func TestEveryToolKeepsToWhatAPersonChose(t *testing.T) {
+func TestToolsStayWithinConsentedLimits(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	w.Hold(servertest.Limited, w.Redeem(app,
@@ -253,7 +253,7 @@ func TestScriptsMayDecideWithoutChoosing(t *testing.T) {
 }
 
 // What does not make sense is asked again, with what was chosen, and grants nothing.
-func TestChoicesThatMakeNoSense(t *testing.T) {
+func TestInvalidConsentForms(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	b := w.SignedIn(servertest.Owner)
@@ -401,7 +401,7 @@ func TestOnlyThisPageSendsTheForm(t *testing.T) {
 }
 
 // Who is signed out, or disabled, while the page is open lets no one in.
-func TestASignInThatEndsMeanwhile(t *testing.T) {
+func TestSignInsThatEndDuringConsent(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	b := w.SignedIn(servertest.Owner)
@@ -467,7 +467,7 @@ func TestTheSameApplicationAgain(t *testing.T) {
 	w.SignedIn(servertest.Writer).Get(app.AuthorizeURL()).Stays(http.StatusOK).Without("allowed it before")
 }
 
-func TestProjectsThatDoNotFitThePage(t *testing.T) {
+func TestManyProjectsOnTheConsentPage(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
 	for i := range 300 {

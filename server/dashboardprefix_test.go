@@ -4,6 +4,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,8 @@ func TestAddressesOfPagesHaveThePrefix(t *testing.T) {
 	w := servertest.New(t, server.Options{PublicURL: servertest.PublicAt + "/memory"})
 	ada := w.SignedIn(servertest.Admin)
 	for pattern, path := range furnish(w) {
-		if pattern == "/login" || pattern == "/setup" || pattern == "/invite" || strings.HasSuffix(pattern, "authorize") {
+		if slices.Contains([]string{"/login", "/setup", "/invite", "/sign-in"}, pattern) ||
+			strings.HasSuffix(pattern, "authorize") {
 			continue
 		}
 		addresses := []string{""}

@@ -232,7 +232,7 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-func TestTheLogTellsWhoDidWhatAndNothingElse(t *testing.T) {
+func TestTheLogNamesUsersAndRoutesOnly(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	w.Do(servertest.Owner, "GET", "/api/files/"+w.File+"?token="+w.Tokens[servertest.Stranger], "").Expect(http.StatusOK)
 	w.Do(servertest.Owner, "DELETE", "/api/mcp-tokens/"+w.Tokens[servertest.Stranger], "").Expect(http.StatusNotFound)

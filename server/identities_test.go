@@ -126,7 +126,7 @@ func TestFormsOfIdentitiesOfOthersAreRefused(t *testing.T) {
 }
 
 // Anyone who has no password keeps a way in.
-func TestTheLastWayInStays(t *testing.T) {
+func TestTheLastIdentityCannotBeUnlinked(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := servertest.New(t, p.options())
 	b := w.SignedIn(servertest.Stranger) // without a password
@@ -151,7 +151,7 @@ func TestTheLastWayInStays(t *testing.T) {
 		url.Values{"issuer": {p.at.URL}, "subject": {"olivia-there"}}), "/profile?done=unlinked")
 }
 
-func TestDisabledUsersDoNotComeInByAProvider(t *testing.T) {
+func TestDisabledUsersCannotSignInAtAProvider(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := servertest.New(t, p.options())
 	if _, err := w.Store.Accounts().LinkIdentity(t.Context(),
@@ -164,7 +164,7 @@ func TestDisabledUsersDoNotComeInByAProvider(t *testing.T) {
 	page.Expect(http.StatusForbidden, "This account is disabled")
 }
 
-func TestAccountsThatAProviderMakes(t *testing.T) {
+func TestAccountsCreatedByAProvider(t *testing.T) {
 	for name, test := range map[string]struct {
 		claims, userInfo map[string]any
 		domains          []string

@@ -183,7 +183,7 @@ func FuzzForm(f *testing.F) {
 }
 
 // A lock that another process holds, and a full disk, are reported with what to do, without names of server files.
-func TestWhatHindersTheServerForATimeIsNoFaultOfItsProgram(t *testing.T) {
+func TestTemporaryFailuresAreNotInternalErrors(t *testing.T) {
 	s := &Server{log: slog.New(slog.DiscardHandler)}
 	for kind, want := range map[souvenir.Kind]int{souvenir.KindBusy: http.StatusServiceUnavailable,
 		souvenir.KindFull:     http.StatusInsufficientStorage,

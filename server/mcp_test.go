@@ -260,7 +260,7 @@ func TestMCPMissingScopes(t *testing.T) {
 			token).Expect(http.StatusOK, "menu.txt").Without("souvenir://projects")
 }
 
-func TestMCPComesFromWhereItMay(t *testing.T) {
+func TestMCPChecksHostAndOrigin(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	open := servertest.New(t, server.Options{PublicURL: "not a URL"})
 	for _, c := range []struct {

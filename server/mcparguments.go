@@ -11,10 +11,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 )
 
-// The MCP SDK (the version in mcpsdk.go) reads a whole body and copies it several times while it decodes it, which
-// turns 8 MiB into 50. So the arguments of a large tool call bypass it, and nothing else may be large. The SDK only
-// bounds the size of a body, since https://github.com/modelcontextprotocol/go-sdk/pull/1055. With a newer version, see
-// whether arguments reach a tool without copies: then this file can go.
+// The MCP SDK (the version in mcpsdk.go) reads a whole body and copies it several times while decoding, which turns 8
+// MiB into 50. So the arguments of a large tool call bypass it, and nothing else may be large. The SDK only bounds the
+// size of a body, since https://github.com/modelcontextprotocol/go-sdk/pull/1055. If a newer version passes arguments
+// to a tool without copies, delete this file.
 
 // maxBesides is the maximum size in bytes of a message without the arguments of a tool.
 const maxBesides = 1 << 20

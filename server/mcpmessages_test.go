@@ -200,7 +200,7 @@ func TestMCPHeadersMustFitTheMessage(t *testing.T) {
 	}
 }
 
-func TestMCPBodiesThatAreNoMessages(t *testing.T) {
+func TestMCPBodiesWithoutAMessage(t *testing.T) {
 	w := servertest.New(t, server.Options{MaxBody: 10_000})
 	for body, want := range map[string]struct {
 		code int

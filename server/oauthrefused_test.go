@@ -24,7 +24,7 @@ import (
 // What thieves, and clients with mistakes, send to the token endpoint: what they get, and whether the code is
 // still good for its owner afterwards. A wrong try that only its owner can have made ends nothing; what shows that a
 // code has been stolen ends it.
-func TestCodesThatAreRefused(t *testing.T) {
+func TestRefusedCodes(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app, other := w.Register("client_secret_basic"), w.Register("none")
 	local := w.Register("none", "http://127.0.0.1:4000/callback")
@@ -113,7 +113,7 @@ func TestCodesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestRequestsThatAreNoForms(t *testing.T) {
+func TestRequestsWithoutAForm(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app := w.Register("client_secret_basic")
 	code := w.LetIn(app)
@@ -166,7 +166,7 @@ func TestRequestsThatAreNoForms(t *testing.T) {
 }
 
 // A code that comes twice was stolen: whichever client came first loses what it got.
-func TestACodeThatComesTwiceEndsWhatItGave(t *testing.T) {
+func TestAReusedCodeRevokesItsGrant(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for _, method := range []string{"none", "client_secret_post"} {
 		app := w.Register(method)
@@ -222,7 +222,7 @@ func TestCodesAndTokensExpire(t *testing.T) {
 }
 
 // Processes of a client that share a refresh token may all use it, for a minute. Who comes later with it is a thief.
-func TestRefreshTokensThatComeAgain(t *testing.T) {
+func TestReusedRefreshTokens(t *testing.T) {
 	w, pass := newWorldAt(t, server.Options{})
 	app, other := w.Register("none"), w.Register("none")
 	first := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
@@ -248,7 +248,7 @@ func TestRefreshTokensThatComeAgain(t *testing.T) {
 	}
 }
 
-func TestRefreshesAreNoMoreThanWhatWasGranted(t *testing.T) {
+func TestRefreshesStayWithinTheGrant(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app := w.Register("none")
 	code := w.Authorize(servertest.Owner, app,
@@ -386,7 +386,7 @@ func TestOAuthOutlivesTheServer(t *testing.T) {
 	again.Post("/oauth/token", app.CodeForm(pending)).Tokens()
 }
 
-// A client that is the URL of its document goes all the way, and one whose document lies in a private network goes
+// A client that is the URL of its document goes all the way, and one whose document is in a private network goes
 // nowhere.
 func TestClientsOfDocumentsOverHTTP(t *testing.T) {
 	var asked atomic.Int64

@@ -159,7 +159,7 @@ func (o operation) responses(rt dialectRoute) schema {
 	if o.answer == nil && !o.refused {
 		all["206"] = schema{"description": "Some of the bytes", "content": schema{o.answerType: schema{}}}
 		all["304"] = schema{"description": "Nothing has changed"}
-		wrong["412"], wrong["416"] = "The file is another one", "The range is none of the file's"
+		wrong["412"], wrong["416"] = "The file has changed", "The range is outside the file"
 	}
 	if o.refused {
 		all = schema{}
@@ -167,7 +167,7 @@ func (o operation) responses(rt dialectRoute) schema {
 	}
 	if o.mcp {
 		all["200"] = schema{"description": "Success", "content": schema{jsonMedia: answer, "text/event-stream": schema{}}}
-		all["202"] = schema{"description": "Nothing to answer"}
+		all["202"] = schema{"description": "Accepted; there is no answer"}
 		delete(wrong, "404")
 		for _, status := range []string{"400", "403", "404", "406", "415", "500"} {
 			delete(wrong, status)
@@ -185,7 +185,7 @@ func (o operation) responses(rt dialectRoute) schema {
 	return all
 }
 
-// operationID names an operation: get_api_files_id.
+// operationID names an operation, such as get_api_files_id.
 func operationID(rt route.Route) string {
 	words := strings.FieldsFunc(rt.Method+rt.Pattern, func(r rune) bool { return strings.ContainsRune("/{}-.", r) })
 	return strings.ToLower(strings.Join(words, "_"))

@@ -52,7 +52,7 @@ func oauthOperations() map[string]operation {
 	return map[string]operation{
 		"GET /.well-known/oauth-authorization-server": {summary: "Metadata of the authorization server (RFC 8414)",
 			answer: of[authserver.ServerMetadata](nil)},
-		"GET /.well-known/openid-configuration": {summary: "The same, where OpenID Connect has it",
+		"GET /.well-known/openid-configuration": {summary: "The same, at the path of OpenID Connect",
 			answer: of[authserver.ServerMetadata](nil)},
 		"GET /.well-known/oauth-protected-resource": {summary: "Metadata of the service as a resource (RFC 9728)",
 			answer: of[authserver.ResourceMetadata](nil)},
@@ -95,15 +95,15 @@ func oauthOperations() map[string]operation {
 func fileOperations() map[string]operation {
 	return map[string]operation{
 		"GET /api/files": {
-			summary: "Files that are visible, the newest first",
-			answer:  of[FileList](schema{"count": note("Files on this page"), "total": note("Files that fit")}),
+			summary: "Visible files, newest first",
+			answer:  of[FileList](schema{"count": note("Files on this page"), "total": note("Matching files")}),
 			parameters: []parameter{{"memory_id", text("Only files linked to this memory")},
 				{"category", text("Only files of this category")},
 				{"tags", text("Only files with any of these tags, separated by commas")},
 				{"project_id", text("Only files in this project")},
 				{"project_name", text("The same by name")},
-				{"limit", within("Most files on this page", 1, souvenir.MaxFileLimit, souvenir.MaxFileLimit)},
-				{"offset", within("Files to leave out before the first", 0, params.MaxOffset, 0)}},
+				{"limit", within("Maximum number of files on this page", 1, souvenir.MaxFileLimit, souvenir.MaxFileLimit)},
+				{"offset", within("Number of files to skip", 0, params.MaxOffset, 0)}},
 		},
 		"POST /api/files/upload": {
 			summary: "Store a file", bodyType: "multipart/form-data", answer: of[ChangedFile](nil),
@@ -128,7 +128,7 @@ func fileOperations() map[string]operation {
 func projectOperations() map[string]operation {
 	success := schema{"success": constant(true)}
 	return map[string]operation{
-		"GET /api/projects":      {summary: "Projects that are visible", answer: of[ProjectList](nil)},
+		"GET /api/projects":      {summary: "Visible projects", answer: of[ProjectList](nil)},
 		"GET /api/projects/{id}": {summary: "A project, by id or OWNER%2FID", answer: of[souvenir.Project](nil)},
 		"GET /api/projects/{id}/members": {summary: "The people of a project", answer: of[MemberList](schema{
 			"invited": note("Pending invitations; only for those who may invite")})},
@@ -138,13 +138,13 @@ func projectOperations() map[string]operation {
 			body:    of[newMember](schema{"user": line("Name or id of a user", nameLength)}),
 		},
 		"PATCH /api/projects/{id}/members/{user}": {
-			summary: "Give a member, or a pending invitation, another role; a higher one counts once the member accepts it",
+			summary: "Change the role of a member or a pending invitation; a higher role counts once the member accepts it",
 			answer:  of[ChangedMember](nil), body: of[newRole](nil),
 		},
 		"DELETE /api/projects/{id}/members/{user}": {summary: "Remove a member from a project, or withdraw an invitation",
 			answer: of[Done](nil)},
 
-		"GET /api/project-invitations": {summary: "Invitations to projects that wait for the caller",
+		"GET /api/project-invitations": {summary: "The caller's pending project invitations",
 			answer: of[ProjectInvitationList](nil)},
 		"POST /api/project-invitations/{id}/accept": {summary: "Become a member of the project",
 			answer: of[AcceptedInvitation](success)},
@@ -153,7 +153,7 @@ func projectOperations() map[string]operation {
 		"POST /api/project-invitations/{id}/block": {summary: "Decline an invitation and block its sender, who is not " +
 			"notified",
 			answer: of[Done](nil)},
-		"GET /api/blocked-users": {summary: "Users whose invitations do not reach the caller",
+		"GET /api/blocked-users": {summary: "Users blocked from inviting the caller",
 			answer: of[BlockedUserList](nil)},
 		"DELETE /api/blocked-users/{user}": {summary: "Unblock a user, by id", answer: of[Done](nil)},
 	}
@@ -169,15 +169,15 @@ func trashOperations() map[string]operation {
 			answer: of[TrashList](schema{"count": note("Entries on this page")}),
 			parameters: []parameter{{"kind",
 				described(schemaOf(reflect.TypeFor[souvenir.TrashKind]()), "Only entries of this kind")},
-				{"limit", within("Most entries on this page", 1, souvenir.MaxTrashLimit, 100)},
-				{"offset", within("Entries to leave out before the first", 0, params.MaxOffset, 0)}},
+				{"limit", within("Maximum number of entries on this page", 1, souvenir.MaxTrashLimit, 100)},
+				{"offset", within("Number of entries to skip", 0, params.MaxOffset, 0)}},
 		},
 		"POST /api/trash/{id}/restore": {summary: "Restore an entry of the trash to its place: a file with the scope " +
 			"files:write, all else with memory:write", answer: of[RestoredEntry](success)},
 		"DELETE /api/trash/{id}": {summary: "Erase an entry of the trash permanently; only for its owner",
 			answer: of[Done](nil)},
-		"DELETE /api/trash": {summary: "Erase everything of the caller's in the trash",
-			answer: of[EmptiedTrash](schema{"success": constant(true), "erased": note("How many entries")})},
+		"DELETE /api/trash": {summary: "Erase all of the caller's entries in the trash",
+			answer: of[EmptiedTrash](schema{"success": constant(true), "erased": note("Number of erased entries")})},
 	}
 }
 
@@ -188,14 +188,14 @@ func accountOperations() map[string]operation {
 		"POST /api/mcp-tokens": {
 			summary: "Create an MCP token; its value is returned only once", answer: of[souvenir.AddedToken](nil),
 			body: of[newToken](schema{"name": line("A name to recognize it by", nameLength),
-				"expires_in_days": orNull(days("None: as late as the caller's own credential allows")),
+				"expires_in_days": orNull(days("None: as long as the caller's own credential allows")),
 				"scopes": orNull(
 					nonempty(scopeList("None: memory and files, as far as the caller's credential reaches; account and admin must " +
 						"be named"))),
 				"projects": orNull(nonempty(list(text(""), "Project ids; none: no limit")))}, "expires_in_days", "scopes",
 				"projects"),
 		},
-		"DELETE /api/mcp-tokens/{id}": {summary: "End an MCP token", answer: of[Done](nil)},
+		"DELETE /api/mcp-tokens/{id}": {summary: "Revoke an MCP token", answer: of[Done](nil)},
 
 		"GET /api/owner-ids/me": {
 			summary: "Who the caller is, and who shares projects with the caller",
@@ -204,20 +204,20 @@ func accountOperations() map[string]operation {
 		},
 
 		"GET /api/activity": {
-			summary: "Recorded calls, newest first: who, with what, on what, when, how long and with which outcome",
+			summary: "Recorded calls, newest first: user, credential, tool, subject, time, duration and outcome",
 			wrong:   []string{"404"},
-			answer: of[souvenir.ActivityPage](schema{"has_more": note("Ask again, with before set to the id of the last one"),
+			answer: of[souvenir.ActivityPage](schema{"has_more": note("There are more: repeat with before set to the id of the last one"),
 				"lost": note("Calls, of all users, that could not be recorded since the server was started")}),
 			parameters: []parameter{{"user",
 				text("Id or name of another user, or * for all users: for admins, with the scope admin")},
 				{"credential", word("Only calls with a credential of this kind", credentialKinds()...)},
-				{"credential_id", text("Only calls with this one")},
-				{"client", text("Only calls of the program that calls itself so")},
+				{"credential_id", text("Only calls with the credential of this id")},
+				{"client", text("Only calls of the program with this name")},
 				{"tool", text("Only calls of this tool or route")},
 				{"action", text("Only calls of this action")}, {"project_id", projectNamed("Only calls that named this project")},
 				{"outcome", word("Only calls with this outcome; error: all failed ones", askedOutcomes()...)},
 				{"since", moment("Only calls that began then or later")}, {"until", moment("Only calls that began before")},
-				{"limit", within("Most calls on this page", 1, souvenir.MaxActivityLimit, 100)},
+				{"limit", within("Maximum number of calls on this page", 1, souvenir.MaxActivityLimit, 100)},
 				{"before", text("Only calls recorded before the one of this id")}},
 		},
 
@@ -261,7 +261,7 @@ func message() schema {
 	one := loose(object(schema{
 		"jsonrpc": constant("2.0"),
 		"id":      schema{"type": []any{"string", "integer"}, "description": "Of a request, and of the response to one"},
-		"method":  text("What is asked for, or made known"), "params": anything(""),
+		"method":  text("The method of the request or notification"), "params": anything(""),
 		"result": anything(""), "error": anything(""),
 	}, "id", "method", "params", "result", "error"))
 	several := nonempty(list(one, "A batch, up to revision "+batchesUntil))
@@ -292,7 +292,7 @@ func components() map[string]schema {
 	all := map[string]schema{}
 	share[Health](all, schema{"status": word("", "ok", "degraded"), "service": constant("souvenir"),
 		"version": constant(APIVersion),
-		"program": note("Version of the program"), "problem": note("What is wrong, where the status is degraded")})
+		"program": note("Version of the program"), "problem": note("What is wrong, if the status is degraded")})
 	share[TextBlock](all, schema{"type": constant("text")})
 	share[ErrorBody](all, schema{"error": note("What was wrong, with which value, and what would be right"),
 		"content": note("One: Error: and the error"), "isError": constant(true)})
@@ -320,7 +320,7 @@ func shareThings(all map[string]schema) {
 	share[ChangedFile](all, schema{"success": constant(true)})
 	share[souvenir.TrashEntry](all,
 		schema{"id": note("Of a memory or a file: its own id"), "title": note("The beginning of the memory, or the name"),
-			"owner": note("User id of its owner"), "memories": note("How many it holds"),
+			"owner": note("User id of its owner"), "memories": note("Number of memories in it"),
 			"size":       note("Bytes"),
 			"deleted_by": note("User id"), "deleted_through": note("What acted for the user: tool, api or page"),
 			"restorable_until": note("From then on it is erased"), "own": note("The caller may erase it")})
@@ -343,8 +343,8 @@ func shareThings(all map[string]schema) {
 	share[souvenir.Activity](all, schema{"user": note("User id"), "user_name": note("Name of the account"),
 		"credential": of[souvenir.Credential](schema{"kind": note("token, client or session; empty: none"),
 			"name": note("Of the token or the client")}),
-		"client": note("What the program calls itself"), "tool": note("Or the method and pattern of a route"),
-		"bytes": note("Of the answer; 0: not known")})
+		"client": note("The name of the program"), "tool": note("Or the method and pattern of a route"),
+		"bytes": note("Of the answer; 0: unknown")})
 }
 
 // shareTokens adds the schemas of MCP tokens.
@@ -354,11 +354,11 @@ func shareTokens(all map[string]schema) {
 		"last_used_at": orNull(moment("null: never")), "expires_at": orNull(moment("null: never")),
 		"grant_id": note("The OAuth grant with which it ends, because an application made it. Left out: it ends " +
 			"with none"),
-		"client_name":  note("What that application calls itself"),
+		"client_name":  note("The name of that application"),
 		"token_id":     note("The token through which it was made, and with which it ends. Left out: through none"),
-		"token_name":   note("What that one is called"),
+		"token_name":   note("The name of that token"),
 		"session_id":   note("The sign-in in a browser in which it was made. Left out: in none"),
-		"browser":      note("What the browser of that called itself"),
+		"browser":      note("The user agent of that browser"),
 		"with_session": note("It ends however that sign-in ends. Left out: only when the sign-in is ended from elsewhere"),
 	}
 	share[souvenir.Token](all, token)

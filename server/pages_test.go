@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,7 +72,7 @@ func TestPagesAreWellMade(t *testing.T) {
 	guest, ada := w.Browser(), w.SignedIn(servertest.Admin)
 	var found []*servertest.Page
 	for pattern, path := range paths {
-		if pattern == "/login" || pattern == "/setup" || pattern == "/invite" {
+		if slices.Contains([]string{"/login", "/setup", "/invite", "/sign-in"}, pattern) {
 			found = append(found, guest.Get(path))
 		} else {
 			found = append(found, ada.Get(path).Expect(http.StatusOK))
@@ -163,7 +164,7 @@ func TestNothingHereForPeopleAndPrograms(t *testing.T) {
 	servertest.CheckPage(w, p)
 }
 
-func TestNoticesAreNotWhatALinkSays(t *testing.T) {
+func TestLinksCannotInjectNotices(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	b := w.Browser()
 	b.Get("/login?done=signed-out").Expect(http.StatusOK, `role="status"><p>You are signed out.`)

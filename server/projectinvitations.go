@@ -27,7 +27,7 @@ type BlockedUserList struct {
 	Count   int                      `json:"count"`
 }
 
-// sharingRoutes are the routes of invitations to projects. They are for people, and have no tools.
+// sharingRoutes are the routes of project invitations. They are for people: no tool offers them.
 func (s *Server) sharingRoutes() []route.Route {
 	return []route.Route{
 		route.Post("/api/projects/{id}/members", route.Account, s.addMember),

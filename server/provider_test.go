@@ -66,7 +66,7 @@ func TestSigningInAtAProvider(t *testing.T) {
 }
 
 // Whatever an application has asked for, however long, is there again after the sign-in.
-func TestWhereASignInAtAProviderLeads(t *testing.T) {
+func TestProviderSignInDestinations(t *testing.T) {
 	p := newIdentityProvider(t)
 	w := linked(t, p, p.options())
 	for next, want := range map[string]string{
@@ -96,7 +96,7 @@ func refusedBy(t *testing.T, name string, b *servertest.Browser, page *servertes
 	}
 }
 
-func TestAnswersOfAProviderThatAreNotTrusted(t *testing.T) {
+func TestUntrustedProviderAnswers(t *testing.T) {
 	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -335,7 +335,7 @@ func TestStrengthOfASignInAtAProvider(t *testing.T) {
 }
 
 // A provider that is down stops nothing but its own sign-ins, and those only for as long as it is down.
-func TestProviderThatIsDown(t *testing.T) {
+func TestProviderDown(t *testing.T) {
 	p := newIdentityProvider(t)
 	p.down = true
 	w := linked(t, p, p.options())
@@ -356,7 +356,7 @@ func TestProviderThatIsDown(t *testing.T) {
 	w.Browser().Get("/login/provider").Expect(http.StatusSeeOther)
 }
 
-func TestProvidersThatLeadAstray(t *testing.T) {
+func TestProvidersWithUnsafeAddresses(t *testing.T) {
 	var reached []string
 	var mu sync.Mutex
 	trap := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -383,7 +383,7 @@ func TestProvidersThatLeadAstray(t *testing.T) {
 			t.Errorf("%s: %d %q, want %v", name, page.Status, page.Header.Get("Location"), http.StatusServiceUnavailable)
 		}
 	}
-	// Addresses of the own network that the metadata names: the link-local one where clouds keep credentials, and others.
+	// Local addresses that the metadata names: the link-local one where clouds keep credentials, and others.
 	for _, address := range []string{"https://169.254.169.254/token", "https://10.0.0.1/token", "https://[fd00::1]/token",
 		"https://[::ffff:10.0.0.1]/token"} {
 		p := newIdentityProvider(t)

@@ -16,7 +16,7 @@ import (
 
 // Over a file that is open for reading only, and with neither snippets nor recorded calls, all pages can be read, and
 // what would change something says why it does not.
-func TestPagesOfAFileThatIsOnlyRead(t *testing.T) {
+func TestPagesOfAReadOnlyStore(t *testing.T) {
 	first := servertest.New(t, server.Options{})
 	paths := furnish(first)
 	b := first.SignedIn(servertest.Admin)

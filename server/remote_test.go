@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWhomAProxySpeaksFor(t *testing.T) {
+func TestTrustedProxies(t *testing.T) {
 	private := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 	for name, c := range map[string]struct {
 		peer    string

@@ -101,6 +101,8 @@ func (s *Server) mount() {
 			strings.Contains(r.Header.Get("Accept"), "text/html") { // a person with a browser
 			request.Of(r.Context()).Dialect = request.Pages
 			web.SetHeaders(w.Header())
+			s.failUnknownPage(w, r)
+			return
 		}
 		s.fail(w, r, unknownPath(r))
 	})
@@ -229,6 +231,15 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt dialectRoute,
 func clean(r *http.Request) bool {
 	escaped := r.URL.EscapedPath()
 	return escaped == "/" || strings.HasPrefix(escaped, "/") && path.Clean(escaped) == escaped
+}
+
+// failUnknownPage answers a person who opens a page that does not exist, with the menu for one who has signed in.
+func (s *Server) failUnknownPage(w http.ResponseWriter, r *http.Request) {
+	if caller, err := s.signin.RequirePerson(r, route.Person); err == nil {
+		request.Of(r.Context()).Caller = caller
+	}
+	s.fail(w, r, &failure.Error{Status: http.StatusNotFound,
+		Message: "there is no page at " + failure.Quote(r.URL.Path)})
 }
 
 func unknownPath(r *http.Request) error {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -83,9 +84,9 @@ type Options struct {
 	// address and the token alone.
 	Snippets func(address, token string) []Snippet
 
-	// LoginTries is how many wrong passwords per name and address cost no wait. Each further one waits twice as long
-	// as the one before: 2 seconds to 15 minutes. Zero means 5. Per address across names, and per name across
-	// addresses, 20 are free (or LoginTries, if that is more), and later ones wait up to a minute.
+	// LoginTries is how many wrong passwords per name and address cost no wait. Each further one waits twice as long as
+	// the one before: 2 seconds to 15 minutes. Zero means 5. Per address across names, and per name across addresses,
+	// 20 are free (or LoginTries, if that is more); further ones wait up to a minute.
 	LoginTries int
 
 	// Provider is an external OpenID Connect provider at which people may sign in, too. Nil means none: names and
@@ -264,6 +265,22 @@ func (s *Server) identityProvider() *signin.Provider {
 		return nil
 	}
 	return (*signin.Provider)(s.options.Provider)
+}
+
+// SignInLink returns a link that signs a user (an id, or an account's name) in to the dashboard without a password: the
+// first browser on this machine that opens it, within 10 minutes. It is for programs that show their own server to the
+// person who started them; anyone on this machine who reads the link can use it. Without a PublicURL it is ErrInvalid,
+// since there is no dashboard. An unknown user is ErrNotFound.
+func (s *Server) SignInLink(ctx context.Context, user string) (string, error) {
+	if s.options.PublicURL == "" {
+		return "", &souvenir.Error{Kind: souvenir.KindInvalid, Argument: "public_url",
+			Message: "public_url is empty; the dashboard, and links to it, need one"}
+	}
+	path, err := s.signin.Link(ctx, user)
+	if err != nil {
+		return "", err
+	}
+	return s.options.PublicURL + path, nil
 }
 
 // CheckPublicURL checks that a URL can be the PublicURL of [Options]: http or https, with a host, with or without a

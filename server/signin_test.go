@@ -135,7 +135,7 @@ func TestSessionsCannotBePlanted(t *testing.T) {
 	attacker.Get("/profile").Expect(http.StatusSeeOther) // what was signed in where Olivia did has ended
 }
 
-func TestWhereASignInLeads(t *testing.T) {
+func TestSignInDestinations(t *testing.T) {
 	for prefix, publicURL := range map[string]string{"": servertest.PublicAt, "/memory": servertest.PublicAt + "/memory"} {
 		w := servertest.New(t, server.Options{PublicURL: publicURL})
 		for next, want := range map[string]string{
@@ -268,7 +268,7 @@ func TestSigningInInTwoWindows(t *testing.T) {
 
 // Whether tries of one name written in several ways are counted together must not depend on whether there is such a
 // user.
-func TestHowOftenANameCanBeTriedTellsNothing(t *testing.T) {
+func TestTriesRevealNoNames(t *testing.T) {
 	w := servertest.New(t, server.Options{LoginTries: 3})
 	ticks := &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	server.SetLoginClock(w.Server, ticks.now)

@@ -98,7 +98,7 @@ func TestOneUserFillsOnlyTheirOwnLine(t *testing.T) {
 }
 
 // A line that is full is refused at once.
-func TestALineThatIsFull(t *testing.T) {
+func TestFullLane(t *testing.T) {
 	m := newSlowModel()
 	w := busyWorld(t, m)
 	w.Doc = nil

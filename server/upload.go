@@ -14,7 +14,7 @@ import (
 
 const (
 
-	// undoing is the time limit for deleting a file whose upload was refused in the end.
+	// undoing is the time limit for deleting a file whose upload was refused after it was stored.
 	undoing = 10 * time.Second
 )
 

@@ -27,7 +27,7 @@ const MaxArguments = 8 << 20
 // zero value.
 type arguments interface{ noted() *notes }
 
-// notes are embedded in each such struct: warnings about the arguments, for the result.
+// notes holds warnings about the arguments, for the result. Each arguments struct embeds it.
 type notes struct{ warnings []string }
 
 func (n *notes) noted() *notes { return n }
@@ -36,7 +36,7 @@ func (n *notes) warn(format string, args ...any) {
 	n.warnings = append(n.warnings, fmt.Sprintf(format, args...))
 }
 
-// project is embedded where arguments name a project.
+// project holds the two arguments that name a project.
 type project struct {
 	ProjectName string `json:"project_name"`
 	ProjectID   string `json:"project_id"`

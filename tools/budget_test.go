@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-func TestMainMemoryAndModuleStateKeepToABudgetAndSayWhatIsLeftOut(t *testing.T) {
+func TestMainMemoryAndModuleStateFitABudget(t *testing.T) {
 	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Embedder: storetest.Words{}})
 	if err != nil {
 		t.Fatal(err)

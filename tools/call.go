@@ -85,7 +85,7 @@ func (s *Set) call(ctx context.Context, name string, arguments json.RawMessage, 
 	return noted(result, a.noted().warnings), nil
 }
 
-// noteProject records the project of a memory before it is changed or deleted: afterwards it may be gone.
+// noteProject records the project of a memory before a change or deletion, after which it may be gone.
 func (s *Set) noteProject(ctx context.Context, id string, c *Call) {
 	if c.Project != (souvenir.ProjectRef{}) || id == "" {
 		return

@@ -53,14 +53,14 @@ type parameter struct {
 	name        string
 	kind        kind
 	description string   // for models
-	allowed     []string // of a word: its allowed values, if limited
+	allowed     []string // of a word: the allowed values, if limited
 	least, most int      // of a number: its bounds; both zero: only those of the store
 	preset      int      // of an integer: the store's default; zero: not in the schema
 	keepsEmpty  bool     // an empty text is a value, not an absent one
 }
 
-// parametersOf returns the parameters that the fields of a struct are, in their order. The type of a field says its
-// kind; its tags say the rest:
+// parametersOf returns the parameters described by the fields of a struct, in their order. The type of a field gives
+// the kind; its tags give the rest:
 //
 //	json      the name; a field without one is not a parameter
 //	doc       the description; on an embedded struct, a tag with the name of a parameter describes that one
@@ -201,7 +201,7 @@ func (p *parameter) property() property {
 	return listed
 }
 
-// properties are the parameters in the order in which a model should read them.
+// properties are the parameters, in the order in which a model should read them.
 type properties []parameter
 
 // MarshalJSON encodes a JSON object that keeps the order.

@@ -68,7 +68,7 @@ func TestBoundsInTagsAreThoseOfTheStore(t *testing.T) {
 }
 
 // Each field of arguments takes what its kind decodes to, and tags are spelled as parametersOf reads them.
-func TestEveryFieldOfArgumentsTakesWhatIsDecoded(t *testing.T) {
+func TestEveryArgumentFieldIsDecoded(t *testing.T) {
 	given := map[kind]any{word: " a ", text: " a ", integer: json.Number("600"), boolean: true,
 		words: []any{"a"}, numbers: []any{json.Number("1")}, object: map[string]any{"a": "b"}}
 	known := []string{"json", "doc", "text", "enum", "minimum", "maximum", "default", "project_name", "project_id"}

@@ -259,7 +259,7 @@ func (w *world) must(who, tool, arguments string) map[string]any {
 	return result
 }
 
-// at returns what lies at a path in a JSON value: "results.0.memories.0.id". Nothing there is nil.
+// at returns what is at a path in a JSON value: "results.0.memories.0.id". Nothing there is nil.
 func at(value any, path string) any {
 	for step := range strings.SplitSeq(path, ".") {
 		switch v := value.(type) {

@@ -7,11 +7,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 )
 
-// maxUnknown is how many unknown arguments are examined.
+// maxUnknown is the number of unknown arguments that are examined.
 const maxUnknown = 1000
 
-// lighten removes the values of unknown arguments before decoding, if the arguments have very many values. Their
-// names stay, for the warning; known arguments must not have too many values themselves.
+// lighten removes the values of unknown arguments before decoding, if the arguments have very many values. Their names
+// stay, for the warning. Known arguments must not have too many values by themselves.
 func (d *definition) lighten(encoded json.RawMessage) (json.RawMessage, error) {
 	if jsonbound.Count(encoded) <= maxValues {
 		return encoded, nil

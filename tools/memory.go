@@ -145,7 +145,7 @@ func (a *memoryArguments) takeKnown() (rest map[string]any, err error) {
 
 func (s *Set) getContext(ctx context.Context, a *memoryArguments) (any, error) {
 	store := s.store
-	if !s.allows(souvenir.ScopeMemoryWrite) { // not suggested to a caller who may not store
+	if !s.allows(souvenir.ScopeMemoryWrite) { // do not suggest it to a caller who may not store
 		access := store.Access()
 		access.ReadOnly = true
 		store = store.As(access)

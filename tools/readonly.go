@@ -38,7 +38,7 @@ func (d *definition) reading() (part definition, any bool) {
 	part.parameters = slices.DeleteFunc(slices.Clone(d.parameters), func(p parameter) bool {
 		return !slices.ContainsFunc(part.actions, func(a action) bool { return a.takes(p.name) })
 	})
-	// A description has a line for each action, which begins with "- " and its name.
+	// A description has one line per action, which begins with "- " and the action's name.
 	lines := slices.DeleteFunc(strings.Split(d.description, "\n"), func(line string) bool {
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "- "), " ")
 		return strings.HasPrefix(line, "- ") && !slices.Contains(part.actionNames(), strings.TrimSuffix(name, ":"))

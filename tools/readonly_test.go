@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
-func TestReadOnlyToolsOfferOnlyWhatReads(t *testing.T) {
+func TestReadOnlyToolsOnlyRead(t *testing.T) {
 	var names []string
 	for _, tool := range tools.ListReadOnly() {
 		names = append(names, tool.Name)

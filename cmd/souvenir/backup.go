@@ -37,8 +37,8 @@ command.`,
 			return store.Upkeep().Backup(ctx, args[0], &souvenir.BackupOptions{Progress: progress})
 		})
 		if errors.Is(err, souvenir.ErrReadOnly) {
-			// The file has an older version, which cannot be read before it is migrated, and a backup is wanted
-			// most before a migration. Restore copies any version as it is.
+			// The file has an older version, which only a migration makes readable. A backup is most useful before
+			// that, and Restore copies any version as it is.
 			err = souvenir.Restore(ctx, souvenir.Restoration{From: string(*db), To: args[0], Progress: progress})
 		}
 		end()

@@ -400,8 +400,8 @@ func (c *cli) absoluteStore(given location) (location, error) {
 	return location(path), err
 }
 
-// checkUserGiven refuses a command that could only fail when the client starts it: the store has several users,
-// and none is named. A file that does not exist yet will have one.
+// checkUserGiven refuses a command that would fail when the client starts it, because the store has several users and
+// none is named. A file that does not exist yet will have one.
 func (c *cli) checkUserGiven(ctx context.Context, db location, user string) error {
 	if _, err := os.Stat(string(db)); err != nil && !db.isDatabase() {
 		return nil // no file yet, or not readable by this user

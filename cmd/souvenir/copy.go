@@ -53,7 +53,7 @@ is 0 only if nothing is missing or different.`,
 			})
 		})
 		if err != nil {
-			return errors.New(strings.ReplaceAll(err.Error(), "--db: ", "")) // which of the two, its location says
+			return errors.New(strings.ReplaceAll(err.Error(), "--db: ", "")) // its location says which of the two it is
 		}
 		return c.printCopied(*asJSON, to, done)
 	})
@@ -62,7 +62,7 @@ is 0 only if nothing is missing or different.`,
 // copied is the result of a copy.
 type copied struct {
 	Imported souvenir.ImportReport `json:"imported"`
-	Missing  map[string]int        `json:"missing"` // by kind: rows that the target lacks, or has in another state
+	Missing  map[string]int        `json:"missing"` // by kind: rows that are missing in the target, or differ there
 	Other    map[string]int        `json:"other"`   // by kind: rows of the target that were not copied
 	Check    souvenir.CheckReport  `json:"check"`   // of the target
 }
@@ -140,7 +140,7 @@ type rowCount struct {
 // counting returns a writer that adds n to the count of each row of an export.
 func (s rowSet) counting(n int) io.Writer { return &rowCounter{rows: s, n: n} }
 
-// left returns the numbers of rows that were counted more often with a positive number, and with a negative one.
+// left returns by kind how many rows have a positive count, and how many a negative one.
 func (s rowSet) left() (more, less map[string]int) {
 	more, less = map[string]int{}, map[string]int{}
 	for _, row := range s {
@@ -175,7 +175,7 @@ func (c *rowCounter) Write(p []byte) (int, error) {
 	}
 }
 
-// count counts a line, but not the first and the last one, which say when and how much was exported.
+// count counts a line, except the first and the last one, which say when and how much was exported.
 func (c *rowCounter) count(line []byte) error {
 	var row struct{ Type string }
 	if err := json.Unmarshal(line, &row); err != nil {

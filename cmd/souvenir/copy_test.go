@@ -78,7 +78,7 @@ func TestACopyToADatabaseAndBackHasEveryRow(t *testing.T) {
 	}
 }
 
-func TestACopyNamesWhatDiffers(t *testing.T) {
+func TestCopyReportsDifferences(t *testing.T) {
 	c, _ := full(t)
 	c.ok(t, "copy", "--from", "souvenir.db", "--to", "copy.db")
 	copied := openStore(t, filepath.Join(c.dir, "copy.db"))
@@ -105,7 +105,7 @@ func TestACopyNamesWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestCopiesThatCannotBe(t *testing.T) {
+func TestCopyRefusesInvalidArguments(t *testing.T) {
 	c := newStore(t)
 	before := readFolder(t, c.dir)
 	c.fails(t, exitUsage, "--from and --to", "copy", "--from", "souvenir.db")

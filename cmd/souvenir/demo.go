@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/cmd/souvenir/internal/demo"
 	"github.com/souvenir-ai/souvenir/examples/quickstart/data"
 	"github.com/souvenir-ai/souvenir/server"
 )
@@ -18,12 +20,14 @@ import (
 func (c *cli) demoCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "demo [flags]", GroupID: groupServer,
-		Short: "Try it: a server full of memories that leaves nothing behind",
-		Long: `Starts a server on a temporary file with several hundred memories of a fictional team and family,
-prints a token and how to use it, and deletes everything when it stops (Ctrl-C).`,
+		Short: "Try it: a dashboard full of memories that leaves nothing behind",
+		Long: `Starts a server on a temporary file with ten weeks of memories of a fictional team and family, prints a link
+that opens its dashboard and a token for programs, and deletes everything when it stops (Ctrl-C). On a terminal it opens
+the dashboard in the browser.`,
 		Example: "  souvenir demo",
 	}
 	listen := command.Flags().String("listen", "127.0.0.1:0", "`host:port` to listen on; port 0 picks a free one")
+	noOpen := command.Flags().Bool("no-open", false, "do not open the browser")
 	return c.command(command, func(ctx context.Context, _ []string) (err error) {
 		folder, err := os.MkdirTemp("", "souvenir-demo-")
 		if err != nil {
@@ -34,37 +38,65 @@ prints a token and how to use it, and deletes everything when it stops (Ctrl-C).
 				err = removed
 			}
 		}()
-		return c.demo(ctx, filepath.Join(folder, "demo.db"), *listen)
+		return c.demo(ctx, filepath.Join(folder, "demo.db"), *listen, !*noOpen && isTerminal(c.out.file))
 	})
 }
 
-func (c *cli) demo(ctx context.Context, path, listen string) error {
-	store, err := souvenir.Open(ctx, path, nil)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	token, count, err := fillDemo(ctx, store)
-	if err != nil {
-		return err
-	}
-	questions, err := data.Questions()
-	if err != nil {
-		return err
-	}
+func (c *cli) demo(ctx context.Context, path, listen string, opens bool) error {
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
+	defer listener.Close()
 	where := address(listen, listener)
 	publicURL := localURL(where)
-	handler := server.New(store, &server.Options{PublicURL: publicURL, Version: readBuild().Version})
+	password := rand.Text()[:12]
+	filled, err := demo.Fill(ctx, path, demo.Options{PublicURL: publicURL, Password: password})
+	if err != nil {
+		return err
+	}
+	store, err := souvenir.Open(ctx, path, &souvenir.Options{KeepActivity: demo.KeepActivity})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	handler := server.New(store, &server.Options{PublicURL: publicURL, Version: readBuild().Version,
+		Snippets: snippets})
+	link, err := handler.SignInLink(ctx, filled.User.ID)
+	if err != nil {
+		return err
+	}
+	if err := c.explainDemo(demoAddress{where, publicURL, path, link, password}, filled); err != nil {
+		return err
+	}
+	if opens {
+		openBrowser(ctx, link)
+	}
+	if err := server.Serve(ctx, listener, handler, &server.ServeOptions{Grace: time.Second}); err != nil {
+		return err
+	}
+	return store.Close()
+}
+
+// demoAddress is where a demonstration is, and how to get in.
+type demoAddress struct{ listens, url, file, link, password string }
+
+// explainDemo prints how to use a demonstration.
+func (c *cli) explainDemo(at demoAddress, filled demo.Filled) error {
+	questions, err := data.Questions()
+	if err != nil {
+		return err
+	}
 	ask := questions[0].Ask
 	fmt.Fprintf(&c.out, `listening on http://%s
 
-%d memories of a fictional team and family, for the user "demo". Ask something:
+Look around (the link works once, within 10 minutes; later sign in as "demo" with the password %s):
 
-  souvenir search %s --db %s
+  %s
+
+%d memories of a fictional team and family. Ask something:
+
+  souvenir search %s --user demo --db %s
 
   curl -s %s/tools/call -H "Authorization: Bearer %s" -H "Content-Type: application/json" \
     -d %s
@@ -74,29 +106,8 @@ Connect Claude Code ("souvenir client-config" has others):
   %s
 
 Ctrl-C stops it and deletes everything.
-`, where, count, shellQuote(ask), shellQuote(path), publicURL, token,
+`, at.listens, at.password, at.link, filled.Memories, shellQuote(ask), shellQuote(at.file), at.url, filled.Token,
 		shellQuote(compact(object{"name": "memory", "arguments": object{"action": "search", "query": ask, "limit": 3}})),
-		claudeCode.overHTTP(connection{url: publicURL + "/mcp", token: token}))
-	if err := server.Serve(ctx, listener, handler, &server.ServeOptions{Grace: time.Second}); err != nil {
-		return err
-	}
-	return store.Close()
-}
-
-// fillDemo creates a user with a token and memories, and returns the token and the number of memories.
-func fillDemo(ctx context.Context, store *souvenir.Store) (string, int, error) {
-	user, err := store.Accounts().AddUser(ctx, souvenir.NewUser{Name: "demo"})
-	if err != nil {
-		return "", 0, err
-	}
-	token, err := store.Accounts().AddToken(ctx, souvenir.NewToken{User: user.ID, Name: "demo"})
-	if err != nil {
-		return "", 0, err
-	}
-	memories, err := data.Memories()
-	if err != nil {
-		return "", 0, err
-	}
-	_, err = store.As(souvenir.Access{User: user.ID}).AddMemories(ctx, memories, nil)
-	return token.Value, len(memories), err
+		claudeCode.overHTTP(connection{url: at.url + "/mcp", token: filled.Token}))
+	return nil
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -120,49 +118,5 @@ func TestProgramsOfThePagesBuild(t *testing.T) {
 	compile.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
 	if out, err := compile.CombinedOutput(); err != nil || programs != 5 {
 		t.Errorf("compiling %d programs: %v\n%s\nwant 5 that compile", programs, err, out)
-	}
-}
-
-// TestTheSecurityPageNamesExistingTestsAndFiles holds docs/security.md to the tests and files that it names.
-func TestTheSecurityPageNamesExistingTestsAndFiles(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(repository, "docs", "security.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests, files := map[string]bool{}, map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	err = filepath.WalkDir(repository, func(where string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && entry.Name() == ".git":
-			return fs.SkipDir
-		}
-		files[entry.Name()] = true
-		if !strings.HasSuffix(where, "_test.go") {
-			return nil
-		}
-		code, err := os.ReadFile(where)
-		for _, found := range declared.FindAllSubmatch(code, -1) {
-			tests[string(found[1])] = true
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(page), -1)
-	for _, name := range named {
-		if !tests[name] {
-			t.Errorf("there is no test %s", name)
-		}
-	}
-	for _, found := range regexp.MustCompile("`([a-z0-9/]+\\.(?:go|sh))`").FindAllStringSubmatch(string(page), -1) {
-		if !files[path.Base(found[1])] {
-			t.Errorf("there is no file %s", found[1])
-		}
-	}
-	if len(named) < 50 {
-		t.Errorf("the page names %d tests, want at least 50", len(named))
 	}
 }

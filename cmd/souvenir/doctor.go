@@ -81,7 +81,7 @@ it registers none.`,
 	})
 }
 
-// printFindings prints one finding a line. Text from the server is made harmless for a terminal.
+// printFindings prints one finding per line, without control characters from the server.
 func (c *cli) printFindings(findings []doctor.Finding) {
 	for _, f := range findings {
 		line := f.Message + "."

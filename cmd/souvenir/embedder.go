@@ -15,7 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/embedders/voyage"
 )
 
-// embedderFlags choose what turns texts into vectors.
+// embedderFlags choose the embedder.
 type embedderFlags struct {
 	name, model, url *string
 	dimensions       *int
@@ -81,7 +81,7 @@ func (f embedderFlags) embedder() (souvenir.Embedder, error) {
 	return e, nil
 }
 
-// inEmbedderFlags gives an error of an embedder the names of the flags.
+// inEmbedderFlags replaces the names of options in an embedder's error with those of the flags.
 var inEmbedderFlags = strings.NewReplacer("Model is", "--embedder-model is",
 	"Dimensions is", "--embedder-dimensions is", "BaseURL ", "--embedder-url ",
 	"Key is empty", "--embedder-key-file is missing", "Key holds", "--embedder-key holds",

@@ -113,7 +113,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 	}
 }
 
-func TestCheckRepairsWhatCanBeMadeAgain(t *testing.T) {
+func TestCheckRepairsDerivedData(t *testing.T) {
 	c := newStore(t)
 	change(t, filepath.Join(c.dir, "souvenir.db"), `UPDATE passage SET vector = x''`)
 	if o := c.run(t, "check"); o.code != exitError || !strings.Contains(o.stdout, "--repair fixes it") {
@@ -277,7 +277,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-func TestAnImportOfNothingThatCanBeImportedMakesNoStore(t *testing.T) {
+func TestARefusedImportCreatesNoStore(t *testing.T) {
 	const header = `{"souvenir":"export","version":1}`
 	for name, c := range map[string]struct{ content, says string }{
 		"notes": {"these are my notes\n", "not an export"}, "empty": {"", "empty"},

@@ -68,7 +68,7 @@ func askHealth(ctx context.Context, url string) (server.Health, error) {
 	if err != nil {
 		return health, err
 	}
-	// No proxy, even if the environment names one: the question is about this very server.
+	// No proxy, even if the environment names one: it must ask this very server.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Do(r)
 	if err != nil {

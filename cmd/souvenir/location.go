@@ -12,8 +12,8 @@ import (
 	"github.com/souvenir-ai/souvenir/postgres"
 )
 
-// location says where a store is: the path of a file, or the address of a PostgreSQL database. As a text, in messages
-// and on pages, it has no password; convert it to a string for the value itself.
+// location is the path of a file, or the address of a PostgreSQL database. Its String, for messages and pages, omits
+// the password; convert it to a string for the value itself.
 type location string
 
 // isDatabase reports whether the store is in a PostgreSQL database, not in a file.
@@ -29,7 +29,7 @@ func (l location) String() string {
 	address, err := url.Parse(string(l))
 	if err != nil || address.Fragment != "" || strings.Contains(address.EscapedPath()+address.RawQuery, "@") {
 		scheme, _, _ := strings.Cut(string(l), "://")
-		return scheme + "://..." // a part may be of a password with /, ? or #
+		return scheme + "://..." // the rest may be part of a password with /, ? or #
 	}
 	if address.User != nil {
 		address.User = url.User(address.User.Username())
@@ -42,7 +42,7 @@ func (l location) String() string {
 	return address.String()
 }
 
-// Set and Type make location a value of a flag. A scheme may be in capitals (RFC 3986).
+// Set and Type make location a flag value. A scheme may be in capitals (RFC 3986).
 func (l *location) Set(value string) error {
 	if scheme, rest, ok := strings.Cut(value, "://"); ok && location(strings.ToLower(scheme)+"://").isDatabase() {
 		value = strings.ToLower(scheme) + "://" + rest
@@ -62,7 +62,7 @@ func (l location) open(ctx context.Context, options *souvenir.Options) (*souveni
 	return souvenir.Open(ctx, string(l), options)
 }
 
-// needsFile refuses a database for a command that works with files alone, and says what does it instead.
+// needsFile refuses a database for a command that only works with files, and names the alternative.
 func (l location) needsFile(instead string) error {
 	if !l.isDatabase() {
 		return nil

@@ -371,7 +371,7 @@ func decode[T any](t *testing.T, text string) T {
 	return value
 }
 
-// readFolder returns what lies in a folder: name -> content.
+// readFolder returns what is in a folder: name -> content.
 func readFolder(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)

@@ -118,7 +118,7 @@ func (c *cli) statsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "stats [flags]", GroupID: groupFile,
 		Short: "Show how much the store holds",
-		Long: "Counts what the store holds, for all users, and shows the size of its file and the progress of its " +
+		Long: "Counts everything in the store, for all users, and shows the size of its file and the progress of its " +
 			"vectors.",
 		Example: "  souvenir stats\n  souvenir stats --json",
 	}
@@ -138,6 +138,9 @@ func (c *cli) statsCommand() *cobra.Command {
 			}
 			if s.Embedding.Changing {
 				vectors += fmt.Sprintf("; the model is changing: %d of %d memories done", s.Embedding.Changed, s.Embedding.Memories)
+			}
+			if other := s.Embedding.FileModel; other != "" {
+				vectors += "; the store has vectors of " + other
 			}
 			return table(&c.out, []string{"WHAT", "HOW MUCH"}, [][]string{
 				{"users", fmt.Sprint(s.Users)},

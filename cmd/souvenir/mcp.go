@@ -174,7 +174,7 @@ func viewFor(ctx context.Context, store *souvenir.Store, named string, readOnly 
 	var wrong usageError
 	switch {
 	case errors.As(err, &wrong):
-		// the store has several users; the command line may come from a client's settings
+		// The store has several users; the command line may come from a client's settings.
 		return nil, errors.New(wrong.message)
 	case err != nil:
 		return nil, renamed(err, "user", "--user")

@@ -187,7 +187,7 @@ func TestMCPServesTheFileOfItsUser(t *testing.T) {
 	}
 }
 
-func TestMCPAnswersWhatWasAskedBeforeItsInputEnded(t *testing.T) {
+func TestMCPAnswersAllRequestsBeforeTheEndOfInput(t *testing.T) {
 	c := newStore(t)
 	c.stdin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
 		`"clientInfo":{"name":"test","version":"1"}}}
@@ -233,7 +233,7 @@ func TestMCPMakesTheFileAtItsFirstStart(t *testing.T) {
 	}
 }
 
-func TestMCPForReadingChangesNothing(t *testing.T) {
+func TestReadOnlyMCPChangesNothing(t *testing.T) {
 	c := newStore(t)
 	before := readFolder(t, c.dir)
 	p := c.startMCP(t, "--user", "anna", "--read-only")
@@ -349,38 +349,38 @@ func TestMCPFindsTheFile(t *testing.T) {
 		return p.finds(t, text)
 	}
 	p := client.startMCP(t)
-	p.store(t, "This lies in the data folder.")
+	p.store(t, "This is in the data folder.")
 	p.end(t)
 	if left := readFolder(t, client.dir); len(left) > 0 {
 		t.Errorf("it left something in its working directory: %v, want none", left)
 	}
-	if !finds("This lies in the data folder.") {
+	if !finds("This is in the data folder.") {
 		t.Error("the memory in the data folder is not found again, want it found")
 	}
 
 	server := first.start(t, "serve", "--listen", "127.0.0.1:0", "--db", "of a server.db")
 	p = client.startMCP(t)
-	p.store(t, "This lies in the file of a server.")
+	p.store(t, "This is in the file of a server.")
 	beside := client.startMCP(t)
-	if !beside.finds(t, "This lies in the file of a server.") || beside.finds(t, "This lies in the data folder.") {
+	if !beside.finds(t, "This is in the file of a server.") || beside.finds(t, "This is in the data folder.") {
 		t.Error("got the memories of another file, want only the memory in the file of the server")
 	}
 	beside.end(t)
 	p.end(t)
 	if found := first.ok(t, "search", "server", "--db", "of a server.db"); !strings.Contains(found,
-		"This lies in the file of a server.") {
-		t.Errorf("the server's file lacks what was stored beside it: %s; want in it \"This lies in the file of a server.\"",
+		"This is in the file of a server.") {
+		t.Errorf("the server's file lacks what was stored beside it: %s; want in it \"This is in the file of a server.\"",
 			found)
 	}
 
 	same := first.start(t, "serve", "--listen", "127.0.0.1:0", "--db", "of a server.db")
-	if !finds("This lies in the file of a server.") {
+	if !finds("This is in the file of a server.") {
 		t.Error("the memory in the file of two servers is not found, want it found")
 	}
 	same.stop(t)
 	other := second.start(t, "serve", "--listen", "127.0.0.1:0")
 	client.fails(t, exitError, "--db is missing|of a server.db|"+filepath.Join("second", "souvenir.db"), "mcp")
-	if found := second.startMCP(t); true { // souvenir.db lies in its working directory
+	if found := second.startMCP(t); true { // souvenir.db is in its working directory
 		found.end(t)
 	}
 	other.stop(t)
@@ -388,7 +388,7 @@ func TestMCPFindsTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = server.cmd.Wait()
-	if !finds("This lies in the data folder.") {
+	if !finds("This is in the data folder.") {
 		t.Error("without servers, the memory in the data folder is not found, want it found")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/migrate"
 )
 
-// migration are the flags of import for what other programs stored.
+// migration are the flags of import --from.
 type migration struct {
 	from, user, project, collection *string
 	dryRun                          *bool
@@ -39,7 +39,7 @@ func migrationFlags(command *cobra.Command) migration {
 	return m
 }
 
-// check refuses flags that mean nothing without --from.
+// check refuses flags that need --from.
 func (m migration) check() error {
 	for _, name := range []string{"user", "project", "collection", "dry-run"} {
 		if given(m.flags, name) == 2 {
@@ -49,7 +49,7 @@ func (m migration) check() error {
 	return nil
 }
 
-// migrate imports what another program stored.
+// migrate imports the data of another program.
 func (c *cli) migrate(ctx context.Context, db location, path string, m migration, asJSON bool) error {
 	if !slices.Contains(migrate.Sources(), *m.from) {
 		return misused("--from is %q; there are: %s", *m.from, strings.Join(migrate.Sources(), ", "))
@@ -67,7 +67,7 @@ func (c *cli) migrate(ctx context.Context, db location, path string, m migration
 	if *m.dryRun {
 		how = forReading
 		_, err := os.Stat(string(db))
-		if !db.isDatabase() && errors.Is(err, fs.ErrNotExist) { // nothing is needed of the store
+		if !db.isDatabase() && errors.Is(err, fs.ErrNotExist) { // a dry run needs no store
 			report, err := migrate.Import(ctx, nil, *m.from, path, options)
 			return c.printMigration(report, err, end, asJSON)
 		}
@@ -83,7 +83,7 @@ func (c *cli) migrate(ctx context.Context, db location, path string, m migration
 	})
 }
 
-// printMigration prints what an import from another program did, also before an error.
+// printMigration prints the result of an import from another program, also before an error.
 func (c *cli) printMigration(r migrate.Report, err error, end func(), asJSON bool) error {
 	end()
 	if err != nil {

@@ -36,7 +36,7 @@ func printJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// printResult prints the result of a command: as JSON for programs, else as a line for people.
+// printResult prints the result of a command: as JSON for programs, or as a line for people.
 func (c *cli) printResult(asJSON bool, value any, format string, args ...any) error {
 	if asJSON {
 		return printJSON(&c.out, value)
@@ -45,7 +45,7 @@ func (c *cli) printResult(asJSON bool, value any, format string, args ...any) er
 	return nil
 }
 
-// none says that a list is empty; people would otherwise see a heading alone.
+// none prints that a list is empty, instead of a heading alone.
 func (c *cli) none(format string, args ...any) error {
 	fmt.Fprintf(c.stderr, format+"\n", args...)
 	return nil

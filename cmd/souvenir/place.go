@@ -67,9 +67,9 @@ func (c *cli) dataFolder() (string, error) {
 	return filepath.Join(home, ".local", "share", "souvenir"), err
 }
 
-// A server leaves a note for as long as it runs, so that programs which clients start find its file: a file named
-// after the process, with the path of the store in it. A note left by a crash names a process that is gone. Should
-// another process have got its number, the store is still one of this user's.
+// While a server runs, it keeps a note so that programs which clients start find its store: a file named after the
+// process, with the path of the store in it. A note left by a crash names a process that is gone. Even if another
+// process has that number now, the store is still one of this user's.
 
 // servingFolder is where servers leave their notes.
 func servingFolder() (string, error) {
@@ -77,8 +77,8 @@ func servingFolder() (string, error) {
 	return filepath.Join(folder, "souvenir", "serving"), err
 }
 
-// announce leaves a note that this process serves a store, and returns the function that removes it. Failing to
-// leave the note is no reason not to serve.
+// announce leaves a note that this process serves a store, and returns the function that removes it. A server runs
+// without its note, too.
 func announce(path string, log *slog.Logger) (withdraw func()) {
 	note, err := leaveNote(path)
 	if err != nil {
@@ -107,7 +107,7 @@ func leaveNote(path string) (string, error) {
 	return note, os.Rename(unfinished, note)
 }
 
-// servedFiles returns the distinct stores that servers of this user run on.
+// servedFiles returns the distinct stores that this user's servers run on.
 func servedFiles() []string {
 	folder, err := servingFolder()
 	if err != nil {

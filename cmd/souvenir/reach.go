@@ -13,8 +13,8 @@ var privateNames = []string{".localhost", ".local", ".home.arpa", ".internal", "
 // sharedAddresses is the range of carriers' and overlay networks (RFC 6598).
 var sharedAddresses = netip.MustParsePrefix("100.64.0.0/10")
 
-// onlyNearby reports whether a URL leads to this machine or to a private network, out of reach of the internet. It
-// does not notice a public name that stands for a private address: it looks nothing up.
+// onlyNearby reports whether a URL leads to this machine or to a private network, out of reach of the internet. It does
+// not resolve names, so it does not notice a public name with a private address.
 func onlyNearby(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

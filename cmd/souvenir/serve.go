@@ -382,7 +382,7 @@ func localURL(address string) string {
 
 func warnOfPlainHTTP(log *slog.Logger, listening net.Addr, publicURL string) {
 	if tcp, ok := listening.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && !isHTTPS(publicURL) {
-		log.Warn("other machines can reach this server, and what they send is not encrypted; put a proxy with TLS in front "+
+		log.Warn("other machines can reach this server, and their requests are not encrypted; put a proxy with TLS in front "+
 			"of it and set --public-url to its https URL", "listen", listening.String())
 	}
 }
@@ -434,5 +434,5 @@ Without a browser, create a user and a token here:
 		"(\"souvenir client-config\" has others):\n\n  %s\n\n", addToken, add)
 }
 
-// serveReserve is how many bytes a server holds in reserve beside its store, for deleting on a full disk.
+// serveReserve is the size in bytes of a server's reserve file, for deleting on a full disk.
 const serveReserve = 16 << 20

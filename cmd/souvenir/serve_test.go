@@ -205,7 +205,7 @@ func setUpLink(t *testing.T, printed string) string {
 	return found[0]
 }
 
-func TestFirstStartTellsWhatToDo(t *testing.T) {
+func TestFirstStartPrintsTheNextSteps(t *testing.T) {
 	c := call{dir: t.TempDir()}
 	p := c.start(t, "serve", "--listen", "127.0.0.1:0", "--db", "my memories.db")
 	p.stop(t)
@@ -508,15 +508,16 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, body := request(t, "POST", p.url+"/tools/call", token, bytes.NewReader(call)); status != http.StatusOK ||
-		!strings.Contains(body, "320") {
-		t.Errorf(`the token that is shown gets %d %s, want status %v and "320" in body`, status, body, http.StatusOK)
+		!strings.Contains(body, "331") {
+		t.Errorf(`the token that is shown gets %d %s, want status %v and "331" in body`, status, body, http.StatusOK)
 	}
+	demoLinkSignsIn(t, page)
 	databases, err := filepath.Glob(filepath.Join(folder, "*", "demo.db"))
 	if err != nil || len(databases) != 1 {
 		t.Fatalf("databases: %v, %v; want a length of 1", databases, err)
 	}
-	if found := c.run(t, "search", "which medicine is grandmother allergic to?", "--db",
-		databases[0]); !strings.Contains(found.stdout, "penicillin") {
+	if found := c.run(t, "search", "which medicine is grandmother allergic to?", "--user", "demo",
+		"--db", databases[0]); !strings.Contains(found.stdout, "penicillin") {
 		t.Errorf("search in the demo's file: %+v; want stdout in it \"penicillin\"", found)
 	}
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -528,6 +529,40 @@ func TestDemoLeavesNothingBehind(t *testing.T) {
 	if left := readDir(t, folder); len(left) > 0 {
 		t.Errorf("left behind: %v, want none", left)
 	}
+}
+
+// demoLinkSignsIn follows the link that a demonstration prints, as a browser does, and looks at what it shows.
+func demoLinkSignsIn(t *testing.T, printed string) {
+	t.Helper()
+	found := regexp.MustCompile(`(http://\S+)/sign-in\?key=\S+`).FindStringSubmatch(printed)
+	if found == nil {
+		t.Fatalf("got %s, want a link to sign in", printed)
+	}
+	link, site := found[0], found[1]
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	get := func(address, want string) {
+		t.Helper()
+		response, err := browser.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("%s: got status %d, %v and a page without %q, want it to have that", address, response.StatusCode, err,
+				want)
+		}
+	}
+	get(link, "Hello, demo")
+	get(site+"/activity", "claude-code/2.1.4")
+	get(site+"/memories/duplicates", "2 groups of near duplicates")
+	get(site+"/trash", "Deleted (4)")
+	get(site+"/project-invitations", "Tide tables")
+	get(link, "used already")
 }
 
 func readDir(t *testing.T, folder string) []string {

@@ -12,7 +12,7 @@ import (
 )
 
 // What is recorded of calls is bounded as the flags say, or not recorded at all.
-func TestServeBoundsWhatItRecords(t *testing.T) {
+func TestServeBoundsRecordedCalls(t *testing.T) {
 	c := newStore(t)
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))
 	calls := func(flags ...string) int {

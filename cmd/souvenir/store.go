@@ -27,13 +27,13 @@ const (
 	forMaking                 // a store that does not exist is created
 )
 
-// withStore opens the store, calls fn and closes it. It leaves the store with the embedding model that it has.
+// withStore opens the store, calls fn and closes it. It keeps the store's embedding model.
 func withStore(ctx context.Context, db location, how opening, fn func(*souvenir.Store) error) (err error) {
 	return withEmbedder(ctx, db, how, nil, fn)
 }
 
-// withEmbedder does the same with an embedder, to which it changes the store unless it opens it for reading. Nil means
-// that of the store if it is the built-in one; searches in others work by words.
+// withEmbedder does the same, and switches the store to the given embedder unless it opens it for reading. Nil means
+// the store's model if that is the built-in one; otherwise searches work by words.
 func withEmbedder(ctx context.Context, db location, how opening, embedder souvenir.Embedder,
 	fn func(*souvenir.Store) error) (err error) {
 	if how == forWriting {
@@ -73,7 +73,7 @@ func mustExist(ctx context.Context, db location) error {
 	return store.Close()
 }
 
-// openError rewrites an error of the library in the words of the command line.
+// openError rewrites an error of the library in terms of the command line.
 func openError(path location, how opening, err error) error {
 	if path.isDatabase() {
 		return databaseError(path, how, err)

@@ -119,9 +119,10 @@ A handwritten file needs a header and one line per memory:
 Import only files that you trust: they create users, and if a file has credentials, these users can
 sign in.
 
-With --from, IN is what another program stored, a file or a folder: ` + strings.Join(migrate.Sources(), ", ") + `.
+With --from, IN is what another program stored, a file or a folder:
+` + strings.Join(migrate.Sources(), ", ") + `.
 Its memories belong to --user. A second import changes only what has changed there, and --dry-run
-stores nothing. docs/migrating.md says what comes along.`,
+stores nothing. docs/migrating.md says what is imported.`,
 		Example: `  souvenir import memories.jsonl
   zcat memories.jsonl.gz | souvenir import -
   souvenir import memories.jsonl --on-conflict replace
@@ -202,7 +203,7 @@ func checkBefore(ctx context.Context, in io.Reader, progress souvenir.Progress) 
 	if errors.Is(err, souvenir.ErrForeign) || errors.Is(err, souvenir.ErrNewer) {
 		return nil, err
 	}
-	return stream, nil // the rest may still be invalid, and has not arrived yet
+	return stream, nil // the rest has not arrived yet, and may still be invalid
 }
 
 // reader hides from the library that a pipe has a Seek method, which always fails.

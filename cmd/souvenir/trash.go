@@ -220,7 +220,7 @@ func (c *cli) confirmErasure(ctx context.Context, n int) error {
 	}
 	fmt.Fprintf(c.stderr, "Erase %s permanently? [y/N] ", entriesInWords(n))
 	answered := make(chan string, 1)
-	go func() { // when the context ends first, it stays behind: the program is about to end
+	go func() { // if the context ends first, this goroutine is left: the program is about to end
 		line, _ := bufio.NewReader(c.stdin).ReadString('\n')
 		answered <- line
 	}()

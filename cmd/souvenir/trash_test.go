@@ -74,7 +74,7 @@ func TestTrashCommands(t *testing.T) {
 	}
 }
 
-func TestTheTrashIsEmptiedByThoseWhoMeanIt(t *testing.T) {
+func TestEmptyingTheTrashNeedsConfirmation(t *testing.T) {
 	c, anna, ben := trashed(t)
 	c.fails(t, exitUsage, "--yes is missing: 3 entries would be erased", "trash", "empty", "--user", "anna")
 	c.fails(t, exitError, "is not in the trash", "trash", "empty", anna[0], ben, "--user", "anna", "--yes")
@@ -93,7 +93,7 @@ func TestTheTrashIsEmptiedByThoseWhoMeanIt(t *testing.T) {
 	}
 }
 
-func TestWhatStdioDeletesIsInTheTrash(t *testing.T) {
+func TestStdioDeletionsGoToTheTrash(t *testing.T) {
 	c := newStore(t)
 	store := openStore(t, filepath.Join(c.dir, "souvenir.db"))
 	anna, err := store.Accounts().GetUser(t.Context(), "anna")

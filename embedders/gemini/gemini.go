@@ -16,14 +16,14 @@ import (
 type Options struct {
 	Key        string        // of your account; required
 	Model      string        // empty means gemini-embedding-001
-	Dimensions int           // 128 to 3,072; zero means 3,072 for gemini-embedding-001; other models need it
+	Dimensions int           // 128 to 3,072; zero means 3,072 for gemini-embedding-001; required for other models
 	BaseURL    string        // empty means https://generativelanguage.googleapis.com/v1beta
 	MaxInput   int           // bytes of a passage, 200 to 8,000; zero means 1,600
 	Timeout    time.Duration // of an attempt; zero means a minute
 	Client     *http.Client  // for the transport, such as a proxy; nil means a new one. Redirects are always refused.
 }
 
-// New returns the embedder, or an error that names the wrong option. It asks no network.
+// New returns the embedder, or an error that names the invalid option. It does not use the network.
 func New(o Options) (souvenir.Embedder, error) {
 	o.Model = strings.TrimPrefix(o.Model, "models/")
 	if o.Model == "" {

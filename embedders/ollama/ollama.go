@@ -15,11 +15,12 @@ type Options struct {
 	Model string // as "ollama pull" names it; empty means nomic-embed-text
 
 	// Dimensions is the length of the vectors. Zero means the model's own, for nomic-embed-text, mxbai-embed-large,
-	// all-minilm, bge-m3, snowflake-arctic-embed2 and embeddinggemma; other models need it.
+	// all-minilm, bge-m3, snowflake-arctic-embed2 and embeddinggemma; it is required for other models.
 	Dimensions int
 
-	// QueryPrompt and DocumentPrompt stand before every text of their purpose. Nil means what the model was trained with,
-	// for the families nomic-embed, e5, bge, arctic-embed, mxbai, embeddinggemma and qwen3-embedding, and otherwise none.
+	// QueryPrompt and DocumentPrompt are prefixes for all texts of their purpose. Nil means the prefixes that the model
+	// was trained with, for the families nomic-embed, e5, bge, arctic-embed, mxbai, embeddinggemma and qwen3-embedding,
+	// and otherwise none.
 	QueryPrompt, DocumentPrompt *string
 
 	Key      string        // sent as a bearer token, for a proxy in front of Ollama; empty means none
@@ -29,7 +30,7 @@ type Options struct {
 	Client   *http.Client  // for the transport, such as a proxy; nil means a new one. Redirects are always refused.
 }
 
-// New returns the embedder, or an error that names the wrong option. It asks no network.
+// New returns the embedder, or an error that names the invalid option. It does not use the network.
 func New(o Options) (souvenir.Embedder, error) {
 	if o.Model == "" {
 		o.Model = "nomic-embed-text"

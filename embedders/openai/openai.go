@@ -13,18 +13,19 @@ import (
 
 // Options say which model to use. The zero value of a field means its documented default.
 type Options struct {
-	Key   string // sent as a bearer token; it may be empty for other servers than OpenAI's
+	Key   string // sent as a bearer token; may be empty, except for OpenAI itself
 	Model string // empty means text-embedding-3-small
 
-	// Dimensions is the length of the vectors. Zero means the model's own; models that are not OpenAI's need it. OpenAI's
-	// third generation makes shorter vectors, too.
+	// Dimensions is the length of the vectors. Zero means the model's own, for OpenAI's models; it is required for
+	// others. OpenAI's third generation can make shorter vectors, too.
 	Dimensions int
 
-	// SendDimensions sends Dimensions to other servers, too, whose model can shorten its vectors.
+	// SendDimensions sends Dimensions to servers other than OpenAI's, too, for models that can shorten their vectors.
 	SendDimensions bool
 
-	// QueryPrompt and DocumentPrompt stand before every text of their purpose. Nil means what the model was trained with,
-	// for the families nomic-embed, e5, bge, arctic-embed, mxbai, embeddinggemma and qwen3-embedding, and otherwise none.
+	// QueryPrompt and DocumentPrompt are prefixes for all texts of their purpose. Nil means the prefixes that the model
+	// was trained with, for the families nomic-embed, e5, bge, arctic-embed, mxbai, embeddinggemma and qwen3-embedding,
+	// and otherwise none.
 	QueryPrompt, DocumentPrompt *string
 
 	BaseURL  string        // the address without /embeddings; empty means https://api.openai.com/v1
@@ -35,7 +36,7 @@ type Options struct {
 
 const officialURL = "https://api.openai.com/v1"
 
-// New returns the embedder, or an error that names the wrong option. It asks no network.
+// New returns the embedder, or an error that names the invalid option. It does not use the network.
 func New(o Options) (souvenir.Embedder, error) {
 	if o.Model == "" {
 		o.Model = "text-embedding-3-small"

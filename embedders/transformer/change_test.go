@@ -156,7 +156,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := unpackModel("bert", dir); err != nil { // yours lies in a folder already
+	if err := unpackModel("bert", dir); err != nil { // yours is in a folder already
 		log.Fatal(err)
 	}
 	model, err := transformer.Open(dir, &transformer.Options{Precision: transformer.Int8, Name: "tiny"})

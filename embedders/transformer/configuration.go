@@ -34,7 +34,7 @@ const (
 	maxTokenizer = 128 << 20
 )
 
-// readFile reads a file of the folder, of at most some size. A missing file is fs.ErrNotExist.
+// readFile reads a file of the folder, up to a maximum size. A missing file is fs.ErrNotExist.
 func readFile(dir, name string, most int64) ([]byte, error) {
 	path := filepath.Join(dir, name)
 	file, err := os.Open(path)
@@ -52,8 +52,8 @@ func readFile(dir, name string, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// readJSON reads a JSON file of the folder into value, and returns its bytes. A missing file leaves value as it is;
-// found says whether there is one.
+// readJSON reads a JSON file of the folder into value, and returns its bytes. A missing file leaves value unchanged,
+// and found is false.
 func readJSON(dir, name string, value any) (found bool, err error) {
 	data, err := readFile(dir, name, maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +119,7 @@ func readConfiguration(dir string) (configuration, error) {
 	return c, nil
 }
 
-// firstPosition is the position of the first token: XLM-R counts from the one after the padding's.
+// firstPosition is the position of the first token: XLM-R counts from the position after the padding's.
 func (c configuration) firstPosition() int {
 	if c.ModelType == "bert" {
 		return 0
@@ -127,7 +127,7 @@ func (c configuration) firstPosition() int {
 	return c.Padding + 1
 }
 
-// recipe is how texts become vectors around the transformer itself.
+// recipe is how texts become vectors, apart from the transformer itself.
 type recipe struct {
 	pooling         Pooling
 	query, document string // prefixes
@@ -135,7 +135,7 @@ type recipe struct {
 	lowerCase       bool // of vocab.txt
 }
 
-// readRecipe reads the files of sentence-transformers, and lets the options have the last word.
+// readRecipe reads the files of sentence-transformers; the options override them.
 func readRecipe(dir string, c configuration, o Options) (recipe, error) {
 	r := recipe{pooling: Mean, maxTokens: c.Positions - c.firstPosition(), lowerCase: true}
 	if err := r.readPooling(dir); err != nil {
@@ -200,7 +200,7 @@ func (r *recipe) readPooling(dir string) error {
 	return nil
 }
 
-// readLength finds how many tokens of a text count.
+// readLength finds the maximum number of tokens of a text.
 func (r *recipe) readLength(dir string, o Options) error {
 	var sentence struct {
 		Max *int `json:"max_seq_length"`
@@ -229,7 +229,7 @@ func (r *recipe) readLength(dir string, o Options) error {
 	return nil
 }
 
-// readPrefixes finds what stands before queries and documents.
+// readPrefixes finds the prefixes of queries and documents.
 func (r *recipe) readPrefixes(dir string, c configuration, o Options) error {
 	var sentence struct {
 		Prompts map[string]string `json:"prompts"`
@@ -257,8 +257,8 @@ func (r *recipe) readPrefixes(dir string, c configuration, o Options) error {
 	return nil
 }
 
-// isE5 reports whether a model's name says that it is one of the e5 models, which were trained with prefixes. Those
-// that end in instruct have others.
+// isE5 reports whether a model's name is that of an e5 model, which were trained with prefixes. Names that end in
+// instruct have other prefixes.
 func isE5(name string) bool {
 	name = strings.ToLower(filepath.Base(name))
 	return (strings.HasPrefix(name, "e5-") || strings.Contains(name, "-e5-")) && !strings.Contains(name, "instruct")

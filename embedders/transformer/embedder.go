@@ -24,12 +24,12 @@ import (
 // version is a part of every model's identity. It changes when the same files would give other vectors.
 const version = 1
 
-// Embedder is a model that is open. It is safe for concurrent use.
+// Embedder is an open model. It is safe for concurrent use.
 type Embedder struct {
 	recipe
 	name      string
 	hidden    int
-	mean      []float32 // subtracted from every vector; nil: nothing is
+	mean      []float32 // subtracted from every vector; nil: none
 	tokenizer *tokens.Tokenizer
 	spaces    chan *workspace // one for each worker
 
@@ -153,7 +153,7 @@ func openWeights(dir string) (weights.Source, error) {
 	return nil, fmt.Errorf("%s has no weights: %s is expected", dir, strings.Join(names, ", or "))
 }
 
-// identity names everything that the vectors depend on: the files by their hash, and the settings.
+// identity names everything that the vectors depend on: the hash of the files, and the settings.
 func identity(dir string, c configuration, r recipe, o Options, files ...string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%d\x00%+v\x00%+v\x00%v\x00", version, c, r, o.Precision)
@@ -193,8 +193,8 @@ func (e *Embedder) Model() string { return e.name }
 // Dimensions is the length of every vector.
 func (e *Embedder) Dimensions() int { return e.hidden }
 
-// MaxInput is how many bytes of a text certainly count, for most languages; longer memories are split into passages.
-// A token of English has about 4 bytes, one of Chinese 3.
+// MaxInput is how many bytes of a text are sure to be used, for most languages; longer memories are split into
+// passages. A token of English has about 4 bytes, one of Chinese 3.
 func (e *Embedder) MaxInput() int {
 	return min(max(3*(e.maxTokens-e.tokenizer.Overhead()), 200), 1600)
 }
@@ -207,12 +207,12 @@ func (e *Embedder) Close() error {
 	return nil
 }
 
-// batchTokens is about how many tokens are computed together: enough that the weights are read seldom, few enough
-// that what is computed stays in the processor's cache.
+// batchTokens is about how many tokens are computed together: enough to read the weights rarely, few enough for the
+// results to stay in the processor's cache.
 const batchTokens = 384
 
-// Embed returns one unit vector for each text, in order. A text's vector does not depend on the texts beside it. The
-// work is shared among the workers; an ended context ends it between layers.
+// Embed returns one unit vector for each text, in order. A text's vector does not depend on the other texts. The
+// workers share the work; if the context ends, it stops between layers.
 func (e *Embedder) Embed(ctx context.Context, purpose souvenir.Purpose, texts []string) ([][]float32, error) {
 	e.using.RLock()
 	defer e.using.RUnlock()
@@ -243,7 +243,7 @@ func (e *Embedder) Embed(ctx context.Context, purpose souvenir.Purpose, texts []
 }
 
 // Mean returns the mean of the vectors of some texts as documents, for [Options.Mean]: open the model without one, take
-// a few hundred texts that are like the memories of the store, and open it again with their mean.
+// a few hundred texts like the memories of the store, and open it again with their mean.
 func (e *Embedder) Mean(ctx context.Context, texts []string) ([]float32, error) {
 	if len(texts) == 0 {
 		return nil, errors.New("transformer: no text is given; the mean of a few hundred is of use")

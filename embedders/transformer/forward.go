@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir/embedders/transformer/internal/kernel"
 )
 
-// workspace is the memory that one goroutine computes in. Its size follows from the tokens of a batch.
+// workspace is the memory in which one goroutine computes. Its size depends on the tokens of a batch.
 type workspace struct {
 	kernel.Attention
 	states, qkv, mixed, wide []float32
@@ -39,7 +39,7 @@ func (n *network) forward(ctx context.Context, w *workspace, texts [][]int32) ([
 			}
 			at += len(ids)
 		}
-		// The states become the residual; what is computed lies in qkv, which is free again.
+		// The states become the residual; the result is in qkv, which is free again.
 		next := w.qkv[:total*h]
 		k.Multiply(&w.Workspace, l.attention, next, w.mixed, total)
 		n.normalise(next, w.states, l.attentionNorm, eps)
@@ -93,7 +93,7 @@ func pool(out, states []float32, pooling Pooling) {
 	normalise(out)
 }
 
-// normalise gives a vector unit length; one of zeros stays.
+// normalise gives a vector unit length; a vector of zeros stays unchanged.
 func normalise(v []float32) {
 	sum := 0.0
 	for _, x := range v {
@@ -108,7 +108,7 @@ func normalise(v []float32) {
 	}
 }
 
-// centre subtracts a mean from a vector, and gives it unit length again. No mean leaves it as it is.
+// centre subtracts a mean from a vector, and gives it unit length again. Without a mean it stays unchanged.
 func centre(v, mean []float32) {
 	if mean == nil {
 		return

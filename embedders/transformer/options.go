@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Precision is how the weights are held, and how they are multiplied.
+// Precision is how the weights are stored and multiplied.
 type Precision int
 
 // The values of [Precision].
@@ -25,7 +25,7 @@ func (p Precision) String() string {
 	return fmt.Sprintf("Precision(%d)", int(p))
 }
 
-// Pooling is how the vectors of a text's tokens become one.
+// Pooling is how the token vectors of a text become one vector.
 type Pooling int
 
 // The values of [Pooling].
@@ -50,31 +50,31 @@ func (p Pooling) String() string {
 // Options change how [Open] reads a model. The zero value of a field means its documented default; a nil *Options
 // means all defaults.
 type Options struct {
-	// Precision is how weights are held and multiplied. The default is Float32.
+	// Precision is how weights are stored and multiplied. The default is Float32.
 	Precision Precision
 
-	// Pooling is how token vectors become one. The default is what the model's files say.
+	// Pooling is how token vectors become one. The default is that of the model's files.
 	Pooling Pooling
 
-	// QueryPrefix and DocumentPrefix stand before every text of their purpose. Nil means what the model was trained
-	// with: the prompts of config_sentence_transformers.json (query; document or passage), "query: " and "passage: "
-	// for models whose name or folder says e5, and otherwise none.
+	// QueryPrefix and DocumentPrefix are prefixes for all texts of their purpose. Nil means the prefixes that the model
+	// was trained with: the prompts of config_sentence_transformers.json (query; document or passage), "query: " and
+	// "passage: " for models whose name or folder says e5, and otherwise none.
 	QueryPrefix, DocumentPrefix *string
 
-	// MaxTokens is how many tokens of a text count, special tokens included; a longer text is cut at its end. Zero means
-	// what the model's files say; no model takes more than it has positions.
+	// MaxTokens is the maximum number of tokens of a text, including special tokens; a longer text is cut at its end.
+	// Zero means that of the model's files; it cannot exceed the model's number of positions.
 	MaxTokens int
 
 	// Workers is how many goroutines compute at once, in all calls together. Zero means GOMAXPROCS.
 	Workers int
 
-	// Mean is subtracted from the vector of every text, which then gets unit length again. The cosines of some models lie
-	// close together (those of e5 between 0.7 and 1), so they say little beside other evidence; without the mean
-	// of all texts they spread around 0. [Embedder.Mean] computes one; keep it with the store, as another mean makes
-	// another model. Nil means that vectors stay as they are.
+	// Mean is subtracted from the vector of every text, which then gets unit length again. The cosines of some models
+	// are close together (those of e5 are between 0.7 and 1), so they add little to other evidence; without the mean
+	// they spread around 0. [Embedder.Mean] computes one; keep it with the store, since a different mean counts as a
+	// different model. Nil means no centring.
 	Mean []float32
 
-	// Name stands in [Embedder.Model]. Empty means the name in config.json, or that of the folder.
+	// Name is the name in [Embedder.Model]. Empty means the name in config.json, or that of the folder.
 	Name string
 }
 

@@ -13,14 +13,14 @@ import (
 type Options struct {
 	Key        string        // of your account; required
 	Model      string        // empty means voyage-3.5
-	Dimensions int           // zero means the model's own; models that are not known need it
+	Dimensions int           // zero means the model's own; required for unknown models
 	BaseURL    string        // the address without /embeddings; empty means https://api.voyageai.com/v1
 	MaxInput   int           // bytes of a passage, 200 to 8,000; zero means 1,600
 	Timeout    time.Duration // of an attempt; zero means a minute
 	Client     *http.Client  // for the transport, such as a proxy; nil means a new one. Redirects are always refused.
 }
 
-// New returns the embedder, or an error that names the wrong option. It asks no network.
+// New returns the embedder, or an error that names the invalid option. It does not use the network.
 func New(o Options) (souvenir.Embedder, error) {
 	if o.Model == "" {
 		o.Model = "voyage-3.5"

@@ -279,9 +279,9 @@ func TestIdentifiersStandInLongTextsAmongSimilarOnes(t *testing.T) {
 	}
 }
 
-// TestNothingTellsTheAnswerButItsText looks for what would make the set easy without reading: the place of what
+// TestOnlyTextsLeadToAnswers looks for what would make the set easy without reading: the place of what
 // answers, ids and categories in texts or metadata, or a length that only answers have.
-func TestNothingTellsTheAnswerButItsText(t *testing.T) {
+func TestOnlyTextsLeadToAnswers(t *testing.T) {
 	collections, questions := made(t, DefaultSize)
 	var thirds [3]int
 	for _, q := range questions {

@@ -87,7 +87,7 @@ func TestUsersOfTheApplicationHaveMemoriesOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestTheApplicationsSignInStandsBeforeTheMemory(t *testing.T) {
+func TestTheApplicationsSignInProtectsTheMemory(t *testing.T) {
 	store, url := start(t)
 	added, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "zoe"})
 	if err != nil {

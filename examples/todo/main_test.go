@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestASessionLeavesWhatTheNextOneNeeds(t *testing.T) {
+func TestTheNextSessionFindsTheLastOnesState(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), &out); err != nil {
 		t.Fatal(err)

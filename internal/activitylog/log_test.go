@@ -66,7 +66,7 @@ func TestCallsAreWrittenInOrderAndInBatches(t *testing.T) {
 	}
 }
 
-func TestCallsThatCannotBeWrittenWaitAgain(t *testing.T) {
+func TestUnwrittenCallsAreRetried(t *testing.T) {
 	f := &file{err: errors.New("held")}
 	l := New(f.write, slog.New(slog.DiscardHandler))
 	fill(t, l, 0, Batch+1)

@@ -100,9 +100,9 @@ func TestLikeness(t *testing.T) {
 	}
 }
 
-// TestLikenessFromSavesOnlyWhatIsTooSmall holds the quick way to the whole one: the order of words, which it leaves
+// TestLikenessFromIsExactAboveTheBound holds the quick way to the whole one: the order of words, which it leaves
 // out, speaks only against two texts.
-func TestLikenessFromSavesOnlyWhatIsTooSmall(t *testing.T) {
+func TestLikenessFromIsExactAboveTheBound(t *testing.T) {
 	if w := weights; w[substitute] != 0 || w[swapped] > 0 || w[slot] > 0 || w[wideReplaced] > 0 {
 		t.Errorf("the order of words may not count as likeness, and words that replace others count only in scripts "+
 			"without spaces: got the weights %v, %v, %v and %v, want 0 and none above 0", w[substitute], w[swapped],

@@ -1,4 +1,4 @@
-// Package budget fits what has a JSON form into a number of tokens: it shortens texts, and ends lists early.
+// Package budget fits JSON values into a token budget: it shortens texts and truncates lists.
 package budget
 
 import (
@@ -87,8 +87,8 @@ type Part struct {
 	Piece
 }
 
-// Share shortens parts to a room for all of them: short ones leave their rest to longer ones. It returns the shortened
-// ones and the room that is left.
+// Share shortens parts to a total size: short ones leave their rest to longer ones. It returns the shortened parts and
+// the size that is left.
 func Share(parts []Part, room int) (shortened []Part, left int) {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(Size(a.Piece), Size(b.Piece)) })

@@ -1,6 +1,6 @@
 // Package calibrate estimates how likely it is that a memory is about a question, so that 0.5 means "probably" in
-// collections of any size and in every language. The score of a search does not: it orders the memories of one search,
-// and its size depends on the question.
+// collections of any size and in every language. The score of a search does not do this: it orders the memories of one
+// search, and its magnitude depends on the question.
 //
 // The estimate is a logistic regression over evidence that the ranking has anyway. Its weights were fitted by
 // `go run ./eval fit`; docs/retrieval.md says on what, and how well it does.
@@ -10,7 +10,7 @@ import "math"
 
 // Evidence is the evidence for one memory. The zero value is none.
 type Evidence struct {
-	Words   float64 `json:"words"`   // BM25 of its best passage, as a part of the best possible: 0 to 1
+	Words   float64 `json:"words"`   // BM25 of its best passage, as a fraction of the best possible: 0 to 1
 	Meaning float64 `json:"meaning"` // cosine of the vectors of question and passage, 0 to 1
 	Exact   bool    `json:"exact"`   // it holds a rare name or identifier of the question
 	// the highest own evidence that another memory of the same conversation lends it, 0 to 1; 0 outside of conversations

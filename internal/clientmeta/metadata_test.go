@@ -43,7 +43,7 @@ func TestMetadataAreCheckedAndWrittenInTheirStoredForm(t *testing.T) {
 	}
 }
 
-func TestMetadataThatCannotBeStoredAreRefused(t *testing.T) {
+func TestUnstorableMetadataIsRefused(t *testing.T) {
 	for request, argument := range map[string]string{
 		`{"redirect_uris":["a:/"],"token_endpoint_auth_method":"jwt"}`: "token_endpoint_auth_method", `[]`: "",
 		`null`: "", `{"redirect_uris":"https://app.example/cb"}`: "redirect_uris", `{"contacts":7}`: "contacts",

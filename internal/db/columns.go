@@ -2,11 +2,11 @@ package db
 
 import "strings"
 
-// Columns are the columns of a query, each with the place that its value goes to. A query with many columns lists them
-// this way, so that none can be added, left out or moved without its place.
+// Columns are the columns of a query, each with the destination of its value. A query with many columns lists them this
+// way, so that column and destination cannot get out of step.
 type Columns []Selected
 
-// Selected is an expression of a query, the arguments that it binds, and a pointer to where its value goes.
+// Selected is an expression of a query, the arguments that it binds, and a pointer to the destination of its value.
 type Selected struct {
 	SQL  string
 	To   any
@@ -31,7 +31,7 @@ func (c Columns) Args() []any {
 	return all
 }
 
-// To returns the places of the values, in order, for [Rows.Scan].
+// To returns the destinations of the values, in order, for [Rows.Scan].
 func (c Columns) To() []any {
 	all := make([]any, len(c))
 	for i, s := range c {

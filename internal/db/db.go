@@ -11,28 +11,28 @@ import (
 
 // DB runs transactions. It is safe for concurrent use.
 type DB interface {
-	// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. It
-	// never waits for writers. When ctx ends, a running statement is interrupted and Read returns ctx's error. fn
-	// must not call Read, Write or Close. It runs once, so it may hand over what it reads as it reads it; an engine
-	// that has to give up its snapshot returns an error.
+	// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. It never
+	// waits for writers. When ctx ends, a running statement is interrupted and Read returns ctx's error. fn must not
+	// call Read, Write or Close. It runs once, so it may pass on rows as it reads them; an engine that loses its
+	// snapshot returns an error.
 	Read(ctx context.Context, fn func(Tx) error) error
 
-	// Write runs fn in a serializable transaction and returns nil only when its work is durable; after an error nothing
-	// of it remains, but for ErrOutcomeUnknown, after which all of it may be durable. fn may run again, in a transaction
-	// of its own, before Write returns: it sets its results anew each time, and does nothing outside of the transaction
-	// that must happen once (a message, a file, a count in memory). It runs in the calling goroutine and must not begin
-	// or end transactions ([Tx.Savepoint] undoes a part), nor call Read, Write or Close. If ctx ends while a call waits,
-	// Write returns ctx's error without running fn; if it ends while fn runs, statements fail with its error, and Write
-	// undoes all and returns it, whatever fn returns. It waits a limited time for what others hold, such as a long
-	// transaction, and then returns ErrBusy.
+	// Write runs fn in a serializable transaction and returns nil only when its work is durable. After an error nothing
+	// of it remains, except after ErrOutcomeUnknown: then all of it may be durable. fn may run again, in another
+	// transaction, before Write returns. So it must set its results anew each time, and do nothing outside the
+	// transaction that must happen only once (a message, a file, a count in memory). It runs in the calling goroutine
+	// and must not begin or end transactions ([Tx.Savepoint] undoes a part), nor call Read, Write or Close. If ctx ends
+	// while a call waits, Write returns ctx's error without running fn; if it ends while fn runs, statements fail with
+	// its error, and Write rolls back and returns it, whatever fn returns. It waits a limited time for locks, such as
+	// those of a long transaction, and then returns ErrBusy.
 	//
-	// An engine that has to run fn again knows that from a statement's or the commit's error, and remembers it: fn may
-	// wrap that error, or go on after it. When it gives up, Write returns ErrBusy. A panic of fn undoes all, and goes on.
-	// A statement that failed has changed nothing, and the transaction goes on.
+	// An engine decides to run fn again by the error of a statement or of the commit, and remembers that error, since
+	// fn may wrap or ignore it. If the engine gives up, Write returns ErrBusy. A panic of fn rolls back and propagates.
+	// A statement that failed has changed nothing, and the transaction can continue.
 	//
-	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other transaction adds
-	// it before fn's work is committed. So a rule that fn checks by reading, such as a quota, the last administrator or
-	// one rule of a type in a project, holds when it writes.
+	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other transaction
+	// adds it before fn's work is committed. So a rule that fn checks by reading, such as a quota, the last
+	// administrator, or one rule per type in a project, still holds when it writes.
 	Write(ctx context.Context, fn func(Tx) error) error
 
 	// ReadOnly reports whether every Write returns ErrReadOnly.
@@ -49,22 +49,22 @@ type DB interface {
 // Tx is a transaction, valid for one goroutine at a time, until the function that received it returns. Statements may
 // run while rows of an earlier one are open.
 //
-// Parameters are ?, in the order of the arguments, or numbered, from ?1 without a gap; a number may stand several
-// times. A statement uses one form. Where an older one mixes them, a ? has the number after the highest before it. Too
-// few arguments are an error; an engine need not notice too many.
+// Parameters are ?, in the order of the arguments, or numbered from ?1 without a gap; a number may be repeated. A
+// statement uses one form. Where an older statement mixes them, a ? has the number after the highest before it. Too few
+// arguments are an error; too many may go unnoticed.
 type Tx interface {
 	// Context returns the context of the Read or Write that the transaction belongs to.
 	Context() context.Context
 	// Writable reports whether the transaction may write.
 	Writable() bool
 
-	// Hashes reports whether the engine keeps hashes of rows, in row_hash. Without them no row is known to be damaged.
+	// Hashes reports whether the engine keeps row hashes, in row_hash. Without them, damaged rows cannot be detected.
 	Hashes() bool
 
-	// Savepoint runs fn as a part of the transaction: after its error or panic what fn wrote is undone, and the rest of
-	// the transaction stays and goes on. Savepoints may be nested. Where a part cannot be undone or kept, the transaction
-	// is lost: later statements return the error, and Write undoes all and returns it. Rows that fn
-	// leaves open are not read after it.
+	// Savepoint runs fn as a part of the transaction: after an error or a panic, fn's writes are rolled back, and the
+	// rest of the transaction stays usable. Savepoints may be nested. If a savepoint can be neither rolled back nor
+	// released, the transaction is lost: later statements return the error, and Write rolls back and returns it. Rows
+	// that fn leaves open cannot be read after it.
 	Savepoint(fn func() error) error
 
 	// Words, Vectors and Changes are the operations that each engine implements in its own way.
@@ -72,10 +72,11 @@ type Tx interface {
 	Vectors() Vectors
 	Changes() Changes
 
-	// Exec runs one statement. Arguments are nil, booleans, integers, floats, strings, byte slices, values of such kinds
-	// and pointers to them, of which nil is NULL, or implement driver.Valuer. A write within a Read is ErrReadOnly.
+	// Exec runs one statement. Arguments are nil, booleans, integers, floats, strings, byte slices, values of such
+	// kinds, pointers to them (a nil pointer is NULL), or implement driver.Valuer. A write within a Read is
+	// ErrReadOnly.
 	Exec(query string, args ...any) (Result, error)
-	// Query runs one statement that returns rows, and reads them as Next asks: however many there are, they need little
+	// Query runs one statement that returns rows, and reads them as Next is called: any number of rows needs little
 	// memory.
 	Query(query string, args ...any) (Rows, error)
 	// QueryRow runs one statement for its first row; Scan returns its errors.
@@ -88,7 +89,7 @@ type Tx interface {
 // Rows iterates over the result of a query. It belongs to its transaction, which closes open Rows when its
 // function returns.
 type Rows interface {
-	// Next moves to the next row. It returns false at the end and after an error; Err tells which.
+	// Next moves to the next row. It returns false at the end and after an error; Err tells them apart.
 	Next() bool
 	// Scan copies the columns of the current row into dest: pointers to integers, floats, strings, byte slices, booleans
 	// (from 0 and 1), any, types of those kinds, sql.Scanner, or pointers to pointers, which become nil for NULL. Byte
@@ -147,7 +148,7 @@ func Column[T any](tx Tx, query string, args ...any) ([]T, error) {
 
 type freeing struct{}
 
-// Freeing marks the writes of a context as making room: on a full disk they may use the reserve.
+// Freeing marks the writes of a context as freeing space: on a full disk they may use the reserve.
 func Freeing(ctx context.Context) context.Context { return context.WithValue(ctx, freeing{}, true) }
 
 // IsFreeing reports whether a context is marked by [Freeing].
@@ -158,25 +159,32 @@ func IsFreeing(ctx context.Context) bool {
 
 type alone struct{}
 
-// IsAlone reports whether a Write is to have a transaction of its own: one that spans several calls, and may hold the
-// writer for long. An engine that shares commits shares none with it, and those who wait for it give up in time.
+// IsAlone reports whether a Write needs its own transaction: one that spans several calls, and may hold the writer for
+// long. An engine with group commits must not share one with it, and waiting writers give up in time.
 func IsAlone(ctx context.Context) bool { return ctx.Value(alone{}) != nil }
 
 type yielding struct{}
 
-// Yielding marks the writes of a context as parts of a long work: each has a transaction that begins with it, so that
-// what others have already done does not wait for it. Such a write ends early where [ShouldYield] says so.
+// Yielding marks the writes of a context as parts of a long job: each starts its own transaction, so that the finished
+// work of other writers does not wait for it. Such a write ends early when [ShouldYield] says so.
 func Yielding(ctx context.Context) context.Context { return context.WithValue(ctx, yielding{}, true) }
 
 // IsYielding reports whether a context is marked by [Yielding].
 func IsYielding(ctx context.Context) bool { return ctx.Value(yielding{}) != nil }
 
-// yieldAfter is how long other writers wait for a part of a long work, but for its commit.
+// yieldAfter is how long other writers wait for a part of a long job, not counting its commit.
 const yieldAfter = 3 * time.Millisecond
 
-// ShouldYield reports whether a part of a long work, which began at a time, should end because other writers wait for
-// it. It is false with an engine whose writers do not wait for each other.
+// ShouldYield reports whether a part of a long job, which began at a time, should end because other writers wait. It is
+// false for engines whose writers do not wait for each other.
 func ShouldYield(tx Tx, began time.Time) bool {
 	c, says := tx.(interface{ Contended() bool })
 	return says && time.Since(began) >= yieldAfter && c.Contended()
+}
+
+// Follower is a DB that tells when other processes have written. It is a hint: the log of changes is what counts.
+type Follower interface {
+	// Follow calls fn, until Close, soon after another process has changed memories. It may miss some, and call fn without
+	// a change.
+	Follow(fn func())
 }

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// Statements are written once, in the SQL that engines share: coalesce, CASE, RETURNING, ON CONFLICT with a
-// target, IS NOT DISTINCT FROM, string_agg, octet_length; lower folds ASCII only, and texts are ordered by their
-// bytes (engines with another default declare it in their tables). SQLite's own spellings are constants of this
-// package, here and beside [List]. An engine whose SQL differs gives its [Tx] a [Dialect], which replaces each of
-// them. SQLite takes them as they are.
+// Statements are written once, in the SQL that engines share: coalesce, CASE, RETURNING, ON CONFLICT with a target, IS
+// NOT DISTINCT FROM, string_agg, octet_length; lower folds ASCII only, and texts are ordered by their bytes (engines
+// with another default declare it in their tables). SQLite's own spellings are constants of this package, here and
+// beside [List]. An engine whose SQL differs gives its [Tx] a [Dialect], which replaces each of them. SQLite uses them
+// unchanged.
 const (
 	// Newline is the text of one line feed.
 	Newline = "'\n'"
 
-	// InOrder joins tables in the order in which they are written, by ON. For other engines it is JOIN.
+	// InOrder joins tables in written order, by ON. For other engines it is JOIN.
 	InOrder = `CROSS JOIN`
 
 	// ListOf collects the texts of a group: ` + db.ListOf + `(tag ORDER BY position) is a JSON list of them, "[]"
@@ -36,8 +36,8 @@ const (
 	KeyIsSet    = `EXISTS (SELECT 1 FROM ` + keys + ` WHERE k.key = ? AND k.type <> 'null')`
 	keys        = `json_each(CASE WHEN json_valid(m.metadata) THEN m.metadata ELSE '{}' END) k`
 
-	// OwnRows selects what the table memory_own has of a memory m: partition_id, key, value, memory_id. OwnLong is the
-	// condition that its metadata are longer than the parameter, in bytes, so that it has a row of its own kind instead.
+	// OwnRows selects the rows of the table memory_own for a memory m: partition_id, key, value, memory_id. OwnLong is
+	// the condition that its metadata is longer than the parameter, in bytes, so that it has a special row instead.
 	OwnRows = `SELECT m.partition_id, k.key, CASE WHEN k.type NOT IN ('array', 'object') THEN k.value
 			WHEN e.type IN ('null', 'array', 'object') THEN x'' ELSE e.value END, m.id
 		FROM memory m, ` + keys + `, json_each(CASE WHEN k.type = 'array' AND k.value <> '[]' THEN k.value
@@ -47,7 +47,7 @@ const (
 	// OwnOfLong is the value of that row.
 	OwnOfLong = `x'00'`
 
-	// Scalar is a parameter, a text or a number, that is compared with e.value of [Key] or with o.value.
+	// Scalar is a parameter, a text or a number, for comparison with e.value of [Key] or with o.value.
 	Scalar = `((?))`
 
 	// OwnIsText and OwnIsNumber test the type of o.value, a value of the table memory_own.
@@ -58,18 +58,22 @@ const (
 	Module = `CASE WHEN json_valid(metadata) THEN CASE json_type(metadata, '$.module_name') WHEN 'text' THEN metadata ` +
 		`->> '$.module_name' END END`
 
-	// SameContent is the condition that a memory has the content ?1, as the index memory_content finds it. With a bare
-	// content = ?1 in it, SQLite would put ?1 for content in the other two conditions, and use no index.
+	// SameContent is the condition that a memory has the content ?1, in the form that the index memory_content
+	// supports. With a bare content = ?1 in it, SQLite would substitute ?1 for content in the other two conditions, and
+	// use no index.
 	SameContent = `octet_length(content) = octet_length(?1) AND substr(content, -16) = substr(?1, -16)
 		AND coalesce(content, '') = ?1`
+
+	// Clock is the time by the clock of the database, in microseconds since 1970: the same for all processes on it.
+	Clock = `CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)`
 
 	// The parts of [Slice].
 	SliceOf = `substr(CAST(`
 	SliceAt = ` AS BLOB), `
 )
 
-// Slice is the expression for a part of a text, as bytes: length bytes from the one that start counts, from 1. All
-// three are expressions.
+// Slice is the expression for a part of a text, as bytes: length bytes from byte start on, counted from 1. All three
+// are expressions.
 func Slice(text, start, length string) string {
 	return SliceOf + text + SliceAt + start + `, ` + length + `)`
 }
@@ -115,7 +119,7 @@ func (d *Dialect) Translate(query string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.done) >= d.most {
-		clear(d.done) // filters make unlimited statements; the fixed ones are back soon
+		clear(d.done) // filters make any number of statements; the fixed ones are soon cached again
 	}
 	d.done[query] = own
 	return own

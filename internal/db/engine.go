@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// Words is the full text of passages: each has the terms of its content, and a memory's first one also those of
-// its tags. Passages of one partition have ids in one range. A query is a list of terms and matches any of them;
-// what cannot be a term matches nothing.
+// Words is the full-text index of passages: each has the terms of its content, and a memory's first one also those of
+// its tags. Passages of one partition have ids in one range. A query is a list of terms and matches any of them; an
+// invalid term matches nothing.
 type Words interface {
-	// Put adds a passage, whose row is there when the transaction ends. Its content and its tags are terms separated by
-	// spaces.
+	// Put adds a passage, whose row must exist when the transaction ends. Its content and its tags are terms separated
+	// by spaces.
 	Put(passage int64, content, tags string) error
 	// Drop deletes passages. Missing ones are ignored.
 	Drop(passages ...int64) error
@@ -52,17 +52,18 @@ type Compared struct {
 	Cosine          float64 // NaN where a vector has no direction
 }
 
-// Changes is the log of memories written or deleted by any process. The schema keeps it where rows of memories are
-// written, or vectors of passages.
+// Changes is the log of memories written or deleted by any process. Triggers add to it when rows of memories, or
+// vectors of passages, are written.
 type Changes interface {
-	// Add adds a memory whose passages were made again.
+	// Add adds a memory whose passages were rebuilt.
 	Add(memory int64) error
 	// Mark returns the log's position in the transaction's snapshot.
 	Mark() (Mark, error)
 	// Since returns the memories that changed between a mark and the transaction's own, each once, at most limit, and
-	// the later of the two marks: a transaction whose snapshot is older than the mark returns none, and the mark itself,
-	// so that what was made from the newer one is not filled from the older. It may include a memory that changed
-	// earlier, but misses none. complete is false if there are more, or if the log does not reach back far enough.
+	// the later of the two marks: a transaction whose snapshot is older than the mark returns no memories, and the mark
+	// itself, so that data from a newer snapshot is not replaced from an older one. It may include a memory that
+	// changed earlier, but misses none. complete is false if there are more, or if the log does not reach back far
+	// enough.
 	Since(mark Mark, limit int) (memories []int64, next Mark, complete bool, err error)
 }
 
@@ -79,7 +80,7 @@ type Upkeep interface {
 	// file.
 	Path() string
 
-	// Backup and Snapshot are ErrUnsupported where a database is not a file.
+	// Backup and Snapshot return ErrUnsupported if a database is not a file.
 
 	// Backup writes the database, as it is at one moment, to a new file, while others read and write; after an
 	// error it leaves nothing behind. An existing path gives fs.ErrExist. Progress, nil for none, counts pages.
@@ -87,10 +88,10 @@ type Upkeep interface {
 	// Snapshot makes such a copy and returns it open for reading. Closing it deletes it.
 	Snapshot(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error)
 
-	// Compact makes the space of deleted rows free: a file gets smaller, the tables of a server may keep it for new rows.
+	// Compact frees the space of deleted rows: a file shrinks; a server's tables may keep the space for new rows.
 	Compact(ctx context.Context) error
-	// Flush leaves no bytes of what was deleted in the log of writes; ErrLogInUse while readers hold it, ErrUnsupported
-	// where that log is not the engine's to empty.
+	// Flush removes the bytes of deleted data from the write-ahead log; ErrLogInUse while readers hold it,
+	// ErrUnsupported if the engine cannot empty that log.
 	Flush(ctx context.Context) error
 	// Room returns an ErrFull while the disk has no room for writes.
 	Room(ctx context.Context) error
@@ -103,8 +104,8 @@ type Upkeep interface {
 	Check(tx Tx, limit int) ([]Problem, error)
 	// Broken returns the references to missing rows, by table and column, with at least one row each.
 	Broken(tx Tx) ([]Broken, error)
-	// Damaged reports whether an error of reading or repairing means that what is stored is damaged, rather than that the
-	// database could not be asked.
+	// Damaged reports whether an error of reading or repairing means that stored data is damaged, and not that the
+	// database is unavailable.
 	Damaged(err error) bool
 	// Reindex rebuilds the indexes of tables.
 	Reindex(tx Tx) error
@@ -112,9 +113,9 @@ type Upkeep interface {
 
 // Size is the size of a database, in bytes.
 type Size struct {
-	Database int64 // all of it
+	Database int64 // the whole database
 	Free     int64 // of that, free for new content
-	Log      int64 // the log of writes beside it
+	Log      int64 // the write-ahead log
 }
 
 // Problem is damage in the engine's own structures.
@@ -127,7 +128,7 @@ type Problem struct {
 // Broken is a reference from some rows to missing rows.
 type Broken struct {
 	Table, Column string
-	Parent, Key   string // where it should lead
+	Parent, Key   string // the missing row's table and column
 	OnDelete      string // "CASCADE", "SET NULL" ...
 	Rows          int
 }

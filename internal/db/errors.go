@@ -22,14 +22,14 @@ var (
 	ErrForeignKey = fmt.Errorf("%w: foreign key", ErrConstraint)
 
 	// ErrUnavailable means that the engine cannot be reached now; nothing was changed. ErrInterrupted means that it, or
-	// its operator, ended a statement, and nothing was changed. ErrUnsupported means that it has no such operation, such
-	// as the copy of a file where there is none.
+	// its operator, ended a statement, and nothing was changed. ErrUnsupported means that it lacks the operation, such
+	// as copying the file of a database that is not a file.
 	ErrUnavailable = errors.New("database cannot be reached")
 	ErrInterrupted = errors.New("interrupted by the database")
 	ErrUnsupported = errors.New("not supported by this database")
 
-	// ErrOutcomeUnknown is the error of a Write whose commit was sent and not answered: its work is durable, or nothing
-	// of it is. Only reading again tells which.
+	// ErrOutcomeUnknown is the error of a Write whose commit was sent and not answered: all of its work is durable, or
+	// none. Only reading again tells which.
 	ErrOutcomeUnknown = errors.New("no answer to the commit: it may be stored or not")
 
 	ErrClosed  = errors.New("closed")
@@ -37,14 +37,14 @@ var (
 	ErrNewer   = errors.New("schema is newer than this program")
 	ErrOlder   = errors.New("schema is older than this program and cannot be upgraded read-only")
 
-	// ErrNested is the error for a Read or Write called from within the function of another one, with the context of its
-	// transaction, which would wait for itself. An engine may notice it with other contexts, too.
+	// ErrNested is the error for a Read or Write called from within the function of another one with its context, which
+	// would deadlock. An engine may detect it with other contexts, too.
 	ErrNested = errors.New("transaction requested from within a transaction of the same goroutine")
 
 	// ErrTxDone is the error for a Tx that is used after its function has returned.
 	ErrTxDone = errors.New("transaction is over")
 
-	// ErrMisfit means that a stored value cannot be scanned into what was asked for.
+	// ErrMisfit means that a stored value cannot be scanned into its destination.
 	ErrMisfit = errors.New("stored value does not fit")
 
 	// ErrNoRows is the error of Row.Scan when the query finds nothing.

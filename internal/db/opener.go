@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Opener opens an engine whose database has the store's schema, or gets it now.
+// Opener opens an engine, and creates or migrates the store's schema in its database.
 type Opener func(context.Context, Opening) (DB, error)
 
-// Opening has the options of a store that concern its engine.
+// Opening holds the options of a store that concern its engine.
 type Opening struct {
 	ReadOnly bool
 	Readers  int // connections that read at the same time
@@ -22,8 +22,8 @@ type Opening struct {
 
 type opener struct{}
 
-// WithOpener returns a context with which opening a store opens it in another engine than a file. So a package beside
-// the root makes stores of an engine that the root does not import, and callers see no interface of engines.
+// WithOpener returns a context with which souvenir.Open uses another engine instead of a file. So another package can
+// open stores in an engine that the root does not import, and callers see no engine interface.
 func WithOpener(ctx context.Context, open Opener) context.Context {
 	return context.WithValue(ctx, opener{}, open)
 }

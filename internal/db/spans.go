@@ -16,7 +16,7 @@ var (
 // passes on, Read runs in that snapshot instead of one of its own.
 type Spanning struct {
 	DB
-	Wrote func() // called after each write that is durable; nil for none
+	Wrote func() // called after each durable write; nil for none
 }
 
 // written calls Wrote after a write.
@@ -65,8 +65,8 @@ func (d *Spanning) Outside(ctx context.Context) context.Context {
 	return context.WithValue(ctx, spanKey{d}, (*span)(nil))
 }
 
-// AtEnd calls fn when the context's transaction has ended: with nil once everything in it is durable, else with the
-// reason why all was undone. Outside of a transaction it calls fn now.
+// AtEnd calls fn when the context's transaction has ended: with nil once everything in it is durable, or with the
+// reason why it was rolled back. Outside a transaction it calls fn at once.
 func (d *Spanning) AtEnd(ctx context.Context, fn func(undone error)) {
 	if s := d.open(ctx); s != nil && s.writes {
 		s.mu.Lock()
@@ -79,7 +79,7 @@ func (d *Spanning) AtEnd(ctx context.Context, fn func(undone error)) {
 	fn(nil)
 }
 
-// Read runs fn in the context's snapshot or transaction, or else as the DB does.
+// Read runs fn in the context's snapshot or transaction, if any, and otherwise as the DB does.
 func (d *Spanning) Read(ctx context.Context, fn func(Tx) error) error {
 	s := d.open(ctx)
 	if s == nil {
@@ -103,8 +103,8 @@ func (s *span) usable(ctx context.Context) error {
 	return s.failed
 }
 
-// Write runs fn as the DB does. In a snapshot it is ErrSpanReadOnly. In a transaction it is a part of that: what fn
-// did is undone after its error or panic, and the rest stays.
+// Write runs fn as the DB does. In a snapshot it is ErrSpanReadOnly. In a transaction it is part of that: after an
+// error or a panic, fn's writes are rolled back, and the rest stays.
 func (d *Spanning) Write(ctx context.Context, fn func(Tx) error) error {
 	s := d.open(ctx)
 	switch {
@@ -121,10 +121,10 @@ func (d *Spanning) Write(ctx context.Context, fn func(Tx) error) error {
 	return s.tx.Savepoint(func() error { return fn(s.tx) })
 }
 
-// Transaction runs fn with a context whose writes are one: all are durable when it returns nil, and after an error or a
-// panic of fn there is none of them. Reads with the context see the writes before. Within a transaction it is part of
-// that one, and its error is the end of both; in a snapshot it is ErrSpanReadOnly. fn may run again, as that of
-// [DB.Write], and other writers wait for it.
+// Transaction runs fn with a context whose writes are one transaction: all are durable when it returns nil, and none
+// remain after an error or a panic of fn. Reads with the context see the earlier writes. Within a transaction it is
+// part of that one, and its error ends both; in a snapshot it is ErrSpanReadOnly. fn may run again, as in [DB.Write],
+// and other writers wait for it.
 func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) error) (err error) {
 	if s := d.open(ctx); s != nil {
 		return s.join(ctx, fn)
@@ -152,12 +152,12 @@ func (d *Spanning) Transaction(ctx context.Context, fn func(context.Context) err
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.usable(ctx) // a context that ended meanwhile commits nothing
+		return s.usable(ctx) // if the context has ended meanwhile, nothing is committed
 	}))
 	return err
 }
 
-// join runs fn as a part of an open transaction, which fails with it.
+// join runs fn as a part of an open transaction; an error of fn is the transaction's.
 func (s *span) join(ctx context.Context, fn func(context.Context) error) error {
 	if !s.writes {
 		return ErrSpanReadOnly
@@ -180,8 +180,8 @@ func (s *span) end() {
 	s.ended = true
 }
 
-// Snapshot runs fn with a context whose reads all see the state of one moment, and whose writes are refused. Within a
-// snapshot it runs in that one. fn runs once, as that of [DB.Read].
+// Snapshot runs fn with a context whose reads all see one snapshot, and whose writes are refused. Within a snapshot it
+// uses that one. fn runs once, as in [DB.Read].
 func (d *Spanning) Snapshot(ctx context.Context, fn func(context.Context) error) error {
 	if d.open(ctx) != nil {
 		return fn(ctx)

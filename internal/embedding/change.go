@@ -21,8 +21,8 @@ const (
 	settingChanged = "embedding_changed"
 )
 
-// Claim makes the embedder's profile the file's target. A read-only file stays as it is, and so does one that keeps its
-// model: what is then stored waits for a process with that model.
+// Claim makes the embedder's profile the file's target. A read-only file stays unchanged, and so does one that keeps
+// its model: new texts then wait for a process with that model.
 func (v *Vectors) Claim(ctx context.Context) error {
 	p := kernel.ProfileOf(v.Model, v.Dimensions, v.MaxInput)
 	var target, ready int64
@@ -85,6 +85,8 @@ type Progress struct {
 	Pending  int  // passages that wait to be embedded
 	Changing bool // the store is changing to this model
 
+	Other string // the file's model, if another program chose it; "" if it is this one, or the store is changing to it
+
 	Memories, Changed int    // the memories whose vectors the store makes, and how many of them have been embedded again
 	From              string // the model before; "" when the store is not changing
 }
@@ -108,10 +110,14 @@ func (v *Vectors) changeProgress(tx db.Tx, partitions string, e *Progress) error
 	if err != nil {
 		return err
 	}
-	e.Changing = !ready
+	if e.Other, err = v.Other(tx); err != nil {
+		return err
+	}
+	e.Changing = !ready && e.Other == ""
 	const ours = `FROM partition p JOIN collection c ON c.id = p.collection_id WHERE c.own_profile IS NULL AND p.id IN ` +
 		db.Integers
-	if err := tx.QueryRow(`SELECT coalesce(sum(p.memories), 0) `+ours, partitions).Scan(&e.Memories); err != nil || ready {
+	err = tx.QueryRow(`SELECT coalesce(sum(p.memories), 0) `+ours, partitions).Scan(&e.Memories)
+	if err != nil || !e.Changing {
 		e.Changed = e.Memories
 		return err
 	}

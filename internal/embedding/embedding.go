@@ -1,5 +1,5 @@
-// Package embedding gives the passages of a store their vectors: in the background, when the embedder failed while they
-// were stored; all of them again, when the store changes to another model; and when its owner asks for it.
+// Package embedding computes the vectors of a store's passages: in the background, if the embedder failed when they
+// were stored; all of them, when the store changes to another model; and on request.
 package embedding
 
 import (
@@ -25,7 +25,7 @@ type Vectors struct {
 	// operator only: it may hold texts, addresses and keys.
 	Embed func(ctx context.Context, texts []string) ([][]float32, error)
 
-	// Keeps reports whether a file keeps the given model rather than change to this one. Nil: no file does.
+	// Keeps reports whether a file keeps the given model instead of changing to this one. Nil: no file does.
 	Keeps func(model string) bool
 
 	// Profile is the row of the embedder's profile, set by [Vectors.Claim]; 0 if a read-only file does not have it.
@@ -38,19 +38,34 @@ func (v *Vectors) Ready(tx db.Tx) (bool, error) {
 	return ready == v.Profile && ready != 0, err
 }
 
-// Superseded reports whether another process has changed the store to another model since this one claimed it.
-func (v *Vectors) Superseded(tx db.Tx) (bool, error) {
+// Other returns the model of the file's vectors, present or future, if another program chose a model other than this
+// embedder's. It is empty when the file has this embedder's model or is changing to it.
+func (v *Vectors) Other(tx db.Tx) (model string, err error) {
 	target, err := kernel.Setting(tx, kernel.SettingTarget)
-	return target != v.Profile && !v.DB.ReadOnly(), err
+	if err != nil || target == v.Profile || target == 0 {
+		return "", err
+	}
+	err = tx.QueryRow(`SELECT model FROM profile WHERE id = ?`, target).Scan(&model)
+	return model, err
+}
+
+// ErrOther is the error of a call that needs vectors of this embedder in a file that has another model.
+func (v *Vectors) ErrOther(model string) error {
+	if v.Keeps != nil && v.Keeps(model) {
+		return fault.New(fault.KindConflict, "",
+			"the store keeps the embedding model %s, which another program chose; that program makes the vectors, not %s",
+			fault.Show(model), fault.Show(v.Model))
+	}
+	return fault.New(fault.KindConflict, "",
+		"another process has changed the store from the embedding model %s to %s; close and open the store to change it back",
+		fault.Show(v.Model), fault.Show(model))
 }
 
 // checkTarget refuses to make vectors of a profile that the file no longer targets.
 func (v *Vectors) checkTarget(tx db.Tx) error {
-	target, err := kernel.Setting(tx, kernel.SettingTarget)
-	if err == nil && target != v.Profile {
-		err = fault.New(fault.KindConflict, "",
-			"another process has changed the store to another embedding model than %s; close and open the store to change "+
-				"it back", fault.Show(v.Model))
+	model, err := v.Other(tx)
+	if err == nil && model != "" {
+		err = v.ErrOther(model)
 	}
 	return err
 }
@@ -85,7 +100,7 @@ func (v *Vectors) embedEach(ctx context.Context, texts []string) ([][]float32, e
 			vectors[i], some = one[0], true
 		}
 		if i == 2 && !some || ctx.Err() != nil {
-			break // it refuses everything, so it is broken: stop asking
+			break // it refuses everything, so it is broken: stop
 		}
 	}
 	if !some {

@@ -4,18 +4,21 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 )
 
 // Worker embeds, in the background, texts that could not be embedded when they were stored, and all texts again when
-// the store changes to another model. It also calls what else is to be done now and then.
+// the store changes to another model. It also runs other periodic work.
 type Worker struct {
 	v       *Vectors
+	lease   *sharedstate.Lease // nil before the first work
 	also    func(context.Context)
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -27,11 +30,19 @@ type Worker struct {
 const (
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
-	// lookAround is how often the worker looks for work left by a process without the embedder, or one that has ended.
+	// lookAround is how often the worker looks for work left by a process without the embedder, or by one that has
+	// ended.
 	lookAround = 30 * time.Second
+	// leaseLife is how long others wait for a process that ended while embedding.
+	leaseLife = 30 * time.Second
+	// lookAgain is how soon the worker looks again while another process embeds.
+	lookAgain = time.Second
 )
 
-// NewWorker returns a worker that also calls a function, before each look for work. It does nothing before
+// errElsewhere says that another process does the work.
+var errElsewhere = errors.New("another process embeds")
+
+// NewWorker returns a worker that also calls a function before each look for work. It does nothing before
 // [Worker.Start].
 func NewWorker(v *Vectors, also func(context.Context)) *Worker {
 	w := &Worker{v: v, also: also, signal: make(chan struct{}, 1)}
@@ -76,7 +87,9 @@ func (w *Worker) run() {
 		}
 		pause := lookAround
 		w.failure.Store("")
-		if err != nil {
+		if errors.Is(err, errElsewhere) {
+			pause, retry = lookAgain, firstRetry
+		} else if err != nil {
 			w.failure.Store(err.Error())
 			w.v.Log.Warn("embedding in the background failed; trying again", "error", err, "in", retry)
 			pause, retry = retry, min(2*retry, lastRetry)
@@ -93,8 +106,36 @@ func (w *Worker) run() {
 	}
 }
 
-// work does all pending work. Texts that the embedder refuses do not stop the rest.
+// work does all pending work, or returns errElsewhere if another process with the same model does it.
 func (w *Worker) work() error {
+	due, err := w.due()
+	if err != nil || !due {
+		return err
+	}
+	if w.lease == nil {
+		w.lease = sharedstate.NewLease(w.v.DB, "embedding/"+strconv.FormatInt(w.v.Profile, 10), leaseLife)
+	}
+	ran, err := w.lease.While(w.ctx, w.embedAll)
+	if err == nil && !ran {
+		err = errElsewhere
+	}
+	return err
+}
+
+// due reports whether there is work.
+func (w *Worker) due() (due bool, err error) {
+	err = w.v.DB.Read(w.ctx, func(tx db.Tx) error {
+		if due, err = w.v.changeIsDue(tx); err != nil || due {
+			return err
+		}
+		return tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM passage WHERE vector IS NULL AND profile_id = ?)`,
+			w.v.Profile).Scan(&due)
+	})
+	return due, err
+}
+
+// embedAll does all pending work. Texts that the embedder refuses do not stop the rest.
+func (w *Worker) embedAll() error {
 	after, first := int64(0), error(nil)
 	for {
 		last, err := w.embedPending(after)
@@ -149,7 +190,7 @@ func (w *Worker) embedPending(after int64) (last int64, err error) {
 			if vectors[i] == nil {
 				continue
 			}
-			// Ids of passages are never reused: if the content has changed since, the passage no longer exists.
+			// Passage ids are never reused: if the content has changed since, the passage no longer exists.
 			if _, err := tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`,
 				kernel.EncodeVector(vectors[i]), p.id); err != nil {
 				return err

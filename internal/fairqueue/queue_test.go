@@ -120,7 +120,7 @@ func TestAnotherUserRunsBesideOneWithManyCalls(t *testing.T) {
 }
 
 // A line that is full, and a wait that is too long, are refused with a time to come back.
-func TestWhatIsRefused(t *testing.T) {
+func TestInvalidQueueOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(small())
 		running := q.Ticket()
@@ -161,7 +161,7 @@ func TestWhatIsRefused(t *testing.T) {
 }
 
 // A caller that goes away leaves its line, and no place with it.
-func TestCallersThatGoAway(t *testing.T) {
+func TestCancelledCallersLeaveTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(small())
 		first := q.Ticket()
@@ -231,8 +231,8 @@ func TestPausedCallsGiveTheirPlaceBack(t *testing.T) {
 	})
 }
 
-// Calls that are paused count as begun: one user does not fill what lies behind the queue, such as the line of writers.
-func TestCallsThatHaveBegunAreBounded(t *testing.T) {
+// Calls that are paused count as begun: one user does not fill what is behind the queue, such as the line of writers.
+func TestStartedCallsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(small())
 		var tickets []*Ticket

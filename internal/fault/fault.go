@@ -36,7 +36,7 @@ const (
 type Error struct {
 	Kind     Kind
 	Argument string // the wrong argument, as the interface spells it; "" for none
-	Field    string // what it is in Go: a field, such as NewMemory.Content, or a parameter; "" for none
+	Field    string // its name in Go: a field, such as NewMemory.Content, or a parameter; "" for none
 	Message  string // a lower-case sentence: what was wrong, with which value, and what would be right
 	Err      error  // the cause, if any
 
@@ -46,7 +46,7 @@ type Error struct {
 	element string  // the struct of that element
 }
 
-// Error returns the message, with the names of Go as far as they are known; a bare kind describes itself.
+// Error returns the message, with Go's names as far as they are known; a bare kind describes itself.
 func (e *Error) Error() string {
 	switch {
 	case e.Message == "":
@@ -66,7 +66,8 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Kind == e.Kind && t.Message == ""
 }
 
-// New returns an error about an argument, "" for none. In the format, {} is its name, and {limit} that of another one.
+// New returns an error about an argument, "" for none. In the format, {} is its name, and {limit} the name of another
+// argument.
 func New(kind Kind, argument, format string, args ...any) *Error {
 	if false {
 		_ = fmt.Sprintf(format, args...) // so that vet checks the callers' formats

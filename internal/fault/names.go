@@ -11,8 +11,8 @@ import (
 	"unicode"
 )
 
-// Names says what arguments of the interface are called in Go: fields of parameter structs, as in NewMemory.Content, or
-// parameters. The key is the argument.
+// Names maps arguments of the interface to their names in Go: fields of parameter structs, as in NewMemory.Content, or
+// parameters.
 type Names map[string]Name
 
 // Name is a field of a struct, or without one a parameter.
@@ -20,7 +20,7 @@ type Name struct{ Struct, Field string }
 
 func (n Name) String() string { return strings.TrimPrefix(n.Struct+"."+n.Field, ".") }
 
-// other has the fields that are not called like their argument, best first. All others are: event_type is EventType.
+// other has the fields whose names differ from their argument's, best first. All others match: event_type is EventType.
 var other = map[string][]string{
 	"code_verifier":              {"Verifier"},
 	"client_id":                  {"ID"},
@@ -46,7 +46,7 @@ var other = map[string][]string{
 	"token_endpoint_auth_method": {"AuthMethod"},
 }
 
-// elsewhere has the names of what messages tell callers to use instead.
+// elsewhere has the names of things that messages suggest to use instead.
 var elsewhere = Names{
 	"create_collection": {Field: "AddCollection"},
 	"own_vectors":       {"NewCollection", "OwnVectors"},
@@ -73,8 +73,8 @@ func NamesOf(parameters reflect.Type, arguments []string) Names {
 	return names
 }
 
-// paths returns the fields of a parameter struct by their words. What is in a struct of the same package, such as
-// Client.Secret, comes after its own.
+// paths returns the fields of a parameter struct by their words. Fields of embedded structs of the same package, such
+// as Client.Secret, come after its own.
 func paths(parameters reflect.Type) map[string]string {
 	found := map[string]string{}
 	var nested []reflect.StructField
@@ -179,7 +179,7 @@ func Text(err error) string {
 
 // ByArgument returns an error whose message names arguments, for callers who give arguments.
 func ByArgument(err error) error {
-	known, ok := err.(*Error) //nolint:errorlint // what wraps an error words its own message
+	known, ok := err.(*Error) //nolint:errorlint // an error that wraps another has its own message
 	if !ok || known == nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func ByArgument(err error) error {
 	return &plain
 }
 
-// message is a message with places for the names of arguments.
+// message is a message with placeholders for the names of arguments.
 type message struct {
 	parts []string // parts of the format, before, between and after the names
 	names []string // one fewer

@@ -65,7 +65,7 @@ func TestTypingErrorsAreReported(t *testing.T) {
 	}
 }
 
-func TestEachCharacterHasAKeyThatIsItsOwn(t *testing.T) {
+func TestFoldingIsIdempotentPerCharacter(t *testing.T) {
 	for r := rune(0); r < 0x20000; r++ {
 		if unicode.In(r, unicode.Han, unicode.Hangul, unicode.Co) && r%64 != 0 {
 			continue

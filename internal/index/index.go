@@ -164,11 +164,7 @@ func (ix *Index) clear() {
 func (ix *Index) codes(size int) bool { return ix.coarse != nil && size >= ix.coded }
 
 func (ix *Index) add(m *Memory) {
-	p := ix.partitions[m.Partition]
-	if p == nil {
-		p = &partition{id: m.Partition, lists: make(map[string]uint32)}
-		ix.partitions[m.Partition] = p
-	}
+	p := ix.open(m.Partition)
 	held := &memory{row: m.Row, id: m.ID}
 	p.add(held, m.Entries, ix.dot, ix.codes)
 	p.join(held, m.Turn)
@@ -176,6 +172,16 @@ func (ix *Index) add(m *Memory) {
 	ix.peak = max(ix.peak, len(ix.memories))
 	ix.passages += len(m.Entries)
 	ix.account(p)
+}
+
+// open returns a partition, new if need be.
+func (ix *Index) open(id int64) *partition {
+	p := ix.partitions[id]
+	if p == nil {
+		p = &partition{id: id, lists: make(map[string]uint32)}
+		ix.partitions[id] = p
+	}
+	return p
 }
 
 func (ix *Index) remove(row int64) {

@@ -50,8 +50,8 @@ func TestPutReplacesMovesAndDeletes(t *testing.T) {
 	ix.verify(t)
 }
 
-// TestPutCopiesWhatItIsGiven reuses one buffer for all vectors, as a loader would.
-func TestPutCopiesWhatItIsGiven(t *testing.T) {
+// TestPutCopiesItsArguments reuses one buffer for all vectors, as a loader would.
+func TestPutCopiesItsArguments(t *testing.T) {
 	ix := New()
 	vector, words := make([]float32, 2), make([]string, 1)
 	for i := range int64(10) {

@@ -96,7 +96,7 @@ func TestNearFindsWhatASearchRanksFirst(t *testing.T) {
 	}
 }
 
-func TestNearWantsNothingForNothing(t *testing.T) {
+func TestNearOfNothingReturnsNothing(t *testing.T) {
 	ix := New()
 	ix.Put(Memory{Row: 1, ID: "1", Partition: 1, Entries: []Entry{entry(1, "", 1, 0)}})
 	nan := float32(math.NaN())
@@ -135,9 +135,9 @@ func TestNearStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostByLeavingOut compares short results, for which most passages are left out, with the beginning of
+// TestPruningLosesNoResult compares short results, for which most passages are left out, with the beginning of
 // results so long that none is, to the last bit.
-func TestNothingIsLostByLeavingOut(t *testing.T) {
+func TestPruningLosesNoResult(t *testing.T) {
 	for name, coarse := range coarses() {
 		for seed := range seeds(4) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {

@@ -2,7 +2,7 @@ package index
 
 import "slices"
 
-// wordRows holds the rows of the words of passages (Entry.Words), by slot. They lie in blocks, so that adding a
+// wordRows holds the rows of the words of passages (Entry.Words), by slot. They are in blocks, so that adding a
 // passage never copies more than one.
 type wordRows struct{ list []rowBlock }
 

@@ -275,7 +275,7 @@ func TestVectorsOfOtherSizesAreNotCompared(t *testing.T) {
 	}
 }
 
-func TestNumbersThatAreNoneDoNotBreakTheOrder(t *testing.T) {
+func TestNaNsDoNotBreakTheOrder(t *testing.T) {
 	nan, inf, huge := float32(math.NaN()), float32(math.Inf(1)), float32(math.MaxFloat32)
 	for _, bad := range [][]float32{{nan, 0}, {0, inf}, {-inf, inf}, {huge, huge}} {
 		ix := New()

@@ -1,4 +1,4 @@
-// Package inspect checks a whole store, and repairs what can be made again from sound data.
+// Package inspect checks a whole store, and rebuilds derived data from sound data.
 package inspect
 
 import (
@@ -63,8 +63,8 @@ type DamagedRow struct {
 // progress receives the stages of a check.
 type progress = func(stage string, done, total int)
 
-// Check examines the whole store, and repairs it if that is wanted. With accept, it takes what no repair can make again
-// as it is.
+// Check examines the whole store, and optionally repairs it. With accept, it accepts data that no repair can rebuild in
+// its present state.
 func (s Store) Check(ctx context.Context, repair, accept bool, progress progress) (Report, error) {
 	before, err := s.inspectAll(ctx, accept, progress)
 	if err != nil {
@@ -207,8 +207,8 @@ func (in *inspection) look(tx db.Tx) error {
 	return nil
 }
 
-// aboutContent reports whether an error means that what is stored is damaged. All others are errors of the check
-// itself: a store that cannot be asked is not a damaged one.
+// aboutContent reports whether an error means that stored data is damaged. All other errors are failures of the check
+// itself: an unavailable store is not a damaged one.
 func (s Store) aboutContent(err error) bool {
 	var known *fault.Error
 	switch {
@@ -333,7 +333,7 @@ func (in *inspection) checkPartitions() error {
 		}
 		if misplaced {
 			in.find(Finding{Table: "partition", ID: collection,
-				Problem: fmt.Sprintf("partition %d lies in a project, and its collection belongs to another user than the project",
+				Problem: fmt.Sprintf("partition %d is in a project, and its collection belongs to another user than the project",
 					id), Repairable: true})
 			in.repairs.places = append(in.repairs.places, id)
 		}

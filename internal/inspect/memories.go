@@ -171,7 +171,7 @@ func (in *inspection) wrongPassages(m *checkedMemory) string {
 	for _, p := range m.passages {
 		switch {
 		case p.id>>kernel.PassageBits != m.partition:
-			return fmt.Sprintf("passage %d lies in partition %d, its memory in %d", p.id, p.id>>kernel.PassageBits, m.partition)
+			return fmt.Sprintf("passage %d is in partition %d, its memory in %d", p.id, p.id>>kernel.PassageBits, m.partition)
 		case p.start < end || p.length < 0 || p.length > len(m.content)-p.start:
 			return fmt.Sprintf("passage %d is bytes %d to %d of a content of %d, after one that ends at %d", p.id, p.start,
 				p.start+p.length, len(m.content), end)

@@ -11,7 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// The values of the known keys that take few. The empty value means not set.
+// The values of enumerated known keys. Empty means not set.
 var (
 	importances     = []string{"low", "medium", "high", "critical"}
 	Classifications = []string{"do", "dont", "todo", "notes"}
@@ -24,7 +24,7 @@ const (
 	StateArchived = "archived"
 )
 
-// The types of rules, and the event type of memories that are one.
+// The types of rules, and the event type of rules.
 const (
 	ruleDo           = "do"
 	ruleDont         = "dont"
@@ -48,8 +48,8 @@ type Attributes struct {
 var KnownKeys = []string{"event_type", "state", "project_id", "project_name", "importance", "classification",
 	"rule_type", "tags", "related_memory_ids"}
 
-// CustomKey is the metadata key of an object that holds the caller's own keys, whatever their names. Own keys that are
-// named like a known key are shown in it.
+// CustomKey is the metadata key of an object that holds the caller's own keys, whatever their names. Own keys with the
+// name of a known key are shown in it.
 const CustomKey = "custom"
 
 // AttributesOf splits metadata, as callers give and see it, into attributes. The metadata must be canonical. A custom
@@ -73,7 +73,7 @@ func AttributesOf(metadata map[string]any) (Attributes, error) {
 	return a, err
 }
 
-// CheckCustom reports a key that metadata has twice: in its custom object and, as a key of the caller's own, beside it.
+// CheckCustom reports a key that metadata has twice: in its custom object and, as an own key, beside it.
 func CheckCustom(metadata map[string]any) error {
 	custom, _ := metadata[CustomKey].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(custom)) {
@@ -163,8 +163,8 @@ func (a Attributes) PatchOwn(patch map[string]any) Attributes {
 	return a
 }
 
-// patchCustom applies the value that a patch has for the custom object: an object patches its keys, null removes all
-// that it shows, and any other value is that of an own key.
+// patchCustom applies a patch's value for the custom object: an object patches its keys, null removes all keys that it
+// shows, and any other value is that of an own key.
 func (a Attributes) patchCustom(value any) Attributes {
 	if keys, ok := value.(map[string]any); ok {
 		return a.PatchOwn(keys)
@@ -226,8 +226,8 @@ func (a *Attributes) Check() error {
 	return nil
 }
 
-// Shown returns the metadata as callers see it: the known keys that are set, and the caller's own, of which those that
-// have the name of a known key stand in the object [CustomKey].
+// Shown returns the metadata as callers see it: the known keys that are set, and the caller's own; own keys with the
+// name of a known key are in the object [CustomKey].
 func (a Attributes) Shown() map[string]any {
 	shown := make(map[string]any, len(a.Own)+4)
 	var custom map[string]any

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
-// Conversation is a conversation in one place: its turns are in the order of their times, then of their rows.
+// Conversation is a conversation in one place. Its turns are ordered by time, then by row.
 type Conversation struct {
 	Partition int64
 	Hash      int64 // of its name; see package turns
@@ -25,12 +25,12 @@ var (
 	End       = Position{math.MaxInt64, math.MaxInt64}
 )
 
-// Before returns the positions of the last turns before a position, at most so many, the latest first.
+// Before returns the positions of the last turns before a position, the latest first. most bounds their number.
 func (c Conversation) Before(tx db.Tx, p Position, most int) ([]Position, error) {
 	return c.positions(tx, `(at, memory_id) < (?, ?) ORDER BY at DESC, memory_id DESC LIMIT ?`, p.At, p.Row, most)
 }
 
-// After returns the positions of the first turns after a position, at most so many, the earliest first.
+// After returns the positions of the first turns after a position, the earliest first. most bounds their number.
 func (c Conversation) After(tx db.Tx, p Position, most int) ([]Position, error) {
 	return c.positions(tx, `(at, memory_id) > (?, ?) ORDER BY at, memory_id LIMIT ?`, p.At, p.Row, most)
 }
@@ -56,13 +56,13 @@ func (c Conversation) Place(tx db.Tx, memory int64) (Position, bool, error) {
 	return found[0], true, nil
 }
 
-// sameTime is how exact given times are taken to be, in microseconds: many clocks and formats count in seconds.
+// sameTime is the assumed precision of given times, in microseconds: many clocks and formats count in seconds.
 const sameTime = 1_000_000
 
-// TimeFor returns the time of a turn that is to be appended, so that no two turns have the same one and the order of
-// the times is that of the turns. Without a given time it is now, or later if that is needed to follow the last turn.
-// A given time that is less than a second before the last turn's gives one right after it. An earlier one stays, and if
-// a turn has it, becomes the next free one. Turns later than the horizon are not followed: their clock was wrong.
+// TimeFor returns the time for a turn to append, so that no two turns have the same time and times have the order of
+// the turns. Without a given time it is now, or later if necessary to follow the last turn. If the given time is less
+// than a second before the last turn's, the result is right after that. An earlier time is kept, or moved to the next
+// free one. Turns later than the horizon are ignored: their clock was wrong.
 func (c Conversation) TimeFor(tx db.Tx, given *int64, now, horizon int64) (int64, error) {
 	newest, err := c.Before(tx, Position{horizon, math.MaxInt64}, 1)
 	if err != nil {
@@ -90,15 +90,15 @@ func (c Conversation) TimeFor(tx db.Tx, given *int64, now, horizon int64) (int64
 	return free[0].At + 1, nil
 }
 
-// TurnKey returns the key of a memory that is the turn with a key of its own in a conversation.
+// TurnKey returns the key of the memory that holds a conversation's turn with a given key.
 func (c Conversation) TurnKey(key string) string { return turnKeyPrefix(c.Hash) + key }
 
 func turnKeyPrefix(hash int64) string { return fmt.Sprintf("%016x/", hash) }
 
-// MaxTurnKey is the most bytes of a turn's own key.
+// MaxTurnKey is the maximum length of a turn's own key, in bytes.
 const MaxTurnKey = 256
 
-// Around returns the position of a turn with those around it: at most so many before and after it, in their order.
+// Around returns the position of a turn with those around it, in their order.
 func (c Conversation) Around(tx db.Tx, p Position, before, after int) ([]Position, error) {
 	all, err := c.Before(tx, p, before)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c Conversation) Around(tx db.Tx, p Position, before, after int) ([]Positio
 	return slices.Concat(all, []Position{p}, following), err
 }
 
-// StoredUpTo returns rows of the first turns, at most so many of those up to a row.
+// StoredUpTo returns the rows of the turns that were stored first, up to a row. most bounds their number.
 func (c Conversation) StoredUpTo(tx db.Tx, last int64, most int) ([]int64, error) {
 	return db.Column[int64](tx, `SELECT memory_id FROM turn WHERE partition_id = ? AND conversation = ?
 		AND memory_id <= ?`+c.Viewer.aliveTurn()+` ORDER BY at, memory_id LIMIT ?`, c.Partition, c.Hash, last, most)
@@ -128,7 +128,7 @@ func (c Conversation) Head(tx db.Tx) ([]ConversationHead, error) {
 }
 
 // ConversationHeads returns the heads of the visible conversations in the collections of a name, those with the latest
-// turns first, and only of a project if that is not 0.
+// turns first. A project other than 0 limits them to that project.
 func ConversationHeads(tx db.Tx, v Viewer, collection string, project int64, limit, offset int) ([]ConversationHead,
 	error) {
 	visible, args := v.Visible()
@@ -149,8 +149,8 @@ func conversationHeads(tx db.Tx, condition, order string, args ...any) (heads []
 	return heads, err
 }
 
-// VisiblePartition returns the row of the partition of an owner's collection and a project (0: none); 0: there is none,
-// or the viewer does not see it.
+// VisiblePartition returns the row of the partition of an owner's collection and a project (0: none). It is 0 if the
+// partition does not exist or the viewer does not see it.
 func VisiblePartition(tx db.Tx, v Viewer, owner int64, collection string, project int64) (int64, error) {
 	visible, args := v.Visible()
 	rows, err := db.Column[int64](tx, `SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id

@@ -13,20 +13,20 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/validity"
 )
 
-// Draft is a memory that is checked, split and embedded: all the work that can be done before the transaction.
+// Draft is a memory that is checked, split and embedded: all work that can be done before the transaction.
 type Draft struct {
 	Attributes
 	Collection string
 	Content    string
 	Key        string // the caller's own; empty: none
-	EventTime  *int64 // when it happened; nil: not given
-	Created    *int64 // when it was made; nil: now
+	EventTime  *int64 // time of the event; nil: not given
+	Created    *int64 // nil: now
 	Times      validity.Times
-	IfAbsent   bool      // store it only if no memory of its place has this content
-	Stored     bool      // the store has this content under this key or, with IfAbsent, at all: it needs no vectors
+	IfAbsent   bool      // store it only if no memory in its place has this content
+	Stored     bool      // already stored under this key or, with IfAbsent, at all: it needs no vectors
 	Vector     []float32 // the caller's own, of unit length; else nil
 	Similar    int       // how many near duplicates the caller asks for
-	WordsOnly  bool      // the collection takes the caller's vectors, and none was given
+	WordsOnly  bool      // the collection takes the caller's vectors, and the caller gave none
 	Passages   []Passage
 }
 
@@ -43,8 +43,8 @@ type DraftFields struct {
 	Times               validity.Times
 }
 
-// NewDraft checks a memory, but allows content of white space only, which imports may hold. An empty collection is
-// the default one.
+// NewDraft checks a memory, but allows content that is only white space, for imports. An empty collection is the
+// default one.
 func NewDraft(m DraftFields) (Draft, error) {
 	d := Draft{Collection: cmp.Or(m.Collection, DefaultCollection), Content: m.Content}
 	if err := valid.Name("collection_name", d.Collection); err != nil {
@@ -127,7 +127,7 @@ func NewDraft(m DraftFields) (Draft, error) {
 	return d, nil
 }
 
-// CheckRuleTimes refuses times of a rule: it counts until it is changed or deleted.
+// CheckRuleTimes refuses times for a rule: a rule is valid until it is changed or deleted.
 func CheckRuleTimes(ruleType string, t validity.Times) error {
 	if ruleType == "" || t.IsZero() {
 		return nil

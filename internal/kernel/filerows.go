@@ -16,7 +16,7 @@ const (
 	DeleteBatch = 64 // chunks deleted in one transaction
 )
 
-// Abandoned is when an arriving file without progress counts as given up.
+// Abandoned is the time without progress after which an arriving file counts as given up.
 const Abandoned = 24 * time.Hour
 
 // RemoveChunks removes some chunks of a leaving file, and the file with the last of them; more is then false.

@@ -10,9 +10,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
 
-// Rows that hold what people and programs have stored have hashes. Temporary triggers keep them in step with the
-// rows, so every write updates the hash as well; see internal/rowhash. [Upkeep.Check] compares them, and [Recover]
-// relies on them.
+// Rows with data that people and programs have stored have hashes. Temporary triggers keep them in step with the rows,
+// so every write updates the hash as well; see internal/rowhash. [Upkeep.Check] compares them, and [Recover] relies on
+// them.
 
 // HashedTable is a table whose rows have hashes, and how callers identify a row of it.
 type HashedTable struct {
@@ -80,8 +80,8 @@ func HashedTables() []HashedTable {
 	}
 }
 
-// HashedColumns returns the columns that a table's hashes cover: all that it has, including those added by later
-// versions. None: the table does not exist yet, or not yet in the form that has hashes.
+// HashedColumns returns the columns that a table's hashes cover: all of them, including those added by later versions.
+// None: the table does not exist yet, or has no hashes yet.
 func HashedColumns(tx db.Tx, t HashedTable) ([]string, error) {
 	columns, err := columnsOf(tx, t.Name)
 	return t.hashed(columns[t.Name]), err
@@ -141,7 +141,7 @@ func KeepHashes(tx db.Tx) ([]rowhash.Trigger, error) {
 		switch t.Kind {
 		case MemoryKind:
 			memory = t.Expression("m", hashed)
-		case RevisionKind: // a revision of a damaged memory is no better
+		case RevisionKind: // a revision of a damaged memory is damaged, too
 			t.Doubt = fmt.Sprintf(`(SELECT h.hash <> %s FROM row_hash h JOIN memory m ON m.id = h.id WHERE h.kind = %d `+
 				`AND h.id = NEW.memory_id)`, memory, MemoryKind)
 		}
@@ -308,7 +308,7 @@ func RowSound(tx db.Tx, kind int, id int64) (bool, error) {
 	return len(sound) == 1 && sound[0], err
 }
 
-// DoubtRow records that a row was made from a damaged one, and is no better.
+// DoubtRow records that a row was made from a damaged one, and so counts as damaged.
 func DoubtRow(tx db.Tx, kind int, id int64) error {
 	if !tx.Hashes() {
 		return nil

@@ -7,14 +7,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Bounds are the times nearest to now at which a memory of the file expires or is valid. Conditions compare with them
-// rather than with the present time: the text of a statement changes only when the next memory expires, begins or ends,
-// and a file without such memories has no such conditions.
+// Bounds are the nearest times before and after now at which a memory of the file expires, or its validity begins or
+// ends. Conditions compare with them rather than with the present time: so the text of a statement changes only at
+// these times, and a file without such memories has no such conditions.
 type Bounds struct {
 	Expired    int64  // the latest time up to now at which a memory has expired; 0: none has
-	Ended      *int64 // the latest one at which a memory has ended to be valid; nil: none has
-	Begins     *int64 // the earliest time after now at which one begins to be; nil: none does
-	Superseded bool   // there are memories that supersede others
+	Ended      *int64 // the latest time up to now at which a memory's validity ended; nil: none has
+	Begins     *int64 // the earliest time after now at which one begins; nil: none does
+	Superseded bool   // some memories supersede others
 }
 
 // ReadBounds returns the bounds for a time.
@@ -27,8 +27,8 @@ func ReadBounds(tx db.Tx, now int64) (b Bounds, err error) {
 	return b, err
 }
 
-// Alive is the condition that a memory, a row of the table named, has not expired, in the form that follows another
-// condition. It is empty if no memory has.
+// Alive is the condition that a memory, a row of the given table, has not expired, to be appended to another condition.
+// It is empty if no memory has expired.
 func (v Viewer) Alive(memory string) string {
 	if v.Expired == 0 {
 		return ``
@@ -53,8 +53,8 @@ func (v Viewer) Held() string {
 		v.Expired)
 }
 
-// Current is the condition that a memory m has not expired, is valid now, and is superseded by no other one, in the
-// form that follows another condition.
+// Current is the condition that a memory m has not expired, is valid now, and is not superseded, to be appended to
+// another condition.
 func (v Viewer) Current() string {
 	condition := v.Alive(`m`)
 	if v.Ended != nil {
@@ -69,8 +69,8 @@ func (v Viewer) Current() string {
 	return condition
 }
 
-// successor is the condition that a memory s supersedes m now: both lie in the same place, which no import can change,
-// so that what supersedes a memory can only be stored by who may delete that.
+// successor is the condition that a memory s supersedes m now. Both must be in the same place, even after an import: so
+// only a user who may delete a memory can supersede it.
 func (v Viewer) successor() string {
 	condition := Successor + v.Alive(`s`)
 	if v.Begins != nil {
@@ -82,8 +82,8 @@ func (v Viewer) successor() string {
 // Successor is the condition that a memory s is stored as the one that supersedes m.
 const Successor = `s.supersedes = m.uid AND s.partition_id = m.partition_id`
 
-// AsOf is the condition that a memory m was made by a time, and valid then, by what was known then of other memories.
-// It is in the form that follows another condition.
+// AsOf is the condition that a memory m was created by a time, and valid then, as known then. It is to be appended to
+// another condition.
 func (v Viewer) AsOf(at int64) (condition string, args []any) {
 	return `m.created_at <= ? AND (m.valid_from IS NULL OR m.valid_from <= ?)
 		AND (m.valid_until IS NULL OR m.valid_until > ?) AND NOT EXISTS (SELECT 1 FROM memory s WHERE ` + Successor +
@@ -91,8 +91,9 @@ func (v Viewer) AsOf(at int64) (condition string, args []any) {
 		[]any{at, at, at, at, at}
 }
 
-// Hidden returns the rows of the memories in some partitions, a [db.List], that are not current, by partition; or that
-// have expired, if all that are there count. It reads the indexes of these partitions alone.
+// Hidden returns, by partition, the rows of memories in some partitions, a [db.List], that are not current; or, if
+// memories that are not valid now count as well, those that have expired. It only reads the indexes of these
+// partitions.
 func (v Viewer) Hidden(tx db.Tx, partitions string, all bool) (map[int64][]int64, error) {
 	query, args := v.HiddenQuery(partitions, all)
 	if query == "" {
@@ -131,7 +132,7 @@ func (v Viewer) HiddenQuery(partitions string, all bool) (query string, args []a
 	return strings.Join(parts, ` UNION `), args
 }
 
-// FreeKey takes a key from a memory of a partition that has expired, for another one.
+// FreeKey removes a key from an expired memory of a partition, so that another memory can have it.
 func FreeKey(tx db.Tx, v Viewer, partition int64, key string) error {
 	if v.Expired == 0 || key == "" {
 		return nil

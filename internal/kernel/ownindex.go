@@ -2,24 +2,24 @@ package kernel
 
 import "github.com/souvenir-ai/souvenir/internal/db"
 
-// IndexedMetadata is how many bytes of metadata are indexed by key and value, unless the store's setting says
-// otherwise. The triggers of memory_own know it, too.
+// IndexedMetadata is the default limit, in bytes, for metadata to be indexed by key and value. The triggers of
+// memory_own contain it, too.
 const IndexedMetadata = 4096
 
 const settingIndexed = "indexed_metadata"
 
-// ownRows selects what memory_own should have.
+// ownRows selects the rows that memory_own should have.
 const ownRows = db.OwnRows + ` UNION SELECT m.partition_id, '', ` + db.OwnOfLong + `, m.id FROM memory m WHERE ` +
 	db.OwnLong
 
-// indexedMetadata returns how many bytes of metadata are indexed.
+// indexedMetadata returns the store's limit for indexed metadata, in bytes.
 func indexedMetadata(tx db.Tx) (bytes int64, err error) {
 	err = tx.QueryRow(`SELECT coalesce((SELECT value FROM setting WHERE key = ?), ?)`, settingIndexed,
 		IndexedMetadata).Scan(&bytes)
 	return bytes, err
 }
 
-// IndexMetadata makes the index of own metadata again if it is made for another length.
+// IndexMetadata rebuilds the index of own metadata if its limit differs.
 func IndexMetadata(tx db.Tx, bytes int64) error {
 	present, err := indexedMetadata(tx)
 	if err != nil || present == bytes {
@@ -31,13 +31,13 @@ func IndexMetadata(tx db.Tx, bytes int64) error {
 	return RemakeOwnIndex(tx)
 }
 
-// IndexesMetadata reports whether the index of own metadata is made for a length.
+// IndexesMetadata reports whether the index of own metadata has a limit.
 func IndexesMetadata(tx db.Tx, bytes int64) (bool, error) {
 	present, err := indexedMetadata(tx)
 	return present == bytes, err
 }
 
-// RemakeOwnIndex makes the index of own metadata again from the memories.
+// RemakeOwnIndex rebuilds the index of own metadata from the memories.
 func RemakeOwnIndex(tx db.Tx) error {
 	bytes, err := indexedMetadata(tx)
 	if err != nil {
@@ -50,7 +50,7 @@ func RemakeOwnIndex(tx db.Tx) error {
 	return err
 }
 
-// OwnIndexDiffers counts the rows that the index of own metadata lacks, or has in excess.
+// OwnIndexDiffers counts the missing and the surplus rows of the index of own metadata.
 func OwnIndexDiffers(tx db.Tx) (missing, excess int, err error) {
 	bytes, err := indexedMetadata(tx)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrOutside is the cause of a damaged passage.
-var ErrOutside = errors.New("they lie outside its content")
+var ErrOutside = errors.New("they are outside its content")
 
 // PassageBits is the number of bits of a passage's id that count passages; the bits above are its partition.
 const PassageBits = 32
@@ -21,8 +21,8 @@ func PassageRange(partition int64) db.Range {
 // BatchRows is how many memories are read at once.
 const BatchRows = 500
 
-// NextBatch returns the rows of the next memories after one. In a damaged file a table can lead back to where it was
-// read before; then the error is db.ErrCorrupt, and no loop goes round in it.
+// NextBatch returns the rows of the next memories after one. In a damaged file, the pages of a table can form a cycle;
+// then the error is db.ErrCorrupt, and callers' loops end.
 func NextBatch(tx db.Tx, after int64) ([]int64, error) {
 	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE id > ? ORDER BY id LIMIT ?`, after, BatchRows)
 	if err != nil {
@@ -31,7 +31,7 @@ func NextBatch(tx db.Tx, after int64) ([]int64, error) {
 	return rows, Ascending(after, rows)
 }
 
-// Ascending returns an error of db.ErrCorrupt if rows that were asked for in order, after one, are not.
+// Ascending returns db.ErrCorrupt if the rows after one are not in ascending order, as requested.
 func Ascending(after int64, rows []int64) error {
 	for _, row := range rows {
 		if row <= after {

@@ -7,7 +7,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-func TestRowsThatLeadBackAreDamage(t *testing.T) {
+func TestCyclicTablesAreDamage(t *testing.T) {
 	for _, c := range []struct {
 		after int64
 		rows  []int64

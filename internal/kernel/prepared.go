@@ -6,12 +6,12 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// Prepared are passages that are made before the transaction, by their texts: a content that is changed meanwhile
-// reuses the ones that it still has.
+// Prepared holds passages made before the transaction, by text: if the content changes meanwhile, the unchanged
+// passages are reused.
 type Prepared map[string]Passage
 
-// Add makes the passages of a content that are not prepared yet, with the vectors that are known. It returns the texts
-// that have none.
+// Add makes the passages of a content that are not prepared yet, with the known vectors. It returns the texts without
+// one.
 func (p Prepared) Add(content string, size int, known map[string][]float32) (missing []string) {
 	for _, span := range text.Split(content, size) {
 		t := content[span.Start:span.End]
@@ -35,7 +35,7 @@ func (p Prepared) SetVectors(texts []string, vectors [][]float32) {
 	}
 }
 
-// Assemble returns the passages of a content. It reports whether all of them were prepared; the others get no vector.
+// Assemble returns the passages of a content, and reports whether all of them were prepared. Others have no vector.
 func (p Prepared) Assemble(content string, size int) (passages []Passage, complete bool) {
 	complete = true
 	for _, span := range text.Split(content, size) {

@@ -8,7 +8,7 @@ import (
 )
 
 // TrashedPlace is the original place of a memory. Its rows may be gone, and their ids reused, by the time it is
-// restored, so it also stores what they were.
+// restored, so it also stores their contents.
 type TrashedPlace struct {
 	Owner             string `json:"owner"` // of the collection; owners here are user ids
 	Collection        string `json:"collection"`

@@ -6,14 +6,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/turns"
 )
 
-// keptTurn is the turn that a memory is, nil for none.
+// keptTurn returns the turn of a memory, nil for none.
 type keptTurn struct {
 	row, partition int64
 	turn           *turns.Turn
 }
 
-// readTurns makes the turns of some memories from what is stored of these. The event time is an expression: a file that
-// is being migrated has none yet.
+// readTurns computes the turns of some memories from their rows. The event time is an expression: a file in migration
+// has no such column yet.
 func readTurns(tx db.Tx, rows []int64, eventTime string) ([]keptTurn, error) {
 	var all []keptTurn
 	err := tx.Each(func(row db.Rows) error {
@@ -54,7 +54,7 @@ func keepTurns(tx db.Tx, rows []int64, eventTime string) error {
 	return nil
 }
 
-// WrongTurns returns those of some memories whose recorded turn is missing, or is not what the memory says.
+// WrongTurns returns the memories whose recorded turn is missing or differs from the memory.
 func WrongTurns(tx db.Tx, rows []int64) ([]int64, error) {
 	type recorded struct {
 		partition int64
@@ -97,7 +97,7 @@ func addTurn(tx db.Tx, row, partition int64, t *turns.Turn) error {
 	return err
 }
 
-// object reads stored metadata, with numbers as callers give them. Damaged metadata say nothing.
+// object reads stored metadata, with numbers as callers give them. Damaged metadata is empty.
 func object(metadata string) map[string]any {
 	read, err := jsonobject.Decode([]byte(metadata))
 	if err != nil {
@@ -106,7 +106,7 @@ func object(metadata string) map[string]any {
 	return read
 }
 
-// FillTurns records the turns of all memories of a file from before they were recorded.
+// FillTurns records the turns of all memories, for a file from a version without turns.
 func FillTurns(tx db.Tx) error {
 	return EachBatch(tx, 0, func(rows []int64) error { return keepTurns(tx, rows, `NULL`) })
 }

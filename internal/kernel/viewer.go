@@ -14,7 +14,7 @@ type Viewer struct {
 	User      int64   // row of the user; 0: has stored nothing yet and is a member of no project
 	Limited   bool    // sees data in projects only
 	Projects  []int64 // rows, when limited
-	Bounds            // what has expired is not there, and what is not valid now is not shown
+	Bounds            // expired memories do not exist, and memories that are not valid now are not shown
 	Namespace string  // of the user: ids and names that the caller gives are those of users in it
 }
 
@@ -32,8 +32,8 @@ const (
 	WritableBy = SharedWith + ` AND role IN ('writer', 'owner')`
 )
 
-// Namespaces need no condition of their own: rows of users decide, and all people of a project are of one namespace,
-// which triggers of the schema enforce.
+// Namespaces need no condition of their own: a user's row belongs to one, and triggers ensure that all members of a
+// project are of one namespace.
 
 // Visible is the condition for seeing a partition: data in a project belongs to the project, so only its members see
 // it; only the owner of the collection sees the rest. A limited view sees its projects only.

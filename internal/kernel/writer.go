@@ -57,7 +57,7 @@ func (w *Writer) Flush() error {
 // MaxRevision bounds revision numbers, so that an increment does not overflow.
 const MaxRevision = 1 << 40
 
-// Place is where memories lie: a partition, its collection, and its project.
+// Place is where memories are stored: a partition, its collection, and its project.
 type Place struct {
 	Partition, Project     int64 // rows; project 0: none
 	Owner                  int64 // row of the collection's owner
@@ -376,8 +376,8 @@ func SameContent(tx db.Tx, v Viewer, partition int64, content string) (int64, er
 	return rows[0], nil
 }
 
-// KeepRule marks a memory, which was just written, as the rule of its project, or as none. The schema holds a project
-// to one rule of each type; a second one is db.ErrUnique.
+// KeepRule marks a memory that was just written as the rule of its project, or as none. The schema allows one rule per
+// type and project; a second one is db.ErrUnique.
 func KeepRule(tx db.Tx, row int64) error {
 	_, err := tx.Exec(`UPDATE memory SET rule_of = CASE WHEN rule_type IS NOT NULL THEN (SELECT p.project_id
 		FROM partition p WHERE p.id = memory.partition_id) END WHERE id = ?`, row)

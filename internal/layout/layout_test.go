@@ -37,7 +37,7 @@ func checkFinite(t *testing.T, places []float32, n int) {
 	}
 	for _, v := range places {
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) || math.Abs(float64(v)) > 1e4 {
-			t.Fatalf("a node lies at %v", v)
+			t.Fatalf("a node is at %v", v)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestNodesAreSpread(t *testing.T) {
 	}
 }
 
-func TestEdgesThatAreNoneCountForNothing(t *testing.T) {
+func TestInvalidEdgesAreIgnored(t *testing.T) {
 	plain, err := Places(t.Context(), 4, []Edge{{0, 1, 1}, {1, 2, 1}})
 	if err != nil {
 		t.Fatal(err)

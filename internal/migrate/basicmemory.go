@@ -58,7 +58,7 @@ type note struct {
 	path, text string // relative, with slashes; without the front matter
 	changed    time.Time
 	front      frontMatter
-	wrong      string // why it cannot come along
+	wrong      string // why it cannot be imported
 }
 
 type frontMatter struct {
@@ -139,7 +139,7 @@ func (n note) key() string {
 	return keyOf("basic-memory", strings.TrimSuffix(n.path, filepath.Ext(n.path)))
 }
 
-// title is what links call the note.
+// title is the note's name in links.
 func (n note) title() string {
 	if n.front.Title != "" {
 		return n.front.Title
@@ -160,7 +160,7 @@ func (n note) names() []string {
 // wikiLink matches a link to another note, with or without a text of its own.
 var wikiLink = regexp.MustCompile(`\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]`)
 
-// item returns the memory of a note. Links to notes that are not there stay in the text alone.
+// item returns the memory of a note. Links to missing notes stay only in the text.
 func (n note) item(keys map[string]string) Item {
 	m := souvenir.NewMemory{Key: n.key(), Content: n.text, Tags: n.tags(),
 		Metadata: map[string]any{"path": n.path, "title": n.title()}}

@@ -13,8 +13,8 @@ import (
 )
 
 // chatGPT reads the export of an account: conversations.json, alone, in its folder or in the ZIP archive. Of each
-// conversation it takes the branch that the service shows: what people and the model said. Messages of tools and of the
-// system, pictures and sounds stay behind.
+// conversation it takes the branch that the service shows, and of that the messages of people and the model. It skips
+// messages of tools and of the system, pictures and sounds.
 func chatGPT(_ context.Context, path string) iter.Seq2[Item, error] {
 	return inFile(path, "conversations.json", func(in io.Reader) iter.Seq2[Item, error] {
 		return func(yield func(Item, error) bool) {
@@ -33,7 +33,7 @@ func chatGPT(_ context.Context, path string) iter.Seq2[Item, error] {
 	})
 }
 
-// chatGPTConversation is a tree of messages, of which each answer that was made again is a branch.
+// chatGPTConversation is a tree of messages; each regenerated answer is a branch.
 type chatGPTConversation struct {
 	ID             string                 `json:"id"`
 	ConversationID string                 `json:"conversation_id"`
@@ -68,7 +68,7 @@ func (c chatGPTConversation) items() []Item {
 		return []Item{{Memory: souvenir.NewMemory{Key: "chatgpt:?"}, Skipped: "a conversation has no id"}}
 	}
 	var items []Item
-	seen := map[string]bool{} // a damaged file may have circles
+	seen := map[string]bool{} // a damaged file may have cycles
 	for at := c.CurrentNode; at != "" && !seen[at]; at = c.Mapping[at].Parent {
 		seen[at] = true
 		m := c.Mapping[at].Message

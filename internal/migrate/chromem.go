@@ -22,7 +22,7 @@ import (
 
 // chromem reads a database of chromem-go: its folder, with a folder for each collection and a file for each document,
 // or a file that it exported. Both may be compressed; encrypted exports cannot be read. The name of the collection
-// becomes a tag. Vectors stay behind: the store makes its own.
+// becomes a tag. Vectors are not imported: the store computes its own.
 func chromem(_ context.Context, path string) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		info, err := os.Stat(path)
@@ -44,7 +44,7 @@ type chromemDocument struct {
 	Content  string
 }
 
-// chromemCollection is a collection in an export, and without documents the first file of its folder.
+// chromemCollection is a collection in an export or, without documents, the first file of its folder.
 type chromemCollection struct {
 	Name      string
 	Documents map[string]*chromemDocument
@@ -109,7 +109,7 @@ func chromemExport(path string, yield func(Item, error) bool) {
 	}
 }
 
-// maxGob bounds a file of gob, which is in memory as a whole, in bytes.
+// maxGob bounds a gob file in bytes, since the whole of it is in memory.
 const maxGob = 1 << 30
 
 // readGob reads a value from a file, which may be compressed.
@@ -132,7 +132,7 @@ func readGob(path string, into any) error {
 	return nil
 }
 
-// item returns the memory of a document. A map of gob may hold nil.
+// item returns the memory of a document. A map in gob may contain nil.
 func (d *chromemDocument) item(collection string) Item {
 	if d == nil {
 		return Item{Memory: souvenir.NewMemory{Key: keyOf("chromem", collection)}, Skipped: "a document is empty"}

@@ -11,8 +11,8 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// claude reads the export of an account: conversations.json, alone, in its folder or in the ZIP archive. Texts of
-// attachments come along; the model's thoughts, calls of tools, and files stay behind.
+// claude reads the export of an account: conversations.json, alone, in its folder or in the ZIP archive. It takes texts
+// of attachments; it skips the model's thoughts, tool calls and files.
 func claude(_ context.Context, path string) iter.Seq2[Item, error] {
 	return inFile(path, "conversations.json", func(in io.Reader) iter.Seq2[Item, error] {
 		return func(yield func(Item, error) bool) {

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// maxObject bounds one conversation, entity or memory in a file, in bytes: memory is taken for one at a time.
+// maxObject bounds one conversation, entity or memory in a file, in bytes. One of them is in memory at a time.
 const maxObject = 64 << 20
 
 // openIn opens the file name in a folder or a ZIP archive, or the file that the path itself names.
@@ -64,7 +64,7 @@ type zipped struct {
 
 func (z zipped) Close() error { return errors.Join(z.ReadCloser.Close(), z.archive.Close()) }
 
-// limited reads up to a number of bytes, which can be granted again.
+// limited reads up to a number of bytes, which can be reset.
 type limited struct {
 	in   io.Reader
 	left int
@@ -81,7 +81,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// elements yields the elements of the list of JSON that a reader holds, one at a time.
+// elements yields the elements of a JSON list, one at a time.
 func elements[T any](in io.Reader) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -108,7 +108,7 @@ func elements[T any](in io.Reader) iter.Seq2[T, error] {
 	}
 }
 
-// firstOf returns the error if there is one, and else the value.
+// firstOf returns the error if there is one, and otherwise the value.
 func firstOf(err error, value any) any {
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func inFile[T any](at, name string, read func(io.Reader) iter.Seq2[T, error]) it
 	}
 }
 
-// secondsTime reads a time in seconds since 1970; anything else than one of the years 1970 to 9999 is no time.
+// secondsTime reads a time in seconds since 1970. Times outside the years 1970 to 9999 count as none.
 func secondsTime(seconds float64) time.Time {
 	if math.IsNaN(seconds) || seconds <= 0 || seconds > 253402300799 {
 		return time.Time{}
@@ -142,7 +142,7 @@ func secondsTime(seconds float64) time.Time {
 	return time.Unix(int64(whole), int64(part*1e9)).UTC().Truncate(time.Microsecond)
 }
 
-// textTime reads a time as programs write it; anything else is no time.
+// textTime reads a time in one of the usual formats; anything else counts as none.
 func textTime(text string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
 		"2006-01-02 15:04:05.999999999Z07:00", time.DateOnly} {
@@ -153,7 +153,7 @@ func textTime(text string) time.Time {
 	return time.Time{}
 }
 
-// past returns a time, or none if it is still to come, which the store would refuse.
+// past returns a time, or none if it is in the future, which the store would refuse.
 func past(t time.Time) time.Time {
 	if t.After(time.Now()) {
 		return time.Time{}

@@ -7,13 +7,24 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"path/filepath"
 
 	"github.com/souvenir-ai/souvenir"
 )
 
-// mem0 reads what get_all of mem0 returned, as JSON: an object with a list "results", or the list alone. Scores, hashes
-// and vectors stay behind.
-func mem0(_ context.Context, path string) iter.Seq2[Item, error] {
+// mem0 reads the result of mem0's get_all as JSON: an object with a list "results", or the list alone. It also
+// reads the folder of a local Qdrant in which mem0 stores memories, and its history.db. It skips scores, hashes and
+// vectors.
+func mem0(ctx context.Context, path string) iter.Seq2[Item, error] {
+	if stores := qdrantStores(path); len(stores) > 0 {
+		return mem0Qdrant(ctx, stores)
+	}
+	if history := filepath.Join(path, "history.db"); isFile(history) && !isFile(filepath.Join(path, "mem0.json")) {
+		path = history
+	}
+	if isSQLite(path) {
+		return mem0Database(ctx, path)
+	}
 	return inFile(path, "mem0.json", func(in io.Reader) iter.Seq2[Item, error] {
 		return func(yield func(Item, error) bool) {
 			list, err := results(in)
@@ -30,7 +41,7 @@ func mem0(_ context.Context, path string) iter.Seq2[Item, error] {
 	})
 }
 
-// results returns a reader from the beginning of the list on. An object must begin with "results", as mem0 writes it.
+// results returns a reader that starts at the list. An object must begin with "results", as mem0 writes it.
 func results(in io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReader(in)
 	for {
@@ -52,7 +63,7 @@ func results(in io.Reader) (io.Reader, error) {
 	}
 }
 
-// beginsResults reports whether a text, which ends with [, is the name of the list.
+// beginsResults reports whether a text, which ends with [, starts the list.
 func beginsResults(text string) bool {
 	var object struct{ Results []any }
 	return json.Unmarshal([]byte("{"+text+"]}"), &object) == nil && object.Results != nil

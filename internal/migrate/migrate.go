@@ -1,5 +1,5 @@
-// Package migrate reads what other memories and chat services stored, and puts it into a store. Each source is a file
-// of its own: a function that yields items.
+// Package migrate imports the data of other memory programs and chat services into a store. Each source has its own Go
+// file, with a function that yields items.
 package migrate
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Item is a memory of another program, or a turn of a conversation there.
+// Item is a memory of another program, or a turn of one of its conversations.
 type Item struct {
 	// Memory has a Key that is the same in each run.
 	Memory souvenir.NewMemory
@@ -26,7 +26,7 @@ type Item struct {
 	Conversation string
 	Turn         souvenir.Turn
 
-	// Skipped says why the item named by Memory.Key cannot come along; empty for all others.
+	// Skipped says why the item named by Memory.Key cannot be imported; empty for all others.
 	Skipped string
 }
 
@@ -34,8 +34,8 @@ type Item struct {
 type source func(ctx context.Context, path string) iter.Seq2[Item, error]
 
 var sources = map[string]source{
-	"basic-memory": basicMemory, "chatgpt": chatGPT, "chromem": chromem, "claude": claude, "mem0": mem0,
-	"server-memory": serverMemory,
+	"basic-memory": basicMemory, "chatgpt": chatGPT, "chromem": chromem, "claude": claude,
+	"mcp-memory-service": mcpMemoryService, "mem0": mem0, "server-memory": serverMemory,
 }
 
 // Sources returns the names of the programs that can be read.
@@ -51,7 +51,7 @@ type Options struct {
 	Progress souvenir.Progress
 }
 
-// Report says what an import did, or with DryRun would do at most.
+// Report is the result of an import or, with DryRun, the most that an import would do.
 type Report struct {
 	Source        string   `json:"source"`
 	DryRun        bool     `json:"dry_run"`
@@ -60,10 +60,10 @@ type Report struct {
 	Updated       int      `json:"updated"`
 	Unchanged     int      `json:"unchanged"`
 	Links         int      `json:"links"`
-	MissingLinks  int      `json:"missing_links"` // to items that are not there
+	MissingLinks  int      `json:"missing_links"` // to missing items
 	Conversations int      `json:"conversations"`
 	Turns         int      `json:"turns"`       // read
-	TurnsAdded    int      `json:"turns_added"` // the others were there already
+	TurnsAdded    int      `json:"turns_added"` // the others already existed
 	Skipped       int      `json:"skipped"`
 	Reasons       []string `json:"reasons"` // for the first 100 skipped items
 }
@@ -74,9 +74,9 @@ const (
 	maxReasons = 100
 )
 
-// Import reads what another program stored at a path, and puts it into a store: memories under keys and turns into
-// conversations, so that a second run changes nothing that has not changed there. What a run stored before an error
-// stays. An item that the store refuses is skipped, and the report says why.
+// Import imports another program's data at a path into a store: memories under keys, and turns into conversations, so
+// that a second run only changes what has changed in the source. After an error, what was already stored stays. Items
+// that the store refuses are skipped, and the report says why.
 func Import(ctx context.Context, store *souvenir.Store, from, path string, options *Options) (Report, error) {
 	var o Options
 	if options != nil {
@@ -92,7 +92,7 @@ func Import(ctx context.Context, store *souvenir.Store, from, path string, optio
 	r := &run{ctx: ctx, store: store, options: o, ids: map[string]string{}, taken: map[string]bool{},
 		report: Report{Source: from, DryRun: o.DryRun, Reasons: []string{}}}
 	err := r.readAll(read, path, r.take)
-	if err == nil && len(r.late) > 0 { // links to what was stored later
+	if err == nil && len(r.late) > 0 { // links to memories that were stored later
 		r.linking = true
 		clear(r.taken)
 		err = r.readAll(read, path, r.takeLinked)
@@ -104,7 +104,7 @@ func Import(ctx context.Context, store *souvenir.Store, from, path string, optio
 	return r.report, nil
 }
 
-// run is an import that is under way.
+// run is a running import.
 type run struct {
 	ctx     context.Context
 	store   *souvenir.Store
@@ -116,13 +116,13 @@ type run struct {
 
 	linking bool               // the second pass, for links
 	taken   map[string]bool    // keys of the memories of this pass
-	late    map[string]bool    // keys of the memories whose links were not all there
+	late    map[string]bool    // keys of the memories with links that could not be resolved yet
 	ids     map[string]string  // of linked memories, by key
-	missing map[[2]string]bool // links to memories that are not there
+	missing map[[2]string]bool // links to missing memories
 	current string             // that conversation
 }
 
-// readAll passes all items to take, and stores what is left at the end.
+// readAll passes all items to take, and flushes the batch at the end.
 func (r *run) readAll(read source, path string, take func(Item) error) error {
 	n := 0
 	for item, err := range read(r.ctx, path) {
@@ -167,7 +167,7 @@ func (r *run) take(item Item) error {
 	return r.add(item)
 }
 
-// takeLinked takes only memories whose links were not all there in the first pass.
+// takeLinked takes only memories with links that the first pass could not resolve.
 func (r *run) takeLinked(item Item) error {
 	if item.Skipped != "" || item.Conversation != "" || !r.late[item.Memory.Key] ||
 		r.taken[item.Memory.Key] {
@@ -226,7 +226,7 @@ func (r *run) flush() error {
 	return nil
 }
 
-// refused reports whether an item is wrong, rather than the store.
+// refused reports whether an error is due to the item, not to the store.
 func refused(err error) bool {
 	return errors.Is(err, souvenir.ErrInvalid) || errors.Is(err, souvenir.ErrTooLarge)
 }
@@ -281,7 +281,7 @@ func (r *run) findLinked(batch []Item) error {
 	return nil
 }
 
-// related returns the ids that an item's links lead to. In the first pass it notes the items that lack some.
+// related returns the ids that an item's links lead to. In the first pass it notes the items with unresolved links.
 func (r *run) related(item Item) []string {
 	const most = 256 // of one memory
 	var ids []string
@@ -336,7 +336,7 @@ func turnsOf(ctx context.Context, c *souvenir.Conversation) (int, error) {
 	return info.Turns, err
 }
 
-// tagsOf returns texts as tags: none twice, none empty, and no more and no longer ones than a memory can have.
+// tagsOf returns texts as tags: distinct, not empty, and within a memory's limits of number and length.
 func tagsOf(texts ...string) []string {
 	const most, longest = 64, 128 // characters
 	var tags []string

@@ -2,9 +2,11 @@ package migrate_test
 
 import (
 	"archive/zip"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,6 +79,25 @@ func zipped(t *testing.T, name, content string) string {
 	return path
 }
 
+// unpacked decompresses a database of testdata to a name in a folder, and returns the folder.
+func unpacked(t *testing.T, packed, name string) string {
+	t.Helper()
+	file, err := os.Open(filepath.Join("testdata", packed+".gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	in, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files(t, map[string]string{name: string(content)})
+}
+
 func notesFolder(t *testing.T) string {
 	return files(t, map[string]string{
 		"people/anna.md": "---\ntitle: Anna\ntype: person\npermalink: people/anna\ntags:\n- team\n- '#food'\n" +
@@ -135,6 +156,11 @@ func TestEachSourceIsImportedOnce(t *testing.T) {
 			[]string{"Which colour has the kettle?\n\nlist.txt\nkettle: blue", "Blue."}},
 		{"mem0", filepath.Join(files(t, map[string]string{"all.json": mem0Export}), "all.json"), 2, 0, 0, 0, 0,
 			[]string{"Anna eats no peanuts", "Ben plays the cello"}},
+		{"mem0", unpacked(t, "mem0-qdrant.sqlite", "qdrant/collection/mem0/storage.sqlite"), 4, 0, 0, 0, 0,
+			[]string{"The deploy window is Tuesday at 10.", "我喜欢喝乌龙茶。", "Changed to this"}},
+		{"mem0", unpacked(t, "mem0-history.db", "history.db"), 4, 0, 0, 0, 0, []string{"Noted.", "Changed to this"}},
+		{"mcp-memory-service", unpacked(t, "mcp-memory-service.db", "sqlite_vec.db"), 2, 0, 0, 2, 0,
+			[]string{"The deploy window is Tuesday at 10.", "我喜欢喝乌龙茶。"}},
 		{"basic-memory", notesFolder(t), 3, 0, 1, 2, 0, []string{"# Anna\n\n- [diet] no peanuts",
 			"# atlas\n\nDeploys on Thursdays."}},
 	} {
@@ -183,7 +209,7 @@ func TestEachSourceIsImportedOnce(t *testing.T) {
 	}
 }
 
-func TestTagsTimesLinksAndMetadataComeAlong(t *testing.T) {
+func TestTagsTimesLinksAndMetadataAreImported(t *testing.T) {
 	store := openStore(t)
 	for from, path := range map[string]string{"basic-memory": notesFolder(t), "mem0": filepath.Join(
 		files(t, map[string]string{"all.json": mem0Export}), "all.json")} {
@@ -213,6 +239,40 @@ func TestTagsTimesLinksAndMetadataComeAlong(t *testing.T) {
 		!slices.Equal(peanuts.Tags, []string{"food"}) {
 		t.Errorf("a memory of mem0: got %s, %v and %q, want %s, source, user_id and food", peanuts.CreatedAt,
 			peanuts.Metadata, peanuts.Tags, want)
+	}
+}
+
+func TestDatabasesOfOtherProgramsKeepTheirDetails(t *testing.T) {
+	store := openStore(t)
+	mem0, service := unpacked(t, "mem0-qdrant.sqlite", "collection/m/storage.sqlite"),
+		unpacked(t, "mcp-memory-service.db", "sqlite_vec.db")
+	for from, path := range map[string]string{"mem0": mem0, "mcp-memory-service": service} {
+		if _, err := migrate.Import(t.Context(), store, from, path, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]string{}
+	for m, err := range store.Memories(t.Context(), souvenir.List{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, _, _ := strings.Cut(m.Key, ":")
+		got[source+": "+m.Content] = fmt.Sprint(m.Tags, m.Metadata, m.CreatedAt.Year())
+	}
+	for memory, want := range map[string]string{
+		"mem0: The deploy window is Tuesday at 10.": "[] map[n:3 project:berth role:user user_id:ann] 2026",
+		"mem0: 我喜欢喝乌龙茶。":                            "[] map[agent_id:cursor role:user run_id:r1 user_id:ann] 2026",
+		"mcp-memory-service: The deploy window is Tuesday at 10.": "[berth deploy] " +
+			"map[memory_type:decision n:3 source:cursor] 2026",
+	} {
+		if got[memory] != want {
+			t.Errorf("%s: got %s, want %s", memory, got[memory], want)
+		}
+	}
+	for _, folder := range []string{filepath.Join(mem0, "collection", "m"), service} {
+		if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
+			t.Errorf("afterwards: got the files %v and %v, want the database alone", entries, err)
+		}
 	}
 }
 
@@ -268,6 +328,10 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		{"mem0", file("{" + strings.Repeat(" ", 1<<20) + `"results":[]}`), "the object begins with"}, // not read as a whole
 		{"mem0", file(`7`), "[ or { is expected"},
 		{"chromem", "testdata/chromem/plain.enc", "an encrypted one cannot be imported"},
+		{"mem0", unpacked(t, "mcp-memory-service.db", "history.db"), "neither the points of Qdrant nor the history"},
+		{"mcp-memory-service", unpacked(t, "mem0-history.db", "sqlite_vec.db"), "it has no table memories"},
+		{"mcp-memory-service", file("no database"), "not a database"},
+		{"mcp-memory-service", filepath.Join(t.TempDir(), "none.db"), "no such file"},
 		{"chromem", file("no gob"), "cannot be read as a file of chromem-go"},
 		{"chromem", t.TempDir(), "has no collections"},
 		{"basic-memory", t.TempDir(), "has no Markdown files"},
@@ -281,7 +345,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatTheStoreRefusesIsSkippedAlone(t *testing.T) {
+func TestOnlyRefusedItemsAreSkipped(t *testing.T) {
 	store := openStore(t)
 	long := strings.Repeat("long ", 250_000)
 	path := filepath.Join(files(t, map[string]string{"x.json": fmt.Sprintf(

@@ -7,7 +7,7 @@ import (
 
 // Those of 8 characters and more that are near the top of every list of leaked passwords, and what people make of them
 // when a form wants a capital, a digit and a sign.
-func TestPasswordsThatAreTriedFirstAreRefused(t *testing.T) {
+func TestCommonPasswordsAreRefused(t *testing.T) {
 	for _, password := range strings.Fields(
 		`password password1 Password123! p@ssw0rd P@$$w0rd2024! passw0rd1 PASSWORD passwords 12345678 123456789 1234567890
 		87654321 0987654321 11111111 88888888888888888888 12341234 123123123 12121212 00000000 147258369 abcdefgh abcd1234
@@ -35,7 +35,7 @@ func TestPasswordsThatAreTriedFirstAreRefused(t *testing.T) {
 	}
 }
 
-func TestPasswordsThatHaveToBeGuessedAreAllowed(t *testing.T) {
+func TestUncommonPasswordsAreAllowed(t *testing.T) {
 	for _, password := range []string{
 		"right password", "another password", "first-password", "correct horse battery", "the same password", "typed by hand",
 		"xyzzy-12345", "tr0ub4dor&3", "lovely weather in may",

@@ -50,7 +50,7 @@ func TestDifferentEncodingsOfAPasswordAreTheSame(t *testing.T) {
 	}
 }
 
-func TestNewPasswordsThatCannotBeAreRefusedWithoutRepeatingThem(t *testing.T) {
+func TestInvalidPasswordsAreNotQuoted(t *testing.T) {
 	h := make(Hasher, 1)
 	for password, kind := range map[string]fault.Kind{
 		strings.Repeat("xy ", 400): fault.KindTooLarge, "a\x07bcdefgh": fault.KindInvalid, "\xffabcdefgh": fault.KindInvalid,
@@ -81,7 +81,7 @@ func TestAFullHasherWaitsUntilTheContextEnds(t *testing.T) {
 }
 
 // New hashes cost what the OWASP Password Storage Cheat Sheet asks for, and no program can make them cheaper.
-func TestNewHashesCostWhatAGuessShouldCost(t *testing.T) {
+func TestNewHashesHaveTheFullCost(t *testing.T) {
 	hash, err := make(Hasher, 1).New(t.Context(), "password", "ten blue kettles", "anna")
 	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
 		t.Errorf("a new hash is %q, %v; want 19456 KiB and two passes", hash, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-func TestOnlyWhatIsStoredIsDamaged(t *testing.T) {
+func TestOnlyStoredDataCountsAsDamaged(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -2,10 +2,10 @@
 // implements package db over pgx.
 //
 // A Write is SERIALIZABLE and runs again when PostgreSQL undoes it (40001, 40P01). After a few times it runs alone:
-// every Write locks the table write_turn in a mode that lets all others in, and such a one in a mode that does not.
+// every Write locks the table write_turn, in a mode that admits others, or in an exclusive one to run alone.
 //
-// What it does not do yet: vectors are compared in this program, not by pgvector; there is no LISTEN for changes, which
-// are found by asking; nothing is sharded. Backups are PostgreSQL's own.
+// What it does not do yet: vectors are compared in this program, not by pgvector; nothing is sharded. Backups are
+// PostgreSQL's own.
 package postgres
 
 import (
@@ -36,6 +36,8 @@ type DB struct {
 	lockTimeout time.Duration
 	log         *slog.Logger
 	name        string
+	schema      string
+	announcer   *announcer
 
 	mu      sync.Mutex
 	closed  bool
@@ -60,6 +62,7 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
 	}
+	config.ConnConfig.OnNotification = ignored
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, classify("open", err)
@@ -70,6 +73,7 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
+	d.announcer = newAnnouncer(d)
 	if err := d.migrate(ctx, o); err != nil {
 		pool.Close()
 		if ctx.Err() != nil {
@@ -94,6 +98,7 @@ func (d *DB) Close() error {
 	d.mu.Unlock()
 	if !again {
 		d.running.Wait()
+		d.announcer.stop()
 		d.pool.Close()
 	}
 	return nil
@@ -230,6 +235,9 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 	}
 	if err := tx.commit(); err != nil {
 		return err, tx.rerun != nil
+	}
+	if tx.changed {
+		d.announcer.committed()
 	}
 	return nil, false
 }

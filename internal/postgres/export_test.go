@@ -1,9 +1,19 @@
 package postgres
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Unanswered is unanswered, for tests.
 var Unanswered = unanswered
 
 // SetLockTimeout sets how long a Write waits for a lock.
 func (d *DB) SetLockTimeout(to time.Duration) { d.lockTimeout = to }
+
+// Cut ends the connections that listen, on any schema, and returns their number.
+func Cut(d *DB) (n int) {
+	_ = d.pool.QueryRow(context.Background(),
+		`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'`).Scan(&n)
+	return n
+}

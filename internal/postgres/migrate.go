@@ -79,6 +79,7 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 			"it has to have UTF8, and to order by bytes: create it with "+
 			"CREATE DATABASE name TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'", encoding, byBytes)}
 	}
+	d.schema = schema
 	d.name = "PostgreSQL " + strings.Fields(server + " ")[0]
 	if schema == "" {
 		return &Error{Op: "open", err: errors.New("the schema of the address (search_path) does not exist; create it")}

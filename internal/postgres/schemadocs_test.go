@@ -61,7 +61,7 @@ func TestDocsDescribeTheSchema(t *testing.T) {
 		}
 	}
 	for title, want := range map[string][]string{"Triggers": triggers, "Unique indexes": indexes,
-		"Full text, and what else an engine has for itself": append(slices.Clone(ownTables[:2]), ownTables[3:]...)} {
+		"Full text, and other tables of an engine": append(slices.Clone(ownTables[:2]), ownTables[3:]...)} {
 		for _, name := range want {
 			if !strings.Contains(sections[title], "`"+name+"`") {
 				t.Errorf("docs/schema.md, %s: got nothing about %s, want a line", title, name)

@@ -31,6 +31,7 @@ var spelling = []string{
 	db.Scalar, `to_jsonb(?)`,
 	db.Module, `module_of(metadata)`,
 	db.SameContent, `octet_length(content) = octet_length(?1) AND right(content, 16) = right(?1, 16) AND content = ?1`,
+	db.Clock, `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS int8)`,
 	db.SliceOf, `bytes_of(`,
 	db.SliceAt, `, `,
 
@@ -86,6 +87,8 @@ type statement struct {
 	text string
 	args []int
 	kind kind
+	// changes says that the statement changes memories, or what has some.
+	changes bool
 }
 
 // kind is what a statement does, as far as its transaction must know.
@@ -203,7 +206,7 @@ func (s *statements) translate(query, types string) (statement, error) {
 
 // withParameters writes $1 for ?, or ?1, with the types of the arguments.
 func withParameters(query, types string) (statement, error) {
-	st := statement{kind: kindOf(query)}
+	st := statement{kind: kindOf(query), changes: changesMemories.MatchString(query)}
 	var text strings.Builder
 	places := map[int]int{} // argument -> parameter
 	highest := 0

@@ -22,6 +22,7 @@ type Tx struct {
 	lost     error // PostgreSQL has given the transaction up; the reason
 	rerun    error // it has to run again; the reason
 	violated bool  // a statement violated a constraint, maybe by what the snapshot does not show
+	changed  bool  // it wrote what other servers have in their indexes
 	cursors  int
 }
 
@@ -188,6 +189,7 @@ func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([]
 	guarded, all, err := tx.answered(answers, most, result)
 	closed := answers.Close()
 	if err == nil {
+		tx.changed = tx.changed || st.changes
 		return all, tx.failed("exec", closed)
 	}
 	err = tx.failed("exec", err)

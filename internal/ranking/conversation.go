@@ -9,7 +9,7 @@ type lent struct {
 	asking, speaker                        float32
 	nearest, farther                       int     // the places of the best within both reaches
 	most                                   float32 // the highest evidence that another memory lends
-	scale                                  float32 // what the own evidence and all of this is divided by
+	scale                                  float32 // divides the sum of own evidence and gains
 }
 
 func (l *lent) sum() float32 {
@@ -17,7 +17,7 @@ func (l *lent) sum() float32 {
 }
 
 // runs counts, for each place of a neighbourhood, the pairs of members up to it that follow each other and are by the
-// same speaker. An unknown speaker is like no other.
+// same speaker. An unknown speaker equals no other.
 func runs(counts []int32, members []index.Member) []int32 {
 	counts = append(counts[:0], 0)
 	for i := 1; i < len(members); i++ {
@@ -47,7 +47,7 @@ func chat(runs []int32, i int) float32 {
 }
 
 // around returns what the member at place i of a neighbourhood gains. sums are the members' own evidence, runs the
-// pairs by the same speaker; named tells whether the query names a speaker.
+// pairs by the same speaker; named reports whether the query names a speaker.
 func (w *Weights) around(members []index.Member, sums []float32, runs []int32, i int, named func(string) bool) lent {
 	at := func(j int) float32 {
 		if j < 0 || j >= len(sums) {
@@ -61,7 +61,8 @@ func (w *Weights) around(members []index.Member, sums []float32, runs []int32, i
 	l := lent{before: less * w.Before * at(i-1), before2: less * w.Before2 * at(i-2), after: less * w.After * at(i+1),
 		after2: less * w.After2 * at(i+2)}
 	l.nearest, l.farther = best(sums, i, NearReach), best(sums, i, AroundReach)
-	// A memory that stands alone is the best around itself: so those with and without a conversation are comparable.
+	// A memory outside a conversation is the best around itself, so that memories with and without a conversation are
+	// comparable.
 	l.near, l.around, l.scale = near*sums[l.nearest], w.Around*sums[l.farther], 1+near+w.Around
 	for _, j := range [...]int{i - 2, i - 1, i + 1, i + 2, l.nearest, l.farther} {
 		if j != i {

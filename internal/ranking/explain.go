@@ -2,8 +2,8 @@ package ranking
 
 import "github.com/souvenir-ai/souvenir/internal/index"
 
-// Explanation says what a hit's score consists of. The gains add up to the score, unless that would be above 1 or above
-// the score of a hit that comes before it in any case.
+// Explanation breaks down a hit's score. The gains add up to the score, unless that would exceed 1, or the score of a
+// hit that precedes it by rule.
 type Explanation struct {
 	Words, Meaning, Late Part // the memory by itself
 	Exact                float32

@@ -2,8 +2,8 @@ package ranking
 
 import "github.com/souvenir-ai/souvenir/internal/index"
 
-// tiered puts a score into the upper part of the scale if a memory has an exact term, and into the lower one if the
-// query has exact terms and the memory none.
+// tiered maps a score to the upper part of the scale if the memory has an exact term, and to the lower part if the
+// query has exact terms and the memory has none.
 func tiered(score float32, anyExact, exact bool) float32 {
 	switch {
 	case !anyExact:
@@ -14,7 +14,7 @@ func tiered(score float32, anyExact, exact bool) float32 {
 	return (1 - exactShare) * score
 }
 
-// tierFactor is what all evidence but that of exact terms is multiplied with.
+// tierFactor multiplies all evidence except that of exact terms.
 func tierFactor(anyExact bool) float32 {
 	if anyExact {
 		return 1 - exactShare
@@ -22,8 +22,8 @@ func tierFactor(anyExact bool) float32 {
 	return 1
 }
 
-// inTiers returns the hits in their order, those with an exact term before the others. Scores descend from at most 1:
-// what comes later has no higher one than what comes before.
+// inTiers returns the hits in their order, those with an exact term before the others. Scores start at 1 or less and
+// never rise.
 func inTiers(all []ranked) []index.Hit {
 	hits := make([]index.Hit, 0, len(all))
 	for _, exact := range []bool{true, false} {

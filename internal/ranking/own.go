@@ -6,8 +6,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/static"
 )
 
-// words returns BM25 as a part of the best possible, without what exact terms add: they put memories into tiers
-// (order.go), and inside of one the other words tell them apart.
+// words returns BM25 as a fraction of the best possible, without the bonus of exact terms: these put memories into
+// tiers (order.go), within which the other words decide.
 func words(s index.Stats, p index.Parts) float32 {
 	if s.HasExact(p) {
 		p.BM25 -= s.Exact
@@ -25,7 +25,7 @@ func share(part, of float32) float32 {
 // meaning returns the cosine if it is above 0.
 func meaning(p index.Parts) float32 { return max(0, p.Cosine) }
 
-// late returns the late interaction with the passage of a memory that is best by it.
+// late returns the late interaction with the memory's best passage.
 func late(q *static.Question, passages [][]uint16) (best float32) {
 	if q == nil {
 		return 0
@@ -36,7 +36,7 @@ func late(q *static.Question, passages [][]uint16) (best float32) {
 	return best
 }
 
-// Fuse returns the function that scores candidates: by words and meaning, with what the query has of them.
+// Fuse returns the function that scores candidates, by words and meaning, as far as the query has them.
 func Fuse(w Weights, hasWords, hasVector bool) func(index.Stats) func(index.Parts) float32 {
 	return func(s index.Stats) func(index.Parts) float32 {
 		return func(p index.Parts) float32 {
@@ -46,7 +46,7 @@ func Fuse(w Weights, hasWords, hasVector bool) func(index.Stats) func(index.Part
 			case !hasWords:
 				return meaning(p)
 			}
-			// Each product is rounded, so that all machines agree.
+			// Each product is rounded, so that all machines get the same result.
 			return (float32(w.Words*share(p.BM25, s.IdealBM25)) + float32(w.Meaning*meaning(p))) / (w.Words + w.Meaning)
 		}
 	}
@@ -55,7 +55,7 @@ func Fuse(w Weights, hasWords, hasVector bool) func(index.Stats) func(index.Part
 // own is the evidence of a memory by itself.
 type own struct {
 	words, meaning, late float32
-	sum                  float32 // weighed; 0 to 1
+	sum                  float32 // weighted; 0 to 1
 }
 
 // shares are the weights of a query's own evidence, with the sum 1.

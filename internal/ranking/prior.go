@@ -3,12 +3,12 @@ package ranking
 // Prior is the evidence for a memory that does not depend on the query: 0 to 1 each.
 type Prior struct{ Recency, Importance, State float32 }
 
-// Priors are optional evidence of what memories are. It counts among the memories ranked by all evidence; the others
-// keep their order behind them. The zero value counts nothing.
+// Priors are optional evidence that does not depend on the query. It counts among the memories ranked by all evidence;
+// the others keep their order behind them. The zero value has no effect.
 type Priors struct {
-	Weights Prior // beside the 1 of all other evidence; 0 or more
+	Weights Prior // relative to 1 for all other evidence; 0 or more
 
-	// Of returns what is known of some memories, by row.
+	// Of returns the priors of some memories, by row.
 	Of func(rows []int64) (map[int64]Prior, error)
 }
 

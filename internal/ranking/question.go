@@ -11,7 +11,7 @@ import (
 // Question is a search text, analysed for late interaction and for the names in it.
 type Question struct {
 	// Known is the share of its words that the built-in model has as a whole, by their weight as terms: 0 to 1. The
-	// pieces of other words say how they are written, and little of what they mean.
+	// pieces of other words reflect their spelling more than their meaning.
 	Known float32
 
 	words []questionWord
@@ -25,8 +25,8 @@ type questionWord struct {
 	terms []int
 }
 
-// NewQuestion analyses a search text, given the terms that [text.QueryTerms] makes of it. Words without such a term, as
-// function words, are left out.
+// NewQuestion analyses a search text, given the terms that [text.QueryTerms] makes of it. Words without such a term,
+// such as function words, are left out.
 func NewQuestion(s string, terms []text.Term) Question {
 	q := Question{names: map[string]bool{}}
 	place := make(map[string]int, len(terms))
@@ -52,8 +52,8 @@ func NewQuestion(s string, terms []text.Term) Question {
 	return q
 }
 
-// known returns [Question.Known]. A run of a script without spaces has no words to count: of it, the characters count
-// that are in pieces of several.
+// known returns [Question.Known]. A run of a script without spaces has no words to count; there, the characters in
+// pieces of several characters count.
 func (q Question) known(terms []text.Term) float32 {
 	var all, known float32
 	for _, w := range q.words {
@@ -67,7 +67,7 @@ func (q Question) known(terms []text.Term) float32 {
 			if !isUnspaced(piece) {
 				continue
 			}
-			// Two characters are about a word.
+			// Two characters make about one word.
 			share := weight * float32(utf8.RuneCountInString(piece)) / 2
 			unspaced = true
 			all += share
@@ -96,8 +96,8 @@ func isUnspaced(piece string) bool {
 	return 0x0e00 <= r && r < 0x0f00 || r >= 0x3000
 }
 
-// ask prepares the comparison. weights are those of the query's terms: a word has that of its rarest one. It returns
-// nil if nothing can be compared.
+// ask prepares the comparison. weights are those of the query's terms: a word has the weight of its rarest term. It
+// returns nil if nothing can be compared.
 func (q Question) ask(weights []float32) *static.Question {
 	var tokens []static.QueryToken
 	for _, w := range q.words {
@@ -112,7 +112,7 @@ func (q Question) ask(weights []float32) *static.Question {
 	return static.Default().Ask(tokens)
 }
 
-// namer returns a function that tells whether the query has a word of a speaker's name.
+// namer returns a function that reports whether the query has a word of a speaker's name.
 func (q Question) namer() func(speaker string) bool {
 	known := map[string]bool{}
 	return func(speaker string) bool {

@@ -14,17 +14,17 @@ type Ranking struct {
 	Question  Question
 	HasVector bool // whether the query's vector is compared
 
-	// Confident counts, once ranked, those ranked by all evidence that are probably about the question.
+	// Confident is, after ranking, the number of memories ranked by all evidence that are probably about the question.
 	Confident int
 
 	// Explanations, if not nil, gets one for each hit, by row.
 	Explanations map[int64]*Explanation
 
 	Priors Priors
-	Failed error // once ranked: why the priors are not known
+	Failed error // after ranking: why the priors are unknown
 }
 
-// exactShare is the part of a score that containing an exact term decides: what contains one comes before all else.
+// exactShare is the part of the scale for memories with an exact term, which come before all others.
 const exactShare = 0.5
 
 // ranked is a memory with all evidence. Hits are large, so they stay where they are until all are in order.
@@ -42,14 +42,14 @@ func compare(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.hit.ID, b.hit.ID), cmp.Compare(a.hit.Row, b.hit.Row))
 }
 
-// Again returns the ranking in the form that searches take.
+// Again returns the ranking as the function that searches take.
 func (r *Ranking) Again() *index.Again {
 	return &index.Again{Depth: Depth, Reach: Reach, Bounds: 2 * nextTo, Rank: r.Rank}
 }
 
-// Rank orders what a query has found: first the best candidates and their next neighbours, by all evidence, then the
-// other candidates as they are. Memories with an exact term come first in any case. The order does not depend on how
-// many candidates there are beyond the first Depth.
+// Rank orders the candidates of a query: first the best ones and their next neighbours, by all evidence, then the
+// others in their order. Memories with an exact term come first in any case. The order does not depend on how many
+// candidates there are beyond the first Depth.
 func (r *Ranking) Rank(found index.Found) []index.Hit {
 	r.Confident, r.Failed = 0, nil
 	t := task{Ranking: r, found: &found, question: r.Question.ask(found.Weights), named: r.Question.namer()}
@@ -80,7 +80,7 @@ func (r *Ranking) Rank(found index.Found) []index.Hit {
 	return inTiers(t.all)
 }
 
-// task is the ranking of what one query has found.
+// task is the ranking of one query's candidates.
 type task struct {
 	*Ranking
 	found         *index.Found
@@ -136,8 +136,8 @@ func (t *task) neighbourhood(members []index.Member, chosen []place) {
 	}
 }
 
-// settle makes sure that the best around a place are so by themselves, and not by a bound of their cosine. Those up to
-// two places away have none.
+// settle ensures that the best around a place are chosen by their exact cosines, not by bounds. Members up to two
+// places away are always exact.
 func (t *task) settle(members []index.Member, s shares, i int) {
 	for _, reach := range [...]int{NearReach, AroundReach} {
 		for {
@@ -154,8 +154,8 @@ func (t *task) settle(members []index.Member, s shares, i int) {
 	}
 }
 
-// worthComparing tells whether late interaction counts for a memory: it sharpens what words or meaning find, and alone
-// finds nothing. A neighbour has to have more of them than a candidate.
+// worthComparing reports whether late interaction counts for a memory: it only refines matches by words or meaning. A
+// neighbour needs a stronger match than a candidate.
 func (t *task) worthComparing(o *own, at place) bool {
 	if at == farther || o.words <= 0 && o.meaning <= leastMeaning {
 		return false
@@ -173,7 +173,7 @@ func (t *task) addFurther(hit *index.Hit) {
 	}
 }
 
-// place is where a member of a neighbourhood stands.
+// place is the position of a member of a neighbourhood relative to the candidates.
 type place uint8
 
 const (
@@ -182,7 +182,7 @@ const (
 	candidate       // one of the first Depth
 )
 
-// choose tells where the members stand.
+// choose returns the members' places.
 func choose(found index.Found) [][]place {
 	members := 0
 	for _, list := range found.Neighbourhoods {

@@ -155,7 +155,7 @@ func TestOrderDoesNotDependOnTheLimit(t *testing.T) {
 	}
 }
 
-func TestQuestionsLeaveOutWhatIsNotSearchedFor(t *testing.T) {
+func TestQuestionsLeaveOutFunctionWords(t *testing.T) {
 	of := func(s string) int { return len(NewQuestion(s, text.QueryTerms(s)).words) }
 	for s, want := range map[string]int{"": 0, "?!": 0, "what did the heron say to the otter?": 3, "the": 1} {
 		if got := of(s); got != want {
@@ -182,8 +182,8 @@ func TestWordsCountAmongMemoriesWithAnExactTerm(t *testing.T) {
 	}
 }
 
-// TestWeightsFollowWhatTheModelKnows covers questions of words that the built-in model has, and of such that it spells.
-func TestWeightsFollowWhatTheModelKnows(t *testing.T) {
+// TestWeightsDependOnKnownWords covers questions of words that the built-in model has, and of such that it spells.
+func TestWeightsDependOnKnownWords(t *testing.T) {
 	of := func(s string) Question { return NewQuestion(s, text.QueryTerms(s)) }
 	for _, test := range []struct {
 		text        string

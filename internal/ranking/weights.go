@@ -7,24 +7,24 @@
 //     late interaction), and what stands around it (conversation.go).
 //  4. They are put in order ([Ranking.Rank]), before all other candidates.
 //
-// Each step is a function of what it is given alone. docs/retrieval.md says what each part gains, and what did not.
+// Each step is a pure function of its arguments. docs/retrieval.md shows what each part gains, and what did not help.
 package ranking
 
 import "math"
 
-// Weights say how much each kind of evidence counts. Evidence lies between 0 and 1.
+// Weights say how much each kind of evidence counts. Evidence is between 0 and 1.
 type Weights struct {
-	// A memory by itself: own = (Words * words + Meaning * meaning + Late * late) / (their sum); what a query lacks, as a
-	// vector, is left out of the sum.
-	Words   float32 // BM25 as a part of the best that the query's words could reach
+	// A memory by itself: own = (Words * words + Meaning * meaning + Late * late) / (their sum); evidence that a query
+	// lacks, such as a vector, is left out of the sum.
+	Words   float32 // BM25 as a fraction of the best that the query's words could reach
 	Meaning float32 // cosine of the vectors, if above 0
 	Late    float32 // late interaction, see internal/static
 
-	// The same for a memory that is in no conversation. Turns are short: of longer texts the best window says less.
+	// The same for a memory outside conversations. Turns are short; in longer texts the best window says less.
 	AloneMeaning, AloneLate float32
 
-	// Known is the power of [Question.Known] that Meaning and Late are multiplied by: where the built-in model knows
-	// few of the query's words, as in most languages but English, words decide. 0 = it makes no difference.
+	// Known is the exponent of [Question.Known], which Meaning and Late are multiplied by: where the built-in model
+	// knows few of the query's words, as in most languages except English, words decide. 0 = no effect.
 	Known float32
 
 	// A memory in a conversation gains from the own evidence of others in it. All of this is divided by
@@ -51,17 +51,17 @@ const (
 // leastMeaning is the cosine above which a memory without a word of the query is compared token by token.
 const leastMeaning = 0.1
 
-// leastOwn is the evidence by words and meaning, weighed, from which on a neighbour of a candidate is compared token by
-// token. Below it, the neighbour lends little in any case.
+// leastOwn is the weighted evidence by words and meaning from which on a neighbour of a candidate is compared token by
+// token. A neighbour with less lends little in any case.
 const leastOwn = 0.05
 
-// Depth is how many candidates are ranked with all evidence, and nextTo how many places beside each of them.
+// Depth is how many candidates are ranked with all evidence, and nextTo how many places on each side of them.
 const (
 	Depth  = 30
 	nextTo = 2
 )
 
-// Reach is how much of a conversation the evidence takes, in places to both sides of a candidate.
+// Reach is how far evidence reaches in a conversation, in places to both sides of a candidate.
 const Reach = nextTo + AroundReach
 
 // Default are the weights of searches. Those of a memory by itself were fitted on the development part of LoCoMo,
@@ -72,8 +72,8 @@ var Default = Weights{
 	Asking: -0.06, Speaker: 0.10, Chat: 0.3, Same: 0.22,
 }
 
-// For returns the weights for a question. builtin tells whether the vectors compared are the built-in model's, of which
-// alone [Question.Known] speaks.
+// For returns the weights for a question. builtin reports whether the compared vectors are the built-in model's;
+// [Question.Known] only applies to these.
 func (w Weights) For(q Question, builtin bool) Weights {
 	known := float32(math.Pow(float64(q.Known), float64(w.Known)))
 	if builtin {

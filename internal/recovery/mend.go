@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// mend makes a row fit into the new file: it replaces truncated values, invalid texts, and dangling references. The
-// hashes reveal these changes. fits is false if the row it belongs to is lost.
+// mend makes a row valid in the new file: it replaces truncated values, invalid texts, and dangling references. The
+// hashes reveal these changes. fits is false if the row that it belongs to is lost.
 func (w *tableWriter) mend(tx db.Tx, row pendingRow) (fits bool, err error) {
 	for i, c := range w.t.Columns {
 		if w.t.Name == "partition" && slices.Contains(w.t.Hash.Except, c.Name) {

@@ -34,7 +34,7 @@ type Column struct {
 }
 
 // NotRecovered lists tables that are rebuilt, or hold short-lived rows.
-var NotRecovered = []string{"setting", "change", "session", "oauth_code", "row_hash", "memory_own"}
+var NotRecovered = []string{"setting", "change", "session", "oauth_code", "row_hash", "memory_own", "shared_state"}
 
 // readSchema learns from the migrations which tables a file of this version has.
 func (r *Recovery) readSchema(ctx context.Context) error {

@@ -25,7 +25,9 @@ import (
 type Cache struct {
 	DB      db.DB
 	Profile int64 // of the vectors in the index, besides callers' own
-	AtOnce  int   // the most stale memories that a search reads itself, unless much more is held of what it searches
+	// Others calls a function whenever other processes have written. Nil: the cache looks for that itself.
+	Others func(wrote func())
+	AtOnce int // the most stale memories that a search reads itself, unless much more is held of what it searches
 
 	limit int64 // bytes; negative: no index
 	log   *slog.Logger

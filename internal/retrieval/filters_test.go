@@ -19,7 +19,7 @@ func fill(f *Filters) (first string) {
 	return first
 }
 
-func TestFiltersKeepWhatWasUsedLastWithinTheirLimit(t *testing.T) {
+func TestFiltersEvictTheLeastRecentlyUsed(t *testing.T) {
 	var f Filters
 	first := fill(&f)
 	second := f.uses.Back().Value.(*filtered).key

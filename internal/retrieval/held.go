@@ -199,7 +199,7 @@ func (c *Cache) list(tx db.Tx, partitions []int64) error {
 		if err != nil {
 			return err
 		}
-		slices.Sort(rows) // so that they are read in the order in which they lie in the file
+		slices.Sort(rows) // so that they are read in the order of the file
 		p := c.held[id]
 		if p == nil {
 			p = &part{id: id}

@@ -155,6 +155,9 @@ func (c *Cache) follow() {
 		return
 	}
 	c.following = true
+	if c.Others != nil {
+		c.Others(c.Wrote)
+	}
 	c.follower.Go(func() {
 		for {
 			look := time.NewTimer(lookAround)

@@ -36,7 +36,7 @@ func TestAHashIsTheSameWithANewEmptyColumn(t *testing.T) {
 	}
 }
 
-func TestAHashOfALongTextIsThatOfAllOfIt(t *testing.T) {
+func TestHashesCoverTheWholeText(t *testing.T) {
 	long := bytes.Repeat([]byte("0123456789"), 1000)
 	before := mustHash(t, "x", string(long))
 	long[9_999] ^= 1
@@ -45,7 +45,7 @@ func TestAHashOfALongTextIsThatOfAllOfIt(t *testing.T) {
 	}
 }
 
-func TestValuesThatNoRowHoldsAreRefused(t *testing.T) {
+func TestUnhashableValuesAreRefused(t *testing.T) {
 	if sum, err := Hash("x", []any{struct{}{}}); err == nil {
 		t.Errorf("got %x, want an error", sum)
 	}

@@ -38,7 +38,7 @@ func Words(s string, characters int) string {
 	if end == len(s) {
 		return s
 	}
-	const most = 40 // bytes of a word that are given up
+	const most = 40 // bytes of a word that may be cut off
 	space := strings.LastIndexFunc(s[:end], unicode.IsSpace)
 	if next, _ := utf8.DecodeRuneInString(s[end:]); !unicode.IsSpace(next) && space > 0 && end-space <= most {
 		end = space

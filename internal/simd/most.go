@@ -1,7 +1,7 @@
 package simd
 
-// Most writes, for each column, the highest number of some rows of a table and the one that is there already. The rows
-// are as long as most, whose length is a multiple of [Together]; places are the numbers of rows, from 0.
+// Most writes, for each column, the maximum of some rows of a table and its present value. The rows are as long as
+// most, whose length is a multiple of [Together]; places are the numbers of rows, from 0.
 func Most(table []float32, places []uint32, most []float32) {
 	if Fast() {
 		mostFast(table, places, most)
@@ -10,7 +10,7 @@ func Most(table []float32, places []uint32, most []float32) {
 	MostPlain(table, places, most)
 }
 
-// MostPlain is [Most] without any help of the processor, for rows of any length.
+// MostPlain is [Most] in plain Go, for rows of any length.
 func MostPlain(table []float32, places []uint32, most []float32) {
 	for _, place := range places {
 		row := table[int(place)*len(most):][:len(most)]

@@ -1,7 +1,7 @@
 package simd
 
 // A packed row holds four bits a number: the place of the number among sixteen values. Of each [Width] numbers the
-// first half lie in the low bits of [Width]/2 bytes, the second half in the high bits of the same bytes, so that one
+// first half are in the low bits of [Width]/2 bytes, the second half in the high bits of the same bytes, so that one
 // look-up instruction finds sixteen of them.
 
 // Values are the numbers that the codes of packed rows stand for.
@@ -16,7 +16,7 @@ func Unpack(row []int8, packed []byte, values *Values) {
 	UnpackPlain(row, packed, values)
 }
 
-// UnpackPlain is [Unpack] without any help of the processor.
+// UnpackPlain is [Unpack] in plain Go.
 func UnpackPlain(row []int8, packed []byte, values *Values) {
 	for len(row) >= Width && len(packed) >= Width/2 {
 		low, high, codes := (*[Width / 2]int8)(row), (*[Width / 2]int8)(row[Width/2:]), (*[Width / 2]byte)(packed)
@@ -37,7 +37,7 @@ func AddPacked(sum []float32, packed []byte, values *Values, scale float32) {
 	AddPackedPlain(sum, packed, values, scale)
 }
 
-// AddPackedPlain is [AddPacked] without any help of the processor.
+// AddPackedPlain is [AddPacked] in plain Go.
 func AddPackedPlain(sum []float32, packed []byte, values *Values, scale float32) {
 	var scaled [len(values)]float32
 	for i, x := range values {

@@ -1,4 +1,4 @@
-// Package simd has the inner products of small whole numbers, by the processor's wide registers where there are any.
+// Package simd computes inner products of small integers, with SIMD instructions where available.
 package simd
 
 // Width divides the width of all rows.
@@ -14,7 +14,7 @@ func DotRows(rows []int8, vector []int16, products []int32) {
 	DotRowsPlain(rows, vector, products)
 }
 
-// DotRowsPlain is [DotRows] without any help of the processor, for rows of any width.
+// DotRowsPlain is [DotRows] in plain Go, for rows of any width.
 func DotRowsPlain(rows []int8, vector []int16, products []int32) {
 	for i := range products {
 		row, v := rows[i*len(vector):(i+1)*len(vector)], vector
@@ -46,7 +46,7 @@ func DotVectors(row []int8, vectors []int16, products []int32) {
 	DotVectorsPlain(row, vectors, products)
 }
 
-// DotVectorsPlain is [DotVectors] without any help of the processor, for rows of any width and any number of vectors.
+// DotVectorsPlain is [DotVectors] in plain Go, for rows of any width and any number of vectors.
 func DotVectorsPlain(row []int8, vectors []int16, products []int32) {
 	for i := range products {
 		DotRowsPlain(row, vectors[i*len(row):(i+1)*len(row)], products[i:i+1])

@@ -17,5 +17,5 @@ func addPackedFast(sum []float32, packed []byte, values *Values, scale float32) 
 	AddPackedPlain(sum, packed, values, scale)
 }
 
-// Prefetch tells the processor that some bytes will be read soon, if it can be told.
+// Prefetch asks the processor to load bytes that will be read soon, if it can.
 func Prefetch([]byte) {}

@@ -23,10 +23,10 @@ type pageCopy interface {
 	finish() error
 }
 
-// Backup writes the database, as it is at one moment, to a new file, while others read and write. The file gets
-// its name only when it is complete and on disk; after an error nothing is left of it. A path that exists, or that
-// has a log beside it which SQLite would take for the new file's, gives an error that is fs.ErrExist. Progress,
-// which may be nil, counts pages. The log of a file that is written meanwhile grows until the copy is done.
+// Backup writes the database, as it is at one moment, to a new file, while others read and write. The file gets its
+// name only when it is complete and on disk; after an error nothing of it remains. If the path exists, or has a log
+// next to it that SQLite would take for the new file's, the error is fs.ErrExist. Progress, which may be nil, counts
+// pages. If the file is written meanwhile, its log grows until the copy is done.
 func (d *DB) Backup(ctx context.Context, path string, progress func(done, total int)) error {
 	path, err := absolute(path)
 	if err != nil {
@@ -49,8 +49,7 @@ func (d *DB) Backup(ctx context.Context, path string, progress func(done, total 
 	return full(syncFolder(filepath.Dir(path)))
 }
 
-// Snapshot makes a copy as Backup does and returns it open for reading. The copy has no name, or loses it when it
-// is closed.
+// Snapshot makes a copy like Backup and returns it open for reading. The copy has no name, or loses it when closed.
 func (d *DB) Snapshot(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error) {
 	const pattern = ".souvenir-snapshot-*"
 	dir := os.TempDir()
@@ -178,7 +177,7 @@ func publish(part, path string) error {
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// The file system has no hard links. If two processes want the name at once, the other one could take it
+	// The file system has no hard links. If two processes want the name at the same time, the other could take it
 	// between the check and the renaming.
 	if err := mustBeFree(path); err != nil {
 		return err

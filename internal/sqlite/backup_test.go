@@ -86,7 +86,7 @@ func TestBackupOfAReadOnlyFile(t *testing.T) {
 	}
 }
 
-func TestBackupTakesNoNameThatIsTaken(t *testing.T) {
+func TestBackupRefusesExistingNames(t *testing.T) {
 	db := openTest(t, testConfig(newFile(t)))
 	blob(t, db, 3<<20)
 	path := newFile(t)

@@ -6,10 +6,9 @@ import (
 	"os"
 )
 
-// The write-ahead log is kept bounded. SQLite copies it into the file every autoCheckpoint pages, but it can
-// restart the log only at a moment without readers, which under constant reads never comes by itself. From
-// walLimit on, a checkpoint waits for that moment: new readers then read from the file, so it waits only for the
-// running ones.
+// The write-ahead log is kept bounded. SQLite copies it into the file every autoCheckpoint pages, but it can only
+// restart the log at a moment without readers, which may never come under constant reads. From walLimit on, a
+// checkpoint waits for that moment: new readers then read from the file, so it waits only for the running ones.
 const (
 	autoCheckpoint = 1000     // pages, 4 MB
 	walLimit       = 16 << 20 // bytes; also the size to which a bigger log is cut when it restarts

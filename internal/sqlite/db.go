@@ -142,10 +142,9 @@ func (d *DB) Path() string { return d.path }
 // ReadOnly reports whether every Write returns ErrReadOnly.
 func (d *DB) ReadOnly() bool { return d.writer == nil }
 
-// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. It never
-// waits for writers. When ctx ends, a running statement is interrupted and Read returns ctx's error. fn must not
-// call Write, Close, or Read (with all readers so occupied they would wait for each other; that ends with
-// ErrNested).
+// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. It never waits
+// for writers. When ctx ends, a running statement is interrupted and Read returns ctx's error. fn must not call Write,
+// Close, or Read (if all readers did so, they would deadlock; that ends with ErrNested).
 func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) error {
 	if err := d.begin(ctx); err != nil {
 		return err

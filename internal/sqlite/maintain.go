@@ -28,9 +28,9 @@ func (d *DB) Scratch(ctx context.Context, fn func(db.Tx) error) error {
 	return err
 }
 
-// Compact rewrites the file without its free pages. Reads go on meanwhile; writes wait, including those of other
-// processes. It needs room for a copy of the file in the folder for temporary files and for one in the log. When
-// ctx ends, everything is as before.
+// Compact rewrites the file without its free pages. Reads continue meanwhile; writes wait, including those of other
+// processes. It needs room for a copy of the file in the folder for temporary files, and for another one in the log. If
+// ctx ends, nothing has changed.
 func (d *DB) Compact(ctx context.Context) error {
 	if err := d.begin(ctx); err != nil {
 		return err

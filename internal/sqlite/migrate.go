@@ -67,8 +67,8 @@ func loadMigrations(fsys fs.FS) ([]migration, error) {
 // schemaName is the name of the file with the schema that the migrations up to a number make of an empty file.
 var schemaName = regexp.MustCompile(`^schema/(\d{4})\.sql$`)
 
-// startNewFile makes the schema of a new file in one step, as far as there is one for that, and returns the number of
-// migrations that it stands for. Running each of them takes several times as long, and they rewrite the schema.
+// startNewFile creates the schema of a new file in one step, as far as a generated schema exists, and returns the
+// number of the last migration that it includes. Running each migration takes several times as long.
 func startNewFile(c *conn, fsys fs.FS, steps int) (version int, err error) {
 	names, err := fs.Glob(fsys, "schema/*.sql") // sorted
 	if err != nil {
@@ -217,7 +217,7 @@ func temporary(triggers []rowhash.Trigger) string {
 		SELECT 1 FROM temp.sqlite_schema LIMIT 1;`
 }
 
-// version returns the number of the last migration that the file has.
+// version returns the number of the file's last migration.
 func (d *DB) version(ctx context.Context, c *conn) (version int, err error) {
 	err = d.patience().retry(ctx, func() error { return c.one("PRAGMA user_version", &version) })
 	return version, classify("open "+d.path, err)

@@ -20,7 +20,7 @@ func migrationsAnd(t *testing.T, name, sql string) fstest.MapFS {
 	return all
 }
 
-func TestMigrationsThatAreNewAreRun(t *testing.T) {
+func TestNewMigrationsRun(t *testing.T) {
 	path := newFile(t)
 	c := testConfig(path)
 	db := openTest(t, c)

@@ -278,7 +278,7 @@ func (d *DB) locked(ctx context.Context, c *conn, begin string) error {
 	})
 }
 
-// resolveLog finds the write-ahead log, which lies beside the file itself even if the path is a link.
+// resolveLog finds the write-ahead log, which is next to the file itself even if the path is a link.
 func (d *DB) resolveLog() {
 	real, err := filepath.EvalSymlinks(d.path)
 	if err != nil {

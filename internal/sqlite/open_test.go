@@ -38,7 +38,7 @@ func folder(t *testing.T, path string) map[string]string {
 	return files
 }
 
-func TestFilesThatAreNotOursAreRefusedAndLeftUntouched(t *testing.T) {
+func TestForeignFilesAreRefusedAndUntouched(t *testing.T) {
 	ours := newFile(t)
 	must(t, openTest(t, testConfig(ours)).Close())
 	content := fileBytes(t, ours)
@@ -249,7 +249,7 @@ func readUnwritable(path, want string) error {
 	return err
 }
 
-func TestFilesThatMayNotBeWrittenAreOpenedForReading(t *testing.T) {
+func TestUnwritableFilesAreOpenedReadOnly(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs Unix permissions")
 	}

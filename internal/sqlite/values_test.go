@@ -67,7 +67,7 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 	})
 }
 
-func TestValuesThatDoNotFitAreErrors(t *testing.T) {
+func TestMisfittingValuesAreErrors(t *testing.T) {
 	db := openTest(t, testConfig(":memory:"))
 	for _, in := range []any{uint64(math.MaxUint64), time.Now(), struct{}{}, make(chan int), map[string]int{}} {
 		err := db.Write(t.Context(),
@@ -114,7 +114,7 @@ func TestScannedBlobsAreTheCallersToKeep(t *testing.T) {
 	})
 }
 
-func TestExecTellsWhatItDid(t *testing.T) {
+func TestExecReturnsItsResult(t *testing.T) {
 	bothKinds(t, func(t *testing.T, db *DB) {
 		must(t, db.Write(t.Context(), func(tx base.Tx) error {
 			for query, want := range map[string]base.Result{

@@ -14,12 +14,12 @@ func (tx *Tx) Words() db.Words { return words{tx} }
 
 type words struct{ *Tx }
 
-// lateWords are the rows of full text that a transaction has yet to write. FTS5 makes a segment of its own of what it
-// has when another savepoint begins, which every caller of a shared transaction has, and many a statement with
-// triggers. So these rows are written last, together, before the COMMIT or a statement that reads full text.
+// lateWords are the full-text rows that a transaction has yet to write. FTS5 flushes its pending rows into a new
+// segment whenever a savepoint begins, as for every caller of a shared transaction, and for many statements with
+// triggers. So these rows are written last and together, before the COMMIT or a statement that reads full text.
 type lateWords struct {
 	rows   []wordsRow
-	others int  // the first of them, which callers before the present one have put
+	others int  // how many of them, from the first on, are of earlier callers
 	early  bool // the present caller has written the rows of others within its savepoint
 }
 
@@ -28,8 +28,8 @@ type wordsRow struct {
 	content, tags string
 }
 
-// write inserts the rows in the order that FTS5 keeps in one segment: by passage. A passage that is gone again has no
-// row; of one whose number was given twice, after a savepoint was undone, the last counts.
+// write inserts the rows by passage, the order that FTS5 keeps in one segment. A passage that no longer exists gets no
+// row. If a number was given twice, after a savepoint was rolled back, the last row counts.
 func (l *lateWords) write(c *conn) error {
 	if len(l.rows) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func (l *lateWords) write(c *conn) error {
 // join begins the work of a caller.
 func (l *lateWords) join() { l.others, l.early = len(l.rows), false }
 
-// undo forgets what the present caller has put. False: rows of others would be lost with its savepoint.
+// undo discards the rows of the present caller. False: its rollback would also lose rows of others.
 func (l *lateWords) undo() bool {
 	if l.early {
 		return false
@@ -84,7 +84,7 @@ func (w words) Put(passage int64, content, tags string) error {
 	return nil
 }
 
-// written makes sure that the statements that follow see every Put of this transaction.
+// written ensures that later statements see every Put of this transaction.
 func (w words) written() error {
 	if w.late == nil {
 		return nil

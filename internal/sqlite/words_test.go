@@ -66,7 +66,7 @@ func wantTerms(t *testing.T, d *DB, want ...string) {
 	}
 }
 
-func TestFullTextOfAGroupIsThatOfTheCallersThatSucceeded(t *testing.T) {
+func TestFullTextOfAGroupHasOnlySuccessfulCallers(t *testing.T) {
 	d := openWords(t)
 	own := errors.New("the function's own")
 	errs := group(t, d,

@@ -54,13 +54,13 @@ type member struct {
 	done  chan error    // receives the outcome, once the function's work is part of a commit
 	alone bool          // wants a transaction of its own
 	long  bool          // may hold it for long
-	slice bool          // is a part of a long work; see db.Yielding
+	slice bool          // is a part of a long job; see db.Yielding
 }
 
-// errHeld is the error of a caller that has waited in vain for a transaction that spans several calls.
+// errHeld is the error of a caller that has waited in vain because of a transaction that spans several calls.
 var errHeld = fmt.Errorf("sqlite: a transaction of this process holds the database for too long: %w", ErrBusy)
 
-// errAgain tells a member that its work was undone through no fault of its own.
+// errAgain means that a member's work was rolled back through no fault of its own.
 var errAgain = errors.New("sqlite: to be run again")
 
 func (w *writer) write(ctx context.Context, fn func(db.Tx) error) error {

@@ -79,7 +79,7 @@ func TestFailedMembersOfAGroupUndoOnlyTheirOwnWork(t *testing.T) {
 }
 
 // Who is refused for what another has just written finds it there.
-func TestARefusalIsTrueWhenItIsHeard(t *testing.T) {
+func TestRefusalsHoldWhenReturned(t *testing.T) {
 	bothKinds(t, func(t *testing.T, db *DB) {
 		heard := make(chan struct{})
 		refused := func() {
@@ -236,7 +236,7 @@ func TestWhenSQLiteRollsBackTheOthersRunAgain(t *testing.T) {
 	}
 }
 
-func TestFullDatabaseIsATypedErrorAndWritingGoesOnAfterwards(t *testing.T) {
+func TestAFullDatabaseIsATypedErrorAndWritesResume(t *testing.T) {
 	db := openTest(t, testConfig(newFile(t)))
 	limit := func(pages int) {
 		must(t, db.writer.exclusive(t.Context(), func() error {

@@ -23,10 +23,10 @@ const Active = `coalesce(lower(m.state), 'active') = 'active' AND length(m.event
 type Place struct {
 	retrieval.Partition
 	Project  int64   // 0: none
-	Own      bool    // it lies in a collection of the caller
+	Own      bool    // it is in a collection of the caller
 	Shared   bool    // in a project that has members
-	Writable bool    // the caller may change what lies in it
-	Hidden   []int64 // rows of its memories that are counted, but not there any more
+	Writable bool    // the caller may change what is in it
+	Hidden   []int64 // rows of its memories that are counted, but have expired or are not valid now
 }
 
 // Places lists the visible partitions that hold memories.

@@ -16,7 +16,7 @@ const (
 )
 
 // folds is a frozen table of Unicode: the class of each character, and its form in lower case, without accents and
-// in its compatible form. It lies in the model file rather than in code, since the vectors depend on exactly this
+// in its compatible form. It is in the model file rather than in code, since the vectors depend on exactly this
 // folding: another Unicode version must not change the tokens.
 type folds struct {
 	numbers      []byte // uint16 page of each 256 characters

@@ -89,8 +89,8 @@ func TestWordsHaveNoPunctuation(t *testing.T) {
 	}
 }
 
-// TestQuestionsOfNothing covers weights and rows that count for nothing, and more tokens than are compared.
-func TestQuestionsOfNothing(t *testing.T) {
+// TestEmptyQuestions covers weights and rows that count for nothing, and more tokens than are compared.
+func TestEmptyQuestions(t *testing.T) {
 	m := Default()
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	if q := m.Ask([]QueryToken{{5000, 0}, {5001, -1}, {5002, inf}, {5003, nan}, {math.MaxUint16, 1}}); q != nil {
@@ -115,8 +115,8 @@ func TestQuestionsOfNothing(t *testing.T) {
 	}
 }
 
-// TestScratchHoldsNothingOfTheQuestionBefore asks one question after another.
-func TestScratchHoldsNothingOfTheQuestionBefore(t *testing.T) {
+// TestScratchIsClearedBetweenQuestions asks one question after another.
+func TestScratchIsClearedBetweenQuestions(t *testing.T) {
 	m := Default()
 	rows := m.AppendWords(nil, "the heron stood in the reeds")
 	ask := func(text string) float32 {

@@ -145,6 +145,8 @@ func activityPages(f *fixture) {
 		{souvenir.ActivityQuery{Outcome: "well"}, souvenir.ErrInvalid, "outcome"},
 		{souvenir.ActivityQuery{Credential: "key"}, souvenir.ErrInvalid, "credential"},
 		{souvenir.ActivityQuery{Tool: "\xff"}, souvenir.ErrInvalid, "tool"},
+		{souvenir.ActivityQuery{Calls: []souvenir.ToolAction{{Tool: "\xff"}}}, souvenir.ErrInvalid, "calls"},
+		{souvenir.ActivityQuery{Calls: make([]souvenir.ToolAction, 65)}, souvenir.ErrTooLarge, "calls"},
 		{souvenir.ActivityQuery{ProjectID: "\xff"}, souvenir.ErrInvalid, "project_id"},
 	} {
 		_, err := ann.reader.Insights().Activities(f.ctx, c.q)
@@ -230,6 +232,10 @@ func activityFilters(f *fixture) {
 	}{
 		{souvenir.ActivityQuery{}, []string{"rules", "memory store", "memory search"}},
 		{souvenir.ActivityQuery{Client: "cursor"}, []string{"rules", "memory search"}},
+		{souvenir.ActivityQuery{Calls: []souvenir.ToolAction{{Tool: "memory", Action: "store"}, {Tool: "rules"}}},
+			[]string{"rules", "memory store"}},
+		{souvenir.ActivityQuery{Client: "cursor", Calls: []souvenir.ToolAction{{Tool: "memory"}}},
+			[]string{"memory search"}},
 		{souvenir.ActivityQuery{Tool: "memory"}, []string{"memory store", "memory search"}},
 		{souvenir.ActivityQuery{Tool: "memory", Action: "search"}, []string{"memory search"}},
 		{souvenir.ActivityQuery{Tool: "memor"}, nil},

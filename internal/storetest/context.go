@@ -415,7 +415,7 @@ func contextViews(f *fixture) {
 	project := f.as(souvenir.Access{Projects: []string{"p"}})
 	c := project.context(souvenir.ContextQuery{Query: "coffee", ProjectID: "p", Related: 50})
 	f.equal("rules in a limited view", c.ProjectRules.Dont != nil, true)
-	f.equal("what lies in no project", []any{c.Identity == nil, len(c.GeneralDoDont), c.ConversationID},
+	f.equal("what is in no project", []any{c.Identity == nil, len(c.GeneralDoDont), c.ConversationID},
 		[]any{true, 0, ""})
 	for _, m := range c.Related {
 		f.equal("project of a related memory", m.ProjectID, "p")

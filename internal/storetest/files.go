@@ -37,7 +37,7 @@ func files() concept {
 		{"move with their memory", fileMovesWithMemory},
 		{"are listed by searches", fileSearch},
 		{"of strangers are not there", fileStranger},
-		{"of a limited view lie in its projects", fileLimited},
+		{"of a limited view are in its projects", fileLimited},
 		{"are refused by a view for reading", fileReadOnly},
 	}}
 }

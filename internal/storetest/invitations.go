@@ -132,7 +132,7 @@ func invitationsRefused(f *fixture) {
 		gone.ID)
 	v := good.Value
 	for what, value := range map[string]string{
-		"that is empty": "", "that was taken back": gone.Value, "cut off": v[:46], "with more": v + "x",
+		"that is empty": "", "that was withdrawn": gone.Value, "cut off": v[:46], "with more": v + "x",
 		"with another last letter": v[:46] + string(v[46]^1), "by id": good.ID, "without its start": v[4:],
 		"that would be a session": "ses_" + v[4:], "that is SQL": "inv_' OR 1=1; --", "huge": "inv_" +
 			strings.Repeat("a", 1<<20), "with a zero byte": v[:46] + "\x00",

@@ -19,7 +19,7 @@ func projectNames() concept {
 		{"that others' projects had lead members to them, of the time of their membership", projectNamesFormerShared},
 		{"that a project had are bounded", projectNamesFormerBounded},
 		{"of others' projects come with who shares them", projectNamesShared},
-		{"that a project had come along in an export", projectNamesExported},
+		{"that a project had in an export", projectNamesExported},
 	}}
 }
 

@@ -18,7 +18,7 @@ func projects() concept {
 		{"a memory moves to another project and back out", projectMove},
 		{"searches and listings stay within one", projectScope},
 		{"an unknown one is empty, with a warning", projectUnknown},
-		{"one can be added before anything lies in it", projectAdd},
+		{"one can be added before anything is in it", projectAdd},
 		{"bad arguments are named, with what is allowed", projectArguments},
 		{"the list has the own ones by name, with their counts", projectList},
 		{"another name is seen in its memories, their filters and searches at once", projectRename},

@@ -65,7 +65,7 @@ func sharingHigherDeclined(f *fixture) {
 	m, err := p.coOwner.store.UpdateMember(f.ctx,
 		apollo, "rita", souvenir.MemberUpdate{Role: souvenir.MemberWriter})
 	f.check("UpdateMember", err)
-	f.equal("answered as ever", m.Status, souvenir.MemberInvited)
+	f.equal("answered as usual", m.Status, souvenir.MemberInvited)
 	same(f, "what reaches the member", p.reader.waiting(), nil)
 	f.clock.Pass(30*24*time.Hour + time.Second)
 	p.reader.acceptInvited(p.owner.offer(p.reader, souvenir.MemberWriter).ID)
@@ -118,7 +118,7 @@ func sharingHigherBlocked(f *fixture) {
 	m, err := p.owner.store.UpdateMember(f.ctx,
 		apollo, "rita", souvenir.MemberUpdate{Role: souvenir.MemberWriter})
 	f.check("UpdateMember", err)
-	f.equal("answered as ever", m.Status, souvenir.MemberInvited)
+	f.equal("answered as usual", m.Status, souvenir.MemberInvited)
 	f.same("pending", p.owner.pending("apollo"), "rita writer by olga")
 	same(f, "what reaches the member", p.reader.waiting(), nil)
 }

@@ -23,7 +23,7 @@ func trash() concept {
 		{"a project comes back as it was, with members, rules, files and many memories", trashProjects},
 		{"members of a project restored long after its deletion are asked again", trashConsent},
 		{"what cannot come back of a collection keeps nothing else from it", trashPartly},
-		{"what lay in something that is in the trash waits for it", trashNested},
+		{"what was in something that is in the trash waits for it", trashNested},
 		{"the owner of the place and who may write there see and restore, only the owner erases", trashAccess},
 		{"what was erased is gone for good", trashErased},
 		{"after its time an entry is gone", trashExpires},

@@ -97,7 +97,7 @@ func trashProjects(f *fixture) {
 	f.equal("outside", p.owner.get(outside.ID).Related, []string(nil))
 	f.equal("what a reader finds", p.reader.search(souvenir.Query{}).Total, 0)
 	_, err := p.owner.store.Trash().Restore(f.ctx, gone.ID)
-	f.failsAt("what lay in it", err, souvenir.ErrNotFound, "id", e.ID)
+	f.failsAt("what was in it", err, souvenir.ErrNotFound, "id", e.ID)
 	_, err = p.writer.store.Trash().Restore(f.ctx, e.ID)
 	f.failsAt("by a member", err, souvenir.ErrNotFound, "id")
 

@@ -12,7 +12,7 @@ import (
 	. "github.com/souvenir-ai/souvenir"
 )
 
-func TestScoresTellNothingOfOthersMemories(t *testing.T) {
+func TestScoresRevealNothingAboutOtherUsersMemories(t *testing.T) {
 	for name, memory := range map[string]int64{"in memory": 0, "on disk": -1} {
 		t.Run(name, func(t *testing.T) {
 			broken := errors.New("no vectors for these")
@@ -63,7 +63,7 @@ func TestScoresTellNothingOfOthersMemories(t *testing.T) {
 }
 
 // A reader of a project must not find out, by filters, that a memory there links to one outside it.
-func TestFiltersByLinksTellNothingOfInvisibleMemories(t *testing.T) {
+func TestLinkFiltersRevealNoInvisibleMemories(t *testing.T) {
 	s, err := Open(t.Context(), ":memory:", nil)
 	if err != nil {
 		t.Fatal(err)

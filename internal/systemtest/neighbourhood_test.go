@@ -49,7 +49,7 @@ var neighbours = []struct {
 	{name: "frankdiary", user: "frank", collection: "moonlight"},
 }
 
-// ownerOf is to whom a memory there belongs: what lies in a project, to the project's owner.
+// ownerOf is to whom a memory there belongs: what is in a project, to the project's owner.
 func ownerOf(user, project string) string {
 	if owner, _, shared := strings.Cut(project, "/"); shared {
 		return owner

@@ -73,7 +73,7 @@ var visits = map[string]func(v visit){
 	},
 	"RestoreRevision": func(v visit) {
 		v.onEach("RestoreRevision", true, func(s *Store, name, id string) (any, error) {
-			if name == "alicemoved" { // whose first revision lies in another project
+			if name == "alicemoved" { // whose first revision is in another project
 				return s.UpdateMemory(v.Context(), id, MemoryUpdate{Content: content("changed")})
 			}
 			return s.RestoreRevision(v.Context(), id, 1)

@@ -50,7 +50,7 @@ var rulesVisits = map[string]func(v visit){
 	},
 }
 
-// ruledProjects are projects with rules, each known by a memory that lies in it.
+// ruledProjects are projects with rules, each known by a memory that is in it.
 var ruledProjects = []struct{ owner, project, memory string }{
 	{"alice", "shared", "aliceopen"}, {"alice", "secretplan", "aliceplan"}, {"eve", "shared", "eveopen"},
 	{"carol", "shared", "carolown"},

@@ -47,8 +47,8 @@ var lightWords = []map[string]bool{
 		naar om of`),
 }
 
-// language returns the function words of the language that a search text is most likely written in: of which it has
-// the most, and at least two. nil = no language that is known.
+// language returns the function words of the most likely language of a search text: the one with the most function
+// words in it, at least two. nil = unknown.
 func (a *analyzer) language() (best map[string]bool) {
 	const enough = 100 // words
 	most, start := 1, 0

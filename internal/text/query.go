@@ -60,7 +60,7 @@ func (a *analyzer) queryTerms(stops bool) []Term {
 			weight = partWeight
 		}
 		switch {
-		case t.exact == Name: // in capitals, "May" and "IT" are no function words
+		case t.exact == Name: // capitalised "May" and "IT" are not function words
 			weight *= nameWeight
 		case !stops:
 			weight *= lightness(term, t.role, language)

@@ -21,7 +21,7 @@ type Span struct{ Start, End int }
 // fits whole is cut only to keep the passage before it from being a scrap. A heading stays with the text that
 // follows it.
 //
-// A passage begins and ends with something other than white space, and only white space lies between passages.
+// A passage begins and ends with something other than white space, and only white space is between passages.
 // Text of white space alone has none. Invalid UTF-8 is kept, byte by byte.
 func Split(s string, max int) []Span {
 	if max < utf8.UTFMax {

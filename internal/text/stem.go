@@ -167,7 +167,7 @@ func endsShort(w []byte) bool {
 // cut drops the last n bytes and appends to; the result is no longer than the word was.
 func (s *stemmer) cut(n int, to string) { s.w = append(s.w[:len(s.w)-n], to...) }
 
-// inR1 and inR2 report whether a suffix of n bytes lies in the region.
+// inR1 and inR2 report whether a suffix of n bytes is in the region.
 func (s *stemmer) inR1(n int) bool { return len(s.w)-n >= s.r1 }
 func (s *stemmer) inR2(n int) bool { return len(s.w)-n >= s.r2 }
 

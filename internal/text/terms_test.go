@@ -120,7 +120,7 @@ func TestDifferentWord(t *testing.T) {
 	}
 }
 
-func TestAppendTermsKeepsWhatIsThere(t *testing.T) {
+func TestAppendTermsKeepsItsPrefix(t *testing.T) {
 	got := AppendTerms([]string{"first"}, "second third")
 	if want := []string{"first", "second", "third"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -124,7 +124,7 @@ func parse(content string) (d Document, wrong problems) {
 	for scan.next() {
 		if scan.code {
 			if h, ok := scan.heading(); ok && strays[Like(h.text)] == "" {
-				strays[Like(h.text)] = fmt.Sprintf("line %d lies in the fenced code that line %d begins", scan.number,
+				strays[Like(h.text)] = fmt.Sprintf("line %d is in the fenced code that line %d begins", scan.number,
 					scan.opened)
 			}
 			continue

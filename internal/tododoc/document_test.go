@@ -128,7 +128,7 @@ func TestHeadingsOfATodoAreThoseOfCommonMark(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTodoIsRefusedInWordsThatHelp(t *testing.T) {
+func TestInvalidTodosAreRefusedWithHelp(t *testing.T) {
 	for _, c := range []struct {
 		name, content string
 		says          []string
@@ -153,7 +153,7 @@ func TestWhatIsNoTodoIsRefusedInWordsThatHelp(t *testing.T) {
 		{"before all", "## Intro\n" + five(nil), []string{`line 1 is "## Intro"`}},
 		{"no text", "##\n" + five(nil), []string{`line 1 is "##"`}},
 		{"swallowed by a fence", five(map[Section]string{Tasks: "text\n```sh\n## Tasks"}),
-			[]string{`"## Tasks" (line 6 lies in the fenced code that line 5 begins)`, `"## Gaps" (line 7 lies`}},
+			[]string{`"## Tasks" (line 6 is in the fenced code that line 5 begins)`, `"## Gaps" (line 7 is`}},
 		{"the same task twice", five(map[Section]string{Tasks: "## Tasks\n- [ ] T7 a\n- [x] T17 b\n * [x] t7: c"}),
 			[]string{"lines 5 and 7 are both the task t7"}},
 		{"many mistakes", strings.Repeat("## x\n", 50), []string{"and 43 more"}},

@@ -71,7 +71,7 @@ func TestReplacingASectionKeepsTheStyleOfTheDocument(t *testing.T) {
 	}
 }
 
-func TestABodyThatWouldBreakTheDocumentIsRefused(t *testing.T) {
+func TestBodiesThatBreakTheDocumentAreRefused(t *testing.T) {
 	for body, says := range map[string]string{
 		"text\n## Plan\nmore":              `line 2 is "## Plan"`,
 		"## Notes":                         `line 1 is "## Notes"`,

@@ -21,13 +21,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 )
 
-// Settings say what an export holds.
+// Settings select the contents of an export.
 type Settings struct {
 	User           *int64   // row of the user whose data is written; nil: all users'
 	Namespaces     []string // whose users' data is written; nil: all that the store has
 	Credentials    bool     // with the credentials of people and programs
 	WithoutFiles   bool
-	WithoutVectors bool // without those that an embedder can make again
+	WithoutVectors bool // without vectors that an embedder can compute again
 	Progress       func(stage string, done, total int)
 	Now            time.Time
 }
@@ -40,7 +40,7 @@ func orNone(progress func(stage string, done, total int)) func(stage string, don
 	return progress
 }
 
-// Summary summarizes an export: its lines by kind, its size, and the hash of its lines but the last.
+// Summary summarizes an export: its lines by kind, its size, and the hash of all lines except the last.
 type Summary struct {
 	Counts map[string]int
 	Bytes  int64
@@ -240,7 +240,7 @@ func (l *lineWriter) value(f RecordField, value any) {
 	}
 }
 
-// exportPlace is where a memory lies, by name.
+// exportPlace is the place of a memory, by name.
 type exportPlace struct{ owner, collection, projectOwner, project string }
 
 // place returns the names of a partition.
@@ -257,7 +257,7 @@ func (e *exporter) place(partition int64) (exportPlace, error) {
 		LEFT JOIN project j ON j.id = p.project_id LEFT JOIN users o ON o.id = j.owner_id WHERE p.id = ?`, partition).
 		Scan(&p.owner, &p.collection, &p.projectOwner, &p.project)
 	if errors.Is(err, db.ErrNoRows) {
-		return p, fault.Damaged(err, "a memory, or a past version of one, lies in partition %d, which does not exist",
+		return p, fault.Damaged(err, "a memory, or a past version of one, is in partition %d, which does not exist",
 			partition)
 	}
 	e.places[partition] = p

@@ -65,7 +65,7 @@ type Report struct {
 	Line         int // everything up to this line is in the store
 }
 
-// Import imports what r holds. If r is an io.Seeker, the whole file is checked before anything is written. Items
+// Import imports the export in r. If r is an io.Seeker, the whole file is checked before anything is written. Items
 // that the store has in another state are kept, unless replace is set.
 func Import(ctx context.Context, into Target, r io.Reader, replace bool,
 	progress func(stage string, done, total int)) (Report, error) {
@@ -99,7 +99,7 @@ func CheckExport(ctx context.Context, r io.Reader, progress func(stage string, d
 	return im.check(ctx, r)
 }
 
-// importer is an import under way.
+// importer is a running import.
 type importer struct {
 	Target
 	replace  bool

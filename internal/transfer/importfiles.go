@@ -18,7 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// incomingFile is a file whose chunks are being read. It lies in the store under a secret id, in a state that makes it
+// incomingFile is a file whose chunks are being read. It is in the store under a secret id, in a state that makes it
 // invisible, until it is complete and its hash is right.
 type incomingFile struct {
 	lineNumber
@@ -167,7 +167,7 @@ func (f *incomingFile) compare(tx db.Tx, replace bool) (row int64, o outcome, er
 			return 0, added, err
 		}
 		if len(there) > 0 {
-			f.owner, f.project = f.memoryOwner, "" // it lies in the memory's project
+			f.owner, f.project = f.memoryOwner, "" // it is in the memory's project
 		} else {
 			f.memory = "" // not linked: the memory is missing
 			f.im.report.MissingLinks++

@@ -33,7 +33,7 @@ type memoryItem struct {
 	links            *linkItem // the links in its own line
 	row              int64
 	outcome          outcome
-	ownSize          int   // dimensions of the own vectors of its collection; 0: the store's embedder makes them
+	ownSize          int   // dimensions of the callers' vectors in its collection; 0: the store's embedder makes them
 	stands           int64 // its revision in the store
 }
 
@@ -233,7 +233,7 @@ func (m *memoryItem) compare(tx db.Tx, replace bool) (row int64, o outcome, err 
 	return s.row, conflicting, nil
 }
 
-// unlessTrashed returns what becomes of an item that is not in the store: it is added, unless it lies in the trash of
+// unlessTrashed returns the outcome for an item that is not in the store: it is added, unless it is in the trash of
 // another owner, who may restore it. The condition is for an item i of an entry t, and has the id.
 func unlessTrashed(tx db.Tx, condition, id, namespace, owner string) (outcome, error) {
 	found, err := db.Column[int64](tx, `SELECT 1 FROM trash t JOIN users u ON u.id = t.owner_id
@@ -328,9 +328,9 @@ func (m *memoryItem) apply(t *importTx) error {
 	return nil
 }
 
-// breakCircle leaves out that the memory supersedes another one, if that one supersedes it, at once or through others:
-// all of them would be replaced, and none found. The walk begins only if a stored memory supersedes this one, which in
-// an export comes later.
+// breakCircle drops the memory's Supersedes if it would close a cycle, directly or through others: then all of them
+// would be superseded, and none found. It walks only if a stored memory supersedes this one, which in an export comes
+// later.
 func (m *memoryItem) breakCircle(t *importTx) error {
 	old := m.draft.Times.Supersedes
 	if old == "" {

@@ -133,7 +133,7 @@ func checkStrings(argument, value string) error {
 	return CheckText(argument, value)
 }
 
-// CheckHash refuses what is no SHA-256.
+// CheckHash refuses anything that is not a SHA-256.
 func CheckHash(argument, value string) error {
 	if len(value) != 32 {
 		return fault.Invalid(argument, "%s is %d bytes long; a SHA-256 has 32", argument, len(value))

@@ -64,7 +64,7 @@ func (s Said) Store(conversation string) (content string, metadata map[string]an
 	return content, metadata, valid.NewContent(content)
 }
 
-// Read returns what a turn says from the content and the metadata of its memory.
+// Read returns the content of a turn from the content and the metadata of its memory.
 func Read(content string, metadata map[string]any) Said {
 	s := Said{Content: content, ToolCalls: metadata[KeyToolCalls]}
 	s.Role, _ = metadata[KeyRole].(string)
@@ -95,7 +95,7 @@ func textOf(calls any) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// Size is the length of what is said as JSON, in bytes.
+// Size is the length of the turn's content as JSON, in bytes.
 func (s Said) Size() int {
 	encoded, err := json.Marshal(s)
 	if err != nil {
@@ -104,8 +104,8 @@ func (s Said) Size() int {
 	return len(encoded)
 }
 
-// Within shortens what is said to a size, and reports whether that was needed: it leaves out tool calls that alone are
-// larger, and cuts the content. What is left can still be larger than a very small size.
+// Within shortens a turn to a size, and reports whether that was necessary: it drops tool calls that alone are larger,
+// and cuts the content. The result can still exceed a very small size.
 func (s Said) Within(size int) (Said, bool) {
 	if s.Size() <= size {
 		return s, false

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestWhatIsSaidComesBack(t *testing.T) {
+func TestTurnsRoundTrip(t *testing.T) {
 	calls := []any{map[string]any{"name": "a<b", "n": 1.0}}
 	for _, want := range []Said{
 		{Content: "hello"}, {Role: "user", Speaker: "李", Content: "你好", Metadata: map[string]any{"state": "x"}},
@@ -25,7 +25,7 @@ func TestWhatIsSaidComesBack(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidIsCutToASize(t *testing.T) {
+func TestLongTurnsAreShortened(t *testing.T) {
 	for _, content := range []string{strings.Repeat("word ", 5000), strings.Repeat("很长的话。", 3000),
 		strings.Repeat("<", 5000)} {
 		for _, size := range []int{60, 100, 1000, 5000} {

@@ -1,5 +1,6 @@
-// Package turns tells which memories are parts of a conversation: of which one, who said it, when, and whether it asks.
-// Memories come from very different programs, so several names of metadata are understood.
+// Package turns finds out which memories are turns of a conversation: of which conversation, by which speaker, at what
+// time, and whether they ask a question. Memories come from very different programs, so it understands several metadata
+// keys.
 package turns
 
 import (
@@ -24,14 +25,14 @@ const (
 	KeyToolCalls    = "tool_calls"
 )
 
-// Names of metadata, the first that is set counts.
+// Metadata keys; the first that is set counts.
 var (
 	conversationKeys = []string{KeyConversation, "conversation", "conv", "thread_id", "chat_id", "session_id", "session"}
 	speakerKeys      = []string{KeySpeaker, KeyRole}
 	timeKeys         = []string{"session_ts", "time", "created"}
 )
 
-// EventConversation is the event type of memories that are parts of a conversation even if their metadata name none.
+// EventConversation is the event type of memories that are turns of a conversation even if their metadata names none.
 const EventConversation = "conversation"
 
 const (
@@ -41,7 +42,7 @@ const (
 
 // Turn is a part of a conversation.
 type Turn struct {
-	Conversation int64 // a hash of its name; it tells conversations apart within one place
+	Conversation int64 // a hash of its name, to distinguish conversations within one place
 	At           int64 // microseconds since 1970
 	Speaker      string
 }
@@ -55,8 +56,8 @@ type Memory struct {
 	Created            int64  // when it was stored
 }
 
-// Of returns the turn that a memory is, nil if nothing says that it belongs to a conversation. A memory of event type
-// conversation that names none belongs to the conversation of its day, if it is of a project.
+// Of returns the turn of a memory, nil if it does not belong to a conversation. A memory of event type conversation
+// that names none belongs to the conversation of its day, if it is in a project.
 func Of(m Memory) *Turn {
 	t := &Turn{At: m.Created}
 	if m.EventTime != nil {
@@ -84,7 +85,7 @@ func Of(m Memory) *Turn {
 	return t
 }
 
-// Conversation returns the name of the conversation that metadata name, as it is written there; empty: none.
+// Conversation returns the name of the conversation in metadata, as written there; empty: none.
 func Conversation(metadata map[string]any) string {
 	for _, key := range conversationKeys {
 		if word(metadata[key]) == "" {
@@ -101,7 +102,7 @@ func Conversation(metadata map[string]any) string {
 // Hash returns the number of the conversation with a name.
 func Hash(name string) int64 { return hash("named", name) }
 
-// hash returns a number that no two names of one kind share in practice.
+// hash returns a number that is practically unique for each name of a kind.
 func hash(kind, name string) int64 {
 	sum := sha256.Sum256([]byte(kind + "\x00" + name))
 	return int64(binary.LittleEndian.Uint64(sum[:]) & math.MaxInt64)
@@ -126,7 +127,7 @@ func word(value any) string {
 var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
 	"2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
 
-// timeOf returns the time that metadata name: a date, or seconds or milliseconds since 1970.
+// timeOf returns the time in metadata: a date, or seconds or milliseconds since 1970.
 func timeOf(metadata map[string]any) (micros int64, ok bool) {
 	for _, key := range timeKeys {
 		text := word(metadata[key])

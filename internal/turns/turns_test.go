@@ -37,7 +37,7 @@ func TestTheFirstNameOfAConversationCounts(t *testing.T) {
 	}
 }
 
-func TestWhatNamesNoConversationIsOfNone(t *testing.T) {
+func TestMemoriesWithoutAConversationKeyHaveNone(t *testing.T) {
 	for _, metadata := range []map[string]any{nil, {"conv": ""}, {"conv": "  "}, {"conv": map[string]any{"a": 1}},
 		{"conv": true}, {"speaker": "Mara", "time": "2024-01-02"}} {
 		if got := of("Mara: hello", metadata); got != nil {

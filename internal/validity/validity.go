@@ -1,4 +1,4 @@
-// Package validity says when a memory is there, and when what it says is true.
+// Package validity checks and compares the times at which a memory expires, and between which it is valid.
 package validity
 
 import (
@@ -8,21 +8,21 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// Times are the bounds of a memory's life and of its truth, in microseconds since 1970; nil means none. The zero value
-// is a memory that stays, and is true at any time.
+// Times are the expiry and the validity of a memory, in microseconds since 1970; nil means none. The zero value is a
+// memory that never expires and is always valid.
 type Times struct {
-	Expires *int64 `json:"expires_at,omitempty"`  // from then on the memory is gone
-	From    *int64 `json:"valid_from,omitempty"`  // the first moment at which it is true
-	Until   *int64 `json:"valid_until,omitempty"` // the first moment at which it is no longer true
+	Expires *int64 `json:"expires_at,omitempty"`  // when the memory expires
+	From    *int64 `json:"valid_from,omitempty"`  // the first moment at which it is valid
+	Until   *int64 `json:"valid_until,omitempty"` // the first moment at which it is no longer valid
 
-	// Supersedes is the id of the memory of the same place that this one replaces; empty: none.
+	// Supersedes is the id of the memory in the same place that this one replaces; empty: none.
 	Supersedes string `json:"supersedes,omitempty"`
 }
 
 // IsZero reports whether nothing is set.
 func (t Times) IsZero() bool { return t == (Times{}) }
 
-// Equal reports whether both say the same.
+// Equal reports whether both are the same.
 func (t Times) Equal(o Times) bool {
 	same := func(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
 	return same(t.Expires, o.Expires) && same(t.From, o.From) && same(t.Until, o.Until) && t.Supersedes == o.Supersedes
@@ -51,7 +51,7 @@ func (t Times) Check() error {
 	return nil
 }
 
-// CheckExpiry refuses an end that has passed.
+// CheckExpiry refuses a time that has passed.
 func (t Times) CheckExpiry(now int64) error {
 	if t.Expires == nil || *t.Expires > now {
 		return nil

@@ -1,4 +1,4 @@
-// One memory: edited, by two at a time, its versions brought back, linked, archived, deleted, and all of it taken back.
+// One memory: edited, by two at a time, its versions restored, linked, archived, deleted, and all of it undone.
 import assert from 'node:assert/strict'
 
 export async function aMemoryIsEditedAndItsHistoryTellsHow(someone, { user, memory }) {

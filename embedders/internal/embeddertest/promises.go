@@ -97,7 +97,7 @@ func inStore(t *testing.T, p Provider) {
 	}
 }
 
-// temporary checks that 429 and 5xx are tried again, and that a batch that is too large is halved.
+// temporary checks that 429 and 5xx are retried, and that a batch that is too large is halved.
 func temporary(t *testing.T, p Provider) {
 	for _, status := range []int{429, 503} {
 		s, e := start(t, p, func(n int, w http.ResponseWriter, _ *http.Request) bool {
@@ -123,7 +123,7 @@ func temporary(t *testing.T, p Provider) {
 	}
 }
 
-// lasting checks that errors name the status and quote the service, after one attempt.
+// lasting checks that permanent errors name the status and quote the service, after one attempt.
 func lasting(t *testing.T, p Provider) {
 	for _, test := range []struct {
 		status int

@@ -1,5 +1,5 @@
-// Package embeddertest holds every embedder over HTTP to the same promises, against a server on this machine that
-// answers in the provider's form, or badly.
+// Package embeddertest tests all HTTP embedders for the same promises, against a local server that answers in the
+// provider's form, or with errors.
 package embeddertest
 
 import (
@@ -78,7 +78,7 @@ func Serve(p Provider) *Server {
 	return s
 }
 
-// Requests returns the requests that were answered well.
+// Requests returns the requests that were answered successfully.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

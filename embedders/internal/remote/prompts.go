@@ -8,7 +8,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// Prompts stand before the texts of each purpose.
+// Prompts are the prefixes for the texts of each purpose.
 type Prompts struct{ Query, Document string }
 
 // of returns the prompt for a purpose.
@@ -19,7 +19,7 @@ func (p Prompts) of(purpose souvenir.Purpose) string {
 	return p.Document
 }
 
-// identity names prompts in the identity of a model, since they change the vectors.
+// identity returns the part of a model's identity for prompts, since they change the vectors.
 func (p Prompts) identity() string {
 	if p == (Prompts{}) {
 		return ""
@@ -31,8 +31,8 @@ func (p Prompts) identity() string {
 // retrievalInstruction is the prompt for queries of several families of models.
 const retrievalInstruction = "Represent this sentence for searching relevant passages: "
 
-// trained are the prompts that open models were trained with, by the beginning of their names, as their model cards
-// say. The first that fits counts.
+// trained are the prompts that open models were trained with, by prefixes of their names, from their model cards. The
+// first match counts.
 var trained = []struct {
 	name    string
 	prompts Prompts
@@ -52,8 +52,8 @@ var trained = []struct {
 		"Query:", ""}},
 }
 
-// PromptsOf returns the prompts for a model, such as nomic-embed-text or intfloat/multilingual-e5-small: those that it
-// was trained with, unless the caller gives others; nil means not given.
+// PromptsOf returns the prompts for a model, such as nomic-embed-text or intfloat/multilingual-e5-small: the ones that
+// it was trained with, unless the caller gives others; nil means not given.
 func PromptsOf(model string, query, document *string) Prompts {
 	name := strings.ToLower(model[strings.LastIndexByte(model, '/')+1:])
 	var p Prompts

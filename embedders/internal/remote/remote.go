@@ -1,5 +1,5 @@
-// Package remote holds what the embedders over HTTP share: requests in batches, retries, limits, and the checks of the
-// answers. A provider adds only the form of its requests and answers.
+// Package remote is the common part of the HTTP embedders: batches, retries, limits, and checks of the answers. A
+// provider adds only the form of its requests and answers.
 package remote
 
 import (
@@ -8,13 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/service"
 )
 
 // Settings are the options that all providers have.
@@ -40,11 +40,11 @@ type Settings struct {
 
 const (
 	defaultMaxInput = 1600
-	maxText         = 8000 // bytes; a token has at least one byte, so this is within the 8,191 tokens that models take
+	maxText         = 8000 // bytes; a token has at least one byte, so this is within the models' limit of 8,191 tokens
 	defaultTimeout  = time.Minute
 )
 
-// Embedder is a [souvenir.Embedder] that asks a service. It is safe for concurrent use, and printing it shows no key.
+// Embedder is a [souvenir.Embedder] that calls a service. It is safe for concurrent use, and printing it shows no key.
 type Embedder struct {
 	name       string
 	dimensions int
@@ -54,7 +54,7 @@ type Embedder struct {
 	prompts    Prompts
 	encode     func(souvenir.Purpose, []string) (string, any)
 	decode     func([]byte) ([]Vector, error)
-	link       link
+	link       *service.Link
 }
 
 var (
@@ -62,7 +62,7 @@ var (
 	_ souvenir.InputLimiter = (*Embedder)(nil)
 )
 
-// New checks the settings. It asks no network.
+// New checks the settings. It does not use the network.
 func New(s Settings) (*Embedder, error) {
 	fail := func(format string, args ...any) (*Embedder, error) {
 		return nil, fmt.Errorf(s.Provider+": "+format, args...)
@@ -76,8 +76,6 @@ func New(s Settings) (*Embedder, error) {
 	if s.Timeout == 0 {
 		s.Timeout = defaultTimeout
 	}
-	key := strings.TrimSpace(s.Key)
-	base, err := url.Parse(s.BaseURL)
 	switch {
 	case s.Model == "":
 		return fail("Model is empty; give the name of an embedding model")
@@ -88,24 +86,16 @@ func New(s Settings) (*Embedder, error) {
 		return fail("Dimensions is %d; give 1 to %d", s.Dimensions, maxDimensions)
 	case s.MaxInput < 200 || s.MaxInput > maxText:
 		return fail("MaxInput is %d; give 200 to %d bytes", s.MaxInput, maxText)
-	case s.Timeout < 0:
-		return fail("Timeout is %s; give a positive duration", s.Timeout)
-	case err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
-		return fail("BaseURL is not a URL such as https://host/v1") // the value may hold a key
-	case base.User != nil || base.RawQuery != "" || base.Fragment != "":
-		return fail("BaseURL holds a user, a query or a fragment; give the key as Key")
-	case key == "" && !s.KeyOptional:
-		return fail("Key is empty; give the key of your account")
-	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return fail("Key holds spaces, control characters or letters outside ASCII; give the key alone")
 	}
-	if s.Authorize == nil {
-		s.Authorize = func(request *http.Request, key string) { request.Header.Set("Authorization", "Bearer "+key) }
+	link, err := service.New(service.Settings{Provider: s.Provider, BaseURL: s.BaseURL, Key: s.Key,
+		KeyOptional: s.KeyOptional, Authorize: s.Authorize, Client: s.Client, Timeout: s.Timeout})
+	if err != nil {
+		return nil, err
 	}
 	return &Embedder{
 		name: s.Provider + "/" + s.Model + s.Prompts.identity(), dimensions: s.Dimensions, maxInput: s.MaxInput,
 		maxTexts: s.MaxTexts, maxTokens: s.MaxTokens, prompts: s.Prompts, encode: s.Encode, decode: s.Decode,
-		link: newLink(strings.TrimSuffix(s.BaseURL, "/"), key, s.Authorize, s.Client, s.Timeout),
+		link: link,
 	}, nil
 }
 
@@ -118,7 +108,7 @@ func sorted(known map[string]int) []string {
 	return names
 }
 
-// Model is the provider, the model, and a hash of its prompts. The address is no part of it: the same model gives the
+// Model is the provider, the model, and a hash of its prompts. The address is not part of it: the same model gives the
 // same vectors elsewhere.
 func (e *Embedder) Model() string { return e.name }
 
@@ -147,8 +137,8 @@ func (e *Embedder) Embed(ctx context.Context, purpose souvenir.Purpose, texts []
 	return vectors, nil
 }
 
-// fitting returns how many of the texts fit into one request: at least one. A token has at least one byte, in the
-// vocabularies of all these models, and models add a few tokens around each text.
+// fitting returns how many of the texts fit into one request: at least one. In the vocabularies of all these models a
+// token has at least one byte, and models add a few tokens to each text.
 func (e *Embedder) fitting(texts []string) int {
 	const around = 4
 	tokens := 0
@@ -161,6 +151,15 @@ func (e *Embedder) fitting(texts []string) int {
 	return len(texts)
 }
 
+// patience bounds the total pause between the attempts of a request. After it, a search works by words, and a document
+// is embedded later, in the background.
+func patience(purpose souvenir.Purpose) time.Duration {
+	if purpose == souvenir.ForQuery {
+		return time.Second
+	}
+	return time.Minute
+}
+
 // embedBatch embeds the texts in one request, or in two halves each time that the service finds them too large.
 func (e *Embedder) embedBatch(ctx context.Context, purpose souvenir.Purpose, texts []string) ([][]float32, error) {
 	path, body := e.encode(purpose, texts)
@@ -168,9 +167,9 @@ func (e *Embedder) embedBatch(ctx context.Context, purpose souvenir.Purpose, tex
 	if err != nil {
 		return nil, err
 	}
-	answer, err := e.link.post(ctx, path, encoded, patience(purpose), maxAnswer(len(texts), e.dimensions))
-	if tooLarge := (*statusError)(nil); errors.As(err, &tooLarge) &&
-		tooLarge.status == http.StatusRequestEntityTooLarge && len(texts) > 1 {
+	answer, err := e.link.Post(ctx, path, encoded, patience(purpose), maxAnswer(len(texts), e.dimensions))
+	if tooLarge := (*service.StatusError)(nil); errors.As(err, &tooLarge) &&
+		tooLarge.Status == http.StatusRequestEntityTooLarge && len(texts) > 1 {
 		half := len(texts) / 2
 		first, err := e.embedBatch(ctx, purpose, texts[:half])
 		if err != nil {
@@ -184,7 +183,7 @@ func (e *Embedder) embedBatch(ctx context.Context, purpose souvenir.Purpose, tex
 	}
 	vectors, err := e.decode(answer)
 	if err != nil {
-		return nil, e.link.redacted(fmt.Errorf("the answer is not as documented: %w", err))
+		return nil, e.link.Redacted(fmt.Errorf("the answer is not as documented: %w", err))
 	}
 	return e.check(vectors, len(texts))
 }
@@ -204,8 +203,8 @@ func (e *Embedder) check(vectors []Vector, texts int) ([][]float32, error) {
 	return checked, nil
 }
 
-// DecodeIndexed reads the answer that OpenAI began: a list "data" of objects with an embedding and its index, which are
-// 0 to n-1 in any order.
+// DecodeIndexed reads an answer in OpenAI's form: a list "data" of objects with an embedding and its index, 0 to n-1 in
+// any order.
 func DecodeIndexed(body []byte) ([]Vector, error) {
 	var answer struct {
 		Data []struct {
@@ -231,7 +230,7 @@ func DecodeIndexed(body []byte) ([]Vector, error) {
 	return ordered, nil
 }
 
-// cut shortens a text to what all models take, at the border of a character. Only queries are so long.
+// cut shortens a text to the length that all models accept, between characters. Only queries are that long.
 func cut(text string) string {
 	if len(text) <= maxText {
 		return text

@@ -17,7 +17,7 @@ func maxAnswer(texts, dimensions int) int64 {
 	return 64<<10 + int64(texts)*int64(dimensions)*numberSize
 }
 
-// Vector is a vector in an answer. It refuses what is no finite number, and null, which some servers write for NaN.
+// Vector is a vector in an answer. It refuses numbers that are not finite, and null, which some servers write for NaN.
 type Vector []float32
 
 // UnmarshalJSON reads a list of numbers.

@@ -110,7 +110,7 @@ def main():
     pieces, alone = [(pieces + own.pieces)[i] for i in chosen], np.concatenate([alone, apart])[chosen]
     sets = training_sets(teacher, words, foreign, own)
 
-    # The teacher's vectors lie in a narrow cone, each prefix in its own: centre them, then keep the directions
+    # The teacher's vectors are in a narrow cone, each prefix in its own: centre them, then keep the directions
     # that matter, evened out so that the few strongest do not decide alone.
     tokenizer = Tokenizer(pieces, folder)
     bags, targets, framed = [], [], []

@@ -7,7 +7,7 @@ Sections follow, each at a multiple of 64 bytes:
   name; page numbers u16[4352]; pages u16[pages][256]; replacement offsets u32[replacements+1]; replacements UTF-8;
   piece offsets u32[rows+1]; pieces UTF-8; slots u16[slots] (row + 1, 0 = empty); document scales f32[rows];
   query scales f32[rows] if any; vectors u8[rows][dimensions/2].
-A vector has a code of four bits for each dimension. Of each 32 dimensions the first 16 lie in the low bits of 16 bytes,
+A vector has a code of four bits for each dimension. Of each 32 dimensions the first 16 are in the low bits of 16 bytes,
 the others in the high bits. The program reads this format alone. What distill.py hands on to extend.py is "SVNSTAT1",
 which has no values, and vectors i8[rows][dimensions].
 Slots are an open-addressing hash table: FNV-1a (32 bit) of the piece, xor its upper half, linear probing.

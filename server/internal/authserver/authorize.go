@@ -160,12 +160,13 @@ func cannotConnect(a *asking, err error) (any, error) {
 	if !errors.As(err, &refused) || refused.Status != http.StatusBadRequest {
 		return nil, err
 	}
-	title := "Could not connect the application"
+	title, back := "Could not connect the application", "the application"
 	if a != nil && a.client.Metadata.ClientName != "" {
-		title = "Could not connect “" + web.ShortName(a.client.Metadata.ClientName) + "”"
+		back = "“" + web.ShortName(a.client.Metadata.ClientName) + "”"
+		title = "Could not connect " + back
 	}
 	return web.Page{Template: "error", Title: title, Status: refused.Status,
-		Data: web.Sentence(refused.Message) + " Go back to the application and connect again."}, nil
+		Data: web.Sentence(refused.Message) + " Go back to " + back + " and connect again."}, nil
 }
 
 // checkAsking checks the rest of a request. Errors meant for the client carry a [*souvenir.OAuthError].

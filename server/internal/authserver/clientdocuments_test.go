@@ -125,7 +125,7 @@ func TestADocumentMakesAClient(t *testing.T) {
 	}
 }
 
-func TestClientsThatAreNoDocuments(t *testing.T) {
+func TestClientIDsThatAreNotDocuments(t *testing.T) {
 	host := newDocumentHost(t)
 	host.answers(200, nil, "{}")
 	s := newDocumentServer(t, host.at.Client())
@@ -152,7 +152,7 @@ func TestClientsThatAreNoDocuments(t *testing.T) {
 }
 
 // What is no good document makes no client, and is not asked for again at once.
-func TestDocumentsThatAreRefused(t *testing.T) {
+func TestRefusedClientDocuments(t *testing.T) {
 	host := newDocumentHost(t)
 	for name, c := range map[string]struct {
 		status int

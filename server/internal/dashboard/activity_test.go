@@ -33,20 +33,21 @@ func TestActivityShowsWhoHasCalled(t *testing.T) {
 		Duration: 2500 * time.Microsecond})
 	callOf(w, servertest.Stranger, souvenir.NewActivity{Client: "crane", Tool: "memory", MemoryID: "of-the-stranger"})
 	b := w.SignedIn(servertest.Owner)
-	p := b.Get("/activity").Expect(http.StatusOK, "kite 2.1", "memory search", "1.5 s", `href="/projects/`+
+	p := b.Get("/activity").Expect(http.StatusOK, "kite 2.1", "memory search", "1.5 s", "Today", `href="/projects/`+
 		w.Users[servertest.Owner]+
-		`/shop"`, "The shop", `href="/memories/`+w.Memory+`"`, `href="/files/`+w.File+`"`,
-		"opened a file", "GET /api/files/{id}", "Firefox on Linux", "2.5 ms", `<span class="tag off">not found</span>`,
-		`<span class="tag">OK</span>`, "30 days").Without("crane", "stranger", ">User<")
+		`/shop"`, "The shop", `href="/memories/`+w.Memory+`">“<bdi>The shop opens at nine.</bdi>”`,
+		`href="/files/`+w.File+`">“<bdi>menu.txt</bdi>”`, "could not open a file", "GET /api/files/{id}",
+		"Firefox on Linux", "2.5 ms", `<span class="tag off">not found</span>`, "30 days").
+		Without("crane", "stranger", ">User<")
 	servertest.CheckPage(w, p)
 	for query, has := range map[string]bool{
 		"tool=memory": true, "client=kite+2.1": true, "client=kite": false, "outcome=ok": true, "outcome=error": false,
-		"outcome=not_found": false, "project=shop": true, "project=plot": false,
+		"outcome=not_found": false, "project=shop": true, "project=plot": false, "kind=read": true, "kind=deleted": false,
 		"credential=token": false, "since=2020-01-01": true, "until=2020-01-01": false,
 		"tool=memory&outcome=ok&project=shop": true,
 	} {
 		if found := b.Get("/activity?" + query).Expect(http.StatusOK); strings.Contains(found.Body,
-			"<b>memory search</b>") != has {
+			"<code>memory search</code>") != has {
 			t.Errorf("%s: got %.2000s, want %v", query, found.Body, has)
 		}
 	}
@@ -59,6 +60,7 @@ func TestWrongFiltersOfActivityAreReportedInTheirPlace(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	b := w.SignedIn(servertest.Owner)
 	for query, want := range map[string]string{
+		"kind=lost":       "Kind is &#34;lost&#34;",
 		"since=yesterday": "Since is &#34;yesterday&#34;; a day is needed", "until=2020-13-01": "a day is needed",
 		"outcome=nice": "nice", "credential=key": "key",
 		"user=" + w.Users[servertest.Stranger]: "only admins see other users&#39; calls", "user=*": "only admins",
@@ -71,6 +73,60 @@ func TestWrongFiltersOfActivityAreReportedInTheirPlace(t *testing.T) {
 		"No calls match").Without("<script>alert"); p.HTML == nil {
 		t.Error("got no page of HTML, want one")
 	}
+}
+
+// Sentences have the names that people know: of the client, of the memory, and of what is in the trash.
+func TestActivityIsWrittenInSentences(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
+	added, err := view.Accounts().AddToken(t.Context(), souvenir.NewToken{Name: "Cursor"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	principal, err := w.Store.Accounts().CheckToken(t.Context(), added.Value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	window := w.AddMemory(servertest.Owner, souvenir.NewMemory{ProjectID: "shop",
+		Content: "# Deploy window\n\nThursdays."})
+	gone := w.AddMemory(servertest.Owner, souvenir.NewMemory{Content: "What is thrown away."})
+	if err := view.DeleteMemory(t.Context(), gone.ID); err != nil {
+		t.Fatal(err)
+	}
+	record := func(n souvenir.NewActivity) {
+		t.Helper()
+		n.Principal, n.Client = principal, "cursor/2.0"
+		if err := w.Store.Upkeep().RecordActivity(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(souvenir.NewActivity{Tool: "memory", Action: "update", MemoryID: window.ID})
+	record(souvenir.NewActivity{Tool: "memory", Action: "delete", MemoryID: gone.ID})
+	for range 3 {
+		record(souvenir.NewActivity{Tool: "memory", Action: "search"})
+	}
+	record(souvenir.NewActivity{Tool: "memory", Action: "retrieve", MemoryID: "of-no-memory", Outcome: "not_found"})
+	b := w.SignedIn(servertest.Owner)
+	p := b.Get("/activity")
+	servertest.CheckPage(w, p)
+	text := strings.Join(strings.Fields(p.HTML.Text), " ")
+	for _, want := range []string{"Cursor updated “Deploy window” in The shop", "Cursor deleted “What is thrown away.”",
+		"Cursor searched the memories, 3 times", "Cursor could not read a memory that you cannot open not found"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("got %s, want in it %q", text, want)
+		}
+	}
+	b.Get("/activity?kind=deleted").Expect(http.StatusOK, "What is thrown away.").Without("Deploy window")
+	b.Get("/activity?kind=updated").Expect(http.StatusOK, "Deploy window").Without("thrown away")
+
+	// The calls of one client have its access above them, and revoke it.
+	own := "/activity?credential=token&credential_id=" + added.ID
+	p.Expect(http.StatusOK, strings.ReplaceAll(own, "&", "&amp;"))
+	p = b.Get(own).Expect(http.StatusOK, "Revoke access", "Deploy window")
+	servertest.CheckPage(w, p)
+	b.LeadsTo(b.Submit(p, "/tokens/end", nil), "/tokens?done=token").Expect(http.StatusOK)
+	b.Get(own).Expect(http.StatusOK, "Deploy window").Without("Revoke access")
+	w.SignedIn(servertest.Stranger).Get(own).Expect(http.StatusOK, "No calls match").Without("Cursor")
 }
 
 // Admins see that others call, and with which tool; what it was about leads them nowhere.
@@ -100,7 +156,7 @@ func TestActivityGoesBackInParts(t *testing.T) {
 	for parts := 1; ; parts++ {
 		p := b.Get(path).Expect(http.StatusOK)
 		servertest.CheckPage(w, p)
-		for _, found := range regexp.MustCompile(`<td><bdi>(client-\d+)`).FindAllStringSubmatch(p.Body, -1) {
+		for _, found := range regexp.MustCompile(`<bdi>(client-\d+)`).FindAllStringSubmatch(p.Body, -1) {
 			seen = append(seen, found[1])
 		}
 		older := regexp.MustCompile(`href="([^"]*)">Older calls`).FindStringSubmatch(p.Body)

@@ -48,7 +48,7 @@ func TestFilesAreListed(t *testing.T) {
 		`role="alert"`))
 	part(b, "/files?name=plan", "files").Expect(http.StatusOK, `<div id="files">`, "Plan.MD").Without("<html", "menu.txt",
 		"<form")
-	// Who shares the project sees what lies in it, and no one what does not.
+	// Who shares the project sees what is in it, and no one what does not.
 	w.SignedIn(servertest.Reader).Get("/files").Expect(http.StatusOK, "menu.txt", "Plan.MD",
 		"by <bdi>olivia").Without(servertest.Secret)
 	servertest.CheckPage(w, w.SignedIn(servertest.Stranger).Get("/files").Expect(http.StatusOK,

@@ -115,7 +115,7 @@ func TestManyMemoriesAreChangedAndUndone(t *testing.T) {
 	}
 	undo(olivia, p).Expect(http.StatusOK)
 	if after := states(w, servertest.Owner, ids...); !slices.Equal(before, after) {
-		t.Errorf("taken back to %q, want %q", after, before)
+		t.Errorf("undone to %q, want %q", after, before)
 	}
 	p = change(olivia, "tag=a", "delete", chosen).Expect(http.StatusOK, "3 memories are deleted.", "No results")
 	for i, state := range states(w, servertest.Owner, ids...) {
@@ -125,7 +125,7 @@ func TestManyMemoriesAreChangedAndUndone(t *testing.T) {
 	}
 	undo(olivia, p).Expect(http.StatusOK, "Undone.", ">one<", ">two<")
 	if after := states(w, servertest.Owner, ids...); !slices.Equal(before, after) {
-		t.Errorf("taken back to %q, want %q", after, before)
+		t.Errorf("undone to %q, want %q", after, before)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestManyMemoriesOfOthers(t *testing.T) {
 		url.Values{"id": {w.Memory}, "bulk_tag": {"by walter"}}).Expect(http.StatusOK, "1 memory has the tag")
 	w.SignedIn(servertest.Owner).Post("/undo",
 		url.Values{"csrf": {w.SignedIn(servertest.Owner).Get("/profile").Hidden().Get("csrf")},
-			"step": {p.Hidden().Get("step")}}).Without("taken back.")
+			"step": {p.Hidden().Get("step")}}).Without("Undone.")
 	change(w.SignedIn(servertest.Writer), "", "move", url.Values{"id": {w.Memory}}).Expect(http.StatusConflict,
 		"Only its owner can move it to another project")
 }
@@ -275,7 +275,7 @@ func TestAllMemoriesThatFit(t *testing.T) {
 		"1041 memories are selected; at most 1,000")
 }
 
-func TestBulkFormsThatAreWrongSaySo(t *testing.T) {
+func TestInvalidBulkForms(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	one := url.Values{"id": {w.Memory}}

@@ -91,14 +91,14 @@ func TestMergedMemoriesAreUndone(t *testing.T) {
 
 	undo(olivia, done).Expect(http.StatusOK, "Undone.", "Merge memories: 2")
 	if after := states(w, servertest.Owner, first, second, linking); !slices.Equal(before, after) {
-		t.Errorf("taken back to\n%q, not\n%q, want the same", after, before)
+		t.Errorf("undone to\n%q, not\n%q, want the same", after, before)
 	}
 	if f, err := view.GetFile(t.Context(), file.ID); err != nil || f.MemoryID != second {
 		t.Errorf("the file is linked to %q, %v; want %v", f.MemoryID, err, second)
 	}
 }
 
-func TestMergesThatCannotBe(t *testing.T) {
+func TestInvalidMerges(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	first, second, _ := alike(w)
 	view, olivia := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}), w.SignedIn(servertest.Owner)

@@ -60,7 +60,7 @@ func TestMemoriesPage(t *testing.T) {
 	servertest.CheckPage(w, sam.Get("/memories"))
 }
 
-func TestSearchPageSaysWhatMakesUpAScore(t *testing.T) {
+func TestSearchPageExplainsScores(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	said := map[string]any{"conversation_id": "harbour"}
 	fill(w, servertest.Owner, souvenir.NewMemory{Content: "Where do the otters sleep?", Metadata: said},
@@ -166,7 +166,7 @@ func TestFiltersOfMemories(t *testing.T) {
 		`href="?q=one&amp;tag=a&amp;tag=b%2Cc"`)
 }
 
-func TestFiltersThatAreWrongSaySo(t *testing.T) {
+func TestInvalidFiltersShowAnError(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	for query, want := range map[string]string{

@@ -76,7 +76,7 @@ func TestButtonsOfAMemory(t *testing.T) {
 	p.Expect(http.StatusConflict, "changed again")
 	undoOf(ada, important)
 	if got := memoryOf(w, servertest.Admin, m.ID); got.Importance != "low" || got.State != "archived" {
-		t.Errorf(`taken back, it is %+v, want importance "low" and state "archived"`, got)
+		t.Errorf(`undone, it is %+v, want importance "low" and state "archived"`, got)
 	}
 	press("Make active again")
 	press("Completed")
@@ -210,7 +210,7 @@ func TestHistoryOfAMemory(t *testing.T) {
 	undoOf(ada, restored)
 	if after := memoryOf(w, servertest.Admin, m.ID); after.Content != "The kettle is red.\nIt stands here." ||
 		len(after.Tags) != 0 {
-		t.Errorf("taken back: %+v", after)
+		t.Errorf("undone: %+v", after)
 	}
 	csrf := one.HTML.All("form")[0].Fields().Get("csrf")
 	ada.Post(path+"/restore", url.Values{"csrf": {csrf}, "revision": {"77"}}).Expect(http.StatusNotFound, "77")

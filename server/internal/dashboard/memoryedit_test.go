@@ -114,7 +114,7 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 	undoOf(ada, saved)
 	if back := memoryOf(w, servertest.Admin, m.ID); back.Content != m.Content ||
 		asJSON(t, back.ShownMetadata()) != asJSON(t, m.ShownMetadata()) {
-		t.Errorf("taken back, it is %+v", back)
+		t.Errorf("undone, it is %+v", back)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestTwoChangeAMemoryAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhoReadsOnlyChangesNothingOfAMemory(t *testing.T) {
+func TestReadersCannotChangeMemories(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	rita, sam := w.SignedIn(servertest.Reader), w.SignedIn(servertest.Stranger)
 	before := memoryOf(w, servertest.Owner, w.Memory)

@@ -15,7 +15,7 @@ func TestOverviewShowsWhatIsStored(t *testing.T) {
 	w.Do(servertest.Owner, "POST", "/tools/call", `{"name":"list_collections"}`)
 	b := w.SignedIn(servertest.Owner)
 	p := b.Get("/").Expect(http.StatusOK, "Hello, olivia", "The shop opens at nine.", `href="/memories/`+w.Memory+`"`,
-		`href="/memories?project=`+w.Users[servertest.Owner]+`%2Fshop"`, "list_collections", "The shop",
+		`href="/memories?project=`+w.Users[servertest.Owner]+`%2Fshop"`, "listed the collections", "The shop",
 		"2 memories stored in 30 days; 2 in total", `<span class="number">2</span> memories`,
 		`<span class="number">2</span> projects`, `<span class="number">2</span> files`,
 		`id="days-30" href="/?days=30" hx-get="/?days=30" hx-target="#overview" hx-swap="outerHTML" hx-push-url="true" `+
@@ -38,7 +38,7 @@ func TestOverviewShowsWhatIsStored(t *testing.T) {
 	w.SignedIn(servertest.Stranger).Get("/").Expect(http.StatusOK, "No memories yet", "Get started",
 		`href="/connect"`).Without(servertest.Secret, "nine", "Growth")
 	w.SignedIn(servertest.Admin).Get("/").Expect(http.StatusOK, "No memories yet").Without(servertest.Secret, "nine",
-		"list_collections")
+		"listed the collections")
 }
 
 func TestOverviewIsGivenToScriptsInParts(t *testing.T) {

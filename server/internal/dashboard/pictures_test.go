@@ -346,7 +346,7 @@ func TestMemoryBesideThePicture(t *testing.T) {
 }
 
 // The libraries that draw are what they were when their licences were noted.
-func TestLibrariesThatDraw(t *testing.T) {
+func TestDrawingLibraries(t *testing.T) {
 	licences, err := os.ReadFile("../web/static/vendor/LICENSES.txt")
 	if err != nil {
 		t.Fatal(err)

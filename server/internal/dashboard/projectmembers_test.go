@@ -151,7 +151,7 @@ func TestLeavingAProject(t *testing.T) {
 }
 
 // A form offers the names of people whom its user knows from other projects; only an admin learns of everyone.
-func TestNamesThatAreOfferedForNewMembers(t *testing.T) {
+func TestSuggestedMemberNames(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for caller, project := range map[string]string{servertest.Owner: "plot", servertest.Admin: "own"} {
 		store := w.Store.As(souvenir.Access{User: w.Users[caller]})
@@ -206,7 +206,7 @@ func TestProjectsAreRenamed(t *testing.T) {
 	w.SignedIn(servertest.Reader).Get(settings).Expect(http.StatusForbidden, "only its owners may change it")
 }
 
-func TestProjectsAreDeletedByThoseWhoMeanIt(t *testing.T) {
+func TestDeletingProjectsNeedsConfirmation(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia, settings := w.SignedIn(servertest.Owner), shop(w)+"/settings"
 	for _, typed := range []string{"", "shop", "the shop", servertest.Hostile} {

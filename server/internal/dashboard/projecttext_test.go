@@ -80,8 +80,8 @@ func TestRulesAreWrittenChangedAndDeleted(t *testing.T) {
 	w.SignedIn(servertest.Stranger).Get("/projects/rules").Expect(http.StatusOK).Without("Smile")
 }
 
-// A step is not taken back over what someone has saved since.
-func TestTakingBackDoesNotUndoTheWorkOfOthers(t *testing.T) {
+// Undo never overwrites what someone has saved since.
+func TestUndoKeepsOtherUsersChanges(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia, walter := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Writer)
 	edit := shop(w) + "/edit"
@@ -164,7 +164,7 @@ func TestEditingBesideOthers(t *testing.T) {
 	}
 }
 
-func TestTextsThatCannotBeSaved(t *testing.T) {
+func TestRefusedTexts(t *testing.T) {
 	w, store, olivia := withTodo(t, shopTodo)
 	edit := shop(w) + "/edit"
 	for _, c := range []struct{ key, content, says string }{

@@ -99,7 +99,7 @@ func TestTodoBoardShowsTheFiveSections(t *testing.T) {
 	servertest.CheckPage(w, rita)
 }
 
-func TestTodoThatIsNotThere(t *testing.T) {
+func TestMissingTodo(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	servertest.CheckPage(w, olivia.Get(shop(w)+"/todo").Expect(http.StatusOK, "No to-do yet", "Write the to-do"))
@@ -269,7 +269,7 @@ func TestLongTodosComeInParts(t *testing.T) {
 }
 
 // A to-do from before they were checked can be read and mended.
-func TestTodoThatIsNoTodoDocument(t *testing.T) {
+func TestInvalidTodoDocument(t *testing.T) {
 	w, store, _ := withTodo(t, shopTodo)
 	path := filepath.Join(t.TempDir(), "old.db")
 	if err := w.Store.Upkeep().Backup(t.Context(), path, nil); err != nil {

@@ -46,7 +46,7 @@ func TestPreferencesOnThePage(t *testing.T) {
 	b.Submit(p, "/undo", nil).Expect(http.StatusSeeOther)
 	if got := preferences(w, servertest.Owner)["place"]; !reflect.DeepEqual(got, map[string]any{"town": "Husum",
 		"land": "DE"}) {
-		t.Errorf("taken back, it is %v, want %v", got, map[string]any{"town": "Husum", "land": "DE"})
+		t.Errorf("undone, it is %v, want %v", got, map[string]any{"town": "Husum", "land": "DE"})
 	}
 	p = b.Post("/settings", url.Values{"csrf": {first.Hidden().Get("csrf")}, "key": {"theme"}, "remove": {"yes"}})
 	p = landsAt(b, p, "/settings?undo=").Expect(http.StatusOK, "is removed").Without(servertest.Secret)
@@ -94,7 +94,7 @@ func TestAllPreferencesAsJSON(t *testing.T) {
 	b.Submit(page, "/undo", nil).Expect(http.StatusSeeOther)
 	if got := preferences(w, servertest.Owner); !reflect.DeepEqual(got, map[string]any{"theme": servertest.Secret,
 		"meanwhile": true}) {
-		t.Errorf("taken back, they are %v, want %v", got, map[string]any{"theme": servertest.Secret, "meanwhile": true})
+		t.Errorf("undone, they are %v, want %v", got, map[string]any{"theme": servertest.Secret, "meanwhile": true})
 	}
 }
 

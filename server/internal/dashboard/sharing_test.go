@@ -184,7 +184,7 @@ var (
 )
 
 // Nothing that an owner of a project is answered tells which users there are, or what they have answered.
-func TestInvitingTellsNothingAboutUsers(t *testing.T) {
+func TestInvitingRevealsNothingAboutUsers(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	members := shop(w) + "/members"

@@ -92,7 +92,7 @@ func TestTheTrash(t *testing.T) {
 	post(url.Values{"action": {servertest.Hostile}}).Expect(http.StatusBadRequest,
 		"allowed are empty").Without("<script>alert")
 	olivia.Post("/trash", url.Values{"action": {"empty"}}).Expect(http.StatusForbidden)
-	servertest.CheckPage(w, olivia.Get("/trash?empty=ask").Expect(http.StatusOK, "Erase everything here?",
+	servertest.CheckPage(w, olivia.Get("/trash?empty=ask").Expect(http.StatusOK, "Erase 1 entry?", "1 entry here.",
 		"cannot be undone"))
 	olivia.LeadsTo(post(url.Values{"action": {"empty"}}), "/trash?done=emptied").Expect(http.StatusOK, "Nothing here")
 	w.Do(servertest.Owner, "GET", "/api/trash", "").Expect(http.StatusOK, `"total":0`)

@@ -14,7 +14,7 @@ import (
 )
 
 // What others have done since a step stays when someone wants to take that step back.
-func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
+func TestUndoKeepsLaterChanges(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
@@ -61,7 +61,7 @@ func TestTakingBackKeepsWhatWasDoneSince(t *testing.T) {
 	}
 }
 
-// A file that lay in no project comes into that of a memory that it is linked to, and out of it when that is taken
+// A file that was in no project comes into that of a memory that it is linked to, and out of it when that is taken
 // back.
 func TestTakingBackALinkTakesTheFileOutOfTheProject(t *testing.T) {
 	w := servertest.New(t, server.Options{})

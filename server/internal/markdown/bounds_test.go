@@ -136,7 +136,7 @@ func TestTextTooComplexAppearsAsStored(t *testing.T) {
 }
 
 // What people write is formatted, however long: bounds are for what no one writes.
-func TestWhatPeopleWriteIsFormatted(t *testing.T) {
+func TestMarkdownIsFormatted(t *testing.T) {
 	table := func(columns, rows int) string {
 		row := strings.Repeat("| cell with *words* and `code` ", columns) + "|\n"
 		return row + strings.Repeat("|:--", columns) + "|\n" + strings.Repeat(row, rows)

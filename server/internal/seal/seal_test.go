@@ -22,7 +22,7 @@ func open(t *testing.T, path string) *souvenir.Store {
 	return s
 }
 
-func TestWhatOneServerSealsAnotherOneOpens(t *testing.T) {
+func TestSealedTextsOpenOnOtherServers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "souvenir.db")
 	one, other := seal.Sealer{Store: open(t, path)}, seal.Sealer{Store: open(t, path)}
 	stranger := seal.Sealer{Store: open(t, filepath.Join(t.TempDir(), "souvenir.db"))}

@@ -152,7 +152,7 @@ func TestManyTriesAtOnceAreNotAllFree(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownOfTriesIsBounded(t *testing.T) {
+func TestCountedTriesAreBounded(t *testing.T) {
 	a, _ := testedAttempts(defaultTries)
 	for i := range 3 * mostAttempts {
 		a.begin(strings.Repeat("x", 1000)+fmt.Sprint(i), fmt.Sprint(i), false)

@@ -21,8 +21,10 @@ import (
 // signInPage is the data of the sign-in page.
 type signInPage struct {
 	web.Form
-	Next  string // where to go after sign-in, without the base; empty: the home page
-	Empty bool   // there are no accounts yet
+	Next  string     // where to go after sign-in, without the base; empty: the home page
+	Empty bool       // there are no accounts yet
+	Draft *web.Draft // a form to send after it; nil: none
+	App   string     // what calls itself so waits for the sign-in; empty: nothing
 	Other *otherSignIn
 }
 
@@ -46,6 +48,7 @@ func (s *Service) showLogin(_ http.ResponseWriter, r *http.Request, _ request.Ca
 		return nil, err
 	}
 	p, data := s.loginPage(next, r.URL.Query().Has(askedAgain))
+	data.App = s.waitingApp(r.Context(), next)
 	has, err := s.store.Accounts().HasAccounts(r.Context())
 	data.Empty = !has
 	return p, err
@@ -53,7 +56,7 @@ func (s *Service) showLogin(_ http.ResponseWriter, r *http.Request, _ request.Ca
 
 // login signs a user in. An unknown name, a wrong password and a disabled user look the same.
 func (s *Service) login(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
-	values, err := s.site.ReadForm(w, r)
+	values, draft, err := s.site.ReadSignIn(w, r)
 	if errors.Is(err, web.ErrStaleForm) { // perhaps from another window: the current page can be sent
 		p, data := s.loginPage(r.PostForm.Get("next"), false)
 		data.Fill(r.PostForm.Get)
@@ -65,6 +68,7 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, _ request.Caller
 		return nil, err
 	}
 	p, data := s.loginPage(values.Get("next"), false)
+	data.Draft, data.App = draft, s.waitingApp(r.Context(), values.Get("next"))
 	data.Fill(values.Get)
 	user, since, err := s.checkPassword(w, r, values.Get("username"), values.Get("password"))
 	if err == nil {
@@ -75,7 +79,34 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, _ request.Caller
 		data.Fields[0].Focus, data.Fields[1].Focus = data.Fields[0].Value == "", data.Fields[0].Value != ""
 		return web.Again(p, err)
 	}
+	if draft != nil {
+		if kept, ok := s.site.DraftPage(*draft); ok {
+			return kept, nil
+		}
+	}
 	return web.Redirect(s.site.LocalPath(data.Next)), nil
+}
+
+// draftPage is the sign-in page for the sender of a form whose session has ended.
+func (s *Service) draftPage(d web.Draft) web.Page {
+	p, data := s.loginPage("", false)
+	data.Draft = &d
+	p.Title = "Sign in again"
+	return p
+}
+
+// waitingApp returns how the application calls itself for which a person signs in, to allow or deny it; empty: none, or
+// it has no name.
+func (s *Service) waitingApp(ctx context.Context, next string) string {
+	asked, err := url.Parse(next)
+	if err != nil || asked.Path != route.AuthorizePath && asked.Path != "/authorize" {
+		return ""
+	}
+	client, err := s.store.Accounts().GetClient(ctx, asked.Query().Get("client_id"))
+	if err != nil {
+		return "" // unknown so far, such as one that is described by a document
+	}
+	return web.ShortName(client.Metadata.ClientName)
 }
 
 // checkPassword returns the user with a name and a password, and when the check began. After too many tries the
@@ -161,6 +192,7 @@ func (s *Service) Routes() []route.Route {
 		route.Get("/login", route.Public, s.showLogin),
 		route.Post("/login", route.Public, s.login),
 		route.Post("/logout", route.Public, s.logout),
+		route.Get(linkPath, route.Public, s.followLink),
 		route.Get("/setup", route.Public, s.showSetup),
 		route.Post("/setup", route.Public, s.setup),
 		route.Get("/invite", route.Public, s.showInvite),

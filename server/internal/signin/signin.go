@@ -39,6 +39,7 @@ type Service struct {
 	provider *provider        // at which people may sign in; nil: none
 	attempts *attempts        // of signing in
 	hashing  lanes            // in which passwords are checked
+	links    links            // that sign a user in
 	recently time.Duration    // maximum age of a confirmation, for lasting credentials and access to all users' data
 	now      func() time.Time // its clock
 }
@@ -50,6 +51,7 @@ func New(o Options) *Service {
 		hashing:  newLanes(),
 		attempts: newAttempts(cmp.Or(max(o.FreeTries, 0), defaultTries)),
 	}
+	o.Site.SignInPage = s.draftPage
 	if o.Provider == nil {
 		return s
 	}

@@ -20,6 +20,8 @@ func pageWords() template.FuncMap {
 		"machine":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"full":       func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
 		"day":        Date,
+		"clock":      func(t time.Time, zone *time.Location) string { return t.In(zone).Format("15:04") },
+		"call":       func(call any, base string) calledAt { return calledAt{call, base} },
 		"scope":      ScopeMeaning,
 		"browser":    BrowserName,
 		"sentence":   Sentence,
@@ -29,6 +31,12 @@ func pageWords() template.FuncMap {
 		"markdown":   Markdown,
 		"htmxConfig": func() string { return htmxConfig },
 	}
+}
+
+// calledAt is a recorded call for the template of its sentence, with the base of the links in it.
+type calledAt struct {
+	Call any
+	Base string
 }
 
 // Ago returns the distance of a time from now, in words.

@@ -151,6 +151,10 @@ func (s *Site) GoTo(w http.ResponseWriter, r *http.Request, to Redirect) {
 // Fail shows an error page. A person without a session, or with an expired one, is asked to sign in.
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
 	if errors.Is(err, ErrSignIn) {
+		if draft := s.draftOf(w, r); draft != nil {
+			s.Show(w, r, http.StatusUnauthorized, s.SignInPage(*draft))
+			return
+		}
 		next := ""
 		if r.Method == http.MethodGet && !FromScript(r) {
 			next = "?next=" + url.QueryEscape(r.URL.RequestURI())

@@ -16,6 +16,9 @@ type Site struct {
 	MaxBody   int64  // bytes of the longest form
 	CrossSite *http.CrossOriginProtection
 
+	// SignInPage makes the page on which a person whose session has ended signs in to send a form again. Nil means none.
+	SignInPage func(Draft) Page
+
 	log     *slog.Logger
 	undoing undo // steps that can be undone
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A step is taken back once, within its time, by who took it, and by no one else.
+// A step is undone once, in time, and only by the user who took it.
 func TestStepsAreUndoneByTheUserWhoTookThem(t *testing.T) {
 	var u undo
 	back := 0
@@ -83,7 +83,7 @@ func TestStepsHoldALimitedNumberOfBytes(t *testing.T) {
 	}
 }
 
-func TestAddressesSayWhatWasDoneLast(t *testing.T) {
+func TestNoticesComeFromTheAddress(t *testing.T) {
 	for path, want := range map[string]string{
 		"/profile":                         "/profile?done=undone",
 		"/memories?q=a+b&done=x&undo=y":    "/memories?done=undone&q=a+b",
@@ -95,8 +95,7 @@ func TestAddressesSayWhatWasDoneLast(t *testing.T) {
 	}
 }
 
-// A step that cannot be taken back now, such as with a full disk, is not lost; nor do others lose theirs to one that is
-// too large.
+// A step that cannot be undone now, such as on a full disk, is kept. A step that is too large evicts no others.
 func TestStepsThatFailAreKept(t *testing.T) {
 	var u undo
 	step := Step{user: "ada", until: time.Now().Add(time.Minute), Bytes: 10}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// calls calls a tool over every interface, with the token given.
+// calls calls a tool over every interface, with the given token.
 func (p *patient) calls(ctx context.Context) {
 	if p.options.Token == "" {
 		return
@@ -34,7 +34,7 @@ func (p *patient) calls(ctx context.Context) {
 	}
 	p.ok("tools", "a tool can be called at /tools/call")
 
-	// The requests of clients of two revisions of the protocol: one begins a session, one only asks.
+	// The requests of clients of two protocol revisions: one starts a session, the other does not.
 	var answered struct {
 		Result struct {
 			ProtocolVersion string

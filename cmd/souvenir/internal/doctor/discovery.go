@@ -149,7 +149,7 @@ func (p *patient) challenge(ctx context.Context) {
 	}
 }
 
-// origin is the origin of the server's own pages.
+// origin returns the origin of the server's own pages.
 func (p *patient) origin() string { return p.url.Scheme + "://" + p.url.Host }
 
 // credentials checks that credentials arrive: a wrong one is answered differently from none.
@@ -261,7 +261,8 @@ func lists(a answer, header, word string) bool {
 	})
 }
 
-// bodies sends as much as a long memory has. Without a credential it must be refused, but not for its length.
+// bodies sends a body of the size of a long memory. The server must refuse it for the missing credential, not for its
+// length.
 func (p *patient) bodies(ctx context.Context) {
 	const size = 2 << 20
 	large := request{method: http.MethodPost, url: "/tools/call", kind: mediaJSON, body: strings.Repeat(" ", size),

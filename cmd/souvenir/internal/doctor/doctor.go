@@ -1,5 +1,5 @@
-// Package doctor plays an outside client against a running server, and reports what real AI clients would stumble
-// over.
+// Package doctor acts as an outside client of a running server, and reports the problems that real AI clients would
+// have.
 package doctor
 
 import (
@@ -21,7 +21,7 @@ type Level string
 // The values of [Level].
 const (
 	OK      Level = "ok"
-	Warning Level = "warning" // some clients, or people, stumble, or soon will
+	Warning Level = "warning" // some clients, or people, have a problem, or soon will
 	Problem Level = "problem" // clients fail
 )
 
@@ -33,7 +33,7 @@ type Finding struct {
 	Mend    string `json:"mend,omitempty"` // what to do about it; empty if all is well
 }
 
-// Options say how to examine a server.
+// Options configure [Examine].
 type Options struct {
 	Token      string        // an MCP token or an access token, for calls of tools; empty: no calls
 	NoRegister bool          // skip what leaves traces on the server: registrations

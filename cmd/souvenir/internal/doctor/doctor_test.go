@@ -29,13 +29,13 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
-// place is a server, and what lies between it and its clients.
+// place is a server, and what is between it and its clients.
 type place struct {
 	url, token string
 	client     *http.Client
 }
 
-// proxy is what lies between.
+// proxy is what is between.
 type proxy func(next http.Handler) http.Handler
 
 // setting is how a place is made; the zero value is a good one.
@@ -226,7 +226,7 @@ func onPath(path string, change func(http.Header)) proxy {
 	})
 }
 
-func TestWhatIsWrong(t *testing.T) {
+func TestInvalidCommandLines(t *testing.T) {
 	table := map[string]struct {
 		how   setting
 		check string // the first finding that is not well
@@ -536,7 +536,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-func TestServersThatAreNotReached(t *testing.T) {
+func TestUnreachableServers(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -566,7 +566,7 @@ func TestServersThatAreNotReached(t *testing.T) {
 	}
 }
 
-func TestTokensThatAreRefused(t *testing.T) {
+func TestRefusedTokens(t *testing.T) {
 	p := newPlace(t, setting{})
 	bad := without(doctor.OK, p.examine(t, doctor.Options{Token: "mcp_" + strings.Repeat("x", 43), NoRegister: true}))
 	if len(bad) != 1 || bad[0].Check != "tools" || !strings.Contains(bad[0].Message, "the token is refused") {

@@ -1,9 +1,9 @@
-// Package kernel holds the loops in which a transformer spends its time: products of matrices in float32 and int8,
-// GELU, softmax and layer normalisation. Each has a form in Go, and on amd64 forms for AVX2 and AVX-512; [Fastest]
-// picks.
+// Package kernel has the loops in which a transformer spends its time: matrix products in float32 and int8, GELU,
+// softmax and layer normalisation. Each has an implementation in Go, and on amd64 others for AVX2 and AVX-512;
+// [Fastest] chooses.
 //
-// A row of a product is the same whatever rows stand beside it: every form adds a row's products in one order. So the
-// vector of a text does not depend on the texts that it is embedded with.
+// A row of a product does not depend on the other rows: every implementation adds a row's products in one order. So the
+// vector of a text does not depend on the other texts in its batch.
 package kernel
 
 // Kernels are the loops for one kind of processor.

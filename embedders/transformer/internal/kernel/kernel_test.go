@@ -171,8 +171,8 @@ func testLayerNorm(t *testing.T, k *Kernels, x, residual, weight, bias []float32
 	}
 }
 
-// TestAttentionIsThatOfTheFormula covers texts and heads that fill no panel.
-func TestAttentionIsThatOfTheFormula(t *testing.T) {
+// TestAttentionFollowsItsFormula covers texts and heads that fill no panel.
+func TestAttentionFollowsItsFormula(t *testing.T) {
 	each(t, func(t *testing.T, k *Kernels) {
 		g := generator()
 		w := &Attention{}

@@ -1,7 +1,7 @@
-// Package tokens cuts texts into the token ids of a model's vocabulary, exactly as the tokenizer does that the model
-// was trained with: WordPiece as BERT has it, and SentencePiece Unigram as XLM-R has it. It reads tokenizer.json (of
-// the Hugging Face library tokenizers), vocab.txt and sentencepiece.bpe.model. The files come from outside: whatever
-// they hold, they give a tokenizer or an error.
+// Package tokens cuts texts into the token ids of a model's vocabulary, exactly like the tokenizer that the model was
+// trained with: WordPiece as in BERT, and SentencePiece Unigram as in XLM-R. It reads tokenizer.json (of the Hugging
+// Face library tokenizers), vocab.txt and sentencepiece.bpe.model. The files are untrusted: any content gives a
+// tokenizer or an error.
 package tokens
 
 import (
@@ -27,10 +27,10 @@ type model interface {
 	size() int
 }
 
-// step changes a text as a whole.
+// step transforms a whole text.
 type step func(text string) string
 
-// splitter cuts a text into pieces; first says whether the text is the beginning of what was given to Encode.
+// splitter cuts a text into pieces; first reports whether the text is the beginning of Encode's argument.
 type splitter func(text string, first bool) []string
 
 // Size is one more than the largest id.
@@ -39,8 +39,8 @@ func (t *Tokenizer) Size() int { return t.size }
 // Overhead is the number of ids that Encode puts around every text.
 func (t *Tokenizer) Overhead() int { return len(t.before) + len(t.after) }
 
-// Encode appends a text's ids, at most limit of them, to ids. What is too long is cut at its end, and the ids that
-// stand around every text are kept. A limit of 0 means none.
+// Encode appends a text's ids, at most limit of them, to ids. A longer text is cut at its end; the ids around every
+// text are kept. A limit of 0 means none.
 func (t *Tokenizer) Encode(ids []int32, text string, limit int) []int32 {
 	text = clip(text)
 	if !utf8.ValidString(text) {

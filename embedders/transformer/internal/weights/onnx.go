@@ -162,7 +162,7 @@ func (o *onnx) readInitializer(data []byte) error {
 		return fmt.Errorf("initializer %.80q: %w", name, err)
 	}
 	if elsewhere {
-		return fmt.Errorf("initializer %.80q lies in another file, which is not supported", name)
+		return fmt.Errorf("initializer %.80q is in another file, which is not supported", name)
 	}
 	n, ok := elements(dims)
 	if !ok {

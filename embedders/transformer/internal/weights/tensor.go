@@ -1,6 +1,6 @@
-// Package weights reads the tensors of a model from a safetensors file, or from the initializers of an ONNX file.
-// The files come from outside: whatever they hold, reading them ends in tensors or in an error, and takes memory in
-// proportion to the file's real size, not to the sizes that it claims.
+// Package weights reads the tensors of a model from a safetensors file, or from the initializers of an ONNX file. The
+// files are untrusted: reading any content gives tensors or an error, and takes memory in proportion to the file's real
+// size, not to the sizes that it claims.
 package weights
 
 import (
@@ -167,7 +167,7 @@ func Matrix(s Source, name string, shape ...int) (Tensor, error) {
 	return Tensor{}, fmt.Errorf("%s: tensor %q holds %v numbers; F32, F16 or BF16 are expected", s.Path(), name, t.Type)
 }
 
-// similar names a few tensors of the file, to help to see what kind of model it holds.
+// similar names a few tensors of the file, as a hint at the kind of model.
 func similar(s Source, name string) string {
 	names := s.Names()
 	if len(names) == 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 // Many memories that are deleted at once come back with the links between them.
-func TestWhatIsDeletedAtOnceComesBackWithItsLinks(t *testing.T) {
+func TestUndoneDeletionsRestoreLinks(t *testing.T) {
 	store, err := souvenir.Open(t.Context(), ":memory:", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func applied(target, patch any) any {
 	return result
 }
 
-func TestPatchesOfMetadataMakeWhatWasTyped(t *testing.T) {
+func TestMetadataPatchesProduceTheTypedText(t *testing.T) {
 	objects := []string{`{}`, `{"a":1}`, `{"a":{}}`, `{"a":{"b":1}}`, `{"a":{"b":{"c":[1,null]}}}`, `{"a":[],"b":{}}`,
 		`{"a":"x","b":{"a":{}}}`, `{"b":{"a":{"x":1},"y":2}}`, `{"a":9007199254740993}`, `{"a":null}`}
 	for _, from := range objects {

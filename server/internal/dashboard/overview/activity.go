@@ -18,10 +18,12 @@ type activityPage struct {
 	Filter   activityFilter
 	Zone     web.Zone
 	Wrong    string // error in the filter; empty: none
-	Calls    []callRow
-	Users    []userChoice // of the filter; empty: only the user's own calls
-	Names    bool         // the list shows user names
-	Tools    []string     // to choose from
+	Days     []callDay
+	Kinds    []kindChoice  // what calls did, to choose from
+	Client   *clientAccess // the client whose calls are shown; nil: of several, or not known
+	Users    []userChoice  // of the filter; empty: only the user's own calls
+	Names    bool          // the list shows user names
+	Tools    []string      // to choose from
 	Clients  []string
 	Projects []souvenir.Project
 	Outcomes []outcomeChoice
@@ -35,21 +37,36 @@ type activityPage struct {
 	Lost     int    // calls that could not be recorded since the server started
 }
 
+// callDay is a day of calls, in the reader's time zone.
+type callDay struct {
+	Day   time.Time
+	Name  string // Today, Yesterday or a date
+	Calls []callRow
+}
+
 // activityFilter is the filter of the calls.
 type activityFilter struct {
 	User, Credential, ID, Client, Tool, Outcome, Project string
+	Kind                                                 string // of deedKinds
 	Since, Until                                         string // days, the last one included
 	Before                                               string
 	Live                                                 bool
 }
 
 // Some reports whether a filter is on.
-func (f activityFilter) Some() bool {
+func (f activityFilter) Some() bool { return f.Kind != "" || f.Folded() }
+
+// Folded reports whether one of the further filters is on, which are folded away.
+func (f activityFilter) Folded() bool {
 	return f.User+f.Credential+f.ID+f.Client+f.Tool+f.Outcome+f.Project+f.Since+f.Until != ""
 }
 
-// userChoice, outcomeChoice and wayChoice are values of the filter.
+// userChoice, outcomeChoice, wayChoice and kindChoice are values of the filter.
 type (
+	kindChoice struct {
+		Name, Path string
+		Here       bool
+	}
 	userChoice    struct{ Value, Name string }
 	outcomeChoice struct{ Value, Name string }
 	wayChoice     struct{ Value, Name string }
@@ -82,6 +99,10 @@ func (s *Service) showActivity(_ http.ResponseWriter, r *http.Request, c request
 	if err != nil {
 		return nil, err
 	}
+	data.Kinds = kindChoices(data.Filter)
+	if data.Client, err = clientOf(r, c, data.Filter); err != nil {
+		return nil, err
+	}
 	data.Keep, data.Most = web.Span(configuration.KeepActivity), configuration.MaxActivity
 	q, err := data.Filter.query(data.Zone)
 	if err == nil {
@@ -104,7 +125,8 @@ func filterOf(query url.Values) activityFilter {
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
 	return activityFilter{User: get("user"), Credential: get("credential"), ID: get("credential_id"),
 		Client: query.Get("client"), Tool: get("tool"), Outcome: get("outcome"),
-		Project: get("project"), Since: get("since"), Until: get("until"), Before: get("before"), Live: query.Has("live") &&
+		Kind: get("kind"), Project: get("project"), Since: get("since"), Until: get("until"),
+		Before: get("before"), Live: query.Has("live") &&
 			!query.Has("before")}
 }
 
@@ -112,7 +134,7 @@ func filterOf(query url.Values) activityFilter {
 func (f activityFilter) values() url.Values {
 	values := url.Values{}
 	for name, value := range map[string]string{"user": f.User, "credential": f.Credential, "credential_id": f.ID,
-		"client": f.Client, "tool": f.Tool, "outcome": f.Outcome,
+		"client": f.Client, "tool": f.Tool, "outcome": f.Outcome, "kind": f.Kind,
 		"project": f.Project, "since": f.Since, "until": f.Until} {
 		if value != "" {
 			values.Set(name, value)
@@ -138,6 +160,12 @@ func (f activityFilter) query(z web.Zone) (souvenir.ActivityQuery, error) {
 	q := souvenir.ActivityQuery{User: f.User, Credential: souvenir.CredentialKind(f.Credential), ID: f.ID,
 		Client: f.Client, Tool: f.Tool, ProjectID: f.Project,
 		Outcome: souvenir.Outcome(f.Outcome), Before: f.Before, Limit: callsShown}
+	if f.Kind != "" {
+		if q.Calls = callsOfKind(f.Kind); q.Calls == nil {
+			return q, failure.Invalid("kind", "kind is "+failure.Quote(f.Kind)+
+				"; stored, updated, deleted or read is needed")
+		}
+	}
 	for _, bound := range []struct {
 		name, given string
 		into        *time.Time
@@ -174,7 +202,11 @@ func (s *Service) fillCalls(r *http.Request, c request.Caller, data *activityPag
 	if err != nil {
 		return err
 	}
-	data.Calls, data.Lost = callRows(found.Activities, c, data.Projects), found.Lost
+	about, err := thingsOf(r.Context(), c, found.Activities, data.Projects)
+	if err != nil {
+		return err
+	}
+	data.Days, data.Lost = byDay(callRows(found.Activities, c, about), data.Zone.Location), found.Lost
 	if found.HasMore {
 		data.Older = data.Filter.address("before", found.Activities[len(found.Activities)-1].ID)
 	}
@@ -227,3 +259,42 @@ func (s *Service) fillChoices(r *http.Request, c request.Caller, data *activityP
 
 // Address is the address at which a script polls the list.
 func (f activityFilter) Address() string { return f.address("live", "1") }
+
+// byDay groups calls by the day on which they began, in the order of the list.
+func byDay(calls []callRow, zone *time.Location) []callDay {
+	const form = "Monday, 2 January 2006"
+	today := time.Now().In(zone)
+	var days []callDay
+	for _, call := range calls {
+		at := call.StartedAt.In(zone)
+		name := at.Format(form)
+		switch name {
+		case today.Format(form):
+			name = "Today"
+		case today.AddDate(0, 0, -1).Format(form):
+			name = "Yesterday"
+		}
+		if len(days) == 0 || days[len(days)-1].Name != name {
+			days = append(days, callDay{Day: at, Name: name})
+		}
+		last := &days[len(days)-1]
+		last.Calls = append(last.Calls, call)
+	}
+	return days
+}
+
+// kindChoices are the links that choose what calls did, beside the rest of a filter.
+func kindChoices(f activityFilter) []kindChoice {
+	only := func(kind, outcome string) activityFilter {
+		g := f
+		g.Kind, g.Outcome, g.Before = kind, outcome, ""
+		return g
+	}
+	choices := []kindChoice{{"Everything", only("", "").address("", ""), f.Kind+f.Outcome == ""}}
+	for _, kind := range deedKinds {
+		choices = append(choices, kindChoice{kind.Name, only(kind.Value, "").address("", ""),
+			f.Kind == kind.Value && f.Outcome == ""})
+	}
+	failed := string(souvenir.OutcomeError)
+	return append(choices, kindChoice{"Failed", only("", failed).address("", ""), f.Kind == "" && f.Outcome == failed})
+}

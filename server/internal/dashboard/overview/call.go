@@ -2,7 +2,6 @@ package overview
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,107 +12,111 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// callRow is a recorded call as the page shows it.
+// callRow is a recorded call as the page shows it, in a sentence: By Did On in Project.
 type callRow struct {
 	souvenir.Activity
-	What   string // the tool with its action, or the action in words
-	By     string // the calling program
-	With   string // the credential, in words
-	Who    string // the user's name
-	On     []web.Link
-	Took   string
-	Ended  string // outcome, in words
-	Fine   bool   // it succeeded
-	Method string // the exact action
+	By      string // the calling program, or the person
+	Client  string // the path of its calls
+	Agent   string // its own name, if By is another
+	With    string // the credential, in words
+	Who     string // the user's name, among the calls of several users
+	Did     string // or "could not do"
+	Thing   string // its object in words, if On has none
+	On      []web.Link
+	Project *web.Link // nil: none
+	Took    string
+	Ended   string // outcome, in words
+	Fine    bool   // it succeeded
+	Method  string // the technical name of the action
+	Times   int    // how many calls in a row that were the same
 }
 
 // callRows converts calls for the page. Objects of other users get no links: an admin sees that they call, not
 // what they store.
-func callRows(all []souvenir.Activity, c request.Caller, projects []souvenir.Project) []callRow {
+func callRows(all []souvenir.Activity, c request.Caller, about things) []callRow {
 	var calls []callRow
 	for _, a := range all {
-		own := a.User == c.User.ID
-		call := callRow{Activity: a, What: whatWasDone(a),
-			By: cmp.Or(web.ClientName(a.Client), a.Credential.Name, "an unknown program"), With: calledWith(a.Credential),
-			Who: cmp.Or(a.UserName, "a deleted user"), Took: took(a.DurationMS), Ended: outcomeInWords(a.Outcome),
-			Fine: a.Outcome == souvenir.OutcomeOK, Method: exactly(a)}
-		if a.ProjectID != "" {
-			call.On = append(call.On, projectThing(a, projects, c.User.ID))
-		}
-		if a.MemoryID != "" {
-			call.On = append(call.On, ownThing("memory", "/memories/", a.MemoryID, own))
-		}
-		if a.FileID != "" {
-			call.On = append(call.On, ownThing("file", "/files/", a.FileID, own))
+		call := rowOf(a, c, about)
+		if n := len(calls); n > 0 && calls[n-1].like(call) {
+			calls[n-1].Times++
+			continue
 		}
 		calls = append(calls, call)
 	}
 	return calls
 }
 
-// projectThing returns the project of a call; several users may use the same id.
-func projectThing(a souvenir.Activity, projects []souvenir.Project, user string) web.Link {
-	seen := -1
-	for i, p := range projects {
-		if p.ID == a.ProjectID && (seen < 0 || p.Owner == a.User) {
-			seen = i
+// like reports whether a call says the same as the one before. Calls with an object, and failures, are shown each.
+func (r callRow) like(other callRow) bool {
+	return r.Fine && other.Fine && len(r.On)+len(other.On) == 0 && r.By == other.By && r.Who == other.Who &&
+		r.Agent == other.Agent && r.Method == other.Method && r.ProjectID == other.ProjectID &&
+		r.StartedAt.Sub(other.StartedAt).Abs() < time.Hour
+}
+
+func rowOf(a souvenir.Activity, c request.Caller, about things) callRow {
+	own, d := a.User == c.User.ID, deedOf(a)
+	call := callRow{Activity: a, Did: d.did, Thing: d.thing, With: calledWith(a.Credential, own),
+		Who: cmp.Or(a.UserName, "a deleted user"), Took: took(a.DurationMS), Ended: outcomeInWords(a.Outcome),
+		Fine: a.Outcome == souvenir.OutcomeOK, Method: strings.TrimSpace(a.Tool + " " + a.Action), Times: 1}
+	call.By, call.Agent = callerOf(a, own)
+	call.Client = clientPath(a, own, c)
+	if !call.Fine {
+		call.Did = "could not " + d.do
+	}
+	if a.MemoryID != "" {
+		call.On = append(call.On, about.memory(a.MemoryID, own))
+	}
+	if a.FileID != "" {
+		call.On = append(call.On, about.file(a.FileID, own))
+	}
+	if a.ProjectID != "" {
+		project := about.project(a, c.User.ID)
+		call.Project = &project
+	}
+	return call
+}
+
+// callerOf returns the name of the program that made a call, or of the person in a browser, and what else the program
+// calls itself: people know the names that they gave to tokens and let into applications.
+func callerOf(a souvenir.Activity, own bool) (name, agent string) {
+	program := web.ClientName(a.Client)
+	switch {
+	case a.Credential.Kind == souvenir.CredentialSignIn && own, a.Credential.Kind == "" && web.IsBrowser(a.Client) && own:
+		return "You", program
+	case a.Credential.Name != "" && own:
+		if name := web.ShortName(a.Credential.Name); !strings.EqualFold(name, program) {
+			return name, program
 		}
 	}
-	if seen < 0 || a.User != user {
-		return web.Link{Noun: "project", Name: a.ProjectID, Path: ""}
-	}
-	p := projects[seen]
-	return web.Link{Noun: "project", Name: cmp.Or(p.Name, p.ID), Path: web.ProjectPath(p)}
+	return cmp.Or(program, "An unknown program"), ""
 }
 
-func ownThing(noun, folder, id string, own bool) web.Link {
-	short := "…" + id[max(0, len(id)-8):] // ids of the same minute begin alike
+// clientPath is the path of all calls with the credential of a call, or else of its program.
+func clientPath(a souvenir.Activity, own bool, c request.Caller) string {
+	f := activityFilter{Client: a.Client}
+	if a.Credential.Kind != "" && a.Credential.ID != "" && a.Credential.Kind != souvenir.CredentialSignIn {
+		f = activityFilter{Credential: string(a.Credential.Kind), ID: a.Credential.ID}
+	}
 	if !own {
-		return web.Link{Noun: noun, Name: short, Path: ""}
+		f.User = a.User
 	}
-	return web.Link{Noun: noun, Name: short, Path: folder + url.PathEscape(id)}
-}
-
-// whatWasDone returns a tool with its action, or describes the action of an endpoint or a form.
-func whatWasDone(a souvenir.Activity) string {
-	if words, ok := deeds[a.Tool]; ok {
-		return words
-	}
-	return strings.TrimSpace(a.Tool + " " + a.Action)
-}
-
-// exactly returns the technical name of the action; empty: the same.
-func exactly(a souvenir.Activity) string {
-	if _, ok := deeds[a.Tool]; ok {
-		return a.Tool
+	if f.Some() && (own || c.User.Role == souvenir.RoleAdmin) {
+		return f.address("", "")
 	}
 	return ""
 }
 
-// deeds describes frequent calls that are not tool calls.
-var deeds = map[string]string{
-	"GET /api/files": "listed files", "POST /api/files/upload": "uploaded a file", "GET /api/files/{id}": "opened a file",
-	"PUT /api/files/{id}":    "changed a file",
-	"DELETE /api/files/{id}": "deleted a file", "POST /mcp": "sent an MCP message", "GET /tools": "listed the tools",
-	"POST /tools/call": "called a tool",
-	"POST /connect":    "created a token for a client", "POST /profile/tokens": "created a token",
-	"POST /login":   "signed in",
-	"POST /logout":  "signed out",
-	"POST /profile": "changed the profile", "POST /profile/password": "changed the password",
-	"POST /undo": "undid a change", "POST /files": "uploaded files",
-	"POST /files/{id}/edit": "changed a file", "POST /files/{id}/link": "linked a file",
-	"POST /files/{id}/delete": "deleted a file",
-}
-
-// calledWith describes a credential.
-func calledWith(c souvenir.Credential) string {
+// calledWith describes a credential. The user's own has its name in the sentence.
+func calledWith(c souvenir.Credential, own bool) string {
+	name := " " + cmp.Or(web.ShortName(c.Name), "(deleted)")
+	if own && c.Name != "" {
+		name = ""
+	}
 	switch c.Kind {
 	case souvenir.CredentialToken:
-		return "token " + cmp.Or(c.Name, "(deleted)")
+		return "token" + name
 	case souvenir.CredentialClient:
-		return "application " + cmp.Or(web.ShortName(c.Name), "(deleted)")
-	case souvenir.CredentialSignIn:
-		return "signed in"
+		return "application" + name
 	}
 	return ""
 }

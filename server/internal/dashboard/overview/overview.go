@@ -138,7 +138,11 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 	if err != nil {
 		return err
 	}
-	data.Calls = callRows(calls.Activities, c, projects)
+	about, err := thingsOf(r.Context(), c, calls.Activities, projects)
+	if err != nil {
+		return err
+	}
+	data.Calls = callRows(calls.Activities, c, about)
 	for _, client := range data.Clients {
 		if !web.IsBrowser(client.Name) {
 			data.Callers++

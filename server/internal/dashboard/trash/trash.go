@@ -59,9 +59,10 @@ func (s *Service) trashPage(r *http.Request, c request.Caller, problem string) (
 		return web.Page{}, err
 	}
 	if r.URL.Query().Get("empty") != "" {
-		data.Asks = &web.Question{ID: "empty", Title: "Erase everything here?", Action: web.TrashPath,
-			Button: "Empty the trash", Back: web.TrashPath,
-			Text: "Everything below that is yours is erased permanently. This cannot be undone.",
+		data.Asks = &web.Question{ID: "empty", Title: fmt.Sprintf("Erase %s?", web.Count(p.Total, "entry")),
+			Action: web.TrashPath, Button: "Empty the trash", Back: web.TrashPath,
+			Text: fmt.Sprintf("%s here. Those that are yours are erased permanently, with their history. "+
+				"This cannot be undone.", web.Count(p.Total, "entry")),
 			Kept: []web.Fact{{Key: "action", Value: "empty"}}}
 	}
 	data.Pages.Pages = max(1, (p.Total+web.PerPage-1)/web.PerPage)

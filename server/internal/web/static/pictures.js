@@ -366,7 +366,7 @@ function near(title, entries, hint) {
   element('near').replaceChildren(...parts)
 }
 
-// restNear is what lies beside the picture as long as no memory is chosen.
+// restNear is what is next to the picture as long as no memory is chosen.
 function restNear() {
   if (place.dataset.kind === 'map') return near('Nothing selected', [], 'Click a memory to read it here, and to see the nearest ones.')
   const order = state.near.map((others, i) => [others.length, i]).filter(([n]) => n > 0).sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, 8)

@@ -1,4 +1,4 @@
-package souvenir_test
+package conventions
 
 import (
 	"go/ast"
@@ -93,9 +93,9 @@ var exampleTasks = map[string]string{
 	"take an error apart":               "Error",
 }
 
-// TestEveryTaskHasAnExample reads the examples as godoc does: each task has one, each runs and is compared with its
-// output, and none is longer than a reader likes. That the names are those of the package's methods is vet's to say,
-// which go test runs.
+// TestEveryTaskHasAnExample reads the examples of the root as godoc does: each task has one, each runs and is compared
+// with its output, and none is longer than a reader likes. go test runs vet, which checks that their names are those of
+// the package's methods.
 func TestEveryTaskHasAnExample(t *testing.T) {
 	const longest = 60 // lines
 	examples := map[string]bool{}

@@ -1,4 +1,4 @@
-package souvenir_test
+package conventions
 
 import (
 	"bytes"
@@ -74,7 +74,9 @@ func TestTheDocumentsNameWhatExists(t *testing.T) {
 
 // strange are words of code and documents that read as translated: say who it is, or what happens.
 var strange = []string{"nobody", "somebody", "anybody", "everybody", "whoever", "is told", "are told", "hears of",
-	"of whom", "that there is", "that there are", "goes by", "shall", "so many as", "lives in"}
+	"of whom", "that there is", "that there are", "goes by", "shall", "so many as", "lives in", "lies in", "lie in",
+	"turned down", "come along", "comes along", "as ever", "such a one", "stay behind", "stays behind", "some hundred",
+	"hangs on it"}
 
 // strangeIn returns the first strange word of a text and the number of its line; "" if it has none. A word alone in
 // quotes is a name.

@@ -1,4 +1,4 @@
-package souvenir_test
+package conventions
 
 import (
 	"go/ast"
@@ -72,9 +72,9 @@ func wantless(set *token.FileSet, file *ast.File) (found []token.Position) {
 	return found
 }
 
-// TestFailuresSayWhatWasWanted finds failures of tests that say only what they got, where a result was compared with
+// TestFailuresSayGotAndWant finds failures of tests that say only what they got, where a result was compared with
 // something.
-func TestFailuresSayWhatWasWanted(t *testing.T) {
+func TestFailuresSayGotAndWant(t *testing.T) {
 	set := token.NewFileSet()
 	sample, err := parser.ParseFile(set, "sample_test.go", `package p
 		func f() {

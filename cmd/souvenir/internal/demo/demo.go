@@ -1,0 +1,292 @@
+// Package demo fills the store of `souvenir demo` with a story: ten weeks of the work and the family of Mara, who leads
+// engineering at a small company, as three clients remembered them for her. All of it is invented.
+package demo
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/examples/quickstart/data"
+)
+
+const (
+	days = 70 // that the story lasts, today included
+
+	// KeepActivity keeps the calls of the whole story.
+	KeepActivity = 365 * 24 * time.Hour
+)
+
+// Options are where the server of the demonstration will be.
+type Options struct {
+	PublicURL string // of the server, for which an application is authorized
+	Password  string // of the user
+}
+
+// Filled is what the filled store holds.
+type Filled struct {
+	User     souvenir.User
+	Token    string // an MCP token of the user
+	Memories int    // of the user
+}
+
+// Fill creates a store at a path and fills it.
+func Fill(ctx context.Context, path string, o Options) (filled Filled, err error) {
+	now := time.Now()
+	began := now.AddDate(0, 0, 1-days).Truncate(24 * time.Hour)
+	f := &filler{ctx: ctx, options: o, began: began, ends: now, clock: &clock{at: began},
+		random: rand.New(rand.NewPCG(9, 11)), latest: map[string]string{}}
+	f.store, err = souvenir.Open(ctx, path, &souvenir.Options{Now: f.clock.now, KeepActivity: KeepActivity})
+	if err != nil {
+		return Filled{}, err
+	}
+	defer func() { err = errors.Join(err, f.store.Close()) }()
+	for _, step := range []func() error{f.people, f.connect, f.weeks, f.sharing, f.today} {
+		if err := step(); err != nil {
+			return Filled{}, err
+		}
+	}
+	overview, err := f.view.Insights().Overview(ctx, souvenir.OverviewQuery{})
+	return Filled{User: f.user, Token: f.token, Memories: overview.Memories}, err
+}
+
+// filler fills one store.
+type filler struct {
+	ctx         context.Context
+	options     Options
+	began, ends time.Time
+	clock       *clock
+	random      *rand.Rand
+	store       *souvenir.Store
+	user        souvenir.User
+	others      map[string]souvenir.User
+	view        *souvenir.Store // the user's, in a browser
+	clients     []client
+	token       string
+	stored      []stored          // memories, the oldest first
+	latest      map[string]string // id of the last memory by project and tag, and by project of its main memory
+}
+
+// client is a program that works for the user.
+type client struct {
+	agent     string // its User-Agent
+	principal souvenir.Principal
+	view      *souvenir.Store
+}
+
+// Indexes of filler.clients.
+const (
+	claudeCode = iota
+	cursor
+	claude
+)
+
+// stored is a stored memory.
+type stored struct {
+	id, project string
+	by          int // index of the client
+}
+
+// clock is the time of the store while it is filled. It never returns the same time twice.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(time.Millisecond)
+	return c.at
+}
+
+// at moves the clock forward; a time in the past changes nothing, and one in the future is now.
+func (f *filler) at(t time.Time) {
+	f.clock.mu.Lock()
+	defer f.clock.mu.Unlock()
+	if t.After(f.ends) {
+		t = f.ends
+	}
+	if t.After(f.clock.at) {
+		f.clock.at = t
+	}
+}
+
+// weeks stores the memories day by day, with what else the clients did on each. It ends two days ago.
+func (f *filler) weeks() error {
+	all, err := data.Memories()
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(a, b souvenir.NewMemory) int { return strings.Compare(dateOf(a), dateOf(b)) })
+	var busy [days - 2]int // how far the story is by the end of each day
+	total := 0
+	for day := range busy {
+		total += 2 + f.random.IntN(9)
+		if isWeekend(f.began.AddDate(0, 0, day)) {
+			total -= 2
+		}
+		busy[day] = total
+	}
+	done := 0
+	for day := range busy {
+		if set := f.steps()[day]; set != nil {
+			f.at(f.began.AddDate(0, 0, day).Add(6 * time.Hour))
+			if err := set(); err != nil {
+				return err
+			}
+		}
+		upTo := len(all) * busy[day] / total
+		if err := f.day(f.began.AddDate(0, 0, day), all[done:upTo]); err != nil {
+			return err
+		}
+		done = upTo
+	}
+	return nil
+}
+
+func isWeekend(day time.Time) bool {
+	return day.Weekday() == time.Saturday || day.Weekday() == time.Sunday
+}
+
+// dateOf returns the day of what a memory tells. Documents have none; they come in the middle.
+func dateOf(m souvenir.NewMemory) string {
+	if date, ok := m.ShownMetadata["date"].(string); ok {
+		return date
+	}
+	return "2025-12-01"
+}
+
+// day stores the memories of a day, and has the clients search, read and correct in between.
+func (f *filler) day(day time.Time, memories []souvenir.NewMemory) error {
+	calls := 10 + f.random.IntN(9)
+	if isWeekend(day) {
+		calls = 2 + f.random.IntN(3)
+	}
+	times := make([]time.Duration, len(memories)+calls)
+	for i := range times {
+		times[i] = 7*time.Hour + time.Duration(f.random.Int64N(int64(11*time.Hour)))
+	}
+	slices.Sort(times)
+	for left := len(times); left > 0; left-- {
+		if err := f.ctx.Err(); err != nil {
+			return err
+		}
+		f.at(day.Add(times[len(times)-left]))
+		var err error
+		if f.random.IntN(left) < len(memories) {
+			err = f.remember(memories[0], -1)
+			memories = memories[1:]
+		} else {
+			err = f.call()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remember stores one memory through a client (negative: the one whose business it is), linked to the ones before that
+// share a tag, or else to the main memory of its project.
+func (f *filler) remember(m souvenir.NewMemory, by int) error {
+	project, tags := m.ProjectName, m.Tags
+	if name, ok := m.ShownMetadata["project_name"].(string); ok {
+		project = name
+	}
+	if list, ok := m.ShownMetadata["tags"].([]any); ok {
+		for _, tag := range list {
+			if text, ok := tag.(string); ok {
+				tags = append(tags, text)
+			}
+		}
+	}
+	for _, tag := range tags {
+		if id := f.latest[project+"\x00"+tag]; id != "" && !slices.Contains(m.Related, id) && len(m.Related) < 2 {
+			m.Related = append(m.Related, id)
+		}
+	}
+	if id := f.latest[project]; id != "" && len(m.Related) == 0 {
+		m.Related = []string{id}
+	}
+	if by < 0 {
+		by = f.clientFor(project)
+	}
+	added, err := f.clients[by].view.AddMemory(f.ctx, m)
+	if err != nil {
+		return err
+	}
+	for _, tag := range tags {
+		f.latest[project+"\x00"+tag] = added.ID
+	}
+	if m.ShownMetadata["event_type"] == souvenir.EventProjectMain {
+		f.latest[project] = added.ID
+	}
+	f.stored = append(f.stored, stored{added.ID, project, by})
+	return f.record(by, souvenir.NewActivity{Tool: "memory", Action: "store", MemoryID: added.ID})
+}
+
+// clientFor returns the client that works in a project: editors in those of the company, Claude at home.
+func (f *filler) clientFor(project string) int {
+	switch project {
+	case "berth", "driftwood":
+		return f.random.IntN(2) // Claude Code or Cursor
+	case "lantern":
+		return cursor
+	}
+	return claude
+}
+
+// call has a client do something with what is stored: mostly to search.
+func (f *filler) call() error {
+	if len(f.stored) == 0 {
+		return nil
+	}
+	recent := f.stored[max(0, len(f.stored)-60):]
+	one := recent[f.random.IntN(len(recent))]
+	call := souvenir.NewActivity{Tool: "memory", Action: "search"}
+	if one.project != "" && f.random.IntN(2) == 0 {
+		call.Project = souvenir.ProjectRef{Name: one.project}
+	}
+	switch f.random.IntN(20) {
+	case 0, 1, 2:
+		call.Action, call.MemoryID = "retrieve", one.id
+	case 3, 4:
+		call.Action = "get_context"
+	case 5:
+		call.Tool, call.Action = "get_module_state", ""
+	case 6:
+		call.Tool, call.Action = "todo", "get"
+	case 7:
+		call.Action, call.Outcome, call.Project = "retrieve", "not_found", souvenir.ProjectRef{}
+	case 8:
+		return f.correct(one)
+	}
+	return f.record(one.by, call)
+}
+
+// correct has a client mark a memory as settled, or as superseded.
+func (f *filler) correct(one stored) error {
+	state := souvenir.StateCompleted
+	if f.random.IntN(3) == 0 {
+		state = souvenir.StateArchived
+	}
+	if _, err := f.clients[one.by].view.UpdateMemory(f.ctx, one.id, souvenir.MemoryUpdate{State: &state}); err != nil {
+		return err
+	}
+	return f.record(one.by, souvenir.NewActivity{Tool: "memory", Action: "update", MemoryID: one.id})
+}
+
+// record records a call of a client, a minute or so after the one before.
+func (f *filler) record(by int, call souvenir.NewActivity) error {
+	call.Principal, call.Client = f.clients[by].principal, f.clients[by].agent
+	call.Duration = time.Duration(900+f.random.IntN(14_000)) * time.Microsecond
+	call.Bytes = int64(200 + f.random.IntN(6000))
+	f.at(f.clock.now().Add(time.Duration(20+f.random.IntN(70)) * time.Second))
+	return f.store.Upkeep().RecordActivity(f.ctx, call)
+}

@@ -1,0 +1,170 @@
+package extract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// Applied is a proposal with what became of it.
+type Applied struct {
+	Proposal Proposal `json:"proposal"`
+	Memory   string   `json:"memory,omitempty"` // the id of the memory that was stored, changed, deleted or met
+}
+
+// change is a proposal to apply, and what it comes from.
+type change struct {
+	Proposal
+	conversation string    // key; empty: none
+	at           time.Time // when it was said; zero: not known
+}
+
+// errGone means that a target changed since the proposal was made.
+var errGone = errors.New("the memory was changed or deleted since")
+
+// errFull means that a proposal would have to wait, and that too many do.
+var errFull = fmt.Errorf("it would have to wait for review, as %d do", MaxPending)
+
+// commit applies what a batch proposes, or keeps it, and stores the position after it. False: the position is no
+// longer the one that the batch began at, and nothing was stored.
+func (r *run) commit(ctx context.Context, from position, b batch, given []Proposal) (bool, error) {
+	turns := map[string]time.Time{}
+	for _, t := range b.Turns {
+		turns[t.ID] = t.Time
+	}
+	before := len(r.report.Refused)
+	proposals, err := r.meet(ctx, b.Conversation, given)
+	if err != nil {
+		return false, err
+	}
+	refused := len(r.report.Refused)
+	waiting, err := r.waiting(ctx)
+	if err != nil {
+		return false, err
+	}
+	var applied []Applied
+	var kept []Pending
+	var moved bool
+	err = r.store.Transaction(ctx, func(ctx context.Context) error {
+		applied, kept, moved = nil, nil, false // it may run again
+		r.report.Refused = r.report.Refused[:refused]
+		at, err := r.position(ctx)
+		if err != nil || !at.equal(from) {
+			moved = true
+			return err
+		}
+		for _, p := range proposals {
+			c := change{Proposal: p, conversation: r.key}
+			for _, id := range p.Sources {
+				if t := turns[id]; t.After(c.at) {
+					c.at = t
+				}
+			}
+			done, waits, err := r.applyOrKeep(ctx, r.scope, c, waiting+len(kept) < MaxPending)
+			switch {
+			case errors.Is(err, errGone), errors.Is(err, errFull):
+				r.refuse(p, err.Error())
+			case err != nil:
+				return err
+			case waits != nil:
+				kept = append(kept, *waits)
+			default:
+				applied = append(applied, done)
+			}
+		}
+		return r.setPosition(ctx, b.end)
+	})
+	if err != nil || moved {
+		r.report.Refused = r.report.Refused[:before]
+		r.unread = nil
+		return false, err
+	}
+	r.report.Applied, r.report.Kept = append(r.report.Applied, applied...), append(r.report.Kept, kept...)
+	r.report.Unread = append(r.report.Unread, r.unread...)
+	r.report.Turns += b.passed + len(r.unread)
+	r.unread = nil
+	return true, nil
+}
+
+// applyOrKeep applies a change, or keeps it if it is to be reviewed and there is room.
+func (l *Learner) applyOrKeep(ctx context.Context, s scope, c change, room bool) (Applied, *Pending, error) {
+	target, err := l.target(ctx, s, c.Proposal)
+	if err != nil {
+		return Applied{}, nil, err
+	}
+	own := c.Target == "" || target.EventType == EventFact
+	if c.Action == None || !l.options.Review && own {
+		done, err := l.apply(ctx, s, c, target)
+		return done, nil, err
+	}
+	if !room {
+		return Applied{}, nil, errFull
+	}
+	waits, err := l.keep(ctx, s, c)
+	return Applied{}, &waits, err
+}
+
+// target returns the memory that a proposal is about, if it is still what it was then.
+func (l *Learner) target(ctx context.Context, s scope, p Proposal) (souvenir.Memory, error) {
+	if p.Target == "" {
+		return souvenir.Memory{}, nil
+	}
+	m, err := l.store.GetMemory(ctx, p.Target)
+	if errors.Is(err, souvenir.ErrNotFound) {
+		return m, errGone
+	}
+	if err == nil && (m.Revision != p.revision || !s.holds(m) || protected(m) || m.SupersededBy != "") {
+		err = errGone
+	}
+	return m, err
+}
+
+// apply makes a change. Its target was checked in the same transaction.
+func (l *Learner) apply(ctx context.Context, s scope, c change, target souvenir.Memory) (Applied, error) {
+	done := Applied{Proposal: c.Proposal, Memory: c.Target}
+	learned := map[string]any{"conversation": c.conversation, "reason": c.Reason}
+	if c.Confidence > 0 {
+		learned["confidence"] = c.Confidence
+	}
+	metadata := map[string]any{"learned": learned}
+	switch c.Action {
+	case Add, Supersede:
+		m, err := l.store.AddMemory(ctx, souvenir.NewMemory{Collection: s.collection, ProjectID: s.ref, Content: c.Content,
+			EventType: EventFact, EventTime: c.at, Related: c.Sources, Supersedes: c.Target, Metadata: metadata,
+			IfAbsent: c.Action == Add})
+		done.Memory = m.ID
+		return done, sourceGone(err)
+	case Update:
+		related := slices.Clone(target.Related)
+		for _, id := range c.Sources {
+			if !slices.Contains(related, id) {
+				related = append(related, id)
+			}
+		}
+		related = related[max(0, len(related)-souvenir.MaxRelated):]
+		u := souvenir.MemoryUpdate{Content: &c.Content, Related: &related, Metadata: metadata, ExpectedRevision: c.revision}
+		if !c.at.IsZero() {
+			u.EventTime = &c.at
+		}
+		_, err := l.store.UpdateMemory(ctx, c.Target, u)
+		return done, sourceGone(err)
+	case Forget:
+		return done, l.store.DeleteMemory(ctx, c.Target)
+	case None:
+		return done, nil
+	}
+	return done, fmt.Errorf("extract: unknown action %q", c.Action)
+}
+
+// sourceGone says that a turn was deleted meanwhile: what it gave reason for is not stored.
+func sourceGone(err error) error {
+	var known *souvenir.Error
+	if errors.As(err, &known) && known.Argument == "related_memory_ids" {
+		return fmt.Errorf("%w: a turn that it comes from", errGone)
+	}
+	return err
+}

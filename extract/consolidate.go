@@ -1,0 +1,331 @@
+package extract
+
+import (
+	"context"
+	_ "embed" // the instructions
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+const (
+	maxGroup  = 8   // memories of a group
+	maxGroups = 200 // groups that a call offers
+)
+
+// Consolidator is an [Extractor] that can also look at memories that seem to say the same or to contradict each other,
+// and propose what should become of them. A Target is the id of one of them, and proposals have no Sources.
+type Consolidator interface {
+	Consolidate(ctx context.Context, group []souvenir.Memory) (Extraction, error)
+}
+
+// Consolidate looks for near duplicates and contradictions among the memories of the learner's place, and offers what
+// should become of them for review; it changes nothing itself. Proposals with the same Group belong together. With an
+// Extractor that is a [Consolidator], such as a [Model], it proposes for each group. Without, all but the most complete
+// of near duplicates are to be forgotten, and of two memories that differ in a word at the end, or in a negation, the
+// older one.
+//
+// What waits for review already, or was refused and has not changed since, is not offered again. A call offers 200
+// groups at most; More says that there may be others.
+func (l *Learner) Consolidate(ctx context.Context) (Report, error) {
+	var r Report
+	s, err := l.scope(ctx)
+	if err != nil {
+		return r, err
+	}
+	run := &run{Learner: l, scope: s, report: &r}
+	err = l.checkWritable(s)
+	if err == nil {
+		err = run.checkRoom(ctx)
+	}
+	if err != nil {
+		return r, err
+	}
+	waiting, err := run.waiting(ctx)
+	if err != nil {
+		return r, err
+	}
+	groups, err := run.groups(ctx)
+	if err != nil {
+		return r, err
+	}
+	for _, g := range groups {
+		if waiting+len(r.Kept)+maxGroup > MaxPending {
+			r.More = true
+			return r, nil
+		}
+		proposals, bounded, err := run.settle(ctx, g)
+		if err != nil || bounded {
+			r.More = r.More || bounded
+			return r, err
+		}
+		if err := run.offer(ctx, g, proposals); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// group is memories that seem to be about the same, the oldest first.
+type group struct {
+	memories      []souvenir.Memory
+	contradiction bool
+}
+
+// groups finds the groups of the place, without memories that proposals have been made for.
+func (r *run) groups(ctx context.Context) ([]group, error) {
+	taken, err := r.offered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []group
+	find := func(some []souvenir.Memory) error {
+		texts := make([]string, len(some))
+		for i, m := range some {
+			texts[i] = m.Content
+		}
+		found, err := r.similar(ctx, r.scope, texts)
+		if err != nil {
+			return err
+		}
+		for i, m := range some {
+			if g := groupOf(m, found[i], taken); len(g.memories) > 1 {
+				all = append(all, g)
+			}
+		}
+		return nil
+	}
+	list := souvenir.List{Collections: []string{r.scope.collection}, ProjectID: r.scope.ref, Filter: r.scope.filter()}
+	var some []souvenir.Memory
+	for m, err := range r.store.Memories(ctx, list) {
+		if errors.Is(err, souvenir.ErrNotFound) { // the collection is made with the first memory
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if protected(m) || !r.scope.holds(m) {
+			continue
+		}
+		if some = append(some, m); len(some) == souvenir.MaxQueries {
+			if err := find(some); err != nil {
+				return nil, err
+			}
+			some = some[:0]
+		}
+		if len(all) >= maxGroups {
+			r.report.More = true
+			return all, nil
+		}
+	}
+	return all, find(some)
+}
+
+// state names a memory as it is now.
+func state(m souvenir.Memory) string { return fmt.Sprintf("%s/%d", m.ID, m.Revision) }
+
+// offered returns the states of the memories that proposals wait for, or were refused for.
+func (r *run) offered(ctx context.Context) (map[string]bool, error) {
+	all := map[string]bool{}
+	for m, err := range r.store.Memories(ctx, r.scope.proposals()) {
+		if errors.Is(err, souvenir.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		m.State = ""
+		if _, c, err := r.scope.read(m); err == nil {
+			all[state(souvenir.Memory{ID: c.Target, Revision: c.revision})] = true
+		}
+	}
+	return all, nil
+}
+
+// groupOf returns a memory with those of the hits that say the same, or else with one that contradicts it, and marks
+// all of them as taken.
+func groupOf(m souvenir.Memory, hits []souvenir.Hit, taken map[string]bool) group {
+	g := group{memories: []souvenir.Memory{m}}
+	if taken[state(m)] {
+		return g
+	}
+	for _, h := range hits {
+		if h.ID != m.ID && !taken[state(h.Memory)] && len(g.memories) < maxGroup &&
+			souvenir.Likeness(m.Content, h.Content) >= sameFrom && !contradict(m.Content, h.Content) {
+			g.memories = append(g.memories, h.Memory)
+		}
+	}
+	for _, h := range hits {
+		if len(g.memories) == 1 && h.ID != m.ID && !taken[state(h.Memory)] && contradict(m.Content, h.Content) {
+			g.memories, g.contradiction = append(g.memories, h.Memory), true
+		}
+	}
+	if len(g.memories) > 1 {
+		for _, m := range g.memories {
+			taken[state(m)] = true
+		}
+	}
+	slices.SortStableFunc(g.memories, func(a, b souvenir.Memory) int { return said(a).Compare(said(b)) })
+	return g
+}
+
+// said is when a memory was said, or else stored.
+func said(m souvenir.Memory) time.Time {
+	if m.EventTime.IsZero() {
+		return m.CreatedAt
+	}
+	return m.EventTime
+}
+
+// negations are words that turn a sentence into its opposite, in some languages.
+var negations = []string{"not", "no", "never", "nicht", "kein", "keine", "nie", "pas", "jamais", "nunca", "non", "mai",
+	"longer", "more", "anymore", "mehr"}
+
+// contradict reports whether two texts look as if both could not be true: they differ in one word of their second half,
+// or in a negation alone. It sees none in scripts without spaces.
+func contradict(a, b string) bool {
+	x, y := words(a), words(b)
+	if len(x) < 3 || len(y) < 3 {
+		return false
+	}
+	if len(x) == len(y) {
+		differ := -1
+		for i := range x {
+			if x[i] == y[i] {
+				continue
+			}
+			if differ >= 0 {
+				return false
+			}
+			differ = i
+		}
+		return differ >= (len(x)+1)/2
+	}
+	without := func(text []string) []string {
+		return slices.DeleteFunc(slices.Clone(text), func(w string) bool { return slices.Contains(negations, w) })
+	}
+	n, m := without(x), without(y)
+	return slices.Equal(n, m) && (len(n) == len(x)) != (len(m) == len(y))
+}
+
+// settle returns what should become of a group, or true if a bound was reached.
+func (r *run) settle(ctx context.Context, g group) ([]Proposal, bool, error) {
+	by, ok := r.options.Extractor.(Consolidator)
+	if !ok {
+		return g.bySimilarity(), false, nil
+	}
+	if r.exhausted(Conversation{Known: g.memories}) {
+		return nil, true, nil
+	}
+	x, err := by.Consolidate(ctx, g.memories)
+	r.report.Usage.add(x.Usage)
+	if errors.Is(err, ErrAnswer) {
+		return g.bySimilarity(), false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	var allowed []Proposal
+	changed, forgotten := map[string]bool{}, 0
+	for _, p := range x.Proposals {
+		if p.Action == None {
+			continue
+		}
+		why := p.fault()
+		switch {
+		case why != "":
+		case !slices.ContainsFunc(g.memories, func(m souvenir.Memory) bool { return m.ID == p.Target }):
+			why = "it names a memory that was not shown"
+		case changed[p.Target]:
+			why = "another proposal changes the same memory"
+		case p.Action == Forget && forgotten == len(g.memories)-1:
+			why = "nothing of the group would be left"
+		}
+		if why != "" {
+			r.refuse(p, why)
+			continue
+		}
+		if changed[p.Target] = true; p.Action == Forget {
+			forgotten++
+		}
+		p.Sources, p.Reason = nil, cut(strings.ToValidUTF8(p.Reason, ""), MaxReason)
+		allowed = append(allowed, p)
+	}
+	return allowed, false, nil
+}
+
+// bySimilarity proposes to keep the most complete of memories that say the same, or the latest of a contradiction.
+func (g group) bySimilarity() []Proposal {
+	stays, why := g.memories[len(g.memories)-1], "it may contradict the later memory"
+	if !g.contradiction {
+		why = "it says the same as memory"
+		for _, m := range g.memories {
+			if len(m.Content) > len(stays.Content) {
+				stays = m
+			}
+		}
+	}
+	var all []Proposal
+	for _, m := range g.memories {
+		if m.ID != stays.ID {
+			all = append(all, Proposal{Action: Forget, Target: m.ID,
+				Reason: fmt.Sprintf("%s %s: %s", why, stays.ID, cut(stays.Content, MaxReason/2))})
+		}
+	}
+	return all
+}
+
+// offer keeps the proposals for a group, if its memories are still the same.
+func (r *run) offer(ctx context.Context, g group, proposals []Proposal) error {
+	var kept []Pending
+	err := r.store.Transaction(ctx, func(ctx context.Context) error {
+		kept = nil
+		for _, p := range proposals {
+			p.Group = g.memories[0].ID
+			for _, m := range g.memories {
+				if m.ID == p.Target {
+					p.revision = m.Revision
+				}
+			}
+			_, err := r.target(ctx, r.scope, p)
+			if errors.Is(err, errGone) {
+				kept = nil
+				return errGone
+			}
+			if err != nil {
+				return err
+			}
+			waits, err := r.keep(ctx, r.scope, change{Proposal: p})
+			if err != nil {
+				return err
+			}
+			kept = append(kept, waits)
+		}
+		return nil
+	})
+	if errors.Is(err, errGone) { // the next call looks at it again
+		return nil
+	}
+	r.report.Kept = append(r.report.Kept, kept...)
+	return err
+}
+
+//go:embed consolidate.txt
+var consolidation string
+
+// Consolidate asks the model what should become of memories that seem to say the same or to contradict each other.
+func (m *Model) Consolidate(ctx context.Context, group []souvenir.Memory) (Extraction, error) {
+	var x Extraction
+	c := Conversation{Known: group}
+	user, err := question(c)
+	if err != nil {
+		return x, err
+	}
+	answer, err := m.ask(ctx, consolidation+m.guidance, user, &x.Usage)
+	x.Proposals = answer.proposals(c)
+	return x, err
+}

@@ -1,0 +1,117 @@
+package extract_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/extract"
+)
+
+// remember stores memories one after another.
+func remember(t *testing.T, store *souvenir.Store, texts ...string) (ids []string) {
+	t.Helper()
+	for _, text := range texts {
+		m, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+func consolidate(t *testing.T, l *extract.Learner) extract.Report {
+	t.Helper()
+	r, err := l.Consolidate(t.Context())
+	if err != nil {
+		t.Fatalf("got the error %v, want none", err)
+	}
+	return r
+}
+
+func TestNearDuplicatesAndContradictionsAreOfferedAndNothingIsChanged(t *testing.T) {
+	store := open(t)
+	ids := remember(t, store, "The deployment runs every Thursday at noon.", "The deployment runs each Thursday at noon.",
+		"Ben plays the cello.", "Anna works in Kiel.", "Anna works in Bremen.", "Cleo likes fish.",
+		"Cleo does not likes fish.",
+		"Ben works in Kiel.")
+	_, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: "Anna works in Kiel.", ProjectID: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := learner(t, store, extract.Options{})
+	r := consolidate(t, l)
+	var forget []string
+	for _, p := range r.Kept {
+		if p.Proposal.Action != extract.Forget || p.Proposal.Group == "" || p.Proposal.Reason == "" {
+			t.Errorf("got %+v, want that a memory of a group is to be forgotten, with a reason", p)
+		}
+		forget = append(forget, p.Proposal.Target)
+	}
+	want := []string{ids[1], ids[3]}
+	if got := slices.Contains(forget, want[0]); !got || !slices.Contains(forget, want[1]) {
+		t.Errorf("got %v, want the shorter duplicate and the older contradiction, %v, among them", forget, want)
+	}
+	if slices.Contains(forget, ids[2]) || slices.Contains(forget, ids[7]) {
+		t.Errorf("got %v, want nothing of memories about others", forget)
+	}
+	if got := facts(t, store, inDefault); len(got) != 9 {
+		t.Errorf("got %q, want all 9 still there", got)
+	}
+	if again := consolidate(t, l); len(again.Kept) != 0 {
+		t.Errorf("again: got %+v, want nothing that waits already", again.Kept)
+	}
+	if err := l.Refuse(t.Context(), r.Kept[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if again := consolidate(t, l); len(again.Kept) != 0 {
+		t.Errorf("after a refusal: got %+v, want nothing", again.Kept)
+	}
+	for p, err := range l.Pending(t.Context()) {
+		if err != nil || p.ID == r.Kept[0].ID {
+			t.Errorf("got %+v and the error %v, want no refused proposal", p, err)
+		}
+	}
+	if _, err := l.Accept(t.Context(), r.Kept[0].ID, ""); !errors.Is(err, souvenir.ErrNotFound) {
+		t.Errorf("got the error %v, want ErrNotFound for a refused proposal", err)
+	}
+	if _, err := l.Accept(t.Context(), r.Kept[1].ID, ""); err != nil {
+		t.Errorf("got the error %v, want none", err)
+	}
+	if got := facts(t, store, inDefault); len(got) != 8 {
+		t.Errorf("got %q, want 8", got)
+	}
+}
+
+func TestAModelProposesWhatBecomesOfAGroup(t *testing.T) {
+	store := open(t)
+	ids := remember(t, store, "The deployment runs every Thursday at noon.", "The deployment runs each Thursday at noon.")
+	m := newModel(t, func(d document) any {
+		if len(d.Known) != 2 || len(d.Turns) != 0 {
+			t.Errorf("got %+v, want 2 memories and no turns", d)
+		}
+		return []proposal{{"update", "The deployment runs every Thursday at noon sharp.", 1, []int{}, "More exact.", 0.8},
+			{"forget", "", 2, []int{}, "Merged.", 0.8}, {"forget", "", 7, []int{}, "Hostile.", 1}, {"forget", "", 1, nil, "Both.", 1},
+			{"add", "New.", 0, []int{}, "Hostile.", 1}}
+	})
+	l := learner(t, store, extract.Options{Extractor: m.messages(t), MaxCalls: 1})
+	r := consolidate(t, l)
+	if len(r.Kept) != 2 || len(r.Refused) != 3 || r.Usage.Calls != 1 {
+		t.Fatalf("got %+v, want 2 kept and 3 refused", r)
+	}
+	for _, p := range r.Kept {
+		if _, err := l.Accept(t.Context(), p.ID, ""); err != nil {
+			t.Errorf("accept %s: got the error %v, want none", p.Proposal.Action, err)
+		}
+	}
+	got, err := store.GetMemory(t.Context(), ids[0])
+	if err != nil || !strings.HasSuffix(got.Content, "sharp.") {
+		t.Errorf("got %q and the error %v, want the merged text", got.Content, err)
+	}
+	if _, err := store.GetMemory(t.Context(), ids[1]); !errors.Is(err, souvenir.ErrNotFound) {
+		t.Errorf("got the error %v, want ErrNotFound", err)
+	}
+}

@@ -1,0 +1,314 @@
+package extract
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+const (
+	defaultBatch = 3000 // tokens
+	maxBatch     = 1_000_000
+	maxShown     = 100  // turns of a batch
+	maxPassed    = 1000 // turns of a batch with those that are not shown
+	context4     = 4    // turns before a batch
+	maxUnread    = 3    // turns one after another of which the model makes nothing
+	overhead     = 1500 // tokens of the instructions
+)
+
+// Options say what a [Learner] learns from, and where to.
+type Options struct {
+	// Extractor proposes. Nil means none: nothing is learned and no position is stored, so that one given later starts
+	// at the beginning. Turns are found by searches all the same.
+	Extractor Extractor
+
+	ProjectID   string // the project of the conversations and of what is learned; empty: outside of any
+	ProjectName string // the same by name
+
+	Collection    string // where to store what is learned; empty means souvenir.DefaultCollection
+	Conversations string // where the turns are; empty means souvenir.ConversationCollection
+
+	// Review keeps proposals until [Learner.Accept] or [Learner.Refuse]. False applies them, but for those that would
+	// change a memory that was not learned: these wait for review.
+	Review bool
+
+	// Roles are the roles of the turns to learn from. None means all but tool and system, whose texts are often others'.
+	Roles []string
+
+	// BatchTokens is how many tokens of turns an extraction gets: 100 to 1,000,000. Zero means 3,000.
+	BatchTokens int
+
+	// MaxCalls and MaxTokens bound the cost of a call of Learn or Consolidate: extractions, and tokens in and out. Zero
+	// means no bound. An extraction that has begun may exceed MaxTokens by its answer.
+	MaxCalls, MaxTokens int
+}
+
+// Learner learns from the conversations of a place. It is safe for concurrent use, also by several processes.
+type Learner struct {
+	store   *souvenir.Store
+	options Options
+}
+
+// New returns a learner with the access of a view of the store. It reads and asks nothing.
+func New(store *souvenir.Store, o Options) (*Learner, error) {
+	o.Collection = cmp.Or(o.Collection, souvenir.DefaultCollection)
+	o.Conversations = cmp.Or(o.Conversations, souvenir.ConversationCollection)
+	o.BatchTokens = cmp.Or(o.BatchTokens, defaultBatch)
+	switch {
+	case store == nil:
+		return nil, invalid("store", "is nil; give an open store")
+	case o.BatchTokens < 100 || o.BatchTokens > maxBatch:
+		return nil, invalid("Options.BatchTokens", "is out of range; give 100 to 1,000,000 tokens, or 0 for 3,000")
+	case o.MaxCalls < 0 || o.MaxTokens < 0:
+		return nil, invalid("Options.MaxCalls or MaxTokens", "is negative; give a number, or 0 for no bound")
+	}
+	if projects := store.Access().Projects; o.ProjectID == "" && o.ProjectName == "" && len(projects) == 1 {
+		o.ProjectID = projects[0]
+	}
+	o.Roles = slices.Clone(o.Roles)
+	return &Learner{store, o}, nil
+}
+
+// Report says what a call has done.
+type Report struct {
+	Turns   int       `json:"turns"` // that were read, with those whose roles are not learned from
+	Usage   Usage     `json:"usage"`
+	Applied []Applied `json:"applied,omitempty"` // in order, None included
+	Kept    []Pending `json:"kept,omitempty"`    // for review
+	Refused []Refused `json:"refused,omitempty"` // proposals that are not allowed
+	Unread  []string  `json:"unread,omitempty"`  // ids of turns of which the model makes nothing
+	More    bool      `json:"more,omitempty"`    // a bound was reached: the next call continues
+}
+
+// Refused is a proposal that was not applied.
+type Refused struct {
+	Proposal Proposal `json:"proposal"`
+	Why      string   `json:"why"`
+}
+
+// Learn reads the turns of a conversation that were stored since the last call, in batches. What a batch gives is
+// stored in one transaction, together with the position up to which the conversation was read: after a crash the next
+// call continues there, and applies nothing twice. A turn that is stored later with an earlier time is not read.
+//
+// After an error, the report says what was done before it.
+func (l *Learner) Learn(ctx context.Context, key string) (Report, error) {
+	var r Report
+	if l.options.Extractor == nil {
+		return r, nil
+	}
+	s, err := l.scope(ctx)
+	if err == nil {
+		err = l.checkWritable(s)
+	}
+	if err != nil {
+		return r, err
+	}
+	run := &run{Learner: l, scope: s, report: &r, key: key, conversation: l.store.Conversation(key,
+		souvenir.ConversationPlace{Collection: l.options.Conversations, ProjectID: s.ref})}
+	err = run.all(ctx)
+	return r, err
+}
+
+// scope is the place that a learner may touch: a collection in a project, or outside of any.
+type scope struct {
+	collection          string
+	ref, project, owner string // of the project; empty outside of any
+	role                souvenir.MemberRole
+}
+
+// checkWritable refuses, before a model is paid for, what could not be stored.
+func (l *Learner) checkWritable(s scope) error {
+	if s.role == souvenir.MemberReader {
+		return &souvenir.Error{Kind: souvenir.KindForbidden, Field: "Options.ProjectID", Argument: "Options.ProjectID",
+			Message: "project " + s.ref + " is shared read-only; its owner can make you a writer"}
+	}
+	if l.store.Access().ReadOnly {
+		return &souvenir.Error{Kind: souvenir.KindReadOnly, Message: "this view only reads; give one that may write"}
+	}
+	return nil
+}
+
+func (l *Learner) scope(ctx context.Context) (scope, error) {
+	s := scope{collection: l.options.Collection}
+	if l.options.ProjectID == "" && l.options.ProjectName == "" {
+		return s, nil
+	}
+	p, err := l.store.GetProject(ctx, souvenir.ProjectRef{ID: l.options.ProjectID, Name: l.options.ProjectName})
+	s.ref, s.project, s.owner, s.role = p.Ref(), p.ID, p.Owner, p.Role
+	return s, err
+}
+
+// holds reports whether a memory is in the place.
+func (s scope) holds(m souvenir.Memory) bool {
+	return m.Collection == s.collection && m.ProjectID == s.project && (s.project == "" || m.Owner == s.owner)
+}
+
+// filter leaves out what is in projects, if the place is outside of any.
+func (s scope) filter() souvenir.Filter {
+	if s.project != "" {
+		return nil
+	}
+	return souvenir.Filter{"project_id": nil}
+}
+
+// query returns a search of the place.
+func (s scope) query(text string) souvenir.Query {
+	return souvenir.Query{Text: text, Collections: []string{s.collection}, ProjectID: s.ref, Filter: s.filter(),
+		Limit: similarHits, Rerank: -1}
+}
+
+// run is a call of Learn.
+type run struct {
+	*Learner
+	scope        scope
+	key          string
+	conversation *souvenir.Conversation
+	report       *Report
+	unread       []string // turns passed over since the last commit
+}
+
+// batch is what an extraction reads, and the position after it.
+type batch struct {
+	Conversation
+	passed int
+	end    position
+	more   bool
+}
+
+func (r *run) all(ctx context.Context) error {
+	lost := 0
+	from, err := r.position(ctx)
+	if err != nil {
+		return err
+	}
+	at, most := from, maxShown
+	for {
+		b, err := r.next(ctx, at, most)
+		if err != nil || b.passed == 0 {
+			return err
+		}
+		var x Extraction
+		if len(b.Turns) > 0 {
+			if r.options.Review {
+				if err := r.checkRoom(ctx); err != nil {
+					return err
+				}
+			}
+			if b.Known, err = r.known(ctx, b.Turns); err != nil {
+				return err
+			}
+			if r.exhausted(b.Conversation) {
+				r.report.More = true
+				return nil
+			}
+			x, err = r.options.Extractor.Extract(ctx, b.Conversation)
+			r.report.Usage.add(x.Usage)
+			switch {
+			case errors.Is(err, ErrAnswer) && len(b.Turns) > 1:
+				most = len(b.Turns) / 2
+				continue
+			case errors.Is(err, ErrAnswer) && len(r.unread) < maxUnread:
+				r.unread = append(r.unread, b.Turns[0].ID)
+				if !b.more { // the model gets another chance with the next turns
+					return err
+				}
+				at, most = b.end, 1
+				continue
+			case err != nil:
+				return err
+			}
+		}
+		ok, err := r.commit(ctx, from, b, x.Proposals)
+		if err != nil {
+			return err
+		}
+		if at = b.end; !ok { // another call has read these turns meanwhile
+			if lost++; lost > maxUnread {
+				return &souvenir.Error{Kind: souvenir.KindConflict, Message: "other calls learn from this conversation at the " +
+					"same time; call Learn again when they are done"}
+			}
+			if at, err = r.position(ctx); err != nil {
+				return err
+			}
+		}
+		if from, most = at, maxShown; ok && !b.more {
+			return nil
+		}
+	}
+}
+
+// exhausted reports whether a bound allows no further extraction.
+func (r *run) exhausted(c Conversation) bool {
+	u, o := r.report.Usage, r.options
+	return o.MaxCalls > 0 && u.Calls >= o.MaxCalls ||
+		o.MaxTokens > 0 && u.InputTokens+u.OutputTokens+estimate(c) > o.MaxTokens
+}
+
+// estimate is how many tokens a conversation has with the instructions.
+func estimate(c Conversation) int {
+	tokens := overhead
+	for _, t := range slices.Concat(c.Before, c.Turns) {
+		tokens += t.Tokens()
+	}
+	for _, m := range c.Known {
+		tokens += len(m.Content) / 4
+	}
+	return tokens
+}
+
+// next returns the batch after a position, of at most so many turns.
+func (r *run) next(ctx context.Context, at position, most int) (batch, error) {
+	b := batch{end: at}
+	room := r.options.BatchTokens
+	for t, err := range r.conversation.Since(ctx, at.At) {
+		if err != nil {
+			return b, err
+		}
+		if at.passed(t) {
+			continue
+		}
+		shown := r.learnsFrom(t)
+		if shown {
+			t.ToolCalls, t.Metadata = nil, nil
+			t.Content = cut(t.Content, 4*r.options.BatchTokens)
+			room -= t.Tokens()
+		}
+		if b.passed == maxPassed || shown && (len(b.Turns) == most || len(b.Turns) > 0 && room < 0) {
+			b.more = true
+			break
+		}
+		b.passed++
+		if b.end = b.end.after(t); shown {
+			b.Turns = append(b.Turns, t)
+		}
+	}
+	if len(b.Turns) == 0 || at.At.IsZero() || len(at.IDs) == 0 {
+		return b, nil
+	}
+	before, err := r.conversation.Around(ctx, at.IDs[len(at.IDs)-1], context4-1, 0)
+	if err != nil && !errors.Is(err, souvenir.ErrNotFound) { // it was deleted
+		return b, err
+	}
+	for _, t := range before {
+		if r.learnsFrom(t) {
+			t.ToolCalls, t.Metadata, t.Content = nil, nil, cut(t.Content, MaxContent)
+			b.Before = append(b.Before, t)
+		}
+	}
+	return b, nil
+}
+
+func (r *run) learnsFrom(t souvenir.Turn) bool {
+	if strings.TrimSpace(t.Content) == "" {
+		return false
+	}
+	role := strings.ToLower(t.Role)
+	if len(r.options.Roles) > 0 {
+		return slices.ContainsFunc(r.options.Roles, func(s string) bool { return strings.EqualFold(s, role) })
+	}
+	return role != "tool" && role != "system" && role != "developer" && role != "function"
+}

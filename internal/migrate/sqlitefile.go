@@ -1,0 +1,62 @@
+package migrate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"os"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/sqlite"
+)
+
+// isSQLite reports whether a file is a database of SQLite.
+func isSQLite(path string) bool {
+	const magic = "SQLite format 3\x00"
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	start := make([]byte, len(magic))
+	_, err = io.ReadFull(file, start)
+	return err == nil && bytes.Equal(start, []byte(magic))
+}
+
+// isFile reports whether a path is one of a file.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// inSQLite yields what read passes on of a database of SQLite, which it reads in one transaction.
+func inSQLite(
+	ctx context.Context, path string, read func(tx db.Tx, yield func(Item) error) error,
+) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		stopped := errors.New("stopped")
+		err := sqlite.ReadForeign(ctx, path, func(tx db.Tx) error {
+			return read(tx, func(item Item) error {
+				if !yield(item, nil) {
+					return stopped
+				}
+				return nil
+			})
+		})
+		if err != nil && !errors.Is(err, stopped) {
+			yield(Item{}, err)
+		}
+	}
+}
+
+// columns returns the names of a table's columns; none if there is no such table.
+func columns(tx db.Tx, table string) (map[string]bool, error) {
+	names, err := db.Column[string](tx, `SELECT name FROM pragma_table_info(?)`, table)
+	known := map[string]bool{}
+	for _, name := range names {
+		known[name] = true
+	}
+	return known, err
+}

@@ -1,0 +1,92 @@
+package server_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server"
+	"github.com/souvenir-ai/souvenir/server/internal/servertest"
+)
+
+const typed = "A long text that was typed for an hour.\r\n\r\n<b>It</b> has “quotes”, 陈薇 & a second paragraph."
+
+// endSessions ends all sessions of the owner, as by an admin or after two weeks.
+func endSessions(t *testing.T, w *servertest.World) {
+	t.Helper()
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
+	if err := view.Accounts().DeleteSignIns(t.Context(), "", nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatWasTypedOutlivesTheSession(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	setPassword(w, servertest.Owner)
+	b := w.SignedIn(servertest.Owner)
+	form := b.Get("/memories/new")
+	endSessions(t, w)
+	asked := b.Submit(form, "/memories/new", url.Values{"content": {typed}}).Expect(http.StatusUnauthorized,
+		"Your session has ended")
+	servertest.CheckPage(w, asked)
+	again := b.Submit(asked, "/login", url.Values{"username": {"olivia"}, "password": {wrongPassword}}).
+		Expect(http.StatusUnauthorized, "Name or password is wrong.", "Your session has ended")
+	kept := b.Submit(again, "/login", url.Values{"username": {"olivia"}, "password": {rightPassword}}).
+		Expect(http.StatusOK, "What you typed is still here").Without("<b>It</b>")
+	servertest.CheckPage(w, kept)
+	shown := kept.HTML.All("textarea")[0]
+	stored := b.Submit(kept, "/memories/new", url.Values{shown.Attr("name"): {strings.TrimPrefix(shown.Text, "\n")}})
+	if stored.Status != http.StatusSeeOther {
+		t.Fatalf("sending the text again: got %d %.500s, want %d", stored.Status, stored.Body, http.StatusSeeOther)
+	}
+	found, err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).Search(t.Context(),
+		souvenir.Query{Text: "typed for an hour"})
+	if err != nil || len(found.Hits) == 0 || !strings.Contains(found.Hits[0].Content, "陈薇 & a second paragraph.") {
+		t.Errorf("got %+v, %v, want the text that was typed", found, err)
+	}
+}
+
+// No other site can have a text sent by a person who signs in, and no password is put into a page.
+func TestOnlyOwnFormsAreKeptForTheSignIn(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	setPassword(w, servertest.Owner)
+	b := w.SignedIn(servertest.Owner)
+	profile, create := b.Get("/profile"), b.Get("/memories/new")
+	endSessions(t, w)
+	forged := w.FormRequest("/memories/new", url.Values{"csrf": {"x"}, "content": {typed}}.Encode())
+	forged.Header.Set("Origin", "https://elsewhere.example")
+	if p := b.Send(forged); p.Status != http.StatusSeeOther || strings.Contains(p.Body, "typed for an hour") {
+		t.Errorf("a form of another site: got %d %.300s, want %d", p.Status, p.Body, http.StatusSeeOther)
+	}
+	if p := b.Submit(create, "/memories/new", url.Values{"content": {strings.Repeat("x", 200<<10)}}); p.Status !=
+		http.StatusSeeOther {
+		t.Errorf("a form of 200 KiB: got %d %.300s, want %d", p.Status, p.Body, http.StatusSeeOther)
+	}
+	secret := url.Values{"old": {typed}, "password": {"nine blue kettles"}, "new_password": {"nine blue kettles"}}
+	p := b.Submit(profile, "/profile/password", secret)
+	if p.Status != http.StatusSeeOther || strings.Contains(p.Body, "kettles") {
+		t.Errorf("a form with passwords: got %d %.300s, want %d without them", p.Status, p.Body, http.StatusSeeOther)
+	}
+}
+
+func TestErrorPagesKeepTheMenu(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	b := w.SignedIn(servertest.Owner)
+	for _, path := range []string{"/nowhere", "/memories/of-no-memory"} {
+		r := w.Request(servertest.Guest, "GET", path, nil)
+		r.Header.Set("Accept", "text/html")
+		p := b.Send(r).Expect(http.StatusNotFound, `<body class="dashboard">`, `aria-label="Main"`)
+		servertest.CheckPage(w, p)
+	}
+}
+
+func TestTheSignInPageNamesTheApplicationThatWaits(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	address := w.RegisterAs("Cursor", "none").AuthorizeURL()
+	b := w.Browser()
+	p := b.LeadsTo(b.Get(address), "/login?next="+url.QueryEscape(address))
+	p.Expect(http.StatusOK, "calls itself “<bdi>Cursor</bdi>”")
+	b.Get("/login?next=%2Foauth%2Fauthorize%3Fclient_id%3Dunknown").Expect(http.StatusOK).Without("calls itself")
+}

@@ -1,0 +1,116 @@
+package overview
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
+	"github.com/souvenir-ai/souvenir/server/internal/request"
+	"github.com/souvenir-ai/souvenir/server/internal/web"
+)
+
+// things knows what calls were about: the memories, files and projects that the reader can see now.
+type things struct {
+	projects []souvenir.Project
+	memories map[string]string // titles by id
+	files    map[string]string // names by id
+	deleted  map[string]string // titles in the trash
+}
+
+const titleLength = 60 // characters
+
+// thingsOf looks up what the reader's own calls were about. Objects of other users are not looked up.
+func thingsOf(ctx context.Context, c request.Caller, all []souvenir.Activity,
+	projects []souvenir.Project) (things, error) {
+	about := things{projects: projects, memories: map[string]string{}, files: map[string]string{},
+		deleted: map[string]string{}}
+	var ids []any
+	for _, a := range all {
+		if a.User != c.User.ID {
+			continue
+		}
+		if a.MemoryID != "" {
+			ids = append(ids, a.MemoryID)
+		}
+		if _, known := about.files[a.FileID]; a.FileID != "" && !known {
+			f, err := c.Store.GetFile(ctx, a.FileID)
+			if err != nil && !isUnknown(err) {
+				return about, err
+			}
+			about.files[a.FileID] = f.Filename
+		}
+	}
+	if len(ids) > 0 {
+		for m, err := range c.Store.Memories(ctx,
+			souvenir.List{Filter: souvenir.Filter{"id": map[string]any{"in": ids}}}) {
+			if err != nil {
+				return about, err
+			}
+			about.memories[m.ID] = titleOf(m.Content)
+		}
+	}
+	for _, a := range all {
+		if a.User != c.User.ID || a.MemoryID+a.FileID == "" || about.memories[a.MemoryID]+about.files[a.FileID] != "" {
+			continue
+		}
+		id := cmp.Or(a.MemoryID, a.FileID)
+		entry, err := c.Store.Trash().Get(ctx, id)
+		if err != nil && !isUnknown(err) {
+			return about, err
+		}
+		about.deleted[id] = textview.Clip(entry.Title, titleLength)
+	}
+	return about, nil
+}
+
+// isUnknown reports whether the store has nothing by an id, or the id is none: what programs send is recorded as it is.
+func isUnknown(err error) bool {
+	return errors.Is(err, souvenir.ErrNotFound) || errors.Is(err, souvenir.ErrInvalid)
+}
+
+// titleOf is the first line of a memory, without the marks of Markdown.
+func titleOf(content string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(content), "\n")
+	return textview.Clip(cmp.Or(strings.Trim(line, "#*-_> \t\r"), line), titleLength)
+}
+
+func (t things) memory(id string, own bool) web.Link {
+	if title := t.memories[id]; own && title != "" {
+		return web.Link{Noun: "memory", Name: title, Path: web.MemoryPath(id)}
+	}
+	return t.gone("memory", id, own)
+}
+
+func (t things) file(id string, own bool) web.Link {
+	if name := t.files[id]; own && name != "" {
+		return web.Link{Noun: "file", Name: name, Path: "/files/" + url.PathEscape(id)}
+	}
+	return t.gone("file", id, own)
+}
+
+// gone is an object that the reader cannot open: deleted, or of another user.
+func (t things) gone(noun, id string, own bool) web.Link {
+	if title := t.deleted[id]; own && title != "" {
+		return web.Link{Noun: noun, Name: title, Path: web.TrashPath}
+	}
+	return web.Link{Noun: noun}
+}
+
+// project returns the project of a call; several users may use the same id.
+func (t things) project(a souvenir.Activity, user string) web.Link {
+	seen := -1
+	for i, p := range t.projects {
+		if p.ID == a.ProjectID && (seen < 0 || p.Owner == a.User) {
+			seen = i
+		}
+	}
+	if seen < 0 || a.User != user {
+		return web.Link{Noun: "project", Name: a.ProjectID, Path: ""}
+	}
+	p := t.projects[seen]
+	return web.Link{Noun: "project", Name: cmp.Or(p.Name, p.ID), Path: web.ProjectPath(p)}
+}
