@@ -1,0 +1,198 @@
+package index
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"slices"
+)
+
+// A segment is what a partition holds of some memories, as bytes to store. Loading it copies lists; it analyses no text
+// and encodes no vector. All numbers are in little endian; a count or difference is a varint. In order:
+//
+//   - segmentMagic, the numbers of memories and of passages,
+//   - of the memories, in the order of their rows: rows, numbers of passages, ids, turns,
+//   - of the passages: ids, spans, rows of words,
+//   - the matrices of vectors: which passages have one, what is held of them,
+//   - the terms in their order, each with its postings,
+//   - the CRC-32C of all that.
+//
+// The lengths of passages are not stored: they are the sums of their frequencies.
+
+// segmentMagic begins every segment. The last byte is the version of the format.
+const segmentMagic = "svix\x01"
+
+// mostShared limits how much of a string is taken from the one before it, so that bytes made to do harm cannot mean
+// very much more text than they are.
+const mostShared = 40
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// EncodeSegment returns memories of one partition as a segment. Those without passages are left out. Of several with
+// one row the last counts.
+func EncodeSegment(memories []Memory) []byte { return New().encodeSegment(memories) }
+
+// encodeSegment encodes memories in the way in which the index, which is empty, holds them.
+func (ix *Index) encodeSegment(memories []Memory) []byte {
+	memories = slices.Clone(memories)
+	slices.SortStableFunc(memories, func(a, b Memory) int { return cmp.Compare(a.Row, b.Row) })
+	ix.Put(memories...)
+	w := segmentWriter{data: []byte(segmentMagic), p: &partition{}}
+	for _, p := range ix.partitions { // one or none
+		w.p = p
+		if p.dead > 0 {
+			p.compact()
+		}
+	}
+	w.memories()
+	w.passages()
+	w.vectors()
+	w.terms()
+	return binary.LittleEndian.AppendUint32(w.data, crc32.Checksum(w.data, castagnoli))
+}
+
+type segmentWriter struct {
+	p      *partition
+	data   []byte
+	before string // the last string
+}
+
+func (w *segmentWriter) number(n int)       { w.data = binary.AppendUvarint(w.data, uint64(n)) }
+func (w *segmentWriter) difference(n int64) { w.data = binary.AppendVarint(w.data, n) }
+
+// text writes a string as what it shares with the beginning of the last one, and the rest.
+func (w *segmentWriter) text(s string) {
+	shared, most := 0, min(len(s), len(w.before), mostShared)
+	for shared < most && s[shared] == w.before[shared] {
+		shared++
+	}
+	w.number(shared)
+	w.number(len(s) - shared)
+	w.data = append(w.data, s[shared:]...)
+	w.before = s
+}
+
+func (w *segmentWriter) memories() {
+	var list []*memory
+	for _, m := range w.p.owners {
+		if n := len(list); n == 0 || list[n-1] != m {
+			list = append(list, m)
+		}
+	}
+	w.number(len(list))
+	w.number(len(w.p.owners))
+	row := int64(0)
+	for _, m := range list {
+		w.difference(m.row - row)
+		row = m.row
+	}
+	for _, m := range list {
+		w.number(int(m.count))
+	}
+	for _, m := range list {
+		w.text(m.id)
+	}
+	w.number(w.p.turns)
+	next, at := 0, int64(0)
+	for i, m := range list {
+		if m.turn == nil {
+			continue
+		}
+		w.number(i - next)
+		next = i + 1
+		w.data = binary.LittleEndian.AppendUint64(w.data, uint64(m.turn.Conversation))
+		w.difference(m.turn.At - at)
+		at = m.turn.At
+		asks := 0
+		if m.turn.Asks {
+			asks = 1
+		}
+		w.number(asks)
+		w.text(m.turn.Speaker)
+	}
+}
+
+func (w *segmentWriter) passages() {
+	before := int64(0)
+	for _, passage := range w.p.passages {
+		w.difference(passage - before)
+		before = passage
+	}
+	for _, span := range w.p.spans {
+		w.number(int(span.Start))
+		w.difference(int64(span.End) - int64(span.Start))
+	}
+	for slot := range w.p.owners {
+		w.number(len(w.p.words.of(uint32(slot))))
+	}
+	for slot := range w.p.owners {
+		for _, row := range w.p.words.of(uint32(slot)) {
+			w.data = binary.LittleEndian.AppendUint16(w.data, row)
+		}
+	}
+}
+
+func (w *segmentWriter) vectors() {
+	w.number(len(w.p.matrices))
+	for _, m := range w.p.matrices {
+		w.number(m.size)
+		w.number(m.codes.width) // 0: without codes
+		w.number(len(m.slots))
+		next := uint32(0)
+		for _, slot := range m.slots {
+			w.number(int(slot - next))
+			next = slot + 1
+		}
+		w.data = binary.LittleEndian.AppendUint64(w.data, math.Float64bits(m.longest))
+		if m.codes.width == 0 {
+			for i := range m.slots {
+				w.floats(m.rows.row(i)...)
+			}
+			continue
+		}
+		for _, c := range m.coarse {
+			w.floats(c.scale, c.slack)
+		}
+		for _, codes := range []*blocks[int8]{&m.codes, &m.fine} {
+			for i := range m.slots {
+				for _, x := range codes.row(i) {
+					w.data = append(w.data, byte(x))
+				}
+			}
+		}
+	}
+}
+
+func (w *segmentWriter) floats(list ...float32) {
+	for _, x := range list {
+		w.data = binary.LittleEndian.AppendUint32(w.data, math.Float32bits(x))
+	}
+}
+
+func (w *segmentWriter) terms() {
+	terms := make([]string, 0, len(w.p.lists))
+	for term := range w.p.lists {
+		terms = append(terms, term)
+	}
+	slices.Sort(terms)
+	w.number(len(terms))
+	for _, term := range terms {
+		list := w.p.list(term)
+		w.text(term)
+		w.number(len(list))
+		next := uint32(0)
+		for _, e := range list {
+			// Most terms are in a passage once.
+			once := 0
+			if e.frequency == 1 {
+				once = 1
+			}
+			w.number(int(e.slot-next)<<1 | once)
+			if once == 0 {
+				w.number(int(e.frequency))
+			}
+			next = e.slot + 1
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package index
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math"
+)
+
+// ErrSegment is the error of bytes that are no segment of this version: they are damaged, or another program wrote
+// them.
+var ErrSegment = errors.New("index: no segment, or a damaged one")
+
+// Segment is a decoded segment. Nothing in it refers to the bytes it was made of.
+type Segment struct {
+	rows      []int64 // ascending
+	counts    []uint32
+	ids       []string
+	turns     []segmentTurn // by memory, ascending
+	passages  []int64
+	spans     []Span
+	lengths   []uint32
+	wordEnds  []uint32 // by passage
+	words     []uint16
+	matrices  []segmentMatrix
+	terms     []byte   // one after another
+	termEnds  []uint32 // ends in terms
+	postings  []posting
+	postEnds  []uint32 // ends in postings, by term
+	wordLimit int
+}
+
+type segmentTurn struct {
+	memory int
+	Turn
+}
+
+// segmentMatrix is the vectors of one size.
+type segmentMatrix struct {
+	size, width int // width is 0 without codes
+	slots       []uint32
+	longest     float64
+	rows        []float32
+	coarse      []coarse
+	codes, fine []int8
+}
+
+// Memories returns the rows of the memories, ascending, which the caller must not change.
+func (s *Segment) Memories() []int64 { return s.rows }
+
+// Passages returns the number of passages.
+func (s *Segment) Passages() int { return len(s.passages) }
+
+// DecodeSegment reads a segment. Its error is ErrSegment. The rows of words are below wordRows. However the bytes were
+// made, it takes memory in proportion to their number.
+func DecodeSegment(data []byte, wordRows int) (*Segment, error) {
+	end := len(data) - crc32.Size
+	if end < len(segmentMagic) || string(data[:len(segmentMagic)]) != segmentMagic ||
+		crc32.Checksum(data[:end], castagnoli) != binary.LittleEndian.Uint32(data[end:]) {
+		return nil, ErrSegment
+	}
+	r := segmentReader{data: data[len(segmentMagic):end]}
+	s := &Segment{wordLimit: wordRows}
+	r.memories(s)
+	r.passages(s)
+	r.vectors(s)
+	r.terms(s)
+	if r.failed || len(r.data) > 0 {
+		return nil, ErrSegment
+	}
+	return s, nil
+}
+
+// segmentReader reads from the front of data. After the first failure it has no data left and returns zeros.
+type segmentReader struct {
+	data   []byte
+	before []byte // the last string
+	failed bool
+}
+
+func (r *segmentReader) fail() {
+	r.failed, r.data = true, nil
+}
+
+// number reads a number up to most.
+func (r *segmentReader) number(most int) int {
+	if len(r.data) > 0 && r.data[0] < 0x80 && int(r.data[0]) <= most { // the common case
+		n := int(r.data[0])
+		r.data = r.data[1:]
+		return n
+	}
+	n, size := binary.Uvarint(r.data)
+	if size <= 0 || n > uint64(max(most, 0)) || most < 0 {
+		r.fail()
+		return 0
+	}
+	r.data = r.data[size:]
+	return int(n)
+}
+
+// count reads the number of things of which each takes at least some bytes.
+func (r *segmentReader) count(bytes int) int { return r.number(len(r.data) / bytes) }
+
+func (r *segmentReader) difference() int64 {
+	n, size := binary.Varint(r.data)
+	if size <= 0 {
+		r.fail()
+		return 0
+	}
+	r.data = r.data[size:]
+	return n
+}
+
+// take returns the next bytes; nil if there are not as many.
+func (r *segmentReader) take(n int) []byte {
+	if n < 0 || n > len(r.data) {
+		r.fail()
+		return nil
+	}
+	taken := r.data[:n]
+	r.data = r.data[n:]
+	return taken
+}
+
+// text appends the next string.
+func (r *segmentReader) text(to []byte) []byte {
+	shared := r.number(min(len(r.before), mostShared))
+	rest := r.take(r.number(len(r.data)))
+	from := len(to)
+	to = append(append(to, r.before[:shared]...), rest...)
+	r.before = append(r.before[:0], to[from:]...)
+	return to
+}
+
+// length reads a finite number that is not negative.
+func (r *segmentReader) length() float64 {
+	b := r.take(8)
+	if b == nil {
+		return 0
+	}
+	x := math.Float64frombits(binary.LittleEndian.Uint64(b))
+	if !(x >= 0 && x <= math.MaxFloat64) {
+		r.fail()
+		return 0
+	}
+	return x
+}
+
+// floats reads finite numbers that are at least a value.
+func (r *segmentReader) floats(n int, least float32) []float32 {
+	b := r.take(4 * n)
+	if b == nil {
+		return nil
+	}
+	list := make([]float32, n)
+	for i := range list {
+		list[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		if !(list[i] >= least && list[i] <= math.MaxFloat32) {
+			r.fail()
+			return nil
+		}
+	}
+	return list
+}
+
+func (r *segmentReader) memories(s *Segment) {
+	memories := r.count(4)
+	passages := r.count(4)
+	s.rows, s.counts, s.ids = make([]int64, memories), make([]uint32, memories), make([]string, memories)
+	row := int64(0)
+	for i := range s.rows {
+		d := r.difference()
+		if i > 0 && d <= 0 || d > 0 && row > math.MaxInt64-d {
+			r.fail()
+		}
+		row += d
+		s.rows[i] = row
+	}
+	left := passages
+	for i := range s.counts {
+		n := r.number(left)
+		if n == 0 {
+			r.fail()
+			return
+		}
+		s.counts[i] = uint32(n)
+		left -= n
+	}
+	if left != 0 {
+		r.fail()
+		return
+	}
+	var all []byte
+	ends := make([]int, memories)
+	for i := range ends {
+		all = r.text(all)
+		ends[i] = len(all)
+	}
+	ids, from := string(all), 0
+	for i, end := range ends {
+		s.ids[i] = ids[from:end]
+		from = end
+	}
+	s.turns = make([]segmentTurn, r.count(12))
+	next, at := 0, int64(0)
+	for i := range s.turns {
+		t := &s.turns[i]
+		t.memory = next + r.number(memories-next-1)
+		next = t.memory + 1
+		if b := r.take(8); b != nil {
+			t.Conversation = int64(binary.LittleEndian.Uint64(b))
+		}
+		at += r.difference()
+		t.At = at
+		t.Asks = r.number(1) == 1
+		t.Speaker = string(r.text(nil))
+		if r.failed {
+			return
+		}
+	}
+	s.passages = make([]int64, passages)
+}
+
+func (r *segmentReader) passages(s *Segment) {
+	if r.failed {
+		return
+	}
+	n := len(s.passages)
+	passage := int64(0)
+	for i := range s.passages {
+		passage += r.difference()
+		s.passages[i] = passage
+	}
+	s.spans = make([]Span, n)
+	for i := range s.spans {
+		start := r.number(math.MaxUint32)
+		end := int64(start) + r.difference()
+		if end < 0 || end > math.MaxUint32 {
+			r.fail()
+			return
+		}
+		s.spans[i] = Span{uint32(start), uint32(end)}
+	}
+	s.wordEnds = make([]uint32, n)
+	end := 0
+	for i := range s.wordEnds {
+		end += r.number(len(r.data))
+		if end > len(r.data) {
+			r.fail()
+			return
+		}
+		s.wordEnds[i] = uint32(end)
+	}
+	b := r.take(2 * end)
+	s.words = make([]uint16, len(b)/2)
+	for i := range s.words {
+		s.words[i] = binary.LittleEndian.Uint16(b[2*i:])
+		if int(s.words[i]) >= s.wordLimit {
+			r.fail()
+			return
+		}
+	}
+}
+
+func (r *segmentReader) vectors(s *Segment) {
+	s.matrices = make([]segmentMatrix, r.count(12))
+	for i := range s.matrices {
+		m := &s.matrices[i]
+		m.size = r.number(len(r.data))
+		m.width = r.number(len(r.data) + roundUp(m.size, 64))
+		n := r.number(min(len(s.passages), len(r.data)))
+		if m.size == 0 || n == 0 || m.width != 0 && m.width != codeWidth(m.size) {
+			r.fail()
+			return
+		}
+		m.slots = make([]uint32, n)
+		next := 0
+		for j := range m.slots {
+			m.slots[j] = uint32(next + r.number(len(s.passages)-next-1))
+			next = int(m.slots[j]) + 1
+		}
+		m.longest = r.length()
+		if m.size > len(r.data)/n { // a number takes a byte at least
+			r.fail()
+			return
+		}
+		if m.width == 0 {
+			m.rows = r.floats(n*m.size, -math.MaxFloat32)
+			continue
+		}
+		meanings := r.floats(2*n, 0)
+		if meanings == nil {
+			return
+		}
+		m.coarse = make([]coarse, n)
+		for j := range m.coarse {
+			m.coarse[j] = coarse{meanings[2*j], meanings[2*j+1]}
+		}
+		m.codes = r.codes(n * m.width)
+		m.fine = r.codes(n * m.width)
+		if r.failed {
+			return
+		}
+	}
+}
+
+func (r *segmentReader) codes(n int) []int8 {
+	b := r.take(n)
+	list := make([]int8, len(b))
+	for i, x := range b {
+		list[i] = int8(x)
+	}
+	return list
+}
+
+func (r *segmentReader) terms(s *Segment) {
+	s.lengths = make([]uint32, len(s.passages))
+	n := r.count(4)
+	s.termEnds, s.postEnds = make([]uint32, 0, n), make([]uint32, 0, n)
+	for range n {
+		from := len(s.terms)
+		before := string(r.before)
+		s.terms = r.text(s.terms)
+		if len(s.termEnds) > 0 && string(s.terms[from:]) <= before { // so no term is there twice
+			r.fail()
+		}
+		count := r.number(min(len(s.passages), len(r.data)))
+		if r.failed || count == 0 {
+			r.fail()
+			return
+		}
+		next := 0
+		for range count {
+			most := len(s.passages) - next - 1
+			coded := r.number(most<<1 | 1)
+			slot, frequency := next+coded>>1, 1
+			if coded&1 == 0 {
+				frequency = r.number(math.MaxUint32)
+			}
+			if r.failed || most < 0 || frequency == 0 || frequency > math.MaxUint32-int(s.lengths[slot]) {
+				r.fail()
+				return
+			}
+			s.postings = append(s.postings, posting{uint32(slot), uint32(frequency)})
+			s.lengths[slot] += uint32(frequency)
+			next = slot + 1
+		}
+		s.termEnds, s.postEnds = append(s.termEnds, uint32(len(s.terms))), append(s.postEnds, uint32(len(s.postings)))
+	}
+}
