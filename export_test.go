@@ -309,6 +309,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"declined_invitation": left, "activity": left, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain,
 		"change": madeAgain, "turn": madeAgain, "memory_own": madeAgain,
 		"row_hash": madeAgain, "trash": left, "trash_item": left, "trash_link": left, "shared_state": left,
+		"segmented": madeAgain, "segment": madeAgain, "segment_stale": madeAgain,
 	}
 	s := openCopy(t)
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {

@@ -529,6 +529,9 @@ func (s *shared) scrub(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.index.EraseStale(ctx); err != nil {
+		return err
+	}
 	switch err := s.db.Upkeep().Flush(ctx); {
 	case errors.Is(err, db.ErrLogInUse):
 		s.log.Info("the write-ahead log is in use and may hold traces of what was erased; trying again later")

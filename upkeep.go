@@ -454,4 +454,7 @@ func (s *shared) tidy(ctx context.Context) {
 	if _, err := s.purgeFiles(ctx, s.clock()); err != nil && ctx.Err() == nil {
 		s.log.Warn("remains of unfinished files could not be removed", "error", err)
 	}
+	if err := s.index.Persist(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {
+		s.log.Warn("the search index could not be stored; the next start reads the texts instead", "error", err)
+	}
 }

@@ -67,6 +67,10 @@ type Changes interface {
 	Since(mark Mark, limit int) (memories []int64, next Mark, complete bool, err error)
 }
 
+// MarkStale is a statement for [Changes.Add]: segments of the search index no longer count for a memory.
+const MarkStale = `INSERT INTO segment_stale (partition_id, memory_id) SELECT s.partition_id, m.id FROM memory m
+	JOIN segmented s ON s.partition_id = m.partition_id WHERE m.id = ? AND m.id <= s.upto ON CONFLICT DO NOTHING`
+
 // Mark is a position in the log of changes, as the engine writes it; "" is before everything. Between equal marks
 // nothing changed. Marks have no order that callers know: an engine whose commits come out of order notes in it which
 // transactions were running.

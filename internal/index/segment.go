@@ -12,7 +12,7 @@ import (
 // and encodes no vector. All numbers are in little endian; a count or difference is a varint. In order:
 //
 //   - segmentMagic, the numbers of memories and of passages,
-//   - of the memories, in the order of their rows: rows, numbers of passages, ids, turns,
+//   - of the memories, in the order of their passages: rows, numbers of passages, ids, turns,
 //   - of the passages: ids, spans, rows of words,
 //   - the matrices of vectors: which passages have one, what is held of them,
 //   - the terms in their order, each with its postings,
@@ -20,8 +20,11 @@ import (
 //
 // The lengths of passages are not stored: they are the sums of their frequencies.
 
-// segmentMagic begins every segment. The last byte is the version of the format.
-const segmentMagic = "svix\x01"
+// SegmentVersion is the version of the format.
+const SegmentVersion = 1
+
+// segmentMagic begins every segment.
+const segmentMagic = "svix" + string(rune(SegmentVersion))
 
 // mostShared limits how much of a string is taken from the one before it, so that bytes made to do harm cannot mean
 // very much more text than they are.
@@ -31,13 +34,55 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // EncodeSegment returns memories of one partition as a segment. Those without passages are left out. Of several with
 // one row the last counts.
-func EncodeSegment(memories []Memory) []byte { return New().encodeSegment(memories) }
+func EncodeSegment(memories []Memory) Encoded {
+	ix := New()
+	ix.putSorted(memories)
+	return ix.encoded()
+}
 
-// encodeSegment encodes memories in the way in which the index, which is empty, holds them.
-func (ix *Index) encodeSegment(memories []Memory) []byte {
+// putSorted puts memories in the order of their rows, which takes less space in a segment.
+func (ix *Index) putSorted(memories []Memory) {
 	memories = slices.Clone(memories)
 	slices.SortStableFunc(memories, func(a, b Memory) int { return cmp.Compare(a.Row, b.Row) })
 	ix.Put(memories...)
+}
+
+// MergeSegments returns the memories of some segments as one, but for those whose rows skip selects; nil = none. Of
+// several with one row that of the last segment counts. The error is ErrSegment if an index of this machine holds
+// vectors in another way.
+func MergeSegments(segments []*Segment, skip func(row int64) bool) (Encoded, error) {
+	ix := New()
+	for _, s := range segments {
+		if err := ix.PutSegment(0, s, skip); err != nil {
+			return Encoded{}, err
+		}
+	}
+	return ix.encoded(), nil
+}
+
+// Encoded is an encoded segment, and what it is stored with.
+type Encoded struct {
+	Data        []byte
+	Memories    int   // in it; 0: there is no need to store it
+	First, Last int64 // the lowest and the highest of their rows
+}
+
+// encoded encodes all memories, which are in one partition.
+func (ix *Index) encoded() Encoded {
+	e := Encoded{Memories: len(ix.memories), First: math.MaxInt64, Last: math.MinInt64}
+	for row := range ix.memories {
+		e.First, e.Last = min(e.First, row), max(e.Last, row)
+	}
+	e.Data = ix.segment()
+	return e
+}
+
+// KeepsCodes reports whether indexes of this machine keep the vectors of a usual size as codes. The segments of one that
+// does not are of no use to others.
+func KeepsCodes() bool { return fastestCoarse() != nil }
+
+// segment encodes the only partition, if there is one.
+func (ix *Index) segment() []byte {
 	w := segmentWriter{data: []byte(segmentMagic), p: &partition{}}
 	for _, p := range ix.partitions { // one or none
 		w.p = p

@@ -12,6 +12,12 @@ import (
 	"testing"
 )
 
+// encodeSegment encodes memories in the way in which the index, which is empty, holds them.
+func (ix *Index) encodeSegment(memories []Memory) []byte {
+	ix.putSorted(memories)
+	return ix.segment()
+}
+
 // segmentMemory is a memory with everything that an index holds of one.
 func (g *generator) segmentMemory(rows int) Memory {
 	m := g.memory(rows)
@@ -156,7 +162,7 @@ func TestDamagedSegmentsAreNotDecoded(t *testing.T) {
 	for range 20 {
 		memories = append(memories, g.segmentMemory(30))
 	}
-	data := EncodeSegment(memories)
+	data := EncodeSegment(memories).Data
 	for i := range data {
 		damaged := slices.Clone(data)
 		damaged[i] ^= 1 << (i % 8)
@@ -181,7 +187,7 @@ func FuzzSegment(f *testing.F) {
 		for range 10 {
 			memories = append(memories, g.segmentMemory(20))
 		}
-		f.Add(seed, EncodeSegment(memories))
+		f.Add(seed, EncodeSegment(memories).Data)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, data []byte) {
 		if len(data) < len(segmentMagic)+crc32.Size {
@@ -232,7 +238,7 @@ func TestHostileSegmentsAreHarmless(t *testing.T) {
 		for range 1 + round%7 {
 			memories = append(memories, g.segmentMemory(20))
 		}
-		data := EncodeSegment(memories)
+		data := EncodeSegment(memories).Data
 		end := len(data) - crc32.Size
 		for range 1 + random.IntN(3) {
 			at := len(segmentMagic) + random.IntN(end-len(segmentMagic))
@@ -255,7 +261,7 @@ func BenchmarkSegment(b *testing.B) {
 	var segments [][]byte
 	size := 0
 	for part := range slices.Chunk(memories, 2048) {
-		segments = append(segments, EncodeSegment(part))
+		segments = append(segments, EncodeSegment(part).Data)
 		size += len(segments[len(segments)-1])
 	}
 	b.Run("encode", func(b *testing.B) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"math"
+	"slices"
 )
 
 // ErrSegment is the error of bytes that are no segment of this version: they are damaged, or another program wrote
@@ -13,7 +14,7 @@ var ErrSegment = errors.New("index: no segment, or a damaged one")
 
 // Segment is a decoded segment. Nothing in it refers to the bytes it was made of.
 type Segment struct {
-	rows      []int64 // ascending
+	rows      []int64 // each once
 	counts    []uint32
 	ids       []string
 	turns     []segmentTurn // by memory, ascending
@@ -45,21 +46,29 @@ type segmentMatrix struct {
 	codes, fine []int8
 }
 
-// Memories returns the rows of the memories, ascending, which the caller must not change.
+// Memories returns the rows of the memories, each once, which the caller must not change.
 func (s *Segment) Memories() []int64 { return s.rows }
 
 // Passages returns the number of passages.
 func (s *Segment) Passages() int { return len(s.passages) }
 
-// DecodeSegment reads a segment. Its error is ErrSegment. The rows of words are below wordRows. However the bytes were
-// made, it takes memory in proportion to their number.
-func DecodeSegment(data []byte, wordRows int) (*Segment, error) {
+// CheckSegment returns ErrSegment if bytes are no segment of this version, or have changed since it was made.
+func CheckSegment(data []byte) error {
 	end := len(data) - crc32.Size
 	if end < len(segmentMagic) || string(data[:len(segmentMagic)]) != segmentMagic ||
 		crc32.Checksum(data[:end], castagnoli) != binary.LittleEndian.Uint32(data[end:]) {
-		return nil, ErrSegment
+		return ErrSegment
 	}
-	r := segmentReader{data: data[len(segmentMagic):end]}
+	return nil
+}
+
+// DecodeSegment reads a segment. Its error is ErrSegment. The rows of words are below wordRows. However the bytes were
+// made, it takes memory in proportion to their number.
+func DecodeSegment(data []byte, wordRows int) (*Segment, error) {
+	if err := CheckSegment(data); err != nil {
+		return nil, err
+	}
+	r := segmentReader{data: data[len(segmentMagic) : len(data)-crc32.Size]}
 	s := &Segment{wordLimit: wordRows}
 	r.memories(s)
 	r.passages(s)
@@ -167,14 +176,15 @@ func (r *segmentReader) memories(s *Segment) {
 	memories := r.count(4)
 	passages := r.count(4)
 	s.rows, s.counts, s.ids = make([]int64, memories), make([]uint32, memories), make([]string, memories)
-	row := int64(0)
+	row, ascending := int64(0), true
 	for i := range s.rows {
-		d := r.difference()
-		if i > 0 && d <= 0 || d > 0 && row > math.MaxInt64-d {
-			r.fail()
-		}
-		row += d
+		before := row
+		row += r.difference() // what overflows is another row
+		ascending = ascending && (i == 0 || row > before)
 		s.rows[i] = row
+	}
+	if !ascending && hasTwice(s.rows) {
+		r.fail()
 	}
 	left := passages
 	for i := range s.counts {
@@ -219,6 +229,11 @@ func (r *segmentReader) memories(s *Segment) {
 		}
 	}
 	s.passages = make([]int64, passages)
+}
+
+func hasTwice(rows []int64) bool {
+	sorted := slices.Sorted(slices.Values(rows))
+	return len(slices.Compact(sorted)) < len(rows)
 }
 
 func (r *segmentReader) passages(s *Segment) {

@@ -49,7 +49,10 @@ func parseMark(mark db.Mark) (p position, err error) {
 }
 
 func (c changes) Add(memory int64) error {
-	_, err := c.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory)
+	if _, err := c.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory); err != nil {
+		return err
+	}
+	_, err := c.Exec(db.MarkStale, memory)
 	return err
 }
 

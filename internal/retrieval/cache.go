@@ -28,6 +28,9 @@ type Cache struct {
 	// Others calls a function whenever other processes have written. Nil: the cache looks for that itself.
 	Others func(wrote func())
 	AtOnce int // the most stale memories that a search reads itself, unless much more is held of what it searches
+	// SegmentAt is how many memories of a partition are not in segments before Persist writes one.
+	SegmentAt int
+	Kind      string // of the segments that it reads and writes; a partition has those of one kind
 
 	limit int64 // bytes; negative: no index
 	log   *slog.Logger
@@ -39,6 +42,8 @@ type Cache struct {
 	stale map[int64]staleMemory // by row
 	round uint64                // counts the times that memories became stale
 	clock uint64                // counts searches
+
+	distrusted map[int64]bool // partitions whose segments could not be loaded
 
 	density map[int64]float64 // bytes per passage of partitions that did not fit
 	wanted  map[int64]uint64  // partitions to load in the background, with the clock of the search that wanted them
@@ -60,19 +65,24 @@ type part struct {
 	reading []int64 // of these, the ones that are being read, which are not in the queue
 	lost    bool    // which of its memories have changed is not known
 	filling chan struct{}
-	pins    int       // searches and loads that use it
-	used    uint64    // Cache.clock at its last search
-	at      time.Time // of its last search
+	load    *segmentLoad // its segments are being loaded; filling is set, too
+	pins    int          // searches and loads that use it
+	used    uint64       // Cache.clock at its last search
+	at      time.Time    // of its last search
 }
 
-// AtOnce is the default of Cache.AtOnce.
-const AtOnce = 2_000
+// The defaults of the fields of [Cache].
+const (
+	AtOnce    = 2_000
+	SegmentAt = 512
+)
 
 // NewCache returns a cache whose index takes at most limit bytes; negative: no index. Set DB and Profile before
 // its first use.
 func NewCache(limit int64, log *slog.Logger) *Cache {
 	c := &Cache{limit: limit, AtOnce: AtOnce, log: log, ix: index.New(), turn: make(chan struct{}, 1),
-		held: map[int64]*part{}, stale: map[int64]staleMemory{}, density: map[int64]float64{}, wanted: map[int64]uint64{},
+		held: map[int64]*part{}, stale: map[int64]staleMemory{}, density: map[int64]float64{}, wanted: map[int64]uint64{}, distrusted: map[int64]bool{}, SegmentAt: SegmentAt,
+		Kind:  segmentKind(),
 		wrote: make(chan struct{}, 1)}
 	c.turn <- struct{}{}
 	c.background, c.cancel = context.WithCancel(context.Background())
@@ -102,7 +112,7 @@ func (c *Cache) State(tx db.Tx, partitions []int64) (State, error) {
 		return "", err
 	case !n.fits:
 		return InDatabase, nil
-	case len(n.missing) > 0 || !c.few(n):
+	case len(n.missing) > 0 || !c.few(n) || loading(n.held):
 		return Loading, nil
 	}
 	return InMemory, nil
@@ -160,13 +170,14 @@ func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, ready bool
 		p.used = c.clock // so that none of them makes room for another
 	}
 	if c.mark != now { // others have seen newer changes than this snapshot, which cannot fill the gap
-		ready = len(n.missing) == 0 && n.stale == 0
-	} else {
-		if ready = c.worthListing(n); ready {
-			err = c.list(tx, n.missing)
+		ready = len(n.missing) == 0 && n.stale == 0 && !loading(n.held)
+	} else if ready = c.worthListing(n); ready {
+		round := c.round
+		if len(n.missing) > 0 {
+			round, err = c.list(tx, n.missing)
 		}
-		if err == nil && ready {
-			ready, err = c.fillAll(tx, c.round, partitions)
+		if err == nil {
+			ready, err = c.fillAll(tx, round, partitions)
 		}
 	}
 	if err != nil {
@@ -191,6 +202,11 @@ func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, ready bool
 	return parts, true, nil
 }
 
+// loading reports whether segments of some partitions are being loaded.
+func loading(parts []*part) bool {
+	return slices.ContainsFunc(parts, func(p *part) bool { return p.load != nil })
+}
+
 // fillAll fills what was stale in some partitions when round was the newest. It reports false if it is too much for a
 // search.
 func (c *Cache) fillAll(tx db.Tx, round uint64, partitions []int64) (done bool, err error) {
@@ -201,7 +217,7 @@ func (c *Cache) fillAll(tx db.Tx, round uint64, partitions []int64) (done bool, 
 		}
 		var p *part
 		for _, other := range n.held {
-			if other.stale > 0 && (other.filling != nil || c.hasStale(other, round)) {
+			if other.load != nil || other.stale > 0 && (other.filling != nil || c.hasStale(other, round)) {
 				p = other
 				break
 			}

@@ -1,8 +1,8 @@
 package retrieval
 
 import (
+	"errors"
 	"slices"
-	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
@@ -23,7 +23,7 @@ type needed struct {
 	fits    bool    // all of them together fit into the limit
 	stale   int     // memories known to be stale
 	fresh   int     // passages that are not, at least
-	unknown int     // passages of the missing ones
+	unknown int     // about how many passages of the missing ones are to be read from texts
 }
 
 // need looks up partitions; those without passages need nothing.
@@ -51,7 +51,7 @@ func (c *Cache) need(tx db.Tx, partitions []int64) (n needed, err error) {
 	if len(absent) == 0 {
 		return n, nil
 	}
-	typical := c.typical()
+	typical, unknown := c.typical(), map[int64]int{}
 	err = tx.Each(func(row db.Rows) error {
 		var id int64
 		var passages int
@@ -59,7 +59,7 @@ func (c *Cache) need(tx db.Tx, partitions []int64) (n needed, err error) {
 			return err
 		}
 		n.missing = append(n.missing, id)
-		n.unknown += passages
+		unknown[id] = passages
 		each := typical
 		if known := c.density[id]; known > 0 {
 			each = known
@@ -68,6 +68,9 @@ func (c *Cache) need(tx db.Tx, partitions []int64) (n needed, err error) {
 		return nil
 	}, `SELECT id, passages FROM partition WHERE passages > 0 AND id IN `+db.Integers+` ORDER BY id`, db.List(absent))
 	n.fits = sum <= float64(c.limit)*spare || len(n.missing) == 0
+	if err == nil {
+		n.unknown, err = c.unsegmented(tx, unknown)
+	}
 	return n, err
 }
 
@@ -139,6 +142,7 @@ func (c *Cache) note(tx db.Tx, rows []int64) error {
 		return err
 	}
 	c.round++
+	c.noteLoading(rows)
 	partitions := make([]int64, len(rows))
 	for i, row := range rows {
 		p := c.held[places[row]]
@@ -163,7 +167,12 @@ func (c *Cache) markStale(row int64, p *part) {
 	if known {
 		s.part.stale--
 	}
-	c.stale[row] = staleMemory{part: p, since: c.round, round: c.round}
+	c.markStaleIn(row, p, c.round)
+}
+
+// markStaleIn marks a memory that is not stale in the partition, as one that became so in a round.
+func (c *Cache) markStaleIn(row int64, p *part, round uint64) {
+	c.stale[row] = staleMemory{part: p, since: round, round: round}
 	p.stale++
 	p.queue = append(p.queue, row)
 }
@@ -186,30 +195,53 @@ func (c *Cache) forget(p *part) {
 	p.stale, p.queue = 0, nil
 }
 
-// list makes partitions held, with all of their memories stale. The mark must be that of the transaction.
-func (c *Cache) list(tx db.Tx, partitions []int64) error {
+// list makes partitions held, with all of their memories loaded from segments, or stale in the round that it returns.
+// The mark must be that of the transaction. Others may have the turn meanwhile.
+func (c *Cache) list(tx db.Tx, partitions []int64) (round uint64, err error) {
+	var loading []*part
 	for _, id := range partitions {
-		var rows []int64
-		err := db.Stream(tx, func(row db.Rows) error {
-			var memory int64
-			err := row.Scan(&memory)
-			rows = append(rows, memory)
-			return err
-		}, `SELECT id FROM memory WHERE partition_id = ?`, id)
-		if err != nil {
-			return err
+		if p := c.held[id]; p == nil || p.lost && p.load == nil {
+			if p, err = c.listOne(tx, id); err != nil {
+				break
+			}
+			if p.load != nil {
+				loading = append(loading, p)
+			}
 		}
-		slices.Sort(rows) // so that they are read in the order of the file
-		p := c.held[id]
-		if p == nil {
-			p = &part{id: id}
-			c.held[id] = p
-		}
-		p.lost, p.used, p.at = false, max(p.used, c.clock), time.Now()
-		c.round++
-		for _, row := range rows {
-			c.markStale(row, p)
-		}
+	}
+	round = c.round
+	for _, p := range loading {
+		err = errors.Join(err, c.loadSegments(tx, p, round))
+	}
+	return round, err
+}
+
+func (c *Cache) listOne(tx db.Tx, id int64) (*part, error) {
+	p := c.held[id]
+	if p == nil {
+		p = &part{id: id}
+	}
+	upto, err := c.segmentsOf(tx, id)
+	if err != nil {
+		return nil, err
+	}
+	var rows []int64
+	if upto > 0 && p.filling == nil {
+		rows, err = c.begin(tx, p, upto)
+	} else {
+		rows, err = db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? ORDER BY id`, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.held[id] = p
+	p.lost = false
+	c.touch(p)
+	c.round++
+	for _, row := range rows {
+		c.markStale(row, p)
+	}
+	if p.load == nil {
 		var gone []int64
 		for _, row := range c.ix.Rows(id) {
 			if _, there := c.stale[row]; !there {
@@ -218,7 +250,7 @@ func (c *Cache) list(tx db.Tx, partitions []int64) error {
 		}
 		c.ix.Delete(gone...)
 	}
-	return nil
+	return p, nil
 }
 
 // hasStale reports whether a partition has memories that were stale in a round.
@@ -234,14 +266,8 @@ func (c *Cache) staleIn(row int64, p *part, round uint64) bool {
 // fillOrWait reads some memories of a partition, as the transaction sees them, into the index, or waits while another
 // does. The transaction's changes must have been noted up to the round. Others have the turn meanwhile.
 func (c *Cache) fillOrWait(tx db.Tx, p *part, round uint64) error {
-	if other := p.filling; other != nil {
-		c.release()
-		defer func() { <-c.turn }()
-		select {
-		case <-other:
-		case <-tx.Context().Done():
-		}
-		return tx.Context().Err()
+	if p.filling != nil {
+		return c.wait(tx, p)
 	}
 	rows := c.take(p, round)
 	filled := make(chan struct{})

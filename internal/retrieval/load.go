@@ -110,20 +110,21 @@ func (c *Cache) loadSome(tx db.Tx, id int64) error {
 	if err != nil {
 		return err
 	}
+	round := c.round
 	if n.fits && len(n.missing) > 0 {
-		if err := c.list(tx, n.missing); err != nil {
+		if round, err = c.list(tx, n.missing); err != nil {
 			return err
 		}
 	}
 	p := c.held[id]
-	if p != nil && p.stale > 0 {
+	if p != nil && (p.stale > 0 || p.load != nil) {
 		p.used = max(p.used, c.wanted[id])
-		if err := c.fillOrWait(tx, p, c.round); err != nil {
+		if err := c.fillOrWait(tx, p, round); err != nil {
 			return err
 		}
 		p = c.held[id]
 	}
-	if p == nil || p.stale == 0 {
+	if p == nil || p.stale == 0 && !p.lost {
 		delete(c.wanted, id)
 	}
 	if len(c.stale) == 0 {

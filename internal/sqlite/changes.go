@@ -16,7 +16,10 @@ func (tx *Tx) Changes() db.Changes { return changes{tx} }
 type changes struct{ *Tx }
 
 func (c changes) Add(memory int64) error {
-	_, err := c.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory)
+	if _, err := c.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory); err != nil {
+		return err
+	}
+	_, err := c.Exec(db.MarkStale, memory)
 	return err
 }
 

@@ -1,0 +1,262 @@
+package retrieval
+
+import (
+	"context"
+	"errors"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+)
+
+const (
+	// mostInSegment limits the memories of a segment: how long others wait while it is written.
+	mostInSegment = 8192
+	// mostPassages limits the passages of a segment, but for those of its last memory.
+	mostPassages = 16384
+	// mergeSmall is how many segments with less than a quarter of mostInSegment a partition may have.
+	mergeSmall = 4
+)
+
+// errChanged says that another process has changed the segments meanwhile, or that what has changed is not known.
+var errChanged = errors.New("retrieval: the segments have changed meanwhile")
+
+// Persist brings segments up to date where much is not in them, in transactions of its own. It may be called in several
+// processes at once; then some of the work is done twice.
+func (c *Cache) Persist(ctx context.Context) error {
+	if !c.persists() {
+		return nil
+	}
+	due, ready, err := c.segmentsDue(ctx)
+	for _, id := range due {
+		if err != nil {
+			break
+		}
+		if err = c.dropUseless(ctx, id); err == nil && ready {
+			err = c.persistPartition(ctx, id)
+		}
+		if errors.Is(err, index.ErrSegment) {
+			err = c.forgetSegments(ctx, id)
+		}
+		if errors.Is(err, errChanged) {
+			err = nil
+		}
+	}
+	return err
+}
+
+func (c *Cache) persists() bool {
+	return c.limit >= 0 && c.Profile != 0 && index.KeepsCodes() && !c.DB.ReadOnly() && c.DB.Upkeep().Path() != ":memory:"
+}
+
+// segmentsDue returns the partitions of which many memories are not in segments, and those whose segments are of no use.
+// The store is not ready while it changes to another model: then segments would soon be out of date.
+func (c *Cache) segmentsDue(ctx context.Context) (due []int64, ready bool, err error) {
+	<-c.turn
+	for id := range c.distrusted {
+		due = append(due, id)
+	}
+	c.release()
+	err = c.DB.Read(ctx, func(tx db.Tx) error {
+		profile, err := kernel.Setting(tx, kernel.SettingReady)
+		if ready = profile == c.Profile; err != nil {
+			return err
+		}
+		more, err := db.Column[int64](tx, `SELECT p.id FROM partition p LEFT JOIN segmented s ON s.partition_id = p.id
+			WHERE p.memories >= ?1 AND (s.partition_id IS NULL OR s.profile_id <> ?2 OR s.kind <> ?3 OR p.memories - s.memories
+				+ (SELECT count(*) FROM segment_stale t WHERE t.partition_id = p.id) >= ?1)
+			ORDER BY p.id`, c.SegmentAt, c.Profile, c.Kind)
+		due = append(due, more...)
+		return err
+	})
+	return due, ready, err
+}
+
+func (c *Cache) persistPartition(ctx context.Context, id int64) error {
+	for more := true; more; {
+		var err error
+		if more, err = c.persistNew(ctx, id); err != nil {
+			return err
+		}
+	}
+	renew, err := c.worthRenewing(ctx, id)
+	if err == nil && renew {
+		err = c.renew(ctx, id)
+	}
+	for more := err == nil; more && err == nil; {
+		more, err = c.mergeSome(ctx, id)
+	}
+	return err
+}
+
+// write runs a short write of background work.
+func (c *Cache) write(ctx context.Context, fn func(db.Tx) error) error {
+	return c.DB.Write(db.Yielding(ctx), fn)
+}
+
+// dropUseless deletes the segments of a partition that are of another kind or profile, or could not be loaded.
+func (c *Cache) dropUseless(ctx context.Context, id int64) error {
+	<-c.turn
+	useless := c.distrusted[id]
+	c.release()
+	err := c.DB.Read(ctx, func(tx db.Tx) error {
+		upto, err := c.segmentsOf(tx, id)
+		useless = useless || upto == 0
+		return err
+	})
+	if err != nil || !useless {
+		return err
+	}
+	if err := c.forgetSegments(ctx, id); err != nil {
+		return err
+	}
+	<-c.turn
+	delete(c.distrusted, id)
+	c.release()
+	return nil
+}
+
+// forgetSegments deletes the segments of a partition, one by one.
+func (c *Cache) forgetSegments(ctx context.Context, id int64) error {
+	for more := true; more; {
+		err := c.write(ctx, func(tx db.Tx) error {
+			// From the first on, none of them counts.
+			if _, err := tx.Exec(`UPDATE segmented SET kind = '' WHERE partition_id = ? AND kind <> ''`, id); err != nil {
+				return err
+			}
+			got, err := tx.Exec(`DELETE FROM segment WHERE id = (SELECT min(id) FROM segment WHERE partition_id = ?)`, id)
+			if more = got.RowsAffected > 0; err == nil && !more {
+				_, err = tx.Exec(`DELETE FROM segmented WHERE partition_id = ?`, id)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collected is a segment made of texts.
+type collected struct {
+	index.Encoded
+	rows []int64 // that are in it, or were to be and have no passages
+	mark db.Mark // of the snapshot
+}
+
+// collect makes a segment of the first of some memories, ascending, as many as a segment may have.
+func (c *Cache) collect(tx db.Tx, rows []int64) (s collected, err error) {
+	if s.mark, err = tx.Changes().Mark(); err != nil {
+		return s, err
+	}
+	var memories []index.Memory
+	for passages := 0; len(rows) > 0 && len(s.rows) < mostInSegment && passages < mostPassages; {
+		batch := rows[:min(len(rows), kernel.BatchRows)]
+		rows = rows[len(batch):]
+		read, err := entries(tx, c.Profile, batch)
+		if err != nil {
+			return s, err
+		}
+		for i := range read {
+			passages += len(read[i].Entries)
+		}
+		memories = append(memories, read...)
+		s.rows = append(s.rows, batch...)
+	}
+	s.Encoded = index.EncodeSegment(memories)
+	return s, nil
+}
+
+// persistNew writes a segment of the first memories of a partition that are after those in segments. It reports whether
+// there are enough for another one.
+func (c *Cache) persistNew(ctx context.Context, id int64) (more bool, err error) {
+	var before int64
+	var s collected
+	err = c.DB.Read(ctx, func(tx db.Tx) error {
+		if before, err = c.segmentsOf(tx, id); err != nil {
+			return err
+		}
+		rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? AND id > ? ORDER BY id LIMIT ?`, id,
+			before, mostInSegment+c.SegmentAt)
+		if err != nil || len(rows) < c.SegmentAt {
+			return err
+		}
+		s, err = c.collect(tx, rows)
+		more = len(rows) >= len(s.rows)+c.SegmentAt
+		return err
+	})
+	if err != nil || len(s.rows) == 0 {
+		return false, err
+	}
+	upto := s.rows[len(s.rows)-1]
+	return more, c.write(ctx, func(tx db.Tx) error {
+		if now, err := c.segmentsOf(tx, id); err != nil || now != before {
+			return errors.Join(err, errChanged)
+		}
+		_, err := tx.Exec(`INSERT INTO segmented (partition_id, profile_id, kind, upto, memories) VALUES (?, ?, ?, ?, 0)
+			ON CONFLICT (partition_id) DO UPDATE SET upto = excluded.upto`, id, c.Profile, c.Kind, upto)
+		if err != nil {
+			return err
+		}
+		if err := addSegment(tx, id, s.Encoded); err != nil {
+			return err
+		}
+		changed, err := changedSince(tx, s.mark)
+		if err != nil {
+			return err
+		}
+		return staleAfter(tx, id, before, upto, changed, s.rows)
+	})
+}
+
+// changedSince returns what has changed between a mark and the transaction.
+func changedSince(tx db.Tx, mark db.Mark) ([]int64, error) {
+	changed, _, complete, err := tx.Changes().Since(mark, mostChanges)
+	if err == nil && !complete {
+		err = errChanged
+	}
+	return changed, err
+}
+
+// staleAfter notes which of the rows of a new segment have changed since they were read, and which came to be among them.
+func staleAfter(tx db.Tx, id, before, upto int64, changed, rows []int64) error {
+	if len(changed) == 0 {
+		return nil
+	}
+	in := make(map[int64]bool, len(rows))
+	for _, row := range rows {
+		in[row] = true
+	}
+	came, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? AND id > ? AND id <= ? AND id IN `+
+		db.Integers, id, before, upto, db.List(changed))
+	if err != nil {
+		return err
+	}
+	for _, row := range changed {
+		if in[row] {
+			came = append(came, row)
+		}
+	}
+	for _, row := range came {
+		_, err := tx.Exec(`INSERT INTO segment_stale (partition_id, memory_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, id, row)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addSegment(tx db.Tx, partition int64, e index.Encoded) error {
+	if e.Memories == 0 {
+		return nil
+	}
+	_, err := tx.Exec(`INSERT INTO segment (partition_id, memories, first_row, last_row, data) VALUES (?, ?, ?, ?, ?)`,
+		partition, e.Memories, e.First, e.Last, e.Data)
+	return errors.Join(err, countSegments(tx, partition))
+}
+
+func countSegments(tx db.Tx, partition int64) error {
+	_, err := tx.Exec(`UPDATE segmented SET memories = (SELECT coalesce(sum(memories), 0) FROM segment
+		WHERE segment.partition_id = segmented.partition_id) WHERE partition_id = ?`, partition)
+	return err
+}

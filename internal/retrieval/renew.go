@@ -1,0 +1,268 @@
+package retrieval
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/index"
+)
+
+// segmentRow is a row of the table segment, without its data. A segment is never changed: another one replaces it.
+type segmentRow struct {
+	id, first, last int64
+	memories        int
+}
+
+func segmentRows(tx db.Tx, partition int64) (list []segmentRow, err error) {
+	err = tx.Each(func(row db.Rows) error {
+		var s segmentRow
+		err := row.Scan(&s.id, &s.memories, &s.first, &s.last)
+		list = append(list, s)
+		return err
+	}, `SELECT id, memories, first_row, last_row FROM segment WHERE partition_id = ? ORDER BY id`, partition)
+	return list, err
+}
+
+// worthRenewing reports whether much of a partition's segments does not count.
+func (c *Cache) worthRenewing(ctx context.Context, id int64) (worth bool, err error) {
+	err = c.DB.Read(ctx, func(tx db.Tx) error {
+		return tx.QueryRow(`SELECT count(*) >= ?2 AND count(*) >= coalesce((SELECT memories FROM segmented
+			WHERE partition_id = ?1), 0) / 8 FROM segment_stale WHERE partition_id = ?1`, id, c.SegmentAt).Scan(&worth)
+	})
+	return worth, err
+}
+
+// EraseStale takes what does not count any more out of all segments, so that nothing of erased memories is left in them.
+func (c *Cache) EraseStale(ctx context.Context) error {
+	var partitions []int64
+	err := c.DB.Read(ctx, func(tx db.Tx) (err error) {
+		partitions, err = db.Column[int64](tx, `SELECT DISTINCT partition_id FROM segment_stale ORDER BY partition_id`)
+		return err
+	})
+	for _, id := range partitions {
+		if err == nil {
+			err = c.erase(ctx, id)
+		}
+	}
+	return err
+}
+
+// erase renews the segments of a partition. Those that this program cannot read are deleted.
+func (c *Cache) erase(ctx context.Context, id int64) error {
+	usable := false
+	err := c.DB.Read(ctx, func(tx db.Tx) error {
+		upto, err := c.segmentsOf(tx, id)
+		usable = upto > 0
+		return err
+	})
+	for again := 0; err == nil && usable && again < 3; again++ {
+		if err = c.renew(ctx, id); err == nil {
+			return nil
+		}
+		if errors.Is(err, errChanged) {
+			err = nil
+		}
+	}
+	if err != nil && !errors.Is(err, index.ErrSegment) {
+		return err
+	}
+	return c.forgetSegments(ctx, id)
+}
+
+// renew takes the memories that do not count out of a partition's segments, and makes new ones of those that are there.
+func (c *Cache) renew(ctx context.Context, id int64) error {
+	var stale map[int64]bool
+	var segments []segmentRow
+	err := c.DB.Read(ctx, func(tx db.Tx) (err error) {
+		if stale, _, err = staleIn(tx, id); err == nil {
+			segments, err = segmentRows(tx, id)
+		}
+		return err
+	})
+	if err != nil || len(stale) == 0 {
+		return err
+	}
+	ids := make([]int64, 0, len(segments))
+	for _, s := range segments {
+		now, err := c.without(ctx, id, s, stale)
+		if err != nil {
+			return err
+		}
+		if now != 0 {
+			ids = append(ids, now)
+		}
+	}
+	slices.Sort(ids)
+	for more := true; more; {
+		if ids, more, err = c.putBack(ctx, id, ids, stale); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// without replaces a segment by one without some memories, and returns the id of that, the same one if it has none of
+// them, or 0 if nothing is left.
+func (c *Cache) without(ctx context.Context, partition int64, row segmentRow, stale map[int64]bool) (id int64, err error) {
+	var s *index.Segment
+	err = c.DB.Read(ctx, func(tx db.Tx) (err error) {
+		s, err = readSegment(tx, row.id)
+		return err
+	})
+	if errors.Is(err, db.ErrNoRows) {
+		return 0, errChanged
+	}
+	has := func(row int64) bool { return stale[row] }
+	if err != nil || !slices.ContainsFunc(s.Memories(), has) {
+		return row.id, err
+	}
+	left, err := index.MergeSegments([]*index.Segment{s}, has)
+	if err != nil {
+		return 0, err
+	}
+	err = c.write(ctx, func(tx db.Tx) (err error) {
+		id, err = replaceSegments(tx, partition, []int64{row.id}, left)
+		return err
+	})
+	return id, err
+}
+
+// replaceSegments puts a segment in the place of others. It returns its id, 0 if it is empty.
+func replaceSegments(tx db.Tx, partition int64, old []int64, e index.Encoded) (id int64, err error) {
+	got, err := tx.Exec(`DELETE FROM segment WHERE id IN `+db.Integers, db.List(old))
+	if err == nil && got.RowsAffected != int64(len(old)) {
+		err = errChanged
+	}
+	if err != nil {
+		return 0, err
+	}
+	if e.Memories == 0 {
+		return 0, countSegments(tx, partition)
+	}
+	if err := addSegment(tx, partition, e); err != nil {
+		return 0, err
+	}
+	err = tx.QueryRow(`SELECT max(id) FROM segment WHERE partition_id = ?`, partition).Scan(&id)
+	return id, err
+}
+
+// putBack writes a segment of memories that were taken out of the segments of a partition, which now are those with the
+// given ids; it forgets those that are gone. It returns the ids after that, and whether there may be more to put back.
+func (c *Cache) putBack(ctx context.Context, partition int64, ids []int64, taken map[int64]bool) ([]int64, bool, error) {
+	var s collected
+	err := c.DB.Read(ctx, func(tx db.Tx) error {
+		_, living, err := staleIn(tx, partition)
+		if err != nil {
+			return err
+		}
+		living = slices.DeleteFunc(living, func(row int64) bool { return !taken[row] })
+		s, err = c.collect(tx, living)
+		return err
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	more := len(s.rows) > 0
+	err = c.write(ctx, func(tx db.Tx) error {
+		now, err := segmentRows(tx, partition)
+		if err != nil {
+			return err
+		}
+		if !slices.EqualFunc(now, ids, func(s segmentRow, id int64) bool { return s.id == id }) {
+			return errChanged
+		}
+		if more {
+			err = c.putBackSome(tx, partition, s)
+		} else {
+			_, err = tx.Exec(`DELETE FROM segment_stale WHERE partition_id = ?1 AND memory_id IN `+db.Integers2+` AND NOT EXISTS
+				(SELECT 1 FROM memory m WHERE m.id = segment_stale.memory_id AND m.partition_id = ?1)`, partition, rowsOf(taken))
+		}
+		if err == nil {
+			now, err = segmentRows(tx, partition)
+		}
+		ids = ids[:0:0]
+		for _, s := range now {
+			ids = append(ids, s.id)
+		}
+		return err
+	})
+	for _, row := range s.rows {
+		delete(taken, row) // it is in a segment again
+	}
+	return ids, more, err
+}
+
+func (c *Cache) putBackSome(tx db.Tx, partition int64, s collected) error {
+	changed, err := changedSince(tx, s.mark)
+	if err != nil {
+		return err
+	}
+	if err := addSegment(tx, partition, s.Encoded); err != nil {
+		return err
+	}
+	count := make(map[int64]bool, len(s.rows))
+	for _, row := range s.rows {
+		count[row] = true
+	}
+	for _, row := range changed {
+		delete(count, row)
+	}
+	_, err = tx.Exec(`DELETE FROM segment_stale WHERE partition_id = ?1 AND memory_id IN `+db.Integers2, partition,
+		rowsOf(count))
+	return err
+}
+
+// rowsOf returns rows as an argument.
+func rowsOf(set map[int64]bool) string {
+	rows := make([]int64, 0, len(set))
+	for row := range set {
+		rows = append(rows, row)
+	}
+	slices.Sort(rows)
+	return db.List(rows)
+}
+
+// mergeSome merges small segments of a partition if there are several. It reports whether it did.
+func (c *Cache) mergeSome(ctx context.Context, id int64) (merged bool, err error) {
+	var ids []int64
+	var small []*index.Segment
+	var stale map[int64]bool
+	err = c.DB.Read(ctx, func(tx db.Tx) error {
+		all, err := segmentRows(tx, id)
+		if err != nil {
+			return err
+		}
+		sum := 0
+		for _, s := range all {
+			if s.memories < mostInSegment/4 && sum+s.memories <= mostInSegment {
+				ids = append(ids, s.id)
+				sum += s.memories
+			}
+		}
+		if len(ids) < mergeSmall {
+			return nil
+		}
+		for _, id := range ids {
+			s, err := readSegment(tx, id)
+			if err != nil {
+				return err
+			}
+			small = append(small, s)
+		}
+		stale, _, err = staleIn(tx, id)
+		return err
+	})
+	if err != nil || len(small) == 0 {
+		return false, err
+	}
+	e, err := index.MergeSegments(small, func(row int64) bool { return stale[row] })
+	if err != nil {
+		return false, err
+	}
+	return true, c.write(ctx, func(tx db.Tx) error {
+		_, err := replaceSegments(tx, id, ids, e)
+		return err
+	})
+}

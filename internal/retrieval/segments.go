@@ -1,0 +1,216 @@
+package retrieval
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/static"
+	"github.com/souvenir-ai/souvenir/internal/text"
+)
+
+// A partition with many memories has segments in the database: what the index holds of the memories up to a row. The
+// table segment_stale has those of them that have changed since; triggers add to it. So a snapshot that has the segments
+// also knows which of their memories count, and what is read from texts is these, and the memories after that row.
+
+// segmentKind names all versions that segments depend on.
+func segmentKind() string {
+	return fmt.Sprintf("%d %d %d %s", index.SegmentVersion, text.SplitterVersion, text.TermsVersion, static.Default().Name())
+}
+
+// segmentLoad is a partition's segments while they are loaded. The holder of the turn may use it.
+type segmentLoad struct {
+	stale   map[int64]bool // rows that do not count, in the snapshot of the load
+	changed map[int64]bool // rows that have changed since
+	loaded  map[int64]bool // rows that came from segments; nil if the index held nothing of the partition before
+}
+
+func (l *segmentLoad) skip(row int64) bool { return l.stale[row] || l.changed[row] }
+
+// segmentsOf returns the row up to which memories are in segments, 0 = there are no segments of use.
+func (c *Cache) segmentsOf(tx db.Tx, partition int64) (upto int64, err error) {
+	err = tx.QueryRow(`SELECT coalesce(max(upto), 0) FROM segmented WHERE partition_id = ? AND profile_id = ? AND kind = ?`,
+		partition, c.Profile, c.Kind).Scan(&upto)
+	return upto, err
+}
+
+// unsegmented counts what is to be read from texts of some partitions, whose passages are given: memories of those that
+// have segments, passages of others.
+func (c *Cache) unsegmented(tx db.Tx, passages map[int64]int) (sum int, err error) {
+	for id, n := range passages {
+		if n > c.AtOnce {
+			upto, err := c.segmentsOf(tx, id)
+			if err != nil {
+				return 0, err
+			}
+			if upto > 0 {
+				err = tx.QueryRow(`SELECT (SELECT count(*) FROM memory WHERE partition_id = ?1 AND id > ?2) +
+					(SELECT count(*) FROM segment_stale WHERE partition_id = ?1)`, id, upto).Scan(&n)
+				if err != nil {
+					return 0, err
+				}
+			}
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// staleIn returns the rows of a partition that its segments do not count for, and those of them that are in it.
+func staleIn(tx db.Tx, partition int64) (all map[int64]bool, living []int64, err error) {
+	all = map[int64]bool{}
+	err = tx.Each(func(row db.Rows) error {
+		var memory int64
+		var lives bool
+		err := row.Scan(&memory, &lives)
+		if all[memory] = true; lives {
+			living = append(living, memory)
+		}
+		return err
+	}, `SELECT s.memory_id, m.id IS NOT NULL FROM segment_stale s
+		LEFT JOIN memory m ON m.id = s.memory_id AND m.partition_id = s.partition_id
+		WHERE s.partition_id = ? ORDER BY s.memory_id`, partition)
+	return all, living, err
+}
+
+// begin makes a partition held that has segments up to a row, but for what is in them. loadSegments follows.
+func (c *Cache) begin(tx db.Tx, p *part, upto int64) (fromTexts []int64, err error) {
+	after, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? AND id > ? ORDER BY id`, p.id, upto)
+	if err != nil {
+		return nil, err
+	}
+	l := &segmentLoad{changed: map[int64]bool{}}
+	if l.stale, fromTexts, err = staleIn(tx, p.id); err != nil {
+		return nil, err
+	}
+	if _, passages := c.ix.PartitionSize(p.id); passages > 0 {
+		l.loaded = map[int64]bool{}
+	}
+	p.load, p.filling = l, make(chan struct{})
+	p.pins++
+	return append(fromTexts, after...), nil
+}
+
+// loadSegments loads the segments of a partition. Others have the turn meanwhile. If the segments are of no use, the
+// memories are read from their texts, as those that were stale in a round.
+func (c *Cache) loadSegments(tx db.Tx, p *part, round uint64) error {
+	c.release()
+	err := c.readSegments(tx, p)
+	<-c.turn
+	l := p.load
+	useless := errors.Is(err, index.ErrSegment)
+	if useless {
+		c.log.Warn("segments of the search index are damaged, or made on another kind of machine; reading the texts",
+			"partition", p.id)
+		c.distrusted[p.id] = true
+		err = c.restFromTexts(tx, p, round)
+	}
+	if err != nil {
+		p.lost = true
+		c.forget(p)
+	}
+	if l.loaded != nil && !p.lost {
+		c.dropOthers(p)
+	}
+	p.pins--
+	close(p.filling)
+	p.load, p.filling = nil, nil
+	c.shrink(p)
+	return err
+}
+
+func (c *Cache) readSegments(tx db.Tx, p *part) error {
+	ids, err := db.Column[int64](tx, `SELECT id FROM segment WHERE partition_id = ? ORDER BY id`, p.id)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		s, err := readSegment(tx, id)
+		if err != nil {
+			return err
+		}
+		if err := c.putSegment(p, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readSegment(tx db.Tx, id int64) (*index.Segment, error) {
+	var data []byte
+	if err := tx.QueryRow(`SELECT data FROM segment WHERE id = ?`, id).Scan(&data); err != nil {
+		return nil, err
+	}
+	return index.DecodeSegment(data, static.Default().Rows())
+}
+
+func (c *Cache) putSegment(p *part, s *index.Segment) error {
+	<-c.turn
+	defer c.release()
+	l := p.load
+	if p.lost {
+		return nil
+	}
+	if l.loaded != nil {
+		for _, row := range s.Memories() {
+			l.loaded[row] = true
+		}
+	}
+	err := c.ix.PutSegment(p.id, s, l.skip)
+	c.shrink(p)
+	return err
+}
+
+// restFromTexts makes all memories of a partition stale in a round but for those that have changed since.
+func (c *Cache) restFromTexts(tx db.Tx, p *part, round uint64) error {
+	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? ORDER BY id`, p.id)
+	if err != nil || p.lost {
+		return err
+	}
+	for _, row := range rows {
+		if _, known := c.stale[row]; !known && !p.load.changed[row] {
+			c.markStaleIn(row, p, round)
+		}
+	}
+	return nil
+}
+
+// dropOthers removes what the index held of a partition before, and neither came from segments nor is stale.
+func (c *Cache) dropOthers(p *part) {
+	var gone []int64
+	for _, row := range c.ix.Rows(p.id) {
+		if _, stale := c.stale[row]; !stale && (!p.load.loaded[row] || p.load.stale[row]) {
+			gone = append(gone, row)
+		}
+	}
+	c.ix.Delete(gone...)
+}
+
+// noteLoading tells partitions whose segments are being loaded which memories have changed.
+func (c *Cache) noteLoading(rows []int64) {
+	for _, p := range c.held {
+		if p.load == nil {
+			continue
+		}
+		for _, row := range rows {
+			p.load.changed[row] = true
+		}
+	}
+}
+
+// wait lets others have the turn until the partition that is being read has been.
+func (c *Cache) wait(tx db.Tx, p *part) error {
+	filling := p.filling
+	c.release()
+	defer func() { <-c.turn }()
+	select {
+	case <-filling:
+	case <-tx.Context().Done():
+	}
+	return tx.Context().Err()
+}
+
+// touch notes that a partition is of use now.
+func (c *Cache) touch(p *part) { p.used, p.at = max(p.used, c.clock), time.Now() }

@@ -1,0 +1,263 @@
+package souvenir
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
+)
+
+// mustPersist stores the index of all partitions with some memories.
+func mustPersist(t *testing.T, s *Store) {
+	t.Helper()
+	s.index.SegmentAt = 1
+	if err := s.index.Persist(t.Context()); err != nil {
+		t.Fatalf("persist: got %v, want no error", err)
+	}
+}
+
+// count returns one number of a store's database.
+func countOf(t *testing.T, s *Store, query string, args ...any) (n int) {
+	t.Helper()
+	err := s.db.Read(t.Context(), func(tx db.Tx) error { return tx.QueryRow(query, args...).Scan(&n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// reopen opens the file of a store once more, so that its index is loaded again.
+func reopen(t *testing.T, s *Store, o Options) *Store {
+	t.Helper()
+	return openWords(t, s.db.Upkeep().Path(), o)
+}
+
+func TestSegmentsAreLoadedAtOnce(t *testing.T) {
+	s := openFerries(t, filepath.Join(t.TempDir(), "store.db"), nil)
+	want, wantTotal := ferries(t, s)
+	mustPersist(t, s)
+	if n := countOf(t, s, `SELECT count(*) FROM segment`); n != 1 {
+		t.Fatalf("got %d segments of 300 memories, want 1", n)
+	}
+	added, err := s.AddMemory(t.Context(), NewMemory{Content: "The departure of the ferry."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteMemory(t.Context(), want[0]); err != nil {
+		t.Fatal(err)
+	}
+	again := openFerries(t, s.db.Upkeep().Path(), nil)
+	again.index.AtOnce = 10 // a search does not read 300 texts itself
+	got, total := ferries(t, again)
+	if !inMemory(t, again) {
+		t.Error("after the first search, searches run on disk; want the index loaded from its segments")
+	}
+	if slices.Contains(got, want[0]) || !slices.Contains(got, added.ID) || total != wantTotal {
+		t.Errorf("got %d of %v, want %d with %s, which was added, and without %s, which was deleted", total, got, wantTotal,
+			added.ID, want[0])
+	}
+}
+
+// randomChange changes a store in one of the ways that change what is found.
+func randomChange(t *testing.T, g *rand.Rand, s *Store) error {
+	ids := make([]string, 0, 100)
+	for m, err := range s.Memories(t.Context(), List{}) {
+		if err != nil {
+			return err
+		}
+		ids = append(ids, m.ID)
+	}
+	word := func() string { return []string{"garden", "ferry", "weir", "heron", "letter", "渡し船"}[g.IntN(6)] }
+	newMemory := func() NewMemory {
+		m := NewMemory{Content: fmt.Sprintf("A note on the %s and the %s, number %d.", word(), word(), g.IntN(1000))}
+		if g.IntN(3) == 0 {
+			m.ProjectName = fmt.Sprint("project ", g.IntN(2))
+		}
+		return m
+	}
+	way := g.IntN(9)
+	if way < 2 || len(ids) == 0 {
+		memories := make([]NewMemory, 1+g.IntN(12))
+		for i := range memories {
+			memories[i] = newMemory()
+		}
+		_, err := s.AddMemories(t.Context(), memories, nil)
+		return err
+	}
+	id := ids[g.IntN(len(ids))]
+	switch way {
+	case 2:
+		text := newMemory().Content
+		_, err := s.UpdateMemory(t.Context(), id, MemoryUpdate{Content: &text})
+		return err
+	case 3:
+		_, err := s.UpdateMemory(t.Context(), id, MemoryUpdate{Tags: &[]string{word()}})
+		return err
+	case 4:
+		project := fmt.Sprint("project ", g.IntN(3))
+		_, err := s.UpdateMemory(t.Context(), id, MemoryUpdate{ProjectName: &project})
+		return err
+	case 5:
+		return s.DeleteMemory(t.Context(), id)
+	case 6:
+		return s.EraseMemory(t.Context(), id)
+	case 7:
+		for e, err := range s.Trash().All(t.Context(), TrashList{}) {
+			if err == nil {
+				_, err = s.Trash().Restore(t.Context(), e.ID)
+			}
+			return err
+		}
+	case 8:
+		_, err := s.Trash().Empty(t.Context())
+		return err
+	}
+	return nil
+}
+
+// TestSegmentsAnswerAsTextsDo compares, after random changes, a store whose index comes from segments and what has
+// changed since with one whose index comes from texts.
+func TestSegmentsAnswerAsTextsDo(t *testing.T) {
+	for seed := range longtest.Size(12, 3) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			g := rand.New(rand.NewPCG(uint64(seed), 33))
+			s := openWords(t, "", Options{})
+			texts := reopen(t, s, Options{})
+			texts.index.Kind = "none" // so that it reads texts
+			loaded := s
+			for range 40 {
+				if err := randomChange(t, g, s); err != nil {
+					t.Fatal(err)
+				}
+				switch g.IntN(8) {
+				case 0, 1, 2:
+					mustPersist(t, s)
+				case 3:
+					if err := s.index.EraseStale(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				case 4:
+					loaded = reopen(t, s, Options{})
+				}
+				for _, text := range []string{"a note on the heron", "ferry", "渡し船 letter"} {
+					q := Query{Text: text, Limit: MaxLimit}
+					a, err := loaded.Search(t.Context(), q)
+					if err != nil {
+						t.Fatal(err)
+					}
+					b, err := texts.Search(t.Context(), q)
+					if err != nil {
+						t.Fatal(err)
+					}
+					sameHits(t, a, b)
+				}
+			}
+			twice := countOf(t, s, `SELECT (SELECT count(*) FROM segmented) - (SELECT count(DISTINCT partition_id) FROM segment)`)
+			if twice > 0 {
+				t.Logf("%d partitions have had segments that are empty now", twice)
+			}
+			if err := s.index.EraseStale(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := countOf(t, s, `SELECT count(*) FROM segment_stale`); n != 0 {
+				t.Errorf("after what is stale was erased: got %d stale rows, want none", n)
+			}
+			checkConsistency(t, s)
+		})
+	}
+}
+
+func TestDamagedSegmentsAreMadeAgain(t *testing.T) {
+	for _, damage := range []string{`UPDATE segment SET data = substr(data, 1, length(data) / 2)`,
+		`UPDATE segment SET data = x'00'`, `UPDATE segmented SET kind = 'another'`} {
+		s := openFerries(t, filepath.Join(t.TempDir(), "store.db"), nil)
+		want, wantTotal := ferries(t, s)
+		mustPersist(t, s)
+		err := s.db.Write(t.Context(), func(tx db.Tx) error {
+			_, err := tx.Exec(damage)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := openFerries(t, s.db.Upkeep().Path(), nil)
+		got, total := ferries(t, again)
+		mustFindAlike(t, damage, got, total, want, wantTotal)
+		mustPersist(t, again)
+		last := openFerries(t, s.db.Upkeep().Path(), nil)
+		last.index.AtOnce = 10
+		got, total = ferries(t, last)
+		mustFindAlike(t, damage+", made again", got, total, want, wantTotal)
+		if state := indexState(t, last); state != retrieval.InMemory {
+			t.Errorf("%s: searches run in %q after the segments were made again, want %q", damage, state, retrieval.InMemory)
+		}
+	}
+}
+
+// TestSegmentsBesideWriters writes, stores the index and loads it at the same time.
+func TestSegmentsBesideWriters(t *testing.T) {
+	s := openWords(t, "", Options{})
+	texts := reopen(t, s, Options{})
+	texts.index.Kind = "none"
+	var writers, others sync.WaitGroup
+	done := make(chan struct{})
+	for w := range 3 {
+		writers.Go(func() {
+			g := rand.New(rand.NewPCG(uint64(w), 34))
+			for range longtest.Size(80, 25) {
+				if err := randomChange(t, g, s); err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrConflict) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 2 {
+		others.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				again, err := Open(t.Context(), s.db.Upkeep().Path(), &Options{Embedder: wordEmbedder("words-1")})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				again.index.SegmentAt = 1
+				if _, err := again.Search(t.Context(), Query{Text: "heron", Limit: 5}); err != nil {
+					t.Error(err)
+				}
+				if err := again.index.Persist(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if err := again.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	others.Wait()
+	loaded := reopen(t, s, Options{})
+	for _, text := range []string{"a note on the heron", "ferry", "letter"} {
+		q := Query{Text: text, Limit: MaxLimit}
+		a, errA := loaded.Search(t.Context(), q)
+		b, errB := texts.Search(t.Context(), q)
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		sameHits(t, a, b)
+	}
+	if n := countOf(t, s, `SELECT count(*) FROM segment`); n == 0 {
+		t.Error("got no segments, want some: nothing was tested")
+	}
+}
