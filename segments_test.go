@@ -261,3 +261,40 @@ func TestSegmentsBesideWriters(t *testing.T) {
 		t.Error("got no segments, want some: nothing was tested")
 	}
 }
+
+func TestCheckFindsWrongSegments(t *testing.T) {
+	for name, damage := range map[string]string{
+		"changed": `UPDATE segment SET data = CAST(substr(data, 1, length(data) - 9) || x'0102030405060708' AS BLOB)`,
+		"lost":    `DELETE FROM segment`,
+		"twice": `INSERT INTO segment (partition_id, memories, first_row, last_row, data)
+			SELECT partition_id, memories, first_row, last_row, data FROM segment`,
+		"stale row lost": `DELETE FROM segment_stale`,
+		"too far":        `UPDATE segmented SET upto = upto + 1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openFerries(t, filepath.Join(t.TempDir(), "store.db"), nil)
+			mustPersist(t, s)
+			ids, _ := ferries(t, s)
+			if err := s.DeleteMemory(t.Context(), ids[0]); err != nil {
+				t.Fatal(err)
+			}
+			mustAdd(t, s, NewMemory{Content: "The ferry leaves later."})
+			checkConsistency(t, s)
+			err := s.db.Write(t.Context(), func(tx db.Tx) error {
+				_, err := tx.Exec(damage)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := s.Upkeep().Check(t.Context(), nil)
+			if err != nil || len(report.Findings) != 1 || report.Findings[0].Table != "segment" {
+				t.Fatalf("got %+v, %v; want one finding about segments", report.Findings, err)
+			}
+			report, err = s.Upkeep().Check(t.Context(), &CheckOptions{Repair: true})
+			if err != nil || !report.OK {
+				t.Errorf("after a repair: got %+v, %v; want nothing wrong", report, err)
+			}
+		})
+	}
+}

@@ -187,6 +187,7 @@ func (in *inspection) look(tx db.Tx) error {
 		{"partition", in.checkPartitions},
 		{"memory", in.checkMemories},
 		{"memory_own", in.checkOwnIndex},
+		{"segment", in.checkSegments},
 		{"passage_text", in.checkFullText},
 		{"memory_revision", in.checkRevisions},
 		{"file", in.checkFiles},

@@ -25,6 +25,7 @@ type repairs struct {
 	memories []int64   // memories whose passages must be rebuilt
 	vectors  []int64   // passages whose vectors must be rebuilt
 	texts    []int64   // rows of full text to rewrite or delete
+	segments []int64   // partitions whose stored search index is to be made again
 	turns    []int64   // memories whose places in conversations must be recorded again
 
 	accept []acceptedRow // rows to accept as they are; only if the caller asks for it
@@ -109,6 +110,10 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 	})
 	many(r.texts, rewriteFullText)
 	many(r.turns, func(tx db.Tx, batch []int64) error { return kernel.KeepTurns(tx, batch...) })
+	many(r.segments, func(tx db.Tx, batch []int64) error {
+		_, err := tx.Exec(`DELETE FROM segmented WHERE partition_id IN `+db.Integers, db.List(batch))
+		return err
+	})
 	for batch := range slices.Chunk(r.accept, repairBatch) {
 		steps = append(steps, func() error { return s.DB.Write(ctx, func(tx db.Tx) error { return takeRows(tx, batch) }) })
 	}

@@ -82,7 +82,7 @@ const (
 func NewCache(limit int64, log *slog.Logger) *Cache {
 	c := &Cache{limit: limit, AtOnce: AtOnce, log: log, ix: index.New(), turn: make(chan struct{}, 1),
 		held: map[int64]*part{}, stale: map[int64]staleMemory{}, density: map[int64]float64{}, wanted: map[int64]uint64{}, distrusted: map[int64]bool{}, SegmentAt: SegmentAt,
-		Kind:  segmentKind(),
+		Kind:  SegmentKind(),
 		wrote: make(chan struct{}, 1)}
 	c.turn <- struct{}{}
 	c.background, c.cancel = context.WithCancel(context.Background())

@@ -15,8 +15,8 @@ import (
 // table segment_stale has those of them that have changed since; triggers add to it. So a snapshot that has the segments
 // also knows which of their memories count, and what is read from texts is these, and the memories after that row.
 
-// segmentKind names all versions that segments depend on.
-func segmentKind() string {
+// SegmentKind names all versions that segments depend on.
+func SegmentKind() string {
 	return fmt.Sprintf("%d %d %d %s", index.SegmentVersion, text.SplitterVersion, text.TermsVersion, static.Default().Name())
 }
 

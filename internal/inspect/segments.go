@@ -1,0 +1,93 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
+)
+
+// checkSegments verifies that the segments of the search index are unchanged and contain exactly the memories that they
+// should. It skips those of another version of the program, which are made again.
+func (in *inspection) checkSegments() error {
+	type segmented struct{ partition, upto int64 }
+	var all []segmented
+	err := in.tx.Each(func(row db.Rows) error {
+		var s segmented
+		err := row.Scan(&s.partition, &s.upto)
+		all = append(all, s)
+		return err
+	}, `SELECT partition_id, upto FROM segmented WHERE kind = ? ORDER BY partition_id`, retrieval.SegmentKind())
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		in.report.Checked["segmented"]++
+		problem, err := in.segmentProblem(s.partition, s.upto)
+		if err != nil {
+			return err
+		}
+		if problem != "" {
+			in.find(Finding{Table: "segment", Repairable: true,
+				Problem: fmt.Sprintf("the stored search index of partition %d %s", s.partition, problem)})
+			in.repairs.segments = append(in.repairs.segments, s.partition)
+		}
+	}
+	return nil
+}
+
+// segmentProblem says what is wrong with the segments of a partition, "" = nothing.
+func (in *inspection) segmentProblem(partition, upto int64) (problem string, err error) {
+	counted, twice := map[int64]bool{}, 0
+	err = db.Stream(in.tx, func(row db.Rows) error {
+		var data []byte
+		if err := row.Scan(&data); err != nil {
+			return err
+		}
+		s, err := index.DecodeSegment(data, math.MaxUint16+1)
+		if err != nil {
+			problem = "has changed since it was stored"
+			return nil
+		}
+		for _, row := range s.Memories() {
+			if counted[row] {
+				twice++
+			}
+			counted[row] = true
+		}
+		return nil
+	}, `SELECT data FROM segment WHERE partition_id = ? ORDER BY id`, partition)
+	if err != nil || problem != "" {
+		return problem, err
+	}
+	if twice > 0 {
+		return fmt.Sprintf("has %d memories twice", twice), nil
+	}
+	err = in.tx.Each(func(row db.Rows) error {
+		var memory int64
+		err := row.Scan(&memory)
+		delete(counted, memory)
+		return err
+	}, `SELECT memory_id FROM segment_stale WHERE partition_id = ?`, partition)
+	if err != nil {
+		return "", err
+	}
+	missing := 0
+	err = db.Stream(in.tx, func(row db.Rows) error {
+		var memory int64
+		err := row.Scan(&memory)
+		if !counted[memory] {
+			missing++
+		}
+		delete(counted, memory)
+		return err
+	}, `SELECT id FROM memory m WHERE partition_id = ?1 AND id <= ?2
+		AND EXISTS (SELECT 1 FROM passage p WHERE p.memory_id = m.id)
+		AND NOT EXISTS (SELECT 1 FROM segment_stale s WHERE s.partition_id = ?1 AND s.memory_id = m.id)`, partition, upto)
+	if missing > 0 || len(counted) > 0 {
+		problem = fmt.Sprintf("lacks %d memories, and has %d that are not there", missing, len(counted))
+	}
+	return problem, err
+}
