@@ -163,7 +163,7 @@ func (st settled) refusals() map[string]refusal {
 
 // cannotBeWrong are the methods whose arguments say nothing that could be wrong, and those that take no context.
 var cannotBeWrong = map[string]bool{"Check": true, "Clear": true, "DeleteSignIns": true, "Since": true,
-	"LoadIndex": true, "Reindex": true,
+	"LoadIndex": true, "Reindex": true, "StoreIndex": true,
 	"Access": true, "As": true, "Conversation": true, "Key": true, "Close": true, "Snapshot": true, "Sealed": true,
 	"Transaction": true, "Namespace": true}
 

@@ -430,6 +430,23 @@ func (h *Upkeep) LoadIndex(ctx context.Context) error {
 	})
 }
 
+// StoreIndex writes the search index of large collections and projects to the file (to the database, with PostgreSQL)
+// and returns when that is done, so that the next process loads it in a fraction of the time that reading all texts
+// takes. A store does this by itself, in the background, within half a minute or so; call StoreIndex at the end of a
+// program that stores much and ends, such as an import. What is up to date is not written again.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+func (h *Upkeep) StoreIndex(ctx context.Context) error {
+	s, err := h.operator(ctx, "StoreIndex")
+	if err == nil {
+		err = s.checkWritable()
+	}
+	if err != nil {
+		return err
+	}
+	return wrap(s.index.Persist(ctx))
+}
+
 // lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.
 const lookForTraces = time.Hour
 

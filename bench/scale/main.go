@@ -86,7 +86,7 @@ func run(ctx context.Context, s settings) (err error) {
 
 // fill makes the store.
 func fill(ctx context.Context, s settings) (err error) {
-	store, err := souvenir.Open(ctx, s.file, &souvenir.Options{IndexMemory: -1})
+	store, err := souvenir.Open(ctx, s.file, nil)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,10 @@ func fill(ctx context.Context, s settings) (err error) {
 			}
 		}
 	}
-	return nil
+	began := time.Now()
+	err = store.Upkeep().StoreIndex(ctx)
+	fmt.Printf("stored the index in %.1f s\n", time.Since(began).Seconds())
+	return err
 }
 
 // view returns the store as one of the users sees it.

@@ -6,13 +6,14 @@ import (
 	"hash/crc32"
 	"math"
 	"slices"
+	"unsafe"
 )
 
 // ErrSegment is the error of bytes that are no segment of this version: they are damaged, or another program wrote
 // them.
 var ErrSegment = errors.New("index: no segment, or a damaged one")
 
-// Segment is a decoded segment. Nothing in it refers to the bytes it was made of.
+// Segment is a decoded segment. It refers to the bytes that it was made of, which must not change.
 type Segment struct {
 	rows      []int64 // each once
 	counts    []uint32
@@ -319,13 +320,10 @@ func (r *segmentReader) vectors(s *Segment) {
 	}
 }
 
+// codes takes numbers of one byte, without copying them.
 func (r *segmentReader) codes(n int) []int8 {
 	b := r.take(n)
-	list := make([]int8, len(b))
-	for i, x := range b {
-		list[i] = int8(x)
-	}
-	return list
+	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(b))), len(b))
 }
 
 func (r *segmentReader) terms(s *Segment) {

@@ -43,6 +43,8 @@ type Cache struct {
 	round uint64                // counts the times that memories became stale
 	clock uint64                // counts searches
 
+	persisting chan struct{} // holds one token: its holder writes segments
+
 	distrusted map[int64]bool // partitions whose segments could not be loaded
 
 	density map[int64]float64 // bytes per passage of partitions that did not fit
@@ -85,6 +87,8 @@ func NewCache(limit int64, log *slog.Logger) *Cache {
 		Kind:  SegmentKind(),
 		wrote: make(chan struct{}, 1)}
 	c.turn <- struct{}{}
+	c.persisting = make(chan struct{}, 1)
+	c.persisting <- struct{}{}
 	c.background, c.cancel = context.WithCancel(context.Background())
 	return c
 }

@@ -27,20 +27,41 @@ func (c *Cache) Persist(ctx context.Context) error {
 	if !c.persists() {
 		return nil
 	}
-	due, ready, err := c.segmentsDue(ctx)
-	for _, id := range due {
-		if err != nil {
+	return c.persistAlone(ctx, func() error {
+		due, ready, err := c.segmentsDue(ctx)
+		for _, id := range due {
+			if err == nil {
+				err = c.repeat(ctx, id, func() error { return c.persistPartition(ctx, id, ready) })
+			}
+		}
+		return err
+	})
+}
+
+// persistAlone runs fn while no other goroutine of this process writes segments.
+func (c *Cache) persistAlone(ctx context.Context, fn func() error) error {
+	select {
+	case <-c.persisting:
+		defer func() { c.persisting <- struct{}{} }()
+		return fn()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// repeat runs fn, which writes segments of a partition, a few times if another process does the same. Segments that
+// cannot be read are deleted.
+func (c *Cache) repeat(ctx context.Context, id int64, fn func() error) (err error) {
+	for range 5 {
+		if err = fn(); !errors.Is(err, errChanged) {
 			break
 		}
-		if err = c.dropUseless(ctx, id); err == nil && ready {
-			err = c.persistPartition(ctx, id)
-		}
-		if errors.Is(err, index.ErrSegment) {
-			err = c.forgetSegments(ctx, id)
-		}
-		if errors.Is(err, errChanged) {
-			err = nil
-		}
+	}
+	if errors.Is(err, index.ErrSegment) {
+		err = c.forgetSegments(ctx, id)
+	}
+	if errors.Is(err, errChanged) {
+		err = nil // it is due again later
 	}
 	return err
 }
@@ -72,7 +93,10 @@ func (c *Cache) segmentsDue(ctx context.Context) (due []int64, ready bool, err e
 	return due, ready, err
 }
 
-func (c *Cache) persistPartition(ctx context.Context, id int64) error {
+func (c *Cache) persistPartition(ctx context.Context, id int64, ready bool) error {
+	if err := c.dropUseless(ctx, id); err != nil || !ready {
+		return err
+	}
 	for more := true; more; {
 		var err error
 		if more, err = c.persistNew(ctx, id); err != nil {
@@ -177,7 +201,7 @@ func (c *Cache) persistNew(ctx context.Context, id int64) (more bool, err error)
 			return err
 		}
 		rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? AND id > ? ORDER BY id LIMIT ?`, id,
-			before, mostInSegment+c.SegmentAt)
+			before, mostInSegment+kernel.BatchRows+c.SegmentAt)
 		if err != nil || len(rows) < c.SegmentAt {
 			return err
 		}

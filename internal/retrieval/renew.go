@@ -41,34 +41,38 @@ func (c *Cache) EraseStale(ctx context.Context) error {
 		partitions, err = db.Column[int64](tx, `SELECT DISTINCT partition_id FROM segment_stale ORDER BY partition_id`)
 		return err
 	})
-	for _, id := range partitions {
-		if err == nil {
-			err = c.erase(ctx, id)
-		}
+	if err != nil || len(partitions) == 0 {
+		return err
 	}
-	return err
+	return c.persistAlone(ctx, func() error {
+		for _, id := range partitions {
+			if err := c.erase(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-// erase renews the segments of a partition. Those that this program cannot read are deleted.
+// erase renews the segments of a partition, or deletes them if that is not possible.
 func (c *Cache) erase(ctx context.Context, id int64) error {
-	usable := false
-	err := c.DB.Read(ctx, func(tx db.Tx) error {
-		upto, err := c.segmentsOf(tx, id)
-		usable = upto > 0
+	renewed := false
+	err := c.repeat(ctx, id, func() error {
+		err := c.DB.Read(ctx, func(tx db.Tx) error {
+			upto, err := c.segmentsOf(tx, id)
+			renewed = upto > 0
+			return err
+		})
+		if err == nil && renewed {
+			err = c.renew(ctx, id)
+		}
+		renewed = renewed && err == nil
 		return err
 	})
-	for again := 0; err == nil && usable && again < 3; again++ {
-		if err = c.renew(ctx, id); err == nil {
-			return nil
-		}
-		if errors.Is(err, errChanged) {
-			err = nil
-		}
+	if err == nil && !renewed {
+		err = c.forgetSegments(ctx, id)
 	}
-	if err != nil && !errors.Is(err, index.ErrSegment) {
-		return err
-	}
-	return c.forgetSegments(ctx, id)
+	return err
 }
 
 // renew takes the memories that do not count out of a partition's segments, and makes new ones of those that are there.

@@ -121,21 +121,35 @@ func (c *Cache) loadSegments(tx db.Tx, p *part, round uint64) error {
 	return err
 }
 
+// readSegments reads the segments of a partition, and decodes each while the next is read.
 func (c *Cache) readSegments(tx db.Tx, p *part) error {
 	ids, err := db.Column[int64](tx, `SELECT id FROM segment WHERE partition_id = ? ORDER BY id`, p.id)
 	if err != nil {
 		return err
 	}
+	read, failed := make(chan []byte, 1), make(chan error, 1)
+	go func() {
+		var err error
+		for data := range read {
+			var s *index.Segment
+			if err == nil {
+				s, err = index.DecodeSegment(data, static.Default().Rows())
+			}
+			if err == nil {
+				err = c.putSegment(p, s)
+			}
+		}
+		failed <- err
+	}()
 	for _, id := range ids {
-		s, err := readSegment(tx, id)
-		if err != nil {
-			return err
+		var data []byte
+		if err = tx.QueryRow(`SELECT data FROM segment WHERE id = ?`, id).Scan(&data); err != nil {
+			break
 		}
-		if err := c.putSegment(p, s); err != nil {
-			return err
-		}
+		read <- data
 	}
-	return nil
+	close(read)
+	return errors.Join(err, <-failed)
 }
 
 func readSegment(tx db.Tx, id int64) (*index.Segment, error) {

@@ -42,6 +42,9 @@ var maintainVisits = map[string]func(v visit){
 	"LoadIndex": func(v visit) {
 		v.refuses("LoadIndex", func(s *Store) error { return s.Upkeep().LoadIndex(v.Context()) })
 	},
+	"StoreIndex": func(v visit) {
+		v.refuses("StoreIndex", func(s *Store) error { return s.Upkeep().StoreIndex(v.Context()) })
+	},
 	"Purge": func(v visit) {
 		v.refuses("Purge", func(s *Store) error {
 			_, err := s.Upkeep().Purge(v.Context(), &PurgeOptions{KeepRevisions: 1})
