@@ -115,7 +115,7 @@ func TestProgramsOfThePagesBuild(t *testing.T) {
 	// go list -export compiles and does not link; what the module's own tests compiled is not compiled again.
 	compile := exec.CommandContext(t.Context(), "go", "list", "-export", "./...")
 	compile.Dir = folder
-	compile.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	compile.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"), "GOWORK=off")
 	if out, err := compile.CombinedOutput(); err != nil || programs != 5 {
 		t.Errorf("compiling %d programs: %v\n%s\nwant 5 that compile", programs, err, out)
 	}
