@@ -250,6 +250,39 @@ func TestManyGoroutinesAddToOneHistory(t *testing.T) {
 	}
 }
 
+func TestSetMessagesIsAtomicAmongOthers(t *testing.T) {
+	store := open(t)
+	var group sync.WaitGroup
+	for g := range 4 {
+		group.Go(func() {
+			h := langchaingo.NewChatMessageHistory(store, "a")
+			for i := range 5 {
+				list := make([]llms.ChatMessage, 1+g)
+				for j := range list {
+					list[j] = llms.HumanChatMessage{Content: fmt.Sprint(g, " ", i)}
+				}
+				if err := h.SetMessages(t.Context(), list); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	messages, err := langchaingo.NewChatMessageHistory(store, "a").Messages(t.Context())
+	if err != nil || len(messages) == 0 {
+		t.Fatalf("got %v, %v, want those of one call", messages, err)
+	}
+	var g, i int
+	if _, err := fmt.Sscan(messages[0].GetContent(), &g, &i); err != nil || len(messages) != 1+g || i != 4 {
+		t.Errorf("got %v, %v, want the last ones of one goroutine", messages, err)
+	}
+	for _, m := range messages {
+		if m.GetContent() != messages[0].GetContent() {
+			t.Errorf("got %v, want the messages of one call", messages)
+		}
+	}
+}
+
 func TestCancelledCallsOfAHistoryEnd(t *testing.T) {
 	h := langchaingo.NewChatMessageHistory(open(t), "a")
 	ctx, cancel := context.WithCancel(t.Context())
