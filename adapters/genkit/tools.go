@@ -1,0 +1,105 @@
+package genkit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/firebase/genkit/go/ai"
+	kit "github.com/firebase/genkit/go/genkit"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/tools"
+)
+
+// ToolOptions configure [DocStore.DefineTools]. Nil means the zero value.
+type ToolOptions struct {
+	// Only names the tools to define, as in tools.List. None means all.
+	Only []string
+
+	// Prefix is put before the names of the tools, such as souvenir_.
+	Prefix string
+
+	// Tools limits what calls may do, and reports them. Nil means neither.
+	Tools *tools.Options
+}
+
+// DefineTools defines Souvenir's tools, for ai.WithTools. A name in Only that is unknown, or one that is defined
+// already, is souvenir.ErrInvalid; then none is defined. A failed call answers {"error": "..."}, so that the model can
+// correct it.
+func (d *DocStore) DefineTools(g *kit.Genkit, options *ToolOptions) ([]ai.ToolRef, error) {
+	var o ToolOptions
+	if options != nil {
+		o = *options
+	}
+	list := tools.List()
+	if o.Tools != nil && o.Tools.ReadOnly {
+		list = tools.ListReadOnly()
+	}
+	chosen, err := o.choose(g, list)
+	if err != nil {
+		return nil, err
+	}
+	var defined []ai.ToolRef
+	for _, t := range chosen {
+		var schema map[string]any
+		if err := json.Unmarshal(t.InputSchema, &schema); err != nil {
+			return nil, err
+		}
+		defined = append(defined, kit.DefineToolWithInputSchema(g, o.Prefix+t.Name, t.Description, schema,
+			func(ctx *ai.ToolContext, input any) (map[string]any, error) { return d.call(ctx, o, t.Name, input) }))
+	}
+	return defined, nil
+}
+
+// choose returns the tools to define.
+func (o ToolOptions) choose(g *kit.Genkit, list []tools.Tool) (chosen []tools.Tool, err error) {
+	var names []string
+	for _, t := range list {
+		names = append(names, t.Name)
+		if len(o.Only) > 0 && !slices.Contains(o.Only, t.Name) {
+			continue
+		}
+		if kit.LookupTool(g, o.Prefix+t.Name) != nil {
+			return nil, invalid("a tool %s is defined already; set ToolOptions.Prefix", o.Prefix+t.Name)
+		}
+		chosen = append(chosen, t)
+	}
+	for _, name := range o.Only {
+		if !slices.Contains(names, name) {
+			return nil, invalid("ToolOptions.Only has %q; the tools are %s", name, strings.Join(names, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+func invalid(format string, args ...any) error {
+	return &souvenir.Error{Kind: souvenir.KindInvalid, Message: fmt.Sprintf(format, args...)}
+}
+
+// call calls a tool for the view of the call.
+func (d *DocStore) call(ctx *ai.ToolContext, o ToolOptions, name string, input any) (map[string]any, error) {
+	store, err := d.config.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(input)
+	if err != nil {
+		return nil, err
+	}
+	result, err := tools.New(store, o.Tools).Call(ctx, name, encoded)
+	var known *souvenir.Error
+	if errors.As(err, &known) {
+		return map[string]any{"error": known.Message}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if encoded, err = json.Marshal(result); err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	return object, json.Unmarshal(encoded, &object)
+}
