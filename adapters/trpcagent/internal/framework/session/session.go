@@ -1,0 +1,5 @@
+// Package session stands for the framework's package of this name in tests.
+package session
+
+// Session is a session of the framework.
+type Session struct{ ID string }

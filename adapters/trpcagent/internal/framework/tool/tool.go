@@ -1,0 +1,5 @@
+// Package tool stands for the framework's package of this name in tests.
+package tool
+
+// Tool is a tool of the framework; that it is an interface is all that matters here.
+type Tool interface{ Declaration() string }
