@@ -157,6 +157,9 @@ func (s *Service[U, K, E, T, S, A, P, Q]) AddMemory(
 	if err := convert(s.added(options), &meta); err != nil {
 		return err
 	}
+	if meta.Kind == "" && (meta.EventTime != nil || len(meta.Participants) > 0 || meta.Location != "") {
+		meta.Kind = "fact" // as the framework's own services do
+	}
 	m := souvenir.NewMemory{Collection: s.Collection, Content: memory, Tags: tags(topics), IfAbsent: true,
 		Metadata: meta.own()}
 	if meta.EventTime != nil {
@@ -331,9 +334,6 @@ func (s *Service[U, K, E, T, S, A, P, Q]) Close() error { return nil }
 // own returns the metadata that are set.
 func (m metadata) own() map[string]any {
 	own := map[string]any{}
-	if m.Kind == "" && (m.EventTime != nil || len(m.Participants) > 0 || m.Location != "") {
-		m.Kind = "fact"
-	}
 	if m.Kind != "" {
 		own[keyKind] = m.Kind
 	}

@@ -126,7 +126,7 @@ func TestAddingAgainChangesTopicsOnly(t *testing.T) {
 func TestUpdatesKeepTheIDAndWhatIsNotGiven(t *testing.T) {
 	s, store := newService(t)
 	add(t, s, anna, "Anna's home is Kiel.", []string{"home"},
-		memory.WithMetadata(&memory.Metadata{Kind: "fact", Location: "Kiel"}))
+		memory.WithMetadata(&memory.Metadata{Kind: "episode", Location: "Kiel"}))
 	id := read(t, s, anna, 0)[0].ID
 	var result memory.UpdateResult
 	if err := s.UpdateMemory(t.Context(), of(anna, id), "Anna's home is Oslo.", []string{"home", "moved"},
@@ -136,8 +136,10 @@ func TestUpdatesKeepTheIDAndWhatIsNotGiven(t *testing.T) {
 	}
 	got := read(t, s, anna, 0)
 	if len(got) != 1 || got[0].ID != id || result.MemoryID != id || got[0].Memory.Memory != "Anna's home is Oslo." ||
-		got[0].Memory.Location != "Kiel" || !slices.Equal(got[0].Memory.Topics, []string{"home", "moved"}) {
-		t.Errorf("got %+v, result %q, want the new text under %s, still with Kiel", got[0].Memory, result.MemoryID, id)
+		got[0].Memory.Location != "Kiel" || got[0].Memory.Kind != "episode" ||
+		!slices.Equal(got[0].Memory.Topics, []string{"home", "moved"}) {
+		t.Errorf("got %+v, result %q, want the new text under %s, still Kiel and episode", got[0].Memory,
+			result.MemoryID, id)
 	}
 	if err := s.UpdateMemory(t.Context(), of(anna, id), "Anna's home is Oslo.", nil); err != nil {
 		t.Errorf("without options: got %v, want no error", err)
