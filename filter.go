@@ -21,13 +21,6 @@ const (
 	EventCase         = "case"         // the same for a case in progress
 )
 
-// The states with a meaning to the store. They are compared without regard to case; no state means active.
-const (
-	StateActive    = "active"
-	StateCompleted = "completed"
-	StateArchived  = "archived"
-)
-
 // Filter limits a search or a listing to memories whose fields match. The keys are the known keys of a memory
 // (event_type, state, importance, classification, rule_type, tags, related_memory_ids, project_id, project_name,
 // collection_name, id, created_at, updated_at, event_time, key) or any key of its own metadata; all of them must match.

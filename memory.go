@@ -31,6 +31,13 @@ const (
 	MaxWord     = valid.MaxWord     // characters of event_type and of state: 64
 )
 
+// The states with a meaning to the store. They are compared without regard to case; no state means active.
+const (
+	StateActive    = "active"
+	StateCompleted = "completed"
+	StateArchived  = "archived"
+)
+
 // Importance says how much a memory matters.
 type Importance string
 
