@@ -295,12 +295,13 @@ func (r *contextReader) direct(c *Context) error {
 	if err != nil {
 		return err
 	}
-	rules, err := r.ruleRows(r.tx, selectPlaces(r.viewer, r.places, r.inProject))
+	inProject := selectPlaces(r.viewer, r.places, r.inProject)
+	rules, err := standing.Rules[RuleType](r.tx, r.now(), inProject.Selection)
 	if err != nil {
 		return err
 	}
 	general := selectPlaces(r.viewer, r.places, generalPlace)
-	generalRules, err := r.ruleRows(r.tx, general)
+	generalRules, err := standing.Rules[RuleType](r.tx, r.now(), general.Selection)
 	if err != nil {
 		return err
 	}
@@ -308,7 +309,7 @@ func (r *contextReader) direct(c *Context) error {
 	if err != nil {
 		return err
 	}
-	projectRows, err := r.doDont("project_do_dont", selectPlaces(r.viewer, r.places, r.inProject))
+	projectRows, err := r.doDont("project_do_dont", inProject)
 	if err != nil {
 		return err
 	}

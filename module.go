@@ -370,7 +370,7 @@ func (r *moduleReader) named() bool { return r.query.ProjectID != "" || r.query.
 
 // openTasks fills in the tasks of the project's todo that name the module.
 func (r *moduleReader) openTasks() error {
-	rules, err := r.ruleRows(r.tx, r.sel)
+	rules, err := standing.Rules[RuleType](r.tx, r.now(), r.sel.Selection)
 	if err != nil || rules[RuleTodo] == 0 {
 		return err
 	}
@@ -465,15 +465,15 @@ const (
 	maxModuleName = 128 // characters
 )
 
-// Modules are named in the metadata of memories or by a tag; a memory that does both is counted by its metadata. A tag
-// without the prefix "module:" may name one, too, but looks like any other tag. The range of the index is a little
-// wider than the tags it is for. The first query follows its index, to avoid a sort.
+// modulesInMetadata counts the memories whose metadata name a module. It follows its index, to avoid a sort.
 func modulesInMetadata(v viewer) string {
 	return `SELECT max(` + db.Module + `), count(*) FROM memory ` + db.ByModule + `
 		WHERE ` + db.Module + ` IS NOT NULL AND partition_id IN ` + db.Integers1 +
 		v.Alive(`memory`) + ` GROUP BY lower(` + db.Module + `)`
 }
 
+// modulesInTags counts the memories that name a module only by a tag. A tag without the prefix "module:" may name one,
+// too, but looks like any other tag. The range of the index is a little wider than the tags it is for.
 func modulesInTags(v viewer) string {
 	return `SELECT max(substr(t.tag, 8)), count(DISTINCT t.memory_id) FROM memory_tag t ` + db.InOrder +
 		` memory m ON m.id = t.memory_id
@@ -525,12 +525,4 @@ func (h *Insights) Modules(ctx context.Context, project ProjectRef) (_ []Module,
 		return nil
 	})
 	return all, err
-}
-
-// ruleRows returns the rows of the rules in a selection by their type.
-func (s *shared) ruleRows(tx db.Tx, sel selection) (map[RuleType]int64, error) {
-	if len(sel.Partitions) == 0 {
-		return map[RuleType]int64{}, nil
-	}
-	return standing.Rules[RuleType](tx, s.now(), sel.PartitionList())
 }

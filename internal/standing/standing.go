@@ -83,10 +83,13 @@ const RuleQuery = `SELECT m.id, m.updated_at, m.rule_type FROM memory m ` + db.B
 	db.Integers + `
 	AND m.event_type = '` + eventProjectRule + `' AND m.rule_type IS NOT NULL ORDER BY m.updated_at DESC, m.id DESC`
 
-// Rules returns the rows of the rules in a list of partitions by their type. If an older file holds several of one
-// type, the newest counts.
-func Rules[T ~string](tx db.Tx, now int64, partitions string) (map[T]int64, error) {
+// Rules returns the rows of the rules in a selection by their type. If an older file holds several of one type, the
+// newest counts.
+func Rules[T ~string](tx db.Tx, now int64, sel retrieval.Selection) (map[T]int64, error) {
 	rules := map[T]int64{}
+	if len(sel.Partitions) == 0 {
+		return rules, nil
+	}
 	var rows []recency.Row
 	types := map[int64]T{}
 	err := tx.Each(func(row db.Rows) error {
@@ -95,7 +98,7 @@ func Rules[T ~string](tx db.Tx, now int64, partitions string) (map[T]int64, erro
 		err := row.Scan(&r.Row, &r.At, &t)
 		rows, types[r.Row] = append(rows, r), t
 		return err
-	}, RuleQuery, partitions)
+	}, RuleQuery, sel.PartitionList())
 	if err == nil {
 		err = recency.Sort(tx, now, rows)
 	}
