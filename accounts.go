@@ -242,12 +242,8 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 		return wrap(err)
 	}
 	id := u.ID // the name may belong to another user by the time the last memories are deleted
-	return trash.InPortions(func(p trash.Portion) (done bool, err error) {
-		err = s.write(ctx, func(tx db.Tx, _ viewer) (err error) {
-			done, err = s.deleteUser(tx, id, o, p)
-			return err
-		})
-		return done, err
+	return s.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
+		return s.deleteUser(tx, id, o, p)
 	})
 }
 

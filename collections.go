@@ -399,28 +399,14 @@ func (s *Store) DeleteCollection(ctx context.Context, name string, options *Dele
 		if err := h.delete(ctx); err != nil {
 			return err
 		}
-		return s.deleteWholeCollection(ctx, name, options.orDefault())
-	})
-}
-
-func (s *Store) deleteWholeCollection(ctx context.Context, name string, o DeleteOptions) error {
-	err := trash.InPortions(func(p trash.Portion) (done bool, err error) {
-		err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
-			done, err = s.deleteCollection(tx, v, name, o, p)
-			return err
+		o := options.orDefault()
+		return s.deleteInPortions(ctx, o.ForGood, func(tx db.Tx, v viewer, p trash.Portion) (bool, error) {
+			return s.deleteCollection(tx, v, name, o, p)
 		})
-		return done, err
 	})
-	if err != nil {
-		return err
-	}
-	if o.ForGood {
-		return wrap(s.scrubSoon(ctx))
-	}
-	return nil
 }
 
-// deleteCollection deletes one transaction's share, and reports whether that was all.
+// deleteCollection deletes one portion, and reports whether that was all.
 func (s *Store) deleteCollection(tx db.Tx, v viewer, name string, o DeleteOptions, p trash.Portion) (done bool,
 	err error) {
 	row, err := s.writableCollection(tx, v, name)
@@ -464,80 +450,4 @@ func (s *Store) writableCollection(tx db.Tx, v viewer, name string) (int64, erro
 	}
 	row, _, _, err := kernel.OwnCollection(tx, v.User, name)
 	return row, err
-}
-
-// placeName is a place as callers name it; place is the resolved place.
-type placeName struct{ collection, projectID, projectName string }
-
-// place finds the partition for a collection and a project, both by name, and creates missing ones.
-func (w *memoryWriter) place(collection, projectID, projectName string) (*kernel.Place, error) {
-	name := placeName{collection, projectID, projectName}
-	if p, ok := w.places[name]; ok {
-		return p, nil
-	}
-	project, err := w.project(projectID, projectName)
-	if err != nil {
-		return nil, err
-	}
-	p, err := w.placeIn(collection, project)
-	if err == nil {
-		w.places[name] = p
-	}
-	return p, err
-}
-
-// placeIn is place for a project by row, 0 for none.
-func (w *memoryWriter) placeIn(collection string, project int64) (*kernel.Place, error) {
-	owner, err := projectOwner(w.Tx, w.Viewer, project)
-	if err != nil {
-		return nil, err
-	}
-	at, err := w.store.collectionFor(w.Tx, w.Viewer, collection, owner)
-	if err == nil && at.row == 0 {
-		at.row, err = w.store.addFor(w.Tx, w.Viewer, collection, owner, at)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return w.Partition(at.row, project)
-}
-
-// projectOwner returns the row of the user who owns the contents of a project (0: outside any), and whose quota they
-// count towards.
-func projectOwner(tx db.Tx, v viewer, project int64) (owner int64, err error) {
-	if project == 0 {
-		return v.User, nil
-	}
-	err = tx.QueryRow(`SELECT owner_id FROM project WHERE id = ?`, project).Scan(&owner)
-	return owner, err
-}
-
-// project returns the row of the project that a write names, 0 for none, and creates an unknown one.
-func (w *memoryWriter) project(id, name string) (int64, error) {
-	ref := ProjectRef{ID: id, Name: name}
-	if known, ok := w.targets[ref]; ok {
-		return known.row, nil
-	}
-	target, err := w.store.projectForWriting(w.Tx, w.Viewer, id, name)
-	if err != nil {
-		return 0, err
-	}
-	w.targets[ref] = target
-	if w.Viewer.Limited && !slices.Contains(w.Viewer.Projects, target.row) {
-		w.Viewer.Projects = append(w.Viewer.Projects,
-			target.row) // the view is limited to this project, which has just been created
-	}
-	return target.row, nil
-}
-
-// addProjectWarnings adds to a result what its caller should know about the project. Only the first memory in it
-// reports that it was created.
-func (w *memoryWriter) addProjectWarnings(stored *Stored, id, name string) {
-	ref := ProjectRef{ID: id, Name: name}
-	target := w.targets[ref]
-	stored.Warnings = slices.Concat(stored.Warnings, target.warnings)
-	if target.created {
-		stored.ProjectCreated = true
-		w.targets[ref] = projectTarget{row: target.row}
-	}
 }

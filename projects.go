@@ -205,25 +205,11 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 		if err := h.delete(ctx); err != nil {
 			return err
 		}
-		return s.deleteWholeProject(ctx, ref, options.orDefault())
-	})
-}
-
-func (s *Store) deleteWholeProject(ctx context.Context, ref ProjectRef, o DeleteOptions) error {
-	err := trash.InPortions(func(p trash.Portion) (done bool, err error) {
-		err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
-			done, err = s.deleteProject(tx, v, ref, o, p)
-			return err
+		o := options.orDefault()
+		return s.deleteInPortions(ctx, o.ForGood, func(tx db.Tx, v viewer, p trash.Portion) (bool, error) {
+			return s.deleteProject(tx, v, ref, o, p)
 		})
-		return done, err
 	})
-	if err != nil {
-		return err
-	}
-	if o.ForGood {
-		return wrap(s.scrubSoon(ctx))
-	}
-	return nil
 }
 
 // deleteProject deletes one portion, and reports whether that was all.
@@ -284,45 +270,6 @@ func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOp
 	return true, nil
 }
 
-// Owner is a user whose projects the caller can see.
-type Owner struct {
-	ID       string    `json:"owner_id"`       // user id
-	Name     string    `json:"name,omitempty"` // of the account, if any
-	Projects []Project `json:"projects"`       // the ones that the caller can see, with the caller's role in each
-}
-
-// Owners returns the owners of the projects visible through this view: the caller first, even without projects, then
-// the others by name.
-func (h *Insights) Owners(ctx context.Context) ([]Owner, error) {
-	s := h.s
-	var owners []Owner
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
-		names, err := db.Column[string](tx, `SELECT coalesce(name, '') FROM users WHERE id = ?`, v.User)
-		if err != nil {
-			return err
-		}
-		owners = []Owner{{ID: s.access.User, Name: strings.Join(names, ""), Projects: []Project{}}}
-		all, err := loadProjects(tx, v, `true`)
-		if err != nil {
-			return err
-		}
-		for _, p := range all {
-			i := slices.IndexFunc(owners, func(o Owner) bool { return o.ID == p.Owner })
-			if i < 0 {
-				i = len(owners)
-				owners = append(owners, Owner{ID: p.Owner, Name: p.OwnerName})
-			}
-			owners[i].Projects = append(owners[i].Projects, p)
-		}
-		slices.SortFunc(owners[1:], func(a,
-			b Owner) int {
-			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
-		})
-		return nil
-	})
-	return owners, err
-}
-
 // loadProjects reads the visible projects for which a condition on project j holds.
 func loadProjects(tx db.Tx, v viewer, condition string, args ...any) ([]Project, error) {
 	visible, visibleArgs := v.VisibleProject()
@@ -355,6 +302,16 @@ func loadProject(tx db.Tx, v viewer, row int64) (Project, error) {
 		return Project{}, err
 	}
 	return found[0], nil
+}
+
+// projectOwner returns the row of the user who owns the contents of a project (0: outside any), and whose quota they
+// count towards.
+func projectOwner(tx db.Tx, v viewer, project int64) (owner int64, err error) {
+	if project == 0 {
+		return v.User, nil
+	}
+	err = tx.QueryRow(`SELECT owner_id FROM project WHERE id = ?`, project).Scan(&owner)
+	return owner, err
 }
 
 // canonicalProjects converts a list of references, for the Projects of an Access that will be used later, to the form

@@ -477,6 +477,23 @@ func (s *Store) EraseFile(ctx context.Context, id string) (err error) {
 	return wrap(s.scrubSoon(ctx))
 }
 
+// deleteInPortions deletes something too large for one transaction, one portion in each. remove deletes a portion, and
+// reports whether that was all. forGood removes the traces as well.
+func (s *Store) deleteInPortions(ctx context.Context, forGood bool,
+	remove func(tx db.Tx, v viewer, p trash.Portion) (done bool, err error)) error {
+	err := trash.InPortions(func(p trash.Portion) (done bool, err error) {
+		err = s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+			done, err = remove(tx, v, p)
+			return err
+		})
+		return done, err
+	})
+	if err != nil || !forGood {
+		return err
+	}
+	return wrap(s.scrubSoon(ctx))
+}
+
 // scrubSoon removes the traces of erased data: now if the store is small, else in the background, as after a
 // transaction of several calls.
 func (s *shared) scrubSoon(ctx context.Context) error {
