@@ -30,13 +30,10 @@ type newToken struct {
 	Projects []string         `json:"projects"`
 }
 
-const (
-
-	// grantTokenLife is the lifetime of a token that was created without one: by an application with a grant, or by
-	// a user of Options.Authenticate. It equals the time after which an application can still return with a refresh
-	// token. The token also ends with the grant; the user sees and deletes it like any other.
-	grantTokenLife = 30 * web.Day
-)
+// grantTokenLife is the lifetime of a token that was created without one: by an application with a grant, or by a user
+// of Options.Authenticate. It equals the time after which an application can still return with a refresh token. The
+// token also ends with the grant; the user sees and deletes it like any other.
+const grantTokenLife = 30 * web.Day
 
 func (s *Server) listTokens(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	all, err := c.Store.Accounts().Tokens(r.Context())

@@ -1,17 +1,13 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"runtime"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
-	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
@@ -29,9 +25,6 @@ const (
 	begunPerUser = 32  // running calls of a user, and those waiting for the disk or a model
 	begunInAll   = 512 // of all users
 	queuesInAll  = 16  // the total queue, in full queues of one user
-
-	largeBody = 64 << 10 // bytes of a body whose parsing takes a turn
-	firstRoom = 64 << 10 // bytes for a body of unknown length
 )
 
 // newTurns creates the queue, and the budget for bodies, from the options.
@@ -97,75 +90,4 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, rt dialectRoute
 		return nil // the message decides
 	}
 	return takeTurn(r)
-}
-
-// bodyRead holds a body in memory, or the error of reading it, which its handler reports.
-type bodyRead struct {
-	bytes.Reader
-	encoded []byte
-	failed  error
-}
-
-// Read reads from memory.
-func (b *bodyRead) Read(p []byte) (int, error) {
-	if b.failed != nil {
-		return 0, b.failed
-	}
-	return b.Reader.Read(p)
-}
-
-// Close does nothing.
-func (b *bodyRead) Close() error { return nil }
-
-// readBody reads a body of at most MaxBody bytes, once the budget of all bodies has room for it. The error is about
-// the budget or the request; errors in the body are in the result.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*bodyRead, error) {
-	if read, ok := r.Body.(*bodyRead); ok {
-		return read, nil
-	}
-	e := request.Of(r.Context())
-	in := http.MaxBytesReader(w, r.Body, s.options.MaxBody)
-	room := r.ContentLength
-	switch {
-	case room == 0 || r.Body == http.NoBody:
-		return &bodyRead{}, nil
-	case room < 0:
-		room = firstRoom
-	}
-	encoded := []byte(nil)
-	for room = min(room, s.options.MaxBody) + 1; ; room *= 2 { // one byte more, to see the end without growing
-		if e.Holds == 0 {
-			e.Holder = e.Line()
-		}
-		taken, err := s.bodies.Take(r.Context(), e.Holder, room-int64(len(encoded)))
-		if err != nil {
-			return nil, err
-		}
-		e.Holds += taken
-		encoded = append(make([]byte, 0, room), encoded...)
-		for len(encoded) < cap(encoded) {
-			n, err := in.Read(encoded[len(encoded):cap(encoded)])
-			encoded = encoded[:len(encoded)+n]
-			if errors.Is(err, io.EOF) {
-				read := &bodyRead{encoded: encoded}
-				read.Reset(encoded)
-				return read, nil
-			}
-			if err != nil {
-				return &bodyRead{failed: err}, nil //nolint:nilerr // its reader gets the error
-			}
-		}
-	}
-}
-
-// encodedBody returns the whole body of a request.
-func (s *Server) encodedBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	read, err := s.readBody(w, r)
-	if err != nil {
-		return nil, err
-	}
-	if read.failed != nil {
-		return nil, failure.Unreadable(read.failed)
-	}
-	return read.encoded, nil
 }
