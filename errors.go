@@ -170,7 +170,7 @@ func (e *OAuthError) Error() string { return e.Code + ": " + e.Description }
 // oauthError returns an error whose message is also the description for an OAuth client.
 func oauthError(kind Kind, code, argument, format string, args ...any) *Error {
 	e := newError(kind, argument, format, args...)
-	e.Err = &OAuthError{Code: code, Description: asDescription(e.Message)}
+	e.Err = &OAuthError{Code: code, Description: fault.OAuthDescription(e.Message)}
 	return e
 }
 
@@ -181,21 +181,8 @@ func asOAuth(err error, code string) error {
 		return err
 	}
 	coded := *known
-	coded.Err = &OAuthError{Code: code, Description: asDescription(known.Message)}
+	coded.Err = &OAuthError{Code: code, Description: fault.OAuthDescription(known.Message)}
 	return &coded
-}
-
-// asDescription writes a message in the characters that an error_description may have.
-func asDescription(message string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '"':
-			return '\''
-		case r < ' ' || r > '~' || r == '\\':
-			return '?'
-		}
-		return r
-	}, strings.ReplaceAll(message, "…", "..."))
 }
 
 // inGo gives an error of a method the names of Go: those of the fields of its parameter struct (struct{} for none), and

@@ -20,6 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/accesstoken"
 	"github.com/souvenir-ai/souvenir/internal/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
@@ -362,7 +363,7 @@ func TestARetiredKeySignsNothingNew(t *testing.T) {
 }
 
 func TestErrorDescriptionsHaveOnlyAllowedCharacters(t *testing.T) {
-	if got := asDescription("Invalid client: \"ä\\\n…\" ~ done"); got != "Invalid client: '???...' ~ done" {
+	if got := fault.OAuthDescription("Invalid client: \"ä\\\n…\" ~ done"); got != "Invalid client: '???...' ~ done" {
 		t.Errorf(`got %q, want "Invalid client: '???...' ~ done"`, got)
 	}
 	e := &OAuthError{Code: "invalid_client", Description: "Invalid client"}
@@ -446,7 +447,7 @@ func FuzzClientRegistration(f *testing.F) {
 		if err != nil {
 			mustBeRefusal(t, err)
 			var cause *OAuthError
-			if !errors.As(err, &cause) || asDescription(cause.Description) != cause.Description {
+			if !errors.As(err, &cause) || fault.OAuthDescription(cause.Description) != cause.Description {
 				t.Fatalf("%s is refused with %v", request, err)
 			}
 			return

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/jsonbound"
 	"github.com/souvenir-ai/souvenir/internal/jsonescape"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
@@ -121,15 +122,15 @@ func (d *definition) choose(given map[string]any) (*action, error) {
 	names := d.actionNames()
 	asked := given[nameIn(given, actionName)]
 	if isAbsent(asked) {
-		return nil, invalid(actionName, "action is missing; %s needs one: allowed are %s", d.name, oneOf(names))
+		return nil, invalid(actionName, "action is missing; %s needs one: allowed are %s", d.name, fault.OneOf(names))
 	}
 	name, ok := asked.(string)
 	if !ok {
-		return nil, invalid(actionName, "action is %s; a string is expected: allowed are %s", showJSON(asked), oneOf(names))
+		return nil, invalid(actionName, "action is %s; a string is expected: allowed are %s", showJSON(asked), fault.OneOf(names))
 	}
 	i := slices.IndexFunc(names, func(n string) bool { return fold(n) == fold(name) })
 	if i < 0 {
-		return nil, invalid(actionName, "action is %s; allowed are %s", show(name), oneOf(names))
+		return nil, invalid(actionName, "action is %s; allowed are %s", show(name), fault.OneOf(names))
 	}
 	return &d.actions[i], nil
 }
@@ -276,7 +277,7 @@ func (p *parameter) decodeWord(label string, given any) (any, error) {
 	s, ok := given.(string)
 	switch {
 	case !ok && p.allowed != nil:
-		return nil, invalid(p.name, "%s is %s; allowed are %s", label, showJSON(given), oneOf(p.allowed))
+		return nil, invalid(p.name, "%s is %s; allowed are %s", label, showJSON(given), fault.OneOf(p.allowed))
 	case !ok:
 		return nil, p.mismatch(label, given, "a string")
 	case p.allowed == nil:
@@ -284,7 +285,7 @@ func (p *parameter) decodeWord(label string, given any) (any, error) {
 	}
 	i := slices.IndexFunc(p.allowed, func(v string) bool { return fold(v) == fold(s) })
 	if i < 0 {
-		return nil, invalid(p.name, "%s is %s; allowed are %s", label, show(s), oneOf(p.allowed))
+		return nil, invalid(p.name, "%s is %s; allowed are %s", label, show(s), fault.OneOf(p.allowed))
 	}
 	return p.allowed[i], nil
 }

@@ -3,7 +3,6 @@ package tools
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
@@ -38,19 +37,6 @@ func invalid(argument, format string, args ...any) error {
 
 // show quotes a value for a message and keeps it short.
 func show(value string) string { return strconv.Quote(shorten.Within(value, 60)) }
-
-// oneOf lists allowed values: "a", "b" or "c".
-func oneOf(values []string) string {
-	quoted := make([]string, len(values))
-	for i, v := range values {
-		quoted[i] = strconv.Quote(v)
-	}
-	if len(quoted) < 2 {
-		return strings.Join(quoted, "")
-	}
-	last := len(quoted) - 1
-	return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
-}
 
 func notFound(argument, format string, args ...any) error {
 	return &souvenir.Error{Kind: souvenir.KindNotFound, Argument: argument, Message: fmt.Sprintf(format, args...)}

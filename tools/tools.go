@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
 // Tool is a tool's definition for clients.
@@ -91,5 +92,5 @@ func find(name string) (*definition, error) {
 		}
 		names[i] = registry[i].name
 	}
-	return nil, notFound("name", "name %s is not a tool; the tools are %s", show(name), oneOf(names))
+	return nil, notFound("name", "name %s is not a tool; the tools are %s", show(name), fault.OneOf(names))
 }

@@ -119,3 +119,16 @@ func OneOf[S ~string](values []S) string {
 	}
 	return b.String()
 }
+
+// OAuthDescription writes a message in the characters that an error_description may have (RFC 6749, section 5.2).
+func OAuthDescription(message string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '"':
+			return '\''
+		case r < ' ' || r > '~' || r == '\\':
+			return '?'
+		}
+		return r
+	}, strings.ReplaceAll(message, "…", "..."))
+}

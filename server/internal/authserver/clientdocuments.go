@@ -119,7 +119,7 @@ func (s *Server) client(ctx context.Context, clientID string) (souvenir.Client, 
 func invalidClient(why string) error {
 	message := "Invalid client: " + why
 	return &souvenir.Error{Kind: souvenir.KindUnauthenticated, Argument: "client_id", Message: message,
-		Err: &souvenir.OAuthError{Code: souvenir.OAuthInvalidClient, Description: plainASCII(message)}}
+		Err: &souvenir.OAuthError{Code: souvenir.OAuthInvalidClient, Description: fault.OAuthDescription(message)}}
 }
 
 // fetchClient fetches a document and stores its contents. Concurrent requests for the same document share one

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
@@ -33,26 +34,13 @@ func (s *Server) Routes() []route.Route {
 // oauthError is an error with a code for an OAuth client.
 func oauthError(code, argument, message string) error {
 	return &souvenir.Error{Kind: souvenir.KindInvalid, Argument: argument, Message: message,
-		Err: &souvenir.OAuthError{Code: code, Description: plainASCII(message)}}
-}
-
-// plainASCII converts a message to the characters that an error_description may have (RFC 6749, section 5.2).
-func plainASCII(message string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '"':
-			return '\''
-		case r < ' ' || r > '~' || r == '\\':
-			return '?'
-		}
-		return r
-	}, strings.ReplaceAll(message, "…", "..."))
+		Err: &souvenir.OAuthError{Code: code, Description: fault.OAuthDescription(message)}}
 }
 
 // Fail writes an error as RFC 6749, section 5.2, requires: as JSON, with 400, except for failed client
 // authentication (401), and for errors that the client did not cause.
 func (s *Server) Fail(w http.ResponseWriter, r *http.Request, status int, message string, err error) {
-	body := &souvenir.OAuthError{Code: souvenir.OAuthInvalidRequest, Description: plainASCII(message)}
+	body := &souvenir.OAuthError{Code: souvenir.OAuthInvalidRequest, Description: fault.OAuthDescription(message)}
 	var known *souvenir.OAuthError
 	switch {
 	case status == http.StatusInternalServerError:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -70,7 +71,7 @@ func FuzzOAuthForm(f *testing.F) {
 		if status, _ := failure.Describe(err); status != http.StatusBadRequest && status != http.StatusUnauthorized {
 			t.Fatalf("got %d %v, want %v or %v", status, err, http.StatusBadRequest, http.StatusUnauthorized)
 		}
-		for _, c := range plainASCII(err.Error()) {
+		for _, c := range fault.OAuthDescription(err.Error()) {
 			if c < ' ' || c > '~' || c == '"' || c == '\\' {
 				t.Fatalf("%q has %q, want c at least ' ', c at most '~', c other than '\"' and c other than '\\\\'", err, c)
 			}
