@@ -262,13 +262,13 @@ func (w *memoryWriter) insert(d *kernel.Draft) (Stored, error) {
 		return Stored{}, err
 	}
 	row, err := db.Insert(w.Tx, `INSERT INTO memory (uid, partition_id, content, event_type, state, importance,
-		classification, rule_type,
-			key, event_time, expires_at, valid_from, valid_until, supersedes, metadata, revision, created_at, updated_at)
+			classification, rule_type, key, event_time, expires_at, valid_from, valid_until,
+			supersedes, metadata, revision, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?) RETURNING id`,
 		m.ID, place.Partition, m.Content, db.OrNull(m.EventType), db.OrNull(m.State), db.OrNull(string(m.Importance)),
-		db.OrNull(string(m.Classification)),
-		db.OrNull(string(m.RuleType)), db.OrNull(m.Key), d.EventTime, d.Times.Expires, d.Times.From,
-		d.Times.Until, db.OrNull(d.Times.Supersedes), string(metadata), created, max(now, created))
+		db.OrNull(string(m.Classification)), db.OrNull(string(m.RuleType)), db.OrNull(m.Key), d.EventTime,
+		d.Times.Expires, d.Times.From, d.Times.Until,
+		db.OrNull(d.Times.Supersedes), string(metadata), created, max(now, created))
 	if err != nil {
 		return Stored{}, err
 	}
@@ -304,23 +304,19 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	}
 	given := ProjectRef{ID: after.ProjectID, Name: after.ProjectName}
 	after.ProjectID, after.ProjectName = at.ProjectID, at.ProjectName
-	if err := w.checkRule(before, after, at); err != nil {
+	if err := w.checkState(before, &after, at); err != nil {
 		return Stored{}, err
 	}
-	if err := w.checkIdentityMemory(after, at); err != nil {
-		return Stored{}, err
+	if content != nil && after.Content == before.Content && content.Vector == nil {
+		content = nil
 	}
-	if err := w.checkTimes(before, &after, at); err != nil {
-		return Stored{}, err
-	}
-	recontent := content != nil && (after.Content != before.Content || content.Vector != nil)
-	if !recontent && at.Partition == before.partition &&
-		reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) &&
+	moved := at.Partition != before.partition
+	if content == nil && !moved && reflect.DeepEqual(after.ShownMetadata(), before.ShownMetadata()) &&
 		after.EventTime.Equal(before.EventTime) && after.times.Equal(before.times) {
 		indexed, err := w.indexed(before.row)
 		return Stored{Memory: before.Memory, Indexed: indexed}, err
 	}
-	if at.Partition != before.partition {
+	if moved {
 		if err := w.checkKeyFree(at, after.Key); err != nil {
 			return Stored{}, err
 		}
@@ -329,25 +325,10 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		return Stored{}, err
 	}
 	w.grow(at.Partition)
-	metadata, err := json.Marshal(kernel.OrEmpty(after.Metadata))
-	if err != nil {
+	if err := w.updateRow(before, after, at.Partition); err != nil {
 		return Stored{}, err
 	}
-	now, err := recency.OfChange(w.Tx, w.store.now(), before.UpdatedAt)
-	if err != nil {
-		return Stored{}, err
-	}
-	if _, err := w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
-		classification = ?,
-			rule_type = ?, event_time = ?, expires_at = ?, valid_from = ?, valid_until = ?, supersedes = ?,
-			metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
-		at.Partition, after.Content, db.OrNull(after.EventType), db.OrNull(after.State), db.OrNull(string(after.Importance)),
-		db.OrNull(string(after.Classification)),
-		db.OrNull(string(after.RuleType)), kernel.MicrosOf(after.EventTime), after.times.Expires, after.times.From,
-		after.times.Until, db.OrNull(after.times.Supersedes), string(metadata), now, before.row); err != nil {
-		return Stored{}, err
-	}
-	if before.RuleType != after.RuleType || after.RuleType != "" && at.Partition != before.partition {
+	if before.RuleType != after.RuleType || after.RuleType != "" && moved {
 		if err := kernel.KeepRule(w.Tx, before.row); err != nil {
 			return Stored{}, err
 		}
@@ -372,8 +353,8 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		}
 	}
 	var result Stored
-	if at.Partition != before.partition || recontent || retagged {
-		if _, result.Warnings, err = w.rewritePassages(before, after, at, recontent, content); err != nil {
+	if moved || retagged || content != nil {
+		if result.Warnings, err = w.rewritePassages(before, after, at, content); err != nil {
 			return Stored{}, err
 		}
 	}
@@ -384,6 +365,37 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	stored, err := w.store.memory(w.Tx, w.Viewer, before.ID)
 	result.Memory = stored.Memory
 	return result, err
+}
+
+// checkState checks the state that an update gives a memory, and completes its times.
+func (w *memoryWriter) checkState(before storedMemory, after *storedMemory, at *kernel.Place) error {
+	if err := w.checkRule(before, *after, at); err != nil {
+		return err
+	}
+	if err := w.checkIdentityMemory(*after, at); err != nil {
+		return err
+	}
+	return w.checkTimes(before, after, at)
+}
+
+// updateRow writes the new state of a memory into its row. Tags, links and passages have rows of their own.
+func (w *memoryWriter) updateRow(before, after storedMemory, partition int64) error {
+	metadata, err := json.Marshal(kernel.OrEmpty(after.Metadata))
+	if err != nil {
+		return err
+	}
+	now, err := recency.OfChange(w.Tx, w.store.now(), before.UpdatedAt)
+	if err != nil {
+		return err
+	}
+	_, err = w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
+			classification = ?, rule_type = ?, event_time = ?, expires_at = ?, valid_from = ?, valid_until = ?,
+			supersedes = ?, metadata = ?, revision = revision + 1, updated_at = ? WHERE id = ?`,
+		partition, after.Content, db.OrNull(after.EventType), db.OrNull(after.State), db.OrNull(string(after.Importance)),
+		db.OrNull(string(after.Classification)), db.OrNull(string(after.RuleType)), kernel.MicrosOf(after.EventTime),
+		after.times.Expires, after.times.From, after.times.Until,
+		db.OrNull(after.times.Supersedes), string(metadata), now, before.row)
+	return err
 }
 
 // checkTimes checks the times of an update, and what the memory now supersedes.
@@ -433,19 +445,17 @@ func (w *memoryWriter) placeOf(before, after storedMemory) (*kernel.Place, error
 	return w.placeIn(before.Collection, project)
 }
 
-// rewritePassages rewrites the passages for new content, another place, or other tags. If the content stays, so do the
-// vectors.
-func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Place, recontent bool,
-	content *kernel.Draft) (bool,
-	[]string, error) {
+// rewritePassages rewrites the passages for new content, another place, or other tags, and returns warnings. content is
+// nil if the content stays; so do the vectors then.
+func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Place,
+	content *kernel.Draft) (warnings []string, err error) {
 	var passages []kernel.Passage
 	var own []float32
-	if recontent {
+	if content != nil {
 		passages, own = content.Passages, content.Vector
 	} else {
-		var err error
 		if passages, err = w.StoredPassages(before.row, before.ID, before.Content); err != nil {
-			return false, nil, err
+			return nil, err
 		}
 		switch {
 		case len(passages) == 0:
@@ -456,9 +466,10 @@ func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Pl
 		}
 	}
 	if _, err := w.Tx.Exec(`DELETE FROM passage WHERE memory_id = ?`, before.row); err != nil {
-		return false, nil, err
+		return nil, err
 	}
-	return w.AddPassages(before.row, at, passages, own, after.Tags)
+	_, warnings, err = w.AddPassages(before.row, at, passages, own, after.Tags)
+	return warnings, err
 }
 
 // contentOver returns what of a draft's content and vector is to be written over a memory; nil: they are the same.
