@@ -30,7 +30,7 @@ type Activity struct {
 	// named by the call, or the project of its memory or file; empty: none, or none visible through this view
 	ProjectID  string    `json:"project_id,omitempty"`
 	MemoryID   string    `json:"memory_id,omitempty"` // the call's memory; it may have been deleted since
-	FileID     string    `json:"file_id,omitempty"`   // likewise
+	FileID     string    `json:"file_id,omitempty"`   // the call's file; it may have been deleted since
 	Outcome    Outcome   `json:"outcome"`
 	StartedAt  time.Time `json:"started_at"`
 	DurationMS float64   `json:"duration_ms"` // milliseconds, to the microsecond
@@ -66,12 +66,12 @@ type NewActivity struct {
 	Client string
 	// required: the name of the tool, or method and pattern of a route, never text from a caller; at most 200 bytes
 	Tool   string
-	Action string // likewise
+	Action string // of the tool, if it has actions; never text from a caller either
 	// named by the call; left out if the principal cannot see it. Empty: the project of the memory or file, while it
 	// exists
 	Project  ProjectRef
 	MemoryID string  // the call's memory. It must be visible to the principal: it is not looked up
-	FileID   string  // likewise
+	FileID   string  // the call's file; the same holds for it
 	Outcome  Outcome // empty: OutcomeOK
 
 	StartedAt time.Time // zero: Duration ago, by the store's clock
@@ -125,13 +125,13 @@ const MaxActivityLimit = 1000
 // ActivityQuery asks for recorded calls. A call must match every field that is set.
 type ActivityQuery struct {
 	User       string         // id or name; empty: the view's user, or all users for the operator's store
-	Credential CredentialKind // and
-	ID         string         // of the credential
-	Client     string         // exact match
+	Credential CredentialKind // the kind of credential
+	ID         string         // the id of the credential
+	Client     string         // the program's own name: an exact match
 	Tool       string
 	Action     string
 	Calls      []ToolAction // any of these, at most 64; none means all
-	ProjectID  string       // a visible one
+	ProjectID  string       // a project that the view can see
 	Outcome    Outcome
 	Since      time.Time // calls that began then or later; zero: no bound
 	Until      time.Time // calls that began before; zero: no bound
@@ -143,7 +143,7 @@ type ActivityQuery struct {
 // ToolAction is an action of a tool, as [Activity] has them. Without an Action it stands for every call of the tool.
 type ToolAction struct{ Tool, Action string }
 
-// maxToolActions is how many of them a query may name.
+// maxToolActions is how many actions of tools a query may name.
 const maxToolActions = 64
 
 // ActivityPage is a page of recorded calls.

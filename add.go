@@ -28,7 +28,7 @@ type NewMemory struct {
 	State     string // 1 to 64 characters
 	// the project it belongs to; an unknown one is created, unless it is another project's name (ErrConflict)
 	ProjectID      string
-	ProjectName    string // the same by name
+	ProjectName    string // the project by name
 	Importance     Importance
 	Classification Classification
 	RuleType       RuleType // with EventProjectRule only
@@ -186,8 +186,8 @@ func (s *Store) PutMemory(ctx context.Context, m NewMemory) (Stored, error) {
 	return put[0], nil
 }
 
-// PutMemories does the same with many memories in one commit: all of them or, after an error, none. Among several with
-// the same key, the last one counts.
+// PutMemories stores many memories under their keys, as [Store.PutMemory] does, in one commit: all of them or, after an
+// error, none. Among several with the same key, the last one counts.
 func (s *Store) PutMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
 	return hooked(ctx, s, OperationStore, "PutMemories", func(ctx context.Context, o *operation) (_ []Stored, err error) {
 		defer inGo[NewMemory](&err, "memories", "memories")

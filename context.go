@@ -26,7 +26,7 @@ type ContextQuery struct {
 	Query string
 
 	ProjectID   string // the current project; an unknown one is empty
-	ProjectName string // the same by name
+	ProjectName string // the project by name
 
 	// DetectedIdentity is what the caller knows about itself and the person it talks to. While no identity is stored, it
 	// widens the query and the answer suggests storing it. At most 16 KiB as JSON.
@@ -47,8 +47,8 @@ type ContextQuery struct {
 
 // Limits of a context.
 const (
-	MaxContextRelated = 50
-	MinTokenBudget    = 500
+	MaxContextRelated = 50  // related memories of a context
+	MinTokenBudget    = 500 // the least token budget of an answer
 
 	probably        = 0.5 // the least confidence in something that is probably about a text
 	defaultPreview  = 600
@@ -194,25 +194,25 @@ func (s *Store) GetContext(ctx context.Context, q ContextQuery) (Context, error)
 		if err := q.check(); err != nil {
 			return Context{}, err
 		}
-		sought, err := s.contextText(ctx, q)
+		text, err := s.contextText(ctx, q)
 		if err == nil {
-			sought, err = o.searchText(ctx, ProjectRef{ID: q.ProjectID, Name: q.ProjectName}, sought)
+			text, err = o.searchText(ctx, ProjectRef{ID: q.ProjectID, Name: q.ProjectName}, text)
 		}
 		if err != nil {
 			return Context{}, err
 		}
-		return s.getContext(ctx, q, sought)
+		return s.getContext(ctx, q, text)
 	})
 }
 
 // contextReader gathers a context from one snapshot.
 type contextReader struct {
 	*Store
-	tx     db.Tx
-	viewer viewer
-	query  ContextQuery
-	sought bool // there is a search text
-	want   want
+	tx       db.Tx
+	viewer   viewer
+	query    ContextQuery
+	hasText  bool // there is a text to search for
+	prepared preparedQuery
 
 	places  []standing.Place
 	project *naming.Project // nil: none given, or unknown
@@ -222,16 +222,16 @@ type contextReader struct {
 	unrelated bool // memories that are probably about something else were left out
 }
 
-func (s *Store) getContext(ctx context.Context, q ContextQuery, sought string) (Context, error) {
-	want, err := s.want(ctx, Query{Text: sought})
+func (s *Store) getContext(ctx context.Context, q ContextQuery, text string) (Context, error) {
+	prepared, err := s.prepareQuery(ctx, Query{Text: text})
 	if err != nil {
 		return Context{}, err
 	}
 	var c Context
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		r := contextReader{Store: s, tx: tx, viewer: v, query: q, want: want, shown: map[int64]bool{}}
-		r.sought = (&Query{Text: sought}).sought()
-		r.found.Warnings = slices.Clone(want.warnings)
+		r := contextReader{Store: s, tx: tx, viewer: v, query: q, prepared: prepared, shown: map[int64]bool{}}
+		r.hasText = (&Query{Text: text}).rankable()
+		r.found.Warnings = slices.Clone(prepared.warnings)
 		c, err = r.gather()
 		return err
 	})
@@ -383,7 +383,7 @@ func (r *contextReader) conversation() (string, error) {
 	if err != nil || row == 0 {
 		return "", err
 	}
-	if r.sought {
+	if r.hasText {
 		sel.Condition, sel.Args = standing.Active, []any{db.LowerList(EventConversation, EventCase)}
 		hits, _, err := r.search(sel, 1)
 		if err != nil {
@@ -400,7 +400,7 @@ func (r *contextReader) conversation() (string, error) {
 
 // search ranks a selection by the search text.
 func (r *contextReader) search(sel selection, limit int) (hits []index.Hit, ranked *rankedQuery, err error) {
-	ranked, err = r.rankedQuery(r.tx, r.want, sel, &r.found)
+	ranked, err = r.rankedQuery(r.tx, r.prepared, sel, &r.found)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -437,7 +437,7 @@ func (r *contextReader) related() ([]ContextMemory, error) {
 }
 
 func (r *contextReader) hits(sel selection, limit int) ([]Hit, error) {
-	if !r.sought {
+	if !r.hasText {
 		rows, err := recency.Newest(r.tx, r.now(), limit+len(r.shown), standing.NewestOfAll(sel.Live),
 			sel.PartitionList())
 		if err != nil {

@@ -45,7 +45,7 @@ type Conversation struct {
 type ConversationPlace struct {
 	Collection  string // empty means ConversationCollection
 	ProjectID   string // the project; empty: outside of any, or the one project of a view that is limited to one
-	ProjectName string // the same by name
+	ProjectName string // the project by name
 }
 
 // ConversationInfo describes a conversation.
@@ -66,7 +66,7 @@ type ConversationInfo struct {
 type ConversationList struct {
 	Collection  string // empty means ConversationCollection
 	ProjectID   string // only conversations of this project; empty means no such limit
-	ProjectName string // the same by name
+	ProjectName string // the project by name
 
 	Limit  int // conversations to return; zero means all
 	Offset int // conversations to skip before them

@@ -97,7 +97,7 @@ func (s *Store) GetFile(ctx context.Context, id string) (_ File, err error) {
 type FileList struct {
 	MemoryID    string   // only files linked to this memory
 	ProjectID   string   // only files that are in this project
-	ProjectName string   // the same by name
+	ProjectName string   // the project by name
 	Category    string   // only files of this category
 	Tags        []string // files with any of these tags
 	Filename    string   // only files whose name contains this, ignoring the case of Latin letters

@@ -17,8 +17,8 @@ import (
 
 // The event types of what a context continues. They are compared without regard to case.
 const (
-	EventConversation = "conversation" // an ongoing conversation
-	EventCase         = "case"         // the same for a case in progress
+	EventConversation = "conversation" // a conversation in progress
+	EventCase         = "case"         // a case in progress
 )
 
 // Filter limits a search or a listing to memories whose fields match. The keys are the known keys of a memory

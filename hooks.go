@@ -522,12 +522,12 @@ func (o *operation) search(ctx context.Context, q *Query) error {
 	return err
 }
 
-// searchText does the same for methods that search for a text.
-func (o *operation) searchText(ctx context.Context, project ProjectRef, sought string) (string, error) {
+// searchText lets the hooks rewrite the text of a method that searches for one, and checks the result.
+func (o *operation) searchText(ctx context.Context, project ProjectRef, given string) (string, error) {
 	if o == nil {
-		return sought, nil
+		return given, nil
 	}
-	q := Query{Text: sought, ProjectID: project.ID, ProjectName: project.Name}
+	q := Query{Text: given, ProjectID: project.ID, ProjectName: project.Name}
 	if err := o.search(ctx, &q); err != nil {
 		return "", err
 	}

@@ -176,7 +176,7 @@ func (s *Store) GetMemory(ctx context.Context, id string) (_ Memory, err error) 
 type MemoryKey struct {
 	Collection  string // empty means DefaultCollection
 	ProjectID   string // the project; empty: outside of any, or the one project of a view that is limited to one
-	ProjectName string // the same by name
+	ProjectName string // the project by name
 	Key         string
 }
 
@@ -368,7 +368,7 @@ func (s *Store) loadMemories(tx db.Tx, v viewer, condition string, args ...any) 
 	return s.loadMemoriesWith(tx, v, wholeContent, condition, args...)
 }
 
-// loadMemoriesWith does the same with another column as the content.
+// loadMemoriesWith is loadMemories with another column as the content.
 func (s *Store) loadMemoriesWith(tx db.Tx, v viewer, content, condition string, args ...any) ([]storedMemory, error) {
 	var read readMemory
 	columns := read.columns(v, content)
@@ -478,7 +478,7 @@ const (
 type List struct {
 	Collections []string // names; none means all
 	ProjectID   string   // only memories of this project; empty means no such limit
-	ProjectName string   // the same by name
+	ProjectName string   // the project by name
 	Tags        []string // memories with any of these tags
 	Keys        []string // memories with any of these keys of the caller's own, at most 1,000; none means all
 	Filter      Filter
@@ -563,7 +563,7 @@ func contentColumn(without bool, asOf time.Time) string {
 	return wholeContent
 }
 
-// loadColumns does the same as loadRows with another column as the content.
+// loadColumns is loadRows with another column as the content.
 func (s *Store) loadColumns(tx db.Tx, v viewer, content string, rows []int64) ([]storedMemory, error) {
 	if len(rows) == 0 {
 		return nil, nil

@@ -30,7 +30,7 @@ type ModuleQuery struct {
 	Module string
 
 	ProjectID   string // only memories of this project; an unknown one has none. Empty means all visible memories
-	ProjectName string // the same by name
+	ProjectName string // the project by name
 
 	Limit int // memories to return, 1 to 100; zero means 10
 }
@@ -169,7 +169,7 @@ func (s *Store) ModuleState(ctx context.Context, q ModuleQuery) (ModuleState, er
 }
 
 func (s *Store) moduleState(ctx context.Context, q ModuleQuery) (ModuleState, error) {
-	want, err := s.want(ctx, Query{Text: q.Module})
+	prepared, err := s.prepareQuery(ctx, Query{Text: q.Module})
 	if err != nil {
 		return ModuleState{}, err
 	}
@@ -180,13 +180,13 @@ func (s *Store) moduleState(ctx context.Context, q ModuleQuery) (ModuleState, er
 		if err != nil {
 			return err
 		}
-		r := moduleReader{Store: s, tx: tx, viewer: v, query: q, want: want, sel: sel}
+		r := moduleReader{Store: s, tx: tx, viewer: v, query: q, prepared: prepared, sel: sel}
 		if r.named() {
 			if r.project, err = naming.Find(tx, v, q.ProjectID, q.ProjectName); err != nil {
 				return err
 			}
 		}
-		r.state = ModuleState{Module: q.Module, Warnings: slices.Concat(want.warnings, sel.warnings)}
+		r.state = ModuleState{Module: q.Module, Warnings: slices.Concat(prepared.warnings, sel.warnings)}
 		err = r.gather()
 		state = r.state
 		return err
@@ -197,11 +197,11 @@ func (s *Store) moduleState(ctx context.Context, q ModuleQuery) (ModuleState, er
 // moduleReader gathers the state of a module from one snapshot.
 type moduleReader struct {
 	*Store
-	tx     db.Tx
-	viewer viewer
-	query  ModuleQuery
-	want   want
-	sel    selection
+	tx       db.Tx
+	viewer   viewer
+	query    ModuleQuery
+	prepared preparedQuery
+	sel      selection
 
 	project *naming.Project // nil: none named, or unknown
 
@@ -310,7 +310,7 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 		return nil, nil
 	}
 	found := Results{Warnings: r.state.Warnings}
-	ranked, err := r.rankedQuery(r.tx, r.want, r.sel, &found)
+	ranked, err := r.rankedQuery(r.tx, r.prepared, r.sel, &found)
 	if err != nil {
 		return nil, err
 	}

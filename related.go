@@ -58,25 +58,25 @@ func (s *Store) similarTo(ctx context.Context, drafts []kernel.Draft) ([][]Simil
 }
 
 func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) {
-	w := want{vector: d.Passages[0].Vector}
+	pq := preparedQuery{vector: d.Passages[0].Vector}
 	var q Query
 	if d.Vector != nil { // comparable only within its collection
-		w, q = want{vector: d.Vector, own: true}, Query{Collections: []string{d.Collection}}
+		pq, q = preparedQuery{vector: d.Vector, own: true}, Query{Collections: []string{d.Collection}}
 	}
 	sel, err := s.selection(tx, v, q)
 	if err != nil {
 		return nil, err
 	}
 	least, limit := float32(alike.Candidate), max(candidates, d.Similar)
-	if w.own {
+	if pq.own {
 		least, limit = ownDuplicate, d.Similar
 	}
-	hits, err := s.near(tx, w, sel, least, limit)
+	hits, err := s.near(tx, pq, sel, least, limit)
 	if err != nil {
 		return nil, err
 	}
 	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return sel.hidden[h.Row] })
-	if !w.own {
+	if !pq.own {
 		if hits, err = s.duplicatesAmong(tx, d.Content, hits); err != nil {
 			return nil, err
 		}
@@ -152,19 +152,19 @@ func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 
 // near finds the memories of a selection without filters whose vectors are similar to a given one: none if there is
 // nothing to compare.
-func (s *Store) near(tx db.Tx, w want, sel selection, least float32, limit int) ([]index.Hit, error) {
+func (s *Store) near(tx db.Tx, pq preparedQuery, sel selection, least float32, limit int) ([]index.Hit, error) {
 	ready, err := s.vectors.Ready(tx)
 	if err != nil {
 		return nil, err
 	}
-	compare, _ := s.comparable(w, sel, ready)
+	compare, _ := s.comparable(pq, sel, ready)
 	if len(compare) == 0 {
 		return nil, nil
 	}
 	partitions := slices.Collect(maps.Keys(compare))
 	var hits []index.Hit
 	inMemory, err := s.index.Use(tx, partitions, func(ix *index.Index) (err error) {
-		hits, err = ix.Near(tx.Context(), index.Near{Vector: w.vector, Partitions: partitions, Least: least, Limit: limit})
+		hits, err = ix.Near(tx.Context(), index.Near{Vector: pq.vector, Partitions: partitions, Least: least, Limit: limit})
 		return err
 	})
 	if err != nil || inMemory {
@@ -172,7 +172,7 @@ func (s *Store) near(tx db.Tx, w want, sel selection, least float32, limit int) 
 	}
 	defer s.index.LoadIfDue()
 	hits, _, err = retrieval.SearchDatabase(tx, s.profile, index.Query{
-		Vector: w.vector, Partitions: partitions, Compare: func(int64) bool { return true },
+		Vector: pq.vector, Partitions: partitions, Compare: func(int64) bool { return true },
 		Fuse:  ranking.Fuse(ranking.Default, false, true),
 		Limit: limit,
 	})

@@ -36,11 +36,12 @@ type rankedQuery struct {
 }
 
 // byRelevance finds the page of a query that has a text or a vector, and counts into results.
-func (s *Store) byRelevance(tx db.Tx, v viewer, q Query, w want, sel selection, results *Results) (page, error) {
-	if w.own && len(sel.Partitions) == 0 {
+func (s *Store) byRelevance(tx db.Tx, v viewer, q Query, pq preparedQuery, sel selection,
+	results *Results) (page, error) {
+	if pq.own && len(sel.Partitions) == 0 {
 		return page{}, s.checkVectorSize(tx, v, q)
 	}
-	r, err := s.rankedQuery(tx, w, sel, results)
+	r, err := s.rankedQuery(tx, pq, sel, results)
 	if err != nil {
 		return page{}, err
 	}
@@ -103,29 +104,29 @@ func (s *Store) checkVectorSize(tx db.Tx, v viewer, q Query) error {
 }
 
 // rankedQuery returns what to rank and how.
-func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (*rankedQuery, error) {
+func (s *Store) rankedQuery(tx db.Tx, pq preparedQuery, sel selection, results *Results) (*rankedQuery, error) {
 	r := &rankedQuery{}
 	r.BM25 = bm25
-	for _, t := range w.terms {
+	for _, t := range pq.terms {
 		r.Terms = append(r.Terms, index.Term{Text: t.Text, Weight: t.Weight, Exact: exactness[t.Exact], Chunk: t.Chunk})
 	}
 	ready, err := s.vectors.Ready(tx)
 	if err != nil {
 		return nil, err
 	}
-	compare, sizes := s.comparable(w, sel, ready)
-	if w.own && len(sizes) > 0 && !slices.Contains(sizes, len(w.vector)) {
+	compare, sizes := s.comparable(pq, sel, ready)
+	if pq.own && len(sizes) > 0 && !slices.Contains(sizes, len(pq.vector)) {
 		return nil, invalid("query_embedding",
-			"{} has %d dimensions, but the vectors of what is searched have %d", len(w.vector), sizes[0])
+			"{} has %d dimensions, but the vectors of what is searched have %d", len(pq.vector), sizes[0])
 	}
 	if len(compare) > 0 {
-		r.Vector = w.vector
+		r.Vector = pq.vector
 	}
 	for _, p := range sel.Partitions {
 		r.Partitions = append(r.Partitions, p.ID)
 	}
 	r.Compare = func(partition int64) bool { return compare[partition] }
-	if err := s.warnOfMissingVectors(tx, ready, w, sel, results); err != nil {
+	if err := s.warnOfMissingVectors(tx, ready, pq, sel, results); err != nil {
 		return nil, err
 	}
 	if sel.Condition != "" {
@@ -137,7 +138,7 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 	} else if len(sel.hidden) > 0 {
 		r.Keep = func(row int64) bool { return !sel.hidden[row] }
 	}
-	question := ranking.NewQuestion(w.text, w.terms)
+	question := ranking.NewQuestion(pq.text, pq.terms)
 	weights := ranking.Default.For(question, s.embedder.Model() == Builtin().Model())
 	fused := ranking.Fuse(weights, len(r.Terms) > 0, r.Vector != nil)
 	r.Fuse = func(stats index.Stats) func(index.Parts) float32 {
@@ -145,11 +146,11 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 		return fused(stats)
 	}
 	if len(r.Terms) > 0 {
-		if w.explain {
+		if pq.explain {
 			r.explanations = map[int64]*ranking.Explanation{}
 		}
 		again := &ranking.Ranking{Weights: weights, Question: question,
-			HasVector: r.Vector != nil, Explanations: r.explanations, Priors: s.priors(tx, w)}
+			HasVector: r.Vector != nil, Explanations: r.explanations, Priors: s.priors(tx, pq)}
 		r.Again, r.again = again.Again(), again
 	}
 	return r, nil
@@ -157,7 +158,7 @@ func (s *Store) rankedQuery(tx db.Tx, w want, sel selection, results *Results) (
 
 // comparable returns the partitions in which the vector can be compared, and the sizes of the vectors in all of them.
 // ready reports whether all vectors made by the store are of the same model by now.
-func (s *Store) comparable(w want, sel selection, ready bool) (compare map[int64]bool, sizes []int) {
+func (s *Store) comparable(pq preparedQuery, sel selection, ready bool) (compare map[int64]bool, sizes []int) {
 	compare = map[int64]bool{}
 	for _, p := range sel.Partitions {
 		size, ours := p.OwnSize, p.OwnSize == 0
@@ -165,15 +166,15 @@ func (s *Store) comparable(w want, sel selection, ready bool) (compare map[int64
 			size = s.embedder.Dimensions()
 		}
 		sizes = append(sizes, size)
-		if len(w.vector) == size && (ours && ready || !ours && w.own) {
+		if len(pq.vector) == size && (ours && ready || !ours && pq.own) {
 			compare[p.ID] = true
 		}
 	}
 	return compare, sizes
 }
 
-func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, w want, sel selection, results *Results) error {
-	if w.vector == nil {
+func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, pq preparedQuery, sel selection, results *Results) error {
+	if pq.vector == nil {
 		return nil
 	}
 	if !ready {
@@ -340,11 +341,11 @@ func (p Priors) check() error {
 }
 
 // priors returns the priors of a query for the ranking, which gets those of the memories that it orders.
-func (s *Store) priors(tx db.Tx, w want) ranking.Priors {
-	p := w.priors
+func (s *Store) priors(tx db.Tx, pq preparedQuery) ranking.Priors {
+	p := pq.priors
 	at := s.now()
-	if !w.at.IsZero() {
-		at = w.at.UnixMicro()
+	if !pq.at.IsZero() {
+		at = pq.at.UnixMicro()
 	}
 	halfLife := float64(cmp.Or(p.HalfLife, defaultHalfLife).Microseconds())
 	of := func(rows []int64) (map[int64]ranking.Prior, error) {

@@ -214,7 +214,7 @@ func memoriesAsOf(tx db.Tx, v viewer, found []storedMemory, at time.Time) ([]sto
 	return then, nil
 }
 
-// hitsAsOf does the same for the results of a search. A hit whose text differed then is shown whole.
+// hitsAsOf returns the hits of a search as they were at a time. A hit whose text differed then is shown whole.
 func hitsAsOf(tx db.Tx, v viewer, hits []Hit, at time.Time) ([]Hit, error) {
 	if at.IsZero() {
 		return hits, nil

@@ -60,10 +60,10 @@ const (
 	MaxQuery     = 64 << 10 // bytes of search text
 
 	MaxQueries   = 100  // queries of a SearchBatch
-	MaxBatchHits = 1000 // their limits, added up
+	MaxBatchHits = 1000 // the sum of their limits
 
 	DefaultRerank = 30  // hits that Options.Reranker reorders
-	MaxRerank     = 100 // the maximum
+	MaxRerank     = 100 // the most that Query.Rerank may name
 )
 
 // Query says what to search for. A memory must match every field that is set.
@@ -144,14 +144,14 @@ func (q *Query) check() error {
 	}
 	if q.Sort == "" {
 		q.Sort = SortUpdatedDesc
-		if q.sought() {
+		if q.rankable() {
 			q.Sort = SortRelevance
 		}
 	}
 	if err := valid.Enum("sort_order", q.Sort, memoryOrders); err != nil {
 		return err
 	}
-	if q.Sort == SortRelevance && !q.sought() {
+	if q.Sort == SortRelevance && !q.rankable() {
 		q.Sort = SortUpdatedDesc // nothing to rank by; Results.Sort says so
 	}
 	if err := checkAsOf(q.AsOf); err != nil {
@@ -177,8 +177,8 @@ func checkAsOf(at time.Time) error {
 
 const maxOffset = 1 << 30
 
-// sought reports whether the query has a text or a vector.
-func (q *Query) sought() bool { return strings.TrimSpace(q.Text) != "" || len(q.Vector) > 0 }
+// rankable reports whether the query has a text or a vector to rank by.
+func (q *Query) rankable() bool { return strings.TrimSpace(q.Text) != "" || len(q.Vector) > 0 }
 
 // Search finds memories.
 func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
@@ -196,7 +196,7 @@ func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 }
 
 // SearchBatch answers several queries, in their order, from one state of the store. Their texts are embedded in one
-// call, and and adjacent queries with the same filters resolve them once, so it costs less than single searches. At
+// call, and adjacent queries with the same filters resolve them once, so it costs less than single searches. At
 // most 100 queries are allowed, and their limits add up to at most 1,000. An error names the query; then there are no
 // results.
 func (s *Store) SearchBatch(ctx context.Context, queries []Query) ([]Results, error) {
@@ -231,7 +231,7 @@ func (s *Store) search(ctx context.Context, queries []Query) ([]Results, error) 
 			queries[i].Rerank = -1
 		}
 	}
-	wants, err := s.wants(ctx, queries)
+	prepared, err := s.prepareQueries(ctx, queries)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (s *Store) search(ctx context.Context, queries []Query) ([]Results, error) 
 				}
 				scope = next
 			}
-			if all[i], err = s.searchIn(tx, v, s.candidates(q), wants[i], sel); err != nil {
+			if all[i], err = s.searchIn(tx, v, s.candidates(q), prepared[i], sel); err != nil {
 				return located(err, "queries", i, len(queries))
 			}
 		}
@@ -271,8 +271,8 @@ func (q *Query) scope() Query {
 }
 
 // searchIn answers one query within a selection.
-func (s *Store) searchIn(tx db.Tx, v viewer, q Query, w want, sel selection) (results Results, err error) {
-	p, results, err := s.page(tx, v, q, w, sel)
+func (s *Store) searchIn(tx db.Tx, v viewer, q Query, pq preparedQuery, sel selection) (results Results, err error) {
+	p, results, err := s.page(tx, v, q, pq, sel)
 	if err != nil {
 		return Results{}, err
 	}
@@ -281,10 +281,11 @@ func (s *Store) searchIn(tx db.Tx, v viewer, q Query, w want, sel selection) (re
 }
 
 // page finds the page of a query; the results have everything but the hits.
-func (s *Store) page(tx db.Tx, v viewer, q Query, w want, sel selection) (p page, results Results, err error) {
-	results = Results{Offset: q.Offset, Limit: q.Limit, Sort: q.Sort, Warnings: slices.Concat(w.warnings, sel.warnings)}
-	if q.sought() {
-		p, err = s.byRelevance(tx, v, q, w, sel, &results)
+func (s *Store) page(tx db.Tx, v viewer, q Query, pq preparedQuery, sel selection) (p page, results Results,
+	err error) {
+	results = Results{Offset: q.Offset, Limit: q.Limit, Sort: q.Sort, Warnings: slices.Concat(pq.warnings, sel.warnings)}
+	if q.rankable() {
+		p, err = s.byRelevance(tx, v, q, pq, sel, &results)
 		return p, results, err
 	}
 	if results.Total, err = sel.Count(tx); err != nil {
@@ -341,12 +342,12 @@ func (s *Store) SearchAll(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 
 // pageOfAll finds all hits of a valid query.
 func (s *Store) pageOfAll(ctx context.Context, q Query) (all page, err error) {
-	w, err := s.want(ctx, q)
+	pq, err := s.prepareQuery(ctx, q)
 	if err != nil {
 		return page{}, err
 	}
 	q.Limit = maxOffset
-	if q.sought() {
+	if q.rankable() {
 		q.Limit = maxRanked
 	}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
@@ -354,14 +355,14 @@ func (s *Store) pageOfAll(ctx context.Context, q Query) (all page, err error) {
 		if err != nil {
 			return err
 		}
-		all, _, err = s.page(tx, v, q, w, sel)
+		all, _, err = s.page(tx, v, q, pq, sel)
 		return err
 	})
 	return all, err
 }
 
-// want is a query whose text has been analysed and embedded.
-type want struct {
+// preparedQuery is a query whose text has been analysed and embedded.
+type preparedQuery struct {
 	text     string
 	terms    []text.Term
 	explain  bool
@@ -372,34 +373,35 @@ type want struct {
 	warnings []string
 }
 
-func (s *Store) want(ctx context.Context, q Query) (want, error) {
-	all, err := s.wants(ctx, []Query{q})
+// prepareQuery analyses a query, and embeds its text.
+func (s *Store) prepareQuery(ctx context.Context, q Query) (preparedQuery, error) {
+	all, err := s.prepareQueries(ctx, []Query{q})
 	if err != nil {
-		return want{}, err
+		return preparedQuery{}, err
 	}
 	return all[0], nil
 }
 
-// wants analyses queries, and embeds their texts in one call.
-func (s *Store) wants(ctx context.Context, queries []Query) ([]want, error) {
-	all := make([]want, len(queries))
+// prepareQueries analyses queries, and embeds their texts in one call.
+func (s *Store) prepareQueries(ctx context.Context, queries []Query) ([]preparedQuery, error) {
+	all := make([]preparedQuery, len(queries))
 	var texts []string
-	places := map[string][]int{} // the queries that search for a text
+	askedBy := map[string][]int{} // the queries with a text
 	for i, q := range queries {
-		all[i] = want{text: q.Text, terms: text.QueryTerms(q.Text), explain: q.Explain, priors: q.Priors,
+		all[i] = preparedQuery{text: q.Text, terms: text.QueryTerms(q.Text), explain: q.Explain, priors: q.Priors,
 			at: q.AsOf, vector: q.Vector, own: q.Vector != nil}
 		if all[i].own || strings.TrimSpace(q.Text) == "" {
 			continue
 		}
-		sought := q.Text
-		if most := maxInput(s.embedder); len(sought) > most { // embeds only its beginning; all of its words count
-			first := text.Split(sought, most)[0]
-			sought = sought[first.Start:first.End]
+		queryText := q.Text
+		if most := maxInput(s.embedder); len(queryText) > most { // embeds only its beginning; all of its words count
+			first := text.Split(queryText, most)[0]
+			queryText = queryText[first.Start:first.End]
 		}
-		if places[sought] == nil {
-			texts = append(texts, sought)
+		if askedBy[queryText] == nil {
+			texts = append(texts, queryText)
 		}
-		places[sought] = append(places[sought], i)
+		askedBy[queryText] = append(askedBy[queryText], i)
 	}
 	if len(texts) == 0 {
 		return all, nil
@@ -416,8 +418,8 @@ func (s *Store) wants(ctx context.Context, queries []Query) ([]want, error) {
 	if err != nil {
 		s.log.WarnContext(ctx, "a search text could not be embedded; searching by words only", "error", err)
 	}
-	for n, sought := range texts {
-		for _, i := range places[sought] {
+	for n, queryText := range texts {
+		for _, i := range askedBy[queryText] {
 			why := "searched by words only, because the embedder " + s.embedder.Model()
 			switch {
 			case later:

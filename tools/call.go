@@ -15,8 +15,8 @@ type Call struct {
 	Tool     string              // empty: the requested tool is unknown
 	Action   string              // empty: the tool has no actions, or the requested one is unknown
 	Project  souvenir.ProjectRef // as named in the call, or the project of the memory that it changes
-	MemoryID string              // the subject of the call; empty for none, and for failed calls
-	FileID   string              // likewise
+	MemoryID string              // the memory of the call; empty for none, and for failed calls
+	FileID   string              // the file of the call; empty for none, and for failed calls
 	Duration time.Duration
 	Err      error // nil: it succeeded
 }
