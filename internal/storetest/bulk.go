@@ -11,7 +11,7 @@ func bulks() concept {
 		{"what fits is deleted, and can be restored", bulkDelete},
 		{"what fits is updated, and nothing else", bulkUpdate},
 		{"a dry run counts and changes nothing", bulkDryRun},
-		{"what is shared for reading only is left alone", bulkShared},
+		{"memories shared for reading only stay unchanged", bulkShared},
 		{"everything needs a word more", bulkAll},
 	}}
 }

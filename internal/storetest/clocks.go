@@ -12,7 +12,7 @@ const year = 365 * 24 * time.Hour
 
 func clocks() concept {
 	return concept{"Clocks", []promise{
-		{"what is stored by a clock that is ahead is the newest only until something else is stored", clockAhead},
+		{"a memory stored by a clock that is ahead is the newest only until another is stored", clockAhead},
 		{"several such times keep their order", clockAheadOften},
 		{"a change by a clock that is ahead does not count for ever either", clockAheadUpdate},
 		{"a change by the right time takes it", clockAheadMended},

@@ -11,7 +11,7 @@ import (
 func collections() concept {
 	return concept{"Collections", []promise{
 		{"an added one is returned and found by name", collectionIsFound},
-		{"bad arguments are named, with what is allowed", collectionArguments},
+		{"errors name bad arguments, and the allowed values", collectionArguments},
 		{"a name is taken once, per owner", collectionNameIsUnique},
 		{"names may hold anything printable", collectionNames},
 		{"an unknown name is not found, and the nearest one is named", collectionHint},

@@ -32,7 +32,7 @@ func conversations() concept {
 		{"keep the place of a turn that is updated", talkUpdated},
 		{"hold memories stored with a conversation_id", talkMemories},
 		{"lend evidence to their turns", talkRanked},
-		{"refuse what cannot be", talkRefusals},
+		{"refuse invalid turns", talkRefusals},
 	}}
 }
 

@@ -15,14 +15,14 @@ var errOffline = errors.New("the model is offline")
 
 func embedding() concept {
 	return concept{"Embedding", []promise{
-		{"a failing embedder stores all the same, found by word at once and by meaning later", embeddingFails},
+		{"a memory is stored if the embedder fails: found by word now, by meaning later", embeddingFails},
 		{"a failing embedder makes searches go by words, with a warning", embeddingFailsQuery},
 		{"an embedder that answers nonsense is a failing one", embeddingNonsense},
 		{"the text of an embedder's error reaches the operator only", embeddingErrorsStayHere},
 		{"an embedder that panics is a failing one", embeddingPanics},
 		{"an update while the embedder fails is embedded later", embeddingFailsUpdate},
 		{"what waits survives closing", embeddingWaitsAcrossOpen},
-		{"what is deleted or changed while it waits is not embedded in its old form", embeddingOutrun},
+		{"a memory deleted or changed while it waits is not embedded in its old form", embeddingOutrun},
 		{"texts come in batches, whole and in order", embeddingBatches},
 		{"waiting ends with the context", embeddingWaitEnds},
 		{"a context that ends while embedding leaves nothing behind", embeddingCancelled},

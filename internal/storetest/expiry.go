@@ -11,7 +11,7 @@ import (
 
 func expiry() concept {
 	return concept{"Expiry", []promise{
-		{"what has expired is gone from every answer at once", expiredIsGone},
+		{"an expired memory is in no answer", expiredIsGone},
 		{"what has expired is gone from everything that counts and lists", expiredIsNotCounted},
 		{"searches and pages are full although some memories have expired", expiredLeavesNoGaps},
 		{"the time is shown, changed, removed and kept in the trash", expiryChanges},
@@ -21,7 +21,7 @@ func expiry() concept {
 		{"a clock that is ahead deletes nothing", expiryClock},
 		{"an export has no expired memories, and keeps the time of the others", expiryExport},
 		{"a deleted memory is restored until it expires", expiryTrash},
-		{"times that cannot be are refused", expiryRefusals},
+		{"invalid times are refused", expiryRefusals},
 	}}
 }
 

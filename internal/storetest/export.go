@@ -14,7 +14,7 @@ func exports() concept {
 		{"a second import of the same changes nothing and says so", exportAgain},
 		{"memories written by hand are imported", exportByHand},
 		{"an export cut off is refused before anything is written", exportCutOff},
-		{"what is no export is refused by name", exportForeign},
+		{"a file that is not an export is refused by name", exportForeign},
 		{"a view exports what its user owns, and imports nothing", exportView},
 	}}
 }

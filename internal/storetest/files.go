@@ -19,11 +19,11 @@ import (
 
 func files() concept {
 	return concept{"Files", []promise{
-		{"come back byte for byte, whatever their size", filesOfEverySize},
+		{"come back byte for byte, in every size", filesOfEverySize},
 		{"have what they were stored with, and what was found out", fileMetadata},
 		{"are read from any place, and written to anything", fileReading},
 		{"cannot be read once they are deleted, closed, or the context has ended", fileReadingEnds},
-		{"of which the content fails are not there", fileContentFails},
+		{"do not exist if reading their content fails", fileContentFails},
 		{"of another size than announced are not there", fileSizeDiffers},
 		{"with a wrong argument are refused before anything is read", fileArguments},
 		{"whose declared type the content contradicts are refused", fileTypeContradicted},

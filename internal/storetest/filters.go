@@ -20,7 +20,7 @@ func filters() concept {
 		{"choose the same in searches and listings", filterEverywhere},
 		{"that make no sense are errors which say why", filterErrors},
 		{"leave scores alone", filterScores},
-		{"find own metadata however they were written, and whatever their length", filterOwnMetadata},
+		{"find own metadata of any length, however it was written", filterOwnMetadata},
 		{"take the memory's own key and the time of what it tells of", filterKeyAndEventTime},
 		{"go with orders by key and by event time, where memories without come last", orderKeyAndEventTime},
 	}}

@@ -12,7 +12,7 @@ import (
 func ifAbsent() concept {
 	return concept{"If absent", []promise{
 		{"a content is stored once in its place", absentOnce},
-		{"many that add one content at once leave one memory", absentAtOnce},
+		{"concurrent additions of the same content leave one memory", absentAtOnce},
 		{"a content that is gone, or has changed, is stored again", absentAgain},
 		{"a key, a rule and PutMemory have their own ways", absentRefused},
 	}}

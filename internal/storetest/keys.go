@@ -23,7 +23,7 @@ func keys() concept {
 		{"a memory tells when it was made and when it happened", memoryTimes},
 		{"many puts are one commit", putMany},
 		{"one's own vectors are put once", putVectors},
-		{"keys and times that cannot be are refused", keyRefusals},
+		{"invalid keys and times are refused", keyRefusals},
 	}}
 }
 

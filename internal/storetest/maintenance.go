@@ -17,7 +17,7 @@ func maintenance() concept {
 		{"a backup is the same as a file and as a stream", backupStream},
 		{"a backup overwrites nothing", backupOverwritesNothing},
 		{"a restored store is the one that was backed up", restoreGivesTheSame},
-		{"a restoration of what is no backup makes nothing", restoreRefuses},
+		{"restoring a file that is not a backup creates nothing", restoreRefuses},
 		{"a sound store passes its check, which changes nothing", checkSound},
 		{"reindexing keeps every memory and what finds it", reindexKeeps},
 		{"reindexing ends a change of model", reindexEndsChange},

@@ -18,7 +18,7 @@ func memories() concept {
 		{"known keys may stand inside metadata", memoryKnownKeysInMetadata},
 		{"a field wins over the same key in metadata", memoryFieldWins},
 		{"JSON shows known keys inside metadata", memoryJSON},
-		{"bad arguments are named, with what is allowed, and leave nothing behind", memoryArguments},
+		{"errors name bad arguments and the allowed values, and nothing is stored", memoryArguments},
 		{"values at the limits are taken", memoryLimits},
 		{"what the caller passed is neither changed nor kept", memoryShares},
 		{"a deleted one is gone for every method", memoryDelete},

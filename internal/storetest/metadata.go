@@ -15,8 +15,8 @@ func metadata() concept {
 		{"comes back as JSON's own types", metadataTypes},
 		{"numbers lose nothing", metadataNumbers},
 		{"text that is not UTF-8 is refused", metadataUTF8},
-		{"own keys mean nothing to the store, whatever their names", metadataOwn},
-		{"own keys are filtered by, whatever their names", metadataOwnFilters},
+		{"own keys mean nothing to the store, under any name", metadataOwn},
+		{"filters find own keys of any name", metadataOwnFilters},
 		{"own keys are updated apart from the known ones", metadataOwnUpdates},
 		{"a custom object holds own keys where known ones may stand", metadataCustom},
 	}}

@@ -15,8 +15,8 @@ import (
 func oauthClients() concept {
 	return concept{"OAuthClients", []promise{
 		{"a registration is answered and kept with all its metadata", oauthRegistration},
-		{"what a registration leaves out is filled in, and what is not supported is dropped", oauthRegistrationDefaults},
-		{"a registration that cannot be is refused with the code for it", oauthRegistrationRefused},
+		{"a registration gets defaults, and unsupported values are dropped", oauthRegistrationDefaults},
+		{"an invalid registration is refused with the right code", oauthRegistrationRefused},
 		{"a client without a secret needs none", oauthPublicClient},
 		{"a user's clients are the user's, and all are the operator's", oauthOwnClients},
 		{"a user may choose id and secret, once", oauthChosenClient},

@@ -12,14 +12,14 @@ func oauthCodes() concept {
 	return concept{"OAuthCodes", []promise{
 		{"a code becomes tokens, once", oauthRedeem},
 		{"a code that is used again ends everything it gave", oauthCodeReuse},
-		{"of many who use a code at once, one gets tokens", oauthCodeRace},
+		{"of many concurrent uses of a code, one gets tokens", oauthCodeRace},
 		{"a code is worth nothing to another client, with another redirect URI, or late", oauthCodeBound},
 		{"wrong credentials use no code up", oauthCodeCredentials},
 		{"a challenge that was sent is verified, and none is verified that was not", oauthCodeVerifier},
 		{"a redirect URI may be left out where a challenge protects the code", oauthCodeNoRedirect},
 		{"a loopback redirect URI may have any port", oauthLoopbackPort},
 		{"a resource is compared with and without a slash", oauthResource},
-		{"what cannot be asked for is refused with the code for it", oauthAskingRefused},
+		{"an invalid authorization request is refused with the right code", oauthAskingRefused},
 		{"a client registered without refresh_token gets none", oauthNoRefreshToken},
 	}}
 }

@@ -12,7 +12,7 @@ func oauthRefresh() concept {
 	return concept{"OAuthRefresh", []promise{
 		{"each use gives a new refresh token", refreshRotates},
 		{"one that was used works for a minute more, and then ends everything", refreshReuse},
-		{"many who use one at once all get tokens", refreshRace},
+		{"concurrent uses of one all get tokens", refreshRace},
 		{"another client's is worth nothing, and stays", refreshOfAnotherClient},
 		{"it lives for thirty days after each use", refreshLifetime},
 		{"scopes can be narrowed, never widened", refreshScopes},

@@ -13,11 +13,11 @@ func overviews() concept {
 		{"an overview counts what there is by everything", overviewCounts},
 		{"an overview of nothing is empty lists", overviewEmpty},
 		{"days begin where the reader is", overviewDays},
-		{"a graph has links, and what is alike", graphEdges},
+		{"a graph has links, and near duplicates", graphEdges},
 		{"a graph shows the memories that fit, the last updated first", graphSelects},
-		{"a map puts what is alike close together, always alike", mapPlaces},
+		{"a map puts similar memories close together, each time in the same way", mapPlaces},
 		{"what has no vector of the store's is not placed", mapUnplaced},
-		{"pictures refuse what cannot be", picturesRefuse},
+		{"graphs and maps refuse invalid queries", picturesRefuse},
 	}}
 }
 

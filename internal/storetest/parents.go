@@ -12,8 +12,8 @@ import (
 
 func parents() concept {
 	return concept{"Parents", []promise{
-		{"what is made through a credential ends with it, through any number of others", parentsEnd},
-		{"what is made through a credential has no more rights than that", parentsLimit},
+		{"credentials created with a credential end with it, through any number of others", parentsEnd},
+		{"credentials created with a credential have at most its rights", parentsLimit},
 		{"signing out leaves what a person made, and takes what was to end with it", parentsSignOut},
 		{"a new sign-in in the same browser takes over what was made in the old one", parentsReplaced},
 		{"a client ends with the credential that made it", parentsClients},

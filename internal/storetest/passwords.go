@@ -22,7 +22,7 @@ func identities() concept {
 		{"an identity belongs to one user, whom errors do not name", identitiesTaken},
 		{"a user's view manages the own ones only", identitiesOwn},
 		{"the last way to sign in stays", identitiesLast},
-		{"what is wrong with an identity is said", identitiesRefused},
+		{"errors name what is wrong with an identity", identitiesRefused},
 	}}
 }
 

@@ -23,10 +23,10 @@ func projectInvitations() concept {
 		{"pending invitations are bounded per recipient, and no sender crowds out others", invitedRecipientBound},
 		{"an invitation ends with the rights of its sender, the project, and after 30 days", invitedEnds},
 		{"an invitation follows the project's name and the role that it is given", invitedFollows},
-		{"owners list, change and withdraw what is pending", invitedManage},
+		{"owners list, change and withdraw pending invitations", invitedManage},
 		{"the operator adds members at once, which ends invitations", invitedOperator},
 		{"limited views take no part", invitedLimited},
-		{"accepting and withdrawing at once leaves one outcome", invitedRace},
+		{"accepting and withdrawing concurrently leaves one outcome", invitedRace},
 	}}
 }
 

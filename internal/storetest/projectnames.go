@@ -10,8 +10,8 @@ import (
 
 func projectNames() concept {
 	return concept{"ProjectNames", []promise{
-		{"are compared without regard to case, width, spaces and what is not shown", projectNamesFolded},
-		{"that cannot be seen are refused", projectNamesUnseen},
+		{"are compared without regard to case, width, spaces and invisible characters", projectNamesFolded},
+		{"that are invisible are refused", projectNamesUnseen},
 		{"of the caller's own projects go before those of others", projectNamesOwnFirst},
 		{"of others' projects never block a name for one's own", projectNamesNeverBlocked},
 		{"that may be typing errors are reported", projectNamesTypo},

@@ -10,8 +10,8 @@ import (
 func quotas() concept {
 	return concept{"Quotas", []promise{
 		{"memories, past versions and bytes are bounded for each owner", quotasHold},
-		{"a quota holds however many store at once", quotasHoldAtOnce},
-		{"what is deleted, moved and purged no longer counts", quotasCount},
+		{"a quota holds under concurrent writes", quotasHoldAtOnce},
+		{"deleted, moved and purged memories no longer count", quotasCount},
 		{"what comes back from the trash counts again", quotasRestore},
 		{"the trash holds at most as much again", quotasTrash},
 		{"collections, projects and files are bounded, with those in the trash", quotasItems},

@@ -11,7 +11,7 @@ func revisions() concept {
 		{"tell every state, the present one first", revisionHistory},
 		{"restoring is an update to a former state", revisionRestore},
 		{"restoring replaces metadata and merges nothing", revisionRestoreMetadata},
-		{"restoring leaves out links to what is gone", revisionRestoreLinks},
+		{"restoring leaves out links to deleted memories", revisionRestoreLinks},
 		{"restoring brings a memory back to its project", revisionRestoreProject},
 		{"restoring the present content makes no revision", revisionRestoreSame},
 		{"only a former revision can be restored", revisionRestoreUnknown},

@@ -12,7 +12,7 @@ import (
 
 func rules() concept {
 	return concept{"Rules", []promise{
-		{"a project has one of each type, which is stored again in place", ruleInPlace},
+		{"a project has one of each type, and storing another replaces it", ruleInPlace},
 		{"what stores the same again changes nothing", ruleSame},
 		{"without a project they are general, and a user's own", ruleGeneral},
 		{"tags and links stay unless they are given", ruleLists},
@@ -20,9 +20,9 @@ func rules() concept {
 		{"no update, move or restoration makes a second one", ruleConflicts},
 		{"a deleted one is gone with its history, and may come anew", ruleDelete},
 		{"an unknown project has none", ruleUnknown},
-		{"bad arguments are named, with what is allowed", ruleArguments},
+		{"errors name bad arguments, and the allowed values", ruleArguments},
 		{"an expected revision is kept to", ruleExpected},
-		{"many that store one at once make one memory", ruleConcurrent},
+		{"concurrent calls that store one leave one memory", ruleConcurrent},
 		{"a rule is stored without an embedder, and embedded later", ruleUnembedded},
 	}}
 }

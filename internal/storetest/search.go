@@ -11,7 +11,7 @@ import (
 
 func search() concept {
 	return concept{"Search", []promise{
-		{"finds by word, whatever its form", searchByWord},
+		{"finds a word in any form", searchByWord},
 		{"finds by meaning what shares no word", searchByMeaning},
 		{"ranks what fits in both ways first", searchHybrid},
 		{"takes plain language: no character has a special sense", searchPlainLanguage},
@@ -23,7 +23,7 @@ func search() concept {
 		{"leaves out what is less likely than asked for", searchMinScore},
 		{"answers several queries as it does each", searchBatch},
 		{"iterates over all hits as its pages show them", searchAll},
-		{"names what is wrong with one of several queries", searchBatchArguments},
+		{"names the invalid one of several queries", searchBatchArguments},
 		{"stays within chosen keys", searchKeys},
 		{"leaves out contents on request", searchWithoutContent},
 		{"has the best hits ordered again by a reranker", searchReranked},
@@ -33,9 +33,9 @@ func search() concept {
 		{"groups by collection, the best one's first", searchGroups},
 		{"combines everything that is set", searchCombined},
 		{"without a text orders by time", searchByTime},
-		{"by time leaves out what is far less relevant than the best", searchRelevantByTime},
+		{"by time leaves out memories far less relevant than the best", searchRelevantByTime},
 		{"sees each write at once", searchSeesWrites},
-		{"names bad arguments, with what is allowed", searchArguments},
+		{"names bad arguments, and the allowed values", searchArguments},
 		{"answers the same with and without an index in memory", searchOnDisk},
 	}}
 }

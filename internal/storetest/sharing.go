@@ -12,7 +12,7 @@ import (
 func sharing() concept {
 	return concept{"Sharing", []promise{
 		{"a member is added by id and listed", sharingMembers},
-		{"bad arguments are named, with what is allowed", sharingArguments},
+		{"errors name bad arguments, and the allowed values", sharingArguments},
 		{"members find a project's memories in whichever collection of the owner", sharingVisibility},
 		{"members see nothing else of each other", sharingNothingElse},
 		{"readers read, writers write, owners manage", sharingRoles},
@@ -25,8 +25,8 @@ func sharing() concept {
 		{"declining a higher role keeps the old one", sharingHigherDeclined},
 		{"an offer of a higher role ends with a new decision, and with the membership", sharingHigherEnds},
 		{"a blocked owner offers no higher role, and does not learn it", sharingHigherBlocked},
-		{"accepting and lowering at once leave no role that was not accepted", sharingHigherRace},
-		{"a removed member loses the project at once, with what they stored there", sharingRemoval},
+		{"accepting and lowering a role concurrently leave no role that was not accepted", sharingHigherRace},
+		{"a removed member loses the project, and the memories they stored there", sharingRemoval},
 		{"every member may leave, the owner of record may not", sharingLeave},
 		{"the owner of record can be neither changed nor removed", sharingOwnerOfRecord},
 		{"a project in two parts is named by its owner and id", sharingNames},
@@ -34,7 +34,7 @@ func sharing() concept {
 		{"deleting a project takes it from its members", sharingDelete},
 		{"owners lists whose projects can be seen", sharingOwners},
 		{"the status of a memory says whose it and its project are, and who may change it", sharingStatus},
-		{"one unknown name stored to at once makes one project", sharingRace},
+		{"concurrent writes to one unknown name create one project", sharingRace},
 	}}
 }
 

@@ -7,8 +7,8 @@ import (
 func similar() concept {
 	return concept{"Near duplicates", []promise{
 		{"are hinted at when asked for, the most similar first", similarHints},
-		{"are those that were there before", similarBefore},
-		{"are those that the view shows", similarVisible},
+		{"are earlier memories", similarBefore},
+		{"are visible through the view", similarVisible},
 		{"are not known while the embedder fails", similarWithoutEmbedder},
 	}}
 }

@@ -11,16 +11,16 @@ import (
 
 func todo() concept {
 	return concept{"Todo", []promise{
-		{"a project has one todo, which is stored again in place", todoInPlace},
-		{"what is no todo document is not stored, whatever the method", todoValid},
-		{"a section is replaced, and every other byte stays", todoSection},
-		{"sections that cannot be are refused", todoSectionArguments},
+		{"a project has one todo, and storing another replaces it", todoInPlace},
+		{"every method refuses a text that is not a todo document", todoValid},
+		{"replacing a section changes no other byte", todoSection},
+		{"invalid sections are refused", todoSectionArguments},
 		{"a task is completed once", todoComplete},
 		{"a task is found by its whole id only", todoCompleteArguments},
-		{"a project without a todo has none to edit", todoUnknown},
-		{"edits at once lose none", todoConcurrent},
-		{"only what is new in it is embedded", todoEmbedding},
-		{"an edit among failures of the embedder is kept", todoUnembedded},
+		{"editing a todo that does not exist is ErrNotFound", todoUnknown},
+		{"concurrent edits lose nothing", todoConcurrent},
+		{"only new passages are embedded", todoEmbedding},
+		{"an edit is kept if the embedder fails", todoUnembedded},
 	}}
 }
 

@@ -13,8 +13,8 @@ func transactions() concept {
 		{"after an error, a panic or the end of the context there is none of them", transactionUndone},
 		{"an operation that fails is undone alone", transactionPart},
 		{"the context is of no use afterwards", transactionEnded},
-		{"what cannot be part of one says so", transactionRefused},
-		{"what is deleted and erased in one is gone, or all there", transactionDeletes},
+		{"methods that cannot be part of one say so", transactionRefused},
+		{"deletions in one happen together, or not at all", transactionDeletes},
 	}}
 }
 

@@ -28,7 +28,7 @@ func trash() concept {
 		{"what was erased is gone for good", trashErased},
 		{"after its time an entry is gone", trashExpires},
 		{"without a trash, deletions are for good", trashOff},
-		{"many at once delete, restore and erase", trashConcurrent},
+		{"concurrent calls delete, restore and erase", trashConcurrent},
 		{"pages of the trash", trashPages},
 		{"the trash is listed whole, while its entries are restored and erased", trashIterated},
 	}}

@@ -15,17 +15,17 @@ func users() concept {
 		{"an added user is found by id and by any way of writing the name", usersFound},
 		{"a name belongs to one user, however it is written", usersNames},
 		{"names that deceive are refused", usersNamesRefused},
-		{"what is wrong with a new user is said", usersRefused},
+		{"errors name what is wrong with a new user", usersRefused},
 		{"an id with memories and no account gets the account", usersAdopt},
 		{"a change changes what it names and nothing else", usersUpdate},
 		{"the last admin stays one", usersLastAdmin},
-		{"two admins who demote each other at once leave one", usersLastAdminRace},
-		{"of two who add one name at once, one does", usersAddRace},
+		{"of two admins who demote each other concurrently, one stays", usersLastAdminRace},
+		{"of two concurrent additions of one name, one succeeds", usersAddRace},
 		{"disabling ends tokens for good, and enabling lets in again", usersDisable},
 		{"a deleted user's things go, and others' stay", usersDelete},
 		{"a user with memories is not deleted by accident", usersDeleteRefused},
 		{"a view knows whose it is", usersMe},
-		{"a page of users holds those that match, in order", usersPaged},
+		{"a page of users has the matching ones, in order", usersPaged},
 	}}
 }
 

@@ -10,15 +10,15 @@ import (
 
 func validities() concept {
 	return concept{"Validity", []promise{
-		{"searches, lists and contexts show what is valid now", validNow},
+		{"searches, lists and contexts show memories that are valid now", validNow},
 		{"a memory that supersedes another takes its place, and gives it back", supersedes},
 		{"a search as of a time finds what was known and valid then", asOfSearch},
 		{"a list as of a time has the words of then", asOfWords},
 		{"pages are full although most memories are superseded", supersededPages},
 		{"who may not change a memory cannot supersede it", supersedesAccess},
-		{"a deletion of many covers what is not valid", validityBulk},
+		{"a deletion of many covers memories that are not valid", validityBulk},
 		{"validity is exported, imported, and kept in the trash", validityExport},
-		{"what cannot be valid is refused", validityRefusals},
+		{"invalid times of validity are refused", validityRefusals},
 	}}
 }
 
