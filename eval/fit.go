@@ -8,11 +8,12 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/calibrate"
 )
 
-// refused is the share of the questions without an answer for which nothing is to reach a probability of 0.5.
+// refused is the share of the questions without an answer that the fit refuses: none of their hits reaches 0.5.
 const refused = 0.87
 
 // ownShare is how much the project's own questions count in the fit, beside 1 for each other set.
@@ -43,7 +44,7 @@ func fitCommand(ctx context.Context, args []string, w io.Writer) error {
 	return nil
 }
 
-// regression are weights that judge hits.
+// regression is the weights of a logistic regression over the evidence of a hit.
 type regression calibrate.Weights
 
 var defaultWeights = regression(calibrate.Default)
@@ -98,13 +99,13 @@ func fitWeights(dev []judged) regression {
 
 // family is the name of a set without its size.
 func family(set string) string {
-	if len(set) >= len(own) && set[:len(own)] == own {
+	if strings.HasPrefix(set, own) {
 		return own
 	}
 	return set
 }
 
-// balanced returns the examples of some questions; those that answer and the others have the same weight in all.
+// balanced returns the hits of questions as examples. Those that answer weigh as much, in total, as the others.
 func balanced(questions []judged, share float64) []example {
 	const most, total = 3, 200
 	var found [2][]example
@@ -182,7 +183,7 @@ func solve(a [len(vector{})]vector, y vector) (x vector) {
 	return x
 }
 
-// best is the highest value among the hits of a question; 0 without any.
+// best returns the highest value among the hits of a question, 0 if it has none.
 func (j judged) best(of func(judgedHit) float64) (best float64) {
 	for _, h := range j.hits {
 		best = max(best, of(h))
@@ -190,7 +191,7 @@ func (j judged) best(of func(judgedHit) float64) (best float64) {
 	return best
 }
 
-// printThresholds prints what a threshold lets through.
+// printThresholds prints, for several thresholds, how many of the hits that reach one are right.
 func printThresholds(w io.Writer, title string, questions []judged, of func(judgedHit) float64) {
 	fmt.Fprintf(w, "\n### %s\n\n| set | language | threshold | nothing offered, nothing answers | answer offered | "+
 		"of those found | offered and right |\n|---|---|---|---|---|---|---|\n", title)

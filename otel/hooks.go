@@ -1,5 +1,5 @@
-// Package otel makes OpenTelemetry spans and metrics of what a Souvenir store does. It is a module of its own, so that
-// programs without OpenTelemetry do not depend on it.
+// Package otel turns the hooks of a Souvenir store into OpenTelemetry spans and metrics. It is a separate module, so
+// that programs without OpenTelemetry do not depend on it.
 //
 //	hooks, err := otel.Hooks(nil)
 //	if err != nil {

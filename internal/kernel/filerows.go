@@ -11,7 +11,7 @@ import (
 // The rows of a file's content.
 const (
 	ChunkSize   = 256 << 10 // bytes
-	ChunkBits   = 24        // file_chunk.id is file.id << chunkBits | n
+	ChunkBits   = 24        // file_chunk.id is file.id << ChunkBits | n
 	LargestFile = ChunkSize << ChunkBits
 	DeleteBatch = 64 // chunks deleted in one transaction
 )

@@ -36,7 +36,7 @@ func (v Viewer) Alive(memory string) string {
 	return fmt.Sprintf(` AND (%[1]s.expires_at IS NULL OR %[1]s.expires_at > %[2]d)`, memory, v.Expired)
 }
 
-// aliveTurn is the same for a row of the table turn.
+// aliveTurn is the condition that the memory of a row of the table turn has not expired, in the form of Alive.
 func (v Viewer) aliveTurn() string {
 	if v.Expired == 0 {
 		return ``

@@ -83,7 +83,7 @@ func WrongTurns(tx db.Tx, rows []int64) ([]int64, error) {
 	return wrong, err
 }
 
-// AddTurn does the same as [KeepTurns] for a memory that was just stored, without reading it.
+// AddTurn records the place of a new memory in its conversation, as [KeepTurns] does, without reading the memory.
 func AddTurn(tx db.Tx, row, partition int64, m turns.Memory) error {
 	return addTurn(tx, row, partition, turns.Of(m))
 }

@@ -88,12 +88,12 @@ func (t *importTx) known(argument, query string, args ...any) (int64, error) {
 	return t.knownAs(argument, args, query, args...)
 }
 
-// knownHere is the same for a query whose last argument is the namespace.
+// knownHere is known for a query whose last argument is the namespace.
 func (t *importTx) knownHere(argument, query string, args ...any) (int64, error) {
 	return t.knownAs(argument, args, query, append(slices.Clone(args), t.namespace)...)
 }
 
-// knownAs is the same, with what an error names.
+// knownAs is known, with the values that its error names.
 func (t *importTx) knownAs(argument string, names []any, query string, args ...any) (int64, error) {
 	found, err := db.Column[int64](t.tx, query, args...)
 	if err == nil && len(found) == 0 {
