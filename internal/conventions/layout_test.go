@@ -2,8 +2,10 @@ package conventions
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -41,7 +43,7 @@ func TestTheRootFolderCanBeTakenIn(t *testing.T) {
 // TestTheDocumentsNameWhatExists finds paths in the documents on the code that do not exist, and packages that the
 // architecture leaves out.
 func TestTheDocumentsNameWhatExists(t *testing.T) {
-	path := regexp.MustCompile("`((?:[a-z0-9_]+/)*[a-z0-9_]+\\.go|(?:internal|server|cmd)/[a-z0-9/]+)`")
+	paths := regexp.MustCompile("`((?:[a-z0-9_]+/)*[a-z0-9_]+\\.go|(?:internal|server|cmd)/[a-z0-9/]+)`")
 	named := ""
 	for _, name := range []string{"docs/walks.md", "docs/architecture.md"} {
 		content, err := os.ReadFile(name)
@@ -51,7 +53,7 @@ func TestTheDocumentsNameWhatExists(t *testing.T) {
 		if name == "docs/architecture.md" {
 			named = string(content)
 		}
-		found := path.FindAllStringSubmatch(string(content), -1)
+		found := paths.FindAllStringSubmatch(string(content), -1)
 		if len(found) == 0 {
 			t.Errorf("%s: got no path, want some", name)
 		}
@@ -61,13 +63,48 @@ func TestTheDocumentsNameWhatExists(t *testing.T) {
 			}
 		}
 	}
-	packages, err := os.ReadDir("internal")
+	for _, folder := range []string{"internal", "server/internal"} {
+		packages, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range packages {
+			if !strings.Contains(named, "`"+p.Name()+"`") && !strings.Contains(named, folder+"/"+p.Name()) {
+				t.Errorf("docs/architecture.md lacks %s/%s", folder, p.Name())
+			}
+		}
+	}
+}
+
+// TestTheTableOfWalksCountsTheirFiles compares the numbers in the table of docs/walks.md with the lists below it.
+func TestTheTableOfWalksCountsTheirFiles(t *testing.T) {
+	content, err := os.ReadFile("docs/walks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range packages {
-		if !strings.Contains(named, "`"+p.Name()+"`") && !strings.Contains(named, "internal/"+p.Name()) {
-			t.Errorf("docs/architecture.md lacks internal/%s", p.Name())
+	head, lists, _ := strings.Cut(string(content), "\n## ")
+	step := regexp.MustCompile("(?m)^[0-9]+\\. ([^:]*):")
+	file := regexp.MustCompile("`([^`]+\\.go)`")
+	walks := strings.Split(lists, "\n## ")
+	if len(walks) < 3 {
+		t.Fatalf("got %d walks, want at least 3", len(walks))
+	}
+	for _, walk := range walks {
+		name, _, _ := strings.Cut(walk, "\n")
+		files, inRoot, packages := 0, 0, map[string]bool{}
+		for _, match := range step.FindAllStringSubmatch(walk, -1) {
+			for _, named := range file.FindAllStringSubmatch(match[1], -1) {
+				folder := path.Dir(named[1])
+				files, packages[folder] = files+1, true
+				if folder == "." {
+					inRoot++
+				}
+			}
+		}
+		row := fmt.Sprintf(" | %d | %d | %d |\n", files, inRoot, len(packages))
+		got := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + ` \|.*\n`).FindString(head)
+		if !strings.HasSuffix(got, row) {
+			t.Errorf("docs/walks.md: the row of %s is %q, want it to end with %q", name, got, row)
 		}
 	}
 }
