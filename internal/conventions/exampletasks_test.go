@@ -97,6 +97,7 @@ var exampleTasks = map[string]string{
 // with its output, and none is longer than a reader likes. go test runs vet, which checks that their names are those of
 // the package's methods.
 func TestEveryTaskHasAnExample(t *testing.T) {
+	atRoot(t)
 	const longest = 60 // lines
 	examples := map[string]bool{}
 	files, err := os.ReadDir(".")

@@ -75,6 +75,7 @@ func wantless(set *token.FileSet, file *ast.File) (found []token.Position) {
 // TestFailuresSayGotAndWant finds failures of tests that say only what they got, where a result was compared with
 // something.
 func TestFailuresSayGotAndWant(t *testing.T) {
+	atRoot(t)
 	set := token.NewFileSet()
 	sample, err := parser.ParseFile(set, "sample_test.go", `package p
 		func f() {

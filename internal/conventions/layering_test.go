@@ -303,6 +303,7 @@ type graph map[string]listed
 var listedBefore = map[string]graph{}
 
 func TestImportsPointOneWay(t *testing.T) {
+	atRoot(t)
 	for _, build := range builds {
 		t.Run(build.Name, func(t *testing.T) {
 			g := listPackages(t, build.Env, build.Args)
@@ -320,6 +321,7 @@ func TestImportsPointOneWay(t *testing.T) {
 }
 
 func TestRootPackageHasOnlyAllowedModules(t *testing.T) {
+	atRoot(t)
 	used := map[string]bool{}
 	for _, build := range builds {
 		t.Run(build.Name, func(t *testing.T) {
@@ -353,6 +355,7 @@ func TestRootPackageHasOnlyAllowedModules(t *testing.T) {
 
 // TestRootImportsSQLiteOnlyWhereFilesAreOpened: everything else in the root works with any engine.
 func TestRootImportsSQLiteOnlyWhereFilesAreOpened(t *testing.T) {
+	atRoot(t)
 	opens := []string{"backup.go", "store.go"}
 	names, err := filepath.Glob("*.go")
 	if err != nil {
@@ -377,6 +380,7 @@ func TestRootImportsSQLiteOnlyWhereFilesAreOpened(t *testing.T) {
 
 // TestLayersCatchViolations breaks every rule once, in an invented module, and expects to be told.
 func TestLayersCatchViolations(t *testing.T) {
+	atRoot(t)
 	pkg := func(path string, imports ...string) listed {
 		return listed{ImportPath: strings.Replace(path, "./", modulePath+"/", 1), Imports: imports}
 	}

@@ -16,6 +16,7 @@ import (
 // TestTheRootFolderCanBeTakenIn holds the root to a number of files that a reader can take in, each with a concept of
 // its own.
 func TestTheRootFolderCanBeTakenIn(t *testing.T) {
+	atRoot(t)
 	const most, shortest, longest = 50, 60, 600
 	all, err := filepath.Glob("*.go")
 	if err != nil {
@@ -43,6 +44,7 @@ func TestTheRootFolderCanBeTakenIn(t *testing.T) {
 // TestTheDocumentsNameWhatExists finds paths in the documents on the code that do not exist, and packages that the
 // architecture leaves out.
 func TestTheDocumentsNameWhatExists(t *testing.T) {
+	atRoot(t)
 	paths := regexp.MustCompile("`((?:[a-z0-9_]+/)*[a-z0-9_]+\\.go|(?:internal|server|cmd)/[a-z0-9/]+)`")
 	named := ""
 	for _, name := range []string{"docs/walks.md", "docs/architecture.md"} {
@@ -78,6 +80,7 @@ func TestTheDocumentsNameWhatExists(t *testing.T) {
 
 // TestTheTableOfWalksCountsTheirFiles compares the numbers in the table of docs/walks.md with the lists below it.
 func TestTheTableOfWalksCountsTheirFiles(t *testing.T) {
+	atRoot(t)
 	content, err := os.ReadFile("docs/walks.md")
 	if err != nil {
 		t.Fatal(err)
@@ -161,6 +164,7 @@ func strangeNameIn(source []byte) (name, word string) {
 
 // TestTextsAreInPlainEnglish finds strange words in code, comments, documents and pages.
 func TestTextsAreInPlainEnglish(t *testing.T) {
+	atRoot(t)
 	except := []string{
 		"layout_test.go",
 		"internal/alike/words.go", "internal/text/stopwords.go", // words of languages

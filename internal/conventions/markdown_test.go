@@ -48,6 +48,7 @@ func tooWide(text string) []int {
 
 // TestMarkdownKeepsToTheWidthOfCode finds lines of prose of more than 120 characters.
 func TestMarkdownKeepsToTheWidthOfCode(t *testing.T) {
+	atRoot(t)
 	except := []string{".git", "node_modules", "testdata", "data"} // texts that tests and examples store, and licences
 	read := 0
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {

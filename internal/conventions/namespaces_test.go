@@ -20,6 +20,7 @@ var namesUser = regexp.MustCompile(`(FROM|JOIN|UPDATE) users\b[^;]*[^j.]\b(uid|n
 // Ids and names of users are unique within a namespace, not in the file. A statement that looks one up without it
 // would find the user of another application.
 func TestUsersAreFoundWithinANamespace(t *testing.T) {
+	atRoot(t)
 	elsewhere := []string{
 		"naming.go", // OWNER/ID among the projects that are visible, whose people are all of one namespace
 		"users.go",  // UserPage adds the condition for all that it is asked for

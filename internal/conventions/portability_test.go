@@ -118,6 +118,7 @@ func spelledOnlyForSQLite(t *testing.T) string {
 // The list may only shrink: a line that is new or grows is to be spelled otherwise, and one that is gone to be deleted,
 // by go test ./internal/conventions -run Portab -update-portability.
 func TestSQLIsSpelledPortablyExceptForAShrinkingList(t *testing.T) {
+	atRoot(t)
 	const golden = "docs/portability.txt"
 	got := spelledOnlyForSQLite(t)
 	content, err := os.ReadFile(golden)
@@ -147,6 +148,7 @@ func TestSQLIsSpelledPortablyExceptForAShrinkingList(t *testing.T) {
 }
 
 func TestEveryPatternOfSQLiteOnlySpellingFinds(t *testing.T) {
+	atRoot(t)
 	for name, text := range map[string]string{
 		"ifnull": `SELECT ifnull(a, 0)`, "iif": `SELECT iif(a, b, c)`, "IS ?": `WHERE a IS b.c`,
 		"COLLATE":       `WHERE a = 'b' COLLATE NOCASE`,

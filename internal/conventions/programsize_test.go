@@ -12,6 +12,7 @@ import (
 
 // The first lines of the README, as a program of their own, say what they promise, and weigh little.
 func TestTheProgramOfTheReadmeRunsAndIsSmall(t *testing.T) {
+	atRoot(t)
 	longtest.Only(t)
 	const most = 22_000_000
 	readme, err := os.ReadFile("README.md")

@@ -12,6 +12,7 @@ import (
 
 // TestTheSecurityPageNamesExistingTestsAndFiles holds docs/security.md to the tests and files that it names.
 func TestTheSecurityPageNamesExistingTestsAndFiles(t *testing.T) {
+	atRoot(t)
 	page, err := os.ReadFile("docs/security.md")
 	if err != nil {
 		t.Fatal(err)
