@@ -42,17 +42,17 @@ func (n *network) forward(ctx context.Context, w *workspace, texts [][]int32) ([
 		// The states become the residual; the result is in qkv, which is free again.
 		next := w.qkv[:total*h]
 		k.Multiply(&w.Workspace, l.attention, next, w.mixed, total)
-		n.normalise(next, w.states, l.attentionNorm, eps)
+		n.addAndNorm(next, w.states, l.attentionNorm, eps)
 		k.Multiply(&w.Workspace, l.intermediate, w.wide, next, total)
 		k.GELU(w.wide)
 		k.Multiply(&w.Workspace, l.output, w.states, w.wide, total)
-		n.normalise(w.states, next, l.outputNorm, eps)
+		n.addAndNorm(w.states, next, l.outputNorm, eps)
 	}
 	return w.states, nil
 }
 
-// normalise adds the residual to each row, and normalises it.
-func (n *network) normalise(x, residual []float32, norm layerNorm, eps float32) {
+// addAndNorm adds the residual to each row, and normalises the sum with the layer's weights.
+func (n *network) addAndNorm(x, residual []float32, norm layerNorm, eps float32) {
 	for at := 0; at < len(x); at += n.Hidden {
 		n.kernels.LayerNorm(x[at:at+n.Hidden], residual[at:at+n.Hidden], norm.weight, norm.bias, eps)
 	}

@@ -67,10 +67,10 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 				if !s.aboutContent(err) {
 					return err
 				}
-				for i := range batch { // one that cannot be repaired does not hold up the others
-					one := s.DB.Write(ctx, func(tx db.Tx) error { return fn(tx, batch[i:i+1]) })
-					if one != nil && !s.aboutContent(one) {
-						return one
+				for i := range batch { // a row that cannot be repaired does not hold up the others
+					failed := s.DB.Write(ctx, func(tx db.Tx) error { return fn(tx, batch[i:i+1]) })
+					if failed != nil && !s.aboutContent(failed) {
+						return failed
 					}
 				}
 				return err
@@ -142,11 +142,11 @@ func giveToOwners(tx db.Tx, partitions []int64) error {
 		if err != nil {
 			return err
 		}
-		row, there, found, err := kernel.OwnCollection(tx, owner, name)
+		row, ownProfile, found, err := kernel.OwnCollection(tx, owner, name)
 		if err != nil {
 			return err
 		}
-		if found && there != profile {
+		if found && ownProfile != profile {
 			name, found = fmt.Sprintf("%.100s (%d)", name, p), false
 		}
 		if !found {

@@ -37,61 +37,96 @@ type memoryItem struct {
 	stands           int64 // its revision in the store
 }
 
-func parseMemory(line []byte, n int, namespace string) (importItem, error) {
-	var given struct {
-		ID             string          `json:"id"`
-		Owner          string          `json:"owner"`
-		Collection     string          `json:"collection_name"`
-		ProjectOwner   string          `json:"project_owner"`
-		ProjectID      string          `json:"project_id"`
-		ProjectName    string          `json:"project_name"`
-		Content        string          `json:"content"`
-		EventType      string          `json:"event_type"`
-		State          string          `json:"state"`
-		Importance     string          `json:"importance"`
-		Classification string          `json:"classification"`
-		RuleType       string          `json:"rule_type"`
-		Tags           []string        `json:"tags"`
-		Related        []string        `json:"related_memory_ids"`
-		Metadata       json.RawMessage `json:"metadata"`
-		Embedding      []float32       `json:"embedding"`
-		Revision       *int64          `json:"revision"`
-		CreatedAt      *string         `json:"created_at"`
-		UpdatedAt      *string         `json:"updated_at"`
-		Key            string          `json:"key"`
-		EventTime      *string         `json:"event_time"`
-		ExpiresAt      *string         `json:"expires_at"`
-		ValidFrom      *string         `json:"valid_from"`
-		ValidUntil     *string         `json:"valid_until"`
-		Supersedes     string          `json:"supersedes"`
+// memoryLine is the line of a memory in an export.
+type memoryLine struct {
+	ID             string          `json:"id"`
+	Owner          string          `json:"owner"`
+	Collection     string          `json:"collection_name"`
+	ProjectOwner   string          `json:"project_owner"`
+	ProjectID      string          `json:"project_id"`
+	ProjectName    string          `json:"project_name"`
+	Content        string          `json:"content"`
+	EventType      string          `json:"event_type"`
+	State          string          `json:"state"`
+	Importance     string          `json:"importance"`
+	Classification string          `json:"classification"`
+	RuleType       string          `json:"rule_type"`
+	Tags           []string        `json:"tags"`
+	Related        []string        `json:"related_memory_ids"`
+	Metadata       json.RawMessage `json:"metadata"`
+	Embedding      []float32       `json:"embedding"`
+	Revision       *int64          `json:"revision"`
+	CreatedAt      *string         `json:"created_at"`
+	UpdatedAt      *string         `json:"updated_at"`
+	Key            string          `json:"key"`
+	EventTime      *string         `json:"event_time"`
+	ExpiresAt      *string         `json:"expires_at"`
+	ValidFrom      *string         `json:"valid_from"`
+	ValidUntil     *string         `json:"valid_until"`
+	Supersedes     string          `json:"supersedes"`
+}
+
+// fields returns the memory of a line, without its times.
+func (l memoryLine) fields() (m kernel.DraftFields, err error) {
+	m = kernel.DraftFields{
+		Collection: l.Collection, Content: l.Content, Embedding: l.Embedding, Key: l.Key,
+		Known: kernel.Attributes{
+			EventType: l.EventType, State: l.State, ProjectID: l.ProjectID, ProjectName: l.ProjectName,
+			Importance: l.Importance, Classification: l.Classification, RuleType: l.RuleType,
+			Tags: l.Tags, Related: l.Related,
+		},
 	}
+	m.Metadata, err = ParseMetadata(l.Metadata)
+	return m, err
+}
+
+// setTimes sets the times of a memory and what it supersedes.
+func (l memoryLine) setTimes(m *kernel.DraftFields) (err error) {
+	for _, at := range []struct {
+		argument string
+		given    *string
+		into     **int64
+	}{
+		{"event_time", l.EventTime, &m.EventTime}, {"expires_at", l.ExpiresAt, &m.Times.Expires},
+		{"valid_from", l.ValidFrom, &m.Times.From}, {"valid_until", l.ValidUntil, &m.Times.Until},
+	} {
+		if *at.into, err = parseOptionalTime(at.argument, at.given); err != nil {
+			return err
+		}
+	}
+	m.Times.Supersedes = l.Supersedes
+	return nil
+}
+
+// check checks the ids and the revision of a memory to import.
+func (m *memoryItem) check() error {
+	for _, name := range []struct{ argument, value string }{{"id", cmp.Or(m.id, "-")}, {"owner", m.owner},
+		{"project_owner", m.projectOwner}} {
+		if err := valid.Name(name.argument, name.value); err != nil {
+			return err
+		}
+	}
+	if r := m.revision; r != nil && (*r < 1 || *r > kernel.MaxRevision) {
+		return fault.Invalid("revision", "revision is %d; 1 and more are allowed", *r)
+	}
+	return nil
+}
+
+// parseMemory reads the line of a memory whose users are of a namespace.
+func parseMemory(line []byte, n int, namespace string) (importItem, error) {
+	var given memoryLine
 	if err := decodeLine(line, &given); err != nil {
 		return nil, err
 	}
-	m := kernel.DraftFields{
-		Collection: given.Collection, Content: given.Content, Embedding: given.Embedding, Key: given.Key,
-		Known: kernel.Attributes{
-			EventType: given.EventType, State: given.State, ProjectID: given.ProjectID, ProjectName: given.ProjectName,
-			Importance: given.Importance, Classification: given.Classification, RuleType: given.RuleType,
-			Tags: given.Tags, Related: given.Related,
-		},
-	}
-	var err error
-	if m.Metadata, err = ParseMetadata(given.Metadata); err != nil {
+	m, err := given.fields()
+	if err != nil {
 		return nil, err
 	}
-	item := &memoryItem{lineNumber: lineNumber(n), namespace: namespace, id: given.ID, owner: cmp.Or(given.Owner,
-		kernel.LocalUser),
-		revision: given.Revision}
+	item := &memoryItem{lineNumber: lineNumber(n), namespace: namespace, id: given.ID,
+		owner: cmp.Or(given.Owner, kernel.LocalUser), revision: given.Revision}
 	item.projectOwner = cmp.Or(given.ProjectOwner, item.owner)
-	for _, name := range []struct{ argument, value string }{{"id", cmp.Or(item.id, "-")}, {"owner", item.owner},
-		{"project_owner", item.projectOwner}} {
-		if err := valid.Name(name.argument, name.value); err != nil {
-			return nil, err
-		}
-	}
-	if r := item.revision; r != nil && (*r < 1 || *r > kernel.MaxRevision) {
-		return nil, fault.Invalid("revision", "revision is %d; 1 and more are allowed", *r)
+	if err := item.check(); err != nil {
+		return nil, err
 	}
 	if item.created, err = parseOptionalTime("created_at", given.CreatedAt); err != nil {
 		return nil, err
@@ -99,19 +134,9 @@ func parseMemory(line []byte, n int, namespace string) (importItem, error) {
 	if item.updated, err = parseOptionalTime("updated_at", given.UpdatedAt); err != nil {
 		return nil, err
 	}
-	for _, at := range []struct {
-		argument string
-		given    *string
-		into     **int64
-	}{
-		{"event_time", given.EventTime, &m.EventTime}, {"expires_at", given.ExpiresAt, &m.Times.Expires},
-		{"valid_from", given.ValidFrom, &m.Times.From}, {"valid_until", given.ValidUntil, &m.Times.Until},
-	} {
-		if *at.into, err = parseOptionalTime(at.argument, at.given); err != nil {
-			return nil, err
-		}
+	if err := given.setTimes(&m); err != nil {
+		return nil, err
 	}
-	m.Times.Supersedes = given.Supersedes
 	if item.draft, err = kernel.NewDraft(m); err != nil {
 		return nil, err
 	}
