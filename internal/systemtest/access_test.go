@@ -161,7 +161,9 @@ func allVisits(t *testing.T) map[string]func(v visit) {
 	return all
 }
 
-func TestEveryMethodKeepsToItsView(t *testing.T) {
+func TestEveryMethodKeepsToItsView(t *testing.T) { onEachEngine(t, everyMethodKeepsToItsView) }
+
+func everyMethodKeepsToItsView(t *testing.T, empty database) {
 	visits := allVisits(t)
 	methods := methodsOf(&Store{})
 	for name := range methods {
@@ -174,7 +176,7 @@ func TestEveryMethodKeepsToItsView(t *testing.T) {
 			t.Errorf("got %s in visits, want only methods of Store and its handles", name)
 		}
 	}
-	built := buildNeighbourhood(t)
+	built := buildNeighbourhood(t, empty)
 	for k, method := range slices.Sorted(maps.Keys(visits)) {
 		perform := visits[method]
 		t.Run(method, func(t *testing.T) {

@@ -52,7 +52,7 @@ func runFile(t *testing.T, open func(*testing.T, *Options) *Store) {
 	storetest.RunSample(t, 3, open)
 }
 
-// runPostgres runs the whole suite, or with -short an eighth of it, as a schema for each promise takes long.
+// runPostgres runs the whole suite, or with -short an eighth of it.
 func runPostgres(t *testing.T, open func(*testing.T, *Options) *Store) {
 	if testing.Short() {
 		storetest.RunSample(t, 8, open)
@@ -124,7 +124,7 @@ func openPostgres(t *testing.T) func(*testing.T, *Options) *Store {
 	return func(t *testing.T, options *Options) *Store {
 		address, known := addresses.Load(t.Name())
 		if !known {
-			address = pgtest.Address(t)
+			address = pgtest.Empty(t)
 			addresses.Store(t.Name(), address)
 		}
 		store, err := postgres.Open(context.Background(), address.(string), options)

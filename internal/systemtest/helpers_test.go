@@ -51,22 +51,6 @@ func methodsOf(s *Store) map[string]reflect.Value {
 	return found
 }
 
-func readFile(t *testing.T, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func writeFile(t *testing.T, path string, data []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func isAny(err error, kinds ...error) bool {
 	for _, kind := range kinds {
 		if errors.Is(err, kind) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,11 +12,15 @@ import (
 )
 
 func TestScoresRevealNothingAboutOtherUsersMemories(t *testing.T) {
+	onEachEngine(t, scoresRevealNothingAboutOtherUsersMemories)
+}
+
+func scoresRevealNothingAboutOtherUsersMemories(t *testing.T, empty database) {
 	for name, memory := range map[string]int64{"in memory": 0, "on disk": -1} {
 		t.Run(name, func(t *testing.T) {
 			broken := errors.New("no vectors for these")
 			words := wordEmbedder("words-1")
-			s := openWords(t, filepath.Join(t.TempDir(), "scores.db"),
+			s := openWords(t, empty.copied(t),
 				Options{IndexMemory: memory, Embedder: EmbedderFunc("words-1", wordSize,
 					func(ctx context.Context, p Purpose, texts []string) ([][]float32, error) {
 						if strings.Contains(texts[0], "unembeddable") {
@@ -64,11 +67,11 @@ func TestScoresRevealNothingAboutOtherUsersMemories(t *testing.T) {
 
 // A reader of a project must not find out, by filters, that a memory there links to one outside it.
 func TestLinkFiltersRevealNoInvisibleMemories(t *testing.T) {
-	s, err := Open(t.Context(), ":memory:", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
+	onEachEngine(t, linkFiltersRevealNoInvisibleMemories)
+}
+
+func linkFiltersRevealNoInvisibleMemories(t *testing.T, empty database) {
+	s := openWords(t, empty.copied(t), Options{})
 	anna, ben := s.As(Access{User: "anna"}), s.As(Access{User: "ben"})
 	private, err := anna.AddMemory(t.Context(), NewMemory{Content: "private"})
 	if err != nil {
@@ -108,11 +111,11 @@ func TestLinkFiltersRevealNoInvisibleMemories(t *testing.T) {
 
 // A view that is limited to one project must not learn the name of another from an error.
 func TestLimitedViewsLearnNothingFromErrorsAboutProjects(t *testing.T) {
-	s, err := Open(t.Context(), ":memory:", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
+	onEachEngine(t, limitedViewsLearnNothingFromErrorsAboutProjects)
+}
+
+func limitedViewsLearnNothingFromErrorsAboutProjects(t *testing.T, empty database) {
+	s := openWords(t, empty.copied(t), Options{})
 	for id, name := range map[string]string{"p1": "open", "p2": "secret merger"} {
 		if _, err := s.AddMemory(t.Context(), NewMemory{Content: "x", ProjectID: id, ProjectName: name}); err != nil {
 			t.Fatal(err)

@@ -513,11 +513,11 @@ func TestTheStoreKeepsToAModelOfItsRules(t *testing.T) {
 	})
 }
 
-// Each run has a schema of its own, which takes long to make: there are few.
+// Each statement takes longer than in a file: there are few runs.
 func TestPostgreSQLKeepsToAModelOfTheRules(t *testing.T) {
 	pgtest.Server(t)
 	keepsToTheModel(t, strconv.Itoa(longtest.Size(20, 3)), func(int) opener {
-		address := pgtest.Address(t)
+		address := pgtest.Empty(t)
 		return func(ctx context.Context, options *souvenir.Options) (*souvenir.Store, error) {
 			return postgres.Open(ctx, address, options)
 		}

@@ -2,7 +2,6 @@ package systemtest
 
 import (
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +22,7 @@ type neighbourhood struct {
 	ids      map[string]string // name of a memory -> id
 	twins    []string          // ids of the memories of the other application
 	contents map[string]string
-	file     []byte
+	built    database // to copy
 }
 
 // neighbours are the memories there, in the order in which they are stored. The name is a word of the content, the tag
@@ -102,17 +101,16 @@ var neighbourProjects = []neighbourProject{
 // openNeighbourhood opens a fresh copy of the neighbourhood.
 func openNeighbourhood(t *testing.T, like neighbourhood, indexMemory int64) neighbourhood {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "neighbourhood.db")
-	writeFile(t, path, like.file)
-	like.Store = openWords(t, path, Options{IndexMemory: indexMemory})
+	like.Store = openWords(t, like.built.copied(t), Options{IndexMemory: indexMemory})
 	return like
 }
 
 // buildNeighbourhood stores everything; its Store is closed.
-func buildNeighbourhood(t *testing.T) neighbourhood {
+func buildNeighbourhood(t *testing.T, empty database) neighbourhood {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "neighbourhood.db")
-	n := neighbourhood{Store: openWords(t, path, Options{}), ids: map[string]string{}, contents: map[string]string{}}
+	built := empty.copied(t)
+	n := neighbourhood{Store: openWords(t, built, Options{}), built: built, ids: map[string]string{},
+		contents: map[string]string{}}
 	for user, name := range accounts {
 		mustAddUser(t, n.Store, NewUser{ID: user, Name: name})
 	}
@@ -155,7 +153,6 @@ func buildNeighbourhood(t *testing.T) neighbourhood {
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
 	}
-	n.file = readFile(t, path)
 	return n
 }
 

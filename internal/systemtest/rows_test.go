@@ -3,84 +3,74 @@ package systemtest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// files are the open stores' files, read and changed past the store.
-var files sync.Map // *Store -> *file
+// besides are the databases of open stores, read and changed past the store.
+var besides sync.Map // *Store -> *beside
 
-type file struct {
-	path string
-	once sync.Once
-	db   *sqlite.DB // for reading
-	err  error
+type beside struct {
+	database
+
+	once   sync.Once
+	reader db.DB
+	err    error
 }
 
-// know notes the path of a store until the test ends.
-func know(tb testing.TB, s *Store, path string) {
-	f := &file{path: path}
-	files.Store(s, f)
+// know notes the database of a store until the test ends.
+func know(tb testing.TB, s *Store, d database) {
+	b := &beside{database: d}
+	besides.Store(s, b)
 	tb.Cleanup(func() {
-		files.Delete(s)
-		if f.db != nil {
-			if err := f.db.Close(); err != nil {
+		besides.Delete(s)
+		if b.reader != nil {
+			if err := b.reader.Close(); err != nil {
 				tb.Error("close:", err)
 			}
 		}
 	})
 }
 
-func fileOf(tb testing.TB, s *Store) *file {
+func besideOf(tb testing.TB, s *Store) *beside {
 	tb.Helper()
-	known, ok := files.Load(s)
+	known, ok := besides.Load(s)
 	if !ok {
 		tb.Fatal("openWords did not open this store, want it opened")
 	}
-	return known.(*file)
+	return known.(*beside)
 }
 
-func (f *file) config() sqlite.Config {
-	return sqlite.Config{Path: f.path, ApplicationID: 0x5375766e, Migrations: sqlite.Migrations()}
-}
-
-// read runs fn on a snapshot of a store's file.
+// read runs fn on a snapshot of a store's database.
 func read(tb testing.TB, s *Store, fn func(db.Tx) error) {
 	tb.Helper()
-	f := fileOf(tb, s)
-	f.once.Do(func() {
-		config := f.config()
-		config.ReadOnly = true
-		f.db, f.err = sqlite.Open(context.Background(), config)
-	})
-	if f.err != nil {
-		tb.Fatalf("got %v, want no error", f.err)
+	b := besideOf(tb, s)
+	b.once.Do(func() { b.reader, b.err = b.engine(true) })
+	if b.err != nil {
+		tb.Fatalf("got %v, want no error", b.err)
 	}
-	if err := f.db.Read(context.Background(), fn); err != nil {
+	if err := b.reader.Read(context.Background(), fn); err != nil {
 		tb.Fatal(err)
 	}
 }
 
-// mustExec changes a store's file.
+// mustExec changes a store's database.
 func mustExec(tb testing.TB, s *Store, statement string, args ...any) {
 	tb.Helper()
-	config := fileOf(tb, s).config()
-	config.Prepare = kernel.KeepHashes
-	beside, err := sqlite.Open(context.Background(), config)
+	writer, err := besideOf(tb, s).engine(false)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	err = beside.Write(context.Background(), func(tx db.Tx) error {
+	err = writer.Write(context.Background(), func(tx db.Tx) error {
 		_, err := tx.Exec(statement, args...)
 		return err
 	})
-	if err := errors.Join(err, beside.Close()); err != nil {
+	if err := errors.Join(err, writer.Close()); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -91,36 +81,31 @@ func count(tb testing.TB, s *Store, query string) (n int64) {
 	return n
 }
 
-// rowsOf reads everything that a store's file holds, as text: two equal answers mean that nothing was changed between
-// them. The worker writes down in the background how far the clock has come.
+// rowsOf reads everything that a store's database holds, as text: two equal answers mean that nothing was changed
+// between them. The worker writes down in the background how far the clock has come.
 func rowsOf(tb testing.TB, s *Store) string {
 	tb.Helper()
+	d := besideOf(tb, s).database
 	var rows []string
-	read(tb, s, func(tx db.Tx) (err error) {
-		var queries []string
-		everyRow.Do(func() {
-			queries, err = db.Column[string](tx, `
-			SELECT 'SELECT ''' || t.name || ' '' || ' || group_concat('quote("' || c.name || '")',
-			' || '','' || ') || ' FROM "' || t.name || '"'
-			FROM sqlite_schema t, pragma_table_info(t.name) c
-			WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND t.name NOT LIKE 'passage_text%' AND t.name <> 'setting'
-			GROUP BY t.name`)
-			queries = append(queries, `SELECT 'setting ' || key || ',' || value FROM setting `+
-				`WHERE key NOT IN ('clock_seen', 'clock_ahead')`,
-				`SELECT * FROM (SELECT 'passage_text ' || rowid FROM passage_text ORDER BY rowid)`)
-			rowQuery = strings.Join(queries, " UNION ALL ")
-		})
-		if err != nil {
-			return err
+	read(tb, s, func(tx db.Tx) error {
+		query, known := rowQueries.Load(d.name())
+		if !known {
+			queries, err := db.Column[string](tx, d.tables())
+			if err != nil {
+				return err
+			}
+			queries = append(queries, `SELECT 'setting ' || key || ',' || value FROM setting
+				WHERE key NOT IN ('clock_seen', 'clock_ahead')`)
+			query = strings.Join(queries, " UNION ALL ")
+			rowQueries.Store(d.name(), query)
 		}
-		rows, err = db.Column[string](tx, rowQuery)
+		var err error
+		rows, err = db.Column[string](tx, query.(string))
 		return err
 	})
+	slices.Sort(rows)
 	return strings.Join(rows, "\n")
 }
 
-// rowQuery is one query of all rows of all tables, of which a connection keeps the statement.
-var (
-	everyRow sync.Once
-	rowQuery string
-)
+// rowQueries have one query of all rows of all tables for each engine, of which a connection keeps the statement.
+var rowQueries sync.Map // name of an engine -> text

@@ -19,7 +19,11 @@ func mustSetRule(t *testing.T, s *Store, r NewRule) StoredRule {
 }
 
 func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
-	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
+	onEachEngine(t, aRuleOfASharedProjectIsOneForAllItsPeople)
+}
+
+func aRuleOfASharedProjectIsOneForAllItsPeople(t *testing.T, empty database) {
+	n := openNeighbourhood(t, buildNeighbourhood(t, empty), 0)
 	alice, carol, dave, bob := n.As(Access{User: "alice"}), n.As(Access{User: "carol"}), n.As(Access{User: "dave"}),
 		n.As(Access{User: "bob"})
 	first := mustSetRule(t, alice, NewRule{ProjectID: "shared", Type: RuleDo, Content: "by alice"})
@@ -77,7 +81,11 @@ func TestARuleOfASharedProjectIsOneForAllItsPeople(t *testing.T) {
 // A user who now only reads a project, or has left it, rewrites and removes none of its rules, whichever member stored
 // them first.
 func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
-	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
+	onEachEngine(t, whoMayNotWriteInAProjectRewritesNoRulesThere)
+}
+
+func whoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T, empty database) {
+	n := openNeighbourhood(t, buildNeighbourhood(t, empty), 0)
 	alice, carol := n.As(Access{User: "alice"}), n.As(Access{User: "carol"})
 	ref := ProjectRef{ID: "alice/shared"}
 	rule := mustSetRule(t, carol, NewRule{ProjectID: ref.ID, Type: RuleDo, Content: "first"})
@@ -112,9 +120,14 @@ func TestWhoMayNotWriteInAProjectRewritesNoRulesThere(t *testing.T) {
 
 // What a former member stored in a project cannot become a rule that the others follow.
 func TestWhoHasLeftAProjectMakesNoRulesThere(t *testing.T) {
-	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
+	onEachEngine(t, whoHasLeftAProjectMakesNoRulesThere)
+}
+
+func whoHasLeftAProjectMakesNoRulesThere(t *testing.T, empty database) {
+	n := openNeighbourhood(t, buildNeighbourhood(t, empty), 0)
 	carol := n.As(Access{User: "carol"})
-	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM users WHERE uid = 'carol')`)
+	mustExec(t, n.Store, `DELETE FROM project_member
+		WHERE user_id = (SELECT id FROM users WHERE uid = 'carol' AND namespace = '')`)
 	_, err := carol.UpdateMemory(t.Context(), n.ids["carolreply"],
 		MemoryUpdate{ShownMetadata: map[string]any{"event_type": EventProjectRule, "rule_type": "do"}})
 	if !errors.Is(err, ErrNotFound) {

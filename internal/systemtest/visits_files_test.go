@@ -189,8 +189,10 @@ func (v visit) addsFiles() {
 }
 
 // A file in a project belongs to the project: it is for its people, and its owner alone can take it out.
-func TestFilesOfASharedProject(t *testing.T) {
-	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
+func TestFilesOfASharedProject(t *testing.T) { onEachEngine(t, filesOfASharedProject) }
+
+func filesOfASharedProject(t *testing.T, empty database) {
+	n := openNeighbourhood(t, buildNeighbourhood(t, empty), 0)
 	view := func(user string) *Store { return n.As(Access{User: user}) }
 	f := mustAddFile(t, view("carol"), NewFile{Filename: "plan", ProjectID: "alice/shared"}, "the plan")
 	for user, c := range map[string]struct{ sees, changes error }{
@@ -258,8 +260,10 @@ func TestFilesOfASharedProject(t *testing.T) {
 }
 
 // A reader loses a file, in the midst of it, with the project.
-func TestReadingEndsWithTheMembership(t *testing.T) {
-	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
+func TestReadingEndsWithTheMembership(t *testing.T) { onEachEngine(t, readingEndsWithTheMembership) }
+
+func readingEndsWithTheMembership(t *testing.T, empty database) {
+	n := openNeighbourhood(t, buildNeighbourhood(t, empty), 0)
 	f := mustAddFile(t, n.As(Access{User: "alice"}), NewFile{ProjectID: "shared"}, strings.Repeat("x", 2*kernel.ChunkSize))
 	r, err := n.As(Access{User: "bob"}).OpenFile(t.Context(), f.ID)
 	if err != nil {
@@ -268,7 +272,8 @@ func TestReadingEndsWithTheMembership(t *testing.T) {
 	if _, err := r.Read(make([]byte, 10)); err != nil {
 		t.Error(err)
 	}
-	mustExec(t, n.Store, `DELETE FROM project_member WHERE user_id = (SELECT id FROM users WHERE uid = 'bob')`)
+	mustExec(t, n.Store, `DELETE FROM project_member
+		WHERE user_id = (SELECT id FROM users WHERE uid = 'bob' AND namespace = '')`)
 	if _, err := r.ReadAt(make([]byte, 10), kernel.ChunkSize); !errors.Is(err, ErrNotFound) ||
 		!strings.Contains(fmt.Sprint(err), f.ID) {
 		t.Errorf("reading goes on: %v, want ErrNotFound and %q in it", err, f.ID)

@@ -233,8 +233,10 @@ var projectVisits = map[string]func(v visit){
 }
 
 // What was shown of a project is shown no more, in any method, once the part in it has ended.
-func TestFormerMembersAreStrangers(t *testing.T) {
-	built := buildNeighbourhood(t)
+func TestFormerMembersAreStrangers(t *testing.T) { onEachEngine(t, formerMembersAreStrangers) }
+
+func formerMembersAreStrangers(t *testing.T, empty database) {
+	built := buildNeighbourhood(t, empty)
 	n := openNeighbourhood(t, built, 0)
 	for _, user := range []string{"bob", "frank", "dave"} {
 		if err := n.As(Access{User: "alice"}).DeleteMember(t.Context(),

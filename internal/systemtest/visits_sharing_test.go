@@ -148,7 +148,11 @@ func (v visit) haveBlocked() {
 
 // A deleted account leaves no invitation, decline or block behind, in either direction.
 func TestDeletedUsersLeaveNoInvitations(t *testing.T) {
-	s := openWords(t, "", Options{})
+	onEachEngine(t, deletedUsersLeaveNoInvitations)
+}
+
+func deletedUsersLeaveNoInvitations(t *testing.T, empty database) {
+	s := openWords(t, empty.copied(t), Options{})
 	for _, name := range []string{"ann", "ben", "cora"} {
 		mustAddUser(t, s, NewUser{ID: name, Name: name})
 	}

@@ -488,7 +488,11 @@ func (v visit) keepPreferences() {
 
 // A reader who learns whose token it is gets a view that reaches no further than the token.
 func TestViewOfATokenReachesNoFurtherThanTheToken(t *testing.T) {
-	n := openNeighbourhood(t, buildNeighbourhood(t), 0)
+	onEachEngine(t, viewOfATokenReachesNoFurtherThanTheToken)
+}
+
+func viewOfATokenReachesNoFurtherThanTheToken(t *testing.T, empty database) {
+	n := openNeighbourhood(t, buildNeighbourhood(t, empty), 0)
 	added, err := n.Accounts().AddToken(t.Context(),
 		NewToken{User: "bob", Name: "x", Projects: []string{"alice/shared"}, Scopes: []Scope{ScopeMemoryRead}})
 	if err != nil {

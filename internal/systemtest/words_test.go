@@ -2,9 +2,7 @@ package systemtest
 
 import (
 	"context"
-	"errors"
 	"hash/fnv"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,27 +37,14 @@ func wordVector(t string) []float32 {
 	return v
 }
 
-// openWords opens a store with wordEmbedder, unless the options have another one, and closes it at the end of the test.
-// A new file is a copy of an empty one, as making the schema is most of the work. An empty path is a file of the test's
-// own.
-func openWords(tb testing.TB, path string, o Options) *Store {
+// openWords opens the store in a database with wordEmbedder, unless the options have another one, and closes it at the
+// end of the test.
+func openWords(tb testing.TB, d database, o Options) *Store {
 	tb.Helper()
-	if path == "" {
-		path = filepath.Join(tb.TempDir(), "store.db")
-	}
 	if o.Embedder == nil {
 		o.Embedder = wordEmbedder("words-1")
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			empty, err := emptyStore()
-			if err != nil {
-				tb.Fatal(err)
-			}
-			if err := os.WriteFile(path, empty, 0o600); err != nil {
-				tb.Fatal(err)
-			}
-		}
 	}
-	s, err := Open(context.Background(), path, &o)
+	s, err := d.open(o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -68,7 +53,7 @@ func openWords(tb testing.TB, path string, o Options) *Store {
 			tb.Error("close:", err)
 		}
 	})
-	know(tb, s, path)
+	know(tb, s, d)
 	return s
 }
 

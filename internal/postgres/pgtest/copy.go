@@ -1,0 +1,168 @@
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/postgres"
+)
+
+// Making the tables of a schema takes a tenth of a second, and copying a few rows into tables that exist a hundredth.
+// So the schemas in this file are used again: [Copy] replaces all rows. [Drop] removes them when the tests end.
+var schemas struct {
+	mu   sync.Mutex
+	conn *pgx.Conn // copies rows with triggers off, which needs a superuser
+	made []string
+	free []string
+}
+
+// Copy returns the address of a schema that holds the same rows as another one, which must have the newest tables. The
+// test has it until it ends.
+func Copy(t testing.TB, of string) string {
+	t.Helper()
+	Server(t)
+	schemas.mu.Lock()
+	defer schemas.mu.Unlock()
+	schema, err := take()
+	if err == nil {
+		err = copyRows(schemaOf(of), schema)
+	}
+	if err != nil {
+		t.Fatalf("a copy of the schema %s: %v", schemaOf(of), err)
+	}
+	t.Cleanup(func() {
+		schemas.mu.Lock()
+		defer schemas.mu.Unlock()
+		schemas.free = append(schemas.free, schema)
+	})
+	return addressOf(schema)
+}
+
+// Empty returns the address of a schema with the tables and nothing stored. The test has it until it ends.
+func Empty(t testing.TB) string {
+	t.Helper()
+	Server(t)
+	of, err := empty()
+	if err != nil {
+		t.Fatalf("an empty schema: %v", err)
+	}
+	return Copy(t, of)
+}
+
+var empty = sync.OnceValues(func() (string, error) { return Keep(func(string) error { return nil }) })
+
+// Keep fills a schema, for any number of tests to copy, and returns its address. It exists until [Drop].
+func Keep(fill func(address string) error) (string, error) {
+	schemas.mu.Lock()
+	schema, err := makeSchema()
+	schemas.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+	return addressOf(schema), fill(addressOf(schema))
+}
+
+// Drop drops the schemas of Copy, Empty and Keep, for a TestMain. It returns the code, or 1 if it fails.
+func Drop(code int) int {
+	schemas.mu.Lock()
+	defer schemas.mu.Unlock()
+	if schemas.conn == nil {
+		return code
+	}
+	ctx := context.Background()
+	var errs []error
+	for _, schema := range schemas.made { // one at a time: a transaction has a limited number of locks
+		_, err := schemas.conn.Exec(ctx, "DROP SCHEMA IF EXISTS "+schema+" CASCADE")
+		errs = append(errs, err)
+	}
+	if err := errors.Join(append(errs, schemas.conn.Close(ctx))...); err != nil {
+		fmt.Fprintln(os.Stderr, "dropping schemas of tests:", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// take returns a schema with the newest tables.
+func take() (string, error) {
+	if last := len(schemas.free) - 1; last >= 0 {
+		schema := schemas.free[last]
+		schemas.free = schemas.free[:last]
+		return schema, nil
+	}
+	return makeSchema()
+}
+
+func makeSchema() (string, error) {
+	ctx := context.Background()
+	if schemas.conn == nil {
+		config, err := pgx.ParseConfig(os.Getenv(Variable))
+		if err != nil {
+			return "", err
+		}
+		for name, value := range map[string]string{"session_replication_role": "replica", "lock_timeout": "20s",
+			"client_min_messages": "error"} {
+			config.RuntimeParams[name] = value
+		}
+		if schemas.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
+			return "", err
+		}
+	}
+	schema := "test_" + strings.ToLower(rand.Text())
+	if _, err := schemas.conn.Exec(ctx, "CREATE SCHEMA "+schema); err != nil {
+		return "", err
+	}
+	schemas.made = append(schemas.made, schema)
+	d, err := postgres.Open(ctx, addressOf(schema), db.Opening{Readers: 1})
+	if err != nil {
+		return "", err
+	}
+	return schema, d.Close()
+}
+
+// copyRows replaces the rows of all tables by those of another schema, and sets the counters of ids.
+func copyRows(from, to string) error {
+	ctx := context.Background()
+	rows, err := schemas.conn.Query(ctx, `
+		SELECT format('DELETE FROM %2$s.%3$I; INSERT INTO %2$s.%3$I SELECT * FROM %1$s.%3$I;', schemaname, $2::text,
+			tablename) FROM pg_tables WHERE schemaname = $1
+		UNION ALL SELECT format('SELECT setval(''%s.%s'', %s, %L);', $2::text, quote_ident(sequencename),
+			coalesce(last_value, start_value), last_value IS NOT NULL) FROM pg_sequences WHERE schemaname = $1`, from, to)
+	if err != nil {
+		return err
+	}
+	statements, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	_, err = schemas.conn.PgConn().Exec(ctx, strings.Join(statements, "\n")).ReadAll()
+	return err
+}
+
+func addressOf(schema string) string {
+	address, err := url.Parse(os.Getenv(Variable))
+	if err != nil {
+		return "" // makeSchema has understood it
+	}
+	query := address.Query()
+	query.Set("search_path", schema)
+	address.RawQuery = query.Encode()
+	return address.String()
+}
+
+func schemaOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Query().Get("search_path")
+}
