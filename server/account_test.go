@@ -15,11 +15,7 @@ import (
 // emptyWorld is a server on a store in which no one has an account.
 func emptyWorld(t *testing.T, options server.Options) *servertest.World {
 	t.Helper()
-	store, err := souvenir.Open(t.Context(), t.TempDir()+"/empty.db", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return servertest.Serve(t, servertest.Plan{}, store, options)
+	return servertest.Serve(t, servertest.Plan{}, servertest.Empty(t).Open(t, nil), options)
 }
 
 // setUpLink makes a link to the set-up, as each start of the program does.

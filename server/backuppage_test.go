@@ -32,6 +32,7 @@ func worked(b *servertest.Browser, path string) *servertest.Page {
 }
 
 func TestBackupOnThePage(t *testing.T) {
+	servertest.NeedsFile(t)
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)
 	p := ada.Get("/backup").Expect(http.StatusOK, "Download souvenir-20", "world.db", "souvenir restore souvenir-20",
@@ -58,13 +59,25 @@ func TestBackupOnThePage(t *testing.T) {
 	}
 }
 
+// The page promises no copy of a database server's store, and makes none.
+func TestBackupsOfADatabaseAreItsOwn(t *testing.T) {
+	servertest.NeedsDatabase(t)
+	w := servertest.New(t, server.Options{})
+	ada := w.SignedIn(servertest.Admin)
+	p := ada.Get("/backup").Expect(http.StatusOK, "PostgreSQL", "pg_dump").Without("Download", "souvenir restore",
+		"in memory only", "the file")
+	servertest.CheckPage(w, p)
+	csrf := url.Values{"csrf": {p.Hidden().Get("csrf")}}
+	servertest.CheckPage(w, ada.Post("/backup/download", csrf).Expect(http.StatusBadRequest, "pg_dump"))
+}
+
 // Everything that an admin may have done to the file is done, one after the other, and told.
 func TestUpkeepOnThePage(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)
 	for kind, expected := range map[string]string{
 		"check": "No problems found: ", "repair": "No problems found: ", "reindex": "The index is made again.",
-		"purge": "Deleted: 0 past versions", "compact": "The file had ",
+		"purge": "Deleted: 0 past versions", "compact": "The store had ",
 	} {
 		began := ada.Post("/backup/work", url.Values{"csrf": {ada.Get("/backup").Hidden().Get("csrf")}, "work": {kind}})
 		if location := began.Header.Get("Location"); location != "/backup#work" {

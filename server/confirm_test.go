@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,21 +20,10 @@ import (
 // newClockedWorld is a world whose store and server go by a clock that the test sets forward.
 func newClockedWorld(t *testing.T) (w *servertest.World, pass func(time.Duration)) {
 	t.Helper()
-	p, err := servertest.Template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "world.db")
-	if err := os.WriteFile(path, p.Database, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p := servertest.Template(t)
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	store, err := souvenir.Open(context.Background(), path, &souvenir.Options{Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w = servertest.Serve(t, p, store, server.Options{})
+	w = servertest.Serve(t, p, p.Copy(t).Open(t, &souvenir.Options{Now: now}), server.Options{})
 	server.SetConfirmClock(w.Server, now)
 	return w, func(d time.Duration) { ahead.Add(int64(d)) }
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,17 +74,8 @@ func TestUploadFieldsBeforeAndBehindTheFile(t *testing.T) {
 
 // Nothing is left of an upload that is refused, however late.
 func TestRefusedUploadsLeaveNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "small.db")
-	p, err := servertest.Template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, path, p.Database)
-	store, err := souvenir.Open(t.Context(), path, &souvenir.Options{MaxFile: 10 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := servertest.Serve(t, p, store, server.Options{MaxBody: 1 << 20})
+	p := servertest.Template(t)
+	w := servertest.Serve(t, p, p.Copy(t).Open(t, &souvenir.Options{MaxFile: 10 << 20}), server.Options{MaxBody: 1 << 20})
 	before := w.FilesOf(servertest.Owner)
 	file := servertest.Part{Name: "file", Filename: "x.bin", Kind: "", Value: strings.Repeat("\x00\x01\x02", 2<<20)}
 	small := servertest.Part{Name: "file", Filename: "x.txt", Kind: "", Value: "x"}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,16 +21,10 @@ import (
 const card = "4111111111111111"
 
 // worldWithHooks is a world whose store has hooks that take out the card, and refuse to delete.
-func worldWithHooks(t *testing.T, log *servertest.SyncBuffer, seen *[]string) (w *servertest.World, path string) {
+func worldWithHooks(t *testing.T, log *servertest.SyncBuffer, seen *[]string) (w *servertest.World,
+	d servertest.Database) {
 	t.Helper()
-	p, err := servertest.Template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path = filepath.Join(t.TempDir(), "world.db")
-	if err := os.WriteFile(path, p.Database, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p := servertest.Template(t)
 	redact := func(s *string) { *s = strings.ReplaceAll(*s, card, "[card]") }
 	hooks := souvenir.Hooks{
 		BeforeStore: func(_ context.Context, o souvenir.Operation, m *souvenir.NewMemory) error {
@@ -64,17 +57,15 @@ func worldWithHooks(t *testing.T, log *servertest.SyncBuffer, seen *[]string) (w
 			return nil
 		},
 	}
-	store, err := souvenir.Open(t.Context(), path, &souvenir.Options{Hooks: []souvenir.Hooks{hooks},
+	d = p.Copy(t)
+	store := d.Open(t, &souvenir.Options{Hooks: []souvenir.Hooks{hooks},
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return servertest.Serve(t, p, store, server.Options{}), path
+	return servertest.Serve(t, p, store, server.Options{}), d
 }
 
 func TestHooksApplyToToolsMCPAndPages(t *testing.T) {
 	log, seen := &servertest.SyncBuffer{}, []string{}
-	w, path := worldWithHooks(t, log, &seen)
+	w, d := worldWithHooks(t, log, &seen)
 	who := w.Users[servertest.Owner]
 	expect := func(what, kind string) {
 		t.Helper()
@@ -111,12 +102,15 @@ func TestHooksApplyToToolsMCPAndPages(t *testing.T) {
 	if err := w.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	texts := map[string]string{"the store's log": log.String(), "the server's log": w.Log.String()}
+	if path := d.File(); path != "" {
+		file, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts["the file"] = string(file)
 	}
-	for where, text := range map[string]string{"the file": string(file), "the store's log": log.String(),
-		"the server's log": w.Log.String()} {
+	for where, text := range texts {
 		if strings.Contains(text, card) {
 			t.Errorf("%s has what was taken out: got %v, want no %q in text", where, text, card)
 		}
@@ -125,21 +119,10 @@ func TestHooksApplyToToolsMCPAndPages(t *testing.T) {
 
 // TestNoTextOfMemoriesInLogsOfAnyLevel calls tools with a text that is in no log afterwards, with errors and without.
 func TestNoTextOfMemoriesInLogsOfAnyLevel(t *testing.T) {
-	p, err := servertest.Template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "world.db")
-	if err := os.WriteFile(path, p.Database, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p := servertest.Template(t)
 	log := &servertest.SyncBuffer{}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	store, err := souvenir.Open(t.Context(), path, &souvenir.Options{Logger: logger})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := servertest.Serve(t, p, store, server.Options{})
+	w := servertest.Serve(t, p, p.Copy(t).Open(t, &souvenir.Options{Logger: logger}), server.Options{})
 	for _, arguments := range []string{
 		`{"action": "store", "content": "` + card + `", "tags": "` + card + `"}`,
 		`{"action": "store", "content": "` + card + `", "importance": "` + card + `"}`,

@@ -1,20 +1,15 @@
 package server_test
 
 import (
-	"context"
-
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -303,19 +298,8 @@ func FuzzMCPMessage(f *testing.F) {
 			f.Add(seed, i)
 		}
 	}
-	p, err := servertest.Template()
-	if err != nil {
-		f.Fatal(err)
-	}
-	path := filepath.Join(f.TempDir(), "world.db")
-	if err := os.WriteFile(path, p.Database, 0o600); err != nil {
-		f.Fatal(err)
-	}
-	store, err := souvenir.Open(context.Background(), path, nil)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { store.Close() })
+	p := servertest.Template(f)
+	store := p.Copy(f).Open(f, nil)
 	log := &servertest.SyncBuffer{}
 	handler := server.New(store, &server.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	f.Fuzz(func(t *testing.T, body string, revision int) {

@@ -1,16 +1,12 @@
 package server_test
 
 import (
-	"context"
-
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 
 	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -97,20 +93,10 @@ func expectWorks(w *servertest.World, what, token string, status int) {
 // newWorldAt is newWorld with a clock that the test moves. It begins now, since the server has no other.
 func newWorldAt(t *testing.T, options server.Options) (w *servertest.World, pass func(time.Duration)) {
 	t.Helper()
-	p, err := servertest.Template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "world.db")
-	if err := os.WriteFile(path, p.Database, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	p := servertest.Template(t)
 	var ahead atomic.Int64
-	store, err := souvenir.Open(context.Background(), path,
+	store := p.Copy(t).Open(t,
 		&souvenir.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return servertest.Serve(t, p, store, options), func(d time.Duration) { ahead.Add(int64(d)) }
 }
 

@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"context"
-
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 
 	"encoding/json"
@@ -372,15 +370,11 @@ func TestOAuthOutlivesTheServer(t *testing.T) {
 	app := w.Register("client_secret_basic")
 	set := w.Post("/oauth/token", app.CodeForm(w.LetIn(app))).Tokens()
 	pending := w.LetIn(app)
-	copied := t.TempDir() + "/copy.db"
-	if err := w.Store.Upkeep().Backup(context.Background(), copied, nil); err != nil {
+	w.HTTP.Close()
+	if err := w.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	store, err := souvenir.Open(context.Background(), copied, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := servertest.Serve(t, w.Plan, store, server.Options{})
+	again := servertest.Serve(t, w.Plan, w.Database.Open(t, nil), server.Options{})
 	expectWorks(again, "a token from before", set.AccessToken, http.StatusOK)
 	again.Post("/oauth/token", app.RefreshForm(set.RefreshToken)).Tokens()
 	again.Post("/oauth/token", app.CodeForm(pending)).Tokens()

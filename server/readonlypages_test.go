@@ -5,8 +5,6 @@ import (
 
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,21 +19,7 @@ func TestPagesOfAReadOnlyStore(t *testing.T) {
 	paths := furnish(first)
 	b := first.SignedIn(servertest.Admin)
 	cookie := b.Cookie("auth_token")
-	path := filepath.Join(t.TempDir(), "copy.db")
-	copied, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := first.Store.Upkeep().BackupTo(t.Context(), copied, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := copied.Close(); err != nil {
-		t.Fatal(err)
-	}
-	store, err := souvenir.Open(t.Context(), path, &souvenir.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := first.Database.Open(t, &souvenir.Options{ReadOnly: true})
 	w := servertest.Serve(t, first.Plan, store, server.Options{NoActivity: true})
 	b = w.Browser()
 	b.SetCookie("auth_token", cookie)

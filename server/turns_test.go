@@ -43,14 +43,8 @@ func (m slowModel) Embed(ctx context.Context, purpose souvenir.Purpose, texts []
 // busyWorld is a world with a model that waits, and limits that a test reaches.
 func busyWorld(t *testing.T, m slowModel) *servertest.World {
 	t.Helper()
-	p, err := servertest.Template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Embedder: m})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := servertest.Template(t)
+	store := servertest.Empty(t).Open(t, &souvenir.Options{Embedder: m})
 	own := servertest.Plan{Tokens: map[string]string{}, TokenIDs: map[string]string{}, Users: map[string]string{}}
 	if err := own.Fill(store); err != nil {
 		t.Fatal(err)

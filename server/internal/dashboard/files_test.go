@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -129,10 +128,7 @@ func TestUploadOnThePageWithoutScripts(t *testing.T) {
 }
 
 func TestUploadsOnThePageThatAreTooLarge(t *testing.T) {
-	store, err := souvenir.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), &souvenir.Options{MaxFile: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := servertest.Empty(t).Open(t, &souvenir.Options{MaxFile: 1000})
 	u, err := store.Accounts().AddUser(t.Context(), souvenir.NewUser{Name: "sam"})
 	if err != nil {
 		t.Fatal(err)

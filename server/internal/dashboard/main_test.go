@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(longtest.MainWithCheapPasswords(m)) }
+func TestMain(m *testing.M) { os.Exit(pgtest.Drop(longtest.MainWithCheapPasswords(m))) }

@@ -270,6 +270,7 @@ func TestLongTodosComeInParts(t *testing.T) {
 
 // A to-do from before they were checked can be read and mended.
 func TestInvalidTodoDocument(t *testing.T) {
+	servertest.NeedsFile(t)
 	w, store, _ := withTodo(t, shopTodo)
 	path := filepath.Join(t.TempDir(), "old.db")
 	if err := w.Store.Upkeep().Backup(t.Context(), path, nil); err != nil {

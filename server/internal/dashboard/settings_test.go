@@ -103,7 +103,7 @@ func TestSettingsOfTheServer(t *testing.T) {
 	w := servertest.New(t, server.Options{Settings: []server.Setting{{Name: "--max-file", Value: "5MiB",
 		Meaning: servertest.Hostile,
 		Given:   true}, {Name: "--listen", Meaning: "where"}}})
-	p := w.SignedIn(servertest.Admin).Get("/settings").Expect(http.StatusOK, "This server", "world.db", "--max-file",
+	p := w.SignedIn(servertest.Admin).Get("/settings").Expect(http.StatusOK, "This server", w.Database.Name(), "--max-file",
 		"5MiB",
 		"100.0 MiB", servertest.PublicAt, "last 30 days, at most 100,000")
 	servertest.CheckPage(w, p)
@@ -112,9 +112,8 @@ func TestSettingsOfTheServer(t *testing.T) {
 func TestAbout(t *testing.T) {
 	w := servertest.New(t, server.Options{Version: "v1.2.3"})
 	servertest.CheckPage(w, w.SignedIn(servertest.Owner).Get("/about").Expect(http.StatusOK, "v1.2.3", server.APIVersion,
-		"SQLite",
-		"htmx 2").Without("world.db", "The whole store"))
-	servertest.CheckPage(w, w.SignedIn(servertest.Admin).Get("/about").Expect(http.StatusOK, "world.db",
+		w.Database.Engine(), "htmx 2").Without("world.db", "The whole store"))
+	servertest.CheckPage(w, w.SignedIn(servertest.Admin).Get("/about").Expect(http.StatusOK, w.Database.Name(),
 		"The whole store"))
 	b := w.Browser()
 	b.LeadsTo(b.Get("/about"), "/login?next=%2Fabout")

@@ -7,14 +7,13 @@ package servertest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -50,7 +49,6 @@ const (
 
 // Plan holds the ids and tokens of the data in a World.
 type Plan struct {
-	Database []byte
 	Tokens   map[string]string // by caller
 	TokenIDs map[string]string
 	Users    map[string]string // ids, by caller
@@ -58,34 +56,21 @@ type Plan struct {
 	Private  string            // Olivia's, in no project
 	File     string            // linked to memory
 	Hidden   string            // linked to private
+
+	template Database // to copy, closed
+	file     []byte   // its content, if it is a file
 }
 
-// Template fills a store once; each World gets a copy.
-var Template = sync.OnceValues(func() (p Plan, err error) {
-	dir, err := os.MkdirTemp("", "souvenir-world")
+// newPlan fills a database, and closes it.
+func newPlan(d Database) (Plan, error) {
+	p := Plan{Tokens: map[string]string{Garbage: "mcp_" + strings.Repeat("x", 43)}, TokenIDs: map[string]string{},
+		Users: map[string]string{}, template: d}
+	store, err := d.open(nil)
 	if err != nil {
 		return p, err
 	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "template.db")
-	store, err := souvenir.Open(background, path, nil)
-	if err != nil {
-		return p, err
-	}
-	p = Plan{Tokens: map[string]string{Garbage: "mcp_" + strings.Repeat("x", 43)}, TokenIDs: map[string]string{},
-		Users: map[string]string{}}
-	if err := p.Fill(store); err != nil {
-		return p, err
-	}
-	if err := store.Upkeep().Backup(background, filepath.Join(dir, "copy.db"), nil); err != nil {
-		return p, err
-	}
-	if err := store.Close(); err != nil {
-		return p, err
-	}
-	p.Database, err = os.ReadFile(filepath.Join(dir, "copy.db"))
-	return p, err
-})
+	return p, errors.Join(p.Fill(store), store.Close())
+}
 
 // Fill stores the data of a World in an empty store, and notes its ids and tokens.
 func (p *Plan) Fill(store *souvenir.Store) error {
@@ -181,12 +166,13 @@ func (f *FirstError) Note(err error) {
 // World is a server with a store of its own.
 type World struct {
 	Plan
-	T      *testing.T
-	Store  *souvenir.Store
-	Server *server.Server
-	HTTP   *httptest.Server
-	Log    *SyncBuffer
-	Doc    *Document
+	T        *testing.T
+	Store    *souvenir.Store
+	Database Database // of a World from New
+	Server   *server.Server
+	HTTP     *httptest.Server
+	Log      *SyncBuffer
+	Doc      *Document
 
 	routes *sync.Map // by path, whether there is one
 }
@@ -194,19 +180,11 @@ type World struct {
 // New starts a server with a copy of the template. The options' zero values get defaults for tests.
 func New(t *testing.T, options server.Options) *World {
 	t.Helper()
-	p, err := Template()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "world.db")
-	if err := os.WriteFile(path, p.Database, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	store, err := souvenir.Open(background, path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Serve(t, p, store, options)
+	p := Template(t)
+	d := p.Copy(t)
+	w := Serve(t, p, d.Open(t, nil), options)
+	w.Database = d
+	return w
 }
 
 // Serve starts a server on a store, both of which end with the test.

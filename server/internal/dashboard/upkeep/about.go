@@ -12,10 +12,23 @@ import (
 
 // aboutPage is the data of the about page.
 type aboutPage struct {
+	Database bool // the store is in a database server, not in a file
 	Program  []web.Fact
 	Store    []web.Fact // nil unless the user is an admin
 	Mine     []web.Fact
 	Licences string // of third-party code served here
+}
+
+// place describes where a store is, and its size.
+func place(c souvenir.Configuration, s souvenir.Stats) []web.Fact {
+	if c.Path == "" {
+		return []web.Fact{{Key: "Size", Value: web.Bytes(s.DatabaseBytes)}}
+	}
+	return []web.Fact{
+		{Key: "File", Value: c.Path},
+		{Key: "Size", Value: web.Bytes(s.DatabaseBytes) + " (" + web.Bytes(s.FreeBytes) + " unused)"},
+		{Key: "Write-ahead log", Value: web.Bytes(s.LogBytes)},
+	}
 }
 
 // changedSoFar describes the progress of a change of the embedding model.
@@ -32,12 +45,17 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 	if err != nil {
 		return nil, err
 	}
+	engine := web.Fact{Key: "SQLite", Value: configuration.Engine}
+	if configuration.Path == "" {
+		engine.Key = "Database"
+	}
 	data := aboutPage{
+		Database: configuration.Path == "",
 		Program: []web.Fact{
 			{Key: "Souvenir", Value: cmp.Or(s.config.Version, "a build without a version")},
 			{Key: "Interface", Value: s.config.APIVersion},
 			{Key: "Go", Value: runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH},
-			{Key: "SQLite", Value: configuration.Engine},
+			engine,
 			{Key: "Embedding model", Value: configuration.Model + ", " + web.Count(configuration.Dimensions, "dimension")},
 		},
 		Mine: []web.Fact{{Key: "Searchable passages", Value: web.Thousands(status.Passages)},
@@ -55,9 +73,6 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 			return nil, err
 		}
 		data.Store = []web.Fact{
-			{Key: "File", Value: configuration.Path},
-			{Key: "Size", Value: web.Bytes(stats.DatabaseBytes) + " (" + web.Bytes(stats.FreeBytes) + " unused)"},
-			{Key: "Write-ahead log", Value: web.Bytes(stats.LogBytes)},
 			{Key: "Users", Value: web.Thousands(stats.Users)},
 			{Key: "Projects", Value: web.Thousands(stats.Projects)},
 			{Key: "Memories", Value: web.Thousands(stats.Memories) + ", in " + web.Count(stats.Passages, "passage")},
@@ -65,6 +80,7 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 			{Key: "Files", Value: web.Thousands(stats.Files) + ", " + web.Bytes(stats.FileBytes)},
 			{Key: "Waiting for vectors", Value: web.Thousands(stats.Embedding.Pending)},
 		}
+		data.Store = append(place(configuration, stats), data.Store...)
 	}
 	if data.Licences, err = web.Licences(); err != nil {
 		return nil, err

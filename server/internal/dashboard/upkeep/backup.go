@@ -16,7 +16,8 @@ import (
 
 // backupPage is the data of the page on which admins maintain the store's file.
 type backupPage struct {
-	File    string // path; empty: the store is in memory only
+	File    string // path; empty: the store is in memory only, or in a database server
+	Engine  string // of a database server with the store; empty: it is in a file or in memory
 	Name    string // of a backup made today
 	Size    int64  // approximate size of one, in bytes
 	Free    int64
@@ -84,9 +85,12 @@ func (s *Service) backup(r *http.Request, c request.Caller) (web.Page, *backupPa
 			data.More = report.Total - len(data.Shown)
 		}
 	}
-	if data.File == ":memory:" {
+	switch data.File {
+	case "":
+		data.Engine = configuration.Engine
+	case ":memory:":
 		data.File = ""
-	} else {
+	default:
 		data.Restore = "souvenir restore " + data.Name + " --db " + shellQuoted(data.File)
 		data.Nightly = "souvenir backup souvenir-$(date +%F).db --db " + shellQuoted(data.File)
 	}
@@ -191,9 +195,9 @@ func (s *Service) workOf(kind string, keep int) (title string,
 	}
 	switch kind {
 	case "check":
-		return "Check of the file", check(false), nil
+		return "Check", check(false), nil
 	case "repair":
-		return "Repair of the file", check(true), nil
+		return "Repair", check(true), nil
 	case "reindex":
 		return "Rebuild of the index", func(ctx context.Context, progress souvenir.Progress) (any, error) {
 			return nil, s.store.Upkeep().Reindex(ctx, &souvenir.ReindexingOptions{Progress: progress})
@@ -217,7 +221,7 @@ func orNothing[T any](result T, err error) (any, error) {
 	return result, nil
 }
 
-// compact returns free space in the file to the system, and reports how much.
+// compact frees the space of deleted rows, and reports the sizes.
 func (s *Service) compact(ctx context.Context) (any, error) {
 	before, err := s.store.Upkeep().Stats(ctx)
 	if err != nil {
@@ -230,6 +234,6 @@ func (s *Service) compact(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Sprintf("The file had %s and has %s now.", web.Bytes(before.DatabaseBytes), web.Bytes(after.DatabaseBytes)),
+	return fmt.Sprintf("The store had %s and has %s now.", web.Bytes(before.DatabaseBytes), web.Bytes(after.DatabaseBytes)),
 		nil
 }

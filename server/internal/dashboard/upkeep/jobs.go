@@ -26,7 +26,7 @@ type jobs struct {
 // job is a piece of work.
 type job struct {
 	kind  string // for the pages
-	title string // a noun: Check of the file
+	title string // a noun: Cleanup
 	began time.Time
 	stop  context.CancelFunc
 

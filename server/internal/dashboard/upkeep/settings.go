@@ -85,10 +85,14 @@ func (s *Service) facts(ctx context.Context) ([]web.Fact, error) {
 	if !s.config.NoActivity {
 		recorded = "calls of the last " + LongSpan(c.KeepActivity) + ", at most " + web.Thousands(c.MaxActivity)
 	}
+	store := web.Fact{Key: "File", Value: c.Path}
+	if c.Path == "" {
+		store = web.Fact{Key: "Database", Value: c.Engine}
+	}
 	yes := map[bool]string{true: "yes", false: "no"}
 	return []web.Fact{
 		{Key: "Public address", Value: s.site.PublicURL},
-		{Key: "File", Value: c.Path},
+		store,
 		{Key: "Embedding model", Value: c.Model + ", " + web.Count(c.Dimensions, "dimension")},
 		{Key: "Largest file", Value: limit(c.MaxFile, "no limit")},
 		{Key: "Files per user", Value: limit(c.FileQuota, "no limit")},

@@ -1,0 +1,134 @@
+package servertest
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
+	"github.com/souvenir-ai/souvenir/postgres"
+)
+
+// Database holds the store of a test: a file, or a schema of PostgreSQL if the environment has [pgtest.Variable].
+type Database struct {
+	path    string
+	address string // "": in a file
+}
+
+// Open opens the store; several may be open at the same time. It ends with the test, if not before.
+func (d Database) Open(t testing.TB, options *souvenir.Options) *souvenir.Store {
+	t.Helper()
+	store, err := d.open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+func (d Database) open(options *souvenir.Options) (*souvenir.Store, error) {
+	if d.address != "" {
+		return postgres.Open(background, d.address, options)
+	}
+	return souvenir.Open(background, d.path, options)
+}
+
+// File returns the path of the file, "" if it is none.
+func (d Database) File() string { return d.path }
+
+// Engine returns the name of the engine.
+func (d Database) Engine() string {
+	if d.path != "" {
+		return "SQLite"
+	}
+	return "PostgreSQL"
+}
+
+// Name is what pages call the database: the name of the file, or the engine.
+func (d Database) Name() string {
+	if d.path != "" {
+		return filepath.Base(d.path)
+	}
+	return d.Engine()
+}
+
+// onPostgres reports whether the stores of tests are in PostgreSQL.
+func onPostgres() bool { return os.Getenv(pgtest.Variable) != "" }
+
+// NeedsDatabase skips a test that is about a database server where stores are files.
+func NeedsDatabase(t testing.TB) {
+	t.Helper()
+	pgtest.Server(t)
+}
+
+// NeedsFile skips a test that is about files where stores are in PostgreSQL.
+func NeedsFile(t testing.TB) {
+	t.Helper()
+	if onPostgres() {
+		t.Skipf("about files: it runs without %s", pgtest.Variable)
+	}
+}
+
+// Empty returns a database of the test in which nothing is stored.
+func Empty(t testing.TB) Database {
+	t.Helper()
+	if onPostgres() {
+		return Database{address: pgtest.Empty(t)}
+	}
+	return Database{path: filepath.Join(t.TempDir(), "world.db")}
+}
+
+// Copy returns a database of the test with the data of the plan.
+func (p Plan) Copy(t testing.TB) Database {
+	t.Helper()
+	if p.template.address != "" {
+		return Database{address: pgtest.Copy(t, p.template.address)}
+	}
+	path := filepath.Join(t.TempDir(), "world.db")
+	if err := os.WriteFile(path, p.file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Database{path: path}
+}
+
+// Template fills a store once; each World gets a copy.
+func Template(t testing.TB) Plan {
+	t.Helper()
+	fill := inFile
+	if onPostgres() {
+		fill = inPostgres
+	}
+	p, err := fill()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+var inFile = sync.OnceValues(func() (p Plan, err error) {
+	dir, err := os.MkdirTemp("", "souvenir-world")
+	if err != nil {
+		return p, err
+	}
+	defer os.RemoveAll(dir)
+	p, err = newPlan(Database{path: filepath.Join(dir, "template.db")})
+	if err != nil {
+		return p, err
+	}
+	p.file, err = os.ReadFile(p.template.path)
+	return p, err
+})
+
+var inPostgres = sync.OnceValues(func() (p Plan, err error) {
+	_, err = pgtest.Keep(func(address string) error {
+		p, err = newPlan(Database{address: address})
+		return err
+	})
+	return p, err
+})
