@@ -14,6 +14,8 @@ import (
 type Applied struct {
 	Proposal Proposal `json:"proposal"`
 	Memory   string   `json:"memory,omitempty"` // the id of the memory that was stored, changed, deleted or met
+
+	revision int // of Memory, if it was stored or changed
 }
 
 // change is a proposal to apply, and what it comes from.
@@ -49,7 +51,7 @@ func (r *run) commit(ctx context.Context, from position, b batch, given []Propos
 	var applied []Applied
 	var kept []Pending
 	var moved bool
-	err = r.store.Transaction(ctx, func(ctx context.Context) error {
+	err = r.transaction(ctx, func(ctx context.Context) error {
 		applied, kept, moved = nil, nil, false // it may run again
 		r.report.Refused = r.report.Refused[:refused]
 		at, err := r.position(ctx)
@@ -64,7 +66,7 @@ func (r *run) commit(ctx context.Context, from position, b batch, given []Propos
 					c.at = t
 				}
 			}
-			done, waits, err := r.applyOrKeep(ctx, r.scope, c, waiting+len(kept) < MaxPending)
+			done, waits, err := r.applyOrKeep(ctx, c, waiting+len(kept) < MaxPending)
 			switch {
 			case errors.Is(err, errGone), errors.Is(err, errFull):
 				r.refuse(p, err.Error())
@@ -87,33 +89,54 @@ func (r *run) commit(ctx context.Context, from position, b batch, given []Propos
 	r.report.Unread = append(r.report.Unread, r.unread...)
 	r.report.Turns += b.passed + len(r.unread)
 	r.unread = nil
+	r.progress(r.report.Turns)
 	return true, nil
 }
 
+// transaction runs what a run stores. A dry run stores nothing, and needs none.
+func (r *run) transaction(ctx context.Context, fn func(context.Context) error) error {
+	if r.options.DryRun {
+		return fn(ctx)
+	}
+	return r.store.Transaction(ctx, fn)
+}
+
+func (r *run) progress(done int) {
+	if r.options.Progress != nil {
+		r.options.Progress(done)
+	}
+}
+
 // applyOrKeep applies a change, or keeps it if it is to be reviewed and there is room.
-func (l *Learner) applyOrKeep(ctx context.Context, s scope, c change, room bool) (Applied, *Pending, error) {
-	target, err := l.target(ctx, s, c.Proposal)
+func (r *run) applyOrKeep(ctx context.Context, c change, room bool) (Applied, *Pending, error) {
+	target, err := r.scope.target(ctx, c.Proposal)
 	if err != nil {
 		return Applied{}, nil, err
 	}
 	own := c.Target == "" || target.EventType == EventFact
-	if c.Action == None || !l.options.Review && own {
-		done, err := l.apply(ctx, s, c, target)
+	if c.Action == None || !r.options.Review && own {
+		if r.options.DryRun {
+			return Applied{Proposal: c.Proposal, Memory: c.Target}, nil, nil
+		}
+		done, err := r.scope.apply(ctx, c, target)
 		return done, nil, err
 	}
 	if !room {
 		return Applied{}, nil, errFull
 	}
-	waits, err := l.keep(ctx, s, c)
+	if r.options.DryRun {
+		return Applied{}, &Pending{Proposal: c.Proposal, Conversation: c.conversation, SaidAt: c.at}, nil
+	}
+	waits, err := r.scope.keep(ctx, c)
 	return Applied{}, &waits, err
 }
 
 // target returns the memory that a proposal is about, if it is still what it was then.
-func (l *Learner) target(ctx context.Context, s scope, p Proposal) (souvenir.Memory, error) {
+func (s scope) target(ctx context.Context, p Proposal) (souvenir.Memory, error) {
 	if p.Target == "" {
 		return souvenir.Memory{}, nil
 	}
-	m, err := l.store.GetMemory(ctx, p.Target)
+	m, err := s.store.GetMemory(ctx, p.Target)
 	if errors.Is(err, souvenir.ErrNotFound) {
 		return m, errGone
 	}
@@ -124,7 +147,7 @@ func (l *Learner) target(ctx context.Context, s scope, p Proposal) (souvenir.Mem
 }
 
 // apply makes a change. Its target was checked in the same transaction.
-func (l *Learner) apply(ctx context.Context, s scope, c change, target souvenir.Memory) (Applied, error) {
+func (s scope) apply(ctx context.Context, c change, target souvenir.Memory) (Applied, error) {
 	done := Applied{Proposal: c.Proposal, Memory: c.Target}
 	learned := map[string]any{"conversation": c.conversation, "reason": c.Reason}
 	if c.Confidence > 0 {
@@ -133,10 +156,12 @@ func (l *Learner) apply(ctx context.Context, s scope, c change, target souvenir.
 	metadata := map[string]any{"learned": learned}
 	switch c.Action {
 	case Add, Supersede:
-		m, err := l.store.AddMemory(ctx, souvenir.NewMemory{Collection: s.collection, ProjectID: s.ref, Content: c.Content,
+		m, err := s.store.AddMemory(ctx, souvenir.NewMemory{Collection: s.collection, ProjectID: s.ref, Content: c.Content,
 			EventType: EventFact, EventTime: c.at, Related: c.Sources, Supersedes: c.Target, Metadata: metadata,
 			IfAbsent: c.Action == Add})
-		done.Memory = m.ID
+		if done.Memory = m.ID; m.Effect != souvenir.EffectUnchanged {
+			done.revision = m.Revision
+		}
 		return done, sourceGone(err)
 	case Update:
 		related := slices.Clone(target.Related)
@@ -150,10 +175,11 @@ func (l *Learner) apply(ctx context.Context, s scope, c change, target souvenir.
 		if !c.at.IsZero() {
 			u.EventTime = &c.at
 		}
-		_, err := l.store.UpdateMemory(ctx, c.Target, u)
+		m, err := s.store.UpdateMemory(ctx, c.Target, u)
+		done.revision = m.Revision
 		return done, sourceGone(err)
 	case Forget:
-		return done, l.store.DeleteMemory(ctx, c.Target)
+		return done, s.store.DeleteMemory(ctx, c.Target)
 	case None:
 		return done, nil
 	}

@@ -53,7 +53,7 @@ func (l *Learner) Consolidate(ctx context.Context) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	for _, g := range groups {
+	for i, g := range groups {
 		if waiting+len(r.Kept)+maxGroup > MaxPending {
 			r.More = true
 			return r, nil
@@ -66,6 +66,7 @@ func (l *Learner) Consolidate(ctx context.Context) (Report, error) {
 		if err := run.offer(ctx, g, proposals); err != nil {
 			return r, err
 		}
+		run.progress(i + 1)
 	}
 	return r, nil
 }
@@ -282,7 +283,7 @@ func (g group) bySimilarity() []Proposal {
 // offer keeps the proposals for a group, if its memories are still the same.
 func (r *run) offer(ctx context.Context, g group, proposals []Proposal) error {
 	var kept []Pending
-	err := r.store.Transaction(ctx, func(ctx context.Context) error {
+	err := r.transaction(ctx, func(ctx context.Context) error {
 		kept = nil
 		for _, p := range proposals {
 			p.Group = g.memories[0].ID
@@ -291,7 +292,7 @@ func (r *run) offer(ctx context.Context, g group, proposals []Proposal) error {
 					p.revision = m.Revision
 				}
 			}
-			_, err := r.target(ctx, r.scope, p)
+			_, err := r.scope.target(ctx, p)
 			if errors.Is(err, errGone) {
 				kept = nil
 				return errGone
@@ -299,7 +300,10 @@ func (r *run) offer(ctx context.Context, g group, proposals []Proposal) error {
 			if err != nil {
 				return err
 			}
-			waits, err := r.keep(ctx, r.scope, change{Proposal: p})
+			waits := Pending{Proposal: p}
+			if !r.options.DryRun {
+				waits, err = r.scope.keep(ctx, change{Proposal: p})
+			}
 			if err != nil {
 				return err
 			}

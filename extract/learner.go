@@ -45,6 +45,14 @@ type Options struct {
 	// MaxCalls and MaxTokens bound the cost of a call of Learn or Consolidate: extractions, and tokens in and out. Zero
 	// means no bound. An extraction that has begun may exceed MaxTokens by its answer.
 	MaxCalls, MaxTokens int
+
+	// DryRun stores nothing, no position either: the report says what would be applied or kept, without ids of what
+	// would be new. As later batches do not know what earlier ones would store, they may propose it again.
+	DryRun bool
+
+	// Progress is called after each batch of Learn with the number of turns read in this call, and after each group of
+	// Consolidate; nil means none.
+	Progress func(done int)
 }
 
 // Learner learns from the conversations of a place. It is safe for concurrent use, also by several processes.
@@ -113,15 +121,11 @@ func (l *Learner) Learn(ctx context.Context, key string) (Report, error) {
 	return r, err
 }
 
-// scope is the place that a learner may touch: a collection in a project, or outside of any.
-type scope struct {
-	collection          string
-	ref, project, owner string // of the project; empty outside of any
-	role                souvenir.MemberRole
-}
-
 // checkWritable refuses, before a model is paid for, what could not be stored.
 func (l *Learner) checkWritable(s scope) error {
+	if l.options.DryRun {
+		return nil
+	}
 	if s.role == souvenir.MemberReader {
 		return &souvenir.Error{Kind: souvenir.KindForbidden, Field: "Options.ProjectID", Argument: "Options.ProjectID",
 			Message: "project " + s.ref + " is shared read-only; its owner can make you a writer"}
@@ -132,35 +136,6 @@ func (l *Learner) checkWritable(s scope) error {
 	return nil
 }
 
-func (l *Learner) scope(ctx context.Context) (scope, error) {
-	s := scope{collection: l.options.Collection}
-	if l.options.ProjectID == "" && l.options.ProjectName == "" {
-		return s, nil
-	}
-	p, err := l.store.GetProject(ctx, souvenir.ProjectRef{ID: l.options.ProjectID, Name: l.options.ProjectName})
-	s.ref, s.project, s.owner, s.role = p.Ref(), p.ID, p.Owner, p.Role
-	return s, err
-}
-
-// holds reports whether a memory is in the place.
-func (s scope) holds(m souvenir.Memory) bool {
-	return m.Collection == s.collection && m.ProjectID == s.project && (s.project == "" || m.Owner == s.owner)
-}
-
-// filter leaves out what is in projects, if the place is outside of any.
-func (s scope) filter() souvenir.Filter {
-	if s.project != "" {
-		return nil
-	}
-	return souvenir.Filter{"project_id": nil}
-}
-
-// query returns a search of the place.
-func (s scope) query(text string) souvenir.Query {
-	return souvenir.Query{Text: text, Collections: []string{s.collection}, ProjectID: s.ref, Filter: s.filter(),
-		Limit: similarHits, Rerank: -1}
-}
-
 // run is a call of Learn.
 type run struct {
 	*Learner
@@ -168,7 +143,8 @@ type run struct {
 	key          string
 	conversation *souvenir.Conversation
 	report       *Report
-	unread       []string // turns passed over since the last commit
+	unread       []string  // turns passed over since the last commit
+	dry          *position // up to where a dry run has read
 }
 
 // batch is what an extraction reads, and the position after it.

@@ -51,6 +51,9 @@ func positionKey(key string) string {
 
 // position returns up to where the conversation was read; the zero value: it was not.
 func (r *run) position(ctx context.Context) (position, error) {
+	if r.dry != nil {
+		return *r.dry, nil
+	}
 	m, err := r.store.GetMemoryByKey(ctx, souvenir.MemoryKey{Collection: r.options.Conversations, ProjectID: r.scope.ref,
 		Key: positionKey(r.key)})
 	if errors.Is(err, souvenir.ErrNotFound) {
@@ -75,6 +78,10 @@ func (r *run) position(ctx context.Context) (position, error) {
 
 // setPosition stores up to where the conversation was read.
 func (r *run) setPosition(ctx context.Context, p position) error {
+	if r.options.DryRun {
+		r.dry = &p
+		return nil
+	}
 	_, err := r.store.PutMemory(ctx, souvenir.NewMemory{Collection: r.options.Conversations,
 		ProjectID: r.scope.ref, Key: positionKey(r.key),
 		Content: "Position of extraction", EventType: eventPosition, EventTime: p.At, ValidUntil: positionEnd,

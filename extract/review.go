@@ -18,7 +18,19 @@ type Pending struct {
 	Proposal     Proposal  `json:"proposal"`
 	Conversation string    `json:"conversation,omitempty"` // key
 	SaidAt       time.Time `json:"said_at,omitzero"`       // the time of its latest source
-	CreatedAt    time.Time `json:"created_at"`
+	CreatedAt    time.Time `json:"created_at,omitzero"`
+	Revision     int       `json:"revision,omitempty"` // of the proposal itself
+
+	Collection  string `json:"collection_name,omitempty"`
+	ProjectID   string `json:"project_id,omitempty"` // empty: in none
+	ProjectName string `json:"project_name,omitempty"`
+	Owner       string `json:"owner,omitempty"` // user id of the owner of the place
+}
+
+// pendingOf is the proposal that a memory holds, without what the proposal says.
+func pendingOf(m souvenir.Memory) Pending {
+	return Pending{ID: m.ID, CreatedAt: m.CreatedAt, Revision: m.Revision, Collection: m.Collection,
+		ProjectID: m.ProjectID, ProjectName: m.ProjectName, Owner: m.Owner}
 }
 
 // keptProposal is a pending proposal in the metadata of its memory.
@@ -35,7 +47,7 @@ const (
 )
 
 // keep stores a proposal for review.
-func (l *Learner) keep(ctx context.Context, s scope, c change) (Pending, error) {
+func (s scope) keep(ctx context.Context, c change) (Pending, error) {
 	content := c.Content // so that hooks see it, as they will when it is applied
 	if content == "" {
 		content = "Proposal to " + string(c.Action)
@@ -49,12 +61,14 @@ func (l *Learner) keep(ctx context.Context, s scope, c change) (Pending, error) 
 	if err := json.Unmarshal(data, &metadata); err != nil {
 		return Pending{}, err
 	}
-	m, err := l.store.AddMemory(ctx, souvenir.NewMemory{Collection: s.collection, ProjectID: s.ref,
+	m, err := s.store.AddMemory(ctx, souvenir.NewMemory{Collection: s.collection, ProjectID: s.ref,
 		Content: content, EventType: eventProposal, ValidFrom: long, Metadata: map[string]any{metadataKey: metadata}})
 	if c.writes() {
 		c.Content = m.Content
 	}
-	return Pending{m.ID, c.Proposal, c.conversation, c.at, m.CreatedAt}, err
+	p := pendingOf(m.Memory)
+	p.Proposal, p.Conversation, p.SaidAt = c.Proposal, c.conversation, c.at
+	return p, err
 }
 
 // read returns the proposal that a memory holds. It trusts nothing in it: tools can store such a memory, too.
@@ -78,7 +92,9 @@ func (s scope) read(m souvenir.Memory) (Pending, change, error) {
 	}
 	kept.revision, kept.Reason = kept.Revision, cut(kept.Reason, MaxReason)
 	c := change{kept.Proposal, kept.Conversation, kept.At}
-	return Pending{m.ID, c.Proposal, c.conversation, c.at, m.CreatedAt}, c, nil
+	p := pendingOf(m)
+	p.Proposal, p.Conversation, p.SaidAt = c.Proposal, c.conversation, c.at
+	return p, c, nil
 }
 
 // Pending iterates over the proposals of the learner's place that wait for review, the oldest first.
@@ -154,44 +170,8 @@ func (l *Learner) Accept(ctx context.Context, id, content string) (Applied, erro
 	if err != nil {
 		return Applied{}, err
 	}
-	var done Applied
-	err = l.store.Transaction(ctx, func(ctx context.Context) error {
-		m, err := l.store.GetMemory(ctx, id)
-		if err != nil {
-			return err
-		}
-		_, c, err := s.read(m)
-		if err != nil {
-			return err
-		}
-		if content != "" {
-			if c.Action == Forget {
-				return invalid("content", "is given, but the proposal is to forget a memory; give none")
-			}
-			c.Content = content
-			if why := c.fault(); why != "" {
-				return invalid("content", "cannot be stored: "+why)
-			}
-		}
-		target, err := l.target(ctx, s, c.Proposal)
-		if err == nil {
-			done, err = l.apply(ctx, s, c, target)
-		}
-		if err != nil {
-			return conflict(err)
-		}
-		return l.store.DeleteMemory(ctx, id)
-	})
-	return done, err
-}
-
-// conflict tells callers of Accept that a proposal no longer fits.
-func conflict(err error) error {
-	if !errors.Is(err, errGone) {
-		return err
-	}
-	return &souvenir.Error{Kind: souvenir.KindConflict, Field: "id", Argument: "id",
-		Message: "the proposal no longer fits: " + err.Error() + "; refuse it", Err: err}
+	d, err := accept(ctx, l.store, id, Answer{Content: content}, func(souvenir.Memory) scope { return s })
+	return d.Applied, err
 }
 
 // Refuse removes a pending proposal. It goes to the trash; its turns are not read again. One of Consolidate stays as
@@ -201,20 +181,9 @@ func (l *Learner) Refuse(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return l.store.Transaction(ctx, func(ctx context.Context) error {
-		m, err := l.store.GetMemory(ctx, id)
-		if err != nil {
-			return err
-		}
+	_, err = refuse(ctx, l.store, id, func(m souvenir.Memory) (Pending, error) {
 		p, _, err := s.read(m)
-		if err != nil {
-			return err
-		}
-		if p.Proposal.Group != "" {
-			refused := stateRefused
-			_, err := l.store.UpdateMemory(ctx, id, souvenir.MemoryUpdate{State: &refused})
-			return err
-		}
-		return l.store.DeleteMemory(ctx, id)
+		return p, err
 	})
+	return err
 }

@@ -43,7 +43,7 @@ type layer struct {
 var dashboardRooms = []string{
 	"./server/internal/dashboard/clients", "./server/internal/dashboard/files", "./server/internal/dashboard/memories",
 	"./server/internal/dashboard/overview", "./server/internal/dashboard/pictures", "./server/internal/dashboard/projects",
-	"./server/internal/dashboard/trash", "./server/internal/dashboard/upkeep",
+	"./server/internal/dashboard/proposals", "./server/internal/dashboard/trash", "./server/internal/dashboard/upkeep",
 }
 
 // engine is a storage engine: an implementation of internal/db.

@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/overview"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/pictures"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/projects"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/proposals"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/trash"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/upkeep"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
@@ -42,26 +43,28 @@ type Options struct {
 
 // Dashboard combines the services of the packages below.
 type Dashboard struct {
-	Overview *overview.Service
-	Memories *memories.Service
-	Projects *projects.Service
-	Files    *files.Service
-	Pictures *pictures.Service
-	Trash    *trash.Service
-	Clients  *clients.Service
-	Upkeep   *upkeep.Service
+	Overview  *overview.Service
+	Memories  *memories.Service
+	Proposals *proposals.Service
+	Projects  *projects.Service
+	Files     *files.Service
+	Pictures  *pictures.Service
+	Trash     *trash.Service
+	Clients   *clients.Service
+	Upkeep    *upkeep.Service
 }
 
 // New creates a Dashboard.
 func New(o Options) *Dashboard {
 	drawn := pictures.New(o.Site)
 	return &Dashboard{
-		Overview: overview.New(overview.Options{Store: o.Store, NoActivity: o.NoActivity, ToolNames: o.ToolNames}),
-		Memories: memories.New(memories.Options{Site: o.Site, Store: o.Store, Logger: o.Logger, Graph: drawn.ReadGraph}),
-		Projects: projects.New(o.Site, o.Store),
-		Files:    files.New(o.Site, o.Store),
-		Pictures: drawn,
-		Trash:    trash.New(o.Site),
+		Overview:  overview.New(overview.Options{Store: o.Store, NoActivity: o.NoActivity, ToolNames: o.ToolNames}),
+		Memories:  memories.New(memories.Options{Site: o.Site, Store: o.Store, Logger: o.Logger, Graph: drawn.ReadGraph}),
+		Proposals: proposals.New(o.Site),
+		Projects:  projects.New(o.Site, o.Store),
+		Files:     files.New(o.Site, o.Store),
+		Pictures:  drawn,
+		Trash:     trash.New(o.Site),
 		Clients: clients.New(clients.Options{Site: o.Site, SignIn: o.SignIn, Store: o.Store, NoActivity: o.NoActivity,
 			Snippets: o.Snippets}),
 		Upkeep: upkeep.New(upkeep.Options{Site: o.Site, SignIn: o.SignIn, Store: o.Store, Logger: o.Logger,
@@ -71,7 +74,7 @@ func New(o Options) *Dashboard {
 
 // Routes are all pages of the dashboard, for signed-in people.
 func (d *Dashboard) Routes() []route.Route {
-	return slices.Concat(d.Overview.Routes(), d.Memories.Routes(), d.Projects.Routes(), d.Files.Routes(),
-		d.Pictures.Routes(), d.Trash.Routes(),
+	return slices.Concat(d.Overview.Routes(), d.Memories.Routes(), d.Proposals.Routes(), d.Projects.Routes(),
+		d.Files.Routes(), d.Pictures.Routes(), d.Trash.Routes(),
 		d.Clients.Routes(), d.Upkeep.Routes())
 }

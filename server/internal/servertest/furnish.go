@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/extract"
 )
 
 // FurnishDashboard gives every page of the dashboard something to show, with hostile names, and fills in the wildcards
@@ -13,7 +14,7 @@ import (
 func (w *World) FurnishDashboard(paths map[string]string) {
 	for _, furnish := range []func(paths map[string]string){
 		w.furnishOverview, w.furnishMemoryList, w.furnishMemory, w.furnishProjects, w.furnishFiles, w.furnishPictures,
-		w.furnishUpkeep,
+		w.furnishUpkeep, w.furnishProposals,
 	} {
 		furnish(paths)
 	}
@@ -176,5 +177,31 @@ func (w *World) furnishUpkeep(map[string]string) {
 	if _, err := ada.SetPreferences(w.T.Context(),
 		map[string]any{Hostile: Hostile, "size": 3, "list": []any{Hostile, map[string]any{"a": nil}}}); err != nil {
 		w.T.Fatal(err)
+	}
+}
+
+// furnishProposals lets proposals of all kinds wait, with hostile text in all that a model, or a tool, can write.
+func (w *World) furnishProposals(map[string]string) {
+	w.T.Helper()
+	ada := w.Store.As(souvenir.Access{User: w.Users[Admin]})
+	steps := FirstError{}
+	target, err := ada.AddMemory(w.T.Context(), souvenir.NewMemory{Content: Hostile + "\nof old", ProjectID: "p"})
+	steps.Note(err)
+	turns, err := ada.Conversation(Hostile, souvenir.ConversationPlace{ProjectID: "p"}).
+		Append(w.T.Context(), souvenir.Turn{Role: "user", Speaker: Hostile, Content: Hostile})
+	steps.Note(err)
+	if steps.Err != nil {
+		w.T.Fatalf("got %v, want nil", steps.Err)
+	}
+	for _, action := range []extract.Action{extract.Add, extract.Update, extract.Supersede, extract.Forget, "<b>"} {
+		p := extract.Proposal{Action: action, Content: Hostile, Target: target.ID, Sources: []string{turns[0].ID, Hostile},
+			Reason: Hostile, Confidence: 0.5}
+		if action == extract.Add {
+			p.Target = ""
+		}
+		if action == extract.Forget {
+			p.Content, p.Group = "", Hostile
+		}
+		w.Propose(Admin, "p", Hostile, p)
 	}
 }

@@ -22,9 +22,10 @@ type menuPlace struct {
 }
 
 // menu returns the pages that a user can open, in the order of the menu. Pages below one of them belong to it.
-func menu(user souvenir.User, here string, invitations int) []menuGroup {
+func menu(user souvenir.User, here string, invitations, proposals int) []menuGroup {
 	groups := []menuGroup{
 		{"", []menuPlace{{Path: "/", Name: "Overview"}, {Path: "/memories", Name: "Memories"},
+			{Path: ProposalsPath, Name: "Proposals", Waiting: proposals},
 			{Path: "/projects", Name: "Projects"}, {Path: "/files", Name: "Files"},
 			{Path: "/graph", Name: "Graph"}, {Path: "/map", Name: "Map"}, {Path: "/activity", Name: "Activity"},
 			{Path: TrashPath, Name: "Trash"}}},
@@ -60,6 +61,7 @@ func (s *Site) waitingInvitations(r *http.Request, c request.Caller) int {
 
 // Pages that others link to.
 const (
-	TrashPath   = "/trash"
-	SharingPath = "/project-invitations"
+	TrashPath     = "/trash"
+	SharingPath   = "/project-invitations"
+	ProposalsPath = "/proposals"
 )

@@ -38,6 +38,7 @@ type frame struct {
 	Data   any
 
 	Invitations int // to projects, pending for the user
+	Proposals   int // that the user can decide about
 }
 
 // notice reports the last action.
@@ -47,7 +48,7 @@ type notice struct {
 }
 
 // Menu is the menu of the page.
-func (p frame) Menu() []menuGroup { return menu(*p.User, p.Here, p.Invitations) }
+func (p frame) Menu() []menuGroup { return menu(*p.User, p.Here, p.Invitations, p.Proposals) }
 
 // Asset is the address of a file of static, with its version.
 func (p frame) Asset(name string) (string, error) {

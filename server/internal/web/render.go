@@ -103,6 +103,9 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, p Page
 		root = p.Part
 	} else if data.User != nil {
 		data.Invitations = s.waitingInvitations(r, c)
+		if s.Proposals != nil {
+			data.Proposals = s.Proposals(r, c)
+		}
 	}
 	var body bytes.Buffer
 	all, err := templates()

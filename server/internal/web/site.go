@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
 
@@ -18,6 +19,9 @@ type Site struct {
 
 	// SignInPage makes the page on which a person whose session has ended signs in to send a form again. Nil means none.
 	SignInPage func(Draft) Page
+
+	// Proposals counts the proposals that a user can decide about, for the menu. Nil means none.
+	Proposals func(*http.Request, request.Caller) int
 
 	log     *slog.Logger
 	undoing undo // steps that can be undone

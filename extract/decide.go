@@ -1,0 +1,161 @@
+package extract
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+// Answer says how to accept a proposal.
+type Answer struct {
+	Content  string // instead of the proposal's own; empty means that one
+	Revision int    // of the proposal as it was read; another one is ErrConflict. Zero means any.
+}
+
+// Decision is what became of a proposal that was accepted or refused. [Reviewer.Undo] undoes it.
+type Decision struct {
+	Applied        // of one that was refused, the proposal alone
+	ID      string // of the proposal
+
+	accepted bool
+	before   int       // the revision that the target had; 0: there was none
+	then     time.Time // the event time that it had
+}
+
+// Stays reports whether the proposal stays in the store, out of sight, instead of in the trash: one of Consolidate that
+// was refused.
+func (d Decision) Stays() bool { return !d.accepted && d.Proposal.Group != "" }
+
+// accept applies a proposal and removes it. place is the place that it must be in.
+func accept(ctx context.Context, store *souvenir.Store, id string, a Answer,
+	place func(souvenir.Memory) scope) (Decision, error) {
+	var d Decision
+	err := store.Transaction(ctx, func(ctx context.Context) error {
+		d = Decision{ID: id, accepted: true} // it may run again
+		m, err := store.GetMemory(ctx, id)
+		if err != nil {
+			return err
+		}
+		s := place(m)
+		_, c, err := s.read(m)
+		if err != nil {
+			return err
+		}
+		if a.Revision != 0 && a.Revision != m.Revision {
+			return conflictOf("the proposal was changed since it was read; read it again", nil)
+		}
+		if a.Content != "" {
+			if c.Action == Forget {
+				return invalid("content", "is given, but the proposal is to forget a memory; give none")
+			}
+			c.Content = a.Content
+			if why := c.fault(); why != "" {
+				return invalid("content", "cannot be stored: "+why)
+			}
+		}
+		target, err := s.target(ctx, c.Proposal)
+		if err == nil {
+			d.before, d.then = target.Revision, target.EventTime
+			d.Applied, err = s.apply(ctx, c, target)
+		}
+		if err != nil {
+			return conflict(err)
+		}
+		return store.DeleteMemory(ctx, id)
+	})
+	return d, err
+}
+
+// refuse removes a proposal, which read finds in its memory.
+func refuse(ctx context.Context, store *souvenir.Store, id string,
+	read func(souvenir.Memory) (Pending, error)) (Decision, error) {
+	var d Decision
+	err := store.Transaction(ctx, func(ctx context.Context) error {
+		d = Decision{ID: id}
+		m, err := store.GetMemory(ctx, id)
+		if err != nil {
+			return err
+		}
+		p, err := read(m)
+		if err != nil {
+			return err
+		}
+		if d.Proposal = p.Proposal; p.Proposal.Group != "" {
+			refused := stateRefused
+			_, err := store.UpdateMemory(ctx, id, souvenir.MemoryUpdate{State: &refused})
+			return err
+		}
+		return store.DeleteMemory(ctx, id)
+	})
+	return d, err
+}
+
+func conflictOf(message string, err error) error {
+	return &souvenir.Error{Kind: souvenir.KindConflict, Field: "id", Argument: "id", Message: message, Err: err}
+}
+
+// conflict tells callers of Accept that a proposal no longer fits.
+func conflict(err error) error {
+	if !errors.Is(err, errGone) {
+		return err
+	}
+	return conflictOf("the proposal no longer fits: "+err.Error()+"; refuse it", err)
+}
+
+// undo brings back a proposal, and what accepting it has changed.
+func undo(ctx context.Context, store *souvenir.Store, d Decision) error {
+	revision, err := d.revert(ctx, store)
+	if err != nil {
+		return err
+	}
+	var u souvenir.MemoryUpdate
+	if d.Stays() {
+		m, err := store.GetMemory(ctx, d.ID)
+		if err != nil {
+			return err
+		}
+		if m.State != stateRefused {
+			return conflictOf("the proposal was changed since", nil)
+		}
+		u.State = new(string)
+	} else if _, err := store.Trash().Restore(ctx, d.ID); err != nil {
+		return err
+	}
+	if revision != 0 { // that the target has now
+		u.Metadata = map[string]any{metadataKey: map[string]any{"revision": revision}}
+	}
+	if u.State == nil && u.Metadata == nil {
+		return nil
+	}
+	_, err = store.UpdateMemory(ctx, d.ID, u)
+	return err
+}
+
+// revert undoes what accepting a proposal has changed, and returns the target's new revision; 0: it has the old one.
+func (d Decision) revert(ctx context.Context, store *souvenir.Store) (int, error) {
+	if d.accepted && d.Proposal.Action == Forget {
+		_, err := store.Trash().Restore(ctx, d.Memory)
+		return 0, err
+	}
+	if !d.accepted || d.revision == 0 || d.Proposal.Action == Update && d.revision == d.before {
+		return 0, nil
+	}
+	m, err := store.GetMemory(ctx, d.Memory)
+	if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+		return 0, err
+	}
+	if err != nil || m.Revision != d.revision || m.SupersededBy != "" {
+		return 0, conflictOf("memory "+d.Memory+" was changed or deleted since, so this cannot be undone; its history has "+
+			"its past versions", err)
+	}
+	if d.Proposal.Action != Update {
+		return 0, store.DeleteMemory(ctx, d.Memory)
+	}
+	restored, err := store.RestoreRevision(ctx, d.Memory, d.before)
+	if err == nil && !restored.EventTime.Equal(d.then) { // which is not part of a revision
+		restored, err = store.UpdateMemory(ctx, d.Memory, souvenir.MemoryUpdate{EventTime: &d.then})
+	}
+	return restored.Revision, err
+}
