@@ -55,6 +55,9 @@ func accept(ctx context.Context, store *souvenir.Store, id string, a Answer,
 				return invalid("content", "cannot be stored: "+why)
 			}
 		}
+		if c.Sources, err = left(ctx, store, c.Sources); err != nil {
+			return err
+		}
 		target, err := s.target(ctx, c.Proposal)
 		if err == nil {
 			d.before, d.then = target.Revision, target.EventTime
@@ -66,6 +69,21 @@ func accept(ctx context.Context, store *souvenir.Store, id string, a Answer,
 		return store.DeleteMemory(ctx, id)
 	})
 	return d, err
+}
+
+// left returns the turns that still exist: a person who accepts what was said in others knows it without them.
+func left(ctx context.Context, store *souvenir.Store, turns []string) ([]string, error) {
+	var all []string
+	for _, id := range turns {
+		_, err := store.GetMemory(ctx, id)
+		switch {
+		case err == nil:
+			all = append(all, id)
+		case !errors.Is(err, souvenir.ErrNotFound):
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // refuse removes a proposal, which read finds in its memory.

@@ -297,3 +297,20 @@ func TestADryRunStoresNothing(t *testing.T) {
 		t.Errorf("after the dry runs: got %+v, want all three facts", r)
 	}
 }
+
+func TestAProposalIsAcceptedWithoutTheTurnsThatWereDeletedSince(t *testing.T) {
+	store := open(t)
+	_, w := learnedAbout(t, store, "p", extract.Supersede, "Anna works in Bremen.")
+	if n, err := store.Conversation("talk", souvenir.ConversationPlace{ProjectID: "p"}).Clear(t.Context(),
+		nil); n != 1 || err != nil {
+		t.Fatalf("got %d turns deleted and the error %v, want 1", n, err)
+	}
+	d, err := extract.NewReviewer(store).Accept(t.Context(), w.ID, extract.Answer{})
+	if err != nil {
+		t.Fatalf("got the error %v, want none", err)
+	}
+	if m, err := store.GetMemory(t.Context(), d.Memory); err != nil || m.Content != "Anna works in Bremen." ||
+		len(m.Related) != 0 {
+		t.Errorf("got %+v and the error %v, want the fact without links", m, err)
+	}
+}

@@ -174,6 +174,9 @@ func reason(err error) string {
 // again shows the page with what went wrong. What was typed stays in its field.
 func (s *Service) again(r *http.Request, c request.Caller, d decision, err error) (any, error) {
 	status, message := failure.Describe(err)
+	if errors.Is(err, souvenir.ErrConflict) {
+		status = http.StatusConflict
+	}
 	if errors.Is(err, souvenir.ErrNotFound) || errors.Is(err, souvenir.ErrForbidden) {
 		message = reason(err)
 	}
