@@ -220,10 +220,12 @@ func TestAProposalIsDecidedOnce(t *testing.T) {
 	ids := d.says("The till is blue.", "The till is heavy.")
 	olivia, walter := d.SignedIn(servertest.Owner), d.SignedIn(servertest.Writer)
 	choose(olivia, "accept", ids[0]).GoesTo(proposals)
-	servertest.CheckPage(d.World, choose(olivia, "accept", ids[0]).Stays(http.StatusNotFound, "accepted or refused it already"))
+	servertest.CheckPage(d.World, choose(olivia, "accept", ids[0]).Stays(http.StatusNotFound,
+		"accepted or refused it already"))
 	choose(walter, "refuse", ids[0]).Stays(http.StatusNotFound, "accepted or refused it already")
 	p := choose(walter, "accept", ids...)
-	walter.Get(p.Header.Get("Location")).Expect(http.StatusOK, "1 proposal accepted. 1 proposal left as before: Someone has")
+	walter.Get(p.Header.Get("Location")).Expect(http.StatusOK,
+		"1 proposal accepted. 1 proposal left as before: Someone has")
 
 	id := d.says("The door is green.")[0]
 	csrf := map[*servertest.Browser]string{}
@@ -370,7 +372,8 @@ func TestWhatALearnerKeepsIsOnThePage(t *testing.T) {
 	d := newDesk(t)
 	walter := d.Store.As(souvenir.Access{User: d.Users[servertest.Writer]})
 	place := souvenir.ConversationPlace{ProjectID: d.shop}
-	_, err := walter.Conversation("floor", place).Append(t.Context(), souvenir.Turn{Role: "user", Content: "We sell no fish."})
+	_, err := walter.Conversation("floor", place).Append(t.Context(),
+		souvenir.Turn{Role: "user", Content: "We sell no fish."})
 	if err != nil {
 		t.Fatal(err)
 	}
