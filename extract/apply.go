@@ -2,6 +2,8 @@ package extract
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,8 +27,17 @@ type change struct {
 	at           time.Time // when it was said; zero: not known
 }
 
-// errGone means that a target changed since the proposal was made.
+// errGone means that the text of a target changed since the proposal was made.
 var errGone = errors.New("the memory was changed or deleted since")
+
+// about notes the state of the memory that a proposal is about.
+func (p *Proposal) about(m souvenir.Memory) { p.revision, p.was = m.Revision, digest(m.Content) }
+
+// digest names a text.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
 
 // errFull means that a proposal would have to wait, and that too many do.
 var errFull = fmt.Errorf("it would have to wait for review, as %d do", MaxPending)
@@ -140,7 +151,8 @@ func (s scope) target(ctx context.Context, p Proposal) (souvenir.Memory, error) 
 	if errors.Is(err, souvenir.ErrNotFound) {
 		return m, errGone
 	}
-	if err == nil && (m.Revision != p.revision || !s.holds(m) || protected(m) || m.SupersededBy != "") {
+	same := m.Revision == p.revision || p.was != "" && p.was == digest(m.Content)
+	if err == nil && (!same || !s.holds(m) || protected(m) || m.SupersededBy != "") {
 		err = errGone
 	}
 	return m, err
@@ -171,7 +183,8 @@ func (s scope) apply(ctx context.Context, c change, target souvenir.Memory) (App
 			}
 		}
 		related = related[max(0, len(related)-souvenir.MaxRelated):]
-		u := souvenir.MemoryUpdate{Content: &c.Content, Related: &related, Metadata: metadata, ExpectedRevision: c.revision}
+		u := souvenir.MemoryUpdate{Content: &c.Content, Related: &related, Metadata: metadata,
+			ExpectedRevision: target.Revision}
 		if !c.at.IsZero() {
 			u.EventTime = &c.at
 		}

@@ -289,7 +289,7 @@ func (r *run) offer(ctx context.Context, g group, proposals []Proposal) error {
 			p.Group = g.memories[0].ID
 			for _, m := range g.memories {
 				if m.ID == p.Target {
-					p.revision = m.Revision
+					p.about(m)
 				}
 			}
 			_, err := r.scope.target(ctx, p)

@@ -124,56 +124,47 @@ func conflict(err error) error {
 
 // undo brings back a proposal, and what accepting it has changed.
 func undo(ctx context.Context, store *souvenir.Store, d Decision) error {
-	revision, err := d.revert(ctx, store)
+	if err := d.revert(ctx, store); err != nil {
+		return err
+	}
+	if !d.Stays() {
+		_, err := store.Trash().Restore(ctx, d.ID)
+		return err
+	}
+	m, err := store.GetMemory(ctx, d.ID)
 	if err != nil {
 		return err
 	}
-	var u souvenir.MemoryUpdate
-	if d.Stays() {
-		m, err := store.GetMemory(ctx, d.ID)
-		if err != nil {
-			return err
-		}
-		if m.State != stateRefused {
-			return conflictOf("the proposal was changed since", nil)
-		}
-		u.State = new(string)
-	} else if _, err := store.Trash().Restore(ctx, d.ID); err != nil {
-		return err
+	if m.State != stateRefused {
+		return conflictOf("the proposal was changed since", nil)
 	}
-	if revision != 0 { // that the target has now
-		u.Metadata = map[string]any{metadataKey: map[string]any{"revision": revision}}
-	}
-	if u.State == nil && u.Metadata == nil {
-		return nil
-	}
-	_, err = store.UpdateMemory(ctx, d.ID, u)
+	_, err = store.UpdateMemory(ctx, d.ID, souvenir.MemoryUpdate{State: new(string)})
 	return err
 }
 
-// revert undoes what accepting a proposal has changed, and returns the target's new revision; 0: it has the old one.
-func (d Decision) revert(ctx context.Context, store *souvenir.Store) (int, error) {
+// revert undoes what accepting a proposal has changed.
+func (d Decision) revert(ctx context.Context, store *souvenir.Store) error {
 	if d.accepted && d.Proposal.Action == Forget {
 		_, err := store.Trash().Restore(ctx, d.Memory)
-		return 0, err
+		return err
 	}
 	if !d.accepted || d.revision == 0 || d.Proposal.Action == Update && d.revision == d.before {
-		return 0, nil
+		return nil
 	}
 	m, err := store.GetMemory(ctx, d.Memory)
 	if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
-		return 0, err
+		return err
 	}
 	if err != nil || m.Revision != d.revision || m.SupersededBy != "" {
-		return 0, conflictOf("memory "+d.Memory+" was changed or deleted since, so this cannot be undone; its history has "+
+		return conflictOf("memory "+d.Memory+" was changed or deleted since, so this cannot be undone; its history has "+
 			"its past versions", err)
 	}
 	if d.Proposal.Action != Update {
-		return 0, store.DeleteMemory(ctx, d.Memory)
+		return store.DeleteMemory(ctx, d.Memory)
 	}
 	restored, err := store.RestoreRevision(ctx, d.Memory, d.before)
 	if err == nil && !restored.EventTime.Equal(d.then) { // which is not part of a revision
-		restored, err = store.UpdateMemory(ctx, d.Memory, souvenir.MemoryUpdate{EventTime: &d.then})
+		_, err = store.UpdateMemory(ctx, d.Memory, souvenir.MemoryUpdate{EventTime: &d.then})
 	}
-	return restored.Revision, err
+	return err
 }

@@ -51,7 +51,10 @@ type Proposal struct {
 	Confidence float64  `json:"confidence,omitempty"` // 0 to 1; 0 means not given
 	Group      string   `json:"group,omitempty"`      // of [Learner.Consolidate]: what belongs together
 
-	revision int // that Target had when the proposal was made
+	// The state of Target when the proposal was made: its revision, and the digest of its text. Other changes, such as of
+	// a tag, do not matter.
+	revision int
+	was      string
 }
 
 // Conversation is what an [Extractor] reads.

@@ -106,7 +106,8 @@ func (r *run) meet(ctx context.Context, c Conversation, given []Proposal) ([]Pro
 			r.refuse(p, why)
 			continue
 		}
-		p.Reason, p.Group, p.revision = cut(strings.ToValidUTF8(p.Reason, ""), MaxReason), "", target.Revision
+		p.Reason, p.Group = cut(strings.ToValidUTF8(p.Reason, ""), MaxReason), ""
+		p.about(target)
 		changed[p.Target] = p.Target != "" && p.Action != None
 		allowed = append(allowed, p)
 	}
@@ -160,11 +161,13 @@ func (p *Proposal) meetHits(hits []souvenir.Hit, changed map[string]bool) {
 			continue
 		}
 		if !more {
-			p.Action, p.Target, p.revision, p.Content = None, h.ID, h.Revision, ""
+			p.Action, p.Target, p.Content = None, h.ID, ""
+			p.about(h.Memory)
 			return
 		}
 		if h.EventType == EventFact {
-			p.Action, p.Target, p.revision, changed[h.ID] = Update, h.ID, h.Revision, true
+			p.Action, p.Target, changed[h.ID] = Update, h.ID, true
+			p.about(h.Memory)
 			return
 		}
 	}

@@ -37,6 +37,7 @@ func pendingOf(m souvenir.Memory) Pending {
 type keptProposal struct {
 	Proposal
 	Revision     int       `json:"revision,omitempty"`
+	Was          string    `json:"was,omitempty"`
 	Conversation string    `json:"conversation,omitempty"`
 	At           time.Time `json:"at,omitzero"`
 }
@@ -53,7 +54,7 @@ func (s scope) keep(ctx context.Context, c change) (Pending, error) {
 		content = "Proposal to " + string(c.Action)
 	}
 	c.Content = ""
-	data, err := json.Marshal(keptProposal{c.Proposal, c.revision, c.conversation, c.at})
+	data, err := json.Marshal(keptProposal{c.Proposal, c.revision, c.was, c.conversation, c.at})
 	if err != nil {
 		return Pending{}, err
 	}
@@ -90,7 +91,7 @@ func (s scope) read(m souvenir.Memory) (Pending, change, error) {
 	if unreadable || kept.fault() != "" || kept.Action == None {
 		return Pending{}, change{}, unknown
 	}
-	kept.revision, kept.Reason = kept.Revision, cut(kept.Reason, MaxReason)
+	kept.revision, kept.was, kept.Reason = kept.Revision, kept.Was, cut(kept.Reason, MaxReason)
 	c := change{kept.Proposal, kept.Conversation, kept.At}
 	p := pendingOf(m)
 	p.Proposal, p.Conversation, p.SaidAt = c.Proposal, c.conversation, c.at

@@ -314,3 +314,41 @@ func TestAProposalIsAcceptedWithoutTheTurnsThatWereDeletedSince(t *testing.T) {
 		t.Errorf("got %+v and the error %v, want the fact without links", m, err)
 	}
 }
+
+func TestOtherChangesOfAMemoryThanOfItsTextDoNotMatter(t *testing.T) {
+	store := open(t)
+	m, first := learnedAbout(t, store, "", extract.Update, "Anna works in Kiel, at the harbour.")
+	say(t, store, souvenir.ConversationPlace{}, "Anna works in Bremen.")
+	learn(t, learner(t, store, extract.Options{Review: true, Extractor: propose(extract.Proposal{
+		Action: extract.Supersede, Target: m.ID, Content: "Anna works in Bremen."})}))
+	tags := []string{"people"}
+	if _, err := store.UpdateMemory(t.Context(), m.ID, souvenir.MemoryUpdate{Tags: &tags}); err != nil {
+		t.Fatal(err)
+	}
+	conflicts := func(want int) {
+		t.Helper()
+		n := 0
+		for _, w := range waiting(t, store) {
+			if w.Conflict != "" {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("got %d conflicts of %d proposals, want %d", n, len(waiting(t, store)), want)
+		}
+	}
+	conflicts(0)
+	by := extract.NewReviewer(store)
+	d, err := by.Accept(t.Context(), first.ID, extract.Answer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conflicts(1) // the other one is about a text that is no longer there
+	if err := by.Undo(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	conflicts(0)
+	if now, err := store.GetMemory(t.Context(), m.ID); err != nil || !slices.Equal(now.Tags, tags) {
+		t.Errorf("got the tags %q and the error %v, want %q", now.Tags, err, tags)
+	}
+}

@@ -19,6 +19,7 @@ const main = [
   'pictures: the graph is drawn and read',
   'projects: a task is ticked in place and without scripts',
   'projects: who saves second is shown both texts',
+  'proposals: one is accepted another edited and both undone',
   'transfer: an export is brought in again',
   'upkeep: a backup is downloaded',
   'upkeep: a token is made used and ended',

@@ -39,6 +39,9 @@ func run(path string, memories int, hostile bool) error {
 	} else {
 		filled, err = seed.Fill(ctx, path, memories)
 	}
+	if err == nil && filled.Project != "" {
+		err = propose(ctx, path, filled, hostile)
+	}
 	if err != nil {
 		return err
 	}
