@@ -34,7 +34,7 @@
 // one moment, [Store.Transaction] makes several writes one.
 //
 //   - Memories: [Store.AddMemory], [Store.AddMemories], [Store.GetMemory], [Store.UpdateMemory], [Store.DeleteMemory],
-//     [Store.Memories]; [Store.Revisions] returns the history of one, [Store.RelatedMemories] follows links. They lie
+//     [Store.Memories]; [Store.Revisions] returns the history of one, [Store.RelatedMemories] follows links. They are
 //     in collections ([Store.AddCollection]). [Store.Search] finds them.
 //   - The trash keeps deleted items for a time: [Store.Trash], [Trash.Restore], [Trash.Erase].
 //   - Projects: [Store.AddProject], [Store.MainMemory], [Store.ModuleState]. They are shared by invitation:

@@ -125,7 +125,7 @@ func checkRuleType(t RuleType) error {
 }
 
 // GetRule returns a project's rule of a type, or for the zero ProjectRef the user's general one. ErrNotFound means that
-// there is no such rule, or that the project is not visible.
+// the rule does not exist, or that the project is not visible.
 func (s *Store) GetRule(ctx context.Context, project ProjectRef, ruleType RuleType) (_ Memory, err error) {
 	defer inGo[ProjectRef](&err, "rule_type", "ruleType")
 	if err := cmp.Or(checkRuleType(ruleType), valid.Project(project.ID, project.Name)); err != nil {

@@ -119,20 +119,27 @@ var strange = []string{"nobody", "somebody", "anybody", "everybody", "whoever", 
 	"hangs on it"}
 
 // strangeIn returns the first strange word of a text and the number of its line; "" if it has none. A word alone in
-// quotes is a name.
+// quotes is a name. Words of one term may be in two lines, also of a comment.
 func strangeIn(text []byte) (word string, line int) {
-	text = bytes.ToLower(text)
+	var joined []byte
+	var starts []int // of the lines in joined
+	for line := range bytes.Lines(bytes.ToLower(text)) {
+		starts = append(starts, len(joined))
+		joined = append(append(joined, bytes.TrimLeft(bytes.TrimSpace(line), "/#> ")...), ' ')
+	}
 	inWord := func(at int) bool {
-		return at >= 0 && at < len(text) && (text[at] >= 'a' && text[at] <= 'z' || text[at] == '"' || text[at] == '\'')
+		return at >= 0 && at < len(joined) &&
+			(joined[at] >= 'a' && joined[at] <= 'z' || joined[at] == '"' || joined[at] == '\'')
 	}
 	for _, word := range strange {
 		for at := 0; ; at += len(word) {
-			next := bytes.Index(text[at:], []byte(word))
+			next := bytes.Index(joined[at:], []byte(word))
 			if next < 0 {
 				break
 			}
-			if at += next; !inWord(at-1) && !inWord(at+len(word)) && !bytes.HasSuffix(text[:at], []byte("http.")) {
-				return word, bytes.Count(text[:at], []byte("\n")) + 1
+			if at += next; !inWord(at-1) && !inWord(at+len(word)) && !bytes.HasSuffix(joined[:at], []byte("http.")) {
+				line, _ := slices.BinarySearch(starts, at+1)
+				return word, line
 			}
 		}
 	}
@@ -203,8 +210,10 @@ func TestTextsAreInPlainEnglish(t *testing.T) {
 		}
 		return nil
 	})
-	if word, line := strangeIn([]byte("Name \"nobody\".\nIt is told so.")); word != "is told" || line != 2 {
-		t.Errorf("got %q in line %d, want is told in line 2", word, line)
+	for _, text := range []string{"Name \"nobody\".\nIt is told so.", "// Name.\n\t// It is\n\t// told so."} {
+		if word, line := strangeIn([]byte(text)); word != "is told" || line != 2 {
+			t.Errorf("%q: got %q in line %d, want is told in line 2", text, word, line)
+		}
 	}
 	sample := []byte("func TestOne(t *testing.T) {}\nfunc TestATaskIsToldToNobody(t *testing.T) {}\n")
 	if name, word := strangeNameIn(sample); name != "TestATaskIsToldToNobody" || word != "nobody" {

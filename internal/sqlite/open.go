@@ -351,7 +351,7 @@ func (c *conn) header() (h header, err error) {
 }
 
 // inspect examines the file without leaving a trace, and refuses it if it is not ours or too new. fresh means that
-// there is nothing yet.
+// the file does not exist, or holds nothing yet.
 //
 // Only SQLite itself may read the file: if this process has it open elsewhere, closing a second descriptor of it
 // would drop all its locks (SQLite, "How To Corrupt", 2.2).
