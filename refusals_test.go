@@ -147,6 +147,7 @@ func (st settled) refusals() map[string]refusal {
 		"SetTodo":          {[]any{NewTodo{ProjectID: "p", Content: "## Spec"}}, ErrInvalid, "content"},
 		"Tags":             {[]any{"nowhere"}, ErrNotFound, "collection_name"},
 		"UnlinkIdentity":   {[]any{"", testIssuer, "2"}, ErrNotFound, "subject"},
+		"UpdateShared":     {[]any{SharedUpdate{Keys: []string{"k"}, Life: -1}}, ErrInvalid, "Life"},
 		"UpdateCollection": {[]any{"nowhere", CollectionUpdate{}}, ErrNotFound, "collection_name"},
 		"UpdateFile":       {[]any{"nowhere", FileUpdate{}}, ErrNotFound, "file_id"},
 		"UpdateMember": {[]any{p, "noah", MemberUpdate{Role: MemberReader}}, ErrNotFound,

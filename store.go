@@ -216,6 +216,8 @@ type shared struct {
 	options  Options // with defaults
 	closing  sync.Once
 	closed   error
+
+	sharedUpdates atomic.Int64 // calls of UpdateShared
 }
 
 // applicationID marks a Souvenir file in the header of SQLite's file format: "Suvn".

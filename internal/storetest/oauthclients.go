@@ -465,6 +465,7 @@ func oauthOperatorOnly(f *fixture) {
 		"RevokeToken":        view.Accounts().RevokeToken(f.ctx, souvenir.Revocation{}),
 		"SigningKeys":        second(view.Accounts().SigningKeys(f.ctx)),
 		"SealingKey":         second(view.Accounts().SealingKey(f.ctx)),
+		"UpdateShared":       view.Accounts().UpdateShared(f.ctx, souvenir.SharedUpdate{}),
 		"RotateSigningKey":   second(view.Accounts().RotateSigningKey(f.ctx)),
 		"CheckAccessToken":   second(view.Accounts().CheckAccessToken(f.ctx, souvenir.AccessTokenCheck{})),
 	} {

@@ -107,6 +107,7 @@ func concepts() []concept {
 		oauthCodes(),
 		oauthRefresh(),
 		accessTokens(),
+		sharedValues(),
 	)
 }
 

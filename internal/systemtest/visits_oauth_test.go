@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/souvenir-ai/souvenir"
 )
@@ -77,6 +78,12 @@ var oauthVisits = map[string]func(v visit){
 	},
 	"SealingKey": func(v visit) {
 		v.operatorOnly(func(s *Store) error { _, err := s.Accounts().SealingKey(v.Context()); return err })
+	},
+	"UpdateShared": func(v visit) {
+		v.operatorOnly(func(s *Store) error {
+			return s.Accounts().UpdateShared(v.Context(), SharedUpdate{Keys: []string{"k"}, Life: time.Hour,
+				Change: func(values [][]byte) { values[0] = []byte("x") }})
+		})
 	},
 	"RotateSigningKey": func(v visit) {
 		v.operatorOnly(func(s *Store) error { _, err := s.Accounts().RotateSigningKey(v.Context()); return err })

@@ -5,21 +5,19 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
-	"sync"
+	"log/slog"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
+	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/seal"
+	"github.com/souvenir-ai/souvenir/server/internal/shared"
 )
 
 // questions are the open consent questions. Each is sealed into its page, so that any server on the store can take the
-// answer, in the browser that was asked, and only as it was put. A server takes each answer once; what another server
-// has taken it does not know.
+// answer, in the browser that was asked, and only as it was put. All servers together take each answer once.
 type questions struct {
-	sealer seal.Sealer
-
-	mu       sync.Mutex
-	answered ratelimit.Recent[string, struct{}] // what was sealed
+	sealer   seal.Sealer
+	answered shared.Values // what was sealed
 }
 
 const (
@@ -29,8 +27,9 @@ const (
 	numberSize      = 16 // random bytes that tell questions apart
 )
 
-func newQuestions(sealer seal.Sealer) *questions {
-	return &questions{sealer: sealer, answered: ratelimit.Recent[string, struct{}]{Most: maxAnswered}}
+func newQuestions(store *souvenir.Store, log *slog.Logger) *questions {
+	return &questions{sealer: seal.Sealer{Store: store},
+		answered: shared.Values{Store: store, Log: log, Kind: "answer", Life: consentLifetime, Most: maxAnswered}}
 }
 
 // ask returns the nonce of the answer to a question.
@@ -51,13 +50,7 @@ func (c *questions) take(ctx context.Context, nonce, browser string, question [s
 		uint64(now.Unix()) >= binary.BigEndian.Uint64(text[numberSize:]) {
 		return false, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, before := c.answered.Get(string(text)); before {
-		return false, nil
-	}
-	c.answered.Set(string(text), struct{}{})
-	return true, nil
+	return c.answered.Use(ctx, string(text))
 }
 
 // asked identifies a question in a browser.

@@ -24,7 +24,11 @@ const (
 // client, and clients without a grant are deleted after a day.
 func (s *Server) registerClient(w http.ResponseWriter, r *http.Request, _ request.Caller) (any, error) {
 	w.Header().Set("Pragma", "no-cache")
-	if wait := s.registrations.Allow(request.Of(r.Context()).Address); wait > 0 {
+	wait, err := s.registrations.Allow(r.Context(), request.Of(r.Context()).Address)
+	if err != nil {
+		return nil, err
+	}
+	if wait > 0 {
 		return nil, tooMany(w, wait, "clients have registered from this address")
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxRegistration)

@@ -7,8 +7,7 @@ import (
 	"net/http"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
-	"github.com/souvenir-ai/souvenir/server/internal/seal"
+	"github.com/souvenir-ai/souvenir/server/internal/shared"
 	"github.com/souvenir-ai/souvenir/server/internal/signin"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -41,17 +40,17 @@ type Server struct {
 	readJSON func(w http.ResponseWriter, r *http.Request, v any, strict bool) error
 	answer   func(w http.ResponseWriter, r *http.Request, status int, value any)
 
-	registrations *ratelimit.Limiter // of clients, by address
-	documents     *clientDocuments   // of clients that are identified by a URL
-	questions     *questions         // open consent questions
+	registrations *shared.Limiter  // of clients, by address
+	documents     *clientDocuments // of clients that are identified by a URL
+	questions     *questions       // open consent questions
 }
 
 // New creates an authorization server.
 func New(o Options) *Server {
 	return &Server{
 		site: o.Site, signin: o.SignIn, store: o.Store, log: o.Logger, readJSON: o.ReadJSON, answer: o.Answer,
-		registrations: ratelimit.New(registrationBurst, registrationInterval),
+		registrations: shared.NewLimiter(o.Store, o.Logger, "registration", registrationBurst, registrationInterval),
 		documents:     newClientDocuments(o.ClientDocuments),
-		questions:     newQuestions(seal.Sealer{Store: o.Store}),
+		questions:     newQuestions(o.Store, o.Logger),
 	}
 }

@@ -11,18 +11,27 @@ import (
 // testedAttempts counts tries by a clock that the test moves on.
 func testedAttempts(free int) (a *attempts, now *time.Time) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	a = newAttempts(free)
+	a = newAttempts(free, nil, nil)
 	a.now = func() time.Time { return at }
 	return a, &at
 }
 
 func (a *attempts) expect(t *testing.T, who, address string, want time.Duration) counted {
 	t.Helper()
-	c, wait := a.begin(who, address, false)
+	c, wait := a.try(t, who, address, false)
 	if wait != want {
 		t.Errorf("%s from %s waits %v, want %v", who, address, wait, want)
 	}
 	return c
+}
+
+func (a *attempts) try(t *testing.T, who, address string, known bool) (counted, time.Duration) {
+	t.Helper()
+	c, wait, err := a.begin(t.Context(), who, address, known)
+	if err != nil {
+		t.Error(err)
+	}
+	return c, wait
 }
 
 func TestWaitsDoubleUpToALimit(t *testing.T) {
@@ -56,11 +65,11 @@ func TestARightPasswordForgetsWrongOnes(t *testing.T) {
 	for range 5 {
 		a.expect(t, "anna", "1.2.3.4", 0)
 		a.expect(t, "anna", "1.2.3.4", 0)
-		a.expect(t, "anna", "1.2.3.4", 0).right()
+		a.expect(t, "anna", "1.2.3.4", 0).right(t.Context())
 		*now = now.Add(time.Hour / 60)
 	}
 	for range 30 { // what told nothing about the password
-		a.expect(t, "ben", "1.2.3.5", 0).unused()
+		a.expect(t, "ben", "1.2.3.5", 0).unused(t.Context())
 	}
 	for range 3 {
 		a.expect(t, "ben", "1.2.3.5", 0)
@@ -73,10 +82,10 @@ func TestAnOwnAccountDoesNotHelpWithOthers(t *testing.T) {
 	a, now := testedAttempts(defaultTries)
 	tried := 0
 	for i := 0; i < 3600; i++ {
-		if c, wait := a.begin("own", "1.2.3.4", false); wait == 0 {
-			c.right()
+		if c, wait := a.try(t, "own", "1.2.3.4", false); wait == 0 {
+			c.right(t.Context())
 		}
-		if _, wait := a.begin(fmt.Sprint("name ", i), "1.2.3.4", false); wait == 0 {
+		if _, wait := a.try(t, fmt.Sprint("name ", i), "1.2.3.4", false); wait == 0 {
 			tried++
 		}
 		*now = now.Add(time.Second)
@@ -97,7 +106,7 @@ func TestManyAddressesAndManyNames(t *testing.T) {
 		tried := 0
 		for i := 0; i < 3600; i++ {
 			who, address := next(i)
-			if _, wait := a.begin(who, address, false); wait == 0 {
+			if _, wait := a.try(t, who, address, false); wait == 0 {
 				tried++
 			} else if wait > shortWait && name != "one of both" {
 				t.Fatalf("%s: waits %v", name, wait)
@@ -115,19 +124,19 @@ func TestManyAddressesAndManyNames(t *testing.T) {
 func TestOthersCannotLockAUserOut(t *testing.T) {
 	a, now := testedAttempts(defaultTries)
 	for i := range 2000 {
-		a.begin("anna", fmt.Sprint("attacker ", i), false)
-		a.begin("anna", "home", false)
+		a.try(t, "anna", fmt.Sprint("attacker ", i), false)
+		a.try(t, "anna", "home", false)
 		*now = now.Add(time.Second)
 	}
-	if _, wait := a.begin("anna", "a new place", false); wait == 0 || wait > shortWait {
+	if _, wait := a.try(t, "anna", "a new place", false); wait == 0 || wait > shortWait {
 		t.Errorf("elsewhere, a try waits %v, want more than 0 and at most %v", wait, shortWait)
 	}
 	for range defaultTries {
-		if _, wait := a.begin("anna", "home", true); wait != 0 {
+		if _, wait := a.try(t, "anna", "home", true); wait != 0 {
 			t.Errorf("the owner waits %v, want 0", wait)
 		}
 	}
-	if _, wait := a.begin("anna", "anywhere", true); wait != firstWait {
+	if _, wait := a.try(t, "anna", "anywhere", true); wait != firstWait {
 		t.Errorf("with a mark, one may guess: waits %v; want %v", wait, firstWait)
 	}
 }
@@ -139,7 +148,7 @@ func TestManyTriesAtOnceAreNotAllFree(t *testing.T) {
 	let := 0
 	for range 200 {
 		all.Go(func() {
-			if _, wait := a.begin("anna", "1.2.3.4", false); wait == 0 {
+			if _, wait := a.try(t, "anna", "1.2.3.4", false); wait == 0 {
 				mu.Lock()
 				defer mu.Unlock()
 				let++
@@ -155,7 +164,7 @@ func TestManyTriesAtOnceAreNotAllFree(t *testing.T) {
 func TestCountedTriesAreBounded(t *testing.T) {
 	a, _ := testedAttempts(defaultTries)
 	for i := range 3 * mostAttempts {
-		a.begin(strings.Repeat("x", 1000)+fmt.Sprint(i), fmt.Sprint(i), false)
+		a.try(t, strings.Repeat("x", 1000)+fmt.Sprint(i), fmt.Sprint(i), false)
 	}
 	if n := a.seen.Size(); n > mostAttempts {
 		t.Errorf("%d counts are kept, want at most %v", n, mostAttempts)

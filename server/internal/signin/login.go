@@ -124,14 +124,14 @@ func (s *Service) checkPassword(w http.ResponseWriter, r *http.Request, name, pa
 	known := try.known || request.Of(r.Context()).Caller.SignInID != ""
 	leave, err := s.hashing.of(known).enter(r.Context(), w.Header())
 	if err != nil {
-		try.unused()
+		try.unused(r.Context())
 		return souvenir.User{}, time.Time{}, err
 	}
 	defer leave()
 	since := time.Now()
 	user, err := s.store.Accounts().CheckPassword(r.Context(), souvenir.Credentials{Name: name, Password: password})
 	if err == nil {
-		try.right()
+		try.right(r.Context())
 	}
 	return user, since, err
 }
@@ -160,9 +160,9 @@ func (s *Service) beginTry(w http.ResponseWriter, r *http.Request, id, who strin
 		}
 		known = err == nil
 	}
-	try, wait := s.attempts.begin(who, ratelimit.AddressKey(request.Of(r.Context()).Address), known)
-	if wait <= 0 {
-		return try, nil
+	try, wait, err := s.attempts.begin(r.Context(), who, ratelimit.AddressKey(request.Of(r.Context()).Address), known)
+	if err != nil || wait <= 0 {
+		return try, err
 	}
 	w.Header().Set("Retry-After", strconv.Itoa(web.Seconds(wait)))
 	return try, &failure.Error{Status: http.StatusTooManyRequests,

@@ -150,9 +150,9 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, c reque
 		}
 		switch {
 		case err == nil:
-			try.right()
+			try.right(r.Context())
 		case !errors.Is(err, souvenir.ErrUnauthenticated): // an error in the new password
-			try.unused()
+			try.unused(r.Context())
 		}
 	}
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/netaddr"
-	"github.com/souvenir-ai/souvenir/server/internal/seal"
 	"golang.org/x/oauth2"
 )
 
@@ -104,7 +104,7 @@ type discovered struct {
 	tellsIss bool // in each response (RFC 9207)
 }
 
-func newProvider(p Provider, sealer seal.Sealer, log *slog.Logger) (*provider, error) {
+func newProvider(p Provider, store *souvenir.Store, log *slog.Logger) (*provider, error) {
 	if err := CheckProvider(&p); err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func newProvider(p Provider, sealer seal.Sealer, log *slog.Logger) (*provider, e
 	if !slices.Contains(p.Scopes, oidc.ScopeOpenID) {
 		p.Scopes = append([]string{oidc.ScopeOpenID}, p.Scopes...)
 	}
-	return &provider{Provider: p, log: log, http: providerClient(p.Client, issuer), began: newLoginStates(sealer),
+	return &provider{Provider: p, log: log, http: providerClient(p.Client, issuer), began: newLoginStates(store, log),
 		reading: make(chan struct{}, 1), creating: make(chan struct{}, 1)}, nil
 }
 

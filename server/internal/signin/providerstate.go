@@ -4,13 +4,16 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/ratelimit"
 	"github.com/souvenir-ai/souvenir/server/internal/seal"
+	"github.com/souvenir-ai/souvenir/server/internal/shared"
 )
 
 // loginState is the state of a sign-in at an external provider, between redirect and return.
@@ -28,15 +31,14 @@ type loginState struct {
 // loginStates keeps the states in the browsers: in a sealed cookie, so that starting any number of sign-ins evicts no
 // other user's, and a sign-in may end at another server on the store than it began.
 //
-// A sign-in ends once at a server, which remembers used states for as long as they would be valid. Another server does
-// not know them, but the provider takes each code once.
+// A sign-in ends once: the servers on the store remember used states for as long as they would be valid.
 type loginStates struct {
 	sealer seal.Sealer
 	now    func() time.Time
+	used   shared.Values // states
 
 	mu   sync.Mutex
-	used ratelimit.Recent[string, struct{}] // states
-	long ratelimit.Recent[string, string]   // by state: where to go, if too long for a cookie; elsewhere: the start page
+	long ratelimit.Recent[string, string] // by state: where to go, if too long for a cookie; elsewhere: the start page
 }
 
 const (
@@ -50,8 +52,9 @@ const (
 	mostLong     = 500                  // of at most about MaxNext bytes each
 )
 
-func newLoginStates(sealer seal.Sealer) *loginStates {
-	return &loginStates{sealer: sealer, now: time.Now, used: ratelimit.Recent[string, struct{}]{Most: mostUsed},
+func newLoginStates(store *souvenir.Store, log *slog.Logger) *loginStates {
+	return &loginStates{sealer: seal.Sealer{Store: store}, now: time.Now,
+		used: shared.Values{Store: store, Log: log, Kind: "state", Life: stateLife, Most: mostUsed},
 		long: ratelimit.Recent[string, string]{Most: mostLong}}
 }
 
@@ -124,12 +127,15 @@ func (s *Service) endLogin(w http.ResponseWriter, r *http.Request, state string)
 	if subtle.ConstantTimeCompare([]byte(j.State), []byte(state)) != 1 || !all.now().Before(j.Until) {
 		return j, false
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if _, used := all.used.Get(state); used {
+	unused, err := all.used.Use(r.Context(), state)
+	if err != nil {
+		s.log.Warn("the return from a provider cannot be checked", "error", err)
+	}
+	if !unused {
 		return j, false
 	}
-	all.used.Set(state, struct{}{})
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	if long, kept := all.long.Get(state); kept {
 		j.Next = long
 	}

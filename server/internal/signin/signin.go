@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
-	"github.com/souvenir-ai/souvenir/server/internal/seal"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
@@ -49,14 +48,14 @@ func New(o Options) *Service {
 	s := &Service{
 		site: o.Site, store: o.Store, log: o.Logger, welcome: o.Welcome, recently: recently, now: time.Now,
 		hashing:  newLanes(),
-		attempts: newAttempts(cmp.Or(max(o.FreeTries, 0), defaultTries)),
+		attempts: newAttempts(cmp.Or(max(o.FreeTries, 0), defaultTries), o.Store, o.Logger),
 	}
 	o.Site.SignInPage = s.draftPage
 	if o.Provider == nil {
 		return s
 	}
 	var err error
-	if s.provider, err = newProvider(*o.Provider, seal.Sealer{Store: o.Store}, s.log); err != nil {
+	if s.provider, err = newProvider(*o.Provider, o.Store, s.log); err != nil {
 		s.log.Error("the identity provider cannot be used; people sign in with passwords only", "error", err)
 	}
 	return s

@@ -1,0 +1,107 @@
+package shared
+
+import (
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+var anywhere = netip.MustParseAddr("198.51.100.7")
+
+// limiterAt makes a limiter of 3 events and one more each minute, by a clock that the test moves on.
+func limiterAt(store *souvenir.Store, log *slog.Logger, now *time.Time) *Limiter {
+	l := NewLimiter(store, log, "test", 3, time.Minute)
+	l.now = func() time.Time { return *now }
+	return l
+}
+
+func (l *Limiter) expect(t *testing.T, what string, from netip.Addr, want time.Duration) {
+	t.Helper()
+	if got, err := l.Allow(t.Context(), from); got != want || err != nil {
+		t.Errorf("%s: got a wait of %v, %v, want %v", what, got, err, want)
+	}
+}
+
+func openStore(t *testing.T, path string) *souvenir.Store {
+	t.Helper()
+	s, err := souvenir.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func TestALimitIsABurstAndThenOneInEachInterval(t *testing.T) {
+	for name, store := range map[string]*souvenir.Store{"in memory": nil,
+		"in a store": openStore(t, filepath.Join(t.TempDir(), "limit.db"))} {
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		l := limiterAt(store, slog.New(slog.DiscardHandler), &now)
+		for range 3 {
+			l.expect(t, name+", within the burst", anywhere, 0)
+		}
+		for range 5 { // a refused event does not extend the wait
+			l.expect(t, name+", after the burst", anywhere, time.Minute)
+		}
+		l.expect(t, name+", elsewhere", netip.MustParseAddr("198.51.100.8"), 0)
+		now = now.Add(45 * time.Second)
+		l.expect(t, name+", later", anywhere, 15*time.Second)
+		now = now.Add(15 * time.Second)
+		l.expect(t, name+", after the wait", anywhere, 0)
+		l.expect(t, name+", once more", anywhere, time.Minute)
+		now = now.Add(-time.Hour)
+		l.expect(t, name+", by a clock that is an hour behind", anywhere, time.Minute)
+		now = now.Add(24 * time.Hour)
+		for range 3 {
+			l.expect(t, name+", the next day", anywhere, 0)
+		}
+	}
+}
+
+// A flood of refused events costs no writes: the store is not even asked.
+func TestRefusedEventsDoNotReachTheStore(t *testing.T) {
+	store := openStore(t, filepath.Join(t.TempDir(), "flood.db"))
+	var log strings.Builder
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	l := limiterAt(store, slog.New(slog.NewTextHandler(&log, nil)), &now)
+	for range 3 {
+		l.expect(t, "within the burst", anywhere, 0)
+	}
+	l.expect(t, "after the burst", anywhere, time.Minute)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Second / 2)
+	l.expect(t, "soon after", anywhere, time.Minute-time.Second/2)
+	if log.Len() > 0 {
+		t.Errorf("the log: got %s, want nothing", log.String())
+	}
+	now = now.Add(time.Second)
+	l.expect(t, "without the store", anywhere, 0) // this server begins to count by itself
+	if !strings.Contains(log.String(), "counts by itself") {
+		t.Errorf("the log: got %q, want that the server counts by itself", log.String())
+	}
+}
+
+func TestAKeyIsUsedOnceByAllServers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "used.db")
+	values := func() *Values {
+		return &Values{Store: openStore(t, path), Log: slog.New(slog.DiscardHandler), Kind: "test", Life: time.Hour, Most: 10}
+	}
+	one, other := values(), values()
+	for i, c := range []struct {
+		v    *Values
+		key  string
+		want bool
+	}{{one, "a", true}, {one, "a", false}, {other, "a", false}, {other, "b", true}, {one, "b", false}, {one, "", true},
+		{one, strings.Repeat("鍵", 10_000), true}, {other, strings.Repeat("鍵", 10_000), false}, {one, "\x00\xff", true}} {
+		if got, err := c.v.Use(t.Context(), c.key); got != c.want || err != nil {
+			t.Errorf("use %d: got %t, %v, want %t", i, got, err, c.want)
+		}
+	}
+}
