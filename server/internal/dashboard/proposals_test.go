@@ -107,7 +107,8 @@ func TestProposalsAreAcceptedEditedRefusedAndUndone(t *testing.T) {
 		t.Errorf("undone: got %q, want the old text", got)
 	}
 	p = olivia.Get(proposals)
-	edited := p.FormTo(proposals, "action", "edit") // of the first proposal, in the state that it has after the undo
+	edited := p.FormTo(proposals, "action", "edit")
+	edited.Set("id", ids[0]+".1") // in the same state after the undo
 	edited.Set("content", " \r\n ")
 	servertest.CheckPage(d.World, olivia.Post(proposals, edited).Stays(http.StatusBadRequest, "The text is empty",
 		"<details class=\"other-words\" open>"))

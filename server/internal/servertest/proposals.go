@@ -1,6 +1,8 @@
 package servertest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -9,7 +11,7 @@ import (
 )
 
 // Propose lets proposals of a caller wait in a project, OWNER/ID, or outside of any, and returns their ids. They are
-// stored in the form in which package extract keeps them, with the present revision of what they are about.
+// stored in the form in which package extract keeps them, with the present state of what they are about.
 func (w *World) Propose(caller, project, conversation string, proposals ...extract.Proposal) []string {
 	w.T.Helper()
 	store := w.Store.As(souvenir.Access{User: w.Users[caller]})
@@ -23,7 +25,8 @@ func (w *World) Propose(caller, project, conversation string, proposals ...extra
 		if err == nil && p.Target != "" {
 			var target souvenir.Memory
 			target, err = store.GetMemory(w.T.Context(), p.Target)
-			kept["revision"] = target.Revision
+			sum := sha256.Sum256([]byte(target.Content))
+			kept["revision"], kept["was"] = target.Revision, hex.EncodeToString(sum[:16])
 		}
 		if err != nil {
 			w.T.Fatal(err)
