@@ -269,7 +269,7 @@ const fewMemories, shortMemories = 16, 16 << 10
 // embedsAtOnce reports whether drafts are embedded in less time than a look at the places to which they go takes. The
 // write looks at these itself, and refuses what the look would have refused.
 func (s *Store) embedsAtOnce(drafts []kernel.Draft) bool {
-	if _, ours := s.embedder.(builtin); !ours || len(drafts) > fewMemories {
+	if !isBuiltin(s.embedder) || len(drafts) > fewMemories {
 		return false
 	}
 	size := 0

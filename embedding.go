@@ -129,6 +129,15 @@ func guard(e Embedder) (guarded guardedEmbedder, err error) {
 	return g, nil
 }
 
+// isBuiltin reports whether an embedder, guarded or not, is the built-in one.
+func isBuiltin(e Embedder) bool {
+	if g, ok := e.(guardedEmbedder); ok {
+		e = g.Embedder
+	}
+	_, ours := e.(builtin)
+	return ours
+}
+
 // isNil reports whether an interface is nil or holds a nil pointer, function, map, slice or channel.
 func isNil(value any) bool {
 	v := reflect.ValueOf(value)
@@ -165,8 +174,7 @@ func maxInput(e Embedder) int {
 // embedsLater reports whether texts are not to be embedded with this context, because its transaction would hold the
 // writer while another program does it.
 func (s *shared) embedsLater(ctx context.Context) bool {
-	_, ours := s.embedder.(builtin)
-	return !ours && s.db.InTransaction(ctx)
+	return !isBuiltin(s.embedder) && s.db.InTransaction(ctx)
 }
 
 // wake makes the worker embed pending texts: now, or once the context's transaction is done.
@@ -180,7 +188,7 @@ func (s *shared) wake(ctx context.Context) {
 
 // callEmbedder calls the embedder. An external one waits for another program, and uses no processor meanwhile.
 func (s *shared) callEmbedder(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
-	if _, ours := s.embedder.(builtin); !ours {
+	if !isBuiltin(s.embedder) {
 		defer fairqueue.Pause(ctx)()
 	}
 	return s.embedder.Embed(ctx, purpose, texts)

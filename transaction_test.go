@@ -104,6 +104,22 @@ func TestNoOtherEmbedderRunsWithinATransaction(t *testing.T) {
 	}
 }
 
+func TestTheBuiltInEmbedderRunsWithinATransaction(t *testing.T) {
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "builtin.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var stored Stored
+	err = s.Transaction(t.Context(), func(ctx context.Context) (err error) {
+		stored, err = s.AddMemory(ctx, NewMemory{Content: "a copper kettle"})
+		return err
+	})
+	if err != nil || !stored.Indexed || len(stored.Warnings) != 0 {
+		t.Errorf("stored %+v, %v; want it indexed, without a warning", stored, err)
+	}
+}
+
 func TestHooksLearnHowATransactionEnded(t *testing.T) {
 	var ended []error
 	inside := false
