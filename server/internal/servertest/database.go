@@ -1,8 +1,10 @@
 package servertest
 
 import (
+	"hash/crc32"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -75,10 +77,20 @@ func NeedsFile(t testing.TB) {
 	}
 }
 
+// sampled skips a test in the short form, unless it is one in four, by its name: on PostgreSQL all take long.
+func sampled(t testing.TB) {
+	t.Helper()
+	top, _, _ := strings.Cut(t.Name(), "/")
+	if testing.Short() && crc32.ChecksumIEEE([]byte(top))%4 != 0 {
+		t.Skip("with -short, a quarter of the tests runs on PostgreSQL, and this is none of them")
+	}
+}
+
 // Empty returns a database of the test in which nothing is stored.
 func Empty(t testing.TB) Database {
 	t.Helper()
 	if onPostgres() {
+		sampled(t)
 		return Database{address: pgtest.Empty(t)}
 	}
 	return Database{path: filepath.Join(t.TempDir(), "world.db")}
@@ -88,6 +100,7 @@ func Empty(t testing.TB) Database {
 func (p Plan) Copy(t testing.TB) Database {
 	t.Helper()
 	if p.template.address != "" {
+		sampled(t)
 		return Database{address: pgtest.Copy(t, p.template.address)}
 	}
 	path := filepath.Join(t.TempDir(), "world.db")
