@@ -85,7 +85,7 @@ func (m *Memory) Execute(ctx context.Context, input json.RawMessage) (
 	[]sdk.BetaToolResultBlockParamContentUnion, error) {
 	said, err := m.execute(ctx, input)
 	if err != nil {
-		return nil, errors.New(strings.TrimPrefix(err.Error(), "Error: "))
+		return nil, refusal{strings.TrimPrefix(err.Error(), "Error: "), err}
 	}
 	return []sdk.BetaToolResultBlockParamContentUnion{{OfText: &sdk.BetaTextBlockParam{Text: said}}}, nil
 }
@@ -184,18 +184,18 @@ func (m *Memory) view(ctx context.Context, c sdk.BetaMemoryTool20250818CommandUn
 	if len(lines) > 999_999 {
 		return "", refuse("File %s exceeds maximum line limit of 999,999 lines.", path)
 	}
-	first, last := 1, len(lines)
+	first, last := int64(1), int64(len(lines))
 	if len(c.ViewRange) == 2 {
-		first = max(1, int(min(c.ViewRange[0], 1<<30)))
+		first = max(first, c.ViewRange[0])
 		if end := c.ViewRange[1]; end != -1 {
-			last = int(max(0, min(end, int64(last))))
+			last = min(last, end)
 		}
 	}
 	if first > last || len(c.ViewRange) != 0 && len(c.ViewRange) != 2 {
 		return "", refuse("Error: Invalid `view_range` parameter: %v. It should be [start, end] within the range of lines "+
 			"of the file: [1, %d]", c.ViewRange, len(lines))
 	}
-	return "Here's the content of " + path + " with line numbers:\n" + m.numbered(lines[first-1:last], first), nil
+	return "Here's the content of " + path + " with line numbers:\n" + m.numbered(lines[first-1:last], int(first)), nil
 }
 
 // numbered returns lines with their numbers, as far as they fit into MaxView.
