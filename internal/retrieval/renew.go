@@ -169,7 +169,9 @@ func (c *Cache) putBack(ctx context.Context, partition int64, ids []int64, taken
 		return nil, false, err
 	}
 	more := len(s.rows) > 0
+	var after []int64
 	err = c.write(ctx, func(tx db.Tx) error {
+		after = nil
 		now, err := segmentRows(tx, partition)
 		if err != nil {
 			return err
@@ -186,16 +188,15 @@ func (c *Cache) putBack(ctx context.Context, partition int64, ids []int64, taken
 		if err == nil {
 			now, err = segmentRows(tx, partition)
 		}
-		ids = ids[:0:0]
 		for _, s := range now {
-			ids = append(ids, s.id)
+			after = append(after, s.id)
 		}
 		return err
 	})
 	for _, row := range s.rows {
 		delete(taken, row) // it is in a segment again
 	}
-	return ids, more, err
+	return after, more, err
 }
 
 func (c *Cache) putBackSome(tx db.Tx, partition int64, s collected) error {
