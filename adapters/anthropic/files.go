@@ -130,11 +130,11 @@ func (f files) free(ctx context.Context, path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, other := range found {
-		if other.path != path {
-			return false, refuse("Error: %s is a file, not a directory", other.path)
-		}
+	if slices.ContainsFunc(found, func(other file) bool { return other.path == path }) {
 		return false, nil
+	}
+	if len(found) > 0 {
+		return false, refuse("Error: %s is a file, not a directory", found[0].path)
 	}
 	for _, err := range f.store.Memories(ctx, f.list(below(path))) {
 		return false, err

@@ -153,7 +153,7 @@ func TestDocumentsCanBeIndexedAgainAndDeleted(t *testing.T) {
 	if _, err := store.GetMemory(t.Context(), other.ID); err != nil || count() != 1 {
 		t.Errorf("got %d memories, %v, want the one of another project", count(), err)
 	}
-	many := make([]string, 2500)
+	many := make([]string, 1100)
 	documents := make([]*ai.Document, len(many))
 	for i := range many {
 		many[i] = fmt.Sprint("n", i)

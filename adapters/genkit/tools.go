@@ -48,8 +48,8 @@ func (d *DocStore) DefineTools(g *kit.Genkit, options *ToolOptions) ([]ai.ToolRe
 		if err := json.Unmarshal(t.InputSchema, &schema); err != nil {
 			return nil, err
 		}
-		defined = append(defined, kit.DefineToolWithInputSchema(g, o.Prefix+t.Name, t.Description, schema,
-			func(ctx *ai.ToolContext, input any) (map[string]any, error) { return d.call(ctx, o, t.Name, input) }))
+		call := func(ctx *ai.ToolContext, input any) (map[string]any, error) { return d.call(ctx, o, t.Name, input) }
+		defined = append(defined, kit.DefineTool(g, o.Prefix+t.Name, t.Description, call, ai.WithInputSchema(schema)))
 	}
 	return defined, nil
 }

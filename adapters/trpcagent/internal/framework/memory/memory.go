@@ -79,12 +79,14 @@ type SearchOptions struct {
 // UpdateResult is where an update puts the id that the memory then has.
 type UpdateResult struct{ MemoryID string }
 
-// The options of methods.
-type (
-	AddOption    func(*Metadata)
-	UpdateOption func(*updateOptions)
-	SearchOption func(*SearchOptions)
-)
+// AddOption is an option of AddMemory.
+type AddOption func(*Metadata)
+
+// UpdateOption is an option of UpdateMemory.
+type UpdateOption func(*updateOptions)
+
+// SearchOption is an option of SearchMemories.
+type SearchOption func(*SearchOptions)
 
 type updateOptions struct {
 	metadata *Metadata
