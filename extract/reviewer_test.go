@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -350,5 +351,55 @@ func TestOtherChangesOfAMemoryThanOfItsTextDoNotMatter(t *testing.T) {
 	conflicts(0)
 	if now, err := store.GetMemory(t.Context(), m.ID); err != nil || !slices.Equal(now.Tags, tags) {
 		t.Errorf("got the tags %q and the error %v, want %q", now.Tags, err, tags)
+	}
+}
+
+func TestNoForgedProposalKeepsOthersFromBeingListed(t *testing.T) {
+	store := open(t)
+	_, w := learnedAbout(t, store, "p", extract.Add, "Ben plays the cello in an orchestra.")
+	long := strings.Repeat("x", 9000)
+	for _, text := range []string{long, "\u202e", "../..", "%", "'; DROP TABLE memory; --", " "} {
+		for _, action := range []string{"add", "update", "supersede", "forget"} {
+			kept := map[string]any{"action": action, "sources": []string{text, text}, "reason": text, "group": text,
+				"conversation": text, "at": "9999-12-31T23:59:59Z", "revision": -1, "was": text, "confidence": 1}
+			if action != "add" {
+				kept["target"] = text
+			}
+			_, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: "forged", EventType: "extract-proposal",
+				Metadata: map[string]any{"proposal": kept}, ValidFrom: time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	by, listed := extract.NewReviewer(store), false
+	for _, other := range waiting(t, store) {
+		listed = listed || other.ID == w.ID
+		if other.Proposal.Content != "forged" || other.Proposal.Action == extract.Add {
+			continue
+		}
+		if _, err := by.Accept(t.Context(), other.ID, extract.Answer{}); !errors.Is(err, souvenir.ErrConflict) {
+			t.Errorf("%.60q: got the error %v, want ErrConflict", other.Proposal.Target, err)
+		}
+	}
+	if !listed {
+		t.Error("the true proposal is not listed")
+	}
+}
+
+func TestAnAdditionThatTheStoreHasMeanwhileIsUndoneWithoutLoss(t *testing.T) {
+	store := open(t)
+	_, w := learnedAbout(t, store, "", extract.Add, "Ben plays the cello in an orchestra.")
+	same := remember(t, store, "Ben plays the cello in an orchestra.")[0]
+	by := extract.NewReviewer(store)
+	d, err := by.Accept(t.Context(), w.ID, extract.Answer{})
+	if err != nil || d.Memory != same {
+		t.Fatalf("got %+v and the error %v, want the memory that says it already", d, err)
+	}
+	if err := by.Undo(t.Context(), d); err != nil || len(waiting(t, store)) != 1 {
+		t.Errorf("undo: got %d waiting and the error %v, want 1", len(waiting(t, store)), err)
+	}
+	if _, err := store.GetMemory(t.Context(), same); err != nil {
+		t.Errorf("got the error %v, want that what was there stays", err)
 	}
 }

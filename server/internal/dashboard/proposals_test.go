@@ -393,3 +393,17 @@ func TestWhatALearnerKeepsIsOnThePage(t *testing.T) {
 		t.Errorf("got the facts %q, want what was said", got)
 	}
 }
+
+func TestForgedProposalsDoNotBreakThePage(t *testing.T) {
+	d := newDesk(t)
+	long := strings.Repeat("Donaudampfschiff", 500)
+	d.Propose(servertest.Writer, d.shop, long, extract.Proposal{Action: extract.Add, Content: "The till is blue.",
+		Sources: []string{long, "\u202e", "' OR 1=1", servertest.Hostile}, Group: long, Reason: long, Confidence: 1},
+		extract.Proposal{Action: "rule", Content: long})
+	p := d.SignedIn(servertest.Owner).Get(proposals).Expect(http.StatusOK, "The till is blue.", "It cannot be read",
+		"4 more turns not shown", ">Refuse<").Without("<script>alert")
+	servertest.CheckPage(d.World, p)
+	if len(p.Body) > 60_000 {
+		t.Errorf("got a page of %d bytes, want that long names are cut", len(p.Body))
+	}
+}

@@ -22,6 +22,8 @@ const (
 	mostCounted = 100 // proposals that the menu counts
 	mostSources = 3   // turns of a proposal that the page shows
 	sourceClip  = 160 // characters of them
+	maxID       = 128 // bytes of the id of a turn: tools can store anything as one
+	keyClip     = 120 // characters of the key of a conversation
 	pageName    = "waiting"
 )
 
@@ -66,6 +68,9 @@ type section struct {
 	OwnerName    string // of a place that another user shares
 	Items        []*item
 }
+
+// Key is the key of the conversation as the page shows it.
+func (s *section) Key() string { return textview.Clip(s.Conversation, keyClip) }
 
 // place is where a proposal is, and whether the user may write there.
 type place struct {
@@ -230,7 +235,7 @@ func sourcesOf(ctx context.Context, store *souvenir.Store, all []extract.Waiting
 	var ids []string
 	for _, w := range all {
 		for _, id := range w.Proposal.Sources[:min(mostSources, len(w.Proposal.Sources))] {
-			if _, known := turns[id]; !known && id != "" {
+			if _, known := turns[id]; !known && id != "" && len(id) <= maxID {
 				turns[id], ids = souvenir.Memory{}, append(ids, id)
 			}
 		}
