@@ -174,6 +174,33 @@ func TestSegmentsAnswerAsTextsDo(t *testing.T) {
 	}
 }
 
+// An engine may run each write again.
+func TestWritesOfSegmentsRunAgain(t *testing.T) {
+	s := openRerunning(t, filepath.Join(t.TempDir(), "store.db"))
+	g := rand.New(rand.NewPCG(5, 36))
+	for range 40 {
+		if err := randomChange(t, g, s); err != nil {
+			t.Fatal(err)
+		}
+		if g.IntN(3) == 0 {
+			mustPersist(t, s)
+		}
+		if g.IntN(3) == 0 {
+			before := countOf(t, s, `SELECT count(*) FROM segmented`)
+			if err := s.index.EraseStale(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if after := countOf(t, s, `SELECT count(*) FROM segmented`); after != before {
+				t.Errorf("after what is stale was erased: got segments of %d partitions, want %d as before", after, before)
+			}
+		}
+	}
+	if n := countOf(t, s, `SELECT count(*) FROM segment`); n == 0 {
+		t.Error("got no segments, want some")
+	}
+	checkConsistency(t, s)
+}
+
 func TestDamagedSegmentsAreMadeAgain(t *testing.T) {
 	for _, damage := range []string{`UPDATE segment SET data = substr(data, 1, length(data) / 2)`,
 		`UPDATE segment SET data = x'00'`, `UPDATE segmented SET kind = 'another'`} {
