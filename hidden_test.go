@@ -62,8 +62,8 @@ func TestTheSuccessorsOfAListingAsOfATimeAreFoundByIndex(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "plan.db"), Options{})
 	mustAdd(t, s, NewMemory{Content: "x"})
 	condition, args := viewer{}.AsOf(1)
-	plan := strings.Join(queryPlan(t, s.db, statement{`SELECT m.id ` + kernel.FromMemory + ` WHERE m.partition_id IN (1) AND
-		m.event_type = 'x' AND ` + condition, args}), "\n")
+	plan := strings.Join(queryPlan(t, s.db, statement{`SELECT m.id ` + kernel.FromMemory + ` WHERE m.partition_id IN (1)
+		AND m.event_type = 'x' AND ` + condition, args}), "\n")
 	for _, index := range []string{"memory_event (partition_id=? AND event_type=?", "memory_supersedes"} {
 		if !strings.Contains(plan, "INDEX "+index) {
 			t.Errorf("got the plan\n%s\nwant a search in %s", plan, index)

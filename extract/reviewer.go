@@ -85,7 +85,7 @@ func (v *Reviewer) waiting(ctx context.Context, m souvenir.Memory) (Waiting, err
 	if err != nil {
 		w := Waiting{Pending: pendingOf(m), Conflict: unreadable}
 		w.Proposal.Content = cut(m.Content, MaxContent)
-		return w, nil
+		return w, nil //nolint:nilerr // it is listed as one that cannot be read
 	}
 	w := Waiting{Pending: p}
 	if c.Target == "" {

@@ -59,6 +59,7 @@ func (f modelFlags) model() (*extract.Model, error) {
 }
 
 // inModelFlags replaces the names of options in a model's error with those of the flags.
-var inModelFlags = strings.NewReplacer("extract.Chat: ", "", "extract.Anthropic: ", "", "Guidance has", "--guidance has",
+var inModelFlags = strings.NewReplacer("extract.Chat: ", "", "extract.Anthropic: ", "",
+	"Guidance has", "--guidance has",
 	"BaseURL ", "--model-url ", "Key is empty", "--model-key-file is missing",
 	"Key holds", "--model-key holds", "as Key", "with --model-key-file")
