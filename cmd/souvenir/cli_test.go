@@ -75,6 +75,7 @@ func TestListsAsJSON(t *testing.T) {
 		{"project", "member", "add", "home", "ben", "--owner", "anna"},
 		{"project", "member", "list", "home", "--owner", "anna"},
 		{"project", "member", "remove", "home", "ben", "--owner", "anna"}, {"search", "kettle", "--user", "anna"},
+		{"learn", "--consolidate", "--user", "anna"},
 		{"export", "out.jsonl"}, {"import", "out.jsonl"},
 		{"backup", "copy.db"}, {"restore", "copy.db", "--db", "other.db"}, {"check"},
 		{"copy", "--from", "souvenir.db", "--to", "copied.db"},
