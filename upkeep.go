@@ -433,7 +433,8 @@ func (h *Upkeep) LoadIndex(ctx context.Context) error {
 // StoreIndex writes the search index of large collections and projects to the file (to the database, with PostgreSQL)
 // and returns when that is done, so that the next process loads it in a fraction of the time that reading all texts
 // takes. A store does this by itself, in the background, within half a minute or so; call StoreIndex at the end of a
-// program that stores much and ends, such as an import. What is up to date is not written again.
+// program that stores much and ends, such as an import. What is up to date is not written again. It waits for another
+// process that does the same, and returns ErrBusy if the store changes too fast.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
 func (h *Upkeep) StoreIndex(ctx context.Context) error {
@@ -444,7 +445,7 @@ func (h *Upkeep) StoreIndex(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return wrap(s.index.Persist(ctx))
+	return wrap(s.index.Persist(ctx, true))
 }
 
 // lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.
@@ -471,7 +472,8 @@ func (s *shared) tidy(ctx context.Context) {
 	if _, err := s.purgeFiles(ctx, s.clock()); err != nil && ctx.Err() == nil {
 		s.log.Warn("remains of unfinished files could not be removed", "error", err)
 	}
-	if err := s.index.Persist(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {
+	err = s.index.Persist(ctx, false)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
 		s.log.Warn("the search index could not be stored; the next start reads the texts instead", "error", err)
 	}
 }

@@ -77,8 +77,8 @@ func (ix *Index) encoded() Encoded {
 	return e
 }
 
-// KeepsCodes reports whether indexes of this machine keep the vectors of a usual size as codes. The segments of one that
-// does not are of no use to others.
+// KeepsCodes reports whether indexes of this machine keep the vectors of a usual size as codes. The segments of one
+// that does not are of no use to others.
 func KeepsCodes() bool { return fastestCoarse() != nil }
 
 // segment encodes the only partition, if there is one.

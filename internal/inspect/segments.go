@@ -12,20 +12,27 @@ import (
 // checkSegments verifies that the segments of the search index are unchanged and contain exactly the memories that they
 // should. It skips those of another version of the program, which are made again.
 func (in *inspection) checkSegments() error {
-	type segmented struct{ partition, upto int64 }
+	type segmented struct {
+		partition, upto int64
+		there           bool
+	}
 	var all []segmented
 	err := in.tx.Each(func(row db.Rows) error {
 		var s segmented
-		err := row.Scan(&s.partition, &s.upto)
+		err := row.Scan(&s.partition, &s.upto, &s.there)
 		all = append(all, s)
 		return err
-	}, `SELECT partition_id, upto FROM segmented WHERE kind = ? ORDER BY partition_id`, retrieval.SegmentKind())
+	}, `SELECT s.partition_id, s.upto, p.id IS NOT NULL FROM segmented s LEFT JOIN partition p ON p.id = s.partition_id
+		WHERE s.kind = ? OR p.id IS NULL ORDER BY s.partition_id`, retrieval.SegmentKind())
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
 		in.report.Checked["segmented"]++
-		problem, err := in.segmentProblem(s.partition, s.upto)
+		problem, err := "is of a partition that does not exist", error(nil)
+		if s.there {
+			problem, err = in.segmentProblem(s.partition, s.upto)
+		}
 		if err != nil {
 			return err
 		}
@@ -40,16 +47,19 @@ func (in *inspection) checkSegments() error {
 
 // segmentProblem says what is wrong with the segments of a partition, "" = nothing.
 func (in *inspection) segmentProblem(partition, upto int64) (problem string, err error) {
+	ids, err := db.Column[int64](in.tx, `SELECT id FROM segment WHERE partition_id = ? ORDER BY id`, partition)
+	if err != nil {
+		return "", err
+	}
 	counted, twice := map[int64]bool{}, 0
-	err = db.Stream(in.tx, func(row db.Rows) error {
+	for _, id := range ids { // one by one, as each may have megabytes
 		var data []byte
-		if err := row.Scan(&data); err != nil {
-			return err
+		if err := in.tx.QueryRow(`SELECT data FROM segment WHERE id = ?`, id).Scan(&data); err != nil {
+			return "", err
 		}
-		s, err := index.DecodeSegment(data, math.MaxUint16+1)
-		if err != nil {
-			problem = "has changed since it was stored"
-			return nil
+		s, broken := index.DecodeSegment(data, math.MaxUint16+1)
+		if broken != nil {
+			return "has changed since it was stored", nil
 		}
 		for _, row := range s.Memories() {
 			if counted[row] {
@@ -57,10 +67,6 @@ func (in *inspection) segmentProblem(partition, upto int64) (problem string, err
 			}
 			counted[row] = true
 		}
-		return nil
-	}, `SELECT data FROM segment WHERE partition_id = ? ORDER BY id`, partition)
-	if err != nil || problem != "" {
-		return problem, err
 	}
 	if twice > 0 {
 		return fmt.Sprintf("has %d memories twice", twice), nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 )
 
 // Cache keeps partitions in memory, in an index in step with the database: those that are searched, and as many as its
@@ -43,7 +44,8 @@ type Cache struct {
 	round uint64                // counts the times that memories became stale
 	clock uint64                // counts searches
 
-	persisting chan struct{} // holds one token: its holder writes segments
+	persisting chan struct{} // holds one token: its holder may use the lease
+	lease      *sharedstate.Lease
 
 	distrusted map[int64]bool // partitions whose segments could not be loaded
 
@@ -83,8 +85,8 @@ const (
 // its first use.
 func NewCache(limit int64, log *slog.Logger) *Cache {
 	c := &Cache{limit: limit, AtOnce: AtOnce, log: log, ix: index.New(), turn: make(chan struct{}, 1),
-		held: map[int64]*part{}, stale: map[int64]staleMemory{}, density: map[int64]float64{}, wanted: map[int64]uint64{}, distrusted: map[int64]bool{}, SegmentAt: SegmentAt,
-		Kind:  SegmentKind(),
+		held: map[int64]*part{}, stale: map[int64]staleMemory{}, density: map[int64]float64{},
+		wanted: map[int64]uint64{}, distrusted: map[int64]bool{}, SegmentAt: SegmentAt, Kind: SegmentKind(),
 		wrote: make(chan struct{}, 1)}
 	c.turn <- struct{}{}
 	c.persisting = make(chan struct{}, 1)

@@ -3,10 +3,13 @@ package retrieval
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 )
 
 const (
@@ -19,38 +22,63 @@ const (
 )
 
 // errChanged says that another process has changed the segments meanwhile, or that what has changed is not known.
-var errChanged = errors.New("retrieval: the segments have changed meanwhile")
+var errChanged = fmt.Errorf("%w: the stored search index has changed meanwhile", db.ErrBusy)
 
-// Persist brings segments up to date where much is not in them, in transactions of its own. It may be called in several
-// processes at once; then some of the work is done twice.
-func (c *Cache) Persist(ctx context.Context) error {
+// Persist brings segments up to date where much is not in them, in transactions of its own. One process on a database
+// does that at a time; with wait it waits for its turn, otherwise it leaves the work to the other. The error is
+// db.ErrBusy if others changed the segments each time that it tried.
+func (c *Cache) Persist(ctx context.Context, wait bool) error {
 	if !c.persists() {
 		return nil
 	}
-	return c.persistAlone(ctx, func() error {
-		due, ready, err := c.segmentsDue(ctx)
+	due, err := c.segmentsDue(ctx)
+	if err != nil || len(due) == 0 {
+		return err
+	}
+	return c.persistAlone(ctx, wait, func() error {
 		for _, id := range due {
-			if err == nil {
-				err = c.repeat(ctx, id, func() error { return c.persistPartition(ctx, id, ready) })
+			if err := c.repeat(ctx, id, func() error { return c.persistPartition(ctx, id) }); err != nil {
+				return err
 			}
 		}
-		return err
+		return nil
 	})
 }
 
-// persistAlone runs fn while no other goroutine of this process writes segments.
-func (c *Cache) persistAlone(ctx context.Context, fn func() error) error {
+const (
+	// leaseLife is how long others wait for a process that ended while it wrote segments.
+	leaseLife = 30 * time.Second
+	// leaseWait is how often a process that waits for its turn looks.
+	leaseWait = 100 * time.Millisecond
+)
+
+// persistAlone runs fn while no other process, and no other goroutine of this one, writes segments. Without wait it
+// does nothing if another process does.
+func (c *Cache) persistAlone(ctx context.Context, wait bool, fn func() error) error {
 	select {
 	case <-c.persisting:
 		defer func() { c.persisting <- struct{}{} }()
-		return fn()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if c.lease == nil {
+		c.lease = sharedstate.NewLease(c.DB, "segments", leaseLife)
+	}
+	for {
+		ran, err := c.lease.While(ctx, fn)
+		if ran || err != nil || !wait {
+			return err
+		}
+		select {
+		case <-time.After(leaseWait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
-// repeat runs fn, which writes segments of a partition, a few times if another process does the same. Segments that
-// cannot be read are deleted.
+// repeat runs fn, which writes segments of a partition, a few times if they have changed meanwhile. Segments that cannot
+// be read are deleted.
 func (c *Cache) repeat(ctx context.Context, id int64, fn func() error) (err error) {
 	for range 5 {
 		if err = fn(); !errors.Is(err, errChanged) {
@@ -60,9 +88,6 @@ func (c *Cache) repeat(ctx context.Context, id int64, fn func() error) (err erro
 	if errors.Is(err, index.ErrSegment) {
 		err = c.forgetSegments(ctx, id)
 	}
-	if errors.Is(err, errChanged) {
-		err = nil // it is due again later
-	}
 	return err
 }
 
@@ -70,31 +95,34 @@ func (c *Cache) persists() bool {
 	return c.limit >= 0 && c.Profile != 0 && index.KeepsCodes() && !c.DB.ReadOnly() && c.DB.Upkeep().Path() != ":memory:"
 }
 
-// segmentsDue returns the partitions of which many memories are not in segments, and those whose segments are of no use.
-// The store is not ready while it changes to another model: then segments would soon be out of date.
-func (c *Cache) segmentsDue(ctx context.Context) (due []int64, ready bool, err error) {
+// segmentsDue returns the partitions of which many memories are not in segments, and those whose segments are of an
+// older kind or another profile. While the store changes to another model there are none: segments would soon be out of
+// date. Newer programs on the same database keep theirs.
+func (c *Cache) segmentsDue(ctx context.Context) (due []int64, err error) {
 	<-c.turn
 	for id := range c.distrusted {
 		due = append(due, id)
 	}
 	c.release()
 	err = c.DB.Read(ctx, func(tx db.Tx) error {
-		profile, err := kernel.Setting(tx, kernel.SettingReady)
-		if ready = profile == c.Profile; err != nil {
+		ready, err := kernel.Setting(tx, kernel.SettingReady)
+		if err != nil || ready != c.Profile {
+			due = nil
 			return err
 		}
 		more, err := db.Column[int64](tx, `SELECT p.id FROM partition p LEFT JOIN segmented s ON s.partition_id = p.id
-			WHERE p.memories >= ?1 AND (s.partition_id IS NULL OR s.profile_id <> ?2 OR s.kind <> ?3 OR p.memories - s.memories
-				+ (SELECT count(*) FROM segment_stale t WHERE t.partition_id = p.id) >= ?1)
+			WHERE p.memories >= ?1 AND (s.partition_id IS NULL OR s.kind < ?3 OR s.kind = ?3 AND (s.profile_id <> ?2
+				OR p.memories - s.memories
+				+ (SELECT count(*) FROM segment_stale t WHERE t.partition_id = p.id) >= ?1))
 			ORDER BY p.id`, c.SegmentAt, c.Profile, c.Kind)
 		due = append(due, more...)
 		return err
 	})
-	return due, ready, err
+	return due, err
 }
 
-func (c *Cache) persistPartition(ctx context.Context, id int64, ready bool) error {
-	if err := c.dropUseless(ctx, id); err != nil || !ready {
+func (c *Cache) persistPartition(ctx context.Context, id int64) error {
+	if err := c.dropUseless(ctx, id); err != nil {
 		return err
 	}
 	for more := true; more; {
@@ -118,14 +146,16 @@ func (c *Cache) write(ctx context.Context, fn func(db.Tx) error) error {
 	return c.DB.Write(db.Yielding(ctx), fn)
 }
 
-// dropUseless deletes the segments of a partition that are of another kind or profile, or could not be loaded.
+// dropUseless deletes the segments of a partition that are of an older kind or another profile, or could not be loaded.
 func (c *Cache) dropUseless(ctx context.Context, id int64) error {
 	<-c.turn
 	useless := c.distrusted[id]
 	c.release()
 	err := c.DB.Read(ctx, func(tx db.Tx) error {
-		upto, err := c.segmentsOf(tx, id)
-		useless = useless || upto == 0
+		var other bool
+		err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM segmented WHERE partition_id = ?1
+			AND (kind < ?3 OR kind = ?3 AND profile_id <> ?2))`, id, c.Profile, c.Kind).Scan(&other)
+		useless = useless || other
 		return err
 	})
 	if err != nil || !useless {
@@ -214,15 +244,10 @@ func (c *Cache) persistNew(ctx context.Context, id int64) (more bool, err error)
 	}
 	upto := s.rows[len(s.rows)-1]
 	return more, c.write(ctx, func(tx db.Tx) error {
-		if now, err := c.segmentsOf(tx, id); err != nil || now != before {
-			return errors.Join(err, errChanged)
-		}
-		_, err := tx.Exec(`INSERT INTO segmented (partition_id, profile_id, kind, upto, memories) VALUES (?, ?, ?, ?, 0)
-			ON CONFLICT (partition_id) DO UPDATE SET upto = excluded.upto`, id, c.Profile, c.Kind, upto)
-		if err != nil {
+		if err := c.moveUpto(tx, id, before, upto); err != nil {
 			return err
 		}
-		if err := addSegment(tx, id, s.Encoded); err != nil {
+		if _, err := addSegment(tx, id, s.Encoded); err != nil {
 			return err
 		}
 		changed, err := changedSince(tx, s.mark)
@@ -233,7 +258,27 @@ func (c *Cache) persistNew(ctx context.Context, id int64) (more bool, err error)
 	})
 }
 
-// changedSince returns what has changed between a mark and the transaction.
+// moveUpto notes that the memories of a partition up to a row are in segments, if that was so for another row, 0 = there
+// were none of use. It is errChanged if that is not so any more, or if the partition is gone.
+func (c *Cache) moveUpto(tx db.Tx, id, before, upto int64) error {
+	var got db.Result
+	var err error
+	if before == 0 {
+		got, err = tx.Exec(`INSERT INTO segmented (partition_id, profile_id, kind, upto, memories)
+			SELECT id, ?, ?, ?, 0 FROM partition WHERE id = ? ON CONFLICT (partition_id) DO NOTHING`,
+			c.Profile, c.Kind, upto, id)
+	} else {
+		got, err = tx.Exec(`UPDATE segmented SET upto = ? WHERE partition_id = ? AND profile_id = ? AND kind = ? AND upto = ?`,
+			upto, id, c.Profile, c.Kind, before)
+	}
+	if err == nil && got.RowsAffected == 0 {
+		err = errChanged
+	}
+	return err
+}
+
+// changedSince returns what has changed between a mark and the transaction, which is right because both, this and each
+// write of a memory, are serializable: what a memory's triggers read of segmented is not changed beside them.
 func changedSince(tx db.Tx, mark db.Mark) ([]int64, error) {
 	changed, _, complete, err := tx.Changes().Since(mark, mostChanges)
 	if err == nil && !complete {
@@ -242,7 +287,8 @@ func changedSince(tx db.Tx, mark db.Mark) ([]int64, error) {
 	return changed, err
 }
 
-// staleAfter notes which of the rows of a new segment have changed since they were read, and which came to be among them.
+// staleAfter notes which of the rows of a new segment have changed since they were read, and which came to be among
+// them.
 func staleAfter(tx db.Tx, id, before, upto int64, changed, rows []int64) error {
 	if len(changed) == 0 {
 		return nil
@@ -270,13 +316,16 @@ func staleAfter(tx db.Tx, id, before, upto int64, changed, rows []int64) error {
 	return nil
 }
 
-func addSegment(tx db.Tx, partition int64, e index.Encoded) error {
-	if e.Memories == 0 {
-		return nil
+// addSegment returns the id of the segment, 0 if it is empty and so not stored.
+func addSegment(tx db.Tx, partition int64, e index.Encoded) (id int64, err error) {
+	if e.Memories > 0 {
+		id, err = db.Insert(tx, `INSERT INTO segment (partition_id, memories, first_row, last_row, data)
+			VALUES (?, ?, ?, ?, ?) RETURNING id`, partition, e.Memories, e.First, e.Last, e.Data)
 	}
-	_, err := tx.Exec(`INSERT INTO segment (partition_id, memories, first_row, last_row, data) VALUES (?, ?, ?, ?, ?)`,
-		partition, e.Memories, e.First, e.Last, e.Data)
-	return errors.Join(err, countSegments(tx, partition))
+	if err == nil {
+		err = countSegments(tx, partition)
+	}
+	return id, err
 }
 
 func countSegments(tx db.Tx, partition int64) error {

@@ -28,13 +28,14 @@ func segmentRows(tx db.Tx, partition int64) (list []segmentRow, err error) {
 // worthRenewing reports whether much of a partition's segments does not count.
 func (c *Cache) worthRenewing(ctx context.Context, id int64) (worth bool, err error) {
 	err = c.DB.Read(ctx, func(tx db.Tx) error {
-		return tx.QueryRow(`SELECT count(*) >= ?2 AND count(*) >= coalesce((SELECT memories FROM segmented
-			WHERE partition_id = ?1), 0) / 8 FROM segment_stale WHERE partition_id = ?1`, id, c.SegmentAt).Scan(&worth)
+		return tx.QueryRow(`SELECT count(*) >= ?2 AND 8 * count(*) >= coalesce((SELECT memories FROM segmented
+			WHERE partition_id = ?1), 0) FROM segment_stale WHERE partition_id = ?1`, id, c.SegmentAt).Scan(&worth)
 	})
 	return worth, err
 }
 
-// EraseStale takes what does not count any more out of all segments, so that nothing of erased memories is left in them.
+// EraseStale takes what does not count any more out of all segments, so that nothing of erased memories is left in
+// them.
 func (c *Cache) EraseStale(ctx context.Context) error {
 	var partitions []int64
 	err := c.DB.Read(ctx, func(tx db.Tx) (err error) {
@@ -44,9 +45,9 @@ func (c *Cache) EraseStale(ctx context.Context) error {
 	if err != nil || len(partitions) == 0 {
 		return err
 	}
-	return c.persistAlone(ctx, func() error {
+	return c.persistAlone(ctx, true, func() error {
 		for _, id := range partitions {
-			if err := c.erase(ctx, id); err != nil {
+			if err := c.repeat(ctx, id, func() error { return c.erase(ctx, id) }); err != nil {
 				return err
 			}
 		}
@@ -54,25 +55,21 @@ func (c *Cache) EraseStale(ctx context.Context) error {
 	})
 }
 
-// erase renews the segments of a partition, or deletes them if that is not possible.
+// erase renews the segments of a partition. Those of another kind or profile it deletes.
 func (c *Cache) erase(ctx context.Context, id int64) error {
-	renewed := false
-	err := c.repeat(ctx, id, func() error {
-		err := c.DB.Read(ctx, func(tx db.Tx) error {
-			upto, err := c.segmentsOf(tx, id)
-			renewed = upto > 0
-			return err
-		})
-		if err == nil && renewed {
-			err = c.renew(ctx, id)
-		}
-		renewed = renewed && err == nil
+	usable := false
+	err := c.DB.Read(ctx, func(tx db.Tx) error {
+		upto, err := c.segmentsOf(tx, id)
+		usable = upto > 0
 		return err
 	})
-	if err == nil && !renewed {
-		err = c.forgetSegments(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case usable:
+		return c.renew(ctx, id)
 	}
-	return err
+	return c.forgetSegments(ctx, id)
 }
 
 // renew takes the memories that do not count out of a partition's segments, and makes new ones of those that are there.
@@ -109,7 +106,8 @@ func (c *Cache) renew(ctx context.Context, id int64) error {
 
 // without replaces a segment by one without some memories, and returns the id of that, the same one if it has none of
 // them, or 0 if nothing is left.
-func (c *Cache) without(ctx context.Context, partition int64, row segmentRow, stale map[int64]bool) (id int64, err error) {
+func (c *Cache) without(ctx context.Context, partition int64, row segmentRow, stale map[int64]bool) (id int64,
+	err error) {
 	var s *index.Segment
 	err = c.DB.Read(ctx, func(tx db.Tx) (err error) {
 		s, err = readSegment(tx, row.id)
@@ -142,19 +140,13 @@ func replaceSegments(tx db.Tx, partition int64, old []int64, e index.Encoded) (i
 	if err != nil {
 		return 0, err
 	}
-	if e.Memories == 0 {
-		return 0, countSegments(tx, partition)
-	}
-	if err := addSegment(tx, partition, e); err != nil {
-		return 0, err
-	}
-	err = tx.QueryRow(`SELECT max(id) FROM segment WHERE partition_id = ?`, partition).Scan(&id)
-	return id, err
+	return addSegment(tx, partition, e)
 }
 
 // putBack writes a segment of memories that were taken out of the segments of a partition, which now are those with the
 // given ids; it forgets those that are gone. It returns the ids after that, and whether there may be more to put back.
-func (c *Cache) putBack(ctx context.Context, partition int64, ids []int64, taken map[int64]bool) ([]int64, bool, error) {
+func (c *Cache) putBack(ctx context.Context, partition int64, ids []int64, taken map[int64]bool) ([]int64, bool,
+	error) {
 	var s collected
 	err := c.DB.Read(ctx, func(tx db.Tx) error {
 		_, living, err := staleIn(tx, partition)
@@ -204,7 +196,7 @@ func (c *Cache) putBackSome(tx db.Tx, partition int64, s collected) error {
 	if err != nil {
 		return err
 	}
-	if err := addSegment(tx, partition, s.Encoded); err != nil {
+	if _, err := addSegment(tx, partition, s.Encoded); err != nil {
 		return err
 	}
 	count := make(map[int64]bool, len(s.rows))

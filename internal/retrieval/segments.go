@@ -12,12 +12,14 @@ import (
 )
 
 // A partition with many memories has segments in the database: what the index holds of the memories up to a row. The
-// table segment_stale has those of them that have changed since; triggers add to it. So a snapshot that has the segments
-// also knows which of their memories count, and what is read from texts is these, and the memories after that row.
+// table segment_stale has those of them that have changed since; triggers add to it. So a snapshot that has the
+// segments also knows which of their memories count, and what is read from texts is these, and the memories after that
+// row.
 
-// SegmentKind names all versions that segments depend on.
+// SegmentKind names all versions that segments depend on. A later version has a kind that is ordered after this one.
 func SegmentKind() string {
-	return fmt.Sprintf("%d %d %d %s", index.SegmentVersion, text.SplitterVersion, text.TermsVersion, static.Default().Name())
+	return fmt.Sprintf("%03d %03d %03d %s", index.SegmentVersion, text.SplitterVersion, text.TermsVersion,
+		static.Default().Name())
 }
 
 // segmentLoad is a partition's segments while they are loaded. The holder of the turn may use it.
@@ -31,8 +33,8 @@ func (l *segmentLoad) skip(row int64) bool { return l.stale[row] || l.changed[ro
 
 // segmentsOf returns the row up to which memories are in segments, 0 = there are no segments of use.
 func (c *Cache) segmentsOf(tx db.Tx, partition int64) (upto int64, err error) {
-	err = tx.QueryRow(`SELECT coalesce(max(upto), 0) FROM segmented WHERE partition_id = ? AND profile_id = ? AND kind = ?`,
-		partition, c.Profile, c.Kind).Scan(&upto)
+	err = tx.QueryRow(`SELECT coalesce(max(upto), 0) FROM segmented WHERE partition_id = ? AND profile_id = ?
+		AND kind = ?`, partition, c.Profile, c.Kind).Scan(&upto)
 	return upto, err
 }
 
