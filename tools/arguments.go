@@ -126,7 +126,8 @@ func (d *definition) choose(given map[string]any) (*action, error) {
 	}
 	name, ok := asked.(string)
 	if !ok {
-		return nil, invalid(actionName, "action is %s; a string is expected: allowed are %s", showJSON(asked), fault.OneOf(names))
+		return nil, invalid(actionName, "action is %s; a string is expected: allowed are %s", showJSON(asked),
+			fault.OneOf(names))
 	}
 	i := slices.IndexFunc(names, func(n string) bool { return fold(n) == fold(name) })
 	if i < 0 {

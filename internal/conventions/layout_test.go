@@ -86,7 +86,7 @@ func TestTheTableOfWalksCountsTheirFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	head, lists, _ := strings.Cut(string(content), "\n## ")
-	step := regexp.MustCompile("(?m)^[0-9]+\\. ([^:]*):")
+	step := regexp.MustCompile(`(?m)^[0-9]+\. ([^:]*):`)
 	file := regexp.MustCompile("`([^`]+\\.go)`")
 	walks := strings.Split(lists, "\n## ")
 	if len(walks) < 3 {

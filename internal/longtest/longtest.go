@@ -69,8 +69,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// MainWithCheapPasswords is Main for a package whose tests set many passwords. They cost what they do in use only in the
-// long form; internal/passwords tests the cost itself.
+// MainWithCheapPasswords is Main for a package whose tests set many passwords. They cost what they do in use only in
+// the long form; internal/passwords tests the cost itself.
 func MainWithCheapPasswords(m *testing.M) int {
 	if !On() {
 		passwords.CheapForTests()

@@ -103,7 +103,8 @@ func TestSettingsOfTheServer(t *testing.T) {
 	w := servertest.New(t, server.Options{Settings: []server.Setting{{Name: "--max-file", Value: "5MiB",
 		Meaning: servertest.Hostile,
 		Given:   true}, {Name: "--listen", Meaning: "where"}}})
-	p := w.SignedIn(servertest.Admin).Get("/settings").Expect(http.StatusOK, "This server", w.Database.Name(), "--max-file",
+	p := w.SignedIn(servertest.Admin).Get("/settings").Expect(http.StatusOK, "This server", w.Database.Name(),
+		"--max-file",
 		"5MiB",
 		"100.0 MiB", servertest.PublicAt, "last 30 days, at most 100,000")
 	servertest.CheckPage(w, p)

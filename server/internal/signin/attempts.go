@@ -24,9 +24,9 @@ import (
 // separately, by the mark. So an attacker cannot lock users out of their own browsers, even where all requests come
 // from one address (OWASP: device cookies). A stolen mark allows as many tries as an address does.
 //
-// During a wait every try is refused, even with the right password: otherwise the wait would have no effect. All servers
-// on the store count together, until an hour without tries. Marks outlive it. The number of counts is bounded; when
-// full, the least recently used are evicted.
+// During a wait every try is refused, even with the right password: otherwise the wait would have no effect. All
+// servers on the store count together, until an hour without tries. Marks outlive it. The number of counts is bounded;
+// when full, the least recently used are evicted.
 type attempts struct {
 	free    int // wrong tries per name and address without a wait
 	now     func() time.Time
@@ -73,7 +73,8 @@ type limit struct {
 
 // begin returns how long to wait before a password is checked; zero means no wait. Who identifies the account that
 // is tried; known says that the browser has signed in to it before.
-func (a *attempts) begin(ctx context.Context, who, address string, known bool) (c counted, wait time.Duration, err error) {
+func (a *attempts) begin(ctx context.Context, who, address string, known bool) (c counted, wait time.Duration,
+	err error) {
 	limits := []limit{
 		{keyOf("pair", who, address), a.free, longestWait},
 		{keyOf("from", address), max(a.free, freeTriesShort), shortWait},

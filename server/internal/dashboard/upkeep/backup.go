@@ -234,6 +234,7 @@ func (s *Service) compact(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Sprintf("The store had %s and has %s now.", web.Bytes(before.DatabaseBytes), web.Bytes(after.DatabaseBytes)),
+	return fmt.Sprintf("The store had %s and has %s now.", web.Bytes(before.DatabaseBytes),
+			web.Bytes(after.DatabaseBytes)),
 		nil
 }
