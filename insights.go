@@ -226,11 +226,14 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (_ Overview, e
 		for i, p := range sel.Partitions {
 			searched[i] = p.ID
 		}
-		state, err := s.index.State(tx, searched)
+		err = db.Beyond(tx, func() error {
+			state, err := s.index.State(tx, searched)
+			o.Index = IndexState(state)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		o.Index = IndexState(state)
 		if o.Memories, err = sel.Count(tx); err != nil {
 			return err
 		}

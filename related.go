@@ -163,7 +163,7 @@ func (s *Store) near(tx db.Tx, pq preparedQuery, sel selection, least float32, l
 	}
 	partitions := slices.Collect(maps.Keys(compare))
 	var hits []index.Hit
-	inMemory, err := s.index.Use(tx, partitions, func(ix *index.Index) (err error) {
+	inMemory, err := s.useIndex(tx, partitions, func(ix *index.Index) (err error) {
 		hits, err = ix.Near(tx.Context(), index.Near{Vector: pq.vector, Partitions: partitions, Least: least, Limit: limit})
 		return err
 	})

@@ -207,9 +207,18 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, pq preparedQuery, sel
 	return err
 }
 
+// useIndex is Use of the index, which is for all users.
+func (s *Store) useIndex(tx db.Tx, partitions []int64, search func(*index.Index) error) (used bool, err error) {
+	err = db.Beyond(tx, func() (err error) {
+		used, err = s.index.Use(tx, partitions, search)
+		return err
+	})
+	return used, err
+}
+
 // rank finds the best memories: in memory if what is searched is held there, else on disk.
 func (s *Store) rank(tx db.Tx, r *rankedQuery) (hits []index.Hit, total int, err error) {
-	inMemory, err := s.index.Use(tx, r.Partitions, func(ix *index.Index) (err error) {
+	inMemory, err := s.useIndex(tx, r.Partitions, func(ix *index.Index) (err error) {
 		hits, total, err = ix.Search(tx.Context(), r.Query)
 		return err
 	})

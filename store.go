@@ -456,11 +456,23 @@ func (s *shared) outside(ctx context.Context, method string) error {
 func (s *Store) read(ctx context.Context, fn func(db.Tx, viewer) error) error {
 	return wrap(s.db.Read(ctx, func(tx db.Tx) error {
 		v, err := s.viewer(tx)
+		if err == nil {
+			err = db.ReadFor(tx, s.caller(v))
+		}
 		if err != nil {
 			return err
 		}
-		return fn(tx, v)
+		err = fn(tx, v)
+		return cmp.Or(err, db.ReadFor(tx, nil))
 	}))
+}
+
+// caller is whom a view reads for, nil for the operator's store.
+func (s *Store) caller(v viewer) *db.Caller {
+	if s.operator {
+		return nil
+	}
+	return &db.Caller{User: v.User, Limited: v.Limited, Projects: v.Projects}
 }
 
 // write runs fn in a transaction of its own: everything is durable when write returns nil, nothing when it returns an

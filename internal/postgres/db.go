@@ -31,6 +31,7 @@ type DB struct {
 	statements *statements
 	writing    chan struct{} // holds an element for each Write that has a connection
 	readOnly   bool
+	walled     bool // policies hold for the role of the connections; see wall.go
 	// lockTimeout is how long a Write waits for a lock that another one holds, such as a long transaction; then it is
 	// ErrBusy.
 	lockTimeout time.Duration
@@ -74,7 +75,11 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	d.announcer = newAnnouncer(d)
-	if err := d.migrate(ctx, o); err != nil {
+	err = d.migrate(ctx, o)
+	if err == nil {
+		err = d.lookForWall(ctx)
+	}
+	if err != nil {
 		pool.Close()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -137,7 +142,7 @@ func (d *DB) read(ctx context.Context, begin string, scratch bool, fn func(db.Tx
 	}
 	defer conn.Release()
 	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), scratch: scratch}
-	if err := tx.command(begin); err != nil {
+	if err := tx.command(d.beginning(begin)); err != nil {
 		return err
 	}
 	defer tx.rollback()
@@ -216,8 +221,8 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 		mode = "EXCLUSIVE"
 	}
 	// LOCK takes no snapshot: one that waited for it sees what was committed meanwhile.
-	if err := tx.command(fmt.Sprintf("BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL lock_timeout = %d; "+
-		"LOCK TABLE write_turn IN %s MODE", d.lockTimeout.Milliseconds(), mode)); err != nil {
+	if err := tx.command(fmt.Sprintf("%s; SET LOCAL lock_timeout = %d; LOCK TABLE write_turn IN %s MODE",
+		d.beginning("BEGIN ISOLATION LEVEL SERIALIZABLE"), d.lockTimeout.Milliseconds(), mode)); err != nil {
 		tx.rollback()
 		return err, tx.rerun != nil
 	}

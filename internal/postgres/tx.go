@@ -24,6 +24,7 @@ type Tx struct {
 	violated bool  // a statement violated a constraint, maybe by what the snapshot does not show
 	changed  bool  // it wrote what other servers have in their indexes
 	cursors  int
+	caller   *db.Caller // whose rows policies show; nil: all
 }
 
 // Context returns the context of the Read or Write that the transaction belongs to.

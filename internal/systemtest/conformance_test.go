@@ -14,7 +14,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
-	"github.com/souvenir-ai/souvenir/postgres"
 )
 
 // TestConformance holds every way to open a store to the same promises: all of them in the long form, else a file
@@ -31,6 +30,7 @@ func TestConformance(t *testing.T) {
 		{"on disk", storetest.RunSearches, openOnDisk},
 		{"two handles", storetest.RunTwoHandles, openFile},
 		{"postgres", runPostgres, openPostgres},
+		{"walled", storetest.Run, openWalled},
 	} {
 		only := "file"
 		if testing.Short() {
@@ -119,15 +119,24 @@ func openMemory(*testing.T) func(*testing.T, *Options) *Store {
 
 // openPostgres gives each test a schema of its own.
 func openPostgres(t *testing.T) func(*testing.T, *Options) *Store {
+	return openIn(t, func(_ *testing.T, s schema) database { return s })
+}
+
+// openWalled does the same for a role that the second wall holds for.
+func openWalled(t *testing.T) func(*testing.T, *Options) *Store {
+	return openIn(t, func(t *testing.T, s schema) database { return behindWall(t, s) })
+}
+
+func openIn(t *testing.T, in func(*testing.T, schema) database) func(*testing.T, *Options) *Store {
 	pgtest.Server(t)
-	var addresses sync.Map
+	var databases sync.Map
 	return func(t *testing.T, options *Options) *Store {
-		address, known := addresses.Load(t.Name())
+		d, known := databases.Load(t.Name())
 		if !known {
-			address = pgtest.Empty(t)
-			addresses.Store(t.Name(), address)
+			d = in(t, schema{pgtest.Empty(t)})
+			databases.Store(t.Name(), d)
 		}
-		store, err := postgres.Open(context.Background(), address.(string), options)
+		store, err := d.(database).open(*options)
 		if err != nil {
 			t.Fatalf("Open: %v", err)
 		}

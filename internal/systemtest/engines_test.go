@@ -34,6 +34,12 @@ type database interface {
 func onEachEngine(t *testing.T, test func(t *testing.T, empty database)) {
 	t.Run("file", func(t *testing.T) { test(t, emptyInFile(t)) })
 	t.Run("postgres", func(t *testing.T) { test(t, schema{pgtest.Empty(t)}) })
+	t.Run("walled", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("with -short, the tests of the second wall alone run behind it")
+		}
+		test(t, behindWall(t, schema{pgtest.Empty(t)}))
+	})
 }
 
 // file is a database in a file.
@@ -109,4 +115,31 @@ func (s schema) engine(readOnly bool) (db.DB, error) {
 func (s schema) tables() string {
 	return `SELECT format('SELECT %L || t::text FROM %I t', tablename || ' ', tablename) FROM pg_tables
 		WHERE schemaname = current_schema() AND tablename <> 'setting'`
+}
+
+// walled is a database in a schema with the second wall (postgres/wall.sql), used by a role that it holds for.
+type walled struct {
+	schema
+	runtime string // the address for that role
+}
+
+// behindWall makes the wall in a schema.
+func behindWall(tb testing.TB, s schema) walled {
+	tb.Helper()
+	wall, err := os.ReadFile(filepath.Join("..", "..", "postgres", "wall.sql"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return walled{s, pgtest.Walled(tb, s.address, string(wall))}
+}
+
+func (w walled) name() string { return "walled" }
+
+func (w walled) copied(tb testing.TB) database {
+	tb.Helper()
+	return behindWall(tb, schema{pgtest.Copy(tb, w.address)})
+}
+
+func (w walled) open(options Options) (*Store, error) {
+	return postgres.Open(context.Background(), w.runtime, &options)
 }

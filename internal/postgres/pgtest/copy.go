@@ -166,3 +166,53 @@ func schemaOf(address string) string {
 	}
 	return u.Query().Get("search_path")
 }
+
+// runtimeRole is a role without any right but to the rows of schemas of tests. It stays on the server.
+const runtimeRole = "souvenir_test_runtime"
+
+// Walled makes the second wall in a schema, and returns its address for a role without rights but to read and write the
+// rows.
+func Walled(t testing.TB, address, wall string) string {
+	t.Helper()
+	schemas.mu.Lock()
+	defer schemas.mu.Unlock()
+	schema := schemaOf(address)
+	script := fmt.Sprintf(`DO $$ BEGIN
+			IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = '%[1]s') THEN CREATE ROLE %[1]s; END IF;
+		EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
+		SET LOCAL search_path = %[2]s;
+		GRANT USAGE ON SCHEMA %[2]s TO %[1]s;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[2]s TO %[1]s;
+		GRANT USAGE ON ALL SEQUENCES IN SCHEMA %[2]s TO %[1]s;`, runtimeRole, schema) + wall
+	if _, err := schemas.conn.PgConn().Exec(context.Background(), script).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set("role", runtimeRole)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// Query runs a statement of one text column on a connection of its own, in no transaction of a store.
+func Query(t testing.TB, address, statement string) []string {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := pgx.Connect(ctx, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	rows, err := conn.Query(ctx, statement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

@@ -1,0 +1,66 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// Row-level security is a second wall under the conditions of statements, if the operator makes it by postgres/wall.sql:
+// policies hide the rows of memories, files and trash that the caller of a transaction may not see. They read the
+// caller from the setting souvenir.caller, and see nothing without it. Tables' owners pass the wall.
+
+// server is the caller of transactions for the store as a whole.
+const server = "server"
+
+// lookForWall notes whether the role of the connections is one that policies hold for.
+func (d *DB) lookForWall(ctx context.Context) error {
+	err := d.pool.QueryRow(ctx, `SELECT coalesce(bool_or(row_security_active(oid)), false) FROM pg_class
+		WHERE relname = 'memory' AND relnamespace = current_schema()::regnamespace`).Scan(&d.walled)
+	return classify("open", err)
+}
+
+// beginning adds to the beginning of a transaction that it is for the store as a whole.
+func (d *DB) beginning(begin string) string {
+	if !d.walled {
+		return begin
+	}
+	return begin + "; SET LOCAL souvenir.caller = '" + server + "'"
+}
+
+// ReadFor sets the caller whose rows the policies show; nil shows all rows.
+func (tx *Tx) ReadFor(c *db.Caller) error {
+	if !tx.d.walled || same(tx.caller, c) {
+		return nil
+	}
+	if err := tx.usable(); err != nil {
+		return err
+	}
+	who, projects := server, ""
+	if c != nil {
+		who = strconv.FormatInt(c.User, 10)
+		if c.Limited {
+			projects = "{" + strings.Trim(db.List(c.Projects), "[]") + "}"
+		}
+	}
+	_, err := tx.conn.Exec(tx.ctx, `SELECT set_config('souvenir.caller', $1, true),
+		set_config('souvenir.projects', $2, true)`, who, projects)
+	if err != nil {
+		return tx.failed("caller", err)
+	}
+	tx.caller = c
+	return nil
+}
+
+// Caller returns the transaction's caller, nil for none.
+func (tx *Tx) Caller() *db.Caller { return tx.caller }
+
+func same(a, b *db.Caller) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.User == b.User && a.Limited == b.Limited && slices.Equal(a.Projects, b.Projects)
+}
