@@ -70,6 +70,8 @@ func Run(t *testing.T, e Engine) {
 		{"memories with the same content", sameContent},
 		{"hints name indexes", hints},
 		{"changes that are added", changesAdded},
+		{"segments go stale with their memories", segmentsGoStale},
+		{"segments go with their partition", segmentsGoWithTheirPartition},
 		{"words", words},
 		{"the listing of all terms", occurrences},
 		{"vectors", vectors},
