@@ -63,6 +63,8 @@ func Run(t *testing.T, e Engine) {
 		{"changes of a Write that commits late are not missed", changesOfLateCommits},
 		{"rows are scanned", rowsScanned},
 		{"arguments go to their parameters", parameters},
+		{"a statement counts its rows", rowsAffected},
+		{"the clock moves on", clockMovesOn},
 		{"rows are counted, and go with what they belong to", counters},
 		{"texts of the dialect mean what they say", dialect},
 		{"conditions on metadata", metadata},
@@ -70,6 +72,9 @@ func Run(t *testing.T, e Engine) {
 		{"memories with the same content", sameContent},
 		{"hints name indexes", hints},
 		{"changes that are added", changesAdded},
+		{"changes that are logged", changesLogged},
+		{"changes around a part that is undone", changesWithParts},
+		{"changes that a Write sees", changesWithin},
 		{"segments go stale with their memories", segmentsGoStale},
 		{"segments go with their partition", segmentsGoWithTheirPartition},
 		{"words", words},
@@ -93,6 +98,7 @@ func Run(t *testing.T, e Engine) {
 	t.Run("what a Write has answered is there after a kill", func(t *testing.T) { survivesKill(t, e) })
 	t.Run("Writes of two handles do not overlook each other", func(t *testing.T) { handlesSerialize(t, e) })
 	t.Run("changes by one handle are seen by the other", func(t *testing.T) { handlesSeeEachOther(t, e) })
+	t.Run("two handles have one clock", func(t *testing.T) { handlesShareClock(t, e) })
 	t.Run("a handle for reading writes nothing", func(t *testing.T) { readOnly(t, e) })
 	t.Run("migrations are completed in Go", func(t *testing.T) { fills(t, e) })
 	t.Run("a closed database says so", func(t *testing.T) { closed(t, e) })

@@ -1,0 +1,126 @@
+package dbtest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// addMemories adds some memories to a partition.
+func addMemories(t *testing.T, d db.DB, partition int64, number int) []int64 {
+	t.Helper()
+	rows := make([]int64, number)
+	write(t, d, func(tx db.Tx) (err error) {
+		for i := range rows {
+			if rows[i], err = addMemory(tx, partition, fmt.Sprint(i), "{}"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return rows
+}
+
+// touch changes a memory.
+func touch(tx db.Tx, memory int64) error {
+	_, err := tx.Exec(`UPDATE memory SET updated_at = updated_at + 1 WHERE id = ?`, memory)
+	return err
+}
+
+// changesLogged checks what is a change of a memory, besides adding, updating and deleting it: a move, and a vector of
+// one of its passages. A new passage is none; see [changesAdded].
+func changesLogged(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	rows := addMemories(t, d, partition, 3)
+	var other int64
+	write(t, d, func(tx db.Tx) (err error) {
+		other, err = addPartition(tx, "other")
+		return err
+	})
+	_, mark, _ := since(t, d, "", 10)
+	write(t, d, func(tx db.Tx) error {
+		for i, row := range rows {
+			if _, err := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank) VALUES (?, ?, 0, 1, 0)`,
+				partition<<32+int64(i), row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	_, same, complete := since(t, d, mark, 10)
+	equal(t, "the mark after new passages", fmt.Sprint(same, complete), fmt.Sprint(mark, true))
+	for i, c := range []struct {
+		what, query string
+		arg         any
+	}{
+		{"a vector", `UPDATE passage SET vector = ? WHERE memory_id = ?`, floats(1, 0)},
+		{"the same vector again", `UPDATE passage SET vector = ? WHERE memory_id = ?`, floats(1, 0)},
+		{"no vector any more", `UPDATE passage SET vector = ? WHERE memory_id = ?`, nil},
+		{"a move", `UPDATE memory SET partition_id = ? WHERE id = ?`, other},
+	} {
+		_, before, _ := since(t, d, "", 10)
+		write(t, d, func(tx db.Tx) error {
+			_, err := tx.Exec(c.query, c.arg, rows[i%len(rows)])
+			return err
+		})
+		changed, after, complete := since(t, d, before, 10)
+		misses(t, c.what, changed, complete, rows[i%len(rows)])
+		if after == before {
+			t.Errorf("%s: the mark is still %q, want another", c.what, after)
+		}
+	}
+}
+
+// changesWithParts checks that a part that is undone hides no change: neither one before it, nor one after it, nor a
+// later one of the memory whose change was undone.
+func changesWithParts(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	rows := addMemories(t, d, partition, 4)
+	_, mark, _ := since(t, d, "", 10)
+	write(t, d, func(tx db.Tx) error {
+		err := touch(tx, rows[0])
+		is(t, "a part that is undone", tx.Savepoint(func() error {
+			return errors.Join(touch(tx, rows[1]), touch(tx, rows[3]), errPart)
+		}), errPart)
+		return errors.Join(err, touch(tx, rows[2]))
+	})
+	changed, between, complete := since(t, d, mark, 10)
+	misses(t, "changes around a part that was undone", changed, complete, rows[0], rows[2])
+	is(t, "a Write that is undone", d.Write(t.Context(), func(tx db.Tx) error {
+		return errors.Join(touch(tx, rows[1]), touch(tx, rows[3]), errPart)
+	}), errPart)
+	_, after, complete := since(t, d, between, 10)
+	equal(t, "the mark after a Write that was undone", fmt.Sprint(after, complete), fmt.Sprint(between, true))
+	write(t, d, func(tx db.Tx) error { return touch(tx, rows[1]) })
+	changed, _, complete = since(t, d, between, 10)
+	misses(t, "a change of a memory whose change was undone", changed, complete, rows[1])
+}
+
+// changesWithin checks a Write that reads changes, its own and others: it sees both, and what it changes after its mark
+// is found from that mark once it is committed.
+func changesWithin(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	rows := addMemories(t, d, partition, 3)
+	_, begin, _ := since(t, d, "", 10)
+	write(t, d, func(tx db.Tx) error { return touch(tx, rows[0]) })
+	var marked, next db.Mark
+	write(t, d, func(tx db.Tx) error {
+		err := touch(tx, rows[1])
+		mark, err2 := tx.Changes().Mark()
+		changed, after, complete, err3 := tx.Changes().Since(begin, 10)
+		slices.Sort(changed)
+		misses(t, "changes of others and its own, within a Write", changed, complete, rows[0], rows[1])
+		marked, next = mark, after
+		return errors.Join(err, err2, err3, touch(tx, rows[2]))
+	})
+	for what, mark := range map[string]db.Mark{"Mark": marked, "Since": next} {
+		changed, _, complete := since(t, d, mark, 10)
+		misses(t, "what a Write changed after the mark of its "+what, changed, complete, rows[2])
+	}
+	_, last, _ := since(t, d, begin, 10)
+	_, same, complete := since(t, d, last, 10)
+	equal(t, "the mark after it", fmt.Sprint(same, complete), fmt.Sprint(last, true))
+}

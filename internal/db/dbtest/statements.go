@@ -1,0 +1,116 @@
+package dbtest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// rowsAffected checks that a statement counts the rows that it wrote itself: not those that it left alone, nor those
+// that triggers and cascades wrote.
+func rowsAffected(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	var rows []int64
+	write(t, d, func(tx db.Tx) error {
+		rows = nil
+		for i := range 3 {
+			row, err := addMemory(tx, partition, fmt.Sprint(i), `{"k": 1}`)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row)
+			_, err = tx.Exec(`INSERT INTO memory_tag (memory_id, tag, position) VALUES (?1, 'a', 0), (?1, 'b', 1)`, row)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank) VALUES (?, ?, 0, 1, 0)`,
+				partition<<32+int64(i), row); err != nil {
+				return err
+			}
+		}
+		return errors.Join(set(tx, key("a"), 1), set(tx, key("b"), 1))
+	})
+	const insert = `INSERT INTO setting (key, value) VALUES (?, 2) `
+	const update = insert + `ON CONFLICT (key) DO UPDATE SET value = excluded.value `
+	for _, c := range []struct {
+		what, query string
+		args        []any
+		want        int64
+	}{
+		{"an update that is not made", update + `WHERE false`, []any{key("a")}, 0},
+		{"an update whose condition does not hold", update + `WHERE setting.value > excluded.value`, []any{key("a")}, 0},
+		{"an update whose condition holds", update + `WHERE setting.value < excluded.value`, []any{key("a")}, 1},
+		{"an update that needs no condition, of no row", update + `WHERE false`, []any{key("c")}, 1},
+		{"a row that is there", insert + `ON CONFLICT (key) DO NOTHING`, []any{key("a")}, 0},
+		{"a row that is there, by any constraint", insert + `ON CONFLICT DO NOTHING`, []any{key("a")}, 0},
+		{"several rows, some of them there", `INSERT INTO setting (key, value) VALUES (?, 2), (?, 2), (?, 2)
+			ON CONFLICT DO NOTHING`, []any{key("a"), key("d"), key("e")}, 2},
+		{"the same values again", `UPDATE setting SET value = value WHERE key = ?`, []any{key("b")}, 1},
+		{"an update of no row", `UPDATE setting SET value = 3 WHERE key = ?`, []any{key("none")}, 0},
+		{"an update with triggers", `UPDATE memory SET metadata = '{"k": 2}' WHERE id IN (?, ?)`,
+			[]any{rows[0], rows[1]}, 2},
+		{"a deletion of no row", `DELETE FROM setting WHERE key = ?`, []any{key("none")}, 0},
+		{"a deletion of some", `DELETE FROM setting WHERE key IN (?, ?)`, []any{key("d"), key("e")}, 2},
+		{"a deletion with tags and a passage", `DELETE FROM memory WHERE id = ?`, []any{rows[0]}, 1},
+		{"a deletion with all that belongs to it", `DELETE FROM collection`, nil, 1},
+	} {
+		var got db.Result
+		write(t, d, func(tx db.Tx) (err error) {
+			got, err = tx.Exec(c.query, c.args...)
+			return err
+		})
+		equal(t, c.what+": rows affected", got.RowsAffected, c.want)
+	}
+	read(t, d, func(tx db.Tx) error {
+		a, err := get(tx, key("a"))
+		c, err2 := get(tx, key("c"))
+		equal(t, "the values of a and c", fmt.Sprint(a, c), "2 2")
+		return errors.Join(err, err2)
+	})
+}
+
+// clock returns the time by the clock of the database.
+func clock(tx db.Tx) (time.Time, error) {
+	var now int64
+	err := tx.QueryRow(`SELECT ` + db.Clock).Scan(&now)
+	return time.UnixMicro(now), err
+}
+
+// clockMovesOn checks that the clock counts microseconds since 1970, and moves on within a transaction.
+func clockMovesOn(t *testing.T, d db.DB) {
+	const pause, coarse = 50 * time.Millisecond, 5 * time.Millisecond
+	look := func(tx db.Tx) error {
+		began := time.Now()
+		first, err := clock(tx)
+		time.Sleep(pause)
+		second, err2 := clock(tx)
+		took := time.Since(began)
+		if off := first.Sub(began).Abs(); off > 24*time.Hour {
+			t.Errorf("the clock says %v, want microseconds since 1970, about %v", first, began)
+		}
+		if moved := second.Sub(first); moved < pause-coarse || moved > took+coarse {
+			t.Errorf("the clock of a transaction moved by %v, want %v to %v", moved, pause, took)
+		}
+		return errors.Join(err, err2)
+	}
+	read(t, d, look)
+	write(t, d, look)
+}
+
+// handlesShareClock checks that two handles have the same clock, since each takes over leases of the other by it.
+func handlesShareClock(t *testing.T, e Engine) {
+	one, other := twoHandles(t, e)
+	var times [3]time.Time
+	for i, d := range []db.DB{one, other, one} {
+		read(t, d, func(tx db.Tx) (err error) {
+			times[i], err = clock(tx)
+			return err
+		})
+	}
+	if times[1].Before(times[0].Add(-time.Second)) || times[1].After(times[2].Add(time.Second)) {
+		t.Errorf("the other handle's clock says %v, want between %v and %v", times[1], times[0], times[2])
+	}
+}
