@@ -1,7 +1,6 @@
 package conventions
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -64,7 +63,7 @@ var statement = regexp.MustCompile(
 // tools have no SQL: layering_test.go sees to that. That of internal/migrate is for other programs' files of SQLite.
 func spelledOnlyForSQLite(t *testing.T) string {
 	t.Helper()
-	var out bytes.Buffer
+	counts := map[string]int{} // by file and spelling; files of one name count together
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		slashed := filepath.ToSlash(path)
 		switch {
@@ -82,7 +81,6 @@ func spelledOnlyForSQLite(t *testing.T) string {
 		if err != nil {
 			return err
 		}
-		counts := map[string]int{}
 		ast.Inspect(file, func(n ast.Node) bool {
 			literal, ok := n.(*ast.BasicLit)
 			if call, isCall := n.(*ast.CallExpr); isCall {
@@ -99,18 +97,19 @@ func spelledOnlyForSQLite(t *testing.T) string {
 			}
 			for _, s := range sqliteOnly {
 				if n := len(s.pattern.FindAllString(text, -1)); n > 0 {
-					counts[s.name] += n
+					counts[filepath.Base(path)+": "+s.name] += n // a file may move
 				}
 			}
 			return true
 		})
-		for _, name := range slices.Sorted(maps.Keys(counts)) {
-			fmt.Fprintf(&out, "%s: %s %d\n", filepath.Base(path), name, counts[name]) // a file may move
-		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	var out strings.Builder
+	for _, place := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&out, "%s %d\n", place, counts[place])
 	}
 	return out.String()
 }
@@ -144,6 +143,23 @@ func TestSQLIsSpelledPortablyExceptForAShrinkingList(t *testing.T) {
 		if line != "" && !slices.Contains(found, line) {
 			t.Errorf("%s: is in %s but no longer found: delete the line, or write the smaller number", line, golden)
 		}
+	}
+}
+
+// Another file of the same name must not hide behind the line of the first.
+func TestSpellingsOfFilesOfOneNameAreCountedTogether(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for dir, condition := range map[string]string{"a": "id >> 32 = 1", "b": "id >> 32 = 1", "c": "iif(a, b, c)"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		source := "package " + dir + "\n\nconst query = `SELECT 1 WHERE " + condition + "`\n"
+		if err := os.WriteFile(filepath.Join(dir, "query.go"), []byte(source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := spelledOnlyForSQLite(t), "query.go: >> 2\nquery.go: iif 1\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
