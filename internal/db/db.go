@@ -109,6 +109,8 @@ type Row interface {
 
 // Result is the outcome of a statement.
 type Result struct {
+	// RowsAffected counts the rows that the statement inserted, updated or deleted, even if an update set the values that
+	// were there. Rows that ON CONFLICT left as they were do not count, nor those that triggers and cascades wrote.
 	RowsAffected int64
 }
 

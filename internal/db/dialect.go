@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// Statements are written once, in the SQL that engines share: coalesce, CASE, RETURNING, ON CONFLICT with a target, IS
-// NOT DISTINCT FROM, string_agg, octet_length; lower folds ASCII only, and texts are ordered by their bytes (engines
-// with another default declare it in their tables). SQLite's own spellings are constants of this package, here and
-// beside [List]. An engine whose SQL differs gives its [Tx] a [Dialect], which replaces each of them. SQLite uses them
-// unchanged.
+// Statements are written once, in the SQL that engines share: coalesce, CASE, RETURNING, ON CONFLICT (with a target, or
+// DO NOTHING without one), IS NOT DISTINCT FROM, string_agg, octet_length; lower folds ASCII only, and texts are
+// ordered by their bytes (engines with another default declare it in their tables). SQLite's own spellings are
+// constants of this package, here and beside [List]. An engine whose SQL differs gives its [Tx] a [Dialect], which
+// replaces each of them. SQLite uses them unchanged.
 const (
 	// Newline is the text of one line feed.
 	Newline = "'\n'"
@@ -64,7 +64,8 @@ const (
 	SameContent = `octet_length(content) = octet_length(?1) AND substr(content, -16) = substr(?1, -16)
 		AND coalesce(content, '') = ?1`
 
-	// Clock is the time by the clock of the database, in microseconds since 1970: the same for all processes on it.
+	// Clock is the time by the clock of the database, in microseconds since 1970: the same for all processes on it. It
+	// moves on within a transaction; its resolution may be coarser, such as a millisecond.
 	Clock = `CAST(unixepoch('now', 'subsec') * 1000000 AS INTEGER)`
 
 	// The parts of [Slice].

@@ -29,7 +29,8 @@ type Engine struct {
 	// ReadOnly opens an open database once more, for reading only. Nil: it has one handle only.
 	ReadOnly func(t *testing.T, open db.DB) db.DB
 
-	// Fill opens a database with [db.Opening].Fill. All calls of a test open the same one, which is empty at first.
+	// Fill opens a database with [db.Opening].Fill. All calls of a test open the same one, which is empty at first. Nil:
+	// the engine began after the migration "namespaces".
 	Fill func(t *testing.T, fill map[string]func(db.Tx) error) (db.DB, error)
 
 	// Reruns: among writers of one row, some functions run again.

@@ -159,6 +159,9 @@ func readOnly(t *testing.T, e Engine) {
 
 // fills checks that a migration is completed in Go, in its own transaction.
 func fills(t *testing.T, e Engine) {
+	if e.Fill == nil {
+		t.Skip("this engine has no migration that is completed in Go")
+	}
 	failed := errors.New("failed")
 	d, err := e.Fill(t, map[string]func(db.Tx) error{"namespaces": func(tx db.Tx) error {
 		return errors.Join(set(tx, key("filled"), 1), failed)
