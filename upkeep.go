@@ -442,6 +442,9 @@ func (h *Upkeep) StoreIndex(ctx context.Context) error {
 	if err == nil {
 		err = s.checkWritable()
 	}
+	if err == nil {
+		err = s.readStore(ctx, func(db.Tx) error { return nil }) // it is open
+	}
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (in *inspection) segmentProblem(partition, upto int64) (problem string, err
 	if twice > 0 {
 		return fmt.Sprintf("has %d memories twice", twice), nil
 	}
-	err = in.tx.Each(func(row db.Rows) error {
+	err = db.Stream(in.tx, func(row db.Rows) error {
 		var memory int64
 		err := row.Scan(&memory)
 		delete(counted, memory)

@@ -229,7 +229,7 @@ func (c *Cache) listOne(tx db.Tx, id int64) (*part, error) {
 	if upto > 0 && p.filling == nil {
 		rows, err = c.begin(tx, p, upto)
 	} else {
-		rows, err = db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? ORDER BY id`, id)
+		rows, err = streamed(tx, inPartition, id, 0)
 	}
 	if err != nil {
 		return nil, err

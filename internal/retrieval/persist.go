@@ -231,8 +231,7 @@ func (c *Cache) persistNew(ctx context.Context, id int64) (more bool, err error)
 		if before, err = c.segmentsOf(tx, id); err != nil {
 			return err
 		}
-		rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? AND id > ? ORDER BY id LIMIT ?`, id,
-			before, mostInSegment+kernel.BatchRows+c.SegmentAt)
+		rows, err := streamed(tx, inPartition+` LIMIT ?`, id, before, mostInSegment+kernel.BatchRows+c.SegmentAt)
 		if err != nil || len(rows) < c.SegmentAt {
 			return err
 		}
@@ -298,8 +297,8 @@ func staleAfter(tx db.Tx, id, before, upto int64, changed, rows []int64) error {
 	for _, row := range rows {
 		in[row] = true
 	}
-	came, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? AND id > ? AND id <= ? AND id IN `+
-		db.Integers, id, before, upto, db.List(changed))
+	came, err := streamed(tx, `SELECT id FROM memory WHERE partition_id = ? AND id > ? AND id <= ? AND id IN `+db.Integers,
+		id, before, upto, db.List(changed))
 	if err != nil {
 		return err
 	}

@@ -60,10 +60,24 @@ func (c *Cache) unsegmented(tx db.Tx, passages map[int64]int) (sum int, err erro
 	return sum, nil
 }
 
+// streamed returns the rows that a query selects, of which there may be many.
+func streamed(tx db.Tx, query string, args ...any) (rows []int64, err error) {
+	err = db.Stream(tx, func(r db.Rows) error {
+		var row int64
+		err := r.Scan(&row)
+		rows = append(rows, row)
+		return err
+	}, query, args...)
+	return rows, err
+}
+
+// inPartition selects the memories of a partition after a row.
+const inPartition = `SELECT id FROM memory WHERE partition_id = ? AND id > ? ORDER BY id`
+
 // staleIn returns the rows of a partition that its segments do not count for, and those of them that are in it.
 func staleIn(tx db.Tx, partition int64) (all map[int64]bool, living []int64, err error) {
 	all = map[int64]bool{}
-	err = tx.Each(func(row db.Rows) error {
+	err = db.Stream(tx, func(row db.Rows) error {
 		var memory int64
 		var lives bool
 		err := row.Scan(&memory, &lives)
@@ -79,7 +93,7 @@ func staleIn(tx db.Tx, partition int64) (all map[int64]bool, living []int64, err
 
 // begin makes a partition held that has segments up to a row, but for what is in them. loadSegments follows.
 func (c *Cache) begin(tx db.Tx, p *part, upto int64) (fromTexts []int64, err error) {
-	after, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? AND id > ? ORDER BY id`, p.id, upto)
+	after, err := streamed(tx, inPartition, p.id, upto)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +195,7 @@ func (c *Cache) putSegment(p *part, s *index.Segment) error {
 
 // restFromTexts makes all memories of a partition stale in a round but for those that have changed since.
 func (c *Cache) restFromTexts(tx db.Tx, p *part, round uint64) error {
-	rows, err := db.Column[int64](tx, `SELECT id FROM memory WHERE partition_id = ? ORDER BY id`, p.id)
+	rows, err := streamed(tx, inPartition, p.id, 0)
 	if err != nil || p.lost {
 		return err
 	}
