@@ -77,8 +77,8 @@ func (c *Cache) persistAlone(ctx context.Context, wait bool, fn func() error) er
 	}
 }
 
-// repeat runs fn, which writes segments of a partition, a few times if they have changed meanwhile. Segments that cannot
-// be read are deleted.
+// repeat runs fn, which writes segments of a partition, a few times if they have changed meanwhile. Segments that
+// cannot be read are deleted.
 func (c *Cache) repeat(ctx context.Context, id int64, fn func() error) (err error) {
 	for range 5 {
 		if err = fn(); !errors.Is(err, errChanged) {
@@ -258,8 +258,8 @@ func (c *Cache) persistNew(ctx context.Context, id int64) (more bool, err error)
 	})
 }
 
-// moveUpto notes that the memories of a partition up to a row are in segments, if that was so for another row, 0 = there
-// were none of use. It is errChanged if that is not so any more, or if the partition is gone.
+// moveUpto notes that the memories of a partition up to a row are in segments, if that was so for another row, 0 =
+// there were none of use. It is errChanged if that is not so any more, or if the partition is gone.
 func (c *Cache) moveUpto(tx db.Tx, id, before, upto int64) error {
 	var got db.Result
 	var err error
@@ -268,8 +268,8 @@ func (c *Cache) moveUpto(tx db.Tx, id, before, upto int64) error {
 			SELECT id, ?, ?, ?, 0 FROM partition WHERE id = ? ON CONFLICT (partition_id) DO NOTHING`,
 			c.Profile, c.Kind, upto, id)
 	} else {
-		got, err = tx.Exec(`UPDATE segmented SET upto = ? WHERE partition_id = ? AND profile_id = ? AND kind = ? AND upto = ?`,
-			upto, id, c.Profile, c.Kind, before)
+		got, err = tx.Exec(`UPDATE segmented SET upto = ? WHERE partition_id = ? AND profile_id = ? AND kind = ?
+			AND upto = ?`, upto, id, c.Profile, c.Kind, before)
 	}
 	if err == nil && got.RowsAffected == 0 {
 		err = errChanged
