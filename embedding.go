@@ -240,7 +240,7 @@ func (s *shared) startEmbedding(ctx context.Context) error {
 	}
 	s.worker = embedding.NewWorker(s.vectors, s.tidy)
 	err := s.vectors.Claim(ctx)
-	s.profile = s.vectors.Profile
+	s.profile, s.index.Profile = s.vectors.Profile, s.vectors.Profile
 	if err == nil && !s.db.ReadOnly() {
 		s.worker.Start()
 	}

@@ -18,6 +18,7 @@ import (
 // mustPersist stores the index of all partitions with some memories.
 func mustPersist(t *testing.T, s *Store) {
 	t.Helper()
+	s.worker.Stop() // so that it does not look meanwhile
 	s.index.SegmentAt = 1
 	if err := s.index.Persist(t.Context(), true); err != nil {
 		t.Fatalf("persist: got %v, want no error", err)
@@ -131,6 +132,7 @@ func TestSegmentsAnswerAsTextsDo(t *testing.T) {
 			g := rand.New(rand.NewPCG(uint64(seed), 33))
 			s := openWords(t, "", Options{})
 			texts := reopen(t, s, Options{})
+			texts.worker.Stop()
 			texts.index.Kind = "none" // so that it reads texts
 			loaded := s
 			for range 40 {
@@ -235,8 +237,8 @@ func TestSegmentsOfOtherProcessesAreLeft(t *testing.T) {
 			for i := range 30 {
 				mustAdd(t, s, NewMemory{Content: fmt.Sprintf("Note %d about a heron.", i)})
 			}
-			s.index.SegmentAt = 3
 			s.worker.Stop() // it would use up what happens
+			s.index.SegmentAt = 3
 			happens = func(tx db.Tx) error {
 				_, err := tx.Exec(statement)
 				return err
@@ -288,6 +290,7 @@ func TestDamagedSegmentsAreMadeAgain(t *testing.T) {
 func TestSegmentsBesideWriters(t *testing.T) {
 	s := openWords(t, "", Options{})
 	texts := reopen(t, s, Options{})
+	texts.worker.Stop()
 	texts.index.Kind = "none"
 	var writers, others sync.WaitGroup
 	done := make(chan struct{})
@@ -314,6 +317,7 @@ func TestSegmentsBesideWriters(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				again.worker.Stop()
 				again.index.SegmentAt = 1
 				if _, err := again.Search(t.Context(), Query{Text: "heron", Limit: 5}); err != nil {
 					t.Error(err)

@@ -304,7 +304,6 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		_ = engine.Close()
 		return nil, wrap(err)
 	}
-	s.index.Profile = s.profile
 	s.activity.Start()
 	return s, nil
 }

@@ -57,11 +57,11 @@ func (in *inspection) segmentProblem(partition, upto int64) (problem string, err
 		if err := in.tx.QueryRow(`SELECT data FROM segment WHERE id = ?`, id).Scan(&data); err != nil {
 			return "", err
 		}
-		s, broken := index.DecodeSegment(data, math.MaxUint16+1)
-		if broken != nil {
+		memories, sound := memoriesOf(data)
+		if !sound {
 			return "has changed since it was stored", nil
 		}
-		for _, row := range s.Memories() {
+		for _, row := range memories {
 			if counted[row] {
 				twice++
 			}
@@ -96,4 +96,13 @@ func (in *inspection) segmentProblem(partition, upto int64) (problem string, err
 		problem = fmt.Sprintf("lacks %d memories, and has %d that are not there", missing, len(counted))
 	}
 	return problem, err
+}
+
+// memoriesOf returns the rows of the memories in a segment; sound is false if it cannot be read.
+func memoriesOf(data []byte) (rows []int64, sound bool) {
+	s, err := index.DecodeSegment(data, math.MaxUint16+1)
+	if err != nil {
+		return nil, false
+	}
+	return s.Memories(), true
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// Row-level security is a second wall under the conditions of statements, if the operator makes it by postgres/wall.sql:
-// policies hide the rows of memories, files and trash that the caller of a transaction may not see. They read the
-// caller from the setting souvenir.caller, and see nothing without it. Tables' owners pass the wall.
+// Row-level security is a second wall under the conditions of statements, if the operator makes it by
+// postgres/wall.sql: policies hide the rows of memories, files and trash that the caller of a transaction may not see.
+// They read the caller from the setting souvenir.caller, and see nothing without it. Tables' owners pass the wall.
 
 // server is the caller of transactions for the store as a whole.
 const server = "server"
