@@ -286,8 +286,8 @@ func TestDamagedSegmentsAreMadeAgain(t *testing.T) {
 	}
 }
 
-// TestSegmentsBesideWriters writes, stores the index and loads it at the same time.
-func TestSegmentsBesideWriters(t *testing.T) {
+// TestSegmentsBesideChanges changes memories, stores the index and loads it at the same time.
+func TestSegmentsBesideChanges(t *testing.T) {
 	s := openWords(t, "", Options{})
 	texts := reopen(t, s, Options{})
 	texts.worker.Stop()
