@@ -25,6 +25,7 @@ trap 'end_provider; end_all' EXIT
 
 mkdir "$work/node"
 (cd "$work/node" && npm install --silent --no-fund --no-audit --no-save "oidc-provider@$provider_version")
+: >"$work/issuer" # so that it is there before the provider's shell makes it
 (cd "$work/node" && exec node "$root/e2e/provider.mjs" provider) >"$work/issuer" 2>"$work/provider.log" &
 provider_pid=$!
 issuer=
