@@ -515,11 +515,12 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 	}
 	if passages <= scrubNow {
 		err := s.scrub(ctx)
-		if !errors.Is(err, db.ErrFull) {
+		if !errors.Is(err, db.ErrFull) && !errors.Is(err, db.ErrBusy) {
 			return err
 		}
-		// The rows are gone; removing their traces needs to write, and waits until there is space.
-		s.log.Warn("the disk is full: traces of what was erased stay in the file until there is space", "error", err)
+		// The rows are gone; removing their traces needs to write, and waits until that is possible.
+		s.log.Warn("traces of what was erased stay in the file until the store can write: the disk is full, or others write",
+			"error", err)
 	}
 	s.erased.Store(true)
 	s.worker.Wake()

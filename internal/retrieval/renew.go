@@ -81,7 +81,7 @@ func (c *Cache) renew(ctx context.Context, id int64) error {
 	var stale map[int64]bool
 	var segments []segmentRow
 	err := c.DB.Read(ctx, func(tx db.Tx) (err error) {
-		if stale, _, err = staleIn(tx, id); err == nil {
+		if stale, _, err = staleRows(tx, id); err == nil {
 			segments, err = segmentRows(tx, id)
 		}
 		return err
@@ -153,7 +153,7 @@ func (c *Cache) putBack(ctx context.Context, partition int64, ids []int64, taken
 	error) {
 	var s collected
 	err := c.DB.Read(ctx, func(tx db.Tx) error {
-		_, living, err := staleIn(tx, partition)
+		_, living, err := staleRows(tx, partition)
 		if err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (c *Cache) mergeSome(ctx context.Context, id int64) (merged bool, err error
 			}
 			small = append(small, s)
 		}
-		stale, _, err = staleIn(tx, id)
+		stale, _, err = staleRows(tx, id)
 		return err
 	})
 	if err != nil || len(small) == 0 {

@@ -74,8 +74,8 @@ func streamed(tx db.Tx, query string, args ...any) (rows []int64, err error) {
 // inPartition selects the memories of a partition after a row.
 const inPartition = `SELECT id FROM memory WHERE partition_id = ? AND id > ? ORDER BY id`
 
-// staleIn returns the rows of a partition that its segments do not count for, and those of them that are in it.
-func staleIn(tx db.Tx, partition int64) (all map[int64]bool, living []int64, err error) {
+// staleRows returns the rows of a partition that its segments do not count for, and those of them that are in it.
+func staleRows(tx db.Tx, partition int64) (all map[int64]bool, living []int64, err error) {
 	all = map[int64]bool{}
 	err = db.Stream(tx, func(row db.Rows) error {
 		var memory int64
@@ -98,7 +98,7 @@ func (c *Cache) begin(tx db.Tx, p *part, upto int64) (fromTexts []int64, err err
 		return nil, err
 	}
 	l := &segmentLoad{changed: map[int64]bool{}}
-	if l.stale, fromTexts, err = staleIn(tx, p.id); err != nil {
+	if l.stale, fromTexts, err = staleRows(tx, p.id); err != nil {
 		return nil, err
 	}
 	if _, passages := c.ix.PartitionSize(p.id); passages > 0 {
