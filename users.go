@@ -359,7 +359,7 @@ func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (_ UserPage, err e
 	}
 	if q.Text != "" {
 		condition += ` AND (u.uid = ? OR u.name_key LIKE ? ESCAPE '\' OR lower(u.email) LIKE ? ESCAPE '\')`
-		args = append(args, q.Text, contains(foldname.Key(q.Text)), contains(strings.ToLower(q.Text)))
+		args = append(args, q.Text, contains(foldname.Key(q.Text)), contains(db.Lower(q.Text)))
 	}
 	p := UserPage{Users: []User{}, Offset: q.Offset, Limit: q.Limit}
 	err = s.readStore(ctx, func(tx db.Tx) error {

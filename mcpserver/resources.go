@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -191,15 +192,7 @@ func changed(at time.Time) *mcp.Annotations {
 	return &mcp.Annotations{LastModified: at.UTC().Format(time.RFC3339)}
 }
 
-// titleOf returns the first line of a text, kept short.
-func titleOf(content string) string {
-	for line := range strings.Lines(content) {
-		if line = strings.TrimSpace(strings.TrimLeft(line, "# ")); line != "" {
-			return shorten.Within(line, 80)
-		}
-	}
-	return "Memory"
-}
+func titleOf(content string) string { return cmp.Or(shorten.Title(content, 80), "Memory") }
 
 // readResource reads a resource. One that the caller may not see looks like one that does not exist.
 func (s *service) readResource(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {

@@ -180,8 +180,14 @@ const yieldAfter = 3 * time.Millisecond
 // ShouldYield reports whether a part of a long job, which began at a time, should end because other writers wait. It is
 // false for engines whose writers do not wait for each other.
 func ShouldYield(tx Tx, began time.Time) bool {
-	c, says := tx.(interface{ Contended() bool })
+	c, says := tx.(Contender)
 	return says && time.Since(began) >= yieldAfter && c.Contended()
+}
+
+// Contender is a Tx of an engine with one writer at a time.
+type Contender interface {
+	// Contended reports whether other writers wait for the end of this transaction.
+	Contended() bool
 }
 
 // Follower is a DB that tells when other processes have written. It is a hint: the log of changes is what counts.

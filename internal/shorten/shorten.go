@@ -63,6 +63,30 @@ func Within(s string, most int) string {
 	return Characters(s, most-1) + "…"
 }
 
+// markdown are the marks that may stand before the words of a line of Markdown.
+const markdown = "#>*-+=_`~| \t"
+
+var emphasis = strings.NewReplacer("**", "", "__", "", "`", "")
+
+// Title returns the first line of a text that has words, without Markdown's marks and control characters: of a longer
+// one the first most characters and an ellipsis. It is "" without such a line.
+func Title(content string, most int) string {
+	for line := range strings.Lines(content) {
+		line = emphasis.Replace(strings.TrimLeft(strings.TrimSpace(line), markdown))
+		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool {
+			return unicode.IsSpace(r) || unicode.IsControl(r)
+		}), " ")
+		if line == "" {
+			continue
+		}
+		if start := Characters(line, most); len(start) < len(line) {
+			return strings.TrimSpace(start) + "…"
+		}
+		return line
+	}
+	return ""
+}
+
 // maxLine is the number of characters to which FirstLine cuts a line.
 const maxLine = 120
 

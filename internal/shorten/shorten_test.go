@@ -24,6 +24,10 @@ func TestTextsAreCutBetweenCharacters(t *testing.T) {
 		{"no spaces", Words("語語語語", 2), "語語"},
 		{"after: it fits", After("語言學", 3), "語言學"},
 		{"after: it does not", After("語言學", 2), "語言…"},
+		{"title: the first line with words", Title("---\n\n## **The** \t`kettle`\nis old", 20), "The kettle"},
+		{"title: too long", Title("語言 學", 2), "語言…"},
+		{"title: cut before a space", Title("the old kettle", 4), "the…"},
+		{"title: none", Title("# \n\x00", 4), ""},
 		{"within: it fits", Within("語言學", 3), "語言學"},
 		{"within: it does not", Within("語言學", 2), "語…"},
 	} {

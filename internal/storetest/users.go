@@ -387,8 +387,8 @@ func usersMe(f *fixture) {
 
 // usersPaged: a page holds what matches its query, in the order of the whole list.
 func usersPaged(f *fixture) {
-	for _, name := range []string{"Cem", "ann", "Béa", "b_b", "dan"} {
-		f.addUser(souvenir.NewUser{Name: name, Email: strings.ToLower(name[:1]) + "@Example.com"})
+	for name, email := range map[string]string{"Cem": "c", "ann": "a", "Béa": "b", "b_b": "b", "dan": "DÄ"} {
+		f.addUser(souvenir.NewUser{Name: name, Email: email + "@Example.com"})
 	}
 	f.as(souvenir.Access{User: "zz"}).add(souvenir.NewMemory{Content: "stored without an account"})
 	for _, c := range []struct {
@@ -408,6 +408,7 @@ func usersPaged(f *fixture) {
 		{souvenir.UserQuery{Text: "%"}, "", 0},
 		{souvenir.UserQuery{Text: `\`}, "", 0},
 		{souvenir.UserQuery{Text: "C@exam"}, "Cem", 1},
+		{souvenir.UserQuery{Text: "dÄ@exam"}, "dan", 1},
 		{souvenir.UserQuery{Text: "zz"}, "zz", 1},
 		{souvenir.UserQuery{Text: "zz", Accounts: true}, "", 0},
 	} {

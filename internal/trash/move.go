@@ -90,7 +90,7 @@ func (t *Mover) Memory(m Memory) error {
 		until = min(until, *expires)
 	}
 	entry, err := t.add(Entry{
-		until: until, ID: m.ID, Kind: Memories, Title: titleOf(m.Content), Collection: at.Collection, ProjectID: at.Project,
+		until: until, ID: m.ID, Kind: Memories, Title: inOneLine(m.Content), Collection: at.Collection, ProjectID: at.Project,
 		ProjectName: at.ProjectName, Item: m.ID, Owner: at.OwnerRow, CollectionRow: at.CollectionRow,
 		ProjectRow: at.ProjectRow, Data: `{}`,
 	})
@@ -120,8 +120,8 @@ func (t *Mover) add(e Entry) (int64, error) {
 		e.Size, t.Viewer.User, shorten.Characters(t.Through, maxThrough), t.Now, cmp.Or(e.until, t.Until))
 }
 
-// titleOf returns the beginning of a memory, in one line.
-func titleOf(content string) string {
+// inOneLine returns the beginning of a memory, in one line.
+func inOneLine(content string) string {
 	head := shorten.Characters(content, 4*maxTitle)
 	title := strings.Join(strings.FieldsFunc(head,
 		func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")

@@ -1,6 +1,7 @@
 package memories
 
 import (
+	"cmp"
 	"context"
 	"html/template"
 	"maps"
@@ -10,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
@@ -62,22 +62,8 @@ func (s *Service) memoryHead(r *http.Request, c request.Caller, here string) (me
 // titleLength is the length of a title, in characters.
 const titleLength = 80
 
-// titleOf returns the first line of a text with words in it, without its leading Markdown.
 func titleOf(content string) string {
-	for line := range strings.Lines(content) {
-		line = strings.TrimLeft(strings.TrimSpace(line), "#>*-+=_`~| \t")
-		line = strings.NewReplacer("**", "", "__", "", "`", "").Replace(line)
-		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }),
-			" ")
-		if line == "" {
-			continue
-		}
-		if start := shorten.Characters(line, titleLength); len(start) < len(line) {
-			line = strings.TrimSpace(start) + "…"
-		}
-		return line
-	}
-	return "An empty memory"
+	return cmp.Or(shorten.Title(content, titleLength), "An empty memory")
 }
 
 // memoryPage is the data of the page of a memory.

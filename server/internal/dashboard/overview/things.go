@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -50,7 +50,7 @@ func thingsOf(ctx context.Context, c request.Caller, all []souvenir.Activity,
 			if err != nil {
 				return about, err
 			}
-			about.memories[m.ID] = titleOf(m.Content)
+			about.memories[m.ID] = shorten.Title(m.Content, titleLength)
 		}
 	}
 	for _, a := range all {
@@ -70,12 +70,6 @@ func thingsOf(ctx context.Context, c request.Caller, all []souvenir.Activity,
 // isUnknown reports whether the store has nothing by an id, or the id is none: what programs send is recorded as it is.
 func isUnknown(err error) bool {
 	return errors.Is(err, souvenir.ErrNotFound) || errors.Is(err, souvenir.ErrInvalid)
-}
-
-// titleOf is the first line of a memory, without the marks of Markdown.
-func titleOf(content string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(content), "\n")
-	return textview.Clip(cmp.Or(strings.Trim(line, "#*-_> \t\r"), line), titleLength)
 }
 
 func (t things) memory(id string, own bool) web.Link {
