@@ -305,6 +305,17 @@ func BenchmarkEmbedShort(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "texts/s")
 }
 
+// BenchmarkEmbedUnknownWords embeds words that the vocabulary only has in pieces.
+func BenchmarkEmbedUnknownWords(b *testing.B) {
+	m := Default()
+	dst := make([]float32, m.Dimensions())
+	text := strings.Repeat("rentulodelge kamilolo Donaudampfschifffahrt katupor miren tukatulolo ", 3)
+	for b.Loop() {
+		dst = m.Embed(dst, text, false)
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "texts/s")
+}
+
 func BenchmarkEmbedLong(b *testing.B) {
 	m := Default()
 	dst := make([]float32, m.Dimensions())

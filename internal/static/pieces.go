@@ -12,6 +12,17 @@ type pieces struct {
 	slots   []byte // uint16: row + 1, or 0 for an empty slot
 	mask    uint32
 	longest int // bytes of the longest piece, "##" not counted
+
+	// some has a bit for the hash of each piece: most beginnings of a word are no piece, and it says so in one look.
+	some [1 << someBits / 64]uint64
+}
+
+// someBits are the bits of a hash that choose a bit of pieces.some, the highest ones: one in 18 is set.
+const someBits = 19
+
+func (p *pieces) mayHave(hash uint32) bool {
+	bit := hash >> (32 - someBits)
+	return p.some[bit/64]&(1<<(bit%64)) != 0
 }
 
 const (
@@ -29,6 +40,12 @@ func (p *pieces) check() error {
 		if len(s) == 0 || len(s) > p.longest+2 || !utf8.Valid(s) {
 			return malformed("piece %d is %q, want 1 to %d bytes of UTF-8", row, s, p.longest+2)
 		}
+		h := uint32(fnvOffset)
+		for _, b := range s {
+			h = (h ^ uint32(b)) * fnvPrime
+		}
+		bit := h >> (32 - someBits)
+		p.some[bit/64] |= 1 << (bit % 64)
 	}
 	used := 0
 	for i := range len(p.slots) / 2 {
@@ -59,7 +76,7 @@ func (p *pieces) longestMatch(word []byte, continuing bool) (row, size int) {
 	limit := min(len(word), p.longest)
 	for i := 0; i < limit; i++ {
 		h = (h ^ uint32(word[i])) * fnvPrime
-		if i+1 == len(word) || utf8.RuneStart(word[i+1]) {
+		if p.mayHave(h) && (i+1 == len(word) || utf8.RuneStart(word[i+1])) {
 			ends[n], hashes[n] = uint8(i+1), h
 			n++
 		}
