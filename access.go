@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -137,7 +138,7 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 	if v.User, err = s.userRow(tx); err != nil {
 		return v, err
 	}
-	if v.Bounds, err = kernel.ReadBounds(tx, s.now()); err != nil {
+	if err = v.ReadBounds(tx, s.now()); err != nil {
 		return v, err
 	}
 	for _, id := range s.access.Projects {
@@ -173,6 +174,19 @@ func (s *Store) userRow(tx db.Tx) (int64, error) {
 		s.users.Store(key, rows[0]) // a write transaction might still roll the row back
 	}
 	return rows[0], nil
+}
+
+// rememberUser keeps the row of the view's user in mind after a write, as soon as nothing can roll it back.
+func (s *Store) rememberUser(ctx context.Context, row int64) {
+	key := userKey{s.access.Namespace, s.access.User}
+	if _, known := s.users.Load(key); known {
+		return
+	}
+	s.db.AtEnd(ctx, func(undone error) {
+		if undone == nil {
+			s.users.Store(key, row)
+		}
+	})
 }
 
 // addUser creates the row of a view's user, whose id must not look like another user's name.

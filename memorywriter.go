@@ -67,6 +67,11 @@ func (w *memoryWriter) placeIn(collection string, project int64) (*kernel.Place,
 	if err != nil {
 		return nil, err
 	}
+	if owner == w.Viewer.User { // whose collection it is if it exists, with nothing else to check
+		if p, err := w.PlaceByName(owner, collection, project); p != nil || err != nil {
+			return p, err
+		}
+	}
 	at, err := w.store.collectionFor(w.Tx, w.Viewer, collection, owner)
 	if err == nil && at.row == 0 {
 		at.row, err = w.store.addFor(w.Tx, w.Viewer, collection, owner, at)

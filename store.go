@@ -480,7 +480,8 @@ func (s *Store) write(ctx context.Context, fn func(db.Tx, viewer) error) error {
 	if err := s.checkWritable(); err != nil {
 		return err
 	}
-	return wrap(s.db.Write(ctx, func(tx db.Tx) error {
+	var user int64
+	err := s.db.Write(ctx, func(tx db.Tx) error {
 		v, err := s.viewer(tx)
 		if err != nil {
 			return err
@@ -490,8 +491,13 @@ func (s *Store) write(ctx context.Context, fn func(db.Tx, viewer) error) error {
 				return err
 			}
 		}
+		user = v.User
 		return fn(tx, v)
-	}))
+	})
+	if err == nil {
+		s.rememberUser(ctx, user)
+	}
+	return wrap(err)
 }
 
 // readStore runs fn on a snapshot like read, for data that belongs to the store and to no user.

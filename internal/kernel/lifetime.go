@@ -17,14 +17,21 @@ type Bounds struct {
 	Superseded bool   // some memories supersede others
 }
 
-// ReadBounds returns the bounds for a time.
-func ReadBounds(tx db.Tx, now int64) (b Bounds, err error) {
-	err = tx.QueryRow(`SELECT coalesce((SELECT max(expires_at) FROM memory WHERE expires_at <= ?1), 0),
-		(SELECT max(valid_until) FROM memory WHERE valid_until <= ?1),
-		(SELECT min(valid_from) FROM memory WHERE valid_from > ?1),
-		EXISTS (SELECT 1 FROM memory WHERE supersedes IS NOT NULL)`, now).
-		Scan(&b.Expired, &b.Ended, &b.Begins, &b.Superseded)
-	return b, err
+const boundsAt = `SELECT coalesce((SELECT max(expires_at) FROM memory WHERE expires_at <= ?1), 0),
+	(SELECT max(valid_until) FROM memory WHERE valid_until <= ?1),
+	(SELECT min(valid_from) FROM memory WHERE valid_from > ?1),
+	EXISTS (SELECT 1 FROM memory WHERE supersedes IS NOT NULL)`
+
+// ReadBounds sets the bounds for a time, and in a transaction that may write the profile that new vectors must have.
+func (v *Viewer) ReadBounds(tx db.Tx, now int64) error {
+	if !tx.Writable() {
+		return tx.QueryRow(boundsAt, now).Scan(&v.Expired, &v.Ended, &v.Begins, &v.Superseded)
+	}
+	var target int64
+	err := tx.QueryRow(boundsAt+`, coalesce((SELECT value FROM setting WHERE key = '`+SettingTarget+`'), 0)`, now).
+		Scan(&v.Expired, &v.Ended, &v.Begins, &v.Superseded, &target)
+	v.target = &target
+	return err
 }
 
 // Alive is the condition that a memory, a row of the given table, has not expired, to be appended to another condition.

@@ -16,6 +16,7 @@ type Viewer struct {
 	Projects  []int64 // rows, when limited
 	Bounds            // expired memories do not exist, and memories that are not valid now are not shown
 	Namespace string  // of the user: ids and names that the caller gives are those of users in it
+	target    *int64  // the profile that new vectors must have, as read with the bounds; nil: not read
 }
 
 // FromMemory joins the tables that the visibility conditions refer to.

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,8 +32,14 @@ const (
 
 // NewWriter returns a writer for a transaction. The profile and the model are those of the store's embedder.
 func NewWriter(tx db.Tx, v Viewer, profile int64, model string) (*Writer, error) {
-	target, err := Setting(tx, SettingTarget)
-	return &Writer{Tx: tx, Viewer: v, profile: profile, model: model, Target: target, partitions: map[int64]*Place{}}, err
+	w := &Writer{Tx: tx, Viewer: v, profile: profile, model: model, partitions: map[int64]*Place{}}
+	if v.target != nil {
+		w.Target = *v.target
+		return w, nil
+	}
+	var err error
+	w.Target, err = Setting(tx, SettingTarget)
+	return w, err
 }
 
 // Flush writes the counts held in memory. It must be called before the transaction ends.
@@ -93,20 +100,39 @@ func (w *Writer) PlaceByRow(partition int64) (*Place, error) {
 	if known, ok := w.partitions[partition]; ok {
 		return known, nil
 	}
+	return w.placeWhere(`p.id = ?`, partition)
+}
+
+// PlaceByName returns the place of an owner's collection and a project (0: none) as [Writer.Partition] does, but nil if
+// there is no such collection, or it has no such partition yet.
+func (w *Writer) PlaceByName(owner int64, collection string, project int64) (*Place, error) {
+	p, err := w.placeWhere(`c.owner_id = ? AND c.name = ? AND coalesce(p.project_id, 0) = ? ORDER BY p.id LIMIT 1`, owner,
+		collection, project)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	return p, err
+}
+
+// placeWhere returns the place of the partition p, in the collection c, for which a condition holds.
+func (w *Writer) placeWhere(condition string, args ...any) (*Place, error) {
 	var p Place
 	err := w.Tx.QueryRow(`SELECT p.id, coalesce(p.project_id, 0), p.next_passage, c.owner_id, u.uid, c.name,
 		coalesce(c.own_profile, 0), coalesce(f.dimensions, 0), coalesce(j.uid, ''), coalesce(j.name, ''),
 			CASE WHEN j.owner_id <> ? THEN (SELECT coalesce(o.name, o.uid) FROM users o WHERE o.id = j.owner_id) ELSE '' END
 		FROM partition p JOIN collection c ON c.id = p.collection_id JOIN users u ON u.id = c.owner_id
 		LEFT JOIN profile f ON f.id = c.own_profile LEFT JOIN project j ON j.id = p.project_id
-		WHERE p.id = ?`, w.Viewer.User, partition).
+		WHERE `+condition, append([]any{w.Viewer.User}, args...)...).
 		Scan(&p.Partition, &p.Project, &p.first, &p.Owner, &p.OwnerID, &p.collection, &p.OwnProfile, &p.OwnSize, &p.ProjectID,
 			&p.ProjectName, &p.SharedBy)
 	if err != nil {
 		return nil, err
 	}
+	if known, ok := w.partitions[p.Partition]; ok {
+		return known, nil // its number of the next passage counts
+	}
 	p.next = p.first
-	w.partitions[partition] = &p
+	w.partitions[p.Partition] = &p
 	return &p, nil
 }
 
