@@ -19,7 +19,8 @@ type conn struct {
 	interrupt func() // stops the running statement, from any goroutine; nil if the driver cannot
 	release   func() // frees what interrupt uses
 	args      []driver.NamedValue
-	argBytes  int // size of the strings and blobs bound so far
+	argBytes  int  // size of the strings and blobs bound so far
+	removed   bool // a statement of the present transaction may have removed rows
 }
 
 // background is the only context that drivers see: they would interrupt on a cancellable one, and an interrupted
@@ -52,6 +53,7 @@ func (c *conn) close() error {
 
 // script runs any number of statements, without arguments and without the cache.
 func (c *conn) script(sql string) error {
+	c.removed = true
 	_, err := c.raw.(driver.ExecerContext).ExecContext(background, sql, nil)
 	return err
 }
@@ -165,6 +167,25 @@ func (c *conn) inTransaction() bool {
 var errManyStatements = errors.New("sqlite: more than one statement; use ExecScript for scripts")
 
 func (c *conn) prepare(query string) (*stmt, error) {
+	s, err := c.prepared(query)
+	if err == nil && !s.keeps {
+		c.removed = true
+	}
+	return s, err
+}
+
+// keepsRows reports whether a statement certainly removes no row, nor does a trigger of it: of the schema's, only those
+// of a deletion do.
+func keepsRows(query string) bool {
+	for _, start := range []string{"SELECT ", "INSERT INTO ", "UPDATE ", "SAVEPOINT ", "RELEASE "} {
+		if strings.HasPrefix(query, start) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *conn) prepared(query string) (*stmt, error) {
 	if s := c.stmts.take(query); s != nil {
 		return s, nil
 	}
@@ -176,7 +197,7 @@ func (c *conn) prepare(query string) (*stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stmt{query: query, ds: ds, params: ds.NumInput(), rows: execReturnsRows(ds)}
+	s := &stmt{query: query, ds: ds, params: ds.NumInput(), rows: execReturnsRows(ds), keeps: keepsRows(query)}
 	c.stmts.add(s)
 	return s, nil
 }

@@ -14,6 +14,7 @@ type stmt struct {
 	ds     driver.Stmt
 	params int           // the number of parameters, -1: the driver itself checks it
 	rows   bool          // Exec must run it as a query, see execReturnsRows
+	keeps  bool          // it removes no row: see keepsRows
 	busy   bool          // a Rows is reading from it
 	elem   *list.Element // nil: not cached, closed when released
 }

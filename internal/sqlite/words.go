@@ -41,7 +41,11 @@ func (l *lateWords) write(c *conn) error {
 	for i, r := range rows {
 		ids[i] = r.passage
 	}
-	present, err := c.integers(`SELECT id FROM passage WHERE id IN `+db.Integers+` ORDER BY id`, db.List(ids))
+	present := ids
+	var err error
+	if c.removed {
+		present, err = c.integers(`SELECT id FROM passage WHERE id IN `+db.Integers+` ORDER BY id`, db.List(ids))
+	}
 	for i, r := range rows {
 		if err != nil {
 			return err

@@ -43,6 +43,7 @@ type writer struct {
 	alone   bool      // no other caller may join it
 	members []*member // callers that wait for the commit: their work is done, or was refused
 	shared  bool      // the last commit was shared
+	linger  lingering
 	late    lateWords // rows of full text, to be written before the commit
 	unready bool      // Config.Prepare has to prepare the connection before the next transaction
 	wal     walWatch
@@ -90,6 +91,15 @@ func (w *writer) wait(ctx context.Context, m *member) error {
 		w.held, w.long = true, m.long
 		w.mu.Unlock()
 		return nil
+	}
+	if w.linger.on {
+		joins := w.mayJoin(m)
+		w.linger.on = false
+		w.linger.end <- joins
+		if joins {
+			w.mu.Unlock()
+			return nil
+		}
 	}
 	w.queue = append(w.queue, m)
 	w.mu.Unlock()
@@ -148,6 +158,13 @@ func (w *writer) next() {
 			yielded = true
 			w.mu.Unlock()
 			runtime.Gosched()
+			continue
+		} else if w.expected() {
+			end, most := w.linger.begin()
+			w.mu.Unlock()
+			if w.lingered(end, most) {
+				return
+			}
 			continue
 		}
 		w.mu.Unlock()
@@ -229,7 +246,8 @@ func (w *writer) enter(ctx context.Context, m *member, deadline time.Time) error
 	if err != nil {
 		return classify("begin", err)
 	}
-	w.open, w.began, w.alone, w.conn.argBytes = true, time.Now(), m.alone, 0
+	w.open, w.began, w.alone, w.linger.until = true, time.Now(), m.alone, time.Time{}
+	w.conn.argBytes, w.conn.removed = 0, false
 	return nil
 }
 
@@ -273,10 +291,15 @@ func (w *writer) abandon() {
 // commit ends the transaction and answers every caller whose work is in it.
 func (w *writer) commit() {
 	w.shared = len(w.members) > 1
+	began := time.Now()
 	err := w.late.write(w.conn)
 	if err == nil {
 		_, err = w.conn.exec("COMMIT", nil)
 	}
+	w.mu.Lock()
+	waiting := len(w.queue)
+	w.mu.Unlock()
+	w.linger.committed(len(w.members), waiting, time.Since(began))
 	if err == nil {
 		w.answer(nil)
 		return
