@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/turns"
@@ -330,7 +331,8 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 		return Stored{}, err
 	}
 	w.grow(at.Partition)
-	if err := w.updateRow(before, after, at.Partition); err != nil {
+	now, metadata, err := w.updateRow(before, after, at.Partition)
+	if err != nil {
 		return Stored{}, err
 	}
 	if before.RuleType != after.RuleType || after.RuleType != "" && moved {
@@ -338,7 +340,7 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 			return Stored{}, err
 		}
 	}
-	if err := kernel.KeepTurns(w.Tx, before.row); err != nil {
+	if err := kernel.KeepTurn(w.Tx, before.row, before.turn(before.project), after.turn(at.Project)); err != nil {
 		return Stored{}, err
 	}
 	retagged := !slices.Equal(after.Tags, before.Tags)
@@ -359,17 +361,42 @@ func (w *memoryWriter) update(before, after storedMemory, content *kernel.Draft)
 	}
 	var result Stored
 	if moved || retagged || content != nil {
-		if result.Warnings, err = w.rewritePassages(before, after, at, content); err != nil {
-			return Stored{}, err
-		}
+		result.Indexed, result.Warnings, err = w.rewritePassages(before, after, at, content)
+	} else {
+		result.Indexed, err = w.indexed(before.row)
 	}
-	if result.Indexed, err = w.indexed(before.row); err != nil {
+	if err != nil {
 		return Stored{}, err
 	}
 	w.addProjectWarnings(&result, given.ID, given.Name)
-	stored, err := w.store.memory(w.Tx, w.Viewer, before.ID)
-	result.Memory = stored.Memory
+	if moved || w.Viewer.Superseded || after.RuleType != "" || !after.times.Equal(before.times) ||
+		!slices.Equal(after.Related, before.Related) {
+		stored, err := w.store.memory(w.Tx, w.Viewer, before.ID)
+		result.Memory = stored.Memory
+		return result, err
+	}
+	result.Memory, err = after.asStored(now, metadata)
 	return result, err
+}
+
+// asStored returns the memory as it is read after an update at a time, in microseconds, with this metadata as JSON. Its
+// place, links and times are those from before.
+func (m storedMemory) asStored(now int64, metadata string) (Memory, error) {
+	stored := m.Memory
+	stored.Revision++
+	stored.UpdatedAt = kernel.ToTime(now)
+	if len(stored.Tags) == 0 {
+		stored.Tags = nil
+	}
+	var err error
+	stored.Metadata, err = jsonobject.Decode([]byte(metadata))
+	return stored, err
+}
+
+// turn returns what says whether a memory is a turn of a conversation. The project is a row, 0 for none.
+func (m Memory) turn(project int64) turns.Memory {
+	return turns.Memory{Content: m.Content, EventType: m.EventType, Metadata: m.Metadata, InProject: project != 0,
+		EventTime: kernel.MicrosOf(m.EventTime), Created: m.CreatedAt.UnixMicro()}
 }
 
 // checkState checks the state that an update gives a memory, and completes its times.
@@ -383,15 +410,15 @@ func (w *memoryWriter) checkState(before storedMemory, after *storedMemory, at *
 	return w.checkTimes(before, after, at)
 }
 
-// updateRow writes the new state of a memory into its row. Tags, links and passages have rows of their own.
-func (w *memoryWriter) updateRow(before, after storedMemory, partition int64) error {
-	metadata, err := json.Marshal(kernel.OrEmpty(after.Metadata))
+// updateRow writes the new state of a memory into its row, and returns the time and the metadata in it. Tags, links and
+// passages have rows of their own.
+func (w *memoryWriter) updateRow(before, after storedMemory, partition int64) (now int64, metadata string, err error) {
+	encoded, err := json.Marshal(kernel.OrEmpty(after.Metadata))
 	if err != nil {
-		return err
+		return 0, "", err
 	}
-	now, err := recency.OfChange(w.Tx, w.store.now(), before.UpdatedAt)
-	if err != nil {
-		return err
+	if now, err = recency.OfChange(w.Tx, w.store.now(), before.UpdatedAt); err != nil {
+		return 0, "", err
 	}
 	_, err = w.Tx.Exec(`UPDATE memory SET partition_id = ?, content = ?, event_type = ?, state = ?, importance = ?,
 			classification = ?, rule_type = ?, event_time = ?, expires_at = ?, valid_from = ?, valid_until = ?,
@@ -399,8 +426,8 @@ func (w *memoryWriter) updateRow(before, after storedMemory, partition int64) er
 		partition, after.Content, db.OrNull(after.EventType), db.OrNull(after.State), db.OrNull(string(after.Importance)),
 		db.OrNull(string(after.Classification)), db.OrNull(string(after.RuleType)), kernel.MicrosOf(after.EventTime),
 		after.times.Expires, after.times.From, after.times.Until,
-		db.OrNull(after.times.Supersedes), string(metadata), now, before.row)
-	return err
+		db.OrNull(after.times.Supersedes), string(encoded), now, before.row)
+	return now, string(encoded), err
 }
 
 // checkTimes checks the times of an update, and what the memory now supersedes.
@@ -453,14 +480,14 @@ func (w *memoryWriter) placeOf(before, after storedMemory) (*kernel.Place, error
 // rewritePassages rewrites the passages for new content, another place, or other tags, and returns warnings. content is
 // nil if the content stays; so do the vectors then.
 func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Place,
-	content *kernel.Draft) (warnings []string, err error) {
+	content *kernel.Draft) (indexed bool, warnings []string, err error) {
 	var passages []kernel.Passage
 	var own []float32
 	if content != nil {
 		passages, own = content.Passages, content.Vector
 	} else {
 		if passages, err = w.StoredPassages(before.row, before.ID, before.Content); err != nil {
-			return nil, err
+			return false, nil, err
 		}
 		switch {
 		case len(passages) == 0:
@@ -470,11 +497,7 @@ func (w *memoryWriter) rewritePassages(before, after storedMemory, at *kernel.Pl
 			passages = kernel.Split(after.Content, maxInput(w.store.embedder)) // split for another model
 		}
 	}
-	if _, err := w.Tx.Exec(`DELETE FROM passage WHERE memory_id = ?`, before.row); err != nil {
-		return nil, err
-	}
-	_, warnings, err = w.AddPassages(before.row, at, passages, own, after.Tags)
-	return warnings, err
+	return w.RewritePassages(before.row, at, passages, own, after.Tags)
 }
 
 // contentOver returns what of a draft's content and vector is to be written over a memory; nil: they are the same.

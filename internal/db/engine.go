@@ -12,6 +12,8 @@ type Words interface {
 	// Put adds a passage, whose row must exist when the transaction ends. Its content and its tags are terms separated
 	// by spaces.
 	Put(passage int64, content, tags string) error
+	// Replace gives a passage other terms.
+	Replace(passage int64, content, tags string) error
 	// Drop deletes passages. Missing ones are ignored.
 	Drop(passages ...int64) error
 	// Clear deletes everything.

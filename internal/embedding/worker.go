@@ -190,7 +190,7 @@ func (w *Worker) embedPending(after int64) (last int64, err error) {
 			if vectors[i] == nil {
 				continue
 			}
-			// Passage ids are never reused: if the content has changed since, the passage no longer exists.
+			// If the content has changed since, the passage no longer exists, or was overwritten and has a vector.
 			if _, err := tx.Exec(`UPDATE passage SET vector = ? WHERE id = ? AND vector IS NULL`,
 				kernel.EncodeVector(vectors[i]), p.id); err != nil {
 				return err

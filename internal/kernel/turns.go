@@ -38,6 +38,15 @@ func readTurns(tx db.Tx, rows []int64, eventTime string) ([]keptTurn, error) {
 // what it records is the same for each way of writing.
 func KeepTurns(tx db.Tx, rows ...int64) error { return keepTurns(tx, rows, `m.event_time`) }
 
+// KeepTurn is [KeepTurns] for one memory, whose states before and after an update are known: if it was no turn and is
+// none, nothing is recorded.
+func KeepTurn(tx db.Tx, row int64, before, after turns.Memory) error {
+	if turns.Of(before) == nil && turns.Of(after) == nil {
+		return nil
+	}
+	return KeepTurns(tx, row)
+}
+
 func keepTurns(tx db.Tx, rows []int64, eventTime string) error {
 	all, err := readTurns(tx, rows, eventTime)
 	if err != nil {

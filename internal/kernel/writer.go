@@ -225,23 +225,8 @@ func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []
 	tagTerms := text.Indexed(strings.Join(tags, "\n"))
 	indexed = true
 	for _, p := range passages {
-		vector, profile := p.Vector, any(w.Target)
-		switch {
-		case at.OwnProfile != 0 && own != nil:
-			vector, profile = own, any(at.OwnProfile)
-		case at.OwnProfile != 0 || p.Blank:
-			vector, profile = nil, nil
-		case w.Target != w.profile:
-			// Another process has changed the model, so this one's passages and vectors do not match the new model. They stay
-			// this model's, and outdated makes the other process go through the memories once more.
-			profile, w.outdated, indexed = any(w.profile), true, false
-			if p.Profile != 0 && p.Profile != w.profile {
-				vector = nil
-			}
-		}
-		if vector == nil && !p.Blank {
-			indexed = false
-		}
+		vector, profile, current := w.vectorOf(p, at, own)
+		indexed = indexed && current
 		id := at.Partition<<PassageBits | at.next
 		at.next++
 		if _, err := w.Tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) `+
@@ -254,12 +239,76 @@ func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []
 		}
 		tagTerms = "" // tags are found through the first passage
 	}
-	if at.OwnProfile != 0 && own == nil {
+	return indexed, at.withoutVectors(own), nil
+}
+
+// withoutVectors returns the warning that a memory of the place is found only by its words, if it is.
+func (p *Place) withoutVectors(own []float32) (warnings []string) {
+	if p.OwnProfile != 0 && own == nil {
 		warnings = append(warnings, fmt.Sprintf(
 			"collection %s holds own vectors, and this memory has none: it is found only by its words",
-			fault.Show(at.collection)))
+			fault.Show(p.collection)))
 	}
-	return indexed, warnings, nil
+	return warnings
+}
+
+// vectorOf returns the vector and the profile with which a passage is stored, and whether searches find it by meaning.
+func (w *Writer) vectorOf(p Passage, at *Place, own []float32) (vector []float32, profile any, current bool) {
+	vector, profile, current = p.Vector, w.Target, true
+	switch {
+	case at.OwnProfile != 0 && own != nil:
+		vector, profile = own, at.OwnProfile
+	case at.OwnProfile != 0 || p.Blank:
+		vector, profile = nil, nil
+	case w.Target != w.profile:
+		// Another process has changed the model, so this one's passages and vectors do not match the new model. They stay
+		// this model's, and outdated makes the other process go through the memories once more.
+		profile, w.outdated, current = w.profile, true, false
+		if p.Profile != 0 && p.Profile != w.profile {
+			vector = nil
+		}
+	}
+	return vector, profile, current && (vector != nil || p.Blank)
+}
+
+// RewritePassages replaces the passages of a memory, as AddPassages inserts them. Those with a vector are overwritten
+// by as many with a vector, which costs full text and the indexes less than other rows would.
+func (w *Writer) RewritePassages(memory int64, at *Place, passages []Passage, own []float32,
+	tags []string) (indexed bool, warnings []string, err error) {
+	if err := checkOwnVector(at, w.model, own); err != nil {
+		return false, nil, err
+	}
+	former, err := db.Column[int64](w.Tx, `SELECT CASE WHEN vector IS NOT NULL THEN id ELSE 0 END FROM passage
+		WHERE memory_id = ? ORDER BY id`, memory)
+	if err != nil {
+		return false, nil, err
+	}
+	overwrites := len(former) == len(passages)
+	for i := 0; overwrites && i < len(former); i++ {
+		vector, _, _ := w.vectorOf(passages[i], at, own)
+		overwrites = vector != nil && former[i]>>PassageBits == at.Partition
+	}
+	if !overwrites {
+		if _, err := w.Tx.Exec(`DELETE FROM passage WHERE memory_id = ?`, memory); err != nil {
+			return false, nil, err
+		}
+		return w.AddPassages(memory, at, passages, own, tags)
+	}
+	tagTerms := text.Indexed(strings.Join(tags, "\n"))
+	indexed = true
+	for i, p := range passages {
+		vector, profile, current := w.vectorOf(p, at, own)
+		indexed = indexed && current
+		if _, err := w.Tx.Exec(`UPDATE passage SET start = ?, length = ?, blank = ?, profile_id = ?, vector = ? WHERE id = ?`,
+			p.Start, p.Length, p.Blank, profile, EncodeVector(vector), former[i]); err != nil {
+			return false, nil, err
+		}
+		if err := w.Tx.Words().Replace(former[i], p.Indexed, tagTerms); err != nil {
+			return false, nil, err
+		}
+		tagTerms = ""
+	}
+	return indexed, at.withoutVectors(own), nil
 }
 
 func checkOwnVector(at *Place, model string, own []float32) error {

@@ -20,6 +20,11 @@ func (w words) Put(passage int64, content, tags string) error {
 	return err
 }
 
+// Replace is Put, which overwrites.
+func (w words) Replace(passage int64, content, tags string) error {
+	return w.Put(passage, content, tags)
+}
+
 func (w words) Drop(passages ...int64) error {
 	if len(passages) == 0 {
 		return w.usable()

@@ -26,6 +26,7 @@ type lateWords struct {
 type wordsRow struct {
 	passage       int64
 	content, tags string
+	replaces      bool // there may be a row of the passage
 }
 
 // write inserts the rows by passage, the order that FTS5 keeps in one segment. A passage that no longer exists gets no
@@ -71,20 +72,31 @@ func (l *lateWords) undo() bool {
 }
 
 func putWords(c *conn, r wordsRow) error {
-	_, err := c.exec(`INSERT INTO passage_text (rowid, content, tags) VALUES (?, ?, ?)`,
-		[]any{r.passage, r.content, r.tags})
+	query := `INSERT INTO passage_text (rowid, content, tags) VALUES (?, ?, ?)`
+	if r.replaces {
+		query = `INSERT OR REPLACE INTO passage_text (rowid, content, tags) VALUES (?, ?, ?)`
+	}
+	_, err := c.exec(query, []any{r.passage, r.content, r.tags})
 	return err
 }
 
 func (w words) Put(passage int64, content, tags string) error {
+	return w.put(wordsRow{passage, content, tags, false})
+}
+
+func (w words) Replace(passage int64, content, tags string) error {
+	return w.put(wordsRow{passage, content, tags, true})
+}
+
+func (w words) put(r wordsRow) error {
 	if w.late == nil {
-		return putWords(w.conn, wordsRow{passage, content, tags})
+		return putWords(w.conn, r)
 	}
 	if err := w.usable(); err != nil {
 		return err
 	}
-	w.late.rows = append(w.late.rows, wordsRow{passage, content, tags})
-	w.conn.argBytes += len(content) + len(tags)
+	w.late.rows = append(w.late.rows, r)
+	w.conn.argBytes += len(r.content) + len(r.tags)
 	return nil
 }
 

@@ -80,6 +80,31 @@ func TestFullTextOfAGroupHasOnlySuccessfulCallers(t *testing.T) {
 	wantTerms(t, d, "t1", "again2", "t4")
 }
 
+func TestReplacedFullTextOfAGroupHasOnlySuccessfulCallers(t *testing.T) {
+	d := openWords(t)
+	for n := range int64(4) {
+		must(t, d.Write(t.Context(), putPassage(n)))
+	}
+	own := errors.New("the function's own")
+	replace := func(n int64, term string) func(base.Tx) error {
+		return func(tx base.Tx) error { return tx.Words().Replace(1<<32+n, term, "") }
+	}
+	errs := group(t, d,
+		replace(3, "again3"),
+		replace(1, "again9"),
+		func(tx base.Tx) error { must(t, replace(2, "again8")(tx)); return own },
+		replace(1, "again1"),
+		func(tx base.Tx) error {
+			must(t, replace(0, "again7")(tx))
+			_, err := tx.Exec(`DELETE FROM passage WHERE id = ?`, int64(1<<32))
+			return err
+		},
+	)
+	mustBe(t, errs[2], own)
+	must(t, errors.Join(errs[0], errs[1], errs[3], errs[4]))
+	wantTerms(t, d, "again1", "t2", "again3")
+}
+
 func TestACallerThatReadsFullTextAndFailsLosesNoRowsOfOthers(t *testing.T) {
 	d := openWords(t)
 	own := errors.New("the function's own")

@@ -440,6 +440,7 @@ func words(t *testing.T, d db.DB) {
 		equal(t, "the best and a limit", fmt.Sprint(best, m), fmt.Sprint([]int64{first + 20}, 2))
 		return errors.Join(err, err2)
 	})
+	otherWords(t, d, all, first+10, "black coffee", "drink")
 	write(t, d, func(tx db.Tx) error { return tx.Words().Drop(first, first+4711) })
 	look("after a drop", []string{"green", "drink"}, all, 2, 2, 20, 10)
 	write(t, d, func(tx db.Tx) error { // what belongs to a passage is deleted with it
@@ -465,6 +466,46 @@ func words(t *testing.T, d db.DB) {
 	})
 	write(t, d, func(tx db.Tx) error { return tx.Words().Clear() })
 	look("after clearing", []string{"tea", "coffee"}, all, 0, 0)
+}
+
+// otherWords replaces the terms of a passage several times, and in the end by the given ones, which it had before.
+func otherWords(t *testing.T, d db.DB, in db.Range, passage int64, content, tags string) {
+	t.Helper()
+	has := func(tx db.Tx, term string, want int) {
+		t.Helper()
+		if n, err := tx.Words().Count(in, []string{term}); err != nil || n != want {
+			t.Errorf("after replacing: got %d passages with %q, %v; want %d", n, term, err, want)
+		}
+	}
+	write(t, d, func(tx db.Tx) error {
+		err := tx.Words().Replace(passage, "white wine", "")
+		has(tx, "wine", 1)
+		has(tx, "coffee", 0)
+		return errors.Join(err, tx.Words().Replace(passage, "red juice", ""), tx.Words().Replace(passage, "juice", ""))
+	})
+	read(t, d, func(tx db.Tx) error {
+		has(tx, "wine", 0)
+		has(tx, "red", 0)
+		has(tx, "juice", 1)
+		return nil
+	})
+	write(t, d, func(tx db.Tx) error {
+		undone := errors.New("undone")
+		err := tx.Savepoint(func() error { return errors.Join(tx.Words().Replace(passage, "water", ""), undone) })
+		if !errors.Is(err, undone) {
+			t.Errorf("a savepoint that is undone: got %v, want %v", err, undone)
+		}
+		return nil
+	})
+	write(t, d, func(tx db.Tx) error {
+		has(tx, "water", 0)
+		has(tx, "juice", 1)
+		return tx.Words().Replace(passage, content, tags)
+	})
+	read(t, d, func(tx db.Tx) error {
+		has(tx, "juice", 0)
+		return nil
+	})
 }
 
 func floats(values ...float32) []byte {
