@@ -86,20 +86,22 @@ func TestADamagedIndexOfOwnMetadataIsRepaired(t *testing.T) {
 
 func TestTheSameContentIsFoundByAnIndex(t *testing.T) {
 	s := openWords(t, "", Options{})
-	var plan []string
-	err := s.db.Read(t.Context(), func(tx db.Tx) error {
-		return tx.Each(func(row db.Rows) error {
-			var id, parent, unused int64
-			var detail string
-			err := row.Scan(&id, &parent, &unused, &detail)
-			plan = append(plan, detail)
-			return err
-		}, `EXPLAIN QUERY PLAN SELECT id FROM memory WHERE partition_id = ?2 AND `+db.SameContent, "x", 1)
-	})
-	if err != nil || len(plan) != 1 ||
-		!strings.Contains(plan[0], "memory_content (partition_id=? AND <expr>=? AND <expr>=?)") {
-		t.Errorf(`got %v %v, want no error and one step with "memory_content (partition_id=? AND <expr>=? AND `+
-			`<expr>=?)"`, plan, err)
+	plan := queryPlan(t, s.db, statement{`SELECT id FROM memory WHERE partition_id = ?2 AND ` + db.SameContent,
+		[]any{"x", 1}})
+	if len(plan) != 1 || !strings.Contains(plan[0], "memory_content (partition_id=? AND <expr>=? AND <expr>=?)") {
+		t.Errorf(`got %q, want one step with "memory_content (partition_id=? AND <expr>=? AND <expr>=?)"`, plan)
+	}
+}
+
+func TestOnlyTheLinksOfAMemoryAreReadToReplaceThem(t *testing.T) {
+	s := openWords(t, "", Options{})
+	query, args := kernel.DeleteLinks(viewer{User: 1}, 7)
+	plan := strings.Join(queryPlan(t, s.db, statement{query, args}), "\n")
+	for _, step := range []string{"SEARCH memory_link USING PRIMARY KEY (memory_id=?)",
+		"SEARCH m USING INTEGER PRIMARY KEY (rowid=?)"} {
+		if !strings.Contains(plan, step) {
+			t.Errorf("links are deleted so, want the step %q:\n%s", step, plan)
+		}
 	}
 }
 

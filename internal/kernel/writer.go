@@ -183,13 +183,19 @@ func (w *Writer) AddLinks(memory int64, related []string) error {
 
 // ReplaceLinks replaces the links that the caller can see and leaves the others alone.
 func (w *Writer) ReplaceLinks(memory int64, related []string) error {
-	condition, args := w.Viewer.Visible()
-	if _, err := w.Tx.Exec(`DELETE FROM memory_link WHERE memory_id = ? AND related_id IN (SELECT m.id `+FromMemory+
-		` WHERE `+condition+`)`,
-		append([]any{memory}, args...)...); err != nil {
+	statement, args := DeleteLinks(w.Viewer, memory)
+	if _, err := w.Tx.Exec(statement, args...); err != nil {
 		return err
 	}
 	return w.AddLinks(memory, related)
+}
+
+// DeleteLinks is the statement that deletes the links of a memory that the caller can see. It asks for each link: with
+// IN it would first collect all memories that the caller can see.
+func DeleteLinks(v Viewer, memory int64) (statement string, args []any) {
+	condition, args := v.Visible()
+	return `DELETE FROM memory_link WHERE memory_id = ? AND EXISTS (SELECT 1 ` + FromMemory +
+		` WHERE m.id = related_id AND ` + condition + `)`, append([]any{memory}, args...)
 }
 
 // Passage is a piece of a memory's content, the unit of embedding and search. Short content is one passage.

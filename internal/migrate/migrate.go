@@ -114,10 +114,11 @@ type run struct {
 	batch []Item
 	bytes int
 
+	links   bool               // some memory has had links
 	linking bool               // the second pass, for links
 	taken   map[string]bool    // keys of the memories of this pass
 	late    map[string]bool    // keys of the memories with links that could not be resolved yet
-	ids     map[string]string  // of linked memories, by key
+	ids     map[string]string  // by key, of memories that are linked, or have been stored since the first link
 	missing map[[2]string]bool // links to missing memories
 	current string             // that conversation
 }
@@ -245,7 +246,7 @@ func (r *run) putMemories(batch []Item) error {
 		return err
 	}
 	for _, m := range stored {
-		if _, wanted := r.ids[m.Key]; wanted {
+		if r.links {
 			r.ids[m.Key] = m.ID
 		}
 		if r.linking {
@@ -263,22 +264,31 @@ func (r *run) putMemories(batch []Item) error {
 	return nil
 }
 
-// findLinked looks up the ids of the memories that the items link to.
+// findLinked looks up the ids of the memories that the items link to, as far as they are not known.
 func (r *run) findLinked(batch []Item) error {
+	unknown := map[string]bool{}
 	for _, item := range batch {
 		for _, key := range item.Links {
-			if r.ids[key] != "" {
-				continue
+			r.links = true
+			if r.ids[key] == "" {
+				unknown[key] = true
 			}
-			m, err := r.store.GetMemoryByKey(r.ctx, souvenir.MemoryKey{Collection: r.options.Collection,
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return r.store.Snapshot(r.ctx, func(ctx context.Context) error {
+		for key := range unknown {
+			m, err := r.store.GetMemoryByKey(ctx, souvenir.MemoryKey{Collection: r.options.Collection,
 				ProjectName: r.options.ProjectName, Key: key})
 			if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 				return err
 			}
 			r.ids[key] = m.ID
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // related returns the ids that an item's links lead to. In the first pass it notes the items with unresolved links.
