@@ -215,8 +215,8 @@ func (l FileList) rows(tx db.Tx, v viewer) ([]int64, error) {
 		args = append(args, end, kind+end, kind+end)
 	}
 	if len(l.Tags) > 0 {
-		condition += ` AND f.id IN (SELECT file_id FROM file_tag WHERE tag IN ` + db.Texts + `)`
-		args = append(args, db.List(l.Tags))
+		condition += ` AND ` + fileTagged + ` AND tag IN ` + db.Texts + `)`
+		args = append(args, db.LowerList(l.Tags...), db.List(l.Tags))
 	}
 	return db.Column[int64](tx, `SELECT f.id `+kernel.FromFile+` WHERE `+condition+` ORDER BY `+order, args...)
 }

@@ -340,6 +340,10 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	return rows, nil
 }
 
+// fileTagged begins a condition, which a ) ends: a file has one of some tags, a db.LowerList. It is in the form of the
+// index on file_tag.
+const fileTagged = `f.id IN (SELECT t.file_id FROM file_tag t WHERE lower(t.tag) IN ` + db.Texts
+
 // files fills in the files of some memories, in their order, and then files whose tags name the module.
 func (r *moduleReader) files(memories []int64) error {
 	linked, err := r.filesOf(r.tx, r.viewer, memories)
@@ -355,7 +359,7 @@ func (r *moduleReader) files(memories []int64) error {
 	if r.named() && r.project == nil {
 		return nil
 	}
-	tagged, err := loadFiles(r.tx, r.viewer, `f.id IN (SELECT t.file_id FROM file_tag t WHERE lower(t.tag) IN `+db.Texts+`)
+	tagged, err := loadFiles(r.tx, r.viewer, fileTagged+`)
 		ORDER BY f.created_at DESC, f.uid`, db.LowerList(tagSpellings(r.query.Module)...))
 	for _, f := range tagged {
 		if !listed[f.ID] && (r.project == nil || f.project == r.project.Row) {

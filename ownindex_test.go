@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -232,6 +233,54 @@ func TestTheNarrowestOfSeveralConditionsOnOwnMetadataIsReadFirst(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+func TestFilesAreFoundByTheirTags(t *testing.T) {
+	var statements []statement
+	var engine db.DB
+	s := openThrough(t, filepath.Join(t.TempDir(), "tags.db"), func(e db.DB) db.DB {
+		engine = e
+		return recording{e, &statements}
+	})
+	project := ""
+	for i := range 5 {
+		f, err := s.AddFile(t.Context(), NewFile{Filename: "plan", ProjectName: "p", Size: 1,
+			Tags: []string{"T" + strconv.Itoa(i)}}, strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		project = f.ProjectID
+	}
+	for name, run := range map[string]func() (int, error){
+		"a list of files": func() (int, error) {
+			page, err := s.FilePage(t.Context(), FileQuery{FileList: FileList{Tags: []string{"T3"}}})
+			return page.Total, err
+		},
+		"a module": func() (int, error) {
+			state, err := s.ModuleState(t.Context(), ModuleQuery{Module: "t3", ProjectID: project})
+			return len(state.Files), err
+		},
+	} {
+		statements = nil
+		got, err := run()
+		if err != nil || got != 1 {
+			t.Errorf("%s: got %d files and %v, want 1", name, got, err)
+		}
+		asked := false
+		for _, stmt := range statements {
+			if !strings.Contains(stmt.query, "file_tag t WHERE lower") {
+				continue
+			}
+			asked = true
+			plan := strings.Join(queryPlan(t, engine, stmt), "\n")
+			if !strings.Contains(plan, "SEARCH f USING INTEGER PRIMARY KEY") || !strings.Contains(plan, "file_tag_name") {
+				t.Errorf("%s reads files so, want an index on their tags and no scan:\n%s\n%s", name, plan, stmt.query)
+			}
+		}
+		if !asked {
+			t.Errorf("%s: got no statement about the tags of files, want one", name)
 		}
 	}
 }
