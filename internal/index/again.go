@@ -192,11 +192,7 @@ func (s *search) describe(one *Member, r *region, m *memory, score func(Parts) f
 // bounded is parts with an upper bound of the cosine.
 func (s *search) bounded(r *region, slot int) Parts {
 	p := Parts{BM25: float32(math.Abs(float64(s.bm25[r.from+slot])))}
-	if r.bounded {
-		if cosine := s.cosines[r.from+slot]; cosine == cosine { // not noCosine
-			p.Cosine, p.HasVector = cosine, true
-		}
-	} else if row, ok := r.vectors.find(uint32(slot)); ok {
+	if row, ok := r.vectors.find(uint32(slot)); ok {
 		p.Cosine, p.HasVector = s.rowBound(r.vectors, row), true
 	}
 	return p

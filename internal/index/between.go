@@ -97,7 +97,7 @@ func (w *ranker) rankAll() error {
 func (w *ranker) between(cosines []float32, exact bool) {
 	r := w.region
 	scores, candidates := w.bm25[r.from:r.to], w.candidates[r.from/64:r.to/64]
-	_, perSlack, fixed := w.loss(r.vectors)
+	perSlack, fixed := w.loss(r.vectors)
 	w.likely = w.likely[:0]
 	var current *memory
 	low := float32(math.Inf(-1)) // of the current memory
@@ -127,11 +127,17 @@ func (w *ranker) between(cosines []float32, exact bool) {
 		if high < w.floor {
 			continue
 		}
-		w.likely = append(w.likely, likely{int32(slot), high})
+		slack := float32(0)
 		if parts.HasVector && !exact {
 			row, _ := r.vectors.find(uint32(slot))
-			parts.Cosine -= 2 * (r.vectors.coarse[row].slack*perSlack + fixed)
+			parts.Cosine = w.rowBound(r.vectors, row)
+			if high = number(w.score(parts)); high < w.floor {
+				continue
+			}
+			slack = 2 * (r.vectors.coarse[row].slack*perSlack + fixed)
 		}
+		w.likely = append(w.likely, likely{int32(slot), high})
+		parts.Cosine -= slack
 		if r.owners[slot] != current {
 			offer()
 			current, low = r.owners[slot], float32(math.Inf(-1))

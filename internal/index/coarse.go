@@ -8,25 +8,30 @@ import (
 
 // A vector is kept as two rows of codes, of 8 bits a number each: the coarse ones, and the fine ones of what they leave
 // over. Together they have 16 bits, half the size of the floats, and are off by some millionths. Most vectors are
-// nowhere near the wanted one, and the coarse codes are enough to show that; a comparison with many vectors is bound by
-// what passes through the processor's caches. The coarse codes alone decide nothing: they give an upper bound of an
-// inner product, and if that could suffice, both are compared.
+// nowhere near the wanted one, and the coarse codes are enough to show that. For nearly all of them even the upper
+// halves of the coarse codes are (simd.Split): a comparison with many vectors is bound by what passes through the
+// processor's caches, so it reads 4 bits a number. These decide nothing alone: they give an upper bound of an inner
+// product. If that could suffice, the coarse codes give a closer one, and if that could, both rows are compared.
 
 // coarse says how to read the codes of a vector: each number is scale * (coarse code + fine code / fineSteps).
 type coarse struct {
 	scale float32
 	slack float32 // upper bound of the length of what the coarse codes leave over
+	rough float32 // upper bound of the length of what the upper halves of the coarse codes leave over
 }
 
 // fineSteps is the number of steps of the fine codes in one of the coarse codes.
 const fineSteps = 2 * math.MaxInt8
+
+// halfwayUp is the mean of the coarse codes whose upper half is 0. Those with the next one are 16 higher.
+const halfwayUp = math.MinInt8 + 7.5
 
 // leastCoded is the least size of the vectors that are kept as codes. Shorter ones stay floats: codes would save 120
 // bytes at most, and are less exact the larger a part of the length is in one number.
 const leastCoded = 64
 
 // codeWidth is the number of codes per vector: the rest are 0.
-func codeWidth(size int) int { return roundUp(size, simd.Width) }
+func codeWidth(size int) int { return roundUp(size, simd.HalvesWidth) }
 
 // encode writes the codes of a vector, and returns the length of what they say.
 func encode(codes, fine []int8, v []float32) (c coarse, long float64) {
@@ -38,7 +43,7 @@ func encode(codes, fine []int8, v []float32) (c coarse, long float64) {
 	if c.scale == 0 { // or too small for a float32
 		return c, 0
 	}
-	off, scale := 0.0, float64(c.scale)
+	off, rough, scale := 0.0, 0.0, float64(c.scale)
 	for i, x := range v {
 		steps := float64(x) / scale
 		codes[i] = int8(math.RoundToEven(steps))
@@ -46,9 +51,13 @@ func encode(codes, fine []int8, v []float32) (c coarse, long float64) {
 		fine[i] = int8(max(-math.MaxInt8, min(math.MaxInt8, left)))
 		left = float64(fine[i]) / fineSteps
 		off += left * left
-		long += (float64(codes[i]) + left) * (float64(codes[i]) + left)
+		whole := float64(codes[i]) + left
+		long += whole * whole
+		upper := float64((int(codes[i])-math.MinInt8)>>4<<4) + halfwayUp
+		rough += (whole - upper) * (whole - upper)
 	}
 	c.slack = math.Nextafter32(float32(math.Sqrt(off)*scale), float32(math.Inf(1)))
+	c.rough = math.Nextafter32(float32(math.Sqrt(rough)*scale), float32(math.Inf(1)))
 	return c, math.Sqrt(long) * scale * (1 + 1e-9)
 }
 
@@ -85,6 +94,13 @@ type comparison struct {
 	scale    float64
 	slack    float64 // the length of what codes leave over
 	restStep float64 // the scale of rest
+
+	short      []int8 // codes of vector for the upper halves
+	shortScale float64
+	shortSlack float64 // the length of what short leaves over
+	shortSum   int64
+
+	row      []int8 // codes of the row that is being compared
 	products [blockRows]int32
 	some     [blockRows]float32
 }
@@ -98,10 +114,12 @@ func (c *comparison) begin(ix *Index, vector []float32) {
 	width := codeWidth(len(vector))
 	if cap(c.codes) < width {
 		c.codes, c.rest = make([]int16, width), make([]int16, width)
+		c.short, c.row = make([]int8, width), make([]int8, width)
 	}
-	c.codes, c.rest = c.codes[:width], c.rest[:width]
+	c.codes, c.rest, c.short, c.row = c.codes[:width], c.rest[:width], c.short[:width], c.row[:width]
 	clear(c.codes)
 	clear(c.rest)
+	clear(c.short)
 	most := 0.0
 	for _, x := range vector {
 		most = max(most, math.Abs(float64(x)))
@@ -123,6 +141,22 @@ func (c *comparison) begin(ix *Index, vector []float32) {
 	}
 	// rest is off by half a step at most, which the second term allows for.
 	c.slack = math.Sqrt(off)*(1+1e-9) + c.restStep*math.Sqrt(float64(width))
+	c.beginShort(most)
+}
+
+// beginShort prepares the comparison with upper halves. most is the largest number of the vector.
+func (c *comparison) beginShort(most float64) {
+	c.shortScale, c.shortSum = most/math.MaxInt8, 0
+	off := 0.0
+	for i, x := range c.vector {
+		if c.shortScale > 0 {
+			c.short[i] = int8(math.RoundToEven(float64(x) / c.shortScale))
+		}
+		c.shortSum += int64(c.short[i])
+		d := float64(x) - c.shortScale*float64(c.short[i])
+		off += d * d
+	}
+	c.shortSlack = math.Sqrt(off) * (1 + 1e-9)
 }
 
 // ordinary reports whether a length is such that results computed from it in float32 have full precision. Those of
@@ -135,50 +169,67 @@ const tiny = 1e-24
 
 // isExact reports whether block returns the inner products themselves.
 func (c *comparison) isExact(m *matrix) bool {
-	return m.codes.width == 0 || !ordinary(m.longest) || !ordinary(c.length)
+	return m.fine.width == 0 || !ordinary(m.longest) || !ordinary(c.length)
 }
 
 // block writes an upper bound of the inner product with the vector for each row of a block.
 func (c *comparison) block(m *matrix, block int, bounds []float32) {
-	n := min(blockRows, len(m.slots)-block*blockRows)
-	bounds = bounds[:n]
+	first := block * blockRows
+	bounds = bounds[:min(blockRows, len(m.slots)-first)]
 	if c.isExact(m) {
 		for i := range bounds {
-			bounds[i] = c.exact(m, block*blockRows+i)
+			bounds[i] = c.exact(m, first+i)
 		}
 		return
 	}
-	c.bound(m, m.codes.list[block], m.coarse[block*blockRows:block*blockRows+n], bounds)
+	c.rough(m, m.upper.list[block], m.coarse[first:first+len(bounds)], bounds)
 }
 
-// bound writes, for some rows given by their codes, an upper bound of the inner product with the vector.
-func (c *comparison) bound(m *matrix, codes []int8, meanings []coarse, bounds []float32) {
+// rough writes, for some rows given by the upper halves of their codes, an upper bound of the inner product with the
+// vector.
+func (c *comparison) rough(m *matrix, upper []byte, meanings []coarse, bounds []float32) {
 	products := c.products[:len(meanings)]
-	c.coarse(codes, c.codes, products)
-	scale, perSlack, fixed := c.loss(m)
+	simd.DotHalves(upper, c.short, products)
+	scale, perSlack, fixed := float32(c.shortScale), float32(2*c.shortSlack+c.length), c.fixed(m, c.shortSlack)
+	lowest := float32(halfwayUp * float64(c.shortSum))
 	for i, meaning := range meanings {
-		bounds[i] = float32(products[i])*(scale*meaning.scale) + meaning.slack*perSlack + fixed
+		bounds[i] = (16*float32(products[i])+lowest)*(scale*meaning.scale) + meaning.rough*perSlack + fixed
 	}
 }
 
-// loss returns what an inner product of codes is multiplied with, beside the scale of the row, and how far at most the
-// outcome is off: fixed and perSlack times the slack of the row.
-func (c *comparison) loss(m *matrix) (scale, perSlack, fixed float32) {
-	// With v = v' + e and q = q' + f, where v' and q' are what the coarse codes say, v*q = v'*q' + e*q' + v*f - e*f, and
-	// the length of q' is at most that of q and f together.
-	fixed = float32(m.longest*c.slack + 4*roundOff(m.size)*m.longest*c.length + tiny)
-	return float32(c.scale), float32(2*c.slack + c.length), fixed
+// loss returns how far at most an inner product of coarse codes is off: fixed and perSlack times the slack of the row.
+func (c *comparison) loss(m *matrix) (perSlack, fixed float32) {
+	return float32(2*c.slack + c.length), c.fixed(m, c.slack)
 }
 
-// rowBound returns an upper bound of the inner product with a row, or the product itself if the codes cannot be
+// fixed is the part of loss that is the same for all rows, given the length of what the vector's codes leave over.
+func (c *comparison) fixed(m *matrix, slack float64) float32 {
+	// With v = v' + e and q = q' + f, where v' and q' are what the codes say, v*q = v'*q' + e*q' + v*f - e*f, and the
+	// length of q' is at most that of q and f together.
+	return float32(m.longest*slack + 4*roundOff(m.size)*m.longest*c.length + tiny)
+}
+
+// roughRow returns an upper bound of the inner product with a row, or the product itself if the codes cannot be used.
+func (c *comparison) roughRow(m *matrix, row int) float32 {
+	if c.isExact(m) {
+		return c.exact(m, row)
+	}
+	var bound [1]float32
+	c.rough(m, m.upper.row(row), m.coarse[row:row+1], bound[:])
+	return bound[0]
+}
+
+// rowBound returns a closer upper bound of the inner product with a row, or the product itself if the codes cannot be
 // used.
 func (c *comparison) rowBound(m *matrix, row int) float32 {
 	if c.isExact(m) {
 		return c.exact(m, row)
 	}
-	var bound [1]float32
-	c.bound(m, m.codes.row(row), m.coarse[row:row+1], bound[:])
-	return bound[0]
+	simd.Join(c.row, m.upper.row(row), m.lower.row(row))
+	c.coarse(c.row, c.codes, c.products[:1])
+	perSlack, fixed := c.loss(m)
+	meaning := m.coarse[row]
+	return float32(c.products[0])*(float32(c.scale)*meaning.scale) + meaning.slack*perSlack + fixed
 }
 
 // most returns an upper bound of the inner product with any vector of the matrix.
@@ -188,13 +239,13 @@ func (c *comparison) most(m *matrix) float32 {
 
 // exact returns the inner product with a row, as its codes say it.
 func (c *comparison) exact(m *matrix, row int) float32 {
-	if m.codes.width == 0 {
+	if m.fine.width == 0 {
 		return c.dot(m.rows.row(row), c.vector)
 	}
-	coarse, fine := m.codes.row(row), m.fine.row(row)
-	c.coarse(coarse, c.codes, c.products[:1])
-	c.coarse(fine, c.codes, c.products[1:2])
-	c.coarse(coarse, c.rest, c.products[2:3]) // fine times rest is too small to count
+	simd.Join(c.row, m.upper.row(row), m.lower.row(row))
+	c.coarse(c.row, c.codes, c.products[:1])
+	c.coarse(m.fine.row(row), c.codes, c.products[1:2])
+	c.coarse(c.row, c.rest, c.products[2:3]) // fine times rest is too small to count
 	sum := c.scale*(float64(c.products[0])+float64(c.products[1])/fineSteps) + c.restStep*float64(c.products[2])
 	return float32(max(-math.MaxFloat32, min(math.MaxFloat32, sum*float64(m.coarse[row].scale))))
 }

@@ -116,8 +116,12 @@ func TestBoundsHold(t *testing.T) {
 									if !(product <= bound && product <= most) {
 										t.Fatalf("row %d: %v, but at most %v, and %v for all", i, product, bound, most)
 									}
-									if m == unit && math.Abs(c.length-1) < 1e-3 && bound-product > 0.03 {
-										t.Fatalf("row %d: %v is said to be at most %v", i, product, bound)
+									closer := c.rowBound(m, i)
+									if rough := c.roughRow(m, i); rough != bound || !(product <= closer) {
+										t.Fatalf("row %d: %v, but at most %v; alone at most %v, in a block %v", i, product, closer, rough, bound)
+									}
+									if m == unit && math.Abs(c.length-1) < 1e-3 && (bound-product > 0.4 || closer-product > 0.03) {
+										t.Fatalf("row %d: %v is said to be at most %v and %v", i, product, bound, closer)
 									}
 								}
 							}

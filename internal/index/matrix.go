@@ -1,6 +1,10 @@
 package index
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
+)
 
 // matrix holds the vectors of one size in a partition, in the order of their slots: as codes if these can be compared
 // fast and are not short, else as they are.
@@ -9,8 +13,9 @@ type matrix struct {
 	slots []uint32 // the slot of each row, ascending
 	rows  blocks[float32]
 
-	codes, fine blocks[int8]
-	coarse      []coarse // per row, how to read its codes; empty without codes
+	upper, lower blocks[byte] // the halves of the coarse codes
+	fine         blocks[int8]
+	coarse       []coarse // per row, how to read its codes; empty without codes
 
 	longest float64 // upper bound of the length of all vectors, past ones included
 }
@@ -19,8 +24,8 @@ type matrix struct {
 func newMatrix(size int, codes bool) *matrix {
 	m := &matrix{size: size}
 	if codes {
-		m.codes.width = codeWidth(size)
-		m.fine.width = m.codes.width
+		m.fine.width = codeWidth(size)
+		m.upper.width, m.lower.width = m.fine.width/2, m.fine.width/2
 	} else {
 		m.rows.width = size
 	}
@@ -30,22 +35,26 @@ func newMatrix(size int, codes bool) *matrix {
 // add appends a copy of v, whose slot must be above those of all rows.
 func (m *matrix) add(slot uint32, v []float32) {
 	m.slots = append(m.slots, slot)
-	if m.codes.width == 0 {
+	if m.fine.width == 0 {
 		m.longest = max(m.longest, length(v))
 		copy(m.rows.grow(), v)
 		return
 	}
-	meaning, long := encode(m.codes.grow(), m.fine.grow(), v)
+	codes := make([]int8, m.fine.width)
+	meaning, long := encode(codes, m.fine.grow(), v)
+	simd.Split(codes, m.upper.grow(), m.lower.grow())
 	m.longest = max(m.longest, long)
 	m.coarse = append(m.coarse, meaning)
 }
 
 // row returns the vector of the i-th row, which the caller must not change.
 func (m *matrix) row(i int) []float32 {
-	if m.codes.width == 0 {
+	if m.fine.width == 0 {
 		return m.rows.row(i)
 	}
-	return m.coarse[i].decode(m.codes.row(i), m.fine.row(i), m.size)
+	codes := make([]int8, m.fine.width)
+	simd.Join(codes, m.upper.row(i), m.lower.row(i))
+	return m.coarse[i].decode(codes, m.fine.row(i), m.size)
 }
 
 // blocks returns how many blocks the rows are in.
@@ -67,10 +76,11 @@ func (m *matrix) compact(moved []uint32) {
 			continue
 		}
 		if rows != i { // rows only move towards the front
-			if m.codes.width == 0 {
+			if m.fine.width == 0 {
 				copy(m.rows.row(rows), m.rows.row(i))
 			} else {
-				copy(m.codes.row(rows), m.codes.row(i))
+				copy(m.upper.row(rows), m.upper.row(i))
+				copy(m.lower.row(rows), m.lower.row(i))
 				copy(m.fine.row(rows), m.fine.row(i))
 				m.coarse[rows] = m.coarse[i]
 			}
@@ -79,18 +89,19 @@ func (m *matrix) compact(moved []uint32) {
 		rows++
 	}
 	m.slots = shrink(m.slots[:rows])
-	if m.codes.width == 0 {
+	if m.fine.width == 0 {
 		m.rows.cut(rows)
 		return
 	}
 	m.coarse = shrink(m.coarse[:rows])
-	m.codes.cut(rows)
+	m.upper.cut(rows)
+	m.lower.cut(rows)
 	m.fine.cut(rows)
 }
 
 func (m *matrix) bytes() int {
-	return matrixBytes + 4*cap(m.slots) + 4*m.rows.room() + 24*cap(m.rows.list) + m.codes.room() + m.fine.room() +
-		24*(cap(m.codes.list)+cap(m.fine.list)) + coarseBytes*cap(m.coarse)
+	return matrixBytes + 4*cap(m.slots) + 4*m.rows.room() + m.upper.room() + m.lower.room() + m.fine.room() +
+		24*(cap(m.rows.list)+cap(m.upper.list)+cap(m.lower.list)+cap(m.fine.list)) + coarseBytes*cap(m.coarse)
 }
 
 // blockRows is how many rows one block holds: half a mebibyte of floats of 256 dimensions.

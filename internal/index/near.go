@@ -82,7 +82,9 @@ func (s *nearest) visit(p *partition, m *matrix) error {
 				continue
 			}
 			if !exact {
-				if cosine = s.exact(m, block*blockRows+i); cosine < s.floor {
+				if row := block*blockRows + i; s.rowBound(m, row) < s.floor {
+					continue
+				} else if cosine = s.exact(m, row); cosine < s.floor {
 					continue
 				}
 			}

@@ -426,11 +426,11 @@ func (ix *Index) verify(t *testing.T) {
 		}
 		for _, m := range p.matrices {
 			rows := len(m.slots)
-			if rows == 0 || max(len(m.rows.list), len(m.codes.list)) != m.blocks() || len(m.row(rows-1)) != m.size ||
+			if rows == 0 || max(len(m.rows.list), len(m.fine.list)) != m.blocks() || len(m.row(rows-1)) != m.size ||
 				!slices.IsSorted(m.slots) {
 				t.Fatalf("matrix of size %d in partition %d: got %d rows in %d blocks, slots %v, want at least one "+
 					"row, %d blocks and slots in rising order", m.size, id, rows, max(len(m.rows.list),
-					len(m.codes.list)), m.slots, m.blocks())
+					len(m.fine.list)), m.slots, m.blocks())
 			}
 		}
 		if p.id != id || dead != p.dead || postings != p.capacity || len(p.lists) != len(p.postings) {

@@ -88,11 +88,14 @@ func (w *ranker) consider(slot int) {
 	parts := Parts{BM25: w.bm25[w.region.from+slot]}
 	if m := w.region.vectors; m != nil {
 		if row, ok := m.find(uint32(slot)); ok {
-			parts.Cosine, parts.HasVector = w.rowBound(m, row), true
+			parts.Cosine, parts.HasVector = w.roughRow(m, row), true
 			if w.score(parts) < w.floor {
 				return
 			}
 			if !w.isExact(m) {
+				if parts.Cosine = w.rowBound(m, row); w.score(parts) < w.floor {
+					return
+				}
 				parts.Cosine = w.exact(m, row)
 			}
 		}
@@ -105,7 +108,6 @@ func (w *ranker) bounds(r *region) ([]float32, error) {
 	cosines := w.cosines[r.from : r.from+len(r.owners)]
 	m := r.vectors
 	whole := len(m.slots) == len(cosines) // each slot has its row
-	r.bounded = true
 	if !whole {
 		for i := range cosines {
 			cosines[i] = noCosine

@@ -58,7 +58,6 @@ type region struct {
 	from, to int
 	vectors  *matrix // those to compare with the query's; nil = none
 	complete bool    // all memories to rank are candidates, with or without terms
-	bounded  bool    // the scratch space has an upper bound of the cosine of each slot
 }
 
 // open lays out the scratch space and counts the passages.

@@ -21,7 +21,7 @@ import (
 // The lengths of passages are not stored: they are the sums of their frequencies.
 
 // SegmentVersion is the version of the format.
-const SegmentVersion = 1
+const SegmentVersion = 2
 
 // segmentMagic begins every segment.
 const segmentMagic = "svix" + string(rune(SegmentVersion))
@@ -182,7 +182,7 @@ func (w *segmentWriter) vectors() {
 	w.number(len(w.p.matrices))
 	for _, m := range w.p.matrices {
 		w.number(m.size)
-		w.number(m.codes.width) // 0: without codes
+		w.number(m.fine.width) // 0: without codes
 		w.number(len(m.slots))
 		next := uint32(0)
 		for _, slot := range m.slots {
@@ -190,20 +190,21 @@ func (w *segmentWriter) vectors() {
 			next = slot + 1
 		}
 		w.data = binary.LittleEndian.AppendUint64(w.data, math.Float64bits(m.longest))
-		if m.codes.width == 0 {
+		if m.fine.width == 0 {
 			for i := range m.slots {
 				w.floats(m.rows.row(i)...)
 			}
 			continue
 		}
 		for _, c := range m.coarse {
-			w.floats(c.scale, c.slack)
+			w.floats(c.scale, c.slack, c.rough)
 		}
-		for _, codes := range []*blocks[int8]{&m.codes, &m.fine} {
-			for i := range m.slots {
-				for _, x := range codes.row(i) {
-					w.data = append(w.data, byte(x))
-				}
+		for _, block := range slices.Concat(m.upper.list, m.lower.list) {
+			w.data = append(w.data, block...)
+		}
+		for _, block := range m.fine.list {
+			for _, x := range block {
+				w.data = append(w.data, byte(x))
 			}
 		}
 	}

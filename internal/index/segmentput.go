@@ -91,7 +91,8 @@ func (p *partition) addVectors(s *Segment, base uint32, codes func(size int) boo
 			continue
 		}
 		to.coarse = append(to.coarse, from.coarse...)
-		to.codes.append(from.codes)
+		to.upper.append(from.upper)
+		to.lower.append(from.lower)
 		to.fine.append(from.fine)
 	}
 }

@@ -44,7 +44,9 @@ type segmentMatrix struct {
 	longest     float64
 	rows        []float32
 	coarse      []coarse
-	codes, fine []int8
+	upper       []byte // see matrix
+	lower       []byte
+	fine        []int8
 }
 
 // Memories returns the rows of the memories, each once, which the caller must not change.
@@ -304,15 +306,16 @@ func (r *segmentReader) vectors(s *Segment) {
 			m.rows = r.floats(n*m.size, -math.MaxFloat32)
 			continue
 		}
-		meanings := r.floats(2*n, 0)
+		meanings := r.floats(3*n, 0)
 		if meanings == nil {
 			return
 		}
 		m.coarse = make([]coarse, n)
 		for j := range m.coarse {
-			m.coarse[j] = coarse{meanings[2*j], meanings[2*j+1]}
+			m.coarse[j] = coarse{meanings[3*j], meanings[3*j+1], meanings[3*j+2]}
 		}
-		m.codes = r.codes(n * m.width)
+		m.upper = r.take(n * m.width / 2)
+		m.lower = r.take(n * m.width / 2)
 		m.fine = r.codes(n * m.width)
 		if r.failed {
 			return

@@ -71,3 +71,29 @@ func Prefetch(data []byte) {
 //
 //go:noescape
 func prefetch(data *byte, size int)
+
+func joinFast(row []int8, upper, lower []byte) {
+	if len(row) == 0 {
+		return
+	}
+	_, _ = upper[len(row)/2-1], lower[len(row)/2-1]
+	join(&row[0], &upper[0], &lower[0], len(row))
+}
+
+// join writes the numbers of a row from their halves; their count is a multiple of 64. It needs AVX2.
+//
+//go:noescape
+func join(row *int8, upper, lower *byte, width int)
+
+func dotHalvesFast(rows []byte, vector []int8, products []int32) {
+	if len(products) == 0 || len(vector) == 0 {
+		return
+	}
+	_ = rows[len(products)*len(vector)/2-1]
+	dotHalves(&rows[0], &vector[0], &products[0], len(products), len(vector))
+}
+
+// dotHalves writes the inner products of a vector with rows of halves; its width is a multiple of 64. It needs AVX2.
+//
+//go:noescape
+func dotHalves(halves *byte, vector *int8, products *int32, rows, width int)

@@ -17,5 +17,11 @@ func addPackedFast(sum []float32, packed []byte, values *Values, scale float32) 
 	AddPackedPlain(sum, packed, values, scale)
 }
 
+func joinFast(row []int8, upper, lower []byte) { JoinPlain(row, upper, lower) }
+
+func dotHalvesFast(rows []byte, vector []int8, products []int32) {
+	DotHalvesPlain(rows, vector, products)
+}
+
 // Prefetch asks the processor to load bytes that will be read soon, if it can.
 func Prefetch([]byte) {}
