@@ -33,7 +33,29 @@ type rankedQuery struct {
 	ideal        float32 // the best possible BM25, set once the query has run
 	explanations map[int64]*ranking.Explanation
 	again        *ranking.Ranking // nil: there is no text
+	relevant     bool             // only hits that are relevant are wanted, see relevant
 }
+
+// search ranks in memory. Where only relevant memories are wanted, they are mostly few, so it asks for few at first.
+func (r *rankedQuery) search(ctx context.Context, ix *index.Index) (hits []index.Hit, total int, err error) {
+	q := r.Query
+	if r.relevant {
+		q.Limit = min(fewRelevant, r.Limit)
+	}
+	for {
+		hits, total, err = ix.Search(ctx, q)
+		if err != nil || q.Limit == r.Limit || len(hits) < q.Limit || !relevant(hits, len(hits)-1) {
+			return hits, total, err
+		}
+		q.Limit = min(4*q.Limit, r.Limit)
+	}
+}
+
+// fewRelevant is how many memories a search for relevant ones asks for at first.
+const fewRelevant = 250
+
+// relevant reports whether a hit is at least half as relevant as the best one. None after one that is not are.
+func relevant(hits []index.Hit, i int) bool { return hits[i].Score >= hits[0].Score/2 }
 
 // byRelevance finds the page of a query that has a text or a vector, and counts into results.
 func (s *Store) byRelevance(tx db.Tx, v viewer, q Query, pq preparedQuery, sel selection,
@@ -50,7 +72,7 @@ func (s *Store) byRelevance(tx db.Tx, v viewer, q Query, pq preparedQuery, sel s
 		r.Limit = maxConfident
 	}
 	if q.Sort != SortRelevance {
-		r.Limit = maxRanked
+		r.Limit, r.relevant = maxRanked, true
 	}
 	hits, total, err := s.rank(tx, r)
 	if err != nil {
@@ -219,7 +241,7 @@ func (s *Store) useIndex(tx db.Tx, partitions []int64, search func(*index.Index)
 // rank finds the best memories: in memory if what is searched is held there, else on disk.
 func (s *Store) rank(tx db.Tx, r *rankedQuery) (hits []index.Hit, total int, err error) {
 	inMemory, err := s.useIndex(tx, r.Partitions, func(ix *index.Index) (err error) {
-		hits, total, err = ix.Search(tx.Context(), r.Query)
+		hits, total, err = r.search(tx.Context(), ix)
 		return err
 	})
 	switch {

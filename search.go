@@ -438,8 +438,8 @@ func (s *Store) prepareQueries(ctx context.Context, queries []Query) ([]prepared
 func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total int, err error) {
 	byRow := map[int64]index.Hit{}
 	var rows []int64
-	for _, h := range hits {
-		if h.Score < hits[0].Score/2 {
+	for i, h := range hits {
+		if !relevant(hits, i) {
 			break
 		}
 		byRow[h.Row] = h
