@@ -6,7 +6,8 @@
 //
 //   - a matrix of vectors per vector size (matrix.go), as codes of 16 bits a number or, short ones, as they are
 //     (coarse.go),
-//   - an inverted index with its own terms, from them to (slot, frequency) pairs (partition.go),
+//   - an inverted index with its own terms, from them to (slot, frequency) pairs: of the newest passages as lists
+//     (recent.go), of the others in few bytes that do not change (frozen.go),
 //
 // both addressed by slot: the position at which a passage was added. All passages of a memory are added together,
 // so they have neighbouring slots, and both structures are sorted by slot. Removing a memory only marks its slots

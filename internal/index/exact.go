@@ -83,22 +83,21 @@ func (x *Exact) Bonus(ideal float32) float32 {
 	return exactGain * ideal
 }
 
-// memories counts the living memories that contain a term, up to one more than most.
-func (s *search) memories(term string, most int) int {
+// memories counts the living memories that contain a term, given its postings by region, up to one more than most.
+func (s *search) memories(lists []termLists, most int) int {
 	n := 0
-	for _, r := range s.regions {
+	for i, r := range s.regions {
 		var last *memory
-		for _, e := range r.list(term) {
-			m := r.owners[e.slot]
-			if m == nil || m == last {
-				continue
+		lists[i].each(&s.postings, func(list []posting) bool {
+			for _, e := range list {
+				if m := r.owners[e.slot]; m != nil && m != last {
+					n, last = n+1, m
+				}
 			}
-			if n, last = n+1, m; n > most {
-				return n
-			}
-		}
+			return n <= most
+		})
 	}
-	return n
+	return min(n, most+1)
 }
 
 // addExact adds the bonus to the scores of the passages that contain an exact term.
@@ -112,11 +111,14 @@ func (s *search) addExact(x *Exact) {
 	var holding []int
 	for _, i := range x.Terms() {
 		for _, r := range s.regions {
-			for _, e := range r.list(s.q.Terms[i].Text) {
-				if r.owners[e.slot] != nil {
-					holding = append(holding, r.from+int(e.slot))
+			r.find(s.q.Terms[i].Text).each(&s.postings, func(list []posting) bool {
+				for _, e := range list {
+					if r.owners[e.slot] != nil {
+						holding = append(holding, r.from+int(e.slot))
+					}
 				}
-			}
+				return true
+			})
 		}
 	}
 	slices.Sort(holding)

@@ -31,6 +31,8 @@ type Index struct {
 	coded   int        // the least size of the vectors that are kept as codes
 	scratch sync.Pool  // of *scratch
 
+	settleAt int // how many recent postings a partition has before they are frozen
+
 	mu         sync.RWMutex
 	memories   map[int64]*memory // by row
 	partitions map[int64]*partition
@@ -41,7 +43,7 @@ type Index struct {
 
 // New returns an empty index.
 func New() *Index {
-	ix := &Index{dot: fastestDot(), coarse: fastestCoarse(), coded: leastCoded}
+	ix := &Index{dot: fastestDot(), coarse: fastestCoarse(), coded: leastCoded, settleAt: freezeAt}
 	ix.scratch.New = func() any { return new(scratch) }
 	ix.clear()
 	return ix
@@ -178,7 +180,7 @@ func (ix *Index) add(m *Memory) {
 func (ix *Index) open(id int64) *partition {
 	p := ix.partitions[id]
 	if p == nil {
-		p = &partition{id: id, lists: make(map[string]uint32)}
+		p = &partition{id: id, settleAt: ix.settleAt}
 		ix.partitions[id] = p
 	}
 	return p

@@ -70,33 +70,26 @@ func (m *matrix) find(slot uint32) (row int, ok bool) {
 
 // compact drops the rows of dropped slots and renumbers the others.
 func (m *matrix) compact(moved []uint32) {
-	rows := 0
+	var kept []int // rows
 	for i, slot := range m.slots {
 		if moved[slot] == gone {
 			continue
 		}
-		if rows != i { // rows only move towards the front
-			if m.fine.width == 0 {
-				copy(m.rows.row(rows), m.rows.row(i))
-			} else {
-				copy(m.upper.row(rows), m.upper.row(i))
-				copy(m.lower.row(rows), m.lower.row(i))
-				copy(m.fine.row(rows), m.fine.row(i))
-				m.coarse[rows] = m.coarse[i]
-			}
+		if len(m.coarse) > 0 {
+			m.coarse[len(kept)] = m.coarse[i]
 		}
-		m.slots[rows] = moved[slot]
-		rows++
+		m.slots[len(kept)] = moved[slot]
+		kept = append(kept, i)
 	}
-	m.slots = shrink(m.slots[:rows])
+	m.slots = shrink(m.slots[:len(kept)])
 	if m.fine.width == 0 {
-		m.rows.cut(rows)
+		m.rows.keep(kept)
 		return
 	}
-	m.coarse = shrink(m.coarse[:rows])
-	m.upper.cut(rows)
-	m.lower.cut(rows)
-	m.fine.cut(rows)
+	m.coarse = shrink(m.coarse[:len(kept)])
+	m.upper.keep(kept)
+	m.lower.keep(kept)
+	m.fine.keep(kept)
 }
 
 func (m *matrix) bytes() int {
@@ -136,21 +129,34 @@ func (b *blocks[T]) row(i int) []T {
 	return b.list[i/blockRows][from : from+b.width : from+b.width]
 }
 
-// cut keeps only the first rows.
-func (b *blocks[T]) cut(rows int) {
-	n := (rows + blockRows - 1) / blockRows
-	clear(b.list[n:])
-	b.list = b.list[:n]
-	if n == 0 {
-		return
+// append appends rows that lie one after another. It may keep them, without copying.
+func (b *blocks[T]) append(rows []T) {
+	whole := blockRows * b.width
+	for len(rows) > 0 {
+		if n := len(b.list); (n == 0 || len(b.list[n-1]) == whole) && len(rows) >= whole {
+			b.list = append(b.list, rows[:whole:whole])
+			rows = rows[whole:]
+			continue
+		}
+		copy(b.grow(), rows[:b.width])
+		rows = rows[b.width:]
 	}
-	last := &b.list[n-1]
-	kept := (rows - (n-1)*blockRows) * b.width
-	clear((*last)[kept:]) // grow relies on zeros
-	*last = (*last)[:kept]
-	if n == 1 {
-		*last = shrink(*last)
+}
+
+// keep keeps only some rows, ascending, all of them in new blocks.
+func (b *blocks[T]) keep(rows []int) {
+	kept := blocks[T]{width: b.width}
+	block := 0
+	for _, row := range rows {
+		for ; block < row/blockRows; block++ {
+			b.list[block] = nil // nothing more is needed of it
+		}
+		copy(kept.grow(), b.row(row))
 	}
+	if len(kept.list) == 1 {
+		kept.list[0] = shrink(kept.list[0])
+	}
+	*b = kept
 }
 
 // room returns the capacity in numbers.

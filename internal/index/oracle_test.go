@@ -358,6 +358,7 @@ func TestSearchAgreesWithOracle(t *testing.T) {
 				ix := New()
 				ix.dot, ix.coded = dot, 1 // short vectors, too, as codes
 				ix.coarse = []coarseDots{fastestCoarse(), coarseDotsPlain, nil}[seed/3%3]
+				ix.settleAt = []int{freezeAt, 1, 20}[seed/9%3]
 				o := &oracle{memories: map[int64]Memory{}}
 				rows := []int{5, 60, 400}[seed%3]
 				for step := range 600 {

@@ -1,9 +1,6 @@
 package index
 
-import (
-	"math"
-	"strings"
-)
+import "math"
 
 // gone marks a passage that compaction drops, in place of its new slot. No partition has that many.
 const gone = math.MaxUint32
@@ -18,13 +15,11 @@ type memory struct {
 	turn      *turn // nil = it belongs to no conversation
 }
 
-// posting says that the passage at slot contains a term frequency times.
-type posting struct{ slot, frequency uint32 }
-
 // partition holds the passages that are always searched together. Slots are assigned in ascending order, and
 // compaction keeps that order.
 type partition struct {
 	id       int64
+	settleAt int       // see Index
 	owners   []*memory // by slot; nil = dead
 	passages []int64   // by slot
 	spans    []Span    // by slot
@@ -34,14 +29,13 @@ type partition struct {
 
 	matrices []*matrix // one per vector size, nearly always a single one
 
-	lists    map[string]uint32 // term -> its position in postings
-	postings [][]posting       // each sorted by slot; may name dead slots until compaction
-	letters  int               // bytes of the terms
+	frozen []frozen // the postings of all but recent passages, in the order of their slots
+	recent          // of the others
+	unused int      // bytes that segments hold and that nothing uses, but are not free
 
 	conversations map[int64]*conversation
 	turns         int // memories in conversations
 
-	capacity int // postings that fit in all lists
 	idChars  int // bytes of the ids of living memories
 	memories int // living memories
 	counted  int // bytes() when the index last added it to its own sum
@@ -63,33 +57,15 @@ func (p *partition) add(m *memory, entries []Entry, dot dotFunc, codes func(size
 		p.lengths = append(p.lengths, uint32(len(e.Terms)))
 		p.words.add(e.Words)
 		for _, term := range e.Terms {
-			p.count(term, slot)
+			p.recent.count(term, slot)
 		}
 		if dot.accepts(e.Vector) {
 			p.matrix(len(e.Vector), codes).add(slot, e.Vector)
 		}
 	}
-}
-
-// count records one occurrence of a term in the passage at slot, the newest one.
-func (p *partition) count(term string, slot uint32) {
-	at, ok := p.lists[term]
-	if !ok {
-		term = strings.Clone(term) // it is often cut out of a long text, which it must not keep alive
-		at = uint32(len(p.postings))
-		p.lists[term] = at
-		p.postings = append(p.postings, nil)
-		p.letters += roundUp(len(term), 8)
+	if p.recent.held >= p.settleAt {
+		p.settle()
 	}
-	list := p.postings[at]
-	if n := len(list); n > 0 && list[n-1].slot == slot {
-		list[n-1].frequency++
-		return
-	}
-	before := cap(list)
-	list = append(list, posting{slot, 1})
-	p.capacity += cap(list) - before
-	p.postings[at] = list
 }
 
 // matrix returns the matrix of vectors of one size, new if need be.
@@ -157,30 +133,9 @@ func (p *partition) compact() {
 	}
 	clear(p.matrices[len(matrices):])
 	p.matrices = matrices
-	p.compactPostings(moved)
-}
-
-func (p *partition) compactPostings(moved []uint32) {
-	lists := make(map[string]uint32)
-	postings := make([][]posting, 0, len(p.postings))
-	p.capacity, p.letters = 0, 0
-	for term, at := range p.lists {
-		kept := p.postings[at][:0]
-		for _, e := range p.postings[at] {
-			if to := moved[e.slot]; to != gone {
-				kept = append(kept, posting{to, e.frequency})
-			}
-		}
-		if len(kept) == 0 {
-			continue
-		}
-		kept = shrink(kept)
-		p.capacity += cap(kept)
-		p.letters += roundUp(len(term), 8)
-		lists[term] = uint32(len(postings))
-		postings = append(postings, kept)
-	}
-	p.lists, p.postings = lists, shrink(postings)
+	p.compactFrozen(moved)
+	p.recent.compact(moved)
+	p.unused = 0
 }
 
 func (p *partition) bytes() int {
@@ -188,15 +143,10 @@ func (p *partition) bytes() int {
 	for _, m := range p.matrices {
 		n += m.bytes()
 	}
-	n += postingBytes*p.capacity + 24*cap(p.postings) + mapBytes(len(p.postings), 20) + p.letters
+	for i := range p.frozen {
+		n += p.frozen[i].bytes()
+	}
+	n += p.recent.bytes() + p.unused
 	n += p.words.bytes() + turnBytes*p.turns + conversationBytes*len(p.conversations)
 	return n + memoryBytes*p.memories + p.idChars
-}
-
-// list returns the postings of a term, sorted by slot; they may include dead slots.
-func (p *partition) list(term string) []posting {
-	if at, ok := p.lists[term]; ok {
-		return p.postings[at]
-	}
-	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// checkEvery is how many rows or postings a search may visit before it checks its context.
+// checkEvery is how many rows a search may visit before it checks its context.
 const checkEvery = 4096
 
 // Search returns the best memories in descending order of score, ids ascending between equal scores, and the number
@@ -114,20 +114,24 @@ func (s *search) matchTerms() error {
 	saturation := s.q.BM25.Saturation()
 	exact := NewExact(s.stats.Passages)
 	s.weights = make([]float32, len(s.q.Terms))
+	lists := make([]termLists, len(s.regions))
 	for i, term := range s.q.Terms {
 		if !term.usable() {
 			continue
 		}
-		containing := s.containing(term.Text)
-		exact.Consider(i, term, containing, func(most int) int { return s.memories(term.Text, most) })
+		for j, r := range s.regions {
+			lists[j] = r.find(term.Text)
+		}
+		containing := s.containing(lists)
+		exact.Consider(i, term, containing, func(most int) int { return s.memories(lists, most) })
 		factor := term.Weight * IDF(s.stats.Passages, containing)
 		s.weights[i] = factor
 		s.stats.IdealBM25 += factor * s.q.BM25.Bound()
 		if containing == 0 {
 			continue
 		}
-		for _, r := range s.regions {
-			if err := s.addTerm(r, r.list(term.Text), factor, saturation); err != nil {
+		for j, r := range s.regions {
+			if err := s.addTerm(r, lists[j], factor, saturation); err != nil {
 				return err
 			}
 		}
@@ -139,31 +143,34 @@ func (s *search) matchTerms() error {
 	return nil
 }
 
-// containing counts the living passages that contain a term.
-func (s *search) containing(term string) int {
-	n := 0
-	for _, r := range s.regions {
-		list := r.list(term)
-		if r.dead == 0 {
-			n += len(list)
+// containing counts the living passages that contain a term, given its postings by region.
+func (s *search) containing(lists []termLists) (n int) {
+	for i, r := range s.regions {
+		if r.dead > 0 {
+			lists[i].each(&s.postings, func(list []posting) bool {
+				for _, e := range list {
+					if r.owners[e.slot] != nil {
+						n++
+					}
+				}
+				return true
+			})
 			continue
 		}
-		for _, e := range list {
-			if r.owners[e.slot] != nil {
-				n++
-			}
+		for _, list := range lists[i].frozen {
+			n += list.passages
 		}
+		n += len(lists[i].recent)
 	}
 	return n
 }
 
 // addTerm adds one term's part to the scores of one partition.
-func (s *search) addTerm(r region, list []posting, factor float32, saturation Saturation) error {
+func (s *search) addTerm(r region, lists termLists, factor float32, saturation Saturation) (err error) {
 	scores, candidates := s.bm25[r.from:r.to], s.candidates[r.from/64:r.to/64]
 	highest := s.stats.MaxBM25
-	for len(list) > 0 {
-		n := min(len(list), checkEvery)
-		for _, e := range list[:n] {
+	lists.each(&s.postings, func(list []posting) bool {
+		for _, e := range list {
 			if r.dead > 0 && r.owners[e.slot] == nil {
 				continue
 			}
@@ -173,13 +180,11 @@ func (s *search) addTerm(r region, list []posting, factor float32, saturation Sa
 			highest = max(highest, score)
 			candidates[e.slot/64] |= 1 << (e.slot % 64)
 		}
-		list = list[n:]
-		if err := s.ctx.Err(); err != nil {
-			return err
-		}
-	}
+		err = s.ctx.Err()
+		return err == nil
+	})
 	s.stats.MaxBM25 = highest
-	return nil
+	return err
 }
 
 // count returns the number of memories to rank. If it has to call Keep, or cannot tell otherwise, it makes every

@@ -8,20 +8,19 @@ import (
 	"slices"
 )
 
-// A segment is what a partition holds of some memories, as bytes to store. Loading it copies lists; it analyses no text
-// and encodes no vector. All numbers are in little endian; a count or difference is a varint. In order:
+// A segment is what a partition holds of some memories, as bytes to store. Loading it copies short lists, and refers to
+// its vectors and postings where they are; it analyses no text and encodes no vector. All numbers are in little endian;
+// a count or difference is a varint. In order:
 //
 //   - segmentMagic, the numbers of memories and of passages,
 //   - of the memories, in the order of their passages: rows, numbers of passages, ids, turns,
-//   - of the passages: ids, spans, rows of words,
+//   - of the passages: ids, spans, numbers of terms, rows of words, which begin at an even place,
 //   - the matrices of vectors: which passages have one, what is held of them,
-//   - the terms in their order, each with its postings,
+//   - the postings, see frozen,
 //   - the CRC-32C of all that.
-//
-// The lengths of passages are not stored: they are the sums of their frequencies.
 
 // SegmentVersion is the version of the format.
-const SegmentVersion = 2
+const SegmentVersion = 3
 
 // segmentMagic begins every segment.
 const segmentMagic = "svix" + string(rune(SegmentVersion))
@@ -168,8 +167,14 @@ func (w *segmentWriter) passages() {
 		w.number(int(span.Start))
 		w.difference(int64(span.End) - int64(span.Start))
 	}
+	for _, length := range w.p.lengths {
+		w.number(int(length))
+	}
 	for slot := range w.p.owners {
 		w.number(len(w.p.words.of(uint32(slot))))
+	}
+	if len(w.data)%2 == 1 {
+		w.data = append(w.data, 0) // so that what follows can be read where it is
 	}
 	for slot := range w.p.owners {
 		for _, row := range w.p.words.of(uint32(slot)) {
@@ -216,29 +221,16 @@ func (w *segmentWriter) floats(list ...float32) {
 	}
 }
 
+// bytes writes bytes after their number.
+func (w *segmentWriter) bytes(b []byte) {
+	w.number(len(b))
+	w.data = append(w.data, b...)
+}
+
+// terms writes the postings, as if all were frozen as one.
 func (w *segmentWriter) terms() {
-	terms := make([]string, 0, len(w.p.lists))
-	for term := range w.p.lists {
-		terms = append(terms, term)
-	}
-	slices.Sort(terms)
-	w.number(len(terms))
-	for _, term := range terms {
-		list := w.p.list(term)
-		w.text(term)
-		w.number(len(list))
-		next := uint32(0)
-		for _, e := range list {
-			// Most terms are in a passage once.
-			once := 0
-			if e.frequency == 1 {
-				once = 1
-			}
-			w.number(int(e.slot-next)<<1 | once)
-			if once == 0 {
-				w.number(int(e.frequency))
-			}
-			next = e.slot + 1
-		}
-	}
+	f := freeze(0, uint32(len(w.p.owners)), w.p.frozen, &w.p.recent, nil)
+	w.bytes(f.groups)
+	w.bytes(f.terms)
+	w.bytes(f.lists)
 }

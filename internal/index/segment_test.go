@@ -46,6 +46,7 @@ func TestSegmentsAnswerAsTheirMemoriesDo(t *testing.T) {
 			build := func() *Index {
 				ix := New()
 				ix.coded = 1
+				ix.settleAt = []int{freezeAt, 1, 100}[seed/9%3]
 				ix.coarse = []coarseDots{fastestCoarse(), coarseDotsPlain, nil}[seed/3%3]
 				return ix
 			}
@@ -138,6 +139,100 @@ func answer(t *testing.T, ix *Index, q Query) (text string) {
 	}}
 	hits, total := mustSearch(t, ix, q)
 	return fmt.Sprintf("%+v of %d%s", hits, total, text)
+}
+
+// TestLongSegmentsAreUsedWhereTheyAre does the same with segments whose vectors, words and postings are not copied, and
+// wants their bytes to stay as they are, whatever happens to the index.
+func TestLongSegmentsAreUsedWhereTheyAre(t *testing.T) {
+	const n = 2*blockRows + 100
+	g := newGenerator(7)
+	put, loaded := New(), New()
+	put.coded, loaded.coded = 1, 1
+	var segments [][]byte
+	var memories []Memory
+	for part := range int64(3) {
+		var some []Memory
+		for i := range int64(n) {
+			m := g.segmentMemory(n)
+			m.Row, m.Partition = part*n+i, 1
+			some = append(some, m)
+		}
+		encode := New()
+		encode.coded = 1
+		segments = append(segments, encode.encodeSegment(some))
+		memories = append(memories, some...)
+	}
+	loaded.Put(memories[:50]...) // so that blocks do not begin with a segment
+	put.Put(memories...)
+	for _, data := range segments {
+		s, err := DecodeSegment(data, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := loaded.PutSegment(1, s, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round := range 8 {
+		loaded.verify(t)
+		for range 40 {
+			sameAnswer(t, g, put, loaded)
+		}
+		for range n / 2 {
+			row := int64(g.IntN(3 * n))
+			if m := memories[row]; g.IntN(3) == 0 {
+				m.Entries = g.segmentMemory(n).Entries
+				put.Put(m)
+				loaded.Put(m)
+			} else {
+				put.Delete(row)
+				loaded.Delete(row)
+			}
+		}
+		for _, data := range segments {
+			if err := CheckSegment(data); err != nil {
+				t.Fatalf("round %d: the bytes of a segment have changed", round)
+			}
+		}
+	}
+	if n := len(loaded.partitions[1].frozen); n > 2 {
+		t.Errorf("got %d lists of frozen postings for so few passages, want them frozen together", n)
+	}
+}
+
+// TestBytesOfSegmentsAgreeWithTheHeap holds the estimate for memories from segments against what the runtime says is in
+// use: the segments themselves belong to it. It compares both once more when a third of the memories is gone.
+func TestBytesOfSegmentsAgreeWithTheHeap(t *testing.T) {
+	var segments [][]byte
+	for part := range slices.Chunk(benchMemories(12_000), 5000) {
+		segments = append(segments, EncodeSegment(part).Data)
+	}
+	before := heap()
+	for _, data := range segments {
+		before -= int64(cap(data))
+	}
+	ix := New()
+	for i := range segments {
+		s, err := DecodeSegment(segments[i], 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ix.PutSegment(1, s, nil); err != nil {
+			t.Fatal(err)
+		}
+		segments[i] = nil
+	}
+	for _, gone := range []int64{0, 4500} {
+		for row := range gone {
+			ix.Delete(2 * row)
+		}
+		held, estimate := heap()-before, ix.Bytes()
+		t.Logf("without %d: estimate %d, heap %d", gone, estimate, held)
+		if ratio := float64(estimate) / float64(held); ratio < 0.9 || ratio > 1.1 {
+			t.Errorf("without %d: estimates %d bytes, the heap grew by %d, want a tenth more or less at most", gone, estimate,
+				held)
+		}
+	}
 }
 
 func TestASegmentIsForOneWayOfHoldingVectors(t *testing.T) {

@@ -25,7 +25,9 @@ func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bo
 		return nil
 	}
 	p := ix.open(partition)
+	p.settle()
 	base := uint32(len(p.owners))
+	before := p.shared()
 	held := p.addMemories(s, skipped)
 	for i := range held {
 		if !skipped[i] {
@@ -33,7 +35,13 @@ func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bo
 		}
 	}
 	p.addVectors(s, base, ix.codes)
-	p.addPostings(s, base)
+	if len(s.postings.groups) > 0 {
+		added := s.postings
+		added.base, added.slots = base, uint32(len(p.owners))-base
+		p.frozen = append(p.frozen, added)
+	}
+	p.settled = uint32(len(p.owners))
+	p.unused += max(0, s.size-(p.shared()-before))
 	ix.peak = max(ix.peak, len(ix.memories))
 	ix.passages += living
 	if p.wasteful() {
@@ -70,12 +78,20 @@ func (p *partition) addMemories(s *Segment, skipped []bool) []memory {
 	p.passages = append(p.passages, s.passages...)
 	p.spans = append(p.spans, s.spans...)
 	p.lengths = append(p.lengths, s.lengths...)
-	from := uint32(0)
-	for _, end := range s.wordEnds {
-		p.words.add(s.words[from:end])
-		from = end
-	}
+	p.words.append(s.wordEnds, s.words)
 	return held
+}
+
+// shared returns the bytes of what may be held where a segment has it.
+func (p *partition) shared() int {
+	n := p.words.bytes()
+	for i := range p.frozen {
+		n += p.frozen[i].bytes()
+	}
+	for _, m := range p.matrices {
+		n += m.upper.room() + m.lower.room() + m.fine.room()
+	}
+	return n
 }
 
 func (p *partition) addVectors(s *Segment, base uint32, codes func(size int) bool) {
@@ -94,40 +110,5 @@ func (p *partition) addVectors(s *Segment, base uint32, codes func(size int) boo
 		to.upper.append(from.upper)
 		to.lower.append(from.lower)
 		to.fine.append(from.fine)
-	}
-}
-
-// append appends rows that lie one after another.
-func (b *blocks[T]) append(rows []T) {
-	for len(rows) > 0 {
-		copy(b.grow(), rows[:b.width])
-		rows = rows[b.width:]
-	}
-}
-
-func (p *partition) addPostings(s *Segment, base uint32) {
-	term, from := uint32(0), uint32(0)
-	for i, termEnd := range s.termEnds {
-		list := s.postings[from:s.postEnds[i]]
-		from = s.postEnds[i]
-		text := s.terms[term:termEnd]
-		term = termEnd
-		at, ok := p.lists[string(text)]
-		if !ok {
-			at = uint32(len(p.postings))
-			p.lists[string(text)] = at
-			p.postings = append(p.postings, nil)
-			p.letters += roundUp(len(text), 8)
-		}
-		to := p.postings[at]
-		before := cap(to)
-		if to == nil {
-			to = make([]posting, 0, len(list))
-		}
-		for _, e := range list {
-			to = append(to, posting{base + e.slot, e.frequency})
-		}
-		p.capacity += cap(to) - before
-		p.postings[at] = to
 	}
 }

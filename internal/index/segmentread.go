@@ -25,11 +25,9 @@ type Segment struct {
 	wordEnds  []uint32 // by passage
 	words     []uint16
 	matrices  []segmentMatrix
-	terms     []byte   // one after another
-	termEnds  []uint32 // ends in terms
-	postings  []posting
-	postEnds  []uint32 // ends in postings, by term
+	postings  frozen
 	wordLimit int
+	size      int // bytes that it keeps
 }
 
 type segmentTurn struct {
@@ -71,8 +69,8 @@ func DecodeSegment(data []byte, wordRows int) (*Segment, error) {
 	if err := CheckSegment(data); err != nil {
 		return nil, err
 	}
-	r := segmentReader{data: data[len(segmentMagic) : len(data)-crc32.Size]}
-	s := &Segment{wordLimit: wordRows}
+	r := segmentReader{data: data[len(segmentMagic) : len(data)-crc32.Size], size: len(data) - crc32.Size}
+	s := &Segment{wordLimit: wordRows, size: cap(data)}
 	r.memories(s)
 	r.passages(s)
 	r.vectors(s)
@@ -86,6 +84,7 @@ func DecodeSegment(data []byte, wordRows int) (*Segment, error) {
 // segmentReader reads from the front of data. After the first failure it has no data left and returns zeros.
 type segmentReader struct {
 	data   []byte
+	size   int    // of the data from the beginning of the segment on
 	before []byte // the last string
 	failed bool
 }
@@ -259,6 +258,10 @@ func (r *segmentReader) passages(s *Segment) {
 		}
 		s.spans[i] = Span{uint32(start), uint32(end)}
 	}
+	s.lengths = make([]uint32, n)
+	for i := range s.lengths {
+		s.lengths[i] = uint32(r.number(math.MaxUint32))
+	}
 	s.wordEnds = make([]uint32, n)
 	end := 0
 	for i := range s.wordEnds {
@@ -269,15 +272,29 @@ func (r *segmentReader) passages(s *Segment) {
 		}
 		s.wordEnds[i] = uint32(end)
 	}
-	b := r.take(2 * end)
-	s.words = make([]uint16, len(b)/2)
-	for i := range s.words {
-		s.words[i] = binary.LittleEndian.Uint16(b[2*i:])
-		if int(s.words[i]) >= s.wordLimit {
+	if (r.size-len(r.data))%2 == 1 {
+		r.take(1)
+	}
+	s.words = rowsOfWords(r.take(2 * end))
+	for _, row := range s.words {
+		if int(row) >= s.wordLimit {
 			r.fail()
 			return
 		}
 	}
+}
+
+// rowsOfWords reads rows, where they are if this machine holds numbers in the same way.
+func rowsOfWords(b []byte) []uint16 {
+	at := unsafe.Pointer(unsafe.SliceData(b))
+	if n := uint16(1); *(*byte)(unsafe.Pointer(&n)) == 1 && uintptr(at)%2 == 0 {
+		return unsafe.Slice((*uint16)(at), len(b)/2)
+	}
+	rows := make([]uint16, len(b)/2)
+	for i := range rows {
+		rows[i] = binary.LittleEndian.Uint16(b[2*i:])
+	}
+	return rows
 }
 
 func (r *segmentReader) vectors(s *Segment) {
@@ -330,37 +347,16 @@ func (r *segmentReader) codes(n int) []int8 {
 }
 
 func (r *segmentReader) terms(s *Segment) {
-	s.lengths = make([]uint32, len(s.passages))
-	n := r.count(4)
-	s.termEnds, s.postEnds = make([]uint32, 0, n), make([]uint32, 0, n)
-	for range n {
-		from := len(s.terms)
-		before := string(r.before)
-		s.terms = r.text(s.terms)
-		if len(s.termEnds) > 0 && string(s.terms[from:]) <= before { // so no term is there twice
-			r.fail()
-		}
-		count := r.number(min(len(s.passages), len(r.data)))
-		if r.failed || count == 0 {
-			r.fail()
-			return
-		}
-		next := 0
-		for range count {
-			most := len(s.passages) - next - 1
-			coded := r.number(most<<1 | 1)
-			slot, frequency := next+coded>>1, 1
-			if coded&1 == 0 {
-				frequency = r.number(math.MaxUint32)
-			}
-			if r.failed || most < 0 || frequency == 0 || frequency > math.MaxUint32-int(s.lengths[slot]) {
-				r.fail()
-				return
-			}
-			s.postings = append(s.postings, posting{uint32(slot), uint32(frequency)})
-			s.lengths[slot] += uint32(frequency)
-			next = slot + 1
-		}
-		s.termEnds, s.postEnds = append(s.termEnds, uint32(len(s.terms))), append(s.postEnds, uint32(len(s.postings)))
+	s.postings.groups = r.bytes()
+	s.postings.terms = r.bytes()
+	s.postings.lists = r.bytes()
+	if len(s.postings.groups)%groupBytes != 0 {
+		r.fail()
 	}
+}
+
+// bytes reads bytes after their number.
+func (r *segmentReader) bytes() []byte {
+	b := r.take(r.number(len(r.data)))
+	return b[:len(b):len(b)]
 }
