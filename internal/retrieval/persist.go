@@ -112,7 +112,8 @@ func (c *Cache) segmentsDue(ctx context.Context) (due []int64, err error) {
 		}
 		more, err := db.Column[int64](tx, `SELECT p.id FROM partition p LEFT JOIN segmented s ON s.partition_id = p.id
 			WHERE p.memories >= ?1 AND (s.partition_id IS NULL OR s.kind < ?3 OR s.kind = ?3 AND (s.profile_id <> ?2
-				OR (SELECT count(*) FROM memory m WHERE m.partition_id = p.id AND m.id > s.upto) >= ?1
+				OR (SELECT max(id) FROM memory) - s.upto >= ?1
+					AND (SELECT count(*) FROM memory m WHERE m.partition_id = p.id AND m.id > s.upto) >= ?1
 				OR (SELECT count(*) FROM segment_stale t WHERE t.partition_id = p.id)
 					>= CASE WHEN s.memories >= 8 * ?1 THEN s.memories / 8 ELSE ?1 END))
 			ORDER BY p.id`, c.SegmentAt, c.Profile, c.Kind)

@@ -48,11 +48,15 @@ func (c *Cache) unsegmented(tx db.Tx, passages map[int64]int) (sum int, err erro
 				return 0, err
 			}
 			if upto > 0 {
-				err = tx.QueryRow(`SELECT (SELECT count(*) FROM memory WHERE partition_id = ?1 AND id > ?2) +
-					(SELECT count(*) FROM segment_stale WHERE partition_id = ?1)`, id, upto).Scan(&n)
+				newer, err := after(tx, id, upto)
 				if err != nil {
 					return 0, err
 				}
+				err = tx.QueryRow(`SELECT count(*) FROM segment_stale WHERE partition_id = ?1`, id).Scan(&n)
+				if err != nil {
+					return 0, err
+				}
+				n += len(newer)
 			}
 		}
 		sum += n
@@ -74,6 +78,35 @@ func streamed(tx db.Tx, query string, args ...any) (rows []int64, err error) {
 // inPartition selects the memories of a partition after a row.
 const inPartition = `SELECT id FROM memory WHERE partition_id = ? AND id > ? ORDER BY id`
 
+// after returns the memories of a partition after a row up to which they are in segments.
+func after(tx db.Tx, partition, row int64) ([]int64, error) {
+	var newer, memories int64 // newer: at most so many memories of all partitions are after the row
+	err := tx.QueryRow(`SELECT (SELECT coalesce(max(id), 0) FROM memory) - ?2, memories FROM partition WHERE id = ?1`,
+		partition, row).Scan(&newer, &memories)
+	if errors.Is(err, db.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if newer > memories/fewNewer {
+		return streamed(tx, inPartition, partition, row)
+	}
+	var rows []int64
+	err = db.Stream(tx, func(r db.Rows) error { // along the primary key, not along all of the partition
+		var id, of int64
+		err := r.Scan(&id, &of)
+		if of == partition {
+			rows = append(rows, id)
+		}
+		return err
+	}, `SELECT id, partition_id FROM memory WHERE id > ? ORDER BY id`, row)
+	return rows, err
+}
+
+// fewNewer is how many memories of a partition can be found in the time of looking at one by its row.
+const fewNewer = 8
+
 // staleRows returns the rows of a partition that its segments do not count for, and those of them that are in it.
 func staleRows(tx db.Tx, partition int64) (all map[int64]bool, living []int64, err error) {
 	all = map[int64]bool{}
@@ -93,7 +126,7 @@ func staleRows(tx db.Tx, partition int64) (all map[int64]bool, living []int64, e
 
 // begin makes a partition held that has segments up to a row, but for what is in them. loadSegments follows.
 func (c *Cache) begin(tx db.Tx, p *part, upto int64) (fromTexts []int64, err error) {
-	after, err := streamed(tx, inPartition, p.id, upto)
+	newer, err := after(tx, p.id, upto)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +139,7 @@ func (c *Cache) begin(tx db.Tx, p *part, upto int64) (fromTexts []int64, err err
 	}
 	p.load, p.filling = l, make(chan struct{})
 	p.pins++
-	return append(fromTexts, after...), nil
+	return append(fromTexts, newer...), nil
 }
 
 // loadSegments loads the segments of a partition. Others have the turn meanwhile. If the segments are of no use, the
