@@ -81,7 +81,7 @@ func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDele
 	if err := o.delete(ctx); err != nil {
 		return b.done, err
 	}
-	err = trash.InPortions(func(p trash.Portion) (bool, error) {
+	err = s.inPortions(ctx, func(p trash.Portion) (bool, error) {
 		return b.next(ctx, p.Rows, func(tx db.Tx, v viewer, found []storedMemory) (int, int, error) {
 			t := s.newTrasher(tx, v, p)
 			began, size := time.Now(), 0

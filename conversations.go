@@ -180,7 +180,7 @@ func (c *Conversation) clearAll(ctx context.Context, forGood bool) (deleted int,
 	defer inGo[ConversationPlace](&err, "key", "key")
 	defer inGo[DeleteOptions](&err)
 	last := int64(0)
-	err = trash.InPortions(func(p trash.Portion) (done bool, err error) {
+	err = c.store.inPortions(ctx, func(p trash.Portion) (done bool, err error) {
 		gone, first := 0, last == 0
 		err = c.store.write(ctx, func(tx db.Tx, v viewer) error {
 			gone, done = 0, true

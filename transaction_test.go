@@ -3,6 +3,7 @@ package souvenir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -168,5 +169,29 @@ func TestATransactionThatRunsAgainIsOne(t *testing.T) {
 	}
 	if err != nil || runs != 2 || n != 2 {
 		t.Errorf("got %v, %d runs and %d memories; want 2 and 2", err, runs, n)
+	}
+}
+
+func TestManyMemoriesAreDeletedInSmallPartsOfATransaction(t *testing.T) {
+	s := openWords(t, "", Options{})
+	memories := make([]NewMemory, 100)
+	for i := range memories {
+		memories[i].Content = fmt.Sprint("memory ", i)
+	}
+	if _, err := s.AddMemories(t.Context(), memories, nil); err != nil {
+		t.Fatal(err)
+	}
+	var parts []int
+	err := s.Transaction(t.Context(), func(ctx context.Context) error {
+		parts = nil
+		done, err := s.DeleteMemories(ctx, MemoriesDeletion{All: true,
+			Progress: func(_ string, done, _ int) { parts = append(parts, done) }})
+		if err == nil && done.Changed != len(memories) {
+			t.Errorf("got %+v, want all %d deleted", done, len(memories))
+		}
+		return err
+	})
+	if want := []int{32, 64, 96, 100}; err != nil || !slices.Equal(parts, want) {
+		t.Errorf("got %v after the parts and %v, want %v: SQLite's time grows with the square of a part", parts, err, want)
 	}
 }

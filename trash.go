@@ -477,6 +477,18 @@ func (s *Store) EraseFile(ctx context.Context, id string) (err error) {
 	return wrap(s.scrubSoon(ctx))
 }
 
+// inPortions calls fn like [trash.InPortions], for memories. Within a transaction the portions are small: SQLite keeps
+// the pages that one changes, so that it can be undone alone, and goes through them after each statement.
+func (s *Store) inPortions(ctx context.Context, fn func(p trash.Portion) (done bool, err error)) error {
+	const within = 32 // memories
+	return trash.InPortions(func(p trash.Portion) (bool, error) {
+		if s.db.InTransaction(ctx) {
+			p.Rows = min(p.Rows, within)
+		}
+		return fn(p)
+	})
+}
+
 // deleteInPortions deletes something too large for one transaction, one portion in each. remove deletes a portion, and
 // reports whether that was all. forGood removes the traces as well.
 func (s *Store) deleteInPortions(ctx context.Context, forGood bool,
