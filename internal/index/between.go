@@ -78,7 +78,7 @@ func (w *ranker) rankAll() error {
 	exact := w.isExact(r.vectors)
 	w.between(cosines, exact)
 	for _, l := range w.likely {
-		if l.high < w.floor {
+		if w.hopeless(r.owners[l.slot], l.high) {
 			continue
 		}
 		parts := Parts{BM25: w.bm25[r.from+int(l.slot)]}
@@ -90,6 +90,13 @@ func (w *ranker) rankAll() error {
 		w.visit(int(l.slot), parts)
 	}
 	return nil
+}
+
+// flat reports whether a passage has the score that its bound leads to whatever its cosine is: where the vector has no
+// weight, as in a query of words that the model does not know, or the score is the lowest one.
+func (w *ranker) flat(parts Parts, high float32) bool {
+	parts.Cosine = -w.cosine
+	return number(w.score(parts)) == high
 }
 
 // between collects the passages of a region that may reach the floor, given the upper bounds of their cosines, and
@@ -128,7 +135,7 @@ func (w *ranker) between(cosines []float32, exact bool) {
 			continue
 		}
 		slack := float32(0)
-		if parts.HasVector && !exact {
+		if parts.HasVector && !exact && !w.flat(parts, high) {
 			row, _ := r.vectors.find(uint32(slot))
 			parts.Cosine = w.rowBound(r.vectors, row)
 			if high = number(w.score(parts)); high < w.floor {

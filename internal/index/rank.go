@@ -83,13 +83,19 @@ func (w *ranker) finish() {
 	w.current = nil
 }
 
+// hopeless reports whether a passage of a memory cannot make it one of the best, given an upper bound of its score. Very
+// many may have the score of the worst of these.
+func (w *ranker) hopeless(m *memory, high float32) bool {
+	return high < w.floor || w.best.refusesBeside(high, m)
+}
+
 // consider visits a passage unless the bound of its vector shows that it cannot reach the floor.
 func (w *ranker) consider(slot int) {
 	parts := Parts{BM25: w.bm25[w.region.from+slot]}
 	if m := w.region.vectors; m != nil {
 		if row, ok := m.find(uint32(slot)); ok {
 			parts.Cosine, parts.HasVector = w.roughRow(m, row), true
-			if w.score(parts) < w.floor {
+			if w.hopeless(w.region.owners[slot], w.score(parts)) {
 				return
 			}
 			if !w.isExact(m) {

@@ -376,3 +376,39 @@ func TestIndexWorksAfterAPanicOfTheCaller(t *testing.T) {
 			2*want[0].Score)
 	}
 }
+
+// TestTiesAreForTheLowestIDs searches where the vectors have no weight and few passages have a word: nearly all memories
+// have the lowest score, and those with the lowest ids are wanted, wherever they are.
+func TestTiesAreForTheLowestIDs(t *testing.T) {
+	g := newGenerator(11)
+	ix := New()
+	ix.coded = 1
+	var ids []string
+	for row := range int64(3000) {
+		m := Memory{Row: row, ID: fmt.Sprint(g.IntN(4)), Partition: 1 + row%2} // most share theirs
+		for i := range 1 + g.IntN(2) {
+			m.Entries = append(m.Entries, Entry{Passage: 2*row + int64(i), Vector: g.unit(64), Terms: []string{"other"}})
+		}
+		if row%700 == 3 {
+			m.Entries[0].Terms = []string{"sought"}
+		} else {
+			ids = append(ids, m.ID+fmt.Sprintf(" %06d", row))
+		}
+		ix.Put(m)
+	}
+	slices.Sort(ids)
+	for _, keep := range []func(int64) bool{nil, func(row int64) bool { return row%3 != 5 }} {
+		hits, total := mustSearch(t, ix, Query{Partitions: []int64{1, 2}, Vector: g.unit(64), Terms: terms("sought"),
+			BM25: BM25{K1: 0.9, B: 0.4, Pivot: 4}, Limit: 40, Keep: keep,
+			Fuse: func(s Stats) func(Parts) float32 { return func(p Parts) float32 { return p.BM25 } }})
+		if total != 3000 || len(hits) != 40 {
+			t.Fatalf("got %d hits of %d, want 40 of 3000", len(hits), total)
+		}
+		for i, h := range hits {
+			got := h.ID + fmt.Sprintf(" %06d", h.Row)
+			if i < 5 && h.Row%700 != 3 || i >= 5 && got != ids[i-5] {
+				t.Fatalf("hit %d is %+v, want one of 5 with the word first, then %q", i, h, ids[max(0, i-5)])
+			}
+		}
+	}
+}

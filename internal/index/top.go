@@ -20,6 +20,15 @@ func (t *top) refuses(score float32) bool {
 	return t.limit <= 0 || len(t.hits) == t.limit && score < t.hits[0].Score
 }
 
+// refusesBeside reports the same of a memory that comes after the worst hit if their scores are equal.
+func (t *top) refusesBeside(score float32, m *memory) bool {
+	if len(t.hits) < t.limit || t.limit <= 0 || score != t.hits[0].Score {
+		return false
+	}
+	worst := &t.hits[0]
+	return m.id > worst.ID || m.id == worst.ID && m.row >= worst.Row
+}
+
 // least returns the score below which a hit cannot be among the best.
 func (t *top) least() float32 {
 	if t.limit > 0 && len(t.hits) == t.limit {
