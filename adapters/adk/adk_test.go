@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -343,22 +342,4 @@ func (s *script) saw(text string) bool {
 	r := s.requests[len(s.requests)-1]
 	encoded, err := json.Marshal([]any{r.Contents, r.Config.SystemInstruction})
 	return err == nil && strings.Contains(string(encoded), text)
-}
-
-// The code on the page about this adapter is that of the example, which runs.
-func TestThePageShowsTheExample(t *testing.T) {
-	page, err := os.ReadFile("../../docs/frameworks/adk.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, part, _ := strings.Cut(string(page), "```go\n")
-	part, _, _ = strings.Cut(part, "```")
-	indented := "\t" + strings.ReplaceAll(strings.TrimSpace(part), "\n", "\n\t")
-	if n := strings.Count(part, "\n"); n == 0 || n > 15 || !strings.Contains(string(code), indented) {
-		t.Errorf("got %d lines on the page, want 1 to 15 that the example has:\n%s", n, part)
-	}
 }

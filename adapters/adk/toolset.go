@@ -3,9 +3,6 @@ package adk
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"google.golang.org/adk/v2/agent"
@@ -39,7 +36,7 @@ type toolset struct {
 
 // declared is a tool with its schema as the kit wants it.
 type declared struct {
-	tools.Tool
+	tools.Chosen
 	schema *jsonschema.Schema
 }
 
@@ -50,27 +47,17 @@ func (s *MemoryService) Toolset(options *ToolsetOptions) (tool.Toolset, error) {
 	if options != nil {
 		t.options = *options
 	}
-	list := tools.List()
-	if t.options.Tools != nil && t.options.Tools.ReadOnly {
-		list = tools.ListReadOnly()
+	chosen, err := tools.Choose(tools.Choice{Only: t.options.Only, Prefix: t.options.Prefix,
+		ReadOnly: t.options.Tools != nil && t.options.Tools.ReadOnly})
+	if err != nil {
+		return nil, err
 	}
-	var names []string
-	for _, listed := range list {
-		names = append(names, listed.Name)
-		if len(t.options.Only) > 0 && !slices.Contains(t.options.Only, listed.Name) {
-			continue
-		}
+	for _, c := range chosen {
 		var schema jsonschema.Schema
-		if err := json.Unmarshal(listed.InputSchema, &schema); err != nil {
+		if err := json.Unmarshal(c.InputSchema, &schema); err != nil {
 			return nil, err
 		}
-		t.list = append(t.list, declared{listed, &schema})
-	}
-	for _, name := range t.options.Only {
-		if !slices.Contains(names, name) {
-			return nil, &souvenir.Error{Kind: souvenir.KindInvalid, Message: fmt.Sprintf(
-				"ToolsetOptions.Only has %q; the tools are %s", name, strings.Join(names, ", "))}
-		}
+		t.list = append(t.list, declared{c, &schema})
 	}
 	return &t, nil
 }
@@ -83,7 +70,7 @@ func (t *toolset) Tools(ctx agent.ReadonlyContext) ([]tool.Tool, error) {
 	calls := tools.New(t.service.View(ctx.AppName(), ctx.UserID()), t.options.Tools)
 	var all []tool.Tool
 	for _, d := range t.list {
-		all = append(all, &memoryTool{d, t.options.Prefix, calls})
+		all = append(all, &memoryTool{d, calls})
 	}
 	return all, nil
 }
@@ -91,8 +78,7 @@ func (t *toolset) Tools(ctx agent.ReadonlyContext) ([]tool.Tool, error) {
 // memoryTool is one of Souvenir's tools for one user.
 type memoryTool struct {
 	declared
-	prefix string
-	calls  *tools.Set
+	calls *tools.Set
 }
 
 // The kit runs tools that have these methods; its interfaces for them are internal.
@@ -103,7 +89,7 @@ var _ interface {
 	ProcessRequest(ctx agent.Context, req *model.LLMRequest) error
 } = (*memoryTool)(nil)
 
-func (t *memoryTool) Name() string        { return t.prefix + t.Tool.Name }
+func (t *memoryTool) Name() string        { return t.Alias }
 func (t *memoryTool) Description() string { return t.Tool.Description }
 func (t *memoryTool) IsLongRunning() bool { return false }
 

@@ -12,8 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -39,52 +37,34 @@ type Options struct {
 // Set is tools for one request. Append tools of your own.
 type Set []sdk.BetaTool
 
-// Tools returns Souvenir's tools for a store, or for a view of it. An unknown name in Only is souvenir.ErrInvalid.
+// Tools returns Souvenir's tools for a store, or for a view of it. An unknown name in Only, or a Prefix that makes
+// other names than 1 to 64 letters, digits, _ and -, is souvenir.ErrInvalid.
 func Tools(store *souvenir.Store, options *Options) (Set, error) {
 	var o Options
 	if options != nil {
 		o = *options
 	}
-	list := tools.List()
-	if o.Tools != nil && o.Tools.ReadOnly {
-		list = tools.ListReadOnly()
-	}
-	names := make([]string, len(list))
-	for i, t := range list {
-		names[i] = t.Name
-	}
-	for _, name := range o.Only {
-		if !slices.Contains(names, name) {
-			return nil, invalid("Options.Only has %q; the tools are %s", name, strings.Join(names, ", "))
-		}
-	}
-	if !regexp.MustCompile(`^[a-zA-Z0-9_-]{0,64}$`).MatchString(o.Prefix) {
-		return nil, invalid("Options.Prefix is %q; at most 64 letters, digits, _ and - are allowed", o.Prefix)
+	chosen, err := tools.Choose(tools.Choice{Only: o.Only, Prefix: o.Prefix, ReadOnly: o.Tools != nil && o.Tools.ReadOnly})
+	if err != nil {
+		return nil, err
 	}
 	calls := tools.New(store, o.Tools)
-	var set Set
-	for _, t := range list {
-		if len(o.Only) == 0 || slices.Contains(o.Only, t.Name) {
-			set = append(set, &tool{calls, t, o.Prefix})
-		}
+	set := make(Set, len(chosen))
+	for i, t := range chosen {
+		set[i] = &tool{calls, t}
 	}
 	return set, nil
 }
 
-func invalid(format string, args ...any) error {
-	return &souvenir.Error{Kind: souvenir.KindInvalid, Message: fmt.Sprintf(format, args...)}
-}
-
 // tool is one of Souvenir's tools.
 type tool struct {
-	calls  *tools.Set
-	tool   tools.Tool
-	prefix string
+	calls *tools.Set
+	tool  tools.Chosen
 }
 
 var _ sdk.BetaTool = (*tool)(nil)
 
-func (t *tool) Name() string        { return t.prefix + t.tool.Name }
+func (t *tool) Name() string        { return t.tool.Alias }
 func (t *tool) Description() string { return t.tool.Description }
 
 // InputSchema keeps the order of the properties.

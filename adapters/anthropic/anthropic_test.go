@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -163,28 +162,5 @@ func TestResultsAnswerEachCall(t *testing.T) {
 	cancel()
 	if got := set.Results(ctx, &message)[0].OfToolResult; !got.IsError.Value {
 		t.Errorf("canceled: got %q, want an error", got.Content[0].OfText.Text)
-	}
-}
-
-// The code on the page about this adapter is that of the examples, which run.
-func TestThePageShowsTheExamples(t *testing.T) {
-	page, err := os.ReadFile("../../docs/frameworks/anthropic.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts := strings.Split(string(page), "```go\n")[1:]
-	if len(parts) != 2 {
-		t.Fatalf("got %d parts of code on the page, want 2", len(parts))
-	}
-	for _, part := range parts {
-		part, _, _ = strings.Cut(part, "```")
-		indented := "\t" + strings.ReplaceAll(strings.TrimSpace(part), "\n", "\n\t")
-		if n := strings.Count(part, "\n"); n > 15 || !strings.Contains(string(code), indented) {
-			t.Errorf("got %d lines on the page, want at most 15 that an example has:\n%s", n, part)
-		}
 	}
 }

@@ -50,7 +50,7 @@ func ExampleNewTools() {
 	}
 	defer store.Close()
 
-	memory, err := eino.NewTools(store, &eino.ToolsConfig{Names: []string{"memory"}, Prefix: "souvenir_"})
+	memory, err := eino.NewTools(store, &eino.ToolsConfig{Only: []string{"memory"}, Prefix: "souvenir_"})
 	if err != nil {
 		log.Fatal(err)
 	}

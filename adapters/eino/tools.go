@@ -3,10 +3,6 @@ package eino
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"regexp"
-	"slices"
 
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/schema"
@@ -18,8 +14,8 @@ import (
 
 // ToolsConfig says which tools [NewTools] returns. Nil means the zero value: all of them.
 type ToolsConfig struct {
-	// Names are the tools, such as "memory"; tools.List has all of them. None means all.
-	Names []string
+	// Only names the tools, such as "memory"; tools.List has all of them. None means all.
+	Only []string
 
 	// Prefix precedes the name of each tool, to keep it apart from others, such as "souvenir_".
 	Prefix string
@@ -31,9 +27,6 @@ type ToolsConfig struct {
 	OnCall func(context.Context, tools.Call)
 }
 
-// toolName is the form of names that models take.
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
-
 // NewTools returns the tools of a store, or of a view of it, for the agents and tool nodes of eino, in the order of
 // tools.List. Each of them is a [tool.InvokableTool].
 func NewTools(store *souvenir.Store, config *ToolsConfig) ([]tool.BaseTool, error) {
@@ -42,25 +35,13 @@ func NewTools(store *souvenir.Store, config *ToolsConfig) ([]tool.BaseTool, erro
 		c = *config
 	}
 	set := tools.New(store, &tools.Options{ReadOnly: c.ReadOnly, OnCall: c.OnCall})
-	list := tools.List()
-	if c.ReadOnly {
-		list = tools.ListReadOnly()
-	}
-	for i, name := range c.Names {
-		if !slices.ContainsFunc(list, func(t tools.Tool) bool { return t.Name == name }) {
-			return nil, fmt.Errorf("ToolsConfig.Names[%d] is %q; the tools are %q", i, name, namesOf(list))
-		}
+	list, err := tools.Choose(tools.Choice{Only: c.Only, Prefix: c.Prefix, ReadOnly: c.ReadOnly})
+	if err != nil {
+		return nil, err
 	}
 	var chosen []tool.BaseTool
 	for _, t := range list {
-		if len(c.Names) > 0 && !slices.Contains(c.Names, t.Name) {
-			continue
-		}
-		info := &schema.ToolInfo{Name: c.Prefix + t.Name, Desc: t.Description}
-		if !toolName.MatchString(info.Name) {
-			return nil, fmt.Errorf("ToolsConfig.Prefix makes the tool name %q; 1 to 64 letters, digits, _ and - are allowed",
-				info.Name)
-		}
+		info := &schema.ToolInfo{Name: t.Alias, Desc: t.Description}
 		var arguments jsonschema.Schema
 		if err := json.Unmarshal(t.InputSchema, &arguments); err != nil {
 			return nil, err
@@ -69,15 +50,6 @@ func NewTools(store *souvenir.Store, config *ToolsConfig) ([]tool.BaseTool, erro
 		chosen = append(chosen, &memoryTool{set: set, name: t.Name, info: info})
 	}
 	return chosen, nil
-}
-
-// namesOf returns the names of tools.
-func namesOf(list []tools.Tool) []string {
-	names := make([]string, len(list))
-	for i, t := range list {
-		names[i] = t.Name
-	}
-	return names
 }
 
 // memoryTool is one of the tools.
@@ -98,17 +70,5 @@ func (t *memoryTool) Info(context.Context) (*schema.ToolInfo, error) {
 // InvokableRun runs a call and returns its result as JSON. What a model can put right, such as a wrong argument, is a
 // result, too, which begins with "error: ". Other failures are errors.
 func (t *memoryTool) InvokableRun(ctx context.Context, arguments string, _ ...tool.Option) (string, error) {
-	result, err := t.set.Call(ctx, t.name, json.RawMessage(arguments))
-	var known *souvenir.Error
-	if errors.As(err, &known) && slices.Contains(forModels, known.Kind) {
-		return "error: " + known.Message, nil
-	} else if err != nil {
-		return "", err
-	}
-	encoded, err := json.Marshal(result)
-	return string(encoded), err
+	return t.set.CallText(ctx, t.name, json.RawMessage(arguments))
 }
-
-// forModels are the kinds of errors that a model can do something about.
-var forModels = []souvenir.Kind{souvenir.KindInvalid, souvenir.KindNotFound, souvenir.KindForbidden,
-	souvenir.KindConflict, souvenir.KindTooLarge, souvenir.KindReadOnly}

@@ -76,9 +76,9 @@ func TestToolsAreChosenByName(t *testing.T) {
 		config eino.ToolsConfig
 		want   []string
 	}{
-		{eino.ToolsConfig{Names: []string{"todo", "memory", "todo"}}, []string{"memory", "todo"}},
-		{eino.ToolsConfig{Names: []string{"memory"}, Prefix: "souvenir_"}, []string{"souvenir_memory"}},
-		{eino.ToolsConfig{ReadOnly: true, Names: []string{"memory"}, Prefix: "m-"}, []string{"m-memory"}},
+		{eino.ToolsConfig{Only: []string{"todo", "memory", "todo"}}, []string{"memory", "todo"}},
+		{eino.ToolsConfig{Only: []string{"memory"}, Prefix: "souvenir_"}, []string{"souvenir_memory"}},
+		{eino.ToolsConfig{ReadOnly: true, Only: []string{"memory"}, Prefix: "m-"}, []string{"m-memory"}},
 	} {
 		var got []string
 		for _, one := range newTools(t, store, &test.config) {
@@ -89,11 +89,11 @@ func TestToolsAreChosenByName(t *testing.T) {
 			got = append(got, info.Name)
 		}
 		if !slices.Equal(got, test.want) {
-			t.Errorf("%v: got %q, want %q", test.config.Names, got, test.want)
+			t.Errorf("%v: got %q, want %q", test.config.Only, got, test.want)
 		}
 	}
-	for _, bad := range []eino.ToolsConfig{{Names: []string{"memories"}}, {Names: []string{""}}, {Prefix: "a b"},
-		{Prefix: strings.Repeat("x", 60)}, {Prefix: "记忆"}, {ReadOnly: true, Names: []string{"create_collection"}}} {
+	for _, bad := range []eino.ToolsConfig{{Only: []string{"memories"}}, {Only: []string{""}}, {Prefix: "a b"},
+		{Prefix: strings.Repeat("x", 60)}, {Prefix: "记忆"}, {ReadOnly: true, Only: []string{"create_collection"}}} {
 		if got, err := eino.NewTools(store, &bad); err == nil {
 			t.Errorf("%+v: got %d tools, want an error", bad, len(got))
 		}
@@ -103,7 +103,7 @@ func TestToolsAreChosenByName(t *testing.T) {
 func TestCallsOfToolsReachTheStore(t *testing.T) {
 	store := open(t)
 	var calls []string
-	anna := newTools(t, store.As(souvenir.Access{User: "anna"}), &eino.ToolsConfig{Names: []string{"memory"},
+	anna := newTools(t, store.As(souvenir.Access{User: "anna"}), &eino.ToolsConfig{Only: []string{"memory"},
 		OnCall: func(_ context.Context, c tools.Call) { calls = append(calls, c.Tool+" "+c.Action) }})[0]
 	ben := newTools(t, store.As(souvenir.Access{User: "ben"}), nil)[0]
 	search := `{"action": "search", "query": "乌龙茶"}`

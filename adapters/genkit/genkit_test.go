@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -338,21 +337,3 @@ func script(g *genkit.Genkit, answers ...*ai.Part) *scripted {
 }
 
 func (s *scripted) saw(text string) bool { return strings.Contains(string(s.last), text) }
-
-// The code on the page about this adapter is that of the example, which runs.
-func TestThePageShowsTheExample(t *testing.T) {
-	page, err := os.ReadFile("../../docs/frameworks/genkit.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, part, _ := strings.Cut(string(page), "```go\n")
-	part, _, _ = strings.Cut(part, "```")
-	indented := "\t" + strings.ReplaceAll(strings.TrimSpace(part), "\n", "\n\t")
-	if n := strings.Count(part, "\n"); n == 0 || n > 15 || !strings.Contains(string(code), indented) {
-		t.Errorf("got %d lines on the page, want 1 to 15 that the example has:\n%s", n, part)
-	}
-}

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/firebase/genkit/go/ai"
 	kit "github.com/firebase/genkit/go/genkit"
@@ -34,13 +32,14 @@ func (d *DocStore) DefineTools(g *kit.Genkit, options *ToolOptions) ([]ai.ToolRe
 	if options != nil {
 		o = *options
 	}
-	list := tools.List()
-	if o.Tools != nil && o.Tools.ReadOnly {
-		list = tools.ListReadOnly()
-	}
-	chosen, err := o.choose(g, list)
+	chosen, err := tools.Choose(tools.Choice{Only: o.Only, Prefix: o.Prefix, ReadOnly: o.Tools != nil && o.Tools.ReadOnly})
 	if err != nil {
 		return nil, err
+	}
+	for _, t := range chosen {
+		if kit.LookupTool(g, t.Alias) != nil {
+			return nil, invalid("a tool %s is defined already; set ToolOptions.Prefix", t.Alias)
+		}
 	}
 	var defined []ai.ToolRef
 	for _, t := range chosen {
@@ -49,30 +48,9 @@ func (d *DocStore) DefineTools(g *kit.Genkit, options *ToolOptions) ([]ai.ToolRe
 			return nil, err
 		}
 		call := func(ctx *ai.ToolContext, input any) (map[string]any, error) { return d.call(ctx, o, t.Name, input) }
-		defined = append(defined, kit.DefineTool(g, o.Prefix+t.Name, t.Description, call, ai.WithInputSchema(schema)))
+		defined = append(defined, kit.DefineTool(g, t.Alias, t.Description, call, ai.WithInputSchema(schema)))
 	}
 	return defined, nil
-}
-
-// choose returns the tools to define.
-func (o ToolOptions) choose(g *kit.Genkit, list []tools.Tool) (chosen []tools.Tool, err error) {
-	var names []string
-	for _, t := range list {
-		names = append(names, t.Name)
-		if len(o.Only) > 0 && !slices.Contains(o.Only, t.Name) {
-			continue
-		}
-		if kit.LookupTool(g, o.Prefix+t.Name) != nil {
-			return nil, invalid("a tool %s is defined already; set ToolOptions.Prefix", o.Prefix+t.Name)
-		}
-		chosen = append(chosen, t)
-	}
-	for _, name := range o.Only {
-		if !slices.Contains(names, name) {
-			return nil, invalid("ToolOptions.Only has %q; the tools are %s", name, strings.Join(names, ", "))
-		}
-	}
-	return chosen, nil
 }
 
 func invalid(format string, args ...any) error {

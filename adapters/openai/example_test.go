@@ -38,7 +38,7 @@ func ExampleTools_Complete() {
 	}
 	defer store.Close()
 
-	tools, err := memory.NewTools(store, &memory.ToolsConfig{Names: []string{"memory"}, Prefix: "souvenir_"})
+	tools, err := memory.NewTools(store, &memory.ToolsConfig{Only: []string{"memory"}, Prefix: "souvenir_"})
 	if err != nil {
 		log.Fatal(err)
 	}

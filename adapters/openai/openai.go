@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -25,8 +24,8 @@ import (
 
 // ToolsConfig says which tools a model gets. Nil means the zero value: all of them.
 type ToolsConfig struct {
-	// Names are the tools, such as "memory"; tools.List has all of them. None means all.
-	Names []string
+	// Only names the tools, such as "memory"; tools.List has all of them. None means all.
+	Only []string
 
 	// Prefix precedes the name of each tool, to keep it apart from others, such as "souvenir_".
 	Prefix string
@@ -43,9 +42,6 @@ type ToolsConfig struct {
 
 // ErrTooManyRequests is the error of [Tools.Complete] and [Tools.Respond] when the model calls tools in every answer.
 var ErrTooManyRequests = errors.New("the model still calls tools after ToolsConfig.MaxRequests requests")
-
-// toolName is the form of the names of functions.
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // Tools are the tools of a store, or of a view of it. It is safe for concurrent use.
 type Tools struct {
@@ -72,28 +68,12 @@ func NewTools(store *souvenir.Store, config *ToolsConfig) (*Tools, error) {
 		t.config.MaxRequests = 10
 	}
 	t.set = tools.New(store, &tools.Options{ReadOnly: t.config.ReadOnly, OnCall: t.config.OnCall})
-	list := tools.List()
-	if t.config.ReadOnly {
-		list = tools.ListReadOnly()
-	}
-	names := make([]string, len(list))
-	for i, tool := range list {
-		names[i] = tool.Name
-	}
-	for i, name := range t.config.Names {
-		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("ToolsConfig.Names[%d] is %q; the tools are %q", i, name, names)
-		}
+	list, err := tools.Choose(tools.Choice{Only: t.config.Only, Prefix: t.config.Prefix, ReadOnly: t.config.ReadOnly})
+	if err != nil {
+		return nil, err
 	}
 	for _, tool := range list {
-		if len(t.config.Names) > 0 && !slices.Contains(t.config.Names, tool.Name) {
-			continue
-		}
-		f := function{name: t.config.Prefix + tool.Name, description: tool.Description}
-		if !toolName.MatchString(f.name) {
-			return nil, fmt.Errorf("ToolsConfig.Prefix makes the tool name %q; 1 to 64 letters, digits, _ and - are allowed",
-				f.name)
-		}
+		f := function{name: tool.Alias, description: tool.Description}
 		if err := json.Unmarshal(tool.InputSchema, &f.parameters); err != nil {
 			return nil, err
 		}
@@ -257,17 +237,5 @@ var forPrograms = []string{"function_call", "custom_tool_call", "computer_call",
 
 // call calls a tool and returns its result for the model.
 func (t *Tools) call(ctx context.Context, name, arguments string) (string, error) {
-	result, err := t.set.Call(ctx, strings.TrimPrefix(name, t.config.Prefix), json.RawMessage(arguments))
-	var known *souvenir.Error
-	if errors.As(err, &known) && slices.Contains(forModels, known.Kind) {
-		return "error: " + known.Message, nil
-	} else if err != nil {
-		return "", err
-	}
-	encoded, err := json.Marshal(result)
-	return string(encoded), err
+	return t.set.CallText(ctx, strings.TrimPrefix(name, t.config.Prefix), json.RawMessage(arguments))
 }
-
-// forModels are the kinds of errors that a model can do something about.
-var forModels = []souvenir.Kind{souvenir.KindInvalid, souvenir.KindNotFound, souvenir.KindForbidden,
-	souvenir.KindConflict, souvenir.KindTooLarge, souvenir.KindReadOnly}

@@ -157,9 +157,9 @@ func TestToolsAreChosenByName(t *testing.T) {
 		config memory.ToolsConfig
 		want   []string
 	}{
-		{memory.ToolsConfig{Names: []string{"todo", "memory", "todo"}}, []string{"memory", "todo"}},
-		{memory.ToolsConfig{Names: []string{"memory"}, Prefix: "souvenir_"}, []string{"souvenir_memory"}},
-		{memory.ToolsConfig{ReadOnly: true, Names: []string{"memory"}, Prefix: "m-"}, []string{"m-memory"}},
+		{memory.ToolsConfig{Only: []string{"todo", "memory", "todo"}}, []string{"memory", "todo"}},
+		{memory.ToolsConfig{Only: []string{"memory"}, Prefix: "souvenir_"}, []string{"souvenir_memory"}},
+		{memory.ToolsConfig{ReadOnly: true, Only: []string{"memory"}, Prefix: "m-"}, []string{"m-memory"}},
 	} {
 		chosen := newTools(t, store, &test.config)
 		var got []string
@@ -170,11 +170,11 @@ func TestToolsAreChosenByName(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, test.want) || chosen.Has("rules") || chosen.Has("") || chosen.Has("souvenir_") {
-			t.Errorf("%v: got %q, want %q and no others", test.config.Names, got, test.want)
+			t.Errorf("%v: got %q, want %q and no others", test.config.Only, got, test.want)
 		}
 	}
-	for _, bad := range []memory.ToolsConfig{{Names: []string{"memories"}}, {Names: []string{""}}, {Prefix: "a b"},
-		{Prefix: strings.Repeat("x", 60)}, {Prefix: "记忆"}, {ReadOnly: true, Names: []string{"create_collection"}},
+	for _, bad := range []memory.ToolsConfig{{Only: []string{"memories"}}, {Only: []string{""}}, {Prefix: "a b"},
+		{Prefix: strings.Repeat("x", 60)}, {Prefix: "记忆"}, {ReadOnly: true, Only: []string{"create_collection"}},
 		{MaxRequests: -1}} {
 		if got, err := memory.NewTools(store, &bad); err == nil {
 			t.Errorf("%+v: got %d tools, want an error", bad, len(got.ChatTools()))
@@ -185,7 +185,7 @@ func TestToolsAreChosenByName(t *testing.T) {
 func TestCompleteRunsTheCallsOfAModel(t *testing.T) {
 	store := open(t)
 	var calls []string
-	set := newTools(t, store.As(souvenir.Access{User: "anna"}), &memory.ToolsConfig{Names: []string{"memory"},
+	set := newTools(t, store.As(souvenir.Access{User: "anna"}), &memory.ToolsConfig{Only: []string{"memory"},
 		Prefix: "s_", OnCall: func(_ context.Context, c tools.Call) { calls = append(calls, c.Action) }})
 	a := &api{answers: []string{chatCalls("s_memory", storeTea, "s_memory", searchTea), chatCalls("s_memory",
 		`{"action": "search", "limit": 1000}`), said}}
@@ -230,7 +230,7 @@ func TestCompleteRunsTheCallsOfAModel(t *testing.T) {
 }
 
 func TestCompleteLeavesTheCallsOfOtherTools(t *testing.T) {
-	set := newTools(t, open(t), &memory.ToolsConfig{Names: []string{"memory"}})
+	set := newTools(t, open(t), &memory.ToolsConfig{Only: []string{"memory"}})
 	for name, test := range map[string]struct {
 		answer string
 		added  int

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -295,23 +294,5 @@ func TestToolsAndSessionsArePassedOn(t *testing.T) {
 	s.Tools()[0] = nil
 	if got := s.Tools(); len(got) != 1 || got[0] != tool.Tool(named("memory_search")) {
 		t.Errorf("got the tools %v, want memory_search", got)
-	}
-}
-
-// The code on the page about this adapter is that of the example, which runs.
-func TestThePageShowsTheExample(t *testing.T) {
-	page, err := os.ReadFile("../../docs/frameworks/trpc-agent-go.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, part, _ := strings.Cut(string(page), "```go\n")
-	part, _, _ = strings.Cut(part, "```")
-	indented := "\t" + strings.ReplaceAll(strings.TrimSpace(part), "\n", "\n\t")
-	if n := strings.Count(part, "\n"); n == 0 || n > 15 || !strings.Contains(string(code), indented) {
-		t.Errorf("got %d lines on the page, want 1 to 15 that the example has:\n%s", n, part)
 	}
 }
