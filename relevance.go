@@ -157,6 +157,7 @@ func (s *Store) rankedQuery(tx db.Tx, pq preparedQuery, sel selection, results *
 			return nil, err
 		}
 		r.Keep, r.Rows = func(row int64) bool { return rows.Has(row) && !sel.hidden[row] }, rows
+		r.Exactly = len(sel.hidden) == 0
 	} else if len(sel.hidden) > 0 {
 		r.Keep = func(row int64) bool { return !sel.hidden[row] }
 	}

@@ -251,6 +251,7 @@ func (o *oracle) compare(t *testing.T, ix *Index, q Query, weight float64) {
 type generator struct {
 	*rand.Rand
 	passage int64
+	sets    []*RowSet // of queries
 }
 
 func newGenerator(seed uint64) *generator {
@@ -340,9 +341,28 @@ func (g *generator) query() Query {
 				}
 			}
 			q.Rows = NewRowSet(rows)
+		} else if g.IntN(2) == 0 {
+			q.Rows, q.Exactly = g.someRows(), true
+			q.Keep = q.Rows.Has
 		}
 	}
 	return q
+}
+
+// someRows returns a set of few or many rows, which an earlier query may have had.
+func (g *generator) someRows() *RowSet {
+	if len(g.sets) > 0 && g.IntN(4) > 0 {
+		return g.sets[g.IntN(len(g.sets))]
+	}
+	var rows []int64
+	part := 1 + g.IntN(40)
+	for row := range int64(500) {
+		if g.IntN(part) == 0 {
+			rows = append(rows, row)
+		}
+	}
+	g.sets = append(g.sets, NewRowSet(rows))
+	return g.sets[len(g.sets)-1]
 }
 
 // dots are the inner products that a machine may choose.

@@ -19,7 +19,9 @@ type memory struct {
 // compaction keeps that order.
 type partition struct {
 	id       int64
-	settleAt int       // see Index
+	settleAt int    // see Index
+	changes  uint64 // counts what adds, removes or moves passages
+	sets     slotSets
 	owners   []*memory // by slot; nil = dead
 	passages []int64   // by slot
 	spans    []Span    // by slot
@@ -47,6 +49,7 @@ func (p *partition) living() int { return len(p.owners) - p.dead }
 func (p *partition) add(m *memory, entries []Entry, dot dotFunc, codes func(size int) bool) {
 	m.partition, m.first, m.count = p, uint32(len(p.owners)), uint32(len(entries))
 	p.memories++
+	p.changes++
 	p.idChars += len(m.id)
 	for i := range entries {
 		e := &entries[i]
@@ -93,6 +96,7 @@ func (p *partition) remove(m *memory) {
 		p.owners[slot] = nil
 	}
 	p.dead += int(m.count)
+	p.changes++
 	p.idChars -= len(m.id)
 	p.memories--
 	p.leave(m)
@@ -124,6 +128,7 @@ func (p *partition) compact() {
 	p.lengths = shrink(p.lengths[:next])
 	p.words.compact(moved)
 	p.dead = 0
+	p.changes++
 
 	matrices := p.matrices[:0]
 	for _, m := range p.matrices {

@@ -32,6 +32,9 @@ type Query struct {
 	// these alone, which is cheaper and finds the same.
 	Rows *RowSet
 
+	// Exactly says that Keep accepts all of Rows. The index then remembers for a while which of its passages are theirs.
+	Exactly bool
+
 	BM25 BM25
 
 	// Fuse is called once, when the statistics of this query are known, and returns the function that scores one
@@ -107,6 +110,9 @@ func (q *Query) check() error {
 	}
 	if q.Rows != nil && q.Keep == nil {
 		return errors.New("index: query with Rows without a Keep function")
+	}
+	if q.Exactly && q.Rows == nil {
+		return errors.New("index: query for exactly the Rows without Rows")
 	}
 	return q.BM25.check()
 }

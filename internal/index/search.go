@@ -190,6 +190,9 @@ func (s *search) addTerm(r region, lists termLists, factor float32, saturation S
 // count returns the number of memories to rank. If it has to call Keep, or cannot tell otherwise, it makes every
 // passage with a comparable vector a candidate, and removes the candidates of the memories that Keep rejects.
 func (s *search) count() (total int, err error) {
+	if s.q.Exactly {
+		return s.keepExactly()
+	}
 	if s.q.Rows != nil && fewRows*s.q.Rows.Len() <= s.stats.Passages {
 		return s.keepRows()
 	}

@@ -26,6 +26,7 @@ func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bo
 	}
 	p := ix.open(partition)
 	p.settle()
+	p.changes++
 	base := uint32(len(p.owners))
 	before := p.shared()
 	held := p.addMemories(s, skipped)
