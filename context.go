@@ -405,8 +405,8 @@ func (r *contextReader) search(sel selection, limit int) (hits []index.Hit, rank
 		return nil, nil, err
 	}
 	ranked.Limit = limit
-	hits, _, err = r.rank(r.tx, ranked)
-	return hits, ranked, err
+	found, err := r.rank(r.tx, ranked)
+	return found.Hits, ranked, err
 }
 
 // related returns previews of the memories that match the query best, or of the newest ones: the project's first, then

@@ -352,14 +352,14 @@ func (p *picture) means(tx db.Tx) (means []float32, places []int, err error) {
 	size := p.s.embedder.Dimensions()
 	all := make([]float32, len(p.nodes)*size)
 	var found []bool
-	inMemory, err := p.s.useIndex(tx, p.partitions(), func(ix *index.Index) error {
+	way, err := p.s.useIndex(tx, p.partitions(), func(ix *index.Index) error {
 		found = ix.Means(p.rows(), size, func(partition int64) bool { return p.ours[partition] }, all)
 		return nil
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	if !inMemory {
+	if way == "" {
 		defer p.s.index.LoadIfDue()
 		if found, err = p.readMeans(tx, size, all); err != nil {
 			return nil, nil, err

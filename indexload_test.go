@@ -67,7 +67,8 @@ func everywhere(t *testing.T, tx db.Tx) []int64 {
 func inMemory(t *testing.T, s *Store) (used bool) {
 	t.Helper()
 	err := s.read(t.Context(), func(tx db.Tx, _ viewer) (err error) {
-		used, err = s.index.Use(tx, everywhere(t, tx), func(*index.Index) error { return nil })
+		way, err := s.index.Use(tx, everywhere(t, tx), func(*index.Index) error { return nil })
+		used = way != ""
 		return err
 	})
 	if err != nil {

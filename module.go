@@ -317,7 +317,8 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	r.state.Warnings = found.Warnings
 	ranked.Limit = room + len(r.own)
 	ranked.Again = nil // a module's name asks nothing: what stands beside a memory of it says nothing about it
-	hits, _, err := r.rank(r.tx, ranked)
+	nearest, err := r.rank(r.tx, ranked)
+	hits := nearest.Hits
 	if err != nil || len(hits) == 0 {
 		return nil, err
 	}

@@ -163,20 +163,20 @@ func (s *Store) near(tx db.Tx, pq preparedQuery, sel selection, least float32, l
 	}
 	partitions := slices.Collect(maps.Keys(compare))
 	var hits []index.Hit
-	inMemory, err := s.useIndex(tx, partitions, func(ix *index.Index) (err error) {
+	way, err := s.useIndex(tx, partitions, func(ix *index.Index) (err error) {
 		hits, err = ix.Near(tx.Context(), index.Near{Vector: pq.vector, Partitions: partitions, Least: least, Limit: limit})
 		return err
 	})
-	if err != nil || inMemory {
+	if err != nil || way != "" {
 		return hits, err
 	}
 	defer s.index.LoadIfDue()
-	hits, _, err = retrieval.SearchDatabase(tx, s.profile, index.Query{
+	found, err := retrieval.SearchDatabase(tx, s.profile, index.Query{
 		Vector: pq.vector, Partitions: partitions, Compare: func(int64) bool { return true },
 		Fuse:  ranking.Fuse(ranking.Default, false, true),
 		Limit: limit,
 	})
-	return slices.DeleteFunc(hits, func(h index.Hit) bool { return h.Score < least }), err
+	return slices.DeleteFunc(found.Hits, func(h index.Hit) bool { return h.Score < least }), err
 }
 
 // Direction is the direction of a link, seen from the start of a walk.

@@ -74,10 +74,14 @@ func (s *Store) byRelevance(tx db.Tx, v viewer, q Query, pq preparedQuery, sel s
 	if q.Sort != SortRelevance {
 		r.Limit, r.relevant = maxRanked, true
 	}
-	hits, total, err := s.rank(tx, r)
+	found, err := s.rank(tx, r)
 	if err != nil {
 		return page{}, err
 	}
+	if pq.explain {
+		results.Way = Way(found.Way)
+	}
+	hits, total := found.Hits, found.Total
 	if q.MinScore > 0 {
 		hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return float64(h.Confidence) < q.MinScore })
 		total = len(hits)
@@ -231,36 +235,37 @@ func (s *Store) warnOfMissingVectors(tx db.Tx, ready bool, pq preparedQuery, sel
 }
 
 // useIndex is Use of the index, which is for all users.
-func (s *Store) useIndex(tx db.Tx, partitions []int64, search func(*index.Index) error) (used bool, err error) {
+func (s *Store) useIndex(tx db.Tx, partitions []int64, search func(*index.Index) error) (way retrieval.Way, err error) {
 	err = db.Beyond(tx, func() (err error) {
-		used, err = s.index.Use(tx, partitions, search)
+		way, err = s.index.Use(tx, partitions, search)
 		return err
 	})
-	return used, err
+	return way, err
 }
 
 // rank finds the best memories: in memory if what is searched is held there, else on disk.
-func (s *Store) rank(tx db.Tx, r *rankedQuery) (hits []index.Hit, total int, err error) {
-	inMemory, err := s.useIndex(tx, r.Partitions, func(ix *index.Index) (err error) {
-		hits, total, err = r.search(tx.Context(), ix)
+func (s *Store) rank(tx db.Tx, r *rankedQuery) (found retrieval.Ranked, err error) {
+	way, err := s.useIndex(tx, r.Partitions, func(ix *index.Index) (err error) {
+		found.Hits, found.Total, err = r.search(tx.Context(), ix)
 		return err
 	})
+	found.Way = way
 	switch {
 	case err != nil:
-		return nil, 0, err
-	case !inMemory:
+		return retrieval.Ranked{}, err
+	case way == "":
 		defer s.index.LoadIfDue()
-		hits, total, err = retrieval.SearchDatabase(tx, s.profile, r.Query)
+		found, err = retrieval.SearchDatabase(tx, s.profile, r.Query)
 	}
 	if err == nil && r.again != nil {
 		err = r.again.Failed
 	}
 	if r.again == nil {
-		for i := range hits {
-			hits[i].Confidence = max(0, hits[i].Cosine)
+		for i := range found.Hits {
+			found.Hits[i].Confidence = max(0, found.Hits[i].Cosine)
 		}
 	}
-	return hits, total, err
+	return found, err
 }
 
 // page is a page of hits before their memories are read. A nil query means that nothing was ranked.

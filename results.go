@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/souvenir-ai/souvenir/internal/ranking"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
 // Explanation breaks down the score of a hit. The gains add up to the score, unless that would exceed 1, or the score
@@ -79,9 +80,22 @@ type Results struct {
 	// how many of the found memories are probably about the text: those that reach a Confidence of 0.5, of the best 30
 	// or so and their neighbours in conversations. With MinScore, or without a text or a vector, it is Total.
 	Found int `json:"found"`
+	Way   Way `json:"way,omitempty"` // only with Query.Explain, in a search with a text or a vector
 	// notes for the caller, for example that a part of the store is currently found by words only
 	Warnings []string `json:"warnings,omitempty"`
 }
+
+// Way is how a search by relevance was executed. All ways rank alike.
+type Way string
+
+// The values of [Way].
+const (
+	WayMemory   Way = Way(retrieval.ByMemory)   // in the index in memory
+	WaySegments Way = Way(retrieval.BySegments) // likewise, after loading some of it from stored segments
+	// in a PostgreSQL database, comparing the nearest vectors that its index of vectors named, and what shares words
+	WayPgvector Way = Way(retrieval.ByNearest)
+	WayScan     Way = Way(retrieval.ByScan) // in the database, comparing all vectors
+)
 
 // HasMore reports whether there are results after this page.
 func (r Results) HasMore() bool { return r.Offset+len(r.Hits) < r.Total }

@@ -448,7 +448,19 @@ func (h *Upkeep) StoreIndex(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return wrap(s.index.Persist(ctx, true))
+	if err = s.index.Persist(ctx, true); err == nil {
+		err = s.tend(ctx, true)
+	}
+	return wrap(err)
+}
+
+// tend lets the engine do its own work in the background.
+func (s *shared) tend(ctx context.Context, wait bool) error {
+	engine, able := s.db.DB.(db.Tended)
+	if !able {
+		return nil
+	}
+	return engine.Tend(ctx, wait)
 }
 
 // lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.
@@ -478,5 +490,8 @@ func (s *shared) tidy(ctx context.Context) {
 	err = s.index.Persist(ctx, false)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
 		s.log.Warn("the search index could not be stored; the next start reads the texts instead", "error", err)
+	}
+	if err = s.tend(ctx, false); err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
+		s.log.Warn("the database's index of vectors could not be brought up to date", "error", err)
 	}
 }

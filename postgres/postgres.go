@@ -1,8 +1,7 @@
 // Package postgres opens stores in a PostgreSQL database, 15 or newer, instead of a file: the same [souvenir.Store] for
 // several servers at once. It has a server's limits, not a file's: backups and restores are those of PostgreSQL.
 //
-// This engine is new. What it does not do yet: vectors are compared in the program that searches, not by pgvector; and
-// nothing is sharded.
+// This engine is new. What it does not do yet: nothing is sharded.
 package postgres
 
 import (

@@ -1,5 +1,6 @@
 -- The second wall: a role that does not own the tables sees of memories, files and trash what the caller of its
--- transaction may see, and nothing if the transaction names none. Run it as the owner, after each upgrade.
+-- transaction may see, and nothing if the transaction names none. Run it as the owner, after each upgrade, and after
+-- vectors.sql.
 CREATE OR REPLACE FUNCTION wall_caller() RETURNS bigint STABLE LANGUAGE sql AS $$
 	SELECT nullif(nullif(current_setting('souvenir.caller', true), ''), 'server')::bigint
 $$;
@@ -48,9 +49,11 @@ BEGIN
 		('file_chunk', 'EXISTS (SELECT 1 FROM file f WHERE f.id = file_chunk.id / 16777216)'),
 		('trash', 'owner_id = (SELECT wall_caller()) AND (SELECT wall_limit()) IS NULL
 			OR kind IN (''memory'', ''file'') AND project_id = ANY ((SELECT wall_projects(true))::bigint[])'),
-		('trash_item', 'EXISTS (SELECT 1 FROM trash e WHERE e.id = entry_id)')
+		('trash_item', 'EXISTS (SELECT 1 FROM trash e WHERE e.id = entry_id)'),
+		('passage_near', '(id / 4294967296) = ANY ((SELECT wall_partitions())::bigint[])') -- of vectors.sql
 	) AS v (name, visible)
 	LOOP
+		CONTINUE WHEN to_regclass(quote_ident(current_schema()) || '.' || t.name) IS NULL;
 		EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t.name);
 		EXECUTE format('DROP POLICY IF EXISTS wall ON %I', t.name);
 		EXECUTE format('CREATE POLICY wall ON %I USING ((SELECT wall_open()) OR %s) WITH CHECK (true)', t.name, t.visible);

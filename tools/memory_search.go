@@ -21,6 +21,7 @@ type searchResult struct {
 	Sort     souvenir.SortOrder `json:"sort_order"` // the order used
 	HasMore  bool               `json:"has_more"`
 	Warnings []string           `json:"warnings"`
+	Way      souvenir.Way       `json:"way,omitempty"` // how it was searched, if explain was given
 }
 
 // searchGroup is the part of a page in one collection. The owner distinguishes collections with the same name, and
@@ -107,7 +108,7 @@ func (s *Set) searchMemories(ctx context.Context, a *memoryArguments) (any, erro
 	}
 	result := searchResult{
 		Results: []searchGroup{}, Total: found.Total, Offset: found.Offset, Limit: found.Limit, Sort: found.Sort,
-		HasMore: found.HasMore(), Warnings: []string{},
+		HasMore: found.HasMore(), Warnings: []string{}, Way: found.Way,
 	}
 	result.Warnings = append(result.Warnings, found.Warnings...)
 	for _, g := range found.Groups() {

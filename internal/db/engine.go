@@ -54,6 +54,25 @@ type Compared struct {
 	Cosine          float64 // NaN where a vector has no direction
 }
 
+// Nearer is a Vectors of an engine that may have an index of the vectors of large ranges.
+type Nearer interface {
+	// Nearest returns passages of a partition's range, compared as by Compare: about limit that the index names as the
+	// nearest, which may miss a few, and besides all that the index does not have yet, and those with some ids. Without
+	// found the index is of no use for this range, and Compare has to be called.
+	Nearest(in Range, vector []byte, profiles []int64, limit int, ids []int64) (nearest, besides []Compared, found bool,
+		err error)
+	// WithVectors counts the memories of a range that Compare would name, if Nearest has found something in it; keep,
+	// unless it is nil, selects among them.
+	WithVectors(in Range, vector []byte, keep func(memory int64) bool) (int, error)
+}
+
+// Tended is a DB with background work of its own, such as an index that is filled after the writes.
+type Tended interface {
+	// Tend does what is due. One process on a database does it at a time; with wait it waits for its turn, otherwise it
+	// leaves the work to the other.
+	Tend(ctx context.Context, wait bool) error
+}
+
 // Changes is the log of memories written or deleted by any process. Triggers add to it when the row of a memory is
 // inserted, updated or deleted, and when the vector of a passage is updated. Inserting or deleting a passage adds
 // nothing, even with a vector: its memory is written in the same transaction, or [Changes.Add] is called.

@@ -4,8 +4,7 @@
 // A Write is SERIALIZABLE and runs again when PostgreSQL undoes it (40001, 40P01). After a few times it runs alone:
 // every Write locks the table write_turn, in a mode that admits others, or in an exclusive one to run alone.
 //
-// What it does not do yet: vectors are compared in this program, not by pgvector; nothing is sharded. Backups are
-// PostgreSQL's own.
+// What it does not do yet: nothing is sharded. Backups are PostgreSQL's own.
 package postgres
 
 import (
@@ -31,7 +30,8 @@ type DB struct {
 	statements *statements
 	writing    chan struct{} // holds an element for each Write that has a connection
 	readOnly   bool
-	walled     bool // policies hold for the role of the connections; see wall.go
+	walled     bool  // policies hold for the role of the connections; see wall.go
+	near       *near // nil: there is no index of vectors; see near.go
 	// lockTimeout is how long a Write waits for a lock that another one holds, such as a long transaction; then it is
 	// ErrBusy.
 	lockTimeout time.Duration
@@ -78,6 +78,9 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	err = d.migrate(ctx, o)
 	if err == nil {
 		err = d.lookForWall(ctx)
+	}
+	if err == nil {
+		err = d.lookForNear(ctx)
 	}
 	if err != nil {
 		pool.Close()

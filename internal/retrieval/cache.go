@@ -138,40 +138,41 @@ func (c *Cache) Bytes() int64 { return c.ix.Bytes() }
 func (c *Cache) release() { c.turn <- struct{}{} }
 
 // Use runs a search of some partitions in an index that is at least as new as the transaction's snapshot. It returns
-// false, and does not run it, if it has to use the database: because not all of the partitions are in memory. Call
+// "", and does not run it, if it has to use the database: because not all of the partitions are in memory. Call
 // [Cache.LoadIfDue] after it.
-func (c *Cache) Use(tx db.Tx, partitions []int64, search func(*index.Index) error) (used bool, err error) {
+func (c *Cache) Use(tx db.Tx, partitions []int64, search func(*index.Index) error) (Way, error) {
 	if c.limit < 0 || tx.Writable() { // what a transaction writes may be undone, and others may not find it
-		return false, nil
+		return "", nil
 	}
-	parts, ready, err := c.prepare(tx, partitions)
-	if err != nil || !ready {
-		return false, err
+	parts, way, err := c.prepare(tx, partitions)
+	if err != nil || way == "" {
+		return "", err
 	}
 	defer c.unpin(parts)
-	return true, search(c.ix)
+	return way, search(c.ix)
 }
 
-// prepare brings partitions up to date in the index, and pins them. It reports false if that is not for a search to do.
-func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, ready bool, err error) {
+// prepare brings partitions up to date in the index, and pins them. It returns "" if that is not for a search to do.
+func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, way Way, err error) {
 	now, err := tx.Changes().Mark()
 	if err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
 	select {
 	case <-c.turn:
 		defer c.release()
 	case <-tx.Context().Done():
-		return nil, false, tx.Context().Err()
+		return nil, "", tx.Context().Err()
 	}
 	if err := c.catchUp(tx, now); err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
 	c.clock++
 	n, err := c.need(tx, partitions)
 	if err != nil || !n.fits {
-		return nil, false, err
+		return nil, "", err
 	}
+	way, ready := ByMemory, false
 	for _, p := range n.held {
 		p.used = c.clock // so that none of them makes room for another
 	}
@@ -180,14 +181,14 @@ func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, ready bool
 	} else if ready = c.worthListing(n); ready {
 		round := c.round
 		if len(n.missing) > 0 {
-			round, err = c.list(tx, n.missing)
+			round, way, err = c.list(tx, n.missing)
 		}
 		if err == nil {
 			ready, err = c.fillAll(tx, round, partitions)
 		}
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
 	if !ready {
 		for _, id := range partitions {
@@ -195,7 +196,7 @@ func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, ready bool
 				c.wanted[id] = c.clock
 			}
 		}
-		return nil, false, nil
+		return nil, "", nil
 	}
 	for _, id := range partitions {
 		if p := c.held[id]; p != nil {
@@ -205,7 +206,7 @@ func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, ready bool
 		}
 	}
 	c.follow()
-	return parts, true, nil
+	return parts, way, nil
 }
 
 // loading reports whether segments of some partitions are being loaded.

@@ -11,21 +11,22 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// SearchDatabase executes a query as [index.Index.Search] does, from the file alone: full text finds the passages
-// that share words, sqlite-vec computes every cosine similarity, and the same formulas score them. It serves
+// SearchDatabase executes a query as [index.Index.Search] does, from the database alone: full text finds the passages
+// that share words, the engine computes every cosine similarity, and the same formulas score them. It serves
 // stores that are too large for memory, and those whose index is still loading. If more than maxMatches passages
-// of a partition share words with the query, only the best of them by FTS5's ranking are scored by words.
-func SearchDatabase(tx db.Tx, profile int64, q index.Query) ([]index.Hit, int, error) {
+// of a partition share words with the query, only the best of them by the engine's ranking are scored by words. An
+// engine with an index of vectors finds the nearest ones instead of comparing all, and the rest stays the same.
+func SearchDatabase(tx db.Tx, profile int64, q index.Query) (Ranked, error) {
 	d := databaseSearch{tx: tx, profile: profile, q: q, words: map[int64]index.Hit{}, places: map[int64]int{},
-		weights: make([]float32, len(q.Terms))}
+		weights: make([]float32, len(q.Terms)), near: map[int64]bool{}}
 	for _, step := range []func() error{d.measure, d.matchWords} {
 		if err := step(); err != nil {
-			return nil, 0, err
+			return Ranked{}, err
 		}
 	}
 	d.score = q.Fuse(d.stats) // all of its inputs are known now
 	if err := d.compareVectors(); err != nil {
-		return nil, 0, err
+		return Ranked{}, err
 	}
 	for _, hit := range d.words {
 		d.offer(hit)
@@ -34,8 +35,31 @@ func SearchDatabase(tx db.Tx, profile int64, q index.Query) ([]index.Hit, int, e
 	if err == nil && q.Again != nil && q.Limit > 0 && len(hits) > 0 {
 		hits, err = d.again(hits)
 	}
-	return hits[:max(0, min(q.Limit, len(hits)))], len(d.hits), err
+	found := Ranked{Hits: hits[:max(0, min(q.Limit, len(hits)))], Total: len(d.hits), Way: ByScan}
+	if len(d.near) > 0 && err == nil {
+		found.Way = ByNearest
+		found.Total, err = d.total()
+	}
+	return found, err
 }
+
+// Ranked is the result of a search.
+type Ranked struct {
+	Hits  []index.Hit
+	Total int
+	Way   Way
+}
+
+// Way is how a search was executed.
+type Way string
+
+// The values of [Way].
+const (
+	ByMemory   Way = "memory"   // in the index in memory
+	BySegments Way = "segments" // likewise, after loading some of it from segments
+	ByNearest  Way = "pgvector" // in the database, at least partly by its index of vectors
+	ByScan     Way = "scan"     // in the database, comparing all vectors
+)
 
 // maxMatches bounds the passages of one partition that are scored by words; the rest, by FTS5's own ranking, is
 // left out. In memory there is no such bound.
@@ -53,6 +77,8 @@ type databaseSearch struct {
 	score   func(index.Parts) float32
 	hits    []index.Hit   // the best passage of each memory so far, without the memory's id: only those on a page need it
 	places  map[int64]int // of memories in hits
+	// near has the partitions of which only the nearest passages were compared, and those that share words.
+	near map[int64]bool
 }
 
 // measure counts the passages.
@@ -184,7 +210,11 @@ func (d *databaseSearch) compareVectors() error {
 		if !d.q.Compare(p) {
 			continue
 		}
-		if err := d.tx.Vectors().Compare(kernel.PassageRange(p), vector, profiles, d.compared); err != nil {
+		found, err := d.nearest(p, vector, profiles)
+		if err == nil && !found {
+			err = d.tx.Vectors().Compare(kernel.PassageRange(p), vector, profiles, d.compared)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -230,10 +260,7 @@ func (d *databaseSearch) offer(h index.Hit) {
 
 // best returns the best memories, at most as many as the query's limit, the best one first.
 func (d *databaseSearch) best() ([]index.Hit, error) {
-	n := min(d.q.Limit, len(d.hits))
-	if d.q.Again != nil && d.q.Limit > 0 {
-		n = min(max(d.q.Limit, d.q.Again.Depth), len(d.hits))
-	}
+	n := min(d.wanted(), len(d.hits))
 	if n <= 0 {
 		return nil, nil
 	}

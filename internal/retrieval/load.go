@@ -112,7 +112,7 @@ func (c *Cache) loadSome(tx db.Tx, id int64) error {
 	}
 	round := c.round
 	if n.fits && len(n.missing) > 0 {
-		if round, err = c.list(tx, n.missing); err != nil {
+		if round, _, err = c.list(tx, n.missing); err != nil {
 			return err
 		}
 	}

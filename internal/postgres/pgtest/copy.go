@@ -103,20 +103,27 @@ func take() (string, error) {
 	return makeSchema()
 }
 
+// connect makes the connection that makes and copies schemas.
+func connect(ctx context.Context) error {
+	if schemas.conn != nil {
+		return nil
+	}
+	config, err := pgx.ParseConfig(os.Getenv(Variable))
+	if err != nil {
+		return err
+	}
+	for name, value := range map[string]string{"session_replication_role": "replica", "lock_timeout": "20s",
+		"client_min_messages": "error"} {
+		config.RuntimeParams[name] = value
+	}
+	schemas.conn, err = pgx.ConnectConfig(ctx, config)
+	return err
+}
+
 func makeSchema() (string, error) {
 	ctx := context.Background()
-	if schemas.conn == nil {
-		config, err := pgx.ParseConfig(os.Getenv(Variable))
-		if err != nil {
-			return "", err
-		}
-		for name, value := range map[string]string{"session_replication_role": "replica", "lock_timeout": "20s",
-			"client_min_messages": "error"} {
-			config.RuntimeParams[name] = value
-		}
-		if schemas.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
-			return "", err
-		}
+	if err := connect(ctx); err != nil {
+		return "", err
 	}
 	schema := "test_" + strings.ToLower(rand.Text())
 	if _, err := schemas.conn.Exec(ctx, "CREATE SCHEMA "+schema); err != nil {
@@ -202,6 +209,9 @@ func Walled(t testing.TB, address, wall string) string {
 // grants rights to the same role undoes the script, which then runs again.
 func makeWall(schema, script string) error {
 	ctx := context.Background()
+	if err := connect(ctx); err != nil {
+		return err
+	}
 	var made bool
 	err := schemas.conn.QueryRow(ctx, `SELECT relrowsecurity FROM pg_class WHERE relname = 'trash_item'
 		AND relnamespace = $1::regnamespace`, schema).Scan(&made)

@@ -1,0 +1,311 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+)
+
+// An index of vectors by the extension pgvector is optional; postgres/vectors.sql makes it. The table passage_near has
+// the vectors of large partitions, in 16 bits per number: near_partition says of which, and up to which passage. Tend
+// fills it. A search reads the passages after that one, and those whose vector has changed, beside the nearest that the
+// index names, and compares all of them exactly.
+
+// near is what there is of the index.
+type near struct {
+	extension string  // schema of the extension, quoted
+	sizes     []int64 // dimensions for which there is an index
+	fills     bool    // the role of the connections may fill it
+}
+
+const (
+	mostBehind = 2000 // passages that a search compares besides those that the index names
+	worthwhile = 200  // passages that are not in the index before Tend adds them
+	tendedOnce = 100  // passages that a transaction adds: others who delete these wait for it
+
+	leastCandidates, mostCandidates = 200, 1000 // of a search of the index (hnsw.ef_search): pgvector allows 1000
+)
+
+// lookForNear notes whether the database has an index of vectors, of a version that goes on where a condition leaves
+// too few rows.
+func (d *DB) lookForNear(ctx context.Context) error {
+	var extension, version string
+	var fills bool
+	var sizes []string
+	err := d.pool.QueryRow(ctx, `SELECT coalesce(max(quote_ident(n.nspname)), ''), coalesce(max(e.extversion), ''),
+			coalesce(bool_and(has_table_privilege(t.oid, 'INSERT, UPDATE')), false),
+			coalesce(array_agg(substr(i.relname, 14)) FILTER (WHERE x.indisvalid), '{}')
+		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+			JOIN pg_class t ON t.relname = 'passage_near' AND t.relnamespace = current_schema()::regnamespace
+			JOIN pg_index x ON x.indrelid = t.oid
+			JOIN pg_class i ON i.oid = x.indexrelid AND i.relname ~ '^passage_near_\d+$'
+		WHERE e.extname = 'vector'`).Scan(&extension, &version, &fills, &sizes)
+	if err != nil || len(sizes) == 0 {
+		return classify("open", err)
+	}
+	if major, rest, _ := strings.Cut(version, "."); major == "0" {
+		minor, _, _ := strings.Cut(rest, ".")
+		if n, err := strconv.Atoi(minor); err != nil || n < 8 {
+			d.log.WarnContext(ctx, "pgvector is too old to be used; 0.8 or newer is needed", "version", version)
+			return nil
+		}
+	}
+	d.near = &near{extension: extension, fills: fills}
+	for _, text := range sizes {
+		if size, err := strconv.ParseInt(text, 10, 64); err == nil {
+			d.near.sizes = append(d.near.sizes, size)
+		}
+	}
+	return nil
+}
+
+// Nearest finds passages by the index of vectors.
+func (v vectors) Nearest(in db.Range, vector []byte, profiles []int64, limit int, ids []int64) (nearest,
+	besides []db.Compared, found bool, err error) {
+	size := int64(len(vector) / 4)
+	if v.d.near == nil || limit < 1 || !slices.Contains(v.d.near.sizes, size) {
+		return nil, nil, false, nil
+	}
+	upto, behind, err := v.behind(in, size)
+	if err != nil || upto < in.First || behind > mostBehind {
+		return nil, nil, false, err
+	}
+	// Where the planner may not sort, it reads the index.
+	err = v.command(fmt.Sprintf(`SET LOCAL hnsw.ef_search = %d; SET LOCAL hnsw.iterative_scan = relaxed_order;
+		SET LOCAL enable_sort = off`, min(mostCandidates, max(limit, leastCandidates))))
+	if err != nil {
+		return nil, nil, false, err
+	}
+	named, query := 0, floats(vector)
+	err = v.Each(func(row db.Rows) error {
+		var c db.Compared
+		var other []byte
+		var byIndex, comparable bool
+		if err := row.Scan(&c.Passage, &c.Memory, &c.Start, &c.Length, &other, &byIndex, &comparable); err != nil {
+			return err
+		}
+		if byIndex {
+			named++
+		}
+		switch {
+		case !comparable:
+			return nil
+		case byIndex:
+			c.Cosine = cosine(query, other)
+			nearest = append(nearest, c)
+		default:
+			c.Cosine = cosine(query, other)
+			besides = append(besides, c)
+		}
+		return nil
+	}, v.candidates(size), in.First, in.Last, textOf(vector), limit, upto, len(vector), db.List(profiles), db.List(ids))
+	if err == nil {
+		err = v.command(`SET LOCAL enable_sort TO DEFAULT`)
+	}
+	if err != nil || named >= limit {
+		return nearest, besides, err == nil, err
+	}
+	// Conditions on the rows may have ended the scan of the index early.
+	var there int
+	err = v.QueryRow(`SELECT count(*) FROM (SELECT FROM passage_near WHERE id BETWEEN ? AND ? AND embedding IS NOT NULL
+		LIMIT ?) n`, in.First, in.Last, limit).Scan(&there)
+	return nearest, besides, err == nil && there == named, err
+}
+
+// candidates is the statement that reads the passages to compare.
+func (v vectors) candidates(size int64) string {
+	return fmt.Sprintf(`WITH nearest AS MATERIALIZED (
+			SELECT id FROM passage_near WHERE id BETWEEN ?1 AND ?2 AND %[1]s.vector_dims(embedding) = %[2]d
+			ORDER BY embedding::%[1]s.halfvec(%[2]d) OPERATOR(%[1]s.<#>) ?3::%[1]s.halfvec(%[2]d) LIMIT ?4)
+		SELECT p.id, p.memory_id, p.start, p.length, p.vector, c.by_index,
+			coalesce(length(p.vector) = ?6 AND p.profile_id IN %[3]s, false)
+		FROM (SELECT id, bool_or(by_index) AS by_index FROM (SELECT id, true AS by_index FROM nearest
+			UNION ALL SELECT id, false FROM passage_near WHERE id BETWEEN ?1 AND ?2 AND embedding IS NULL
+			UNION ALL SELECT id, false FROM passage WHERE id > ?5 AND id <= ?2
+			UNION ALL SELECT id, false FROM %[4]s m (id)) u GROUP BY id) c
+		JOIN passage p ON p.id = c.id`, v.d.near.extension, size, integers(`?7`), integers(`?8`))
+}
+
+// behind returns the passage up to which a partition is in the index, 0 for none, and how many passages must be
+// compared besides.
+func (v vectors) behind(in db.Range, size int64) (upto int64, passages int, err error) {
+	err = v.QueryRow(`SELECT n.upto,
+			(SELECT count(*) FROM (SELECT FROM passage WHERE id > n.upto AND id <= ?2 LIMIT ?3) a)
+			+ (SELECT count(*) FROM (SELECT FROM passage_near WHERE id BETWEEN ?1 AND ?2 AND embedding IS NULL LIMIT ?3) c)
+		FROM near_partition n WHERE n.partition_id = ?4 AND n.dimensions = ?5`,
+		in.First, in.Last, mostBehind+1, in.First>>32, size).Scan(&upto, &passages)
+	if errors.Is(err, db.ErrNoRows) {
+		return 0, 0, nil
+	}
+	return upto, passages, err
+}
+
+// WithVectors counts the memories in a partition that Nearest has found something in.
+func (v vectors) WithVectors(in db.Range, vector []byte, keep func(memory int64) bool) (n int, err error) {
+	const rows = `SELECT memory_id FROM passage_near WHERE id BETWEEN ?1 AND ?2
+		UNION SELECT p.memory_id FROM near_partition n JOIN passage p ON p.id > n.upto AND p.id <= ?2
+			WHERE n.partition_id = ?4 AND length(p.vector) = ?3
+		EXCEPT SELECT c.memory_id FROM passage_near c WHERE c.id BETWEEN ?1 AND ?2 AND c.embedding IS NULL
+			AND NOT EXISTS (SELECT 1 FROM passage p WHERE p.memory_id = c.memory_id AND length(p.vector) = ?3)`
+	args := []any{in.First, in.Last, len(vector), in.First >> 32}
+	if keep == nil {
+		err = v.QueryRow(`SELECT count(*) FROM (`+rows+`) m`, args...).Scan(&n)
+		return n, err
+	}
+	err = v.Each(func(row db.Rows) error {
+		var memory int64
+		err := row.Scan(&memory)
+		if keep(memory) {
+			n++
+		}
+		return err
+	}, rows, args...)
+	return n, err
+}
+
+// textOf writes a vector as pgvector reads it, exactly enough for 16 bits per number.
+func textOf(vector []byte) string {
+	text := []byte{'['}
+	for i, x := range floats(vector) {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendFloat(text, float64(x), 'g', 6, 32)
+	}
+	return string(append(text, ']'))
+}
+
+// Tend brings the index of vectors up to date where much is not in it.
+func (d *DB) Tend(ctx context.Context, wait bool) error {
+	if d.near == nil || !d.near.fills || d.readOnly {
+		return nil
+	}
+	type due struct{ partition, size int64 }
+	var all []due
+	err := d.Read(ctx, func(tx db.Tx) error {
+		all = nil
+		return tx.Each(func(row db.Rows) error {
+			var p due
+			err := row.Scan(&p.partition, &p.size)
+			if slices.Contains(d.near.sizes, p.size) {
+				all = append(all, p)
+			}
+			return err
+		}, `WITH ready AS MATERIALIZED (SELECT s.value FROM setting s JOIN setting t ON t.value = s.value
+				WHERE s.key = 'embedding_ready' AND t.key = 'embedding_target')
+			SELECT p.id, f.dimensions FROM partition p JOIN collection c ON c.id = p.collection_id
+				JOIN profile f ON f.id = coalesce(c.own_profile, (SELECT value FROM ready))
+				LEFT JOIN near_partition n ON n.partition_id = p.id
+			WHERE p.passages >= near_from() AND (n.dimensions IS DISTINCT FROM f.dimensions
+				OR (SELECT count(*) FROM (SELECT FROM passage a WHERE a.id > n.upto AND a.id < (p.id + 1) << 32
+					LIMIT ?1) b) >= ?1
+				OR (SELECT count(*) FROM (SELECT FROM passage_near c JOIN passage a ON a.id = c.id
+					WHERE c.id BETWEEN p.id << 32 AND n.upto AND c.embedding IS NULL AND length(a.vector) = 4 * f.dimensions
+					LIMIT ?1) b) >= ?1)
+			ORDER BY p.id`, worthwhile)
+	})
+	for _, p := range all {
+		for more := true; more && err == nil; {
+			err = d.Write(db.Yielding(ctx), func(tx db.Tx) (err error) {
+				more, err = d.tendSome(tx, p.partition, p.size, wait)
+				return err
+			})
+		}
+	}
+	return err
+}
+
+// tending is the key of the lock under which one process at a time fills the index.
+const tending = 0x5375766f
+
+// tendSome adds some passages of a partition to the index. It reports whether there may be more to do.
+func (d *DB) tendSome(tx db.Tx, partition, size int64, wait bool) (more bool, err error) {
+	alone, lock := true, `SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema(), ?))`
+	if wait {
+		lock = `SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), ?)) IS NOT NULL`
+	}
+	if err := tx.QueryRow(lock, tending).Scan(&alone); err != nil || !alone {
+		return false, err
+	}
+	first := partition << 32
+	upto, known := first-1, int64(0)
+	err = tx.QueryRow(`SELECT upto, dimensions FROM near_partition WHERE partition_id = ?`, partition).Scan(&upto, &known)
+	switch {
+	case errors.Is(err, db.ErrNoRows):
+		_, err = tx.Exec(`INSERT INTO near_partition (partition_id, dimensions, upto) VALUES (?, ?, ?)`, partition, size,
+			upto)
+		return true, err
+	case err != nil:
+		return false, err
+	case known != size: // of another model
+		gone, err := tx.Exec(`DELETE FROM passage_near WHERE id IN (SELECT id FROM passage_near WHERE id BETWEEN ? AND ?
+			LIMIT ?)`, first, first|(1<<32-1), 10*tendedOnce)
+		if err == nil && gone.RowsAffected == 0 {
+			_, err = tx.Exec(`UPDATE near_partition SET dimensions = ?, upto = ? WHERE partition_id = ?`, size, first-1, partition)
+		}
+		return true, err
+	}
+	added, last, err := d.passages(tx, `SELECT id, memory_id, CASE WHEN length(vector) = ?1 THEN vector END FROM passage
+		WHERE id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4`, 4*size, upto, first|(1<<32-1), tendedOnce)
+	if err != nil {
+		return false, err
+	}
+	if last == 0 {
+		return d.tendChanged(tx, first, upto, size)
+	}
+	if _, err = tx.Exec(fmt.Sprintf(`INSERT INTO passage_near (id, memory_id, embedding)
+		SELECT r.id, r.memory_id, r.vector::%s.halfvec FROM jsonb_to_recordset(?::jsonb)
+			AS r (id bigint, memory_id bigint, vector text) ON CONFLICT (id) DO NOTHING`, d.near.extension),
+		added); err != nil {
+		return false, err
+	}
+	_, err = tx.Exec(`UPDATE near_partition SET upto = ? WHERE partition_id = ?`, last, partition)
+	return true, err
+}
+
+// tendChanged brings passages up to date whose vector has changed.
+func (d *DB) tendChanged(tx db.Tx, first, upto, size int64) (more bool, err error) {
+	changed, last, err := d.passages(tx, `SELECT n.id, n.memory_id, p.vector FROM passage_near n
+		JOIN passage p ON p.id = n.id WHERE n.id BETWEEN ?1 AND ?2 AND n.embedding IS NULL AND length(p.vector) = ?3
+		ORDER BY n.id LIMIT ?4`, first, upto, 4*size, tendedOnce)
+	if err != nil || last == 0 {
+		return false, err
+	}
+	_, err = tx.Exec(fmt.Sprintf(`UPDATE passage_near n SET embedding = r.vector::%s.halfvec
+		FROM jsonb_to_recordset(?::jsonb) AS r (id bigint, vector text) WHERE n.id = r.id`, d.near.extension), changed)
+	return true, err
+}
+
+// passages reads passages with their vectors, as a list in JSON. last is the last one, 0 if there are none.
+func (d *DB) passages(tx db.Tx, query string, args ...any) (list string, last int64, err error) {
+	type passage struct {
+		ID     int64   `json:"id"`
+		Memory int64   `json:"memory_id"`
+		Vector *string `json:"vector"`
+	}
+	var all []passage
+	err = tx.Each(func(row db.Rows) error {
+		var p passage
+		var vector []byte
+		if err := row.Scan(&p.ID, &p.Memory, &vector); err != nil {
+			return err
+		}
+		if vector != nil {
+			text := textOf(vector)
+			p.Vector = &text
+		}
+		all, last = append(all, p), p.ID
+		return nil
+	}, query, args...)
+	if err != nil {
+		return "", 0, err
+	}
+	encoded, err := json.Marshal(all)
+	return string(encoded), last, err
+}
