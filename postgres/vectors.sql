@@ -28,10 +28,9 @@ DECLARE
 	size bigint;
 BEGIN
 	EXECUTE format('CREATE TABLE IF NOT EXISTS passage_near (
-		id        bigint NOT NULL REFERENCES passage (id) ON DELETE CASCADE,
+		id        bigint PRIMARY KEY REFERENCES passage (id) ON DELETE CASCADE,
 		memory_id bigint NOT NULL, -- the passage''s
-		embedding %s.halfvec, -- NULL: the vector of the passage has changed
-		PRIMARY KEY (id) INCLUDE (memory_id)
+		embedding %s.halfvec -- NULL: the vector of the passage has changed, or is missing
 	)', extension);
 	CREATE INDEX IF NOT EXISTS passage_near_changed ON passage_near (id) WHERE embedding IS NULL;
 	FOR size IN SELECT DISTINCT dimensions FROM profile WHERE dimensions BETWEEN 1 AND 4000 LOOP

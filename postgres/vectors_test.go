@@ -98,6 +98,8 @@ func TestTheIndexOfVectorsFindsWhatAComparisonFinds(t *testing.T) {
 	vectors(t, address)
 	s := open(t, address, &withoutIndex)
 	shown(t, s, souvenir.Query{Text: "ferry"}, souvenir.WayScan) // nothing is in the index yet
+	held := open(t, address, &souvenir.Options{Embedder: places})
+	shown(t, held, souvenir.Query{Text: "ferry"}, souvenir.WayMemory)
 	check := func(when string) {
 		t.Helper()
 		for name, q := range searches {
@@ -105,8 +107,12 @@ func TestTheIndexOfVectorsFindsWhatAComparisonFinds(t *testing.T) {
 			if q.Sort != "" || q.Keys != nil { // more than the index names, or too few of these
 				way = souvenir.WayScan
 			}
-			if got, want := shown(t, s, q, way), shown(t, scans, q, souvenir.WayScan); got != want {
-				t.Errorf("%s, %s: got\n%s\nwant\n%s", when, name, got, want)
+			want := shown(t, held, q, souvenir.WayMemory)
+			if got := shown(t, scans, q, souvenir.WayScan); got != want {
+				t.Errorf("%s, %s: comparing all: got\n%s\nwant\n%s", when, name, got, want)
+			}
+			if got := shown(t, s, q, way); got != want {
+				t.Errorf("%s, %s: by the index of vectors: got\n%s\nwant\n%s", when, name, got, want)
 			}
 		}
 	}
@@ -146,6 +152,9 @@ func TestTheIndexOfVectorsFindsWhatAComparisonFinds(t *testing.T) {
 		t.Errorf("after upkeep: got %s passages without their new vector, want 0", got)
 	}
 	check("with other vectors, filled")
+	execute(t, address, `UPDATE passage SET vector = NULL, profile_id = NULL
+		WHERE id IN (SELECT id FROM passage ORDER BY id LIMIT 20)`)
+	check("some without a vector")
 	execute(t, address, `DROP TABLE passage_near, near_partition; DROP FUNCTION passage_near_changed() CASCADE`)
 	s = open(t, address, &withoutIndex)
 	shown(t, s, souvenir.Query{Text: "ferry"}, souvenir.WayScan)

@@ -35,6 +35,21 @@ type Words interface {
 	Occurrences(fn func(passage int64, column string, offset int, term string) error) error
 }
 
+// Counting is a Words of an engine that knows how often a passage has a term.
+type Counting interface {
+	// Frequencies calls fn for each of some terms that each of some passages has, the passages in one range.
+	Frequencies(in Range, passages []int64, terms []string, fn func(Frequency) error) error
+}
+
+// Frequency is how often a passage has a term, in its content and its tags.
+type Frequency struct {
+	Passage, Memory int64
+	Start, Length   int // bytes of the memory's content
+	Term            int // place in the list of terms, from 0
+	Times           int
+	Terms           int // of the passage: all that it has
+}
+
 // Range is the ids of passages from First to Last, both included.
 type Range struct{ First, Last int64 }
 

@@ -137,7 +137,8 @@ func (v vectors) candidates(size int64) string {
 func (v vectors) behind(in db.Range, size int64) (upto int64, passages int, err error) {
 	err = v.QueryRow(`SELECT n.upto,
 			(SELECT count(*) FROM (SELECT FROM passage WHERE id > n.upto AND id <= ?2 LIMIT ?3) a)
-			+ (SELECT count(*) FROM (SELECT FROM passage_near WHERE id BETWEEN ?1 AND ?2 AND embedding IS NULL LIMIT ?3) c)
+			+ (SELECT count(*) FROM (SELECT FROM passage_near c JOIN passage p ON p.id = c.id WHERE c.id BETWEEN ?1 AND ?2
+				AND c.embedding IS NULL AND p.vector IS NOT NULL LIMIT ?3) c)
 		FROM near_partition n WHERE n.partition_id = ?4 AND n.dimensions = ?5`,
 		in.First, in.Last, mostBehind+1, in.First>>32, size).Scan(&upto, &passages)
 	if errors.Is(err, db.ErrNoRows) {
@@ -148,14 +149,16 @@ func (v vectors) behind(in db.Range, size int64) (upto int64, passages int, err 
 
 // WithVectors counts the memories in a partition that Nearest has found something in.
 func (v vectors) WithVectors(in db.Range, vector []byte, keep func(memory int64) bool) (n int, err error) {
-	const rows = `SELECT memory_id FROM passage_near WHERE id BETWEEN ?1 AND ?2
-		UNION SELECT p.memory_id FROM near_partition n JOIN passage p ON p.id > n.upto AND p.id <= ?2
-			WHERE n.partition_id = ?4 AND length(p.vector) = ?3
-		EXCEPT SELECT c.memory_id FROM passage_near c WHERE c.id BETWEEN ?1 AND ?2 AND c.embedding IS NULL
-			AND NOT EXISTS (SELECT 1 FROM passage p WHERE p.memory_id = c.memory_id AND length(p.vector) = ?3)`
+	// The memories of which no passage has a vector: their passages are not in the index, or have rows without one.
+	const without = `SELECT c.memory_id FROM (
+			SELECT memory_id FROM passage_near WHERE id BETWEEN ?1 AND ?2 AND embedding IS NULL
+			UNION SELECT p.memory_id FROM near_partition n JOIN passage p ON p.id > n.upto AND p.id <= ?2
+				WHERE n.partition_id = ?4) c
+		WHERE NOT EXISTS (SELECT 1 FROM passage p WHERE p.memory_id = c.memory_id AND length(p.vector) = ?3)`
 	args := []any{in.First, in.Last, len(vector), in.First >> 32}
 	if keep == nil {
-		err = v.QueryRow(`SELECT count(*) FROM (`+rows+`) m`, args...).Scan(&n)
+		err = v.QueryRow(`SELECT memories - (SELECT count(*) FROM (`+without+`) w) FROM partition WHERE id = ?4`, args...).
+			Scan(&n)
 		return n, err
 	}
 	err = v.Each(func(row db.Rows) error {
@@ -165,7 +168,7 @@ func (v vectors) WithVectors(in db.Range, vector []byte, keep func(memory int64)
 			n++
 		}
 		return err
-	}, rows, args...)
+	}, `SELECT id FROM memory WHERE partition_id = ?4 EXCEPT `+without, args...)
 	return n, err
 }
 

@@ -57,9 +57,32 @@ func sought(terms []string) string {
 }
 
 func (w words) Count(in db.Range, terms []string) (n int, err error) {
+	if terms := strings.Fields(strings.Join(terms, " ")); len(terms) == 1 {
+		err = w.QueryRow(`SELECT count(*) FROM passage_term t WHERE t.term = (SELECT terms_of(?1, ''))
+			AND t.passage_id BETWEEN ?2 AND ?3`, terms[0], in.First, in.Last).Scan(&n)
+		return n, err
+	}
 	err = w.QueryRow(`SELECT count(DISTINCT t.passage_id) FROM passage_term t WHERE `+matching,
 		sought(terms), in.First, in.Last).Scan(&n)
 	return n, err
+}
+
+// Frequencies reads them from the tables of full text.
+func (w words) Frequencies(in db.Range, passages []int64, terms []string, fn func(db.Frequency) error) error {
+	return w.Each(func(row db.Rows) error {
+		var f db.Frequency
+		if err := row.Scan(&f.Passage, &f.Memory, &f.Start, &f.Length, &f.Term, &f.Times, &f.Terms); err != nil {
+			return err
+		}
+		return fn(f)
+	}, `WITH wanted AS MATERIALIZED (SELECT id FROM `+integers(`?1`)+` w (id))
+		SELECT p.id, p.memory_id, p.start, p.length, t.place, t.times, x.length
+		FROM (SELECT q.place - 1 AS place, t.passage_id, t.times
+			FROM jsonb_array_elements_text(list_json(?2)) WITH ORDINALITY AS q (term, place),
+				LATERAL (SELECT s.passage_id, s.times FROM passage_term s
+				WHERE s.term = (SELECT terms_of(q.term, '')) AND s.passage_id BETWEEN ?3 AND ?4) t) t
+		JOIN wanted w ON w.id = t.passage_id JOIN passage p ON p.id = w.id JOIN passage_text x ON x.id = w.id`,
+		db.List(passages), db.List(terms), in.First, in.Last)
 }
 
 func (w words) CountMemories(in db.Range, terms []string, limit int) (n int, err error) {

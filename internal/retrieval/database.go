@@ -129,10 +129,8 @@ func (d *databaseSearch) matchWords() error {
 			}
 			found = slices.Compact(slices.Sorted(slices.Values(append(found, first...))))
 		}
-		for batch := range slices.Chunk(found, kernel.BatchRows) {
-			if err := d.scoreWords(batch); err != nil {
-				return err
-			}
+		if err := d.scorePassages(p, found, terms); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -148,6 +146,59 @@ func (d *databaseSearch) count(in func(db.Range) (int, error)) (sum int, err err
 		sum += n
 	}
 	return sum, nil
+}
+
+// scorePassages computes BM25 for passages of a partition.
+func (d *databaseSearch) scorePassages(partition int64, passages []int64, terms []string) error {
+	if engine, able := d.tx.Words().(db.Counting); able {
+		return d.scoreFrequencies(engine, kernel.PassageRange(partition), passages, terms)
+	}
+	for batch := range slices.Chunk(passages, kernel.BatchRows) {
+		if err := d.scoreWords(batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scoreFrequencies does so from the engine's frequencies of terms.
+func (d *databaseSearch) scoreFrequencies(engine db.Counting, in db.Range, passages []int64, terms []string) error {
+	type passage struct {
+		db.Frequency
+		times []uint32 // by term
+	}
+	var all []*passage
+	places := make(map[int64]*passage, len(passages))
+	err := engine.Frequencies(in, passages, terms, func(f db.Frequency) error {
+		p := places[f.Passage]
+		if p == nil {
+			if d.q.Keep != nil && !d.q.Keep(f.Memory) {
+				return nil
+			}
+			if !inside(f.Start, f.Length) {
+				return fault.Damaged(kernel.ErrOutside, "the passages of memory %d", f.Memory)
+			}
+			p = &passage{f, make([]uint32, len(terms))}
+			places[f.Passage], all = p, append(all, p)
+		}
+		p.times[f.Term] = uint32(f.Times)
+		return nil
+	})
+	saturation := d.q.BM25.Saturation()
+	for _, p := range all {
+		span := index.Span{Start: uint32(p.Start), End: uint32(p.Start + p.Length)}
+		score := d.bm25Of(func(term int) uint32 { return p.times[term] }, uint32(p.Terms), saturation)
+		if score > 0 {
+			d.stats.MaxBM25 = max(d.stats.MaxBM25, score)
+			d.words[p.Passage] = index.Hit{Row: p.Memory, Passage: p.Passage, Span: span, Parts: index.Parts{BM25: score}}
+		}
+	}
+	return err
+}
+
+// inside reports whether a memory may have a passage.
+func inside(start, length int) bool {
+	return start >= 0 && length >= 0 && start <= valid.MaxContent && length <= valid.MaxContent
 }
 
 // scoreWords computes BM25 for some passages, from the words of their memories.
@@ -176,8 +227,7 @@ func (d *databaseSearch) scoreWords(passages []int64) error {
 	return nil
 }
 
-// bm25 scores the words of a passage. It adds in the order of the query's terms, the bonus last, as in memory, so
-// that sums round alike.
+// bm25 scores the words of a passage.
 func (d *databaseSearch) bm25(e index.Entry, saturation index.Saturation) (score float32) {
 	frequency := map[string]uint32{}
 	for _, t := range e.Terms {
@@ -185,12 +235,20 @@ func (d *databaseSearch) bm25(e index.Entry, saturation index.Saturation) (score
 			frequency[t]++
 		}
 	}
-	for _, t := range d.q.Terms {
-		if n := frequency[t.Text]; n > 0 {
-			score += d.idf[t.Text] * saturation.Of(n, uint32(len(e.Terms)))
+	return d.bm25Of(func(term int) uint32 { return frequency[d.q.Terms[term].Text] }, uint32(len(e.Terms)), saturation)
+}
+
+// bm25Of scores a passage of some terms, by how often it has each of the query's. It adds in the order of the query's
+// terms, the bonus last, as in memory, so that sums round alike.
+func (d *databaseSearch) bm25Of(times func(term int) uint32, terms uint32, saturation index.Saturation) (score float32) {
+	exact := false
+	for i, t := range d.q.Terms {
+		if n := times(i); n > 0 {
+			score += d.idf[t.Text] * saturation.Of(n, terms)
+			exact = exact || slices.Contains(d.rare, t.Text)
 		}
 	}
-	if slices.ContainsFunc(d.rare, func(t string) bool { return frequency[t] > 0 }) {
+	if exact {
 		score += d.stats.Exact
 	}
 	return score
@@ -223,7 +281,7 @@ func (d *databaseSearch) compareVectors() error {
 
 // compared handles a passage whose vector was compared.
 func (d *databaseSearch) compared(c db.Compared) error {
-	if c.Start < 0 || c.Length < 0 || c.Start > valid.MaxContent || c.Length > valid.MaxContent {
+	if !inside(c.Start, c.Length) {
 		return fault.Damaged(kernel.ErrOutside, "the passages of memory %d", c.Memory)
 	}
 	if d.q.Keep != nil && !d.q.Keep(c.Memory) {
