@@ -123,9 +123,13 @@ func compare(ctx context.Context, store *souvenir.Store, texts []string, want an
 }
 
 func report(what string, ways map[souvenir.Way]int, took []time.Duration) {
+	reportTimes(what, fmt.Sprint(ways), took)
+}
+
+func reportTimes(what, besides string, took []time.Duration) {
 	slices.Sort(took)
 	at := func(share int) float64 {
 		return float64(took[(len(took)-1)*share/100].Microseconds()) / 1000
 	}
-	fmt.Printf("%-34s %v: median %.2f ms, p95 %.2f, slowest %.2f\n", what, ways, at(50), at(95), at(100))
+	fmt.Printf("%-34s median %.2f ms, p95 %.2f, slowest %.2f %s\n", what, at(50), at(95), at(100), besides)
 }

@@ -1,6 +1,7 @@
 // Postgres measures stores in a PostgreSQL database with pgvector 0.8 or newer. It makes schemas in it, and drops them
 // at the end unless -keep is given; a schema that is there is measured as it is.
 //
+//	go run ./postgres -db postgres://... -users 1000       100 memories of each user, beside a plain table
 //	go run ./postgres -db postgres://... -large 100000     a single owner, with and without the index of vectors
 package main
 
@@ -27,6 +28,7 @@ import (
 type settings struct {
 	db, sql  string
 	large    int
+	users    int
 	searches int
 	keep     bool
 }
@@ -37,11 +39,17 @@ func main() {
 	flag.StringVar(&s.db, "db", "", "address of the database, of a user who may create schemas and extensions")
 	flag.StringVar(&s.sql, "sql", "../postgres", "the folder with vectors.sql")
 	flag.IntVar(&s.large, "large", 0, "memories of a single owner, searched without an index in memory")
+	flag.IntVar(&s.users, "users", 0, "users with 100 memories each")
 	flag.IntVar(&s.searches, "searches", 200, "searches of each kind")
 	flag.BoolVar(&s.keep, "keep", false, "keep the schemas")
 	flag.Parse()
 	if s.db == "" {
 		log.Fatal("-db is empty; give the address of a database, such as postgres://postgres@127.0.0.1:5432/postgres")
+	}
+	if s.users > 0 {
+		if err := users(context.Background(), s); err != nil {
+			log.Fatal(err)
+		}
 	}
 	if s.large > 0 {
 		if err := large(context.Background(), s); err != nil {
