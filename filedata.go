@@ -247,16 +247,19 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 	row := u.row
 	var added File
 	err := u.s.write(ctx, func(tx db.Tx, v viewer) (err error) {
-		if row, err = u.storeRow(tx, v); err != nil {
-			return err
-		}
-		for i, piece := range pieces {
-			if _, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`,
-				row<<kernel.ChunkBits|(u.chunks+int64(i)), sums[i][:], piece); err != nil {
+		err = db.Beyond(tx, func() error { // it lies nowhere yet, and belongs to the owner of where it will
+			if row, err = u.storeRow(tx, v); err != nil {
 				return err
 			}
-		}
-		if last {
+			for i, piece := range pieces {
+				if _, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`,
+					row<<kernel.ChunkBits|(u.chunks+int64(i)), sums[i][:], piece); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err == nil && last {
 			added, err = u.finish(tx, v, row)
 		}
 		return err
@@ -296,29 +299,14 @@ func (u *upload) storeRow(tx db.Tx, v viewer) (row int64, err error) {
 	return row, u.s.checkFileQuota(tx, v, owner, size)
 }
 
-// checkFileQuota refuses a write that takes an owner's files, including the bytes just written, over the quota.
-func (s *Store) checkFileQuota(tx db.Tx, v viewer, owner, size int64) error {
-	if s.quota == 0 {
-		return nil
+// projectForFile is projectForWriting, and lets a limited view see a project just created for it.
+func (s *Store) projectForFile(tx db.Tx, v *viewer, id, name string) (int64, error) {
+	target, err := s.projectForWriting(tx, *v, id, name)
+	if err == nil && v.Limited && !slices.Contains(v.Projects, target.row) {
+		v.Projects = append(v.Projects, target.row)
+		db.ActFor(tx, s.caller(*v))
 	}
-	var all int64
-	if err := tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = ? `+
-		`AND state IN ('arriving', 'stored', 'trashed')`, owner).Scan(&all); err != nil {
-		return err
-	}
-	switch {
-	case all <= s.quota:
-		return nil
-	case owner != v.User: // the owner's usage is private
-		return newError(KindTooLarge, "size",
-			"the owner of this project has no quota left for a file of %d bytes; files in a project count for its owner, who "+
-				"may have %d bytes",
-			size, s.quota)
-	}
-	return newError(KindTooLarge, "size",
-		"with this file of %d bytes, the files of %s would have %d bytes, those in the trash included; at most %d are "+
-			"allowed",
-		size, show(s.access.User), all, s.quota)
+	return target.row, err
 }
 
 // fileOwner returns the row of the user to whom a file belongs: the owner of the memory's collection, else of the
@@ -347,12 +335,16 @@ func (s *Store) moveFiles(tx db.Tx, v viewer, memory, owner int64) error {
 
 func (s *Store) giveFiles(tx db.Tx, v viewer, owner int64, condition string, arg int64) error {
 	var size int64
-	if err := tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner,
-		arg).Scan(&size); err != nil {
+	var given db.Result
+	err := db.Beyond(tx, func() (err error) {
+		if err := tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner,
+			arg).Scan(&size); err != nil {
+			return err
+		}
+		given, err = tx.Exec(`UPDATE file SET owner_id = ? WHERE owner_id <> ? AND `+condition, owner, owner, arg)
 		return err
-	}
-	result, err := tx.Exec(`UPDATE file SET owner_id = ? WHERE owner_id <> ? AND `+condition, owner, owner, arg)
-	if err != nil || result.RowsAffected == 0 {
+	})
+	if err != nil || given.RowsAffected == 0 {
 		return err
 	}
 	return s.checkFileQuota(tx, v, owner, size)
@@ -373,9 +365,13 @@ func (u *upload) finish(tx db.Tx, v viewer, row int64) (File, error) {
 		return File{}, err
 	}
 	now := u.s.now()
-	if _, err := tx.Exec(`UPDATE file SET state = 'stored', memory_id = ?, project_id = ?, size = ?, sha256 = ?, `+
-		`created_at = ?, updated_at = ? WHERE id = ?`,
-		db.OrNull(memory), db.OrNull(project), u.size, u.whole.Sum(nil), now, now, row); err != nil {
+	err = db.Beyond(tx, func() error {
+		_, err := tx.Exec(`UPDATE file SET state = 'stored', memory_id = ?, project_id = ?, size = ?, sha256 = ?, `+
+			`created_at = ?, updated_at = ? WHERE id = ?`,
+			db.OrNull(memory), db.OrNull(project), u.size, u.whole.Sum(nil), now, now, row)
+		return err
+	})
+	if err != nil {
 		return File{}, err
 	}
 	if err := kernel.ReplaceFileTags(tx, row, u.Tags); err != nil {

@@ -462,15 +462,6 @@ func (s *Store) memoryToLink(tx db.Tx, v viewer, id string) (storedMemory, error
 	return m, err
 }
 
-// projectForFile is projectForWriting, and lets a limited view see a project just created for it.
-func (s *Store) projectForFile(tx db.Tx, v *viewer, id, name string) (int64, error) {
-	target, err := s.projectForWriting(tx, *v, id, name)
-	if err == nil && v.Limited && !slices.Contains(v.Projects, target.row) {
-		v.Projects = append(v.Projects, target.row)
-	}
-	return target.row, err
-}
-
 // storedFile is a file with its rows.
 type storedFile struct {
 	File

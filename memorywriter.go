@@ -97,6 +97,7 @@ func (w *memoryWriter) project(id, name string) (int64, error) {
 	if w.Viewer.Limited && !slices.Contains(w.Viewer.Projects, target.row) {
 		w.Viewer.Projects = append(w.Viewer.Projects,
 			target.row) // the view is limited to this project, which has just been created
+		db.ActFor(w.Tx, w.store.caller(w.Viewer))
 	}
 	return target.row, nil
 }

@@ -79,6 +79,7 @@ func (s *Store) AddProject(ctx context.Context, n NewProject) (_ Project, err er
 			return err
 		}
 		v.Projects = append(v.Projects, row)
+		db.ActFor(tx, s.caller(v))
 		added, err = loadProject(tx, v, row)
 		return err
 	})
@@ -249,6 +250,11 @@ func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOp
 	if err := t.FinishProject(entry, p); err != nil {
 		return false, err
 	}
+	return true, db.Beyond(tx, func() error { return removeProject(tx, p.Row) })
+}
+
+// removeProject deletes a project whose contents are moved.
+func removeProject(tx db.Tx, project int64) error {
 	// Past versions of moved memories, from their time in the project, remain for its owner.
 	for _, statement := range []string{
 		`UPDATE file SET project_id = NULL WHERE project_id = ?`,
@@ -263,11 +269,11 @@ func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOp
 		`DELETE FROM partition WHERE project_id = ?`,
 		`DELETE FROM project WHERE id = ?`,
 	} {
-		if _, err := tx.Exec(statement, p.Row); err != nil {
-			return false, err
+		if _, err := tx.Exec(statement, project); err != nil {
+			return err
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // loadProjects reads the visible projects for which a condition on project j holds.

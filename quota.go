@@ -48,10 +48,12 @@ func (h *Insights) Usage(ctx context.Context) (Usage, error) {
 
 // used counts the contents of an owner's collections (owner is a row); bytes include the trash.
 func used(tx db.Tx, owner int64) (memories, revisions int, bytes int64, err error) {
-	err = tx.QueryRow(`SELECT coalesce(sum(p.memories), 0), coalesce(sum(p.revisions), 0),
-			coalesce(sum(p.bytes), 0) + (SELECT coalesce(sum(size), 0) FROM trash WHERE owner_id = ?1 AND kind <> 'file')
-		FROM collection c JOIN partition p ON p.collection_id = c.id WHERE c.owner_id = ?1`, owner).Scan(&memories,
-		&revisions, &bytes)
+	err = db.Beyond(tx, func() error {
+		return tx.QueryRow(`SELECT coalesce(sum(p.memories), 0), coalesce(sum(p.revisions), 0),
+				coalesce(sum(p.bytes), 0) + (SELECT coalesce(sum(size), 0) FROM trash WHERE owner_id = ?1 AND kind <> 'file')
+			FROM collection c JOIN partition p ON p.collection_id = c.id WHERE c.owner_id = ?1`, owner).Scan(&memories,
+			&revisions, &bytes)
+	})
 	return memories, revisions, bytes, err
 }
 
@@ -119,9 +121,10 @@ func (w *memoryWriter) checkOwnersQuota(quota Quota, owner int64) error {
 // deleting would fill the disk.
 func (w *memoryWriter) checkTrashRoom(quota Quota, owner int64) error {
 	var memories, revisions int
-	err := w.Tx.QueryRow(`SELECT coalesce(sum(memories), 0), coalesce(sum(revisions), 0) FROM trash WHERE owner_id = ?`,
-		owner).
-		Scan(&memories, &revisions)
+	err := db.Beyond(w.Tx, func() error {
+		return w.Tx.QueryRow(`SELECT coalesce(sum(memories), 0), coalesce(sum(revisions), 0) FROM trash WHERE owner_id = ?`,
+			owner).Scan(&memories, &revisions)
+	})
 	switch {
 	case err != nil:
 		return err
@@ -151,7 +154,8 @@ func (s *shared) checkItems(tx db.Tx, v viewer, kind TrashKind, owner int64) err
 	}
 	arguments := map[TrashKind]string{TrashCollection: "collection_name", TrashProject: "project_name", TrashFile: "file"}
 	var held int
-	if err := tx.QueryRow(counts[kind], owner).Scan(&held); err != nil || held <= most {
+	err := db.Beyond(tx, func() error { return tx.QueryRow(counts[kind], owner).Scan(&held) })
+	if err != nil || held <= most {
 		return err
 	}
 	if owner != v.User {
@@ -161,6 +165,34 @@ func (s *shared) checkItems(tx db.Tx, v viewer, kind TrashKind, owner int64) err
 		"with this there would be %d %ss, those in the trash included, and your quota is %d; delete some, and empty the "+
 			"trash, first",
 		held, kind, most)
+}
+
+// checkFileQuota refuses a write that takes an owner's files, including the bytes just written, over the quota.
+func (s *Store) checkFileQuota(tx db.Tx, v viewer, owner, size int64) error {
+	if s.quota == 0 {
+		return nil
+	}
+	var all int64
+	err := db.Beyond(tx, func() error {
+		return tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id = ? `+
+			`AND state IN ('arriving', 'stored', 'trashed')`, owner).Scan(&all)
+	})
+	if err != nil {
+		return err
+	}
+	switch {
+	case all <= s.quota:
+		return nil
+	case owner != v.User: // the owner's usage is private
+		return newError(KindTooLarge, "size",
+			"the owner of this project has no quota left for a file of %d bytes; files in a project count for its owner, who "+
+				"may have %d bytes",
+			size, s.quota)
+	}
+	return newError(KindTooLarge, "size",
+		"with this file of %d bytes, the files of %s would have %d bytes, those in the trash included; at most %d are "+
+			"allowed",
+		size, show(s.access.User), all, s.quota)
 }
 
 // grow records that a partition holds more than before.

@@ -455,18 +455,16 @@ func (s *shared) outside(ctx context.Context, method string) error {
 func (s *Store) read(ctx context.Context, fn func(db.Tx, viewer) error) error {
 	return wrap(s.db.Read(ctx, func(tx db.Tx) error {
 		v, err := s.viewer(tx)
-		if err == nil {
-			err = db.ReadFor(tx, s.caller(v))
-		}
 		if err != nil {
 			return err
 		}
-		err = fn(tx, v)
-		return cmp.Or(err, db.ReadFor(tx, nil))
+		db.ActFor(tx, s.caller(v))
+		defer db.ActFor(tx, nil)
+		return fn(tx, v)
 	}))
 }
 
-// caller is whom a view reads for, nil for the operator's store.
+// caller is whom a view works for, nil for the operator's store.
 func (s *Store) caller(v viewer) *db.Caller {
 	if s.operator {
 		return nil
@@ -492,6 +490,8 @@ func (s *Store) write(ctx context.Context, fn func(db.Tx, viewer) error) error {
 			}
 		}
 		user = v.User
+		db.ActFor(tx, s.caller(v))
+		defer db.ActFor(tx, nil)
 		return fn(tx, v)
 	})
 	if err == nil {

@@ -450,9 +450,11 @@ func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) error
 				"memory %s belongs to another user, who alone can erase it; DeleteMemory moves it to the trash", show(id))
 		}
 		if past > 0 {
-			_, err := tx.Exec(`DELETE FROM memory_revision WHERE id IN (SELECT id FROM memory_revision WHERE memory_id = ?
-				ORDER BY revision LIMIT ?)`, m.row, past)
-			return err
+			return db.Beyond(tx, func() error { // those of its time elsewhere, too
+				_, err := tx.Exec(`DELETE FROM memory_revision WHERE id IN (SELECT id FROM memory_revision WHERE memory_id = ?
+					ORDER BY revision LIMIT ?)`, m.row, past)
+				return err
+			})
 		}
 		return t.EraseMemories(m.row)
 	})

@@ -1,43 +1,38 @@
 package db
 
-// Caller is whom a transaction reads for: what a view of the store can see.
+// Caller is whom a transaction works for: what a view of the store can see and change.
 type Caller struct {
 	User     int64   // row of the user, 0 for none
 	Limited  bool    // sees data in projects only
 	Projects []int64 // rows, when limited
 }
 
-// Walled is a Tx whose engine can hide rows that a caller may not see, as a second wall under the conditions of
-// statements. A transaction begins without a caller, and sees everything.
+// Walled is a Tx whose engine can hide rows that a caller may not see, and keep those unchanged that a caller may not
+// change, as a second wall under the conditions of statements. A transaction begins without a caller: it sees and
+// changes everything.
 type Walled interface {
-	// ReadFor hides what a caller may not see from the statements that follow; nil hides nothing.
-	ReadFor(c *Caller) error
+	// ActFor sets the caller of the statements that follow; nil for none.
+	ActFor(c *Caller)
 	// Caller returns the caller, nil for none.
 	Caller() *Caller
 }
 
-// ReadFor sets the caller of a transaction that only reads, if its engine has a second wall. What a writing transaction
-// changes may concern others, such as a quota or a rule of a project: only its conditions decide.
-func ReadFor(tx Tx, c *Caller) error {
-	w, ok := tx.(Walled)
-	if !ok || tx.Writable() {
-		return nil
+// ActFor sets the caller of a transaction, if its engine has a second wall.
+func ActFor(tx Tx, c *Caller) {
+	if w, ok := tx.(Walled); ok {
+		w.ActFor(c)
 	}
-	return w.ReadFor(c)
 }
 
-// Beyond runs fn without the second wall, for what a store keeps for all callers.
+// Beyond runs fn without the second wall: for what a store keeps for all callers, and for what a caller's call does to
+// rows of others, such as the count of a quota.
 func Beyond(tx Tx, fn func() error) error {
 	w, ok := tx.(Walled)
 	if !ok || w.Caller() == nil {
 		return fn()
 	}
 	c := w.Caller()
-	if err := w.ReadFor(nil); err != nil {
-		return err
-	}
-	if err := fn(); err != nil {
-		return err
-	}
-	return w.ReadFor(c)
+	w.ActFor(nil)
+	defer w.ActFor(c)
+	return fn()
 }

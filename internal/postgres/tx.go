@@ -24,7 +24,10 @@ type Tx struct {
 	violated bool  // a statement violated a constraint, maybe by what the snapshot does not show
 	changed  bool  // it wrote what other servers have in their indexes
 	cursors  int
-	caller   *db.Caller // whose rows policies show; nil: all
+	caller   *db.Caller // for whom policies decide; nil: everything is allowed
+	told     *db.Caller // the caller that the server knows
+	// unsettled says that told may be out of date.
+	unsettled bool
 }
 
 // Context returns the context of the Read or Write that the transaction belongs to.
@@ -52,6 +55,9 @@ func (tx *Tx) ExecScript(script string) error {
 	if err := tx.usable(); err != nil {
 		return err
 	}
+	if err := tx.settle(); err != nil {
+		return err
+	}
 	_, err := tx.conn.PgConn().Exec(tx.ctx, script).ReadAll()
 	return tx.failed("script", err)
 }
@@ -69,6 +75,7 @@ func (tx *Tx) Savepoint(fn func() error) error {
 		if kept || tx.over || tx.rerun != nil || tx.ctx.Err() != nil || tx.conn.IsClosed() {
 			return // what is not kept is undone with the transaction
 		}
+		tx.unsettled = true // settings are undone, too
 		if err := tx.command("ROLLBACK TO part; RELEASE part"); err == nil {
 			tx.lost = nil
 		}
@@ -171,6 +178,9 @@ func (tx *Tx) run(st statement, args []any, most int) ([][]driver.Value, error) 
 const guard = "guard"
 
 func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([][]driver.Value, error) {
+	if err := tx.settle(); err != nil {
+		return nil, err
+	}
 	if st.kind != writes {
 		rows, err := tx.conn.Query(tx.ctx, st.text, args...)
 		if err != nil {

@@ -10,8 +10,9 @@ import (
 )
 
 // Row-level security is a second wall under the conditions of statements, if the operator makes it by
-// postgres/wall.sql: policies hide the rows of memories, files and trash that the caller of a transaction may not see.
-// They read the caller from the setting souvenir.caller, and see nothing without it. Tables' owners pass the wall.
+// postgres/wall.sql: policies hide the rows of memories, files and trash that the caller of a transaction may not see,
+// and refuse changes of those that the caller may not change. They read the caller from the setting souvenir.caller, and
+// show nothing without it. Tables' owners pass the wall.
 
 // server is the caller of transactions for the store as a whole.
 const server = "server"
@@ -31,14 +32,15 @@ func (d *DB) beginning(begin string) string {
 	return begin + "; SET LOCAL souvenir.caller = '" + server + "'"
 }
 
-// ReadFor sets the caller whose rows the policies show; nil shows all rows.
-func (tx *Tx) ReadFor(c *db.Caller) error {
-	if !tx.d.walled || same(tx.caller, c) {
+// ActFor sets the caller that the policies ask for. The server gets it with the next statement.
+func (tx *Tx) ActFor(c *db.Caller) { tx.caller = c }
+
+// settle tells the server the caller, unless it knows.
+func (tx *Tx) settle() error {
+	if !tx.d.walled || !tx.unsettled && same(tx.told, tx.caller) {
 		return nil
 	}
-	if err := tx.usable(); err != nil {
-		return err
-	}
+	c := tx.caller
 	who, projects := server, ""
 	if c != nil {
 		who = strconv.FormatInt(c.User, 10)
@@ -51,7 +53,7 @@ func (tx *Tx) ReadFor(c *db.Caller) error {
 	if err != nil {
 		return tx.failed("caller", err)
 	}
-	tx.caller = c
+	tx.told, tx.unsettled = c, false
 	return nil
 }
 

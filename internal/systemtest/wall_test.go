@@ -1,7 +1,10 @@
 package systemtest
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -69,9 +72,7 @@ func TestTheSecondWallHoldsWithoutConditions(t *testing.T) {
 				}
 			}
 			c := callerOf(t, tx, v)
-			if err := db.ReadFor(tx, &c); err != nil {
-				return err
-			}
+			db.ActFor(tx, &c)
 			var names []string
 			for _, content := range rows(tx, "memory") {
 				name, _, _ := strings.Cut(content, " ")
@@ -106,6 +107,103 @@ func TestTheSecondWallHoldsWithoutConditions(t *testing.T) {
 		if got := pgtest.Query(t, address, statement); len(got) != 0 {
 			t.Errorf("%s without a caller: got %q, want no rows", table, got)
 		}
+	}
+}
+
+// changing are statements that change memories, files and trash of everyone, and return those that they have changed.
+var changing = map[string]string{
+	"update memories": `UPDATE memory SET content = content || '.' RETURNING content`,
+	"delete memories": `DELETE FROM memory RETURNING content`,
+	"delete versions": `DELETE FROM memory_revision RETURNING content`,
+	"delete tags":     `DELETE FROM memory_tag RETURNING tag`,
+	"update own":      `UPDATE memory_own SET value = value RETURNING value::text`,
+	"empty passages":  `UPDATE passage SET vector = NULL RETURNING id::text`,
+	"update words":    `UPDATE passage_text SET tags = '' RETURNING content`,
+	"update terms":    `DELETE FROM passage_term RETURNING term`,
+	"update turns":    `UPDATE turn SET speaker = speaker RETURNING speaker`,
+	"update files":    `UPDATE file SET description = '' RETURNING filename`,
+	"delete files":    `DELETE FROM file RETURNING filename`,
+	"delete labels":   `DELETE FROM file_tag RETURNING tag`,
+	"delete bytes":    `DELETE FROM file_chunk RETURNING convert_from(data, 'UTF8')`,
+	"empty trash":     `DELETE FROM trash RETURNING title`,
+	"empty entries":   `DELETE FROM trash_item RETURNING data`,
+}
+
+// errUndo undoes what a test has changed.
+var errUndo = errors.New("undo")
+
+// A statement that lacks the condition of its view changes nothing that the view may not change, and adds nothing where
+// it may not write.
+func TestTheSecondWallHoldsForWritesWithoutConditions(t *testing.T) {
+	n := buildNeighbourhood(t, schema{pgtest.Empty(t)})
+	owned := n.built.copied(t).(schema)
+	engine, err := enginepostgres.Open(context.Background(), behindWall(t, owned).runtime, db.Opening{Readers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	inTurn := func(act func(tx db.Tx) error) {
+		t.Helper()
+		err := engine.Write(t.Context(), func(tx db.Tx) error { return cmp.Or(act(tx), errUndo) })
+		if !errors.Is(err, errUndo) {
+			t.Fatal(err)
+		}
+	}
+	for name, statement := range changing {
+		inTurn(func(tx db.Tx) error {
+			if got, err := db.Column[string](tx, statement); err != nil || len(got) == 0 && name != "delete labels" {
+				t.Errorf("%s for the store as a whole: got %d rows, %v; want some", name, len(got), err)
+			}
+			return nil
+		})
+	}
+	for _, v := range visitors {
+		if v.access.ReadOnly { // no transaction of it writes
+			continue
+		}
+		for name, statement := range changing {
+			inTurn(func(tx db.Tx) error {
+				c := callerOf(t, tx, v)
+				db.ActFor(tx, &c)
+				got, err := db.Column[string](tx, statement)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", v.name, name, err)
+				}
+				said := strings.Join(got, "\n")
+				for _, m := range neighbours {
+					if !slices.Contains(v.changes, m.name) && strings.Contains(said, m.name) {
+						t.Errorf("%s, %s without a condition: it changes %s, want it unchanged", v.name, name, m.name)
+					}
+				}
+				if name != "update memories" {
+					return nil
+				}
+				for i := range got {
+					got[i], _, _ = strings.Cut(got[i], " ")
+				}
+				if slices.Sort(got); !slices.Equal(got, v.changes) {
+					t.Errorf("%s changes the memories %v without a condition, want %v", v.name, got, v.changes)
+				}
+				return nil
+			})
+		}
+		inTurn(func(tx db.Tx) error {
+			c := callerOf(t, tx, v)
+			places, err := db.Column[int64](tx, `SELECT DISTINCT partition_id FROM memory
+				WHERE split_part(content, ' ', 1) NOT IN `+db.Texts, db.List(v.changes))
+			if err != nil {
+				return err
+			}
+			db.ActFor(tx, &c)
+			for _, place := range places {
+				_, err := tx.Exec(`INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at)
+					VALUES ('smuggled', ?, 'x', '{}', 1, 0, 0)`, place)
+				if err == nil {
+					t.Errorf("%s adds a memory to the partition %d, want it refused", v.name, place)
+				}
+			}
+			return nil
+		})
 	}
 }
 

@@ -213,7 +213,12 @@ func (t *Mover) move(entry, row int64) error {
 		return err
 	}
 	size := int64(len(m.Content) + len(m.Metadata)) // as quotas count them
-	count, former, err := t.moveRevisions(entry, row, id)
+	var count int
+	var former int64
+	err = db.Beyond(t.Tx, func() (err error) { // those of its time elsewhere, too
+		count, former, err = t.moveRevisions(entry, row, id)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -400,7 +400,12 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	if err := r.Writer.AddTags(row, m.Tags); err != nil {
 		return err
 	}
-	former, size, err := r.revisions(item.ID, row, m, at)
+	var former int
+	var size int64
+	err = db.Beyond(r.Tx, func() (err error) { // those of its time elsewhere, too
+		former, size, err = r.revisions(item.ID, row, m, at)
+		return err
+	})
 	if err != nil {
 		return err
 	}
