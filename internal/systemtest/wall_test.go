@@ -146,7 +146,7 @@ func TestTheSecondWallHoldsForWritesWithoutConditions(t *testing.T) {
 		t.Helper()
 		err := engine.Write(t.Context(), func(tx db.Tx) error { return cmp.Or(act(tx), errUndo) })
 		if !errors.Is(err, errUndo) {
-			t.Fatal(err)
+			t.Fatalf("got %v, want %v", err, errUndo)
 		}
 	}
 	for name, statement := range changing {
