@@ -3,8 +3,11 @@
 // are divided among users, each with a collection of their own, and a few of them search.
 //
 //	go run ./scale [-memories 100000] [-users 1] [-active 50] [-index-memory BYTES] [-file STORE] [-seconds 10]
+//		[-texts FILE]
 //
-// The store in -file is made if it does not exist, and is kept; what a run changes, it changes in a copy.
+// The store in -file is made if it does not exist, and is kept; what a run changes, it changes in a copy. The memories
+// of a single user are the lines of -texts, and those after them the questions; without it they are made of syllables,
+// which the built-in model does not know.
 package main
 
 import (
@@ -22,6 +25,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/bench/internal/usage"
 	"github.com/souvenir-ai/souvenir/internal/seed"
 )
 
@@ -31,6 +35,7 @@ type settings struct {
 	indexMemory             int64
 	file                    string
 	seconds                 int
+	texts                   string
 }
 
 func main() {
@@ -42,6 +47,7 @@ func main() {
 	flag.Int64Var(&s.indexMemory, "index-memory", 0, "souvenir.Options.IndexMemory")
 	flag.StringVar(&s.file, "file", "", "the store; empty: a temporary one")
 	flag.IntVar(&s.seconds, "seconds", 10, "how long searches run beside a bulk insert")
+	flag.StringVar(&s.texts, "texts", "", "a file of texts for the memories of a single user, one a line")
 	flag.Parse()
 	if err := run(context.Background(), s); err != nil {
 		log.Fatal(err)
@@ -66,7 +72,11 @@ func run(ctx context.Context, s settings) (err error) {
 	if err := duplicate(s.file, path); err != nil {
 		return err
 	}
-	start := time.Now()
+	_, questions, err := s.corpus(0)
+	if err != nil {
+		return err
+	}
+	start, used := time.Now(), usage.Seconds()
 	store, err := souvenir.Open(ctx, path, &souvenir.Options{IndexMemory: s.indexMemory})
 	if err != nil {
 		return err
@@ -75,7 +85,7 @@ func run(ctx context.Context, s settings) (err error) {
 	if s.users > 1 {
 		return many(ctx, s, store, start)
 	}
-	if err := one(ctx, store, start); err != nil {
+	if err := one(ctx, store, questions, start, used); err != nil {
 		return err
 	}
 	if err := afterBulk(ctx, s, store); err != nil {
@@ -93,7 +103,11 @@ func fill(ctx context.Context, s settings) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	for u := range s.users {
 		view := view(store, s, u)
-		for batch := range slices.Chunk(seed.Sentences(uint64(u), s.memories/s.users), 10_000) {
+		memories, _, err := s.corpus(u)
+		if err != nil {
+			return err
+		}
+		for batch := range slices.Chunk(memories, 10_000) {
 			if _, err := view.AddMemories(ctx, batch, nil); err != nil {
 				return err
 			}
@@ -146,11 +160,40 @@ func texts(n int) []string {
 	return all
 }
 
-func report(what string, took []time.Duration) {
+// corpus returns the memories of a user, and questions.
+func (s settings) corpus(user int) (memories []souvenir.NewMemory, questions []string, err error) {
+	if s.texts == "" || s.users > 1 {
+		return seed.Sentences(uint64(user), s.memories/s.users), texts(500), nil
+	}
+	data, err := os.ReadFile(s.texts)
+	if err != nil {
+		return nil, nil, err
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if len(lines) < s.memories+500 {
+		return nil, nil, fmt.Errorf("%s has %d lines; -memories wants %d and 500 more for questions", s.texts, len(lines),
+			s.memories)
+	}
+	for i, line := range lines[:s.memories] {
+		memories = append(memories, souvenir.NewMemory{Content: line, EventType: "decision",
+			Tags: []string{fmt.Sprint("tag", i%50)}})
+	}
+	for _, line := range lines[s.memories : s.memories+500] {
+		questions = append(questions, strings.Join(strings.Fields(line)[:6], " "))
+	}
+	return memories, questions, nil
+}
+
+// report prints how long searches took, and how much of the processor's time, if that is known.
+func report(what string, took []time.Duration, seconds float64) {
 	slices.Sort(took)
 	at := func(share int) float64 {
 		return float64(took[(len(took)-1)*share/100].Microseconds()) / 1000
 	}
-	fmt.Printf("%-34s %6d searches: median %.2f ms, p95 %.2f, p99 %.2f, slowest %.2f\n", what, len(took), at(50), at(95),
+	fmt.Printf("%-34s %6d searches: median %.2f ms, p95 %.2f, p99 %.2f, slowest %.2f", what, len(took), at(50), at(95),
 		at(99), at(100))
+	if seconds > 0 {
+		fmt.Printf("; %.2f ms of the processor each", 1000*seconds/float64(len(took)))
+	}
+	fmt.Println()
 }

@@ -10,17 +10,18 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/bench/internal/usage"
 	"github.com/souvenir-ai/souvenir/internal/seed"
 )
 
 // one measures the searches of a single user, from the opening on.
-func one(ctx context.Context, store *souvenir.Store, opened time.Time) error {
-	all := texts(500)
+func one(ctx context.Context, store *souvenir.Store, all []string, opened time.Time, used float64) error {
 	took, err := search(ctx, store, all[0])
 	if err != nil {
 		return err
 	}
-	fmt.Printf("open to first answer %.0f ms, of which the search %.0f\n", ms(time.Since(opened)), ms(took))
+	fmt.Printf("open to first answer %.0f ms, of which the search %.0f; %.0f ms of the processor\n",
+		ms(time.Since(opened)), ms(took), 1000*(usage.Seconds()-used))
 	var meanwhile []time.Duration
 	for i := 1; ; i++ {
 		overview, err := store.Insights().Overview(ctx, souvenir.OverviewQuery{MemoriesOnly: true, Days: 1})
@@ -38,13 +39,14 @@ func one(ctx context.Context, store *souvenir.Store, opened time.Time) error {
 		meanwhile = append(meanwhile, took)
 	}
 	if len(meanwhile) > 0 {
-		report("while the index is loaded", meanwhile)
+		report("while the index is loaded", meanwhile, 0)
 	}
+	began := usage.Seconds()
 	idle, err := searches(ctx, store, all)
 	if err != nil {
 		return err
 	}
-	report("idle", idle)
+	report("idle", idle, usage.Seconds()-began)
 	fmt.Println("after the searches:", resident())
 	return filtered(ctx, store, all[:200])
 }
@@ -57,12 +59,14 @@ func filtered(ctx context.Context, store *souvenir.Store, all []string) error {
 	}{
 		{"a tag that 2 % have", souvenir.Query{Tags: []string{"tag7"}}},
 		{"three tags, 6 %", souvenir.Query{Tags: []string{"tag7", "tag8", "tag9"}}},
+		{"13 tags, 26 %", souvenir.Query{Tags: tags(13)}},
 		{"an event type that all have", souvenir.Query{Filter: souvenir.Filter{"event_type": "decision"}}},
 		{"created after a date, all fit", souvenir.Query{Filter: souvenir.Filter{
 			"created_at": souvenir.Condition{MoreThan: time.Unix(0, 0)}}}},
 		{"ordered by time", souvenir.Query{Sort: souvenir.SortUpdatedDesc}},
 	} {
 		var took []time.Duration
+		began := usage.Seconds()
 		for _, c.query.Text = range all {
 			start := time.Now()
 			if _, err := store.Search(ctx, c.query); err != nil {
@@ -70,9 +74,17 @@ func filtered(ctx context.Context, store *souvenir.Store, all []string) error {
 			}
 			took = append(took, time.Since(start))
 		}
-		report(c.name, took)
+		report(c.name, took, usage.Seconds()-began)
 	}
 	return nil
+}
+
+// tags returns the first n tags.
+func tags(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprint("tag", i))
+	}
+	return all
 }
 
 func searches(ctx context.Context, store *souvenir.Store, all []string) (took []time.Duration, err error) {
@@ -101,7 +113,7 @@ func afterBulk(ctx context.Context, s settings, store *souvenir.Store) error {
 	if err != nil {
 		return err
 	}
-	report("after it", took)
+	report("after it", took, 0)
 	for wait := time.Now(); time.Since(wait) < time.Duration(s.memories/10_000+5)*time.Second; {
 		overview, err := store.Insights().Overview(ctx, souvenir.OverviewQuery{MemoriesOnly: true, Days: 1})
 		if err != nil {
@@ -160,8 +172,8 @@ func beside(ctx context.Context, s settings, store *souvenir.Store) error {
 			return err
 		}
 	}
-	report("beside a bulk insert", took)
-	report("AddMemory beside it", singles)
+	report("beside a bulk insert", took, 0)
+	report("AddMemory beside it", singles, 0)
 	fmt.Printf("inserted meanwhile: %d; %s\n", added, resident())
 	return nil
 }
@@ -187,8 +199,8 @@ func many(ctx context.Context, s settings, store *souvenir.Store, opened time.Ti
 			}
 		}
 	}
-	report("a user's first search", first)
-	report("a user's next searches", next)
+	report("a user's first search", first, 0)
+	report("a user's next searches", next, 0)
 	fmt.Printf("after %d of %d users: %s\n", len(first), s.users, resident())
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"runtime"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/bench/internal/usage"
 	"github.com/souvenir-ai/souvenir/embedders/transformer"
 )
 
@@ -37,9 +38,9 @@ func main() {
 		if err := json.Unmarshal(lines.Bytes(), &texts); err != nil {
 			log.Fatal(err)
 		}
-		start := processorSeconds()
+		start := usage.Seconds()
 		vectors, err := model.Embed(context.Background(), souvenir.ForDocument, texts)
-		took := processorSeconds() - start
+		took := usage.Seconds() - start
 		if err != nil {
 			log.Fatal(err)
 		}

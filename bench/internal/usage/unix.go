@@ -1,12 +1,13 @@
 //go:build unix
 
-package main
+// Package usage says how much of the processor a measurement takes.
+package usage
 
 import "syscall"
 
-// processorSeconds is the processor time that this process has used. Unlike the clock's time it hardly depends on what
+// Seconds is the processor time that this process has used. Unlike the clock's time it hardly depends on what
 // else the machine does.
-func processorSeconds() float64 {
+func Seconds() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return 0
