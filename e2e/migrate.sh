@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # migrate.sh [FOLDER]   lets other programs make the files that the tests of internal/migrate read, and imports them twice.
-# It needs Go, Node 20, npm, Python 3.10, PyPI and the network.
+# It needs Go, Node 20, npm, Python 3.10, PyPI and the network; and for new notes of basic-memory its program, which
+# needs Python 3.12: BASIC_MEMORY is its path, by default basic-memory. Without it the recorded notes are imported.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -17,15 +18,22 @@ rm -rf "$out/chromem"
 
 python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install -q mem0ai==2.2.1 qdrant-client==1.20.0 mcp-memory-service==12.2.0 pysqlite3-binary
-"$work/venv/bin/python" e2e/migrate/mem0.py "$work/mem0" 2>/dev/null
+"$work/venv/bin/python" e2e/migrate/mem0memories.py "$work/mem0" 2>/dev/null
 "$work/venv/bin/python" e2e/migrate/mcpmemoryservice.py "$work/sqlite_vec.db" 2>/dev/null
 gzip -9 -n -c "$work/mem0/qdrant/collection/mem0/storage.sqlite" >"$out/mem0-qdrant.sqlite.gz"
+cp "$work/mem0/all.json" "$out/mem0-all.json"
 gzip -9 -n -c "$work/mem0/history.db" >"$out/mem0-history.db.gz"
 gzip -9 -n -c "$work/sqlite_vec.db" >"$out/mcp-memory-service.db.gz"
 
+notes=internal/migrate/testdata/basic-memory
+if basic_memory=$(command -v "${BASIC_MEMORY:-basic-memory}"); then
+  notes=$out/basic-memory
+  e2e/migrate/basicmemory.sh "$basic_memory" "$notes"
+fi
+
 CGO_ENABLED=0 go build -o "$work/souvenir" ./cmd/souvenir
 for source in "server-memory $out/server-memory.jsonl" "chromem $out/chromem/plain" "chromem $out/chromem/compressed.gob" \
-  "mem0 $work/mem0" "mcp-memory-service $work/sqlite_vec.db"; do
+  "mem0 $work/mem0" "mem0 $out/mem0-all.json" "basic-memory $notes" "mcp-memory-service $work/sqlite_vec.db"; do
   read -r from path <<<"$source"
   for try in 1 2; do
     "$work/souvenir" import --db "$work/store.db" --from "$from" "$path" | sed "s/^/$from $try: /"

@@ -78,6 +78,8 @@ type mem0Memory struct {
 	UserID     string         `json:"user_id"`
 	AgentID    string         `json:"agent_id"`
 	RunID      string         `json:"run_id"`
+	ActorID    string         `json:"actor_id"`
+	Role       string         `json:"role"`
 }
 
 func (m mem0Memory) item() Item {
@@ -86,7 +88,8 @@ func (m mem0Memory) item() Item {
 	for key, value := range m.Metadata {
 		memory.Metadata[key] = value
 	}
-	for key, value := range map[string]string{"user_id": m.UserID, "agent_id": m.AgentID, "run_id": m.RunID} {
+	for key, value := range map[string]string{"user_id": m.UserID, "agent_id": m.AgentID, "run_id": m.RunID,
+		"actor_id": m.ActorID, "role": m.Role} {
 		if value != "" {
 			memory.Metadata[key] = value
 		}

@@ -156,11 +156,14 @@ func TestEachSourceIsImportedOnce(t *testing.T) {
 			[]string{"Which colour has the kettle?\n\nlist.txt\nkettle: blue", "Blue."}},
 		{"mem0", filepath.Join(files(t, map[string]string{"all.json": mem0Export}), "all.json"), 2, 0, 0, 0, 0,
 			[]string{"Anna eats no peanuts", "Ben plays the cello"}},
+		{"mem0", "testdata/mem0-all.json", 3, 0, 0, 0, 0, []string{"The deploy window is Tuesday at 10.", "我喜欢喝乌龙茶。"}},
 		{"mem0", unpacked(t, "mem0-qdrant.sqlite", "qdrant/collection/mem0/storage.sqlite"), 4, 0, 0, 0, 0,
 			[]string{"The deploy window is Tuesday at 10.", "我喜欢喝乌龙茶。", "Changed to this"}},
 		{"mem0", unpacked(t, "mem0-history.db", "history.db"), 4, 0, 0, 0, 0, []string{"Noted.", "Changed to this"}},
 		{"mcp-memory-service", unpacked(t, "mcp-memory-service.db", "sqlite_vec.db"), 2, 0, 0, 2, 0,
 			[]string{"The deploy window is Tuesday at 10.", "我喜欢喝乌龙茶。"}},
+		{"basic-memory", "testdata/basic-memory", 3, 0, 0, 3, 0, []string{"# Anna\n\n## Observations\n- [diet] allergic",
+			"# Größe & Form\n\nlínea 1\nlínea 2 — 我喜欢喝乌龙茶。", "# Atlas\n\nDeploys on Thursdays"}},
 		{"basic-memory", notesFolder(t), 3, 0, 1, 2, 0, []string{"# Anna\n\n- [diet] no peanuts",
 			"# atlas\n\nDeploys on Thursdays."}},
 	} {
@@ -239,6 +242,18 @@ func TestTagsTimesLinksAndMetadataAreImported(t *testing.T) {
 		!slices.Equal(peanuts.Tags, []string{"food"}) {
 		t.Errorf("a memory of mem0: got %s, %v and %q, want %s, source, user_id and food", peanuts.CreatedAt,
 			peanuts.Metadata, peanuts.Tags, want)
+	}
+}
+
+func TestTheListOfMem0SaysTheSameAsItsDatabase(t *testing.T) {
+	store := openStore(t)
+	database := unpacked(t, "mem0-qdrant.sqlite", "collection/m/storage.sqlite")
+	if _, err := migrate.Import(t.Context(), store, "mem0", database, nil); err != nil {
+		t.Fatal(err)
+	}
+	report, err := migrate.Import(t.Context(), store, "mem0", "testdata/mem0-all.json", nil)
+	if err != nil || report.Unchanged != 3 || report.Added+report.Updated != 0 {
+		t.Errorf("the list after the database: got %+v and %v, want 3 unchanged", report, err)
 	}
 }
 

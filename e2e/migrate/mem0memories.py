@@ -1,4 +1,4 @@
-"""mem0.py FOLDER   lets mem0ai store memories in a local Qdrant, with embeddings of eight numbers from a server here."""
+"""mem0memories.py FOLDER   lets mem0ai store memories in a local Qdrant, with embeddings of eight numbers from a server here."""
 import base64
 import hashlib
 import http.server
@@ -52,3 +52,5 @@ changed = memory.add("To be changed", user_id="bob", infer=False)
 memory.update(changed["results"][0]["id"], "Changed to this")
 deleted = memory.add("To be deleted", user_id="bob", infer=False)
 memory.delete(deleted["results"][0]["id"])
+with open(f"{folder}/all.json", "w", encoding="utf-8") as out:  # the list of docs/migrating.md
+    json.dump(memory.get_all(filters={"user_id": "ann"}), out, ensure_ascii=False)
