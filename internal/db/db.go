@@ -190,6 +190,22 @@ type Contender interface {
 	Contended() bool
 }
 
+// Queue runs a statement whose result does not matter. An engine may send it with the next one, or at the end of the
+// transaction; then its error is that one's, and the transaction is lost.
+func Queue(tx Tx, query string, args ...any) error {
+	if q, able := tx.(Queuer); able {
+		return q.Queue(query, args...)
+	}
+	_, err := tx.Exec(query, args...)
+	return err
+}
+
+// Queuer is a Tx of an engine for which each statement is a round trip.
+type Queuer interface {
+	// Queue runs a statement, at the latest with the next one or at the end of the transaction; see [Queue].
+	Queue(query string, args ...any) error
+}
+
 // Follower is a DB that tells when other processes have written. It is a hint: the log of changes is what counts.
 type Follower interface {
 	// Follow calls fn, until Close, soon after another process has changed memories. It may miss some, and call fn without

@@ -101,9 +101,8 @@ func addTurn(tx db.Tx, row, partition int64, t *turns.Turn) error {
 	if t == nil {
 		return nil
 	}
-	_, err := tx.Exec(`INSERT INTO turn (memory_id, partition_id, conversation, at, speaker) VALUES (?, ?, ?, ?, ?)`,
+	return db.Queue(tx, `INSERT INTO turn (memory_id, partition_id, conversation, at, speaker) VALUES (?, ?, ?, ?, ?)`,
 		row, partition, t.Conversation, t.At, t.Speaker)
-	return err
 }
 
 // object reads stored metadata, with numbers as callers give them. Damaged metadata is empty.

@@ -53,7 +53,7 @@ func (w *Writer) Flush() error {
 		if p.next == p.first {
 			continue
 		}
-		if _, err := w.Tx.Exec(`UPDATE partition SET next_passage = ? WHERE id = ?`, p.next, p.Partition); err != nil {
+		if err := db.Queue(w.Tx, `UPDATE partition SET next_passage = ? WHERE id = ?`, p.next, p.Partition); err != nil {
 			return err
 		}
 		p.first = p.next
@@ -139,7 +139,7 @@ func (w *Writer) placeWhere(condition string, args ...any) (*Place, error) {
 // AddTags adds the tags of a memory that has none.
 func (w *Writer) AddTags(memory int64, tags []string) error {
 	for i, tag := range tags {
-		if _, err := w.Tx.Exec(`INSERT INTO memory_tag (memory_id, tag, position) VALUES (?, ?, ?)`, memory, tag,
+		if err := db.Queue(w.Tx, `INSERT INTO memory_tag (memory_id, tag, position) VALUES (?, ?, ?)`, memory, tag,
 			i); err != nil {
 			return err
 		}
@@ -235,7 +235,7 @@ func (w *Writer) AddPassages(memory int64, at *Place, passages []Passage, own []
 		indexed = indexed && current
 		id := at.Partition<<PassageBits | at.next
 		at.next++
-		if _, err := w.Tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) `+
+		if err := db.Queue(w.Tx, `INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) `+
 			`VALUES (?, ?, ?, ?, ?, ?, ?)`,
 			id, memory, p.Start, p.Length, p.Blank, profile, EncodeVector(vector)); err != nil {
 			return false, nil, err

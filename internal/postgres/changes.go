@@ -60,14 +60,22 @@ func (c changes) Add(memory int64) error {
 // counts as running.
 func (c changes) position() (p position, removed int64, err error) {
 	var own int64
-	err = c.QueryRow(`SELECT coalesce((SELECT max(xid)::text::int8 FROM change), 0),
-		(SELECT xid::text::int8 FROM change_floor), coalesce(pg_current_xact_id_if_assigned()::text::int8, 0)`).
-		Scan(&p.newest, &removed, &own)
+	var running string
+	err = c.QueryRow(`SELECT n.xid, (SELECT xid::text::int8 FROM change_floor),
+			coalesce(pg_current_xact_id_if_assigned()::text::int8, 0),
+			(SELECT coalesce(string_agg(x::text, ' ' ORDER BY x), '') FROM pg_snapshot_xip(pg_current_snapshot()) x
+				WHERE x::text::int8 < n.xid)
+		FROM (SELECT coalesce(max(xid)::text::int8, 0) AS xid FROM change) n`).Scan(&p.newest, &removed, &own, &running)
 	if err != nil {
 		return p, 0, err
 	}
-	p.running, err = db.Column[int64](c, `SELECT x::text::int8 FROM pg_snapshot_xip(pg_current_snapshot()) x
-		WHERE x::text::int8 < ? ORDER BY 1`, p.newest)
+	for _, text := range strings.Fields(running) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return p, 0, err
+		}
+		p.running = append(p.running, n)
+	}
 	if own != 0 && own <= p.newest && !slices.Contains(p.running, own) {
 		p.running = append(p.running, own)
 		slices.Sort(p.running)

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -60,8 +61,12 @@ func Open(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "souvenir"
 	}
-	config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
+	// Another mode is for a pooler of transactions, where a request to cancel may meet another client's statement, and has
+	// ended PgBouncer 1.18: there a statement ends with its connection.
+	if config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+			return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
+		}
 	}
 	config.ConnConfig.OnNotification = ignored
 	pool, err := pgxpool.NewWithConfig(ctx, config)
@@ -144,10 +149,8 @@ func (d *DB) read(ctx context.Context, begin string, scratch bool, fn func(db.Tx
 		return d.unavailable(ctx, err)
 	}
 	defer conn.Release()
-	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), scratch: scratch}
-	if err := tx.command(d.beginning(begin)); err != nil {
-		return err
-	}
+	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), scratch: scratch,
+		pending: d.beginning(begin)}
 	defer tx.rollback()
 	err = fn(tx)
 	if ctx.Err() != nil && (err == nil || tx.lost != nil) {
@@ -218,17 +221,15 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 		return d.unavailable(ctx, err), false
 	}
 	defer conn.Release()
-	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), writable: true}
 	mode := "ROW EXCLUSIVE"
 	if exclusive {
 		mode = "EXCLUSIVE"
 	}
-	// LOCK takes no snapshot: one that waited for it sees what was committed meanwhile.
-	if err := tx.command(fmt.Sprintf("%s; SET LOCAL lock_timeout = %d; LOCK TABLE write_turn IN %s MODE",
-		d.beginning("BEGIN ISOLATION LEVEL SERIALIZABLE"), d.lockTimeout.Milliseconds(), mode)); err != nil {
-		tx.rollback()
-		return err, tx.rerun != nil
-	}
+	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), writable: true,
+		// LOCK takes no snapshot: one that waited for it sees what was committed meanwhile.
+		pending: d.beginning("BEGIN ISOLATION LEVEL SERIALIZABLE",
+			fmt.Sprintf("SET LOCAL lock_timeout = %d", d.lockTimeout.Milliseconds()),
+			"LOCK TABLE write_turn IN "+mode+" MODE")}
 	defer tx.rollback() // also in a panic
 	err = fn(tx)
 	switch {
@@ -253,6 +254,12 @@ func (d *DB) try(ctx context.Context, exclusive bool, fn func(db.Tx) error) (err
 // commit makes the work durable. It waits for the answer even if the context ends: without it, the outcome is
 // unknown.
 func (tx *Tx) commit() error {
+	if !tx.begun {
+		return nil // no statement came
+	}
+	if err := tx.flush(); err != nil {
+		return err
+	}
 	tx.ctx = context.WithoutCancel(tx.ctx)
 	if tx.conn.IsClosed() {
 		return tx.failed("commit", net.ErrClosed)
@@ -266,6 +273,9 @@ func (tx *Tx) commit() error {
 
 // command runs statements that begin or end a transaction.
 func (tx *Tx) command(text string) error {
+	if err := tx.flush(); err != nil {
+		return err
+	}
 	_, err := tx.conn.PgConn().Exec(tx.ctx, text).ReadAll()
 	return tx.failed("transaction", err)
 }
@@ -276,7 +286,7 @@ func (tx *Tx) rollback() {
 		return
 	}
 	tx.over = true
-	if tx.conn.IsClosed() {
+	if !tx.begun || tx.conn.IsClosed() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tx.ctx), 5*time.Second)

@@ -96,7 +96,7 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 		return &Error{Op: "open", kind: db.ErrOlder,
 			err: fmt.Errorf("the schema has version %d, and a read-only store needs %d", version, latest)}
 	}
-	tx := &Tx{d: d, conn: conn.Conn(), ctx: ctx, writable: true}
+	tx := &Tx{d: d, conn: conn.Conn(), ctx: ctx, writable: true, begun: true}
 	if err := tx.command(fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock(%d)", migrating)); err != nil {
 		return err
 	}

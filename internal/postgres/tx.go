@@ -28,6 +28,8 @@ type Tx struct {
 	told     *db.Caller // the caller that the server knows
 	// unsettled says that told may be out of date.
 	unsettled bool
+	pending   []pending // to be sent before the next statement
+	begun     bool      // the server has begun the transaction
 }
 
 // Context returns the context of the Read or Write that the transaction belongs to.
@@ -55,7 +57,8 @@ func (tx *Tx) ExecScript(script string) error {
 	if err := tx.usable(); err != nil {
 		return err
 	}
-	if err := tx.settle(); err != nil {
+	tx.settle()
+	if err := tx.flush(); err != nil {
 		return err
 	}
 	_, err := tx.conn.PgConn().Exec(tx.ctx, script).ReadAll()
@@ -67,7 +70,7 @@ func (tx *Tx) Savepoint(fn func() error) error {
 	if err := tx.usable(); err != nil {
 		return err
 	}
-	if err := tx.command("SAVEPOINT part"); err != nil {
+	if err := tx.command("SAVEPOINT part"); err != nil { // sends what is pending, too
 		return err
 	}
 	kept := false
@@ -75,7 +78,7 @@ func (tx *Tx) Savepoint(fn func() error) error {
 		if kept || tx.over || tx.rerun != nil || tx.ctx.Err() != nil || tx.conn.IsClosed() {
 			return // what is not kept is undone with the transaction
 		}
-		tx.unsettled = true // settings are undone, too
+		tx.unsettled, tx.pending = true, nil // settings are undone, too
 		if err := tx.command("ROLLBACK TO part; RELEASE part"); err == nil {
 			tx.lost = nil
 		}
@@ -178,10 +181,8 @@ func (tx *Tx) run(st statement, args []any, most int) ([][]driver.Value, error) 
 const guard = "guard"
 
 func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([][]driver.Value, error) {
-	if err := tx.settle(); err != nil {
-		return nil, err
-	}
-	if st.kind != writes {
+	tx.settle()
+	if st.kind != writes && len(tx.pending) == 0 {
 		rows, err := tx.conn.Query(tx.ctx, st.text, args...)
 		if err != nil {
 			return nil, tx.failed("query", err)
@@ -192,12 +193,29 @@ func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([]
 		}
 		return all, tx.failed("query", err)
 	}
+	if len(args) > 0 {
+		if _, mode := args[0].(pgx.QueryExecMode); mode { // not for a batch
+			if err := tx.flush(); err != nil {
+				return nil, err
+			}
+			return tx.runInto(st, args, most, result)
+		}
+	}
 	batch := &pgx.Batch{}
-	batch.Queue("SAVEPOINT " + guard)
+	waiting := tx.enqueue(batch)
+	if st.kind == writes {
+		batch.Queue("SAVEPOINT " + guard)
+	}
 	batch.Queue(st.text, args...)
-	batch.Queue("RELEASE " + guard)
+	if st.kind == writes {
+		batch.Queue("RELEASE " + guard)
+	}
 	answers := tx.conn.SendBatch(tx.ctx, batch)
-	guarded, all, err := tx.answered(answers, most, result)
+	if err := tx.settled(answers, waiting); err != nil {
+		_ = answers.Close() // the error counts
+		return nil, err
+	}
+	guarded, all, err := tx.answered(answers, st.kind == writes, most, result)
 	closed := answers.Close()
 	if err == nil {
 		tx.changed = tx.changed || st.changes
@@ -214,24 +232,28 @@ func (tx *Tx) runInto(st statement, args []any, most int, result *db.Result) ([]
 	return nil, err
 }
 
-// answered reads the answers to a statement within its savepoint. guarded: the savepoint was made.
-func (tx *Tx) answered(answers pgx.BatchResults, most int, result *db.Result) (guarded bool, all [][]driver.Value,
-	err error) {
-	if _, err := answers.Exec(); err != nil {
-		return false, nil, err
+// answered reads the answers to a statement, maybe within its savepoint. guarded: the savepoint was made.
+func (tx *Tx) answered(answers pgx.BatchResults, within bool, most int, result *db.Result) (guarded bool,
+	all [][]driver.Value, err error) {
+	if within {
+		if _, err := answers.Exec(); err != nil {
+			return false, nil, err
+		}
 	}
 	rows, err := answers.Query()
 	if err != nil {
-		return true, nil, err
+		return within, nil, err
 	}
 	if all, err = collect(rows, most); err != nil {
-		return true, nil, err
+		return within, nil, err
 	}
 	if result != nil {
 		result.RowsAffected = rows.CommandTag().RowsAffected()
 	}
-	_, err = answers.Exec()
-	return true, all, err
+	if within {
+		_, err = answers.Exec()
+	}
+	return within, all, err
 }
 
 // failed classifies the error of a statement, and remembers what it means for the transaction.

@@ -24,21 +24,24 @@ func (d *DB) lookForWall(ctx context.Context) error {
 	return classify("open", err)
 }
 
-// beginning adds to the beginning of a transaction that it is for the store as a whole.
-func (d *DB) beginning(begin string) string {
-	if !d.walled {
-		return begin
+// beginning has the statements that begin a transaction, which is for the store as a whole.
+func (d *DB) beginning(begin string, more ...string) (all []pending) {
+	if d.walled {
+		more = append(more, "SET LOCAL souvenir.caller = '"+server+"'")
 	}
-	return begin + "; SET LOCAL souvenir.caller = '" + server + "'"
+	for _, text := range append([]string{begin}, more...) {
+		all = append(all, pending{text: text})
+	}
+	return all
 }
 
 // ActFor sets the caller that the policies ask for. The server gets it with the next statement.
 func (tx *Tx) ActFor(c *db.Caller) { tx.caller = c }
 
-// settle tells the server the caller, unless it knows.
-func (tx *Tx) settle() error {
+// settle has the server told the caller, unless it knows.
+func (tx *Tx) settle() {
 	if !tx.d.walled || !tx.unsettled && same(tx.told, tx.caller) {
-		return nil
+		return
 	}
 	c := tx.caller
 	who, projects := server, ""
@@ -48,13 +51,9 @@ func (tx *Tx) settle() error {
 			projects = "{" + strings.Trim(db.List(c.Projects), "[]") + "}"
 		}
 	}
-	_, err := tx.conn.Exec(tx.ctx, `SELECT set_config('souvenir.caller', $1, true),
-		set_config('souvenir.projects', $2, true)`, who, projects)
-	if err != nil {
-		return tx.failed("caller", err)
-	}
+	tx.pending = append(tx.pending, pending{text: `SELECT set_config('souvenir.caller', $1, true),
+		set_config('souvenir.projects', $2, true)`, args: []any{who, projects}})
 	tx.told, tx.unsettled = c, false
-	return nil
 }
 
 // Caller returns the transaction's caller, nil for none.

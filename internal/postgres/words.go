@@ -14,10 +14,9 @@ type words struct{ *Tx }
 
 func (w words) Put(passage int64, content, tags string) error {
 	length := len(strings.Fields(content)) + len(strings.Fields(tags))
-	_, err := w.Exec(`INSERT INTO passage_text (id, content, tags, length) VALUES (?, ?, ?, ?)
+	return w.Queue(`INSERT INTO passage_text (id, content, tags, length) VALUES (?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET content = excluded.content, tags = excluded.tags, length = excluded.length`,
 		passage, content, tags, length)
-	return err
 }
 
 // Replace is Put, which overwrites.

@@ -25,6 +25,7 @@ const (
 type Proxy struct {
 	Address string // of the same database, through the proxy
 	Cut     atomic.Int32
+	Trips   atomic.Int64 // how often a client has sent something after an answer
 }
 
 // NewProxy starts a proxy on the way to a database. It ends with the test.
@@ -64,7 +65,8 @@ func (p *Proxy) pass(ctx context.Context, client net.Conn, address string) {
 		return
 	}
 	defer func() { _ = server.Close() }()
-	var swallow atomic.Bool
+	var swallow, answered atomic.Bool
+	answered.Store(true)
 	go func() {
 		defer func() { _ = client.Close() }()
 		answer := make([]byte, 1<<16)
@@ -73,6 +75,7 @@ func (p *Proxy) pass(ctx context.Context, client net.Conn, address string) {
 			if err != nil || swallow.Load() {
 				return
 			}
+			answered.Store(true)
 			if _, err := client.Write(answer[:n]); err != nil {
 				return
 			}
@@ -83,6 +86,9 @@ func (p *Proxy) pass(ctx context.Context, client net.Conn, address string) {
 		n, err := client.Read(buffer)
 		if err != nil {
 			return
+		}
+		if answered.Swap(false) {
+			p.Trips.Add(1)
 		}
 		commits := bytes.Contains(buffer[:n], []byte("COMMIT\x00"))
 		switch cut := Cut(p.Cut.Load()); {

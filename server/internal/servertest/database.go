@@ -41,6 +41,13 @@ func (d Database) open(options *souvenir.Options) (*souvenir.Store, error) {
 	return souvenir.Open(background, d.path, options)
 }
 
+// Counted returns the same database of PostgreSQL, and the number of round trips to it so far.
+func (d Database) Counted(t testing.TB) (counted Database, trips func() int64) {
+	t.Helper()
+	proxy := pgtest.NewProxy(t, d.address)
+	return Database{address: proxy.Address}, proxy.Trips.Load
+}
+
 // File returns the path of the file, "" if it is none.
 func (d Database) File() string { return d.path }
 
