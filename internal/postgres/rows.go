@@ -92,8 +92,11 @@ func (r *Rows) closeCursor() error {
 	}
 	name := r.cursor
 	r.cursor = ""
-	_, err := r.tx.run(statement{text: "CLOSE " + name}, nil, 0)
-	return err
+	if err := r.tx.usable(); err != nil {
+		return err
+	}
+	r.tx.pending = append(r.tx.pending, pending{text: "CLOSE " + name}) // with the next statement
+	return nil
 }
 
 // row is the first row of a query.
