@@ -16,14 +16,14 @@ import (
 // one before it, times two, plus 1 if the frequency is 1; else the frequency follows.
 type frozen struct {
 	base, slots uint32 // the first slot of the range, and how many there are
-	groups      []byte // for each group of terms, where it begins in terms and in lists: 4 bytes each
+	groups      []byte // for each group of terms, the key of the first one, and where it begins in terms and in lists
 	terms       []byte
 	lists       []byte
 }
 
 const (
 	termsPerGroup = 16
-	groupBytes    = 8
+	groupBytes    = 3 * 4
 	frozenBytes   = 80 // of the struct
 )
 
@@ -34,8 +34,8 @@ func (f *frozen) group(i int) (terms, lists int) {
 	if groupBytes*i >= len(f.groups) {
 		return len(f.terms), len(f.lists)
 	}
-	terms = int(binary.LittleEndian.Uint32(f.groups[groupBytes*i:]))
-	lists = int(binary.LittleEndian.Uint32(f.groups[groupBytes*i+4:]))
+	terms = int(binary.LittleEndian.Uint32(f.groups[groupBytes*i+4:]))
+	lists = int(binary.LittleEndian.Uint32(f.groups[groupBytes*i+8:]))
 	return min(terms, len(f.terms)), min(lists, len(f.lists))
 }
 
@@ -45,31 +45,60 @@ func (f *frozen) cursor(group int) termCursor {
 	return termCursor{frozen: f, reader: segmentReader{data: f.terms[terms:]}, left: f.lists[lists:]}
 }
 
+// keyOf returns the first bytes of a term as a number, by which most terms can be told apart without a look at more.
+func keyOf(term string) uint32 {
+	var first [4]byte
+	copy(first[:], term)
+	return binary.BigEndian.Uint32(first[:])
+}
+
+// beginsAbove reports whether the first term of a group is above a term with a key.
+func (f *frozen) beginsAbove(group int, term string, key uint32) bool {
+	if first := binary.LittleEndian.Uint32(f.groups[groupBytes*group:]); first != key {
+		return first > key
+	}
+	from, _ := f.group(group)
+	first := segmentReader{data: f.terms[from:]}
+	first.number(0)
+	return string(first.take(first.number(len(first.data)))) > term
+}
+
 // find returns the postings of a term.
 func (f *frozen) find(term string) (list frozenList, found bool) {
-	low, high := 0, len(f.groups)/groupBytes // the last group whose first term is not above it
+	low, high, key := 0, len(f.groups)/groupBytes, keyOf(term) // low: the first group that begins above the term
 	for low < high {
-		middle := (low + high) / 2
-		from, _ := f.group(middle)
-		first := segmentReader{data: f.terms[from:]}
-		first.number(0)
-		if string(first.take(first.number(len(first.data)))) <= term {
-			low = middle + 1
-		} else {
+		if middle := (low + high) / 2; f.beginsAbove(middle, term, key) {
 			high = middle
+		} else {
+			low = middle + 1
 		}
 	}
 	if low == 0 {
 		return frozenList{}, false
 	}
-	c := f.cursor(low - 1)
+	terms, at := f.group(low - 1)
+	r := segmentReader{data: f.terms[terms:]}
+	known := 0 // how many bytes the last term, which is below, begins with as the wanted one does
 	for range termsPerGroup {
-		if !c.next() {
+		shared := r.number(mostShared)
+		rest := r.take(r.number(len(r.data)))
+		passages, size := r.number(int(f.slots)), r.number(len(f.lists)-at)
+		if r.failed {
 			break
 		}
-		if order := cmp.Compare(string(c.term), term); order >= 0 {
-			return c.list, order == 0
+		if shared <= known { // else it goes on as the last one does, which is below
+			wanted := term[shared:]
+			switch order := cmp.Compare(string(rest), wanted); {
+			case order == 0:
+				return frozenList{frozen: f, data: f.lists[at : at+size], passages: passages}, true
+			case order > 0:
+				return frozenList{}, false
+			}
+			for known = shared; known-shared < len(rest) && rest[known-shared] == term[known]; {
+				known++
+			}
 		}
+		at += size
 	}
 	return frozenList{}, false
 }
@@ -151,6 +180,7 @@ func (f *freezer) add(term string, list []posting) {
 		return
 	}
 	if f.number%termsPerGroup == 0 {
+		f.groups = binary.LittleEndian.AppendUint32(f.groups, keyOf(term))
 		f.groups = binary.LittleEndian.AppendUint32(f.groups, uint32(len(f.text.data)))
 		f.groups = binary.LittleEndian.AppendUint32(f.groups, uint32(len(f.list.data)))
 		f.text.before = ""

@@ -83,8 +83,8 @@ func (w *ranker) finish() {
 	w.current = nil
 }
 
-// hopeless reports whether a passage of a memory cannot make it one of the best, given an upper bound of its score. Very
-// many may have the score of the worst of these.
+// hopeless reports whether a passage of a memory cannot make it one of the best, given an upper bound of its score.
+// Many memories may have the score of the worst of these.
 func (w *ranker) hopeless(m *memory, high float32) bool {
 	return high < w.floor || w.best.refusesBeside(high, m)
 }

@@ -377,7 +377,7 @@ func TestIndexWorksAfterAPanicOfTheCaller(t *testing.T) {
 	}
 }
 
-// TestTiesAreForTheLowestIDs searches where the vectors have no weight and few passages have a word: nearly all memories
+// TestTiesAreForTheLowestIDs searches where vectors have no weight and few passages have a word: nearly all memories
 // have the lowest score, and those with the lowest ids are wanted, wherever they are.
 func TestTiesAreForTheLowestIDs(t *testing.T) {
 	g := newGenerator(11)

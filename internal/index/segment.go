@@ -20,7 +20,7 @@ import (
 //   - the CRC-32C of all that.
 
 // SegmentVersion is the version of the format.
-const SegmentVersion = 3
+const SegmentVersion = 4
 
 // segmentMagic begins every segment.
 const segmentMagic = "svix" + string(rune(SegmentVersion))
