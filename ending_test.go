@@ -17,7 +17,7 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cancel.db")
 	waiting := make(chan struct{}, 1)
 	s := openWords(t, path, Options{Embedder: blocked(waiting), IndexMemory: -1})
-	other := openWords(t, path, Options{})
+	other := openWords(t, path, Options{IndexMemory: -1}) // so that it stores no segments meanwhile
 	many := make([]NewMemory, 1500)
 	for i := range many {
 		many[i] = NewMemory{Content: fmt.Sprintf("stored %d before: apple pear plum w%d", i, i)}
