@@ -4,15 +4,14 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/bench/internal/corpus"
 )
 
 // fewest and most are the words of a text.
@@ -21,10 +20,10 @@ const (
 	most   = 60
 )
 
-// corpus returns n different texts and as many questions as wanted. The texts are paragraphs of Go's documentation and
+// makeCorpus returns n different texts and as many questions as wanted. The texts are paragraphs of Go's documentation and
 // of the descriptions of Debian's packages, where apt has a list of them; if these do not suffice, the others are made
 // of two paragraphs' halves. A question is eight words in a row from a text that is not stored.
-func corpus(n, questions int) (texts, asked []string, err error) {
+func makeCorpus(n, questions int) (texts, asked []string, err error) {
 	paragraphs, err := documentation()
 	if err != nil {
 		return nil, nil, err
@@ -78,35 +77,10 @@ func documentation() (paragraphs []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	files := token.NewFileSet()
-	src := filepath.Join(strings.TrimSpace(string(root)), "src")
-	err = filepath.WalkDir(src, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			if entry.Name() == "testdata" {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if !strings.HasSuffix(path, ".go") {
-			return nil
-		}
-		file, err := parser.ParseFile(files, path, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return nil //nolint:nilerr // some files are not meant to be parsed
-		}
-		for _, comment := range file.Comments {
-			if strings.HasPrefix(comment.Text(), "Copyright") {
-				continue
-			}
-			for paragraph := range strings.SplitSeq(comment.Text(), "\n\n") {
-				paragraphs = appendText(paragraphs, paragraph)
-			}
-		}
-		return nil
-	})
+	comments, err := corpus.Comments(filepath.Join(strings.TrimSpace(string(root)), "src"))
+	for _, c := range comments {
+		paragraphs = appendText(paragraphs, c)
+	}
 	return paragraphs, err
 }
 

@@ -81,7 +81,7 @@ func parse() (s settings, err error) {
 }
 
 func run(ctx context.Context, s settings) (err error) {
-	texts, questions, err := corpus(slices.Max(s.sizes), s.questions)
+	texts, questions, err := makeCorpus(slices.Max(s.sizes), s.questions)
 	if err != nil {
 		return err
 	}
