@@ -19,7 +19,7 @@ import (
 
 // basicMemory reads the notes of basic-memory: the Markdown files in a folder and all folders in it. Front matter gives
 // title, tags, type and times; [[links]] lead to other notes, by title, permalink or path.
-func basicMemory(_ context.Context, path string) iter.Seq2[Item, error] {
+func basicMemory(ctx context.Context, path string) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		root, err := os.OpenRoot(path) // links to files outside are not followed
 		if err != nil {
@@ -28,6 +28,7 @@ func basicMemory(_ context.Context, path string) iter.Seq2[Item, error] {
 		}
 		defer root.Close()
 		keys := map[string]string{} // of notes, by all names that links use
+		var read kept[note]
 		for n, err := range notes(root) {
 			if err != nil {
 				yield(Item{}, err)
@@ -36,12 +37,17 @@ func basicMemory(_ context.Context, path string) iter.Seq2[Item, error] {
 			for _, name := range n.names() {
 				keys[name] = n.key()
 			}
+			read.add(n, len(n.text))
 		}
 		if len(keys) == 0 {
 			yield(Item{}, fmt.Errorf("%q has no Markdown files", path))
 			return
 		}
-		for n, err := range notes(root) {
+		again := read.all(ctx, path)
+		if read.full {
+			again = notes(root)
+		}
+		for n, err := range again {
 			if err != nil {
 				yield(Item{}, err)
 				return

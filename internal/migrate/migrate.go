@@ -95,13 +95,49 @@ func Import(ctx context.Context, store *souvenir.Store, from, path string, optio
 	if err == nil && len(r.late) > 0 { // links to memories that were stored later
 		r.linking = true
 		clear(r.taken)
-		err = r.readAll(read, path, r.takeLinked)
+		if r.kept.full {
+			err = r.readAll(read, path, r.takeLinked)
+		} else {
+			err = r.readAll(r.kept.all, path, r.takeLinked)
+		}
 	}
 	r.report.MissingLinks = len(r.missing)
 	if err != nil {
 		return r.report, fmt.Errorf("importing %s: %w", from, err)
 	}
 	return r.report, nil
+}
+
+// kept is what is needed again, as long as it is not too much.
+type kept[T any] struct {
+	items []T
+	bytes int
+	full  bool // there was too much; nothing is kept
+}
+
+// keptItem is about what an item takes besides its text, in bytes.
+const keptItem = 1 << 10
+
+var mostKept = 64 << 20 // bytes; a variable for tests
+
+func (k *kept[T]) add(item T, bytes int) {
+	if k.bytes += bytes + keptItem; k.bytes > mostKept {
+		k.items, k.full = nil, true
+	}
+	if !k.full {
+		k.items = append(k.items, item)
+	}
+}
+
+// all yields what is kept, as a source does.
+func (k *kept[T]) all(context.Context, string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, item := range k.items {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
 }
 
 // run is a running import.
@@ -118,6 +154,7 @@ type run struct {
 	linking bool               // the second pass, for links
 	taken   map[string]bool    // keys of the memories of this pass
 	late    map[string]bool    // keys of the memories with links that could not be resolved yet
+	kept    kept[Item]         // these memories
 	ids     map[string]string  // by key, of memories that are linked, or have been stored since the first link
 	missing map[[2]string]bool // links to missing memories
 	current string             // that conversation
@@ -311,6 +348,9 @@ func (r *run) related(item Item) []string {
 			}
 			r.late[item.Memory.Key] = true
 		}
+	}
+	if !r.linking && r.late[item.Memory.Key] {
+		r.kept.add(item, len(item.Memory.Content))
 	}
 	if r.linking || !r.late[item.Memory.Key] {
 		r.report.Links += len(ids)

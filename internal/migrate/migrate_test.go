@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -207,6 +208,12 @@ func TestEachSourceIsImportedOnce(t *testing.T) {
 			report, err := store.Upkeep().Check(t.Context(), nil)
 			if err != nil || !report.OK {
 				t.Errorf("the check says %+v and %v, want OK", report, err)
+			}
+			migrate.KeepNothing(t)
+			other := openStore(t)
+			reread, err := migrate.Import(t.Context(), other, test.from, test.path, nil)
+			if err != nil || !reflect.DeepEqual(reread, first) || !slices.Equal(contents(t, other), all) {
+				t.Errorf("an import that keeps nothing: got %+v and %v, want %+v and the same memories", reread, err, first)
 			}
 		})
 	}
