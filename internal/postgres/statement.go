@@ -45,6 +45,14 @@ var spelling = []string{
 	db.ByActivityStarted, ``,
 	db.ByActivityClient, ``,
 
+	// Of a list whose length it does not know, PostgreSQL expects few elements in an array, and many rows of a subquery:
+	// then it would read whole tables.
+	`NOT IN ` + db.Integers, `<> ALL ` + array(`?`),
+	`NOT IN ` + db.Integers1, `<> ALL ` + array(`?1`),
+	`NOT IN ` + db.Integers2, `<> ALL ` + array(`?2`),
+	`IN ` + db.Integers, `= ANY ` + array(`?`),
+	`IN ` + db.Integers1, `= ANY ` + array(`?1`),
+	`IN ` + db.Integers2, `= ANY ` + array(`?2`),
 	db.Integers, integers(`?`),
 	db.Integers1, integers(`?1`),
 	db.Integers2, integers(`?2`),
@@ -57,6 +65,9 @@ var spelling = []string{
 	db.Numbered3, numbered(`?3`),
 	db.Numbered4, numbered(`?4`),
 }
+
+// array is a list of integers in JSON as one of PostgreSQL's.
+func array(parameter string) string { return `(translate(` + parameter + `, '[]', '{}')::int8[])` }
 
 // A list of integers in JSON is one of PostgreSQL's but for its brackets.
 func integers(parameter string) string {
