@@ -241,7 +241,8 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 	if err := s.activity.Flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
 		return wrap(err)
 	}
-	id := u.ID // the name may belong to another user by the time the last memories are deleted
+	defer s.worker.Wake() // removes the contents of the user's files
+	id := u.ID            // the name may belong to another user by the time the last memories are deleted
 	return s.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
 		return s.deleteUser(tx, id, o, p)
 	})

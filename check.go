@@ -105,6 +105,7 @@ func (s *Store) inspector() inspect.Store {
 	return inspect.Store{
 		DB: s.db, Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Log: s.log,
 		Wake:    s.worker.Wake,
+		Objects: s.objects,
 		Records: append(transfer.Records(), signInRecord(), invitationRecord(), activityRecord()),
 	}
 }

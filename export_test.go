@@ -297,7 +297,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"passage":         "id memory_id start length blank profile_id vector",
 		"file": "id uid owner_id memory_id project_id filename mime_type size sha256 description category " +
 			"created_at updated_at state",
-		"file_tag": "file_id tag position", "file_chunk": "id sha256 data",
+		"file_tag": "file_id tag position", "file_chunk": "id sha256 data object",
 		"token": "id uid user_id name hash prefix scopes projects created_at expires_at last_used_at revoked_at " +
 			"grant_id parent_id session browser with_session",
 		"oauth_client": "id client_id kind owner_id name auth_method secret_hash redirect_uris metadata created_at " +
@@ -309,7 +309,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"declined_invitation": left, "activity": left, "setting": madeAgain, "profile": madeAgain, "partition": madeAgain,
 		"change": madeAgain, "turn": madeAgain, "memory_own": madeAgain,
 		"row_hash": madeAgain, "trash": left, "trash_item": left, "trash_link": left, "shared_state": left,
-		"segmented": madeAgain, "segment": madeAgain, "segment_stale": madeAgain,
+		"segmented": madeAgain, "segment": madeAgain, "segment_stale": madeAgain, "file_object": madeAgain,
 	}
 	s := openCopy(t)
 	err := s.db.Read(t.Context(), func(tx db.Tx) error {

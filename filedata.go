@@ -10,23 +10,49 @@ import (
 	"io"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/chunked"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/filetype"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// How file contents are stored and removed. They are in chunks; one transaction writes several of them, so that a large
-// file neither needs memory nor blocks other writers. A file that needs more than one transaction is in the state
+// How file contents are stored and removed. They are in chunks, in the database or, with Options.Objects, in object
+// storage. One transaction writes several of them, so that a large file neither needs memory nor blocks other writers. A file that needs more than one transaction is in the state
 // "arriving" until the last; one that is deleted for good is "leaving" until its last chunk is gone. Only "stored"
 // files are visible, and purgeFiles removes files that a crash left behind. A "trashed" file can be restored.
 
 const (
 	batchSize = 16 * kernel.ChunkSize // bytes of one transaction
+)
+
+// ObjectStorage keeps the content of files outside the database: with [Options].Objects, each chunk of up to 256 KiB is
+// an object under a random key of 26 lower-case letters and digits. Package s3 has one for services that speak the
+// protocol of Amazon S3.
+//
+// It is called from several goroutines at once, and by several processes. Each call must honour its context, which ends
+// after a minute at the latest. Only the log sees its errors. A panic counts as an error.
+type ObjectStorage interface {
+	// Put stores an object. When it returns nil, the object is durable. A key is put at most once.
+	Put(ctx context.Context, key string, data []byte) error
+
+	// Get returns an object. One that does not exist is an error that wraps fs.ErrNotExist.
+	Get(ctx context.Context, key string) ([]byte, error)
+
+	// Delete deletes up to 500 objects. Objects that do not exist are no error. After an error, some may be left.
+	Delete(ctx context.Context, keys []string) error
+}
+
+// FilePlace is where the content of files is: a string.
+type FilePlace = objects.Place
+
+// The values of [FilePlace].
+const (
+	InDatabase = objects.InDatabase // in chunks in the store's file, or its tables
+	InObjects  = objects.InObjects  // in Options.Objects
 )
 
 // NewFile describes a file to store. All fields are optional.
@@ -146,14 +172,6 @@ func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 	return u, err
 }
 
-// checkFileSize refuses a file over the size limit.
-func (s *Store) checkFileSize(size int64) error {
-	if size > s.maxFile {
-		return newError(KindTooLarge, "size", "the file has %d bytes or more; at most %d are allowed", size, s.maxFile)
-	}
-	return nil
-}
-
 // typeOfFile returns the type of a file from the type its sender declared (empty: none), its name and its first bytes.
 func typeOfFile(declared, filename string, head []byte) (string, error) {
 	found, contradiction := filetype.Of(declared, filename, head)
@@ -238,26 +256,28 @@ func (u *upload) take(data []byte, last bool) error {
 }
 
 // store writes one batch of chunks. The last one completes the file.
-func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error) {
-	pieces := slices.Collect(slices.Chunk(data, kernel.ChunkSize))
-	sums := make([][32]byte, len(pieces))
-	for i, piece := range pieces {
-		sums[i] = sha256.Sum256(piece)
+func (u *upload) store(ctx context.Context, data []byte, last bool) (added File, err error) {
+	var chunks []objects.Chunk
+	for piece := range slices.Chunk(data, kernel.ChunkSize) {
+		chunks = append(chunks, objects.NewChunk(piece))
+	}
+	if u.s.filesInObjects() && len(chunks) > 0 {
+		defer func() {
+			if err != nil {
+				u.s.objects.GiveUp(ctx, chunks)
+			}
+		}()
+		if err := u.putObjects(ctx, chunks); err != nil {
+			return File{}, err
+		}
 	}
 	row := u.row
-	var added File
-	err := u.s.write(ctx, func(tx db.Tx, v viewer) (err error) {
+	err = u.s.write(ctx, func(tx db.Tx, v viewer) (err error) {
 		err = db.Beyond(tx, func() error { // it lies nowhere yet, and belongs to the owner of where it will
 			if row, err = u.storeRow(tx, v); err != nil {
 				return err
 			}
-			for i, piece := range pieces {
-				if _, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`,
-					row<<kernel.ChunkBits|(u.chunks+int64(i)), sums[i][:], piece); err != nil {
-					return err
-				}
-			}
-			return nil
+			return objects.Insert(tx, row, u.chunks, chunks)
 		})
 		if err == nil && last {
 			added, err = u.finish(tx, v, row)
@@ -268,8 +288,27 @@ func (u *upload) store(ctx context.Context, data []byte, last bool) (File, error
 		return File{}, err
 	}
 	u.row, u.complete = row, last
-	u.chunks += int64(len(pieces))
+	u.chunks += int64(len(chunks))
 	return added, nil
+}
+
+// putObjects writes chunks to the object storage. A row says so before, and the quota is checked with it.
+func (u *upload) putObjects(ctx context.Context, chunks []objects.Chunk) error {
+	objects.Name(chunks)
+	row := u.row
+	err := u.s.write(ctx, func(tx db.Tx, v viewer) error {
+		return db.Beyond(tx, func() (err error) {
+			if row, err = u.storeRow(tx, v); err != nil {
+				return err
+			}
+			return u.s.objects.Announce(tx, chunks)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	u.row = row
+	return u.s.objects.Put(ctx, chunks)
 }
 
 // storeRow creates or touches the row of an arriving file, and checks that its owner has room for it.
@@ -317,37 +356,6 @@ func fileOwner(tx db.Tx, v viewer, memory, project int64) (owner int64, err erro
 	}
 	err = tx.QueryRow(`SELECT c.owner_id `+kernel.FromMemory+` WHERE m.id = ?`, memory).Scan(&owner)
 	return owner, err
-}
-
-// giveFile gives a file to the owner of its new project.
-func (s *Store) giveFile(tx db.Tx, v viewer, file, project int64) error {
-	owner, err := projectOwner(tx, v, project)
-	if err != nil {
-		return err
-	}
-	return s.giveFiles(tx, v, owner, `id = ?`, file)
-}
-
-// moveFiles gives the files of a memory to the memory's new owner.
-func (s *Store) moveFiles(tx db.Tx, v viewer, memory, owner int64) error {
-	return s.giveFiles(tx, v, owner, `memory_id = ?`, memory)
-}
-
-func (s *Store) giveFiles(tx db.Tx, v viewer, owner int64, condition string, arg int64) error {
-	var size int64
-	var given db.Result
-	err := db.Beyond(tx, func() (err error) {
-		if err := tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner,
-			arg).Scan(&size); err != nil {
-			return err
-		}
-		given, err = tx.Exec(`UPDATE file SET owner_id = ? WHERE owner_id <> ? AND `+condition, owner, owner, arg)
-		return err
-	})
-	if err != nil || given.RowsAffected == 0 {
-		return err
-	}
-	return s.checkFileQuota(tx, v, owner, size)
 }
 
 // finish turns an arriving file into a stored one.
@@ -447,43 +455,9 @@ func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db
 	return nil
 }
 
-// purgeFiles removes files that crashes left behind: files that were being deleted, and files that were being stored
-// and got no data since olderThan. A time within the last 24 hours counts as 24 hours ago: another process may still be
-// storing them. It returns how many it removed.
-func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, error) {
-	before := min(olderThan.UnixMicro(), s.now()-kernel.Abandoned.Microseconds())
-	var rows []int64
-	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
-		rows, err = db.Column[int64](tx,
-			`SELECT id FROM file WHERE state IN ('arriving', 'leaving') AND (state = 'leaving' OR updated_at < ?)`, before)
-		return err
-	})
-	if err != nil {
-		return 0, wrap(err)
-	}
-	for i, row := range rows {
-		if err := s.removeAbandoned(ctx, row, before); err != nil {
-			return i, wrap(err)
-		}
-	}
-	return len(rows), nil
-}
-
-// removeAbandoned removes a file that is leaving, or arriving and without progress since a time. It is marked as
-// leaving first, so that it is removed later if this attempt fails.
+// removeAbandoned removes a file that is leaving, or arriving and without progress since a time.
 func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
-	var leaving bool
-	err := s.db.Write(ctx, func(tx db.Tx) error {
-		if _, err := tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ? AND state = 'arriving' AND updated_at < ?`, row,
-			before); err != nil {
-			return err
-		}
-		return tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file WHERE id = ? AND state = 'leaving')`, row).Scan(&leaving)
-	})
-	if err != nil || !leaving {
-		return err
-	}
-	return kernel.RemoveFile(ctx, s.db, row)
+	return kernel.RemoveAbandoned(ctx, s.db, row, before)
 }
 
 // CleanFilename returns a name under which a file can be stored on any system: without folders (of both separators),
@@ -515,8 +489,10 @@ func (s *Store) OpenFile(ctx context.Context, id string) (_ *FileReader, err err
 			return err
 		}
 		var chunks, size int64
-		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(length(data)), 0) FROM file_chunk WHERE id >= ? AND id < ?`,
-			r.file.row<<kernel.ChunkBits, (r.file.row+1)<<kernel.ChunkBits).Scan(&chunks, &size); err != nil {
+		first, last := r.file.row<<kernel.ChunkBits, chunksOf(r.file.Size)-1
+		if err := tx.QueryRow(`SELECT count(*), coalesce(sum(CASE WHEN object IS NULL THEN length(data) WHEN id = ? THEN ?
+			ELSE ? END), 0) FROM file_chunk WHERE id >= ? AND id < ?`, first+last, r.length(last), int64(kernel.ChunkSize),
+			first, first+1<<kernel.ChunkBits).Scan(&chunks, &size); err != nil {
 			return err
 		}
 		if chunks != chunksOf(r.file.Size) || size != r.file.Size {
@@ -566,26 +542,38 @@ func (r *FileReader) Close() error { return r.chunks.Close() }
 
 // load reads one chunk, if the file is still there and visible.
 func (r *FileReader) load(number int64) ([]byte, error) {
-	var sum, data []byte
-	err := r.store.read(r.ctx, func(tx db.Tx, v viewer) error {
+	length := r.length(number)
+	data, err := r.store.objects.Load(r.ctx, length, func() (objects.Chunk, error) { return r.chunk(number) })
+	switch {
+	case errors.Is(err, objects.ErrNone):
+		return nil, newError(KindInternal, "", "file %s cannot be read: its content is in object storage, and the store was "+
+			"opened without one; set Options.Objects", show(r.file.ID))
+	case errors.Is(err, objects.ErrDamaged):
+		return nil, r.damaged("chunk %d of %d is not what was stored: it has %d bytes of %d, or other ones", number+1,
+			chunksOf(r.file.Size), len(data), length)
+	case err != nil:
+		inGo[struct{}](&err, "file_id", "id") // of OpenFile
+		return nil, err
+	}
+	return data, nil
+}
+
+// chunk reads the row of a chunk.
+func (r *FileReader) chunk(number int64) (c objects.Chunk, err error) {
+	err = r.store.read(r.ctx, func(tx db.Tx, v viewer) error {
 		visible, args := v.VisibleFile()
-		err := tx.QueryRow(`SELECT k.sha256, k.data `+kernel.FromFile+
-			` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+
-			visible,
-			append([]any{r.file.row<<kernel.ChunkBits | number, r.file.row}, args...)...).Scan(&sum, &data)
+		err := tx.QueryRow(`SELECT k.sha256, k.data, coalesce(k.object, '') `+kernel.FromFile+
+			` LEFT JOIN file_chunk k ON k.id = ? WHERE f.id = ? AND `+visible,
+			append([]any{r.file.row<<kernel.ChunkBits | number, r.file.row}, args...)...).Scan(&c.Sum, &c.Data, &c.Object)
 		if errors.Is(err, db.ErrNoRows) {
 			_, err = r.store.file(tx, v, r.file.ID) // says so
 		}
 		return err
 	})
-	if err != nil {
-		inGo[struct{}](&err, "file_id", "id") // of OpenFile
-		return nil, err
-	}
-	want := min(r.file.Size-number*kernel.ChunkSize, kernel.ChunkSize)
-	if found := sha256.Sum256(data); int64(len(data)) != want || string(found[:]) != string(sum) {
-		return nil, r.damaged("chunk %d of %d is not what was stored: it has %d bytes of %d, or other ones", number+1,
-			chunksOf(r.file.Size), len(data), want)
-	}
-	return data, nil
+	return c, err
+}
+
+// length is how many bytes a chunk has.
+func (r *FileReader) length(number int64) int64 {
+	return min(r.file.Size-number*kernel.ChunkSize, kernel.ChunkSize)
 }

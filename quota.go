@@ -202,3 +202,42 @@ func (w *memoryWriter) grow(partition int64) {
 	}
 	w.grown[partition] = true
 }
+
+// checkFileSize refuses a file over the size limit.
+func (s *Store) checkFileSize(size int64) error {
+	if size > s.maxFile {
+		return newError(KindTooLarge, "size", "the file has %d bytes or more; at most %d are allowed", size, s.maxFile)
+	}
+	return nil
+}
+
+// giveFile gives a file to the owner of its new project.
+func (s *Store) giveFile(tx db.Tx, v viewer, file, project int64) error {
+	owner, err := projectOwner(tx, v, project)
+	if err != nil {
+		return err
+	}
+	return s.giveFiles(tx, v, owner, `id = ?`, file)
+}
+
+// moveFiles gives the files of a memory to the memory's new owner.
+func (s *Store) moveFiles(tx db.Tx, v viewer, memory, owner int64) error {
+	return s.giveFiles(tx, v, owner, `memory_id = ?`, memory)
+}
+
+func (s *Store) giveFiles(tx db.Tx, v viewer, owner int64, condition string, arg int64) error {
+	var size int64
+	var given db.Result
+	err := db.Beyond(tx, func() (err error) {
+		if err := tx.QueryRow(`SELECT coalesce(sum(size), 0) FROM file WHERE owner_id <> ? AND `+condition, owner,
+			arg).Scan(&size); err != nil {
+			return err
+		}
+		given, err = tx.Exec(`UPDATE file SET owner_id = ? WHERE owner_id <> ? AND `+condition, owner, owner, arg)
+		return err
+	})
+	if err != nil || given.RowsAffected == 0 {
+		return err
+	}
+	return s.checkFileQuota(tx, v, owner, size)
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -57,6 +58,16 @@ type Options struct {
 
 	// MaxFile is the maximum size of a file, in bytes. Zero means 100 MiB, a negative value no limit.
 	MaxFile int64
+
+	// Objects is object storage for the content of files, such as package s3's. Nil means none: the content is in the
+	// database. A store whose files are there must be opened with it; without it, reading them is an error, and nothing
+	// else is. A copy of the store's file names the same objects: use it only with a copy of these, since what one of the
+	// two deletes is gone for the other.
+	Objects ObjectStorage
+
+	// NewFiles is where the content of new files goes. Empty means InObjects if Objects is set, else InDatabase. Files can
+	// be read wherever they are; [Upkeep.MoveFiles] moves them.
+	NewFiles FilePlace
 
 	// FileQuota is the maximum total size of one owner's files, in bytes. Zero means no quota. Uploads in progress count,
 	// and so do files in the trash; uploads interrupted by a crash count for 24 hours.
@@ -165,6 +176,9 @@ func (o *Options) withDefaults() (Options, error) {
 	if full.MaxFile < 0 || full.MaxFile > kernel.LargestFile {
 		full.MaxFile = kernel.LargestFile
 	}
+	if err := full.checkObjects(); err != nil {
+		return full, err
+	}
 	full.Hooks = slices.Clone(full.Hooks)
 	if full.Logger == nil {
 		full.Logger = slog.New(slog.DiscardHandler)
@@ -177,6 +191,35 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	return full, nil
 }
+
+// checkObjects checks the options about object storage, and fills in the default.
+func (o *Options) checkObjects() error {
+	if o.Objects != nil && isNil(o.Objects) {
+		return invalid("Objects", "the ObjectStorage is a nil %T; give an initialized one, or leave it out for none",
+			o.Objects)
+	}
+	if o.NewFiles == "" {
+		o.NewFiles = InDatabase
+		if o.Objects != nil {
+			o.NewFiles = InObjects
+		}
+	}
+	return o.checkPlace("NewFiles", o.NewFiles)
+}
+
+// checkPlace refuses a place that the store does not have.
+func (o *Options) checkPlace(argument string, place FilePlace) error {
+	switch {
+	case !slices.Contains([]FilePlace{InDatabase, InObjects}, place):
+		return invalid(argument, "{} is %s; allowed are %s", show(string(place)), oneOf([]FilePlace{InDatabase, InObjects}))
+	case place == InObjects && o.Objects == nil:
+		return invalid(argument, "{} is %s, and there is no object storage; set Options.Objects", show(string(place)))
+	}
+	return nil
+}
+
+// filesInObjects reports whether the content of new files goes to the object storage.
+func (s *shared) filesInObjects() bool { return s.options.NewFiles == InObjects }
 
 // Store is a memory in one SQLite file. It is safe for concurrent use, and several processes may have the same file
 // open. Make one with [Open]; [Store.As] makes further views of it for other users.
@@ -201,6 +244,7 @@ type shared struct {
 	filters  retrieval.Filters
 	vectors  *embedding.Vectors
 	worker   *embedding.Worker
+	objects  *objects.Objects
 	erased   atomic.Bool // something was erased, and its traces must be removed now
 	scrubbed time.Time   // when the worker last removed traces
 	activity *activitylog.Log[waitingActivity]
@@ -291,6 +335,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		access: Access{User: LocalUser}, operator: true,
 	}
 	s.index.DB = s.db
+	s.objects = &objects.Objects{Storage: o.Objects, DB: s.db, Now: s.now, Log: o.Logger}
 	if f, tells := engine.(db.Follower); tells {
 		s.index.Others = f.Follow
 	}

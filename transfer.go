@@ -3,9 +3,11 @@ package souvenir
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -74,9 +76,16 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 		return ExportSummary{}, invalid("Namespaces",
 			`{} is empty; name some, or leave it nil for all ("" is the default namespace)`)
 	}
+	lost := "" // key of an object that is not what was stored
 	of := transfer.Settings{Namespaces: o.Namespaces, Credentials: o.Credentials, WithoutFiles: o.WithoutFiles,
 		WithoutVectors: o.WithoutVectors,
-		Progress:       o.Progress, Now: s.clock()}
+		Progress:       o.Progress, Now: s.clock(),
+		Content: func(key string, sum []byte) (data []byte, err error) {
+			if data, err = s.objects.Content(ctx, key, sum); errors.Is(err, objects.ErrDamaged) {
+				lost = key
+			}
+			return data, err
+		}}
 	var sum transfer.Summary
 	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 		if !s.operator {
@@ -85,6 +94,12 @@ func (h *Upkeep) Export(ctx context.Context, w io.Writer, options *ExportOptions
 		sum, err = transfer.Export(tx, w, of)
 		return err
 	})
+	if lost != "" {
+		if held, failed := s.objects.Held(ctx, lost); failed == nil && !held {
+			err = causedBy(err, newError(KindConflict, "",
+				"a file was deleted for good while it was being exported, and its content is gone; export again"))
+		}
+	}
 	return ExportSummary(sum), err
 }
 
@@ -193,6 +208,9 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 			return s.embedTexts(ctx, texts, func(string, int, int) {})
 		},
 		Waiting: s.worker.Wake,
+	}
+	if s.filesInObjects() {
+		into.Objects = s.objects
 	}
 	sum, err := transfer.Import(ctx, into, r, o.OnConflict == ConflictReplace, o.Progress)
 	return importReport(sum), wrap(err)

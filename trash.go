@@ -505,6 +505,7 @@ func (s *Store) deleteInPortions(ctx context.Context, forGood bool,
 	if err != nil || !forGood {
 		return err
 	}
+	s.worker.Wake() // removes the contents of files
 	return wrap(s.scrubSoon(ctx))
 }
 
@@ -519,6 +520,9 @@ func (s *shared) scrubSoon(ctx context.Context) error {
 			}
 		})
 		return nil
+	}
+	if s.removeObjects(ctx, objectsNow) != nil { // the worker tries again
+		s.worker.Wake()
 	}
 	var passages int
 	err := s.db.Read(ctx, func(tx db.Tx) error {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
@@ -55,6 +57,7 @@ type Configuration struct {
 	IndexMemory  int64         `json:"index_memory"` // bytes; negative: no index in memory
 	MaxFile      int64         `json:"max_file"`     // bytes of a file
 	FileQuota    int64         `json:"file_quota"`   // bytes of all files of an owner; 0: no quota
+	NewFiles     FilePlace     `json:"new_files"`    // where the content of new files goes
 	Quota        Quota         `json:"quota"`        // of memories
 	KeepActivity time.Duration `json:"keep_activity"`
 	MaxActivity  int           `json:"max_activity"` // recorded calls
@@ -70,7 +73,7 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 	o := s.options
 	c := Configuration{
 		Path: s.db.Upkeep().Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
-		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, Quota: o.Quota, KeepActivity: o.KeepActivity,
+		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, NewFiles: o.NewFiles, Quota: o.Quota, KeepActivity: o.KeepActivity,
 		MaxActivity: o.MaxActivity,
 		KeepTrash:   o.KeepTrash,
 	}
@@ -119,6 +122,9 @@ type Stats struct {
 	Files       int `json:"files"`
 
 	FileBytes     int64 `json:"file_bytes"`     // of all uploaded files
+	Objects       int   `json:"objects"`        // chunks of files in object storage, those of the trash included
+	ObjectBytes   int64 `json:"object_bytes"`   // of these
+	GoneObjects   int   `json:"gone_objects"`   // no longer needed, or never finished, and not deleted yet
 	DatabaseBytes int64 `json:"database_bytes"` // the store's file
 	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact returns them to the system
 	LogBytes      int64 `json:"log_bytes"`      // the write-ahead log beside the file
@@ -143,6 +149,11 @@ func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
 				(SELECT count(*) FROM memory_revision), count(*), coalesce(sum(size), 0) FROM file WHERE state = 'stored'`).
 			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)
 		if err != nil {
+			return err
+		}
+		if err := tx.QueryRow(`SELECT count(*) FILTER (WHERE state = 'stored'),
+			coalesce(sum(size) FILTER (WHERE state = 'stored'), 0), count(*) FILTER (WHERE state = 'leaving')
+			FROM file_object`).Scan(&st.Objects, &st.ObjectBytes, &st.GoneObjects); err != nil {
 			return err
 		}
 		size, err := s.db.Upkeep().Size(tx)
@@ -180,6 +191,7 @@ type PurgeReport struct {
 	Invitations int `json:"invitations"` // used or expired long ago
 	Activity    int `json:"activity"`    // recorded calls, too old or too many
 	OAuth       int `json:"oauth"`       // rows of expired codes, tokens, grants, clients and keys
+	Objects     int `json:"objects"`     // in object storage, of files that are gone
 
 	// HeldUntil is not zero if expired data was kept, because the clock is far past the time when the store was last used.
 	// From HeldUntil on, a purge deletes it if the clock still agrees.
@@ -190,7 +202,8 @@ type PurgeReport struct {
 // for 24 hours, expired sign-ins, recorded calls that are too old or too many, and invitations, tokens and OAuth state
 // used or expired long ago; and, if asked to, old revisions. It works in short transactions, so that other writers get
 // their turn. No trace of data erased now or since the last purge is left in the file and its log, unless others read
-// from the log all the time. Free space stays in the file, for new content, until [Upkeep.Compact].
+// from the log all the time. Objects of files that are gone are deleted; while the object storage cannot be reached, Purge
+// does the rest and returns ErrBusy. Free space stays in the file, for new content, until [Upkeep.Compact].
 //
 // A clock that is a year ahead must not empty the trash. So if the clock is more than two days past the last purge, or
 // the last check by the background worker, nothing that expires by time is deleted until the clock has stayed ahead for
@@ -228,7 +241,11 @@ func (h *Upkeep) Purge(ctx context.Context, options *PurgeOptions) (_ PurgeRepor
 			return p, wrap(err)
 		}
 	}
-	return p, wrap(s.scrub(ctx))
+	if err := s.scrub(ctx); err != nil {
+		return p, wrap(err)
+	}
+	p.Objects, err = s.objects.Remove(ctx, math.MaxInt)
+	return p, wrap(err)
 }
 
 const (
@@ -463,6 +480,44 @@ func (s *shared) tend(ctx context.Context, wait bool) error {
 	return engine.Tend(ctx, wait)
 }
 
+// FileMove is the result of [Upkeep.MoveFiles].
+type FileMove struct {
+	Chunks  int   `json:"chunks"`  // moved
+	Bytes   int64 `json:"bytes"`   // of them
+	Damaged int   `json:"damaged"` // chunks that were not moved, because their bytes are not what was stored
+}
+
+// MoveFiles moves the content of all files to a place, those in the trash included, in short transactions: others read
+// and write meanwhile. Each chunk is compared with its hash. If it is interrupted, call it again: it moves the rest.
+// Files that others store meanwhile go where their Options.NewFiles says. Progress receives the stage "move", in chunks;
+// nil disables it.
+//
+// The space of what has left the database is free for new content; [Upkeep.Compact] returns it. Objects that are no
+// longer needed are deleted in the background.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a store that is read-only it is ErrReadOnly.
+func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress) (_ FileMove, err error) {
+	defer inGo[struct{}](&err, "to", "to")
+	s, err := h.operator(ctx, "MoveFiles")
+	if err == nil {
+		err = s.checkWritable()
+	}
+	if err == nil {
+		err = s.readStore(ctx, func(db.Tx) error { return nil }) // it is open
+	}
+	if err == nil {
+		err = s.options.checkPlace("to", to)
+	}
+	if err == nil && s.options.Objects == nil {
+		err = invalid("to", "{} is %s, and there is no object storage to move from; set Options.Objects", show(string(to)))
+	}
+	if err != nil {
+		return FileMove{}, err
+	}
+	moved, err := s.objects.Move(ctx, to, progress)
+	return FileMove(moved), wrap(err)
+}
+
 // lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.
 const lookForTraces = time.Hour
 
@@ -487,6 +542,7 @@ func (s *shared) tidy(ctx context.Context) {
 	if _, err := s.purgeFiles(ctx, s.clock()); err != nil && ctx.Err() == nil {
 		s.log.Warn("remains of unfinished files could not be removed", "error", err)
 	}
+	_ = s.removeObjects(ctx, math.MaxInt) // logged; the next time tries again
 	err = s.index.Persist(ctx, false)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
 		s.log.Warn("the search index could not be stored; the next start reads the texts instead", "error", err)
@@ -494,4 +550,38 @@ func (s *shared) tidy(ctx context.Context) {
 	if err = s.tend(ctx, false); err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
 		s.log.Warn("the database's index of vectors could not be brought up to date", "error", err)
 	}
+}
+
+// objectsNow is how many objects an erasure deletes before it returns; the worker deletes the others.
+const objectsNow = 2000
+
+// removeObjects deletes the objects of files that are gone, up to a number of them.
+func (s *shared) removeObjects(ctx context.Context, most int) error {
+	_, err := s.objects.Remove(ctx, most)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {
+		s.log.Warn("objects of deleted files could not be removed yet", "error", objects.Cause(err))
+	}
+	return err
+}
+
+// purgeFiles removes files that crashes left behind: files that were being deleted, and files that were being stored
+// and got no data since olderThan. A time within the last 24 hours counts as 24 hours ago: another process may still be
+// storing them. It returns how many it removed.
+func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, error) {
+	before := min(olderThan.UnixMicro(), s.now()-kernel.Abandoned.Microseconds())
+	var rows []int64
+	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
+		rows, err = db.Column[int64](tx,
+			`SELECT id FROM file WHERE state IN ('arriving', 'leaving') AND (state = 'leaving' OR updated_at < ?)`, before)
+		return err
+	})
+	if err != nil {
+		return 0, wrap(err)
+	}
+	for i, row := range rows {
+		if err := s.removeAbandoned(ctx, row, before); err != nil {
+			return i, wrap(err)
+		}
+	}
+	return len(rows), nil
 }

@@ -2,9 +2,7 @@
 package inspect
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
@@ -33,6 +32,7 @@ type Store struct {
 	Log      *slog.Logger
 	Wake     func()            // begins to make missing vectors
 	Records  []transfer.Record // of the tables whose values are checked one by one
+	Objects  *objects.Objects  // that have content of files
 }
 
 // Report is the result of a check; souvenir.Report documents its fields.
@@ -142,6 +142,10 @@ type inspection struct {
 
 	lostMemories map[int64]bool // known only to the hashes
 
+	ctx      context.Context // for the object storage
+	suspects []suspect       // objects that are not what was stored
+	unread   int             // chunks in an object storage that is not open
+
 	profiles map[int64]kernel.Profile
 	current  int64            // the profile of all vectors; 0 while the store changes to another one
 	terms    map[int64]uint64 // passage -> sum of the terms that full text should hold for it; 0 for none
@@ -150,14 +154,17 @@ type inspection struct {
 // inspectAll checks the whole store and notes each problem and its repair.
 func (s Store) inspectAll(ctx context.Context, accept bool, progress progress) (*inspection, error) {
 	in := newInspection(s, progress)
-	in.accept = accept
-	return in, s.DB.Upkeep().Scratch(ctx, in.look)
+	in.accept, in.ctx = accept, ctx
+	if err := s.DB.Upkeep().Scratch(ctx, in.look); err != nil {
+		return in, err
+	}
+	return in, in.checkSuspects()
 }
 
 func newInspection(s Store, progress progress) *inspection {
 	return &inspection{
 		s: s, progress: progress, report: newReport(),
-		found: map[string]bool{}, terms: map[int64]uint64{}, lostMemories: map[int64]bool{},
+		found: map[string]bool{}, terms: map[int64]uint64{}, lostMemories: map[int64]bool{}, ctx: context.Background(),
 	}
 }
 
@@ -191,6 +198,7 @@ func (in *inspection) look(tx db.Tx) error {
 		{"passage_text", in.checkFullText},
 		{"memory_revision", in.checkRevisions},
 		{"file", in.checkFiles},
+		{"file_object", in.checkObjects},
 		{"trash", in.checkTrash},
 	}...) {
 		err := step.look()
@@ -217,6 +225,8 @@ func (s Store) aboutContent(err error) bool {
 		return false
 	case errors.As(err, &known) && known.Kind == fault.KindCorrupt:
 		return true
+	case errors.As(err, &known) && known.Kind == fault.KindBusy: // of the object storage
+		return false
 	}
 	return errors.Is(err, db.ErrCorrupt) || s.DB.Upkeep().Damaged(err)
 }
@@ -398,84 +408,6 @@ func (in *inspection) checkRevisions() error {
 		return nil
 	}, `SELECT m.uid, r.revision, m.revision, r.content, r.attributes, r.created_at FROM memory_revision r `+
 		`JOIN memory m ON m.id = r.memory_id ORDER BY r.memory_id, r.revision`)
-}
-
-// checkFiles reads all bytes of all files and compares them with their hashes.
-func (in *inspection) checkFiles() error {
-	var files []transfer.ExportFile
-	err := db.Stream(in.tx, func(row db.Rows) error {
-		var f transfer.ExportFile
-		var tags string
-		err := row.Scan(&f.Row, &f.ID, &f.Filename, &f.MIMEType, &f.Size, &f.SHA256, &f.Description, &f.Category, &f.Created,
-			&f.Updated, &tags)
-		for _, wrong := range []error{
-			valid.Name("id", f.ID), f.Check(), valid.Time("created_at", f.Created), valid.Time("updated_at", f.Updated),
-			checkStoredTags(tags),
-		} {
-			if wrong != nil && err == nil {
-				in.find(Finding{Table: "file", ID: f.ID, Problem: wrong.Error()})
-			}
-		}
-		files = append(files, transfer.ExportFile{Row: f.Row, ID: f.ID, Size: f.Size, SHA256: f.SHA256})
-		return err
-	}, `SELECT id, uid, filename, mime_type, size, sha256, description, category, created_at, updated_at,
-			coalesce((SELECT string_agg(tag || `+db.Newline+`, '' ORDER BY position) FROM file_tag WHERE file_id = file.id), '')
-		FROM file WHERE state IN ('stored', 'trashed') ORDER BY id`)
-	if err != nil {
-		return err
-	}
-	for i, f := range files {
-		if err := in.checkChunks(f); err != nil {
-			return err
-		}
-		in.progress("files", i+1, len(files))
-	}
-	in.report.Checked["file"] = len(files)
-	var strays int
-	if err := in.tx.QueryRow(`SELECT count(*) FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`,
-		kernel.ChunkBits).Scan(&strays); err != nil {
-		return err
-	}
-	if strays > 0 {
-		in.find(Finding{Table: "file_chunk", Problem: fmt.Sprintf("%d pieces belong to no file", strays), Repairable: true})
-		in.repairs.chunks = true
-	}
-	return nil
-}
-
-func (in *inspection) checkChunks(f transfer.ExportFile) error {
-	wrong := func(table, format string, args ...any) {
-		in.find(Finding{Table: table, ID: f.ID, Problem: fmt.Sprintf(format, args...)})
-	}
-	whole, size, next := sha256.New(), int64(0), int64(0)
-	err := db.Stream(in.tx, func(row db.Rows) error {
-		var id int64
-		var sum, data []byte
-		if err := row.Scan(&id, &sum, &data); err != nil {
-			return err
-		}
-		in.report.Checked["file_chunk"]++
-		n := id & (1<<kernel.ChunkBits - 1)
-		if n != next {
-			wrong("file_chunk", "piece %d is missing", next)
-		}
-		if got := sha256.Sum256(data); !bytes.Equal(got[:], sum) {
-			wrong("file_chunk", "piece %d is not what was stored: its SHA-256 is another", n)
-		}
-		whole.Write(data)
-		size, next = size+int64(len(data)), n+1
-		return nil
-	}, `SELECT id, sha256, data FROM file_chunk WHERE id BETWEEN ? AND ? ORDER BY id`, f.Row<<kernel.ChunkBits,
-		(f.Row+1)<<kernel.ChunkBits-1)
-	if err != nil {
-		return err
-	}
-	if size != f.Size {
-		wrong("file", "has %d bytes, %d were stored", size, f.Size)
-	} else if !bytes.Equal(whole.Sum(nil), f.SHA256) {
-		wrong("file", "is not what was stored: its SHA-256 is another")
-	}
-	return nil
 }
 
 // checkTrash checks that the trash can be restored.

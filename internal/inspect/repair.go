@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
@@ -20,6 +21,7 @@ type repairs struct {
 	unlink   []orphans // references to remove
 	apart    bool      // end what users of different namespaces share
 	chunks   bool      // delete chunks without a file
+	objects  bool      // list the objects that chunks have as needed, and all others as to be deleted
 	places   []int64   // partitions to give to the owners of their projects
 	counts   []int64   // partitions to count again
 	memories []int64   // memories whose passages must be rebuilt
@@ -99,7 +101,11 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 		one(`DELETE FROM project_invitation WHERE ` + recipientApart)
 	}
 	if r.chunks {
-		one(`DELETE FROM file_chunk WHERE id >> ? NOT IN (SELECT id FROM file)`, kernel.ChunkBits)
+		one(`DELETE FROM file_chunk WHERE id / ? NOT IN (SELECT id FROM file)`, kernel.ChunksOfFile)
+	}
+	if r.objects {
+		steps = append(steps, func() error { return s.DB.Write(ctx, objects.Restore) })
+		one(`UPDATE file_object SET state = 'leaving', due_at = 0 WHERE ` + unheld)
 	}
 	many(r.places, giveToOwners)
 	many(r.counts, recount)

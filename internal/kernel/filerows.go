@@ -13,7 +13,9 @@ const (
 	ChunkSize   = 256 << 10 // bytes
 	ChunkBits   = 24        // file_chunk.id is file.id << ChunkBits | n
 	LargestFile = ChunkSize << ChunkBits
-	DeleteBatch = 64 // chunks deleted in one transaction
+
+	ChunksOfFile = 1 << ChunkBits // file_chunk.id / ChunksOfFile is the file's
+	DeleteBatch  = 64             // chunks deleted in one transaction
 )
 
 // Abandoned is the time without progress after which an arriving file counts as given up.
@@ -56,6 +58,23 @@ func RemoveFile(ctx context.Context, d db.DB, row int64) error {
 		}
 	}
 	return nil
+}
+
+// RemoveAbandoned removes a file that is leaving, or arriving and without progress since a time. It is marked as leaving
+// first, so that it is removed later if this attempt fails.
+func RemoveAbandoned(ctx context.Context, d db.DB, row, before int64) error {
+	var leaving bool
+	err := d.Write(ctx, func(tx db.Tx) error {
+		if _, err := tx.Exec(`UPDATE file SET state = 'leaving' WHERE id = ? AND state = 'arriving' AND updated_at < ?`, row,
+			before); err != nil {
+			return err
+		}
+		return tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file WHERE id = ? AND state = 'leaving')`, row).Scan(&leaving)
+	})
+	if err != nil || !leaving {
+		return err
+	}
+	return RemoveFile(ctx, d, row)
 }
 
 // DecodeStrings reads a list of strings from its stored form.

@@ -35,7 +35,7 @@ type Column struct {
 
 // NotRecovered lists tables that are rebuilt, or hold short-lived rows.
 var NotRecovered = []string{"setting", "change", "session", "oauth_code", "row_hash", "memory_own", "shared_state",
-	"segmented", "segment", "segment_stale"}
+	"segmented", "segment", "segment_stale", "file_object"}
 
 // readSchema learns from the migrations which tables a file of this version has.
 func (r *Recovery) readSchema(ctx context.Context) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
@@ -48,7 +49,13 @@ func (r *Recovery) Write(ctx context.Context, path string) (err error) {
 		}
 	}
 	r.progress("copy", len(r.Tables), len(r.Tables))
-	return file.Write(ctx, r.writeHashes)
+	if err := file.Write(ctx, r.writeHashes); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(r.Tables, func(t *Table) bool { return t.Name == "file_object" }) {
+		return nil
+	}
+	return file.Write(ctx, objects.Restore)
 }
 
 // pendingRow is a row on its way from the old file to the new one.

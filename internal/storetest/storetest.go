@@ -46,6 +46,13 @@ func RunSearches(t *testing.T, open func(t *testing.T, options *souvenir.Options
 	run(t, searching(), func(t *testing.T) *fixture { return newFixture(t, open, false) }, nil)
 }
 
+// RunFiles tests a backend once more, after Run, with another place for the content of files: only the concepts that
+// involve files.
+func RunFiles(t *testing.T, open func(t *testing.T, options *souvenir.Options) *souvenir.Store) {
+	run(t, []concept{files(), trash(), exports(), maintenance(), quotas()},
+		func(t *testing.T) *fixture { return newFixture(t, open, false) }, (*fixture).sound)
+}
+
 // run tests concepts, each promise in a fixture of its own, which after may check at the end: of all promises in the
 // long form.
 func run(t *testing.T, concepts []concept, fresh func(*testing.T) *fixture, after func(*fixture)) {

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/objects/objectstest"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
 )
@@ -29,6 +30,7 @@ func TestConformance(t *testing.T) {
 		{"memory", storetest.Run, openMemory},
 		{"on disk", storetest.RunSearches, openOnDisk},
 		{"two handles", storetest.RunTwoHandles, openFile},
+		{"objects", storetest.RunFiles, openWithObjects},
 		{"postgres", runPostgres, openPostgres},
 		{"walled", storetest.Run, openWalled},
 	} {
@@ -36,7 +38,7 @@ func TestConformance(t *testing.T) {
 		if testing.Short() {
 			only = "two handles"
 		}
-		if !longtest.All() && backend.name != only && backend.name != "postgres" {
+		if !longtest.All() && backend.name != only && backend.name != "postgres" && backend.name != "objects" {
 			continue
 		}
 		t.Run(backend.name, func(t *testing.T) { backend.run(t, backend.open(t)) })
@@ -103,6 +105,18 @@ func openOnDisk(t *testing.T) func(*testing.T, *Options) *Store {
 		onDisk := *options
 		onDisk.IndexMemory = -1
 		return open(t, &onDisk)
+	}
+}
+
+// openWithObjects does the same with an object storage for the content of files.
+func openWithObjects(t *testing.T) func(*testing.T, *Options) *Store {
+	open := openFile(t)
+	var storages sync.Map
+	return func(t *testing.T, options *Options) *Store {
+		storage, _ := storages.LoadOrStore(t.Name(), &objectstest.Memory{})
+		with := *options
+		with.Objects = storage.(*objectstest.Memory)
+		return open(t, &with)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/objects"
 )
 
 // Settings select the contents of an export.
@@ -30,6 +31,9 @@ type Settings struct {
 	WithoutVectors bool // without vectors that an embedder can compute again
 	Progress       func(stage string, done, total int)
 	Now            time.Time
+
+	// Content reads the content of a chunk from object storage, by its key and its hash.
+	Content func(key string, sum []byte) ([]byte, error)
 }
 
 // orNone returns a function that can be called.
@@ -401,9 +405,16 @@ var errChunks = errors.New("its pieces are not what was stored")
 func (e *exporter) chunks(f ExportFile, wrote func(n int)) error {
 	whole, n, size := sha256.New(), int64(0), int64(0)
 	err := db.Stream(e.tx, func(row db.Rows) error {
-		var data []byte
-		if err := row.Scan(&data); err != nil {
+		var data, sum []byte
+		var object string
+		if err := row.Scan(&data, &sum, &object); err != nil {
 			return err
+		}
+		if object != "" {
+			var err error
+			if data, err = e.content(f, object, sum); err != nil {
+				return err
+			}
 		}
 		whole.Write(data)
 		e.line.begin(kindChunk)
@@ -413,10 +424,23 @@ func (e *exporter) chunks(f ExportFile, wrote func(n int)) error {
 		n, size = n+1, size+int64(len(data))
 		wrote(len(data))
 		return e.write(kindChunk)
-	}, `SELECT data FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id`, f.Row<<kernel.ChunkBits,
+	}, `SELECT data, sha256, coalesce(object, '') FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id`, f.Row<<kernel.ChunkBits,
 		(f.Row+1)<<kernel.ChunkBits)
 	if err == nil && (size != f.Size || string(whole.Sum(nil)) != string(f.SHA256)) {
 		return fault.Damaged(errChunks, "file %s (%s)", f.ID, fmt.Sprintf("%d bytes of %d", size, f.Size))
 	}
 	return err
+}
+
+// content reads the content of a chunk from object storage.
+func (e *exporter) content(f ExportFile, key string, sum []byte) ([]byte, error) {
+	data, err := e.Content(key, sum)
+	switch {
+	case errors.Is(err, objects.ErrDamaged):
+		return nil, fault.Damaged(err, "file %s", f.ID)
+	case errors.Is(err, objects.ErrNone):
+		return nil, fault.New(fault.KindInternal, "", "file %s cannot be exported: its content is in object storage, and the "+
+			"store was opened without one; set Options.Objects, or export without files", fault.Show(f.ID))
+	}
+	return data, err
 }

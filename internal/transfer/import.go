@@ -18,6 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/objects"
 )
 
 // MaxConflicts is how many conflicts a report lists.
@@ -32,6 +33,9 @@ type Target struct {
 	Now   func() int64 // in stored form
 	NewID func() string
 	Log   *slog.Logger
+
+	// Objects is where the content of files goes; nil: into the database.
+	Objects *objects.Objects
 
 	// Namespace is where everything goes, if it is set: the export must have one namespace.
 	Namespace string

@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/filetype"
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -30,11 +31,9 @@ type incomingFile struct {
 	arrives int64 // row; 0 until a part of it has been written
 	got     int64 // bytes so far
 	written int64 // chunks that are written
-	waiting []fileChunk
+	waiting []objects.Chunk
 	hash    hash.Hash
 }
-
-type fileChunk struct{ hash, data []byte }
 
 // WaitingChunks is how many chunks are written in one transaction.
 const WaitingChunks = 16
@@ -237,8 +236,7 @@ func (im *importer) chunk(ctx context.Context, c *chunkItem) error {
 	f.got += want
 	if !f.skip {
 		f.hash.Write(c.data)
-		sum := sha256.Sum256(c.data)
-		f.waiting = append(f.waiting, fileChunk{sum[:], c.data})
+		f.waiting = append(f.waiting, objects.NewChunk(c.data))
 	}
 	return im.advance(ctx, c.line())
 }
@@ -252,12 +250,12 @@ func (im *importer) advance(ctx context.Context, line int) error {
 	case complete && !bytes.Equal(f.hash.Sum(nil), f.SHA256):
 		return fault.Invalid("sha256", "the content of file %s is not what its sha256 says", fault.Show(f.ID))
 	case complete:
-		if err := im.write(ctx, f.finish); err != nil {
+		if err := f.writeChunks(ctx, f.finish); err != nil {
 			return err
 		}
 		f.remove(ctx, f.left)
 	case len(f.waiting) >= WaitingChunks:
-		if err := im.write(ctx, f.store); err != nil {
+		if err := f.writeChunks(ctx, f.store); err != nil {
 			return err
 		}
 		f.written, f.waiting = f.written+int64(len(f.waiting)), f.waiting[:0]
@@ -269,7 +267,29 @@ func (im *importer) advance(ctx context.Context, line int) error {
 	return nil
 }
 
-// store writes the chunks that wait.
+// writeChunks writes the chunks that wait: to the object storage first, if that is where they go, then their rows.
+func (f *incomingFile) writeChunks(ctx context.Context, rows func(*importTx) error) (err error) {
+	into := f.im.Objects
+	if into == nil || len(f.waiting) == 0 {
+		return f.im.write(ctx, rows)
+	}
+	defer func() {
+		if err != nil {
+			into.GiveUp(ctx, f.waiting)
+		}
+	}()
+	objects.Name(f.waiting)
+	err = f.im.DB.Write(db.Yielding(ctx), func(tx db.Tx) error { return into.Announce(tx, f.waiting) })
+	if err == nil {
+		err = into.Put(ctx, f.waiting)
+	}
+	if err != nil {
+		return err
+	}
+	return f.im.write(ctx, rows)
+}
+
+// store writes the rows of the chunks that wait.
 func (f *incomingFile) store(t *importTx) error {
 	row, now := f.arrives, t.Now()
 	if f.written == 0 {
@@ -296,13 +316,7 @@ func (f *incomingFile) store(t *importTx) error {
 		}
 	}
 	f.arrives = row
-	for i, c := range f.waiting {
-		if _, err := t.tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (?, ?, ?)`,
-			row<<kernel.ChunkBits|(f.written+int64(i)), c.hash, c.data); err != nil {
-			return err
-		}
-	}
-	return nil
+	return objects.Insert(t.tx, row, f.written, f.waiting)
 }
 
 // finish makes the file visible, complete and in its place.
