@@ -98,6 +98,11 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 	}
 	defer content.Close()
 	f := content.File()
+	if f.Size > 0 && wholeWanted(r) { // an error now has a status; once the bytes have begun, it has none
+		if _, err := content.ReadAt(make([]byte, 1), 0); err != nil {
+			return nil, err
+		}
+	}
 	h := w.Header()
 	h.Set("Content-Type", f.MIMEType)
 	h.Set("Content-Disposition", disposition(f))
@@ -107,6 +112,12 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 	watched := &watchedContent{content: content}
 	http.ServeContent(&contentWriter{ResponseWriter: w, server: s, request: r, size: f.Size}, r, "", f.CreatedAt, watched)
 	return nil, watched.failed
+}
+
+// wholeWanted reports whether a request is for all bytes, whatever the client has.
+func wholeWanted(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.Header.Get("Range") == "" && r.Header.Get("If-None-Match") == "" &&
+		r.Header.Get("If-Modified-Since") == ""
 }
 
 // disposition decides whether browsers may show a file or must save it. Types that can carry a script are always

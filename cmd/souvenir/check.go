@@ -33,7 +33,7 @@ recover" extracts what can be read.`,
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	repair := command.Flags().Bool("repair", false, "repair what can be rebuilt")
 	accept := command.Flags().Bool("accept", false, "with --repair: accept data that has changed or is lost as it is now")
-	return c.command(command, func(ctx context.Context, _ []string) error {
+	return c.storing(command, func(ctx context.Context, _ []string) error {
 		how := forReading
 		if *accept && !*repair {
 			return misused("--accept is given without --repair; give both")

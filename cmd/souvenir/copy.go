@@ -38,7 +38,7 @@ is 0 only if nothing is missing or different.`,
 	locationFlag(command, &from, "from", "the store to copy: a `file`, or postgres://user@host/name")
 	locationFlag(command, &to, "to", "where to copy it: a `file`, or postgres://user@host/name")
 	asJSON := jsonFlag(command)
-	return c.command(command, func(ctx context.Context, _ []string) error {
+	return c.storing(command, func(ctx context.Context, _ []string) error {
 		switch {
 		case from == "" || to == "":
 			return misused("copy needs --from and --to")

@@ -56,6 +56,7 @@ func (l *location) Type() string { return "file" }
 
 // open opens the store.
 func (l location) open(ctx context.Context, options *souvenir.Options) (*souvenir.Store, error) {
+	options = objectsOf(ctx).into(options)
 	if l.isDatabase() {
 		return postgres.Open(ctx, string(l), options)
 	}

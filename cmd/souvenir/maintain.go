@@ -62,7 +62,7 @@ meanwhile.`,
 	trust := command.Flags().Bool("trust-clock", false,
 		"delete expired data even if the clock is far ahead of the time when the store was last used")
 	compact := command.Flags().Bool("compact", false, "return free space in the file to the system")
-	return c.command(command, func(ctx context.Context, _ []string) error {
+	return c.storing(command, func(ctx context.Context, _ []string) error {
 		if *keep < 0 {
 			return badKeepRevisions(*keep)
 		}
@@ -92,9 +92,9 @@ meanwhile.`,
 			fmt.Fprintf(&c.out,
 				"deleted %d past versions, %d expired memories, %d entries of the trash, %d unfinished files, "+
 					"%d tokens, %d sessions, "+
-					"%d invitations, %d recorded calls, %d rows of OAuth state\n",
+					"%d invitations, %d recorded calls, %d rows of OAuth state, %d objects\n",
 				purged.Revisions, purged.Memories, purged.Trash, purged.Files, purged.Tokens, purged.SignIns, purged.Invitations,
-				purged.Activity, purged.OAuth)
+				purged.Activity, purged.OAuth, purged.Objects)
 			if !purged.HeldUntil.IsZero() {
 				fmt.Fprintf(&c.out, "the clock is far ahead of the time when the store was last used, so nothing expired was "+
 					"deleted; "+
@@ -150,6 +150,7 @@ func (c *cli) statsCommand() *cobra.Command {
 				{"passages", fmt.Sprint(s.Passages)},
 				{"past versions", fmt.Sprint(s.Revisions)},
 				{"files", fmt.Sprintf("%d, %s", s.Files, size(s.FileBytes))},
+				{"in object storage", fmt.Sprintf("%d objects, %s; %d to be deleted", s.Objects, size(s.ObjectBytes), s.GoneObjects)},
 				{"database", fmt.Sprintf("%s, %s of it free", size(s.DatabaseBytes), size(s.FreeBytes))},
 				{"log", size(s.LogBytes)},
 				{"vectors", vectors},

@@ -70,7 +70,7 @@ output carries only messages of the protocol.`,
 			"searches run on disk")
 	_ = command.RegisterFlagCompletionFunc("log-level",
 		cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
-	return c.command(command, func(ctx context.Context, _ []string) error { return c.mcp(ctx, s) })
+	return c.storing(command, func(ctx context.Context, _ []string) error { return c.mcp(ctx, s) })
 }
 
 func toolsetsFlag(command *cobra.Command) *[]string {

@@ -78,6 +78,10 @@ create the first user with --admin-user and --admin-password or --admin-password
 ollama; its key comes from --embedder-key-file or a variable. Changing it embeds all memories again
 in the background; until then searches work by words. Give mcp, search and reindex the same flags.
 
+--s3-bucket and the other --s3-... flags put the content of files into object storage instead of the
+database; its key comes from --s3-secret-key-file or a variable. "souvenir files move" moves what is
+there already. Give mcp, check, export, import, copy and purge the same flags.
+
 If you use OpenID Connect, people can sign in there, with --oidc-issuer and --oidc-client-id.
 Register this server at the provider with the redirect URI PUBLIC-URL/login/provider/callback.
 People link their account at the provider in their profile; or --oidc-create-domain creates accounts
@@ -143,7 +147,7 @@ func (c *cli) serveCommand() *cobra.Command {
 		cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = command.RegisterFlagCompletionFunc("log-format",
 		cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
-	return c.command(command, func(ctx context.Context, _ []string) error { return c.serve(ctx, s) })
+	return c.storing(command, func(ctx context.Context, _ []string) error { return c.serve(ctx, s) })
 }
 
 // limitFlags adds the flags that bound what users may store and what memory it takes, and whom the server trusts.
@@ -229,6 +233,7 @@ func (c *cli) serve(ctx context.Context, s *settings) error {
 		return openError(*s.db, forMaking, err)
 	}
 	defer store.Close()
+	objectsOf(ctx).warn(ctx, log)
 	first, err := addFirstUser(ctx, store, admin, log)
 	if err != nil {
 		return err

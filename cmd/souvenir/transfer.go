@@ -43,7 +43,7 @@ copy a whole store, "souvenir backup" is quicker.
 	noFiles := flags.Bool("no-files", false, "leave the files out")
 	noVectors := flags.Bool("no-vectors", false, "leave out the vectors, which an import can compute again")
 	asJSON := flags.Bool("json", false, "print a summary as JSON, for programs; only with OUT")
-	return c.command(command, func(ctx context.Context, args []string) error {
+	return c.storing(command, func(ctx context.Context, args []string) error {
 		out := standardStream
 		if len(args) > 0 {
 			out = args[0]
@@ -136,7 +136,7 @@ stores nothing. docs/migrating.md says what is imported.`,
 		"`what` to do on conflict with existing data: keep it or replace it")
 	_ = command.RegisterFlagCompletionFunc("on-conflict", cobra.FixedCompletions(ways, cobra.ShellCompDirectiveNoFileComp))
 	other := migrationFlags(command)
-	return c.command(command, func(ctx context.Context, args []string) error {
+	return c.storing(command, func(ctx context.Context, args []string) error {
 		if *other.from != "" {
 			return c.migrate(ctx, *db, args[0], other, *asJSON)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/tools"
 )
@@ -59,12 +60,15 @@ func (f *Error) Error() string { return f.Message }
 func Describe(err error) (status int, message string) {
 	var wrong *Error
 	var known *souvenir.Error
+	var storage *objects.Unavailable
 	refused, seconds, busy := Refused(err)
 	switch {
 	case busy:
 		return http.StatusServiceUnavailable, BusyMessage(refused, seconds)
 	case errors.As(err, &wrong):
 		return wrong.Status, wrong.Message
+	case errors.As(err, &known) && errors.As(err, &storage): // the message says so, and no more
+		return http.StatusServiceUnavailable, fault.Text(known)
 	case errors.As(err, &known) && Statuses[known.Kind] != 0:
 		return Statuses[known.Kind], cmp.Or(passing[known.Kind], fault.Text(known))
 	}
