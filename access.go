@@ -138,7 +138,7 @@ func (s *Store) viewer(tx db.Tx) (viewer, error) {
 	if v.User, err = s.userRow(tx); err != nil {
 		return v, err
 	}
-	if err = v.ReadBounds(tx, s.now()); err != nil {
+	if err := v.ReadBounds(tx, s.now()); err != nil {
 		return v, err
 	}
 	for _, id := range s.access.Projects {

@@ -21,9 +21,10 @@ import (
 )
 
 // How file contents are stored and removed. They are in chunks, in the database or, with Options.Objects, in object
-// storage. One transaction writes several of them, so that a large file neither needs memory nor blocks other writers. A file that needs more than one transaction is in the state
-// "arriving" until the last; one that is deleted for good is "leaving" until its last chunk is gone. Only "stored"
-// files are visible, and purgeFiles removes files that a crash left behind. A "trashed" file can be restored.
+// storage. One transaction writes several of them, so that a large file neither needs memory nor blocks other writers.
+// A file that needs more than one transaction is in the state "arriving" until the last; one that is deleted for good
+// is "leaving" until its last chunk is gone. Only "stored" files are visible, and purgeFiles removes files that a crash
+// left behind. A "trashed" file can be restored.
 
 const (
 	batchSize = 16 * kernel.ChunkSize // bytes of one transaction

@@ -73,9 +73,9 @@ func (h *Upkeep) Configuration(ctx context.Context) (Configuration, error) {
 	o := s.options
 	c := Configuration{
 		Path: s.db.Upkeep().Path(), ReadOnly: s.db.ReadOnly(), Model: s.embedder.Model(), Dimensions: s.embedder.Dimensions(),
-		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, NewFiles: o.NewFiles, Quota: o.Quota, KeepActivity: o.KeepActivity,
-		MaxActivity: o.MaxActivity,
-		KeepTrash:   o.KeepTrash,
+		IndexMemory: o.IndexMemory, MaxFile: o.MaxFile, FileQuota: o.FileQuota, NewFiles: o.NewFiles, Quota: o.Quota,
+		KeepActivity: o.KeepActivity, MaxActivity: o.MaxActivity,
+		KeepTrash: o.KeepTrash,
 	}
 	if c.Path != "" && c.Path != ":memory:" {
 		absolute, err := filepath.Abs(c.Path)
@@ -202,8 +202,8 @@ type PurgeReport struct {
 // for 24 hours, expired sign-ins, recorded calls that are too old or too many, and invitations, tokens and OAuth state
 // used or expired long ago; and, if asked to, old revisions. It works in short transactions, so that other writers get
 // their turn. No trace of data erased now or since the last purge is left in the file and its log, unless others read
-// from the log all the time. Objects of files that are gone are deleted; while the object storage cannot be reached, Purge
-// does the rest and returns ErrBusy. Free space stays in the file, for new content, until [Upkeep.Compact].
+// from the log all the time. Objects of files that are gone are deleted; while the object storage cannot be reached,
+// Purge does the rest and returns ErrBusy. Free space stays in the file, for new content, until [Upkeep.Compact].
 //
 // A clock that is a year ahead must not empty the trash. So if the clock is more than two days past the last purge, or
 // the last check by the background worker, nothing that expires by time is deleted until the clock has stayed ahead for
@@ -489,8 +489,8 @@ type FileMove struct {
 
 // MoveFiles moves the content of all files to a place, those in the trash included, in short transactions: others read
 // and write meanwhile. Each chunk is compared with its hash. If it is interrupted, call it again: it moves the rest.
-// Files that others store meanwhile go where their Options.NewFiles says. Progress receives the stage "move", in chunks;
-// nil disables it.
+// Files that others store meanwhile go where their Options.NewFiles says. Progress receives the stage "move", in
+// chunks; nil disables it.
 //
 // The space of what has left the database is free for new content; [Upkeep.Compact] returns it. Objects that are no
 // longer needed are deleted in the background.
@@ -547,7 +547,8 @@ func (s *shared) tidy(ctx context.Context) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
 		s.log.Warn("the search index could not be stored; the next start reads the texts instead", "error", err)
 	}
-	if err = s.tend(ctx, false); err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
+	err = s.tend(ctx, false)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
 		s.log.Warn("the database's index of vectors could not be brought up to date", "error", err)
 	}
 }

@@ -46,7 +46,8 @@ func vectors(t *testing.T, address string) {
 		t.Fatal(err)
 	}
 	execute(t, address, string(script))
-	execute(t, address, `CREATE OR REPLACE FUNCTION near_from() RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint'`)
+	execute(t, address,
+		`CREATE OR REPLACE FUNCTION near_from() RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT 0::bigint'`)
 }
 
 func ferries(from, n int) []souvenir.NewMemory {

@@ -54,10 +54,12 @@ func New(c Config) (*Storage, error) {
 	endpoint, err := url.Parse(c.Endpoint)
 	switch {
 	case err != nil || endpoint.Scheme != "https" && endpoint.Scheme != "http" || endpoint.Host == "":
-		return nil, fmt.Errorf("s3: Endpoint is %q; give the URL of a service, such as https://s3.example.com", hidden(c.Endpoint))
-	case endpoint.User != nil || strings.Trim(endpoint.Path, "/") != "" || endpoint.RawQuery != "" || endpoint.Fragment != "":
-		return nil, fmt.Errorf("s3: Endpoint is %q; give the service alone, such as https://%s: the bucket and the keys have "+
-			"fields of their own", hidden(c.Endpoint), endpoint.Host)
+		return nil, fmt.Errorf("s3: Endpoint is %q; give the URL of a service, such as https://s3.example.com",
+			hidden(c.Endpoint))
+	case endpoint.User != nil || strings.Trim(endpoint.Path, "/") != "" || endpoint.RawQuery != "" ||
+		endpoint.Fragment != "":
+		return nil, fmt.Errorf("s3: Endpoint is %q; give the service alone, such as https://%s: the bucket and the keys "+
+			"have fields of their own", hidden(c.Endpoint), endpoint.Host)
 	case c.Bucket == "":
 		return nil, errors.New("s3: Bucket is empty; name the bucket that the objects go to")
 	case c.AccessKey == "" || c.SecretKey == "":

@@ -174,7 +174,8 @@ func TestObjectsAreSentWholeWithTheirHash(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	s := open(t, s3.Config{Endpoint: server.URL, Bucket: "files", Prefix: "of/me/", AccessKey: "key", SecretKey: "hush-hush"})
+	s := open(t, s3.Config{Endpoint: server.URL, Bucket: "files", Prefix: "of/me/", AccessKey: "key",
+		SecretKey: "hush-hush"})
 	if err := s.Put(t.Context(), "key", data); err != nil {
 		t.Error(err)
 	}
@@ -217,7 +218,8 @@ func TestOddAnswers(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		data, err := s.Get(ctx, "key")
 		if err == nil || errors.Is(err, fs.ErrNotExist) != c.missing || strings.Contains(err.Error(), "hush") {
-			t.Errorf("%s: got %d bytes and %v, want an error, missing %t, without the secret key", name, len(data), err, c.missing)
+			t.Errorf("%s: got %d bytes and %v, want an error, missing %t, without the secret key", name, len(data), err,
+				c.missing)
 		}
 		cancel()
 		server.Close()

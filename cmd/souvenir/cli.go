@@ -127,8 +127,8 @@ output, everything else to standard error.`,
 	root.AddCommand(
 		c.serveCommand(), c.mcpCommand(), c.demoCommand(), c.healthCommand(), c.doctorCommand(), c.userCommand(),
 		c.projectCommand(), c.tokenCommand(), c.clientCommand(), c.clientConfigCommand(),
-		c.searchCommand(), c.learnCommand(), c.exportCommand(), c.importCommand(), c.copyCommand(), c.trashCommand(), c.filesCommand(),
-		c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.recoverCommand(), c.reindexCommand(), c.purgeCommand(),
+		c.searchCommand(), c.learnCommand(), c.exportCommand(), c.importCommand(), c.copyCommand(), c.trashCommand(),
+		c.filesCommand(), c.backupCommand(), c.restoreCommand(), c.checkCommand(), c.recoverCommand(), c.reindexCommand(), c.purgeCommand(),
 		c.statsCommand(),
 		c.versionCommand(),
 	)

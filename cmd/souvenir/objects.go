@@ -26,7 +26,8 @@ func newObjectFlags(command *cobra.Command) *objectFlags {
 		"`where` the content of new files goes: database, or objects (the bucket); otherwise the bucket if one is given")}
 	flags.StringVar(&f.config.Endpoint, "s3-endpoint", "",
 		"`url` of a service with the protocol of Amazon S3, for the content of files")
-	flags.StringVar(&f.config.Bucket, "s3-bucket", "", "`name` of the bucket there; files stay in the database without one")
+	flags.StringVar(&f.config.Bucket, "s3-bucket", "",
+		"`name` of the bucket there; files stay in the database without one")
 	flags.StringVar(&f.config.Prefix, "s3-prefix", "", "`beginning` of the names of all objects, such as souvenir/")
 	flags.StringVar(&f.config.Region, "s3-region", "", "`name` of the region; otherwise us-east-1")
 	flags.StringVar(&f.config.AccessKey, "s3-access-key", "", "`id` of the key for the bucket")
@@ -154,7 +155,8 @@ and then take the --s3-... flags away.`,
 				return err
 			}
 			if moved.Damaged > 0 {
-				fmt.Fprintf(c.stderr, "souvenir: %d chunks are damaged, and stay where they are; see souvenir check\n", moved.Damaged)
+				fmt.Fprintf(c.stderr, "souvenir: %d chunks are damaged, and stay where they are; see souvenir check\n",
+					moved.Damaged)
 			}
 			if err := c.printResult(*asJSON, object{"chunks": moved.Chunks, "bytes": moved.Bytes, "damaged": moved.Damaged},
 				"moved %s in %d chunks", size(moved.Bytes), moved.Chunks); err != nil || moved.Damaged == 0 {

@@ -103,7 +103,8 @@ func TestFilesOfTheProgramAreInABucket(t *testing.T) {
 	got := with.run(t, "files", "move", "--to", "database")
 	if got.code != exitError || !strings.Contains(got.stderr, "try again") ||
 		strings.Contains(got.stderr+got.stdout, secret) {
-		t.Errorf("files move while the service refuses: got %+v, want status %d and a hint, without the secret", got, exitError)
+		t.Errorf("files move while the service refuses: got %+v, want status %d and a hint, without the secret", got,
+			exitError)
 	}
 	s.goAway(false)
 	with.ok(t, "files", "move", "--to", "database")

@@ -91,8 +91,8 @@ func (in *inspection) checkChunks(f transfer.ExportFile) error {
 		whole.Write(data)
 		size, next = size+int64(len(data)), n+1
 		return nil
-	}, `SELECT id, sha256, data, coalesce(object, '') FROM file_chunk WHERE id BETWEEN ? AND ? ORDER BY id`, f.Row<<kernel.ChunkBits,
-		(f.Row+1)<<kernel.ChunkBits-1)
+	}, `SELECT id, sha256, data, coalesce(object, '') FROM file_chunk WHERE id BETWEEN ? AND ? ORDER BY id`,
+		f.Row<<kernel.ChunkBits, (f.Row+1)<<kernel.ChunkBits-1)
 	if err != nil || apart {
 		return err
 	}

@@ -60,8 +60,8 @@ func RemoveFile(ctx context.Context, d db.DB, row int64) error {
 	return nil
 }
 
-// RemoveAbandoned removes a file that is leaving, or arriving and without progress since a time. It is marked as leaving
-// first, so that it is removed later if this attempt fails.
+// RemoveAbandoned removes a file that is leaving, or arriving and without progress since a time. It is marked as
+// leaving first, so that it is removed later if this attempt fails.
 func RemoveAbandoned(ctx context.Context, d db.DB, row, before int64) error {
 	var leaving bool
 	err := d.Write(ctx, func(tx db.Tx) error {

@@ -242,8 +242,8 @@ func (o *Objects) Content(ctx context.Context, key string, sum []byte) ([]byte, 
 }
 
 // Load returns the content of a chunk of a length, wherever it is. row reads the chunk's row; it is called again if the
-// object is not what was stored, because the file may have been deleted meanwhile, or its content moved. Content that is
-// missing or another one is ErrDamaged.
+// object is not what was stored, because the file may have been deleted meanwhile, or its content moved. Content that
+// is missing or another one is ErrDamaged.
 func (o *Objects) Load(ctx context.Context, length int64, row func() (Chunk, error)) ([]byte, error) {
 	for before := ""; ; {
 		c, err := row()
@@ -299,7 +299,8 @@ func (o *Objects) call(ctx context.Context, verb string, fn func(context.Context
 	return o.unavailable(verb, err)
 }
 
-// unavailable is the error for storage that failed. Its message, which callers see, leaves out the cause; the log has it.
+// unavailable is the error for storage that failed. Its message, which callers see, leaves out the cause; the log has
+// it.
 func (o *Objects) unavailable(verb string, cause error) error {
 	o.Log.Warn("the object storage failed", "to", verb, "error", cause)
 	e := fault.New(fault.KindBusy, "", "the object storage that keeps the content of files could not %s; "+

@@ -38,7 +38,8 @@ func (o *Objects) removeSome(ctx context.Context) (removed int, err error) {
 	now := o.Now()
 	var keys []string
 	if err := o.DB.Read(ctx, func(tx db.Tx) (err error) {
-		keys, err = db.Column[string](tx, `SELECT key FROM file_object WHERE`+due+` ORDER BY due_at, key LIMIT ?`, now, o.batch)
+		keys, err = db.Column[string](tx, `SELECT key FROM file_object WHERE`+due+` ORDER BY due_at, key LIMIT ?`, now,
+			o.batch)
 		return err
 	}); err != nil || len(keys) == 0 {
 		return 0, err
@@ -67,8 +68,8 @@ func (o *Objects) removeSome(ctx context.Context) (removed int, err error) {
 			_, err := tx.Exec(`DELETE FROM file_object WHERE`+due+` AND key IN `+db.Texts, now, db.List(keys))
 			return err
 		}
-		_, err := tx.Exec(`UPDATE file_object SET due_at = ? WHERE`+due+` AND key IN `+db.Texts, now+retry.Microseconds(), now,
-			db.List(keys))
+		_, err := tx.Exec(`UPDATE file_object SET due_at = ? WHERE`+due+` AND key IN `+db.Texts,
+			now+retry.Microseconds(), now, db.List(keys))
 		return err
 	})
 	if failed != nil { // smaller batches find the object that cannot be deleted, while the others can

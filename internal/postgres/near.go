@@ -51,7 +51,7 @@ func (d *DB) lookForNear(ctx context.Context) error {
 	}
 	if major, rest, _ := strings.Cut(version, "."); major == "0" {
 		minor, _, _ := strings.Cut(rest, ".")
-		if n, err := strconv.Atoi(minor); err != nil || n < 8 {
+		if n, _ := strconv.Atoi(minor); n < 8 {
 			d.log.WarnContext(ctx, "pgvector is too old to be used; 0.8 or newer is needed", "version", version)
 			return nil
 		}
@@ -250,7 +250,8 @@ func (d *DB) tendSome(tx db.Tx, partition, size int64, wait bool) (more bool, er
 		gone, err := tx.Exec(`DELETE FROM passage_near WHERE id IN (SELECT id FROM passage_near WHERE id BETWEEN ? AND ?
 			LIMIT ?)`, first, first|(1<<32-1), 10*tendedOnce)
 		if err == nil && gone.RowsAffected == 0 {
-			_, err = tx.Exec(`UPDATE near_partition SET dimensions = ?, upto = ? WHERE partition_id = ?`, size, first-1, partition)
+			_, err = tx.Exec(`UPDATE near_partition SET dimensions = ?, upto = ? WHERE partition_id = ?`, size, first-1,
+				partition)
 		}
 		return true, err
 	}

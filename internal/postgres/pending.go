@@ -8,8 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// What needs no answer of its own travels with the next statement that does: the beginning of a transaction, its caller,
-// and statements of [Tx.Queue].
+// What needs no answer of its own travels with the next statement that does: the beginning of a transaction, its
+// caller, and statements of [Tx.Queue].
 
 // pending is a statement that is not sent yet.
 type pending struct {

@@ -240,7 +240,8 @@ func (d *databaseSearch) bm25(e index.Entry, saturation index.Saturation) (score
 
 // bm25Of scores a passage of some terms, by how often it has each of the query's. It adds in the order of the query's
 // terms, the bonus last, as in memory, so that sums round alike.
-func (d *databaseSearch) bm25Of(times func(term int) uint32, terms uint32, saturation index.Saturation) (score float32) {
+func (d *databaseSearch) bm25Of(times func(term int) uint32, terms uint32,
+	saturation index.Saturation) (score float32) {
 	exact := false
 	for i, t := range d.q.Terms {
 		if n := times(i); n > 0 {

@@ -424,8 +424,8 @@ func (e *exporter) chunks(f ExportFile, wrote func(n int)) error {
 		n, size = n+1, size+int64(len(data))
 		wrote(len(data))
 		return e.write(kindChunk)
-	}, `SELECT data, sha256, coalesce(object, '') FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id`, f.Row<<kernel.ChunkBits,
-		(f.Row+1)<<kernel.ChunkBits)
+	}, `SELECT data, sha256, coalesce(object, '') FROM file_chunk WHERE id >= ? AND id < ? ORDER BY id`,
+		f.Row<<kernel.ChunkBits, (f.Row+1)<<kernel.ChunkBits)
 	if err == nil && (size != f.Size || string(whole.Sum(nil)) != string(f.SHA256)) {
 		return fault.Damaged(errChunks, "file %s (%s)", f.ID, fmt.Sprintf("%d bytes of %d", size, f.Size))
 	}
@@ -439,8 +439,8 @@ func (e *exporter) content(f ExportFile, key string, sum []byte) ([]byte, error)
 	case errors.Is(err, objects.ErrDamaged):
 		return nil, fault.Damaged(err, "file %s", f.ID)
 	case errors.Is(err, objects.ErrNone):
-		return nil, fault.New(fault.KindInternal, "", "file %s cannot be exported: its content is in object storage, and the "+
-			"store was opened without one; set Options.Objects, or export without files", fault.Show(f.ID))
+		return nil, fault.New(fault.KindInternal, "", "file %s cannot be exported: its content is in object storage, and "+
+			"the store was opened without one; set Options.Objects, or export without files", fault.Show(f.ID))
 	}
 	return data, err
 }

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Memory is object storage in memory. Its functions, which may be nil, are called before a call does anything, and their
-// error is the call's.
+// Memory is object storage in memory. Its functions, which may be nil, are called before a call does anything, and
+// their error is the call's.
 type Memory struct {
 	mu      sync.Mutex
 	objects map[string][]byte
