@@ -172,8 +172,13 @@ func (t *Mover) EraseMemories(rows ...int64) error {
 	return NoteErasure(t.Tx)
 }
 
-// move moves a memory with everything that belongs to it out of the live tables.
+// move moves a memory with everything that belongs to it out of the live tables: also past versions from its time
+// elsewhere, and links to and from memories of others.
 func (t *Mover) move(entry, row int64) error {
+	return db.Beyond(t.Tx, func() error { return t.moveWhole(entry, row) })
+}
+
+func (t *Mover) moveWhole(entry, row int64) error {
 	var m kernel.TrashedMemory
 	var id, tags string
 	var partition int64
@@ -213,12 +218,7 @@ func (t *Mover) move(entry, row int64) error {
 		return err
 	}
 	size := int64(len(m.Content) + len(m.Metadata)) // as quotas count them
-	var count int
-	var former int64
-	err = db.Beyond(t.Tx, func() (err error) { // those of its time elsewhere, too
-		count, former, err = t.moveRevisions(entry, row, id)
-		return err
-	})
+	count, former, err := t.moveRevisions(entry, row, id)
 	if err != nil {
 		return err
 	}
@@ -297,6 +297,10 @@ func (t *Mover) keepLinks(row int64) error {
 
 // File deletes a file, as an entry of its own. Its chunks stay in place.
 func (t *Mover) File(f File) error {
+	return db.Beyond(t.Tx, func() error { return t.moveFile(f) }) // there it belongs to the owner of its place
+}
+
+func (t *Mover) moveFile(f File) error {
 	owner, err := OwnerOfFile(t.Tx, f.Row)
 	if err != nil {
 		return err

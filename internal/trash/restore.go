@@ -38,8 +38,17 @@ type Restorer struct {
 	Refused error // why a part of a project or collection was not restored
 }
 
-// Restore restores one portion, and reports whether that was all.
+// Restore restores one portion, and reports whether that was all. What it restores may concern others: past versions
+// from elsewhere, and links to and from their memories.
 func (r *Restorer) Restore() (done bool, err error) {
+	err = db.Beyond(r.Tx, func() (err error) {
+		done, err = r.restore()
+		return err
+	})
+	return done, err
+}
+
+func (r *Restorer) restore() (done bool, err error) {
 	switch r.Entry.Kind {
 	case Files:
 		err = r.file()
@@ -400,12 +409,7 @@ func (r *Restorer) memory(item kernel.TrashItem, m kernel.TrashedMemory, at *ker
 	if err := r.Writer.AddTags(row, m.Tags); err != nil {
 		return err
 	}
-	var former int
-	var size int64
-	err = db.Beyond(r.Tx, func() (err error) { // those of its time elsewhere, too
-		former, size, err = r.revisions(item.ID, row, m, at)
-		return err
-	})
+	former, size, err := r.revisions(item.ID, row, m, at)
 	if err != nil {
 		return err
 	}
