@@ -317,7 +317,7 @@ var writers = []string{"Accept", "Add", "Append", "Authorize", "BlockSender", "C
 	"Confirm",
 	"Deactivate", "Decline", "Delete", "Empty", "End", "Erase", "Exchange", "Import", "Link", "Purge", "Put", "Record",
 	"Refresh",
-	"Regenerate", "Register", "Reindex", "StoreIndex",
+	"MoveFiles", "Regenerate", "Register", "Reindex", "StoreIndex",
 	"Restore", "Revoke", "Rotate", "Set", "Transaction", "Unblock", "Unlink", "Update"}
 
 func writes(method string) bool {

@@ -42,6 +42,12 @@ var maintainVisits = map[string]func(v visit){
 	"LoadIndex": func(v visit) {
 		v.refuses("LoadIndex", func(s *Store) error { return s.Upkeep().LoadIndex(v.Context()) })
 	},
+	"MoveFiles": func(v visit) {
+		v.refuses("MoveFiles", func(s *Store) error {
+			_, err := s.Upkeep().MoveFiles(v.Context(), InDatabase, nil)
+			return err
+		})
+	},
 	"StoreIndex": func(v visit) {
 		v.refuses("StoreIndex", func(s *Store) error { return s.Upkeep().StoreIndex(v.Context()) })
 	},
