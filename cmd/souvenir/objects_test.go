@@ -3,10 +3,12 @@ package main
 import (
 	"encoding/xml"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -49,11 +51,13 @@ func (s *shelves) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *shelves) count() int {
+func (s *shelves) keys() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.objects)
+	return slices.Collect(maps.Keys(s.objects))
 }
+
+func (s *shelves) count() int { return len(s.keys()) }
 
 func (s *shelves) goAway(away bool) {
 	s.mu.Lock()
@@ -77,7 +81,7 @@ func TestFilesOfTheProgramAreInABucket(t *testing.T) {
 	if got := with.ok(t, "files", "move", "--to", "objects"); !strings.Contains(got, "moved") || s.count() != 1 {
 		t.Errorf("files move: got %q and %d objects, want it moved to one object", got, s.count())
 	}
-	for key := range s.objects {
+	for _, key := range s.keys() {
 		if !strings.HasPrefix(key, "/files/of/me/") {
 			t.Errorf("the object's name: got %s, want it in the bucket and with the prefix", key)
 		}

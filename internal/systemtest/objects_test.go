@@ -490,15 +490,15 @@ func erasedObjects(s *shelf) {
 
 func quotaOfObjects(s *shelf) {
 	small := s.open(Options{Objects: s.storage, FileQuota: 1 << 20, MaxFile: 3 << 20})
-	puts := 0
-	s.storage.OnPut(func(context.Context, string) error { puts++; return nil })
+	var puts atomic.Int64
+	s.storage.OnPut(func(context.Context, string) error { puts.Add(1); return nil })
 	for name, content := range map[string]string{"over the quota": objectsOf("quota", 6),
 		"over the limit": objectsOf("limit", 13)} {
 		if _, err := small.AddFile(s.Context(), NewFile{}, strings.NewReader(content)); !errors.Is(err, ErrTooLarge) {
 			s.Errorf("a file %s: got %v, want %v", name, err, ErrTooLarge)
 		}
 	}
-	if puts != 0 {
+	if puts := puts.Load(); puts != 0 {
 		s.Errorf("objects written: got %d, want none", puts)
 	}
 	mustAddFile(s, small, NewFile{}, objectsOf("fits", 3))
