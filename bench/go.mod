@@ -10,7 +10,6 @@ require (
 	github.com/mattn/go-sqlite3 v1.14.32
 	github.com/philippgille/chromem-go v0.7.0
 	github.com/souvenir-ai/souvenir v0.0.0
-	github.com/viterin/vek v0.4.3
 )
 
 require (
@@ -57,6 +56,7 @@ require (
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
 	github.com/viterin/partial v1.1.0 // indirect
+	github.com/viterin/vek v0.4.3 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	github.com/yuin/goldmark v1.8.7 // indirect
 	go.etcd.io/bbolt v1.4.0 // indirect

@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/viterin/vek/vek32"
-
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
 // exact is what a search by vector has to find: all that is at least as near as the tenth.
@@ -38,7 +37,7 @@ func nearestByHand(ctx context.Context, texts, questions []string) (e exact, err
 		for _, v := range vectors {
 			v = unit(v)
 			for i, q := range e.vectors {
-				cosine := vek32.Dot(q, v)
+				cosine := simd.DotFloats(q, v)
 				if len(best[i]) == results && cosine <= best[i][0] {
 					continue
 				}
@@ -56,10 +55,15 @@ func nearestByHand(ctx context.Context, texts, questions []string) (e exact, err
 
 // unit returns a vector of length 1, or the vector of zeros.
 func unit(v []float32) []float32 {
-	if norm := vek32.Norm(v); norm > 0 {
-		return vek32.DivNumber(v, norm)
+	square := simd.DotFloats(v, v)
+	if square == 0 {
+		return v
 	}
-	return v
+	scaled, factor := make([]float32, len(v)), 1/float32(math.Sqrt(float64(square)))
+	for i, x := range v {
+		scaled[i] = factor * x
+	}
+	return scaled
 }
 
 // judge sets the recall of the searches by vector.
@@ -80,7 +84,7 @@ func (r *result) judge(ctx context.Context, e exact, texts []string) error {
 			if err != nil {
 				return err
 			}
-			if vek32.Dot(e.vectors[i], unit(vectors[0])) >= e.tenth[i]-rounding {
+			if simd.DotFloats(e.vectors[i], unit(vectors[0])) >= e.tenth[i]-rounding {
 				right++
 			}
 		}

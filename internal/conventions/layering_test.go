@@ -271,8 +271,6 @@ var allowedModules = []string{
 	"github.com/mattn/go-sqlite3", "github.com/asg017/sqlite-vec-go-bindings",
 	// Ids.
 	"github.com/google/uuid", "github.com/golang-jwt/jwt/v5", "golang.org/x/crypto",
-	// SIMD for the vector index, and what it needs.
-	"github.com/viterin/vek", "github.com/viterin/partial", "github.com/chewxy/math32", "golang.org/x/exp",
 	// Unicode: normalisation for the tokenizer and full text.
 	"golang.org/x/text",
 	// Types of files by their first bytes.

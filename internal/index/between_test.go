@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
 func TestLowsKeepTheHighest(t *testing.T) {
@@ -36,7 +38,7 @@ func TestFewVectorsAreCompared(t *testing.T) {
 	ix.coarse = coarseDotsPlain
 	ix.dot = func(a, b []float32) float32 {
 		compared++
-		return dotUnrolled(a, b)
+		return simd.DotFloatsPlain(a, b)
 	}
 	const memories, wanted = 5000, 30
 	o := &oracle{memories: map[int64]Memory{}}
@@ -55,6 +57,6 @@ func TestFewVectorsAreCompared(t *testing.T) {
 		t.Errorf("%d vectors of %d are compared exactly for the best %d, want at most %d", compared, memories, wanted,
 			4*wanted)
 	}
-	ix.dot = dotUnrolled
+	ix.dot = simd.DotFloatsPlain
 	o.compare(t, ix, Query{Vector: q.Vector, Terms: q.Terms, Partitions: q.Partitions, Limit: wanted, BM25: q.BM25}, 1)
 }

@@ -1,46 +1,10 @@
 package index
 
-import (
-	"math"
-
-	"github.com/viterin/vek"
-	"github.com/viterin/vek/vek32"
-)
+import "math"
 
 // dotFunc is the inner product of two vectors of one size, at least 1. For one machine it is a pure
 // function of the values: equal vectors compare equal wherever they are stored.
 type dotFunc func(a, b []float32) float32
-
-// fastestDot returns the SIMD inner product if vek has one (amd64 with AVX2 and FMA, not on darwin). Elsewhere vek
-// falls back to a loop with one running sum, correct but bound by the latency of the addition; dotUnrolled is
-// several times faster there.
-func fastestDot() dotFunc {
-	if vek.Info().Acceleration {
-		return vek32.Dot
-	}
-	return dotUnrolled
-}
-
-// dotUnrolled keeps eight independent sums, so that additions overlap.
-func dotUnrolled(a, b []float32) float32 {
-	var s0, s1, s2, s3, s4, s5, s6, s7 float32
-	b = b[:len(a)]
-	for len(a) >= 8 && len(b) >= 8 {
-		s0 += a[0] * b[0]
-		s1 += a[1] * b[1]
-		s2 += a[2] * b[2]
-		s3 += a[3] * b[3]
-		s4 += a[4] * b[4]
-		s5 += a[5] * b[5]
-		s6 += a[6] * b[6]
-		s7 += a[7] * b[7]
-		a, b = a[8:], b[8:]
-	}
-	for i := range a {
-		s0 += a[i] * b[i]
-	}
-	return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
-}
 
 // accepts reports whether a vector is fit for ranking. Its squared length is finite exactly when all its numbers
 // are finite and small enough that, by the Cauchy-Schwarz inequality, its inner product with any other such vector

@@ -7,17 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/viterin/vek"
-	"github.com/viterin/vek/vek32"
-
 	"github.com/souvenir-ai/souvenir/internal/longtest"
+	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
 // TestDotsAgreeForAllSizes covers every remainder of the block sizes of the loops.
 func TestDotsAgreeForAllSizes(t *testing.T) {
 	g := newGenerator(6)
 	all := dots()
-	all["vek"] = vek32.Dot
 	for size := 1; size < 200; size++ {
 		// Slices that begin and end anywhere in their arrays: no loop may rely on alignment or
 		// read on past the end.
@@ -39,12 +36,12 @@ func TestDotsAgreeForAllSizes(t *testing.T) {
 func TestWithoutAcceleration(t *testing.T) {
 	const mark = "cpu.avx2=off"
 	if strings.Contains(os.Getenv("GODEBUG"), mark) {
-		if vek.Info().Acceleration {
+		if simd.Fast() {
 			t.Fatal("got acceleration on, want it off")
 		}
 		return
 	}
-	if !vek.Info().Acceleration {
+	if !simd.Fast() {
 		t.Skip("this machine has no acceleration to switch off")
 	}
 	self, err := os.Executable()

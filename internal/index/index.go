@@ -1,6 +1,10 @@
 package index
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
+)
 
 // Memory is a memory to index. All its passages are in one partition.
 type Memory struct {
@@ -43,7 +47,7 @@ type Index struct {
 
 // New returns an empty index.
 func New() *Index {
-	ix := &Index{dot: fastestDot(), coarse: fastestCoarse(), coded: leastCoded, settleAt: freezeAt}
+	ix := &Index{dot: simd.DotFloats, coarse: fastestCoarse(), coded: leastCoded, settleAt: freezeAt}
 	ix.scratch.New = func() any { return new(scratch) }
 	ix.clear()
 	return ix

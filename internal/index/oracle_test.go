@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
 // oracle is the plainest implementation of what an Index promises: a list of memories and the
@@ -367,7 +369,7 @@ func (g *generator) someRows() *RowSet {
 
 // dots are the inner products that a machine may choose.
 func dots() map[string]dotFunc {
-	return map[string]dotFunc{"fastest": fastestDot(), "unrolled": dotUnrolled}
+	return map[string]dotFunc{"fastest": simd.DotFloats, "unrolled": simd.DotFloatsPlain}
 }
 
 func TestSearchAgreesWithOracle(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
 // The plane that shows the vectors: their first two principal components. It is the same for the same vectors, in
@@ -32,7 +34,7 @@ func Plane(ctx context.Context, vectors []float32, size int) (places []float32, 
 		return nil, explained, ctx.Err()
 	}
 	columns, size := centred(vectors, n, size)
-	dot := fastestDot()
+	dot := simd.DotFloats
 	covariance, total := make([]float32, size*size), 0.0
 	for a := range size {
 		if err := ctx.Err(); err != nil {

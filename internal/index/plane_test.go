@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
 // cloud makes vectors around some centres, of unit length.
@@ -128,7 +130,7 @@ func TestPairsAreTheMostSimilarOfEach(t *testing.T) {
 	vectors := cloud(n, size, 20)
 	copy(vectors[5*size:6*size], vectors[9*size:10*size]) // equal ones, for ties
 	copy(vectors[400*size:401*size], vectors[9*size:10*size])
-	dot := fastestDot()
+	dot := simd.DotFloats
 	want := map[Pair]bool{}
 	for a := range n {
 		var all []Pair

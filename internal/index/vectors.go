@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
 // Means computes, for each memory of rows, the common direction of its passages: the sum of their vectors of a
@@ -85,7 +87,7 @@ func Pairs(ctx context.Context, vectors []float32, size, k int, least float32) (
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), (n+rowsAtOnce-1)/rowsAtOnce) {
 		workers.Go(func() {
-			dot := fastestDot()
+			dot := simd.DotFloats
 			for ctx.Err() == nil {
 				first := int(next.Add(rowsAtOnce)) - rowsAtOnce
 				if first >= n {

@@ -1,8 +1,8 @@
 package simd
 
-import "github.com/viterin/vek"
+import "golang.org/x/sys/cpu"
 
-var fast = vek.Info().Acceleration
+var fast = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 // Fast reports whether [DotRows] is many times as fast as a loop.
 func Fast() bool { return fast }
@@ -97,3 +97,16 @@ func dotHalvesFast(rows []byte, vector []int8, products []int32) {
 //
 //go:noescape
 func dotHalves(halves *byte, vector *int8, products *int32, rows, width int)
+
+func dotFloatsFast(a, b []float32) float32 {
+	if len(a) == 0 {
+		return 0
+	}
+	_ = b[len(a)-1]
+	return dotFloats(&a[0], &b[0], len(a))
+}
+
+// dotFloats returns the inner product of n numbers. It needs AVX2 and FMA.
+//
+//go:noescape
+func dotFloats(a, b *float32, n int) float32

@@ -23,5 +23,7 @@ func dotHalvesFast(rows []byte, vector []int8, products []int32) {
 	DotHalvesPlain(rows, vector, products)
 }
 
+func dotFloatsFast(a, b []float32) float32 { return DotFloatsPlain(a, b) }
+
 // Prefetch asks the processor to load bytes that will be read soon, if it can.
 func Prefetch([]byte) {}

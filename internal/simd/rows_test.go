@@ -95,3 +95,21 @@ func BenchmarkDotRows(b *testing.B) {
 		})
 	}
 }
+
+// TestDotFloatsAgreesForAllSizes covers every remainder of the loops' blocks, on slices that begin and end anywhere.
+func TestDotFloatsAgreesForAllSizes(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for size := range 200 {
+		a, b := make([]float32, size+4)[1:size+1], make([]float32, size+8)[3:size+3]
+		want := 0.0
+		for i := range a {
+			a[i], b[i] = random.Float32()-0.5, random.Float32()-0.5
+			want += float64(a[i]) * float64(b[i])
+		}
+		for name, got := range map[string]float32{"fast": DotFloats(a, b), "plain": DotFloatsPlain(a, b)} {
+			if math.Abs(float64(got)-want) > 1e-5 {
+				t.Errorf("%s, %d numbers: got %v, want %v", name, size, got, want)
+			}
+		}
+	}
+}
