@@ -176,6 +176,7 @@ func (st settled) arguments() map[string][]any {
 		"Members":                {p},
 		"ModuleState":            {ModuleQuery{Module: "engine"}},
 		"Modules":                {p},
+		"MoveFiles":              {InDatabase},
 		"OpenFile":               {st.file},
 		"RecordActivity":         {NewActivity{Tool: "memory"}},
 		"RefreshTokens":          {st.refresh},

@@ -502,13 +502,16 @@ func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress)
 	if err == nil {
 		err = s.checkWritable()
 	}
+	some := false
 	if err == nil {
-		err = s.readStore(ctx, func(db.Tx) error { return nil }) // it is open
+		err = s.readStore(ctx, func(tx db.Tx) error {
+			return tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file_chunk WHERE object IS NOT NULL)`).Scan(&some)
+		})
 	}
 	if err == nil {
 		err = s.options.checkPlace("to", to)
 	}
-	if err == nil && s.options.Objects == nil {
+	if err == nil && some && s.options.Objects == nil {
 		err = invalid("to", "{} is %s, and there is no object storage to move from; set Options.Objects", show(string(to)))
 	}
 	if err != nil {

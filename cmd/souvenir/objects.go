@@ -120,6 +120,8 @@ func (c *cli) filesCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use: "files COMMAND", GroupID: groupFile,
 		Short: "Move the content of files to object storage, or back",
+		Long: `The content of files is in the database or, with the --s3-... flags of "souvenir serve", in a bucket of
+a service with the protocol of Amazon S3. This command moves it.`,
 	}, c.filesMoveCommand())
 }
 
