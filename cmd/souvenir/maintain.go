@@ -142,7 +142,7 @@ func (c *cli) statsCommand() *cobra.Command {
 			if other := s.Embedding.FileModel; other != "" {
 				vectors += "; the store has vectors of " + other
 			}
-			return table(&c.out, []string{"WHAT", "HOW MUCH"}, [][]string{
+			rows := [][]string{
 				{"users", fmt.Sprint(s.Users)},
 				{"collections", fmt.Sprint(s.Collections)},
 				{"projects", fmt.Sprint(s.Projects)},
@@ -150,11 +150,15 @@ func (c *cli) statsCommand() *cobra.Command {
 				{"passages", fmt.Sprint(s.Passages)},
 				{"past versions", fmt.Sprint(s.Revisions)},
 				{"files", fmt.Sprintf("%d, %s", s.Files, size(s.FileBytes))},
-				{"in object storage", fmt.Sprintf("%d objects, %s; %d to be deleted", s.Objects, size(s.ObjectBytes), s.GoneObjects)},
 				{"database", fmt.Sprintf("%s, %s of it free", size(s.DatabaseBytes), size(s.FreeBytes))},
 				{"log", size(s.LogBytes)},
 				{"vectors", vectors},
-			})
+			}
+			if s.Objects+s.GoneObjects > 0 {
+				rows = append(rows, []string{"in object storage", fmt.Sprintf("%d objects, %s; %d to be deleted", s.Objects,
+					size(s.ObjectBytes), s.GoneObjects)})
+			}
+			return table(&c.out, []string{"WHAT", "HOW MUCH"}, rows)
 		})
 	})
 }
