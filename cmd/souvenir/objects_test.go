@@ -111,7 +111,10 @@ func TestFilesOfTheProgramAreInABucket(t *testing.T) {
 			exitError)
 	}
 	s.goAway(false)
-	with.ok(t, "files", "move", "--to", "database")
+	moved := decode[map[string]int](t, with.ok(t, "files", "move", "--to", "database", "--json"))
+	if want := map[string]int{"chunks": 1, "bytes": 3, "damaged": 0}; !maps.Equal(moved, want) {
+		t.Errorf("files move as JSON: got %v, want %v", moved, want)
+	}
 	with.ok(t, "purge")
 	if s.count() != 1 {
 		t.Errorf("objects after the move back: got %d, want that of the copy", s.count())
