@@ -59,25 +59,10 @@ func BenchmarkAddMemory(b *testing.B) {
 		b.Run(fmt.Sprint(goroutines, "goroutines"), func(b *testing.B) {
 			store := openBench(b, 1)
 			memories := sentences(10_000)
-			work := make(chan int)
-			var group sync.WaitGroup
-			for range goroutines {
-				group.Go(func() {
-					for i := range work {
-						if _, err := store.AddMemory(context.Background(), memories[i%len(memories)]); err != nil {
-							b.Error(err)
-						}
-					}
-				})
-			}
-			start := time.Now()
-			n := 0
-			for ; b.Loop(); n++ {
-				work <- n
-			}
-			close(work)
-			group.Wait()
-			b.ReportMetric(float64(n)/time.Since(start).Seconds(), "memories/s")
+			inGoroutines(b, goroutines, "memories/s", func(i int) error {
+				_, err := store.AddMemory(context.Background(), memories[i%len(memories)])
+				return err
+			})
 		})
 	}
 }
@@ -87,27 +72,12 @@ func BenchmarkPutMemory(b *testing.B) {
 		b.Run(fmt.Sprint(goroutines, "goroutines"), func(b *testing.B) {
 			store := openBench(b, 1)
 			memories := sentences(10_000)
-			work := make(chan int)
-			var group sync.WaitGroup
-			for range goroutines {
-				group.Go(func() {
-					for i := range work {
-						m := memories[i%len(memories)]
-						m.Key = fmt.Sprint("key ", i)
-						if _, err := store.PutMemory(context.Background(), m); err != nil {
-							b.Error(err)
-						}
-					}
-				})
-			}
-			start := time.Now()
-			n := 0
-			for ; b.Loop(); n++ {
-				work <- n
-			}
-			close(work)
-			group.Wait()
-			b.ReportMetric(float64(n)/time.Since(start).Seconds(), "memories/s")
+			inGoroutines(b, goroutines, "memories/s", func(i int) error {
+				m := memories[i%len(memories)]
+				m.Key = fmt.Sprint("key ", i)
+				_, err := store.PutMemory(context.Background(), m)
+				return err
+			})
 		})
 	}
 }
@@ -185,4 +155,27 @@ func BenchmarkSearch(b *testing.B) {
 			reportMedian(b, took)
 		})
 	}
+}
+
+// inGoroutines measures how many calls a second some goroutines make together. call gets the number of each call.
+func inGoroutines(b *testing.B, goroutines int, unit string, call func(i int) error) {
+	work := make(chan int)
+	var group sync.WaitGroup
+	for range goroutines {
+		group.Go(func() {
+			for i := range work {
+				if err := call(i); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	start := time.Now()
+	n := 0
+	for ; b.Loop(); n++ {
+		work <- n
+	}
+	close(work)
+	group.Wait()
+	b.ReportMetric(float64(n)/time.Since(start).Seconds(), unit)
 }

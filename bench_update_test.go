@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -46,25 +44,7 @@ func BenchmarkUpdateMemory(b *testing.B) {
 				}
 				return err
 			}
-			work := make(chan int)
-			var group sync.WaitGroup
-			for range 8 {
-				group.Go(func() {
-					for i := range work {
-						if err := update(i); err != nil {
-							b.Error(err)
-						}
-					}
-				})
-			}
-			start := time.Now()
-			n := 0
-			for ; b.Loop(); n++ {
-				work <- n
-			}
-			close(work)
-			group.Wait()
-			b.ReportMetric(float64(n)/time.Since(start).Seconds(), "updates/s")
+			inGoroutines(b, 8, "updates/s", update)
 		})
 	}
 }

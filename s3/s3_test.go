@@ -63,9 +63,9 @@ func TestWrongKeysAndBucketsAreErrorsWithoutTheSecret(t *testing.T) {
 	good := bucket(t)
 	for name, change := range map[string]func(*s3.Config){
 		"another secret":  func(c *s3.Config) { c.SecretKey = "not-the-secret-key" },
-		"another user":    func(c *s3.Config) { c.AccessKey = "nobody" },
+		"another user":    func(c *s3.Config) { c.AccessKey = "unknown" },
 		"no such bucket":  func(c *s3.Config) { c.Bucket = "there-is-none" },
-		"nobody listens":  func(c *s3.Config) { c.Endpoint = "http://127.0.0.1:1" },
+		"no service":      func(c *s3.Config) { c.Endpoint = "http://127.0.0.1:1" },
 		"not one of them": func(c *s3.Config) { c.Endpoint = "http://127.0.0.1:1"; c.Region = "mars" },
 	} {
 		c := good
