@@ -9,10 +9,12 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // While another process holds the file, calls wait; of too many the oldest are lost, and counted.
 func TestRecordedCallsWaitForALockedFile(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "held.db")
 	s, other := openWords(t, path, Options{}), openWords(t, path, Options{})
 	const calls = activitylog.Room + 3*activitylog.Batch

@@ -256,6 +256,7 @@ func TestBackupToStreamsTheSameStore(t *testing.T) {
 }
 
 func TestBackupWhileOthersWriteIsOneMoment(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "busy.db")
 	s := openWords(t, path, Options{})
 	many := make([]NewMemory, 800)
@@ -460,6 +461,7 @@ func TestBackupIsForTheOperatorOfAnOpenStore(t *testing.T) {
 }
 
 func TestKilledBackupLeavesNoHalfFile(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "store.db")
 	s := openWords(t, path, Options{})
 	varied(t, s)

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // Import, UpdateMemories and DeleteMemories end their transactions early while others write, and still do all of it.
 func TestLongWorkBesideOtherWritersIsDoneInFull(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	from, store := openCopy(t), openCopy(t)
 	const n = 600

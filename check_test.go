@@ -329,6 +329,7 @@ func TestRepairKeepsSoundVectorsOfTheCallersOwn(t *testing.T) {
 }
 
 func TestRepairDropsRowsThatBelongToNothing(t *testing.T) {
+	longtest.Only(t)
 	for i, c := range []struct {
 		damage string
 		table  string
@@ -379,6 +380,7 @@ func TestRepairDropsRowsThatBelongToNothing(t *testing.T) {
 }
 
 func TestCheckOfADamagedFileReportsAndNeverPanics(t *testing.T) {
+	longtest.Only(t)
 	store := storeFile(t)
 	const page = 4096
 	unsound, mended := 0, 0
@@ -458,6 +460,7 @@ func TestCheckLeavesAReadOnlyFileAsItIs(t *testing.T) {
 }
 
 func TestCheckListsAThousandFindingsAndCountsAll(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, "", Options{})
 	many := make([]NewMemory, 1200)
 	for i := range many {

@@ -42,6 +42,7 @@ func tripsOver(t *testing.T, tx db.Tx) string {
 }
 
 func TestEveryDamagedValueIsFoundOrDoesNoHarm(t *testing.T) {
+	longtest.Only(t)
 	s := openRich(t)
 	type column struct{ table, name, kind string }
 	var columns []column

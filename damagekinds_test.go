@@ -261,6 +261,7 @@ func whatIsIn(t *testing.T, s *Store) (string, error) {
 
 // However a file is damaged: what a check, or a repair, calls sound has everything as it was stored.
 func TestNoDamagedFileWithOtherContentIsCalledSound(t *testing.T) {
+	longtest.Only(t)
 	file, older := filesToDamage(t)
 	path := filepath.Join(t.TempDir(), "damaged.db")
 	o := Options{Now: sealedClock, IndexMemory: -1, Embedder: wordEmbedder("words-1")}

@@ -122,6 +122,7 @@ func rowsByTable(t *testing.T, s *Store) string {
 }
 
 func TestEveryMethodDoesTheSameWhereTheEngineRunsItsWritesAgain(t *testing.T) {
+	longtest.Only(t)
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{}))
 	backup := filepath.Join(t.TempDir(), "copy.db")
 	if err := st.Upkeep().Backup(t.Context(), backup, nil); err != nil {
@@ -198,6 +199,7 @@ func (tx failingTx) Query(query string, args ...any) (db.Rows, error) {
 }
 
 func TestAnUnreachableDatabaseIsNotDamage(t *testing.T) {
+	longtest.Only(t)
 	for _, class := range []error{db.ErrUnavailable, db.ErrTxDone, db.ErrUnsupported, db.ErrInterrupted, db.ErrBusy,
 		db.ErrIO, context.Canceled, context.DeadlineExceeded} {
 		s := openThrough(t, filepath.Join(t.TempDir(), "m.db"), func(engine db.DB) db.DB { return failing{engine, class} })

@@ -105,6 +105,7 @@ func around(sentence string, words int) string {
 
 // TestExactIdentifierComesFirst asks for identifiers that one memory holds, among 40 short ones that hold similar ones.
 func TestExactIdentifierComesFirst(t *testing.T) {
+	longtest.Only(t)
 	lengths := []int{12, 2000, 240}
 	tried := func(kind, length int) bool { // in the short form each kind in one length
 		return longtest.All() || length == kind%2

@@ -218,6 +218,7 @@ func TestOddPathsAreTakenLiterally(t *testing.T) {
 }
 
 func TestDamagedFilesGiveErrorsAndNeverPanics(t *testing.T) {
+	longtest.Only(t)
 	store := storeFile(t)
 	step := 3
 	if !longtest.All() {
@@ -325,6 +326,7 @@ func useDamaged(ctx context.Context, t *testing.T, name, path string, indexMemor
 
 // Damage that SQLite cannot see, because the file is sound and only what stands in it is not.
 func TestDamagedRowsGiveErrorsAndNeverPanics(t *testing.T) {
+	longtest.Only(t)
 	for i, damage := range []string{
 		`UPDATE memory SET metadata = '{'`,
 		`UPDATE memory SET metadata = '[]'`,
@@ -449,6 +451,7 @@ func forbidWriting(t *testing.T, path string, mode os.FileMode) {
 }
 
 func TestFullDiskRefusesWholeWritesAndLeavesTheStoreUsable(t *testing.T) {
+	longtest.Only(t)
 	for name, open := range map[string]func(*testing.T) (s *Store, more func()){
 		"no more pages": openWithFewPages,
 		"small disk":    openOnSmallDisk,

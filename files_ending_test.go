@@ -11,6 +11,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -145,6 +146,7 @@ func TestDamagedFileRows(t *testing.T) {
 
 // When the bytes cannot be removed, the file is gone all the same, and they are removed later.
 func TestPurgeRemovesLeftoverFileBytes(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	f := mustAddFile(t, s, NewFile{}, strings.Repeat("x", (kernel.DeleteBatch+3)*kernel.ChunkSize))
 	err := s.db.Write(t.Context(), func(tx db.Tx) error {

@@ -105,6 +105,7 @@ func TestUnfinishedFilesAreNotSeenAndBlockNoWriting(t *testing.T) {
 }
 
 func TestNothingOfAFailedFileRemains(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{MaxFile: 30 << 20})
 	ctx, cancel := context.WithCancel(t.Context())
 	for _, c := range []struct {
@@ -230,6 +231,7 @@ func TestFileQuotaHoldsHoweverManyAreStoredAtOnce(t *testing.T) {
 }
 
 func TestAbandonedFilesAreRemoved(t *testing.T) {
+	longtest.Only(t)
 	var passed atomic.Int64
 	clock := func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{Now: clock})
@@ -276,6 +278,7 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 }
 
 func TestLargeFilesAreDeletedWhole(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "files.db"), Options{})
 	for _, size := range []int64{0, kernel.DeleteBatch*kernel.ChunkSize - kernel.ChunkSize,
 		kernel.DeleteBatch * kernel.ChunkSize, kernel.DeleteBatch*kernel.ChunkSize + 1,
@@ -371,6 +374,7 @@ func TestFilesAreReadByManyAtOnce(t *testing.T) {
 
 // The write-ahead log is started over between the transactions of a file, and does not grow with it.
 func TestWriteAheadLogStaysSmallWhileFilesAreStored(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "files.db")
 	s := openWords(t, path, Options{})
 	var most int64
@@ -396,6 +400,7 @@ func TestWriteAheadLogStaysSmallWhileFilesAreStored(t *testing.T) {
 
 // A file arrives in a process that is killed in the midst of it.
 func TestKilledProcessLeavesNoFile(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "killed.db")
 	p := startProcess(t, job{Path: path, Work: "store a file without end"})
 	for range 3 {

@@ -100,6 +100,7 @@ func fillDisk(t *testing.T, s *Store, dir string) {
 
 // What one transaction deletes elsewhere would not fit into this reserve.
 func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
+	longtest.Only(t)
 	for name, test := range map[string]struct {
 		memories, words, different int
 		forGood                    bool
@@ -166,6 +167,7 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 
 // A memory whose past versions do not fit into the reserve stays, the error says what helps, and that helps.
 func TestOnAFullDiskAMemoryWithALongHistoryIsDeletedForGood(t *testing.T) {
+	longtest.Only(t)
 	dir := smallDisk(t, fmt.Sprint(longtest.Size(64, 24), "m"))
 	s := openWords(t, filepath.Join(dir, "store.db"), Options{Reserve: int64(longtest.Size(6, 2)) << 20})
 	if _, err := s.AddCollection(t.Context(), NewCollection{Name: "ballast"}); err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing/iotest"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
@@ -84,6 +85,7 @@ func TestLinesByHandAreImported(t *testing.T) {
 }
 
 func TestImportEmbedsMemoriesWithoutVectorsOfTheModel(t *testing.T) {
+	longtest.Only(t)
 	rich := openRich(t)
 	with, without := exported(t, rich, ExportOptions{}), exported(t, rich, ExportOptions{WithoutVectors: true})
 	for name, c := range map[string]struct {

@@ -78,6 +78,7 @@ func TestForeignFilesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
 }
 
 func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
+	longtest.Only(t)
 	id := strings.Repeat("x", 200)
 	lines := map[string]struct{ line, argument, says string }{
 		"no JSON":          {`{"type":"memory",`, "", "not a JSON object"},
@@ -175,6 +176,7 @@ func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 }
 
 func TestAnExportCutOffAnywhereIsNoticed(t *testing.T) {
+	longtest.Only(t)
 	export := exported(t, openRich(t), ExportOptions{Credentials: true})
 	cuts := []int{}
 	for i, b := range export {
@@ -217,6 +219,7 @@ func TestAnExportCutOffAnywhereIsNoticed(t *testing.T) {
 }
 
 func TestAChangedExportIsNoticed(t *testing.T) {
+	longtest.Only(t)
 	export := exported(t, openRich(t), ExportOptions{})
 	s := openCopy(t)
 	before := rowsOf(t, s)
@@ -271,6 +274,7 @@ func TestUnknownTypesAndStrayLinesAreCounted(t *testing.T) {
 }
 
 func TestBrokenFilesAreNotImported(t *testing.T) {
+	longtest.Only(t)
 	big := string(pattern(2*kernel.ChunkSize + 5))
 	head, _, _ := strings.Cut(fileLines("f", "local", big), "\n")
 	chunk := func(n, from, to int) string {
@@ -306,6 +310,7 @@ func TestBrokenFilesAreNotImported(t *testing.T) {
 }
 
 func TestATruncatedFileLeavesNothingAndCanBeImportedAgain(t *testing.T) {
+	longtest.Only(t)
 	s := openCopy(t)
 	rich := openWords(t, filepath.Join(t.TempDir(), "rich.db"), Options{Now: sealedClock})
 	mustAdd(t, rich, NewMemory{Content: "x"})

@@ -64,6 +64,7 @@ func panics(t *testing.T, fn func()) {
 }
 
 func TestCallersThatPanicLeaveTheStoreUsable(t *testing.T) {
+	longtest.Only(t)
 	for _, path := range []string{filepath.Join(t.TempDir(), "panic.db"), ":memory:"} {
 		s := openWords(t, path, Options{})
 		varied(t, s)

@@ -10,10 +10,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
 func TestMismatchedVectorsAreRecomputed(t *testing.T) {
+	longtest.Only(t)
 	rich := openRich(t)
 	long := strings.Repeat("A long memory has passages. ", 300) + "\n\n# End"
 	var lines []string
@@ -84,6 +86,7 @@ func TestVectorsOfCallersGoOnlyWhereTheyFit(t *testing.T) {
 }
 
 func TestManyMemoriesWithRevisionsCrossBatches(t *testing.T) {
+	longtest.Only(t)
 	var lines []string
 	for i := range 2*transfer.ImportBatch + 3 {
 		id := fmt.Sprintf("m%d", i)
@@ -207,6 +210,7 @@ func TestReportsListALimitedNumberOfConflicts(t *testing.T) {
 }
 
 func TestTheLargestMemoryFitsALine(t *testing.T) {
+	longtest.Only(t)
 	s := openCopy(t)
 	large := mustAdd(t, s, NewMemory{Content: strings.Repeat("\x01", MaxContent),
 		ShownMetadata: map[string]any{"k": strings.Repeat("\x01", MaxMetadata/6-10)}})
@@ -223,6 +227,7 @@ func TestTheLargestMemoryFitsALine(t *testing.T) {
 }
 
 func TestImportsAtOnceBringEverythingOnce(t *testing.T) {
+	longtest.Only(t)
 	export := exported(t, openRich(t), ExportOptions{})
 	path := filepath.Join(t.TempDir(), "shared.db")
 	var group sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
 
@@ -340,6 +341,7 @@ func TestABulkInsertThrowsNoIndexAway(t *testing.T) {
 // TestSearchesBesideWritersMissNothing has searches of several projects beside writers that add, move and delete
 // memories, with an index that is too small for all.
 func TestSearchesBesideWritersMissNothing(t *testing.T) {
+	longtest.Only(t)
 	const places = 4
 	s := openPlaces(t, places, &Options{IndexMemory: 600_000})
 	s.index.AtOnce = 40

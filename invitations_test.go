@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -40,6 +41,7 @@ func acceptOnDemand(ctx context.Context, s *Store) error {
 }
 
 func TestOneOfSeveralProcessesAcceptsAnInvitation(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "i.db")
 	s := openWords(t, path, Options{})
 	var processes []*process

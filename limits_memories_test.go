@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -247,6 +248,7 @@ type limitedEmbedder struct {
 func (l limitedEmbedder) MaxInput() int { return l.most }
 
 func TestLargestAllowedValuesAreStored(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, "", Options{})
 	mustAddCollection(t, s, NewCollection{Name: long(128), Description: long(4096)})
 	mustAddCollection(t, s, NewCollection{Name: "widest", OwnVectors: true, VectorSize: 16384})

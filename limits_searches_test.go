@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // pageAttacks are on parts of results.
@@ -94,6 +95,7 @@ func filterAttacks(add adder) {
 }
 
 func TestLargeFiltersAreAnsweredOrRefused(t *testing.T) {
+	longtest.Only(t)
 	a := openAttacked(t)
 	mustAdd(t, a.Store, NewMemory{Content: "wanted", Tags: []string{"n7"}, EventType: "n7",
 		ShownMetadata: map[string]any{"a": "n7", "list": numbered(1000)}})

@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"fmt"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 // Pages of a listing are read in different ways, as few or many fit; each has what a plain reading of all memories has
 // at that place.
 func TestPagesOfFilteredListingsMatchTheWholeList(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{})
 	for _, name := range []string{"one", "two", "three"} {
 		if _, err := s.AddCollection(t.Context(), NewCollection{Name: name}); err != nil {

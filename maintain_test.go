@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // counting is an embedder that notes what it embeds, and calls a function before.
@@ -62,6 +63,7 @@ func addNumbered(tb testing.TB, s *Store, n int) []string {
 }
 
 func TestReindexMakesEverythingAnew(t *testing.T) {
+	longtest.Only(t)
 	for _, path := range []string{":memory:", filepath.Join(t.TempDir(), "reindex.db")} {
 		c := counting{texts: map[string]int{}}
 		s := openWords(t, path, Options{Embedder: c.embedder()})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/passwords"
 )
 
@@ -159,6 +160,7 @@ func TestFailedSignInsDoTheSameWork(t *testing.T) {
 }
 
 func TestPasswordThatChangesWhileItIsBeingChangedIsAConflict(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, filepath.Join(t.TempDir(), "p.db"), Options{})
 	mustAddUser(t, s, NewUser{ID: "ann", Name: "ann", Password: "right password"})
 	view := s.As(Access{User: "ann"})

@@ -272,6 +272,7 @@ func TestFilesOfADeletedCollectionStayInTheProject(t *testing.T) {
 
 // What is stored into a project while it is deleted is either deleted with it, or makes a new one.
 func TestStoringWhileAProjectIsDeleted(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "deleted.db")
 	first, second := openWords(t, path, Options{}), openWords(t, path, Options{})
 	many := make([]NewMemory, longtest.Size(3*trash.FullRows, trash.FullRows+100)) // more than one transaction deletes

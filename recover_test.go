@@ -232,6 +232,7 @@ func (d *damagedStore) cases(t *testing.T) (cases []damageCase) {
 }
 
 func TestRecoverYieldsEveryRowThatIsNotOnADamagedPage(t *testing.T) {
+	longtest.Only(t)
 	d := newDamagedStore(t)
 	for i, c := range d.cases(t) {
 		if !longtest.Part(i, 4, 40) {

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/seed"
 )
 
 // TestOrderByTimeHasAllRelevant compares the memories that a search in an order of time finds, few or many of them,
 // with those of the same search by relevance that are at least half as relevant as the best one.
 func TestOrderByTimeHasAllRelevant(t *testing.T) {
+	longtest.Only(t)
 	ctx := t.Context()
 	store, err := souvenir.Open(ctx, filepath.Join(t.TempDir(), "s.db"), nil)
 	if err != nil {

@@ -127,6 +127,7 @@ func randomChange(t *testing.T, g *rand.Rand, s *Store) error {
 // TestSegmentsAnswerAsTextsDo compares, after random changes, a store whose index comes from segments and what has
 // changed since with one whose index comes from texts.
 func TestSegmentsAnswerAsTextsDo(t *testing.T) {
+	longtest.Only(t)
 	for seed := range longtest.Size(12, 3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			g := rand.New(rand.NewPCG(uint64(seed), 33))
@@ -260,6 +261,7 @@ func TestSegmentsOfOtherProcessesAreLeft(t *testing.T) {
 }
 
 func TestDamagedSegmentsAreMadeAgain(t *testing.T) {
+	longtest.Only(t)
 	for _, damage := range []string{`UPDATE segment SET data = substr(data, 1, length(data) / 2)`,
 		`UPDATE segment SET data = x'00'`, `UPDATE segmented SET kind = ''`} {
 		s := openFerries(t, filepath.Join(t.TempDir(), "store.db"), nil)
@@ -288,6 +290,7 @@ func TestDamagedSegmentsAreMadeAgain(t *testing.T) {
 
 // TestSegmentsBesideChanges changes memories, stores the index and loads it at the same time.
 func TestSegmentsBesideChanges(t *testing.T) {
+	longtest.Only(t)
 	s := openWords(t, "", Options{})
 	texts := reopen(t, s, Options{})
 	texts.worker.Stop()
@@ -350,6 +353,7 @@ func TestSegmentsBesideChanges(t *testing.T) {
 }
 
 func TestCheckFindsWrongSegments(t *testing.T) {
+	longtest.Only(t)
 	for name, damage := range map[string]string{
 		"changed": `UPDATE segment SET data = CAST(substr(data, 1, length(data) - 9) || x'0102030405060708' AS BLOB)`,
 		"lost":    `DELETE FROM segment`,

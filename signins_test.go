@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"errors"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"path/filepath"
 	"testing"
 	"time"
@@ -47,6 +48,7 @@ func TestSignInsAndInvitationsOutliveABackupAndAreInNoExport(t *testing.T) {
 }
 
 func TestDamagedSignInsAndInvitationsAreFound(t *testing.T) {
+	longtest.Only(t)
 	for statement, table := range map[string]string{
 		`UPDATE session SET hash = x'ff'`: "session", `UPDATE session SET uid = ''`: "session",
 		`UPDATE session SET user_agent = CAST(x'ff' AS TEXT)`: "session",

@@ -85,6 +85,7 @@ func upkeepWithoutEnd(ctx context.Context, s *Store) error {
 }
 
 func TestKilledUpkeepCanBeRepaired(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "killed.db")
 	for round := range 6 {
 		if !longtest.Part(round+4, 1, 6) {

@@ -117,6 +117,7 @@ func TestTheProjectOfCallsThatChangeSomething(t *testing.T) {
 
 // However many calls come at once, each is recorded, or counted as lost.
 func TestAFloodOfCallsIsCounted(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{QueuePerUser: 100_000})
 	w.Doc = nil
 	const workers = 50

@@ -22,6 +22,7 @@ var emptyLists = "[" + strings.Repeat("[],", 8<<20/3-1000) + "[]]"
 
 // A body of the largest size costs its own bytes a few times, whatever is in it. Decoded whole, this one takes 274 MiB.
 func TestBodiesOfEmptyListsStaySmall(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	w.Doc = nil
 	call := `{"name":"memory","arguments":{"action":"search","query":"soup","junk":` + emptyLists + `}}`
@@ -83,6 +84,7 @@ func TestBodiesOfEmptyListsStaySmall(t *testing.T) {
 
 // Twelve of them at once take less than 100 MiB in all.
 func TestManyLargeBodiesAtOnceStaySmall(t *testing.T) {
+	longtest.Only(t)
 	call := `{"name":"memory","arguments":{"action":"search","query":"soup","junk":` + emptyLists + `}}`
 	clients := 12
 	if !longtest.On() {

@@ -468,6 +468,7 @@ func TestTheSameApplicationAgain(t *testing.T) {
 }
 
 func TestManyProjectsOnTheConsentPage(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
 	for i := range 300 {

@@ -366,6 +366,7 @@ func TestRangesAndConditions(t *testing.T) {
 
 // A download whose file is deleted meanwhile breaks off: what came is not taken for all of it.
 func TestDownloadsOfDeletedFilesBreakOff(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	f := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "large.bin", Kind: "",
 		Value: strings.Repeat("\x00\x01\x02\x03", 4<<20)}))

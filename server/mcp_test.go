@@ -372,6 +372,7 @@ func TestMCPOptions(t *testing.T) {
 
 // Clients that stop in the midst of a message, or take no answer, are given up, and nothing is stuck.
 func TestMCPClientsThatAreSilent(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{Patience: time.Second})
 	large := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "large.txt", Kind: "",
 		Value: strings.Repeat("0123456\n", 1<<17)}))
@@ -413,6 +414,7 @@ func TestMCPClientsThatAreSilent(t *testing.T) {
 
 // Many callers at once do not get each other's views.
 func TestMCPManyAtOnce(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	var all sync.WaitGroup
 	for _, caller := range []string{servertest.Owner, servertest.Stranger, servertest.Writer, servertest.Admin,

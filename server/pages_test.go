@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -102,6 +103,7 @@ func TestPagesAreWellMade(t *testing.T) {
 
 // However much there is, a page stays small, and everything can be reached.
 func TestLongListsComeInParts(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ada, view := w.SignedIn(servertest.Admin), w.Store.As(souvenir.Access{User: w.Users[servertest.Admin]})
 	const many = 52 // three pages

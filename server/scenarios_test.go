@@ -220,7 +220,7 @@ func TestEndpoints(t *testing.T) {
 			var shared *servertest.World
 			for i, caller := range servertest.SortedCallers(e.rows) {
 				if always := caller == servertest.Owner || caller == servertest.Stranger; !always && !longtest.Part(number+i, 1,
-					3) {
+					6) {
 					continue
 				}
 				if shared == nil {

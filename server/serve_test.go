@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -133,6 +134,7 @@ func TestServeReportsABadListener(t *testing.T) {
 
 // Clients that send a part and then nothing are given up on, and nothing of theirs stays; the slow but steady are not.
 func TestSilentClientsAreGivenUp(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{Patience: time.Second})
 	before := w.FilesOf(servertest.Owner)
 	kind, form := servertest.FormOf(t, []servertest.Part{{Name: "file", Filename: "x.txt", Kind: "", Value: "text"}})

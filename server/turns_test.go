@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -167,6 +168,7 @@ func TestOneCredentialDoesNotHoldUpOthers(t *testing.T) {
 
 // Silent uploads and downloads that no one takes hold no place.
 func TestStreamsHoldNoPlace(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{MaxRunning: 1, QueueWait: time.Second})
 	w.Doc = nil
 	large := w.FileOf(servertest.Owner, souvenir.NewFile{Filename: "large.bin"}, strings.Repeat("0123456789abcdef", 1<<20))

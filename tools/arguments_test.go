@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
@@ -233,6 +234,7 @@ func TestAContextWithWarningsAboutArgumentsKeepsItsBudget(t *testing.T) {
 }
 
 func TestHugeAndDeepArgumentsAreErrorsOrStored(t *testing.T) {
+	longtest.Only(t)
 	w := newWorld(t)
 	set := w.set("owner")
 	text := func(n int) string { return `{"action": "store", "content": "` + strings.Repeat("granite ", n/8) + `"}` }

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/storetest"
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
 func TestMainMemoryAndModuleStateFitABudget(t *testing.T) {
+	longtest.Only(t)
 	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Embedder: storetest.Words{}})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/spf13/cobra"
 )
 
@@ -78,6 +79,7 @@ func TestVariablesOfThePagesExist(t *testing.T) {
 }
 
 func TestProgramsOfThePagesBuild(t *testing.T) {
+	longtest.Only(t)
 	module, err := os.ReadFile(filepath.Join(repository, "go.mod"))
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
@@ -68,6 +69,7 @@ func storedBytes(path string) (n int64) {
 // Of an upload that a crash cuts off nothing can be seen; its pieces go when it is sure that no more will come, and the
 // same file can be uploaded again meanwhile.
 func TestKilledDuringAnUpload(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	path := filepath.Join(c.dir, "souvenir.db")
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))

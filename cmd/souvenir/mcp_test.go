@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // mcpProcess is "souvenir mcp" as a client has it.
@@ -394,6 +395,7 @@ func TestMCPFindsTheFile(t *testing.T) {
 }
 
 func TestManyMCPProcessesAndAServerShareAFile(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))
 	server := c.start(t, "serve", "--listen", "127.0.0.1:0")

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 )
 
 // What is recorded of calls is bounded as the flags say, or not recorded at all.
 func TestServeBoundsRecordedCalls(t *testing.T) {
+	longtest.Only(t)
 	c := newStore(t)
 	token := strings.TrimSpace(c.ok(t, "token", "add", "--user", "anna", "--name", "test"))
 	calls := func(flags ...string) int {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // coarseDotsPlain is the plainest of coarseDots.
@@ -104,7 +106,7 @@ func TestBoundsHold(t *testing.T) {
 				}
 				var c comparison
 				var bounds [blockRows]float32
-				for range 20 {
+				for range longtest.Size(20, 5) {
 					for _, vector := range [][]float32{g.odd(size), g.unit(size), odd.row(g.IntN(600))} {
 						c.begin(ix, vector)
 						for _, m := range []*matrix{odd, unit} {
@@ -136,7 +138,8 @@ func TestBoundsHold(t *testing.T) {
 // TestCodesSayVectorsToSomeMillionths compares the inner products of codes with those of the floats, and which ten
 // vectors are nearest by either.
 func TestCodesSayVectorsToSomeMillionths(t *testing.T) {
-	const n, queries, nearest = 3000, 50, 10
+	const queries, nearest = 50, 10
+	n := longtest.Size(3000, 600)
 	for _, size := range []int{64, 256, 1000} {
 		g := newGenerator(uint64(size))
 		ix := New()
@@ -182,7 +185,7 @@ func TestCodesSayVectorsToSomeMillionths(t *testing.T) {
 				}
 			}
 		}
-		if mean := math.Sqrt(square / (n * queries)); mean > 6e-6 || worst > 6e-5 {
+		if mean := math.Sqrt(square / float64(n*queries)); mean > 6e-6 || worst > 6e-5 {
 			t.Errorf("size %d: products are off by %.2g, %.2g at most; want 6e-6 and 6e-5", size, mean, worst)
 		}
 		if recall := float64(same) / (queries * nearest); recall < 0.99 {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"runtime"
 	"slices"
 	"sync"
@@ -192,6 +193,7 @@ func TestADroppedPartitionIsGoneAndFreesItsMemory(t *testing.T) {
 
 // TestBytesAgreesWithTheHeap holds the estimate against what the runtime says is in use.
 func TestBytesAgreesWithTheHeap(t *testing.T) {
+	longtest.Only(t)
 	for _, c := range []struct {
 		name       string
 		n          int

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"hash/crc32"
 	"maps"
 	"math/rand/v2"
@@ -39,6 +40,7 @@ func (g *generator) segmentMemory(rows int) Memory {
 // TestSegmentsAnswerAsTheirMemoriesDo compares an index into which memories were put with one that has most of them
 // from segments: of two ranges of rows, with memories that have changed since, and some that were added.
 func TestSegmentsAnswerAsTheirMemoriesDo(t *testing.T) {
+	longtest.Only(t)
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			g := newGenerator(seed)
@@ -203,6 +205,7 @@ func TestLongSegmentsAreUsedWhereTheyAre(t *testing.T) {
 // TestBytesOfSegmentsAgreeWithTheHeap holds the estimate for memories from segments against what the runtime says is in
 // use: the segments themselves belong to it. It compares both once more when a third of the memories is gone.
 func TestBytesOfSegmentsAgreeWithTheHeap(t *testing.T) {
+	longtest.Only(t)
 	var segments [][]byte
 	for part := range slices.Chunk(benchMemories(12_000), 5000) {
 		segments = append(segments, EncodeSegment(part).Data)
@@ -325,6 +328,7 @@ func segmentIsHarmless(t *testing.T, seed uint64, data []byte) (decoded bool) {
 
 // TestHostileSegmentsAreHarmless changes bytes of segments and makes the checksum right again.
 func TestHostileSegmentsAreHarmless(t *testing.T) {
+	longtest.Only(t)
 	random := rand.New(rand.NewPCG(5, 5))
 	decoded := 0
 	for round := range 3000 {

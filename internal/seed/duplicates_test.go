@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // remark is what writer.nearly puts around a text.
@@ -15,6 +16,7 @@ var remark = regexp.MustCompile(
 // TestOfferedDuplicatesSayTheSame looks at the pairs that are offered as near duplicates: each must be a text and the
 // same text with remarks around it. Sentences made from one template, with other numbers and names, are none.
 func TestOfferedDuplicatesSayTheSame(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "filled.db")
 	filled, err := Fill(t.Context(), path, 1000)
 	if err != nil {

@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 func TestFilledStoresAreSound(t *testing.T) {
+	longtest.Only(t)
 	for name, fill := range map[string]func(path string) (Filled, error){
 		"empty":   func(path string) (Filled, error) { return Fill(t.Context(), path, 0) },
 		"some":    func(path string) (Filled, error) { return Fill(t.Context(), path, 300) },

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	base "github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // grow writes about so many bytes in transactions of 256 KiB.
@@ -27,6 +28,7 @@ func grow(t *testing.T, db *DB, bytes int) {
 }
 
 func TestLogStaysBoundedUnderConstantReaders(t *testing.T) {
+	longtest.Only(t)
 	db := openTest(t, testConfig(newFile(t)))
 	var stop atomic.Bool
 	var reading sync.WaitGroup
@@ -64,6 +66,7 @@ func TestLogStaysBoundedUnderConstantReaders(t *testing.T) {
 }
 
 func TestLogThatAReaderPinnedShrinksAfterwards(t *testing.T) {
+	longtest.Only(t)
 	db := openTest(t, testConfig(newFile(t)))
 	must(t, db.Read(t.Context(), func(tx base.Tx) error {
 		var n int

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	base "github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 func TestCloseWaitsForRunningWorkAndRefusesNewWork(t *testing.T) {
@@ -43,6 +44,7 @@ func TestCloseWaitsForRunningWorkAndRefusesNewWork(t *testing.T) {
 }
 
 func TestCloseUnderLoadLosesNoAnsweredWrite(t *testing.T) {
+	longtest.Only(t)
 	path := newFile(t)
 	db := openTest(t, testConfig(path))
 	var answered sync.Map

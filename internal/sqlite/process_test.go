@@ -13,6 +13,7 @@ import (
 
 	base "github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/db/dbtest"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // The tests with several processes start this test binary again, with what to do in the environment.
@@ -215,6 +216,7 @@ func openAndClose(path, _ string) error {
 }
 
 func TestProcessesAndGoroutinesRaceToCreateAFile(t *testing.T) {
+	longtest.Only(t)
 	for round := range 5 {
 		path := newFile(t)
 		var wg sync.WaitGroup

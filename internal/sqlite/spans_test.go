@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
@@ -81,6 +82,7 @@ func TestATransactionOverSeveralWritesIsAllOrNothing(t *testing.T) {
 // While a transaction spans several writes, no other write shares its commit; one that waits too long, with its context
 // or without, gets an error instead of waiting for ever, and what is registered for the end is called once.
 func TestOthersWaitForATransactionButNotForEver(t *testing.T) {
+	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "wait.db")
 	file, err := sqlite.Open(t.Context(), sqlite.Config{ApplicationID: 77, Path: path, LockTimeout: time.Millisecond})
 	if err != nil {

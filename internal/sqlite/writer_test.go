@@ -13,6 +13,7 @@ import (
 	"time"
 
 	base "github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // group holds the writer's turn until all of fns are queued, so that they share one transaction,
@@ -308,6 +309,7 @@ func TestContextIsLookedAtBetweenStatementsAndNeverInterruptsAWrite(t *testing.T
 }
 
 func TestNestedTransactionsEndWithAnError(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel() // each waits for nestedAfter
 	t.Run("write in write", func(t *testing.T) {
 		bothKinds(t, func(t *testing.T, db *DB) {

@@ -18,7 +18,7 @@ import (
 )
 
 // TestConformance holds every way to open a store to the same promises: all of them in the long form, else a file
-// alone to every third promise, and with -short two handles, which bring the most goroutines together. PostgreSQL is
+// alone to every fifth promise, and with -short two handles, which bring the most goroutines together. PostgreSQL is
 // held to them wherever there is a server (see pgtest), with -short to a sample.
 func TestConformance(t *testing.T) {
 	for _, backend := range []struct {
@@ -38,20 +38,20 @@ func TestConformance(t *testing.T) {
 		if testing.Short() {
 			only = "two handles"
 		}
-		if !longtest.All() && backend.name != only && backend.name != "postgres" && backend.name != "objects" {
+		if !longtest.All() && backend.name != only && backend.name != "postgres" {
 			continue
 		}
 		t.Run(backend.name, func(t *testing.T) { backend.run(t, backend.open(t)) })
 	}
 }
 
-// runFile runs the whole suite in the long form, else a third of it, which a change of what all promises need breaks.
+// runFile runs the whole suite in the long form, else a fifth of it, which a change of what all promises need breaks.
 func runFile(t *testing.T, open func(*testing.T, *Options) *Store) {
 	if longtest.On() {
 		storetest.Run(t, open)
 		return
 	}
-	storetest.RunSample(t, 3, open)
+	storetest.RunSample(t, 5, open)
 }
 
 // runPostgres runs the whole suite, or with -short an eighth of it.

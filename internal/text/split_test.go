@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 )
 
 // passages returns the texts of the spans.
@@ -199,7 +201,7 @@ func TestSplitLineEnds(t *testing.T) {
 // TestSplitOfManyShapes runs on a mebibyte of what could make a careless splitter slow: a quadratic one would
 // not come to an end before the test's deadline.
 func TestSplitOfManyShapes(t *testing.T) {
-	const size = 1 << 20
+	size := longtest.Size(1<<20, 1<<17)
 	for _, unit := range []string{
 		"a", " ", "\n", "\r\n", "a\n", "a ", ".", "a.", "A. ", "a. ", "# ", "# a\n", "- ", "- a\n", "```\n", "`", "~~~",
 		"|\n", "|",

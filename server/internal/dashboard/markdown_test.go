@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -15,6 +16,7 @@ import (
 // Every page that formats a stored text bounds what that costs, and shows a text that would cost too much as it is
 // stored. Without bounds this table, of 20 KiB, takes 2.8 GiB.
 func TestPagesWithAWideTableStaySmall(t *testing.T) {
+	longtest.Only(t)
 	table := strings.Repeat("|a", 3000) + "\n" + strings.Repeat("|-", 3000) + "\n" + strings.Repeat("|\n", 4000)
 	w := servertest.New(t, server.Options{})
 	store := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})

@@ -69,6 +69,7 @@ func states(w *servertest.World, caller string, ids ...string) []string {
 }
 
 func TestManyMemoriesAreChangedAndUndone(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ids := fill(w, servertest.Owner,
 		souvenir.NewMemory{Content: "one", Tags: []string{"a"}, State: "active", ProjectID: "shop"},
@@ -247,6 +248,7 @@ func TestDeletionsOfManyMemoriesAskFirst(t *testing.T) {
 }
 
 func TestAllMemoriesThatFit(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	var memories []souvenir.NewMemory
 	for i := range 1040 {
@@ -256,14 +258,12 @@ func TestAllMemoriesThatFit(t *testing.T) {
 	olivia := w.SignedIn(servertest.Owner)
 	olivia.Get("/memories?tag=many").Expect(http.StatusOK, "The first 1,000 of 1,040")
 	olivia.Get("/memories?state=+").Expect(http.StatusOK, "The first 1,000 of 1,042")
-	if longtest.On() {
-		p := change(olivia, "tag=many", "archive", url.Values{"all": {"1040"}}).Expect(http.StatusOK,
-			"1,000 memories are archived.")
-		olivia.Get("/memories?tag=many&state=archived").Expect(http.StatusOK, "All 1,000")
-		undo(olivia, p).Expect(http.StatusOK)
-		olivia.Get("/memories?tag=many&state=archived").Expect(http.StatusOK, "No results")
-	}
-	p := change(olivia, "tag=many", "delete", url.Values{"all": {"1040"}}).Expect(http.StatusOK,
+	p := change(olivia, "tag=many", "archive", url.Values{"all": {"1040"}}).Expect(http.StatusOK,
+		"1,000 memories are archived.")
+	olivia.Get("/memories?tag=many&state=archived").Expect(http.StatusOK, "All 1,000")
+	undo(olivia, p).Expect(http.StatusOK)
+	olivia.Get("/memories?tag=many&state=archived").Expect(http.StatusOK, "No results")
+	p = change(olivia, "tag=many", "delete", url.Values{"all": {"1040"}}).Expect(http.StatusOK,
 		"1,000 memories are deleted.")
 	olivia.Get("/memories?tag=many").Expect(http.StatusOK, "40 memories match")
 	undo(olivia, p).Expect(http.StatusOK)

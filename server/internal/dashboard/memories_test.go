@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -206,6 +207,7 @@ func TestInvalidFiltersShowAnError(t *testing.T) {
 }
 
 func TestPartsOfTheList(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	var memories []souvenir.NewMemory
 	for i := range 60 {
@@ -244,6 +246,7 @@ func TestPartsOfTheList(t *testing.T) {
 }
 
 func TestVeryLongMemoriesInTheList(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	long := strings.Repeat("all of it is long, ", 50_000) + "otter"
 	var memories []souvenir.NewMemory

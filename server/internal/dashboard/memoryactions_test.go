@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -219,6 +220,7 @@ func TestHistoryOfAMemory(t *testing.T) {
 
 // However often a memory has changed, and however large it is, the pages of it stay small.
 func TestPagesOfALargeMemoryStaySmall(t *testing.T) {
+	longtest.Only(t)
 	w := servertest.New(t, server.Options{})
 	ada := w.SignedIn(servertest.Admin)
 	large := strings.Repeat("<b>many</b> *words* of [a link](/profile) & more\n", 10_000)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -221,6 +222,7 @@ func TestManyTickAtOnce(t *testing.T) {
 
 // A to-do that is too long for a page comes in parts, each small and soon there.
 func TestLongTodosComeInParts(t *testing.T) {
+	longtest.Only(t)
 	const many = 10_000
 	var b strings.Builder
 	b.WriteString("## Constitution\n\n" +

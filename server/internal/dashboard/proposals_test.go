@@ -13,6 +13,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/extract"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"github.com/souvenir-ai/souvenir/server"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 )
@@ -188,6 +189,7 @@ func TestProposalsOfOthersAreNeitherSeenNorDecided(t *testing.T) {
 }
 
 func TestAThousandProposalsPageByPage(t *testing.T) {
+	longtest.Only(t)
 	d := newDesk(t)
 	texts := make([]string, 1000)
 	for i := range texts {

@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"fmt"
+	"github.com/souvenir-ai/souvenir/internal/longtest"
 	"html/template"
 	"runtime"
 	"strings"
@@ -100,6 +101,7 @@ func attacks(size int) map[string]string {
 
 // Each attack costs no more than its length allows, and is shown: formatted, or as it is stored with a note.
 func TestRenderingIsBounded(t *testing.T) {
+	longtest.Only(t)
 	page("*warm*")
 	for _, size := range []int{2 << 10, 24 << 10, MaxInput} {
 		for name, source := range attacks(size) {

@@ -537,6 +537,7 @@ func TestCertificates(t *testing.T) {
 }
 
 func TestUnreachableServers(t *testing.T) {
+	longtest.Only(t)
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
