@@ -42,6 +42,7 @@ type Cache struct {
 	held  map[int64]*part
 	stale map[int64]staleMemory // by row
 	round uint64                // counts the times that memories became stale
+	noted map[db.Mark]uint64    // the round of marks that were newest some time ago
 	clock uint64                // counts searches
 
 	persisting chan struct{} // holds one token: its holder may use the lease
@@ -69,6 +70,7 @@ type part struct {
 	reading []int64 // of these, the ones that are being read, which are not in the queue
 	lost    bool    // which of its memories have changed is not known
 	filling chan struct{}
+	listed  uint64       // the round in which all of its memories were stale
 	load    *segmentLoad // its segments are being loaded; filling is set, too
 	pins    int          // searches and loads that use it
 	used    uint64       // Cache.clock at its last search
@@ -86,7 +88,7 @@ const (
 func NewCache(limit int64, log *slog.Logger) *Cache {
 	c := &Cache{limit: limit, AtOnce: AtOnce, log: log, ix: index.New(), turn: make(chan struct{}, 1),
 		held: map[int64]*part{}, stale: map[int64]staleMemory{}, density: map[int64]float64{},
-		wanted: map[int64]uint64{}, distrusted: map[int64]bool{}, SegmentAt: SegmentAt, Kind: SegmentKind(),
+		wanted: map[int64]uint64{}, distrusted: map[int64]bool{}, noted: map[db.Mark]uint64{}, SegmentAt: SegmentAt, Kind: SegmentKind(),
 		wrote: make(chan struct{}, 1)}
 	c.turn <- struct{}{}
 	c.persisting = make(chan struct{}, 1)
@@ -167,6 +169,9 @@ func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, way Way, e
 	if err := c.catchUp(tx, now); err != nil {
 		return nil, "", err
 	}
+	if c.mark == now {
+		c.noteMark()
+	}
 	c.clock++
 	n, err := c.need(tx, partitions)
 	if err != nil || !n.fits {
@@ -177,7 +182,7 @@ func (c *Cache) prepare(tx db.Tx, partitions []int64) (parts []*part, way Way, e
 		p.used = c.clock // so that none of them makes room for another
 	}
 	if c.mark != now { // others have seen newer changes than this snapshot, which cannot fill the gap
-		ready = len(n.missing) == 0 && n.stale == 0 && !loading(n.held)
+		ready, err = c.fillOlder(tx, now, n, partitions)
 	} else if ready = c.worthListing(n); ready {
 		round := c.round
 		if len(n.missing) > 0 {
@@ -214,6 +219,33 @@ func loading(parts []*part) bool {
 	return slices.ContainsFunc(parts, func(p *part) bool { return p.load != nil })
 }
 
+// noteMark remembers that what changed up to the mark is in the index, or stale.
+func (c *Cache) noteMark() {
+	if len(c.noted) >= mostNoted {
+		clear(c.noted)
+	}
+	c.noted[c.mark] = c.round
+}
+
+// mostNoted is how many marks are remembered: of more transactions than run at once.
+const mostNoted = 1 << 10
+
+// fillOlder does the same as fillAll for a transaction that does not see all changes that were noted. What became stale
+// since its mark was the newest one is of no concern to it.
+func (c *Cache) fillOlder(tx db.Tx, mark db.Mark, n needed, partitions []int64) (done bool, err error) {
+	if len(n.missing) > 0 {
+		return false, nil
+	}
+	if n.stale == 0 && !loading(n.held) {
+		return true, nil
+	}
+	round, known := c.noted[mark]
+	if !known || slices.ContainsFunc(n.held, func(p *part) bool { return p.listed > round }) {
+		return false, nil
+	}
+	return c.fillAll(tx, round, partitions)
+}
+
 // fillAll fills what was stale in some partitions when round was the newest. It reports false if it is too much for a
 // search.
 func (c *Cache) fillAll(tx db.Tx, round uint64, partitions []int64) (done bool, err error) {
@@ -224,7 +256,7 @@ func (c *Cache) fillAll(tx db.Tx, round uint64, partitions []int64) (done bool, 
 		}
 		var p *part
 		for _, other := range n.held {
-			if other.load != nil || other.stale > 0 && (other.filling != nil || c.hasStale(other, round)) {
+			if other.load != nil || other.stale > 0 && c.hasStale(other, round) {
 				p = other
 				break
 			}

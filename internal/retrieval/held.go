@@ -239,6 +239,7 @@ func (c *Cache) listOne(tx db.Tx, id int64) (*part, error) {
 	p.lost = false
 	c.touch(p)
 	c.round++
+	p.listed = c.round
 	for _, row := range rows {
 		c.markStale(row, p)
 	}
@@ -254,9 +255,10 @@ func (c *Cache) listOne(tx db.Tx, id int64) (*part, error) {
 	return p, nil
 }
 
-// hasStale reports whether a partition has memories that were stale in a round.
+// hasStale reports whether a partition has memories that were stale in a round, those included that are being read.
 func (c *Cache) hasStale(p *part, round uint64) bool {
-	return slices.ContainsFunc(p.queue, func(row int64) bool { return c.staleIn(row, p, round) })
+	stale := func(row int64) bool { return c.staleIn(row, p, round) }
+	return slices.ContainsFunc(p.queue, stale) || slices.ContainsFunc(p.reading, stale)
 }
 
 func (c *Cache) staleIn(row int64, p *part, round uint64) bool {
