@@ -67,21 +67,21 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 	if err != nil {
 		return nil, err
 	}
-	least, limit := float32(alike.Candidate), max(candidates, d.Similar)
-	if pq.own {
-		least, limit = ownDuplicate, d.Similar
+	partitions, err := s.comparedBy(tx, pq, sel)
+	if err != nil || len(partitions) == 0 {
+		return nil, err
 	}
-	hits, err := s.near(tx, pq, sel, least, limit)
+	var hits []index.Hit
+	if pq.own {
+		hits, err = s.near(tx, pq.vector, partitions, ownDuplicate, d.Similar)
+	} else {
+		hits, err = s.duplicatesOf(tx, pq.vector, partitions, alike.Read(d.Content), max(candidates, d.Similar))
+	}
 	if err != nil {
 		return nil, err
 	}
 	hits = slices.DeleteFunc(hits, func(h index.Hit) bool { return sel.hidden[h.Row] })
-	if !pq.own {
-		if hits, err = s.duplicatesAmong(tx, d.Content, hits); err != nil {
-			return nil, err
-		}
-		hits = hits[:min(len(hits), d.Similar)]
-	}
+	hits = hits[:min(len(hits), d.Similar)]
 	var rows []int64
 	scores := map[int64]float64{}
 	for _, h := range hits {
@@ -97,9 +97,41 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 	return similar, err
 }
 
+// duplicatesOf finds the memories that are likely to say the same as a text, among the nearest ones, at most limit.
+func (s *Store) duplicatesOf(tx db.Tx, vector []float32, partitions []int64, given alike.Text, limit int) ([]index.Hit,
+	error) {
+	least := float32(alike.Candidate)
+	var like []index.Hit
+	known := false
+	way, err := s.useIndex(tx, partitions, func(ix *index.Index) (err error) {
+		like, known, err = ix.Like(tx.Context(), index.Like{
+			Near:  index.Near{Vector: vector, Partitions: partitions, Least: least, Limit: limit},
+			Probe: alike.NewProbe(given, alike.Duplicate), AnyCosine: s.embedder.Model() != Builtin().Model()})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if way != "" && known { // so there is nothing to find but these, if they are among the nearest
+		if like, err = s.duplicatesAmong(tx, given, like); err != nil || len(like) == 0 {
+			return nil, err
+		}
+		for i, h := range like {
+			if i == 0 || h.Cosine < least {
+				least = h.Cosine
+			}
+		}
+	}
+	hits, err := s.near(tx, vector, partitions, least, limit)
+	if err != nil {
+		return nil, err
+	}
+	return s.duplicatesAmong(tx, given, hits)
+}
+
 // duplicatesAmong keeps the hits whose text is likely to say the same as another text, and scores them by that
 // likelihood.
-func (s *Store) duplicatesAmong(tx db.Tx, content string, hits []index.Hit) ([]index.Hit, error) {
+func (s *Store) duplicatesAmong(tx db.Tx, given alike.Text, hits []index.Hit) ([]index.Hit, error) {
 	if len(hits) == 0 {
 		return nil, nil
 	}
@@ -111,7 +143,6 @@ func (s *Store) duplicatesAmong(tx db.Tx, content string, hits []index.Hit) ([]i
 	if err != nil {
 		return nil, err
 	}
-	given := alike.Read(content)
 	var same []index.Hit
 	for _, h := range hits {
 		if h.Score = float32(s.likeness(alike.Duplicate, given, texts[h.Row],
@@ -150,21 +181,18 @@ func beginnings(tx db.Tx, rows []int64) (map[int64]alike.Text, error) {
 	return texts, err
 }
 
-// near finds the memories of a selection without filters whose vectors are similar to a given one: none if there is
-// nothing to compare.
-func (s *Store) near(tx db.Tx, pq preparedQuery, sel selection, least float32, limit int) ([]index.Hit, error) {
+// comparedBy returns the partitions of a selection without filters whose vectors are comparable with a query's.
+func (s *Store) comparedBy(tx db.Tx, pq preparedQuery, sel selection) ([]int64, error) {
 	ready, err := s.vectors.Ready(tx)
-	if err != nil {
-		return nil, err
-	}
 	compare, _ := s.comparable(pq, sel, ready)
-	if len(compare) == 0 {
-		return nil, nil
-	}
-	partitions := slices.Collect(maps.Keys(compare))
+	return slices.Collect(maps.Keys(compare)), err
+}
+
+// near finds the memories in some partitions whose vectors are similar to a given one.
+func (s *Store) near(tx db.Tx, vector []float32, partitions []int64, least float32, limit int) ([]index.Hit, error) {
 	var hits []index.Hit
 	way, err := s.useIndex(tx, partitions, func(ix *index.Index) (err error) {
-		hits, err = ix.Near(tx.Context(), index.Near{Vector: pq.vector, Partitions: partitions, Least: least, Limit: limit})
+		hits, err = ix.Near(tx.Context(), index.Near{Vector: vector, Partitions: partitions, Least: least, Limit: limit})
 		return err
 	})
 	if err != nil || way != "" {
@@ -172,7 +200,7 @@ func (s *Store) near(tx db.Tx, pq preparedQuery, sel selection, least float32, l
 	}
 	defer s.index.LoadIfDue()
 	found, err := retrieval.SearchDatabase(tx, s.profile, index.Query{
-		Vector: pq.vector, Partitions: partitions, Compare: func(int64) bool { return true },
+		Vector: vector, Partitions: partitions, Compare: func(int64) bool { return true },
 		Fuse:  ranking.Fuse(ranking.Default, false, true),
 		Limit: limit,
 	})

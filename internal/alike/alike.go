@@ -104,7 +104,7 @@ func commonWords(a, b Text) (common, smaller int) {
 func sharedFacts(a, b Text) float64 {
 	shared := map[string]bool{}
 	for _, w := range a.tokens {
-		if (w.number || w.name || w.initial) && b.words[w.text] {
+		if w.isFact() && b.words[w.text] {
 			shared[w.text] = true
 		}
 	}

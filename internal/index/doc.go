@@ -21,5 +21,6 @@
 // the best memories in a bounded heap. Nothing that belongs to the result is lost. The formula of BM25 is in
 // bm25.go alone, for other search paths to share.
 //
-// A search for the passages near a vector, without words, works alike (near.go).
+// A search for the passages near a vector, without words, works alike (near.go). One for texts that say the same looks
+// at sketches of their words before it compares vectors (like.go).
 package index

@@ -3,6 +3,7 @@ package index
 import (
 	"sync"
 
+	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
@@ -11,8 +12,9 @@ type Memory struct {
 	Row       int64  // identifies the memory in Put, Delete and hits
 	ID        string // orders memories of equal score; kept, not copied
 	Partition int64
-	Turn      *Turn   // its part in a conversation; nil = none
-	Entries   []Entry // its passages; none = the memory is not indexed at all
+	Turn      *Turn        // its part in a conversation; nil = none
+	Sketch    alike.Sketch // of its text, for Like; the zero value = it is like none
+	Entries   []Entry      // its passages; none = the memory is not indexed at all
 }
 
 // Entry is one passage of a memory. The index copies what it needs of it.
@@ -173,7 +175,7 @@ func (ix *Index) codes(size int) bool { return ix.coarse != nil && size >= ix.co
 func (ix *Index) add(m *Memory) {
 	p := ix.open(m.Partition)
 	held := &memory{row: m.Row, id: m.ID}
-	p.add(held, m.Entries, ix.dot, ix.codes)
+	p.add(held, m, ix.dot, ix.codes)
 	p.join(held, m.Turn)
 	ix.memories[m.Row] = held
 	ix.peak = max(ix.peak, len(ix.memories))

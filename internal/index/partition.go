@@ -1,6 +1,10 @@
 package index
 
-import "math"
+import (
+	"math"
+
+	"github.com/souvenir-ai/souvenir/internal/alike"
+)
 
 // gone marks a passage that compaction drops, in place of its new slot. No partition has that many.
 const gone = math.MaxUint32
@@ -22,12 +26,13 @@ type partition struct {
 	settleAt int    // see Index
 	changes  uint64 // counts what adds, removes or moves passages
 	sets     slotSets
-	owners   []*memory // by slot; nil = dead
-	passages []int64   // by slot
-	spans    []Span    // by slot
-	lengths  []uint32  // by slot: number of terms, repetitions counted
-	words    wordRows  // by slot
-	dead     int       // dead slots
+	owners   []*memory      // by slot; nil = dead
+	passages []int64        // by slot
+	spans    []Span         // by slot
+	lengths  []uint32       // by slot: number of terms, repetitions counted
+	sketches []alike.Sketch // by slot: that of the memory at its first one, the zero value at the others
+	words    wordRows       // by slot
+	dead     int            // dead slots
 
 	matrices []*matrix // one per vector size, nearly always a single one
 
@@ -45,19 +50,20 @@ type partition struct {
 
 func (p *partition) living() int { return len(p.owners) - p.dead }
 
-// add assigns the next slots to the entries of m. Vectors are kept as codes, or as they are.
-func (p *partition) add(m *memory, entries []Entry, dot dotFunc, codes func(size int) bool) {
-	m.partition, m.first, m.count = p, uint32(len(p.owners)), uint32(len(entries))
+// add assigns the next slots to the passages of m. Vectors are kept as codes, or as they are.
+func (p *partition) add(m *memory, from *Memory, dot dotFunc, codes func(size int) bool) {
+	m.partition, m.first, m.count = p, uint32(len(p.owners)), uint32(len(from.Entries))
 	p.memories++
 	p.changes++
 	p.idChars += len(m.id)
-	for i := range entries {
-		e := &entries[i]
+	for i := range from.Entries {
+		e := &from.Entries[i]
 		slot := uint32(len(p.owners))
 		p.owners = append(p.owners, m)
 		p.passages = append(p.passages, e.Passage)
 		p.spans = append(p.spans, e.Span)
 		p.lengths = append(p.lengths, uint32(len(e.Terms)))
+		p.sketches = append(p.sketches, alike.Sketch{})
 		p.words.add(e.Words)
 		for _, term := range e.Terms {
 			p.recent.count(term, slot)
@@ -66,6 +72,7 @@ func (p *partition) add(m *memory, entries []Entry, dot dotFunc, codes func(size
 			p.matrix(len(e.Vector), codes).add(slot, e.Vector)
 		}
 	}
+	p.sketches[m.first] = from.Sketch
 	if p.recent.held >= p.settleAt {
 		p.settle()
 	}
@@ -119,6 +126,7 @@ func (p *partition) compact() {
 			m.first = next // never above slot, so the memory's later slots do not match again
 		}
 		p.owners[next], p.passages[next], p.spans[next], p.lengths[next] = m, p.passages[slot], p.spans[slot], p.lengths[slot]
+		p.sketches[next] = p.sketches[slot]
 		next++
 	}
 	clear(p.owners[next:])
@@ -126,6 +134,7 @@ func (p *partition) compact() {
 	p.passages = shrink(p.passages[:next])
 	p.spans = shrink(p.spans[:next])
 	p.lengths = shrink(p.lengths[:next])
+	p.sketches = shrink(p.sketches[:next])
 	p.words.compact(moved)
 	p.dead = 0
 	p.changes++
@@ -144,7 +153,7 @@ func (p *partition) compact() {
 }
 
 func (p *partition) bytes() int {
-	n := partitionBytes + (8+8+8+4)*cap(p.owners) + 8*cap(p.matrices)
+	n := partitionBytes + (8+8+8+4)*cap(p.owners) + sketchBytes*cap(p.sketches) + 8*cap(p.matrices)
 	for _, m := range p.matrices {
 		n += m.bytes()
 	}

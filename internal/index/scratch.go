@@ -9,6 +9,7 @@ type scratch struct {
 	words      [][]uint16 // of the members
 	cosines    []float32  // by slot: upper bound of its cosine; not cleared between searches
 	likely     []likely
+	places     []int32 // see Like
 	postings   [postingsAtOnce]posting
 	comparison
 }

@@ -13,14 +13,14 @@ import (
 // a count or difference is a varint. In order:
 //
 //   - segmentMagic, the numbers of memories and of passages,
-//   - of the memories, in the order of their passages: rows, numbers of passages, ids, turns,
+//   - of the memories, in the order of their passages: rows, numbers of passages, ids, turns, sketches,
 //   - of the passages: ids, spans, numbers of terms, rows of words, which begin at an even place,
 //   - the matrices of vectors: which passages have one, what is held of them,
 //   - the postings, see frozen,
 //   - the CRC-32C of all that.
 
 // SegmentVersion is the version of the format.
-const SegmentVersion = 4
+const SegmentVersion = 5
 
 // segmentMagic begins every segment.
 const segmentMagic = "svix" + string(rune(SegmentVersion))
@@ -154,6 +154,9 @@ func (w *segmentWriter) memories() {
 		}
 		w.number(asks)
 		w.text(m.turn.Speaker)
+	}
+	for _, m := range list {
+		w.data = w.p.sketches[m.first].Append(w.data)
 	}
 }
 

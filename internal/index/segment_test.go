@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/alike"
 )
 
 // encodeSegment encodes memories in the way in which the index, which is empty, holds them.
@@ -23,6 +25,7 @@ func (ix *Index) encodeSegment(memories []Memory) []byte {
 func (g *generator) segmentMemory(rows int) Memory {
 	m := g.memory(rows)
 	m.Partition = 1 + m.Row%2
+	m.Sketch = alike.SketchOf(alike.Read(fmt.Sprint("The ferry ", g.IntN(1000), " to ", g.word(), g.word())))
 	for i := range m.Entries {
 		e := &m.Entries[i]
 		e.Span = Span{uint32(g.IntN(100)), uint32(100 + g.IntN(1000))}
@@ -98,6 +101,12 @@ func TestSegmentsAnswerAsTheirMemoriesDo(t *testing.T) {
 				}
 			}
 			loaded.verify(t)
+			for row, m := range put.memories {
+				other := loaded.memories[row]
+				if got, want := other.partition.sketches[other.first], m.partition.sketches[m.first]; got != want {
+					t.Fatalf("memory %d has the sketch %+v, want %+v", row, got, want)
+				}
+			}
 			for range 200 {
 				sameAnswer(t, g, put, loaded)
 			}

@@ -1,5 +1,11 @@
 package index
 
+import (
+	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/alike"
+)
+
 // PutSegment adds the memories of a segment to a partition, but for those whose rows skip selects; nil = none. What it
 // adds replaces everything that the index holds for the same rows. It returns ErrSegment, and adds nothing, if this
 // index holds vectors in another way than the one that made the segment.
@@ -55,6 +61,8 @@ func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bo
 // addMemories assigns the next slots to the passages of a segment. Those of skipped memories are dead.
 func (p *partition) addMemories(s *Segment, skipped []bool) []memory {
 	held := make([]memory, len(s.rows))
+	p.owners = slices.Grow(p.owners, len(s.passages))
+	p.sketches = slices.Grow(p.sketches, len(s.passages))
 	turns := s.turns
 	for i, row := range s.rows {
 		var t *Turn
@@ -74,7 +82,9 @@ func (p *partition) addMemories(s *Segment, skipped []bool) []memory {
 		}
 		for range m.count {
 			p.owners = append(p.owners, owner)
+			p.sketches = append(p.sketches, alike.Sketch{})
 		}
+		p.sketches[m.first] = s.sketches[i]
 	}
 	p.passages = append(p.passages, s.passages...)
 	p.spans = append(p.spans, s.spans...)

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"unsafe"
+
+	"github.com/souvenir-ai/souvenir/internal/alike"
 )
 
 // ErrSegment is the error of bytes that are no segment of this version: they are damaged, or another program wrote
@@ -18,7 +20,8 @@ type Segment struct {
 	rows      []int64 // each once
 	counts    []uint32
 	ids       []string
-	turns     []segmentTurn // by memory, ascending
+	turns     []segmentTurn  // by memory, ascending
+	sketches  []alike.Sketch // by memory
 	passages  []int64
 	spans     []Span
 	lengths   []uint32
@@ -229,6 +232,14 @@ func (r *segmentReader) memories(s *Segment) {
 		if r.failed {
 			return
 		}
+	}
+	sketches := r.take(alike.SketchBytes * memories)
+	if r.failed {
+		return
+	}
+	s.sketches = make([]alike.Sketch, memories)
+	for i := range s.sketches {
+		s.sketches[i] = alike.DecodeSketch(sketches[alike.SketchBytes*i:])
 	}
 	s.passages = make([]int64, passages)
 }

@@ -12,6 +12,7 @@ const (
 	matrixBytes    = 160
 	coarseBytes    = 8
 	memoryBytes    = 64
+	sketchBytes    = 24
 	postingBytes   = 8
 
 	turnBytes         = 64 + 10  // with its place in the conversation's list

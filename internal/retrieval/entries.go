@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/index"
@@ -29,6 +30,7 @@ func entries(tx db.Tx, profile int64, rows []int64) ([]index.Memory, error) {
 			turn.Asks = turns.Asks(content)
 			m.Turn = &turn
 		}
+		m.Sketch = alike.SketchOf(alike.Read(content))
 		place[m.Row] = len(memories)
 		memories, contents, tags = append(memories, m), append(contents, content), append(tags, tagged)
 		return nil

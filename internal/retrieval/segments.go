@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/alike"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/index"
 	"github.com/souvenir-ai/souvenir/internal/static"
@@ -18,8 +19,8 @@ import (
 
 // SegmentKind names all versions that segments depend on. A later version has a kind that is ordered after this one.
 func SegmentKind() string {
-	return fmt.Sprintf("%03d %03d %03d %s", index.SegmentVersion, text.SplitterVersion, text.TermsVersion,
-		static.Default().Name())
+	return fmt.Sprintf("%03d %03d %03d %03d %s", index.SegmentVersion, text.SplitterVersion, text.TermsVersion,
+		alike.SketchVersion, static.Default().Name())
 }
 
 // segmentLoad is a partition's segments while they are loaded. The holder of the turn may use it.

@@ -1,0 +1,251 @@
+package alike
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// SketchVersion is the version of what sketches say. It changes with whatever changes the tokens of a text.
+const SketchVersion = 1
+
+// Sketch is what a text has of words, in few bytes: enough to tell of nearly all texts that they do not say the same as
+// another one. The zero value is that of no text, which is like none.
+type Sketch struct {
+	Words   Words
+	Whole   uint32 // a hash of the whole text without regard to case, above 0; 0 if it is too long for that
+	Content uint16 // tokens that are not function words, at most maxTokens
+	Facts   uint8  // different numbers, names and words that begin sentences, at most 255
+	Wide    bool   // most of it is in a script without spaces
+}
+
+// Words has a bit for each word, which several words may share.
+type Words [2]uint64
+
+// functionBits is how many of the bits are for function words alone, which are in most texts.
+const functionBits = 16
+
+func (w *token) isFact() bool { return w.number || w.name || w.initial }
+
+func (w *Words) add(at uint32)      { w[at/64] |= 1 << (at % 64) }
+func (w *Words) has(at uint32) bool { return w[at/64]>>(at%64)&1 == 1 }
+
+// common counts the bits in common.
+func (w *Words) common(x *Words) int {
+	return bits.OnesCount64(w[0]&x[0]) + bits.OnesCount64(w[1]&x[1])
+}
+
+// bitOf returns the bit of a word.
+func bitOf(word string) uint32 {
+	h := uint32(2166136261) // FNV-1a, whose upper bits are then mixed into the lower ones
+	for i := range len(word) {
+		h = (h ^ uint32(word[i])) * 16777619
+	}
+	h = (h ^ h>>15) * 0x2c1b3c6d
+	h ^= h >> 12
+	if first, size := utf8.DecodeRuneInString(word); functionWords[word] || size == len(word) && wideParticles[first] {
+		return h % functionBits
+	}
+	return functionBits + h%(64*uint32(len(Words{}))-functionBits)
+}
+
+// SketchOf returns the sketch of a text.
+func SketchOf(t Text) Sketch {
+	s := Sketch{Whole: t.whole(), Content: uint16(t.content), Facts: uint8(min(len(t.facts()), math.MaxUint8)), Wide: t.wide}
+	for w := range t.words {
+		s.Words.add(bitOf(w))
+	}
+	return s
+}
+
+// SketchBytes is how many bytes a sketch is stored in.
+const SketchBytes = 24
+
+// Append appends the bytes of a sketch.
+func (s *Sketch) Append(to []byte) []byte {
+	for _, w := range s.Words {
+		to = binary.LittleEndian.AppendUint64(to, w)
+	}
+	to = binary.LittleEndian.AppendUint32(to, s.Whole)
+	to = append(binary.LittleEndian.AppendUint16(to, s.Content), s.Facts, 0)
+	if s.Wide {
+		to[len(to)-1] = 1
+	}
+	return to
+}
+
+// DecodeSketch returns the sketch that the first SketchBytes bytes say.
+func DecodeSketch(b []byte) (s Sketch) {
+	for i := range s.Words {
+		s.Words[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	s.Whole, s.Content = binary.LittleEndian.Uint32(b[16:]), binary.LittleEndian.Uint16(b[20:])
+	s.Facts, s.Wide = b[22], b[23] != 0
+	return s
+}
+
+// facts returns the words that may count as facts in common.
+func (t Text) facts() map[string]bool {
+	var facts map[string]bool
+	for i := range t.tokens {
+		if w := &t.tokens[i]; w.isFact() {
+			if facts == nil {
+				facts = map[string]bool{}
+			}
+			facts[w.text] = true
+		}
+	}
+	return facts
+}
+
+// whole returns a number that texts have in common that are equal but for case.
+func (t Text) whole() uint32 {
+	if t.truncated {
+		return 0
+	}
+	h := uint32(2166136261)
+	for _, r := range strings.TrimSpace(t.source) {
+		least := r
+		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+			least = min(least, next)
+		}
+		h = (h ^ uint32(least)) * 16777619
+	}
+	return max(h, 1)
+}
+
+// Probe tells of sketches whether their texts may say the same as a given text.
+type Probe struct {
+	sketch  Sketch
+	least   float64 // the evidence from which texts count
+	content Words   // of the tokens that are not function words
+	shared  []sharedBit
+	more    int // the sum of those of shared
+	facts   Words
+	hidden  int // facts whose bit is that of another one
+	beside  int // words whose bit is that of another one
+
+	needed [2][maxTokens + 1]int32 // by whether the other text is wide and by its content: one more than need; 0 = unknown
+}
+
+// sharedBit is a bit that more than one token has.
+type sharedBit struct {
+	at   uint32
+	more int // than one
+}
+
+// NewProbe returns a probe for texts that say the same as t with a probability of at least least, above 0 and below 1.
+func NewProbe(t Text, least float64) *Probe {
+	least -= 1e-6 // callers may round
+	p := &Probe{sketch: SketchOf(t), least: math.Log(least / (1 - least))}
+	p.beside = len(t.words) - p.sketch.Words.common(&p.sketch.Words)
+	more := map[uint32]int{}
+	for _, w := range t.tokens {
+		if w.function {
+			continue
+		}
+		at := bitOf(w.text)
+		if p.content.has(at) {
+			more[at]++
+			p.more++
+		}
+		p.content.add(at)
+	}
+	for at, n := range more {
+		p.shared = append(p.shared, sharedBit{at, n})
+	}
+	for w := range t.facts() {
+		at := bitOf(w)
+		if p.facts.has(at) {
+			p.hidden++
+		}
+		p.facts.add(at)
+	}
+	return p
+}
+
+// need returns how many tokens a text must have in common with the given one, at least.
+func (p *Probe) need(s *Sketch) int32 {
+	for common := range int(min(p.sketch.Content, s.Content)) + 1 {
+		if p.evidence(s, common, math.MaxInt32, 1) >= p.least {
+			return int32(common)
+		}
+	}
+	return math.MaxInt32 - 1
+}
+
+// common returns at most how many tokens a text has in common with the given one.
+func (p *Probe) common(s *Sketch) int {
+	common := s.Words.common(&p.content)
+	for _, b := range p.shared {
+		if s.Words.has(b.at) {
+			common += b.more
+		}
+	}
+	return common
+}
+
+// evidence returns an upper bound of the sum of evidence, given those of the common words, of the common facts, and of
+// the cosine.
+func (p *Probe) evidence(s *Sketch, common, factsInCommon int, similarity float64) (sum float64) {
+	var e Evidence
+	e[bias], e[cosine] = 1, similarity
+	ours, theirs := int(p.sketch.Content), int(s.Content)
+	common = min(common, ours, theirs)
+	if smaller := min(ours, theirs); smaller > 0 {
+		e[overlap] = float64(common) / float64(smaller)
+		e[dice] = 2 * float64(common) / float64(ours+theirs)
+	}
+	e[facts] = e[overlap] * (1 - 1/float64(1+factsInCommon))
+	if common == ours && common == theirs {
+		e[exact] = 1
+	}
+	if p.sketch.Wide || s.Wide {
+		e[wideCosine], e[wideBias], e[wideDice] = e[cosine], 1, e[dice]
+	}
+	for i, x := range e {
+		sum += weights[i] * x
+	}
+	return sum
+}
+
+// Scan appends the places of those sketches whose texts may be like the given one if their vectors are equal.
+func (p *Probe) Scan(sketches []Sketch, places []int32) []int32 {
+	content, whole, more := p.content, p.sketch.Whole, int32(p.more)
+	for i := range sketches {
+		s := &sketches[i]
+		needed := &p.needed[0][min(s.Content, maxTokens)]
+		if s.Wide {
+			needed = &p.needed[1][min(s.Content, maxTokens)]
+		}
+		if *needed == 0 {
+			*needed = p.need(s) + 1
+		}
+		common := int32(bits.OnesCount64(s.Words[0]&content[0]) + bits.OnesCount64(s.Words[1]&content[1]))
+		if common+more < *needed-1 && s.Whole != whole {
+			continue
+		}
+		if s.Whole == whole && whole != 0 || int32(p.common(s)) >= *needed-1 && p.May(s, 1) {
+			places = append(places, int32(i))
+		}
+	}
+	return places
+}
+
+// May reports whether a text may be like the given one, given its sketch and the cosine similarity of their vectors or
+// more.
+func (p *Probe) May(s *Sketch, similarity float64) bool {
+	if s.Whole == p.sketch.Whole && s.Whole != 0 {
+		return true
+	}
+	// What is a fact in one text may begin no sentence in the other.
+	ours := s.Words.common(&p.facts) + p.hidden
+	theirs := s.Words.common(&p.sketch.Words) + p.beside
+	if s.Facts < math.MaxUint8 {
+		theirs = min(theirs, int(s.Facts))
+	}
+	return p.evidence(s, p.common(s), max(ours, theirs), similarity) >= p.least
+}

@@ -1,0 +1,114 @@
+package souvenir
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/alike"
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/index"
+)
+
+// TestDuplicatesAreThoseOfTheNearest compares the near duplicates that are found by sketches with those among the
+// memories that a comparison of all vectors finds, before and after the index is loaded from segments.
+func TestDuplicatesAreThoseOfTheNearest(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "likeness.db")
+	s, err := Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func() string {
+		sentences := []string{"%s deploys on %s at %d:00 UTC", "the queue of %s is restarted each %s, %d times",
+			"%s must not be called on %s before %d", "ticket of %s, for %s: pay %d euro", "%sは%sに%d回"}
+		return fmt.Sprintf(sentences[random.IntN(5)], []string{"Falcon", "Kestrel", "the server", "Mara", "京都"}[random.IntN(5)],
+			[]string{"Monday", "Tuesdays", "a holiday", "火曜"}[random.IntN(4)], 1+random.IntN(4))
+	}
+	for range 30 {
+		var memories []NewMemory
+		for range 30 {
+			content := text()
+			if random.IntN(5) == 0 {
+				content = strings.Repeat(content+". ", 1+random.IntN(60)) // several passages
+			}
+			memories = append(memories, NewMemory{Content: content, Tags: []string{fmt.Sprint(random.IntN(3))}})
+		}
+		if _, err := s.AddMemories(t.Context(), memories, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, none := 0, 0
+	for round := range 2 {
+		if round == 1 {
+			if err := s.Upkeep().StoreIndex(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if s, err = Open(t.Context(), path, nil); err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+		}
+		for range 150 {
+			content := text()
+			switch random.IntN(4) {
+			case 0:
+				content = strings.ToUpper(content)
+			case 1:
+				content += " and " + text()
+			case 2:
+				content = "Note: " + content
+			}
+			got, want := duplicatesBothWays(t, s, content)
+			if !slices.Equal(got, want) {
+				t.Fatalf("like %q: found %+v, want %+v", content, got, want)
+			}
+			if len(want) == 0 {
+				none++
+			} else {
+				found++
+			}
+		}
+	}
+	if found < 50 || none < 20 {
+		t.Errorf("%d texts had near duplicates and %d none, want some of both", found, none)
+	}
+}
+
+// duplicatesBothWays finds the near duplicates of a text as a write does, and by comparing all vectors.
+func duplicatesBothWays(t *testing.T, s *Store, content string) (got, want []index.Hit) {
+	t.Helper()
+	vectors, err := s.embedder.Embed(t.Context(), ForDocument, []string{content})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.read(t.Context(), func(tx db.Tx, v viewer) error {
+		sel, err := s.selection(tx, v, Query{})
+		if err != nil {
+			return err
+		}
+		partitions, err := s.comparedBy(tx, preparedQuery{vector: vectors[0]}, sel)
+		if err != nil {
+			return err
+		}
+		given := alike.Read(content)
+		if got, err = s.duplicatesOf(tx, vectors[0], partitions, given, candidates); err != nil {
+			return err
+		}
+		if want, err = s.near(tx, vectors[0], partitions, alike.Candidate, candidates); err != nil {
+			return err
+		}
+		want, err = s.duplicatesAmong(tx, given, want)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, want
+}
