@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # migrate.sh [FOLDER]   lets other programs make the files that the tests of internal/migrate read, and imports them twice.
-# It needs Go, Node 20, npm, Python 3.10, PyPI and the network; and for new notes of basic-memory its program, which
-# needs Python 3.12: BASIC_MEMORY is its path, by default basic-memory. Without it the recorded notes are imported.
+# It needs Go, Node 20, npm, Python 3.10, PyPI and the network. For new notes of basic-memory it needs Python 3.12, whose
+# program PYTHON312 names, by default python3.12; without it the recorded notes are imported.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -17,7 +17,7 @@ rm -rf "$out/chromem"
 (cd e2e/migrate/chromem && go run . "$out/chromem")
 
 python3 -m venv "$work/venv"
-"$work/venv/bin/pip" install -q mem0ai==2.2.1 qdrant-client==1.20.0 mcp-memory-service==12.2.0 pysqlite3-binary
+"$work/venv/bin/pip" install -q mem0ai==2.2.1 qdrant-client==1.20.0 mcp-memory-service==12.4.0 pysqlite3-binary
 "$work/venv/bin/python" e2e/migrate/mem0memories.py "$work/mem0" 2>/dev/null
 "$work/venv/bin/python" e2e/migrate/mcpmemoryservice.py "$work/sqlite_vec.db" 2>/dev/null
 gzip -9 -n -c "$work/mem0/qdrant/collection/mem0/storage.sqlite" >"$out/mem0-qdrant.sqlite.gz"
@@ -26,9 +26,14 @@ gzip -9 -n -c "$work/mem0/history.db" >"$out/mem0-history.db.gz"
 gzip -9 -n -c "$work/sqlite_vec.db" >"$out/mcp-memory-service.db.gz"
 
 notes=internal/migrate/testdata/basic-memory
-if basic_memory=$(command -v "${BASIC_MEMORY:-basic-memory}"); then
+python312=${PYTHON312:-python3.12}
+if "$python312" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
   notes=$out/basic-memory
-  e2e/migrate/basicmemory.sh "$basic_memory" "$notes"
+  "$python312" -m venv "$work/notes"
+  "$work/notes/bin/pip" install -q basic-memory==0.24.1
+  e2e/migrate/basicmemory.sh "$work/notes/bin/basic-memory" "$notes"
+else
+  echo "basic-memory: $python312 is not Python 3.12 or newer; the recorded notes are imported"
 fi
 
 CGO_ENABLED=0 go build -o "$work/souvenir" ./cmd/souvenir

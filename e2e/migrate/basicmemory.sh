@@ -16,7 +16,7 @@ note --title Anna --folder people --tags team --tags "food & drink" --content '#
 - works_on [[Atlas]]
 - knows [[Größe & Form]]
 - manages [[Not yet written]]'
-note --title Atlas --folder "" --content '# Atlas
+note --title Atlas --folder "" --type project --content '# Atlas
 
 Deploys on Thursdays, led by [[people/anna|Anna]].'
 note --title "Größe & Form" --folder people --tags 茶 --content $'línea 1\nlínea 2 — 我喜欢喝乌龙茶。'

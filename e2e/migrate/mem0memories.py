@@ -50,7 +50,8 @@ memory.add([{"role": "user", "content": "我喜欢喝乌龙茶。"}, {"role": "a
            user_id="ann", agent_id="cursor", run_id="r1", infer=False)
 changed = memory.add("To be changed", user_id="bob", infer=False)
 memory.update(changed["results"][0]["id"], "Changed to this")
+memory.add("Expired long ago", user_id="ann", infer=False, expiration_date="2020-01-31")
 deleted = memory.add("To be deleted", user_id="bob", infer=False)
 memory.delete(deleted["results"][0]["id"])
 with open(f"{folder}/all.json", "w", encoding="utf-8") as out:  # the list of docs/migrating.md
-    json.dump(memory.get_all(filters={"user_id": "ann"}), out, ensure_ascii=False)
+    json.dump(memory.get_all(filters={"user_id": "ann"}, top_k=1_000_000, show_expired=True), out, ensure_ascii=False)

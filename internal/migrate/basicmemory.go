@@ -21,7 +21,7 @@ import (
 // title, tags, type and times; [[links]] lead to other notes, by title, permalink or path.
 func basicMemory(ctx context.Context, path string) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		root, err := os.OpenRoot(path) // links to files outside are not followed
+		root, err := openFolder(path)
 		if err != nil {
 			yield(Item{}, err)
 			return

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,13 +13,16 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// chatGPT reads the export of an account: conversations.json, alone, in its folder or in the ZIP archive. Of each
-// conversation it takes the branch that the service shows, and of that the messages of people and the model. It skips
-// messages of tools and of the system, pictures and sounds.
+// conversationFiles are the names of the files of an account's conversations. Large exports have several.
+var conversationFiles = []string{"conversations.json", "conversations-[0-9]*.json"}
+
+// chatGPT reads the export of an account: the files of conversations, alone, in their folder or in the ZIP archive. Of
+// each conversation it takes the branch that the service shows, and of that the messages of people and the model, typed
+// or spoken. It skips messages of tools and of the system, pictures and sounds.
 func chatGPT(_ context.Context, path string) iter.Seq2[Item, error] {
-	return inFile(path, "conversations.json", func(in io.Reader) iter.Seq2[Item, error] {
+	return inFiles(path, conversationFiles, func(in io.Reader) iter.Seq2[Item, error] {
 		return func(yield func(Item, error) bool) {
-			for c, err := range elements[chatGPTConversation](in) {
+			for c, err := range elements[chatGPTConversation](in, "") {
 				if err != nil {
 					yield(Item{}, err)
 					return
@@ -51,14 +55,53 @@ type chatGPTNode struct {
 			Role string `json:"role"`
 		} `json:"author"`
 		Content struct {
-			Type  string            `json:"content_type"`
-			Parts []json.RawMessage `json:"parts"`
-			Text  string            `json:"text"`
+			Type  string       `json:"content_type"`
+			Parts chatGPTParts `json:"parts"`
+			Text  string       `json:"text"`
 		} `json:"content"`
 		Metadata struct {
 			Hidden bool `json:"is_visually_hidden_from_conversation"`
 		} `json:"metadata"`
 	} `json:"message"`
+}
+
+// chatGPTParts is the text of a message's parts: what was typed, and the transcript of what was spoken.
+type chatGPTParts string
+
+// UnmarshalJSON reads parts one by one: all at once could take sixty times the memory of the text.
+func (p *chatGPTParts) UnmarshalJSON(data []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
+		return err
+	}
+	var said strings.Builder
+	var part json.RawMessage
+	for decoder.More() {
+		if err := decoder.Decode(&part); err != nil {
+			return err
+		}
+		var text string
+		switch part[0] {
+		case '"':
+			_ = json.Unmarshal(part, &text)
+		case '{':
+			var spoken struct {
+				Type string `json:"content_type"`
+				Text string `json:"text"`
+			}
+			if json.Unmarshal(part, &spoken) == nil && spoken.Type == "audio_transcription" {
+				text = spoken.Text
+			}
+		}
+		if strings.TrimSpace(text) != "" {
+			if said.Len() > 0 {
+				said.WriteByte('\n')
+			}
+			said.WriteString(text)
+		}
+	}
+	*p = chatGPTParts(said.String())
+	return nil
 }
 
 // items returns the turns of a conversation.
@@ -75,21 +118,15 @@ func (c chatGPTConversation) items() []Item {
 		if m == nil || m.Metadata.Hidden || m.Author.Role != "user" && m.Author.Role != "assistant" {
 			continue
 		}
-		var said []string
-		for _, part := range m.Content.Parts {
-			var text string
-			if json.Unmarshal(part, &text) == nil && strings.TrimSpace(text) != "" {
-				said = append(said, text)
-			}
-		}
+		said := string(m.Content.Parts)
 		if m.Content.Type != "code" && m.Content.Text != "" {
-			said = append(said, m.Content.Text)
+			said = strings.TrimPrefix(said+"\n"+m.Content.Text, "\n")
 		}
-		if len(said) == 0 {
+		if said == "" {
 			continue
 		}
 		items = append(items, turnItem("chatgpt", id, c.Title, souvenir.Turn{Key: cmp.Or(m.ID, at), Role: m.Author.Role,
-			Content: strings.Join(said, "\n"), Time: secondsTime(m.CreateTime)}))
+			Content: said, Time: secondsTime(m.CreateTime)}))
 	}
 	slices.Reverse(items)
 	return items

@@ -31,6 +31,8 @@ func chromem(_ context.Context, path string) iter.Seq2[Item, error] {
 			yield(Item{}, err)
 		case info.IsDir():
 			chromemFolder(path, yield)
+		case !info.Mode().IsRegular():
+			yield(Item{}, fmt.Errorf("%q is neither a file nor a folder", path))
 		default:
 			chromemExport(path, yield)
 		}
@@ -51,7 +53,13 @@ type chromemCollection struct {
 }
 
 func chromemFolder(path string, yield func(Item, error) bool) {
-	folders, err := os.ReadDir(path)
+	root, err := openFolder(path)
+	if err != nil {
+		yield(Item{}, err)
+		return
+	}
+	defer root.Close()
+	folders, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		yield(Item{}, err)
 		return
@@ -59,18 +67,18 @@ func chromemFolder(path string, yield func(Item, error) bool) {
 	const about = "00000000.gob" // the file about the collection
 	found := false
 	for _, folder := range folders {
-		at := filepath.Join(path, folder.Name())
+		at := folder.Name()
 		var c chromemCollection
-		err := readGob(filepath.Join(at, about), &c)
+		err := readGobIn(root, filepath.Join(at, about), &c)
 		if errors.Is(err, fs.ErrNotExist) {
-			err = readGob(filepath.Join(at, about+".gz"), &c)
+			err = readGobIn(root, filepath.Join(at, about+".gz"), &c)
 		}
 		if errors.Is(err, fs.ErrNotExist) || !folder.IsDir() {
 			continue // no collection
 		}
-		var files []os.DirEntry
+		var files []fs.DirEntry
 		if err == nil {
-			files, err = os.ReadDir(at)
+			files, err = fs.ReadDir(root.FS(), at)
 		}
 		if err != nil {
 			yield(Item{}, err)
@@ -82,7 +90,7 @@ func chromemFolder(path string, yield func(Item, error) bool) {
 				continue
 			}
 			var d chromemDocument
-			err := readGob(filepath.Join(at, file.Name()), &d)
+			err := readGobIn(root, filepath.Join(at, file.Name()), &d)
 			if !yield(d.item(c.Name), err) || err != nil {
 				return
 			}
@@ -95,12 +103,19 @@ func chromemFolder(path string, yield func(Item, error) bool) {
 
 func chromemExport(path string, yield func(Item, error) bool) {
 	var all struct{ Collections map[string]*chromemCollection }
-	if err := readGob(path, &all); err != nil {
+	file, err := os.Open(path)
+	if err == nil {
+		err = readGob(file, maxGob, &all)
+	}
+	if err != nil {
 		yield(Item{}, err)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(all.Collections)) {
 		c := all.Collections[name]
+		if c == nil { // a map in gob may contain it
+			continue
+		}
 		for _, id := range slices.Sorted(maps.Keys(c.Documents)) {
 			if !yield(c.Documents[id].item(name), nil) {
 				return
@@ -109,25 +124,37 @@ func chromemExport(path string, yield func(Item, error) bool) {
 	}
 }
 
-// maxGob bounds a gob file in bytes, since the whole of it is in memory.
+// maxGob bounds an export in bytes, since the whole of it is in memory.
 const maxGob = 1 << 30
 
-// readGob reads a value from a file, which may be compressed.
-func readGob(path string, into any) error {
-	file, err := os.Open(path)
+// readGobIn reads a value from a file in a folder.
+func readGobIn(root *os.Root, name string, into any) error {
+	file, err := openFile(root, name)
 	if err != nil {
 		return err
 	}
+	return readGob(file, maxObject, into)
+}
+
+// readGob reads a value from a file, which may be compressed, and closes the file.
+func readGob(file *os.File, most int64, into any) error {
 	defer file.Close()
 	in := bufio.NewReader(file)
 	var content io.Reader = in
 	if start, _ := in.Peek(2); bytes.Equal(start, []byte{0x1f, 0x8b}) {
-		if content, err = gzip.NewReader(in); err != nil {
-			return fmt.Errorf("%q: %w", path, err)
+		unpacked, err := gzip.NewReader(in)
+		if err != nil {
+			return fmt.Errorf("%q: %w", file.Name(), err)
 		}
+		info, err := file.Stat()
+		if err != nil {
+			return err
+		}
+		content, most = unpacked, min(most, max(maxObject, info.Size()*mostUnpacked))
 	}
-	if err := gob.NewDecoder(bufio.NewReader(io.LimitReader(content, maxGob))).Decode(into); err != nil {
-		return fmt.Errorf("%q cannot be read as a file of chromem-go; an encrypted one cannot be imported: %w", path, err)
+	if err := gob.NewDecoder(bufio.NewReader(io.LimitReader(content, most))).Decode(into); err != nil {
+		return fmt.Errorf("%q cannot be read as a file of chromem-go; an encrypted one cannot be imported: %w", file.Name(),
+			err)
 	}
 	return nil
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// claude reads the export of an account: conversations.json, alone, in its folder or in the ZIP archive. It takes texts
-// of attachments; it skips the model's thoughts, tool calls and files.
+// claude reads the export of an account: the files of conversations, alone, in their folder or in the ZIP archive. It
+// takes texts of attachments; it skips the model's thoughts, tool calls and files.
 func claude(_ context.Context, path string) iter.Seq2[Item, error] {
-	return inFile(path, "conversations.json", func(in io.Reader) iter.Seq2[Item, error] {
+	return inFiles(path, conversationFiles, func(in io.Reader) iter.Seq2[Item, error] {
 		return func(yield func(Item, error) bool) {
-			for c, err := range elements[claudeConversation](in) {
+			for c, err := range elements[claudeConversation](in, "") {
 				if err != nil {
 					yield(Item{}, err)
 					return

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,47 +23,126 @@ import (
 // maxObject bounds one conversation, entity or memory in a file, in bytes. One of them is in memory at a time.
 const maxObject = 64 << 20
 
-// openIn opens the file name in a folder or a ZIP archive, or the file that the path itself names.
-func openIn(at, name string) (io.ReadCloser, error) {
+// eachFile passes a file to use, or each file in a folder or ZIP archive whose name matches one of the patterns, in the
+// order of the names.
+func eachFile(at string, patterns []string, use func(io.Reader) error) error {
 	info, err := os.Stat(at)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case info.IsDir():
-		return os.Open(filepath.Join(at, name))
+		return eachInFolder(at, patterns, use)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%q is neither a file nor a folder", at)
 	}
 	file, err := os.Open(at)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer file.Close()
 	start := make([]byte, 4)
-	if n, _ := io.ReadFull(file, start); n < 4 || !bytes.Equal(start, []byte("PK\x03\x04")) {
-		_, err := file.Seek(0, io.SeekStart)
-		return file, err
+	if n, _ := file.ReadAt(start, 0); n == 4 && bytes.Equal(start, []byte("PK\x03\x04")) {
+		return eachInArchive(file, info.Size(), patterns, use)
 	}
-	archive, err := zip.NewReader(file, info.Size())
+	return use(file)
+}
+
+func eachInFolder(at string, patterns []string, use func(io.Reader) error) error {
+	root, err := openFolder(at)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%q is a damaged ZIP archive: %w", at, err), file.Close())
+		return err
 	}
-	for _, entry := range archive.File {
-		if path.Base(entry.Name) == name {
-			content, err := entry.Open()
-			if err != nil {
-				return nil, errors.Join(err, file.Close())
-			}
-			return zipped{content, file}, nil
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	found := false
+	for _, entry := range entries {
+		if !matches(entry.Name(), patterns) {
+			continue
+		}
+		found = true
+		file, err := openFile(root, entry.Name())
+		if err == nil {
+			err = errors.Join(use(file), file.Close())
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return nil, errors.Join(fmt.Errorf("%q has no %s", at, name), file.Close())
+	if !found {
+		return fmt.Errorf("%q has no %s; name the file, its folder or the ZIP archive", at, patterns[0])
+	}
+	return nil
 }
 
-// zipped is a file in an archive, and the archive.
-type zipped struct {
-	io.ReadCloser
-	archive *os.File
+// openFolder opens a folder, from which no link leads out. [os.OpenRoot] would wait for a pipe.
+func openFolder(at string) (*os.Root, error) {
+	info, err := os.Stat(at)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%q is not a folder", at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(at)
 }
 
-func (z zipped) Close() error { return errors.Join(z.ReadCloser.Close(), z.archive.Close()) }
+// openFile opens a file of a folder. A link that leads out of the folder is an error, and so is what is no file, such as
+// a pipe, from which a read might never return.
+func openFile(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%q is not a file", filepath.Join(root.Name(), name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return root.Open(name)
+}
+
+// A file in an archive may be this many times as large as it is there. Of conversations, that is about ten.
+const mostUnpacked = 100
+
+func eachInArchive(file *os.File, size int64, patterns []string, use func(io.Reader) error) error {
+	archive, err := zip.NewReader(file, size)
+	if err != nil {
+		return fmt.Errorf("%q is a damaged ZIP archive: %w", file.Name(), err)
+	}
+	var found []*zip.File
+	for _, entry := range archive.File {
+		if matches(path.Base(entry.Name), patterns) {
+			found = append(found, entry)
+		}
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("%q has no %s", file.Name(), patterns[0])
+	}
+	slices.SortStableFunc(found, func(a, b *zip.File) int { return strings.Compare(a.Name, b.Name) })
+	for _, entry := range found {
+		if entry.UncompressedSize64 > maxObject && entry.UncompressedSize64/mostUnpacked > entry.CompressedSize64 {
+			return fmt.Errorf("%s in %q is more than %d times as large as in the archive, as no conversations are; if they "+
+				"are yours, unpack the archive and name the file", entry.Name, file.Name(), mostUnpacked)
+		}
+		content, err := entry.Open()
+		if err == nil {
+			err = errors.Join(use(content), content.Close())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matches reports whether a name matches one of the patterns of [path.Match].
+func matches(name string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	})
+}
 
 // limited reads up to a number of bytes, which can be reset.
 type limited struct {
@@ -72,23 +152,35 @@ type limited struct {
 
 var errObject = fmt.Errorf("one object has more than %d MiB", maxObject>>20)
 
+// Read fills p as far as it can: a decoder looks through all it has at each read, and some readers give little.
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
 		return 0, errObject
 	}
-	n, err := l.in.Read(p[:min(len(p), l.left)])
-	l.left -= n
+	n, err := io.ReadFull(l.in, p[:min(len(p), l.left)])
+	if l.left -= n; n > 0 {
+		err = nil // the next read returns it again
+	}
 	return n, err
 }
 
-// elements yields the elements of a JSON list, one at a time.
-func elements[T any](in io.Reader) iter.Seq2[T, error] {
+// elements yields the elements of a JSON list, one at a time; or, if member is given, those of the list of this name in
+// an object.
+func elements[T any](in io.Reader, member string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		bounded := &limited{in, maxObject}
 		decoder := json.NewDecoder(bounded)
-		if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
-			yield(none, fmt.Errorf("a list of JSON is expected, beginning with [: got %v", firstOf(err, start)))
+		start, err := decoder.Token()
+		expected := "a list of JSON is expected, beginning with ["
+		if member != "" {
+			expected = fmt.Sprintf("a list of JSON is expected, or an object with a list %q", member)
+			if err == nil && start == json.Delim('{') {
+				start, err = valueOf(decoder, member)
+			}
+		}
+		if err != nil || start != json.Delim('[') {
+			yield(none, fmt.Errorf("%s: got %v", expected, firstOf(err, start)))
 			return
 		}
 		for n := 1; decoder.More(); n++ {
@@ -108,6 +200,24 @@ func elements[T any](in io.Reader) iter.Seq2[T, error] {
 	}
 }
 
+// valueOf returns the first token of the value of a member, in the object that the decoder has begun.
+func valueOf(decoder *json.Decoder, member string) (json.Token, error) {
+	var skipped json.RawMessage
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err == nil && name == member {
+			return decoder.Token()
+		}
+		if err == nil {
+			err = decoder.Decode(&skipped)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, errors.New("an object without it")
+}
+
 // firstOf returns the error if there is one, and otherwise the value.
 func firstOf(err error, value any) any {
 	if err != nil {
@@ -116,20 +226,25 @@ func firstOf(err error, value any) any {
 	return value
 }
 
-// inFile yields what read yields of the content of a file.
-func inFile[T any](at, name string, read func(io.Reader) iter.Seq2[T, error]) iter.Seq2[T, error] {
+// inFiles yields what read yields of a file, or of the files that match in a folder or ZIP archive.
+func inFiles[T any](at string, patterns []string, read func(io.Reader) iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		file, err := openIn(at, name)
-		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				err = fmt.Errorf("%w; name the file, its folder or the ZIP archive", err)
+		stopped := errors.New("stopped")
+		err := eachFile(at, patterns, func(in io.Reader) error {
+			for item, err := range read(in) {
+				if err != nil {
+					return err
+				}
+				if !yield(item, nil) {
+					return stopped
+				}
 			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, stopped) {
 			yield(none, err)
-			return
 		}
-		defer file.Close()
-		read(file)(yield)
 	}
 }
 

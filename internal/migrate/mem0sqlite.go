@@ -3,22 +3,30 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"iter"
 	"path/filepath"
-	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// qdrantStores returns the databases of the collections of a local Qdrant in a folder, or in its folder "qdrant". The
-// collection in which mem0 notes its own migrations does not count.
+// qdrantStores returns the databases of the collections of a local Qdrant in a folder, or in its folder "qdrant",
+// sorted. The collection in which mem0 notes its own migrations does not count.
 func qdrantStores(path string) []string {
 	for _, folder := range []string{path, filepath.Join(path, "qdrant")} {
-		// Sorted. It fails for a [ in the path.
-		stores, _ := filepath.Glob(filepath.Join(folder, "collection", "*", "storage.sqlite"))
-		stores = slices.DeleteFunc(stores, func(store string) bool {
-			return filepath.Base(filepath.Dir(store)) == "mem0migrations" || !isSQLite(store)
-		})
+		root, err := openFolder(folder)
+		if err != nil {
+			continue
+		}
+		names, _ := fs.Glob(root.FS(), "collection/*/storage.sqlite")
+		root.Close()
+		var stores []string
+		for _, name := range names {
+			store := filepath.Join(folder, filepath.FromSlash(name))
+			if filepath.Base(filepath.Dir(store)) != "mem0migrations" && hasFile(folder, name) && isSQLite(store) {
+				stores = append(stores, store)
+			}
+		}
 		if len(stores) > 0 {
 			return stores
 		}
@@ -53,7 +61,7 @@ func mem0Database(ctx context.Context, path string) iter.Seq2[Item, error] {
 					return err
 				}
 				return yield(pointItem(point))
-			}, `SELECT point FROM points ORDER BY rowid`)
+			}, `SELECT CAST(point AS BLOB) FROM points ORDER BY rowid`)
 		}
 		history, err := columns(tx, "history")
 		if err != nil {
@@ -111,8 +119,8 @@ func mem0History(tx db.Tx, yield func(Item) error) error {
 			return err
 		}
 		return yield(m.item())
-	}, `SELECT memory_id, new_memory, coalesce(created_at, '') FROM history h
-		WHERE new_memory IS NOT NULL AND event <> 'DELETE'
+	}, `SELECT CAST(memory_id AS TEXT), CAST(new_memory AS TEXT), coalesce(CAST(created_at AS TEXT), '') FROM history h
+		WHERE memory_id IS NOT NULL AND new_memory IS NOT NULL AND event <> 'DELETE'
 			AND rowid = (SELECT max(rowid) FROM history WHERE memory_id = h.memory_id)
 		ORDER BY rowid`)
 }

@@ -34,6 +34,7 @@ func serverMemory(_ context.Context, path string) iter.Seq2[Item, error] {
 			if !yield(line.item(relations[line.Name]), err) || err != nil {
 				return
 			}
+			delete(relations, line.Name) // a further entity of this name is not imported
 		}
 	}
 }
@@ -51,7 +52,7 @@ type graphLine struct {
 
 // graphLines yields the lines of a graph.
 func graphLines(path string) iter.Seq2[graphLine, error] {
-	return inFile(path, "memory.json", func(in io.Reader) iter.Seq2[graphLine, error] {
+	return inFiles(path, []string{"memory.json", "memory.jsonl"}, func(in io.Reader) iter.Seq2[graphLine, error] {
 		return func(yield func(graphLine, error) bool) {
 			bounded := &limited{in, maxObject}
 			lines := bufio.NewReaderSize(bounded, 64<<10)

@@ -15,6 +15,9 @@ import (
 // isSQLite reports whether a file is a database of SQLite.
 func isSQLite(path string) bool {
 	const magic = "SQLite format 3\x00"
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return false
@@ -25,9 +28,14 @@ func isSQLite(path string) bool {
 	return err == nil && bytes.Equal(start, []byte(magic))
 }
 
-// isFile reports whether a path is one of a file.
-func isFile(path string) bool {
-	info, err := os.Stat(path)
+// hasFile reports whether a folder has a file of a name, with slashes. A link that leads out of the folder is none.
+func hasFile(folder, name string) bool {
+	root, err := openFolder(folder)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	info, err := root.Stat(name)
 	return err == nil && info.Mode().IsRegular()
 }
 
@@ -51,9 +59,11 @@ func inSQLite(
 	}
 }
 
-// columns returns the names of a table's columns; none if there is no such table.
+// columns returns the names of a table's columns; none if there is no such table. Views, virtual tables and computed
+// columns do not count: the programs have none, and reading them could take forever.
 func columns(tx db.Tx, table string) (map[string]bool, error) {
-	names, err := db.Column[string](tx, `SELECT name FROM pragma_table_info(?)`, table)
+	names, err := db.Column[string](tx, `SELECT i.name FROM pragma_table_list(?1) t, pragma_table_info(?1) i
+		WHERE t.schema = 'main' AND t.type = 'table'`, table)
 	known := map[string]bool{}
 	for _, name := range names {
 		known[name] = true
