@@ -7,7 +7,8 @@
 //     late interaction), and what stands around it (conversation.go).
 //  4. They are put in order ([Ranking.Rank]), before all other candidates.
 //
-// Each step is a pure function of its arguments. docs/retrieval.md shows what each part gains, and what did not help.
+// Each step is a pure function of its arguments. docs/retrieval.md shows what each part gains, and
+// docs/retrieval-experiments.md what did not help.
 package ranking
 
 import "math"

@@ -72,6 +72,37 @@ func rowsAffected(t *testing.T, d db.DB) {
 	})
 }
 
+// rowNumbers checks that a row that is inserted later has a higher number, also once the newest was deleted, and that a
+// partition's number fits into 31 bits, since numbers of passages begin with it.
+func rowNumbers(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	var last int64
+	for i := range 6 {
+		var row int64
+		write(t, d, func(tx db.Tx) (err error) {
+			row, err = addMemory(tx, partition, fmt.Sprint("numbered ", i), "{}")
+			return err
+		})
+		if row <= last {
+			t.Errorf("memory %d: got number %d after %d, want a higher one", i, row, last)
+		}
+		last = row
+		if i%2 == 1 {
+			write(t, d, func(tx db.Tx) error {
+				_, err := tx.Exec(`DELETE FROM memory WHERE id = ?`, row)
+				return err
+			})
+		}
+	}
+	err := d.Write(t.Context(), func(tx db.Tx) error {
+		_, err := tx.Exec(`INSERT INTO partition (id, collection_id) SELECT ?, max(id) FROM collection`, int64(1)<<31)
+		return err
+	})
+	if !errors.Is(err, db.ErrConstraint) {
+		t.Errorf("a partition whose number has 32 bits: got %v, want %v", err, db.ErrConstraint)
+	}
+}
+
 // clock returns the time by the clock of the database.
 func clock(tx db.Tx) (time.Time, error) {
 	var now int64

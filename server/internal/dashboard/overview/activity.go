@@ -202,7 +202,7 @@ func (s *Service) fillCalls(r *http.Request, c request.Caller, data *activityPag
 	if err != nil {
 		return err
 	}
-	about, err := thingsOf(r.Context(), c, found.Activities, data.Projects)
+	about, err := subjectsOf(r.Context(), c, found.Activities, data.Projects)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type callRow struct {
 
 // callRows converts calls for the page. Objects of other users get no links: an admin sees that they call, not
 // what they store.
-func callRows(all []souvenir.Activity, c request.Caller, about things) []callRow {
+func callRows(all []souvenir.Activity, c request.Caller, about subjects) []callRow {
 	var calls []callRow
 	for _, a := range all {
 		call := rowOf(a, c, about)
@@ -53,7 +53,7 @@ func (r callRow) like(other callRow) bool {
 		r.StartedAt.Sub(other.StartedAt).Abs() < time.Hour
 }
 
-func rowOf(a souvenir.Activity, c request.Caller, about things) callRow {
+func rowOf(a souvenir.Activity, c request.Caller, about subjects) callRow {
 	own, d := a.User == c.User.ID, deedOf(a)
 	call := callRow{Activity: a, Did: d.did, Thing: d.thing, With: calledWith(a.Credential, own),
 		Who: cmp.Or(a.UserName, "a deleted user"), Took: took(a.DurationMS), Ended: outcomeInWords(a.Outcome),

@@ -138,7 +138,7 @@ func (s *Service) fillOverview(r *http.Request, c request.Caller, data *overview
 	if err != nil {
 		return err
 	}
-	about, err := thingsOf(r.Context(), c, calls.Activities, projects)
+	about, err := subjectsOf(r.Context(), c, calls.Activities, projects)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
-// things knows what calls were about: the memories, files and projects that the reader can see now.
-type things struct {
+// subjects knows what calls were about: the memories, files and projects that the reader can see now.
+type subjects struct {
 	projects []souvenir.Project
 	memories map[string]string // titles by id
 	files    map[string]string // names by id
@@ -23,10 +23,10 @@ type things struct {
 
 const titleLength = 60 // characters
 
-// thingsOf looks up what the reader's own calls were about. Objects of other users are not looked up.
-func thingsOf(ctx context.Context, c request.Caller, all []souvenir.Activity,
-	projects []souvenir.Project) (things, error) {
-	about := things{projects: projects, memories: map[string]string{}, files: map[string]string{},
+// subjectsOf looks up what the reader's own calls were about. Objects of other users are not looked up.
+func subjectsOf(ctx context.Context, c request.Caller, all []souvenir.Activity,
+	projects []souvenir.Project) (subjects, error) {
+	about := subjects{projects: projects, memories: map[string]string{}, files: map[string]string{},
 		deleted: map[string]string{}}
 	var ids []any
 	for _, a := range all {
@@ -72,14 +72,14 @@ func isUnknown(err error) bool {
 	return errors.Is(err, souvenir.ErrNotFound) || errors.Is(err, souvenir.ErrInvalid)
 }
 
-func (t things) memory(id string, own bool) web.Link {
+func (t subjects) memory(id string, own bool) web.Link {
 	if title := t.memories[id]; own && title != "" {
 		return web.Link{Noun: "memory", Name: title, Path: web.MemoryPath(id)}
 	}
 	return t.gone("memory", id, own)
 }
 
-func (t things) file(id string, own bool) web.Link {
+func (t subjects) file(id string, own bool) web.Link {
 	if name := t.files[id]; own && name != "" {
 		return web.Link{Noun: "file", Name: name, Path: "/files/" + url.PathEscape(id)}
 	}
@@ -87,7 +87,7 @@ func (t things) file(id string, own bool) web.Link {
 }
 
 // gone is an object that the reader cannot open: deleted, or of another user.
-func (t things) gone(noun, id string, own bool) web.Link {
+func (t subjects) gone(noun, id string, own bool) web.Link {
 	if title := t.deleted[id]; own && title != "" {
 		return web.Link{Noun: noun, Name: title, Path: web.TrashPath}
 	}
@@ -95,7 +95,7 @@ func (t things) gone(noun, id string, own bool) web.Link {
 }
 
 // project returns the project of a call; several users may use the same id.
-func (t things) project(a souvenir.Activity, user string) web.Link {
+func (t subjects) project(a souvenir.Activity, user string) web.Link {
 	seen := -1
 	for i, p := range t.projects {
 		if p.ID == a.ProjectID && (seen < 0 || p.Owner == a.User) {
