@@ -163,6 +163,7 @@ func (st settled) arguments() map[string][]any {
 		"GetCollection":      {DefaultCollection},
 		"GetFile":            {st.file},
 		"GetFileStatus":      {st.file},
+		"WaitIndexed":        {st.file},
 		"GetMemory":          {st.memory},
 		"GetMemoryStatus":    {st.memory},
 		"GetProject":         {p},

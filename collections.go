@@ -166,6 +166,7 @@ func (s *Store) listCollections(tx db.Tx, v viewer, name string) ([]Collection, 
 		condition = `(c.owner_id = ? OR ` + condition + `)`
 		args = append(args, v.User)
 	}
+	condition += ` AND c.name <> ''` // not the texts of files
 	args = append(args, visibleArgs...)
 	if name != "" {
 		condition += ` AND c.name = ?`

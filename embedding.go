@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
+	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/static"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -334,7 +335,8 @@ type ReindexingOptions struct {
 }
 
 // Reindex rebuilds everything that finds memories from their contents: it splits, analyses and embeds them again with
-// the store's embedder. The caller's own vectors stay. Searches and writes continue meanwhile and see each memory
+// the store's embedder, and so the texts of files; files without a text are read again in the background. The caller's
+// own vectors stay. Searches and writes continue meanwhile and see each memory
 // either before or after. Reindex returns when all is done. If its context, an error or the end of the process
 // interrupts it, the next call continues where it stopped.
 //
@@ -355,7 +357,11 @@ func (h *Upkeep) Reindex(ctx context.Context, options *ReindexingOptions) error 
 	if err := s.vectors.Reindex(ctx, func(done, total int) { progress("reindex", done, total) }); err != nil {
 		return wrap(err)
 	}
+	if err := s.writeStore(ctx, filetext.ReadAgain); err != nil {
+		return err
+	}
 	s.worker.Wake() // for texts that were refused
+	s.texts.Wake()
 	return nil
 }
 

@@ -296,7 +296,7 @@ func TestEveryColumnIsExportedOrMadeAgain(t *testing.T) {
 		"memory_revision": "id memory_id revision partition_id content attributes created_at",
 		"passage":         "id memory_id start length blank profile_id vector",
 		"file": "id uid owner_id memory_id project_id filename mime_type size sha256 description category " +
-			"created_at updated_at state",
+			"created_at updated_at state text_id text_state text_info text_places", // the text_ ones are made again
 		"file_tag": "file_id tag position", "file_chunk": "id sha256 data object",
 		"token": "id uid user_id name hash prefix scopes projects created_at expires_at last_used_at revoked_at " +
 			"grant_id parent_id session browser with_session",

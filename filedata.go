@@ -121,6 +121,7 @@ func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (_ Fi
 			f.Progress("store", int(u.size), int(f.Size))
 		}
 		if last {
+			s.texts.Wake()
 			return added, nil
 		}
 	}

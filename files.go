@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/filter"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
@@ -38,6 +39,7 @@ type File struct {
 	ProjectID string    `json:"project_id"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
+	Text      FileText  `json:"text"` // what searches for documents find of it
 }
 
 // FileSummary is a file as search results show it.
@@ -52,8 +54,8 @@ type FileSummary struct {
 func (f File) Summary() FileSummary { return FileSummary{f.ID, f.Filename, f.MIMEType, f.Size} }
 
 // MarshalJSON returns the form of the interface: id, memory_id (null without one), filename, mime_type, size,
-// description, tags, category, created_at (RFC 3339, UTC); and besides sha256, owner, project_id (left out without one)
-// and updated_at.
+// description, tags, category, created_at (RFC 3339, UTC); and besides sha256, owner, project_id (left out without
+// one), updated_at and text.
 func (f File) MarshalJSON() ([]byte, error) {
 	var memory *string
 	if f.MemoryID != "" {
@@ -77,8 +79,9 @@ func (f File) MarshalJSON() ([]byte, error) {
 		ProjectID   string    `json:"project_id,omitempty"`
 		CreatedAt   time.Time `json:"created_at"`
 		UpdatedAt   time.Time `json:"updated_at"`
+		Text        FileText  `json:"text"`
 	}{f.ID, memory, f.Filename, f.MIMEType, f.Size, f.Description, tags, f.Category, f.SHA256, f.Owner, f.ProjectID,
-		f.CreatedAt, f.UpdatedAt})
+		f.CreatedAt, f.UpdatedAt, f.Text})
 }
 
 // GetFile returns a file's details. A file that does not exist, or that this view may not see, is ErrNotFound.
@@ -367,6 +370,7 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (_ File
 		changed, err = s.file(tx, v, id)
 		return err
 	})
+	s.wakeTexts(ctx)
 	return changed.File, err
 }
 
@@ -511,47 +515,6 @@ func (s *Store) filesOf(tx db.Tx, v viewer, memories []int64) (map[int64][]File,
 	return files, nil
 }
 
-// addFiles counts the files of each hit and, with summaries, adds their summaries.
-func addFiles(tx db.Tx, v viewer, hits []Hit, summaries bool) error {
-	var some bool
-	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file)`).Scan(&some); err != nil || !some || len(hits) == 0 {
-		return err
-	}
-	ids := make([]string, len(hits))
-	place := make(map[string]*Hit, len(hits))
-	for i := range hits {
-		ids[i], place[hits[i].ID] = hits[i].ID, &hits[i]
-	}
-	list, err := json.Marshal(ids)
-	if err != nil {
-		return err
-	}
-	visible, args := v.VisibleFile()
-	from := kernel.FromFile + ` WHERE f.memory_id IN (SELECT id FROM memory WHERE uid IN ` + db.Texts + `) AND ` + visible
-	args = append([]any{string(list)}, args...)
-	var memory string
-	if !summaries {
-		return tx.Each(func(row db.Rows) error {
-			var files int
-			if err := row.Scan(&memory, &files); err != nil {
-				return err
-			}
-			place[memory].FileCount = files
-			return nil
-		}, `SELECT m.uid, count(*) `+from+` GROUP BY m.uid`, args...)
-	}
-	return tx.Each(func(row db.Rows) error {
-		var f FileSummary
-		if err := row.Scan(&memory, &f.ID, &f.Filename, &f.MIMEType, &f.Size); err != nil {
-			return err
-		}
-		h := place[memory]
-		h.FileCount++
-		h.Files = append(h.Files, f)
-		return nil
-	}, `SELECT m.uid, f.uid, f.filename, f.mime_type, f.size `+from+` ORDER BY f.created_at DESC, f.uid`, args...)
-}
-
 // loadFiles reads the visible files for which a condition on f, m, p or c holds (and what follows WHERE: an order).
 func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile, error) {
 	memory, memoryArgs := v.Visible()
@@ -559,7 +522,7 @@ func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile,
 	visible, visibleArgs := v.VisibleFile()
 	var f storedFile
 	var sum []byte
-	var tags string
+	var tags, state, info string
 	var created, updated int64
 	columns := db.Columns{
 		{SQL: `f.id`, To: &f.row}, {SQL: `coalesce(m.id, 0)`, To: &f.memory},
@@ -570,6 +533,7 @@ func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile,
 		{SQL: `f.category`, To: &f.Category}, {SQL: `u.uid`, To: &f.Owner}, {SQL: `coalesce(j.uid, '')`, To: &f.ProjectID},
 		{SQL: `(SELECT ` + db.ListOf + `(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)`, To: &tags},
 		{SQL: `f.created_at`, To: &created}, {SQL: `f.updated_at`, To: &updated},
+		{SQL: `f.text_state`, To: &state}, {SQL: `f.text_info`, To: &info},
 		{SQL: `coalesce(` + writable + `, false)`, To: &f.writable, Args: writableArgs},
 	}
 	targets, found := columns.To(), []storedFile(nil)
@@ -580,6 +544,7 @@ func loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile,
 			return err
 		}
 		f.SHA256, f.CreatedAt, f.UpdatedAt = hex.EncodeToString(sum), kernel.ToTime(created), kernel.ToTime(updated)
+		f.Text = filetext.StatusOf(state, info)
 		f.Tags, err = kernel.DecodeStrings(tags)
 		found = append(found, f)
 		return err

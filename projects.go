@@ -226,7 +226,8 @@ func (s *Store) deleteProject(tx db.Tx, v viewer, project ProjectRef, o DeleteOp
 			ownerName(tx, v, p.Owner))
 	}
 	var memories, files int64
-	err = tx.QueryRow(`SELECT (SELECT coalesce(sum(memories), 0) FROM partition WHERE project_id = ?),
+	err = tx.QueryRow(`SELECT (SELECT coalesce(sum(memories), 0) FROM partition WHERE project_id = ?
+			AND id NOT IN (`+kernel.TextPartitions+`)),
 		(SELECT count(*) FROM file WHERE project_id = ? AND memory_id IS NULL AND state = 'stored')`, p.Row,
 		p.Row).Scan(&memories, &files)
 	if err != nil {

@@ -99,6 +99,7 @@ func (st settled) refusals() map[string]refusal {
 		"GetContext":             {[]any{ContextQuery{Related: 51}}, ErrInvalid, "related"},
 		"GetFile":                {[]any{"nowhere"}, ErrNotFound, "file_id"},
 		"GetFileStatus":          {[]any{"nowhere"}, ErrNotFound, "file_id"},
+		"WaitIndexed":            {[]any{"nowhere"}, ErrNotFound, "file_id"},
 		"GetMemory":              {[]any{"nowhere"}, ErrNotFound, "id"},
 		"GetMemoryStatus":        {[]any{"nowhere"}, ErrNotFound, "id"},
 		"GetProject":             {[]any{nowhere}, ErrNotFound, "project_id"},

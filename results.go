@@ -3,6 +3,8 @@ package souvenir
 import (
 	"encoding/json"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/ranking"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 )
@@ -83,6 +85,8 @@ type Results struct {
 	Way   Way `json:"way,omitempty"` // only with Query.Explain, in a search with a text or a vector
 	// notes for the caller, for example that a part of the store is currently found by words only
 	Warnings []string `json:"warnings,omitempty"`
+
+	Documents []DocumentHit `json:"documents,omitempty"` // the best first; only with Query.Documents
 }
 
 // Way is how a search by relevance was executed. All ways rank alike.
@@ -201,4 +205,45 @@ func (r Results) Groups() []Group {
 		groups[i].Hits = append(groups[i].Hits, h)
 	}
 	return groups
+}
+
+// addFiles counts the files of each hit and, with summaries, adds their summaries.
+func addFiles(tx db.Tx, v viewer, hits []Hit, summaries bool) error {
+	var some bool
+	if err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file)`).Scan(&some); err != nil || !some || len(hits) == 0 {
+		return err
+	}
+	ids := make([]string, len(hits))
+	place := make(map[string]*Hit, len(hits))
+	for i := range hits {
+		ids[i], place[hits[i].ID] = hits[i].ID, &hits[i]
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	visible, args := v.VisibleFile()
+	from := kernel.FromFile + ` WHERE f.memory_id IN (SELECT id FROM memory WHERE uid IN ` + db.Texts + `) AND ` + visible
+	args = append([]any{string(list)}, args...)
+	var memory string
+	if !summaries {
+		return tx.Each(func(row db.Rows) error {
+			var files int
+			if err := row.Scan(&memory, &files); err != nil {
+				return err
+			}
+			place[memory].FileCount = files
+			return nil
+		}, `SELECT m.uid, count(*) `+from+` GROUP BY m.uid`, args...)
+	}
+	return tx.Each(func(row db.Rows) error {
+		var f FileSummary
+		if err := row.Scan(&memory, &f.ID, &f.Filename, &f.MIMEType, &f.Size); err != nil {
+			return err
+		}
+		h := place[memory]
+		h.FileCount++
+		h.Files = append(h.Files, f)
+		return nil
+	}, `SELECT m.uid, f.uid, f.filename, f.mime_type, f.size `+from+` ORDER BY f.created_at DESC, f.uid`, args...)
 }

@@ -96,6 +96,11 @@ type Query struct {
 
 	whenever bool // memories that are not valid now, too
 
+	// Documents is how many files to return besides, found by their texts: 0, for none, to 20. They are ranked on their
+	// own, and searched with a Text or a Vector in the whole store or in a project: none is found with any other
+	// condition on memories, since files have no such attributes.
+	Documents int
+
 	IncludeFiles bool // summaries of each hit's files; without it they are only counted
 
 	// WithoutContent leaves Content empty, and Start and End zero: for callers that need ids, keys and metadata only.
@@ -131,6 +136,9 @@ func (q *Query) check() error {
 	}
 	if q.Offset < 0 || q.Offset > maxOffset {
 		return invalid("offset", "{} is %d; 0 to %d are allowed", q.Offset, maxOffset)
+	}
+	if q.Documents < 0 || q.Documents > MaxDocuments {
+		return invalid("documents", "{} is %d; 0 to %d are allowed", q.Documents, MaxDocuments)
 	}
 	if !(q.MinScore >= 0 && q.MinScore <= 1) {
 		return invalid("min_score", "{} is %v; 0 to 1 are allowed", q.MinScore)
@@ -276,7 +284,10 @@ func (s *Store) searchIn(tx db.Tx, v viewer, q Query, pq preparedQuery, sel sele
 	if err != nil {
 		return Results{}, err
 	}
-	results.Hits, err = s.show(tx, v, q, p, q.Offset)
+	if results.Hits, err = s.show(tx, v, q, p, q.Offset); err != nil {
+		return Results{}, err
+	}
+	results.Documents, err = s.documents(tx, v, q, pq)
 	return results, err
 }
 

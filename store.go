@@ -18,6 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
+	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/objects"
@@ -64,6 +65,10 @@ type Options struct {
 	// else is. A copy of the store's file names the same objects: use it only with a copy of these, since what one of the
 	// two deletes is gone for the other.
 	Objects ObjectStorage
+
+	// Documents reads what files say, in the background, so that searches find them (Query.Documents). Nil means none: new
+	// files wait until a program with a reader opens the store. Package documents has one.
+	Documents DocumentReader
 
 	// NewFiles is where the content of new files goes. Empty means InObjects if Objects is set, else InDatabase. Files can
 	// be read wherever they are; [Upkeep.MoveFiles] moves them.
@@ -192,7 +197,7 @@ func (o *Options) withDefaults() (Options, error) {
 	return full, nil
 }
 
-// checkObjects checks the options about object storage, and fills in the default.
+// checkObjects checks the options about files, and fills in the default of NewFiles.
 func (o *Options) checkObjects() error {
 	if o.Objects != nil && isNil(o.Objects) {
 		return invalid("Objects", "the ObjectStorage is a nil %T; give an initialized one, or leave it out for none",
@@ -203,6 +208,9 @@ func (o *Options) checkObjects() error {
 		if o.Objects != nil {
 			o.NewFiles = InObjects
 		}
+	}
+	if err := o.checkDocuments(); err != nil {
+		return err
 	}
 	return o.checkPlace("NewFiles", o.NewFiles)
 }
@@ -245,8 +253,9 @@ type shared struct {
 	vectors  *embedding.Vectors
 	worker   *embedding.Worker
 	objects  *objects.Objects
-	erased   atomic.Bool // something was erased, and its traces must be removed now
-	scrubbed time.Time   // when the worker last removed traces
+	erased   atomic.Bool      // something was erased, and its traces must be removed now
+	scrubbed time.Time        // when the worker last removed traces
+	texts    *filetext.Worker // that reads files; not started without Options.Documents
 	activity *activitylog.Log[waitingActivity]
 	users    sync.Map // userKey -> row; a deleted user's row stays
 	uses     sync.Map // id of an MCP token or a session -> when this handle last noted its use
@@ -350,6 +359,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		return nil, wrap(err)
 	}
 	s.activity.Start()
+	s.startDocuments()
 	return s, nil
 }
 
@@ -411,6 +421,7 @@ func (s *Store) Close() error {
 		return err
 	}
 	s.closing.Do(func() {
+		s.texts.Stop()
 		s.worker.Stop()
 		s.index.Stop()
 		s.activity.Stop()

@@ -13,7 +13,8 @@ import (
 )
 
 // notInTransactions are the methods that cannot be part of a transaction, besides most of Accounts and Upkeep.
-var notInTransactions = []string{"AddFile", "DeleteProject", "DeleteCollection", "Empty", "WaitEmbedded"}
+var notInTransactions = []string{"AddFile", "DeleteProject", "DeleteCollection", "Empty", "WaitEmbedded",
+	"WaitIndexed"}
 
 // Every method either works within a transaction or says that it cannot be part of one; none waits for itself, and of
 // none anything remains when the transaction is undone.

@@ -207,7 +207,7 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 		Embed: func(ctx context.Context, texts []string) ([][]float32, []string, error) {
 			return s.embedTexts(ctx, texts, func(string, int, int) {})
 		},
-		Waiting: s.worker.Wake,
+		Waiting: func() { s.worker.Wake(); s.texts.Wake() },
 	}
 	if s.filesInObjects() {
 		into.Objects = s.objects

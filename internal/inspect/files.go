@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
@@ -52,6 +53,26 @@ func (in *inspection) checkFiles() error {
 	if strays > 0 {
 		in.find(Finding{Table: "file_chunk", Problem: fmt.Sprintf("%d pieces belong to no file", strays), Repairable: true})
 		in.repairs.chunks = true
+	}
+	return nil
+}
+
+// checkTexts checks that the texts of files, which searches for documents find, are those of stored files, and where
+// these are.
+func (in *inspection) checkTexts() error {
+	var astray, lost int
+	if err := in.tx.QueryRow(`SELECT (SELECT count(*) FROM (`+filetext.Astray+`) a), (SELECT count(*) FROM (`+
+		filetext.Lost+`) l)`).Scan(&astray, &lost); err != nil {
+		return err
+	}
+	in.repairs.files = astray+lost > 0 || len(in.repairs.places) > 0
+	if astray > 0 {
+		in.find(Finding{Table: "file", Problem: fmt.Sprintf("%d texts of files belong to no file, or are not where it is",
+			astray), Repairable: true})
+	}
+	if lost > 0 {
+		in.find(Finding{Table: "file", Problem: fmt.Sprintf("%d files are without the text that was read", lost),
+			Repairable: true})
 	}
 	return nil
 }

@@ -198,6 +198,7 @@ func (in *inspection) look(tx db.Tx) error {
 		{"passage_text", in.checkFullText},
 		{"memory_revision", in.checkRevisions},
 		{"file", in.checkFiles},
+		{"file", in.checkTexts},
 		{"file_object", in.checkObjects},
 		{"trash", in.checkTrash},
 	}...) {

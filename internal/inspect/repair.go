@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/objects"
 	"github.com/souvenir-ai/souvenir/internal/text"
@@ -21,6 +22,7 @@ type repairs struct {
 	unlink   []orphans // references to remove
 	apart    bool      // end what users of different namespaces share
 	chunks   bool      // delete chunks without a file
+	files    bool      // have files without their texts read again, and delete texts of no file
 	objects  bool      // list the objects that chunks have as needed, and all others as to be deleted
 	places   []int64   // partitions to give to the owners of their projects
 	counts   []int64   // partitions to count again
@@ -108,6 +110,9 @@ func (s Store) repairSteps(ctx context.Context, r *repairs) (steps []func() erro
 		one(`UPDATE file_object SET state = 'leaving', due_at = 0 WHERE ` + unheld)
 	}
 	many(r.places, giveToOwners)
+	if r.files {
+		steps = append(steps, func() error { return s.DB.Write(ctx, filetext.Repair) })
+	}
 	many(r.counts, recount)
 	many(r.memories, s.remakePassages)
 	many(r.vectors, func(tx db.Tx, batch []int64) error {

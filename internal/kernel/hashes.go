@@ -62,7 +62,8 @@ func HashedTables() []HashedTable {
 		set(8, "memory_link", "memory_id", "the list of links of the memory", ofMemory),
 		row(RevisionKind, "memory_revision", "the past version of the memory",
 			`SELECT uid FROM memory WHERE id = (SELECT memory_id FROM memory_revision WHERE id = ?1)`),
-		row(10, "file", "the entry of the file", `SELECT uid FROM file WHERE id = ?1`),
+		row(10, "file", "the entry of the file", `SELECT uid FROM file WHERE id = ?1`, "text_id", "text_state",
+			"text_info", "text_places"), // the file is read again for them
 		set(11, "file_tag", "file_id", "the list of tags of the file", `SELECT uid FROM file WHERE id = ?1`),
 		preference,
 		set(13, "external_identity", "user_id", "the list of external accounts of the user", ofUser),

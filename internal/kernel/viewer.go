@@ -8,6 +8,13 @@ const LocalUser = "local"
 // DefaultCollection is the collection for memories stored without naming one.
 const DefaultCollection = "default"
 
+// TextCollection is the name of the collections with the texts of files, one for each owner: no caller can name it. A
+// memory in it is what a file says. Only searches for documents see it ([Viewer.VisibleTexts]).
+const TextCollection = ""
+
+// TextPartitions selects the partitions with the texts of files.
+const TextPartitions = `SELECT tp.id FROM collection tc JOIN partition tp ON tp.collection_id = tc.id WHERE tc.name = ''`
+
 // Viewer is the caller in terms of rows: what a view of the store can see. It is found at the beginning of each
 // transaction.
 type Viewer struct {
@@ -37,15 +44,25 @@ const (
 // project are of one namespace.
 
 // Visible is the condition for seeing a partition: data in a project belongs to the project, so only its members see
-// it; only the owner of the collection sees the rest. A limited view sees its projects only.
-func (v Viewer) Visible() (condition string, args []any) { return v.partitions(SharedWith) }
+// it; only the owner of the collection sees the rest. A limited view sees its projects only. The texts of files are not
+// among it.
+func (v Viewer) Visible() (condition string, args []any) {
+	return v.partitions(SharedWith, `c.name <> ''`)
+}
+
+// VisibleTexts is the condition for searching a partition with texts of files, which lie where the files do.
+func (v Viewer) VisibleTexts() (condition string, args []any) {
+	return v.partitions(SharedWith, `c.name = ''`)
+}
 
 // Writable is the condition for changing data in a partition.
-func (v Viewer) Writable() (condition string, args []any) { return v.partitions(WritableBy) }
+func (v Viewer) Writable() (condition string, args []any) {
+	return v.partitions(WritableBy, `c.name <> ''`)
+}
 
-func (v Viewer) partitions(projects string) (condition string, args []any) {
-	return v.limit(`(p.project_id IS NULL AND c.owner_id = ? OR p.project_id IN (`+projects+`))`, v.User, v.User,
-		v.User)
+func (v Viewer) partitions(projects, collections string) (condition string, args []any) {
+	return v.limit(`(p.project_id IS NULL AND c.owner_id = ? OR p.project_id IN (`+projects+`)) AND `+collections, v.User,
+		v.User, v.User)
 }
 
 func (v Viewer) limit(condition string, args ...any) (string, []any) {

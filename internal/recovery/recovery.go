@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/filetext"
 	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/salvage"
@@ -60,6 +61,9 @@ func (r *Recovery) Read(ctx context.Context) error {
 // Mend completes a new store that has the newest version of the schema.
 func (r *Recovery) Mend(ctx context.Context, store db.DB) error {
 	err := store.Write(ctx, r.mendTrash)
+	if err == nil {
+		err = store.Write(ctx, filetext.Repair)
+	}
 	if err == nil {
 		err = store.Write(ctx, kernel.FillTurns)
 	}

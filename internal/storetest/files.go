@@ -119,22 +119,22 @@ func fileMetadata(f *fixture) {
 		ID: file.ID, MemoryID: m.ID, Filename: "Plan_ one.txt", MIMEType: "text/plain; charset=UTF-8", Size: 11,
 		SHA256: hex.EncodeToString(sum[:]), Description: "what we do",
 		Tags: []string{"b", "a"}, Category: "plans", Owner: souvenir.LocalUser, ProjectID: "apollo", CreatedAt: f.clock.Now(),
-		UpdatedAt: f.clock.Now(),
+		UpdatedAt: f.clock.Now(), Text: souvenir.FileText{State: souvenir.TextWaiting},
 	})
 	f.equal("read again", f.getFile(file.ID), file)
 	f.equal("summary", file.Summary(),
 		souvenir.FileSummary{ID: file.ID, Filename: "Plan_ one.txt", MIMEType: "text/plain; charset=UTF-8", Size: 11})
-	at := `"2026-03-01T09:00:00Z"`
+	at, waiting := `"2026-03-01T09:00:00Z"`, `,"text":{"state":"waiting","passages":0,"characters":0}`
 	f.equal("as JSON", toJSON(file), `{"id":"`+file.ID+`","memory_id":"`+m.ID+
 		`","filename":"Plan_ one.txt","mime_type":"text/plain; charset=UTF-8","size":11,`+
 		`"description":"what we do","tags":["b","a"],"category":"plans","sha256":"`+file.SHA256+
-		`","owner":"local","project_id":"apollo","created_at":`+at+`,"updated_at":`+at+`}`)
+		`","owner":"local","project_id":"apollo","created_at":`+at+`,"updated_at":`+at+waiting+`}`)
 	bare := f.addFile(souvenir.NewFile{}, "\x89PNG\r\n\x1a\n...")
 	f.equal("without a name or type", []string{bare.Filename, bare.MIMEType}, []string{"file.png", "image/png"})
 	f.equal("as JSON", toJSON(bare), `{"id":"`+bare.ID+
 		`","memory_id":null,"filename":"file.png","mime_type":"image/png","size":11,`+
 		`"description":"","tags":[],"category":"","sha256":"`+bare.SHA256+`","owner":"local","created_at":`+at+
-		`,"updated_at":`+at+`}`)
+		`,"updated_at":`+at+waiting+`}`)
 }
 
 func fileReading(f *fixture) {

@@ -29,6 +29,9 @@ var fileVisits = map[string]func(v visit){
 		v.onEachFile("GetFileStatus", false,
 			func(s *Store, id string) (any, error) { return s.Insights().GetFileStatus(v.Context(), id) })
 	},
+	"WaitIndexed": func(v visit) {
+		v.onEachFile("WaitIndexed", false, func(s *Store, id string) (any, error) { return s.WaitIndexed(v.Context(), id) })
+	},
 	"OpenFile": func(v visit) {
 		v.onEachFile("OpenFile", false, func(s *Store, id string) (any, error) {
 			r, err := s.OpenFile(v.Context(), id)

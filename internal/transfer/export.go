@@ -172,13 +172,14 @@ func (e *exporter) of(r Record) string {
 	return `true`
 }
 
-// inOwned is the condition that the exported user owns a partition, or any user of the namespace being written.
+// inOwned is the condition that the exported user owns a partition, or any user of the namespace being written. The
+// texts of files are not exported: an import has the files read again.
 func (e *exporter) inOwned(partition string) string {
 	if e.User == nil && !e.apart {
-		return `true`
+		return partition + ` NOT IN (` + kernel.TextPartitions + `)`
 	}
 	return partition + ` IN (SELECT p.id FROM partition p JOIN collection c ON c.id = p.collection_id WHERE ` +
-		e.owned(`c.owner_id`) + `)`
+		e.owned(`c.owner_id`) + ` AND c.name <> '')`
 }
 
 // alive is the condition that a memory has not expired, in the form that follows another one.

@@ -265,7 +265,7 @@ func collectionRecord() Record {
 			{Name: "updated_at", Form: TimeForm, absent: present},
 		},
 		Selection: `SELECT u.uid, c.name, c.description, f.dimensions, c.created_at, c.updated_at
-			FROM collection c JOIN users u ON u.id = c.owner_id LEFT JOIN profile f ON f.id = c.own_profile`,
+			FROM collection c JOIN users u ON u.id = c.owner_id AND c.name <> '' LEFT JOIN profile f ON f.id = c.own_profile`,
 		keyed: `u.uid = ? AND c.name = ?`, Ordered: `c.id`,
 		insert: `INSERT INTO collection (name, description, created_at, updated_at, own_profile, owner_id) ` +
 			`VALUES (?2, ?3, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING`,

@@ -135,6 +135,9 @@ func inOneLine(content string) string {
 // permanently, and reports whether these were all. The calling function must have checked that the user may delete
 // them.
 func (t *Mover) Memories(entry int64, condition string, arg int64) (done bool, err error) {
+	if !t.Forever { // the texts of files do not go to the trash; the files have them
+		condition += ` AND p.id NOT IN (` + kernel.TextPartitions + `)`
+	}
 	rows, err := db.Column[int64](t.Tx, `SELECT m.id FROM partition p JOIN memory m ON m.partition_id = p.id
 		WHERE `+condition+` LIMIT ?`, arg, t.rows)
 	if err != nil {

@@ -1,0 +1,231 @@
+package souvenir
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"time"
+	"unicode/utf8"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/filetext"
+	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/retrieval"
+)
+
+// How files are found by what they say. A worker has Options.Documents read each stored file, and keeps the text in the
+// file's place (internal/filetext); searches rank these texts as they rank memories. All who see a file find it.
+
+// MaxDocuments is the most files that Query.Documents asks for.
+const MaxDocuments = 20
+
+// DocumentReader reads what documents say: its method ReadDocument returns the [DocumentText] of a [Document]. It is
+// called for one file at a time, and never holds up a call of the store. Only what it calls Reason, and its errors,
+// reach callers.
+type DocumentReader = filetext.Reader
+
+// Document is a file to be read: its name, MIME type, size, and content.
+type Document = filetext.Document
+
+// DocumentText is what a document says: its text, and the names of its places (pages, headings or lines).
+type DocumentText = filetext.Text
+
+// DocumentPlace is where a part of a document begins in its text, and the part's name.
+type DocumentPlace = filetext.Place
+
+// FileText says what searches for documents find of a file: its state, the number of passages and characters, whether
+// these are the file's beginning only, and why there are none.
+type FileText = filetext.Status
+
+// FileTextState says whether searches find a file: a string.
+type FileTextState = filetext.State
+
+// The values of [FileTextState].
+const (
+	TextWaiting FileTextState = filetext.Waiting // to be read, by a store with Options.Documents
+	TextIndexed FileTextState = filetext.Indexed
+	TextNone    FileTextState = filetext.None   // the file has no text; Reason says more
+	TextFailed  FileTextState = filetext.Failed // the file could not be read; Reason says why
+)
+
+// checkDocuments checks the option Documents.
+func (o *Options) checkDocuments() error {
+	if o.Documents != nil && isNil(o.Documents) {
+		return invalid("Documents", "the DocumentReader is a nil %T; give an initialized one, or leave it out for none",
+			o.Documents)
+	}
+	return nil
+}
+
+// startDocuments starts reading files if there is a reader for them.
+func (s *Store) startDocuments() {
+	s.texts = &filetext.Worker{
+		DB: s.db, Reader: s.options.Documents, Objects: s.objects, Log: s.log, Now: s.now, NewID: s.newID,
+		Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Stored: s.worker.Wake,
+	}
+	if isBuiltin(s.embedder) {
+		s.texts.Embed = func(ctx context.Context, texts []string) ([][]float32, error) {
+			return s.embed(ctx, ForDocument, texts, nil)
+		}
+	}
+	if s.options.Documents != nil && !s.db.ReadOnly() {
+		s.texts.Start()
+	}
+}
+
+// WaitIndexed waits until a file has been read, so that searches find it, and returns the file; File.Text says what
+// they find. In a store without Options.Documents it returns at once. It returns the context's error if the context
+// ends first. A file that does not exist, or that this view may not see, is ErrNotFound.
+func (s *Store) WaitIndexed(ctx context.Context, id string) (File, error) {
+	if err := s.outside(ctx, "WaitIndexed"); err != nil {
+		return File{}, err
+	}
+	s.texts.Wake()
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		f, err := s.GetFile(ctx, id)
+		if err != nil || f.Text.State != TextWaiting || !s.texts.Running() {
+			return f, err
+		}
+		select {
+		case <-ctx.Done():
+			return f, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// DocumentHit is a file found by what it says.
+type DocumentHit struct {
+	FileID    string
+	Filename  string
+	MIMEType  string
+	Size      int64  // bytes
+	MemoryID  string // the visible memory that the file is linked to; empty: none
+	ProjectID string // empty: none
+	Place     string // where Text is, such as "page 3" or "line 120"; empty: unknown
+
+	Text       string  // the best matching passage
+	Rank       int     // among the documents, from 1
+	Score      float64 // as of a [Hit]
+	Confidence float64 // as of a [Hit]
+}
+
+// documentJSON is the form of a DocumentHit in JSON.
+type documentJSON struct {
+	Type       string  `json:"type"`
+	FileID     string  `json:"file_id"`
+	Filename   string  `json:"filename"`
+	MIMEType   string  `json:"mime_type"`
+	Size       int64   `json:"size"`
+	MemoryID   string  `json:"memory_id,omitempty"`
+	ProjectID  string  `json:"project_id,omitempty"`
+	Place      string  `json:"place,omitempty"`
+	Text       string  `json:"text"`
+	Rank       int     `json:"rank"`
+	Score      float64 `json:"score"`
+	Confidence float64 `json:"confidence"`
+}
+
+// MarshalJSON returns the fields as file_id, filename and so on, and type, which is "file".
+func (h DocumentHit) MarshalJSON() ([]byte, error) {
+	return json.Marshal(documentJSON{"file", h.FileID, h.Filename, h.MIMEType, h.Size, h.MemoryID, h.ProjectID, h.Place,
+		h.Text, h.Rank, h.Score, h.Confidence})
+}
+
+// UnmarshalJSON reads the output of MarshalJSON.
+func (h *DocumentHit) UnmarshalJSON(data []byte) error {
+	var d documentJSON
+	if err := json.Unmarshal(data, &d); err != nil {
+		return err
+	}
+	*h = DocumentHit{d.FileID, d.Filename, d.MIMEType, d.Size, d.MemoryID, d.ProjectID, d.Place, d.Text, d.Rank, d.Score,
+		d.Confidence}
+	return nil
+}
+
+// documents finds the files of a query, by their texts.
+func (s *Store) documents(tx db.Tx, v viewer, q Query, pq preparedQuery) ([]DocumentHit, error) {
+	if q.Documents == 0 || !q.rankable() || !q.AsOf.IsZero() {
+		return nil, nil
+	}
+	conditions := q.scope()
+	conditions.ProjectID, conditions.ProjectName, conditions.whenever = "", "", false
+	if len(conditions.Filter) == 0 {
+		conditions.Filter = nil
+	}
+	if !reflect.DeepEqual(conditions, Query{}) {
+		return nil, nil
+	}
+	sel, err := documentSelection(tx, v, q)
+	if err != nil || len(sel.Partitions) == 0 {
+		return nil, err
+	}
+	pq.explain, pq.priors = false, Priors{}
+	if pq.own && len(pq.vector) != s.embedder.Dimensions() {
+		pq.vector, pq.own = nil, false // a vector of another model
+	}
+	asked := Query{Text: q.Text, Vector: pq.vector, Sort: SortRelevance, Limit: q.Documents, MinScore: q.MinScore}
+	if !asked.rankable() {
+		return nil, nil
+	}
+	p, err := s.byRelevance(tx, v, asked, pq, sel, &Results{})
+	if err != nil {
+		return nil, err
+	}
+	return s.showDocuments(tx, v, p)
+}
+
+// documentSelection returns the partitions with the texts that a query covers.
+func documentSelection(tx db.Tx, v viewer, q Query) (sel selection, err error) {
+	condition, args := v.VisibleTexts()
+	if q.ProjectID != "" || q.ProjectName != "" {
+		project, err := naming.Find(tx, v, q.ProjectID, q.ProjectName)
+		if err != nil || project == nil {
+			return sel, err
+		}
+		condition += ` AND p.project_id = ?`
+		args = append(args, project.Row)
+	}
+	err = tx.Each(func(row db.Rows) error {
+		var p retrieval.Partition
+		err := row.Scan(&p.ID, &p.Memories)
+		sel.Partitions = append(sel.Partitions, p)
+		return err
+	}, `SELECT p.id, p.memories FROM partition p JOIN collection c ON c.id = p.collection_id WHERE p.memories > 0 AND `+
+		condition, args...)
+	return sel, err
+}
+
+// showDocuments reads the files of a page, those that are visible.
+func (s *Store) showDocuments(tx db.Tx, v viewer, p page) (hits []DocumentHit, err error) {
+	for _, h := range p.hits {
+		var file int64
+		var passage []byte
+		var places string
+		err := tx.Each(func(row db.Rows) error { return row.Scan(&file, &places, &passage) },
+			`SELECT f.id, f.text_places, `+db.Slice(`t.content`, `?`, `?`)+` FROM file f JOIN memory t ON t.id = f.text_id
+			WHERE f.text_id = ?`, int64(h.Span.Start)+1, int64(h.Span.End-h.Span.Start), h.Row)
+		if err != nil {
+			return nil, err
+		}
+		files, err := loadFiles(tx, v, `f.id = ?`, file)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			hit := DocumentHit{FileID: f.ID, Filename: f.Filename, MIMEType: f.MIMEType, Size: f.Size, MemoryID: f.MemoryID,
+				ProjectID: f.ProjectID, Place: filetext.PlaceOf(places, int(h.Span.Start)), Rank: len(hits) + 1,
+				Score: float64(h.Score), Confidence: float64(h.Confidence)}
+			if utf8.Valid(passage) { // else the index is of another state of the text
+				hit.Text = string(passage)
+			}
+			hits = append(hits, hit)
+		}
+	}
+	return hits, nil
+}
+
+// wakeTexts makes the worker read files that wait: now, or once the context's transaction is done.
+func (s *shared) wakeTexts(ctx context.Context) {
+	s.db.AtEnd(ctx, func(error) { s.texts.Wake() })
+}

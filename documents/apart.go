@@ -1,0 +1,88 @@
+package documents
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/souvenir-ai/souvenir"
+)
+
+const (
+	softMemory = 256 << 20 // bytes beyond which the process for a file collects garbage hard
+	hardMemory = 768 << 20 // bytes that it may have
+	maxAnswer  = 16 << 20  // bytes of its answer
+	patience   = 30 * time.Second
+)
+
+// answer is what Serve writes.
+type answer struct {
+	souvenir.DocumentText
+	Error string
+}
+
+// apart reads a PDF file in a process of its own.
+func (r *reader) apart(ctx context.Context, d souvenir.Document) (souvenir.DocumentText, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("it takes too long"))
+	defer cancel()
+	process := exec.CommandContext(ctx, r.command[0], r.command[1:]...)
+	process.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none"}
+	process.Stdin = io.NewSectionReader(d.Content, 0, d.Size)
+	process.WaitDelay = time.Second
+	var out, failed bounded
+	out.most, failed.most = maxAnswer, 4096
+	process.Stdout, process.Stderr = &out, &failed
+	err := process.Run()
+	var a answer
+	switch {
+	case ctx.Err() != nil:
+		return souvenir.DocumentText{}, context.Cause(ctx)
+	case err != nil && strings.Contains(failed.String(), "out of memory"):
+		return souvenir.DocumentText{}, errors.New("it takes too much memory")
+	case err != nil:
+		return souvenir.DocumentText{}, fmt.Errorf("its reader ended: %w", err)
+	}
+	if err := json.Unmarshal(out.Bytes(), &a); err != nil {
+		return souvenir.DocumentText{}, fmt.Errorf("its reader gave no answer: %w", err)
+	}
+	if a.Error != "" {
+		return souvenir.DocumentText{}, errors.New(a.Error)
+	}
+	return a.DocumentText, nil
+}
+
+// bounded is a buffer that takes no more than a number of bytes, and ignores the rest.
+type bounded struct {
+	bytes.Buffer
+	most int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	b.Buffer.Write(p[:min(len(p), max(0, b.most-b.Len()))])
+	return len(p), nil
+}
+
+// Serve reads a PDF file from in and writes what it says to out, for [Options].Command. It bounds the memory of its
+// process, as far as the system can, so a program does nothing else after calling it.
+func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	debug.SetMemoryLimit(softMemory)
+	limitProcess()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	data, err := io.ReadAll(io.LimitReader(in, maxPacked))
+	if err != nil {
+		return err
+	}
+	var a answer
+	if a.DocumentText, err = readPDF(ctx, bytes.NewReader(data), int64(len(data))); err != nil {
+		a.Error = err.Error()
+	}
+	return json.NewEncoder(out).Encode(a)
+}

@@ -1,0 +1,10 @@
+package documents
+
+import "golang.org/x/sys/unix"
+
+// limitProcess bounds the memory and the processor time of this process. Where that fails, its parent still ends it.
+func limitProcess() {
+	_ = unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: hardMemory, Max: hardMemory})
+	seconds := uint64(2 * patience.Seconds())
+	_ = unix.Setrlimit(unix.RLIMIT_CPU, &unix.Rlimit{Cur: seconds, Max: seconds})
+}
