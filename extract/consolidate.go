@@ -2,7 +2,9 @@ package extract
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed" // the instructions
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,6 +17,7 @@ import (
 const (
 	maxGroup  = 8   // memories of a group
 	maxGroups = 200 // groups that a call offers
+	nearFrom  = 0.5 // the confidence from which a model is shown a memory with another one
 )
 
 // Consolidator is an [Extractor] that can also look at memories that seem to say the same or to contradict each other,
@@ -25,12 +28,12 @@ type Consolidator interface {
 
 // Consolidate looks for near duplicates and contradictions among the memories of the learner's place, and offers what
 // should become of them for review; it changes nothing itself. Proposals with the same Group belong together. With an
-// Extractor that is a [Consolidator], such as a [Model], it proposes for each group. Without, all but the most complete
-// of near duplicates are to be forgotten, and of two memories that differ in a word at the end, or in a negation, the
-// older one.
+// Extractor that is a [Consolidator], such as a [Model], each memory is shown to it with those that are probably about
+// the same, and it proposes. Without, all but the most complete of near duplicates are to be forgotten, and of two
+// memories that differ in a word at the end, or in a negation, the older one.
 //
-// What waits for review already, or was refused and has not changed since, is not offered again. A call offers 200
-// groups at most; More says that there may be others.
+// What waits for review already, or was refused and has not changed since, is not offered again, and a group that the
+// model left alone is not shown to it again. A call looks at 200 groups at most; More says that there may be others.
 func (l *Learner) Consolidate(ctx context.Context) (Report, error) {
 	var r Report
 	s, err := l.scope(ctx)
@@ -77,12 +80,24 @@ type group struct {
 	contradiction bool
 }
 
+// mark names the group with its memories as they are now.
+func (g group) mark() string {
+	states := make([]string, len(g.memories))
+	for i, m := range g.memories {
+		states[i] = state(m)
+	}
+	slices.Sort(states)
+	sum := sha256.Sum256([]byte(strings.Join(states, " ")))
+	return hex.EncodeToString(sum[:16])
+}
+
 // groups finds the groups of the place, without memories that proposals have been made for.
 func (r *run) groups(ctx context.Context) ([]group, error) {
-	taken, err := r.offered(ctx)
+	taken, left, err := r.offered(ctx)
 	if err != nil {
 		return nil, err
 	}
+	_, asks := r.options.Extractor.(Consolidator)
 	var all []group
 	find := func(some []souvenir.Memory) error {
 		texts := make([]string, len(some))
@@ -94,9 +109,20 @@ func (r *run) groups(ctx context.Context) ([]group, error) {
 			return err
 		}
 		for i, m := range some {
-			if g := groupOf(m, found[i], taken); len(g.memories) > 1 {
-				all = append(all, g)
+			if taken[state(m)] {
+				continue
 			}
+			free := slices.DeleteFunc(found[i], func(h souvenir.Hit) bool {
+				return h.ID == m.ID || taken[state(h.Memory)]
+			})
+			g := groupOf(m, free, asks)
+			if len(g.memories) < 2 || asks && left[g.mark()] {
+				continue
+			}
+			for _, m := range g.memories {
+				taken[state(m)] = true
+			}
+			all = append(all, g)
 		}
 		return nil
 	}
@@ -129,45 +155,56 @@ func (r *run) groups(ctx context.Context) ([]group, error) {
 // state names a memory as it is now.
 func state(m souvenir.Memory) string { return fmt.Sprintf("%s/%d", m.ID, m.Revision) }
 
-// offered returns the states of the memories that proposals wait for, or were refused for.
-func (r *run) offered(ctx context.Context) (map[string]bool, error) {
-	all := map[string]bool{}
+// offered returns the states of the memories that proposals wait for, or were refused for; and the marks of the groups
+// that a model left alone.
+func (r *run) offered(ctx context.Context) (states, left map[string]bool, err error) {
+	states, left = map[string]bool{}, map[string]bool{}
 	for m, err := range r.store.Memories(ctx, r.scope.proposals()) {
 		if errors.Is(err, souvenir.ErrNotFound) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if mark, ok := m.Metadata[markKey].(string); ok {
+			left[mark] = true
+			continue
 		}
 		m.State = ""
 		if _, c, err := r.scope.read(m); err == nil {
-			all[state(souvenir.Memory{ID: c.Target, Revision: c.revision})] = true
+			states[state(souvenir.Memory{ID: c.Target, Revision: c.revision})] = true
 		}
 	}
-	return all, nil
+	return states, left, nil
 }
 
-// groupOf returns a memory with those of the hits that say the same, or else with one that contradicts it, and marks
-// all of them as taken.
-func groupOf(m souvenir.Memory, hits []souvenir.Hit, taken map[string]bool) group {
-	g := group{memories: []souvenir.Memory{m}}
-	if taken[state(m)] {
-		return g
+const markKey = "left_alone"
+
+// leave notes that a model has nothing to propose for a group, out of sight like a refused proposal.
+func (r *run) leave(ctx context.Context, g group) error {
+	if r.options.DryRun {
+		return nil
 	}
+	_, err := r.store.AddMemory(ctx, souvenir.NewMemory{Collection: r.scope.collection, ProjectID: r.scope.ref,
+		Content: "Group without proposals", EventType: eventProposal, State: stateRefused, ValidFrom: long,
+		Metadata: map[string]any{markKey: g.mark()}})
+	return err
+}
+
+// groupOf returns a memory with those of the hits that say the same, or else with one that contradicts it. A group for a
+// model has all of these, and those that are probably about the same.
+func groupOf(m souvenir.Memory, hits []souvenir.Hit, forModel bool) group {
+	g := group{memories: []souvenir.Memory{m}}
 	for _, h := range hits {
-		if h.ID != m.ID && !taken[state(h.Memory)] && len(g.memories) < maxGroup &&
-			souvenir.Likeness(m.Content, h.Content) >= sameFrom && !contradict(m.Content, h.Content) {
+		contradicts := contradict(m.Content, h.Content)
+		same := !contradicts && souvenir.Likeness(m.Content, h.Content) >= sameFrom
+		if len(g.memories) < maxGroup && (same || forModel && (contradicts || h.Confidence >= nearFrom)) {
 			g.memories = append(g.memories, h.Memory)
 		}
 	}
 	for _, h := range hits {
-		if len(g.memories) == 1 && h.ID != m.ID && !taken[state(h.Memory)] && contradict(m.Content, h.Content) {
+		if len(g.memories) == 1 && contradict(m.Content, h.Content) {
 			g.memories, g.contradiction = append(g.memories, h.Memory), true
-		}
-	}
-	if len(g.memories) > 1 {
-		for _, m := range g.memories {
-			taken[state(m)] = true
 		}
 	}
 	slices.SortStableFunc(g.memories, func(a, b souvenir.Memory) int { return said(a).Compare(said(b)) })
@@ -224,11 +261,14 @@ func (r *run) settle(ctx context.Context, g group) ([]Proposal, bool, error) {
 	}
 	x, err := by.Consolidate(ctx, g.memories)
 	r.report.Usage.add(x.Usage)
-	if errors.Is(err, ErrAnswer) {
-		return g.bySimilarity(), false, nil
+	if errors.Is(err, ErrAnswer) { // the next call asks again
+		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
+	}
+	if len(x.Proposals) == 0 {
+		return nil, false, r.leave(ctx, g)
 	}
 	var allowed []Proposal
 	changed, forgotten := map[string]bool{}, 0
