@@ -184,10 +184,13 @@ func textOf(vector []byte) string {
 	return string(append(text, ']'))
 }
 
-// Tend brings the index of vectors up to date where much is not in it.
+// Tend brings the indexes of words and of vectors up to date where much is not in them.
 func (d *DB) Tend(ctx context.Context, wait bool) error {
-	if d.near == nil || !d.near.fills || d.readOnly {
+	if d.readOnly {
 		return nil
+	}
+	if err := d.tendWords(ctx, wait); err != nil || d.near == nil || !d.near.fills {
+		return err
 	}
 	type due struct{ partition, size int64 }
 	var all []due
@@ -227,13 +230,19 @@ func (d *DB) Tend(ctx context.Context, wait bool) error {
 // tending is the key of the lock under which one process at a time fills the index.
 const tending = 0x5375766f
 
-// tendSome adds some passages of a partition to the index. It reports whether there may be more to do.
-func (d *DB) tendSome(tx db.Tx, partition, size int64, wait bool) (more bool, err error) {
-	alone, lock := true, `SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema(), ?))`
+// locked takes a lock until the end of the transaction. Without wait it reports false if another process has it.
+func locked(tx db.Tx, key int64, wait bool) (alone bool, err error) {
+	lock := `SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema(), ?))`
 	if wait {
 		lock = `SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), ?)) IS NOT NULL`
 	}
-	if err := tx.QueryRow(lock, tending).Scan(&alone); err != nil || !alone {
+	err = tx.QueryRow(lock, key).Scan(&alone)
+	return alone, err
+}
+
+// tendSome adds some passages of a partition to the index. It reports whether there may be more to do.
+func (d *DB) tendSome(tx db.Tx, partition, size int64, wait bool) (more bool, err error) {
+	if alone, err := locked(tx, tending, wait); err != nil || !alone {
 		return false, err
 	}
 	first := partition << 32

@@ -22,7 +22,7 @@ var (
 var kindsOfColumns = map[string]string{"bigint": "INTEGER", "text": "TEXT", "bytea": "BLOB", "jsonb": "ANY"}
 
 // ownTables are those that PostgreSQL has for itself: its full text, and its log of changes.
-var ownTables = []string{"passage_text", "passage_term", "change", "change_floor", "write_turn"}
+var ownTables = []string{"passage_text", "passage_term", "change", "change_floor", "word_partition", "write_turn"}
 
 // columnsOf lists the columns of the tables that migrations make, as "table.column TYPE NOT NULL".
 func columnsOf(t *testing.T) []string {

@@ -1,13 +1,15 @@
 package postgres
 
 import (
+	"context"
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Words is full text in tables of the schema: the terms of each passage (passage_text), and for each term its passages
-// (passage_term), which a trigger keeps. A term of a partition is a range of its key.
+// (passage_term). A term of a partition is a range of its key. Only passages up to word_partition.upto have rows there,
+// which Tend adds, and triggers keep; the terms of later ones are read from passage_text.
 func (tx *Tx) Words() db.Words { return words{tx} }
 
 type words struct{ *Tx }
@@ -40,9 +42,8 @@ func (w words) Clear() error {
 // Tidy has nothing to do: dropped terms are rows that PostgreSQL removes by itself.
 func (w words) Tidy(bool) (more bool, err error) { return false, w.usable() }
 
-// matching is the condition that a row of passage_term is of one of the terms, in a range of passages.
-const matching = `t.term IN (SELECT terms_of(e, '') FROM jsonb_array_elements_text(list_json(?1)) e)
-	AND t.passage_id BETWEEN ?2 AND ?3`
+// matching has a row for each of some terms in each passage of a range.
+const matching = `passages_with(ARRAY(SELECT terms_of(e, '') FROM jsonb_array_elements_text(list_json(?1)) e), ?2, ?3) t`
 
 // sought returns the argument for terms; ones that no text can have are left out.
 func sought(terms []string) string {
@@ -56,12 +57,7 @@ func sought(terms []string) string {
 }
 
 func (w words) Count(in db.Range, terms []string) (n int, err error) {
-	if terms := strings.Fields(strings.Join(terms, " ")); len(terms) == 1 {
-		err = w.QueryRow(`SELECT count(*) FROM passage_term t WHERE t.term = (SELECT terms_of(?1, ''))
-			AND t.passage_id BETWEEN ?2 AND ?3`, terms[0], in.First, in.Last).Scan(&n)
-		return n, err
-	}
-	err = w.QueryRow(`SELECT count(DISTINCT t.passage_id) FROM passage_term t WHERE `+matching,
+	err = w.QueryRow(`SELECT count(DISTINCT t.passage_id) FROM `+matching,
 		sought(terms), in.First, in.Last).Scan(&n)
 	return n, err
 }
@@ -77,16 +73,17 @@ func (w words) Frequencies(in db.Range, passages []int64, terms []string, fn fun
 	}, `WITH wanted AS MATERIALIZED (SELECT id FROM `+integers(`?1`)+` w (id))
 		SELECT p.id, p.memory_id, p.start, p.length, t.place, t.times, x.length
 		FROM (SELECT q.place - 1 AS place, t.passage_id, t.times
-			FROM jsonb_array_elements_text(list_json(?2)) WITH ORDINALITY AS q (term, place),
-				LATERAL (SELECT s.passage_id, s.times FROM passage_term s
-				WHERE s.term = (SELECT terms_of(q.term, '')) AND s.passage_id BETWEEN ?3 AND ?4) t) t
+			FROM (SELECT (SELECT terms_of(q.term, '')) AS term, q.place
+					FROM jsonb_array_elements_text(list_json(?2)) WITH ORDINALITY AS q (term, place)) q
+				JOIN passages_with(ARRAY(SELECT terms_of(e, '') FROM jsonb_array_elements_text(list_json(?2)) e), ?3, ?4) t
+					ON t.term = q.term) t
 		JOIN wanted w ON w.id = t.passage_id JOIN passage p ON p.id = w.id JOIN passage_text x ON x.id = w.id`,
 		db.List(passages), db.List(terms), in.First, in.Last)
 }
 
 func (w words) CountMemories(in db.Range, terms []string, limit int) (n int, err error) {
-	err = w.QueryRow(`SELECT count(*) FROM (SELECT DISTINCT p.memory_id FROM passage_term t
-		JOIN passage p ON p.id = t.passage_id WHERE `+matching+` LIMIT ?4) m`,
+	err = w.QueryRow(`SELECT count(*) FROM (SELECT DISTINCT p.memory_id FROM `+matching+`
+		JOIN passage p ON p.id = t.passage_id LIMIT ?4) m`,
 		sought(terms), in.First, in.Last, limit).Scan(&n)
 	return n, err
 }
@@ -94,7 +91,7 @@ func (w words) CountMemories(in db.Range, terms []string, limit int) (n int, err
 // Best ranks by BM25, with the parameters of SQLite's FTS5 and the statistics of the range alone: k1 = 1.2, b = 0.75.
 func (w words) Best(in db.Range, terms []string, limit int) ([]int64, error) {
 	return db.Column[int64](w, `WITH found AS MATERIALIZED (
-			SELECT t.term, t.passage_id, t.times FROM passage_term t WHERE `+matching+`),
+			SELECT t.term, t.passage_id, t.times FROM `+matching+`),
 		whole AS MATERIALIZED (
 			SELECT count(*) AS passages, greatest(avg(length), 1)::float8 AS length FROM passage_text
 			WHERE id BETWEEN ?2 AND ?3),
@@ -128,4 +125,60 @@ func (w words) Occurrences(fn func(passage int64, column string, offset int, ter
 		}
 		return nil
 	}, `SELECT id, content, tags FROM passage_text`)
+}
+
+const (
+	// mostUnindexed is how many passages of a partition may be read for their terms before the index of words gets them.
+	mostUnindexed = 1000
+	// wordsAtOnce is how many passages a transaction adds to it.
+	wordsAtOnce = 500
+	// indexing is the key of the lock under which one process at a time does so.
+	indexing = 0x53757670
+)
+
+// tendWords brings the index of words up to date where much is not in it.
+func (d *DB) tendWords(ctx context.Context, wait bool) error {
+	var due []int64
+	err := d.Read(ctx, func(tx db.Tx) (err error) {
+		due, err = db.Column[int64](tx, `SELECT p.id FROM partition p LEFT JOIN word_partition w ON w.partition_id = p.id
+			WHERE p.passages >= ?1 AND (SELECT count(*) FROM (SELECT FROM passage_text x
+				WHERE x.id > coalesce(w.upto, p.id << 32) AND x.id < (p.id + 1) << 32 LIMIT ?1) a) >= ?1
+			ORDER BY p.id`, mostUnindexed)
+		return err
+	})
+	for _, id := range due {
+		for more := true; more && err == nil; {
+			err = d.Write(db.Yielding(ctx), func(tx db.Tx) (err error) {
+				more, err = indexWords(tx, id, wait)
+				return err
+			})
+		}
+	}
+	return err
+}
+
+// indexWords adds the terms of some passages of a partition to the index. It reports whether there may be more to do.
+func indexWords(tx db.Tx, partition int64, wait bool) (more bool, err error) {
+	if alone, err := locked(tx, indexing, wait); err != nil || !alone {
+		return false, err
+	}
+	first, last := partition<<32, (partition+1)<<32-1
+	if _, err := tx.Exec(`INSERT INTO word_partition (partition_id, upto) VALUES (?, ?)
+		ON CONFLICT (partition_id) DO NOTHING`, partition, first-1); err != nil {
+		return false, err
+	}
+	var upto, next int64
+	err = tx.QueryRow(`SELECT w.upto, coalesce((SELECT max(id) FROM (SELECT x.id FROM passage_text x
+		WHERE x.id > w.upto AND x.id <= ?2 ORDER BY x.id LIMIT ?3) n), 0) FROM word_partition w WHERE w.partition_id = ?1`,
+		partition, last, wordsAtOnce).Scan(&upto, &next)
+	if err != nil || next == 0 {
+		return false, err
+	}
+	if _, err := tx.Exec(`INSERT INTO passage_term (term, passage_id, times) SELECT t, x.id, count(*)
+		FROM passage_text x, LATERAL terms_of(x.content, x.tags) t WHERE x.id > ? AND x.id <= ? GROUP BY t, x.id`,
+		upto, next); err != nil {
+		return false, err
+	}
+	_, err = tx.Exec(`UPDATE word_partition SET upto = ? WHERE partition_id = ?`, next, partition)
+	return true, err
 }

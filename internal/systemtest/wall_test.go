@@ -42,12 +42,19 @@ var segments = []string{
 	`INSERT INTO segment_stale (partition_id, memory_id) SELECT partition_id, id FROM memory`,
 }
 
+// indexedWords is what the background makes of partitions with many passages.
+var indexedWords = []string{
+	`INSERT INTO word_partition (partition_id, upto) SELECT id, id * 4294967296 + next_passage - 1 FROM partition`,
+	`INSERT INTO passage_term (term, passage_id, times)
+		SELECT t, x.id, count(*) FROM passage_text x, LATERAL terms_of(x.content, x.tags) t GROUP BY t, x.id`,
+}
+
 // A statement that lacks the condition of its view sees nothing that the view may not see, and one that is for no view
 // at all sees nothing.
 func TestTheSecondWallHoldsWithoutConditions(t *testing.T) {
 	n := buildNeighbourhood(t, schema{pgtest.Empty(t)})
 	owned := n.built.copied(t).(schema)
-	for _, statement := range segments {
+	for _, statement := range slices.Concat(segments, indexedWords) {
 		pgtest.Query(t, owned.address, statement)
 	}
 	address := behindWall(t, owned).runtime
@@ -137,6 +144,9 @@ var errUndo = errors.New("undo")
 func TestTheSecondWallHoldsForWritesWithoutConditions(t *testing.T) {
 	n := buildNeighbourhood(t, schema{pgtest.Empty(t)})
 	owned := n.built.copied(t).(schema)
+	for _, statement := range indexedWords {
+		pgtest.Query(t, owned.address, statement)
+	}
 	engine, err := enginepostgres.Open(context.Background(), behindWall(t, owned).runtime, db.Opening{Readers: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +222,7 @@ var unwalled = []string{"activity", "blocked_sender", "change", "change_floor", 
 	"external_identity", "file_object", "invitation", "memory_link", "oauth_client", "oauth_code", "oauth_grant",
 	"oauth_token", "partition", "preference", "profile", "project", "project_alias", "project_invitation",
 	"project_member", "row_hash", "schema_version", "session", "setting", "shared_state", "signing_key", "token",
-	"trash_link", "users", "write_turn"}
+	"trash_link", "users", "word_partition", "write_turn"}
 
 // A new table is behind the wall, or there is a reason.
 func TestEveryTableIsBehindTheWallOrKnown(t *testing.T) {
